@@ -25,7 +25,8 @@ type schemas struct {
 
 func newSchemas(t *testing.T, root string) *schemas {
 	s := &schemas{of: map[string]*jsonschema.Schema{}, seen: map[string]int{}}
-	for kind, file := range map[string]string{"pipetune.report": "report.json", "pipetune.comparison": "comparison.json", "pipetune.merged": "merged.json"} {
+	for kind, file := range map[string]string{"pipetune.report": "report.json",
+		"pipetune.comparison": "comparison.json", "pipetune.merged": "merged.json"} {
 		compiled, err := jsonschema.NewCompiler().Compile(filepath.Join(root, "docs/schema", file))
 		if err != nil {
 			t.Fatal(err)

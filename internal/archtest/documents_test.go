@@ -42,7 +42,8 @@ func documents(t *testing.T) []document {
 // links lists the targets of a page's links that lie in the repository, as written.
 func (d document) links() []string {
 	var list []string
-	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(fence.ReplaceAllString(d.text, ""), ""), -1) {
+	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(fence.ReplaceAllString(d.text, ""),
+		""), -1) {
 		if !strings.Contains(m[1], ":") { // https:, mailto:
 			list = append(list, m[1])
 		}
@@ -76,8 +77,8 @@ func (d document) anchors() []string {
 	return list
 }
 
-// there says whether a path of the repository, or a pattern of such, exists. A file of Go may leave out internal, a path that begins with
-// testdata may be that of a package, and what a fixture is called may leave out its endings.
+// there says whether a path of the repository, or a pattern of such, exists. A file of Go may leave out internal, a
+// path that begins with testdata may be that of a package, and what a fixture is called may leave out its endings.
 func there(pattern string) bool {
 	tries := []string{pattern}
 	if strings.HasSuffix(pattern, ".go") {
@@ -110,7 +111,8 @@ func untrue(d document, all []document, targets []string) []string {
 			found = append(found, "names "+name+", which is not there")
 		}
 	}
-	code := strings.Join(append(codeSpan.FindAllString(fence.ReplaceAllString(d.text, ""), -1), fence.FindAllString(d.text, -1)...), "\n")
+	code := strings.Join(append(codeSpan.FindAllString(fence.ReplaceAllString(d.text, ""), -1),
+		fence.FindAllString(d.text, -1)...), "\n")
 	for _, m := range makeCall.FindAllStringSubmatch(code, -1) {
 		if !slices.Contains(targets, m[1]) {
 			found = append(found, "says make "+m[1]+", which the Makefile does not know")
@@ -170,14 +172,15 @@ func TestUntrueWordsAreFound(t *testing.T) {
 		text string
 		want int
 	}{
-		"a page that is there":           {"[x](rules/README.md) [y](../README.md)", 0},
-		"a page that is not there":       {"[x](gone.md)", 1},
-		"another site":                   {"[x](https://example.com/gone.md)", 0},
-		"a heading":                      {"[x](other.md#some-title-with-code-in-it)", 0},
-		"a heading that is not there":    {"[x](other.md#another)", 1},
-		"a heading of its own":           {"# Here\n[x](#here)", 0},
-		"a link within code":             {"`[x](gone.md)`\n```\n[x](gone.md)\n```\n", 0},
-		"a file":                         {"`internal/archtest/source_test.go`, `archtest/source_test.go`, `scripts/*`, `internal/<name>/x.go`", 0},
+		"a page that is there":        {"[x](rules/README.md) [y](../README.md)", 0},
+		"a page that is not there":    {"[x](gone.md)", 1},
+		"another site":                {"[x](https://example.com/gone.md)", 0},
+		"a heading":                   {"[x](other.md#some-title-with-code-in-it)", 0},
+		"a heading that is not there": {"[x](other.md#another)", 1},
+		"a heading of its own":        {"# Here\n[x](#here)", 0},
+		"a link within code":          {"`[x](gone.md)`\n```\n[x](gone.md)\n```\n", 0},
+		"a file": {"`internal/archtest/source_test.go`, `archtest/source_test.go`, " +
+			"`scripts/*`, `internal/<name>/x.go`", 0},
 		"a file that is not there":       {"`internal/archtest/gone.go`, `archtest/gone.go`", 2},
 		"a target":                       {"`make test`, or\n```console\n$ make build  # all\n```\n", 0},
 		"a target that is not there":     {"`make tests`\n```console\n$ make everything\n```\n", 2},
@@ -186,7 +189,8 @@ func TestUntrueWordsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := document{"docs/x.md", c.text}
-			if found := untrue(d, []document{d, other, {"docs/rules/README.md", ""}, {"README.md", ""}}, []string{"build", "test"}); len(found) != c.want {
+			if found := untrue(d, []document{d, other, {"docs/rules/README.md", ""}, {"README.md", ""}},
+				[]string{"build", "test"}); len(found) != c.want {
 				t.Errorf("found %q, want %d", found, c.want)
 			}
 		})

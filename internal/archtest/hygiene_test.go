@@ -44,7 +44,8 @@ func untidy(s source) []string {
 		if !ok || !s.test {
 			return true
 		}
-		if x, ok := selector.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, x.Name) && strings.HasPrefix(selector.Sel.Name, "Skip") {
+		if x, ok := selector.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, x.Name) &&
+			strings.HasPrefix(selector.Sel.Name, "Skip") {
 			found = append(found, s.at(n)+": a test that may be skipped proves nothing")
 		}
 		return true
@@ -85,7 +86,8 @@ func TestFilesAreShort(t *testing.T) {
 func TestEveryPackageHasAComment(t *testing.T) {
 	commented := map[string]bool{}
 	for _, s := range sources(t) {
-		has := s.file.Doc != nil && strings.HasPrefix(s.file.Doc.Text(), "Package ") || s.file.Name.Name == "main" && s.file.Doc != nil
+		has := s.file.Doc != nil && strings.HasPrefix(s.file.Doc.Text(), "Package ") || s.file.Name.Name == "main" &&
+			s.file.Doc != nil
 		commented[s.pkg] = commented[s.pkg] || has
 	}
 	for pkg, has := range commented {
@@ -100,10 +102,11 @@ func TestUntidyIsFound(t *testing.T) {
 		path, code string
 		want       int
 	}{
-		"a note to oneself":     {"internal/stat/x.go", "// " + "TO" + "DO: think\nvar _ = 1", 1},
-		"an init function":      {"internal/stat/x.go", "func init() {}", 1},
-		"a method called init":  {"internal/stat/x.go", "type a struct{}\nfunc (a) init() {}", 0},
-		"a skipped test":        {"internal/stat/x_test.go", "import \"testing\"\nfunc TestX(t *testing.T) { t.Skip() }", 1},
+		"a note to oneself":    {"internal/stat/x.go", "// " + "TO" + "DO: think\nvar _ = 1", 1},
+		"an init function":     {"internal/stat/x.go", "func init() {}", 1},
+		"a method called init": {"internal/stat/x.go", "type a struct{}\nfunc (a) init() {}", 0},
+		"a skipped test": {"internal/stat/x_test.go",
+			"import \"testing\"\nfunc TestX(t *testing.T) { t.Skip() }", 1},
 		"a package called util": {"internal/util/x.go", "var _ = 1", 1},
 		"an exit":               {"internal/cli/x.go", "import \"os\"\nvar _ = os.Exit", 1},
 		"the exit of main":      {"cmd/pipetune/main.go", "import \"os\"\nvar _ = os.Exit", 0},

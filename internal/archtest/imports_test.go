@@ -12,23 +12,26 @@ import (
 const anything = "*"
 
 // mayImport lists, for each package, which packages of ours it may import. All else is denied; a package that is not
-// listed, nor below one that is, may not exist. Names are below internal/ unless they start with pkg/ or cmd/. untrusted, the gate that names
-// come in through, and unit's and metric's plain words are what the layers share.
+// listed, nor below one that is, may not exist. Names are below internal/ unless they start with pkg/ or cmd/.
+// untrusted, the gate that names come in through, and unit's and metric's plain words are what the layers share.
 var mayImport = map[string][]string{
 	"cmd/pipetune": {"cli"},
 	"cli":          {anything},
 
 	// acquire: touches the machine
-	"job":     {"isolate", "procfs", "recording", "metric", "untrusted"},
-	"hook":    {"recording", "metric", "untrusted"},
-	"python":  {"untrusted"},
-	"patch":   {"python", "untrusted", "pkg/report"},
-	"lint":    {"python", "patch", "untrusted", "pkg/report"},
-	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "tune", "untrusted", "pkg/report"},
+	"job":    {"isolate", "procfs", "recording", "metric", "untrusted"},
+	"hook":   {"recording", "metric", "untrusted"},
+	"python": {"untrusted"},
+	"patch":  {"python", "untrusted", "pkg/report"},
+	"lint":   {"python", "patch", "untrusted", "pkg/report"},
+	"launch": {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "tune", "untrusted",
+		"pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"batches": {"procfs", "metric", "recording"},
-	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
-	"probe":   {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report", "untrusted"},
+	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml",
+		"perf", "host"},
+	"probe": {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report",
+		"untrusted"},
 	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
 	"dataset": {"format", "hdf5", "jpeg", "untrusted"},
 
@@ -60,9 +63,11 @@ var mayImport = map[string][]string{
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
 	"tune":     {"predict", "stat"},
-	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
-	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
-	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"},                    // diagnose: from where on a share is too large
+	// pkg/report: what a change must bring to be worth one
+	"predict": {"stat", "pkg/report"},
+	// unit: its statements hold numbers
+	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"},
+	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"}, // diagnose: from where on a share is too large
 	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 
 	// present: pure
@@ -83,20 +88,21 @@ var mayImport = map[string][]string{
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
 var thirdParty = map[string][]string{
-	"charm.land/bubbletea":                  {"top"},
-	"github.com/charmbracelet":              {"top"},
-	"github.com/NVIDIA/go-nvml":             {"nvml"},
-	"github.com/shirou/gopsutil":            {"procfs"},
-	"github.com/prometheus/procfs":          {"procfs"},
-	"github.com/spf13/cobra":                {"cli", "scripts/man"},
-	"github.com/BurntSushi/toml":            {"settings"},
-	"github.com/spf13/pflag":                {"cli", "settings"},
-	"golang.org/x/image":                    {"dataset"},
-	"golang.org/x/term":                     {"cli"},
-	"github.com/rivo/uniseg":                {"render"},
-	"golang.org/x/perf":                     {"stat"},
-	"github.com/yuin/goldmark":              {"reliability", "test files"},
-	"golang.org/x/sys":                      {"cli", "job", "hook", "python", "host", "sampler", "probe", "rewrite", "dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
+	"charm.land/bubbletea":         {"top"},
+	"github.com/charmbracelet":     {"top"},
+	"github.com/NVIDIA/go-nvml":    {"nvml"},
+	"github.com/shirou/gopsutil":   {"procfs"},
+	"github.com/prometheus/procfs": {"procfs"},
+	"github.com/spf13/cobra":       {"cli", "scripts/man"},
+	"github.com/BurntSushi/toml":   {"settings"},
+	"github.com/spf13/pflag":       {"cli", "settings"},
+	"golang.org/x/image":           {"dataset"},
+	"golang.org/x/term":            {"cli"},
+	"github.com/rivo/uniseg":       {"render"},
+	"golang.org/x/perf":            {"stat"},
+	"github.com/yuin/goldmark":     {"reliability", "test files"},
+	"golang.org/x/sys": {"cli", "job", "hook", "python", "host", "sampler", "probe", "rewrite",
+		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},
@@ -149,7 +155,8 @@ func mayImportModule(from, imported string, test bool) bool {
 		if imported != prefix && !strings.HasPrefix(imported, prefix+"/") {
 			continue
 		}
-		return slices.Contains(users, from) || test && (slices.Contains(users, "test files") || prefix == "golang.org/x/sys")
+		return slices.Contains(users, from) || test && (slices.Contains(users, "test files") ||
+			prefix == "golang.org/x/sys")
 	}
 	return false
 }

@@ -9,15 +9,19 @@ import (
 
 // pure are the packages that judge and present, and the vocabulary they share: every verdict can be replayed from a
 // file, because nothing in here looks at the machine, the clock or chance.
-var pure = []string{"metric", "stat", "evidence", "predict", "diagnose", "rules", "compare", "unit", "timeline", "document", "render", "pkg/report"}
+var pure = []string{"metric", "stat", "evidence", "predict", "diagnose", "rules", "compare", "unit", "timeline",
+	"document", "render", "pkg/report"}
 
 // machine lists imports that reach for the machine. A prefix that ends in a slash stands for all below it.
-var machine = []string{"os", "os/", "syscall", "net", "net/", "log", "log/", "io/ioutil", "plugin", "C", "unsafe", "golang.org/x/sys/", "golang.org/x/term", "crypto/rand"}
+var machine = []string{"os", "os/", "syscall", "net", "net/", "log", "log/", "io/ioutil", "plugin", "C", "unsafe",
+	"golang.org/x/sys/", "golang.org/x/term", "crypto/rand"}
 
 // seeded are the names of math/rand that take a seed or a source of one's own; all others draw from the global one.
-var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewSource", "NewZipf", "Rand", "Source", "Source64", "PCG", "ChaCha8", "Zipf"}
+var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewSource", "NewZipf", "Rand", "Source", "Source64", "PCG",
+	"ChaCha8", "Zipf"}
 
-var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local", "LoadLocation"}
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local",
+	"LoadLocation"}
 
 // impurities lists what in one file of a pure package touches the machine.
 func impurities(s source) []string {

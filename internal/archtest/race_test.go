@@ -26,7 +26,8 @@ func startsGoroutine(s source) (starts bool) {
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok {
 				name := x.Name + "." + n.Sel.Name
-				starts = starts || slices.Contains([]string{"time.AfterFunc", "context.AfterFunc", "signal.Notify"}, name)
+				starts = starts || slices.Contains([]string{"time.AfterFunc", "context.AfterFunc", "signal.Notify"},
+					name)
 			}
 		}
 		return !starts
@@ -34,7 +35,8 @@ func startsGoroutine(s source) (starts bool) {
 	return starts
 }
 
-// TestRacedPackages holds `make test` to the code: under the race detector run the tests of the packages that start goroutines, and only these.
+// TestRacedPackages holds `make test` to the code: under the race detector run the tests of the packages that start
+// goroutines, and only these.
 func TestRacedPackages(t *testing.T) {
 	makefile := must.Get(os.ReadFile(filepath.Join(root, "Makefile")))(t)
 	line := raced.FindSubmatch(makefile)

@@ -12,7 +12,8 @@ import (
 // The packages that read signals. Whoever only writes one, or lists what it is made from, is none of them.
 var (
 	rawReaders     = []string{"internal/evidence", "internal/launch"}
-	derivedReaders = []string{"internal/rules", "internal/diagnose", "internal/compare", "internal/document", "internal/cli"}
+	derivedReaders = []string{"internal/rules", "internal/diagnose", "internal/compare", "internal/document",
+		"internal/cli"}
 )
 
 // unread are the signals that nobody reads, with the reason that they are there all the same.

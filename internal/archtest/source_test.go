@@ -91,7 +91,8 @@ func parse(t *testing.T, name string, content any) source {
 	return s
 }
 
-// files lists the module's files of an ending, from its root, with slashes. Folders that are built or hidden are left out.
+// files lists the module's files of an ending, from its root, with slashes. Folders that are built or hidden are left
+// out.
 func files(t *testing.T, ending string) []string {
 	t.Helper()
 	var all []string

@@ -16,8 +16,10 @@ func TestParseTensorName(t *testing.T) {
 			t.Errorf("%q: got %v, %v", in, got, ok)
 		}
 	}
-	for _, in := range []string{"", "torch_", "/dev/shm/torch_12_34", "/dev/shm/torch_12_34_", "/dev/shm/torch_12_34_5x", "/tmp/torch_1_2_3",
-		"/dev/shm/torch_-1_2_3", "/dev/shm/torch_0_2_3", "torch_1_2_3_4", "torch_1_2_99999999999999999999", "socket:[1]"} {
+	for _, in := range []string{"", "torch_", "/dev/shm/torch_12_34", "/dev/shm/torch_12_34_",
+		"/dev/shm/torch_12_34_5x", "/tmp/torch_1_2_3",
+		"/dev/shm/torch_-1_2_3", "/dev/shm/torch_0_2_3", "torch_1_2_3_4", "torch_1_2_99999999999999999999",
+		"socket:[1]"} {
 		if got, ok := parseTensorName([]byte(in)); ok {
 			t.Errorf("%q is taken for tensor %v", in, got)
 		}
@@ -133,7 +135,8 @@ func BenchmarkPeriodOfLists(b *testing.B) {
 // TestPeriodWaitsForEvidence keeps silent on too little.
 func TestPeriodWaitsForEvidence(t *testing.T) {
 	var p tensorPeriod
-	for _, e := range []*periodEvidence{{}, {grids: [][]int64{{4}}, anchors: []int64{-1}}, {grids: [][]int64{{4, 8}, {2, 6}}, anchors: []int64{-1, -1}}} {
+	for _, e := range []*periodEvidence{{}, {grids: [][]int64{{4}}, anchors: []int64{-1}},
+		{grids: [][]int64{{4, 8}, {2, 6}}, anchors: []int64{-1, -1}}} {
 		if p.decide(e); p.tensors != 0 {
 			t.Errorf("decided %d on %v", p.tensors, e.grids)
 		}
@@ -281,7 +284,8 @@ func TestPickledBatches(t *testing.T) {
 		f.estimate([]*tensorLedger{l}, c.socket)
 		f.credit(l)
 		if f.writesPerBatch != c.perBatch || f.bytes != c.size {
-			t.Errorf("%s: %d writes and %d bytes per batch, want %d and %d", c.name, f.writesPerBatch, f.bytes, c.perBatch, c.size)
+			t.Errorf("%s: %d writes and %d bytes per batch, want %d and %d", c.name, f.writesPerBatch, f.bytes,
+				c.perBatch, c.size)
 		}
 		if c.perBatch > 0 && f.batches != float64(c.writes/c.perBatch) {
 			t.Errorf("%s: %v batches", c.name, f.batches)
@@ -369,7 +373,8 @@ func TestWritesOfProgramsTellNothing(t *testing.T) {
 	}
 	l, f := play(0.1)
 	if !l.mixed || f.period.tensors != 0 || f.pickled.writesPerBatch != 0 || l.handedOver(4) != 0 {
-		t.Errorf("with programs: mixed %v, %d tensors per batch, %d writes per pickled batch, %v tensors handed over", l.mixed, f.period.tensors, f.pickled.writesPerBatch, l.handedOver(4))
+		t.Errorf("with programs: mixed %v, %d tensors per batch, %d writes per pickled batch, %v tensors handed over",
+			l.mixed, f.period.tensors, f.pickled.writesPerBatch, l.handedOver(4))
 	}
 	imports := &tensorLedger{}
 	for _, seconds := range []float64{0, 0.1, 0.2, 0.2, 0.2} {

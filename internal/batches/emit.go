@@ -11,7 +11,8 @@ import (
 func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 	for _, w := range f.workers {
 		if w.fdErr != nil {
-			sink.Unseen(metric.LoaderTensors.Name, entity, w.fdErr.Error(), "run pipetune as the user of the job, or as root")
+			sink.Unseen(metric.LoaderTensors.Name, entity, w.fdErr.Error(),
+				"run pipetune as the user of the job, or as root")
 			break
 		}
 	}
@@ -22,7 +23,8 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 			sink.Add(metric.LoaderTensorsPer, entity, float64(n))
 			sink.Add(metric.LoaderBatches, entity, math.Floor(f.batches))
 		} else if f.tensors >= undecidedTensors && samples >= undecidedLooks {
-			sink.Unseen(metric.LoaderTensorsPer.Name, entity, "neither sizes nor numbers of the tensors repeat clearly enough to tell how many make a batch",
+			sink.Unseen(metric.LoaderTensorsPer.Name, entity, "neither sizes nor numbers of the tensors repeat "+
+				"clearly enough to tell how many make a batch",
 				"watch longer")
 		}
 		var count int
@@ -34,13 +36,15 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 			sink.Add(metric.LoaderBatchBytes, entity, float64(f.batchBytes))
 		}
 	case f.pickled.writesPerBatch > 0:
-		const why = "batches hold no torch tensors: they are pickled through a pipe; batches are counted by the workers' write calls"
+		const why = "batches hold no torch tensors: they are pickled through a pipe; batches are counted by the " +
+			"workers' write calls"
 		sink.Unseen(metric.LoaderTensors.Name, entity, why, "return tensors from the dataset or its collate_fn")
 		sink.Unseen(metric.LoaderQueued.Name, entity, why, "return tensors from the dataset or its collate_fn")
 		sink.Add(metric.LoaderBatches, entity, f.pickled.batches)
 		sink.Add(metric.LoaderBatchBytes, entity, float64(f.pickled.bytes))
 	case samples >= unsightedLooks:
-		sink.Unseen(metric.LoaderTensors.Name, entity, "no tensor on its way was seen, and the workers' write calls do not tell what a batch is",
+		sink.Unseen(metric.LoaderTensors.Name, entity, "no tensor on its way was seen, and the workers' write calls "+
+			"do not tell what a batch is",
 			"watch longer")
 	}
 }

@@ -61,7 +61,8 @@ func (f *tensorFolder) list(workers []*Worker) bool {
 		found = true
 		size := w.ledger.size(name.number)
 		if size == 0 {
-			if st, err := os.Lstat(filepath.Join(f.dir, s)); err == nil && st.Mode().IsRegular() && st.Size() > namedHeader {
+			if st, err := os.Lstat(filepath.Join(f.dir, s)); err == nil && st.Mode().IsRegular() &&
+				st.Size() > namedHeader {
 				size = st.Size() - namedHeader
 				w.ledger.setSize(name.number, size)
 			}

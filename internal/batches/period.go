@@ -7,14 +7,14 @@ import (
 
 // Finding the tensors per batch from outside. Three things tell, and none alone is enough:
 //
-//   - Workers make and the trainer takes tensors in order, so the smallest number a worker holds is the first of a batch, but for the
-//     instants in which a batch is half received, and the largest is the last of one, but while a batch is half made: the numbers sit
-//     on a grid whose step is the tensors per batch.
-//   - Each batch costs the worker one write call on the result pipe, and each tensor a fixed number of writes in the exchange that
-//     passes its descriptor (multiprocessing/resource_sharer.py and connection.py) or registers its name (torch_shm_manager). Measured
-//     with torch 1.13.1 on Python 3.11: 4T+1 writes for T tensors per batch with the file_descriptor strategy (T = 1, 2, 5: 5.00,
-//     9.00, 21.0), 3T+1 with file_system (T = 2, 3: 7.00, 10.0). So writes over tensors is 4+1/T or 3+1/T, where the dataset itself
-//     writes nothing.
+//   - Workers make and the trainer takes tensors in order, so the smallest number a worker holds is the first of a
+//     batch, but for the instants in which a batch is half received, and the largest is the last of one, but while a
+//     batch is half made: the numbers sit on a grid whose step is the tensors per batch.
+//   - Each batch costs the worker one write call on the result pipe, and each tensor a fixed number of writes in the
+//     exchange that passes its descriptor (multiprocessing/resource_sharer.py and connection.py) or registers its name
+//     (torch_shm_manager). Measured with torch 1.13.1 on Python 3.11: 4T+1 writes for T tensors per batch with the
+//     file_descriptor strategy (T = 1, 2, 5: 5.00, 9.00, 21.0), 3T+1 with file_system (T = 2, 3: 7.00, 10.0). So writes
+//     over tensors is 4+1/T or 3+1/T, where the dataset itself writes nothing.
 //   - The sizes repeat with that step, where batches are of one size.
 const (
 	maxPeriod = 64 // tensors per batch looked for; graph and detection batches have some 10 to 30
@@ -98,7 +98,8 @@ func (p *tensorPeriod) decide(e *periodEvidence) {
 	switch lead := p.scores[best] - p.scores[second]; {
 	case p.tensors == 0 && lead >= decideMargin:
 		p.tensors = best
-	case p.tensors != 0 && best != p.tensors && lead >= decideMargin && p.scores[best]-p.scores[p.tensors] >= changeMargin:
+	case p.tensors != 0 && best != p.tensors && lead >= decideMargin &&
+		p.scores[best]-p.scores[p.tensors] >= changeMargin:
 		p.tensors = best
 	}
 }

@@ -29,7 +29,8 @@ type Rows struct {
 
 // Way says how items were read.
 type Way struct {
-	Cache  string `label:"cache"`  // Warm or Cold; "": neither was seen, such as of a sample that does not stay in memory
+	// Warm or Cold; "": neither was seen, such as of a sample that does not stay in memory
+	Cache  string `label:"cache"`
 	Order  string `label:"order"`  // Random or Sequential
 	Handle string `label:"handle"` // Kept or Reopened; "" where a file is one item
 }
@@ -161,7 +162,8 @@ type Library struct {
 	BatchSize *int64 `label:"batch_size"` // nil: no batches
 	Workers   *int64 `label:"workers"`    // of a DataLoader; nil: there is none
 
-	Item   stat.Summary `metric:"item_time_s"`   // reading and decoding it; what the library adds where it reads nothing
+	// reading and decoding it; what the library adds where it reads nothing
+	Item   stat.Summary `metric:"item_time_s"`
 	Decode stat.Summary `metric:"decode_time_s"` // decoding one that is in memory
 }
 

@@ -52,13 +52,15 @@ func TestFieldsAreOfTheSchema(t *testing.T) {
 		probes = append(probes, kind.Tag.Get("probe"))
 		for _, f := range reflect.VisibleFields(kind.Type.Elem()) {
 			label := f.Tag.Get("label")
-			known := slices.ContainsFunc(metric.Bench, func(d metric.Desc) bool { return d.Name == f.Tag.Get("metric") })
+			known := slices.ContainsFunc(metric.Bench,
+				func(d metric.Desc) bool { return d.Name == f.Tag.Get("metric") })
 			if (label != "") == known && !f.Anonymous && f.Type != reflect.TypeFor[benchmark.Read]() {
 				t.Errorf("%s.%s: label %q, metric %q", kind.Name, f.Name, label, f.Tag.Get("metric"))
 			}
 		}
 	}
-	r := &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose", Measurements: every().Measurements()}
+	r := &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose",
+		Measurements: every().Measurements()}
 	if err := r.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -100,15 +102,17 @@ func fill(row reflect.Value) {
 // What is absent is not written; a size of 0 is no absent size.
 func TestAbsentFiguresAreNotWritten(t *testing.T) {
 	rows := benchmark.Rows{
-		Opens:   []benchmark.Open{{Cache: benchmark.Warm}, {Cache: benchmark.Cold, Time: stat.Exact(math.NaN())}},
-		Caches:  []benchmark.CacheSize{{Bytes: 0, Time: stat.Exact(1)}},
-		Scaling: []benchmark.Processes{{Count: 2, Bound: benchmark.BoundCPU, Rate: stat.Exact(10), Cores: stat.Exact(2)}},
+		Opens:  []benchmark.Open{{Cache: benchmark.Warm}, {Cache: benchmark.Cold, Time: stat.Exact(math.NaN())}},
+		Caches: []benchmark.CacheSize{{Bytes: 0, Time: stat.Exact(1)}},
+		Scaling: []benchmark.Processes{{Count: 2, Bound: benchmark.BoundCPU, Rate: stat.Exact(10),
+			Cores: stat.Exact(2)}},
 	}
 	var got []string
 	for _, m := range rows.Measurements() {
 		got = append(got, text(m))
 	}
-	want := []string{"hdf5item_time_smap[chunk_cache_bytes:0]", "scalingcpu_coresmap[workers:2]", "scalingitems_per_smap[bound:cpu workers:2]"}
+	want := []string{"hdf5item_time_smap[chunk_cache_bytes:0]", "scalingcpu_coresmap[workers:2]",
+		"scalingitems_per_smap[bound:cpu workers:2]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

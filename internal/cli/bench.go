@@ -72,7 +72,8 @@ shows the plan and measures nothing.`,
   pipetune bench-io /data/train.h5 --list`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return fail(exitUsage, "give the file or folder that the training reads: pipetune bench-io PATH", "bench-io takes one path")
+				return fail(exitUsage, "give the file or folder that the training reads: pipetune bench-io PATH",
+					"bench-io takes one path")
 			}
 			return nil
 		},
@@ -85,19 +86,26 @@ shows the plan and measures nothing.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.dataset, "dataset", "", "HDF5: `NAME` of the dataset to read (default: the one training most likely reads)")
-	f.StringVar(&o.itemShape, "item-shape", "", "HDF5: read patches of this `SHAPE`, such as 1x224x224x3 (default: one index of the first axis)")
+	f.StringVar(&o.dataset, "dataset", "", "HDF5: `NAME` of the dataset to read (default: the one training most "+
+		"likely reads)")
+	f.StringVar(&o.itemShape, "item-shape", "", "HDF5: read patches of this `SHAPE`, such as 1x224x224x3 (default: "+
+		"one index of the first axis)")
 	f.Int64Var(&o.block, "block-bytes", dataset.DefaultBlockBytes, "raw bytes: size of what is read at once")
 	f.DurationVar(&o.budget, "budget", probe.DefaultBudget, "how long to measure, at the most")
 	f.Uint64Var(&o.seed, "seed", 0, "of the random order and the sample (default: drawn, and said in the report)")
 	f.IntVar(&o.workers, "workers", 0, "measure up to this many worker processes (0: by the usable CPUs)")
-	f.IntVar(&o.batchSize, "batch-size", 0, "also measure gathering a whole batch of this many items, and predict a DataLoader with it (default there: 32)")
-	f.DurationVar(&o.step, "step-time", 0, "how long the training's step takes with its data at hand, such as 30ms: for the predicted DataLoader")
-	f.DurationVar(&o.transform, "transform-time", 0, "CPU time of the training's own transforms per item, such as 2ms: for the predicted DataLoader")
-	f.StringVar(&o.python, "python", "auto", "`INTERPRETER` whose libraries are timed on the same files; auto: that of a running job, else python3; none")
+	f.IntVar(&o.batchSize, "batch-size", 0, "also measure gathering a whole batch of this many items, and predict a "+
+		"DataLoader with it (default there: 32)")
+	f.DurationVar(&o.step, "step-time", 0, "how long the training's step takes with its data at hand, such as 30ms: "+
+		"for the predicted DataLoader")
+	f.DurationVar(&o.transform, "transform-time", 0, "CPU time of the training's own transforms per item, such as "+
+		"2ms: for the predicted DataLoader")
+	f.StringVar(&o.python, "python", "auto", "`INTERPRETER` whose libraries are timed on the same files; auto: that "+
+		"of a running job, else python3; none")
 	f.BoolVar(&o.try, "try", false, "rewrite a sample into other layouts and measure each")
 	f.StringVar(&o.scratch, "scratch", "", "`FOLDER` for --try (default: TMPDIR or /tmp)")
-	f.StringVar(&o.other, "compare-path", "", "copy the sample to this `FOLDER` (tmpfs, NVMe, NFS) and measure it there as well")
+	f.StringVar(&o.other, "compare-path", "", "copy the sample to this `FOLDER` (tmpfs, NVMe, NFS) and measure it "+
+		"there as well")
 	f.BoolVar(&o.follow, "follow", false, "HDF5: follow external links, external storage and virtual datasets")
 	f.BoolVar(&o.noCold, "no-cold", false, "leave the page cache alone: no cold reads")
 	f.BoolVar(&o.list, "list", false, "show what would be measured, and do not measure")
@@ -117,9 +125,11 @@ func (o *benchOptions) check() error {
 	case o.batchSize < 0:
 		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
 	case o.step < 0 || o.step > longestTime:
-		return fail(exitUsage, "give the time of one step: --step-time 30ms", "--step-time %s: must be between 0s and %s", o.step, longestTime)
+		return fail(exitUsage, "give the time of one step: --step-time 30ms",
+			"--step-time %s: must be between 0s and %s", o.step, longestTime)
 	case o.transform < 0 || o.transform > longestTime:
-		return fail(exitUsage, "give the time for one item: --transform-time 2ms", "--transform-time %s: must be between 0s and %s", o.transform, longestTime)
+		return fail(exitUsage, "give the time for one item: --transform-time 2ms",
+			"--transform-time %s: must be between 0s and %s", o.transform, longestTime)
 	case o.block < 512 || o.block > 256<<20:
 		return fail(exitUsage, "", "--block-bytes %d: must be between 512 and 268435456", o.block)
 	case o.scratch != "" && !o.try:
@@ -139,12 +149,14 @@ func parseShape(text string) ([]int64, error) {
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == 'x' || r == ',' }) {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || n < 1 {
-			return nil, fail(exitUsage, "write the length of each axis: 1x224x224x3", "--item-shape %q: %q is no length", text, part)
+			return nil, fail(exitUsage, "write the length of each axis: 1x224x224x3",
+				"--item-shape %q: %q is no length", text, part)
 		}
 		shape = append(shape, n)
 	}
 	if len(shape) == 0 || len(shape) > 32 { // 32 axes is HDF5's own limit, H5S_MAX_RANK
-		return nil, fail(exitUsage, "write the length of each axis: 1x224x224x3", "--item-shape %q: between 1 and 32 axes", text)
+		return nil, fail(exitUsage, "write the length of each axis: 1x224x224x3",
+			"--item-shape %q: between 1 and 32 axes", text)
 	}
 	return shape, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// benchPlan is the text of --list: the dataset, then what would be measured, in order, each with its share of the budget. A probe's name
-// stands where its first step does.
+// benchPlan is the text of --list: the dataset, then what would be measured, in order, each with its share of the
+// budget. A probe's name stands where its first step does.
 func benchPlan(title string, steps []probe.Step, budget time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nup to %s would be measured, in this order:\n", untrusted.Sanitize(title), seconds(budget))
@@ -25,7 +25,8 @@ func benchPlan(title string, steps []probe.Step, budget time.Duration) string {
 			name = ""
 		}
 		last = s.Probe
-		fmt.Fprintf(&b, "  %6s  %-*s  %s\n", seconds(s.Budget), names, untrusted.Sanitize(name), untrusted.Sanitize(s.What))
+		fmt.Fprintf(&b, "  %6s  %-*s  %s\n", seconds(s.Budget), names, untrusted.Sanitize(name),
+			untrusted.Sanitize(s.What))
 	}
 	if len(steps) == 0 {
 		b.WriteString("  nothing\n")

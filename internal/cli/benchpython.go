@@ -12,11 +12,12 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// pythonLimit is how long an interpreter may take to say what it has: it imports nothing heavy, but may lie on a slow disk.
+// pythonLimit is how long an interpreter may take to say what it has: it imports nothing heavy, but may lie on a slow
+// disk.
 const pythonLimit = 20 * time.Second
 
-// python chooses the interpreter whose libraries are timed; nil is none. A chosen one that does not work is an error, one that was merely
-// found and does not work is passed over.
+// python chooses the interpreter whose libraries are timed; nil is none. A chosen one that does not work is an error,
+// one that was merely found and does not work is passed over.
 func (o *benchOptions) interpreter(ctx context.Context, env Env) ([]string, error) {
 	switch o.python {
 	case "none", "":
@@ -25,10 +26,12 @@ func (o *benchOptions) interpreter(ctx context.Context, env Env) ([]string, erro
 	default:
 		path, err := exec.LookPath(o.python)
 		if err != nil {
-			return nil, fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w", o.python, err)
+			return nil, fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w",
+				o.python, err)
 		}
 		if _, err := libraries(ctx, path); err != nil {
-			return nil, fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w", o.python, err)
+			return nil, fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w",
+				o.python, err)
 		}
 		return []string{path}, nil
 	}
@@ -42,7 +45,8 @@ func (o *benchOptions) interpreter(ctx context.Context, env Env) ([]string, erro
 		}
 	}
 	if !o.quiet && ctx.Err() == nil {
-		note(env.Stderr, "no python3 here has Pillow, OpenCV, torchvision or h5py: only pipetune's own readers are timed (--python PATH names another)")
+		note(env.Stderr, "no python3 here has Pillow, OpenCV, torchvision or h5py: only pipetune's own readers are "+
+			"timed (--python PATH names another)")
 	}
 	return nil, nil
 }
@@ -78,7 +82,8 @@ func interpretersOfJobs(ctx context.Context) []string {
 			continue
 		}
 		status, err := p.Status()
-		if exe, exeErr := p.Exe(); err == nil && exeErr == nil && status.UID.Or(-1) == os.Geteuid() && strings.Contains(exe, "python") {
+		if exe, exeErr := p.Exe(); err == nil && exeErr == nil && status.UID.Or(-1) == os.Geteuid() &&
+			strings.Contains(exe, "python") {
 			list = append(list, exe)
 		}
 		p.Close()

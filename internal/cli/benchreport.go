@@ -49,15 +49,16 @@ func (b *bench) mind() (list []string) {
 		list = append(list, fmt.Sprintf("%d × %s, never opened, such as %s", s.Count, s.Reason, b.inside(s.Example)))
 	}
 	if len(b.found.Missing) > 0 {
-		list = append(list, "HDF5 filters that are not available here: "+strings.Join(b.found.Missing, ", ")+"; a job decodes them by what its own library brings: h5py has lzf, hdf5plugin most others")
+		list = append(list, "HDF5 filters that are not available here: "+strings.Join(b.found.Missing, ", ")+
+			"; a job decodes them by what its own library brings: h5py has lzf, hdf5plugin most others")
 	}
 	return list
 }
 
 func (b *bench) host() report.Host {
 	m := b.machine
-	h := report.Host{CPUsUsable: m.CPUsUsable, CPUsPresent: m.CPUsPresent, MemoryBytes: m.MemoryBytes, MemoryLimitBytes: m.MemoryLimit, Kernel: m.Kernel,
-		GPUs: []report.GPU{}, Storage: []report.Storage{}}
+	h := report.Host{CPUsUsable: m.CPUsUsable, CPUsPresent: m.CPUsPresent, MemoryBytes: m.MemoryBytes,
+		MemoryLimitBytes: m.MemoryLimit, Kernel: m.Kernel, GPUs: []report.GPU{}, Storage: []report.Storage{}}
 	if s := b.place(); s != nil {
 		h.Storage = append(h.Storage, *s)
 	}
@@ -69,14 +70,16 @@ func (b *bench) place() *report.Storage {
 	if b.storage == nil {
 		return nil
 	}
-	return &report.Storage{Path: b.storage.Path, Kind: b.storage.Kind, FSType: b.storage.FSType, Devices: b.storage.Devices}
+	return &report.Storage{Path: b.storage.Path, Kind: b.storage.Kind, FSType: b.storage.FSType,
+		Devices: b.storage.Devices}
 }
 
 // metrics holds what the machine has for the dataset to fit into.
 func (b *bench) metrics() map[string]report.Metric {
 	out := map[string]report.Metric{}
 	set := func(d metric.Desc, x float64) {
-		out[d.Name] = report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1, Unit: string(d.Unit), Basis: report.Measured}
+		out[d.Name] = report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1, Unit: string(d.Unit),
+			Basis: report.Measured}
 	}
 	set(metric.UsableCPUs, b.machine.CPUsUsable)
 	machine := b.fs.Machine()
@@ -103,11 +106,12 @@ func (b *bench) metrics() map[string]report.Metric {
 func (b *bench) benchmark(o probe.Options, result probe.Result) *report.Benchmark {
 	f := &b.found
 	out := &report.Benchmark{
-		Path: untrusted.Path(b.path, b.redact), Kind: string(f.Kind), Format: f.Format, Files: f.Files, FilesExact: f.FilesExact, Bytes: f.Bytes,
-		Items: f.Items, ItemBytes: f.ItemBytes, LargestDir: f.LargestDir, Storage: b.place(), Cold: result.Cold,
-		BudgetS: b.o.budget.Seconds(), UsedS: result.Used.Seconds(), Interrupted: result.Interrupted,
-		Interpreter: untrusted.Path(result.Interpreter, b.redact), Libraries: result.Libraries,
-		Sample: report.Sample{Files: len(f.Sample.Files), Items: len(f.Sample.Items), Seed: int64(o.Seed)},
+		Path: untrusted.Path(b.path, b.redact), Kind: string(f.Kind), Format: f.Format, Files: f.Files,
+		FilesExact: f.FilesExact, Bytes: f.Bytes, Items: f.Items, ItemBytes: f.ItemBytes, LargestDir: f.LargestDir,
+		Storage: b.place(), Cold: result.Cold, BudgetS: b.o.budget.Seconds(), UsedS: result.Used.Seconds(),
+		Interrupted: result.Interrupted, Interpreter: untrusted.Path(result.Interpreter, b.redact),
+		Libraries: result.Libraries, Sample: report.Sample{Files: len(f.Sample.Files), Items: len(f.Sample.Items),
+			Seed: int64(o.Seed)},
 	}
 	if f.Part != nil {
 		out.ItemNoun, out.ItemNote = f.Part.Noun, untrusted.Sanitize(f.Part.Why)
@@ -116,7 +120,8 @@ func (b *bench) benchmark(o probe.Options, result probe.Result) *report.Benchmar
 		out.Sample.Bytes += file.Bytes
 	}
 	for _, t := range f.Unread {
-		out.Unread = append(out.Unread, report.Unread{Reason: untrusted.Sanitize(t.Reason), Count: t.Count, Example: b.inside(t.Example)})
+		out.Unread = append(out.Unread, report.Unread{Reason: untrusted.Sanitize(t.Reason), Count: t.Count,
+			Example: b.inside(t.Example)})
 	}
 	for _, u := range result.Unread {
 		u.Example = untrusted.Path(u.Example, b.redact)
@@ -140,7 +145,8 @@ func (b *bench) inside(name []byte) string {
 
 func layoutOf(a dataset.Access, item []int64) *report.Layout {
 	d := a.Dataset
-	l := &report.Layout{Storage: string(d.Storage), Shape: d.Shape, Dtype: d.Type, Chunk: d.Chunk, ChunkBytes: d.ChunkBytes, Filters: []string{},
+	l := &report.Layout{Storage: string(d.Storage), Shape: d.Shape, Dtype: d.Type, Chunk: d.Chunk,
+		ChunkBytes: d.ChunkBytes, Filters: []string{},
 		StoredBytes: d.StoredBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem, ItemShape: item}
 	for _, f := range d.Filters {
 		name := f.Name.String()
@@ -170,7 +176,8 @@ func (b *bench) title() string {
 		kind += " dataset " + untrusted.String(f.Sample.Dataset).String()
 	}
 	return fmt.Sprintf("%s: %s, %s; the sample: %s in %s", untrusted.Path(b.path, b.redact), kind, files,
-		unit.Count(int64(len(f.Sample.Items)), "item", "items"), unit.Count(int64(len(f.Sample.Files)), "file", "files"))
+		unit.Count(int64(len(f.Sample.Items)), "item", "items"), unit.Count(int64(len(f.Sample.Files)), "file",
+			"files"))
 }
 
 // overheadOf is what pipetune itself used; reading is its work here, so its CPU time is no overhead to the dataset.

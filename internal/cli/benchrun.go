@@ -52,7 +52,8 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	}
 	for _, out := range outs {
 		if out.recording {
-			return fail(exitUsage, "write the report: -o bench.json; pipetune report shows it again", "-o %s: bench-io makes no recording", out.path)
+			return fail(exitUsage, "write the report: -o bench.json; pipetune report shows it again",
+				"-o %s: bench-io makes no recording", out.path)
 		}
 		if err := out.check(); err != nil {
 			return err
@@ -103,7 +104,8 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		return b.nothingMeasured(ctx, err)
 	}
 	if sample := b.found.Sample; sample.Kind == dataset.HDF5 && b.found.Files == 1 && len(sample.Files) == 1 {
-		b.digest = digest(ctx, b.runner, b.key, string(sample.Files[0].Path), dataset.DigestRequest{Dataset: sample.Dataset})
+		b.digest = digest(ctx, b.runner, b.key, string(sample.Files[0].Path),
+			dataset.DigestRequest{Dataset: sample.Dataset})
 	} else if b.found.Files > 1 {
 		b.digest = digest(ctx, b.runner, b.key, b.path, dataset.DigestRequest{})
 	}
@@ -148,12 +150,12 @@ func (b *bench) look(ctx context.Context) error {
 	return nil
 }
 
-// answerLimit is how long the dataset's file system may take for one simple question. A server under load takes a second; the
-// person should hear of one that is gone within 5 s, of which ending the child that hangs takes another.
+// answerLimit is how long the dataset's file system may take for one simple question. A server under load takes a
+// second; the person should hear of one that is gone within 5 s, of which ending the child that hangs takes another.
 const answerLimit = 3 * time.Second
 
-// answers asks the file system of the dataset each kind of question once: looking at it takes many of them, and its limit is for all
-// together. Only that there is no answer counts: what else is wrong the survey says better.
+// answers asks the file system of the dataset each kind of question once: looking at it takes many of them, and its
+// limit is for all together. Only that there is no answer counts: what else is wrong the survey says better.
 func (b *bench) answers(ctx context.Context, paths *isolate.Paths) error {
 	_, err := paths.Statfs(ctx, b.key, b.path)
 	if unanswered(err) {
@@ -186,9 +188,9 @@ func (b *bench) options(ctx context.Context) (probe.Options, error) {
 	if err != nil {
 		return probe.Options{}, err
 	}
-	o := probe.Options{Budget: b.o.budget, Seed: b.o.seed, CPUs: b.machine.CPUsUsable, MaxWorkers: b.o.workers, BatchSize: b.o.batchSize, Python: python,
-		NoCold: b.o.noCold, Try: b.o.try, Scratch: b.o.scratch, Other: b.o.other, Key: b.key,
-		Spare: spareFor(b.fs, os.Getpid())}
+	o := probe.Options{Budget: b.o.budget, Seed: b.o.seed, CPUs: b.machine.CPUsUsable, MaxWorkers: b.o.workers,
+		BatchSize: b.o.batchSize, Python: python, NoCold: b.o.noCold, Try: b.o.try, Scratch: b.o.scratch,
+		Other: b.o.other, Key: b.key, Spare: spareFor(b.fs, os.Getpid())}
 	if b.found.Access != nil {
 		o.Layout = b.found.Access
 	}
@@ -205,7 +207,10 @@ func (b *bench) list(o probe.Options) error {
 // measure runs the probes, telling how far they are.
 func (b *bench) measure(ctx context.Context, o probe.Options, p *progress) (probe.Result, error) {
 	defer p.follow()()
-	got, err := probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
+	got, err := probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) {
+		p.step(s.What,
+			elapsed)
+	})
 	for i, c := range got.Rows.Tried {
 		got.Rows.Tried[i].Command = expandable(untrusted.Path(c.Command, b.redact))
 	}
@@ -217,7 +222,8 @@ func (b *bench) nothingMeasured(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return b.interrupted()
 	}
-	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %s", untrusted.Path(b.o.path, b.redact), strings.ReplaceAll(err.Error(), "\n", ": "))
+	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %s", untrusted.Path(b.o.path,
+		b.redact), strings.ReplaceAll(err.Error(), "\n", ": "))
 }
 
 // interrupted is the failure of a run that was ended before it had anything to report.
@@ -228,7 +234,8 @@ func (b *bench) interrupted() error {
 	return unmeasured(os.Interrupt)
 }
 
-// folders checks, before anything is measured, that the folders to write into are there. They are asked for in a child: a mount may hang.
+// folders checks, before anything is measured, that the folders to write into are there. They are asked for in a child:
+// a mount may hang.
 func (b *bench) folders(ctx context.Context) error {
 	paths := b.runner.Paths()
 	defer paths.Close()

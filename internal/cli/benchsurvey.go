@@ -12,15 +12,17 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// How long the survey of the dataset may take: as long as measuring may, within these. A million files on a local disk take some seconds; on
-// a slower one the walk stops there, and what was counted is said to be a lower bound. A child that has not answered surveyGrace later hangs.
+// How long the survey of the dataset may take: as long as measuring may, within these. A million files on a local disk
+// take some seconds; on a slower one the walk stops there, and what was counted is said to be a lower bound. A child
+// that has not answered surveyGrace later hangs.
 const (
 	leastSurvey = 10 * time.Second
 	mostSurvey  = 30 * time.Second
 	surveyGrace = 5 * time.Second
 )
 
-// mostDeadly is how many files that end the process that looks at them are named and avoided; a dataset with more of them is damaged.
+// mostDeadly is how many files that end the process that looks at them are named and avoided; a dataset with more of
+// them is damaged.
 const mostDeadly = 8
 
 // surveyTold asks whether the dataset answers, and surveys it, telling the person that it goes on.
@@ -34,7 +36,8 @@ func (b *bench) surveyTold(ctx context.Context, paths *isolate.Paths) (dataset.S
 	return b.survey(ctx)
 }
 
-// survey walks the dataset in a child process. A file that ends the child is found, named among the unread ones and avoided.
+// survey walks the dataset in a child process. A file that ends the child is found, named among the unread ones and
+// avoided.
 func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 	var avoid [][]byte
 	for {
@@ -55,20 +58,23 @@ func (b *bench) surveyLimit() time.Duration { return min(max(b.o.budget, leastSu
 
 func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool) (dataset.SurveyResult, error) {
 	limit := b.surveyLimit()
-	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory, CPUSeconds: 120}}
+	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace,
+		Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory, CPUSeconds: 120}}
 	if !b.o.follow {
 		spec.Only = dataset.Reach(b.path)
 	}
-	answer, err := isolate.Call[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, b.runner, spec, dataset.SurveyRequest{Path: []byte(b.path), Options: dataset.SurveyOptions{
-		Seed: b.o.seed, Dataset: b.o.dataset, ItemShape: b.o.shape, BlockBytes: b.o.block, Follow: b.o.follow, Limit: limit, Avoid: avoid, WalkOnly: walkOnly}})
+	answer, err := isolate.Call[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, b.runner, spec,
+		dataset.SurveyRequest{Path: []byte(b.path), Options: dataset.SurveyOptions{
+			Seed: b.o.seed, Dataset: b.o.dataset, ItemShape: b.o.shape, BlockBytes: b.o.block, Follow: b.o.follow,
+			Limit: limit, Avoid: avoid, WalkOnly: walkOnly}})
 	if err == nil {
 		err = answer.Refused.Err()
 	}
 	return answer.Result, err
 }
 
-// deadly finds a file that ends the child, by halves: looks at the first files drawn only, until one more of them makes the difference. nil
-// where it cannot be told.
+// deadly finds a file that ends the child, by halves: looks at the first files drawn only, until one more of them makes
+// the difference. nil where it cannot be told.
 func (b *bench) deadly(ctx context.Context, avoid [][]byte) []byte {
 	walked, err := b.surveyWithout(ctx, avoid, true)
 	if err != nil {
@@ -102,9 +108,11 @@ func (b *bench) surveyFailure(err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return fail(exitNotMeasured, "run pipetune as a user who may read it", "%s: permission denied", name)
 	case errors.As(err, new(*isolate.TimeoutError)), errors.As(err, new(*isolate.StuckError)):
-		return fail(exitNotMeasured, "check that the server behind the mount "+untrusted.Path(b.key, b.redact)+" is reachable", "%s: the file system does not answer", name)
+		return fail(exitNotMeasured, "check that the server behind the mount "+untrusted.Path(b.key, b.redact)+
+			" is reachable", "%s: the file system does not answer", name)
 	case errors.As(err, new(*isolate.DeathError)):
-		return fail(exitNotMeasured, "the file may be damaged: h5ls or h5dump may say more", "looking at %s ended the process that looked: %w", name, err)
+		return fail(exitNotMeasured, "the file may be damaged: h5ls or h5dump may say more",
+			"looking at %s ended the process that looked: %w", name, err)
 	case errors.Is(err, context.Canceled):
 		return b.interrupted()
 	case errors.Is(err, dataset.ErrNoDataset) && b.o.dataset != "":

@@ -19,7 +19,8 @@ const childCommand = "__child"
 func childTasks() isolate.Table {
 	gpu := nvml.New(time.Now)
 	return isolate.Table{
-		nvml.Task:    isolate.WithClose(gpu.Handle, gpu.Close), // the library is shut down in order: a reader killed in a call has frozen GPUs
+		// the library is shut down in order: a reader killed in a call has frozen GPUs
+		nvml.Task:    isolate.WithClose(gpu.Handle, gpu.Close),
 		hdf5.Task:    hdf5.Handler,
 		dataset.Task: dataset.Handler,
 

@@ -51,10 +51,13 @@ same workload as the baseline ends with 3.`,
 	f := c.Flags()
 	f.StringArrayVar(&o.before, "before", nil, "another run before the change: a report `FILE` (repeatable)")
 	f.StringArrayVar(&o.after, "after", nil, "another run after the change: a report `FILE` (repeatable)")
-	f.StringVar(&o.against, "against", "", "the report that a project keeps as its baseline, a `FILE`: all others are after it, and must be of the same workload")
+	f.StringVar(&o.against, "against", "", "the report that a project keeps as its baseline, a `FILE`: all others "+
+		"are after it, and must be of the same workload")
 	f.StringVar(&o.gate, "gate", "", "exit 1 where the rate fell by more than this `SHARE`, as 5%; judges the interval")
-	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of --format json")
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt (repeatable)")
+	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of "+
+		"--format json")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
+		".txt (repeatable)")
 	f.StringVar(&o.format, "format", "text", "what to print: text, json, md, html or github")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	f.BoolVar(&o.strict, "strict", false, "exit 3 where the gate cannot tell, or nothing can be compared")
@@ -99,7 +102,8 @@ func (o *comparison) run(env Env, args []string) error {
 
 // options are what is asked of the comparison itself.
 func (o *comparison) options() (compare.Options, error) {
-	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, GateMetric: o.gateMetric}
+	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit},
+		GateMetric: o.gateMetric}
 	if o.gateMetric != "" && o.gate == "" {
 		return opts, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
 	}
@@ -118,7 +122,8 @@ func (o *comparison) sides(args []string) (before, after []string, err error) {
 	const runs = "several runs of one side: --before FILE, --after FILE"
 	switch n := len(args); {
 	case o.against != "" && len(o.before) > 0:
-		return nil, nil, fail(exitUsage, "leave out one of them", "--against names the one report before, --before several")
+		return nil, nil, fail(exitUsage, "leave out one of them",
+			"--against names the one report before, --before several")
 	case o.against != "":
 		before, after = []string{o.against}, append(args[:n:n], o.after...)
 	case n == 0:
@@ -129,7 +134,8 @@ func (o *comparison) sides(args []string) (before, after []string, err error) {
 		return nil, nil, fail(exitUsage, runs, "compare takes two files, BEFORE and AFTER, not %d", len(args))
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil, fail(exitUsage, "pipetune compare before.json after.json", "compare needs a report before the change and one after it")
+		return nil, nil, fail(exitUsage, "pipetune compare before.json after.json",
+			"compare needs a report before the change and one after it")
 	}
 	stdin := 0
 	for _, side := range [][]string{before, after} {
@@ -139,7 +145,8 @@ func (o *comparison) sides(args []string) (before, after []string, err error) {
 			}
 			for _, other := range side[:i] {
 				if path != "-" && samePath(path, other) {
-					return nil, nil, fail(exitUsage, "name each run once", "%s and %s are the same file, which would count twice", other, path)
+					return nil, nil, fail(exitUsage, "name each run once",
+						"%s and %s are the same file, which would count twice", other, path)
 				}
 			}
 		}
@@ -199,10 +206,12 @@ func readSide(env Env, paths []string) ([]compare.Input, error) {
 	return out, nil
 }
 
-// unreadable adds what to do about a report that was edited or cut off. A recording that tells nothing is unreadable here too: nothing is measured.
+// unreadable adds what to do about a report that was edited or cut off. A recording that tells nothing is unreadable
+// here too: nothing is measured.
 func unreadable(path string, err error) error {
 	if errors.Is(err, report.ErrInvalid) {
-		return fail(exitUsage, "the file was edited, or cut off while it was written: make it anew with pipetune diagnose -o "+filepath.Base(path), "%w", err)
+		return fail(exitUsage, "the file was edited, or cut off while it was written: make it anew with pipetune "+
+			"diagnose -o "+filepath.Base(path), "%w", err)
 	}
 	return err
 }
@@ -212,7 +221,8 @@ func (o *comparison) exit(c *report.Comparison) error {
 	const again = "compare longer runs (--duration 60s), or several on each side (--before, --after)"
 	switch {
 	case o.against != "" && c.Comparable == report.NotComparable:
-		return fail(exitNotMeasured, "make the baseline anew: pipetune diagnose -o "+o.against, "%s is of another workload: %s differs", o.against, c.Conditions[0].Name)
+		return fail(exitNotMeasured, "make the baseline anew: pipetune diagnose -o "+o.against,
+			"%s is of another workload: %s differs", o.against, c.Conditions[0].Name)
 	case c.Gate != nil && c.Gate.Answer == report.GateFailed:
 		return fail(exitGate, "", "--gate %s: %s", o.gate, c.Gate.Why)
 	case c.Gate != nil && c.Gate.Answer == report.GateUnclear && o.strict:
@@ -220,7 +230,8 @@ func (o *comparison) exit(c *report.Comparison) error {
 	case o.strict && len(c.Changes) == 0:
 		return fail(exitNotMeasured, again, "no figure was measured on both sides")
 	case o.strict && c.Comparable == report.NotComparable:
-		return fail(exitNotMeasured, "compare two runs of the same job on the same machine", "the two sides are not comparable: %s differs", c.Conditions[0].Name)
+		return fail(exitNotMeasured, "compare two runs of the same job on the same machine",
+			"the two sides are not comparable: %s differs", c.Conditions[0].Name)
 	}
 	return nil
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// lookLimit is how long one look at a dataset may take: a folder on a loaded disk lists in well under a second, and a person should
-// hear of a mount that hangs within 5 s.
+// lookLimit is how long one look at a dataset may take: a folder on a loaded disk lists in well under a second, and a
+// person should hear of a mount that hangs within 5 s.
 const lookLimit = 5 * time.Second
 
 // lookAtDataset describes a dataset in a child of its own, which ends with the answer and gives its memory back.
 func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 	return func(ctx context.Context, key, path string) (sampler.DatasetLook, error) {
 		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: lookLimit, Only: dataset.Reach(path)}
-		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec, dataset.Request{Path: []byte(path)})
+		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec,
+			dataset.Request{Path: []byte(path)})
 		if err != nil {
 			return sampler.DatasetLook{}, fmt.Errorf("looking at the dataset: %w", err)
 		}
@@ -37,8 +38,9 @@ func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 	}
 }
 
-// digest tells what the items of a dataset are, of a folder where it has no name, in a child of its own: reading them may end one that describing the file does not. It is ""
-// where that cannot be told; then `compare` goes by the dataset's path and size.
+// digest tells what the items of a dataset are, of a folder where it has no name, in a child of its own: reading them
+// may end one that describing the file does not. It is "" where that cannot be told; then `compare` goes by the
+// dataset's path and size.
 func digest(ctx context.Context, runner *isolate.Runner, key, path string, what dataset.DigestRequest) string {
 	what.Path = []byte(path)
 	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: lookLimit, Only: dataset.Reach(path)}
@@ -80,9 +82,10 @@ func datasetLook(found dataset.Description) sampler.DatasetLook {
 func hdf5Layout(a dataset.Access) *sampler.HDF5Layout {
 	d := a.Dataset
 	return &sampler.HDF5Layout{
-		Name: d.Path.String(), Shape: joined(d.Shape), Dtype: d.Type, Layout: string(d.Storage), Chunk: joined(d.Chunk), Filters: filterNames(d.Filters),
-		FilterCount: len(d.Filters), ChunkBytes: d.ChunkBytes, ItemBytes: d.ItemBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem,
-		StoredBytes: d.StoredBytes, Amplification: a.Amplification,
+		Name: d.Path.String(), Shape: joined(d.Shape), Dtype: d.Type, Layout: string(d.Storage), Chunk: joined(d.Chunk),
+		Filters: filterNames(d.Filters), FilterCount: len(d.Filters), ChunkBytes: d.ChunkBytes, ItemBytes: d.ItemBytes,
+		ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem, StoredBytes: d.StoredBytes,
+		Amplification: a.Amplification,
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 //go:embed demo/train.py
 var demoScript []byte
 
-// demoStart is how long the job may take from its start to its first batch: importing torch from a cold disk takes most of it.
+// demoStart is how long the job may take from its start to its first batch: importing torch from a cold disk takes most
+// of it.
 const demoStart = 90 * time.Second
 
 // demoInterpreters are tried in this order; the first that has torch and h5py is taken.
@@ -45,7 +46,8 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 		},
 	}
 	c.Flags().DurationVar(&o.duration, "duration", 15*time.Second, "how long to watch")
-	c.Flags().StringVar(&o.python, "python", "", "the interpreter to use (default: the first of "+strings.Join(demoInterpreters, ", ")+" that has torch and h5py)")
+	c.Flags().StringVar(&o.python, "python", "", "the interpreter to use (default: the first of "+
+		strings.Join(demoInterpreters, ", ")+" that has torch and h5py)")
 	o.interval = 100 * time.Millisecond
 	o.addFlags(c)
 	return c
@@ -94,7 +96,8 @@ func findPython(chosen string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fail(exitNotMeasured, "on Debian or Ubuntu: sudo apt-get install python3-torch python3-h5py; else: pip install torch h5py",
+	return "", fail(exitNotMeasured, "on Debian or Ubuntu: sudo apt-get install python3-torch python3-h5py; else: "+
+		"pip install torch h5py",
 		"no Python with torch and h5py among %s", strings.Join(candidates, ", "))
 }
 

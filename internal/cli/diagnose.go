@@ -19,8 +19,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Bounds of what can be asked for: the shortest watch that leaves the six windows of a second a 95 % interval of a median needs, and a
-// tick that is not a burden.
+// Bounds of what can be asked for: the shortest watch that leaves the six windows of a second a 95 % interval of a
+// median needs, and a tick that is not a burden.
 const (
 	minDuration = 6 * time.Second
 	minSteady   = 5 * time.Second // of it after the warm-up
@@ -111,13 +111,19 @@ runs on. See: pipetune help exit-codes`,
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
-	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to its end, at most "+launchDuration.String())
-	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that is less, and of a short one what leaves "+minSteady.String())
+	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to "+
+		"its end, at most "+launchDuration.String())
+	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that "+
+		"is less, and of a short one what leaves "+minSteady.String())
 	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
-	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+minSteady.String()+" (0: as long as --duration says)")
-	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends it with SIGTERM")
-	f.BoolVar(&o.sync, "sync-points", false, "of a command: time item(), cpu(), tolist() and the like of CUDA tensors as well, and name their lines")
-	f.BoolVar(&o.headroom, "headroom", false, "of a command: after the watch hand out the last batches again in place of the loader's for some seconds, to measure what data for free brings; then end the job")
+	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+
+		minSteady.String()+" (0: as long as --duration says)")
+	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends "+
+		"it with SIGTERM")
+	f.BoolVar(&o.sync, "sync-points", false, "of a command: time item(), cpu(), tolist() and the like of CUDA "+
+		"tensors as well, and name their lines")
+	f.BoolVar(&o.headroom, "headroom", false, "of a command: after the watch hand out the last batches again in "+
+		"place of the loader's for some seconds, to measure what data for free brings; then end the job")
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
@@ -134,8 +140,10 @@ runs on. See: pipetune help exit-codes`,
 // completePIDs offers the training jobs that run for --pid.
 func completePIDs(c *cobra.Command) {
 	// It cannot fail for a flag that was just defined.
-	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		found, _ := job.Find(c.Context(), job.Options{UID: os.Geteuid(), Self: os.Getpid()}) // a shell has nowhere to say why there is none
+	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string,
+		cobra.ShellCompDirective) {
+		// a shell has nowhere to say why there is none
+		found, _ := job.Find(c.Context(), job.Options{UID: os.Geteuid(), Self: os.Getpid()})
 		var pids []string
 		for _, each := range found {
 			pids = append(pids, fmt.Sprintf("%d\t%s", each.Trainer.PID, each.Describe()))
@@ -150,38 +158,47 @@ func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 	dash, pid := c.ArgsLenAtDash(), c.Flags().Changed("pid")
 	switch {
 	case dash > 0 || dash < 0 && len(args) > 0:
-		return fail(exitUsage, hint+strings.Join(slices.DeleteFunc(slices.Clone(args[:min(len(args), 3)]), func(s string) bool { return s == "--" }), " ")+" …",
+		return fail(exitUsage, hint+strings.Join(slices.DeleteFunc(slices.Clone(args[:min(len(args), 3)]),
+			func(s string) bool { return s == "--" }), " ")+" …",
 			"unexpected argument %q: diagnose watches a job that runs already, or starts the command after --", args[0])
 	case dash == 0 && len(args) == 0:
 		return fail(exitUsage, "for example: pipetune diagnose -- python train.py", "there is no command after --")
 	case dash == 0 && args[0] == "":
 		return fail(exitUsage, "for example: pipetune diagnose -- python train.py", "the command after -- has no name")
 	case dash == 0 && pid:
-		return fail(exitUsage, "leave out one of them", "--pid watches a job that runs already, and a command after -- starts one")
-	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then") || c.Flags().Changed("sync-points") || c.Flags().Changed("headroom")):
-		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py", "--steps, --then, --sync-points and --headroom need a command after --")
+		return fail(exitUsage, "leave out one of them", "--pid watches a job that runs already, and a command after "+
+			"-- starts one")
+	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then") || c.Flags().Changed("sync-points") ||
+		c.Flags().Changed("headroom")):
+		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py",
+			"--steps, --then, --sync-points and --headroom need a command after --")
 	}
 	return nil
 }
 
-// defaultWarmup is 5 s, or less where a short watch would lose too much by it: the shortest that is allowed must leave enough to judge by.
+// defaultWarmup is 5 s, or less where a short watch would lose too much by it: the shortest that is allowed must leave
+// enough to judge by.
 func defaultWarmup(duration time.Duration) time.Duration {
 	return max(min(5*time.Second, duration/6, duration-minSteady-edges), 0)
 }
 
-// edges is what a watch loses at its beginning and its end: a tick each, and what finding the job's processes and the first readings take.
+// edges is what a watch loses at its beginning and its end: a tick each, and what finding the job's processes and the
+// first readings take.
 const edges = 500 * time.Millisecond
 
 func (o *diagnoseOptions) check(pidGiven bool) error {
 	switch {
 	case pidGiven && o.pid <= 0:
-		return fail(exitUsage, "give the number of the trainer, as ps shows it", "--pid %d: not a process number", o.pid)
+		return fail(exitUsage, "give the number of the trainer, as ps shows it", "--pid %d: not a process number",
+			o.pid)
 	case o.duration < minDuration:
-		return fail(exitUsage, "", "--duration %s: at least %s is needed, for six windows of a second", o.duration, minDuration)
+		return fail(exitUsage, "", "--duration %s: at least %s is needed, for six windows of a second", o.duration,
+			minDuration)
 	case o.warmup < 0:
 		return fail(exitUsage, "", "--warmup %s: must not be negative", o.warmup)
 	case o.warmup > o.duration-minSteady:
-		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.warmup, minSteady, o.duration)
+		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.warmup, minSteady,
+			o.duration)
 	case o.interval < minInterval || o.interval > maxInterval:
 		return fail(exitUsage, "", "--interval %s: must be between %s and %s", o.interval, minInterval, maxInterval)
 	case o.steps < 0:
@@ -189,7 +206,8 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 	case o.then != "" && o.then != thenRun && o.then != thenTerminate:
 		return fail(exitUsage, "", "--then %q: must be one of %s, %s", o.then, thenRun, thenTerminate)
 	case o.headroom && o.then != thenTerminate:
-		return fail(exitUsage, "leave out --then", "--headroom ends the job: it has trained on the same batches again and again, so it cannot go on as --then %s asks", o.then)
+		return fail(exitUsage, "leave out --then", "--headroom ends the job: it has trained on the same batches "+
+			"again and again, so it cannot go on as --then %s asks", o.then)
 	case o.batchSize < 0:
 		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
 	}
@@ -236,7 +254,10 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	}
 	meter.end(r)
 	if o.ownChild { // its files are gone with the demo
-		r.Next = slices.DeleteFunc(r.Next, func(command string) bool { return strings.HasPrefix(command, "pipetune bench-io ") })
+		r.Next = slices.DeleteFunc(r.Next, func(command string) bool {
+			return strings.HasPrefix(command,
+				"pipetune bench-io ")
+		})
 	}
 	err = o.show(env, r, rec, format, outs)
 	if compared := o.compared(env, r, format); compared != nil {
@@ -262,8 +283,10 @@ func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Form
 	return o.earlier.exit(c)
 }
 
-// record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error says so.
-func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter, asked <-chan os.Signal) (*recording.Recording, error) {
+// record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error
+// says so.
+func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter,
+	asked <-chan os.Signal) (*recording.Recording, error) {
 	isolate.FirstVictim()
 	if err := roomFor(procfs.FS{}, os.Getpid(), "diagnose", watchRoom); err != nil {
 		return nil, err
@@ -283,7 +306,8 @@ func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *
 }
 
 // record watches the job, and writes the recording to the output that takes it.
-func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, b bounds) (*recording.Recording, error) {
+func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, b bounds) (*recording.Recording,
+	error) {
 	var file *recordingFile
 	var writer *recording.Writer
 	for _, out := range outs {

@@ -44,10 +44,12 @@ func startWatched(t *testing.T) *watched {
 	return w
 }
 
-// run runs pipetune as if started from another process: the job is a child of this test, which pipetune must not take for its own.
+// run runs pipetune as if started from another process: the job is a child of this test, which pipetune must not take
+// for its own.
 func (w *watched) run(t *testing.T, args ...string) int {
 	t.Helper()
-	env := Env{Stdout: &w.stdout, Stderr: &w.stderr, Stdin: strings.NewReader(""), Getenv: func(string) string { return "" },
+	env := Env{Stdout: &w.stdout, Stderr: &w.stderr, Stdin: strings.NewReader(""),
+		Getenv:  func(string) string { return "" },
 		Signals: func() (<-chan os.Signal, func()) { return w.signals, func() {} }}
 	o := &diagnoseOptions{}
 	c := newDiagnoseWith(env, o)
@@ -80,7 +82,8 @@ func readRecording(t *testing.T, path string) *recording.Recording {
 	return rec
 }
 
-// TestInterruptWhileWatching: the first Ctrl-C ends the watch, and everything that was asked for is still written, whole.
+// TestInterruptWhileWatching: the first Ctrl-C ends the watch, and everything that was asked for is still written,
+// whole.
 func TestInterruptWhileWatching(t *testing.T) {
 	w := startWatched(t)
 	dir := t.TempDir()
@@ -89,7 +92,8 @@ func TestInterruptWhileWatching(t *testing.T) {
 		w.signals <- os.Interrupt
 	}()
 	began := time.Now()
-	if code := w.run(t, "--duration", "60s", "-o", filepath.Join(dir, "run.jsonl"), "-o", filepath.Join(dir, "run.json")); code != exitOK {
+	if code := w.run(t, "--duration", "60s", "-o", filepath.Join(dir, "run.jsonl"), "-o",
+		filepath.Join(dir, "run.json")); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, w.stderr.String())
 	}
 	if took := time.Since(began); took > 20*time.Second {
@@ -141,7 +145,8 @@ func TestJobEndsWhileWatched(t *testing.T) {
 	}
 }
 
-// TestStrictAndRequire: an inconclusive verdict and a missing signal lead to their exit codes, with the report still printed.
+// TestStrictAndRequire: an inconclusive verdict and a missing signal lead to their exit codes, with the report still
+// printed.
 func TestStrictAndRequire(t *testing.T) {
 	for _, c := range []struct {
 		args []string

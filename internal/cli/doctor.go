@@ -39,7 +39,8 @@ const (
 )
 
 // checks is the table of what doctor looks at.
-var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkHostCode, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkChildren, checkHook, checkPython}
+var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkHostCode, checkProcesses,
+	checkPressure, checkCgroup, checkFiles, checkHDF5, checkChildren, checkHook, checkPython}
 
 type doctor struct {
 	fs     procfs.FS
@@ -121,14 +122,16 @@ func checkDevice(g nvml.Device) check {
 	case g.Lost:
 		c.state, c.detail, c.cure = stateMissing, "the driver has lost it", "sudo dmesg | grep -i xid"
 	case !g.GPM && g.MIG != nil && *g.MIG:
-		c.state, c.detail = stateLimited, g.Name+": MIG is enabled, and of its slices neither utilization nor activity can be read here"
+		c.state, c.detail = stateLimited, g.Name+
+			": MIG is enabled, and of its slices neither utilization nor activity can be read here"
 	case !g.GPM:
 		c.state, c.detail = stateLimited, g.Name+": no SM and DRAM activity, which needs Hopper or newer"
 	}
 	return c
 }
 
-// checkThreads tells whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module decides.
+// checkThreads tells whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module
+// decides.
 func checkThreads(_ context.Context, d *doctor) []check {
 	const name = "threads (syscall)"
 	scope, err := d.fs.PtraceScope()
@@ -136,25 +139,30 @@ func checkThreads(_ context.Context, d *doctor) []check {
 	case err != nil || scope == 0 || os.Geteuid() == 0 && scope < 3:
 		return []check{{name, stateOK, "what each thread of a job waits for can be read", ""}}
 	case scope == 3:
-		return []check{{name, stateLimited, "kernel.yama.ptrace_scope is 3: only wait channels can be read, which tell less", ""}}
+		return []check{{name, stateLimited, "kernel.yama.ptrace_scope is 3: only wait channels can be read, which " +
+			"tell less", ""}}
 	}
-	return []check{{name, stateLimited, fmt.Sprintf("kernel.yama.ptrace_scope is %d: only wait channels can be read, which tell less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
+	return []check{{name, stateLimited, fmt.Sprintf("kernel.yama.ptrace_scope is %d: only wait channels can be read, "+
+		"which tell less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
 }
 
-// checkHostCode tells whether a thread that spins until the GPU is done can be told from one that runs Python, by sampling this program.
+// checkHostCode tells whether a thread that spins until the GPU is done can be told from one that runs Python, by
+// sampling this program.
 func checkHostCode(_ context.Context, d *doctor) []check {
 	const name = "spin or Python"
 	clock, err := perf.Open(os.Getpid())
 	if err == nil {
 		clock.Close()
-		return []check{{name, stateOK, "whose code a busy thread of a job executes can be sampled (perf_event_open)", ""}}
+		return []check{{name, stateOK, "whose code a busy thread of a job executes can be sampled (perf_event_open)",
+			""}}
 	}
 	paranoid, unknown := d.fs.PerfEventParanoid()
 	if unknown != nil {
 		paranoid = -1
 	}
 	reason, cure, _ := perf.Explain(err, paranoid)
-	return []check{{name, stateLimited, reason + "; whether a busy thread waits for the GPU is taken from other signs, which tell less", cure}}
+	return []check{{name, stateLimited, reason + "; whether a busy thread waits for the GPU is taken from other " +
+		"signs, which tell less", cure}}
 }
 
 func checkProcesses(_ context.Context, d *doctor) []check {
@@ -214,7 +222,8 @@ func checkFiles(context.Context, *doctor) []check {
 	case err != nil:
 		return []check{{name, stateMissing, plainPathError(err).Error(), ""}}
 	}
-	return []check{{name, stateOK, "opens of dataset files can be counted (inotify), except on network file systems", ""}}
+	return []check{{name, stateOK, "opens of dataset files can be counted (inotify), except on network file systems",
+		""}}
 }
 
 // checkHDF5 has the child read a whole file, and holds what it says to what is in it.
@@ -244,13 +253,14 @@ func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
 		return "", err
 	}
 	answer, err := isolate.Call[hdf5.Request, hdf5.Answer](ctx, d.runner,
-		isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{f.Name()}}, hdf5.Request{Path: []byte(f.Name())})
+		isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{f.Name()}},
+		hdf5.Request{Path: []byte(f.Name())})
 	switch {
 	case err != nil:
 		return "", err
 	case len(answer.File.Datasets) != 1 || !slices.Equal(answer.File.Datasets[0].Chunk, []int64{2, 3}):
-		return "", fmt.Errorf("a file of one chunked dataset was read as another: %d datasets %s", len(answer.File.Datasets),
-			answer.Refused.Reason)
+		return "", fmt.Errorf("a file of one chunked dataset was read as another: %d datasets %s",
+			len(answer.File.Datasets), answer.Refused.Reason)
 	}
 	return answer.File.Library, nil
 }
@@ -271,13 +281,15 @@ func confinement(landlock int, filter bool) check {
 		lacks = append(lacks, "to harmless system calls (seccomp)")
 	}
 	if len(lacks) == 0 {
-		return check{name, stateOK, fmt.Sprintf("kept to the dataset's files (Landlock %d) and to harmless system calls (seccomp)", landlock), ""}
+		return check{name, stateOK, fmt.Sprintf("kept to the dataset's files (Landlock %d) and to harmless system "+
+			"calls (seccomp)", landlock), ""}
 	}
 	cure := ""
 	if landlock == 0 {
 		cure = "boot Linux 5.13 or newer with landlock in lsm="
 	}
-	return check{name, stateLimited, "not kept " + strings.Join(lacks, ", nor ") + ": what a hostile file could take over has this user's rights", cure}
+	return check{name, stateLimited, "not kept " + strings.Join(lacks, ", nor ") +
+		": what a hostile file could take over has this user's rights", cure}
 }
 
 // checkHook tells whether the folder and the socket for a launched job can be made, by making them.
@@ -285,7 +297,8 @@ func checkHook(context.Context, *doctor) []check {
 	const name = "launched jobs"
 	parent, err := hook.Try()
 	if err != nil {
-		return []check{{name, stateLimited, "watched from outside only: " + err.Error(), "export TMPDIR=FOLDER, one of your own with a short path that holds no ':'"}}
+		return []check{{name, stateLimited, "watched from outside only: " + err.Error(), "export TMPDIR=FOLDER, one " +
+			"of your own with a short path that holds no ':'"}}
 	}
 	detail := "timed from inside: the hook's private folder can be made in " + parent
 	for _, other := range []string{"XDG_RUNTIME_DIR", "TMPDIR"} {
@@ -294,7 +307,8 @@ func checkHook(context.Context, *doctor) []check {
 		case parent:
 			return []check{{name, stateOK, detail, ""}}
 		default:
-			detail += "; " + other + " is passed over: it has to be a folder of your own that can be written to, with a short path that holds no ':'"
+			detail += "; " + other + " is passed over: it has to be a folder of your own that can be written to, " +
+				"with a short path that holds no ':'"
 		}
 	}
 	return []check{{name, stateOK, detail, ""}}

@@ -21,7 +21,8 @@ func printedCommands(page string) (calls [][]string) {
 			typed, isTyped := strings.CutPrefix(line, "$ ")
 			typed, _, _ = strings.Cut(typed, " #")
 			for _, call := range shellBreak.Split(typed, -1) {
-				if words := strings.Fields(strings.ReplaceAll(call, "$!", "1")); isTyped && len(words) > 0 && words[0] == "pipetune" {
+				if words := strings.Fields(strings.ReplaceAll(call, "$!", "1")); isTyped && len(words) > 0 &&
+					words[0] == "pipetune" {
 					calls = append(calls, words[1:])
 				}
 			}
@@ -30,7 +31,8 @@ func printedCommands(page string) (calls [][]string) {
 	return calls
 }
 
-// TestPrintedCommandsAreUnderstood holds what the documentation says to type to the commands, flags and rules that there are.
+// TestPrintedCommandsAreUnderstood holds what the documentation says to type to the commands, flags and rules that
+// there are.
 func TestPrintedCommandsAreUnderstood(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// draft is a file being written under a temporary name, in the folder where it gets its own. The folder is held open: whatever is renamed or linked in its
-// place meanwhile, the file is made, named and removed in the one that was found at first.
+// draft is a file being written under a temporary name, in the folder where it gets its own. The folder is held open:
+// whatever is renamed or linked in its place meanwhile, the file is made, named and removed in the one that was found
+// at first.
 type draft struct {
 	*os.File
 	folder int    // O_PATH: it need not be readable
@@ -19,8 +20,8 @@ type draft struct {
 	hidden string // the name it has
 }
 
-// createBeside makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An existing path must be a
-// regular file.
+// createBeside makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An
+// existing path must be a regular file.
 func createBeside(path string) (*draft, error) {
 	dir, base := filepath.Split(path)
 	folder, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -31,7 +32,8 @@ func createBeside(path string) (*draft, error) {
 	if err := d.mayTake(); err != nil {
 		return nil, errors.Join(err, unix.Close(folder))
 	}
-	fd, err := unix.Openat(folder, d.hidden, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(folder, d.hidden, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+		0o600)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(folder))
 	}
@@ -67,7 +69,8 @@ func (d *draft) settle(err error) error {
 	}
 	// In a folder that others may rename in, what has got the name may be theirs.
 	var there unix.Stat_t
-	if err = unix.Fstatat(d.folder, d.base, &there, unix.AT_SYMLINK_NOFOLLOW); err == nil && (there.Ino != ours.Ino || there.Dev != ours.Dev) {
+	if err = unix.Fstatat(d.folder, d.base, &there, unix.AT_SYMLINK_NOFOLLOW); err == nil && (there.Ino != ours.Ino ||
+		there.Dev != ours.Dev) {
 		err = errors.New("somebody else put another file in its place; choose a folder of your own")
 	}
 	return errors.Join(err, unix.Close(d.folder))

@@ -10,7 +10,8 @@ import (
 // TestDraftStaysInItsFolder swaps the folder for a link to another while a file is being written.
 func TestDraftStaysInItsFolder(t *testing.T) {
 	within := t.TempDir()
-	ours, theirs, moved := filepath.Join(within, "ours"), filepath.Join(within, "theirs"), filepath.Join(within, "moved")
+	ours, theirs, moved := filepath.Join(within, "ours"), filepath.Join(within, "theirs"),
+		filepath.Join(within, "moved")
 	for _, dir := range []string{ours, theirs} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

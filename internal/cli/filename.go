@@ -8,9 +8,9 @@ import (
 	"github.com/pipetune/pipetune/internal/job"
 )
 
-// nodeNames replaces %j, %n, %h and %p in names of files, so that one command line serves all nodes of a job: by the job's
-// id and the rank of the node as this process's own environment has them, the host, and the process. %% is a percent
-// sign, any other % is itself.
+// nodeNames replaces %j, %n, %h and %p in names of files, so that one command line serves all nodes of a job: by the
+// job's id and the rank of the node as this process's own environment has them, the host, and the process. %% is a
+// percent sign, any other % is itself.
 func nodeNames(env Env, paths []string) (out []string, err error) {
 	place := job.PlaceOf(env.Getenv)
 	for _, path := range paths {
@@ -43,7 +43,8 @@ func nodeNames(env Env, paths []string) (out []string, err error) {
 				value = path[i-1 : i+1]
 			}
 			if value == "" {
-				return nil, fail(exitUsage, "use %h for the host, or %p for the process", "-o %s: %%%c: the environment %s", path, path[i], missing)
+				return nil, fail(exitUsage, "use %h for the host, or %p for the process",
+					"-o %s: %%%c: the environment %s", path, path[i], missing)
 			}
 			if strings.IndexByte("jh", path[i]) >= 0 {
 				value = fileWord(value)

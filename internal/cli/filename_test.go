@@ -14,7 +14,8 @@ func TestNodeNames(t *testing.T) {
 	vars := map[string]string{"SLURM_JOB_ID": "47/11", "SLURM_NODEID": "3", "GROUP_RANK": "1"}
 	env := Env{Getenv: func(name string) string { return vars[name] }}
 	got := must.Get(nodeNames(env, []string{"a/%j-%n.json", "%p.md", "100%%.txt", "50%.md", "%x%"}))(t)
-	if d := cmp.Diff([]string{"a/47_11-1.json", fmt.Sprint(os.Getpid(), ".md"), "100%.txt", "50%.md", "%x%"}, got); d != "" {
+	if d := cmp.Diff([]string{"a/47_11-1.json", fmt.Sprint(os.Getpid(), ".md"), "100%.txt", "50%.md", "%x%"},
+		got); d != "" {
 		t.Error(d)
 	}
 	clear(vars)

@@ -17,7 +17,8 @@ var allowed = map[string]string{
 	"bool":     "true or false is expected",
 }
 
-// readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they are.
+// readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they
+// are.
 func readable(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {

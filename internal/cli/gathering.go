@@ -33,7 +33,8 @@ type gathering struct {
 func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.Signal) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = slurmEnvironment()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // Ctrl-C is ours to hand on: srun would ask for a second one
+	// Ctrl-C is ours to hand on: srun would ask for a second one
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	stdout, err := cmd.StdoutPipe()
 	stderr, err2 := cmd.StderrPipe()
 	if err = errors.Join(err, err2); err == nil {
@@ -67,13 +68,14 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 		return fail(exitNotMeasured, "", "srun: %w", waitErr)
 	}
 	for task := range g.parts { // it was killed, or its node is gone
-		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable, Why: "the report was cut off"})
+		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
+			Why: "the report was cut off"})
 	}
 	return nil
 }
 
-// endEarly has Slurm send the nodes what Ctrl-C would: they report what they have seen. srun itself, asked to end, kills
-// its tasks.
+// endEarly has Slurm send the nodes what Ctrl-C would: they report what they have seen. srun itself, asked to end,
+// kills its tasks.
 func (g *gathering) endEarly(ctx context.Context) error {
 	list := exec.CommandContext(ctx, "squeue", "--noheader", "--steps", "--jobs="+g.job, "--format=%i|%j")
 	list.Env = slurmEnvironment()
@@ -149,7 +151,8 @@ func (g *gathering) take(r io.Reader) error {
 func (g *gathering) done(task int, text string) {
 	w, err := merge.Decode("", []byte(text))
 	if err != nil {
-		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable, Why: untrusted.Message(err.Error())})
+		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
+			Why: untrusted.Message(err.Error())})
 		return
 	}
 	w.SetFile(nodeFile(g.keep, w, task))

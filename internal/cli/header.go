@@ -16,8 +16,10 @@ const (
 )
 
 // header describes the machine and the job at the start. What could not be read comes as notes for the recording.
-func (s *session) header(ctx context.Context, o *diagnoseOptions, start time.Time) (recording.Header, []host.Note, error) {
-	machine, notes, err := host.Describe(ctx, host.Options{FS: s.fs, Target: s.target(), Paths: s.paths, Redaction: s.redact})
+func (s *session) header(ctx context.Context, o *diagnoseOptions, start time.Time) (recording.Header, []host.Note,
+	error) {
+	machine, notes, err := host.Describe(ctx, host.Options{FS: s.fs, Target: s.target(), Paths: s.paths,
+		Redaction: s.redact})
 	if err != nil {
 		return recording.Header{}, nil, fail(exitNotMeasured, "the job may have ended", "%w", err)
 	}
@@ -26,7 +28,9 @@ func (s *session) header(ctx context.Context, o *diagnoseOptions, start time.Tim
 		mode = modeLaunch
 	}
 	return recording.Header{
-		Tool: tool(), StartedAt: start.UTC().Round(time.Millisecond), StartMonotonic: monotonicNow() - time.Since(start), Mode: mode,
-		Interval: o.interval, LookInterval: sampler.LookInterval, Warmup: o.warmup, BatchSize: o.batchSize, Redacted: !o.noRedact, Host: machine, Job: s.job.Header(),
+		Tool: tool(), StartedAt: start.UTC().Round(time.Millisecond),
+		StartMonotonic: monotonicNow() - time.Since(start), Mode: mode, Interval: o.interval,
+		LookInterval: sampler.LookInterval, Warmup: o.warmup, BatchSize: o.batchSize, Redacted: !o.noRedact,
+		Host: machine, Job: s.job.Header(),
 	}, notes, nil
 }

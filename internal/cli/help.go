@@ -19,7 +19,8 @@ func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
 		Short: "help on a command or a topic",
-		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) (names []string,
+			_ cobra.ShellCompDirective) {
 			for _, page := range c.Root().Commands() {
 				if len(args) == 0 && strings.HasPrefix(page.Name(), typed) {
 					names = append(names, page.Name()+"\t"+page.Short)
@@ -30,7 +31,8 @@ func newHelp() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			page, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return fail(exitUsage, "pipetune help lists the commands and topics", "there is no help on %q", strings.Join(args, " "))
+				return fail(exitUsage, "pipetune help lists the commands and topics", "there is no help on %q",
+					strings.Join(args, " "))
 			}
 			page.InitDefaultHelpFlag() // or its page would not show it
 			return page.Help()

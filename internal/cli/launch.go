@@ -65,7 +65,8 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	case o.headroom:
 		note(env.Stderr, invalid)
 	}
-	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Acts: o.headroom, Signals: signals})
+	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Acts: o.headroom,
+		Signals: signals})
 	if err != nil {
 		return launchFailure(err)
 	}
@@ -74,8 +75,9 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 }
 
 // invalid is said before a job is started that is going to be acted on.
-const invalid = "--headroom: after the watch the job is handed its last batches again for some seconds, and then ended with SIGTERM. " +
-	"What it trains from then on is not valid, nor is a checkpoint that it writes then or as it ends"
+const invalid = "--headroom: after the watch the job is handed its last batches again for some seconds, and then " +
+	"ended with SIGTERM. What it trains from then on is not valid, nor is a checkpoint that it writes then or as it " +
+	"ends"
 
 // launchFailure gives an error of package launch its exit code and hint.
 func launchFailure(err error) error {
@@ -92,7 +94,8 @@ func (l *launched) run(ctx context.Context) error {
 	l.told = l.Hook()
 	var out outcome
 	said := false
-	early := rec != nil && (rec.End.Reason == recording.EndSteps || rec.End.Reason == recording.EndDuration) && !l.Ended()
+	early := rec != nil && (rec.End.Reason == recording.EndSteps || rec.End.Reason == recording.EndDuration) &&
+		!l.Ended()
 	if l.o.tune != nil && rec != nil {
 		l.tuning = l.tuned(rec)
 	}
@@ -165,7 +168,8 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	s.take(j)
 	defer s.close()
 	o := *l.o
-	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady, Headroom: o.headroom}
+	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady,
+		Headroom: o.headroom}
 	s.launched = l.Watch(limits, s.target, s.paths)
 	o.duration = s.launched.Duration
 	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.Over(), enough: s.launched.Over})
@@ -240,7 +244,8 @@ func (l *launched) say(out outcome) {
 		}
 	}
 	if out.change != nil {
-		if err := printComparison(l.stderr, l.env.StderrTerminal, l.env, out.change, l.format, l.o.display); err != nil {
+		if err := printComparison(l.stderr, l.env.StderrTerminal, l.env, out.change, l.format,
+			l.o.display); err != nil {
 			complain(l.stderr, err)
 		}
 	}
@@ -255,7 +260,8 @@ func (l *launched) notes() {
 		l.minor(l.waited)
 	}
 	if l.o.steps > 0 && !l.Trains() {
-		l.minor("--steps: without the hook no steps are counted; the watch went on for its duration, or to the job's end")
+		l.minor("--steps: without the hook no steps are counted; the watch went on for its duration, or to the job's " +
+			"end")
 	}
 }
 
@@ -319,7 +325,8 @@ func leave(status int, diagnosis error, stderr io.Writer) error {
 func (o *diagnoseOptions) gateOnNothing() error {
 	switch {
 	case len(o.require) > 0:
-		return fail(exitMissing, "watch a job that trains for longer", "nothing was measured, so required signals are missing")
+		return fail(exitMissing, "watch a job that trains for longer",
+			"nothing was measured, so required signals are missing")
 	case o.strict, len(o.held) > 0:
 		return fail(exitNotMeasured, "watch a job that trains for longer", "nothing was measured")
 	}

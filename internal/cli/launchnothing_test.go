@@ -8,7 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/launch"
 )
 
-// TestNothing: where there is no report the reason is told, and -q keeps back all but failures, which a file that was asked for and is missing is.
+// TestNothing: where there is no report the reason is told, and -q keeps back all but failures, which a file that was
+// asked for and is missing is.
 func TestNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -20,12 +21,16 @@ func TestNothing(t *testing.T) {
 		want   string // "": nothing is said
 	}{
 		{name: "nothing is known", want: "nothing in it took a batch or looked like training\n"},
-		{name: "judging", err: errors.New("the recording holds no readings"), want: "and the recording holds no readings\n"},
+		{name: "judging", err: errors.New("the recording holds no readings"),
+			want: "and the recording holds no readings\n"},
 		{name: "quiet", quiet: true},
-		{name: "quiet, and only the recording was asked for", quiet: true, outs: []output{{path: "run.jsonl", recording: true}}},
-		{name: "quiet, but a report was asked for", quiet: true, outs: []output{{path: "run.jsonl", recording: true}, {path: "a.json"}, {path: "a.md"}},
+		{name: "quiet, and only the recording was asked for", quiet: true,
+			outs: []output{{path: "run.jsonl", recording: true}}},
+		{name: "quiet, but a report was asked for", quiet: true, outs: []output{{path: "run.jsonl", recording: true},
+			{path: "a.json"}, {path: "a.md"}},
 			names: " (-o a.json, -o a.md)", want: "nothing in it took a batch or looked like training\n"},
-		{name: "quiet, but it failed", quiet: true, err: errors.New("process 7 belongs to another user"), failed: true, want: "process 7 belongs to another user\n"},
+		{name: "quiet, but it failed", quiet: true, err: errors.New("process 7 belongs to another user"), failed: true,
+			want: "process 7 belongs to another user\n"},
 	} {
 		l := &launched{Job: &launch.Job{}, o: &diagnoseOptions{}, outs: c.outs}
 		l.o.quiet = c.quiet

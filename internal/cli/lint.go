@@ -48,7 +48,8 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
   pipetune explain lint/handle-shared`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fail(exitUsage, "pipetune lint train.py, or a folder: pipetune lint .", "lint takes files or folders")
+				return fail(exitUsage, "pipetune lint train.py, or a folder: pipetune lint .",
+					"lint takes files or folders")
 			}
 			return nil
 		},
@@ -60,7 +61,8 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 	}
 	f := c.Flags()
 	f.StringVar(&l.format, "format", "text", "what to print: text, json, sarif or github")
-	f.StringVar(&l.certainty, "certainty", string(lint.Likely), "show what is at least this certain: sure, likely or possible")
+	f.StringVar(&l.certainty, "certainty", string(lint.Likely), "show what is at least this certain: sure, likely or "+
+		"possible")
 	f.StringSliceVar(&l.chosen, "select", nil, "only these `RULES`")
 	f.StringSliceVar(&l.ignored, "ignore", nil, "all but these `RULES`")
 	f.StringSliceVar(&l.exclude, "exclude", nil, "leave out files and folders that match these `PATTERNS`")
@@ -100,7 +102,8 @@ func lintIDs() (ids []string) {
 // request checks all that was asked for before a file is opened.
 func (l *linting) request(paths []string) (lint.Request, error) {
 	var r lint.Request
-	if err := errors.Join(oneOf("format", l.format, lintFormats()...), oneOf("certainty", l.certainty, certainties()...),
+	if err := errors.Join(oneOf("format", l.format, lintFormats()...), oneOf("certainty", l.certainty,
+		certainties()...),
 		oneOf("fail-on", l.failOn, failOn...)); err != nil {
 		return r, err
 	}
@@ -131,7 +134,8 @@ func (l *linting) request(paths []string) (lint.Request, error) {
 	if err != nil {
 		return r, fail(exitUsage, "", "%w", err)
 	}
-	return lint.Request{Python: python, Folder: folder, Files: files, Rules: rules, Least: lint.Certainty(l.certainty), Fix: l.fix}, nil
+	return lint.Request{Python: python, Folder: folder, Files: files, Rules: rules, Least: lint.Certainty(l.certainty),
+		Fix: l.fix}, nil
 }
 
 // rules are the ids that --select and --ignore leave.
@@ -243,7 +247,8 @@ func (l *linting) gate(result lint.Result) error {
 	fatal := map[string][]report.Severity{"error": {report.Error}, "warning": {report.Error, report.Warning}}[l.failOn]
 	for _, f := range result.Findings {
 		if slices.Contains(fatal, f.Severity) {
-			return fail(exitGate, "", "--fail-on %s: %s", l.failOn, fmt.Sprintf("%s in %s is %s", f.Rule, f.File, f.Severity))
+			return fail(exitGate, "", "--fail-on %s: %s", l.failOn, fmt.Sprintf("%s in %s is %s", f.Rule, f.File,
+				f.Severity))
 		}
 	}
 	return nil

@@ -61,7 +61,8 @@ as well.`,
 // addFlags gives a command the flags of how it shows what was merged.
 func (o *merging) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt (repeatable)")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
+		".txt (repeatable)")
 	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or html")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	f.BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
@@ -85,8 +86,10 @@ func (o *merging) run(env Env, paths []string, format render.Format, outs []outp
 }
 
 // join merges and shows what was read of so many files. amend has the last word on what is shown.
-func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format, outs []output, amend func(*report.Merged)) error {
-	m, err := merge.Run(list, merge.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, Job: o.job, Left: left})
+func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format,
+	outs []output, amend func(*report.Merged)) error {
+	m, err := merge.Run(list, merge.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version,
+		Commit: tool().Commit}, Job: o.job, Left: left})
 	switch {
 	case errors.Is(err, merge.ErrMixed):
 		return fail(exitUsage, "name the one to merge: --job ID", "%w", err)
@@ -94,14 +97,16 @@ func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, file
 		for _, l := range left[:min(len(left), 5)] {
 			note(env.Stderr, l.File+": "+l.Why)
 		}
-		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes", "%w: of %d files none can be merged%s", err, files, ofJob(o.job))
+		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes",
+			"%w: of %d files none can be merged%s", err, files, ofJob(o.job))
 	}
 	amend(m)
 	if err := deliver(env, render.Merged(m), format, o.display, outs); err != nil {
 		return err
 	}
 	if n := len(m.Missing.Nodes) + len(m.Missing.Ranks) + len(m.LeftOut); o.strict && n > 0 {
-		return fail(exitNotMeasured, "", "--strict: %d nodes and %d ranks are missing, %d files were left out", len(m.Missing.Nodes), len(m.Missing.Ranks), len(m.LeftOut))
+		return fail(exitNotMeasured, "", "--strict: %d nodes and %d ranks are missing, %d files were left out",
+			len(m.Missing.Nodes), len(m.Missing.Ranks), len(m.LeftOut))
 	}
 	return nil
 }
@@ -139,9 +144,11 @@ func readNodes(env Env, paths []string) ([]*merge.Watch, []report.LeftOut) {
 		case err == nil:
 			list = append(list, watches[i])
 		case errors.Is(err, merge.ErrOtherKind):
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind, Why: untrusted.Message(err.Error())})
+			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind,
+				Why: untrusted.Message(err.Error())})
 		default:
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable, Why: untrusted.Message(err.Error())})
+			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable,
+				Why: untrusted.Message(err.Error())})
 		}
 	}
 	return list, left

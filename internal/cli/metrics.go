@@ -24,9 +24,11 @@ type metricsOptions struct {
 
 func (o *metricsOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.listen, "metrics-listen", "", "offer metrics to Prometheus at this `ADDRESS` while watching: 127.0.0.1:9465")
+	f.StringVar(&o.listen, "metrics-listen", "", "offer metrics to Prometheus at this `ADDRESS` while watching: "+
+		"127.0.0.1:9465")
 	f.BoolVar(&o.public, "metrics-public", false, "let --metrics-listen take an address that other machines reach")
-	f.StringVar(&o.textfile, "metrics-textfile", "", "write metrics to `FILE` while watching, for node_exporter: a name that ends in .prom")
+	f.StringVar(&o.textfile, "metrics-textfile", "", "write metrics to `FILE` while watching, for node_exporter: a "+
+		"name that ends in .prom")
 }
 
 // textfileEvery is how often the file of metrics is written. A node_exporter is asked each 15 s, as a rule.
@@ -44,10 +46,12 @@ type meter struct {
 	failed  bool          // a write has, and it was said
 }
 
-// open begins to listen and tries the file, so that what is wrong with them is told before anything is measured. nil: no metrics are asked for.
+// open begins to listen and tries the file, so that what is wrong with them is told before anything is measured. nil:
+// no metrics are asked for.
 func (o *metricsOptions) open(env Env) (*meter, error) {
 	if o.public && o.listen == "" {
-		return nil, fail(exitUsage, "name the address: --metrics-listen 10.0.0.7:9465 --metrics-public", "--metrics-public says that others may read what --metrics-listen offers, and that is not given")
+		return nil, fail(exitUsage, "name the address: --metrics-listen 10.0.0.7:9465 --metrics-public",
+			"--metrics-public says that others may read what --metrics-listen offers, and that is not given")
 	}
 	if o.listen == "" && o.textfile == "" {
 		return nil, nil
@@ -63,10 +67,12 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 	}
 	address, err := net.ResolveTCPAddr("tcp", o.listen)
 	if err != nil {
-		return nil, fail(exitUsage, "an address and a port, like 127.0.0.1:9465", "--metrics-listen %s: %w", o.listen, err)
+		return nil, fail(exitUsage, "an address and a port, like 127.0.0.1:9465", "--metrics-listen %s: %w", o.listen,
+			err)
 	}
 	if !address.IP.IsLoopback() && !o.public {
-		return nil, fail(exitUsage, "listen at 127.0.0.1, or say --metrics-public", "--metrics-listen %s: anyone who reaches this machine could read there what runs on it and how", o.listen)
+		return nil, fail(exitUsage, "listen at 127.0.0.1, or say --metrics-public",
+			"--metrics-listen %s: anyone who reaches this machine could read there what runs on it and how", o.listen)
 	}
 	listener, err := net.ListenTCP("tcp", address)
 	if err != nil {

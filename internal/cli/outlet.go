@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// outlet is stdout. It keeps the first failure of a write, since not everybody who writes to it tells of one. A pipe whose reader has gone is
-// none: who reads through head has seen what was wanted, and what else was asked for, files and a gate, is still owed.
+// outlet is stdout. It keeps the first failure of a write, since not everybody who writes to it tells of one. A pipe
+// whose reader has gone is none: who reads through head has seen what was wanted, and what else was asked for, files
+// and a gate, is still owed.
 type outlet struct {
 	w   io.Writer
 	err error
@@ -30,5 +31,6 @@ func (o *outlet) failure() error {
 	if o.err == nil || errors.Is(o.err, syscall.EPIPE) {
 		return nil
 	}
-	return fail(exitUsage, "free some space, or write to another file; -o FILE is written in any case", "writing to stdout: %w", plainPathError(o.err))
+	return fail(exitUsage, "free some space, or write to another file; -o FILE is written in any case",
+		"writing to stdout: %w", plainPathError(o.err))
 }

@@ -17,7 +17,8 @@ func (f failing) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
 }
 
-// TestStdoutThatFails: a full disk under stdout is told, a reader that has gone is not, and the files are whole in both cases.
+// TestStdoutThatFails: a full disk under stdout is told, a reader that has gone is not, and the files are whole in both
+// cases.
 func TestStdoutThatFails(t *testing.T) {
 	recording := filepath.Join("..", "..", "testdata", "recordings", "no-workers.jsonl")
 	for name, c := range map[string]struct {
@@ -36,7 +37,8 @@ func TestStdoutThatFails(t *testing.T) {
 			if code := Main(append([]string{"report", recording, "-o", file}, c.args...), env); code != c.code {
 				t.Errorf("exit code %d, want %d; stderr: %s", code, c.code, stderr.String())
 			}
-			if told := strings.Contains(stderr.String(), "writing to stdout: "+c.err.Error()); told != (c.err == syscall.ENOSPC) {
+			if told := strings.Contains(stderr.String(), "writing to stdout: "+
+				c.err.Error()); told != (c.err == syscall.ENOSPC) {
 				t.Errorf("stderr: %s", stderr.String())
 			}
 			if text, err := os.ReadFile(file); err != nil || !bytes.HasSuffix(text, []byte("}\n")) {
@@ -44,7 +46,8 @@ func TestStdoutThatFails(t *testing.T) {
 			}
 		})
 	}
-	for _, page := range [][]string{{"help"}, {"help", "exit-codes"}, {"explain"}, {"version"}, {"doctor"}, {"compare", "--help"}} {
+	for _, page := range [][]string{{"help"}, {"help", "exit-codes"}, {"explain"}, {"version"}, {"doctor"},
+		{"compare", "--help"}} {
 		env := Env{Stdout: failing{syscall.ENOSPC}, Stderr: &bytes.Buffer{}, Getenv: func(string) string { return "" }}
 		if code := Main(page, env); code != exitUsage {
 			t.Errorf("pipetune %s on a full disk: exit code %d", strings.Join(page, " "), code)

@@ -24,8 +24,8 @@ type output struct {
 	patch     bool
 }
 
-// parseOutputs checks the -o flags: a known suffix, no name twice, and at most one recording. ofRun says that there may be a
-// recording and a patch, as there are of a watch.
+// parseOutputs checks the -o flags: a known suffix, no name twice, and at most one recording. ofRun says that there may
+// be a recording and a patch, as there are of a watch.
 func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output, error) {
 	var outs []output
 	seen := map[string]bool{}
@@ -43,7 +43,8 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output
 		case o.patch:
 		case ofRun:
 			if o.format, err = render.BySuffix(formats, p, recordingSuffix+" (recording)"); err != nil {
-				return nil, fail(exitUsage, "", "-o: %w; of a command after --, %s for the patch", err, strings.Join(patchSuffixes, " or "))
+				return nil, fail(exitUsage, "", "-o: %w; of a command after --, %s for the patch", err,
+					strings.Join(patchSuffixes, " or "))
 			}
 		default:
 			if o.format, err = render.BySuffix(formats, p); err != nil {
@@ -72,14 +73,16 @@ func (o output) write(s render.Subject) error {
 	return o.fill(func(w io.Writer) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
 }
 
-// fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until the new one is.
+// fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until
+// the new one is.
 func (o output) fill(content func(w io.Writer) error) error {
 	f, err := createBeside(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	if err := f.settle(content(f)); err != nil {
-		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
+		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there",
+			"%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	return nil
 }
@@ -93,8 +96,8 @@ func plainPathError(err error) error {
 	return err
 }
 
-// recordingFile is a recording being written: whole lines under a temporary name, renamed at the end. Where a write fails the torn line
-// is taken back, so that what is there can be read.
+// recordingFile is a recording being written: whole lines under a temporary name, renamed at the end. Where a write
+// fails the torn line is taken back, so that what is there can be read.
 type recordingFile struct {
 	f    *draft
 	path string
@@ -125,11 +128,12 @@ func (r *recordingFile) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// finish gives the recording its name. After a failed write what was recorded until then is kept under its temporary name, and the
-// error says so.
+// finish gives the recording its name. After a failed write what was recorded until then is kept under its temporary
+// name, and the error says so.
 func (r *recordingFile) finish() error {
 	if r.err != nil {
-		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it", r.f.Name()),
+		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it",
+			r.f.Name()),
 			"-o %s: %w", r.path, errors.Join(r.err, r.f.Close()))
 	}
 	if err := r.f.settle(nil); err != nil {

@@ -41,7 +41,8 @@ func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	onlyFiles(t, dir, "report.md")
 }
 
-// TestRecordingOnAFullDisk: whole lines until the disk was full are kept under the temporary name, and the error names it.
+// TestRecordingOnAFullDisk: whole lines until the disk was full are kept under the temporary name, and the error names
+// it.
 func TestRecordingOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	r, err := createRecording(filepath.Join(dir, "run.jsonl"))

@@ -35,7 +35,11 @@ func (l *launched) writePatch() error {
 		case l.fix.Diff == "":
 			note(l.env.Stderr, fmt.Sprintf("-o %s: no patch was written: %s", o.path, l.fix.Why))
 		default:
-			if err := o.fill(func(w io.Writer) error { _, err := io.WriteString(w, l.fix.Diff); return err }); err != nil {
+			if err := o.fill(func(w io.Writer) error {
+				_, err := io.WriteString(w,
+					l.fix.Diff)
+				return err
+			}); err != nil {
 				complain(l.env.Stderr, err)
 				failed = errors.Join(failed, quietExit(exitCode(err)))
 			}

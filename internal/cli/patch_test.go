@@ -14,8 +14,10 @@ import (
 func TestWritePatch(t *testing.T) {
 	path := t.TempDir() + "/fix.patch"
 	var stderr bytes.Buffer
-	l := &launched{env: Env{Stderr: &stderr}, fix: launch.Fix{Why: "no setting"}, outs: []output{{path: path, patch: true}, {path: path + ".md"}}}
-	if err := l.writePatch(); err != nil || stderr.String() != "pipetune: -o "+path+": no patch was written: no setting\n" {
+	l := &launched{env: Env{Stderr: &stderr}, fix: launch.Fix{Why: "no setting"},
+		outs: []output{{path: path, patch: true}, {path: path + ".md"}}}
+	if err := l.writePatch(); err != nil || stderr.String() != "pipetune: -o "+path+
+		": no patch was written: no setting\n" {
 		t.Errorf("%v, said %q", err, stderr.String())
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {

@@ -41,13 +41,16 @@ type display struct {
 
 func (p *presentation) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt .jsonl, .patch where diagnose launches the job (repeatable)")
+	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
+		".txt .jsonl, .patch where diagnose launches the job (repeatable)")
 	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
-	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have all of it")
+	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have "+
+		"all of it")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warning or never")
 	f.BoolVar(&p.strict, "strict", false, "exit 3 where the outcome is inconclusive")
-	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, or names of metrics")
+	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, "+
+		"or names of metrics")
 	f.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no notes")
 	complete(c, "format", render.Names(render.Formats())...)
 	complete(c, "color", colors...)
@@ -56,7 +59,8 @@ func (p *presentation) addFlags(c *cobra.Command) {
 
 // addThreshold gives a command the flag that holds figures of a job to limits.
 func (p *presentation) addThreshold(c *cobra.Command) {
-	c.Flags().StringArrayVar(&p.limits, "threshold", nil, "exit 1 where a figure is beyond this `LIMIT`, as gpu_busy_ratio>=0.8, and 3 where it was not measured; judges the interval (repeatable)")
+	c.Flags().StringArrayVar(&p.limits, "threshold", nil, "exit 1 where a figure is beyond this `LIMIT`, as "+
+		"gpu_busy_ratio>=0.8, and 3 where it was not measured; judges the interval (repeatable)")
 }
 
 // The values of --color and --fail-on.
@@ -66,7 +70,8 @@ var (
 )
 
 // requireGroups are the short names --require knows, with a signal that stands for the group.
-var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": metric.WorkerBusy.Name, "io": metric.StorageBytes.Name}
+var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": metric.WorkerBusy.Name,
+	"io": metric.StorageBytes.Name}
 
 // formatOf checks --format and --color.
 func formatOf(formats []render.Format, name, color string) (render.Format, error) {
@@ -87,14 +92,17 @@ func (p *presentation) check() (render.Format, []output, error) {
 		return format, nil, err
 	}
 	for _, name := range p.require {
-		if _, ok := requireGroups[name]; !ok && !slices.ContainsFunc(metric.Derived, func(d metric.Desc) bool { return d.Name == name }) {
-			return format, nil, fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report", "--require: unknown signal %q", name)
+		if _, ok := requireGroups[name]; !ok && !slices.ContainsFunc(metric.Derived,
+			func(d metric.Desc) bool { return d.Name == name }) {
+			return format, nil, fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report",
+				"--require: unknown signal %q", name)
 		}
 	}
 	for _, text := range p.limits {
 		t, err := compare.ParseThreshold(text)
 		if err != nil {
-			return format, nil, fail(exitUsage, "a name under \"metrics\" of a JSON report, in its base unit: gpu_busy_ratio>=0.8", "--threshold %q: %w", text, err)
+			return format, nil, fail(exitUsage, "a name under \"metrics\" of a JSON report, in its base unit: "+
+				"gpu_busy_ratio>=0.8", "--threshold %q: %w", text, err)
 		}
 		p.held = append(p.held, t)
 	}
@@ -128,7 +136,8 @@ func subject(r *report.Report, rec *recording.Recording, format render.Format, o
 
 // show prints and writes the report, then says which exit code it leads to. rec is the recording that it is of, nil
 // where there is none.
-func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format, outs []output) error {
+func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format,
+	outs []output) error {
 	nameKept(r, outs)
 	p.hold(r)
 	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
@@ -202,9 +211,11 @@ func inconclusiveBench(r *report.Report) string {
 		return ""
 	case r.Benchmark.Interrupted:
 		return "it was interrupted"
-	case !slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Metric == metric.ItemTime.Name }):
+	case !slices.ContainsFunc(r.Measurements,
+		func(m report.Measurement) bool { return m.Metric == metric.ItemTime.Name }):
 		return "no item could be read"
-	case r.Benchmark.Kind == string(format.Image) && !slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Metric == metric.DecodeTime.Name }):
+	case r.Benchmark.Kind == string(format.Image) && !slices.ContainsFunc(r.Measurements,
+		func(m report.Measurement) bool { return m.Metric == metric.DecodeTime.Name }):
 		return "no picture could be decoded"
 	}
 	return ""
@@ -223,7 +234,8 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fail(exitMissing, "pipetune doctor says what can be seen here and how to change that", "required signals are missing: %s", strings.Join(missing, ", "))
+		return fail(exitMissing, "pipetune doctor says what can be seen here and how to change that",
+			"required signals are missing: %s", strings.Join(missing, ", "))
 	}
 	if p.strict && r.Verdict != nil && r.Verdict.Class == report.Inconclusive {
 		hint := "watch longer: --duration 60s"
@@ -257,10 +269,12 @@ func (p *presentation) thresholds(r *report.Report) error {
 	}
 	for _, t := range r.Thresholds {
 		if t.Value == nil {
-			return fail(exitNotMeasured, "pipetune doctor says what can be seen here and how to change that", "--threshold %s: %s", t.Text, t.Why)
+			return fail(exitNotMeasured, "pipetune doctor says what can be seen here and how to change that",
+				"--threshold %s: %s", t.Text, t.Why)
 		}
 		if t.Answer == report.GateUnclear && p.strict {
-			return fail(exitNotMeasured, "watch longer: --duration 60s", "--threshold %s cannot tell: %s", t.Text, t.Why)
+			return fail(exitNotMeasured, "watch longer: --duration 60s", "--threshold %s cannot tell: %s", t.Text,
+				t.Why)
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ type progressStyle struct {
 
 // watchProgress is for watching a job.
 func watchProgress(pid int) progressStyle {
-	return progressStyle{what: "Ctrl-C: stop and report", width: 24, pace: 200 * time.Millisecond, line: fmt.Sprintf("pid %d  ", pid),
+	return progressStyle{what: "Ctrl-C: stop and report", width: 24, pace: 200 * time.Millisecond,
+		line: fmt.Sprintf("pid %d  ", pid),
 		bar: func(what string, elapsed, total time.Duration) string {
 			return fmt.Sprintf("pid %d  %2.0f/%.0f s  %s", pid, elapsed.Seconds(), total.Seconds(), what)
 		}}
@@ -48,7 +49,8 @@ const mostWhat = 32
 
 // timeLeft shows the time left. Beyond the total, probes end what they have begun.
 func timeLeft(what, ending string) progressStyle {
-	return progressStyle{what: what, width: 8, line: "measuring ", bar: func(what string, elapsed, total time.Duration) string {
+	return progressStyle{what: what, width: 8, line: "measuring ", bar: func(what string, elapsed,
+		total time.Duration) string {
 		left := "finishing"
 		if total-elapsed >= time.Second {
 			left = fmt.Sprintf("%.0f s left", (total - elapsed).Seconds())

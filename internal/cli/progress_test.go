@@ -19,7 +19,8 @@ func TestProgressInALog(t *testing.T) {
 	for name, env := range map[string]struct {
 		terminal bool
 		vars     map[string]string
-	}{"no terminal": {}, "CI": {true, map[string]string{"CI": "1"}}, "dumb": {true, map[string]string{"TERM": "dumb"}}} {
+	}{"no terminal": {}, "CI": {true, map[string]string{"CI": "1"}},
+		"dumb": {true, map[string]string{"TERM": "dumb"}}} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			p := newProgress(benchEnv(&b, env.terminal, env.vars), false, 90*time.Second, benchProgress())
@@ -31,8 +32,9 @@ func TestProgressInALog(t *testing.T) {
 			p.step("several workers", 201*time.Second)
 			p.done()
 			p.tick(300 * time.Second)
-			want := "pipetune: measuring random reads\\x1b[31m  30/90 s\npipetune: measuring random reads\\x1b[31m  60/90 s\n" +
-				"pipetune: measuring random reads\\x1b[31m  90/90 s\npipetune: measuring random reads\\x1b[31m  200/90 s\n"
+			want := "pipetune: measuring random reads\\x1b[31m  30/90 s\npipetune: measuring random reads\\x1b[31m  " +
+				"60/90 s\npipetune: measuring random reads\\x1b[31m  90/90 s\npipetune: measuring random " +
+				"reads\\x1b[31m  200/90 s\n"
 			if got := b.String(); got != want {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}
@@ -51,7 +53,8 @@ func TestProgressQuiet(t *testing.T) {
 	}
 }
 
-// TestProgressOnATerminal: says what is measured and what is left, keeps to 80 columns, takes the bar away and does not draw it again.
+// TestProgressOnATerminal: says what is measured and what is left, keeps to 80 columns, takes the bar away and does not
+// draw it again.
 func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(benchEnv(&b, true, nil), false, time.Minute, benchProgress())
@@ -102,7 +105,8 @@ func TestProgressFromSeveralGoroutines(t *testing.T) {
 }
 
 func TestBenchPlan(t *testing.T) {
-	got := benchPlan("~/data: image, 12 files\x1b[2J", []probe.Step{{Probe: "open", What: "opening files", Budget: 6 * time.Second}, {Probe: "read", What: "random reads, cold", Budget: 12500 * time.Millisecond},
+	got := benchPlan("~/data: image, 12 files\x1b[2J", []probe.Step{{Probe: "open", What: "opening files",
+		Budget: 6 * time.Second}, {Probe: "read", What: "random reads, cold", Budget: 12500 * time.Millisecond},
 		{Probe: "read", What: "random reads, warm", Budget: 40 * time.Millisecond}}, time.Minute)
 	want := `~/data: image, 12 files\x1b[2J
 up to 60 s would be measured, in this order:

@@ -10,8 +10,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// When a watch is judged before its end. Cut off at 10 s, 112 of the 113 recordings of internal/replay have the class that they have whole (17 and
-// 20 s), and at 15 s 112 have the same first finding too; of the 58 whose confidence is high by then, all have both.
+// When a watch is judged before its end. Cut off at 10 s, 112 of the 113 recordings of internal/replay have the class
+// that they have whole (17 and 20 s), and at 15 s 112 have the same first finding too; of the 58 whose confidence is
+// high by then, all have both.
 const (
 	firstGlance = 10 * time.Second
 	soonEnough  = 15 * time.Second // from here on a verdict of high confidence ends a watch whose length nobody chose

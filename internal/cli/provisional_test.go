@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestAWatchEndsWhereItsVerdictIsClear: only a verdict of high confidence ends a watch, not before its time, and only one whose length is nobody's
-// wish.
+// TestAWatchEndsWhereItsVerdictIsClear: only a verdict of high confidence ends a watch, not before its time, and only
+// one whose length is nobody's wish.
 func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 	of := func(class report.Class, c report.Confidence) *report.Report {
 		return &report.Report{Verdict: &report.Verdict{Class: class, Confidence: c}}
@@ -21,9 +21,12 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 		r           *report.Report
 		shown, ends string
 	}{
-		"high, in time":          {true, soonEnough, of(report.InputBound, report.High), "so far input-bound (high)", recording.EndClear},
-		"too early":              {true, soonEnough - 1, of(report.InputBound, report.High), "so far input-bound (high)", ""},
-		"not certain":            {true, time.Minute, of(report.GPUBound, report.Medium), "so far gpu-bound (medium)", ""},
+		"high, in time": {true, soonEnough, of(report.InputBound, report.High), "so far input-bound (high)",
+			recording.EndClear},
+		"too early": {true, soonEnough - 1, of(report.InputBound, report.High),
+			"so far input-bound (high)", ""},
+		"not certain": {true, time.Minute, of(report.GPUBound, report.Medium), "so far gpu-bound (medium)",
+			""},
 		"a length was asked for": {false, time.Minute, of(report.GPUBound, report.High), "so far gpu-bound (high)", ""},
 		"nothing is known":       {true, time.Minute, of(report.Inconclusive, report.High), "", ""},
 		"nothing to judge":       {true, time.Minute, nil, "", ""},
@@ -36,14 +39,16 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 	}
 }
 
-// TestGlancesAreTakenBesideTheWatch: what is judged is what was seen until then, the watch goes on meanwhile, and the next one comes later.
+// TestGlancesAreTakenBesideTheWatch: what is judged is what was seen until then, the watch goes on meanwhile, and the
+// next one comes later.
 func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 	rec, err := recording.NewRecorder(recording.Header{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	amended := 0
-	p := &provisional{next: firstGlance, show: func(string) {}, amend: func(h *recording.Header) { amended++; h.Warmup = time.Second }}
+	p := &provisional{next: firstGlance, show: func(string) {},
+		amend: func(h *recording.Header) { amended++; h.Warmup = time.Second }}
 	at := firstGlance - time.Second
 	if reason := p.enough(at, nil, rec); reason != "" || p.glance != nil {
 		t.Fatalf("%q, or a glance before the first", reason)

@@ -52,8 +52,8 @@ input.`,
 	return c
 }
 
-// replayMemory is from where on the collector runs as often as it must while a file is read and judged: the file may be anybody's. It is no limit:
-// a long recording takes 16 bytes a reading.
+// replayMemory is from where on the collector runs as often as it must while a file is read and judged: the file may be
+// anybody's. It is no limit: a long recording takes 16 bytes a reading.
 const replayMemory = 160 << 20
 
 // replay reads a file of either kind and returns its report, and the recording where it is one.
@@ -76,7 +76,8 @@ func replay(env Env, path string) (*report.Report, *recording.Recording, error) 
 		}
 		r, err := judge(rec)
 		if err != nil {
-			return nil, nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings", "judging %s: %w", path, err)
+			return nil, nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings",
+				"judging %s: %w", path, err)
 		}
 		if r.Job != nil {
 			r.Job.Mode = "replay"
@@ -91,7 +92,8 @@ func replay(env Env, path string) (*report.Report, *recording.Recording, error) 
 func readReport(br *bufio.Reader, path string) (*report.Report, error) {
 	what, json := whatIs(br), beginsAsJSON(br)
 	r, err := report.Decode(br)
-	if errors.Is(err, report.ErrInvalid) && !json { // such as of a dataset, which is too large before it is anything else
+	if errors.Is(err, report.ErrInvalid) && !json {
+		// such as of a dataset, which is too large before it is anything else
 		err = report.ErrNotReport
 	}
 	if errors.Is(err, report.ErrNotReport) && what != "" {
@@ -116,7 +118,8 @@ func openRegular(path string) (*os.File, error) {
 	return f, plainPathError(err)
 }
 
-// looksLikeRecording tells the two kinds apart by their first bytes; what is neither is left to the report's decoder to refuse.
+// looksLikeRecording tells the two kinds apart by their first bytes; what is neither is left to the report's decoder to
+// refuse.
 func looksLikeRecording(br *bufio.Reader) bool {
 	head, err := br.Peek(64)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -22,7 +22,8 @@ func TestRoomFor(t *testing.T) {
 		{name: "no control groups", root: "bare", pid: 7},
 		{name: "much is left", root: "container-v2", pid: 7, use: 1 << 30},
 		{name: "just enough is left", root: "container-v2", pid: 7, use: 8<<30 - benchRoom},
-		{name: "little is left", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, want: "of the memory limit of 8 GiB, 8 MiB is left: bench-io begins with 64 MiB or more"},
+		{name: "little is left", root: "container-v2", pid: 7, use: 8<<30 - 8<<20,
+			want: "of the memory limit of 8 GiB, 8 MiB is left: bench-io begins with 64 MiB or more"},
 		{name: "the rest is page cache", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, cached: 1 << 30},
 		{name: "the limit was lowered", root: "container-v2", pid: 7, use: 9 << 30, want: "of 8 GiB, 0 B is left"},
 	} {
@@ -46,7 +47,8 @@ func TestRoomFor(t *testing.T) {
 			}
 		}
 		err = roomFor(procfs.FS{Root: root}, c.pid, "bench-io", benchRoom)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || exitCode(err) != exitNotMeasured || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || exitCode(err) != exitNotMeasured ||
+			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		spare, known := spareFor(procfs.FS{Root: root}, c.pid)()

@@ -84,12 +84,13 @@ finds what holds it back, and predicts what each change would bring.`,
 		}
 		return fail(exitUsage, hint, "%w", readable(err))
 	})
-	root.AddCommand(newDiagnose(env), newTune(env), newTop(env), newBench(env), newCompare(env), newMerge(env), newSlurm(env), newReport(env),
-		newExplain(env), newLint(env), newDoctor(env), newDemo(env), newConfig(env),
+	root.AddCommand(newDiagnose(env), newTune(env), newTop(env), newBench(env), newCompare(env), newMerge(env),
+		newSlurm(env), newReport(env), newExplain(env), newLint(env), newDoctor(env), newDemo(env), newConfig(env),
 		newVersion(env))
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(helpTemplate(root))
-	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp),
+	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables",
+		environmentHelp),
 		topic("settings", "values of flags in the environment and in files", settingsHelp))
 	return root
 }

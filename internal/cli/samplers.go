@@ -10,7 +10,8 @@ import (
 // samplers is the table of everything that watches, in the order it is asked, and what completes the header at the end.
 func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recording.Header)) {
 	target := s.target()
-	files := sampler.NewFiles(sampler.FilesConfig{FS: s.fs, Job: s.job, Paths: s.paths, Look: lookAtDataset(s.runner), Redaction: s.redact})
+	files := sampler.NewFiles(sampler.FilesConfig{FS: s.fs, Job: s.job, Paths: s.paths, Look: lookAtDataset(s.runner),
+		Redaction: s.redact})
 	placement := sampler.NewPlacement(s.fs, target, files.DataPaths)
 	gpu := sampler.NewGPU(s.fs, s.runner.Child(sampler.GPUSpec()), s.job, s.hostNumbers())
 	loader := sampler.NewLoader(s.fs, s.job)
@@ -39,10 +40,12 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 	}
 }
 
-// initialPIDNamespace is the inode of the first pid namespace of every Linux kernel (PROC_PID_INIT_INO, linux/proc_ns.h).
+// initialPIDNamespace is the inode of the first pid namespace of every Linux kernel (PROC_PID_INIT_INO,
+// linux/proc_ns.h).
 const initialPIDNamespace = 0xEFFFFFFC
 
-// hostNumbers says whether pipetune sees processes under the numbers of the host's first pid namespace, as NVML names them.
+// hostNumbers says whether pipetune sees processes under the numbers of the host's first pid namespace, as NVML names
+// them.
 func (s *session) hostNumbers() bool {
 	self, err := s.fs.Open(s.self)
 	if err != nil {

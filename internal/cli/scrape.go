@@ -69,7 +69,8 @@ func (s *scrapes) answer(from io.Reader) []byte {
 	}
 	switch path, _, _ := strings.Cut(request[1], "?"); path {
 	case "/":
-		return response("200 OK", "text/plain; charset=utf-8", "pipetune: metrics of a training job are at /metrics\n", head)
+		return response("200 OK", "text/plain; charset=utf-8", "pipetune: metrics of a training job are at /metrics\n",
+			head)
 	case "/metrics":
 		var b bytes.Buffer
 		if err := s.text(&b); err != nil {
@@ -82,7 +83,8 @@ func (s *scrapes) answer(from io.Reader) []byte {
 
 // response is a whole answer; head leaves the body out.
 func response(status, contentType, body string, head bool) []byte {
-	b := fmt.Appendf(nil, "HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+	b := fmt.Appendf(nil, "HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: "+
+		"close\r\n\r\n",
 		status, time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), contentType, len(body))
 	if !head {
 		b = append(b, body...)

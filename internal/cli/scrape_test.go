@@ -44,7 +44,8 @@ func TestScrape(t *testing.T) {
 		r := must.Get(http.DefaultClient.Do(must.Get(http.NewRequest(c.method, at+c.path, nil))(t)))(t)
 		body := must.Get(io.ReadAll(r.Body))(t)
 		must.Do(t, r.Body.Close())
-		if r.StatusCode != c.status || r.Header.Get("Content-Type") != c.kind || !strings.Contains(string(body), c.holds) || c.method == "HEAD" && len(body) > 0 {
+		if r.StatusCode != c.status || r.Header.Get("Content-Type") != c.kind || !strings.Contains(string(body),
+			c.holds) || c.method == "HEAD" && len(body) > 0 {
 			t.Errorf("%s %s: %s, %v\n%s", c.method, c.path, r.Status, r.Header, body)
 		}
 		if _, err := http.ParseTime(r.Header.Get("Date")); err != nil {
@@ -66,7 +67,8 @@ func TestScrapeOfNoHTTP(t *testing.T) {
 		"\x16\x03\x01\x02\x00\x01\x00\x01": "HTTP/1.1 400 ", // TLS
 		"GET /metrics HTTP/1.1\r\nA: " + strings.Repeat("b", longestRequest) + "\r\n\r\n": "HTTP/1.1 400 ",
 	} {
-		if got := string(s.answer(strings.NewReader(request))); !strings.HasPrefix(got, want) || want == "" && got != "" {
+		if got := string(s.answer(strings.NewReader(request))); !strings.HasPrefix(got, want) || want == "" &&
+			got != "" {
 			t.Errorf("%.40q: %.40q, want %q", request, got, want)
 		}
 	}

@@ -99,7 +99,8 @@ func (s *session) target() procfs.ID {
 
 // redaction hides what does not belong into a public report.
 func redaction(env Env, o *diagnoseOptions) untrusted.Redaction {
-	r := untrusted.Redaction{Off: o.noRedact, Home: env.Getenv("HOME"), User: cmp.Or(env.Getenv("USER"), env.Getenv("LOGNAME")), NoArguments: o.noArgs}
+	r := untrusted.Redaction{Off: o.noRedact, Home: env.Getenv("HOME"), User: cmp.Or(env.Getenv("USER"),
+		env.Getenv("LOGNAME")), NoArguments: o.noArgs}
 	if host, err := os.Hostname(); err == nil {
 		r.Host = host
 	}
@@ -126,7 +127,8 @@ func choices(list []job.Candidate) (lines []string) {
 	return lines
 }
 
-// choose finds the job when no --pid was given. Where several qualify it asks on a terminal, else it lists them and fails.
+// choose finds the job when no --pid was given. Where several qualify it asks on a terminal, else it lists them and
+// fails.
 func choose(ctx context.Context, env Env, opts job.Options, asked <-chan os.Signal) (int, error) {
 	found, err := job.Find(ctx, opts)
 	if err != nil {
@@ -135,7 +137,8 @@ func choose(ctx context.Context, env Env, opts job.Options, asked <-chan os.Sign
 	best := job.Best(found)
 	switch {
 	case len(best) == 0:
-		return 0, fail(exitNotMeasured, "start the training first, or name it: pipetune diagnose --pid PID; pipetune demo shows a job of its own",
+		return 0, fail(exitNotMeasured, "start the training first, or name it: pipetune diagnose --pid PID; pipetune "+
+			"demo shows a job of its own",
 			"no training job found: no process of yours uses a GPU or looks like training")
 	case len(best) == 1:
 		return best[0].Trainer.PID, nil
@@ -176,13 +179,15 @@ func ask(env Env, list []job.Candidate, asked <-chan os.Signal) (int, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || n < 1 || n > len(list) {
-		return 0, fail(exitUsage, "choose one with --pid", "%q is not a number between 1 and %d", strings.TrimSpace(line), len(list))
+		return 0, fail(exitUsage, "choose one with --pid", "%q is not a number between 1 and %d",
+			strings.TrimSpace(line), len(list))
 	}
 	return list[n-1].Trainer.PID, nil
 }
 
 // watch records the job for as long as was asked for, or until one of the bounds is met.
-func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, b bounds) (*recording.Recording, error) {
+func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, b bounds) (*recording.Recording,
+	error) {
 	start := time.Now()
 	header, notes, err := s.header(ctx, o, start)
 	if err != nil {
@@ -198,7 +203,8 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	set, amend := s.samplers()
 	s.amend = amend
 	w := &watch{
-		job: s.job, samplers: set, runner: s.runner, recorder: recorder, sink: forUser(recorder, os.Geteuid()), duration: o.duration, interval: o.interval, bounds: b,
+		job: s.job, samplers: set, runner: s.runner, recorder: recorder, sink: forUser(recorder, os.Geteuid()),
+		duration: o.duration, interval: o.interval, bounds: b,
 		// The streams of a launched job are its own.
 		progress: newProgress(s.env, o.quiet || s.launched != nil, o.duration, watchProgress(header.Job.PID)),
 		warn:     func(text string) { note(s.env.Stderr, text) },
@@ -217,14 +223,19 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 		s.launched.Align(header.StartMonotonic)
 	}
 	s.meter.begin(header.Job)
-	if mayEnd := s.launched == nil && !o.explicit && len(o.outputs) == 0 && !o.ownChild; !s.endless && (mayEnd || s.meter != nil || s.launched == nil && !o.quiet) {
-		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) { w.progress.step(words, time.Since(start)) },
+	if mayEnd := s.launched == nil && !o.explicit && len(o.outputs) == 0 && !o.ownChild; !s.endless &&
+		(mayEnd || s.meter != nil || s.launched == nil && !o.quiet) {
+		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) {
+			w.progress.step(words,
+				time.Since(start))
+		},
 			tell: func(g glance) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
 		w.enough = first(b.enough, s.meter.tick, p.enough)
 	}
 	rec, err := w.run(ctx, start)
 	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {
-		note(s.env.Stderr, fmt.Sprintf("ended after %.0f s: more would not change the verdict; --duration %s watches on", rec.End.At.Seconds(), o.duration))
+		note(s.env.Stderr, fmt.Sprintf("ended after %.0f s: more would not change the verdict; --duration %s watches "+
+			"on", rec.End.At.Seconds(), o.duration))
 	}
 	return rec, err
 }

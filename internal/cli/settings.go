@@ -33,12 +33,15 @@ func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
 			case file != nil:
 				if name, known := file.Unknown(settable(c.Root())); name != "" {
 					typed := name[strings.LastIndexAny(name, ".[")+1:]
-					return nil, fail(exitUsage, cmp.Or(didYouMean(strings.TrimSuffix(typed, "]"), known), "see: pipetune help settings"),
+					return nil, fail(exitUsage, cmp.Or(didYouMean(strings.TrimSuffix(typed, "]"), known),
+						"see: pipetune help settings"),
 						"%s: %s: there is no such setting", path, name)
 				}
 				if name := file.First(onesOwn); i == 0 && name != "" {
-					return nil, fail(exitUsage, "set it in ~/.config/pipetune/config.toml, in the environment or on the command line",
-						"%s: %s: not for a folder to say, as it runs a program, writes files, ends jobs or shows what is hidden", path, name)
+					return nil, fail(exitUsage, "set it in ~/.config/pipetune/config.toml, in the environment or on "+
+						"the command line",
+						"%s: %s: not for a folder to say, as it runs a program, writes files, ends jobs or shows "+
+							"what is hidden", path, name)
 				}
 				sources = append(sources, file)
 			}
@@ -76,7 +79,8 @@ func newConfig(env Env) *cobra.Command {
 		Use:     "show [COMMAND]",
 		Short:   "each flag's value, and where it comes from",
 		Example: "  pipetune config show diagnose",
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string,
+			_ cobra.ShellCompDirective) {
 			for name := range settable(c.Root()) {
 				if len(args) == 0 {
 					names = append(names, name)

@@ -29,7 +29,8 @@ func firstSeconds(rec *recording.Recording, length time.Duration) *recording.Rec
 	return &out
 }
 
-// The shortest watch that is allowed leaves enough after its warm-up to be judged: of a job that trains steadily it does not say that it was too short.
+// The shortest watch that is allowed leaves enough after its warm-up to be judged: of a job that trains steadily it
+// does not say that it was too short.
 func TestTheShortestWatchIsLongEnough(t *testing.T) {
 	for _, name := range []string{"one-worker", "loader-keeps-up"} {
 		r, err := judge(firstSeconds(readRecording(t, "../../testdata/recordings/"+name+".jsonl"), minDuration))
@@ -37,14 +38,16 @@ func TestTheShortestWatchIsLongEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Verdict.Class == report.Inconclusive || r.Window.DurationS < minSteady.Seconds() {
-			t.Errorf("%s: %s after a warm-up of %.2f s, %.2f s are left: %s", name, r.Verdict.Class, r.Window.WarmupS, r.Window.DurationS, r.Verdict.Statement)
+			t.Errorf("%s: %s after a warm-up of %.2f s, %.2f s are left: %s", name, r.Verdict.Class, r.Window.WarmupS,
+				r.Window.DurationS, r.Verdict.Statement)
 		}
 	}
 }
 
 func TestDefaultWarmup(t *testing.T) {
 	for duration, want := range map[time.Duration]time.Duration{
-		4 * time.Second: 0, 6 * time.Second: 500 * time.Millisecond, 12 * time.Second: 2 * time.Second, 30 * time.Second: 5 * time.Second, time.Hour: 5 * time.Second} {
+		4 * time.Second: 0, 6 * time.Second: 500 * time.Millisecond, 12 * time.Second: 2 * time.Second,
+		30 * time.Second: 5 * time.Second, time.Hour: 5 * time.Second} {
 		if got := defaultWarmup(duration); got != want {
 			t.Errorf("%v: %v, want %v", duration, got, want)
 		}

@@ -47,7 +47,8 @@ command line and runs nothing.`,
   pipetune slurm 4711 --dry-run`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || !jobID.MatchString(args[0]) {
-				return fail(exitUsage, "squeue --me lists yours: pipetune slurm 4711", "slurm takes the number of one job")
+				return fail(exitUsage, "squeue --me lists yours: pipetune slurm 4711",
+					"slurm takes the number of one job")
 			}
 			return nil
 		},
@@ -93,7 +94,8 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	}
 	if o.remote == "" {
 		if o.remote, err = os.Executable(); err != nil {
-			return fail(exitUsage, "say where it is on the nodes: --remote PATH", "finding pipetune's own path: %w", err)
+			return fail(exitUsage, "say where it is on the nodes: --remote PATH", "finding pipetune's own path: %w",
+				err)
 		}
 	}
 	a, err := lookUp(ctx, env, id)
@@ -126,9 +128,11 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 }
 
 // conclude merges what came back. Which nodes the job has Slurm knows better than what the nodes themselves say.
-func (o *slurmOptions) conclude(env Env, id string, a allocation, r *gathering, format render.Format, outs []output) error {
+func (o *slurmOptions) conclude(env Env, id string, a allocation, r *gathering, format render.Format,
+	outs []output) error {
 	if len(r.list) == 0 {
-		return fail(exitNotMeasured, "what the nodes said stands above; try one: srun --jobid="+id+" --overlap pipetune doctor", "no node of job %s has reported", id)
+		return fail(exitNotMeasured, "what the nodes said stands above; try one: srun --jobid="+id+
+			" --overlap pipetune doctor", "no node of job %s has reported", id)
 	}
 	o.job = strings.SplitN(id, "_", 2)[0]
 	if strings.Contains(id, "_") { // an array's job has a number of its own, which only its tasks know
@@ -149,8 +153,9 @@ func (o *slurmOptions) conclude(env Env, id string, a allocation, r *gathering, 
 // when the first has failed, or wait for one that hangs for ever.
 func (o *slurmOptions) command(id, step string, a allocation) []string {
 	n := strconv.Itoa(a.nodes)
-	command := []string{"srun", "--jobid=" + id, "--job-name=" + step, "--overlap", "--nodes=" + n, "--ntasks=" + n, "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0",
-		"--kill-on-bad-exit=0", "--wait=60", "--input=none", "--label", o.remote, "diagnose", "--quiet", "--format=json"}
+	command := []string{"srun", "--jobid=" + id, "--job-name=" + step, "--overlap", "--nodes=" + n, "--ntasks=" + n,
+		"--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0", "--kill-on-bad-exit=0", "--wait=60", "--input=none",
+		"--label", o.remote, "diagnose", "--quiet", "--format=json"}
 	for _, f := range o.handed {
 		command = append(command, "--"+f.Name+"="+f.Value.String())
 	}
@@ -169,7 +174,8 @@ func word(w string) string {
 func lookUp(ctx context.Context, env Env, id string) (allocation, error) {
 	for _, program := range []string{"squeue", "srun"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return allocation{}, fail(exitNotMeasured, "run it where you submit jobs, or inside of one", "there is no %s here: is this a Slurm cluster?", program)
+			return allocation{}, fail(exitNotMeasured, "run it where you submit jobs, or inside of one",
+				"there is no %s here: is this a Slurm cluster?", program)
 		}
 	}
 	ask := exec.CommandContext(ctx, "squeue", "--noheader", "--jobs="+id, "--format=%T|%D|%N")
@@ -177,7 +183,8 @@ func lookUp(ctx context.Context, env Env, id string) (allocation, error) {
 	said, err := ask.CombinedOutput()
 	text := strings.TrimSpace(string(said))
 	if err != nil || text == "" {
-		return allocation{}, fail(exitNotMeasured, "squeue --me lists yours that run", "Slurm knows no job %s%s", id, because(lastLine(text)))
+		return allocation{}, fail(exitNotMeasured, "squeue --me lists yours that run", "Slurm knows no job %s%s", id,
+			because(lastLine(text)))
 	}
 	lines := strings.Split(text, "\n")
 	fields := strings.Split(lines[len(lines)-1], "|")
@@ -187,9 +194,11 @@ func lookUp(ctx context.Context, env Env, id string) (allocation, error) {
 	n, err := strconv.Atoi(fields[1])
 	switch {
 	case len(lines) > 1:
-		return allocation{}, fail(exitUsage, "name one of it: pipetune slurm "+id+"_1", "job %s is an array with %d jobs", id, len(lines))
+		return allocation{}, fail(exitUsage, "name one of it: pipetune slurm "+id+"_1",
+			"job %s is an array with %d jobs", id, len(lines))
 	case fields[0] != "RUNNING":
-		return allocation{}, fail(exitNotMeasured, "try again when it runs", "job %s is %s", id, strings.ToLower(fields[0]))
+		return allocation{}, fail(exitNotMeasured, "try again when it runs", "job %s is %s", id,
+			strings.ToLower(fields[0]))
 	case err != nil || n < 1:
 		return allocation{}, fail(exitNotMeasured, "", "squeue said what is not understood: %s", lastLine(text))
 	}

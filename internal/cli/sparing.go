@@ -14,15 +14,17 @@ const (
 	mostPercent = 100
 	// leastPercent bounds what collecting may cost should the heap be larger than was ever seen.
 	leastPercent = 25
-	// garbageRoom is how far the heap may grow between two collections. A watch of ten processes makes a quarter of a megabyte of garbage a second;
-	// without this bound, a recording of 30 MiB would take 120 MiB of memory, and when a busy machine makes a collection late, more.
+	// garbageRoom is how far the heap may grow between two collections. A watch of ten processes makes a quarter of a
+	// megabyte of garbage a second; without this bound, a recording of 30 MiB would take 120 MiB of memory, and when a
+	// busy machine makes a collection late, more.
 	garbageRoom = 12 << 20
 	// sizeEvery is how often the heap is looked at; it grows by some 16 kB a second.
 	sizeEvery = 10 * time.Second
 )
 
-// smallness is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each wake-up of a second one
-// costs more than the 30 µs of work it would take over, and the garbage takes some room, but not more as the recording grows.
+// smallness is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each
+// wake-up of a second one costs more than the 30 µs of work it would take over, and the garbage takes some room, but
+// not more as the recording grows.
 type smallness struct {
 	threads, percent int // before
 	now              int // percent

@@ -44,7 +44,8 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: .md .json .txt (repeatable; default: a new name each time, .json and .md)")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: .md "+
+		".json .txt (repeatable; default: a new name each time, .json and .md)")
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
@@ -58,7 +59,8 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 // endless is the duration of a watch that has none.
 const endless = time.Duration(math.MaxInt64)
 
-// endlessInterval is the time between two ticks of such a watch: a worker that lives for less than a fifth of a second may be missed.
+// endlessInterval is the time between two ticks of such a watch: a worker that lives for less than a fifth of a second
+// may be missed.
 const endlessInterval = 200 * time.Millisecond
 
 // runTop finds the job, and shows it until the person quits.
@@ -80,7 +82,8 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 		}
 	}
 	if !env.StdinTerminal || !env.StdoutTerminal || env.Getenv("TERM") == "dumb" || env.Getenv("TERM") == "" {
-		return fail(exitUsage, "without one: pipetune diagnose; over ssh: ssh -t", "top needs a terminal that it can draw on, as input and output (TERM=%s)", env.Getenv("TERM"))
+		return fail(exitUsage, "without one: pipetune diagnose; over ssh: ssh -t",
+			"top needs a terminal that it can draw on, as input and output (TERM=%s)", env.Getenv("TERM"))
 	}
 	m, err := o.metrics.open(env)
 	if err != nil {
@@ -165,12 +168,14 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 	case err != nil:
 		return err
 	case drawn != nil:
-		return fail(exitUsage, "pipetune diagnose reports without a terminal", "the terminal cannot be drawn on any more: %w", drawn)
+		return fail(exitUsage, "pipetune diagnose reports without a terminal",
+			"the terminal cannot be drawn on any more: %w", drawn)
 	}
 	return nil
 }
 
-// watchOn watches until the job has ended or the screen is left; then it saves reports of what it saw for as long as the screen is there.
+// watchOn watches until the job has ended or the screen is left; then it saves reports of what it saw for as long as
+// the screen is there.
 func (v *liveView) watchOn(ctx context.Context) error {
 	rec, err := v.watch(ctx, v.o, nil, bounds{asked: v.stop, enough: v.tick})
 	if err != nil {
@@ -214,7 +219,8 @@ func (v *liveView) tick(at time.Duration, tree *job.Tree, rec *recording.Recorde
 // members are the processes of a job as package live has them.
 func members(tree *job.Tree) (list []live.Member) {
 	for _, p := range tree.Processes {
-		m := live.Member{ID: strings.TrimPrefix(job.Entity(p.ID), "process/"), PID: p.PID, Trains: p.Role == job.Trainer}
+		m := live.Member{ID: strings.TrimPrefix(job.Entity(p.ID), "process/"), PID: p.PID,
+			Trains: p.Role == job.Trainer}
 		if p.Role == job.Trainer || p.Role == job.Worker {
 			m.Rank = strconv.Itoa(p.Rank)
 		}
@@ -268,7 +274,8 @@ func (v *liveView) write(r *report.Report, why error) {
 	v.screen.Say("saved " + strings.Join(names, ", "))
 }
 
-// unicodeTerminal reports whether the terminal shows more than ASCII, by the locale. The Linux console has a font of 512 characters at most.
+// unicodeTerminal reports whether the terminal shows more than ASCII, by the locale. The Linux console has a font of
+// 512 characters at most.
 func unicodeTerminal(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToUpper(getenv(name)); v != "" {

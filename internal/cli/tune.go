@@ -26,12 +26,14 @@ type tuneOptions struct {
 const (
 	tuneWatch   = 15 * time.Second // of the loop as it is
 	leastTuning = 30 * time.Second
-	// workersPerCPU bounds the workers that are tried where they mostly wait; where they compute, one per CPU and a half are.
+	// workersPerCPU bounds the workers that are tried where they mostly wait; where they compute, one per CPU and a
+	// half are.
 	workersPerCPU, computingPerCPU = 4, 1.5
 )
 
 func newTune(env Env) *cobra.Command {
-	o := &diagnoseOptions{interval: 100 * time.Millisecond, headroom: true, then: thenTerminate, explicit: true, tune: &tuneOptions{}}
+	o := &diagnoseOptions{interval: 100 * time.Millisecond, headroom: true, then: thenTerminate, explicit: true,
+		tune: &tuneOptions{}}
 	c := &cobra.Command{
 		Use:   "tune [flags] -- COMMAND [ARGS]...",
 		Short: "measure settings of the DataLoader in the job itself, and tell the smallest that is fast",
@@ -51,7 +53,8 @@ With Ctrl-C what was learned so far is reported.`,
   pipetune tune --batch-sizes 32,64 -- python train.py`,
 		Args: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 || args[0] == "" {
-				return fail(exitUsage, "for example: pipetune tune -- python train.py", "tune starts the command after --, and there is none")
+				return fail(exitUsage, "for example: pipetune tune -- python train.py",
+					"tune starts the command after --, and there is none")
 			}
 			return nil
 		},
@@ -64,9 +67,11 @@ With Ctrl-C what was learned so far is reported.`,
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&o.tune.budget, "budget", 3*time.Minute, "how long to measure settings, from the end of the first watch on")
+	f.DurationVar(&o.tune.budget, "budget", 3*time.Minute, "how long to measure settings, from the end of the first "+
+		"watch on")
 	f.DurationVar(&o.duration, "duration", tuneWatch, "how long to watch the loop as it is, warm-up included")
-	f.IntSliceVar(&o.tune.batchSizes, "batch-sizes", nil, "also measure these batch sizes in the loop; none of them is chosen, since they change training")
+	f.IntSliceVar(&o.tune.batchSizes, "batch-sizes", nil, "also measure these batch sizes in the loop; none of them "+
+		"is chosen, since they change training")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.addFlags(c)
@@ -85,8 +90,9 @@ func (o *tuneOptions) check() error {
 }
 
 // spoiled is said before a job is started that is going to be tuned.
-const spoiled = "tune hands the job other batches than it asks for, and ends it with SIGTERM: what it trains is not valid, nor is a checkpoint that it " +
-	"writes meanwhile or as it ends. Give it an output folder that may be thrown away"
+const spoiled = "tune hands the job other batches than it asks for, and ends it with SIGTERM: what it trains is not " +
+	"valid, nor is a checkpoint that it writes meanwhile or as it ends. Give it an output folder that may be thrown " +
+	"away"
 
 // tuned measures settings in the job that was watched, and says what came of it.
 func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
@@ -127,7 +133,8 @@ func (l *launched) search(e *evidence.Evidence, begun time.Time, out *report.Tun
 		now.Persistent = made.Persistent != nil && *made.Persistent
 	}
 	usable, _ := e.Get(metric.UsableCPUs)
-	job := tune.Job{Now: now, Rate: rate.Summary, Free: free.Summary, Epoch: bench.Loader.Batches, Batches: l.o.tune.batchSizes, Pins: e.Facts.GPUName != "",
+	job := tune.Job{Now: now, Rate: rate.Summary, Free: free.Summary, Epoch: bench.Loader.Batches,
+		Batches: l.o.tune.batchSizes, Pins: e.Facts.GPUName != "",
 		Most: max(int(math.Ceil(usable.Center*workersPerCPU)), 1),
 		Fits: func(tune.Setting) string { return bench.Gone() },
 		Left: func() time.Duration {
@@ -182,6 +189,7 @@ func (l *launched) model(e *evidence.Evidence, gone func() string, job *tune.Job
 		if !ok {
 			return tune.Expected{}, false
 		}
-		return tune.Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch}, true
+		return tune.Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch},
+			true
 	}
 }

@@ -16,8 +16,9 @@ import (
 func tell(out *report.Tuning, result tune.Result, job tune.Job) {
 	out.Ended = result.Ended
 	for _, r := range result.Rows {
-		row := report.TuningRow{NumWorkers: r.Workers, PrefetchFactor: r.Prefetch, PersistentWorkers: r.Persistent, PinMemory: r.Pin, Present: r.Present,
-			Alone: interval(r.Alone.Summary), InLoop: interval(r.InLoop.Summary), Why: r.Alone.Why}
+		row := report.TuningRow{NumWorkers: r.Workers, PrefetchFactor: r.Prefetch, PersistentWorkers: r.Persistent,
+			PinMemory: r.Pin, Present: r.Present, Alone: interval(r.Alone.Summary), InLoop: interval(r.InLoop.Summary),
+			Why: r.Alone.Why}
 		if r.Batch > 0 {
 			row.BatchSize = &r.Batch
 		}
@@ -47,7 +48,8 @@ func tell(out *report.Tuning, result tune.Result, job tune.Job) {
 	}
 	after := chosen.InLoop
 	out.Outcome = report.TuningChange
-	out.Gain = &report.Interval{Center: after.Center / job.Rate.Center, Lo: after.Lo / job.Rate.Hi, Hi: after.Hi / job.Rate.Lo}
+	out.Gain = &report.Interval{Center: after.Center / job.Rate.Center, Lo: after.Lo / job.Rate.Hi,
+		Hi: after.Hi / job.Rate.Lo}
 	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center)
 }
 
@@ -82,21 +84,27 @@ func more(known *int64, n int64) *int64 {
 // tunedSettings are those that tune measures.
 var tunedSettings = []string{"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"}
 
-// decided makes the setting that was chosen what the report comes to: it was measured, and what was forecast before gives way.
+// decided makes the setting that was chosen what the report comes to: it was measured, and what was forecast before
+// gives way.
 func decided(r *report.Report) {
 	if r.Tuning.Outcome == report.TuningNone {
 		return
 	}
 	changed := changes(r.Tuning)
 	r.Plans, r.Joint = []report.Plan{}, nil
-	r.Decisions = slices.DeleteFunc(r.Decided(), func(d report.Decision) bool { return slices.Contains(tunedSettings, d.Setting) })
+	r.Decisions = slices.DeleteFunc(r.Decided(), func(d report.Decision) bool {
+		return slices.Contains(tunedSettings,
+			d.Setting)
+	})
 	for _, c := range changed {
 		d := report.Decision{Recommendation: c, Outcome: report.ToChange}
-		if l := r.Job.Loader; c.Setting == "num_workers" && l.Iterable && l.Shards == nil && c.To != "0" && c.To != "1" && (*c.From == "0" || *c.From == "1") {
+		if l := r.Job.Loader; c.Setting == "num_workers" && l.Iterable && l.Shards == nil && c.To != "0" &&
+			c.To != "1" && (*c.From == "0" || *c.From == "1") {
 			d.Hold = report.HoldIterable
 		}
 		for _, f := range r.Findings {
-			if slices.ContainsFunc(f.Recommendations, func(x report.Recommendation) bool { return x.Setting == c.Setting }) {
+			if slices.ContainsFunc(f.Recommendations,
+				func(x report.Recommendation) bool { return x.Setting == c.Setting }) {
 				d.Rules = append(d.Rules, f.Rule)
 			}
 		}
@@ -119,7 +127,8 @@ func decided(r *report.Report) {
 	}
 }
 
-// changes are what leads from the present setting to the one that was chosen; each is to be made with the others, and has the effect of all.
+// changes are what leads from the present setting to the one that was chosen; each is to be made with the others, and
+// has the effect of all.
 func changes(t *report.Tuning) (list []report.Recommendation) {
 	if t.Chosen == nil || t.Outcome != report.TuningChange {
 		return nil
@@ -127,9 +136,10 @@ func changes(t *report.Tuning) (list []report.Recommendation) {
 	now, to := t.Rows[0], t.Rows[*t.Chosen]
 	add := func(setting, from, value string) {
 		if from != value {
-			list = append(list, report.Recommendation{Setting: setting, From: &from, To: value, Why: "measured in the loop",
-				Effect: &report.Effect{Metric: metric.BatchesPerS.Name, Unit: string(metric.BatchesPerS.Unit), Basis: report.Measured,
-					Before: now.InLoop.Center, After: to.InLoop.Center, Lo: to.InLoop.Lo, Hi: to.InLoop.Hi}})
+			list = append(list, report.Recommendation{Setting: setting, From: &from, To: value,
+				Why: "measured in the loop", Effect: &report.Effect{Metric: metric.BatchesPerS.Name,
+					Unit: string(metric.BatchesPerS.Unit), Basis: report.Measured, Before: now.InLoop.Center,
+					After: to.InLoop.Center, Lo: to.InLoop.Lo, Hi: to.InLoop.Hi}})
 		}
 	}
 	add("num_workers", strconv.Itoa(now.NumWorkers), strconv.Itoa(to.NumWorkers))

@@ -12,7 +12,8 @@ import (
 )
 
 func measuredAt(x float64) tune.Rate {
-	return tune.Rate{Summary: stat.Summary{Center: x, Lo: 0.99 * x, Hi: 1.01 * x, Confidence: 0.95, N: 8}, Memory: 100, Shm: -1}
+	return tune.Rate{Summary: stat.Summary{Center: x, Lo: 0.99 * x, Hi: 1.01 * x, Confidence: 0.95, N: 8}, Memory: 100,
+		Shm: -1}
 }
 
 // tuningOf is a search of two settings of which one was chosen.
@@ -22,8 +23,10 @@ func tuningOf(chosen int, tried bool) *report.Tuning {
 	}
 	out := &report.Tuning{Outcome: report.TuningNone}
 	tell(out, tune.Result{Chosen: chosen, Tried: tried, Rows: []tune.Row{
-		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20), Forecast: &tune.Expected{Lo: 18, Center: 20, Hi: 22}},
-		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80), Forecast: &tune.Expected{Lo: 90, Center: 95, Hi: 99}},
+		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20), Forecast: &tune.Expected{Lo: 18, Center: 20,
+			Hi: 22}},
+		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80), Forecast: &tune.Expected{Lo: 90,
+			Center: 95, Hi: 99}},
 		{Setting: set(9, 2), Alone: tune.Rate{Why: "not tried: beyond /dev/shm", Memory: -1, Shm: -1}},
 	}}, tune.Job{Rate: measuredAt(20).Summary})
 	return out
@@ -31,10 +34,12 @@ func tuningOf(chosen int, tried bool) *report.Tuning {
 
 func TestTuningIsTold(t *testing.T) {
 	got := tuningOf(1, true)
-	if got.Outcome != report.TuningChange || *got.Chosen != 1 || got.Gain.Center != 4 || got.Rows[0].Score != "inside" || got.Rows[1].Score != "below" {
+	if got.Outcome != report.TuningChange || *got.Chosen != 1 || got.Gain.Center != 4 ||
+		got.Rows[0].Score != "inside" || got.Rows[1].Score != "below" {
 		t.Errorf("%+v, rows %+v", got, got.Rows)
 	}
-	if r := got.Rows[2]; r.Alone != nil || r.InLoop != nil || r.Forecast != nil || r.Why == "" || r.MemoryBytes != nil || *got.Rows[1].MemoryBytes != 100 {
+	if r := got.Rows[2]; r.Alone != nil || r.InLoop != nil || r.Forecast != nil || r.Why == "" ||
+		r.MemoryBytes != nil || *got.Rows[1].MemoryBytes != 100 {
 		t.Errorf("rows %+v", got.Rows)
 	}
 	if got := tuningOf(0, true); got.Outcome != report.TuningNothing || *got.Chosen != 0 || got.Gain != nil {
@@ -54,15 +59,20 @@ func TestWhatWasMeasuredIsDecided(t *testing.T) {
 		want     map[string]string // to, by setting
 		hold     string
 	}{
-		{"a change", tuningOf(1, true), false, map[string]string{"num_workers": "4", "prefetch_factor": "4", "HDF5 chunk shape": "1x2"}, ""},
-		{"a change of an iterable dataset", tuningOf(1, true), true, map[string]string{"num_workers": "4", "prefetch_factor": "4", "HDF5 chunk shape": "1x2"}, report.HoldIterable},
+		{"a change", tuningOf(1, true), false, map[string]string{"num_workers": "4", "prefetch_factor": "4",
+			"HDF5 chunk shape": "1x2"}, ""},
+		{"a change of an iterable dataset", tuningOf(1, true), true, map[string]string{"num_workers": "4",
+			"prefetch_factor": "4", "HDF5 chunk shape": "1x2"}, report.HoldIterable},
 		{"nothing to gain", tuningOf(0, true), false, map[string]string{"HDF5 chunk shape": "1x2"}, ""},
-		{"nothing measured", tuningOf(0, false), false, map[string]string{"num_workers": "3", "HDF5 chunk shape": "1x2"}, ""},
+		{"nothing measured", tuningOf(0, false), false, map[string]string{"num_workers": "3",
+			"HDF5 chunk shape": "1x2"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &report.Report{Verdict: &report.Verdict{Class: report.InputBound}, Job: &report.Job{Loader: &report.Loader{Iterable: c.iterable}}, Tuning: c.tuning,
-				Findings: []report.Finding{{Rule: "loader/workers-too-few", Severity: report.Error, Recommendations: []report.Recommendation{
-					{Setting: "num_workers", To: "3"}, {Setting: "HDF5 chunk shape", To: "1x2"}}}}}
+			r := &report.Report{Verdict: &report.Verdict{Class: report.InputBound},
+				Job: &report.Job{Loader: &report.Loader{Iterable: c.iterable}}, Tuning: c.tuning,
+				Findings: []report.Finding{{Rule: "loader/workers-too-few", Severity: report.Error,
+					Recommendations: []report.Recommendation{
+						{Setting: "num_workers", To: "3"}, {Setting: "HDF5 chunk shape", To: "1x2"}}}}}
 			decided(r)
 			got, found := map[string]string{}, map[string]string{}
 			for _, d := range r.Decided() {

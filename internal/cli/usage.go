@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage adds up what this process, the children it has collected and those still living have used. Memory is this process' peak and what
-// living children hold beyond the pages of the program they share with it.
+// usage adds up what this process, the children it has collected and those still living have used. Memory is this
+// process' peak and what living children hold beyond the pages of the program they share with it.
 func usage(r *isolate.Runner) spent {
 	var s spent
 	var self, reaped unix.Rusage

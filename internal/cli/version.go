@@ -33,8 +33,10 @@ func newVersion(env Env) *cobra.Command {
 }
 
 func versionText() string {
-	return fmt.Sprintf("pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nhook      %s\nbuilt by  %s for %s/%s\n", version, orUnknown(commit),
-		report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, orUnknown(hook.Digest()), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nhook      %s\nbuilt by  %s for "+
+		"%s/%s\n", version, orUnknown(commit),
+		report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, orUnknown(hook.Digest()),
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func orUnknown(s string) string {

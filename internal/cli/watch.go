@@ -39,7 +39,8 @@ type bounds struct {
 }
 
 // first asks several whether a watch is to end, and takes the first reason; nil ones are not asked.
-func first(list ...func(time.Duration, *job.Tree, *recording.Recorder) string) func(time.Duration, *job.Tree, *recording.Recorder) string {
+func first(list ...func(time.Duration, *job.Tree, *recording.Recorder) string) func(time.Duration, *job.Tree,
+	*recording.Recorder) string {
 	return func(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
 		for _, enough := range list {
 			if enough == nil {
@@ -75,7 +76,8 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 	for at := last; ; {
 		w.recorder.Tick(at)
 		if pause := at - last; pause > max(time.Second, 5*w.interval) {
-			w.recorder.Event(recording.EventGap, "", map[string]string{"lasted_s": strconv.FormatFloat(pause.Seconds(), 'f', 3, 64)})
+			w.recorder.Event(recording.EventGap, "", map[string]string{"lasted_s": strconv.FormatFloat(pause.Seconds(),
+				'f', 3, 64)})
 		}
 		last = at
 		w.job.Refresh(ctx, at, w.recorder)

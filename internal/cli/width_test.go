@@ -11,11 +11,13 @@ import (
 	"github.com/pipetune/pipetune/internal/rules"
 )
 
-// What is read on a terminal whose width nobody tells is at most 80 columns wide; lines of code, commands and tables of an explanation stay whole.
+// What is read on a terminal whose width nobody tells is at most 80 columns wide; lines of code, commands and tables of
+// an explanation stay whole.
 func TestPagesAreEightyColumnsWide(t *testing.T) {
 	check := func(name, page string, whole bool) {
 		for line := range strings.SplitSeq(page, "\n") {
-			if whole && (strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "      ") || strings.HasPrefix(line, "|")) {
+			if whole && (strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "      ") ||
+				strings.HasPrefix(line, "|")) {
 				continue
 			}
 			if n := utf8.RuneCountInString(line); n > 80 {

@@ -8,22 +8,24 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// runSpread is what runs of one job differ by, beyond what the windows of a run tell: one standard deviation, of rates and times as a
-// share, of ratios in points/100. The same job started six times on a machine that others hardly used: 2.1 % in its rate, 2.0 points in
-// its input wait (docs/compare.md has the runs). Where repeated runs vary more, theirs counts.
+// runSpread is what runs of one job differ by, beyond what the windows of a run tell: one standard deviation, of rates
+// and times as a share, of ratios in points/100. The same job started six times on a machine that others hardly used:
+// 2.1 % in its rate, 2.0 points in its input wait (docs/compare.md has the runs). Where repeated runs vary more, theirs
+// counts.
 const runSpread = 0.02
 
 // normal975 is the quantile of the normal distribution that two-sided intervals at 95 % go by.
 const normal975 = 1.959964
 
-// enoughRuns on each side make a test over runs that can tell something: the least p of Mann-Whitney with 4 and 4 is 0.029.
+// enoughRuns on each side make a test over runs that can tell something: the least p of Mann-Whitney with 4 and 4 is
+// 0.029.
 const enoughRuns = 4
 
 // alpha is the level of all tests.
 const alpha = 0.05
 
-// scale is what differences are taken on: the logarithm, so that swapping the sides turns every change around, or, for ratios and where a
-// value is not above zero, the value itself.
+// scale is what differences are taken on: the logarithm, so that swapping the sides turns every change around, or, for
+// ratios and where a value is not above zero, the value itself.
 type scale struct {
 	log  bool
 	unit float64 // linear: what a difference is divided by to make it a change; 1 for ratios
@@ -125,8 +127,8 @@ func (p pair) change() report.Change {
 	return c
 }
 
-// samples are what the test is made over, and which test that is: runs where there are enough, else blocks of windows where every run has
-// windows that tell values apart, else nothing, and the intervals decide.
+// samples are what the test is made over, and which test that is: runs where there are enough, else blocks of windows
+// where every run has windows that tell values apart, else nothing, and the intervals decide.
 func (p pair) samples(c *report.Change) (before, after []float64) {
 	if len(p.before) >= enoughRuns && len(p.after) >= enoughRuns {
 		c.Method = report.ByRuns
@@ -146,8 +148,9 @@ func (p pair) samples(c *report.Change) (before, after []float64) {
 	return before, after
 }
 
-// mostlyTied tells whether more than half of the windows have one value, or there are none. Where a step takes as long as several windows most of them
-// hold no batch: the differences between the windows of two runs are then mostly nothing, and their interval would be of no width however little is known.
+// mostlyTied tells whether more than half of the windows have one value, or there are none. Where a step takes as long
+// as several windows most of them hold no batch: the differences between the windows of two runs are then mostly
+// nothing, and their interval would be of no width however little is known.
 func mostlyTied(windows []float64) bool {
 	longest, same := 0, 0
 	sorted := slices.Sorted(slices.Values(windows))
@@ -181,8 +184,8 @@ func widen(s stat.Summary, allowance float64) stat.Summary {
 	return s
 }
 
-// undisturbed reaches for what the change would have been had other programs taken as much CPU on both sides: at most their share better, or
-// worse where they took less.
+// undisturbed reaches for what the change would have been had other programs taken as much CPU on both sides: at most
+// their share better, or worse where they took less.
 func (p pair) undisturbed(on scale, s stat.Summary) stat.Summary {
 	lost := min(math.Abs(p.others), mostTaken)
 	if on.log {
@@ -206,8 +209,8 @@ func (p pair) undisturbed(on scale, s stat.Summary) stat.Summary {
 // mostTaken bounds the share that others are said to have taken: where they took all there is nothing to compare.
 const mostTaken = 0.95
 
-// possible cuts what an interval of a change says that cannot be: a share lies within 0..1 on both sides, wherever in its interval it lies, and nothing
-// that is counted or timed loses more than all of it.
+// possible cuts what an interval of a change says that cannot be: a share lies within 0..1 on both sides, wherever in
+// its interval it lies, and nothing that is counted or timed loses more than all of it.
 func possible(c report.Change, on scale, s stat.Summary) stat.Summary {
 	lo, hi := math.Inf(-1), math.Inf(1)
 	switch {
@@ -255,7 +258,8 @@ func spreadOf(s scale, runs []report.Metric) float64 {
 	return 0
 }
 
-// pooled is one figure for all runs of a side: that of the only run, or the median of the runs with the interval that holds all of theirs.
+// pooled is one figure for all runs of a side: that of the only run, or the median of the runs with the interval that
+// holds all of theirs.
 func pooled(runs []report.Metric) report.Figure {
 	first := tidy(runs[0])
 	if len(runs) == 1 {

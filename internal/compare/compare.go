@@ -1,8 +1,9 @@
-// Package compare holds reports before a change against reports after it: are they of the same thing, which figures moved by more than
-// noise, which findings went, and did what was predicted come true.
+// Package compare holds reports before a change against reports after it: are they of the same thing, which figures
+// moved by more than noise, which findings went, and did what was predicted come true.
 //
-// It promises to say "cannot tell" rather than guess: a difference counts where a test finds it and it is larger than what runs of one job
-// differ by anyway. It refuses only reports of different kinds, and a run that is named twice on one side.
+// It promises to say "cannot tell" rather than guess: a difference counts where a test finds it and it is larger than
+// what runs of one job differ by anyway. It refuses only reports of different kinds, and a run that is named twice on
+// one side.
 package compare
 
 import (
@@ -40,8 +41,8 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 		return nil, err
 	}
 	b, a := reports(before), reports(after)
-	c := &report.Comparison{Schema: report.ComparisonSchema, SchemaVersion: report.ComparisonVersion, Kind: b[0].Kind, Tool: o.Tool,
-		Before: side(before, names(before, after)), After: side(after, names(before, after))}
+	c := &report.Comparison{Schema: report.ComparisonSchema, SchemaVersion: report.ComparisonVersion, Kind: b[0].Kind,
+		Tool: o.Tool, Before: side(before, names(before, after)), After: side(after, names(before, after))}
 	c.Conditions = conditions(b, a)
 	c.Comparable = comparability(c.Conditions)
 	if c.Kind == "bench-io" {
@@ -67,8 +68,8 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 	return c, nil
 }
 
-// withholdAnswers calls no figure better or worse where something else than the change makes it so: two data sets, two machines. The conditions say
-// what it is.
+// withholdAnswers calls no figure better or worse where something else than the change makes it so: two data sets, two
+// machines. The conditions say what it is.
 func withholdAnswers(c *report.Comparison) {
 	for k := range c.Changes {
 		c.Changes[k].Answer = report.Unclear
@@ -82,7 +83,8 @@ func check(before, after []Input) error {
 	}
 	for _, x := range slices.Concat(before, after) {
 		if x.Report.Kind != before[0].Report.Kind {
-			return fmt.Errorf("%s is a report of %s and %s one of %s: their figures are of different things", before[0].Name, before[0].Report.Kind, x.Name, x.Report.Kind)
+			return fmt.Errorf("%s is a report of %s and %s one of %s: their figures are of different things",
+				before[0].Name, before[0].Report.Kind, x.Name, x.Report.Kind)
 		}
 	}
 	for _, list := range [][]Input{before, after} {
@@ -120,7 +122,8 @@ func names(lists ...[]Input) func(string) string {
 
 func side(list []Input, called func(string) string) report.Side {
 	first := list[0].Report
-	s := report.Side{Runs: len(list), SchemaVersion: first.SchemaVersion, ToolVersion: first.Tool.Version, Phases: first.Phases}
+	s := report.Side{Runs: len(list), SchemaVersion: first.SchemaVersion, ToolVersion: first.Tool.Version,
+		Phases: first.Phases}
 	for _, x := range list {
 		s.Files = append(s.Files, called(x.Name))
 		if w := x.Report.Window; w != nil {
@@ -160,7 +163,8 @@ func warnings(before, after []Input) []string {
 	for _, x := range before {
 		for _, y := range after {
 			if reflect.DeepEqual(x.Report, y.Report) {
-				out = append(out, fmt.Sprintf("%s and %s hold the same report: nothing can differ.", path.Base(x.Name), path.Base(y.Name)))
+				out = append(out, fmt.Sprintf("%s and %s hold the same report: nothing can differ.", path.Base(x.Name),
+					path.Base(y.Name)))
 			}
 		}
 	}
@@ -172,12 +176,15 @@ func warnings(before, after []Input) []string {
 			out = append(out, path.Base(x.Name)+": its verdict is inconclusive.")
 		}
 	}
-	if x, y := loader(before[0].Report), loader(after[0].Report); x.Iterable && y.Iterable && integer(x.NumWorkers) != integer(y.NumWorkers) {
-		out = append(out, "The dataset is iterable and num_workers differs: unless it takes a share in each worker (torch.utils.data.get_worker_info), samples are counted once for each of them.")
+	if x, y := loader(before[0].Report), loader(after[0].Report); x.Iterable && y.Iterable &&
+		integer(x.NumWorkers) != integer(y.NumWorkers) {
+		out = append(out, "The dataset is iterable and num_workers differs: unless it takes a share in each worker "+
+			"(torch.utils.data.get_worker_info), samples are counted once for each of them.")
 	}
 	b, a := earliest(before), earliest(after)
 	if b != "" && a != "" && a < b {
-		out = append(out, fmt.Sprintf("%s was made before %s: are the two sides swapped?", path.Base(after[0].Name), path.Base(before[0].Name)))
+		out = append(out, fmt.Sprintf("%s was made before %s: are the two sides swapped?", path.Base(after[0].Name),
+			path.Base(before[0].Name)))
 	}
 	return out
 }

@@ -53,14 +53,16 @@ func change(t testing.TB, c *report.Comparison, key string) report.Change {
 func TestSwappedSidesTurnAround(t *testing.T) {
 	one, two := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 	there, back := run(t, one, two, Options{}), run(t, two, one, Options{})
-	turned := map[report.Answer]report.Answer{report.Better: report.Worse, report.Worse: report.Better, report.Higher: report.Lower, report.Lower: report.Higher, report.Unclear: report.Unclear}
+	turned := map[report.Answer]report.Answer{report.Better: report.Worse, report.Worse: report.Better,
+		report.Higher: report.Lower, report.Lower: report.Higher, report.Unclear: report.Unclear}
 	close := func(a, b float64) bool { return math.Abs(a-b) < 1e-9*max(1, math.Abs(a)) }
 	for _, x := range there.Changes {
 		y := change(t, back, x.Key)
 		if turned[x.Answer] != y.Answer || x.P != nil && !close(*x.P, *y.P) {
 			t.Errorf("%s: %s, p %v; swapped %s, p %v", x.Key, x.Answer, x.P, y.Answer, y.P)
 		}
-		if x.Difference && !(close(*x.Change, -*y.Change) && close(*x.Lo, -*y.Hi)) || !x.Difference && !(close((1+*x.Change)*(1+*y.Change), 1) && close((1+*x.Lo)*(1+*y.Hi), 1)) {
+		if x.Difference && !(close(*x.Change, -*y.Change) && close(*x.Lo, -*y.Hi)) || !x.Difference &&
+			!(close((1+*x.Change)*(1+*y.Change), 1) && close((1+*x.Lo)*(1+*y.Hi), 1)) {
 			t.Errorf("%s: %v (%v – %v), swapped %v (%v – %v)", x.Key, *x.Change, *x.Lo, *x.Hi, *y.Change, *y.Lo, *y.Hi)
 		}
 	}
@@ -70,7 +72,8 @@ func TestSwappedSidesTurnAround(t *testing.T) {
 }
 
 func TestTheSameReportHoldsNoChange(t *testing.T) {
-	for _, path := range []string{fixtures + "workers-1.json", "../../testdata/reports/reopened.json", "../../testdata/reports/bench-gzip-chunk64.json"} {
+	for _, path := range []string{fixtures + "workers-1.json", "../../testdata/reports/reopened.json",
+		"../../testdata/reports/bench-gzip-chunk64.json"} {
 		zero := 0.0
 		c := run(t, load(t, path), load(t, path), Options{Gate: &zero})
 		for _, x := range c.Changes {
@@ -78,7 +81,8 @@ func TestTheSameReportHoldsNoChange(t *testing.T) {
 				t.Errorf("%s: %s: %+v", path, x.Key, x)
 			}
 		}
-		if len(c.Warnings) == 0 || c.Comparable != report.Comparable || len(c.Conditions)+len(c.Settings)+len(c.Rules.New)+len(c.Rules.Resolved) > 0 || c.Tally != nil && c.Tally.Judged > 0 {
+		if len(c.Warnings) == 0 || c.Comparable != report.Comparable || len(c.Conditions)+len(c.Settings)+
+			len(c.Rules.New)+len(c.Rules.Resolved) > 0 || c.Tally != nil && c.Tally.Judged > 0 {
 			t.Errorf("%s: %+v", path, c)
 		}
 		if c.Gate.Answer == report.GateFailed {
@@ -87,8 +91,9 @@ func TestTheSameReportHoldsNoChange(t *testing.T) {
 	}
 }
 
-// TestFalseAlarmsAreRare compares 2,000 pairs of runs of one job whose windows resemble their neighbours and which differ from run to run as
-// real ones do: at most 5 % may come out as changed, and p must not be smaller than chance would have it.
+// TestFalseAlarmsAreRare compares 2,000 pairs of runs of one job whose windows resemble their neighbours and which
+// differ from run to run as real ones do: at most 5 % may come out as changed, and p must not be smaller than chance
+// would have it.
 func TestFalseAlarmsAreRare(t *testing.T) {
 	for _, c := range []struct {
 		name                        string
@@ -104,7 +109,8 @@ func TestFalseAlarmsAreRare(t *testing.T) {
 		const pairs = 2000
 		alarms, half := 0, 0
 		for range pairs {
-			x := pair{unit: "1/s", better: more, before: []report.Metric{simulated(rng, c.windows, c.correlation, c.noise, c.between)},
+			x := pair{unit: "1/s", better: more, before: []report.Metric{simulated(rng, c.windows, c.correlation,
+				c.noise, c.between)},
 				after: []report.Metric{simulated(rng, c.windows, c.correlation, c.noise, c.between)}}.change()
 			if x.Answer != report.Unclear {
 				alarms++
@@ -130,7 +136,8 @@ func TestChangesAreFound(t *testing.T) {
 			a.Windows[i] *= 1.2
 		}
 		a.Center, a.Lo, a.Hi = a.Center*1.2, a.Lo*1.2, a.Hi*1.2
-		if (pair{unit: "1/s", better: more, before: []report.Metric{simulated(rng, 20, 0.4, 0.05, 0.02)}, after: []report.Metric{a}}).change().Answer == report.Better {
+		if (pair{unit: "1/s", better: more, before: []report.Metric{simulated(rng, 20, 0.4, 0.05, 0.02)},
+			after: []report.Metric{a}}).change().Answer == report.Better {
 			found++
 		}
 	}
@@ -169,15 +176,22 @@ func TestMethods(t *testing.T) {
 		answer        report.Answer
 		p             bool
 	}{
-		{"four runs on each side", runs(10, 10.1, 9.9, 10.2), runs(8, 8.1, 7.9, 8.2), 0, report.ByRuns, report.Better, true},
-		{"four runs that overlap", runs(10, 10.1, 9.9, 10.2), runs(10.05, 9.95, 10.15, 9.8), 0, report.ByRuns, report.Unclear, true},
+		{"four runs on each side", runs(10, 10.1, 9.9, 10.2), runs(8, 8.1, 7.9, 8.2), 0, report.ByRuns, report.Better,
+			true},
+		{"four runs that overlap", runs(10, 10.1, 9.9, 10.2), runs(10.05, 9.95, 10.15, 9.8), 0, report.ByRuns,
+			report.Unclear, true},
 		{"intervals apart", runs(10), runs(12), 0, report.ByIntervals, report.Worse, false},
-		{"intervals apart by less than runs differ", runs(10), runs(10.4), 0, report.ByIntervals, report.Unclear, false},
-		{"three runs that vary by more than usual", runs(10, 12, 8), runs(8.4, 8.2, 8.3), 0, report.ByIntervals, report.Unclear, false},
-		{"slower while others took a quarter of the CPUs", runs(10), runs(12), 0.25, report.ByIntervals, report.Unclear, false},
+		{"intervals apart by less than runs differ", runs(10), runs(10.4), 0, report.ByIntervals, report.Unclear,
+			false},
+		{"three runs that vary by more than usual", runs(10, 12, 8), runs(8.4, 8.2, 8.3), 0, report.ByIntervals,
+			report.Unclear, false},
+		{"slower while others took a quarter of the CPUs", runs(10), runs(12), 0.25, report.ByIntervals, report.Unclear,
+			false},
 		{"faster although others took more", runs(12), runs(10), 0.25, report.ByIntervals, report.Better, false},
-		{"no interval", []report.Metric{{Center: 10, Unit: "s"}}, runs(20), 0, report.ByIntervals, report.Unclear, false},
-		{"from nothing", []report.Metric{{Unit: "s", Confidence: 1}}, runs(20), 0, report.ByIntervals, report.Unclear, false},
+		{"no interval", []report.Metric{{Center: 10, Unit: "s"}}, runs(20), 0, report.ByIntervals, report.Unclear,
+			false},
+		{"from nothing", []report.Metric{{Unit: "s", Confidence: 1}}, runs(20), 0, report.ByIntervals, report.Unclear,
+			false},
 	} {
 		x := pair{unit: "s", better: less, before: c.before, after: c.after, others: c.others}.change()
 		if x.Method != c.method || x.Answer != c.answer || (x.P != nil) != c.p {
@@ -209,14 +223,17 @@ func TestGateJudgesTheInterval(t *testing.T) {
 	one, two := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 	two.Host.CPUsUsable = 4
 	limit := 0.05
-	if c := run(t, two, one, Options{Gate: &limit}); c.Gate.Answer != report.GateUnclear || !strings.Contains(c.Gate.Why, "usable CPUs") {
+	if c := run(t, two, one, Options{Gate: &limit}); c.Gate.Answer != report.GateUnclear ||
+		!strings.Contains(c.Gate.Why, "usable CPUs") {
 		t.Errorf("another machine: %+v", c.Gate)
 	}
-	if _, err := Run([]Input{{"b", one}}, []Input{{"a", two}}, Options{Gate: &limit, GateMetric: "nonsense"}); !errors.Is(err, ErrUnknownMetric) {
+	if _, err := Run([]Input{{"b", one}}, []Input{{"a", two}},
+		Options{Gate: &limit, GateMetric: "nonsense"}); !errors.Is(err, ErrUnknownMetric) {
 		t.Errorf("unknown metric: %v", err)
 	}
 	delete(one.Metrics, "samples_per_s")
-	if c := run(t, one, load(t, fixtures+"workers-2.json"), Options{Gate: &limit, GateMetric: "samples_per_s"}); c.Gate.Answer != report.GateUnclear {
+	if c := run(t, one, load(t, fixtures+"workers-2.json"),
+		Options{Gate: &limit, GateMetric: "samples_per_s"}); c.Gate.Answer != report.GateUnclear {
 		t.Errorf("measured on one side: %+v", c.Gate)
 	}
 }
@@ -238,11 +255,13 @@ func TestRefused(t *testing.T) {
 func FuzzCompare(f *testing.F) {
 	seed := func(r *report.Report) []byte {
 		for name, m := range r.Metrics { // small seeds: the fuzzer spends its time on what a byte changes
-			if m.Windows = m.Windows[:min(len(m.Windows), 6)]; name != "samples_per_s" && name != "step_time_s" && name != "batches_per_s" {
+			if m.Windows = m.Windows[:min(len(m.Windows), 6)]; name != "samples_per_s" && name != "step_time_s" &&
+				name != "batches_per_s" {
 				delete(r.Metrics, name)
 			}
 		}
-		r.Findings, r.Measurements, r.Abstained, r.Phases = r.Findings[:min(1, len(r.Findings))], r.Measurements[:min(3, len(r.Measurements))], nil, nil
+		r.Findings, r.Measurements, r.Abstained, r.Phases = r.Findings[:min(1, len(r.Findings))],
+			r.Measurements[:min(3, len(r.Measurements))], nil, nil
 		var b bytes.Buffer
 		if err := report.Encode(&b, r); err != nil {
 			f.Fatal(err)
@@ -250,7 +269,8 @@ func FuzzCompare(f *testing.F) {
 		return b.Bytes()
 	}
 	f.Add(seed(load(f, fixtures+"workers-1.json")), seed(load(f, fixtures+"workers-2.json")))
-	f.Add(seed(load(f, "../../testdata/reports/bench-gzip-chunk64.json")), seed(load(f, fixtures+"bench-rewritten.json")))
+	f.Add(seed(load(f, "../../testdata/reports/bench-gzip-chunk64.json")),
+		seed(load(f, fixtures+"bench-rewritten.json")))
 	f.Add([]byte(`{"schema":"pipetune.report","schema_version":"1.2.0","kind":"diagnose","metrics":{"samples_per_s":{"center":1e-308,"lo":-1,"hi":1e308,"confidence":0.95,"unit":"1/s","basis":"measured","windows":[0,-1,1e308]}}}`),
 		[]byte(`{"schema":"pipetune.report","schema_version":"1.0.0","kind":"diagnose","metrics":{"samples_per_s":{"center":1e308,"lo":1e308,"hi":1e308,"confidence":7,"unit":"1/s","basis":"measured","windows":[1,1,1]}},"findings":[{"rule":"a","severity":"info","recommendations":[{"setting":"b","to":"c","effect":{"metric":"samples_per_s","lo":1,"hi":2,"unit":"1/s","basis":"modelled"}}]}]}`))
 	f.Fuzz(func(t *testing.T, before, after []byte) {
@@ -283,7 +303,10 @@ func TestMoreWorkersOfAnIterable(t *testing.T) {
 	for iterable, want := range map[bool]bool{true: true, false: false} {
 		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 		b.Job.Loader.Iterable, a.Job.Loader.Iterable = iterable, iterable
-		got := slices.ContainsFunc(run(t, b, a, Options{}).Warnings, func(w string) bool { return strings.Contains(w, "get_worker_info") })
+		got := slices.ContainsFunc(run(t, b, a, Options{}).Warnings, func(w string) bool {
+			return strings.Contains(w,
+				"get_worker_info")
+		})
 		if got != want {
 			t.Errorf("iterable %v: warned %v", iterable, got)
 		}

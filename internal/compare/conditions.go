@@ -12,14 +12,17 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// cacheApart is how far apart the shares of reads that came from memory may lie before one run is warmer than the other: a tenth of the
-// reads from storage instead of memory doubles the time of reading on a device ten times as slow as memory.
+// cacheApart is how far apart the shares of reads that came from memory may lie before one run is warmer than the
+// other: a tenth of the reads from storage instead of memory doubles the time of reading on a device ten times as slow
+// as memory.
 const cacheApart = 0.1
 
-// sizeApart is how far apart bytes of a dataset or a batch may lie, relative: pictures of a shuffled epoch differ by a little.
+// sizeApart is how far apart bytes of a dataset or a batch may lie, relative: pictures of a shuffled epoch differ by a
+// little.
 const sizeApart = 0.02
 
-// conditions lists what else differs between the first runs of the two sides, and between the runs of one side, weightiest first.
+// conditions lists what else differs between the first runs of the two sides, and between the runs of one side,
+// weightiest first.
 func conditions(before, after []*report.Report) []report.Condition {
 	out := append(differences(before[0], after[0]), busyNeighbours(before, after)...)
 	for _, runs := range [][]*report.Report{before, after} {
@@ -31,8 +34,8 @@ func conditions(before, after []*report.Report) []report.Condition {
 				}
 			}
 			for _, s := range settings(runs[0], r) {
-				out = append(out, report.Condition{Name: s.Setting + ", among repeated runs", Before: s.Before, After: s.After, Breaks: true,
-					Consequence: "runs of one side must be of one setting"})
+				out = append(out, report.Condition{Name: s.Setting + ", among repeated runs", Before: s.Before,
+					After: s.After, Breaks: true, Consequence: "runs of one side must be of one setting"})
 			}
 		}
 	}
@@ -70,15 +73,21 @@ var traits = []trait{
 	{datasetTrait, datasetPath, true, "another dataset: its items may cost more or less to load"},
 	{"dataset, stored as", storedAs, false, "a rewritten dataset: the change to be judged, if it holds the same items"},
 	{"GPU", gpus, true, "another GPU takes batches at another rate"},
-	{"usable CPUs", func(r *report.Report) string { return positive(r.Host.CPUsUsable) }, true, "workers get more or less CPU"},
-	{"CPUs of the machine", func(r *report.Report) string { return positive(float64(r.Host.CPUsPresent)) }, true, "probably another machine"},
+	{"usable CPUs", func(r *report.Report) string { return positive(r.Host.CPUsUsable) }, true,
+		"workers get more or less CPU"},
+	{"CPUs of the machine", func(r *report.Report) string { return positive(float64(r.Host.CPUsPresent)) }, true,
+		"probably another machine"},
 	{"storage of the dataset", storage, false, "the change to be judged, if the dataset was moved on purpose"},
-	{"trainers", func(r *report.Report) string { return positive(ranks(r)) }, true, "figures of one trainer among others: they share the CPUs"},
+	{"trainers", func(r *report.Report) string { return positive(ranks(r)) }, true,
+		"figures of one trainer among others: they share the CPUs"},
 	{"framework", framework, true, "another program"},
-	{"kernel", func(r *report.Report) string { return r.Host.Kernel }, false, "another kernel, perhaps another machine"},
+	{"kernel", func(r *report.Report) string { return r.Host.Kernel }, false,
+		"another kernel, perhaps another machine"},
 	{commandTrait, jobCommand, false, "whatever else it changed is part of the difference"},
-	{"pipetune's mode", mode, false, "the hook tells exact figures, watching from outside inferred ones: compare figures of one basis"},
-	{"pipetune's version", func(r *report.Report) string { return r.Tool.Version }, false, "figures may be derived differently"},
+	{"pipetune's mode", mode, false, "the hook tells exact figures, watching from outside inferred ones: compare " +
+		"figures of one basis"},
+	{"pipetune's version", func(r *report.Report) string { return r.Tool.Version }, false,
+		"figures may be derived differently"},
 }
 
 // differences lists what differs between two reports.
@@ -97,7 +106,8 @@ func differences(b, a *report.Report) []report.Condition {
 			if t.name == commandTrait && script(b) != script(a) {
 				c.Breaks, c.Consequence = true, "another program: the figures are of two jobs"
 				if sameData(b, a, items) {
-					c.Breaks, c.Consequence = false, "another script over the same data: the change to be judged, if it is a version of the job"
+					c.Breaks, c.Consequence = false,
+						"another script over the same data: the change to be judged, if it is a version of the job"
 				}
 			}
 			out = append(out, c)
@@ -107,20 +117,25 @@ func differences(b, a *report.Report) []report.Condition {
 	case items == nil:
 		out = append(out, fingerprint(b, a)...)
 	case !*items && rewritten(b, a):
-		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Consequence: sameNames})
+		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a),
+			Consequence: sameNames})
 	case !*items:
-		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Breaks: true,
-			Consequence: "other items: they may cost more or less to load"})
+		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a),
+			Breaks: true, Consequence: "other items: they may cost more or less to load"})
 	}
 	if x, y, differ := apart(b, a, metric.CacheHits.Name, 0, cacheApart); differ {
-		out = append(out, report.Condition{Name: "page cache", Before: percent(x) + " of the bytes read came from memory", After: percent(y), Breaks: true,
-			Consequence: "one run read from memory what the other read from storage: warm the cache for both, or for neither"})
+		out = append(out, report.Condition{Name: "page cache", Before: percent(x) +
+			" of the bytes read came from memory", After: percent(y), Breaks: true,
+			Consequence: "one run read from memory what the other read from storage: warm the cache for both, or for " +
+				"neither"})
 	}
 	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) == nil {
-		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y), Breaks: true,
-			Consequence: "batches of another size: say it with --batch-size, and samples/s can be compared"})
+		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
+			Breaks: true, Consequence: "batches of another size: say it with --batch-size, and samples/s can be " +
+				"compared"})
 	}
-	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) != nil && *knownBatch(b, a) {
+	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) != nil &&
+		*knownBatch(b, a) {
 		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
 			Consequence: "items of another size: the change to be judged, or another dataset"})
 	}
@@ -130,8 +145,8 @@ func differences(b, a *report.Report) []report.Condition {
 // itemsDigest is shape, type, and index=hash of some items.
 var itemsDigest = regexp.MustCompile(`^[0-9x]+ \S+( [0-9]+=[0-9a-f]{16})+$`)
 
-// sameItems says whether two datasets hold the same items, whatever their chunks, filters and place: shape and type, and the bytes of those that were
-// read of both. nil: it cannot be told.
+// sameItems says whether two datasets hold the same items, whatever their chunks, filters and place: shape and type,
+// and the bytes of those that were read of both. nil: it cannot be told.
 func sameItems(b, a *report.Report) *bool {
 	if !itemsDigest.MatchString(itemsOf(b)) || !itemsDigest.MatchString(itemsOf(a)) {
 		return nil
@@ -140,7 +155,10 @@ func sameItems(b, a *report.Report) *bool {
 	same, common := slices.Equal(x[:2], y[:2]), false
 	for _, item := range x[2:] {
 		index, _, _ := strings.Cut(item, "=")
-		if i := slices.IndexFunc(y[2:], func(other string) bool { return strings.HasPrefix(other, index+"=") }); i >= 0 {
+		if i := slices.IndexFunc(y[2:], func(other string) bool {
+			return strings.HasPrefix(other, index+
+				"=")
+		}); i >= 0 {
 			common, same = true, same && y[2+i] == item
 		}
 	}
@@ -179,24 +197,30 @@ func fingerprint(b, a *report.Report) []report.Condition {
 	var out []report.Condition
 	if x, y := b.Benchmark, a.Benchmark; x != nil && y != nil {
 		if x.FilesExact && y.FilesExact && x.Files != y.Files {
-			out = append(out, report.Condition{Name: "files of the dataset", Before: strconv.FormatInt(x.Files, 10), After: strconv.FormatInt(y.Files, 10), Consequence: consequence, Breaks: true})
+			out = append(out, report.Condition{Name: "files of the dataset", Before: strconv.FormatInt(x.Files, 10),
+				After: strconv.FormatInt(y.Files, 10), Consequence: consequence, Breaks: true})
 		}
 		if x.Items != nil && y.Items != nil && *x.Items != *y.Items {
-			out = append(out, report.Condition{Name: "items of the dataset", Before: strconv.FormatInt(*x.Items, 10), After: strconv.FormatInt(*y.Items, 10), Consequence: consequence, Breaks: true})
+			out = append(out, report.Condition{Name: "items of the dataset", Before: strconv.FormatInt(*x.Items, 10),
+				After: strconv.FormatInt(*y.Items, 10), Consequence: consequence, Breaks: true})
 		}
-		if x.Layout != nil && y.Layout != nil && (!slices.Equal(x.Layout.ItemShape, y.Layout.ItemShape) || x.Layout.Dtype != y.Layout.Dtype) {
-			out = append(out, report.Condition{Name: "items of the dataset", Before: itemOf(x.Layout), After: itemOf(y.Layout), Consequence: consequence, Breaks: true})
+		if x.Layout != nil && y.Layout != nil && (!slices.Equal(x.Layout.ItemShape, y.Layout.ItemShape) ||
+			x.Layout.Dtype != y.Layout.Dtype) {
+			out = append(out, report.Condition{Name: "items of the dataset", Before: itemOf(x.Layout),
+				After: itemOf(y.Layout), Consequence: consequence, Breaks: true})
 		}
 		if x.FilesExact && y.FilesExact && x.Bytes != y.Bytes {
-			out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(float64(x.Bytes)), After: byteCount(float64(y.Bytes)),
-				Consequence: "stored otherwise, or other items"})
+			out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(float64(x.Bytes)),
+				After: byteCount(float64(y.Bytes)), Consequence: "stored otherwise, or other items"})
 		}
 	}
 	if x, y, differ := apart(b, a, metric.DatasetFileN.Name, sizeApart, 0); differ {
-		out = append(out, report.Condition{Name: "files of the dataset", Before: whole(x), After: whole(y), Consequence: consequence, Breaks: true})
+		out = append(out, report.Condition{Name: "files of the dataset", Before: whole(x), After: whole(y),
+			Consequence: consequence, Breaks: true})
 	}
 	if x, y, differ := apart(b, a, metric.DatasetBytes.Name, sizeApart, 0); differ {
-		out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(x), After: byteCount(y), Consequence: consequence, Breaks: true})
+		out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(x), After: byteCount(y),
+			Consequence: consequence, Breaks: true})
 	}
 	return out
 }
@@ -245,7 +269,8 @@ func storedAs(r *report.Report) string {
 	if l := b.Layout; l != nil {
 		parts = append(parts, l.Storage)
 		if len(l.Chunk) > 0 {
-			parts = append(parts, "in chunks of "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.Chunk)), " x "), "[]"))
+			parts = append(parts, "in chunks of "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.Chunk)), " x "),
+				"[]"))
 		}
 		parts = append(parts, strings.Join(l.Filters, " + "))
 	}

@@ -10,11 +10,13 @@ import (
 
 func pointer[T any](x T) *T { return &x }
 
-// TestConditions changes one thing of a report at a time, and expects it to be told, with whether the figures can still be compared.
+// TestConditions changes one thing of a report at a time, and expects it to be told, with whether the figures can still
+// be compared.
 func TestConditions(t *testing.T) {
 	metric := func(name string, center float64) func(r *report.Report) {
 		return func(r *report.Report) {
-			r.Metrics[name] = report.Metric{Center: center, Lo: center, Hi: center, Confidence: 1, Unit: "ratio", Basis: report.Measured}
+			r.Metrics[name] = report.Metric{Center: center, Lo: center, Hi: center, Confidence: 1, Unit: "ratio",
+				Basis: report.Measured}
 		}
 	}
 	for _, c := range []struct {
@@ -26,24 +28,42 @@ func TestConditions(t *testing.T) {
 	}{
 		{"nothing", nil, nil, "", report.Comparable},
 		{"another dataset", nil, func(r *report.Report) { r.Job.Dataset = "/other" }, "dataset", report.NotComparable},
-		{"rewritten elsewhere", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1000), items("8x2 float32 7=bbbbbbbbbbbbbbbb 0=aaaaaaaaaaaaaaaa 4=cccccccccccccccc", "/b", 3000), "dataset", report.WithCare},
-		{"other items at another path", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=b0b0b0b0b0b0b0b0", "/b", 1), "items of the dataset", report.NotComparable},
-		{"other items at the same path", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), items("8x2 float64 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), "items of the dataset", report.NotComparable},
-		{"a folder that was moved", items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa 9=bbbbbbbbbbbbbbbb", "/a", 10), items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa 9=bbbbbbbbbbbbbbbb", "/b", 10), "dataset", report.WithCare},
-		{"pictures that were resized", items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa 9=bbbbbbbbbbbbbbbb", "/a", 10), items("2 names-00aa00aa00aa00aa 5=cccccccccccccccc 9=dddddddddddddddd", "/b", 3), "dataset", report.WithCare},
-		{"other pictures", items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa", "/a", 10), items("3 names-11aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa", "/a", 10), "items of the dataset", report.NotComparable},
-		{"no item read of both", items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/a", 1), items("8x2 float32 7=bbbbbbbbbbbbbbbb", "/b", 1), "dataset", report.NotComparable},
+		{"rewritten elsewhere", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1000),
+			items("8x2 float32 7=bbbbbbbbbbbbbbbb 0=aaaaaaaaaaaaaaaa 4=cccccccccccccccc", "/b", 3000), "dataset",
+			report.WithCare},
+		{"other items at another path", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1),
+			items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=b0b0b0b0b0b0b0b0", "/b", 1), "items of the dataset",
+			report.NotComparable},
+		{"other items at the same path", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1),
+			items("8x2 float64 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), "items of the dataset",
+			report.NotComparable},
+		{"a folder that was moved", items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa 9=bbbbbbbbbbbbbbbb", "/a", 10),
+			items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa 9=bbbbbbbbbbbbbbbb", "/b", 10), "dataset",
+			report.WithCare},
+		{"pictures that were resized", items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa 9=bbbbbbbbbbbbbbbb", "/a",
+			10), items("2 names-00aa00aa00aa00aa 5=cccccccccccccccc 9=dddddddddddddddd", "/b", 3), "dataset",
+			report.WithCare},
+		{"other pictures", items("2 names-00aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa", "/a", 10),
+			items("3 names-11aa00aa00aa00aa 5=aaaaaaaaaaaaaaaa", "/a", 10), "items of the dataset",
+			report.NotComparable},
+		{"no item read of both", items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/a", 1),
+			items("8x2 float32 7=bbbbbbbbbbbbbbbb", "/b", 1), "dataset", report.NotComparable},
 		{"another GPU", gpu("A100"), gpu("H100"), "GPU", report.NotComparable},
 		{"fewer CPUs", nil, func(r *report.Report) { r.Host.CPUsUsable = 1 }, "usable CPUs", report.NotComparable},
-		{"a warm cache", metric("cache_hit_ratio", 0.1), metric("cache_hit_ratio", 0.99), "page cache", report.NotComparable},
+		{"a warm cache", metric("cache_hit_ratio", 0.1), metric("cache_hit_ratio", 0.99), "page cache",
+			report.NotComparable},
 		{"a cache as warm", metric("cache_hit_ratio", 0.95), metric("cache_hit_ratio", 0.99), "", report.Comparable},
-		{"more data", metric("dataset_bytes", 1000), metric("dataset_bytes", 2000), "bytes of the dataset", report.NotComparable},
-		{"larger batches of unknown size", metric("batch_bytes", 1000), func(r *report.Report) { r.Job.Loader.BatchSize = nil; metric("batch_bytes", 2000)(r) }, "bytes per batch", report.NotComparable},
+		{"more data", metric("dataset_bytes", 1000), metric("dataset_bytes", 2000), "bytes of the dataset",
+			report.NotComparable},
+		{"larger batches of unknown size", metric("batch_bytes", 1000),
+			func(r *report.Report) { r.Job.Loader.BatchSize = nil; metric("batch_bytes", 2000)(r) }, "bytes per batch",
+			report.NotComparable},
 		{"the hook", nil, func(r *report.Report) { r.Job.Mode = "launch" }, "pipetune's mode", report.WithCare},
 		{"a replay", nil, func(r *report.Report) { r.Job.Mode = "replay" }, "", report.Comparable},
 		{"another kernel", nil, func(r *report.Report) { r.Host.Kernel = "9" }, "kernel", report.WithCare},
 		{"another command", nil, func(r *report.Report) { r.Job.Command = []string{"x"} }, "command", report.WithCare},
-		{"moved", nil, func(r *report.Report) { r.Host.Storage[0].Kind = "tmpfs" }, "storage of the dataset", report.WithCare},
+		{"moved", nil, func(r *report.Report) { r.Host.Storage[0].Kind = "tmpfs" }, "storage of the dataset",
+			report.WithCare},
 		{"nothing known", nil, func(r *report.Report) { r.Job, r.Host = nil, report.Host{} }, "", report.Comparable},
 	} {
 		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
@@ -56,7 +76,10 @@ func TestConditions(t *testing.T) {
 			}
 		}
 		got := run(t, b, a, Options{})
-		told := slices.ContainsFunc(got.Conditions, func(x report.Condition) bool { return x.Name == c.condition && x.Consequence != "" })
+		told := slices.ContainsFunc(got.Conditions, func(x report.Condition) bool {
+			return x.Name == c.condition &&
+				x.Consequence != ""
+		})
 		if got.Comparable != c.comparable || told != (c.condition != "") {
 			t.Errorf("%s: comparable %s, %+v", c.name, got.Comparable, got.Conditions)
 		}
@@ -70,21 +93,25 @@ func items(digest, path string, bytes float64) func(r *report.Report) {
 	}
 }
 
-// TestARewrittenDatasetIsTheChangeThatWasAdvised: its prediction is judged by the chunk shape that the report tells, and what only went along with it is
-// no change that was made.
+// TestARewrittenDatasetIsTheChangeThatWasAdvised: its prediction is judged by the chunk shape that the report tells,
+// and what only went along with it is no change that was made.
 func TestARewrittenDatasetIsTheChangeThatWasAdvised(t *testing.T) {
 	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
 	items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/a", 1000)(b)
 	items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/b", 3000)(a)
 	b.Job.Chunk, a.Job.Chunk = "8x2", "1x2"
 	advise := func(rule, setting, to string) report.Finding {
-		return report.Finding{Rule: rule, Severity: report.Error, Recommendations: []report.Recommendation{{Setting: setting, To: to,
-			Effect: &report.Effect{Metric: "samples_per_s", Unit: "/s", Before: 1, After: 2, Lo: 1, Hi: 1e6, Basis: report.Modelled}}}}
+		return report.Finding{Rule: rule, Severity: report.Error,
+			Recommendations: []report.Recommendation{{Setting: setting, To: to,
+				Effect: &report.Effect{Metric: "samples_per_s", Unit: "/s", Before: 1, After: 2, Lo: 1, Hi: 1e6,
+					Basis: report.Modelled}}}}
 	}
-	b.Findings = []report.Finding{advise("hdf5/chunk-exceeds-cache", "HDF5 chunk shape", "1x2"), advise("storage/cold-cache", "page cache", "all of it")}
+	b.Findings = []report.Finding{advise("hdf5/chunk-exceeds-cache", "HDF5 chunk shape", "1x2"),
+		advise("storage/cold-cache", "page cache", "all of it")}
 	b.Plans, a.Findings, a.Plans = nil, nil, nil
 	c := run(t, b, a, Options{})
-	if c.Comparable != report.WithCare || len(c.Predictions) != 2 || c.Predictions[0].Outcome != report.Inside || c.Predictions[1].Outcome != report.Unjudged {
+	if c.Comparable != report.WithCare || len(c.Predictions) != 2 || c.Predictions[0].Outcome != report.Inside ||
+		c.Predictions[1].Outcome != report.Unjudged {
 		t.Errorf("comparable %s, %+v", c.Comparable, c.Predictions)
 	}
 	a.Job.Chunk = "4x2"
@@ -125,7 +152,8 @@ func TestRules(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	if names(got.Resolved) != "a/gone" || names(got.New) != "a/came" || names(got.Remaining) != "a/stays" || names(got.Unjudged) != "a/unseen" || got.Unjudged[0].Why != "no GPU" {
+	if names(got.Resolved) != "a/gone" || names(got.New) != "a/came" || names(got.Remaining) != "a/stays" ||
+		names(got.Unjudged) != "a/unseen" || got.Unjudged[0].Why != "no GPU" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -133,8 +161,10 @@ func TestRules(t *testing.T) {
 // TestPredictions holds predictions of one report against what came, in all the ways that can end.
 func TestPredictions(t *testing.T) {
 	recommend := func(setting, to string, lo, hi float64) report.Finding {
-		return report.Finding{Rule: "x/" + setting, Severity: report.Warning, Recommendations: []report.Recommendation{{Setting: setting, To: to,
-			Effect: &report.Effect{Metric: "samples_per_s", Before: 497, After: lo, Lo: lo, Hi: hi, Unit: "1/s", Basis: report.Modelled}}}}
+		return report.Finding{Rule: "x/" + setting, Severity: report.Warning,
+			Recommendations: []report.Recommendation{{Setting: setting, To: to,
+				Effect: &report.Effect{Metric: "samples_per_s", Before: 497, After: lo, Lo: lo, Hi: hi, Unit: "1/s",
+					Basis: report.Modelled}}}}
 	}
 	for _, c := range []struct {
 		name     string
@@ -144,18 +174,26 @@ func TestPredictions(t *testing.T) {
 		want     []report.Outcome
 		held, of int
 	}{
-		{"inside", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil, nil, []report.Outcome{report.Inside}, 1, 1},
-		{"above", []report.Finding{recommend("num_workers", "2", 600, 700)}, nil, nil, []report.Outcome{report.Above}, 0, 1},
-		{"below", []report.Finding{recommend("num_workers", "2", 1200, 1500)}, nil, nil, []report.Outcome{report.Below}, 0, 1},
-		{"just outside", []report.Finding{recommend("num_workers", "2", 930, 1000)}, nil, nil, []report.Outcome{report.Uncertain}, 0, 0},
-		{"another value", []report.Finding{recommend("num_workers", "6", 850, 1000)}, nil, nil, []report.Outcome{report.Unjudged}, 0, 0},
-		{"told by two rules, counted once", []report.Finding{recommend("num_workers", "2", 850, 1000), recommend("num_workers", "2", 1, 2)}, nil, nil, []report.Outcome{report.Inside}, 1, 1},
+		{"inside", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil, nil,
+			[]report.Outcome{report.Inside}, 1, 1},
+		{"above", []report.Finding{recommend("num_workers", "2", 600, 700)}, nil, nil, []report.Outcome{report.Above},
+			0, 1},
+		{"below", []report.Finding{recommend("num_workers", "2", 1200, 1500)}, nil, nil, []report.Outcome{report.Below},
+			0, 1},
+		{"just outside", []report.Finding{recommend("num_workers", "2", 930, 1000)}, nil, nil,
+			[]report.Outcome{report.Uncertain}, 0, 0},
+		{"another value", []report.Finding{recommend("num_workers", "6", 850, 1000)}, nil, nil,
+			[]report.Outcome{report.Unjudged}, 0, 0},
+		{"told by two rules, counted once", []report.Finding{recommend("num_workers", "2", 850, 1000),
+			recommend("num_workers", "2", 1, 2)}, nil, nil, []report.Outcome{report.Inside}, 1, 1},
 		{"something else was changed", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
 			func(b, a *report.Report) {
 				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
 			}, []report.Outcome{report.Unjudged}, 0, 0},
-		{"something else was changed, as advised without a figure", []report.Finding{recommend("num_workers", "2", 850, 1000),
-			{Rule: "loader/pageable-batches", Recommendations: []report.Recommendation{{Setting: "pin_memory", To: "True"}}}}, nil,
+		{"something else was changed, as advised without a figure", []report.Finding{recommend("num_workers", "2", 850,
+			1000),
+			{Rule: "loader/pageable-batches", Recommendations: []report.Recommendation{{Setting: "pin_memory",
+				To: "True"}}}}, nil,
 			func(b, a *report.Report) {
 				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
 			}, []report.Outcome{report.Inside}, 1, 1},
@@ -176,27 +214,33 @@ func TestPredictions(t *testing.T) {
 				b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = pointer(false), pointer(false)
 			}, []report.Outcome{report.Unjudged}, 0, 0},
 		{"a second setting, to another value than advised", []report.Finding{recommend("num_workers", "2", 850, 1000),
-			{Rule: "loader/prefetch-shallow", Recommendations: []report.Recommendation{{Setting: "prefetch_factor", To: "4"}}}}, nil,
+			{Rule: "loader/prefetch-shallow", Recommendations: []report.Recommendation{{Setting: "prefetch_factor",
+				To: "4"}}}}, nil,
 			func(b, a *report.Report) {
 				b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = pointer(2), pointer(8)
 			}, []report.Outcome{report.Unjudged}, 0, 0},
 		{"a plan's changes, all of them", []report.Finding{recommend("num_workers", "2", 500, 510)}, nil,
 			func(b, a *report.Report) {
-				effect := report.Effect{Metric: "samples_per_s", Before: 497, After: 900, Lo: 850, Hi: 1000, Unit: "1/s", Basis: report.Modelled}
-				b.Plans = []report.Plan{{Name: "moderate", Risk: "medium", Effect: &effect, Changes: []report.Recommendation{
-					{Setting: "num_workers", To: "2", Effect: &effect}, {Setting: "prefetch_factor", To: "8", Effect: &effect}}}}
+				effect := report.Effect{Metric: "samples_per_s", Before: 497, After: 900, Lo: 850, Hi: 1000,
+					Unit: "1/s", Basis: report.Modelled}
+				b.Plans = []report.Plan{{Name: "moderate", Risk: "medium", Effect: &effect,
+					Changes: []report.Recommendation{
+						{Setting: "num_workers", To: "2", Effect: &effect}, {Setting: "prefetch_factor", To: "8",
+							Effect: &effect}}}}
 				b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = pointer(2), pointer(8)
 			}, []report.Outcome{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
 		{"another machine", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
 			func(b, a *report.Report) { a.Host.CPUsPresent = 64 }, []report.Outcome{report.Unjudged}, 0, 0},
-		{"two changes, together", []report.Finding{recommend("num_workers", "2", 700, 800), recommend("pin_memory", "True", 500, 520)},
+		{"two changes, together", []report.Finding{recommend("num_workers", "2", 700, 800), recommend("pin_memory",
+			"True", 500, 520)},
 			&report.Effect{Metric: "samples_per_s", Lo: 500, Hi: 1000, Unit: "1/s", Basis: report.Modelled},
 			func(b, a *report.Report) {
 				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
 			},
 			[]report.Outcome{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
-		{"what no report tells, by its finding", []report.Finding{recommend("opening the file", "once", 850, 1000)}, nil,
-			func(b, a *report.Report) { a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers }, []report.Outcome{report.Inside}, 1, 1},
+		{"what no report tells, by its finding", []report.Finding{recommend("opening the file", "once", 850, 1000)},
+			nil, func(b, a *report.Report) { a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers },
+			[]report.Outcome{report.Inside}, 1, 1},
 	} {
 		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 		b.Findings, b.Joint = c.findings, c.joint
@@ -219,7 +263,8 @@ func TestPredictions(t *testing.T) {
 			t.Errorf("%s: %d of %d predictions counted", c.name, counted, len(got.Predictions))
 		}
 		if !slices.Equal(outcomes, c.want) || tally.Held != c.held || tally.Judged != c.of {
-			t.Errorf("%s: %v, %d of %d; want %v, %d of %d", c.name, outcomes, tally.Held, tally.Judged, c.want, c.held, c.of)
+			t.Errorf("%s: %v, %d of %d; want %v, %d of %d", c.name, outcomes, tally.Held, tally.Judged, c.want, c.held,
+				c.of)
 		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestContention: what others took more of full CPUs may be the job's loss, up to the time that its threads stood ready without one.
+// TestContention: what others took more of full CPUs may be the job's loss, up to the time that its threads stood ready
+// without one.
 func TestContention(t *testing.T) {
 	side := func(others, job, busy, mainDelay, workerDelay float64) []*report.Report {
 		m := map[string]report.Metric{}
-		for name, x := range map[string]float64{"other_cpu_cores": others, "job_cpu_cores": job, "usable_cpu_busy_ratio": busy,
-			"main_run_delay_ratio": mainDelay, "worker_run_delay_ratio": workerDelay} {
+		for name, x := range map[string]float64{"other_cpu_cores": others, "job_cpu_cores": job,
+			"usable_cpu_busy_ratio": busy,
+			"main_run_delay_ratio":  mainDelay, "worker_run_delay_ratio": workerDelay} {
 			if x >= 0 {
 				m[name] = report.Metric{Center: x, Lo: x, Hi: x}
 			}

@@ -9,8 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// gateOf holds a figure, or all figures of that name, to the limit. It judges intervals: a loss passes where all of its interval lies within
-// the limit, fails where all of it lies beyond, and else the data cannot tell. What cannot be compared, or was not measured, cannot be told.
+// gateOf holds a figure, or all figures of that name, to the limit. It judges intervals: a loss passes where all of its
+// interval lies within the limit, fails where all of it lies beyond, and else the data cannot tell. What cannot be
+// compared, or was not measured, cannot be told.
 func gateOf(c *report.Comparison, before, after []*report.Report, limit float64, metric string) (*report.Gate, error) {
 	if metric == "" {
 		metric = usualMetric(c)

@@ -29,7 +29,8 @@ func (d direction) down() report.Answer {
 }
 
 // perBatch are the figures that say nothing across different batch sizes.
-var perBatch = []string{metric.BatchesPerS.Name, metric.StepTime.Name, metric.WorkerCPUBatch.Name, metric.FetchTime.Name}
+var perBatch = []string{metric.BatchesPerS.Name, metric.StepTime.Name, metric.WorkerCPUBatch.Name,
+	metric.FetchTime.Name}
 
 // compared are the figures of a job that are held against each other, in the order they are shown.
 var compared = []struct {
@@ -83,8 +84,9 @@ func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 	return out
 }
 
-// asInverse takes the change of a time per batch from that of the rate of batches, where the rate has windows: a window that holds one slow batch has a
-// long time per batch and weighs as much as one with a hundred, so that the mean of times says something else than the rate.
+// asInverse takes the change of a time per batch from that of the rate of batches, where the rate has windows: a window
+// that holds one slow batch has a long time per batch and weighs as much as one with a hundred, so that the mean of
+// times says something else than the rate.
 func asInverse(c report.Change, before, after []*report.Report, others float64) report.Change {
 	rate := pair{unit: "1/s", better: more, others: others}
 	var ok, ok2 bool
@@ -94,11 +96,13 @@ func asInverse(c report.Change, before, after []*report.Report, others float64) 
 		return c
 	}
 	r := rate.change()
-	if r.Method != report.ByWindows || r.Change == nil || r.Lo == nil || !(*r.Lo > -1) || !(*r.Change > -1) || c.Change == nil {
+	if r.Method != report.ByWindows || r.Change == nil || r.Lo == nil || !(*r.Lo > -1) || !(*r.Change > -1) ||
+		c.Change == nil {
 		return c
 	}
 	inverse := func(x float64) *float64 { return number(1/(1+x) - 1) }
-	c.Lo, c.Hi, c.P, c.NBefore, c.NAfter, c.Method, c.Note, c.Answer = inverse(*r.Hi), inverse(*r.Lo), r.P, r.NBefore, r.NAfter, r.Method, r.Note, r.Answer
+	c.Lo, c.Hi, c.P, c.NBefore, c.NAfter, c.Method, c.Note, c.Answer = inverse(*r.Hi), inverse(*r.Lo), r.P, r.NBefore,
+		r.NAfter, r.Method, r.Note, r.Answer
 	return c
 }
 
@@ -115,7 +119,8 @@ func of(runs []*report.Report, metric string) ([]report.Metric, bool) {
 	return out, true
 }
 
-// measurements compares the figures of benchmarks that have the same probe, labels and metric on both sides, in BEFORE's order.
+// measurements compares the figures of benchmarks that have the same probe, labels and metric on both sides, in
+// BEFORE's order.
 func measurements(before, after []*report.Report) []report.Change {
 	theirs := make([]map[string]report.Measurement, 0, len(before)+len(after))
 	for _, r := range slices.Concat(before, after) {
@@ -196,10 +201,12 @@ func how(c *report.Comparison, before, after int) string {
 		parts = append(parts, fmt.Sprintf("Mann-Whitney over %d and %d runs.", before, after))
 	}
 	if methods[report.ByWindows] {
-		parts = append(parts, "Mann-Whitney over windows, averaged in blocks since neighbouring windows resemble each other."+allowance)
+		parts = append(parts, "Mann-Whitney over windows, averaged in blocks since neighbouring windows resemble "+
+			"each other."+allowance)
 	}
 	if methods[report.ByIntervals] {
-		text := "By whether the 95 % intervals overlap, since there are no windows that tell values apart and fewer than 4 runs on a side; no p can be given."
+		text := "By whether the 95 % intervals overlap, since there are no windows that tell values apart and fewer " +
+			"than 4 runs on a side; no p can be given."
 		if !methods[report.ByWindows] {
 			text += allowance
 		} else {

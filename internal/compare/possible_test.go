@@ -27,8 +27,10 @@ func TestSharesStayWithinTheWhole(t *testing.T) {
 	if f := acrossRuns(report.Figure{Center: 0.99, Lo: 0.98, Hi: 1}, true); f.Hi > 1 {
 		t.Errorf("a share of up to %g", f.Hi)
 	}
-	b.Metrics["read_bytes_per_s"] = report.Metric{Center: 100, Lo: 0, Hi: 400, Confidence: 0.95, Unit: "bytes/s", Basis: report.Measured}
-	a.Metrics["read_bytes_per_s"] = report.Metric{Center: 10, Lo: 0, Hi: 30, Confidence: 0.95, Unit: "bytes/s", Basis: report.Measured}
+	b.Metrics["read_bytes_per_s"] = report.Metric{Center: 100, Lo: 0, Hi: 400, Confidence: 0.95, Unit: "bytes/s",
+		Basis: report.Measured}
+	a.Metrics["read_bytes_per_s"] = report.Metric{Center: 10, Lo: 0, Hi: 30, Confidence: 0.95, Unit: "bytes/s",
+		Basis: report.Measured}
 	if x := change(t, run(t, b, a, Options{}), "read_bytes_per_s"); *x.Lo < -1 {
 		t.Errorf("a loss of %g of what was read", -*x.Lo)
 	}
@@ -58,7 +60,8 @@ func TestBenchmarksOfOtherItems(t *testing.T) {
 		t.Fatalf("the fixtures are not comparable: %+v", c.Conditions)
 	}
 	a.Benchmark.Layout.ItemShape = []int64{1, 32, 32}
-	if c := run(t, b, a, Options{}); c.Comparable != report.NotComparable || !strings.Contains(c.Conditions[0].After, "32 x 32") {
+	if c := run(t, b, a, Options{}); c.Comparable != report.NotComparable || !strings.Contains(c.Conditions[0].After,
+		"32 x 32") {
 		t.Errorf("%s: %+v", c.Comparable, c.Conditions)
 	}
 }
@@ -76,7 +79,8 @@ func TestFilesOfOneNameAreToldApart(t *testing.T) {
 	}
 }
 
-// Steps of five seconds leave most windows of a second without a batch. That two such runs are the same to a few percent cannot be told from 25 of them.
+// Steps of five seconds leave most windows of a second without a batch. That two such runs are the same to a few
+// percent cannot be told from 25 of them.
 func TestSlowStepsAreNotTheSame(t *testing.T) {
 	slow := func(at int) report.Metric {
 		m := report.Metric{Center: 0.2, Lo: 0.13, Hi: 0.27, Confidence: 0.95, N: 25, Basis: report.Measured}
@@ -95,7 +99,8 @@ func TestSlowStepsAreNotTheSame(t *testing.T) {
 	for name, c := range map[string]struct {
 		windows []float64
 		want    bool
-	}{"none": {nil, true}, "half": {[]float64{0, 1, 0, 2}, false}, "more than half": {[]float64{0, 1, 0}, true}, "all": {[]float64{3, 3}, true}, "one": {[]float64{3}, true}} {
+	}{"none": {nil, true}, "half": {[]float64{0, 1, 0, 2}, false}, "more than half": {[]float64{0, 1, 0}, true},
+		"all": {[]float64{3, 3}, true}, "one": {[]float64{3}, true}} {
 		if mostlyTied(c.windows) != c.want {
 			t.Errorf("%s of %v", name, c.windows)
 		}

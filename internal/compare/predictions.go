@@ -19,8 +19,8 @@ type advice struct {
 	why     string // it is not applied, or cannot be told to be
 }
 
-// predictions holds what BEFORE predicted against what AFTER shows. An effect told for one change can be judged where that change is the only
-// one; where several were made, their effect together is.
+// predictions holds what BEFORE predicted against what AFTER shows. An effect told for one change can be judged where
+// that change is the only one; where several were made, their effect together is.
 func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction, *report.Tally) {
 	list := advised(b, a, c)
 	var applied []advice
@@ -56,8 +56,9 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 			}
 			out = append(out, p)
 		} else {
-			out = append(out, report.Prediction{Changes: all(applied), Metric: applied[0].effect.Metric, Unit: applied[0].effect.Unit,
-				Basis: applied[0].effect.Basis, Outcome: report.Unjudged, Why: cmp.Or(obstacle, why)})
+			out = append(out, report.Prediction{Changes: all(applied), Metric: applied[0].effect.Metric,
+				Unit: applied[0].effect.Unit, Basis: applied[0].effect.Basis, Outcome: report.Unjudged,
+				Why: cmp.Or(obstacle, why)})
 		}
 	}
 	return out, tally(out)
@@ -65,7 +66,8 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 
 // expected is a prediction that was not judged yet.
 func expected(changes []report.Recommended, e report.Effect) report.Prediction {
-	return report.Prediction{Changes: changes, Metric: e.Metric, Unit: e.Unit, Lo: e.Lo, Hi: e.Hi, Basis: e.Basis, Outcome: report.Unjudged}
+	return report.Prediction{Changes: changes, Metric: e.Metric, Unit: e.Unit, Lo: e.Lo, Hi: e.Hi, Basis: e.Basis,
+		Outcome: report.Unjudged}
 }
 
 func all(list []advice) (out []report.Recommended) {
@@ -75,8 +77,8 @@ func all(list []advice) (out []report.Recommended) {
 	return out
 }
 
-// advised lists what was decided to be changed with an effect, and whether it was made: a setting that a report tells has the value, or, for what
-// no report can tell, the finding that asked for it is gone.
+// advised lists what was decided to be changed with an effect, and whether it was made: a setting that a report tells
+// has the value, or, for what no report can tell, the finding that asked for it is gone.
 func advised(b, after *report.Report, c *report.Comparison) (out []advice) {
 	for _, d := range b.Decided() {
 		if d.Outcome != report.ToChange || d.Effect == nil {
@@ -114,7 +116,10 @@ func values(b *report.Report) (out []report.Value) {
 func alsoAdvised(b *report.Report, c *report.Comparison, applied []advice) (out []string) {
 	for _, s := range c.Settings {
 		told := slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting })
-		if !told && slices.ContainsFunc(values(b), func(v report.Value) bool { return v.Setting == s.Setting && sameValue(v.To, s.After) }) {
+		if !told && slices.ContainsFunc(values(b), func(v report.Value) bool {
+			return v.Setting == s.Setting &&
+				sameValue(v.To, s.After)
+		}) {
 			out = append(out, s.Setting)
 		}
 	}
@@ -157,8 +162,8 @@ func made(r report.Recommended, c *report.Comparison) (bool, string) {
 	return false, "not seen to be made: " + r.Rule + " is still found, or was not judged"
 }
 
-// without says what was not changed along with a recommendation that names it: its effect is that of both. It is "" where all was, or where AFTER does
-// not tell.
+// without says what was not changed along with a recommendation that names it: its effect is that of both. It is ""
+// where all was, or where AFTER does not tell.
 func without(r report.Recommendation, after *report.Report) string {
 	for _, w := range r.With {
 		if now := settingOf(after, w.Setting); now != "" && !sameValue(now, w.To) {
@@ -175,15 +180,16 @@ func inTheWay(b *report.Report, c *report.Comparison, applied []advice) string {
 	}
 	advised := alsoAdvised(b, c, applied)
 	for _, s := range c.Settings {
-		if !slices.Contains(advised, s.Setting) && !slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting }) {
+		if !slices.Contains(advised, s.Setting) &&
+			!slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting }) {
 			return "not comparable: " + s.Setting + " was changed as well"
 		}
 	}
 	return ""
 }
 
-// together is the effect of several changes: that of the plan that is just these, else at least what the best of them brings alone and at
-// most what all recommendations together were told to bring.
+// together is the effect of several changes: that of the plan that is just these, else at least what the best of them
+// brings alone and at most what all recommendations together were told to bring.
 func together(b *report.Report, applied []advice) (*report.Effect, string) {
 	for _, p := range b.Plans {
 		if p.Effect != nil && p.Effect.Lo <= p.Effect.Hi && samePlan(p.Changes, applied) {
@@ -209,7 +215,10 @@ func samePlan(changes []report.Recommendation, applied []advice) bool {
 		return false
 	}
 	for _, r := range changes {
-		if !slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == r.Setting && sameValue(a.To, r.To) }) {
+		if !slices.ContainsFunc(applied, func(a advice) bool {
+			return a.Setting == r.Setting &&
+				sameValue(a.To, r.To)
+		}) {
 			return false
 		}
 	}
@@ -246,7 +255,10 @@ func observed(name string, c *report.Comparison) (report.Figure, bool) {
 		want = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name}
 	}
 	for _, wanted := range want {
-		i := slices.IndexFunc(c.Changes, func(x report.Change) bool { return x.Metric == wanted && (x.Probe == "" || usualItem(x)) })
+		i := slices.IndexFunc(c.Changes, func(x report.Change) bool {
+			return x.Metric == wanted &&
+				(x.Probe == "" || usualItem(x))
+		})
 		if i < 0 {
 			continue
 		}
@@ -257,17 +269,21 @@ func observed(name string, c *report.Comparison) (report.Figure, bool) {
 		if x.Change == nil || x.Lo == nil || x.Hi == nil {
 			return report.Figure{}, false
 		}
-		return report.Figure{Center: 1 + *x.Change, Lo: 1 + *x.Lo, Hi: 1 + *x.Hi, Confidence: 1 - alpha, Basis: x.After.Basis}, true
+		return report.Figure{Center: 1 + *x.Change, Lo: 1 + *x.Lo, Hi: 1 + *x.Hi, Confidence: 1 - alpha,
+			Basis: x.After.Basis}, true
 	}
 	return report.Figure{}, false
 }
 
-// usualItem tells whether a benchmark's row is of what its effects are told for: warm items in random order, their file kept open.
+// usualItem tells whether a benchmark's row is of what its effects are told for: warm items in random order, their file
+// kept open.
 func usualItem(x report.Change) bool {
-	return x.Probe == report.ProbeRead && x.Labels[report.LabelCache] == "warm" && x.Labels[report.LabelOrder] == "random" && x.Labels[report.LabelHandle] != "reopened"
+	return x.Probe == report.ProbeRead && x.Labels[report.LabelCache] == "warm" &&
+		x.Labels[report.LabelOrder] == "random" && x.Labels[report.LabelHandle] != "reopened"
 }
 
-// acrossRuns widens a figure's interval by what runs differ by: the change's own, and not that of the one run that was seen.
+// acrossRuns widens a figure's interval by what runs differ by: the change's own, and not that of the one run that was
+// seen.
 func acrossRuns(f report.Figure, difference bool) report.Figure {
 	allowance, share := normal975*runSpread, difference && isShare(f)
 	if !difference {

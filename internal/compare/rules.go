@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// ruleChanges says which findings went, came and stayed. A rule counts as found on a side where more than half of its runs found it: one noisy run of
-// five neither resolves nor brings a finding.
+// ruleChanges says which findings went, came and stayed. A rule counts as found on a side where more than half of its
+// runs found it: one noisy run of five neither resolves nor brings a finding.
 func ruleChanges(before, after []*report.Report) report.RuleChanges {
 	b, a := found(before), found(after)
 	var out report.RuleChanges

@@ -55,7 +55,8 @@ func settings(b, a *report.Report) []report.SettingChange {
 	var out []report.SettingChange
 	for _, s := range toldSettings {
 		if x, y := s.of(b), s.of(a); x != "" && y != "" && x != y {
-			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: recommended(b, s.name)})
+			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: recommended(b,
+				s.name)})
 		}
 	}
 	return out
@@ -79,7 +80,8 @@ func knownBatch(b, a *report.Report) *bool {
 	return &same
 }
 
-// sameBatch tells whether figures per batch may be compared: by the batch size, or else by the bytes of a batch. Not known counts as the same.
+// sameBatch tells whether figures per batch may be compared: by the batch size, or else by the bytes of a batch. Not
+// known counts as the same.
 func sameBatch(b, a *report.Report) bool {
 	if same := knownBatch(b, a); same != nil {
 		return *same

@@ -61,14 +61,17 @@ func limitOf(text string, u metric.Unit) (float64, error) {
 	return x, nil
 }
 
-// Judge holds a report to it. As every gate it judges the interval: it passes where all of it is on the right side, fails
-// where all of it is on the wrong one, and else, or where nothing was measured, cannot tell.
+// Judge holds a report to it. As every gate it judges the interval: it passes where all of it is on the right side,
+// fails where all of it is on the wrong one, and else, or where nothing was measured, cannot tell.
 func (t Threshold) Judge(r *report.Report) report.Threshold {
 	out := report.Threshold{Text: t.text, Metric: t.metric, Limit: t.limit, Answer: report.GateUnclear}
 	m, ok := r.Metrics[t.metric]
 	if !ok {
 		out.Why = "it was not measured"
-		if i := slices.IndexFunc(r.Abstained, func(a report.Abstained) bool { return slices.Contains(a.Missing, t.metric) }); i >= 0 {
+		if i := slices.IndexFunc(r.Abstained, func(a report.Abstained) bool {
+			return slices.Contains(a.Missing,
+				t.metric)
+		}); i >= 0 {
 			out.Why += ": " + r.Abstained[i].Reason
 		}
 		return out

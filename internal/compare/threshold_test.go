@@ -26,7 +26,8 @@ func TestThresholds(t *testing.T) {
 		"step_time_s<0.02":       report.GateFailed,
 		"input_wait_ratio<=0.05": report.GateUnclear, // not measured
 	} {
-		if got := must.Get(ParseThreshold(text))(t).Judge(r); got.Answer != want || (got.Value == nil) != (text == "input_wait_ratio<=0.05") {
+		if got := must.Get(ParseThreshold(text))(t).Judge(r); got.Answer != want ||
+			(got.Value == nil) != (text == "input_wait_ratio<=0.05") {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
@@ -34,9 +35,9 @@ func TestThresholds(t *testing.T) {
 
 func TestThresholdsThatAreNone(t *testing.T) {
 	for text, want := range map[string]error{
-		"": nil, "gpu_busy_ratio": nil, "gpu_busy_ratio=0.8": nil, "gpu_busy_ratio==0.8": nil, "gpu_busy_ratio>=": nil, "gpu_busy_ratio>=x": nil,
-		"gpu_busy_ratio>=NaN": nil, "gpu_busy_ratio>=inf": nil, "gpu_busy_ratio>=80": nil, "gpu_busy_ratio>=20ms": nil, "step_time_s<5%": nil,
-		"gpu_busy>=0.8": ErrNoSuchFigure,
+		"": nil, "gpu_busy_ratio": nil, "gpu_busy_ratio=0.8": nil, "gpu_busy_ratio==0.8": nil, "gpu_busy_ratio>=": nil,
+		"gpu_busy_ratio>=x": nil, "gpu_busy_ratio>=NaN": nil, "gpu_busy_ratio>=inf": nil, "gpu_busy_ratio>=80": nil,
+		"gpu_busy_ratio>=20ms": nil, "step_time_s<5%": nil, "gpu_busy>=0.8": ErrNoSuchFigure,
 	} {
 		if _, err := ParseThreshold(text); err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%q: %v", text, err)

@@ -8,10 +8,12 @@ import (
 
 // Access is what reading one item, one index of the first axis, asks of an HDF5 dataset. What cannot be told is nil.
 type Access struct {
-	Dataset       hdf5.Dataset
-	ItemsPerChunk *int64   `json:",omitempty"` // chunked: length of a chunk along the first axis, at most that of the dataset
-	ChunksPerItem *int64   `json:",omitempty"` // chunked: chunks that hold a part of an item
-	Amplification *float64 `json:",omitempty"` // bytes of those chunks, decoded, over the bytes of the item; 1 when contiguous
+	Dataset hdf5.Dataset
+	// chunked: length of a chunk along the first axis, at most that of the dataset
+	ItemsPerChunk *int64 `json:",omitempty"`
+	ChunksPerItem *int64 `json:",omitempty"` // chunked: chunks that hold a part of an item
+	// bytes of those chunks, decoded, over the bytes of the item; 1 when contiguous
+	Amplification *float64 `json:",omitempty"`
 }
 
 // Likely chooses the dataset that training most likely reads: the one that occupies most, among those of two axes or

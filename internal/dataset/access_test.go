@@ -45,19 +45,25 @@ func TestAccess(t *testing.T) {
 
 // A chunk longer than the dataset, and an edge that does not come out even: a chunk is read whole all the same.
 func TestAccessAtTheEdges(t *testing.T) {
-	a := access(hdf5.Dataset{Shape: []int64{3, 10}, Chunk: []int64{8, 4}, Storage: hdf5.Chunked, ItemBytes: new(int64(10)), ChunkBytes: new(int64(32))})
+	a := access(hdf5.Dataset{Shape: []int64{3, 10}, Chunk: []int64{8, 4}, Storage: hdf5.Chunked,
+		ItemBytes: new(int64(10)), ChunkBytes: new(int64(32))})
 	if *a.ItemsPerChunk != 3 || *a.ChunksPerItem != 3 || *a.Amplification != 9.6 {
 		t.Errorf("%d items, %d chunks, %g times; want 3, 3, 9.6", *a.ItemsPerChunk, *a.ChunksPerItem, *a.Amplification)
 	}
 }
 
 func TestLikely(t *testing.T) {
-	images := hdf5.Dataset{Shape: []int64{100, 8, 8}, ElementBytes: 1, ItemBytes: new(int64(64)), StoredBytes: new(int64(1000))}
-	larger := hdf5.Dataset{Shape: []int64{100, 9, 9}, ElementBytes: 1, ItemBytes: new(int64(81)), StoredBytes: new(int64(2000))}
-	labels := hdf5.Dataset{Shape: []int64{100000}, ElementBytes: 8, ItemBytes: new(int64(8)), StoredBytes: new(int64(800000))}
+	images := hdf5.Dataset{Shape: []int64{100, 8, 8}, ElementBytes: 1, ItemBytes: new(int64(64)),
+		StoredBytes: new(int64(1000))}
+	larger := hdf5.Dataset{Shape: []int64{100, 9, 9}, ElementBytes: 1, ItemBytes: new(int64(81)),
+		StoredBytes: new(int64(2000))}
+	labels := hdf5.Dataset{Shape: []int64{100000}, ElementBytes: 8, ItemBytes: new(int64(8)),
+		StoredBytes: new(int64(800000))}
 	encoded := hdf5.Dataset{Shape: []int64{100}, ElementBytes: 16, StoredBytes: new(int64(4000))}
-	unwritten := hdf5.Dataset{Shape: []int64{100, 99, 99}, ElementBytes: 1, ItemBytes: new(int64(9801)), StoredBytes: new(int64(0))}
-	virtual := hdf5.Dataset{Shape: []int64{100, 64, 64}, ElementBytes: 1, ItemBytes: new(int64(4096)), Storage: hdf5.Virtual}
+	unwritten := hdf5.Dataset{Shape: []int64{100, 99, 99}, ElementBytes: 1, ItemBytes: new(int64(9801)),
+		StoredBytes: new(int64(0))}
+	virtual := hdf5.Dataset{Shape: []int64{100, 64, 64}, ElementBytes: 1, ItemBytes: new(int64(4096)),
+		Storage: hdf5.Virtual}
 	scalar := hdf5.Dataset{ElementBytes: 8, StoredBytes: new(int64(8))}
 	for name, c := range map[string]struct {
 		datasets []hdf5.Dataset
@@ -101,10 +107,13 @@ func TestLikelyDoesNotGuessAroundWhatItCannotRead(t *testing.T) {
 
 // TestChooseDatasetOutside refuses to read labels where the samples lie in other files.
 func TestChooseDatasetOutside(t *testing.T) {
-	images := hdf5.Dataset{Path: untrusted.String("/images"), Shape: []int64{100, 64, 64}, ElementBytes: 1, ItemBytes: new(int64(4096)), Storage: hdf5.Virtual}
-	labels := hdf5.Dataset{Path: untrusted.String("/labels"), Shape: []int64{100}, ElementBytes: 8, ItemBytes: new(int64(8)), StoredBytes: new(int64(800))}
+	images := hdf5.Dataset{Path: untrusted.String("/images"), Shape: []int64{100, 64, 64}, ElementBytes: 1,
+		ItemBytes: new(int64(4096)), Storage: hdf5.Virtual}
+	labels := hdf5.Dataset{Path: untrusted.String("/labels"), Shape: []int64{100}, ElementBytes: 8,
+		ItemBytes: new(int64(8)), StoredBytes: new(int64(800))}
 	first := []inside{{hdf5: hdf5.File{Datasets: []hdf5.Dataset{labels, images}}}}
-	if name, err := (&surveyor{}).chooseDataset(first); !errors.Is(err, ErrOutside) || !strings.Contains(err.Error(), "/images;") {
+	if name, err := (&surveyor{}).chooseDataset(first); !errors.Is(err, ErrOutside) || !strings.Contains(err.Error(),
+		"/images;") {
 		t.Errorf("%q, %v", name, err)
 	}
 	for want, o := range map[string]SurveyOptions{"/images": {Follow: true}, "/labels": {Dataset: "labels"}} {

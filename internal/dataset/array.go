@@ -14,10 +14,11 @@ import (
 
 // Array is the header of a NumPy file (numpy/lib/format.py, versions 1 to 3).
 type Array struct {
-	Type      untrusted.Text // as NumPy writes it: <f4, |u1, or a list of fields
-	Shape     []int64        // empty for a scalar
-	Fortran   bool           // stored column by column: one item of the first axis is scattered over the file
-	ItemBytes *int64         `json:",omitempty"` // one index of the first axis; nil for scalars and types of fields or objects
+	Type    untrusted.Text // as NumPy writes it: <f4, |u1, or a list of fields
+	Shape   []int64        // empty for a scalar
+	Fortran bool           // stored column by column: one item of the first axis is scattered over the file
+	// one index of the first axis; nil for scalars and types of fields or objects
+	ItemBytes *int64 `json:",omitempty"`
 }
 
 var errNoArray = errors.New("not the header of a NumPy array")
@@ -36,7 +37,8 @@ func readArray(head []byte, size int64) (Array, error) {
 		}
 	}
 	if length > len(head)-start {
-		return Array{}, fmt.Errorf("%w: it ends inside its header, of %d bytes in a file of %d", errNoArray, length, size)
+		return Array{}, fmt.Errorf("%w: it ends inside its header, of %d bytes in a file of %d", errNoArray, length,
+			size)
 	}
 	return parseArray(string(head[start : start+length]))
 }

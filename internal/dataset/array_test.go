@@ -13,8 +13,9 @@ import (
 
 func TestReadArray(t *testing.T) {
 	for name, want := range map[string]Array{
-		"plain.npy":   {Type: untrusted.String("|u1"), Shape: []int64{24, 4, 6}, ItemBytes: new(int64(24))},
-		"fortran.npy": {Type: untrusted.String(">f4"), Shape: []int64{24, 4, 6}, Fortran: true, ItemBytes: new(int64(96))},
+		"plain.npy": {Type: untrusted.String("|u1"), Shape: []int64{24, 4, 6}, ItemBytes: new(int64(24))},
+		"fortran.npy": {Type: untrusted.String(">f4"), Shape: []int64{24, 4, 6}, Fortran: true,
+			ItemBytes: new(int64(96))},
 		"scalar.npy":  {Type: untrusted.String("<f8")},
 		"text.npy":    {Type: untrusted.String("<U3"), Shape: []int64{2}, ItemBytes: new(int64(12))},
 		"fields.npy":  {Type: untrusted.String("[('x', '<i4'), ('y', '<f8', (2,))]"), Shape: []int64{3}},
@@ -29,7 +30,8 @@ func TestReadArray(t *testing.T) {
 }
 
 func TestElementBytes(t *testing.T) {
-	for name, want := range map[string]int64{"<f4": 4, "|u1": 1, "<U3": 12, "|S7": 7, "<M8[ns]": 8, "|O": 0, "<c16": 16, "": 0, "<": 0, "f-4": 0, "|V8": 8} {
+	for name, want := range map[string]int64{"<f4": 4, "|u1": 1, "<U3": 12, "|S7": 7, "<M8[ns]": 8, "|O": 0, "<c16": 16,
+		"": 0, "<": 0, "f-4": 0, "|V8": 8} {
 		if got := elementBytes(name); got != want {
 			t.Errorf("%q: %d bytes, want %d", name, got, want)
 		}
@@ -39,7 +41,8 @@ func TestElementBytes(t *testing.T) {
 func FuzzReadArray(f *testing.F) {
 	f.Add([]byte("\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }"))
 	f.Add([]byte("\x93NUMPY\x02\x00\x10\x00\x00\x00{'descr': ["))
-	f.Add([]byte("\x93NUMPY\x01\x00\x40\x00{'descr': '<f4', 'fortran_order': True, 'shape': (9223372036854775807, 2, 8"))
+	f.Add([]byte("\x93NUMPY\x01\x00\x40\x00" +
+		"{'descr': '<f4', 'fortran_order': True, 'shape': (9223372036854775807, 2, 8"))
 	f.Fuzz(func(t *testing.T, head []byte) {
 		array, err := readArray(head, int64(len(head)))
 		if err != nil {

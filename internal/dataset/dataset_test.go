@@ -105,7 +105,8 @@ func TestDescribeFolder(t *testing.T) {
 	dir := t.TempDir()
 	for class := range 12 {
 		for i := range 20 {
-			write(t, filepath.Join(dir, fmt.Sprintf("class_%02d", class), fmt.Sprintf("%03d.JPG", i)), picture(t, "jpeg", 40, 30))
+			write(t, filepath.Join(dir, fmt.Sprintf("class_%02d", class), fmt.Sprintf("%03d.JPG", i)),
+				picture(t, "jpeg", 40, 30))
 		}
 	}
 	write(t, filepath.Join(dir, "README.txt"), []byte("hello"))
@@ -148,7 +149,8 @@ func TestDescribeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
 	must.Do(t, unix.Mkfifo(fifo, 0o600))
-	for path, want := range map[string]error{fifo: ErrNoData, "/dev/zero": ErrNoData, filepath.Join(dir, "no"): os.ErrNotExist} {
+	for path, want := range map[string]error{fifo: ErrNoData, "/dev/zero": ErrNoData,
+		filepath.Join(dir, "no"): os.ErrNotExist} {
 		if got, err := Describe(path, Limits{}); !errors.Is(err, want) {
 			t.Errorf("%s: %+v, %v; want %v", path, got, err, want)
 		}

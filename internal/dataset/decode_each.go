@@ -11,7 +11,8 @@ import (
 type Span = jpeg.Span
 
 // decodeEach is jpeg.Decoder's DecodeEach, which says what it promises.
-type decodeEach func(d *Decoder, files []byte, at []Span, took []time.Duration, longest time.Duration) (done int, err error)
+type decodeEach func(d *Decoder, files []byte, at []Span, took []time.Duration, longest time.Duration) (done int,
+	err error)
 
 // DecodesEach tells whether pictures of a format, as PictureFormat names it, can be decoded by DecodeEach.
 func DecodesEach(format string) bool { return codecs[format].each != nil }
@@ -20,7 +21,8 @@ func DecodesEach(format string) bool { return codecs[format].each != nil }
 // took, which is as long as at. It stops after the picture with which they have lasted for longest together, the first
 // at the soonest, and returns how many it decoded; or before the first that Decode refuses, with the same error. No
 // picture is kept.
-func (d *Decoder) DecodeEach(format string, files []byte, at []Span, took []time.Duration, longest time.Duration) (done int, library string, err error) {
+func (d *Decoder) DecodeEach(format string, files []byte, at []Span, took []time.Duration,
+	longest time.Duration) (done int, library string, err error) {
 	c := codecs[format]
 	if c.each == nil {
 		return 0, c.library, fmt.Errorf("%w: several of format %q are not decoded at once", ErrPicture, format)

@@ -27,7 +27,8 @@ func TestDecodeEach(t *testing.T) {
 		took := make([]time.Duration, len(at))
 		_, wantLibrary, want := single.Decode(bad)
 		done, library, err := d.DecodeEach("jpeg", files, at, took, time.Hour)
-		if done != 1 || took[0] <= 0 || library != wantLibrary || err == nil || err.Error() != want.Error() || errors.Is(err, jpeg.ErrTooLarge) != errors.Is(want, jpeg.ErrTooLarge) {
+		if done != 1 || took[0] <= 0 || library != wantLibrary || err == nil || err.Error() != want.Error() ||
+			errors.Is(err, jpeg.ErrTooLarge) != errors.Is(want, jpeg.ErrTooLarge) {
 			t.Errorf("%s: %d by %s, %v; alone by %s, %v", name, done, library, err, wantLibrary, want)
 		}
 		if done, _, err := d.DecodeEach("jpeg", files, at[2:], took, time.Hour); done != 1 || err != nil {
@@ -39,7 +40,8 @@ func TestDecodeEach(t *testing.T) {
 func TestDecodesEach(t *testing.T) {
 	var d Decoder
 	for _, format := range []string{"png", "", "hdf5"} {
-		if _, _, err := d.DecodeEach(format, []byte("x"), []Span{{To: 1}}, make([]time.Duration, 1), time.Hour); DecodesEach(format) || !errors.Is(err, ErrPicture) {
+		if _, _, err := d.DecodeEach(format, []byte("x"), []Span{{To: 1}}, make([]time.Duration, 1),
+			time.Hour); DecodesEach(format) || !errors.Is(err, ErrPicture) {
 			t.Errorf("%q: %v", format, err)
 		}
 	}

@@ -55,7 +55,8 @@ func (d *Decoder) pack(picture image.Image, channels int) (Pixels, error) {
 // keep takes pixels over as they are, or closes the gaps between their rows.
 func (d *Decoder) keep(pix []byte, stride int, bounds image.Rectangle, channels int) Pixels {
 	if row := bounds.Dx() * channels; stride == row {
-		return Pixels{Width: bounds.Dx(), Height: bounds.Dy(), Channels: channels, Bits: 8, Bytes: pix[:row*bounds.Dy()]}
+		return Pixels{Width: bounds.Dx(), Height: bounds.Dy(), Channels: channels, Bits: 8,
+			Bytes: pix[:row*bounds.Dy()]}
 	}
 	out := d.room(bounds, channels, 8)
 	for y := range out.Height {

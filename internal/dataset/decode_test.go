@@ -75,7 +75,8 @@ func TestDecodeAsPillow(t *testing.T) {
 		default:
 			want := load(t, filepath.Join(dir, p.File+".raw"))
 			if n, most := differences(got.Bytes, want); n > 0 {
-				t.Errorf("%s: %d of %d samples differ from Pillow's %s, by up to %d", p.File, n, len(want), p.Mode, most)
+				t.Errorf("%s: %d of %d samples differ from Pillow's %s, by up to %d", p.File, n, len(want), p.Mode,
+					most)
 			}
 			libraries[library]++
 		}
@@ -172,9 +173,13 @@ func TestDecodeErrorsArePlainText(t *testing.T) {
 func TestDecodersThatPanic(t *testing.T) {
 	good := codecs["gif"]
 	t.Cleanup(func() { codecs["gif"] = good })
-	codecs["gif"] = codec{library: "go/gif", decode: func(_ *Decoder, data []byte) (Pixels, error) { return Pixels{Width: int(data[len(data)])}, nil }}
+	codecs["gif"] = codec{library: "go/gif", decode: func(_ *Decoder, data []byte) (Pixels,
+		error) {
+		return Pixels{Width: int(data[len(data)])}, nil
+	}}
 	var d Decoder
-	if p, library, err := d.Decode([]byte("GIF89a")); !errors.Is(err, ErrPicture) || library != "go/gif" || p.Width != 0 {
+	if p, library, err := d.Decode([]byte("GIF89a")); !errors.Is(err, ErrPicture) || library != "go/gif" ||
+		p.Width != 0 {
 		t.Errorf("%+v by %q, %v", p, library, err)
 	}
 }

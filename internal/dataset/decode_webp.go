@@ -73,8 +73,10 @@ func vp8Row(to []byte, channels int, light, nearU, nearV, farU, farV []byte) {
 		nextU, nextV := int(nearU[x]), int(nearV[x])
 		acrossU, acrossV := int(farU[x]), int(farV[x])
 		at := (2*x - 1) * channels
-		vp8Pixel(to[at:], light[2*x-1], (u+(u+3*nextU+3*otherU+acrossU+8)>>3)>>1, (v+(v+3*nextV+3*otherV+acrossV+8)>>3)>>1)
-		vp8Pixel(to[at+channels:], light[2*x], (nextU+(nextU+3*u+3*acrossU+otherU+8)>>3)>>1, (nextV+(nextV+3*v+3*acrossV+otherV+8)>>3)>>1)
+		vp8Pixel(to[at:], light[2*x-1], (u+(u+3*nextU+3*otherU+acrossU+8)>>3)>>1,
+			(v+(v+3*nextV+3*otherV+acrossV+8)>>3)>>1)
+		vp8Pixel(to[at+channels:], light[2*x], (nextU+(nextU+3*u+3*acrossU+otherU+8)>>3)>>1,
+			(nextV+(nextV+3*v+3*acrossV+otherV+8)>>3)>>1)
 		u, v, otherU, otherV = nextU, nextV, acrossU, acrossV
 	}
 	if last%2 == 1 {

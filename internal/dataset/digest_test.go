@@ -17,7 +17,8 @@ func TestDigestIsOfTheItems(t *testing.T) {
 		return got
 	}
 	want := of("contiguous")
-	if fields := strings.Fields(want); len(fields) != 6 || !strings.HasPrefix(fields[2], "0=") || len(fields[2]) != len("0=")+16 {
+	if fields := strings.Fields(want); len(fields) != 6 || !strings.HasPrefix(fields[2], "0=") ||
+		len(fields[2]) != len("0=")+16 {
 		t.Fatalf("%q", want)
 	}
 	for _, name := range []string{"chunk_item", "chunk_many", "chunk_across", "gzip", "resizable"} {

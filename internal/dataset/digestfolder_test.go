@@ -38,7 +38,8 @@ func TestDigestOfAFolder(t *testing.T) {
 	if moved := digest(fill(".jpg", "a", 300)); strings.Join(moved, " ") != strings.Join(first, " ") {
 		t.Errorf("moved: %q, %q", moved, first)
 	}
-	if anew := digest(fill(".webp", "b", 300)); anew[1] != first[1] || anew[2] == first[2] || strings.Split(anew[2], "=")[0] != strings.Split(first[2], "=")[0] {
+	if anew := digest(fill(".webp", "b", 300)); anew[1] != first[1] || anew[2] == first[2] ||
+		strings.Split(anew[2], "=")[0] != strings.Split(first[2], "=")[0] {
 		t.Errorf("written anew: %q, %q", anew, first)
 	}
 	if more := digest(fill(".jpg", "a", 301)); more[0] == first[0] || more[1] == first[1] {

@@ -83,13 +83,15 @@ func (s *surveyor) countDrawn() {
 	}
 	s.out.Bytes += sum
 	if files > 0 {
-		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size told is with what lies in other files: %d were found that the samples are read from.", files))
+		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size told is with what lies in other files: %d were found "+
+			"that the samples are read from.", files))
 	}
 	if unsure != "" {
 		told := "too small by those"
 		if decoded > s.out.Bytes {
 			s.out.Bytes, told = decoded, "that of the samples as they are read, decoded"
 		}
-		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+". The size told is "+told+".")
+		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+
+			". The size told is "+told+".")
 	}
 }

@@ -25,7 +25,8 @@ func (p Pixels) plain() Pixels {
 	if p.Bits == 8 && channels == p.Channels {
 		return p
 	}
-	out := Pixels{Width: p.Width, Height: p.Height, Channels: channels, Bits: 8, Bytes: make([]byte, p.Width*p.Height*channels)}
+	out := Pixels{Width: p.Width, Height: p.Height, Channels: channels, Bits: 8,
+		Bytes: make([]byte, p.Width*p.Height*channels)}
 	for i := range p.Width * p.Height {
 		for c := range channels {
 			out.Bytes[i*channels+c] = p.Bytes[i*step+c*p.Bits/8+p.Bits/8-1] // little-endian: the last byte is the upper
@@ -52,7 +53,8 @@ func (p Pixels) Shrink(side int) Pixels {
 	}
 	to := image.NewRGBA(image.Rect(0, 0, width, height))
 	draw.BiLinear.Scale(to, to.Bounds(), from, from.Bounds(), draw.Src, nil)
-	out := Pixels{Width: width, Height: height, Channels: p.Channels, Bits: 8, Bytes: make([]byte, width*height*p.Channels)}
+	out := Pixels{Width: width, Height: height, Channels: p.Channels, Bits: 8,
+		Bytes: make([]byte, width*height*p.Channels)}
 	for i := range width * height {
 		copy(out.Bytes[i*p.Channels:(i+1)*p.Channels], to.Pix[i*4:])
 	}

@@ -33,13 +33,16 @@ func TestShrink(t *testing.T) {
 		{4, 4, 3, 8, 4, 4},
 		{1, 9, 3, 1, 1, 9},
 	} {
-		p := Pixels{Width: tc.width, Height: tc.height, Channels: tc.channels, Bits: 8, Bytes: make([]byte, tc.width*tc.height*tc.channels)}
+		p := Pixels{Width: tc.width, Height: tc.height, Channels: tc.channels, Bits: 8,
+			Bytes: make([]byte, tc.width*tc.height*tc.channels)}
 		for i := range p.Bytes {
 			p.Bytes[i] = byte(50 * (1 + i%tc.channels)) // each channel of one value, which scaling keeps
 		}
 		got := p.Shrink(tc.side)
-		if got.Width != tc.wantWidth || got.Height != tc.wantHeight || len(got.Bytes) != got.Width*got.Height*tc.channels {
-			t.Errorf("%d x %d shrunk to %d: %d x %d, %d bytes", tc.width, tc.height, tc.side, got.Width, got.Height, len(got.Bytes))
+		if got.Width != tc.wantWidth || got.Height != tc.wantHeight ||
+			len(got.Bytes) != got.Width*got.Height*tc.channels {
+			t.Errorf("%d x %d shrunk to %d: %d x %d, %d bytes", tc.width, tc.height, tc.side, got.Width, got.Height,
+				len(got.Bytes))
 		}
 		for i, b := range got.Bytes {
 			if b != byte(50*(1+i%tc.channels)) {

@@ -61,7 +61,8 @@ func describeFolder(f *os.File, limits Limits) (Description, error) {
 
 // enter looks into a folder of the folder. One that cannot be opened is left out.
 func (s *survey) enter(parent *os.File, name string) {
-	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := unix.Openat(int(parent.Fd()), name,
+		unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}

@@ -27,7 +27,8 @@ func openHDF5(source Source, f File) (Handle, error) {
 	}
 	h := &hdf5Items{reader: r, shape: r.Shape(), patch: source.ItemShape}
 	if h.patch != nil && len(h.patch) != len(h.shape) {
-		return nil, errors.Join(fmt.Errorf("opening dataset %s: items of shape %v in a dataset of shape %v", r.Dataset().Path, h.patch, h.shape), r.Close())
+		return nil, errors.Join(fmt.Errorf("opening dataset %s: items of shape %v in a dataset of shape %v",
+			r.Dataset().Path, h.patch, h.shape), r.Close())
 	}
 	return h, nil
 }
@@ -78,7 +79,8 @@ func (h *hdf5Items) patches(items []Ref, buf []byte) ([]byte, error) {
 	d := h.reader.Dataset()
 	each := hdf5.Product(d.ElementBytes, h.patch)
 	if each == nil || *each > hdf5.MaxReadBytes/int64(max(1, len(items))) {
-		return nil, fmt.Errorf("reading %d patches of dataset %s: %w: at most %d bytes can be read at once", len(items), d.Path, hdf5.ErrTooLarge, hdf5.MaxReadBytes)
+		return nil, fmt.Errorf("reading %d patches of dataset %s: %w: at most %d bytes can be read at once", len(items),
+			d.Path, hdf5.ErrTooLarge, hdf5.MaxReadBytes)
 	}
 	size := int(*each)
 	if cap(buf) < size*len(items) {

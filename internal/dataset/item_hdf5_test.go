@@ -92,14 +92,16 @@ func TestHDF5Patches(t *testing.T) {
 	if _, err := itemsOf(t, Source{Dataset: "gzip"}).Read(Ref{Corner: []int64{0, 0, 0}}, nil); err == nil {
 		t.Error("a patch of no shape was read")
 	}
-	if _, err := (Source{Kind: HDF5, Dataset: "gzip", ItemShape: []int64{1}}).Open(File{Path: []byte("../../testdata/datasets/layouts.h5")}); err == nil {
+	if _, err := (Source{Kind: HDF5, Dataset: "gzip", ItemShape: []int64{1}}).Open(
+		File{Path: []byte("../../testdata/datasets/layouts.h5")}); err == nil {
 		t.Error("patches of one axis of a dataset of three")
 	}
 }
 
 func TestHDF5RawBytes(t *testing.T) {
 	compressed := int64(0)
-	for name, want := range map[string]int64{"contiguous": 24, "chunk_item": 24, "chunk_many": 8 * 24, "chunk_across": 24 * 24, "unallocated": 0, "gzip": -1} {
+	for name, want := range map[string]int64{"contiguous": 24, "chunk_item": 24, "chunk_many": 8 * 24,
+		"chunk_across": 24 * 24, "unallocated": 0, "gzip": -1} {
 		h := itemsOf(t, Source{Dataset: name})
 		raw, err := h.ReadRaw(Ref{Index: 9}, nil)
 		if name == "gzip" {
@@ -108,7 +110,8 @@ func TestHDF5RawBytes(t *testing.T) {
 		if err != nil || raw != want {
 			t.Errorf("%s: %d bytes, %v; want %d", name, raw, err, want)
 		}
-		if n := testing.AllocsPerRun(10, func() { raw, err = h.ReadRaw(Ref{Index: 9}, nil) }); n > 8 || err != nil || raw != want {
+		if n := testing.AllocsPerRun(10, func() { raw, err = h.ReadRaw(Ref{Index: 9}, nil) }); n > 8 || err != nil ||
+			raw != want {
 			t.Errorf("%s, again: %d bytes, %v, %v allocations", name, raw, err, n)
 		}
 	}
@@ -138,8 +141,10 @@ func TestHDF5Scalar(t *testing.T) {
 }
 
 func TestHDF5IsRefused(t *testing.T) {
-	for name, want := range map[string]error{"types/str": hdf5.ErrPointers, "types/jpeg": hdf5.ErrPointers, "lzf": hdf5.ErrFilter, "x": hdf5.ErrNoDataset} {
-		if _, err := (Source{Kind: HDF5, Dataset: name}).Open(File{Path: []byte("../../testdata/datasets/layouts.h5")}); !errors.Is(err, want) {
+	for name, want := range map[string]error{"types/str": hdf5.ErrPointers, "types/jpeg": hdf5.ErrPointers,
+		"lzf": hdf5.ErrFilter, "x": hdf5.ErrNoDataset} {
+		if _, err := (Source{Kind: HDF5,
+			Dataset: name}).Open(File{Path: []byte("../../testdata/datasets/layouts.h5")}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
@@ -147,15 +152,18 @@ func TestHDF5IsRefused(t *testing.T) {
 
 // A sweep of items of several handles reads what they read themselves, and they refuse the same.
 func TestHDF5Queue(t *testing.T) {
-	whole, patch, scalar := itemsOf(t, Source{Dataset: "gzip"}), itemsOf(t, Source{Dataset: "gzip", ItemShape: []int64{2, 3, 2}}), itemsOf(t, Source{Dataset: "types/scalar"})
+	whole, patch, scalar := itemsOf(t, Source{Dataset: "gzip"}),
+		itemsOf(t, Source{Dataset: "gzip", ItemShape: []int64{2, 3, 2}}), itemsOf(t, Source{Dataset: "types/scalar"})
 	var list Sweep
 	took := make([]time.Duration, 8)
 	for _, c := range []struct {
 		h    *hdf5Items
 		item Ref
 	}{
-		{whole, Ref{Index: 5}}, {patch, Ref{Index: 7, Corner: []int64{7, 1, 3}}}, {scalar, Ref{}}, {whole, Ref{Index: 23}}, {patch, Ref{Index: 2}},
-		{whole, Ref{Index: 24}}, {whole, Ref{Corner: []int64{0, 0, 0}}}, {patch, Ref{Corner: []int64{23, 0, 0}}}, {scalar, Ref{Index: 1}},
+		{whole, Ref{Index: 5}}, {patch, Ref{Index: 7, Corner: []int64{7, 1, 3}}}, {scalar, Ref{}},
+		{whole, Ref{Index: 23}}, {patch, Ref{Index: 2}},
+		{whole, Ref{Index: 24}}, {whole, Ref{Corner: []int64{0, 0, 0}}}, {patch, Ref{Corner: []int64{23, 0, 0}}},
+		{scalar, Ref{Index: 1}},
 	} {
 		want, refused := c.h.Read(c.item, nil)
 		before := list.Len()

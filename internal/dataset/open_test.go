@@ -162,7 +162,8 @@ func TestFilesThatChange(t *testing.T) {
 		}
 		must.Do(t, os.Truncate(path, 5000))
 		for when, h := range map[string]Handle{"open": before, "opened after": openItem(t, source, file)} {
-			if got, err := h.Read(refs[1], nil); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), path) {
+			if got, err := h.Read(refs[1], nil); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(),
+				path) {
 				t.Errorf("%s, %s: %d bytes, %v", kind, when, len(got), err)
 			}
 			if _, err := h.Read(refs[0], nil); err != nil && kind != Image {

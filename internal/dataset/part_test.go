@@ -10,7 +10,8 @@ import (
 
 // held is a dataset of a made-up file: float32 of a shape, or of the type that is given.
 func held(path, kind string, element int64, shape ...int64) hdf5.Dataset {
-	d := hdf5.Dataset{Path: untrusted.String(path), Type: kind, ElementBytes: element, Shape: shape, Storage: hdf5.Contiguous}
+	d := hdf5.Dataset{Path: untrusted.String(path), Type: kind, ElementBytes: element, Shape: shape,
+		Storage: hdf5.Contiguous}
 	d.ItemBytes = hdf5.Product(element, shape[1:])
 	d.StoredBytes = hdf5.Product(element, shape)
 	return d
@@ -19,7 +20,8 @@ func held(path, kind string, element int64, shape ...int64) hdf5.Dataset {
 // What one index of the first axis is no sample of is said, and nothing is said of what may well be one.
 func TestPartOf(t *testing.T) {
 	images, labels := held("/x", "uint8", 1, 100, 32, 32, 3), held("/y", "int64", 8, 100)
-	encoded := hdf5.Dataset{Path: untrusted.String("/jpeg"), Type: "uint8", ElementBytes: 16, Shape: []int64{64}, Storage: hdf5.Contiguous}
+	encoded := hdf5.Dataset{Path: untrusted.String("/jpeg"), Type: "uint8", ElementBytes: 16, Shape: []int64{64},
+		Storage: hdf5.Contiguous}
 	var each, alone []hdf5.Dataset
 	for i := range votes + 1 {
 		name := "/s" + string(rune('a'+i))
@@ -32,15 +34,20 @@ func TestPartOf(t *testing.T) {
 		noun  string
 		words string
 	}{
-		"samples with labels":      {of: images, file: []hdf5.Dataset{images, labels}},
-		"encoded pictures":         {of: encoded, file: []hdf5.Dataset{encoded, labels}},
-		"rows of a table":          {of: held("/t", "compound (9 fields)", 72, 1000), file: []hdf5.Dataset{held("/t", "compound (9 fields)", 72, 1000)}},
-		"one axis":                 {held("/v", "float32", 4, 1000), []hdf5.Dataset{held("/v", "float32", 4, 1000)}, "number", "--item-shape"},
-		"values and offsets":       {held("/v", "float32", 4, 1000), []hdf5.Dataset{held("/v", "float32", 4, 1000), held("/offsets", "int64", 8, 11)}, "number", "beside it"},
+		"samples with labels": {of: images, file: []hdf5.Dataset{images, labels}},
+		"encoded pictures":    {of: encoded, file: []hdf5.Dataset{encoded, labels}},
+		"rows of a table": {of: held("/t", "compound (9 fields)", 72, 1000),
+			file: []hdf5.Dataset{held("/t", "compound (9 fields)", 72, 1000)}},
+		"one axis": {held("/v", "float32", 4, 1000), []hdf5.Dataset{held("/v", "float32", 4, 1000)},
+			"number", "--item-shape"},
+		"values and offsets": {held("/v", "float32", 4, 1000), []hdf5.Dataset{held("/v", "float32", 4, 1000),
+			held("/offsets", "int64", 8, 11)}, "number", "beside it"},
 		"a group for each sample":  {each[0], each, "row", "one for each sample"},
 		"an array for each sample": {alone[0], alone, "number", "one for each sample"},
-		"beside a sparse matrix": {held("/obsm/pca", "float32", 4, 1000, 50), []hdf5.Dataset{held("/obsm/pca", "float32", 4, 1000, 50),
-			held("/X/data", "float32", 4, 9000), held("/X/indices", "int32", 4, 9000), held("/X/indptr", "int32", 4, 1001)}, "row", "/X is a sparse matrix"},
+		"beside a sparse matrix": {held("/obsm/pca", "float32", 4, 1000, 50),
+			[]hdf5.Dataset{held("/obsm/pca", "float32", 4, 1000, 50),
+				held("/X/data", "float32", 4, 9000), held("/X/indices", "int32", 4, 9000), held("/X/indptr", "int32", 4,
+					1001)}, "row", "/X is a sparse matrix"},
 	} {
 		got := partOf(hdf5.File{Datasets: c.file}, c.of)
 		switch {
@@ -54,7 +61,8 @@ func TestPartOf(t *testing.T) {
 
 // The largest dataset is taken, unless it cannot be read and another of like size can.
 func TestRatherWhatCanBeRead(t *testing.T) {
-	large, half, small := held("/large", "float32", 4, 100, 20), held("/half", "float32", 4, 100, 10), held("/small", "float32", 4, 100, 9)
+	large, half, small := held("/large", "float32", 4, 100, 20), held("/half", "float32", 4, 100, 10),
+		held("/small", "float32", 4, 100, 9)
 	large.Filters = []hdf5.Filter{{ID: 32000, Name: untrusted.String("lzf")}}
 	for want, file := range map[string][]hdf5.Dataset{"/half": {large, half}, "/large": {large, small}} {
 		s := &surveyor{}
@@ -66,7 +74,8 @@ func TestRatherWhatCanBeRead(t *testing.T) {
 		}
 	}
 	large.Filters[0].Available = true
-	if got := (&surveyor{}).rather(access(large), hdf5.File{Datasets: []hdf5.Dataset{large, half}}).Dataset.Path.String(); got != "/large" {
+	if got := (&surveyor{}).rather(access(large),
+		hdf5.File{Datasets: []hdf5.Dataset{large, half}}).Dataset.Path.String(); got != "/large" {
 		t.Errorf("%s was taken for what can be read", got)
 	}
 }

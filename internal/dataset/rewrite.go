@@ -7,5 +7,6 @@ type Relayout = hdf5.Relayout
 
 // Rewrite is hdf5.Rewrite of the source's dataset.
 func (s Source) Rewrite(f File, dst string, how Relayout) (items, bytes int64, err error) {
-	return hdf5.Rewrite(string(f.Path), hdf5.ReaderOptions{Dataset: s.Dataset, Follow: s.Follow, Locked: s.Locked}, dst, how)
+	return hdf5.Rewrite(string(f.Path), hdf5.ReaderOptions{Dataset: s.Dataset, Follow: s.Follow, Locked: s.Locked}, dst,
+		how)
 }

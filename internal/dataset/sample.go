@@ -63,7 +63,8 @@ func (s *surveyor) unreadable() error {
 		return fmt.Errorf("%w: the time limit of %v was over before a file was looked at", ErrNoItems, s.o.Limit)
 	}
 	name := list[0].Example[bytes.LastIndexByte(list[0].Example, '/')+1:]
-	return fmt.Errorf("%w: %d of %d files looked at: %s, such as %s", ErrNoItems, list[0].Count, s.asked, list[0].Reason, untrusted.Cut(string(name), 100))
+	return fmt.Errorf("%w: %d of %d files looked at: %s, such as %s", ErrNoItems, list[0].Count, s.asked,
+		list[0].Reason, untrusted.Cut(string(name), 100))
 }
 
 // countItems fills in how many items the dataset has, where every file of it is a lot or an item.
@@ -195,6 +196,7 @@ func inStorageOrder(sample *Sample) {
 		sample.Items[i].File = place[sample.Items[i].File]
 	}
 	slices.SortFunc(sample.Items, func(a, b Ref) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index), slices.Compare(a.Corner, b.Corner))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index),
+			slices.Compare(a.Corner, b.Corner))
 	})
 }

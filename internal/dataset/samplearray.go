@@ -31,7 +31,8 @@ const votes = 8
 // A file of a folder that holds one item, a picture say, looks the same as one that holds many short ones, its rows.
 // These are the bounds of what is taken for one item when nothing says otherwise.
 const (
-	wholeBytes = 8 << 20 // a whole item is seldom larger, and what is split into files of many items is split into larger ones
+	// a whole item is seldom larger, and what is split into files of many items is split into larger ones
+	wholeBytes = 8 << 20
 	wholeFiles = 256     // so many files, all small, are a file for each item
 	rowBytes   = 4 << 10 // a row of 1024 float32; samples seldom are as small
 	channels   = 4       // grey, RGB or RGBA before rows and columns
@@ -52,7 +53,8 @@ func (s *surveyor) settle(first []arrayIn) error {
 	}
 	if s.out.Files > 1 && s.wholeFile(first) {
 		s.out.Sample.ItemShape = slices.Clone(a.shape)
-		s.out.Notes = append(s.out.Notes, fmt.Sprintf("Each file is taken for one item of shape %v; name another item shape if its first axis counts items.", a.shape))
+		s.out.Notes = append(s.out.Notes, fmt.Sprintf("Each file is taken for one item of shape %v; name another "+
+			"item shape if its first axis counts items.", a.shape))
 	}
 	return nil
 }
@@ -68,7 +70,8 @@ func (s *surveyor) wholeFile(first []arrayIn) bool {
 	if whole := hdf5.Product(*a.itemBytes, a.shape[:1]); whole == nil || *whole > wholeBytes {
 		return false
 	}
-	return s.out.Files >= wholeFiles || *a.itemBytes < rowBytes && len(a.shape) >= 2 || a.shape[0] <= channels && len(a.shape) >= 3
+	return s.out.Files >= wholeFiles || *a.itemBytes < rowBytes && len(a.shape) >= 2 || a.shape[0] <= channels &&
+		len(a.shape) >= 3
 }
 
 // collect takes one array. The first ones wait until there are enough of them to settle what an item is.

@@ -11,10 +11,11 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// surveyLimits bound a look into an HDF5 file that a person has pointed at: more than for one that a job happens to have open, so that a
-// dataset can be named that lies behind thousands of others.
+// surveyLimits bound a look into an HDF5 file that a person has pointed at: more than for one that a job happens to
+// have open, so that a dataset can be named that lies behind thousands of others.
 func surveyLimits() *hdf5.Limits {
-	return &hdf5.Limits{Datasets: 4096, Groups: 4096, Links: 65_536, Depth: 32, NameBytes: 255, Chunks: 100_000, Outside: 16}
+	return &hdf5.Limits{Datasets: 4096, Groups: 4096, Links: 65_536, Depth: 32, NameBytes: 255, Chunks: 100_000,
+		Outside: 16}
 }
 
 // inside is an HDF5 file that was looked at.
@@ -63,8 +64,8 @@ func (s *surveyor) lookHDF5(files []File) error {
 	return nil
 }
 
-// ofPatch turns what reading an index of the first axis asks of a dataset into what a patch of it does, wherever it lies: on average over
-// all corners, the count of chunks rounded.
+// ofPatch turns what reading an index of the first axis asks of a dataset into what a patch of it does, wherever it
+// lies: on average over all corners, the count of chunks rounded.
 func ofPatch(a Access, patch []int64) Access {
 	d := a.Dataset
 	if a.ItemsPerChunk == nil || fits(patch, d.Shape) != nil {
@@ -79,7 +80,8 @@ func ofPatch(a Access, patch []int64) Access {
 	if chunks < 1<<53 {
 		a.ChunksPerItem = new(int64(chunks + 0.5))
 	}
-	if bytes := hdf5.Product(d.ElementBytes, patch); bytes != nil && *bytes > 0 && d.ItemBytes != nil && d.ChunkBytes != nil {
+	if bytes := hdf5.Product(d.ElementBytes, patch); bytes != nil && *bytes > 0 && d.ItemBytes != nil &&
+		d.ChunkBytes != nil {
 		a.Amplification = new(chunks * float64(*d.ChunkBytes) / float64(*bytes))
 	}
 	return a
@@ -153,8 +155,8 @@ func (s *surveyor) outside(f hdf5.File) {
 	}
 }
 
-// chooseDataset names the dataset to read: the one asked for, or the likely one of most of the files. Where the likely one lies in other files, what is left
-// is not taken for it: it is labels, most often.
+// chooseDataset names the dataset to read: the one asked for, or the likely one of most of the files. Where the likely
+// one lies in other files, what is left is not taken for it: it is labels, most often.
 func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	if s.o.Dataset != "" {
 		return "/" + strings.Trim(s.o.Dataset, "/"), nil
@@ -176,19 +178,22 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	}
 	f := first[0].hdf5
 	if all, ok := Likely(f); ok && away(all.Dataset) && !s.o.Follow {
-		return "", fmt.Errorf("%w: samples are likely to be in %s; there are %s%s", ErrOutside, all.Dataset.Path, names(f), s.leads())
+		return "", fmt.Errorf("%w: samples are likely to be in %s; there are %s%s", ErrOutside, all.Dataset.Path,
+			names(f), s.leads())
 	}
 	if within := s.inReach(f); len(within.Datasets) == 0 && len(f.Datasets) > 0 {
 		return "", fmt.Errorf("%w: %s%s", ErrOutside, names(f), s.leads())
 	}
 	if len(f.Problems) > 0 {
-		return "", fmt.Errorf("%w that samples are likely to be in: %d objects could not be read (%s: %s); there are %s", ErrNoDataset,
+		return "", fmt.Errorf("%w that samples are likely to be in: %d objects could not be read (%s: %s); there are "+
+			"%s", ErrNoDataset,
 			len(f.Problems)+f.Passed.Broken, f.Problems[0].Path, f.Problems[0].Reason, names(f))
 	}
 	return "", fmt.Errorf("%w that samples are likely to be in: there are %s%s", ErrNoDataset, names(f), s.leads())
 }
 
-// rather takes for a dataset that cannot be read here another one that can, where that holds half as much at least, and says so.
+// rather takes for a dataset that cannot be read here another one that can, where that holds half as much at least, and
+// says so.
 func (s *surveyor) rather(a Access, f hdf5.File) Access {
 	if legible(a.Dataset) {
 		return a
@@ -199,8 +204,8 @@ func (s *surveyor) rather(a Access, f hdf5.File) Access {
 	if !ok || preference(other.Dataset) < preference(a.Dataset) || 2*occupies(other.Dataset) < occupies(a.Dataset) {
 		return a
 	}
-	note := fmt.Sprintf("%s, the largest, cannot be read here; %s is measured instead. If training reads the former, --dataset %[1]s times it with"+
-		" the libraries of your Python.", a.Dataset.Path, other.Dataset.Path)
+	note := fmt.Sprintf("%s, the largest, cannot be read here; %s is measured instead. If training reads the former, "+
+		"--dataset %[1]s times it with the libraries of your Python.", a.Dataset.Path, other.Dataset.Path)
 	if !slices.Contains(s.out.Notes, note) {
 		s.out.Notes = append(s.out.Notes, note)
 	}
@@ -296,7 +301,8 @@ func (s *surveyor) arrayOf(f inside, name string) (arrayIn, error) {
 func (s *surveyor) noSuch(f hdf5.File, name string) error {
 	for _, l := range f.Links {
 		if l.Path.String() == name {
-			return fmt.Errorf("%w: %s is a link to %s, which is not followed", ErrNoDataset, l.Path, strings.TrimSpace(l.File.String()+" "+l.Target.String()))
+			return fmt.Errorf("%w: %s is a link to %s, which is not followed", ErrNoDataset, l.Path,
+				strings.TrimSpace(l.File.String()+" "+l.Target.String()))
 		}
 	}
 	if s.asked > 1 { // one reason for all files alike
@@ -305,11 +311,12 @@ func (s *surveyor) noSuch(f hdf5.File, name string) error {
 	return fmt.Errorf("%w of that name: there are %s", ErrNoDataset, names(f))
 }
 
-// largestNumber is what one number takes, in bytes: two of double precision, a complex one. Longer elements are strings, and rows of a table.
+// largestNumber is what one number takes, in bytes: two of double precision, a complex one. Longer elements are
+// strings, and rows of a table.
 const largestNumber = 16
 
-// partOf says what an item is where it is likely to be less than a sample: of a file with a dataset for each sample, of an array of numbers
-// that others say how to cut, of one axis at all. nil where nothing says so.
+// partOf says what an item is where it is likely to be less than a sample: of a file with a dataset for each sample, of
+// an array of numbers that others say how to cut, of one axis at all. nil where nothing says so.
 func partOf(f hdf5.File, d hdf5.Dataset) *Part {
 	out, what := Part{Noun: "row"}, "one index of the first axis"
 	if len(d.Shape) == 1 && d.ItemBytes != nil && d.ElementBytes <= largestNumber {
@@ -318,7 +325,8 @@ func partOf(f hdf5.File, d hdf5.Dataset) *Part {
 	folder, _ := path.Split(d.Path.String())
 	alike, beside, sparse := 0, map[string]bool{}, ""
 	for _, other := range f.Datasets {
-		if other.Type == d.Type && len(other.Shape) == len(d.Shape) && (len(d.Shape) == 1 || slices.Equal(other.Shape[1:], d.Shape[1:])) {
+		if other.Type == d.Type && len(other.Shape) == len(d.Shape) &&
+			(len(d.Shape) == 1 || slices.Equal(other.Shape[1:], d.Shape[1:])) {
 			alike++
 		}
 		in, name := path.Split(other.Path.String())
@@ -331,13 +339,16 @@ func partOf(f hdf5.File, d hdf5.Dataset) *Part {
 	}
 	switch {
 	case sparse != "" && path.Clean(folder) != sparse:
-		out.Why = fmt.Sprintf("%s is a sparse matrix, which is not read here: %s of %s is an item, and no row of the matrix", sparse, what, d.Path)
+		out.Why = fmt.Sprintf("%s is a sparse matrix, which is not read here: %s of %s is an item, and no row of the "+
+			"matrix", sparse, what, d.Path)
 	case alike > votes:
-		out.Why = fmt.Sprintf("the file has %d datasets like %s, as with one for each sample: %s of this one is an item", alike, d.Path, what)
+		out.Why = fmt.Sprintf("the file has %d datasets like %s, as with one for each sample: %s of this one is an "+
+			"item", alike, d.Path, what)
 	case beside["indptr"], beside["offsets"], beside["offset"], beside["lengths"]:
 		out.Why = fmt.Sprintf("%s is cut into samples by what lies beside it: %s of it is an item", d.Path, what)
 	case out.Noun == "number":
-		out.Why = fmt.Sprintf("%s has one axis: %s of it is an item; --item-shape says how many belong together", d.Path, what)
+		out.Why = fmt.Sprintf("%s has one axis: %s of it is an item; --item-shape says how many belong together",
+			d.Path, what)
 	default:
 		return nil
 	}
@@ -359,7 +370,8 @@ func (s *surveyor) remark(f hdf5.File, d hdf5.Dataset) {
 		note("Nothing was ever written to %s: reading it fetches no data.", d.Path)
 	}
 	if broken := len(f.Problems) + f.Passed.Broken; broken > 0 {
-		note("%d objects of the file could not be read, the first %s: %s.", broken, f.Problems[0].Path, f.Problems[0].Reason)
+		note("%d objects of the file could not be read, the first %s: %s.", broken, f.Problems[0].Path,
+			f.Problems[0].Reason)
 	}
 	if d.ItemBytes == nil {
 		note("Items of %s vary in length.", d.Path)

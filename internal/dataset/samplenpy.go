@@ -15,7 +15,8 @@ var (
 	errCutArray = errors.New("truncated: the array is longer than the file")
 	errElements = errors.New("the size of its elements cannot be told")
 	errPickled  = errors.New("it holds Python objects, which only Python reads")
-	errColumns  = errors.New("it is stored column by column (Fortran order), so that an item is scattered over the whole file")
+	errColumns  = errors.New("it is stored column by column (Fortran order), so that an item is scattered over the " +
+		"whole file")
 )
 
 // lookNpy reads the headers of NumPy files and makes lots of them.

@@ -31,7 +31,8 @@ func (s *surveyor) lookTar(files []File) error {
 		if err == nil && !index.Problem.IsZero() {
 			s.bad.add(reasonDamage, nil, f.Path)
 			if len(s.out.Notes) == 0 {
-				s.out.Notes = append(s.out.Notes, fmt.Sprintf("An archive is damaged behind its first %d members: %s.", index.Members, index.Problem))
+				s.out.Notes = append(s.out.Notes, fmt.Sprintf("An archive is damaged behind its first %d members: %s.",
+					index.Members, index.Problem))
 			}
 		}
 		if err == nil && len(parts) == 0 {
@@ -45,10 +46,12 @@ func (s *surveyor) lookTar(files []File) error {
 			continue
 		}
 		held += len(parts)
-		s.lots = append(s.lots, lot{file: f, items: int64(len(parts)), parts: parts, more: index.More || !index.Problem.IsZero()})
+		s.lots = append(s.lots, lot{file: f, items: int64(len(parts)), parts: parts, more: index.More ||
+			!index.Problem.IsZero()})
 	}
 	if sparse > 0 {
-		s.out.Notes = append(s.out.Notes, fmt.Sprintf("%d members with holes are left out: their bytes do not lie in one piece.", sparse))
+		s.out.Notes = append(s.out.Notes, fmt.Sprintf("%d members with holes are left out: their bytes do not lie in "+
+			"one piece.", sparse))
 	}
 	return nil
 }

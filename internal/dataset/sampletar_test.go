@@ -20,7 +20,8 @@ func shard(t *testing.T, samples int) []byte {
 	w := tar.NewWriter(&out)
 	for i := range samples {
 		for name, content := range map[string]string{"cls": "7", "jpg": strings.Repeat("x", 100+i)} {
-			must.Do(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%06d.%s", i, name), Size: int64(len(content)), Mode: 0o600}))
+			must.Do(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%06d.%s", i, name), Size: int64(len(content)),
+				Mode: 0o600}))
 			must.Get(w.Write([]byte(content)))(t)
 		}
 	}
@@ -35,7 +36,8 @@ func TestSurveyTar(t *testing.T) {
 	}
 	got := must.Get(surveyed(t, dir, SurveyOptions{MaxItems: 300}))(t)
 	check(t, got)
-	if got.Kind != Tar || got.Files != 3 || *got.Items != 600 || len(got.Sample.Items) != 300 || got.ItemBytes != nil || len(got.Unread) != 0 {
+	if got.Kind != Tar || got.Files != 3 || *got.Items != 600 || len(got.Sample.Items) != 300 || got.ItemBytes != nil ||
+		len(got.Unread) != 0 {
 		t.Errorf("%d items drawn of %d, %d unread", len(got.Sample.Items), *got.Items, len(got.Unread))
 	}
 	for _, item := range got.Sample.Items {
@@ -52,7 +54,8 @@ func TestSurveyDamagedTar(t *testing.T) {
 	cut := filepath.Join(dir, "cut.tar")
 	write(t, cut, whole[:len(whole)/2])
 	got, err := surveyed(t, cut, SurveyOptions{})
-	if err != nil || got.Items != nil || len(got.Sample.Items) < 20 || len(got.Unread) != 1 || got.Unread[0].Reason != reasonDamage || len(got.Notes) != 1 {
+	if err != nil || got.Items != nil || len(got.Sample.Items) < 20 || len(got.Unread) != 1 ||
+		got.Unread[0].Reason != reasonDamage || len(got.Notes) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	var none bytes.Buffer
@@ -60,7 +63,8 @@ func TestSurveyDamagedTar(t *testing.T) {
 	must.Do(t, w.WriteHeader(&tar.Header{Name: "empty.jpg", Mode: 0o600}))
 	must.Do(t, w.Close())
 	write(t, filepath.Join(dir, "folder", "none.tar"), none.Bytes())
-	if got, err := surveyed(t, filepath.Join(dir, "folder"), SurveyOptions{}); !errors.Is(err, ErrNoItems) || !strings.Contains(err.Error(), errNoMember.Error()) {
+	if got, err := surveyed(t, filepath.Join(dir, "folder"), SurveyOptions{}); !errors.Is(err, ErrNoItems) ||
+		!strings.Contains(err.Error(), errNoMember.Error()) {
 		t.Errorf("an archive of empty members: %+v, %v", got, err)
 	}
 }

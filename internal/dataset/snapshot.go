@@ -7,15 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Hugging Face cache keeps what was downloaded under "blobs", named by its hash, and gives it names by symbolic links in
-// "snapshots/REVISION" beside that
+// A Hugging Face cache keeps what was downloaded under "blobs", named by its hash, and gives it names by symbolic links
+// in "snapshots/REVISION" beside that
 // (https://huggingface.co/docs/huggingface_hub/guides/manage-cache). These links, and no others, are followed.
 const (
 	snapshots = "snapshots"
 	blobs     = "blobs"
 )
 
-// blobsOf is the folder that the links of a snapshot lead to, of a path to the snapshot or into it; "" of any other path.
+// blobsOf is the folder that the links of a snapshot lead to, of a path to the snapshot or into it; "" of any other
+// path.
 func blobsOf(path string) string {
 	clean := filepath.Clean(path)
 	for dir := clean; ; {
@@ -30,7 +31,8 @@ func blobsOf(path string) string {
 	}
 }
 
-// Reach is what who looks at a path may come to: the path, and where it is a snapshot's, the folder that its links lead to.
+// Reach is what who looks at a path may come to: the path, and where it is a snapshot's, the folder that its links lead
+// to.
 func Reach(path string) []string {
 	if to := blobsOf(path); to != "" {
 		return []string{path, to}
@@ -38,8 +40,8 @@ func Reach(path string) []string {
 	return []string{path}
 }
 
-// isBlob tells whether a link that lies in a folder, whose path is absolute, leads to a regular file among the blobs themselves: the link's
-// text says so, and what is there is no further link.
+// isBlob tells whether a link that lies in a folder, whose path is absolute, leads to a regular file among the blobs
+// themselves: the link's text says so, and what is there is no further link.
 func isBlob(folder string, fd int, name []byte) bool {
 	to := blobsOf(folder)
 	if to == "" {
@@ -55,6 +57,7 @@ func isBlob(folder string, fd int, name []byte) bool {
 		target = filepath.Join(folder, target)
 	}
 	var st unix.Stat_t
-	return filepath.Dir(filepath.Clean(target)) == to && persist(func() error { return unix.Lstat(target, &st) }) == nil &&
+	return filepath.Dir(filepath.Clean(target)) == to &&
+		persist(func() error { return unix.Lstat(target, &st) }) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFREG
 }

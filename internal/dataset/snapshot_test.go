@@ -27,7 +27,8 @@ func hub(t *testing.T, count int) (snapshot, blobs string) {
 func TestSnapshotIsFollowedToItsBlobs(t *testing.T) {
 	snapshot, blobs := hub(t, 5)
 	got, err := surveyed(t, snapshot, SurveyOptions{})
-	if err != nil || got.Kind != Image || got.Files != 5 || got.Links != 0 || len(got.Sample.Items) != 5 || got.Sample.Files[0].Bytes == 0 {
+	if err != nil || got.Kind != Image || got.Files != 5 || got.Links != 0 || len(got.Sample.Items) != 5 ||
+		got.Sample.Files[0].Bytes == 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	check(t, got)
@@ -50,7 +51,8 @@ func TestSnapshotLeadsNowhereElse(t *testing.T) {
 	write(t, secret, picture(t, "jpeg", 8, 8))
 	must.Do(t, os.Symlink(secret, filepath.Join(blobs, "onward")))
 	for name, target := range map[string]string{
-		"out.jpg": secret, "up.jpg": "../../blobs/../../../../secret.jpg", "onward.jpg": "../../blobs/onward", "none.jpg": "../../blobs/none", "all": "../../blobs",
+		"out.jpg": secret, "up.jpg": "../../blobs/../../../../secret.jpg", "onward.jpg": "../../blobs/onward",
+		"none.jpg": "../../blobs/none", "all": "../../blobs",
 	} {
 		must.Do(t, os.Symlink(target, filepath.Join(snapshot, name)))
 	}
@@ -61,8 +63,9 @@ func TestSnapshotLeadsNowhereElse(t *testing.T) {
 }
 
 func TestReach(t *testing.T) {
-	for path, want := range map[string]int{"/d/hub/datasets--a--b/snapshots/0a/train": 2, "/d/hub/models--a/snapshots/0a/x.h5": 2,
-		"/d/hub/datasets--a--b/snapshots": 1, "/d/photos/snapshots/2024": 1, "/": 1, "snapshots/a": 1} {
+	for path, want := range map[string]int{"/d/hub/datasets--a--b/snapshots/0a/train": 2,
+		"/d/hub/models--a/snapshots/0a/x.h5": 2,
+		"/d/hub/datasets--a--b/snapshots":    1, "/d/photos/snapshots/2024": 1, "/": 1, "snapshots/a": 1} {
 		if got := Reach(path); len(got) != want || got[0] != path {
 			t.Errorf("%s: %q", path, got)
 		}

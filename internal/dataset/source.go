@@ -75,8 +75,9 @@ func (f File) Reach() int64 {
 
 // Ref names one item.
 type Ref struct {
-	File  int   // index into Sample.Files
-	Index int64 // along the first axis; number of the block of raw bytes; 0 for a file that is one item, and for a tar member
+	File int // index into Sample.Files
+	// along the first axis; number of the block of raw bytes; 0 for a file that is one item, and for a tar member
+	Index int64
 	// Corner is where a patch begins, an index for each axis; nil where the item is all of Index.
 	Corner []int64 `json:",omitempty"`
 	// At and Bytes are where the member of a tar file lies.

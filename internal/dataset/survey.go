@@ -16,11 +16,12 @@ import (
 
 // SurveyOptions say how a dataset is surveyed. The zero value of a field is its default.
 type SurveyOptions struct {
-	Seed       uint64
-	MaxFiles   int           // files drawn; 2048
-	MaxItems   int           // items drawn; 4096
-	Dataset    string        // HDF5: path of the dataset in the file; "" is the likely one
-	ItemShape  []int64       // of an item that is a patch: as many axes as the dataset, or one less when it takes one index of the first
+	Seed     uint64
+	MaxFiles int    // files drawn; 2048
+	MaxItems int    // items drawn; 4096
+	Dataset  string // HDF5: path of the dataset in the file; "" is the likely one
+	// of an item that is a patch: as many axes as the dataset, or one less when it takes one index of the first
+	ItemShape  []int64
 	BlockBytes int64         // an item of raw bytes; DefaultBlockBytes
 	Follow     bool          // HDF5: allow data that lies in other files
 	Limit      time.Duration // what the whole survey may take; 20 s. What was seen by then is the result
@@ -44,8 +45,9 @@ func (o SurveyOptions) withDefaults() SurveyOptions {
 	return o
 }
 
-// The shares of SurveyOptions.Limit at whose end the walk and the looks into files stop. A walk of a million files takes half a second
-// from memory; what it leaves is for 2048 files that are looked at one by one, 5 ms each on a slow network disk.
+// The shares of SurveyOptions.Limit at whose end the walk and the looks into files stop. A walk of a million files
+// takes half a second from memory; what it leaves is for 2048 files that are looked at one by one, 5 ms each on a slow
+// network disk.
 const (
 	walkShare = 0.5
 	lookShare = 0.9
@@ -90,7 +92,8 @@ var (
 	ErrNoFiles = errors.New("no file to read")
 	// ErrNoItems says that there are files, and nothing in those that were looked at can be read.
 	ErrNoItems = errors.New("nothing to read in it")
-	// ErrNoDataset says that the HDF5 file has no dataset of the name asked for, or none that samples are likely to be in.
+	// ErrNoDataset says that the HDF5 file has no dataset of the name asked for, or none that samples are likely to be
+	// in.
 	ErrNoDataset = errors.New("no dataset to read")
 	// ErrOutside says that the data lies in other files, which were not to be followed.
 	ErrOutside = errors.New("the data lies in other files, which are not followed unless asked")
@@ -98,8 +101,9 @@ var (
 	ErrItemShape = errors.New("the item shape does not fit")
 )
 
-// Survey looks at all of a dataset and draws the sample that is read. It goes through a folder once, in memory that does not grow with the
-// number of files, opens some of the files drawn and reads no item. With an error, the result holds what was seen until then.
+// Survey looks at all of a dataset and draws the sample that is read. It goes through a folder once, in memory that
+// does not grow with the number of files, opens some of the files drawn and reads no item. With an error, the result
+// holds what was seen until then.
 func Survey(path string, o SurveyOptions) (SurveyResult, error) {
 	s := &surveyor{path: path, o: o.withDefaults(), now: time.Now}
 	return s.run()
@@ -247,8 +251,9 @@ func (s *surveyor) lookRaw(files []File) error {
 	if s.out.Format != "" {
 		name = s.out.Format + ", which is not read here"
 	}
-	s.out.Part = &Part{Noun: "block", Why: fmt.Sprintf("the files are %s: they are read as raw bytes, in blocks of %s, as storage gives them;"+
-		" what a sample costs, pipetune diagnose tells of the training itself", name, blockText(s.o.BlockBytes))}
+	s.out.Part = &Part{Noun: "block", Why: fmt.Sprintf("the files are %s: they are read as raw bytes, in blocks of "+
+		"%s, as storage gives them; what a sample costs, pipetune diagnose tells of the training itself", name,
+		blockText(s.o.BlockBytes))}
 	same := true
 	for _, f := range files {
 		same = same && f.Bytes >= s.o.BlockBytes
@@ -271,7 +276,8 @@ func blockText(bytes int64) string {
 // rng is the survey's own chance, apart for each purpose.
 func (s *surveyor) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.o.Seed, purpose)) }
 
-// locate finds a file without opening it: no FIFO is waited for and no device's driver is woken. flags may hold O_NOFOLLOW.
+// locate finds a file without opening it: no FIFO is waited for and no device's driver is woken. flags may hold
+// O_NOFOLLOW.
 func locate(path string, flags int) (place int, mode uint32, size int64, err error) {
 	err = persist(func() (err error) { place, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0); return err })
 	if err != nil {

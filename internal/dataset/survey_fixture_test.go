@@ -45,7 +45,8 @@ func check(t *testing.T, got SurveyResult) {
 			continue
 		}
 		before := got.Sample.Items[i-1]
-		if before.File > item.File || before.File == item.File && (before.Index > item.Index || before.At > item.At || before.Index == item.Index && before.At == item.At) {
+		if before.File > item.File || before.File == item.File && (before.Index > item.Index || before.At > item.At ||
+			before.Index == item.Index && before.At == item.At) {
 			t.Fatalf("item %d, %+v, comes after %+v", i, item, before)
 		}
 	}

@@ -26,7 +26,8 @@ func TestSurveyImageTree(t *testing.T) {
 	must.Do(t, os.Symlink("class_00", filepath.Join(dir, "again")))
 	got := must.Get(surveyed(t, dir, SurveyOptions{}))(t)
 	check(t, got)
-	if got.Kind != Image || got.Format != "jpeg" || got.Files != 302 || !got.FilesExact || got.Others != 1 || got.Folders != 10 || got.Links != 1 {
+	if got.Kind != Image || got.Format != "jpeg" || got.Files != 302 || !got.FilesExact || got.Others != 1 ||
+		got.Folders != 10 || got.Links != 1 {
 		t.Errorf("%+v", got)
 	}
 	if want := int64(300*len(jpeg) + len("no picture")); got.Bytes != want {
@@ -96,7 +97,8 @@ func TestSurveyChoosesAKind(t *testing.T) {
 	}{"captions": {Image, 10, 20}, "logs": {HDF5, 1, 10}, "previews": {Other, 10, 1}} {
 		got, err := surveyed(t, filepath.Join(dir, name), SurveyOptions{})
 		if err != nil || got.Kind != want.kind || got.Files != want.files || got.Others != want.others {
-			t.Errorf("%s: %d files of kind %s, %d others, %v; want %+v", name, got.Files, got.Kind, got.Others, err, want)
+			t.Errorf("%s: %d files of kind %s, %d others, %v; want %+v", name, got.Files, got.Kind, got.Others, err,
+				want)
 		}
 	}
 }
@@ -118,7 +120,8 @@ func TestSurveyRawBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tfrecord")
 	write(t, path, make([]byte, 1000))
 	got, err := surveyed(t, path, SurveyOptions{BlockBytes: 300})
-	if err != nil || got.Kind != Other || got.Format != "tfrecord" || *got.Items != 4 || *got.ItemBytes != 300 || got.Part == nil || got.Part.Noun != "block" || got.Sample.BlockBytes != 300 {
+	if err != nil || got.Kind != Other || got.Format != "tfrecord" || *got.Items != 4 || *got.ItemBytes != 300 ||
+		got.Part == nil || got.Part.Noun != "block" || got.Sample.BlockBytes != 300 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	check(t, got)
@@ -130,9 +133,12 @@ func TestSurveyStopsInTime(t *testing.T) {
 		many(t, filepath.Join(dir, folder), 1000, string(picture(t, "png", 1, 1)), ".png")
 	}
 	var at time.Duration // each look at the clock takes a second
-	s := &surveyor{path: dir, o: SurveyOptions{Limit: 10 * time.Second}.withDefaults(), now: func() time.Time { at += time.Second; return time.Unix(0, 0).Add(at) }}
+	s := &surveyor{path: dir, o: SurveyOptions{Limit: 10 * time.Second}.withDefaults(),
+		now: func() time.Time { at += time.Second; return time.Unix(0, 0).Add(at) }}
 	got, err := s.run()
-	if err != nil || got.FilesExact || got.Items != nil || got.Files < 100 || got.Files >= 3000 || len(got.Sample.Items) == 0 {
-		t.Errorf("%d files, exact %v, %v items, %d drawn, %v", got.Files, got.FilesExact, got.Items, len(got.Sample.Items), err)
+	if err != nil || got.FilesExact || got.Items != nil || got.Files < 100 || got.Files >= 3000 ||
+		len(got.Sample.Items) == 0 {
+		t.Errorf("%d files, exact %v, %v items, %d drawn, %v", got.Files, got.FilesExact, got.Items,
+			len(got.Sample.Items), err)
 	}
 }

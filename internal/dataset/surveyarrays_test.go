@@ -26,32 +26,37 @@ func TestSurveyHDF5(t *testing.T) {
 		chunk     int64
 		amplified float64
 	}{
-		"the likely one":          {SurveyOptions{}, 24, 24, 96, 4, 4}, // the largest that was written
-		"one never written":       {SurveyOptions{Dataset: "unallocated"}, 1000, 1000, 8000, 10, 10},
-		"named without a slash":   {SurveyOptions{Dataset: "gzip"}, 24, 24, 24, 8, 8},
-		"named with one":          {SurveyOptions{Dataset: "/gzip"}, 24, 24, 24, 8, 8},
-		"a few of many":           {SurveyOptions{Dataset: "unallocated", MaxItems: 200}, 1000, 200, 8000, 10, 10},
-		"a patch":                 {SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 2, 3}}, 24, 24, 6, 8, 32},
-		"a patch of the rest":     {SurveyOptions{Dataset: "gzip", ItemShape: []int64{2, 3}}, 24, 24, 6, 8, 32},
-		"several at once":         {SurveyOptions{Dataset: "gzip", ItemShape: []int64{5, 4, 6}}, 4, 4, 120, 1, 1.4 * 192 / 120},
+		"the likely one":        {SurveyOptions{}, 24, 24, 96, 4, 4}, // the largest that was written
+		"one never written":     {SurveyOptions{Dataset: "unallocated"}, 1000, 1000, 8000, 10, 10},
+		"named without a slash": {SurveyOptions{Dataset: "gzip"}, 24, 24, 24, 8, 8},
+		"named with one":        {SurveyOptions{Dataset: "/gzip"}, 24, 24, 24, 8, 8},
+		"a few of many":         {SurveyOptions{Dataset: "unallocated", MaxItems: 200}, 1000, 200, 8000, 10, 10},
+		"a patch":               {SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 2, 3}}, 24, 24, 6, 8, 32},
+		"a patch of the rest":   {SurveyOptions{Dataset: "gzip", ItemShape: []int64{2, 3}}, 24, 24, 6, 8, 32},
+		"several at once": {SurveyOptions{Dataset: "gzip", ItemShape: []int64{5, 4, 6}}, 4, 4, 120, 1,
+			1.4 * 192 / 120},
 		"all of it":               {SurveyOptions{Dataset: "gzip", ItemShape: []int64{24, 4, 6}}, 1, 1, 576, 1, 1},
 		"types that vary in size": {SurveyOptions{Dataset: "types/str"}, 2, 2, -1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := must.Get(surveyed(t, path, c.o))(t)
 			check(t, got)
-			if got.Items == nil || *got.Items != c.items || len(got.Sample.Items) != c.drawn || (got.ItemBytes == nil) != (c.itemBytes < 0) || got.ItemBytes != nil && *got.ItemBytes != c.itemBytes {
+			if got.Items == nil || *got.Items != c.items || len(got.Sample.Items) != c.drawn ||
+				(got.ItemBytes == nil) != (c.itemBytes < 0) || got.ItemBytes != nil && *got.ItemBytes != c.itemBytes {
 				t.Errorf("%v items of %v bytes, %d drawn; want %+v", got.Items, got.ItemBytes, len(got.Sample.Items), c)
 			}
 			if got.Access == nil {
 				t.Fatal("no access")
 			}
-			if c.chunk > 0 && (*got.Access.ItemsPerChunk != c.chunk || math.Abs(*got.Access.Amplification-c.amplified) > 1e-9) {
-				t.Errorf("%d items in a chunk, amplified %g times; want %d, %g", *got.Access.ItemsPerChunk, *got.Access.Amplification, c.chunk, c.amplified)
+			if c.chunk > 0 && (*got.Access.ItemsPerChunk != c.chunk ||
+				math.Abs(*got.Access.Amplification-c.amplified) > 1e-9) {
+				t.Errorf("%d items in a chunk, amplified %g times; want %d, %g", *got.Access.ItemsPerChunk,
+					*got.Access.Amplification, c.chunk, c.amplified)
 			}
 			for _, item := range got.Sample.Items {
 				for axis, n := range item.Corner {
-					if n < 0 || n > got.Access.Dataset.Shape[axis]-got.Sample.ItemShape[axis] || item.Corner[0] != item.Index {
+					if n < 0 || n > got.Access.Dataset.Shape[axis]-got.Sample.ItemShape[axis] ||
+						item.Corner[0] != item.Index {
 						t.Fatalf("a patch at %v", item.Corner)
 					}
 				}
@@ -70,9 +75,11 @@ func TestSurveyFolderOfHDF5(t *testing.T) {
 	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts.h5")))(t)
 	write(t, filepath.Join(dir, "cut.h5"), raw[:len(raw)/2])
 	died := filepath.Join(dir, "shard_4.h5")
-	got := must.Get(surveyed(t, dir, SurveyOptions{Dataset: "chunk_many", MaxItems: 30, Avoid: [][]byte{[]byte(died)}}))(t)
+	got := must.Get(surveyed(t, dir, SurveyOptions{Dataset: "chunk_many", MaxItems: 30,
+		Avoid: [][]byte{[]byte(died)}}))(t)
 	check(t, got)
-	if got.Files != 8 || got.Items != nil || len(got.Sample.Files) != 4 || len(got.Sample.Items) < 24 || len(got.Sample.Items) > 30 || got.Sample.Dataset != "/chunk_many" {
+	if got.Files != 8 || got.Items != nil || len(got.Sample.Files) != 4 || len(got.Sample.Items) < 24 ||
+		len(got.Sample.Items) > 30 || got.Sample.Dataset != "/chunk_many" {
 		t.Errorf("%+v", got)
 	}
 	reasons := map[string]string{}
@@ -104,7 +111,8 @@ func TestSurveyFileForEachItem(t *testing.T) {
 	for _, name := range []string{"h5", "npy"} {
 		got := must.Get(surveyed(t, filepath.Join(dir, name), SurveyOptions{}))(t)
 		check(t, got)
-		if !slices.Equal(got.Sample.ItemShape, []int64{24, 4, 6}) || *got.Items != 6 || len(got.Sample.Items) != 6 || *got.ItemBytes != 576 || len(got.Notes) != 1 {
+		if !slices.Equal(got.Sample.ItemShape, []int64{24, 4, 6}) || *got.Items != 6 || len(got.Sample.Items) != 6 ||
+			*got.ItemBytes != 576 || len(got.Notes) != 1 {
 			t.Errorf("%s: %+v", name, got)
 		}
 		rows, err := surveyed(t, filepath.Join(dir, name), SurveyOptions{ItemShape: []int64{4, 6}})
@@ -133,7 +141,8 @@ func TestSurveyNpy(t *testing.T) {
 		filepath.Join(fixtures, "objects.npy"): errPickled.Error(),
 		filepath.Join(fixtures, "fortran.npy"): errColumns.Error(),
 	} {
-		if got, err := surveyed(t, path, SurveyOptions{}); !errors.Is(err, ErrNoItems) || !strings.Contains(err.Error(), reason) {
+		if got, err := surveyed(t, path, SurveyOptions{}); !errors.Is(err, ErrNoItems) || !strings.Contains(err.Error(),
+			reason) {
 			t.Errorf("%s: %+v, %v; want %s", path, got.Sample, err, reason)
 		}
 	}

@@ -40,7 +40,8 @@ const pathRoom = 1 << 20
 func newCensus(o SurveyOptions, root int) *census {
 	c := &census{suffixes: map[string]*suffix{}, rest: map[string]*suffix{}}
 	for _, kind := range format.Kinds() {
-		c.pools = append(c.pools, &pool{kind: kind, drawn: reservoir{seed: o.Seed, files: o.MaxFiles, room: pathRoom, overhead: root}})
+		c.pools = append(c.pools, &pool{kind: kind, drawn: reservoir{seed: o.Seed, files: o.MaxFiles, room: pathRoom,
+			overhead: root}})
 	}
 	return c
 }
@@ -65,7 +66,8 @@ func (c *census) add(folder, name []byte) {
 // meet deals with an ending that is new.
 func (c *census) meet(name, ending []byte) *suffix {
 	found, _ := format.OfName(string(name))
-	s := &suffix{format: found.Name, pool: c.pools[slices.IndexFunc(c.pools, func(p *pool) bool { return p.kind == found.Kind })]}
+	s := &suffix{format: found.Name,
+		pool: c.pools[slices.IndexFunc(c.pools, func(p *pool) bool { return p.kind == found.Kind })]}
 	if len(ending) <= maxSuffix && len(c.suffixes) < maxSuffixes {
 		c.suffixes[string(ending)] = s
 		return s

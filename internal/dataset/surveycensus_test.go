@@ -16,7 +16,8 @@ func TestCensusDoesNotGrow(t *testing.T) {
 	for range 500_000 {
 		next()
 	}
-	if allocations := testing.AllocsPerRun(100_000, next); allocations > 0 { // rounded down: of 100,000 files, some 20 are drawn
+	if allocations := testing.AllocsPerRun(100_000, next); allocations > 0 {
+		// rounded down: of 100,000 files, some 20 are drawn
 		t.Errorf("%g allocations for each file", allocations)
 	}
 	if c.files() != 600_001 || len(c.pools[1].drawn.kept) != 100 || len(c.suffixes) != 1 {

@@ -70,8 +70,8 @@ func (s *surveyor) nothing() error {
 	return fmt.Errorf("%w in the folder, only %s", ErrNoFiles, strings.Join(there, ", "))
 }
 
-// choose picks the kind of the dataset: the one that more than half of the files have; else, as with a text beside every picture or a
-// handful of archives among logs, the one that holds most bytes.
+// choose picks the kind of the dataset: the one that more than half of the files have; else, as with a text beside
+// every picture or a handful of archives among logs, the one that holds most bytes.
 func (s *surveyor) choose(count *census, root string) *pool {
 	best, most := count.pools[0], -1.0
 	for _, p := range count.pools {
@@ -139,8 +139,9 @@ func (s *surveyor) sizes(drawn []string, root string) []File {
 	return files
 }
 
-// reckonBytes fills in what all files hold. To ask every file of a tree for its size takes 6.7 times as long as to list it, from a warm cache
-// (BenchmarkSurveyTree), and a round trip each on a network disk; so beyond the files drawn it is their mean that counts.
+// reckonBytes fills in what all files hold. To ask every file of a tree for its size takes 6.7 times as long as to list
+// it, from a warm cache (BenchmarkSurveyTree), and a round trip each on a network disk; so beyond the files drawn it is
+// their mean that counts.
 func (s *surveyor) reckonBytes(files []File) {
 	var sum int64
 	for _, f := range files {
@@ -152,11 +153,12 @@ func (s *surveyor) reckonBytes(files []File) {
 	}
 }
 
-// verified is how many files are held against their first bytes: a share wrong by more than 6 points would show (95 % of 256 draws).
+// verified is how many files are held against their first bytes: a share wrong by more than 6 points would show (95 %
+// of 256 draws).
 const verified = 256
 
-// verify drops empty files and holds names against first bytes, for the kinds whose files are not opened anyway. The kind, and its
-// format, becomes that of more than half of the files whose bytes were looked at.
+// verify drops empty files and holds names against first bytes, for the kinds whose files are not opened anyway. The
+// kind, and its format, becomes that of more than half of the files whose bytes were looked at.
 func (s *surveyor) verify(files []File) []File {
 	files = slices.DeleteFunc(files, func(f File) bool {
 		if f.Bytes > 0 {
@@ -189,7 +191,8 @@ func (s *surveyor) verify(files []File) []File {
 	for kind, n := range kinds {
 		if 2*n > looked && kind != s.out.Kind {
 			if kind == Other {
-				s.out.Notes = append(s.out.Notes, fmt.Sprintf("By their names the files are of the kind %s; by their first bytes most are not.", s.out.Kind))
+				s.out.Notes = append(s.out.Notes, fmt.Sprintf("By their names the files are of the kind %s; by their "+
+					"first bytes most are not.", s.out.Kind))
 				s.out.Format = ""
 			}
 			s.out.Kind = kind
@@ -229,7 +232,8 @@ func headOf(f File, flags int) (head []byte, size int64, err error) {
 		return nil, 0, err
 	}
 	defer r.Close()
-	// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than it was found.
+	// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than it
+	// was found.
 	_ = unix.Fadvise(int(r.Fd()), 0, 0, unix.FADV_RANDOM)
 	if head, err = readHead(r); err != nil {
 		return nil, 0, fmt.Errorf("reading its first bytes: %w", err)

@@ -17,14 +17,16 @@ func TestSurveyNamesWhatItDoesNotRead(t *testing.T) {
 	dir := t.TempDir()
 	for path, content := range map[string]string{
 		"zarr/.zarray": "{}", "zarr/0.0": strings.Repeat("x", 900), "zarr/0.1": strings.Repeat("x", 900),
-		"saved/dataset_info.json": "{}", "saved/state.json": "{}", "saved/data-00000-of-00001.arrow": "\xff\xff\xff\xff" + strings.Repeat("\x00", 900),
-		"classic.nc": "CDF\x01" + strings.Repeat("\x00", 900),
+		"saved/dataset_info.json": "{}", "saved/state.json": "{}",
+		"saved/data-00000-of-00001.arrow": "\xff\xff\xff\xff" + strings.Repeat("\x00", 900),
+		"classic.nc":                      "CDF\x01" + strings.Repeat("\x00", 900),
 	} {
 		write(t, filepath.Join(dir, path), []byte(content))
 	}
 	for path, want := range map[string]string{"zarr": "zarr", "saved": "arrow", "classic.nc": "netcdf"} {
 		got, err := surveyed(t, filepath.Join(dir, path), SurveyOptions{})
-		if err != nil || got.Kind != Other || got.Format != want || got.Part == nil || !strings.Contains(got.Part.Why, want+", which is not read here") {
+		if err != nil || got.Kind != Other || got.Format != want || got.Part == nil || !strings.Contains(got.Part.Why,
+			want+", which is not read here") {
 			t.Errorf("%s: %s %q, %+v, %v", path, got.Kind, got.Format, got.Part, err)
 		}
 	}

@@ -35,7 +35,8 @@ func openedDuring(t *testing.T, dir string, run func()) map[string]bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for rest := buffer[:n]; len(rest) >= unix.SizeofInotifyEvent; { // inotify(7): struct inotify_event, its name's length last
+		for rest := buffer[:n]; len(rest) >= unix.SizeofInotifyEvent; {
+			// inotify(7): struct inotify_event, its name's length last
 			length := int(binary.NativeEndian.Uint32(rest[12:]))
 			names[string(bytes.TrimRight(rest[16:16+length], "\x00"))] = true
 			rest = rest[16+length:]
@@ -71,7 +72,8 @@ func TestSpecialFilesAreNeverOpened(t *testing.T) {
 			t.Errorf("%s was opened", name)
 		}
 	}
-	if _, err := Survey("/dev/zero", SurveyOptions{}); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "character device") {
+	if _, err := Survey("/dev/zero", SurveyOptions{}); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(),
+		"character device") {
 		t.Errorf("a device as the path: %v", err)
 	}
 }
@@ -100,24 +102,31 @@ func TestSurveyRefuses(t *testing.T) {
 		want error
 		says string
 	}{
-		"no such path":         {at("none"), SurveyOptions{}, os.ErrNotExist, ""},
-		"a link to itself":     {at("itself"), SurveyOptions{}, unix.ELOOP, ""},
-		"an empty folder":      {at("nothing"), SurveyOptions{}, ErrNoFiles, "the folder is empty"},
-		"folders alone":        {at("no files"), SurveyOptions{}, ErrNoFiles, "only folders (2), symbolic links, not followed (1)"},
-		"an empty file":        {at("empty.bin"), SurveyOptions{}, ErrNoItems, "the file is empty"},
-		"empty files":          {at("all empty"), SurveyOptions{}, ErrNoItems, "3 of 3 files looked at: empty file, such as"},
-		"a cut HDF5 file":      {at("cut.h5"), SurveyOptions{}, hdf5.ErrTruncated, "truncated"},
-		"no HDF5 file":         {at("text.h5"), SurveyOptions{}, hdf5.ErrNotHDF5, ""},
-		"a folder of such":     {at("bad"), SurveyOptions{}, ErrNoItems, "3 of 3 files looked at: not an HDF5 file"},
-		"no such dataset":      {layouts, SurveyOptions{Dataset: "pictures"}, ErrNoDataset, "/contiguous uint8 [24 4 6], "},
-		"a scalar":             {layouts, SurveyOptions{Dataset: "types/scalar"}, ErrNoItems, "a single value"},
-		"length zero":          {layouts, SurveyOptions{Dataset: "types/length_zero"}, ErrNoItems, "no length"},
-		"a patch too large":    {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 5, 6}}, ErrItemShape, "[1 5 6] in a dataset of [24 4 6]"},
-		"a patch of no size":   {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 0, 6}}, ErrItemShape, ""},
-		"a patch of few axes":  {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1}}, ErrItemShape, "1 axes"},
-		"a virtual dataset":    {outside, SurveyOptions{Dataset: "virtual"}, ErrOutside, "/virtual is virtual"},
-		"external storage":     {outside, SurveyOptions{Dataset: "raw"}, ErrOutside, "/raw is external"},
-		"an external link":     {outside, SurveyOptions{Dataset: "external"}, ErrNoDataset, "a link to pipetune-fifo.h5 /x"},
+		"no such path":     {at("none"), SurveyOptions{}, os.ErrNotExist, ""},
+		"a link to itself": {at("itself"), SurveyOptions{}, unix.ELOOP, ""},
+		"an empty folder":  {at("nothing"), SurveyOptions{}, ErrNoFiles, "the folder is empty"},
+		"folders alone": {at("no files"), SurveyOptions{}, ErrNoFiles,
+			"only folders (2), symbolic links, not followed (1)"},
+		"an empty file": {at("empty.bin"), SurveyOptions{}, ErrNoItems, "the file is empty"},
+		"empty files": {at("all empty"), SurveyOptions{}, ErrNoItems,
+			"3 of 3 files looked at: empty file, such as"},
+		"a cut HDF5 file":  {at("cut.h5"), SurveyOptions{}, hdf5.ErrTruncated, "truncated"},
+		"no HDF5 file":     {at("text.h5"), SurveyOptions{}, hdf5.ErrNotHDF5, ""},
+		"a folder of such": {at("bad"), SurveyOptions{}, ErrNoItems, "3 of 3 files looked at: not an HDF5 file"},
+		"no such dataset": {layouts, SurveyOptions{Dataset: "pictures"}, ErrNoDataset,
+			"/contiguous uint8 [24 4 6], "},
+		"a scalar":    {layouts, SurveyOptions{Dataset: "types/scalar"}, ErrNoItems, "a single value"},
+		"length zero": {layouts, SurveyOptions{Dataset: "types/length_zero"}, ErrNoItems, "no length"},
+		"a patch too large": {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 5, 6}}, ErrItemShape,
+			"[1 5 6] in a dataset of [24 4 6]"},
+		"a patch of no size": {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 0, 6}}, ErrItemShape,
+			""},
+		"a patch of few axes": {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1}}, ErrItemShape,
+			"1 axes"},
+		"a virtual dataset": {outside, SurveyOptions{Dataset: "virtual"}, ErrOutside, "/virtual is virtual"},
+		"external storage":  {outside, SurveyOptions{Dataset: "raw"}, ErrOutside, "/raw is external"},
+		"an external link": {outside, SurveyOptions{Dataset: "external"}, ErrNoDataset,
+			"a link to pipetune-fifo.h5 /x"},
 		"nothing but virtual":  {filepath.Join(fixtures, "growing.h5"), SurveyOptions{}, ErrOutside, "/growing"},
 		"a link to no dataset": {outside, SurveyOptions{Dataset: "dangling"}, ErrNoDataset, "a link to /nowhere"},
 	} {
@@ -140,7 +149,8 @@ func TestSurveySaysWhatToMind(t *testing.T) {
 	}
 	// /again and /here are one dataset of two names; /raw, as large, and /virtual lie elsewhere.
 	got, err = surveyed(t, filepath.Join(fixtures, "outside.h5"), SurveyOptions{})
-	if err != nil || got.Sample.Dataset != "/again" || !slices.Equal(got.Outside, []string{"pipetune-fifo.h5", "pipetune-fifo.raw", "pipetune-fifo-2.h5"}) {
+	if err != nil || got.Sample.Dataset != "/again" || !slices.Equal(got.Outside, []string{"pipetune-fifo.h5",
+		"pipetune-fifo.raw", "pipetune-fifo-2.h5"}) {
 		t.Errorf("files outside: %q, reads %s, %v", got.Outside, got.Sample.Dataset, err)
 	}
 	got, err = surveyed(t, filepath.Join(fixtures, "outside.h5"), SurveyOptions{Dataset: "virtual", Follow: true})
@@ -172,7 +182,8 @@ func TestSurveyWithoutPermission(t *testing.T) {
 			}
 		}
 		got, err := surveyed(t, dir, SurveyOptions{})
-		if err != nil || got.FilesExact || len(got.Unread) != 1 || got.Unread[0].Count != 2 || got.Unread[0].Reason != "permission denied" || len(got.Sample.Files) != 1 {
+		if err != nil || got.FilesExact || len(got.Unread) != 1 || got.Unread[0].Count != 2 ||
+			got.Unread[0].Reason != "permission denied" || len(got.Sample.Files) != 1 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -187,7 +198,8 @@ func TestSurveyNamesWithEscapes(t *testing.T) {
 		t.Errorf("%+v, %v", got.Sample.Files, err)
 	}
 	write(t, filepath.Join(dir, "bad", "\x1b[31m.h5"), []byte("text"))
-	if _, err = surveyed(t, filepath.Join(dir, "bad"), SurveyOptions{}); err == nil || strings.ContainsRune(err.Error(), 0x1b) {
+	if _, err = surveyed(t, filepath.Join(dir, "bad"), SurveyOptions{}); err == nil || strings.ContainsRune(err.Error(),
+		0x1b) {
 		t.Errorf("the error %q", err)
 	}
 }
@@ -211,7 +223,8 @@ func TestSurveyOfFilesThatVanish(t *testing.T) {
 	for _, u := range s.bad.sorted() {
 		counts[u.Reason] = u.Count
 	}
-	if diff := cmp.Diff(map[string]int64{"no such file or directory": 2, "no longer a regular file but a FIFO": 1}, counts); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"no such file or directory": 2, "no longer a regular file but a FIFO": 1},
+		counts); diff != "" {
 		t.Errorf("unread (-want +got):\n%s", diff)
 	}
 }

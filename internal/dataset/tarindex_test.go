@@ -63,7 +63,8 @@ func TestMembersAreReadWhereTheIndexSays(t *testing.T) {
 	for i, m := range want["shard_pax.tar"] {
 		got, err := h.Read(Ref{At: m.At, Bytes: m.Bytes}, nil)
 		sample := byte(i / 3)
-		if err != nil || strings.HasSuffix(m.Name, ".jpg") && !bytes.Equal(got, append([]byte{0xff, 0xd8, 0xff}, bytes.Repeat([]byte{sample}, 1000+100*int(sample))...)) {
+		if err != nil || strings.HasSuffix(m.Name, ".jpg") &&
+			!bytes.Equal(got, append([]byte{0xff, 0xd8, 0xff}, bytes.Repeat([]byte{sample}, 1000+100*int(sample))...)) {
 			t.Errorf("%s: %d bytes, %v", m.Name, len(got), err)
 		}
 	}
@@ -108,7 +109,8 @@ func TestIndexTarReportsWhatReadingSays(t *testing.T) {
 	data := load(t, filepath.Join(dir, "shard_ustar.tar"))
 	broken := errors.New("the disk broke")
 	all := func(Member) bool { return true }
-	if _, err := IndexTar(failingAt{bytes.NewReader(data), 5000, broken}, int64(len(data)), all); !errors.Is(err, broken) {
+	if _, err := IndexTar(failingAt{bytes.NewReader(data), 5000, broken}, int64(len(data)), all); !errors.Is(err,
+		broken) {
 		t.Errorf("%v", err)
 	}
 	if _, err := IndexTar(bytes.NewReader(data[:5000]), int64(len(data)), all); !errors.Is(err, io.ErrUnexpectedEOF) {

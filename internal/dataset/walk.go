@@ -10,36 +10,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDepth bounds how far a walk goes down: one descriptor and one listing of listBytes are held for each level. find(1)
-// has no such bound; no dataset seen nests deeper than ten.
+// maxDepth bounds how far a walk goes down: one descriptor and one listing of listBytes are held for each level.
+// find(1) has no such bound; no dataset seen nests deeper than ten.
 const maxDepth = 128
 
-// listBytes is what the kernel is asked to list at a time, some 500 names of 40 bytes; glibc's readdir asks for as much.
+// listBytes is what the kernel is asked to list at a time, some 500 names of 40 bytes; glibc's readdir asks for as
+// much.
 const listBytes = 32 << 10
 
 // maxPath is the longest path that can be opened: PATH_MAX of linux/limits.h less the NUL.
 const maxPath = unix.PathMax - 1
 
-// walk goes through a folder and all below it, once, as the kernel lists it. It holds no list of names, so that its memory does not
-// grow with the tree. Symbolic links are counted and not followed, which leaves no way to go round in circles. Nothing but folders is
-// opened, and a file's inode is only asked for where the file system does not list types.
+// walk goes through a folder and all below it, once, as the kernel lists it. It holds no list of names, so that its
+// memory does not grow with the tree. Symbolic links are counted and not followed, which leaves no way to go round in
+// circles. Nothing but folders is opened, and a file's inode is only asked for where the file system does not list
+// types.
 type walk struct {
-	file func(folder, name []byte) // called for each regular file; folder ends with a slash and is relative to the root. Both are good until it returns
-	stop func() bool               // asked once for each batch of names: true ends the walk
+	// called for each regular file; folder ends with a slash and is relative to the root. Both are good until it
+	// returns
+	file func(folder, name []byte)
+	stop func() bool // asked once for each batch of names: true ends the walk
 
 	folders, links int64 // below the root; links of all kinds
 	fullest        int64 // files in the folder that has most of them
 	special, bad   tallies
 	cut            bool // it was stopped before it was done
 
-	snapshot string // the root's path, where it is a Hugging Face snapshot: links to its blobs are taken for the files they lead to
+	// the root's path, where it is a Hugging Face snapshot: links to its blobs are taken for the files they lead to
+	snapshot string
 
 	path  []byte   // of the folder that is read, relative to the root: "" or "a/b/"
 	root  int      // bytes of the root's own path and a slash, which count when a path is too long
 	lists [][]byte // one for each level
 }
 
-// run walks the tree below an open folder. What cannot be read inside it is counted in bad; the error is for the folder itself.
+// run walks the tree below an open folder. What cannot be read inside it is counted in bad; the error is for the folder
+// itself.
 func (w *walk) run(fd int) error { return w.enter(fd, 0) }
 
 func (w *walk) enter(fd, depth int) error {
@@ -117,7 +123,8 @@ func (w *walk) descend(parent, depth int, name []byte) {
 	}
 	var fd int
 	err := persist(func() (err error) {
-		fd, err = unix.Openat(parent, string(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		fd, err = unix.Openat(parent, string(name),
+			unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		return err
 	})
 	if err != nil {
@@ -143,8 +150,8 @@ type entry struct {
 // self says whether an entry is the folder itself or the one above it.
 func (e entry) self() bool { return string(e.name) == "." || string(e.name) == ".." }
 
-// nextEntry decodes one struct linux_dirent64 (getdents(2)): inode 8 bytes, offset 8, record length 2, type 1, name up to a NUL. It is
-// not ok when raw does not begin with a whole one.
+// nextEntry decodes one struct linux_dirent64 (getdents(2)): inode 8 bytes, offset 8, record length 2, type 1, name up
+// to a NUL. It is not ok when raw does not begin with a whole one.
 func nextEntry(raw []byte) (e entry, rest []byte, ok bool) {
 	const head = 19
 	if len(raw) <= head {
@@ -164,7 +171,10 @@ func nextEntry(raw []byte) (e entry, rest []byte, ok bool) {
 // kindOf asks for the type of an entry, as getdents would have given it.
 func kindOf(fd int, name []byte) (byte, error) {
 	var st unix.Stat_t
-	if err := persist(func() error { return unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+	if err := persist(func() error {
+		return unix.Fstatat(fd, string(name), &st,
+			unix.AT_SYMLINK_NOFOLLOW)
+	}); err != nil {
 		return 0, fmt.Errorf("looking at a file: %w", err)
 	}
 	return byte(st.Mode & unix.S_IFMT >> 12), nil // include/linux/fs_types.h: S_DT

@@ -80,7 +80,8 @@ func BenchmarkSurveyTree(b *testing.B) {
 		dir := filepath.Join(root, fmt.Sprintf("class_%05d", class))
 		must.Do(b, os.Mkdir(dir, 0o700))
 		for i := range 200 {
-			must.Do(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("ILSVRC2012_train_%08d.JPEG", class*200+i)), []byte("\xff\xd8\xff"), 0o600))
+			must.Do(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("ILSVRC2012_train_%08d.JPEG", class*200+i)),
+				[]byte("\xff\xd8\xff"), 0o600))
 		}
 	}
 	var finds, walks, sizes, surveys, peaks []float64
@@ -92,7 +93,8 @@ func BenchmarkSurveyTree(b *testing.B) {
 		}
 		finds = append(finds, time.Since(began).Seconds())
 		child := exec.Command("/proc/self/exe", "-test.run=^TestSurveySaysWhatItTook$")
-		child.Env = append(os.Environ(), surveyPath+"="+root, "GOMAXPROCS=1", "GOGC=50", "MALLOC_ARENA_MAX=1") // as package isolate starts it
+		// as package isolate starts it
+		child.Env = append(os.Environ(), surveyPath+"="+root, "GOMAXPROCS=1", "GOGC=50", "MALLOC_ARENA_MAX=1")
 		out, err := child.Output()
 		if err != nil {
 			b.Fatalf("%v: %s", err, out)
@@ -103,7 +105,8 @@ func BenchmarkSurveyTree(b *testing.B) {
 		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Files != treeFiles {
 			b.Fatalf("%v: %s", err, out)
 		}
-		walks, sizes, surveys, peaks = append(walks, s.Walk.Seconds()), append(sizes, s.Sizes.Seconds()), append(surveys, s.All.Seconds()), append(peaks, float64(s.PeakKiB)/1000*1.024)
+		walks, sizes, surveys, peaks = append(walks, s.Walk.Seconds()), append(sizes, s.Sizes.Seconds()),
+			append(surveys, s.All.Seconds()), append(peaks, float64(s.PeakKiB)/1000*1.024)
 	}
 	median := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }
 	b.ReportMetric(0, "ns/op")

@@ -29,7 +29,10 @@ func walked(t *testing.T, root string, stop func() bool) (*walk, []string, error
 		stop = func() bool { return false }
 	}
 	var files []string
-	w := &walk{stop: stop, root: len(root) + 1, file: func(folder, name []byte) { files = append(files, string(folder)+string(name)) }}
+	w := &walk{stop: stop, root: len(root) + 1, file: func(folder, name []byte) {
+		files = append(files, string(folder)+
+			string(name))
+	}}
 	err = w.run(fd)
 	slices.Sort(files)
 	return w, files, err
@@ -37,22 +40,26 @@ func walked(t *testing.T, root string, stop func() bool) (*walk, []string, error
 
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg", "5.jpg", "evil \x1b[31m\n/6\xff.jpg", ".hidden/7"} {
+	for _, name := range []string{"a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg", "5.jpg",
+		"evil \x1b[31m\n/6\xff.jpg", ".hidden/7"} {
 		write(t, filepath.Join(dir, name), []byte("x"))
 	}
-	for link, to := range map[string]string{"a/loop": "..", "self": ".", "b/file.jpg": "4.jpg", "dangling": "nowhere", "x": "y", "y": "x"} {
+	for link, to := range map[string]string{"a/loop": "..", "self": ".", "b/file.jpg": "4.jpg", "dangling": "nowhere",
+		"x": "y", "y": "x"} {
 		must.Do(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.Do(t, unix.Mkfifo(filepath.Join(dir, "b", "fifo.jpg"), 0o600))
 	w, files, err := walked(t, dir, nil)
-	want := []string{".hidden/7", "5.jpg", "a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg", "evil \x1b[31m\n/6\xff.jpg"}
+	want := []string{".hidden/7", "5.jpg", "a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg",
+		"evil \x1b[31m\n/6\xff.jpg"}
 	if err != nil || !slices.Equal(files, want) {
 		t.Errorf("met %q, %v", files, err)
 	}
 	if w.folders != 6 || w.links != 6 || w.fullest != 2 || w.cut {
 		t.Errorf("%d folders, %d links, at most %d files, cut %v", w.folders, w.links, w.fullest, w.cut)
 	}
-	if s := w.special.sorted(); len(s) != 1 || s[0].Reason != "FIFO" || s[0].Count != 1 || string(s[0].Example) != "b/fifo.jpg" {
+	if s := w.special.sorted(); len(s) != 1 || s[0].Reason != "FIFO" || s[0].Count != 1 ||
+		string(s[0].Example) != "b/fifo.jpg" {
 		t.Errorf("special: %+v", s)
 	}
 	if len(w.bad.list) != 0 {
@@ -113,7 +120,8 @@ func TestWalkInTheDeep(t *testing.T) {
 			}
 			unix.Close(fd)
 			w, files, err := walked(t, root, nil)
-			if err != nil || len(files) > c.files || len(files) < c.files-1 { // one less where the root's own path is long
+			if err != nil || len(files) > c.files || len(files) < c.files-1 {
+				// one less where the root's own path is long
 				t.Errorf("%d files, %v; want %d", len(files), err, c.files)
 			}
 			if len(w.bad.list) != 1 || w.bad.list[0].Reason != c.reason {
@@ -170,7 +178,8 @@ func TestWalkWithoutPermission(t *testing.T) {
 		if err != nil || !slices.Equal(files, []string{"open/1.jpg"}) || w.folders != 3 {
 			t.Errorf("met %q in %d folders, %v", files, w.folders, err)
 		}
-		if b := w.bad.list; len(b) != 1 || b[0].Count != 2 || b[0].Reason != "permission denied" || !strings.HasPrefix(string(b[0].Example), "shut") {
+		if b := w.bad.list; len(b) != 1 || b[0].Count != 2 || b[0].Reason != "permission denied" ||
+			!strings.HasPrefix(string(b[0].Example), "shut") {
 			t.Errorf("unread: %+v", b)
 		}
 	})
@@ -200,7 +209,8 @@ func TestKindOf(t *testing.T) {
 	must.Do(t, os.Symlink("file", filepath.Join(dir, "link")))
 	f := must.Get(os.Open(dir))(t)
 	defer f.Close()
-	want := map[string]byte{".": unix.DT_DIR, "file": unix.DT_REG, "link": unix.DT_LNK, "fifo.jpg": unix.DT_FIFO, "socket.jpg": unix.DT_SOCK}
+	want := map[string]byte{".": unix.DT_DIR, "file": unix.DT_REG, "link": unix.DT_LNK, "fifo.jpg": unix.DT_FIFO,
+		"socket.jpg": unix.DT_SOCK}
 	if names["zero.jpg"] != "" {
 		want["zero.jpg"] = unix.DT_CHR
 	}

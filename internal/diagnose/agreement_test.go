@@ -9,11 +9,14 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// fed is a loader of six workers that is close to what its step takes: a simulation gives no worker more than one per cent.
+// fed is a loader of six workers that is close to what its step takes: a simulation gives no worker more than one per
+// cent.
 func fed() map[string]float64 {
-	return with(map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145, "worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001,
-		"input_wait_ratio": 0.1, "device_ratio": 0.2, "usable_cpus": 16, "present_cpus": 16, "other_cpu_cores": 0, "job_cpu_cores": 6, "worker_busy_ratio": 1,
-		"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20, "worker_private_bytes": 100 << 20})
+	return with(map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
+		"worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.1, "device_ratio": 0.2,
+		"usable_cpus": 16, "present_cpus": 16, "other_cpu_cores": 0, "job_cpu_cores": 6, "worker_busy_ratio": 1,
+		"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20,
+		"worker_private_bytes": 100 << 20})
 }
 
 // holdsBack is a rule that speaks against more workers and recommends something else instead.
@@ -42,15 +45,19 @@ func TestWhatGaveWayComesBack(t *testing.T) {
 	}
 	f := findingOf(t, r, "storage/saturated")
 	if f.Unhelpful[0].Within != "" || !slices.Contains(f.WontHelp, moreIsNoUse) {
-		t.Errorf("limited to %q, said %q: the finding that it gave way to recommends nothing", f.Unhelpful[0].Within, f.WontHelp)
+		t.Errorf("limited to %q, said %q: the finding that it gave way to recommends nothing", f.Unhelpful[0].Within,
+			f.WontHelp)
 	}
 }
 
-// A plan is made of what findings say in the end: not of what one of them said before the simulation denied another its only cure.
+// A plan is made of what findings say in the end: not of what one of them said before the simulation denied another its
+// only cure.
 func TestPlansAreOfTheLastWord(t *testing.T) {
 	one := "1"
-	slower := advises("loader/workers-too-many", 0.6, report.Recommendation{Setting: "num_workers", From: &one, To: "0"})
-	no := report.Unhelpful{Setting: "num_workers", Direction: report.Any, Why: "any number of workers: the same bytes come no faster"}
+	slower := advises("loader/workers-too-many", 0.6, report.Recommendation{Setting: "num_workers", From: &one,
+		To: "0"})
+	no := report.Unhelpful{Setting: "num_workers", Direction: report.Any,
+		Why: "any number of workers: the same bytes come no faster"}
 	r := planned(t, starvingLoader, evidence.Facts{}, slower, speaksAgainst("storage/saturated", 0.3, no))
 	for _, p := range r.Plans {
 		for _, c := range p.Changes {
@@ -68,12 +75,14 @@ func TestPlansAreOfTheLastWord(t *testing.T) {
 func TestWhatWasDeniedForNothingComesBack(t *testing.T) {
 	one := "1"
 	few := advises("loader/workers-too-few", 0.3, report.Recommendation{Setting: "num_workers", From: &one, To: "4"})
-	r := planned(t, starvingLoader, evidence.Facts{}, few, holdsBack(0.6, report.Recommendation{Setting: "num_workers", From: &one, To: "0"}))
+	r := planned(t, starvingLoader, evidence.Facts{}, few, holdsBack(0.6, report.Recommendation{Setting: "num_workers",
+		From: &one, To: "0"}))
 	if f := findingOf(t, r, "loader/holds-back"); len(f.Recommendations) != 0 || f.Score != 0 {
 		t.Fatalf("the simulation has not denied it: %+v", f)
 	}
 	f := findingOf(t, r, "loader/workers-too-few")
-	if len(f.Recommendations) != 1 || len(r.Plans) == 0 || slices.ContainsFunc(f.WontHelp, func(s string) bool { return strings.Contains(s, "holds-back") }) {
+	if len(f.Recommendations) != 1 || len(r.Plans) == 0 || slices.ContainsFunc(f.WontHelp,
+		func(s string) bool { return strings.Contains(s, "holds-back") }) {
 		t.Errorf("%+v, %d plans, verdict by %q", f, len(r.Plans), r.Verdict.Rule)
 	}
 }

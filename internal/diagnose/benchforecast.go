@@ -55,7 +55,8 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 		one, _ := f.Forecast(predict.Setting{Workers: w}, predict.Remedy{})
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
 		if w == needed {
-			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Kind), beyond(len(rates)-1, limit))
+			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Kind),
+				beyond(len(rates)-1, limit))
 		}
 	}
 	r.Forecast = &out
@@ -70,15 +71,15 @@ func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more st
 	}
 	text := fmt.Sprintf("num_workers=%d gives %s %s", x.NumWorkers, unit.Number(x.SamplesPerS), rate)
 	if report.Vague(x.Lo, x.Hi) {
-		text = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s %s)", x.NumWorkers,
-			unit.Number(x.Lo), unit.Number(x.Hi), rate)
+		text = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s %s)",
+			x.NumWorkers, unit.Number(x.Lo), unit.Number(x.Hi), rate)
 	}
 	if x.Limit != "" {
 		text += ", limited by " + x.Limit
 	}
 	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(own) +
-		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code does to" +
-		" an item, is in it only as far as --transform-time says."
+		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code " +
+		"does to an item, is in it only as far as --transform-time says."
 }
 
 // beyond says what more workers than are needed bring: next to nothing, unless those that were tried are still what

@@ -49,7 +49,8 @@ func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {
 // slower by more workers, and the needed number among its rows.
 func TestForecastOfABenchmark(t *testing.T) {
 	for _, name := range []string{"bench-gzip-chunk64.json", "bench-small-pngs.json", "bench-contiguous.json"} {
-		for _, with := range []TrainingAhead{{}, {BatchSize: 64, Step: 30 * time.Millisecond, Transform: 2 * time.Millisecond}, {BatchSize: 1, Step: time.Hour}} {
+		for _, with := range []TrainingAhead{{}, {BatchSize: 64, Step: 30 * time.Millisecond,
+			Transform: 2 * time.Millisecond}, {BatchSize: 1, Step: time.Hour}} {
 			f := ahead(t, name, with)
 			cpus := benchmarked(t, name).Host.CPUsUsable
 			needed, last := false, 0.0
@@ -87,10 +88,12 @@ func TestForecastOfABenchmark(t *testing.T) {
 // What the statement says of the intervals and of more workers is so.
 func TestForecastSaysWhatWasDone(t *testing.T) {
 	f := ahead(t, "bench-gzip-chunk64.json", TrainingAhead{})
-	if !strings.Contains(f.Statement, "hold the model's own error, 25 %") || strings.Contains(f.Statement, "not in the intervals") {
+	if !strings.Contains(f.Statement, "hold the model's own error, 25 %") ||
+		strings.Contains(f.Statement, "not in the intervals") {
 		t.Errorf("%q", f.Statement)
 	}
-	for limit, want := range map[predict.Term]string{predict.Workers: "more than 64, which may bring more, were not tried", predict.CPUs: "more bring less than 3 %"} {
+	for limit, want := range map[predict.Term]string{predict.Workers: "more than 64, which may bring more, were not " +
+		"tried", predict.CPUs: "more bring less than 3 %"} {
 		if got := beyond(64, limit); got != want {
 			t.Errorf("limited by %s: %q", limit, got)
 		}
@@ -99,7 +102,8 @@ func TestForecastSaysWhatWasDone(t *testing.T) {
 	r := benchmarked(t, "bench-gzip-chunk64.json")
 	r.Host.CPUsUsable = 256
 	forecast(r, TrainingAhead{})
-	if last := r.Forecast.Rows[len(r.Forecast.Rows)-1]; last.Limit != "the workers" || !strings.Contains(r.Forecast.Statement, "were not tried") {
+	if last := r.Forecast.Rows[len(r.Forecast.Rows)-1]; last.Limit != "the workers" ||
+		!strings.Contains(r.Forecast.Statement, "were not tried") {
 		t.Errorf("%+v, %q", last, r.Forecast.Statement)
 	}
 }

@@ -136,18 +136,21 @@ func itemStatement(e *evidence.Evidence, r *report.Report) string {
 	return text + " " + sentence(promise(first.Recommendations[told]))
 }
 
-// promise says what a change would bring. A training gains less: it does more with an item than have it read and decoded.
+// promise says what a change would bring. A training gains less: it does more with an item than have it read and
+// decoded.
 func promise(c report.Recommendation) string {
 	lo, hi := unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)
 	if report.Vague(c.Effect.Lo, c.Effect.Hi) {
-		return fmt.Sprintf("What %s: %s would give cannot be told on this budget (between %s and %s items/s in one worker)",
+		return fmt.Sprintf("What %s: %s would give cannot be told on this budget (between %s and %s items/s in one "+
+			"worker)",
 			c.Setting, c.To, lo, hi)
 	}
 	if lo != hi {
 		lo += " to " + hi
 	}
-	return fmt.Sprintf("%s: %s would give %s items/s in one worker (%s). That is of reading and decoding alone: a training,"+
-		" which does more with each item, gains less, and pipetune diagnose says how much", capital(c.Setting), c.To, lo, c.Effect.Basis)
+	return fmt.Sprintf("%s: %s would give %s items/s in one worker (%s). That is of reading and decoding alone: a "+
+		"training, which does more with each item, gains less, and pipetune diagnose says how much", capital(c.Setting),
+		c.To, lo, c.Effect.Basis)
 }
 
 // undecodedStatement says what is known of pictures of which it is not known what decoding takes.

@@ -12,8 +12,8 @@ var ModelError = predict.Calibration{
 	Other:       0.08,
 	CPUs:        0.25,
 	NewPrograms: 0.37,
-	Source: "nine of ten real rates were within 8 % of the model, 11 % seen from outside, 25 % where the CPUs are the limit, " +
-		"37 % where each epoch starts workers by spawn or forkserver (122 settings, docs/calibration.md)",
+	Source: "nine of ten real rates were within 8 % of the model, 11 % seen from outside, 25 % where the CPUs are " +
+		"the limit, 37 % where each epoch starts workers by spawn or forkserver (122 settings, docs/calibration.md)",
 }
 
 // attachedError is what ModelError.Other is of a job that is watched from outside, where the parts of a step are known

@@ -75,7 +75,8 @@ func reconcile(findings []report.Finding) {
 				switch {
 				case why == nil:
 				case j < i || strings.HasPrefix(findings[j].Rule, "memory/"):
-					deny(f, c, fmt.Sprintf("%s=%s for now: %s says what is in the way", c.Setting, c.To, findings[j].Rule), "")
+					deny(f, c, fmt.Sprintf("%s=%s for now: %s says what is in the way", c.Setting, c.To,
+						findings[j].Rule), "")
 					return true
 				default:
 					giveWay(&findings[j], f.Rule, c)

@@ -23,27 +23,31 @@ func describe(e *evidence.Evidence) *report.Report {
 		Phases:  phases(e),
 		Ranks:   ranks(e),
 
-		Findings: []report.Finding{}, Plans: []report.Plan{}, Measurements: []report.Measurement{}, Abstained: []report.Abstained{},
-		Warnings: slices.Concat([]string{}, e.Warnings),
+		Findings: []report.Finding{}, Plans: []report.Plan{}, Measurements: []report.Measurement{},
+		Abstained: []report.Abstained{},
+		Warnings:  slices.Concat([]string{}, e.Warnings),
 	}
 }
 
 func host(e *evidence.Evidence) report.Host {
 	h := e.Header.Host
-	out := report.Host{ID: h.ID, Name: h.Name, CPUsUsable: h.CPUsUsable, CPUsPresent: h.CPUsPresent, MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit,
-		Kernel: h.Kernel, GPUs: []report.GPU{}, Storage: []report.Storage{}}
+	out := report.Host{ID: h.ID, Name: h.Name, CPUsUsable: h.CPUsUsable, CPUsPresent: h.CPUsPresent,
+		MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit, Kernel: h.Kernel, GPUs: []report.GPU{},
+		Storage: []report.Storage{}}
 	for _, g := range h.GPUs {
 		out.GPUs = append(out.GPUs, report.GPU{UUID: g.UUID, Name: g.Name, MemoryBytes: g.MemoryBytes, OfJob: g.OfJob})
 	}
 	for _, s := range h.Storage {
-		out.Storage = append(out.Storage, report.Storage{Path: s.Path, Kind: s.Kind, FSType: s.FSType, Devices: s.Devices})
+		out.Storage = append(out.Storage, report.Storage{Path: s.Path, Kind: s.Kind, FSType: s.FSType,
+			Devices: s.Devices})
 	}
 	return out
 }
 
 func job(e *evidence.Evidence) *report.Job {
-	loader := &report.Loader{StartMethod: e.Facts.StartMethod, PrefetchFactor: e.Facts.Prefetch, PersistentWorkers: e.Facts.Persistent,
-		PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize, Source: "observed", FedBy: FedBy(e)}
+	loader := &report.Loader{StartMethod: e.Facts.StartMethod, PrefetchFactor: e.Facts.Prefetch,
+		PersistentWorkers: e.Facts.Persistent, PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize,
+		Source: "observed", FedBy: FedBy(e)}
 	if v, ok := e.Get(metric.NumWorkers); ok && e.Facts.Fed == nil {
 		n := int(math.Round(v.Center))
 		loader.NumWorkers = &n
@@ -61,20 +65,23 @@ func job(e *evidence.Evidence) *report.Job {
 	if e.Facts.HDF5 != nil {
 		layout = *e.Facts.HDF5
 	}
-	return &report.Job{PID: e.Header.Job.PID, Items: e.Facts.Items, Chunk: layout.Chunk, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
-		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader, Place: (*report.Place)(e.Header.Job.Place)}
+	return &report.Job{PID: e.Header.Job.PID, Items: e.Facts.Items, Chunk: layout.Chunk, Mode: e.Header.Mode,
+		Framework: e.Facts.Framework, Command: command, Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)),
+		Dataset: e.Facts.Dataset, Loader: loader, Place: (*report.Place)(e.Header.Job.Place)}
 }
 
 func window(e *evidence.Evidence) *report.Window {
 	w := &report.Window{DurationS: (e.Window.End - e.Window.Start).Seconds(), WarmupS: e.Window.Warmup.Seconds(),
-		StartS: e.Window.Start.Seconds(), StartedAt: started(e), StartMono: (e.Header.StartMonotonic + e.Window.Start).Seconds()}
+		StartS: e.Window.Start.Seconds(), StartedAt: started(e), StartMono: (e.Header.StartMonotonic +
+			e.Window.Start).Seconds()}
 	if v, ok := e.Get(metric.BatchesPerS); ok {
 		steps := v.Center * w.DurationS
 		w.Steps = &steps
 	}
 	if v, ok := e.Get(metric.Restarts); ok && v.Center > 0 {
 		n := int(math.Round(v.Center))
-		w.Epochs = &n // each replaced set of workers is the end of an epoch; without restarts epochs cannot be told from outside
+		// each replaced set of workers is the end of an epoch; without restarts epochs cannot be told from outside
+		w.Epochs = &n
 	}
 	if h := e.Facts.Hook; h != nil && stat.Finite(h.Steps, h.Epochs) {
 		n := int(math.Round(h.Epochs))
@@ -92,15 +99,17 @@ func started(e *evidence.Evidence) string {
 }
 
 // comparedBy are the signals that runs are compared by, window by window.
-var comparedBy = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name, metric.StepTime.Name, metric.InputWait.Name, metric.GPUBusy.Name, metric.DeviceTime.Name,
-	metric.WorkerCPUBatch.Name, metric.WorkerBusy.Name, metric.MadeItem.Name}
+var comparedBy = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name, metric.StepTime.Name, metric.InputWait.Name,
+	metric.GPUBusy.Name, metric.DeviceTime.Name, metric.WorkerCPUBatch.Name, metric.WorkerBusy.Name,
+	metric.MadeItem.Name}
 
 // metrics repeats every derived signal under its own name.
 func metrics(e *evidence.Evidence) map[string]report.Metric {
 	out := map[string]report.Metric{}
 	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
 		if v, ok := e.Get(d); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
-			m := report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+			m := report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N,
+				Unit: string(d.Unit), Basis: basis(v.Basis)}
 			if slices.Contains(comparedBy, d.Name) && len(e.Windows(d)) <= report.MaxWindows {
 				m.Windows = e.Windows(d)
 			}

@@ -13,23 +13,26 @@ import (
 
 // What a watch must offer. A class is given from the first line on, with high confidence only from the second.
 const (
-	leastWindow, fairWindow = evidence.LeastSteady, 10.0 // seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
-	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got a
-	// CPU may differ from the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a share
-	// within 7 points.
+	// seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
+	leastWindow, fairWindow = evidence.LeastSteady, 10.0
+	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got
+	// a CPU may differ from the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a
+	// share within 7 points.
 	leastCover, poorCover, fairCover = 0.2, 0.5, 0.8
-	fairSteps                        = 20   // TraceML grades nothing critical on fewer steps
-	leastSteps                       = 2    // and warns of nothing on fewer than two
-	wideInterval                     = 0.20 // an interval as wide as the line between no wait and a high one says little
-	stoppedShare                     = 0.5  // of looks
-	someStopped                      = 0.05
+	fairSteps                        = 20 // TraceML grades nothing critical on fewer steps
+	leastSteps                       = 2  // and warns of nothing on fewer than two
+	// an interval as wide as the line between no wait and a high one says little
+	wideInterval = 0.20
+	stoppedShare = 0.5 // of looks
+	someStopped  = 0.05
 )
 
 // blind tells why nothing can be concluded; empty where something can.
 func blind(e *evidence.Evidence, s split) []string {
 	var why []string
 	if s := e.Window.Startup; s.Whole {
-		why = append(why, fmt.Sprintf("no step was seen in %s: still starting up, or in one long step, or loading and computing in one thread; %s", unit.Seconds(s.To-s.From), s.Doing))
+		why = append(why, fmt.Sprintf("no step was seen in %s: still starting up, or in one long step, or loading "+
+			"and computing in one thread; %s", unit.Seconds(s.To-s.From), s.Doing))
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
 		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
@@ -46,7 +49,8 @@ func blind(e *evidence.Evidence, s split) []string {
 		why = append(why, fmt.Sprintf("only %s of the planned looks at the job could be taken", unit.Percent(v.Center)))
 	}
 	if !Training(e) {
-		why = append(why, "nothing of a training job was seen: no framework, no loader workers, no data being read, no GPU at work")
+		why = append(why, "nothing of a training job was seen: no framework, no loader workers, no data being read, "+
+			"no GPU at work")
 	}
 	switch {
 	case e.Facts.Aside != "" && !setsThePace(e):
@@ -126,7 +130,8 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	}
 	contradictions(e, s, class, &d)
 	if class == report.GPUBound && s.sight == step.NoDevice {
-		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping outside the loader", because(e.Facts.GPUWhyNot))
+		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping "+
+			"outside the loader", because(e.Facts.GPUWhyNot))
 	}
 	if s.sight == step.Unseen {
 		d.heavy("the job has a GPU open and no counter of it was read%s: whether it works meanwhile is unknown",
@@ -151,7 +156,8 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.InputBound && lead != nil {
 		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&
 			x.Hi > 2*x.Lo {
-			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: %s", narrower(e))
+			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: %s",
+				narrower(e))
 		}
 	}
 	if class == report.InputBound && lead == nil && s.seen {
@@ -163,7 +169,8 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		if wide {
 			say = d.heavy
 		}
-		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the time",
+		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the "+
+			"time",
 			shareRange(s.stall.Lo, s.stall.Hi))
 	}
 	return d.level(), d.said
@@ -197,7 +204,8 @@ func firstEffect(f *report.Finding) *report.Effect {
 
 // hostOrGPU is why there is no class where data is ready and the device cannot be seen.
 func hostOrGPU(e *evidence.Evidence) string {
-	return "data is ready in time, and no counter of the GPU that the job has open was read" + because(e.Facts.GPUWhyNot) +
+	return "data is ready in time, and no counter of the GPU that the job has open was read" +
+		because(e.Facts.GPUWhyNot) +
 		": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
@@ -261,7 +269,8 @@ const bothIdle = 0.9
 
 // contradictions doubts a verdict that another signal speaks against.
 func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts) {
-	if v, ok := e.Get(metric.IdleWhileWaits); ok && class == report.InputBound && v.Center >= bothIdle && !s.workerless {
+	if v, ok := e.Get(metric.IdleWhileWaits); ok && class == report.InputBound && v.Center >= bothIdle &&
+		!s.workerless {
 		d.add("nearly all workers are idle while the trainer waits: the delay is between them")
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {

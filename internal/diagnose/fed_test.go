@@ -13,10 +13,12 @@ import (
 // fedEvidence is a job that two processes of its own feed.
 func fedEvidence(wait, busy float64) *evidence.Evidence {
 	values := map[string]evidence.Value{}
-	for d, x := range map[metric.Desc]float64{metric.NumWorkers: 2, metric.InputWait: wait, metric.DataStall: wait, metric.WorkerBusy: busy,
-		metric.WorkerIdle: 1 - busy, metric.WorkerRunning: busy, metric.WorkerCPU: busy, metric.UsableCPUs: 8, metric.WindowTime: 20,
+	for d, x := range map[metric.Desc]float64{metric.NumWorkers: 2, metric.InputWait: wait, metric.DataStall: wait,
+		metric.WorkerBusy: busy, metric.WorkerIdle: 1 - busy, metric.WorkerRunning: busy, metric.WorkerCPU: busy,
+		metric.UsableCPUs: 8, metric.WindowTime: 20,
 		metric.HostTime: 0.05, metric.DeviceTime: 0.95 - wait} {
-		values[d.Name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x, Hi: x, N: 20, Confidence: 0.95}, Basis: metric.Measured}
+		values[d.Name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x, Hi: x, N: 20, Confidence: 0.95},
+			Basis: metric.Measured}
 	}
 	return evidence.New(values, evidence.Facts{Framework: "pytorch", Fed: &evidence.Fed{Name: "python3"}})
 }
@@ -25,8 +27,10 @@ func fedEvidence(wait, busy float64) *evidence.Evidence {
 func advice(id string) Rule {
 	return Rule{ID: id, Title: "advice", Eval: func(p *Pass) {
 		p.Report(report.Finding{Severity: report.Error, Score: 0.3, Summary: id,
-			Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4"}, {Setting: "CPU time per batch", To: "less"}, {Setting: "batch_size", To: "64"}},
-			Unhelpful: []report.Unhelpful{{Setting: "prefetch_factor", Direction: report.Any, Why: "a deeper prefetch_factor"},
+			Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4"}, {Setting: "CPU time per batch",
+				To: "less"}, {Setting: "batch_size", To: "64"}},
+			Unhelpful: []report.Unhelpful{{Setting: "prefetch_factor", Direction: report.Any,
+				Why: "a deeper prefetch_factor"},
 				{Setting: "storage", Direction: report.Any, Why: "faster storage"}}})
 	}}
 }
@@ -52,7 +56,8 @@ func TestFedByOthers(t *testing.T) {
 			t.Fatalf("findings %+v", r.Findings)
 		}
 		f := r.Findings[0]
-		if len(f.Recommendations) != 2 || f.Recommendations[0].Setting != "CPU time per batch" || f.Recommendations[1].Setting != "batch_size" {
+		if len(f.Recommendations) != 2 || f.Recommendations[0].Setting != "CPU time per batch" ||
+			f.Recommendations[1].Setting != "batch_size" {
 			t.Errorf("recommends %+v", f.Recommendations)
 		}
 		if len(f.Unhelpful) != 1 || len(f.WontHelp) != 1 || f.WontHelp[0] != "faster storage" {
@@ -66,7 +71,8 @@ func TestStillStartingUp(t *testing.T) {
 	e := fedEvidence(0.8, 1)
 	e.Window.Startup = evidence.Startup{From: 5, To: 30, Whole: true, Doing: "the main thread computes"}
 	r := Run(e, []Rule{advice("cpu/of-any")})
-	if r.Verdict.Class != report.Inconclusive || !strings.Contains(r.Verdict.Statement, "no step was seen in 25 s: still starting up, or in one long step") {
+	if r.Verdict.Class != report.Inconclusive || !strings.Contains(r.Verdict.Statement,
+		"no step was seen in 25 s: still starting up, or in one long step") {
 		t.Errorf("%s: %s", r.Verdict.Class, r.Verdict.Statement)
 	}
 	if len(r.Findings) > 0 || len(r.Abstained) == 0 || !strings.Contains(r.Abstained[0].Reason, "starting up") {

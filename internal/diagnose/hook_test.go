@@ -13,7 +13,8 @@ import (
 )
 
 func launched(file string, line int) evidence.Facts {
-	return evidence.Facts{Framework: "pytorch", Hook: &evidence.Hook{Torch: "2.6.0", Loader: evidence.LoaderCall{Loader: recording.Loader{File: file, Line: line}}}}
+	return evidence.Facts{Framework: "pytorch", Hook: &evidence.Hook{Torch: "2.6.0",
+		Loader: evidence.LoaderCall{Loader: recording.Loader{File: file, Line: line}}}}
 }
 
 // recommends is a rule that always recommends one setting, at a place of its own if it has one.
@@ -57,7 +58,8 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.30, "loads_in_main_ratio": 0.45}
 	outside, _ := InputWait(saw(evidence.Facts{}, seen))
 	inside, _ := InputWait(saw(launched("", 0), seen))
-	if outside.Center != 0.45 || outside.Basis != metric.Inferred || inside.Center != 0.30 || inside.Basis != metric.Measured {
+	if outside.Center != 0.45 || outside.Basis != metric.Inferred || inside.Center != 0.30 ||
+		inside.Basis != metric.Measured {
 		t.Errorf("got %+v outside, %+v inside", outside, inside)
 	}
 	for _, c := range []struct {
@@ -66,7 +68,8 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 	}{{evidence.Facts{Framework: "pytorch"}, true}, {launched("", 0), false}} {
 		r := Run(saw(c.facts, with(seen)), nil)
 		doubted := strings.Contains(strings.Join(r.Verdict.Doubts, " "), "loading looks like any other work")
-		if said := strings.Contains(r.Verdict.Statement, "44 % to 46 % of the time"); said != c.upTo || doubted != c.upTo {
+		if said := strings.Contains(r.Verdict.Statement, "44 % to 46 % of the time"); said != c.upTo ||
+			doubted != c.upTo {
 			t.Errorf("hook %v: %q with doubts %q", c.facts.Hook != nil, r.Verdict.Statement, r.Verdict.Doubts)
 		}
 	}
@@ -74,8 +77,9 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 
 // Batches of a loader without workers can be counted from inside, and then effects are told in samples per second.
 func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
-	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5, "free_step_time_s": 0.02, "batch_fetch_s": 0.02,
-		"batch_fetch_cpu_s": 0.015, "batches_per_s": 25, "samples_per_s": 800, "usable_cpus": 4}
+	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5,
+		"free_step_time_s": 0.02, "batch_fetch_s": 0.02, "batch_fetch_cpu_s": 0.015, "batches_per_s": 25,
+		"samples_per_s": 800, "usable_cpus": 4}
 	p := &Pass{Evidence: saw(launched("", 0), seen), rule: &Rule{}}
 	l, ok := p.Loader()
 	if !ok || l.Metric != "samples_per_s" || l.CPU.Center != 0.015 || l.Wait.Center < 0.0049 || l.Wait.Center > 0.0051 {

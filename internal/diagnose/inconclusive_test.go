@@ -12,12 +12,15 @@ import (
 // promises is a rule that recommends a setting with what it would bring.
 func promises() Rule {
 	return Rule{ID: "a/promise", Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Error, Score: 0.5, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4", Why: "y",
-			Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 20, After: 40, Lo: 30, Hi: 50, Basis: report.Modelled}}}})
+		p.Report(report.Finding{Severity: report.Error, Score: 0.5, Summary: "x",
+			Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4", Why: "y",
+				Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 20, After: 40, Lo: 30, Hi: 50,
+					Basis: report.Modelled}}}})
 	}}
 }
 
-// TestInconclusivePromisesNothing: where nothing follows nothing is advised; a finding stands without what its cure would bring.
+// TestInconclusivePromisesNothing: where nothing follows nothing is advised; a finding stands without what its cure
+// would bring.
 func TestInconclusivePromisesNothing(t *testing.T) {
 	aside := launched("train.py", 88)
 	aside.Aside = evidence.TakenAside
@@ -27,9 +30,12 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 		inconclusive bool
 		says         string
 	}{
-		{"sound", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5, "free_step_time_s": 0.02})), false, ""},
-		{"stopped", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5, "free_step_time_s": 0.02, "trainer_stopped_ratio": 0.8})), true, "stopped"},
-		{"a prefetcher", saw(aside, with(map[string]float64{"free_step_time_s": 0.02})), true, "What holds the job back cannot be told: batches are taken by another thread than the main one"},
+		{"sound", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5,
+			"free_step_time_s": 0.02})), false, ""},
+		{"stopped", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5,
+			"free_step_time_s": 0.02, "trainer_stopped_ratio": 0.8})), true, "stopped"},
+		{"a prefetcher", saw(aside, with(map[string]float64{"free_step_time_s": 0.02})), true,
+			"What holds the job back cannot be told: batches are taken by another thread than the main one"},
 	} {
 		c.e.Window.By = byDuration
 		r := Run(c.e, []Rule{promises()})
@@ -38,8 +44,10 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 			t.Fatalf("%s: findings %+v", c.name, r.Findings)
 		}
 		promised := r.Findings[0].Recommendations[0].Effect != nil
-		if got := r.Verdict.Class == report.Inconclusive; got != c.inconclusive || promised == got || free == got || (len(r.Ready()) == 0) != got || len(r.Plans) != 0 {
-			t.Errorf("%s: %s, an effect %v, a free step %v, advice %+v, plans %+v", c.name, r.Verdict.Class, promised, free, r.Ready(), r.Plans)
+		if got := r.Verdict.Class == report.Inconclusive; got != c.inconclusive || promised == got || free == got ||
+			(len(r.Ready()) == 0) != got || len(r.Plans) != 0 {
+			t.Errorf("%s: %s, an effect %v, a free step %v, advice %+v, plans %+v", c.name, r.Verdict.Class, promised,
+				free, r.Ready(), r.Plans)
 		}
 		if !strings.Contains(r.Verdict.Statement, c.says) {
 			t.Errorf("%s: said %q", c.name, r.Verdict.Statement)
@@ -58,8 +66,10 @@ func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
 		name, says string
 		seen       map[string]float64
 	}{
-		{"two workers", "its 2 workers are busy 50 % of the time, so the loader as it is could give at most 2 times as many", map[string]float64{"num_workers": 2, "worker_busy_ratio": 0.5}},
-		{"none", "the thread that makes batches is busy 96 % of the time, so the loader as it is could give at most 1.04 times as many",
+		{"two workers", "its 2 workers are busy 50 % of the time, so the loader as it is could give at most 2 times " +
+			"as many", map[string]float64{"num_workers": 2, "worker_busy_ratio": 0.5}},
+		{"none", "the thread that makes batches is busy 96 % of the time, so the loader as it is could give at most " +
+			"1.04 times as many",
 			map[string]float64{"num_workers": 0, "batch_fetch_s": 0.08, "batches_per_s": 12}},
 		{"no busy share", "", map[string]float64{"num_workers": 2}},
 		{"nothing made", "", map[string]float64{"num_workers": 0, "batches_per_s": 12}},
@@ -71,7 +81,8 @@ func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
 	}
 }
 
-// TestSaturatedPrefetchedLoader: a loader that has nothing to spare sets the pace, and no wait must be known for it; no rule is said to explain it.
+// TestSaturatedPrefetchedLoader: a loader that has nothing to spare sets the pace, and no wait must be known for it; no
+// rule is said to explain it.
 func TestSaturatedPrefetchedLoader(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
@@ -87,8 +98,10 @@ func TestSaturatedPrefetchedLoader(t *testing.T) {
 			facts.Hook = nil
 		}
 		facts.Aside = c.reason
-		seen := with(map[string]float64{"worker_busy_ratio": c.busy, "worker_running_ratio": c.busy, "worker_idle_ratio": 1 - c.busy})
-		for _, unknown := range []string{"input_wait_ratio", "free_step_time_s", "host_time_ratio", "device_time_ratio"} {
+		seen := with(map[string]float64{"worker_busy_ratio": c.busy, "worker_running_ratio": c.busy,
+			"worker_idle_ratio": 1 - c.busy})
+		for _, unknown := range []string{"input_wait_ratio", "free_step_time_s", "host_time_ratio",
+			"device_time_ratio"} {
 			delete(seen, unknown)
 		}
 		r := Run(saw(facts, seen), []Rule{promises()})
@@ -96,7 +109,8 @@ func TestSaturatedPrefetchedLoader(t *testing.T) {
 		if v.Class != c.want || v.Rule != "" || !slices.Contains(v.Doubts, c.reason) || v.Step.InputWaitRatio != nil {
 			t.Errorf("%s: %+v", c.name, v)
 		}
-		if c.want == report.InputBound && (v.Resource != report.CPU || v.Confidence != report.Medium || !strings.HasPrefix(v.Statement, "The loader gives all it can: its 2 workers are busy 97 %")) {
+		if c.want == report.InputBound && (v.Resource != report.CPU || v.Confidence != report.Medium ||
+			!strings.HasPrefix(v.Statement, "The loader gives all it can: its 2 workers are busy 97 %")) {
 			t.Errorf("%s: %s, %s, %q", c.name, v.Resource, v.Confidence, v.Statement)
 		}
 	}

@@ -15,15 +15,17 @@ import (
 // measured with PyTorch 1.13 and 2.14 on Debian, batches of one or two tensors. A figure that is observed stands in
 // place of these.
 const (
-	handoverCPU  = 0.6e-3  // s of a worker per batch
-	takingCPU    = 0.85e-3 // s of the trainer per batch: receiving one and asking for the next; 0.7 ms in 1.13, 1.0 ms in 2.14
-	dispatchPart = 0.3     // of this: asking for the next
-	mostTaking   = 3e-3    // s; a wait that is longer, however rarely, is for a batch that was not ready
-	readyWaits   = 0.05    // quantile of the waits that is a batch which was ready, where the loader is ahead at times
-	resumeCPU    = 6e-3    // s to begin an epoch with persistent workers: 4 to 8 ms
-	forkCPU      = 12e-3   // s of the trainer per forked worker: 8 to 15 ms
-	joinTime     = 8e-3    // s of CPU of a worker to end: 7 to 10 ms
-	importCPU    = 1.6     // s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
+	handoverCPU = 0.6e-3 // s of a worker per batch
+	// s of the trainer per batch: receiving one and asking for the next; 0.7 ms in 1.13, 1.0 ms in 2.14
+	takingCPU    = 0.85e-3
+	dispatchPart = 0.3   // of this: asking for the next
+	mostTaking   = 3e-3  // s; a wait that is longer, however rarely, is for a batch that was not ready
+	readyWaits   = 0.05  // quantile of the waits that is a batch which was ready, where the loader is ahead at times
+	resumeCPU    = 6e-3  // s to begin an epoch with persistent workers: 4 to 8 ms
+	forkCPU      = 12e-3 // s of the trainer per forked worker: 8 to 15 ms
+	joinTime     = 8e-3  // s of CPU of a worker to end: 7 to 10 ms
+	// s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
+	importCPU = 1.6
 )
 
 // startMethod is how workers are started, or would be: multiprocessing's default on Linux is fork, and forkserver
@@ -143,8 +145,8 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	}
 	l.TrainerCPU = scaled(own, left/own.Center)
 	// What the trainer was ready for without a CPU is not the step's own; the simulation adds it where it arises. What
-	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the device
-	// waited for the rest.
+	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the
+	// device waited for the rest.
 	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
 		late := max(delay-delayedByLoading(e), 0) / rate * left / own.Center
 		l.FreeStep = scaled(l.FreeStep, max(l.FreeStep.Center-late, min(left, l.FreeStep.Center))/l.FreeStep.Center)

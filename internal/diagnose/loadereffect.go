@@ -185,7 +185,8 @@ func (l *Loader) contended(to predict.Forecast) bool {
 	if l.Others < leastOthers || l.left <= 0 || to.Remedy.Cores > 0 || to.Setting.Workers <= max(l.Setting.Workers, 0) {
 		return false
 	}
-	needs := to.Rate * (l.CPU.Center + max(l.TrainerCPU.Center-l.Spin, 0)) * (1 - to.PauseShare) // what spins waits for the device
+	// what spins waits for the device
+	needs := to.Rate * (l.CPU.Center + max(l.TrainerCPU.Center-l.Spin, 0)) * (1 - to.PauseShare)
 	if to.PauseShare > 0 {
 		needs += to.PauseShare * l.Pause.CPU / l.Pause.Length
 	}
@@ -193,8 +194,8 @@ func (l *Loader) contended(to predict.Forecast) bool {
 }
 
 // byGroup is the reason, for the person.
-const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes (sched(7)): " +
-	"more workers may get none of it, and then bring nothing"
+const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes " +
+	"(sched(7)): more workers may get none of it, and then bring nothing"
 
 // effect says a forecast in the job's own unit. The model gives it in two ways: the rate itself, and how many times
 // as fast as now that is, applied to what was seen. The interval is the narrower one with room for both figures, and,
@@ -212,7 +213,8 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
 	if othersMayGo && l.Others >= leastOthers && to.Remedy.Cores == 0 {
 		alone := to.Remedy
-		alone.Cores, alone.Even = l.CPUs.Center, true              // an upper edge: how much of the variation is theirs cannot be told
+		// an upper edge: how much of the variation is theirs cannot be told
+		alone.Cores, alone.Even = l.CPUs.Center, true
 		if gone, ok := l.forecaster.Point(to.Setting, alone); ok { // they come and go
 			hi = max(hi, gone.Rate*l.PerBatch)
 		}

@@ -32,7 +32,8 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 			l.Resume = h.Epoch.Resume.Center
 		}
 		if h.Epoch.Create.N > 0 && workers > 0 {
-			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*l.pace(1)/workers, h.Epoch.Drain.Center*l.pace(workers), true
+			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*l.pace(1)/workers,
+				h.Epoch.Drain.Center*l.pace(workers), true
 			if l.Setting.Persistent { // what ended its epochs did not end workers
 				cost.End = joinTime
 			}
@@ -85,7 +86,8 @@ func (l *Loader) epochAhead(c evidence.LoaderCall) int {
 	}
 	items := *c.Items
 	switch {
-	case c.Sampler == inSequence, c.Sampler == atRandom && !slices.Contains(c.Given, "sampler"): // its num_samples may be any
+	case c.Sampler == inSequence, c.Sampler == atRandom && !slices.Contains(c.Given, "sampler"):
+		// its num_samples may be any
 	case c.Sampler == distributed && l.ranks > 1: // one trainer here may be one of many elsewhere
 		ranks := int(math.Round(l.ranks))
 		items = (items + ranks - 1) / ranks

@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Until an epoch has ended its length follows from the dataset only where the sampler is known to go over all of it, or over each trainer's share.
+// Until an epoch has ended its length follows from the dataset only where the sampler is known to go over all of it, or
+// over each trainer's share.
 func TestEpochAhead(t *testing.T) {
 	items, size := 1001, 10
 	for _, c := range []struct {
@@ -19,12 +20,19 @@ func TestEpochAhead(t *testing.T) {
 		want  int
 	}{
 		{"in sequence", evidence.LoaderCall{Loader: recording.Loader{Sampler: inSequence}}, 0, 101},
-		{"shuffled", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom, Given: []string{"dataset", "shuffle"}}}, 0, 101},
-		{"a random sampler of its own", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom, Given: []string{"dataset", "sampler"}}}, 0, 0},
-		{"distributed over eight trainers", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed, Given: []string{"dataset", "sampler"}}}, 8, 13},
-		{"distributed, and one trainer here", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed}}, 1, 0},
-		{"weighted", evidence.LoaderCall{Loader: recording.Loader{Sampler: "torch.utils.data.sampler.WeightedRandomSampler"}}, 0, 0},
-		{"a batch sampler of its own", evidence.LoaderCall{Loader: recording.Loader{Sampler: "torch.utils.data.sampler.BatchSampler"}}, 0, 0},
+		{"shuffled", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom, Given: []string{"dataset",
+			"shuffle"}}}, 0, 101},
+		{"a random sampler of its own", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom,
+			Given: []string{"dataset", "sampler"}}}, 0, 0},
+		{"distributed over eight trainers", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed,
+			Given: []string{"dataset", "sampler"}}}, 8, 13},
+		{"distributed, and one trainer here", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed}}, 1,
+			0},
+		{"weighted", evidence.LoaderCall{
+			Loader: recording.Loader{Sampler: "torch.utils.data.sampler.WeightedRandomSampler"},
+		}, 0, 0},
+		{"a batch sampler of its own",
+			evidence.LoaderCall{Loader: recording.Loader{Sampler: "torch.utils.data.sampler.BatchSampler"}}, 0, 0},
 		{"the sampler is not told", evidence.LoaderCall{}, 0, 0},
 		{"iterable", evidence.LoaderCall{Loader: recording.Loader{Sampler: inSequence, Iterable: true}}, 0, 0},
 	} {
@@ -36,8 +44,8 @@ func TestEpochAhead(t *testing.T) {
 	}
 }
 
-// The first batch of a new set is seen late. What an epoch of 3 s leaves beside its 40 batches of 70 ms is 0.2 s, whatever the gap seems to be, and
-// forking is known to take 12 ms.
+// The first batch of a new set is seen late. What an epoch of 3 s leaves beside its 40 batches of 70 ms is 0.2 s,
+// whatever the gap seems to be, and forking is known to take 12 ms.
 func TestStartsAreNoLongerThanTheEpochLeaves(t *testing.T) {
 	for _, tt := range []struct {
 		name         string

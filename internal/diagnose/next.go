@@ -20,7 +20,8 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	case r.Verdict.Class == report.Inconclusive && e.Facts.Aside != "" && !tooLittle(e):
 		// a longer watch would tell no more of what the main thread waits for
 	case r.Verdict.Class == report.Inconclusive:
-		if e.Window.Startup.Whole && e.Header.Mode != "launch" && startLine(e) != "" { // its steps may never show from outside
+		if e.Window.Startup.Whole && e.Header.Mode != "launch" && startLine(e) != "" {
+			// its steps may never show from outside
 			out = append(out, "pipetune diagnose"+startLine(e))
 		}
 		out = append(out, longerWatch(e))
@@ -52,7 +53,8 @@ func ShellWord(path string) string {
 	if plainWord.MatchString(path) && !strings.HasPrefix(path, "-") {
 		return path
 	}
-	if rest, home := strings.CutPrefix(path, "~/"); home { // a home that was redacted: between quotes the shell would not find it
+	if rest, home := strings.CutPrefix(path, "~/"); home {
+		// a home that was redacted: between quotes the shell would not find it
 		return "~/" + quoted(rest)
 	}
 	if strings.HasPrefix(path, "-") {

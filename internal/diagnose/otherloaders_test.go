@@ -7,9 +7,11 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 )
 
-// TestOtherLoadersOfAStepBoundTheOne: with a second loader that needs 30 ms a step no number of workers of the first brings more.
+// TestOtherLoadersOfAStepBoundTheOne: with a second loader that needs 30 ms a step no number of workers of the first
+// brings more.
 func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
-	seen := map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
+	seen := map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01,
+		"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
 	facts := launched("train.py", 16)
 	alone, ok := LoaderOf(saw(facts, seen), ModelError)
 	facts.Hook = &evidence.Hook{Together: 2, LeastStep: 0.03, BesideCPUs: 1}
@@ -25,11 +27,13 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 	}
 }
 
-// TestOneLoaderOfAllRanksHasAllCPUs: the loaders of four trainers share the cores; one that feeds all has them, less what the others compute.
+// TestOneLoaderOfAllRanksHasAllCPUs: the loaders of four trainers share the cores; one that feeds all has them, less
+// what the others compute.
 func TestOneLoaderOfAllRanksHasAllCPUs(t *testing.T) {
 	for feeding, cpus := range map[float64]float64{4: 4, 1: 16 - 0.3*3} {
-		l, ok := LoaderOf(saw(evidence.Facts{}, map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01,
-			"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16, "ranks": 4, "feeding_ranks": feeding, "trainer_cpu_cores": 1.2}), ModelError)
+		l, ok := LoaderOf(saw(evidence.Facts{}, map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8,
+			"free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16,
+			"ranks": 4, "feeding_ranks": feeding, "trainer_cpu_cores": 1.2}), ModelError)
 		if !ok || math.Abs(l.CPUs.Center-cpus) > 1e-9 {
 			t.Errorf("%v feeding: %v CPUs, want %v; %v", feeding, l.CPUs.Center, cpus, ok)
 		}

@@ -56,7 +56,8 @@ func phases(e *evidence.Evidence) []report.Phase {
 		case told && p.making:
 			making += share
 		case share >= shownPhase:
-			out = append(out, report.Phase{Name: p.name, Ratio: share, BatchS: perBatch(e, share), Basis: basis(v.Basis)})
+			out = append(out, report.Phase{Name: p.name, Ratio: share, BatchS: perBatch(e, share),
+				Basis: basis(v.Basis)})
 		}
 	}
 	if told && Workerless(e) { // the trainer is its own worker
@@ -111,8 +112,8 @@ func made(e *evidence.Evidence, share float64) []report.Phase {
 		v, ok := e.Get(p.signal)
 		part := stat.Share(v.Center / item.Center)
 		if ok && part*share >= shownPhase {
-			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center, ItemS: v.Center,
-				Basis: basis(v.Basis)})
+			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center,
+				ItemS: v.Center, Basis: basis(v.Basis)})
 		}
 	}
 	return out

@@ -33,7 +33,8 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 	inOrder := e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil
 	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
 	if !ok {
-		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated",
+		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be "+
+			"simulated",
 			""))
 		return p, false
 	}
@@ -82,11 +83,13 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 		}
 		return noModel(e, needs, "", "")
 	case !(l.FreeStep.Center > 0):
-		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing to feed",
+		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing "+
+			"to feed",
 			"watch for longer")
 	case !l.fits():
 		return noModel(e, nil, fmt.Sprintf(
-			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of limits it",
+			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of "+
+				"limits it",
 			unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center)),
 			"watch for longer, while nothing else runs on the machine")
 	}
@@ -226,8 +229,8 @@ var knobText = map[predict.Knob]struct{ risk, watch string }{
 }
 
 // deeperInPauses is the risk of a deeper queue where training pauses while its workers go on.
-const deeperInPauses = "finished batches fill /dev/shm; with order kept, depth evens out how batches vary and holds more of " +
-	"what is made while training pauses, and does not raise the mean else"
+const deeperInPauses = "finished batches fill /dev/shm; with order kept, depth evens out how batches vary and holds " +
+	"more of what is made while training pauses, and does not raise the mean else"
 
 // seen tells whether the present value of a setting was observed, and is not just PyTorch's default.
 func (l *Loader) seen(k predict.Knob) bool {
@@ -306,7 +309,8 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 	if l.Others >= leastOthers && len(r.Plans) > 0 {
 		o.Statement += " The upper ends of the intervals allow for the other programs to stop."
 		if slices.ContainsFunc(p.Plans, func(x predict.Plan) bool { return l.contended(x.After) }) {
-			o.Statement += " The lower ends include no gain: the kernel shares CPUs by group of processes (sched(7)), so that more workers may get nothing from other programs."
+			o.Statement += " The lower ends include no gain: the kernel shares CPUs by group of processes " +
+				"(sched(7)), so that more workers may get nothing from other programs."
 		}
 	}
 	if o.First != "" {

@@ -12,9 +12,11 @@ import (
 )
 
 // starving is a loader of one worker that takes four times the step, on eight quiet cores.
-var starvingLoader = with(map[string]float64{"num_workers": 1, "batches_per_s": 9.8, "free_step_time_s": 0.025, "worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001,
-	"input_wait_ratio": 0.75, "device_ratio": 0.2, "usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1, "worker_busy_ratio": 1, "worker_cpu_ratio": 0.99,
-	"worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20, "worker_private_bytes": 100 << 20})
+var starvingLoader = with(map[string]float64{"num_workers": 1, "batches_per_s": 9.8, "free_step_time_s": 0.025,
+	"worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.75, "device_ratio": 0.2,
+	"usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1, "worker_busy_ratio": 1,
+	"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20,
+	"worker_private_bytes": 100 << 20})
 
 func planned(t *testing.T, signals map[string]float64, facts evidence.Facts, rules ...Rule) *report.Report {
 	t.Helper()
@@ -32,7 +34,8 @@ func TestPlanOfAStarvingLoader(t *testing.T) {
 		t.Fatalf("no plan: %+v, %+v", r.Outlook, r.Abstained)
 	}
 	p := r.Plans[0]
-	if p.Changes[0].Setting != "num_workers" || *p.Changes[0].From != "1" || p.Effect.After < 35 || p.Effect.After > 40 || p.Effect.Limit != "the workers" || p.Next != "the training step itself" {
+	if p.Changes[0].Setting != "num_workers" || *p.Changes[0].From != "1" || p.Effect.After < 35 ||
+		p.Effect.After > 40 || p.Effect.Limit != "the workers" || p.Next != "the training step itself" {
 		t.Errorf("%+v, %+v", p.Changes, p.Effect)
 	}
 	if p.ExtraMemoryBytes == nil || *p.ExtraMemoryBytes < 3*100<<20 || p.ExtraShmBytes == nil || *p.ExtraShmBytes <= 0 {
@@ -50,8 +53,10 @@ func TestPlanCostsInAllTrainers(t *testing.T) {
 	signals["ranks"], signals["usable_cpus"], signals["present_cpus"] = 4, 32, 32
 	signals["job_cpu_cores"] = 4
 	four := planned(t, signals, evidence.Facts{}).Plans[0]
-	if one.Changes[0].To != four.Changes[0].To || *four.ExtraMemoryBytes != 4**one.ExtraMemoryBytes || *four.ExtraShmBytes != 4**one.ExtraShmBytes {
-		t.Errorf("%d bytes for num_workers=%s of one trainer, %d for %s of four", *one.ExtraMemoryBytes, one.Changes[0].To, *four.ExtraMemoryBytes, four.Changes[0].To)
+	if one.Changes[0].To != four.Changes[0].To || *four.ExtraMemoryBytes != 4**one.ExtraMemoryBytes ||
+		*four.ExtraShmBytes != 4**one.ExtraShmBytes {
+		t.Errorf("%d bytes for num_workers=%s of one trainer, %d for %s of four", *one.ExtraMemoryBytes,
+			one.Changes[0].To, *four.ExtraMemoryBytes, four.Changes[0].To)
 	}
 }
 
@@ -75,11 +80,14 @@ func TestPlansFollowTheEvidence(t *testing.T) {
 		outcome string // "" for none
 		why     string // of the abstention, or in the statement
 	}{
-		{"the step takes longer than a batch", map[string]float64{"free_step_time_s": 0.5, "batches_per_s": 1.99, "input_wait_ratio": 0.01, "worker_busy_ratio": 0.2}, report.OutcomeStep, "times as much"},
-		{"one core", map[string]float64{"usable_cpus": 1, "present_cpus": 1}, report.OutcomeNothing, "Nothing is worth changing"},
+		{"the step takes longer than a batch", map[string]float64{"free_step_time_s": 0.5, "batches_per_s": 1.99,
+			"input_wait_ratio": 0.01, "worker_busy_ratio": 0.2}, report.OutcomeStep, "times as much"},
+		{"one core", map[string]float64{"usable_cpus": 1, "present_cpus": 1}, report.OutcomeNothing,
+			"Nothing is worth changing"},
 		{"no batch was counted", map[string]float64{"batches_per_s": -1}, "", ""},
 		{"no step", map[string]float64{"free_step_time_s": -1}, "", ""},
-		{"something unknown limits", map[string]float64{"batches_per_s": 3, "worker_busy_ratio": 0.3}, "", "does not know of"},
+		{"something unknown limits", map[string]float64{"batches_per_s": 3, "worker_busy_ratio": 0.3}, "",
+			"does not know of"},
 		{"a watch of four seconds", map[string]float64{"window_s": 4}, "", "short"},
 	} {
 		r := planned(t, edited(c.changes), evidence.Facts{})
@@ -87,7 +95,10 @@ func TestPlansFollowTheEvidence(t *testing.T) {
 			if r.Outlook != nil || len(r.Plans) > 0 {
 				t.Errorf("%s: planned %+v", c.name, r.Outlook)
 			}
-			said := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == PlansID && strings.Contains(a.Reason, c.why) })
+			said := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
+				return a.Rule == PlansID &&
+					strings.Contains(a.Reason, c.why)
+			})
 			if !said && c.why != "short" {
 				t.Errorf("%s: %+v", c.name, r.Abstained)
 			}
@@ -102,9 +113,11 @@ func TestPlansFollowTheEvidence(t *testing.T) {
 // Where the first finding is no setting, plans step back behind it.
 func TestPlansNameTheFirstCause(t *testing.T) {
 	reopened := Rule{ID: "hdf5/reopened-per-item", Resource: report.HDF5, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Error, Score: 0.7, Summary: "x", Recommendations: []report.Recommendation{{Setting: "opening the HDF5 file", To: "once", Why: "y"}}})
+		p.Report(report.Finding{Severity: report.Error, Score: 0.7, Summary: "x",
+			Recommendations: []report.Recommendation{{Setting: "opening the HDF5 file", To: "once", Why: "y"}}})
 	}}
-	if r := planned(t, starvingLoader, evidence.Facts{}, reopened); r.Outlook.First != "hdf5/reopened-per-item" || !strings.Contains(r.Outlook.Statement, "comes first") {
+	if r := planned(t, starvingLoader, evidence.Facts{}, reopened); r.Outlook.First != "hdf5/reopened-per-item" ||
+		!strings.Contains(r.Outlook.Statement, "comes first") {
 		t.Errorf("%+v", r.Outlook)
 	}
 	few := recommends("num_workers", nil)
@@ -123,7 +136,8 @@ func speaksAgainst(id string, score float64, list ...report.Unhelpful) Rule {
 
 // What a finding says will not help is in no plan and no advice of the same report.
 func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
-	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: "more workers: the same bytes come no faster"}
+	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up,
+		Why: "more workers: the same bytes come no faster"}
 	r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("storage/saturated", 0.3, no))
 	if len(r.Plans) != 0 || len(r.Ready()) != 0 || r.Outlook == nil || r.Outlook.Outcome != report.OutcomeNothing {
 		t.Errorf("%d plans, %+v, %+v", len(r.Plans), r.Ready(), r.Outlook)
@@ -134,7 +148,8 @@ func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
 		}
 	}
 	no.Within = "evaluation" // elsewhere it helps
-	if r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("job/evaluation-sequential", 0.3, no)); len(r.Plans) == 0 {
+	if r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("job/evaluation-sequential", 0.3,
+		no)); len(r.Plans) == 0 {
 		t.Errorf("no plan: %+v", r.Outlook)
 	}
 }
@@ -145,7 +160,8 @@ func TestFindingsAgreeOnASetting(t *testing.T) {
 	more := func(score float64) Rule {
 		return Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) {
 			from := "1"
-			p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: "4", Why: "y"}}})
+			p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x",
+				Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: "4", Why: "y"}}})
 		}}
 	}
 	for _, c := range []struct {
@@ -153,13 +169,15 @@ func TestFindingsAgreeOnASetting(t *testing.T) {
 		rules  []Rule
 		stands bool
 	}{
-		{"a weightier finding speaks against it", []Rule{more(0.2), speaksAgainst("storage/saturated", 0.5, no)}, false},
+		{"a weightier finding speaks against it", []Rule{more(0.2), speaksAgainst("storage/saturated", 0.5, no)},
+			false},
 		{"a lesser one does", []Rule{more(0.5), speaksAgainst("storage/saturated", 0.2, no)}, true},
 		{"memory does", []Rule{more(0.5), speaksAgainst("memory/swap", 0.1, no)}, false},
 	} {
 		r := planned(t, starvingLoader, evidence.Facts{}, c.rules...)
 		from := "1"
-		recommended := slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return len(f.Recommendations) > 0 })
+		recommended := slices.ContainsFunc(r.Findings,
+			func(f report.Finding) bool { return len(f.Recommendations) > 0 })
 		out := r.RuledOut("num_workers", &from, "4") != nil
 		if recommended != c.stands || out == c.stands || (len(r.Plans) > 0) != c.stands {
 			t.Errorf("%s: recommended %v, ruled out %v, %d plans", c.name, recommended, out, len(r.Plans))
@@ -167,20 +185,23 @@ func TestFindingsAgreeOnASetting(t *testing.T) {
 	}
 }
 
-// A plan brings 3 % at the likely figure over what was seen, and not over what the model makes of it. Here the model is 16 % too slow, and what it
-// expects of one worker more lies below the present rate.
+// A plan brings 3 % at the likely figure over what was seen, and not over what the model makes of it. Here the model is
+// 16 % too slow, and what it expects of one worker more lies below the present rate.
 func TestPlansBringMoreThanWasSeen(t *testing.T) {
 	nearly := map[string]float64{}
 	for k, v := range starvingLoader {
 		nearly[k] = v
 	}
-	for k, v := range map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145, "input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6} {
+	for k, v := range map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
+		"input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6} {
 		nearly[k] = v
 	}
 	from, seven := "6", "7"
 	few := Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: seven, Why: "y",
-			Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82, Basis: report.Modelled}}}})
+		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x",
+			Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: seven, Why: "y",
+				Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82,
+					Basis: report.Modelled}}}})
 	}}
 	r := planned(t, nearly, evidence.Facts{}, few)
 	if r.Outlook == nil || len(r.Plans) != 0 || r.Outlook.Outcome == report.OutcomeWorthwhile {
@@ -194,15 +215,16 @@ func TestPlansBringMoreThanWasSeen(t *testing.T) {
 	}
 }
 
-// Beside other programs that fill the cores, more workers may get nothing from them, and even lose a little: the interval says so, and why. Where cores
-// are left it does not.
+// Beside other programs that fill the cores, more workers may get nothing from them, and even lose a little: the
+// interval says so, and why. Where cores are left it does not.
 func TestPlansBesideOtherPrograms(t *testing.T) {
 	beside := func(others float64) *report.Report {
 		signals := map[string]float64{}
 		for k, v := range starvingLoader {
 			signals[k] = v
 		}
-		for k, v := range map[string]float64{"usable_cpus": 2, "present_cpus": 2, "other_cpu_cores": others, "job_cpu_cores": 1, "worker_run_delay_ratio": 0.05} {
+		for k, v := range map[string]float64{"usable_cpus": 2, "present_cpus": 2, "other_cpu_cores": others,
+			"job_cpu_cores": 1, "worker_run_delay_ratio": 0.05} {
 			signals[k] = v
 		}
 		return planned(t, signals, evidence.Facts{})
@@ -212,9 +234,11 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 		t.Fatalf("%+v, %+v", r.Outlook, r.Abstained)
 	}
 	if e, least := r.Plans[0].Effect, 1/(1+ModelError.CPUs); math.Abs(e.Lo/e.Before-least) > 0.001 || e.Hi <= e.Before {
-		t.Errorf("beside a full core of others: %+v, want no gain less the model's own error at the least: %.3f of the present rate", e, least)
+		t.Errorf("beside a full core of others: %+v, want no gain less the model's own error at the least: %.3f of "+
+			"the present rate", e, least)
 	}
-	if !strings.Contains(r.Outlook.Statement, "sched(7)") || !strings.Contains(r.Plans[0].Changes[0].Caveat, "may get none of it") {
+	if !strings.Contains(r.Outlook.Statement, "sched(7)") || !strings.Contains(r.Plans[0].Changes[0].Caveat,
+		"may get none of it") {
 		t.Errorf("%q, %q", r.Outlook.Statement, r.Plans[0].Changes[0].Caveat)
 	}
 	quiet := beside(0)
@@ -227,7 +251,8 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 func TestCheckCommand(t *testing.T) {
 	e := saw(evidence.Facts{}, steady)
 	e.Header.Mode, e.Header.Job.Command = "launch", []string{"python", "train.py", "--name", "it's; rm -rf /", "-x"}
-	if got, want := checkCommand(e), `pipetune diagnose --baseline before.json -- python train.py --name 'it'\''s; rm -rf /' -x`; got != want {
+	if got, want := checkCommand(e),
+		`pipetune diagnose --baseline before.json -- python train.py --name 'it'\''s; rm -rf /' -x`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	e.Header.Mode = "attach"
@@ -237,7 +262,8 @@ func TestCheckCommand(t *testing.T) {
 }
 
 func TestShellWord(t *testing.T) {
-	for path, want := range map[string]string{"/data/train.h5": "/data/train.h5", "/my data/x.h5": "'/my data/x.h5'", "~/my data/x.h5": "~/'my data/x.h5'", "-x": "'./-x'", "~/x.h5": "~/x.h5"} {
+	for path, want := range map[string]string{"/data/train.h5": "/data/train.h5", "/my data/x.h5": "'/my data/x.h5'",
+		"~/my data/x.h5": "~/'my data/x.h5'", "-x": "'./-x'", "~/x.h5": "~/x.h5"} {
 		if got := ShellWord(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}

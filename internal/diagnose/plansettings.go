@@ -33,7 +33,8 @@ func (l *Loader) ruledOut(r *report.Report, set predict.Setting) bool {
 // along is a setting with others changed along; what is not simulated is left out.
 func (l *Loader) along(set predict.Setting, with []report.Value) predict.Setting {
 	for _, w := range with {
-		if changed, known := l.turned(set, w.Setting, w.To); known { // of what is not known, nothing is made of either value
+		if changed, known := l.turned(set, w.Setting, w.To); known {
+			// of what is not known, nothing is made of either value
 			set = changed
 		}
 	}
@@ -95,8 +96,8 @@ func (l *Loader) against(c report.Recommendation) string {
 		return fmt.Sprintf("%s: its queue would take more than may be used of %s", assigned(c), by)
 	}
 	if _, effect, ok := l.asked(c); ok && !effect.Worthwhile() {
-		return fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(effect.After, effect.Unit),
-			unit.Format(effect.Before, effect.Unit))
+		return fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c),
+			unit.Format(effect.After, effect.Unit), unit.Format(effect.Before, effect.Unit))
 	}
 	return ""
 }
@@ -136,7 +137,9 @@ func also(first, second string) string { return strings.Trim(first+"; "+second, 
 // gives all of it unless the dataset's own code takes a share (torch.utils.data.IterableDataset): samples per second
 // rise, and so does the number of times that training sees each sample.
 const (
-	replayed      = "the dataset is iterable: each worker goes over all of it unless it takes its share by torch.utils.data.get_worker_info, and of one in shards no more workers than shards get any; compare the samples of an epoch"
+	replayed = "the dataset is iterable: each worker goes over all of it unless it takes its share by " +
+		"torch.utils.data.get_worker_info, and of one in shards no more workers than shards get any; compare the " +
+		"samples of an epoch"
 	sharded       = "the dataset divides its %d shards among the workers"
 	mayBeIterable = "an IterableDataset has to share itself out between workers"
 )
@@ -179,7 +182,8 @@ func mindTrainer(e *evidence.Evidence, f *report.Finding) {
 	}
 	for i := range f.Recommendations {
 		if c := &f.Recommendations[i]; slices.Contains(ofTrainingArguments, c.Setting) {
-			c.Caveat = also(fmt.Sprintf("in a Trainer of transformers it is dataloader_%s of TrainingArguments", c.Setting), c.Caveat)
+			c.Caveat = also(fmt.Sprintf("in a Trainer of transformers it is dataloader_%s of TrainingArguments",
+				c.Setting), c.Caveat)
 		}
 	}
 }

@@ -10,15 +10,19 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// shortEpochs is a launched job whose one worker takes half a second for a batch and is started anew for each epoch of twenty, on eight quiet cores: to
-// keep one worker saves next to nothing, to keep eight of them does.
+// shortEpochs is a launched job whose one worker takes half a second for a batch and is started anew for each epoch of
+// twenty, on eight quiet cores: to keep one worker saves next to nothing, to keep eight of them does.
 func shortEpochs(workers int) (map[string]float64, evidence.Facts) {
 	no := false
-	signals := with(map[string]float64{"num_workers": float64(workers), "batches_per_s": 1.98, "free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.5,
-		"worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.97, "device_ratio": 0.02, "usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1,
-		"worker_busy_ratio": 1, "worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_fetch_s": 0.5, "batch_fetch_cpu_s": 0.5})
-	facts := evidence.Facts{Framework: "pytorch", StartMethod: "fork", Persistent: &no, Hook: &evidence.Hook{Torch: "1.13.1", Python: "3.11.2",
-		Epoch: evidence.EpochCost{Batches: stat.Exact(20), Create: stat.Exact(0.012), First: stat.Exact(0.55), Drain: stat.Exact(0.008)}}}
+	signals := with(map[string]float64{"num_workers": float64(workers), "batches_per_s": 1.98, "free_step_time_s": 0.01,
+		"worker_cpu_per_batch_s": 0.5, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.97, "device_ratio": 0.02,
+		"usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1,
+		"worker_busy_ratio": 1, "worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_fetch_s": 0.5,
+		"batch_fetch_cpu_s": 0.5})
+	facts := evidence.Facts{Framework: "pytorch", StartMethod: "fork", Persistent: &no,
+		Hook: &evidence.Hook{Torch: "1.13.1", Python: "3.11.2",
+			Epoch: evidence.EpochCost{Batches: stat.Exact(20), Create: stat.Exact(0.012), First: stat.Exact(0.55),
+				Drain: stat.Exact(0.008)}}}
 	if workers == 0 {
 		signals["batches_per_s"], facts.StartMethod, facts.Persistent = 1.96, "", nil
 		facts.Hook.Epoch = evidence.EpochCost{Batches: stat.Exact(20)}
@@ -29,9 +33,11 @@ func shortEpochs(workers int) (map[string]float64, evidence.Facts) {
 // advises is a rule that finds so much at stake and recommends a change, with an effect of its own reckoning.
 func advises(id string, score float64, change report.Recommendation) Rule {
 	change.Why = "y"
-	change.Effect = &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 1.98, After: 2.5, Lo: 2, Hi: 3, Basis: report.Modelled}
+	change.Effect = &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 1.98, After: 2.5, Lo: 2, Hi: 3,
+		Basis: report.Modelled}
 	return Rule{ID: id, Resource: report.Workers, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: Grade(score), Score: score, Summary: id, Recommendations: []report.Recommendation{change}})
+		p.Report(report.Finding{Severity: Grade(score), Score: score, Summary: id,
+			Recommendations: []report.Recommendation{change}})
 	}}
 }
 
@@ -48,7 +54,8 @@ func findingOf(t *testing.T, r *report.Report, rule string) report.Finding {
 func TestNothingIsPlannedThatWillNotHelp(t *testing.T) {
 	off := "False"
 	signals, facts := shortEpochs(1)
-	r := planned(t, signals, facts, advises("loader/workers-restart", 0.06, report.Recommendation{Setting: "persistent_workers", From: &off, To: "True"}))
+	r := planned(t, signals, facts, advises("loader/workers-restart", 0.06,
+		report.Recommendation{Setting: "persistent_workers", From: &off, To: "True"}))
 	kept := 0
 	for _, p := range r.Plans {
 		for _, c := range p.Changes {
@@ -69,7 +76,8 @@ func TestNothingIsPlannedThatWillNotHelp(t *testing.T) {
 	}
 }
 
-// What is to be changed along with a setting is simulated with it: without it, starting the workers anew may take all that they bring.
+// What is to be changed along with a setting is simulated with it: without it, starting the workers anew may take all
+// that they bring.
 func TestWhatIsChangedAlongIsSimulated(t *testing.T) {
 	none, set := "0", report.Recommendation{Setting: "num_workers", To: "8"}
 	set.From = &none
@@ -101,7 +109,8 @@ func TestEmptiedFindingExplainsNothing(t *testing.T) {
 	if f := findingOf(t, r, "x/special"); f.Score != 0 || len(f.Recommendations) != 0 {
 		t.Fatalf("not emptied: %+v", f)
 	}
-	if f := findingOf(t, r, "x/general"); f.Score != 0.95 || f.Severity != report.Error || r.Verdict.Rule != "x/general" {
+	if f := findingOf(t, r, "x/general"); f.Score != 0.95 || f.Severity != report.Error ||
+		r.Verdict.Rule != "x/general" {
 		t.Errorf("%+v, %+v", f, r.Verdict)
 	}
 }
@@ -109,16 +118,20 @@ func TestEmptiedFindingExplainsNothing(t *testing.T) {
 // A deeper queue that neither /dev/shm nor the memory has room for is not recommended, and the report says why.
 func TestQueueNeedsRoom(t *testing.T) {
 	two := "2"
-	deeper := advises("loader/prefetch-shallow", 0.2, report.Recommendation{Setting: "prefetch_factor", From: &two, To: "4"})
+	deeper := advises("loader/prefetch-shallow", 0.2, report.Recommendation{Setting: "prefetch_factor", From: &two,
+		To: "4"})
 	for _, c := range []struct {
 		name    string
 		changes map[string]float64
 		why     string // "": recommended
 	}{
 		{"room", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 32 << 30}, ""},
-		{"little /dev/shm", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 1 << 30}, "/dev/shm"},
-		{"little memory", map[string]float64{"available_memory_bytes": 3 << 30, "shm_free_bytes": 32 << 30}, "available memory"},
-		{"room for one of eight trainers", map[string]float64{"ranks": 8, "available_memory_bytes": 64 << 30, "shm_free_bytes": 8 << 30}, "/dev/shm"},
+		{"little /dev/shm", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 1 << 30},
+			"/dev/shm"},
+		{"little memory", map[string]float64{"available_memory_bytes": 3 << 30, "shm_free_bytes": 32 << 30},
+			"available memory"},
+		{"room for one of eight trainers", map[string]float64{"ranks": 8, "available_memory_bytes": 64 << 30,
+			"shm_free_bytes": 8 << 30}, "/dev/shm"},
 	} {
 		signals := with(starvingLoader)
 		for k, v := range c.changes {

@@ -53,8 +53,8 @@ func curable(f report.Finding, circumstance *Rule) bool {
 		slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return callSettings[c.Setting] })
 }
 
-// likelyGain is how many times the present rate a finding's first cure with a predicted effect makes likely; 0 where none
-// is predicted.
+// likelyGain is how many times the present rate a finding's first cure with a predicted effect makes likely; 0 where
+// none is predicted.
 func likelyGain(f report.Finding) float64 {
 	for _, c := range f.Recommendations {
 		if c.Effect != nil && c.Effect.Before > 0 {

@@ -17,7 +17,8 @@ func TestCircumstancesYield(t *testing.T) {
 	finding := func(rule string, score float64, setting string, after float64) report.Finding {
 		f := report.Finding{Rule: rule, Score: score, Severity: Grade(score)}
 		if after > 0 {
-			f.Recommendations = []report.Recommendation{{Setting: setting, Effect: &report.Effect{Before: 10, After: after}}}
+			f.Recommendations = []report.Recommendation{{Setting: setting, Effect: &report.Effect{Before: 10,
+				After: after}}}
 		}
 		return f
 	}
@@ -27,19 +28,26 @@ func TestCircumstancesYield(t *testing.T) {
 		want     []string
 		score    float64 // of the last finding in want
 	}{
-		{"a cause that brings more leads", []report.Finding{finding("others", 0.8, "others", 24), finding("reopens", 0.6, "file", 27)},
+		{"a cause that brings more leads", []report.Finding{finding("others", 0.8, "others", 24),
+			finding("reopens", 0.6, "file", 27)},
 			[]string{"reopens", "others"}, 0.8},
-		{"one that brings less does not", []report.Finding{finding("others", 0.8, "others", 24), finding("reopens", 0.6, "file", 20)},
+		{"one that brings less does not", []report.Finding{finding("others", 0.8, "others", 24), finding("reopens", 0.6,
+			"file", 20)},
 			[]string{"others", "reopens"}, 0.6},
-		{"nor one whose cure is not predicted", []report.Finding{finding("others", 0.8, "others", 24), finding("reopens", 0.6, "file", 0)},
+		{"nor one whose cure is not predicted", []report.Finding{finding("others", 0.8, "others", 24),
+			finding("reopens", 0.6, "file", 0)},
 			[]string{"others", "reopens"}, 0.6},
-		{"a circumstance without a prediction yields", []report.Finding{finding("others", 0.8, "others", 0), finding("reopens", 0.6, "file", 20)},
+		{"a circumstance without a prediction yields", []report.Finding{finding("others", 0.8, "others", 0),
+			finding("reopens", 0.6, "file", 20)},
 			[]string{"reopens", "others"}, 0.8},
-		{"but not to what brings nothing", []report.Finding{finding("others", 0.8, "others", 0), finding("reopens", 0.6, "file", 10)},
+		{"but not to what brings nothing", []report.Finding{finding("others", 0.8, "others", 0), finding("reopens", 0.6,
+			"file", 10)},
 			[]string{"others", "reopens"}, 0.6},
-		{"a setting is not explained away", []report.Finding{finding("others", 0.3, "others", 13), finding("workers", 0.5, "num_workers", 14)},
+		{"a setting is not explained away", []report.Finding{finding("others", 0.3, "others", 13),
+			finding("workers", 0.5, "num_workers", 14)},
 			[]string{"workers", "others"}, 0.3},
-		{"a wish is", []report.Finding{finding("others", 0.3, "others", 13), finding("decoding", 0.5, "CPU time per batch", 60)},
+		{"a wish is", []report.Finding{finding("others", 0.3, "others", 13), finding("decoding", 0.5,
+			"CPU time per batch", 60)},
 			[]string{"others", "decoding"}, 0.2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

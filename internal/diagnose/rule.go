@@ -16,11 +16,12 @@ import (
 
 // Rule is one cause that can hold a job back: what it needs, and how it tells.
 type Rule struct {
-	ID       string          // "hdf5/reopened-per-item": stable, never reused
-	Title    string          // one line, sentence case, no full stop
-	Resource report.Resource // what an input-bound job is short of when this rule leads; "" for rules that never lead such a verdict
-	Needs    []metric.Desc   // absent → the engine abstains for the rule
-	Limits   []Limit         // every threshold Eval uses
+	ID    string // "hdf5/reopened-per-item": stable, never reused
+	Title string // one line, sentence case, no full stop
+	// what an input-bound job is short of when this rule leads; "" for rules that never lead such a verdict
+	Resource report.Resource
+	Needs    []metric.Desc // absent → the engine abstains for the rule
+	Limits   []Limit       // every threshold Eval uses
 	// Applies tells whether the rule can concern this job at all; nil means always. A rule that does not apply is
 	// left out in silence: a folder of images has no HDF5 signals, and nothing is missing there.
 	Applies func(*evidence.Evidence) bool
@@ -138,9 +139,11 @@ func (p *Pass) Abstain(reason, cure string) {
 // two agree with most.
 var (
 	Moderate = Limit{"moderate share of the step", 0.05, metric.Ratio,
-		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 5 % moderately input-bound; PyTorch tb_plugin flags the DataLoader above 5 %"}
+		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 5 % moderately input-bound; PyTorch " +
+			"tb_plugin flags the DataLoader above 5 %"}
 	High = Limit{"high share of the step", 0.20, metric.Ratio,
-		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 20 % highly input-bound; TraceML calls 20 % critical"}
+		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 20 % highly input-bound; TraceML calls 20 % " +
+			"critical"}
 )
 
 // Grade gives a finding the severity of the share of step time it costs now.

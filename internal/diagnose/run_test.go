@@ -18,7 +18,8 @@ import (
 func saw(facts evidence.Facts, signals map[string]float64) *evidence.Evidence {
 	values := map[string]evidence.Value{}
 	for name, x := range signals {
-		values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x * 0.98, Hi: x * 1.02, Confidence: 0.95, N: 20}, Basis: metric.Measured}
+		values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x * 0.98, Hi: x * 1.02, Confidence: 0.95,
+			N: 20}, Basis: metric.Measured}
 	}
 	return evidence.New(values, facts)
 }
@@ -38,7 +39,8 @@ func ids(r *report.Report) []string {
 	return out
 }
 
-var steady = map[string]float64{"window_s": 25, "look_coverage_ratio": 0.99, "syscall_visible_ratio": 1, "batches_per_s": 10, "num_workers": 2}
+var steady = map[string]float64{"window_s": 25, "look_coverage_ratio": 0.99, "syscall_visible_ratio": 1,
+	"batches_per_s": 10, "num_workers": 2}
 
 // with adds signals to a steady watch.
 func with(extra map[string]float64) map[string]float64 {
@@ -52,8 +54,10 @@ func with(extra map[string]float64) map[string]float64 {
 }
 
 func TestFindingsAreRankedByStake(t *testing.T) {
-	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.35, "host_ratio": 0.05}))
-	r := Run(e, []Rule{finds("a/small", 0.1, report.Workers), finds("a/none", 0, ""), finds("a/large", 0.5, report.OnStorage)})
+	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.35,
+		"host_ratio": 0.05}))
+	r := Run(e, []Rule{finds("a/small", 0.1, report.Workers), finds("a/none", 0, ""),
+		finds("a/large", 0.5, report.OnStorage)})
 	if diff := cmp.Diff([]string{"a/large", "a/small", "a/none"}, ids(r)); diff != "" {
 		t.Error(diff)
 	}
@@ -79,15 +83,18 @@ func TestSpecialCauseOutranksTheGeneralOne(t *testing.T) {
 
 func TestRuleWithoutItsSignalsAbstainsWithTheCure(t *testing.T) {
 	e := saw(evidence.Facts{GPUWhyNot: "no NVIDIA driver"}, steady)
-	e.Unseen = []recording.Unseen{{Signal: "worker_run_delay_ratio", Reason: "the kernel keeps no run-queue times", Cure: "boot with schedstats=enable"}}
+	e.Unseen = []recording.Unseen{{Signal: "worker_run_delay_ratio", Reason: "the kernel keeps no run-queue times",
+		Cure: "boot with schedstats=enable"}}
 	fails := func(*Pass) { t.Error("asked without its signals") }
 	r := Run(e, []Rule{
 		{ID: "cpu/x", Needs: []metric.Desc{metric.NumWorkers, metric.WorkerRunDelay}, Eval: fails},
 		{ID: "gpu/x", Needs: []metric.Desc{metric.GPUBusy}, Eval: fails},
-		{ID: "hdf5/x", Needs: []metric.Desc{metric.HDF5Chunk}, Applies: func(*evidence.Evidence) bool { return false }, Eval: fails},
+		{ID: "hdf5/x", Needs: []metric.Desc{metric.HDF5Chunk}, Applies: func(*evidence.Evidence) bool { return false },
+			Eval: fails},
 	})
 	want := []report.Abstained{
-		{Rule: "cpu/x", Missing: []string{"worker_run_delay_ratio"}, Reason: "the kernel keeps no run-queue times", Cure: "boot with schedstats=enable"},
+		{Rule: "cpu/x", Missing: []string{"worker_run_delay_ratio"}, Reason: "the kernel keeps no run-queue times",
+			Cure: "boot with schedstats=enable"},
 		{Rule: "gpu/x", Missing: []string{"gpu_busy_ratio"}, Reason: "no NVIDIA driver"},
 	}
 	if diff := cmp.Diff(want, r.Abstained); diff != "" {
@@ -97,21 +104,26 @@ func TestRuleWithoutItsSignalsAbstainsWithTheCure(t *testing.T) {
 
 // TestHookThatToldNothing: a person who has launched the job is not told to launch it.
 func TestHookThatToldNothing(t *testing.T) {
-	for mode, want := range map[string]string{"attach": "start the job with pipetune: pipetune diagnose -- COMMAND", "launch": ""} {
+	for mode, want := range map[string]string{"attach": "start the job with pipetune: pipetune diagnose -- COMMAND",
+		"launch": ""} {
 		e := saw(evidence.Facts{}, steady)
 		e.Header.Mode = mode
 		r := Run(e, []Rule{{ID: "loader/x", Needs: []metric.Desc{metric.MadeCollate}, Eval: func(*Pass) {}}})
-		if len(r.Abstained) != 1 || r.Abstained[0].Cure != want || !strings.Contains(r.Abstained[0].Reason, "from inside") {
+		if len(r.Abstained) != 1 || r.Abstained[0].Cure != want || !strings.Contains(r.Abstained[0].Reason,
+			"from inside") {
 			t.Errorf("%s: %+v, want the cure %q", mode, r.Abstained, want)
 		}
 	}
 }
 
 func TestNumbersThatAreNoneNeverReachTheReport(t *testing.T) {
-	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 1.04, "host_ratio": -0.02, "device_ratio": math.NaN(), "step_time_s": math.Inf(1), "worker_running_ratio": 1.2}))
+	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 1.04, "host_ratio": -0.02,
+		"device_ratio": math.NaN(), "step_time_s": math.Inf(1), "worker_running_ratio": 1.2}))
 	bad := Rule{ID: "a/b", Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Info, Score: math.NaN(), Evidence: []report.Evidence{{Metric: "x", Value: math.Inf(1), Basis: report.Measured}},
-			Recommendations: []report.Recommendation{{Setting: "x", To: "y", Effect: &report.Effect{After: math.NaN(), Basis: report.Modelled}}}})
+		p.Report(report.Finding{Severity: report.Info, Score: math.NaN(),
+			Evidence: []report.Evidence{{Metric: "x", Value: math.Inf(1), Basis: report.Measured}},
+			Recommendations: []report.Recommendation{{Setting: "x", To: "y", Effect: &report.Effect{After: math.NaN(),
+				Basis: report.Modelled}}}})
 	}}
 	r := Run(e, []Rule{bad})
 	if err := r.Validate(); err != nil {
@@ -123,7 +135,8 @@ func TestNumbersThatAreNoneNeverReachTheReport(t *testing.T) {
 }
 
 func TestNextIsSafeToCopy(t *testing.T) {
-	e := saw(evidence.Facts{Dataset: "/data/it's $(rm -rf ~)"}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
+	e := saw(evidence.Facts{Dataset: "/data/it's $(rm -rf ~)"}, with(map[string]float64{"input_wait_ratio": 0.6,
+		"device_ratio": 0.4}))
 	r := Run(e, []Rule{finds("x/y", 0.5, report.Workers)})
 	want := []string{"pipetune explain x/y", `pipetune bench-io '/data/it'\''s $(rm -rf ~)'`}
 	if diff := cmp.Diff(want, r.Next); diff != "" {

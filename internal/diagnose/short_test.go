@@ -11,18 +11,22 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// shortOf is what a watch of a few hundred milliseconds gives: shares of 0 and 100 % from one window, without intervals.
+// shortOf is what a watch of a few hundred milliseconds gives: shares of 0 and 100 % from one window, without
+// intervals.
 func shortOf(window float64) *evidence.Evidence {
-	values := map[string]evidence.Value{"window_s": {Summary: stat.Exact(window), Basis: metric.Measured}, "num_workers": {Summary: stat.Exact(2), Basis: metric.Measured}}
-	for name, x := range map[string]float64{"input_wait_ratio": 0, "host_ratio": 1, "device_ratio": 0, "worker_running_ratio": 1, "batches_per_s": 50} {
+	values := map[string]evidence.Value{"window_s": {Summary: stat.Exact(window), Basis: metric.Measured},
+		"num_workers": {Summary: stat.Exact(2), Basis: metric.Measured}}
+	for name, x := range map[string]float64{"input_wait_ratio": 0, "host_ratio": 1, "device_ratio": 0,
+		"worker_running_ratio": 1, "batches_per_s": 50} {
 		values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x, Hi: x, N: 1}, Basis: metric.Measured}
 	}
 	return evidence.New(values, evidence.Facts{Framework: "torch"})
 }
 
 func shortRules() []Rule {
-	return []Rule{finds("host/main-thread-bound", 1, report.CPU), finds("cpu/noisy-neighbour", 0.2, report.CPU), {ID: "hdf5/reopened-per-item", Needs: []metric.Desc{metric.HDF5Opens},
-		Eval: func(*Pass) {}}, {ID: "bench/only"}, finds(tooShort, 0, report.NoResource)}
+	return []Rule{finds("host/main-thread-bound", 1, report.CPU), finds("cpu/noisy-neighbour", 0.2, report.CPU),
+		{ID: "hdf5/reopened-per-item", Needs: []metric.Desc{metric.HDF5Opens},
+			Eval: func(*Pass) {}}, {ID: "bench/only"}, finds(tooShort, 0, report.NoResource)}
 }
 
 // TestShortWatchConcludesNothing: below the line there is one finding, that it was short; at the line the rules judge.
@@ -38,10 +42,12 @@ func TestShortWatchConcludesNothing(t *testing.T) {
 	if len(r.Abstained) != 3 || len(reasons) != 1 {
 		t.Errorf("abstained %+v, want three rules with one reason", r.Abstained)
 	}
-	if r.Verdict.Class != report.Inconclusive || r.Verdict.Step != (report.Step{}) || len(r.Phases) != 0 || len(r.Plans) != 0 {
+	if r.Verdict.Class != report.Inconclusive || r.Verdict.Step != (report.Step{}) || len(r.Phases) != 0 ||
+		len(r.Plans) != 0 {
 		t.Errorf("verdict %+v, phases %+v, plans %+v: want none of them", r.Verdict, r.Phases, r.Plans)
 	}
-	for name, want := range map[string]bool{"window_s": true, "num_workers": true, "input_wait_ratio": false, "batches_per_s": false} {
+	for name, want := range map[string]bool{"window_s": true, "num_workers": true, "input_wait_ratio": false,
+		"batches_per_s": false} {
 		if _, kept := r.Metrics[name]; kept != want {
 			t.Errorf("figure %s kept: %t, want %t", name, kept, want)
 		}
@@ -51,7 +57,8 @@ func TestShortWatchConcludesNothing(t *testing.T) {
 	}
 	r = Run(shortOf(leastWindow), shortRules())
 	if len(r.Findings) != 3 || len(r.Abstained) != 2 || len(r.Phases) == 0 || r.Verdict.Step.HostRatio == nil {
-		t.Errorf("with the least window: findings %q, abstained %+v, phases %+v, step %+v", ids(r), r.Abstained, r.Phases, r.Verdict.Step)
+		t.Errorf("with the least window: findings %q, abstained %+v, phases %+v, step %+v", ids(r), r.Abstained,
+			r.Phases, r.Verdict.Step)
 	}
 }
 
@@ -65,13 +72,20 @@ func TestLongerFitsHowTheWatchEnded(t *testing.T) {
 		next           string
 	}{
 		{"attached", "attach", "duration", false, 0, "--duration", "60s", "pipetune diagnose --duration 60s"},
-		{"attached, slow steps", "attach", "duration", false, 400, "--duration", "400s", "pipetune diagnose --duration 60s"},
-		{"attached, the job ended", "attach", "job-ended", true, 0, "start of the watch", "with it: pipetune diagnose --", "pipetune diagnose -- COMMAND"},
-		{"launched, to its end", "launch", "job-ended", true, 0, "length of the job", "at least 30 s", "# let the job run longer: at least 30 s of training"},
-		{"launched, slow steps", "launch", "job-ended", true, 400, "length of the job", "at least 400 s", "at least 30 s"},
-		{"launched, interrupted", "launch", "interrupted", false, 0, "length of the job", "at least 30 s", "let the job run longer"},
-		{"launched, for a time", "launch", "duration", false, 0, "--duration", "60s", "pipetune diagnose --duration 60s -- COMMAND"},
-		{"launched, for some steps", "launch", "steps", false, 0, "--steps", "3000", "pipetune diagnose --steps 3000 -- COMMAND"},
+		{"attached, slow steps", "attach", "duration", false, 400, "--duration", "400s",
+			"pipetune diagnose --duration 60s"},
+		{"attached, the job ended", "attach", "job-ended", true, 0, "start of the watch",
+			"with it: pipetune diagnose --", "pipetune diagnose -- COMMAND"},
+		{"launched, to its end", "launch", "job-ended", true, 0, "length of the job", "at least 30 s",
+			"# let the job run longer: at least 30 s of training"},
+		{"launched, slow steps", "launch", "job-ended", true, 400, "length of the job", "at least 400 s",
+			"at least 30 s"},
+		{"launched, interrupted", "launch", "interrupted", false, 0, "length of the job", "at least 30 s",
+			"let the job run longer"},
+		{"launched, for a time", "launch", "duration", false, 0, "--duration", "60s",
+			"pipetune diagnose --duration 60s -- COMMAND"},
+		{"launched, for some steps", "launch", "steps", false, 0, "--steps", "3000",
+			"pipetune diagnose --steps 3000 -- COMMAND"},
 	} {
 		e := shortOf(2)
 		e.Header.Mode, e.Window.By, e.Window.Ended = c.mode, c.by, c.ended

@@ -78,11 +78,13 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			return fmt.Sprintf("The trainer waits for its GPU at least %s of the time, and for data %s.",
 				unit.Percent(s.blocked), unit.Percent(s.wait))
 		}
-		return fmt.Sprintf("%s. The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
+		return fmt.Sprintf("%s. The main thread sleeps outside the loader %s of the time, as it does while a device "+
+			"works; no GPU counters confirm it.",
 			s.ready(), unit.Percent(s.device))
 	case report.HostBound:
 		if cores, ok := ModelOnCPU(e); ok {
-			return fmt.Sprintf("%s; the model computes on the CPU: the trainer's native threads use %s cores, more than Python alone can.", s.ready(), unit.Number(cores))
+			return fmt.Sprintf("%s; the model computes on the CPU: the trainer's native threads use %s cores, more "+
+				"than Python alone can.", s.ready(), unit.Number(cores))
 		}
 		if s.launchBound(e) && lead != nil {
 			return fmt.Sprintf("%s. %s", s.ready(), sentence(lead.Summary))
@@ -94,7 +96,8 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		text = fmt.Sprintf("%s, but the main thread itself runs on the CPU %s of the time: %s.", s.ready(),
 			unit.Percent(s.host), what)
 		if TrainsOnCPU(e) {
-			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around it, take %s of the time.",
+			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around "+
+				"it, take %s of the time.",
 				s.ready(), unit.Percent(s.host))
 		}
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
@@ -130,14 +133,16 @@ func starving(e *evidence.Evidence, s split) string {
 	}
 	share := unit.Percent(s.stall.Center)
 	if s.workerless && Hooked(e) {
-		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", share)
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to "+
+			"loading while nothing else happens.", share)
 	}
 	if s.workerless {
 		share = "up to " + unit.Percent(s.stall.Hi)
 		if s.stall.Lo >= Moderate.Value {
 			share = unit.Percent(s.stall.Lo) + " to " + unit.Percent(s.stall.Hi)
 		}
-		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", share)
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to "+
+			"loading while nothing else happens.", share)
 	}
 	who := "The trainer"
 	if len(e.Ranks) > 1 {
@@ -175,7 +180,8 @@ func shareRange(lo, hi float64) string {
 
 // behind says that the trainer's wait is no loss.
 func (s split) behind() string {
-	return fmt.Sprintf("The trainer waits for data %s of the time, but behind work that is already queued: the GPU idles %s.",
+	return fmt.Sprintf("The trainer waits for data %s of the time, but behind work that is already queued: the GPU "+
+		"idles %s.",
 		unit.Percent(s.wait), unit.Percent(max(1-s.device, 0)))
 }
 

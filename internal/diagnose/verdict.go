@@ -12,17 +12,19 @@ import (
 
 // split is where the time of a step goes, each share within 0..1. A missing share is absent, not zero.
 type split struct {
-	stall         evidence.Value // the device has nothing to do because the batch is not there; where there is no device, the trainer's wait
-	seen          bool           // stall is known
-	wait          float64        // the trainer waits for data
-	host, device  float64        // the device idles while the trainer's threads run; the device works
+	// the device has nothing to do because the batch is not there; where there is no device, the trainer's wait
+	stall         evidence.Value
+	seen          bool    // stall is known
+	wait          float64 // the trainer waits for data
+	host, device  float64 // the device idles while the trainer's threads run; the device works
 	hostOK, devOK bool
 	copies        float64 // copies to the device
 	blocked       float64 // the trainer waits for its device: known to be at least so much
-	loading       float64 // what loading costs: the stall, or what more free data would save, as where it keeps the trainer off the CPUs
-	delay         float64 // of this, the trainer is kept off the CPUs
-	workerless    bool
-	sight         step.Sight
+	// what loading costs: the stall, or what more free data would save, as where it keeps the trainer off the CPUs
+	loading    float64
+	delay      float64 // of this, the trainer is kept off the CPUs
+	workerless bool
+	sight      step.Sight
 }
 
 func splitOf(e *evidence.Evidence) split {
@@ -167,9 +169,9 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 		return report.InputBound
 	case s.transferring():
 		return report.TransferBound
-	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be configured
-	// away), no rule finds anything about it that could be changed, or the interval reaches below the line: then it may be
-	// nothing. A device that is busy all but that long sets the pace all the same.
+	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be
+	// configured away), no rule finds anything about it that could be changed, or the interval reaches below the line:
+	// then it may be nothing. A device that is busy all but that long sets the pace all the same.
 	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained &&
 		!(s.sight == step.Counted && s.device >= BusyDevice):
 		return report.InputBound
@@ -251,9 +253,11 @@ func busiest(e *evidence.Evidence) report.Resource {
 		signal   metric.Desc
 		resource report.Resource
 	}{
-		{metric.WorkerRunning, report.CPU}, {metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage, report.OnStorage},
+		{metric.WorkerRunning, report.CPU}, {metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage,
+			report.OnStorage},
 		{metric.WorkerOpenWait, report.OnStorage},
-		{metric.WorkerFileLock, report.Lock}, {metric.WorkerLock, report.Lock}, {metric.WorkerOtherWait, report.Workers},
+		{metric.WorkerFileLock, report.Lock}, {metric.WorkerLock, report.Lock}, {metric.WorkerOtherWait,
+			report.Workers},
 		{metric.EpochGap, report.Startup},
 	} {
 		if v, ok := e.Get(c.signal); ok && v.Center > at {

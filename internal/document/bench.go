@@ -26,8 +26,10 @@ func benchmark(d *Document, r *report.Report) {
 	for _, l := range b.Libraries {
 		d.Setup = append(d.Setup, "library: "+l)
 	}
-	d.add(datasetSection(r), itemsSection(r), phasesSection(r), workersSection(r), forecastSection(r), findingsSection(r))
-	d.add(chunksSection(r), trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r), gapsSection(r))
+	d.add(datasetSection(r), itemsSection(r), phasesSection(r), workersSection(r), forecastSection(r),
+		findingsSection(r))
+	d.add(chunksSection(r), trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r),
+		gapsSection(r))
 	d.add(unreadSection(b), outsideSection(b), section("Notes", "", Supporting, List(r.Warnings)), allFigures(r))
 	d.More = supporting(d)
 }
@@ -88,8 +90,8 @@ func outsideSection(b *report.Benchmark) Section {
 func benchMethod(r *report.Report) []string {
 	b := r.Benchmark
 	used := fmt.Sprintf("%s used of a budget of %s; sample: %s of %s, %s, seed %d", unit.Seconds(b.UsedS),
-		unit.Seconds(b.BudgetS), unit.Count(int64(b.Sample.Files), "file", "files"), unit.Bytes(float64(b.Sample.Bytes)),
-		unit.Count(int64(b.Sample.Items), "item", "items"), b.Sample.Seed)
+		unit.Seconds(b.BudgetS), unit.Count(int64(b.Sample.Files), "file", "files"),
+		unit.Bytes(float64(b.Sample.Bytes)), unit.Count(int64(b.Sample.Items), "item", "items"), b.Sample.Seed)
 	lines := []string{used, coldText(b.Cold)}
 	if slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return rough(m.Value) }) {
 		lines = append(lines, "~: the 95 % interval is wider than ±5 %, or there is none; a larger --budget narrows it")
@@ -120,8 +122,8 @@ func allFigures(r *report.Report) Section {
 				labels = append(labels, m.Labels[name])
 			}
 		}
-		t.add(m.Probe, strings.Join(labels, ", "), m.Metric, unit.Format(m.Value.Center, m.Value.Unit), within(&m.Value),
-			fmt.Sprint(m.Value.N))
+		t.add(m.Probe, strings.Join(labels, ", "), m.Metric, unit.Format(m.Value.Center, m.Value.Unit),
+			within(&m.Value), fmt.Sprint(m.Value.N))
 	}
 	return section("All figures", "", Reference, t)
 }

@@ -28,8 +28,8 @@ func deviceSection(r *report.Report) Section {
 	}
 	for _, g := range list {
 		m := g.one(metric.ReadRate.Name)
-		row := cells(sizeText(g.labels[report.LabelBlock]), orUnknown(g.labels[report.LabelDepth]), figure(m), within(m),
-			deviceRate(g), figure(g.one(metric.ReadTime.Name)))
+		row := cells(sizeText(g.labels[report.LabelBlock]), orUnknown(g.labels[report.LabelDepth]), figure(m),
+			within(m), deviceRate(g), figure(g.one(metric.ReadTime.Name)))
 		if len(vary) > 0 {
 			row = append(row, Cell{Text: g.words(vary...)})
 		}

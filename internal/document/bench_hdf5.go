@@ -60,7 +60,8 @@ func handles(list []group) string {
 	var facts []string
 	for _, g := range list {
 		h := g.labels[report.LabelHandle]
-		if m := g.one(metric.ItemTime.Name, metric.OpenTime.Name); m != nil && h != "" && g.labels[report.LabelChunkCache] == "" {
+		if m := g.one(metric.ItemTime.Name, metric.OpenTime.Name); m != nil && h != "" &&
+			g.labels[report.LabelChunkCache] == "" {
 			how := map[string]string{"kept": "kept open", "reopened": "opened for each item"}[h]
 			facts = append(facts, how+" "+figure(m)+" per item")
 		}
@@ -72,12 +73,14 @@ func locks(list []group) string {
 	var facts []string
 	for _, g := range list {
 		mode := g.labels[report.LabelMode]
-		if m := g.one(metric.OpenTime.Name, metric.ItemTime.Name); m != nil && mode != "" && g.labels[report.LabelHandle] == "" {
+		if m := g.one(metric.OpenTime.Name, metric.ItemTime.Name); m != nil && mode != "" &&
+			g.labels[report.LabelHandle] == "" {
 			what := "per item"
 			if g.one(metric.OpenTime.Name) != nil {
 				what = "per open"
 			}
-			facts = append(facts, map[string]string{"locked": "with", "unlocked": "without"}[mode]+" "+figure(m)+" "+what)
+			facts = append(facts, map[string]string{"locked": "with", "unlocked": "without"}[mode]+" "+figure(m)+" "+
+				what)
 		}
 	}
 	return strings.Join(facts, "; ")
@@ -122,7 +125,8 @@ func chunkCaches(all []group) []Part {
 
 // cachePays says from which size on a chunk cache brings more than the figures' own uncertainty.
 func cachePays(list []group, order string) string {
-	base := find(list, report.LabelChunkCache, strconv.Itoa(format.ChunkCacheBytes), report.LabelOrder, order).one(metric.ItemTime.Name)
+	base := find(list, report.LabelChunkCache, strconv.Itoa(format.ChunkCacheBytes), report.LabelOrder,
+		order).one(metric.ItemTime.Name)
 	where := cmp.Or(orderWords[order], "Read so")
 	if base == nil {
 		return where + " the default cache was not measured."

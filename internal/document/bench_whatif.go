@@ -118,7 +118,8 @@ func accesses(list []group, labels []string) [][]string {
 		for _, l := range labels {
 			how = append(how, l, g.labels[l])
 		}
-		if g.one(metric.ItemTime.Name) != nil && !slices.ContainsFunc(out, func(h []string) bool { return slices.Equal(h, how) }) {
+		if g.one(metric.ItemTime.Name) != nil &&
+			!slices.ContainsFunc(out, func(h []string) bool { return slices.Equal(h, how) }) {
 			out = append(out, how)
 		}
 	}
@@ -148,9 +149,10 @@ func trySection(r *report.Report) Section {
 }
 
 func tierSection(r *report.Report) Section {
-	t, shared, note := pivot{probe: report.ProbeTier, label: report.LabelTier, base: "here", name: func(t string) string {
-		return cmp.Or(map[string]string{"here": "here", "other": "--compare-path"}[t], t)
-	}}.table(r)
+	t, shared, note := pivot{probe: report.ProbeTier, label: report.LabelTier, base: "here",
+		name: func(t string) string {
+			return cmp.Or(map[string]string{"here": "here", "other": "--compare-path"}[t], t)
+		}}.table(r)
 	return section("Another place", shared, Supporting, t, Note(note))
 }
 
@@ -161,7 +163,8 @@ var gathers = map[string]string{"items": "one read for each item", "selection": 
 func batchSection(r *report.Report) Section {
 	list := groups(r, report.ProbeBatch)
 	vary, shared := varying(list, report.LabelOrder, report.LabelCache, report.LabelDecoder)
-	t := &Table{Columns: []Column{{"items", true}, {"gathered by", false}, {"per batch", true}, {"95 % interval", true}}}
+	t := &Table{Columns: []Column{{"items", true}, {"gathered by", false}, {"per batch", true},
+		{"95 % interval", true}}}
 	for _, g := range list {
 		m := g.one(metric.BatchTime.Name)
 		if m == nil {

@@ -85,7 +85,8 @@ func workersSection(r *report.Report) Section {
 // besideParts says that one process read at another rate than RESULT and the table of one item make of their parts,
 // where the intervals of the two leave that no doubt; "" where they agree.
 func besideParts(r *report.Report, one group) string {
-	item, ok := r.Metrics[map[string]string{"warm": metric.BenchItem.Name, "cold": metric.BenchColdItem.Name}[one.labels[report.LabelCache]]]
+	item, ok := r.Metrics[map[string]string{"warm": metric.BenchItem.Name,
+		"cold": metric.BenchColdItem.Name}[one.labels[report.LabelCache]]]
 	m := one.one(metric.ItemRate.Name)
 	if n, _ := count(one.labels[report.LabelWorkers]); n != 1 || m == nil || !ok || item.Lo <= 0 {
 		return ""
@@ -101,8 +102,8 @@ func besideParts(r *report.Report, one group) string {
 		" by the sum of an item's parts (opening, reading, decoding), " + why
 }
 
-// efficiency writes that of a row: none where its interval says nothing, or where it has no interval and is more than processes can give.
-// Pictures of very different size make such figures, where each process met others of them.
+// efficiency writes that of a row: none where its interval says nothing, or where it has no interval and is more than
+// processes can give. Pictures of very different size make such figures, where each process met others of them.
 func efficiency(m *report.Metric) string {
 	if m != nil && (report.Vague(m.Lo, m.Hi) || m.Confidence == 0 && m.Center > 1) {
 		return cannotTell

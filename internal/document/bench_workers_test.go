@@ -11,16 +11,18 @@ import (
 // Where one process reads at another rate than the parts of an item come to, the section says so, and why.
 func TestOneProcessBesideTheSumOfParts(t *testing.T) {
 	figure := func(center, lo, hi, confidence float64) report.Metric {
-		return report.Metric{Center: center, Lo: lo, Hi: hi, Confidence: confidence, N: 6, Unit: "1/s", Basis: report.Measured}
+		return report.Metric{Center: center, Lo: lo, Hi: hi, Confidence: confidence, N: 6, Unit: "1/s",
+			Basis: report.Measured}
 	}
 	item := figure(0.01, 0.0098, 0.0102, 0.95) // 100 items/s
 	for name, c := range map[string]struct {
 		rate report.Metric
 		said string
 	}{
-		"agrees":        {figure(99, 97, 101, 0.95), ""},
-		"within 5 %":    {figure(106.5, 106, 107, 0.95), ""},
-		"slower":        {figure(40, 38, 42, 0.95), "one process gives 40 items/s here, 100 by the sum of an item's parts"},
+		"agrees":     {figure(99, 97, 101, 0.95), ""},
+		"within 5 %": {figure(106.5, 106, 107, 0.95), ""},
+		"slower": {figure(40, 38, 42, 0.95), "one process gives 40 items/s here, 100 by the sum of an item's " +
+			"parts"},
 		"faster":        {figure(440, 430, 450, 0.95), "measured apart and at another moment"},
 		"one round":     {figure(440, 440, 440, 0), "too few rounds to tell"},
 		"no such cache": {figure(440, 430, 450, 0.95), ""},
@@ -29,9 +31,11 @@ func TestOneProcessBesideTheSumOfParts(t *testing.T) {
 		if name == "no such cache" {
 			cache = "cold"
 		}
-		r := &report.Report{Metrics: map[string]report.Metric{metric.BenchItem.Name: item}, Measurements: []report.Measurement{{
-			Probe: report.ProbeScaling, Metric: metric.ItemRate.Name, Value: c.rate,
-			Labels: map[string]string{report.LabelCache: cache, report.LabelOrder: "random", report.LabelWorkers: "1"}}}}
+		r := &report.Report{Metrics: map[string]report.Metric{metric.BenchItem.Name: item},
+			Measurements: []report.Measurement{{
+				Probe: report.ProbeScaling, Metric: metric.ItemRate.Name, Value: c.rate,
+				Labels: map[string]string{report.LabelCache: cache, report.LabelOrder: "random",
+					report.LabelWorkers: "1"}}}}
 		got := besideParts(r, groups(r, report.ProbeScaling)[0])
 		if c.said == "" && got != "" || !strings.Contains(got, c.said) {
 			t.Errorf("%s: %q, want %q", name, got, c.said)

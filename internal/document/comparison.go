@@ -21,7 +21,8 @@ func OfComparison(c *report.Comparison) *Document {
 		}
 	}
 	figures, more := changesSections(c)
-	d.add(figures, settingsSection(c), rulesSection(c), predictionsSection(c), section("Notes", "", Main, List(c.Warnings)))
+	d.add(figures, settingsSection(c), rulesSection(c), predictionsSection(c), section("Notes", "", Main,
+		List(c.Warnings)))
 	d.add(phaseChanges(c), more)
 	return d
 }
@@ -184,7 +185,8 @@ func predictionsSection(c *report.Comparison) Section {
 	return section("Predicted against observed", "", Main, list, predictedRanges(c))
 }
 
-// tallyText counts every prediction that was made: those that held and missed, those of which the data cannot tell, and those not judged.
+// tallyText counts every prediction that was made: those that held and missed, those of which the data cannot tell, and
+// those not judged.
 func tallyText(t *report.Tally) string {
 	if t == nil {
 		return "No prediction was made."
@@ -246,7 +248,8 @@ func comparedHow(c *report.Comparison) []string {
 		name string
 		side report.Side
 	}{{"Before", c.Before}, {"After", c.After}} {
-		lines = append(lines, fmt.Sprintf("%s: %s, %s, %s in all, pipetune %s.", s.name, strings.Join(s.side.Files, ", "),
+		lines = append(lines, fmt.Sprintf("%s: %s, %s, %s in all, pipetune %s.", s.name, strings.Join(s.side.Files,
+			", "),
 			unit.Count(int64(s.side.Runs), "run", "runs"), unit.Seconds(s.side.DurationS), s.side.ToolVersion))
 	}
 	return lines

@@ -299,8 +299,8 @@ func changesTable(list []report.Change, tested bool) *Table {
 }
 
 // chartTitles are the titles of charts of the leading rate.
-var chartTitles = map[string]string{metric.SamplesPerS.Name: "Samples per second", metric.BatchesPerS.Name: "Batches per second",
-	metric.ItemRate.Name: "Items per second"}
+var chartTitles = map[string]string{metric.SamplesPerS.Name: "Samples per second",
+	metric.BatchesPerS.Name: "Batches per second", metric.ItemRate.Name: "Items per second"}
 
 // outcomeChart draws the leading rate; nil where the figure that leads is none.
 func outcomeChart(c *report.Comparison) *Chart {

@@ -47,8 +47,8 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 			headline += " (" + r.Findings[i].Title + ")"
 		}
 		d.Key, d.Title = r.Kind+":v1", "pipetune: "+headline
-		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence), Short: class,
-			Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)), thresholds(r))}
+		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence),
+			Short: class, Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)), thresholds(r))}
 		for _, doubt := range v.Doubts {
 			if strings.Contains(v.Statement, doubt) {
 				continue // said already
@@ -65,8 +65,10 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	}
 	d.Try = tryLine(r)
 	carrying, others := figures(r)
-	d.add(section("", "", Main, carrying), tuningSection(r), stepSection(r), afterwardsSection(r), expectedSection(r), overTime(r, t), chunksSection(r))
-	d.add(section("Other figures", "", Supporting, others), loaderSection(r), phasesSection(r), slowSection(r), ranksSection(r))
+	d.add(section("", "", Main, carrying), tuningSection(r), stepSection(r), afterwardsSection(r), expectedSection(r),
+		overTime(r, t), chunksSection(r))
+	d.add(section("Other figures", "", Supporting, others), loaderSection(r), phasesSection(r), slowSection(r),
+		ranksSection(r))
 	d.add(findingsSection(r), plansSection(r), patchSection(r), gapsSection(r))
 	warnings := Supporting
 	if len(fix(r)) == 0 { // they may be why no cure was found

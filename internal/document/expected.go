@@ -46,8 +46,10 @@ func expectedSection(r *report.Report) Section {
 	if len(p.Rows) < 2 {
 		return Section{}
 	}
-	if free, ok := r.Metrics[metric.FreeStepTime.Name]; ok && rate == metric.BatchesPerS.Name && free.Lo > 0 && free.Confidence > 0 {
-		x := Range{"without waiting for data", freeText(r, "1/"+metric.FreeStepTime.Name), 1 / free.Center, 1 / free.Hi, 1 / free.Lo, Idle}
+	if free, ok := r.Metrics[metric.FreeStepTime.Name]; ok && rate == metric.BatchesPerS.Name && free.Lo > 0 &&
+		free.Confidence > 0 {
+		x := Range{"without waiting for data", freeText(r, "1/"+metric.FreeStepTime.Name), 1 / free.Center, 1 / free.Hi,
+			1 / free.Lo, Idle}
 		if x.Hi < 20*most {
 			p.Rows, most = append(p.Rows, x), max(most, x.Hi)
 		}
@@ -65,7 +67,8 @@ func predictedRanges(c *report.Comparison) *Ranges {
 		}
 		of = x.Metric
 		e := report.Effect{Metric: x.Metric, Lo: x.Lo, Hi: x.Hi, Unit: x.Unit}
-		observed := Range{"observed", unit.Format(x.Observed.Center, x.Unit), x.Observed.Center, x.Observed.Lo, x.Observed.Hi, Other}
+		observed := Range{"observed", unit.Format(x.Observed.Center, x.Unit), x.Observed.Center, x.Observed.Lo,
+			x.Observed.Hi, Other}
 		p.Rows = append(p.Rows, Range{recommendedText(x.Changes), effectText(e), 0, x.Lo, x.Hi, Working}, observed)
 		most = max(most, x.Hi, observed.Hi)
 		p.Grid = grid(most, x.Unit)
@@ -90,8 +93,10 @@ func chunksSection(r *report.Report) Section {
 	c := &Chunks{Title: "An item and the chunks it lies in"}
 	item, chunk := 0.0, 0.0
 	if b := r.Benchmark; b != nil {
-		if l := b.Layout; l != nil && l.ItemsPerChunk != nil && l.ChunksPerItem != nil && l.ChunkBytes != nil && b.ItemBytes != nil {
-			c.Items, c.Across, item, chunk = *l.ItemsPerChunk, *l.ChunksPerItem, float64(*b.ItemBytes), float64(*l.ChunkBytes)
+		if l := b.Layout; l != nil && l.ItemsPerChunk != nil && l.ChunksPerItem != nil && l.ChunkBytes != nil &&
+			b.ItemBytes != nil {
+			c.Items, c.Across, item, chunk = *l.ItemsPerChunk, *l.ChunksPerItem, float64(*b.ItemBytes),
+				float64(*l.ChunkBytes)
 		}
 	} else {
 		of := func(d metric.Desc) float64 { return r.Metrics[d.Name].Center }

@@ -32,7 +32,8 @@ func loaderSection(r *report.Report) Section {
 	facts.add("dataset", dataset)
 	facts.add("sampler", l.Sampler)
 	if w := r.Window; w != nil && w.Steps != nil {
-		seen := unit.Number(math.Round(*w.Steps)) + " steps" // the hook counts on between its reports: they come in parts
+		// the hook counts on between its reports: they come in parts
+		seen := unit.Number(math.Round(*w.Steps)) + " steps"
 		if w.Epochs != nil {
 			seen += ", " + unit.Count(int64(*w.Epochs), "epoch", "epochs") + " ended"
 		}
@@ -103,7 +104,8 @@ func patchSection(r *report.Report) Section {
 		return s
 	}
 	command := "patch -p1 < fix.patch"
-	if file := r.Patch.File; strings.HasPrefix(file, "/") || strings.HasPrefix(file, "~") { // not below the job's folder
+	if file := r.Patch.File; strings.HasPrefix(file, "/") || strings.HasPrefix(file, "~") {
+		// not below the job's folder
 		command = "patch -p1 -d / < fix.patch"
 	}
 	s.add(Code{Language: Diff, Text: shortDiff(r.Patch.Diff)},

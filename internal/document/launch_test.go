@@ -11,8 +11,9 @@ import (
 
 // The report of a job that was watched from outside shows nothing that only a launched job reports.
 func TestLaunchPartsAreOfLaunchedJobs(t *testing.T) {
-	for _, r := range []*report.Report{load(t, "reopened"), {}, {Job: &report.Job{}}, {Job: &report.Job{Loader: &report.Loader{Source: "hook"}},
-		Patch: &report.Patch{}}} {
+	for _, r := range []*report.Report{load(t, "reopened"), {}, {Job: &report.Job{}},
+		{Job: &report.Job{Loader: &report.Loader{Source: "hook"}},
+			Patch: &report.Patch{}}} {
 		for _, s := range []Section{loaderSection(r), slowSection(r), patchSection(r)} {
 			if !s.Empty() {
 				t.Errorf("%+v", s)
@@ -69,8 +70,10 @@ func TestBecomes(t *testing.T) {
 		"added: True, line 9":  {To: "True", Line: 9, How: report.PatchAdded},
 		"is 6 already, line 4": {From: &one, To: "6", Line: 4, How: report.PatchAlready},
 		"is True already":      {To: "True", How: report.PatchAlready},
-		"to 6, by hand, line 4. args.workers: --workers, default 1 (train.py:12); start the job with --workers 6": {From: &one, To: "6", Line: 4, How: report.PatchElsewhere,
-			Origin: "args.workers: --workers, default 1 (train.py:12); start the job with --workers 6"},
+		"to 6, by hand, line 4. args.workers: --workers, default 1 (train.py:12); start the job with --workers 6": {
+			From: &one, To: "6", Line: 4, How: report.PatchElsewhere,
+			Origin: "args.workers: --workers, default 1 (train.py:12); start the job with --workers 6",
+		},
 		"to 6, by hand. It is not written there":       {To: "6", How: report.PatchElsewhere},
 		"taken away: it needs workers (was 1), line 4": {From: &one, Line: 4, How: report.PatchRemoved},
 	} {
@@ -81,7 +84,8 @@ func TestBecomes(t *testing.T) {
 }
 
 func TestShortDiff(t *testing.T) {
-	for given, want := range map[string]string{"+\tx\r\n y\n": "+    x\n y", "-a\n\\ No newline at end of file\n": "-a\n\\ No newline at end of file"} {
+	for given, want := range map[string]string{"+\tx\r\n y\n": "+    x\n y",
+		"-a\n\\ No newline at end of file\n": "-a\n\\ No newline at end of file"} {
 		if got := shortDiff(given); got != want {
 			t.Errorf("%q: %q", given, got)
 		}

@@ -12,11 +12,13 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// OfMerged builds the document of a job's merged reports: who lacks data first, then how each figure is spread over nodes
-// and ranks, who is missing, and what was left out.
+// OfMerged builds the document of a job's merged reports: who lacks data first, then how each figure is spread over
+// nodes and ranks, who is missing, and what was left out.
 func OfMerged(m *report.Merged) *Document {
-	d := &Document{Key: "merge:v1:" + m.Job.ID, Title: "pipetune: " + mergedHeadline(m), Subject: mergedSubject(m), Next: m.Next, Origin: origin(m.Tool, m.SchemaVersion)}
-	d.Answer = &Answer{Label: "Verdict", Headline: mergedHeadline(m), Short: sentence(mergedHeadline(m)), Why: m.Verdict.Statement, Lines: gone(m)}
+	d := &Document{Key: "merge:v1:" + m.Job.ID, Title: "pipetune: " + mergedHeadline(m), Subject: mergedSubject(m),
+		Next: m.Next, Origin: origin(m.Tool, m.SchemaVersion)}
+	d.Answer = &Answer{Label: "Verdict", Headline: mergedHeadline(m), Short: sentence(mergedHeadline(m)),
+		Why: m.Verdict.Statement, Lines: gone(m)}
 	d.Answer.Short = strings.TrimSuffix(d.Answer.Short, ".")
 	switch {
 	case m.Verdict.Grade != report.Info || m.StragglersN > 0:
@@ -26,7 +28,8 @@ func OfMerged(m *report.Merged) *Document {
 	}
 	d.Method = []string{mergedHow(m)}
 	d.Setup = []string{"Job: " + strings.Join(m.Job.Command, " ")}
-	d.add(spreadSection(m), stragglersSection(m), commonSection(m), leftOutSection(m), section("Notes", "", Main, List(m.Warnings)))
+	d.add(spreadSection(m), stragglersSection(m), commonSection(m), leftOutSection(m), section("Notes", "", Main,
+		List(m.Warnings)))
 	d.add(nodesSection(m))
 	return d
 }
@@ -101,10 +104,12 @@ func gone(m *report.Merged) (lines []Line) {
 		}
 	}
 	if len(missing) > 0 {
-		lines = append(lines, Line{Label: "Missing", Text: "no report of " + strings.Join(missing, ", "), Tone: Caution})
+		lines = append(lines, Line{Label: "Missing", Text: "no report of " + strings.Join(missing, ", "),
+			Tone: Caution})
 	}
 	if n := len(m.LeftOut); n > 0 {
-		lines = append(lines, Line{Label: "Left out", Text: unit.Count(int64(n), "file", "files") + ", named below", Tone: Caution})
+		lines = append(lines, Line{Label: "Left out", Text: unit.Count(int64(n), "file", "files") + ", named below",
+			Tone: Caution})
 	}
 	return lines
 }
@@ -138,15 +143,18 @@ func mergedHow(m *report.Merged) string {
 	if m.Window.DurationS <= 0 {
 		return "Figures are of each node's whole watch: when that was is not told."
 	}
-	return fmt.Sprintf("Figures are of the %s from %s on in which most nodes were watched, by their own clocks; those without windows are of a node's whole watch.",
+	return fmt.Sprintf("Figures are of the %s from %s on in which most nodes were watched, by their own clocks; "+
+		"those without windows are of a node's whole watch.",
 		unit.Seconds(m.Window.DurationS), m.Window.StartedAt)
 }
 
 // spreadNames are figures in the words of a table.
-var spreadNames = map[string]string{metric.DataStall.Name: "lacks data", metric.InputWait.Name: "waits for data", metric.WorkerStorage.Name: "workers wait for storage"}
+var spreadNames = map[string]string{metric.DataStall.Name: "lacks data", metric.InputWait.Name: "waits for data",
+	metric.WorkerStorage.Name: "workers wait for storage"}
 
 func spreadSection(m *report.Merged) Section {
-	t := &Table{Columns: []Column{{"", false}, {"over", false}, {"median", true}, {"worst", true}, {"skew", true}, {"where", false}}}
+	t := &Table{Columns: []Column{{"", false}, {"over", false}, {"median", true}, {"worst", true}, {"skew", true},
+		{"where", false}}}
 	for _, s := range m.Figures {
 		skew := "?"
 		if s.Skew != nil && s.Difference {
@@ -155,13 +163,16 @@ func spreadSection(m *report.Merged) Section {
 			skew = "×" + unit.Number(*s.Skew)
 		}
 		name := cmp.Or(spreadNames[s.Metric], changeNames[s.Metric].name, strings.ReplaceAll(s.Metric, "_", " "))
-		t.add(name, fmt.Sprintf("%d %s", s.N, s.Of), unit.Format(s.Median, s.Unit), unit.Format(s.Worst, s.Unit), skew, placeName(s.Where))
+		t.add(name, fmt.Sprintf("%d %s", s.N, s.Of), unit.Format(s.Median, s.Unit), unit.Format(s.Worst, s.Unit), skew,
+			placeName(s.Where))
 	}
-	return section("Over nodes and ranks", "skew: the worst less the median (pt: percentage points), or as a factor of it", Main, t)
+	return section("Over nodes and ranks", "skew: the worst less the median (pt: percentage points), or as a factor "+
+		"of it", Main, t)
 }
 
 func stragglersSection(m *report.Merged) Section {
-	t := &Table{Columns: []Column{{"", false}, {"waits for data", true}, {"above the median", true}, {"first finding", false}}}
+	t := &Table{Columns: []Column{{"", false}, {"waits for data", true}, {"above the median", true},
+		{"first finding", false}}}
 	for _, s := range m.Stragglers {
 		t.add(placeName(s.Where), unit.Percent(s.InputWaitRatio), signed(s.Above, true), s.Rule)
 	}
@@ -227,13 +238,15 @@ func nodesSection(m *report.Merged) Section {
 	list := slices.SortedStableFunc(slices.Values(m.Nodes), func(a, b report.Node) int {
 		return cmp.Compare(b.Figures[metric.InputWait.Name], a.Figures[metric.InputWait.Name])
 	})
-	t := &Table{Columns: []Column{{"", false}, {"ranks", false}, {"waits for data", true}, {"batches/s", true}, {"GPU busy", true}, {"verdict", false}, {"file", false}}}
+	t := &Table{Columns: []Column{{"", false}, {"ranks", false}, {"waits for data", true}, {"batches/s", true},
+		{"GPU busy", true}, {"verdict", false}, {"file", false}}}
 	for _, n := range list[:min(len(list), mostNodes)] {
 		name := n.Name
 		if n.HostName != "" {
 			name += " (" + n.HostName + ")"
 		}
-		t.add(name, rankList(n.Ranks), figure(n, metric.InputWait), figure(n, metric.BatchesPerS), figure(n, metric.GPUBusy), orUnknown(string(n.Class)), n.File)
+		t.add(name, rankList(n.Ranks), figure(n, metric.InputWait), figure(n, metric.BatchesPerS),
+			figure(n, metric.GPUBusy), orUnknown(string(n.Class)), n.File)
 	}
 	return section("Nodes", cutTo(len(m.Nodes), mostNodes), Supporting, t)
 }

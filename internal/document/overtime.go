@@ -37,8 +37,9 @@ type plotted struct {
 }
 
 // seriesless says why a page of a report has no pictures over time, and how to get them.
-const seriesless = "This was made from a report, which holds no figures over time. Made from the recording it has them: " +
-	"pipetune diagnose -o run.jsonl, then pipetune report run.jsonl -o page.html. A page that diagnose itself writes has them too."
+const seriesless = "This was made from a report, which holds no figures over time. Made from the recording it has " +
+	"them: pipetune diagnose -o run.jsonl, then pipetune report run.jsonl -o page.html. A page that diagnose itself " +
+	"writes has them too."
 
 // overTime is the watch as it went.
 func overTime(r *report.Report, t *timeline.Timeline) Section {
@@ -73,7 +74,8 @@ func thinned(t *timeline.Timeline) string {
 	window := unit.Seconds(t.Window)
 	text := "each point is the mean of " + window
 	if t.Per > 1 {
-		text = fmt.Sprintf("each point is the mean of %d windows of %s, the band behind it from the least of them to the most", t.Per, window)
+		text = fmt.Sprintf("each point is the mean of %d windows of %s, the band behind it from the least of them to "+
+			"the most", t.Per, window)
 	}
 	if t.OneOf > 1 {
 		text += fmt.Sprintf("; of %d readings one was kept", t.OneOf)
@@ -146,7 +148,8 @@ func axisOf(t *timeline.Timeline) Axis {
 		a.Shaded = append(a.Shaded, Stretch{t.From, t.Steady.From, "warm-up, dropped"})
 	}
 	for _, g := range t.Gaps {
-		a.Shaded = append(a.Shaded, Stretch{max(g.From, t.From), min(g.To, t.To), "left out: the job or pipetune stood still"})
+		a.Shaded = append(a.Shaded, Stretch{max(g.From, t.From), min(g.To, t.To),
+			"left out: the job or pipetune stood still"})
 	}
 	a.Marks = epochMarks(t.Epochs)
 	return a

@@ -87,7 +87,8 @@ func stepSection(r *report.Report) Section {
 	return section("Where a step goes", about, Main, bars, Note(hiddenWait(r.Verdict.Step)), Note(freeData(r)))
 }
 
-// freeData says what data for free brings, where that was measured, beside what is estimated without; "" where it was not.
+// freeData says what data for free brings, where that was measured, beside what is estimated without; "" where it was
+// not.
 func freeData(r *report.Report) string {
 	s := r.Verdict.Step
 	rate, measured := r.Metrics[metric.FreeRate.Name]

@@ -34,7 +34,8 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 				continue
 			}
 			total += *row.ratio
-			if want, told := map[string]float64{"between epochs": c.between, "unresolved": c.rest}[row.name]; told && math.Abs(*row.ratio-want) > 1e-9 {
+			if want, told := map[string]float64{"between epochs": c.between, "unresolved": c.rest}[row.name]; told &&
+				math.Abs(*row.ratio-want) > 1e-9 {
 				t.Errorf("%s: %s %g, want %g", c.name, row.name, *row.ratio, want)
 			}
 		}
@@ -46,10 +47,11 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 
 func TestBetweenEpochsIsShown(t *testing.T) {
 	wait, host, device, gap := 0.67, 0.01, 0.23, 0.43
-	r := &report.Report{Verdict: &report.Verdict{Step: report.Step{InputWaitRatio: &wait, HostRatio: &host, DeviceRatio: &device,
-		EpochGapRatio: &gap}}}
+	r := &report.Report{Verdict: &report.Verdict{Step: report.Step{InputWaitRatio: &wait, HostRatio: &host,
+		DeviceRatio: &device, EpochGapRatio: &gap}}}
 	bars := stepSection(r).Parts[0].(Bars)
-	if i := slices.IndexFunc(bars, func(b Bar) bool { return b.Name == "between epochs" }); i < 0 || bars[i].Share != "43 %" {
+	if i := slices.IndexFunc(bars, func(b Bar) bool { return b.Name == "between epochs" }); i < 0 ||
+		bars[i].Share != "43 %" {
 		t.Errorf("%+v", bars)
 	}
 }
@@ -57,9 +59,11 @@ func TestBetweenEpochsIsShown(t *testing.T) {
 // Without workers the times are the trainer's own, of which training is a part.
 func TestWhoseTimeGoes(t *testing.T) {
 	zero, one := 0, 1
-	for workers, want := range map[*int]string{&zero: "Where the trainer's time goes", &one: "Where a worker's time goes",
-		nil: "Where a worker's time goes"} {
-		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: workers}}, Phases: []report.Phase{{Name: "collating", Ratio: 1}}}
+	for workers, want := range map[*int]string{&zero: "Where the trainer's time goes",
+		&one: "Where a worker's time goes",
+		nil:  "Where a worker's time goes"} {
+		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: workers}},
+			Phases: []report.Phase{{Name: "collating", Ratio: 1}}}
 		if got := phasesSection(r).Title; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

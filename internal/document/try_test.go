@@ -9,11 +9,14 @@ import (
 // The recommended plan has the last word on what it is about, and none on the rest.
 func TestTryLineIsThePlans(t *testing.T) {
 	change := func(name, to string) report.Recommendation { return report.Recommendation{Setting: name, To: to} }
-	r := &report.Report{Findings: []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("num_workers", "6"), change("prefetch_factor", "8"), change("pin_memory", "True")}}}}
+	r := &report.Report{Findings: []report.Finding{{Severity: report.Error,
+		Recommendations: []report.Recommendation{change("num_workers", "6"), change("prefetch_factor", "8"),
+			change("pin_memory", "True")}}}}
 	if got := tryLine(r); got != "DataLoader(..., num_workers=6, prefetch_factor=8, pin_memory=True)" {
 		t.Errorf("without a plan: %s", got)
 	}
-	r.Plans = []report.Plan{{Name: "conservative", Changes: []report.Recommendation{change("num_workers", "2")}}, {Name: "aggressive", Changes: []report.Recommendation{change("num_workers", "9")}}}
+	r.Plans = []report.Plan{{Name: "conservative", Changes: []report.Recommendation{change("num_workers", "2")}},
+		{Name: "aggressive", Changes: []report.Recommendation{change("num_workers", "9")}}}
 	if got := tryLine(r); got != "DataLoader(..., num_workers=2, prefetch_factor=8, pin_memory=True)" {
 		t.Errorf("with a conservative one: %s", got)
 	}
@@ -35,8 +38,10 @@ func TestTryLineOfAnIterable(t *testing.T) {
 	plan := func(changes ...report.Recommendation) []report.Plan {
 		return []report.Plan{{Name: report.Moderate, Changes: changes}}
 	}
-	several, deeper := plan(change("num_workers", "4"), change("persistent_workers", "True")), plan(change("prefetch_factor", "8"))
-	pinned := []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("pin_memory", "True")}}}
+	several, deeper := plan(change("num_workers", "4"), change("persistent_workers", "True")),
+		plan(change("prefetch_factor", "8"))
+	pinned := []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("pin_memory",
+		"True")}}}
 	for _, c := range []struct {
 		workers  *int
 		iterable bool
@@ -48,10 +53,12 @@ func TestTryLineOfAnIterable(t *testing.T) {
 		{&zero, true, several, pinned, "DataLoader(..., pin_memory=True)"},
 		{&one, true, several, nil, ""},
 		{&one, true, deeper, nil, "DataLoader(..., prefetch_factor=8)"},
-		{&two, true, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"}, // whatever it does, it does already
+		// whatever it does, it does already
+		{&two, true, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
 		{&zero, false, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
 	} {
-		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: c.workers, Iterable: c.iterable}}, Plans: c.plans, Findings: c.findings}
+		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: c.workers, Iterable: c.iterable}},
+			Plans: c.plans, Findings: c.findings}
 		if got := tryLine(r); got != c.want {
 			t.Errorf("%d workers, iterable %v: %q, want %q", *c.workers, c.iterable, got, c.want)
 		}

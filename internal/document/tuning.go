@@ -14,7 +14,8 @@ func tuningSection(r *report.Report) Section {
 	if t == nil {
 		return Section{}
 	}
-	table := &Table{Columns: []Column{{"", false}, {"workers", true}, {"setting", false}, {"alone", true}, {"in the loop", true}, {"forecast", true}, {"memory", true}}}
+	table := &Table{Columns: []Column{{"", false}, {"workers", true}, {"setting", false}, {"alone", true},
+		{"in the loop", true}, {"forecast", true}, {"memory", true}}}
 	var notes List
 	for i, row := range t.Rows {
 		mark := ""
@@ -24,7 +25,8 @@ func tuningSection(r *report.Report) Section {
 		case row.Present:
 			mark = "now"
 		}
-		table.add(mark, strconv.Itoa(row.NumWorkers), tried(row), batchRate(row.Alone, false), batchRate(row.InLoop, true), forecast(row), taken(row.MemoryBytes))
+		table.add(mark, strconv.Itoa(row.NumWorkers), tried(row), batchRate(row.Alone, false),
+			batchRate(row.InLoop, true), forecast(row), taken(row.MemoryBytes))
 		if row.Why != "" {
 			notes = append(notes, "num_workers="+strconv.Itoa(row.NumWorkers)+": "+row.Why)
 		}

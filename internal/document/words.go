@@ -28,7 +28,8 @@ func optional(x *float64, u string) string {
 }
 
 // rateNouns are the rates whose unit reads better as a noun.
-var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.SamplesPerS.Name: "samples/s", metric.ItemRate.Name: "items/s"}
+var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.SamplesPerS.Name: "samples/s",
+	metric.ItemRate.Name: "items/s"}
 
 // effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s". One that tells nothing
 // says so.

@@ -80,7 +80,8 @@ func (c layoutCase) hold(r *report.Report, others float64) try {
 		found = found || slices.Contains(c.planted, f.Rule)
 	}
 	if len(c.planted) > 0 && !found {
-		t.misses = append(t.misses, wrongVerdict("none of %s is among the findings above info", strings.Join(c.planted, ", ")))
+		t.misses = append(t.misses, wrongVerdict("none of %s is among the findings above info", strings.Join(c.planted,
+			", ")))
 	}
 	return t
 }
@@ -115,7 +116,8 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	before := listing(t, path)
-	cmd := exec.CommandContext(ctx, m.binary, append([]string{"bench-io", path, "--budget", benchBudget, "--seed", "1", "--python", m.python, "-q", "-o", out}, args...)...)
+	cmd := exec.CommandContext(ctx, m.binary, append([]string{"bench-io", path, "--budget", benchBudget, "--seed", "1",
+		"--python", m.python, "-q", "-o", out}, args...)...)
 	began := readCPU()
 	output, err := cmd.CombinedOutput()
 	others = began.others(readCPU(), cmd)

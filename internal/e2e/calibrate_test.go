@@ -121,9 +121,11 @@ func TestCalibration(t *testing.T) {
 
 // knownCalibration are promises that the last run did not keep, and why.
 var knownCalibration = map[string]string{
-	"copy too often":  "all 20 are inside: an error of one in ten gives that one time in eight",
-	"io too often":    "all 18 are inside: nothing of these items is computed, and their kind has the error of those that compute as well",
-	"ranks too often": "all 20 are inside: what a rank waits for in collectives is a range, and the loaders here starve at random, its likely end",
+	"copy too often": "all 20 are inside: an error of one in ten gives that one time in eight",
+	"io too often": "all 18 are inside: nothing of these items is computed, and their kind has the error of those " +
+		"that compute as well",
+	"ranks too often": "all 20 are inside: what a rank waits for in collectives is a range, and the loaders here " +
+		"starve at random, its likely end",
 }
 
 // runner runs the configurations of one workload.
@@ -216,7 +218,8 @@ func foresee(e *evidence.Evidence, c predict.Calibration, set predict.Setting) (
 		return foreseen{}, fmt.Errorf("%+v cannot be simulated", set)
 	}
 	perStep := l.PerBatch
-	return foreseen{to, stat.Summary{Center: effect.After / perStep, Lo: effect.Lo / perStep, Hi: effect.Hi / perStep, N: to.StepsPerS.N}}, nil
+	return foreseen{to, stat.Summary{Center: effect.After / perStep, Lo: effect.Lo / perStep, Hi: effect.Hi / perStep,
+		N: to.StepsPerS.N}}, nil
 }
 
 func disturbed(others float64) string {

@@ -56,7 +56,8 @@ var deviceWorkloads = []deviceWorkload{
 	},
 	{
 		name: "copy-async", conf: "gpm=1 generation=3 link-gb=12",
-		args: "--pin --copy=beside --copy-mb=240 --loader-ms=60 --launch-ms=5 --device-ms=22 --sync=block --sync-every=10",
+		args: "--pin --copy=beside --copy-mb=240 --loader-ms=60 --launch-ms=5 --device-ms=22 --sync=block " +
+			"--sync-every=10",
 	},
 	{
 		name: "ranks-block", ranks: 2, epoch: 40, conf: "devices=2",
@@ -79,7 +80,10 @@ func deviceWorkloadNames() (names []string) {
 
 // deviceOf is the workload of a name.
 func deviceOf(workload string) deviceWorkload {
-	return deviceWorkloads[slices.IndexFunc(deviceWorkloads, func(w deviceWorkload) bool { return devicePrefix+w.name == workload })]
+	return deviceWorkloads[slices.IndexFunc(deviceWorkloads, func(w deviceWorkload) bool {
+		return devicePrefix+
+			w.name == workload
+	})]
 }
 
 // ranks is how many trainers a configuration has.
@@ -264,7 +268,8 @@ func (d *deviceCalibration) attach(ctx context.Context, g grid) (a answer, err e
 		return a, err
 	}
 	if _, err = d.await(j, d.flows); err == nil {
-		_, err = d.deviceStand.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration", attachedFor.String())
+		_, err = d.deviceStand.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration",
+			attachedFor.String())
 	}
 	if err != nil {
 		return a, errors.Join(err, j.stop())

@@ -108,7 +108,8 @@ func deal(workload string, other predict.StartMethod, dice *rand.Rand) (part []g
 	kept := shuffled(dice, true, true, true, true, false, false, false, false)
 	start := shuffled(dice, predict.Fork, predict.Fork, predict.Fork, predict.Fork, other, other, other, other)
 	for i := range prefetch {
-		part = append(part, grid{Workload: workload, Workers: 1 + i/2, Prefetch: prefetch[i], Persistent: kept[i], Start: start[i]})
+		part = append(part, grid{Workload: workload, Workers: 1 + i/2, Prefetch: prefetch[i], Persistent: kept[i],
+			Start: start[i]})
 	}
 	return part
 }

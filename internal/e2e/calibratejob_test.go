@@ -35,7 +35,8 @@ func (m machine) startCalibration() (*calibrationJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &calibrationJob{machine: m, bench: b, cmd: b.shell(nil, b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))), complaint: &bytes.Buffer{}}
+	j := &calibrationJob{machine: m, bench: b, cmd: b.shell(nil, b.python,
+		b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))), complaint: &bytes.Buffer{}}
 	j.cmd.Stderr = j.complaint
 	if j.ask, err = j.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -163,7 +164,8 @@ func readAnswer(line []byte) (a answer, err error) {
 }
 
 func (a answer) kept(run string, others float64, took time.Duration) keptRun {
-	return keptRun{Run: run, Steps: a.Steps, Seconds: a.Seconds, Others: others, Took: took.Seconds(), Torch: a.Torch, Python: a.Python}
+	return keptRun{Run: run, Steps: a.Steps, Seconds: a.Seconds, Others: others, Took: took.Seconds(), Torch: a.Torch,
+		Python: a.Python}
 }
 
 // watch launches a configuration as a user would, in a process of its own.
@@ -177,7 +179,8 @@ func (j *calibrationJob) watch(g grid, _ way) (a answer, rec []byte, err error) 
 		return a, nil, err
 	}
 	out := filepath.Join(b.work, "known.jsonl")
-	job := b.shell(b.showHook(), b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py")), g.asked(baseSeconds, baseEpochs, false))
+	job := b.shell(b.showHook(), b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py")),
+		g.asked(baseSeconds, baseEpochs, false))
 	stdout, _, err := m.launch(context.Background(), b, []string{"-q", "-o", out}, job.Args)
 	if err != nil {
 		return a, nil, err

@@ -145,7 +145,10 @@ func judgeTrials(trials []trial) (calibration, error) {
 	}{
 		{"on the stand-in GPU, launched", func(t trial) bool { return onDevice(t.Workload) && t.how == byLaunch }},
 		{"on the stand-in GPU, attached", func(t trial) bool { return t.how == byPID }},
-		{"waits for the device each step", func(t trial) bool { return onDevice(t.Workload) && !deviceOf(t.Workload).never() }},
+		{"waits for the device each step", func(t trial) bool {
+			return onDevice(t.Workload) &&
+				!deviceOf(t.Workload).never()
+		}},
 		{"never, or each tenth", func(t trial) bool { return onDevice(t.Workload) && deviceOf(t.Workload).never() }},
 	} {
 		c.marginals = append(c.marginals, named{part.name, of(part.keep)})
@@ -184,9 +187,11 @@ func (c calibration) failures() map[string]string {
 	within := func(name string, covered float64) {
 		switch {
 		case covered < leastCoverage:
-			fail(name+" too seldom", "%s: 90 %% intervals hold %s of the predictions, promised at least %s", name, inPercent(covered), inPercent(leastCoverage))
+			fail(name+" too seldom", "%s: 90 %% intervals hold %s of the predictions, promised at least %s", name,
+				inPercent(covered), inPercent(leastCoverage))
 		case covered > mostCoverage:
-			fail(name+" too often", "%s: 90 %% intervals hold %s of the predictions, promised at most %s", name, inPercent(covered), inPercent(mostCoverage))
+			fail(name+" too often", "%s: 90 %% intervals hold %s of the predictions, promised at most %s", name,
+				inPercent(covered), inPercent(mostCoverage))
 		}
 	}
 	if c.all.n < leastTrials {
@@ -196,7 +201,8 @@ func (c calibration) failures() map[string]string {
 		within(class, s.covered)
 	}
 	if c.all.median > maxMedianError || c.all.tail > maxTailError {
-		fail("errors", "median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median), inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
+		fail("errors", "median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median),
+			inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
 	}
 	within("reports", c.all.covered)
 	within("reports by other settings' errors", c.all.unseen)
@@ -215,12 +221,16 @@ func (c calibration) text() string {
 			disturbed++
 		}
 	}
-	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d predictions others used more than %g cores, also when run again.\n",
-		time.Now().UTC().Format(time.DateOnly), c.machine, c.versions, c.seconds/60, disturbed, len(c.trials), nearlyAlone)
-	line("| | predictions | median error | nine of ten within | worst | inside a report's 90 %% interval | inside one by the other half's errors |")
+	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d predictions others used more than %g "+
+		"cores, also when run again.\n",
+		time.Now().UTC().Format(time.DateOnly), c.machine, c.versions, c.seconds/60, disturbed, len(c.trials),
+		nearlyAlone)
+	line("| | predictions | median error | nine of ten within | worst | inside a report's 90 %% interval | inside " +
+		"one by the other half's errors |")
 	line("|---|--:|--:|--:|--:|--:|--:|")
 	row := func(name string, s summary) {
-		line("| %s | %d | %s | %s | %s | %s | %s |", name, s.n, inPercent(s.median), inPercent(s.tail), inPercent(s.worst), inPercent(s.covered), inPercent(s.unseen))
+		line("| %s | %d | %s | %s | %s | %s | %s |", name, s.n, inPercent(s.median), inPercent(s.tail),
+			inPercent(s.worst), inPercent(s.covered), inPercent(s.unseen))
 	}
 	row("**all**", c.all)
 	for _, class := range slices.Sorted(maps.Keys(c.classes)) {
@@ -230,9 +240,11 @@ func (c calibration) text() string {
 		row(part.name, part.summary)
 	}
 	if len(c.refused) > 0 {
-		line("\nNot predicted, as a report of the run that they are predicted from would have no plans: %s.", strings.Join(c.refused, "; "))
+		line("\nNot predicted, as a report of the run that they are predicted from would have no plans: %s.",
+			strings.Join(c.refused, "; "))
 	}
-	line("\nThe model's own error by kind (`diagnose.OwnError`), and what these runs teach of it. Without any, %s are inside what the inputs alone leave open.\n",
+	line("\nThe model's own error by kind (`diagnose.OwnError`), and what these runs teach of it. Without any, %s "+
+		"are inside what the inputs alone leave open.\n",
 		inPercent(c.unwidened))
 	line("| kind | predictions | inside a report's 90 %% interval | these runs teach |")
 	line("|---|--:|--:|--:|")
@@ -249,8 +261,9 @@ func (c calibration) text() string {
 
 // rows has a row for each prediction, below a head.
 func (c calibration) rows() [][]string {
-	rows := [][]string{{"workload", "workers", "prefetch", "start method", "workers live", "predicted from a run that was", "predicted, steps/s",
-		"90 % from", "90 % to", "limit", "observed, steps/s", "cores that others used", "error, %", "inside"}}
+	rows := [][]string{{"workload", "workers", "prefetch", "start method", "workers live",
+		"predicted from a run that was", "predicted, steps/s", "90 % from", "90 % to", "limit", "observed, steps/s",
+		"cores that others used", "error, %", "inside"}}
 	for _, t := range c.trials {
 		prefetch, start, live := "", "", ""
 		if t.Workers > 0 {
@@ -260,8 +273,9 @@ func (c calibration) rows() [][]string {
 			}
 		}
 		told := t.told
-		rows = append(rows, []string{t.Workload, fmt.Sprint(t.Workers), prefetch, start, live, fmt.Sprint(t.how), decimals(t.foreseen.told.Center), decimals(told.Lo),
-			decimals(told.Hi), string(t.foreseen.Limit), decimals(t.observed), decimals(t.others), fmt.Sprintf("%+.1f", 100*t.off()), fmt.Sprint(t.inside())})
+		rows = append(rows, []string{t.Workload, fmt.Sprint(t.Workers), prefetch, start, live, fmt.Sprint(t.how),
+			decimals(t.foreseen.told.Center), decimals(told.Lo), decimals(told.Hi), string(t.foreseen.Limit),
+			decimals(t.observed), decimals(t.others), fmt.Sprintf("%+.1f", 100*t.off()), fmt.Sprint(t.inside())})
 	}
 	return rows
 }
@@ -291,7 +305,8 @@ func writeBetweenMarkers(path, command, text string) error {
 	before, rest, ok := strings.Cut(string(page), begins)
 	_, after, ok2 := strings.Cut(rest, ends)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no lines %q and %q to write between", path, strings.TrimSpace(begins), strings.TrimSpace(ends))
+		return fmt.Errorf("%s has no lines %q and %q to write between", path, strings.TrimSpace(begins),
+			strings.TrimSpace(ends))
 	}
 	return os.WriteFile(path, []byte(before+begins+"\n"+text+"\n"+ends+after), 0o644)
 }

@@ -14,10 +14,11 @@ type testCase struct {
 	class   []report.Class // any of these is right
 	planted []string       // rules that name the planted fault; one of them must come first or second
 	control bool           // healthy: no finding of severity error
-	wait    [2]float64     // the input wait the fault must really cause, by the stop-watch; else it did not show, and is run again
-	around  surroundings   // what the runner does around the job
-	seconds string         // how long the job trains; "": jobSeconds
-	ranks   int            // that it starts, each with a GPU of its own; 0: one
+	// the input wait the fault must really cause, by the stop-watch; else it did not show, and is run again
+	wait    [2]float64
+	around  surroundings // what the runner does around the job
+	seconds string       // how long the job trains; "": jobSeconds
+	ranks   int          // that it starts, each with a GPU of its own; 0: one
 
 	// unseen: the loader hands nothing over between processes, or to another thread, so input wait and batches/s may be
 	// absent (never wrong).
@@ -63,9 +64,11 @@ var suite = []testCase{
 	{name: "hdf5_reopened", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
 	{name: "hdf5_chunk_gzip", class: inputBound, wait: starved, planted: []string{"hdf5/chunk-exceeds-cache"}},
 	{name: "workers_zero", class: inputBound, wait: starved, planted: []string{"loader/workers-zero"}, unseen: true},
-	{name: "cpu_no_workers", class: inputBound, wait: starved, planted: []string{"loader/workers-zero", "cpu/decode-bound"}, unseen: true},
+	{name: "cpu_no_workers", class: inputBound, wait: starved, planted: []string{"loader/workers-zero",
+		"cpu/decode-bound"}, unseen: true},
 	{
-		name: "control_cpu_no_workers", script: "cpu_no_workers", args: []string{"--in-memory", "1"}, class: hostBound, wait: [2]float64{0, 0.12},
+		name: "control_cpu_no_workers", script: "cpu_no_workers", args: []string{"--in-memory", "1"}, class: hostBound,
+		wait:    [2]float64{0, 0.12},
 		planted: []string{"host/main-thread-bound"}, unseen: true,
 	},
 	{name: "workers_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
@@ -82,15 +85,18 @@ var suite = []testCase{
 		planted: []string{"cpu/noisy-neighbour"},
 	},
 	{
-		name: "tight_shm", script: "large_batches", class: keepsUp, wait: fed, around: surroundings{shmBytes: 128 << 20},
+		name: "tight_shm", script: "large_batches", class: keepsUp, wait: fed,
+		around:  surroundings{shmBytes: 128 << 20},
 		planted: []string{"memory/shm-too-small"},
 	},
 	{name: "prefetch_thread", class: inputBound, wait: starved, unseen: true},
-	{name: "feeders_pool", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few", "cpu/decode-bound", "cpu/saturated"}, unseen: true},
-	{name: "feeders_threads", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few", "cpu/decode-bound", "cpu/saturated"}, unseen: true},
+	{name: "feeders_pool", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few",
+		"cpu/decode-bound", "cpu/saturated"}, unseen: true},
+	{name: "feeders_threads", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few",
+		"cpu/decode-bound", "cpu/saturated"}, unseen: true},
 	{
-		name: "starts_slowly", class: one(report.Inconclusive), wait: fed, args: []string{"--compile", "26"}, control: true,
-		unseen: true,
+		name: "starts_slowly", class: one(report.Inconclusive), wait: fed, args: []string{"--compile", "26"},
+		control: true, unseen: true,
 	},
 	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
@@ -121,7 +127,8 @@ var variations = []testCase{
 		around:  surroundings{cold: true, readBPS: 8 << 20},
 		planted: []string{"storage/saturated", "storage/cold-cache"},
 	},
-	{name: "workers_restart_spawn", class: inputBound, wait: starved, planted: []string{"loader/workers-restart", "loader/spawn-start-cost"}},
+	{name: "workers_restart_spawn", class: inputBound, wait: starved, planted: []string{"loader/workers-restart",
+		"loader/spawn-start-cost"}},
 	{name: "hdf5_per_item", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
 	{
 		name: "png_folder", script: "cases/e_faces", class: inputBound, wait: starved,
@@ -129,28 +136,35 @@ var variations = []testCase{
 	},
 	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"storage/remote-wait"}},
 	{
-		name: "remote_timeout", script: "remote_storage", args: []string{"--timeout", "60"}, class: inputBound, wait: starved,
-		planted: []string{"storage/remote-wait"},
+		name: "remote_timeout", script: "remote_storage", args: []string{"--timeout", "60"}, class: inputBound,
+		wait: starved, planted: []string{"storage/remote-wait"},
 	},
-	{name: "control_remote", script: "remote_storage", args: []string{"--workers", "8"}, class: keepsUp, wait: [2]float64{0, 0.15}, control: true},
-	{name: "checkpoints", class: append(keepsUp, report.HostBound), wait: fed, planted: []string{"job/checkpoint-pauses"}},
+	{name: "control_remote", script: "remote_storage", args: []string{"--workers", "8"}, class: keepsUp,
+		wait: [2]float64{0, 0.15}, control: true},
+	{name: "checkpoints", class: append(keepsUp, report.HostBound), wait: fed,
+		planted: []string{"job/checkpoint-pauses"}},
 	{
-		name: "control_checkpoints", script: "checkpoints", args: []string{"--background", "1"}, class: append(keepsUp, report.HostBound),
+		name: "control_checkpoints", script: "checkpoints", args: []string{"--background", "1"}, class: append(keepsUp,
+			report.HostBound),
 		wait: [2]float64{0, 0.15}, control: true,
 	},
 	{name: "iterable_text", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "npz_chunks", class: inputBound, wait: starved, planted: []string{"storage/chunk-read-again"}},
-	{name: "npz_by_file", script: "npz_chunks", args: []string{"--by-file", "1"}, class: keepsUp, wait: fed, control: true},
+	{name: "npz_by_file", script: "npz_chunks", args: []string{"--by-file", "1"}, class: keepsUp, wait: fed,
+		control: true},
 	{name: "forkserver_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "ddp_two_ranks", ranks: 2, class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
-	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}, unseen: true},
-	{name: "workers_pinned", class: inputBound, wait: starved, planted: []string{"loader/workers-pinned", "cpu/affinity"}},
+	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"},
+		unseen: true},
+	{name: "workers_pinned", class: inputBound, wait: starved, planted: []string{"loader/workers-pinned",
+		"cpu/affinity"}},
 	{
 		name: "cpu_quota", script: "cpu_decode", class: inputBound, wait: starved, around: surroundings{quotaCPUs: 0.8},
 		planted: []string{"cpu/quota-throttled"},
 	},
 	{
-		name: "cpu_affinity", script: "cpu_decode", class: inputBound, wait: starved, around: surroundings{affinity: "0"},
+		name: "cpu_affinity", script: "cpu_decode", class: inputBound, wait: starved,
+		around:  surroundings{affinity: "0"},
 		planted: []string{"cpu/affinity"},
 	},
 	{name: "control_workers_zero", class: keepsUp, wait: fed, control: true, unseen: true},

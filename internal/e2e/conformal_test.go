@@ -55,7 +55,8 @@ func manyTrials(dice *rand.Rand, n int, deviation, told float64) []heldTrial {
 	out := make([]heldTrial, n)
 	for i := range out {
 		center := 1 + 99*dice.Float64()
-		out[i] = heldTrial{stat.Summary{Center: center, Lo: center * math.Exp(-told), Hi: center * math.Exp(told)}, center * math.Exp(deviation*dice.NormFloat64())}
+		out[i] = heldTrial{stat.Summary{Center: center, Lo: center * math.Exp(-told), Hi: center * math.Exp(told)},
+			center * math.Exp(deviation*dice.NormFloat64())}
 	}
 	return out
 }
@@ -94,7 +95,9 @@ func TestCalibrateWidensNoIntervalThatHolds(t *testing.T) {
 	if e, ok := calibrate(all, 0.9); !ok || e != 0 {
 		t.Errorf("an error of %g, %t, where the inputs' intervals are wide enough", e, ok)
 	}
-	if s := (predict.Calibration{}).Widen(all[0].forecast, predict.NewPrograms); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 || math.Abs(s.Hi/all[0].forecast.Hi-1) > 1e-12 {
+	if s := (predict.Calibration{}).Widen(all[0].forecast,
+		predict.NewPrograms); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 ||
+		math.Abs(s.Hi/all[0].forecast.Hi-1) > 1e-12 {
 		t.Errorf("no error made %+v of %+v", s, all[0].forecast)
 	}
 }

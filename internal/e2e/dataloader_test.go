@@ -43,17 +43,22 @@ func TestDataLoader(t *testing.T) {
 		t.Run(c.layout, func(t *testing.T) {
 			path := m.layout(t, c.layout)
 			r, _ := m.bench(t, "loader-"+c.layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
-			python := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: c.decoder})
-			handed := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: "torch dataloader"})
+			python := mustFigure(t, r, report.ProbePython, "item_time_s",
+				map[string]string{report.LabelDecoder: c.decoder})
+			handed := mustFigure(t, r, report.ProbePython, "item_time_s",
+				map[string]string{report.LabelDecoder: "torch dataloader"})
 			one := mustFigure(t, r, report.ProbeScaling, "items_per_s", map[string]string{report.LabelWorkers: "1"})
 			for workers := 1; workers <= 2; workers++ {
-				rate := mustFigure(t, r, report.ProbeScaling, "items_per_s", map[string]string{report.LabelWorkers: strconv.Itoa(workers)})
+				rate := mustFigure(t, r, report.ProbeScaling, "items_per_s",
+					map[string]string{report.LabelWorkers: strconv.Itoa(workers)})
 				perItem := float64(workers)/rate + python + handed - 1/one
 				predicted := min(float64(workers)/perItem, r.Host.CPUsUsable/(perItem+takeBatch/batchSize))
 				real := m.dataLoader(t, path, workers)
-				t.Logf("%d workers: bench-io %.0f items/s, with Python %.0f; DataLoader %.0f: %+.1f %%", workers, rate, predicted, real, 100*(predicted/real-1))
+				t.Logf("%d workers: bench-io %.0f items/s, with Python %.0f; DataLoader %.0f: %+.1f %%", workers, rate,
+					predicted, real, 100*(predicted/real-1))
 				if math.Abs(predicted/real-1) > loaderTolerance {
-					t.Errorf("%d workers: %.0f items/s are predicted, a DataLoader gives %.0f: %+.1f %%, want within %.0f %%",
+					t.Errorf("%d workers: %.0f items/s are predicted, a DataLoader gives %.0f: %+.1f %%, want within "+
+						"%.0f %%",
 						workers, predicted, real, 100*(predicted/real-1), 100*loaderTolerance)
 				}
 			}
@@ -65,7 +70,8 @@ func mustFigure(t *testing.T, r *report.Report, probe, metric string, labels map
 	t.Helper()
 	x, ok := figure(r, probe, metric, labels)
 	if !ok {
-		t.Fatalf("no %s %s %v among the measurements; abstained: %+v; warnings: %v", probe, metric, labels, r.Abstained, r.Warnings)
+		t.Fatalf("no %s %s %v among the measurements; abstained: %+v; warnings: %v", probe, metric, labels, r.Abstained,
+			r.Warnings)
 	}
 	return x
 }
@@ -83,7 +89,8 @@ func (m machine) dataLoader(t *testing.T, path string, workers int) float64 {
 
 func (m machine) dataLoaderOnce(t *testing.T, path string, workers int) float64 {
 	t.Helper()
-	output, err := exec.Command(m.python, "../../testdata/jobs/dataloader_rate.py", path, strconv.Itoa(workers), "4").CombinedOutput()
+	output, err := exec.Command(m.python, "../../testdata/jobs/dataloader_rate.py", path, strconv.Itoa(workers),
+		"4").CombinedOutput()
 	if err != nil {
 		t.Fatalf("the DataLoader: %v: %s", err, output)
 	}

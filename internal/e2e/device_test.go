@@ -30,9 +30,9 @@ const (
 
 // TestDevice watches loops on the stand-in GPU, attached and launched, and holds what is said of each against its
 // timeline and against the same loop with data for free. Attempts follow the policy of doc.go. E2E_DEVICE='regexp'
-// selects loops, E2E_DEVICE_HOW='attached' or 'launched' one way; E2E_KEEP keeps each loop's recordings with their truth
-// in a folder of its name; E2E_RECORDINGS is a folder of recordings to replay, such as testdata/recordings/device, to
-// which each loop's last attempt is added.
+// selects loops, E2E_DEVICE_HOW='attached' or 'launched' one way; E2E_KEEP keeps each loop's recordings with their
+// truth in a folder of its name; E2E_RECORDINGS is a folder of recordings to replay, such as
+// testdata/recordings/device, to which each loop's last attempt is added.
 func TestDevice(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -54,7 +54,8 @@ func drawLoop(number uint64) deviceLoop {
 	workers, every := r.IntN(5), pick("1", "1", "0", "5", "20")
 	args := []string{
 		"--load=" + load, fmt.Sprintf("--workers=%d", workers), "--sync=" + sync, "--sync-every=" + every,
-		fmt.Sprintf("--device-ms=%g", device), fmt.Sprintf("--launch-ms=%g", launch), fmt.Sprintf("--kernels=%g", ms(2, 40)),
+		fmt.Sprintf("--device-ms=%g", device), fmt.Sprintf("--launch-ms=%g", launch), fmt.Sprintf("--kernels=%g",
+			ms(2, 40)),
 	}
 	if load == "cpu" || load == "native" {
 		workers = min(workers, 1) // a second one finds no CPU beside a main thread that spins

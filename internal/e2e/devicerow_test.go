@@ -174,7 +174,8 @@ func deviceTable(rows []deviceRow) string {
 	for _, r := range rows {
 		w := r.worst()
 		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2f\t%s\t",
-			r.loop.name, r.how, w.Busy+w.Comm, w.Starved, w.Waited, w.Rate, r.judged(r.free).Rate, r.headroom(), r.want())
+			r.loop.name, r.how, w.Busy+w.Comm, w.Starved, w.Waited, w.Rate, r.judged(r.free).Rate, r.headroom(),
+			r.want())
 		most, by := r.promised()
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%.2f\t%s\n",
 			r.rep.Verdict.Class, r.rep.Verdict.Confidence, r.said.Verdict.Step.Stall, r.said.headroom(), most,

@@ -41,7 +41,8 @@ func readCPU(groups ...int) cpuClock {
 		for _, group := range groups {
 			if len(fields) > 14 && fields[2] == strconv.Itoa(group) {
 				// utime stime cutime cstime, fields 14 to 17 of man 5 proc
-				clock.groups += (number0(fields[11]) + number0(fields[12]) + number0(fields[13]) + number0(fields[14])) / userHZ
+				clock.groups += (number0(fields[11]) + number0(fields[12]) + number0(fields[13]) +
+					number0(fields[14])) / userHZ
 			}
 		}
 	}

@@ -4,7 +4,7 @@
 // It is behind the build tag e2e, because it takes half an hour and needs PyTorch:
 //
 //	make e2e                                          all jobs, with the PyTorch of this machine
-//	make e2e TORCH=sid                                the same with the PyTorch of another Debian suite, in a chroot (scripts/torch)
+//	make e2e TORCH=sid                                with the PyTorch of another Debian suite (scripts/torch)
 //	E2E_JOBS='hdf5|control' go test -tags e2e ./internal/e2e   some jobs
 //	make device DEVICE='async'                        training loops on a stand-in GPU (testdata/device)
 //

@@ -16,7 +16,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// fieldCase is a team's job (docs/field-reports.md) with the cures that must be recommended and what must be spoken against.
+// fieldCase is a team's job (docs/field-reports.md) with the cures that must be recommended and what must be spoken
+// against.
 type fieldCase struct {
 	launchCase
 	cures   []cure
@@ -29,13 +30,16 @@ type cure struct {
 	to            string // a pattern
 }
 
-// fieldSeconds is how long a launched case trains: three epochs or more of each, and a window that is not too short after the warm-up.
+// fieldSeconds is how long a launched case trains: three epochs or more of each, and a window that is not too short
+// after the warm-up.
 const fieldSeconds = "16"
 
 var fieldCases = []fieldCase{
 	{
-		// Epochs are short enough for the restarts to cost what they cost there: on a machine that forks fast and joins slowly they took 6 % of 128 slides.
-		launchCase: launchCase{testCase: testCase{name: "a_bags", script: "cases/a_bags", args: []string{"--slides", "48"}, class: inputBound, wait: starved, seconds: fieldSeconds,
+		// Epochs are short enough for the restarts to cost what they cost there: on a machine that forks fast and joins
+		// slowly they took 6 % of 128 slides.
+		launchCase: launchCase{testCase: testCase{name: "a_bags", script: "cases/a_bags", args: []string{"--slides",
+			"48"}, class: inputBound, wait: starved, seconds: fieldSeconds,
 			planted: []string{"loader/workers-restart", "loader/collate-cost", "cpu/decode-bound"}}},
 		cures: []cure{
 			{"loader/workers-restart", "persistent_workers", `^True$`},
@@ -45,8 +49,8 @@ var fieldCases = []fieldCase{
 		against: []string{"multiprocessing_context", "batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "b_mels", script: "cases/b_mels", class: inputBound, wait: starved, seconds: fieldSeconds,
-			planted: []string{"hdf5/chunk-exceeds-cache"}}},
+		launchCase: launchCase{testCase: testCase{name: "b_mels", script: "cases/b_mels", class: inputBound,
+			wait: starved, seconds: fieldSeconds, planted: []string{"hdf5/chunk-exceeds-cache"}}},
 		cures: []cure{
 			{"hdf5/chunk-exceeds-cache", "HDF5 chunk shape", `^1x64x64$`},
 			{"job/evaluation-sequential", "num_workers of the evaluation's DataLoader", `^[1-9]`},
@@ -54,14 +58,14 @@ var fieldCases = []fieldCase{
 		against: []string{"batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "c_mels_later", script: "cases/c_mels_later", class: inputBound, wait: starved, seconds: fieldSeconds,
-			planted: []string{"loader/workers-too-few"}}},
+		launchCase: launchCase{testCase: testCase{name: "c_mels_later", script: "cases/c_mels_later", class: inputBound,
+			wait: starved, seconds: fieldSeconds, planted: []string{"loader/workers-too-few"}}},
 		cures:   []cure{{"loader/workers-too-few", "num_workers", `^[2-9]$`}},
 		against: []string{"prefetch_factor", "batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "d_volumes", script: "cases/d_volumes", class: inputBound, wait: starved, seconds: "24",
-			planted: []string{"loader/workers-too-few", "loader/workers-restart"}}},
+		launchCase: launchCase{testCase: testCase{name: "d_volumes", script: "cases/d_volumes", class: inputBound,
+			wait: starved, seconds: "24", planted: []string{"loader/workers-too-few", "loader/workers-restart"}}},
 		cures: []cure{
 			{"loader/workers-too-few", "num_workers", `^[2-9]$`},
 			{"loader/workers-restart", "persistent_workers", `^True$`},
@@ -69,8 +73,8 @@ var fieldCases = []fieldCase{
 		against: []string{"batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "e_faces", script: "cases/e_faces", class: inputBound, wait: starved, seconds: fieldSeconds,
-			planted: []string{"cpu/decode-bound", "image/png-decode"}}},
+		launchCase: launchCase{testCase: testCase{name: "e_faces", script: "cases/e_faces", class: inputBound,
+			wait: starved, seconds: fieldSeconds, planted: []string{"cpu/decode-bound", "image/png-decode"}}},
 		cures: []cure{
 			{"cpu/decode-bound", "CPU time per batch in the workers", `^at most`},
 			{"image/png-decode", "picture format", `^JPEG`},
@@ -79,8 +83,8 @@ var fieldCases = []fieldCase{
 	},
 }
 
-// TestCases launches the five teams' jobs and asks for what they found by hand, and that what does not hold of their reports is not followed. Attempts
-// follow the policy of doc.go.
+// TestCases launches the five teams' jobs and asks for what they found by hand, and that what does not hold of their
+// reports is not followed. Attempts follow the policy of doc.go.
 func TestCases(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -112,7 +116,8 @@ func (m machine) tryCase(ctx context.Context, t *testing.T, c fieldCase) (one tr
 	for _, f := range l.rep.Findings[:min(3, len(l.rep.Findings))] {
 		top = append(top, f.Rule)
 	}
-	return one, fmt.Sprintf("%s/%s by %s, input wait %.0f %%", l.rep.Verdict.Class, l.rep.Verdict.Resource, strings.Join(top, " "), 100*share), nil
+	return one, fmt.Sprintf("%s/%s by %s, input wait %.0f %%", l.rep.Verdict.Class, l.rep.Verdict.Resource,
+		strings.Join(top, " "), 100*share), nil
 }
 
 // misses lists what is wrong with a report.
@@ -121,7 +126,10 @@ func (c fieldCase) misses(r *report.Report) (misses []miss) {
 	if !slices.Contains(c.class, r.Verdict.Class) {
 		fail("the verdict is %s by %s", r.Verdict.Class, r.Verdict.Rule)
 	}
-	if rank := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return slices.Contains(c.planted, f.Rule) }); rank < 0 || rank >= maxRank {
+	if rank := slices.IndexFunc(r.Findings, func(f report.Finding) bool {
+		return slices.Contains(c.planted,
+			f.Rule)
+	}); rank < 0 || rank >= maxRank {
 		fail("none of %v is among the first %d findings", c.planted, maxRank)
 	}
 	for _, want := range c.cures {

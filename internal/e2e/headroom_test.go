@@ -73,7 +73,8 @@ func (m machine) headroomOf(ctx context.Context, loop deviceLoop) (err error) {
 	truth := free.Rate / (1 - free.Outside)
 	step := r.rep.Verdict.Step
 	off := rate.Center/truth - 1
-	fmt.Printf("%-26s free %7.2f /s measured (%.2f to %.2f), %7.2f in memory, %+5.1f %%; headroom %s measured, %s estimated\n", loop.name,
+	fmt.Printf("%-26s free %7.2f /s measured (%.2f to %.2f), %7.2f in memory, %+5.1f %%; headroom %s measured, %s "+
+		"estimated\n", loop.name,
 		rate.Center, rate.Lo, rate.Hi, truth, 100*off, between(step.HeadroomMeasured), between(step.Headroom))
 	if off < -freeError || off > freeError {
 		return fmt.Errorf("%.2f batches/s measured, %.2f with data in memory", rate.Center, truth)

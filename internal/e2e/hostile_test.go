@@ -52,8 +52,10 @@ var hostileCases = []hostileCase{
 	{name: "own sitecustomize", env: []string{"PYTHONPATH=../../testdata/hostile/site"}, way: "path"},
 	{name: "PYTHONPATH of several", env: []string{"PYTHONPATH=/nowhere:../../testdata/hostile"}, way: "path"},
 	{name: "standard input", way: "stdin", stdin: "every byte\x00 of it\n"},
-	{name: "pipetune stopped", way: "long", after: func(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) }, gone: true},
-	{name: "pipetune killed", way: "long", after: func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }, gone: true},
+	{name: "pipetune stopped", way: "long", after: func(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) },
+		gone: true},
+	{name: "pipetune killed", way: "long", after: func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) },
+		gone: true},
 }
 
 // TestHostile runs each job bare and launched by pipetune: stdout must be the same byte for byte, and so must the exit
@@ -114,7 +116,8 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 	}
 	argv = append(note, argv...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(append(os.Environ(), "STATUS="+status, "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1"), c.env...)
+	cmd.Env = append(append(os.Environ(), "STATUS="+status, "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1"),
+		c.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := os.Create(filepath.Join(dir, "stdout"))
@@ -142,7 +145,8 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 				failed.Store(&err)
 			}
 		}()
-		defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }() // a stopped pipetune does not end by itself
+		// a stopped pipetune does not end by itself
+		defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }()
 		if err := awaitFile(ctx, status); err != nil {
 			return ending{}, err
 		}

@@ -51,7 +51,8 @@ func newBench(python, root string) (bench, error) {
 	}
 	b := bench{python: python, root: root, work: work}
 	for _, folder := range []string{"jobs", "device"} {
-		if err := os.CopyFS(filepath.Join(work, folder), os.DirFS(filepath.Join("../../testdata", folder))); err != nil {
+		if err := os.CopyFS(filepath.Join(work, folder),
+			os.DirFS(filepath.Join("../../testdata", folder))); err != nil {
 			return b, fmt.Errorf("copying the jobs: %w", err)
 		}
 	}
@@ -71,7 +72,8 @@ func (m machine) newGPUBench(c testCase) (bench, error) {
 		b.timeline = filepath.Join("/dev", filepath.Base(b.work))
 	}
 	devices := fmt.Sprintf("devices=%d", max(c.ranks, 1))
-	output, err := exec.Command("../../testdata/device/build.sh", b.gpu, devices, "timeline="+b.timeline).CombinedOutput()
+	output, err := exec.Command("../../testdata/device/build.sh", b.gpu, devices, "timeline="+
+		b.timeline).CombinedOutput()
 	if err != nil {
 		return b, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
 	}
@@ -157,7 +159,8 @@ func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, e
 		return nil, fmt.Errorf("making the job's log: %w", err)
 	}
 	defer log.Close()
-	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(j.stopwatch), "--seconds", cmp.Or(c.seconds, jobSeconds))...)
+	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(j.stopwatch), "--seconds",
+		cmp.Or(c.seconds, jobSeconds))...)
 	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, b.environment()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the job: %w", err)
@@ -205,7 +208,8 @@ func awaitStopwatch(j *job, limit time.Duration, what string, done func([][]read
 		}
 		select {
 		case <-j.ended:
-			return nil, fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err, j.lastOutput())
+			return nil, fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err,
+				j.lastOutput())
 		case <-j.ctx.Done():
 			return nil, j.ctx.Err()
 		case <-time.After(100 * time.Millisecond):

@@ -121,7 +121,8 @@ func checkRanks(t *testing.T, outcomes []outcome) {
 		t.Errorf("planted rule first or second in %d of %d jobs, want %.0f %%", ranked, planted, 100*rankShare)
 	}
 	if float64(len(unshown)) > unshownShare*float64(len(outcomes)) {
-		t.Errorf("on this busy machine the planted condition did not show in %s: too many of %d jobs prove nothing", strings.Join(unshown, " "), len(outcomes))
+		t.Errorf("on this busy machine the planted condition did not show in %s: too many of %d jobs prove nothing",
+			strings.Join(unshown, " "), len(outcomes))
 	}
 }
 
@@ -163,7 +164,8 @@ func findMachine(t *testing.T) machine {
 	versions := `import sys, torch, h5py, PIL; print("Python", sys.version.split()[0], "torch", torch.__version__, "h5py", h5py.__version__)`
 	output, err := b.shell(nil, m.python, "-c", versions).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s cannot import what the jobs need: %v: %s\napt-get install -y python3-torch python3-h5py python3-pil python3-numpy",
+		t.Fatalf("%s cannot import what the jobs need: %v: %s\napt-get install -y python3-torch python3-h5py "+
+			"python3-pil python3-numpy",
 			m.python, err, output)
 	}
 	m.versions = strings.TrimSpace(string(output))

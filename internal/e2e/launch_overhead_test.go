@@ -92,7 +92,8 @@ func hookOverhead(t *testing.T, workers string, how watchedHow) {
 	fmt.Printf("%s, %s workers: job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%)\n",
 		how, workers, 100*median(slowdowns), len(slowdowns), 100*low, 100*high)
 	if got := median(slowdowns); got > maxHookSlowdown {
-		t.Errorf("the job was slower by %.2f %% at the median of the pairs, promised %.1f %%", 100*got, 100*maxHookSlowdown)
+		t.Errorf("the job was slower by %.2f %% at the median of the pairs, promised %.1f %%", 100*got,
+			100*maxHookSlowdown)
 	}
 }
 
@@ -117,8 +118,10 @@ func TestLaunchHookByTurns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "hook_by_turns"}, "--work", stepWork, "--workers", workers)...)
-			output, _, err := m.launch(t.Context(), b, []string{"-q", "-o", filepath.Join(b.work, "turns.json")}, job.Args)
+			job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "hook_by_turns"}, "--work", stepWork, "--workers",
+				workers)...)
+			output, _, err := m.launch(t.Context(), b, []string{"-q", "-o", filepath.Join(b.work, "turns.json")},
+				job.Args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,10 +139,12 @@ func TestLaunchHookByTurns(t *testing.T) {
 			slices.Sort(cpu)
 			low, high := medianBetween(wall)
 			cpuLow, cpuHigh := medianBetween(cpu)
-			fmt.Printf("%s workers: a step takes %+.2f %% with the hook (95 %% interval %+.2f to %+.2f), %+.1f µs of CPU time (%+.1f to %+.1f)\n",
+			fmt.Printf("%s workers: a step takes %+.2f %% with the hook (95 %% interval %+.2f to %+.2f), %+.1f µs of "+
+				"CPU time (%+.1f to %+.1f)\n",
 				workers, 100*median(wall), 100*low, 100*high, median(cpu), cpuLow, cpuHigh)
 			if got := median(wall); got > maxHookSlowdown {
-				t.Errorf("a step takes %.2f %% longer with the hook (median), promised %.1f %%", 100*got, 100*maxHookSlowdown)
+				t.Errorf("a step takes %.2f %% longer with the hook (median), promised %.1f %%", 100*got,
+					100*maxHookSlowdown)
 			}
 		})
 	}

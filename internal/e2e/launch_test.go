@@ -51,8 +51,9 @@ func TestLaunch(t *testing.T) {
 			}
 		})
 	}
-	fmt.Printf("\n%-6s %-26s %-24s %-30s %22s %8s %18s %24s %6s %s\n%s\n", "TRIES", "LAUNCHED", "VERDICT", "FIRST RULE", "WAIT/STEP HOOK/OWN", "DIFF", "WAIT SEEN OUTSIDE",
-		"BATCHES/S HOOK/OUT/OWN", "OTHERS", "DATALOADER", strings.Join(rows, "\n"))
+	fmt.Printf("\n%-6s %-26s %-24s %-30s %22s %8s %18s %24s %6s %s\n%s\n", "TRIES", "LAUNCHED", "VERDICT", "FIRST RULE",
+		"WAIT/STEP HOOK/OWN", "DIFF", "WAIT SEEN OUTSIDE", "BATCHES/S HOOK/OUT/OWN", "OTHERS", "DATALOADER",
+		strings.Join(rows, "\n"))
 }
 
 // launchOnce launches the job and gathers what it left.
@@ -72,14 +73,16 @@ func (m machine) launchOnce(ctx context.Context, t *testing.T, c launchCase) (l 
 	}
 	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
 	out := filepath.Join(b.work, c.name+".json")
-	job := b.shell(append(b.showHook(), prelude...), b.scriptArgs(c.testCase, "--stopwatch", b.inside(stopwatch), "--seconds", cmp.Or(c.seconds, launchSeconds))...)
+	job := b.shell(append(b.showHook(), prelude...), b.scriptArgs(c.testCase, "--stopwatch", b.inside(stopwatch),
+		"--seconds", cmp.Or(c.seconds, launchSeconds))...)
 	neighbours, quiet, err := startNeighbours(c.around.neighbours)
 	if err != nil {
 		return l, err
 	}
 	defer func() { err = errors.Join(err, quiet()) }()
 	before := readCPU(neighbours)
-	stdout, cmd, err := m.launch(ctx, b, []string{"-q", "--warmup", watchDrops.String(), "-o", out, "-o", out + "l"}, job.Args)
+	stdout, cmd, err := m.launch(ctx, b, []string{"-q", "--warmup", watchDrops.String(), "-o", out, "-o", out + "l"},
+		job.Args)
 	others := before.others(readCPU(neighbours), cmd)
 	if err != nil {
 		return l, err
@@ -123,7 +126,8 @@ func (m machine) launch(ctx context.Context, b bench, flags, command []string) (
 		return nil, nil, err
 	}
 	if b.root != "" {
-		defer os.RemoveAll(b.root + b.work) // the mount point; what was mounted there ended with the job's mount namespace
+		// the mount point; what was mounted there ended with the job's mount namespace
+		defer os.RemoveAll(b.root + b.work)
 	}
 	cmd := exec.CommandContext(ctx, m.binary, slices.Concat([]string{"diagnose"}, flags, []string{"--"}, command)...)
 	cmd.Dir = b.work
@@ -147,7 +151,8 @@ func (b bench) prepare(ctx context.Context, c launchCase) error {
 	if c.around.cold {
 		return nil // made already
 	}
-	cmd := b.shell(nil, b.scriptArgs(c.testCase, "--make-only", "--seconds", "0.1")...) // the seconds are for jobs without a data set
+	// the seconds are for jobs without a data set
+	cmd := b.shell(nil, b.scriptArgs(c.testCase, "--make-only", "--seconds", "0.1")...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("making the data set: %w: %s", err, output)
 	}

@@ -10,7 +10,8 @@ import (
 type launchCase struct {
 	testCase
 	opensAt string // pattern of the line in __getitem__ that opens an HDF5 file; one open an item is planted
-	apart   bool   // what is seen from outside may differ: the hook tells training from evaluation, or sees what cannot be counted
+	// what is seen from outside may differ: the hook tells training from evaluation, or sees what cannot be counted
+	apart bool
 }
 
 // launchCases are launched: of each kind of figure that only the hook knows, one job.
@@ -20,10 +21,12 @@ var launchCases = []launchCase{
 	{testCase: of("workers_restart")},
 	{testCase: of("slow_sample")},
 	{testCase: of("control_keeps_up")},
-	{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved, planted: []string{"loader/collate-cost"}}},
+	{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved,
+		planted: []string{"loader/collate-cost"}}},
 	{
 		testCase: testCase{
-			name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound), wait: [2]float64{0, 1},
+			name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound),
+			wait:    [2]float64{0, 1},
 			planted: []string{"job/evaluation-sequential"},
 		},
 		apart: true,
@@ -55,15 +58,19 @@ var launchVariations = []launchCase{
 	{testCase: of("control_spawn_persistent")},
 	{testCase: of("control_workers_zero")},
 	{testCase: of("control_restart_cheap")},
-	{testCase: testCase{name: "many_tensors", class: inputBound, wait: starved, planted: []string{"loader/many-tensors"}}, apart: true},
+	{testCase: testCase{name: "many_tensors", class: inputBound, wait: starved,
+		planted: []string{"loader/many-tensors"}}, apart: true},
 	{
 		testCase: testCase{
-			name: "many_tensors_packed", script: "many_tensors", args: []string{"--collate", "packed"}, class: append(keepsUp, report.InputBound),
-			wait: [2]float64{0, 0.2}, control: true,
+			name: "many_tensors_packed", script: "many_tensors", args: []string{"--collate", "packed"},
+			class: append(keepsUp, report.InputBound), wait: [2]float64{0, 0.2}, control: true,
 		},
 		apart: true,
 	},
-	{testCase: testCase{name: "wide_batches", class: inputBound, wait: starved, planted: []string{"loader/wide-batches"}}},
-	{testCase: testCase{name: "pictures_oversized", class: inputBound, wait: starved, planted: []string{"image/oversized"}}},
-	{testCase: testCase{name: "cpu_transforms", class: inputBound, wait: starved, planted: []string{"cpu/decode-bound"}}},
+	{testCase: testCase{name: "wide_batches", class: inputBound, wait: starved,
+		planted: []string{"loader/wide-batches"}}},
+	{testCase: testCase{name: "pictures_oversized", class: inputBound, wait: starved,
+		planted: []string{"image/oversized"}}},
+	{testCase: testCase{name: "cpu_transforms", class: inputBound, wait: starved,
+		planted: []string{"cpu/decode-bound"}}},
 }

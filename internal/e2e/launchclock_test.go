@@ -141,7 +141,8 @@ func withoutHook(rec *recording.Recording) *recording.Recording {
 		return slices.ContainsFunc(metric.Hook, func(d metric.Desc) bool { return d.Name == s.Metric })
 	})
 	outside.Events = slices.DeleteFunc(slices.Clone(rec.Events), func(e recording.Event) bool {
-		return slices.Contains([]string{recording.EventHook, recording.EventLoader, recording.EventEpoch, recording.EventSite, recording.EventSlowItem}, e.Kind)
+		return slices.Contains([]string{recording.EventHook, recording.EventLoader, recording.EventEpoch,
+			recording.EventSite, recording.EventSlowItem}, e.Kind)
 	})
 	return &outside
 }

@@ -21,9 +21,10 @@ import (
 
 // What launch mode promises: exact figures.
 const (
-	launchSeconds = "20"   // a launched job trains so long; its start is not watched
-	maxWaitDiff   = 0.01   // of the stop-watch's input wait per step …
-	waitFloor     = 0.0001 // … or so many seconds of it, where the trainer hardly waits: both clocks add some µs of Python of their own
+	launchSeconds = "20" // a launched job trains so long; its start is not watched
+	maxWaitDiff   = 0.01 // of the stop-watch's input wait per step …
+	// … or so many seconds of it, where the trainer hardly waits: both clocks add some µs of Python of their own
+	waitFloor = 0.0001
 )
 
 // launched is what came of one launched job.
@@ -58,9 +59,11 @@ func (l launched) row() string {
 	if at := l.location(); at != nil {
 		place = fmt.Sprintf("%s:%d", at.File, at.Line)
 	}
-	rates := fmt.Sprintf("%.2f / %.2f / %.2f", l.rep.Metrics["batches_per_s"].Center, l.outside.Metrics["batches_per_s"].Center, l.passed)
-	return fmt.Sprintf("%-26s %-24s %-30s %10.3f / %6.3f ms %+7.2f%% %18s %24s %6.2f %s", l.name, string(l.rep.Verdict.Class)+"/"+string(l.rep.Verdict.Resource), first,
-		1e3*l.hook.mean(), 1e3*l.own.mean(), 100*(l.hook.mean()/l.own.mean()-1), outside, rates, l.others, place)
+	rates := fmt.Sprintf("%.2f / %.2f / %.2f", l.rep.Metrics["batches_per_s"].Center,
+		l.outside.Metrics["batches_per_s"].Center, l.passed)
+	return fmt.Sprintf("%-26s %-24s %-30s %10.3f / %6.3f ms %+7.2f%% %18s %24s %6.2f %s", l.name,
+		string(l.rep.Verdict.Class)+"/"+string(l.rep.Verdict.Resource), first, 1e3*l.hook.mean(), 1e3*l.own.mean(),
+		100*(l.hook.mean()/l.own.mean()-1), outside, rates, l.others, place)
 }
 
 func (l launched) location() *report.Location {
@@ -81,16 +84,22 @@ func (l launched) try() try {
 		if !slices.Contains(l.class, l.rep.Verdict.Class) {
 			wrong("verdict is %s, want one of %v", l.rep.Verdict.Class, l.class)
 		}
-		rank := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool { return slices.Contains(l.planted, f.Rule) })
+		rank := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool {
+			return slices.Contains(l.planted,
+				f.Rule)
+		})
 		if len(l.planted) > 0 && (rank < 0 || rank >= maxRank) {
 			wrong("none of the planted rules %v is among the first %d findings", l.planted, maxRank)
 		}
-		if l.control && slices.ContainsFunc(l.rep.Findings, func(f report.Finding) bool { return f.Severity == report.Error }) {
+		if l.control && slices.ContainsFunc(l.rep.Findings,
+			func(f report.Finding) bool { return f.Severity == report.Error }) {
 			wrong("an error finding on a control: %s", l.rep.Findings[0].Rule)
 		}
 	}
-	if diff := math.Abs(l.hook.mean() - l.own.mean()); diff > max(maxWaitDiff*l.own.mean(), waitFloor) || math.IsNaN(diff) {
-		figure("the hook says %.3f ms of input wait per step, the trainer's own stop-watch %.3f ms", 1e3*l.hook.mean(), 1e3*l.own.mean())
+	if diff := math.Abs(l.hook.mean() - l.own.mean()); diff > max(maxWaitDiff*l.own.mean(), waitFloor) ||
+		math.IsNaN(diff) {
+		figure("the hook says %.3f ms of input wait per step, the trainer's own stop-watch %.3f ms", 1e3*l.hook.mean(),
+			1e3*l.own.mean())
 	}
 	if diff := math.Abs(l.hook.steps - l.own.steps); diff > 1 {
 		figure("the hook counts %.0f steps, the trainer itself %.1f", l.hook.steps, l.own.steps)
@@ -98,7 +107,8 @@ func (l launched) try() try {
 	if l.rep.Job.Mode != "launch" || l.rep.Job.Loader == nil || l.rep.Job.Loader.Source != "hook" {
 		wrong("mode is %q, and the loader's source is not the hook", l.rep.Job.Mode)
 	}
-	if want, got := lineOf(l.script, `DataLoader\(`), l.location(); got == nil || got.Line != want || !strings.HasSuffix(got.File, l.file()) {
+	if want, got := lineOf(l.script, `DataLoader\(`), l.location(); got == nil || got.Line != want ||
+		!strings.HasSuffix(got.File, l.file()) {
 		wrong("the DataLoader stands at line %d of %s, the report says %+v", want, l.file(), got)
 	}
 	if l.opensAt != "" {
@@ -114,13 +124,15 @@ func (l launched) opens() (misses []miss) {
 	if opens != items || items == 0 {
 		misses = append(misses, wrongFigure("%.0f opens for %.0f items, want one each", opens, items))
 	}
-	want := lineOf(l.script[strings.Index(l.script, "def __getitem__"):], l.opensAt) + lineOf(l.script, "def __getitem__") - 1
+	want := lineOf(l.script[strings.Index(l.script, "def __getitem__"):], l.opensAt) +
+		lineOf(l.script, "def __getitem__") - 1
 	i := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool { return f.Rule == l.planted[0] })
 	if i < 0 {
 		return misses // told already
 	}
 	if at := l.rep.Findings[i].Location; at == nil || at.Line != want || !strings.HasSuffix(at.File, l.file()) {
-		misses = append(misses, wrongVerdict("files are opened at line %d of %s, the finding says %+v", want, l.file(), at))
+		misses = append(misses, wrongVerdict("files are opened at line %d of %s, the finding says %+v", want, l.file(),
+			at))
 	}
 	return misses
 }
@@ -143,12 +155,14 @@ func (l launched) agreement() (misses []miss) {
 	// Their windows are not the same seconds, and the pace changes from second to second: two estimates of it agree
 	// where they are close, or where each lies within what the other leaves open.
 	if math.Abs(b.Center-o.Center) > maxBatchesDiff*b.Center && !meet(b, o) {
-		misses = append(misses, wrongFigure("%.2f batches/s (%.2f to %.2f) by the hook, %.2f (%.2f to %.2f) from outside", b.Center, b.Lo, b.Hi, o.Center, o.Lo, o.Hi))
+		misses = append(misses, wrongFigure("%.2f batches/s (%.2f to %.2f) by the hook, %.2f (%.2f to %.2f) from "+
+			"outside", b.Center, b.Lo, b.Hi, o.Center, o.Lo, o.Hi))
 	}
 	// A count is held to the trainer's own over the same seconds, which end with the job: what its workers had made
 	// ahead by then was handed over and never taken.
 	if diff := math.Abs(o.Center - l.passed); diff > maxBatchesDiff*l.passed+l.ahead() || math.IsNaN(diff) {
-		misses = append(misses, wrongFigure("%.2f batches/s from outside, %.2f by the stop-watch over the same seconds", o.Center, l.passed))
+		misses = append(misses, wrongFigure("%.2f batches/s from outside, %.2f by the stop-watch over the same seconds",
+			o.Center, l.passed))
 	}
 	return misses
 }
@@ -156,7 +170,8 @@ func (l launched) agreement() (misses []miss) {
 // ahead is how many batches the workers may hold ready at most, spread over the window.
 func (l launched) ahead() float64 {
 	loader, window := l.rep.Job.Loader, l.outside.Window
-	if loader == nil || loader.NumWorkers == nil || loader.PrefetchFactor == nil || window == nil || window.DurationS <= 0 {
+	if loader == nil || loader.NumWorkers == nil || loader.PrefetchFactor == nil || window == nil ||
+		window.DurationS <= 0 {
 		return 0
 	}
 	return float64(*loader.NumWorkers**loader.PrefetchFactor) / window.DurationS

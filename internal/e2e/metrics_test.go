@@ -88,17 +88,20 @@ func TestMetrics(t *testing.T) {
 
 	refused := exec.Command(m.binary, "diagnose", "--isolated", "--pid", strconv.Itoa(j.pid), "--metrics-listen", at)
 	began := time.Now()
-	if out, err := refused.CombinedOutput(); err == nil || refused.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "address already in use") ||
+	if out, err := refused.CombinedOutput(); err == nil || refused.ProcessState.ExitCode() != 2 ||
+		!strings.Contains(string(out), "address already in use") ||
 		time.Since(began) > 5*time.Second {
 		t.Errorf("a port in use: %v: %s", err, out)
 	}
 
 	config := filepath.Join(p.folder, "prometheus.yml")
-	text := fmt.Sprintf("scrape_configs:\n- job_name: pipetune\n  scrape_interval: 1s\n  static_configs:\n  - targets: [%q]\n", at)
+	text := fmt.Sprintf("scrape_configs:\n- job_name: pipetune\n  scrape_interval: 1s\n  static_configs:\n  - "+
+		"targets: [%q]\n", at)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := begin(t, os.Environ(), "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(p.folder, "data"), "--web.listen-address="+prometheus,
+	said := begin(t, os.Environ(), "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(p.folder,
+		"data"), "--web.listen-address="+prometheus,
 		"--log.level=error")
 	p.wait("VERDICT")
 	time.Sleep(12 * time.Second) // a stretch to take rates of, and the time in which the file is written
@@ -147,7 +150,8 @@ func TestMetrics(t *testing.T) {
 	p.press("q")
 	p.wait("left with 0")
 	left, err := os.ReadFile(file)
-	if err != nil || !bytes.Contains(left, []byte("pipetune_watching")) || bytes.Contains(left, []byte("pipetune_gpu_utilization_ratio")) {
+	if err != nil || !bytes.Contains(left, []byte("pipetune_watching")) ||
+		bytes.Contains(left, []byte("pipetune_gpu_utilization_ratio")) {
 		t.Errorf("after the end, the file holds (%v)\n%s", err, left)
 	}
 }

@@ -37,7 +37,8 @@ func TestOverhead(t *testing.T) {
 	ctx := context.Background()
 	b := must.Get(newBench(m.python, m.root))(t)
 	defer os.RemoveAll(b.work)
-	c := testCase{name: "overhead", script: "cpu_decode", args: []string{"--workers", "16", "--batch-size", "4"}, seconds: "600"}
+	c := testCase{name: "overhead", script: "cpu_decode", args: []string{"--workers", "16", "--batch-size", "4"},
+		seconds: "600"}
 	j := must.Get(b.start(ctx, c, nil))(t)
 	defer func() {
 		if err := j.stop(); err != nil {
@@ -71,13 +72,15 @@ func TestOverhead(t *testing.T) {
 			}
 		}
 		slowdowns = append(slowdowns, 1-with/without)
-		fmt.Printf("pair %2d: %.2f batches/s without, %.2f with: %+.2f %%; %.2f %% of a CPU while watching, %.2f %% with start and report, %.1f MB\n",
+		fmt.Printf("pair %2d: %.2f batches/s without, %.2f with: %+.2f %%; %.2f %% of a CPU while watching, %.2f %% "+
+			"with start and report, %.1f MB\n",
 			i+1, without, with, 100*(with/without-1), 100*cpu[i], 100*total[i], float64(rss[i])/1e6)
 	}
 	slices.Sort(slowdowns)
 	slices.Sort(cpu)
 	low, high := medianBetween(slowdowns)
-	fmt.Printf("job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%); pipetune %.2f %% of one CPU (median), %.1f MB at most\n",
+	fmt.Printf("job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%); pipetune %.2f %% of one "+
+		"CPU (median), %.1f MB at most\n",
 		100*median(slowdowns), len(slowdowns), 100*low, 100*high, 100*median(cpu), float64(slices.Max(rss))/1e6)
 	if got := median(cpu); got > maxCPURatio {
 		t.Errorf("pipetune used %.2f %% of one CPU, promised %.0f %%", 100*got, 100*maxCPURatio)
@@ -101,7 +104,8 @@ func undecided(values []float64, promise float64) bool {
 // included.
 func watchOnce(ctx context.Context, m machine, b bench, pid int) (*report.Report, time.Duration, error) {
 	out := filepath.Join(b.work, "overhead.json")
-	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(), "-q", "-o", out)
+	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(),
+		"-q", "-o", out)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return nil, 0, fmt.Errorf("pipetune diagnose: %w: %s", err, output)
 	}

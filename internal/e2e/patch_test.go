@@ -59,7 +59,10 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 	if m.root != "" {
 		// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file
 		// taken.
-		if before.Patch != nil || !slices.ContainsFunc(before.Warnings, func(w string) bool { return strings.Contains(w, "could not be made a patch") }) {
+		if before.Patch != nil || !slices.ContainsFunc(before.Warnings, func(w string) bool {
+			return strings.Contains(w,
+				"could not be made a patch")
+		}) {
 			wrong("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
 		}
 		return one, "in a chroot", nil
@@ -69,7 +72,10 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 		return one, fmt.Sprintf("patch: %+v", before.Patch), nil
 	}
 	for _, want := range c.settings {
-		if !slices.ContainsFunc(before.Patch.Settings, func(s report.PatchedSetting) bool { return s.Setting == want && s.How != "elsewhere" }) {
+		if !slices.ContainsFunc(before.Patch.Settings, func(s report.PatchedSetting) bool {
+			return s.Setting == want &&
+				s.How != "elsewhere"
+		}) {
 			wrong("the patch does not change %s", want)
 		}
 	}
@@ -90,13 +96,15 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 		return one, "", fmt.Errorf("the second report has no %s", effect.Metric)
 	}
 	if got.Center < effect.Lo || got.Center > effect.Hi {
-		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch, predicted %.2f to %.2f", effect.Metric, got.Center, effect.Lo, effect.Hi))
+		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch, predicted %.2f to %.2f", effect.Metric,
+			got.Center, effect.Lo, effect.Hi))
 	}
 	if got.Center <= effect.Before {
-		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch and was %.2f: not faster", effect.Metric, got.Center, effect.Before))
+		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch and was %.2f: not faster",
+			effect.Metric, got.Center, effect.Before))
 	}
-	return one, fmt.Sprintf("%s %.2f, predicted %.2f (%.2f to %.2f), came true %.2f; %s", effect.Metric, effect.Before, effect.After, effect.Lo, effect.Hi,
-		got.Center, settingsOf(before.Patch)), nil
+	return one, fmt.Sprintf("%s %.2f, predicted %.2f (%.2f to %.2f), came true %.2f; %s", effect.Metric, effect.Before,
+		effect.After, effect.Lo, effect.Hi, got.Center, settingsOf(before.Patch)), nil
 }
 
 func settingsOf(p *report.Patch) (text string) {
@@ -170,7 +178,8 @@ func planned(p *report.Patch, plan *report.Plan) bool {
 	changed := 0
 	for _, s := range p.Settings {
 		if s.How == report.PatchReplaced || s.How == report.PatchAdded {
-			if !slices.ContainsFunc(plan.Changes, func(c report.Recommendation) bool { return c.Setting == s.Setting }) {
+			if !slices.ContainsFunc(plan.Changes,
+				func(c report.Recommendation) bool { return c.Setting == s.Setting }) {
 				return false
 			}
 			changed++

@@ -69,10 +69,12 @@ func TestPeers(t *testing.T) {
 			verdict = d.bound + " kept"
 			if !d.ok {
 				verdict = d.bound + " MISSED"
-				t.Errorf("%s against %s: %.4g against %.4g %s, a ratio of %.3f, promised %s", d.what, d.peer, d.ours, d.theirs, d.unit, d.ratio, d.bound)
+				t.Errorf("%s against %s: %.4g against %.4g %s, a ratio of %.3f, promised %s", d.what, d.peer, d.ours,
+					d.theirs, d.unit, d.ratio, d.bound)
 			}
 		}
-		fmt.Printf("%-46s %-22s %12.4g %12.4g  %-6s %7.3f  %s\n", d.what, d.peer, d.ours, d.theirs, d.unit, d.ratio, verdict)
+		fmt.Printf("%-46s %-22s %12.4g %12.4g  %-6s %7.3f  %s\n", d.what, d.peer, d.ours, d.theirs, d.unit, d.ratio,
+			verdict)
 	}
 }
 
@@ -98,8 +100,8 @@ func middle(xs []float64) float64 {
 // fio runs one job of random or sequential reads and returns its requests per second.
 func fio(t *testing.T, path string, args ...string) float64 {
 	t.Helper()
-	cmd := exec.Command("fio", append([]string{"--name=x", "--filename=" + path, "--readonly", "--time_based", "--runtime=4", "--output-format=json",
-		"--randrepeat=0", "--norandommap"}, args...)...)
+	cmd := exec.Command("fio", append([]string{"--name=x", "--filename=" + path, "--readonly", "--time_based",
+		"--runtime=4", "--output-format=json", "--randrepeat=0", "--norandommap"}, args...)...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
@@ -121,17 +123,20 @@ func fio(t *testing.T, path string, args ...string) float64 {
 	return answer.Jobs[0].Read.IOPS
 }
 
-// againstFio compares random reads of raw bytes from the page cache, one at a time. Direct reads, at each depth, are held
-// to fio's by the peers test of package probe: bench-io stops at the depth that brings nothing more.
+// againstFio compares random reads of raw bytes from the page cache, one at a time. Direct reads, at each depth, are
+// held to fio's by the peers test of package probe: bench-io stops at the depth that brings nothing more.
 func (m machine) againstFio(t *testing.T) []duel {
 	path := m.layout(t, "raw")
 	var ours, theirs []float64
 	for range peerRounds {
-		r, _ := m.bench(t, "peers-raw", path, "--block-bytes", "131072", "--python", "none", "--workers", "1", "--no-cold", "--budget", peerBudget)
-		ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s", map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
+		r, _ := m.bench(t, "peers-raw", path, "--block-bytes", "131072", "--python", "none", "--workers", "1",
+			"--no-cold", "--budget", peerBudget)
+		ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s",
+			map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
 		theirs = append(theirs, fio(t, path, "--rw=randread", "--bs=128k", "--ioengine=psync", "--invalidate=0"))
 	}
-	return []duel{atLeast("128 KiB random reads, page cache, one process", "fio psync", "1/s", ours, theirs, leastOfFio)}
+	return []duel{atLeast("128 KiB random reads, page cache, one process", "fio psync", "1/s", ours, theirs,
+		leastOfFio)}
 }
 
 // readH5py prints items per second of h5py, one handle kept, in random order; the best library a Python job has.
@@ -148,12 +153,15 @@ print(n / (time.perf_counter() - start))
 `
 
 func (m machine) againstH5py(t *testing.T) (duels []duel) {
-	for _, layout := range []struct{ name, items string }{{"healthy_hdf5", "4096"}, {"chunk_item_gzip", "2048"}, {"gzip_chunk_of_64", "64"}} {
+	for _, layout := range []struct{ name, items string }{{"healthy_hdf5", "4096"}, {"chunk_item_gzip", "2048"},
+		{"gzip_chunk_of_64", "64"}} {
 		path := m.layout(t, layout.name)
 		var ours, theirs []float64
 		for range peerRounds {
-			r, _ := m.bench(t, "peers-"+layout.name, path, "--python", "none", "--workers", "1", "--no-cold", "--budget", peerBudget)
-			ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s", map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
+			r, _ := m.bench(t, "peers-"+layout.name, path, "--python", "none", "--workers", "1", "--no-cold",
+				"--budget", peerBudget)
+			ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s",
+				map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
 			out, err := exec.Command(m.python, "-c", readH5py, path, layout.items).Output()
 			if err != nil {
 				t.Fatalf("h5py: %v", err)
@@ -161,7 +169,8 @@ func (m machine) againstH5py(t *testing.T) (duels []duel) {
 			x := must.Get(strconv.ParseFloat(strings.TrimSpace(string(out)), 64))(t)
 			theirs = append(theirs, x)
 		}
-		duels = append(duels, atLeast("HDF5 items, "+strings.ReplaceAll(layout.name, "_", " "), "h5py", "1/s", ours, theirs, leastOfH5py))
+		duels = append(duels, atLeast("HDF5 items, "+strings.ReplaceAll(layout.name, "_", " "), "h5py", "1/s", ours,
+			theirs, leastOfH5py))
 	}
 	return duels
 }
@@ -185,8 +194,10 @@ func (m machine) againstJPEG(t *testing.T) (duels []duel) {
 	var ours, theirs, pillow []float64
 	for range peerRounds {
 		r, _ := m.bench(t, "peers-jpeg", dir, "--workers", "1", "--no-cold", "--budget", peerBudget)
-		ours = append(ours, 1/mustFigure(t, r, report.ProbeDecode, "decode_time_s", map[string]string{report.LabelDecoder: "libjpeg-turbo"}))
-		pillow = append(pillow, 1/mustFigure(t, r, report.ProbePython, "decode_time_s", map[string]string{report.LabelDecoder: "pillow"}))
+		ours = append(ours, 1/mustFigure(t, r, report.ProbeDecode, "decode_time_s",
+			map[string]string{report.LabelDecoder: "libjpeg-turbo"}))
+		pillow = append(pillow, 1/mustFigure(t, r, report.ProbePython, "decode_time_s",
+			map[string]string{report.LabelDecoder: "pillow"}))
 		sum := 0.0
 		for _, file := range files {
 			sum += tjbench(t, file)
@@ -246,10 +257,12 @@ func (m machine) againstFind(t *testing.T) []duel {
 		}
 		theirs = append(theirs, time.Since(start).Seconds())
 	}
-	walk := duel{what: fmt.Sprintf("walk of %d files, start and end of the program", walkedFiles), peer: "find -printf %s", unit: "s", ours: middle(ours), theirs: middle(theirs),
+	walk := duel{what: fmt.Sprintf("walk of %d files, start and end of the program", walkedFiles),
+		peer: "find -printf %s", unit: "s", ours: middle(ours), theirs: middle(theirs),
 		bound: fmt.Sprintf("at most %.1f", mostOfFind)}
 	walk.ratio = walk.ours / walk.theirs
 	walk.ok = walk.ratio <= mostOfFind
-	memory := duel{what: "memory of that walk, largest process", peer: "60 MB", unit: "MB", ours: float64(peak) / 1e6, theirs: mostWalkRSS / 1e6, ratio: float64(peak) / mostWalkRSS, bound: "at most 1", ok: peak <= mostWalkRSS}
+	memory := duel{what: "memory of that walk, largest process", peer: "60 MB", unit: "MB", ours: float64(peak) / 1e6,
+		theirs: mostWalkRSS / 1e6, ratio: float64(peak) / mostWalkRSS, bound: "at most 1", ok: peak <= mostWalkRSS}
 	return []duel{walk, memory}
 }

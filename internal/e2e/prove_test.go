@@ -76,7 +76,8 @@ func TestProve(t *testing.T) {
 			continue
 		}
 		proofs = append(proofs, p)
-		fmt.Printf("  %s: %.2f batches/s, then %.2f, predicted %.2f to %.2f\n", p.name, p.planted, p.observed, p.predicted.Lo, p.predicted.Hi)
+		fmt.Printf("  %s: %.2f batches/s, then %.2f, predicted %.2f to %.2f\n", p.name, p.planted, p.observed,
+			p.predicted.Lo, p.predicted.Hi)
 	}
 	if asked == 0 {
 		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
@@ -109,8 +110,10 @@ func TestProve(t *testing.T) {
 func proofText(proofs []proof, versions string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("Measured on %s: %s; %s. Rates are in batches per second.\n", time.Now().UTC().Format(time.DateOnly), describeMachine(), versions)
-	line("| job | plan | before | predicted | observed | inside | best of the search | reached of it | beyond the plan's reach | others used, cores |")
+	line("Measured on %s: %s; %s. Rates are in batches per second.\n", time.Now().UTC().Format(time.DateOnly),
+		describeMachine(), versions)
+	line("| job | plan | before | predicted | observed | inside | best of the search | reached of it | beyond the " +
+		"plan's reach | others used, cores |")
 	line("|---|---|--:|---|--:|---|---|--:|--:|--:|")
 	for _, p := range proofs {
 		var changes []string
@@ -121,8 +124,9 @@ func proofText(proofs []proof, versions string) string {
 		if p.inside() {
 			inside = "yes"
 		}
-		line("| %s | %s | %.2f | %.2f (%.2f to %.2f) | %.2f | %s | %.2f with %d workers | %.0f %% | %.2f | %.2f |", p.name, strings.Join(changes, " "), p.planted,
-			p.predicted.After, p.predicted.Lo, p.predicted.Hi, p.observed, inside, p.best, p.bestWorkers, 100*p.ofBest(), p.beyond, p.others)
+		line("| %s | %s | %.2f | %.2f (%.2f to %.2f) | %.2f | %s | %.2f with %d workers | %.0f %% | %.2f | %.2f |",
+			p.name, strings.Join(changes, " "), p.planted, p.predicted.After, p.predicted.Lo, p.predicted.Hi,
+			p.observed, inside, p.best, p.bestWorkers, 100*p.ofBest(), p.beyond, p.others)
 	}
 	return b.String()
 }
@@ -171,7 +175,8 @@ func (m machine) prove(ctx context.Context, t *testing.T, c testCase) (p proof, 
 	}
 	reach := 2 * runtime.NumCPU() // what the moderate plan may use where workers mostly wait (docs/model.md)
 	for _, workers := range []int{1, runtime.NumCPU(), runtime.NumCPU() + 1, reach, 2 * reach} {
-		rate, err := p.rate(ctx, b, searchSeconds, append(follow, "--set", "num_workers="+strconv.Itoa(workers), "--set", "persistent_workers=True"))
+		rate, err := p.rate(ctx, b, searchSeconds, append(follow, "--set", "num_workers="+strconv.Itoa(workers),
+			"--set", "persistent_workers=True"))
 		if err != nil {
 			return p, err
 		}

@@ -27,7 +27,8 @@ func TestSlurm(t *testing.T) {
 	t.Run("attached", func(t *testing.T) {
 		id := c.train(t, 3, m.python, script, "--slow", "1", "--seconds", jobSeconds)
 		dry := must.Get(c.command(m.binary, "slurm", id, "--dry-run", "--duration", "12s").Output())(t)
-		for _, want := range []string{"srun --jobid=" + id + " ", " --overlap --nodes=3 ", "--ntasks-per-node=1", "--duration=12s"} {
+		for _, want := range []string{"srun --jobid=" + id + " ", " --overlap --nodes=3 ", "--ntasks-per-node=1",
+			"--duration=12s"} {
 			if !strings.Contains(string(dry), want) {
 				t.Errorf("%s: no %q", dry, want)
 			}
@@ -39,7 +40,8 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("missing %+v, left out %+v", joined.Missing, joined.LeftOut)
 		}
 		kept := must.Get(filepath.Glob(keep + "/node-*.json"))(t)
-		again := decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"}, kept...)...).Output())(t))
+		again := decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"},
+			kept...)...).Output())(t))
 		lacks(t, again, 3, report.Where{Node: "node 1", Rank: "1"})
 		lacks(t, c.interrupted(t, m, id), 3, report.Where{Node: "node 1", Rank: "1"})
 	})
@@ -58,13 +60,15 @@ func TestSlurm(t *testing.T) {
 		batch := filepath.Join(out, "batch.sh")
 		must.Do(t, os.WriteFile(batch, []byte("#!/bin/sh\nexec srun --nodes=3 --ntasks=3 --cpus-per-task=2 "+m.binary+
 			" diagnose --quiet -o '"+out+"/%j-%n.json' -- "+m.python+" "+script+" --slow 2 --seconds 15\n"), 0o755))
-		said, err := c.command("sbatch", "--wait", "--nodes=3", "--exclusive", "--output="+out+"/log", batch).CombinedOutput()
+		said, err := c.command("sbatch", "--wait", "--nodes=3", "--exclusive", "--output="+out+"/log",
+			batch).CombinedOutput()
 		if err != nil {
 			log, _ := os.ReadFile(out + "/log") // what there is of it
 			t.Fatalf("%v: %s%s", err, said, log)
 		}
 		files := must.Get(filepath.Glob(out + "/*-[012].json"))(t)
-		lacks(t, decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"}, files...)...).Output())(t)), 3,
+		lacks(t, decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"},
+			files...)...).Output())(t)), 3,
 			report.Where{Node: "node 2", Rank: "2"})
 	})
 
@@ -72,7 +76,8 @@ func TestSlurm(t *testing.T) {
 		cmd := c.command(m.binary, "slurm", "999999")
 		said, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(said), "Slurm knows no job 999999") {
+		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(said),
+			"Slurm knows no job 999999") {
 			t.Errorf("%v: %s", err, said)
 		}
 	})
@@ -84,7 +89,8 @@ func (c *cluster) train(t *testing.T, nodes int, command ...string) string {
 	t.Helper()
 	n := strconv.Itoa(nodes)
 	log := filepath.Join(t.TempDir(), "log")
-	inner := append([]string{"srun", "--nodes=" + n, "--ntasks=" + n, "--cpus-per-task=2", "--output=" + log}, command...)
+	inner := append([]string{"srun", "--nodes=" + n, "--ntasks=" + n, "--cpus-per-task=2", "--output=" + log},
+		command...)
 	cmd := c.command("salloc", append([]string{"--nodes=3", "--exclusive", "--no-shell"}, "--job-name=train")...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
@@ -161,6 +167,7 @@ func decodeMerged(t *testing.T, b []byte) *report.Merged {
 func lacks(t *testing.T, m *report.Merged, nodes int, where report.Where) {
 	t.Helper()
 	if len(m.Nodes) != nodes || m.StragglersN != 1 || m.Stragglers[0].Where != where {
-		t.Errorf("%d nodes, stragglers %+v, left out %+v; want %d and %+v", len(m.Nodes), m.Stragglers, m.LeftOut, nodes, where)
+		t.Errorf("%d nodes, stragglers %+v, left out %+v; want %d and %+v", len(m.Nodes), m.Stragglers, m.LeftOut,
+			nodes, where)
 	}
 }

@@ -43,8 +43,8 @@ func startCluster(t *testing.T) *cluster {
 		must.Do(t, os.Mkdir(c.in(folder), 0o755))
 	}
 	must.Do(t, os.WriteFile(c.in("slurm.conf"), []byte(c.settings(t)), 0o644))
-	c.daemon(t, "munged", "--foreground", "--force", "--key-file="+c.in("munge.key"), "--socket="+c.in("munge.socket"), "--pid-file="+c.in("munge.pid"),
-		"--log-file="+c.in("munge.log"), "--seed-file="+c.in("munge.seed"))
+	c.daemon(t, "munged", "--foreground", "--force", "--key-file="+c.in("munge.key"), "--socket="+c.in("munge.socket"),
+		"--pid-file="+c.in("munge.pid"), "--log-file="+c.in("munge.log"), "--seed-file="+c.in("munge.seed"))
 	until(t, "munged", func() bool { return exists(c.in("munge.socket")) })
 	c.daemon(t, "slurmctld", "-D")
 	for i := range nodesOfCluster {
@@ -138,7 +138,8 @@ func (c *cluster) command(name string, args ...string) *exec.Cmd {
 // stop ends jobs and daemons, and holds that no process of them is left.
 func (c *cluster) stop(t *testing.T) {
 	if len(c.daemons) > 1 {
-		if said, err := c.command("scancel", "--user="+must.Get(user.Current())(t).Username).CombinedOutput(); err != nil {
+		if said, err := c.command("scancel", "--user="+
+			must.Get(user.Current())(t).Username).CombinedOutput(); err != nil {
 			t.Errorf("scancel: %v: %s", err, said)
 		}
 		until(t, "the end of all jobs", func() bool {

@@ -11,8 +11,10 @@ type stack struct {
 	args     []string // of the script, beside those that plant
 	launcher []string // arguments of the interpreter before the script
 	setting  string   // the number of workers by the name that the framework's users set it by
-	first    string   // the finding that comes first where items are slow, and the setting is what it recommends; "": loader/workers-too-few
-	others   bool     // of make e2e-others, whose environment has what it needs
+	// the finding that comes first where items are slow, and the setting is what it recommends; "":
+	// loader/workers-too-few
+	first  string
+	others bool // of make e2e-others, whose environment has what it needs
 
 	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the
 	// test.
@@ -49,11 +51,13 @@ var attachedIsPlain = map[string]string{"attached: setting": "from outside nothi
 var (
 	nodesAreNoLoader = map[string]string{
 		"attached: setting": "none",
-		"launched: finding": "none of a loader: what the processes do is not known, and the report says so", "launched: setting": "none",
+		"launched: finding": "none of a loader: what the processes do is not known, and the report says so",
+		"launched: setting": "none",
 	}
 	augmentersAreNoLoader = map[string]string{
 		"attached: setting": "none", "launched: setting": "none", "launched: line": "no DataLoader is made",
-		"launched: keeping up, verdict": "launch mode waits for a DataLoader's first batch", "launched: keeping up, line": "no DataLoader is made",
+		"launched: keeping up, verdict": "launch mode waits for a DataLoader's first batch",
+		"launched: keeping up, line":    "no DataLoader is made",
 	}
 )
 
@@ -78,16 +82,18 @@ var stacks = []stack{
 	{name: "Accelerate", script: "accelerate_loop", setting: "num_workers"},
 	{name: "Accelerate, dispatching", script: "accelerate_loop", args: []string{"--dispatch"}, setting: "num_workers"},
 	{
-		name: "Accelerate, two ranks dispatching", script: "accelerate_loop", args: []string{"--dispatch", "--wait"}, launcher: twoRanks,
-		first: "job/one-process-feeds-all", setting: "who makes the batches",
+		name: "Accelerate, two ranks dispatching", script: "accelerate_loop", args: []string{"--dispatch", "--wait"},
+		launcher: twoRanks, first: "job/one-process-feeds-all", setting: "who makes the batches",
 	},
 	{name: "Accelerate, stateful", script: "accelerate_loop", args: []string{"--stateful"}, setting: "num_workers"},
 	{name: "HF Trainer", script: "hf_trainer", setting: "dataloader_num_workers"},
 	{name: "HF datasets", script: "hf_map", setting: "num_workers"},
 	{
-		name: "HF datasets, row by row", script: "hf_rows", first: "loader/rows-one-by-one", setting: "reading of the table",
+		name: "HF datasets, row by row", script: "hf_rows", first: "loader/rows-one-by-one",
+		setting: "reading of the table",
 		known: map[string]string{
-			"attached: finding": "from outside a row's reading is CPU time like any other", "attached: setting": "none of the table, for that reason",
+			"attached: finding": "from outside a row's reading is CPU time like any other",
+			"attached: setting": "none of the table, for that reason",
 		},
 	},
 	{name: "HF datasets, streaming", script: "hf_stream", setting: "num_workers"},
@@ -99,15 +105,22 @@ var stacks = []stack{
 	{name: "StatefulDataLoader", script: "stateful", setting: "num_workers"},
 	{name: "MosaicML Streaming", script: "streaming_mds", setting: "num_workers"},
 	{name: "MONAI", script: "monai_cache", setting: "num_workers"},
-	{name: "MONAI, threads", script: "monai_cache", args: []string{"--threads"}, setting: "num_workers", known: takenAside},
+	{name: "MONAI, threads", script: "monai_cache", args: []string{"--threads"}, setting: "num_workers",
+		known: takenAside},
 	{name: "timm", script: "timm_loader", setting: "num_workers"},
 	{name: "PyTorch Geometric", script: "pyg_graphs", setting: "num_workers"},
-	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks, setting: "num_workers"},
-	{name: "batchgenerators", script: "augmenter", first: "job/feeders-too-few", setting: "num_processes", known: augmentersAreNoLoader},
-	{name: "torchdata nodes", script: "nodes", first: "job/feeders-too-few", setting: "num_workers", known: nodesAreNoLoader},
-	{name: "tf.data", script: "tf_data", first: "job/feeders-too-few", setting: "num_parallel_calls", others: true, known: augmentersAreNoLoader},
-	{name: "Grain", script: "grain_loader", first: "job/feeders-too-few", setting: "worker_count", others: true, known: augmentersAreNoLoader},
-	{name: "NVIDIA DALI", script: "dali_pipeline", first: "job/feeders-too-few", setting: "py_num_workers", others: true, known: augmentersAreNoLoader},
+	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks,
+		setting: "num_workers"},
+	{name: "batchgenerators", script: "augmenter", first: "job/feeders-too-few", setting: "num_processes",
+		known: augmentersAreNoLoader},
+	{name: "torchdata nodes", script: "nodes", first: "job/feeders-too-few", setting: "num_workers",
+		known: nodesAreNoLoader},
+	{name: "tf.data", script: "tf_data", first: "job/feeders-too-few", setting: "num_parallel_calls", others: true,
+		known: augmentersAreNoLoader},
+	{name: "Grain", script: "grain_loader", first: "job/feeders-too-few", setting: "worker_count", others: true,
+		known: augmentersAreNoLoader},
+	{name: "NVIDIA DALI", script: "dali_pipeline", first: "job/feeders-too-few", setting: "py_num_workers",
+		others: true, known: augmentersAreNoLoader},
 	{name: "ultralytics", script: "ultralytics_loader", setting: "workers", others: true, known: attachedIsPlain},
 	{name: "Ray Train", script: "ray_train", setting: "num_workers", others: true, known: inAnActor},
 }

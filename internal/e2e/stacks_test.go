@@ -149,9 +149,10 @@ func (r stackRun) misses() map[string]string {
 
 // noted reports whether the first finding's advice says how the framework calls the setting.
 func (r stackRun) noted() bool {
-	return len(r.rep.Findings) > 0 && slices.ContainsFunc(r.rep.Findings[0].Recommendations, func(c report.Recommendation) bool {
-		return strings.Contains(c.Caveat, r.stack.setting+" of ")
-	})
+	return len(r.rep.Findings) > 0 && slices.ContainsFunc(r.rep.Findings[0].Recommendations,
+		func(c report.Recommendation) bool {
+			return strings.Contains(c.Caveat, r.stack.setting+" of ")
+		})
 }
 
 // harm reports whether the job ended or printed otherwise than alone.
@@ -211,14 +212,14 @@ func (r stackRun) row() string {
 	if r.harm() {
 		harm = fmt.Sprintf("status %d, %q", r.status, r.stdout)
 	}
-	return strings.Join([]string{r.stack.name, r.plant.name, r.mode, class, confidence, r.first(), r.named(), r.stack.setting,
-		r.place(), r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
+	return strings.Join([]string{r.stack.name, r.plant.name, r.mode, class, confidence, r.first(), r.named(),
+		r.stack.setting, r.place(), r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
 }
 
 func printStacks(w io.Writer, rows []string) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join([]string{"\nSTACK", "PLANTED", "MODE", "CLASS", "CONFIDENCE", "FIRST FINDING", "SETTING NAMED",
-		"ITS NAME THERE", "LOADER AT", "PATCH", "HARM", "OTHERS"}, "\t"))
+	fmt.Fprintln(table, strings.Join([]string{"\nSTACK", "PLANTED", "MODE", "CLASS", "CONFIDENCE", "FIRST FINDING",
+		"SETTING NAMED", "ITS NAME THERE", "LOADER AT", "PATCH", "HARM", "OTHERS"}, "\t"))
 	for _, row := range rows {
 		fmt.Fprintln(table, row)
 	}

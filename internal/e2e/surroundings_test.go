@@ -26,7 +26,8 @@ func (e errNotRun) Error() string { return "not run: " + e.why }
 
 // around prepares a case's surroundings. It returns the lines of shell that the job's own process runs before it
 // becomes the job, and a function that undoes everything, to be called in any case and after the job ended.
-func (s surroundings) around(ctx context.Context, b bench, c testCase) (prelude []string, undo func() error, err error) {
+func (s surroundings) around(ctx context.Context, b bench, c testCase) (prelude []string, undo func() error,
+	err error) {
 	var undos []func() error
 	undo = func() error {
 		var errs []error
@@ -96,7 +97,8 @@ func startNeighbours(n int) (pid int, stop func() error, err error) {
 	if n == 0 {
 		return 0, func() error { return nil }, nil
 	}
-	cmd := exec.Command("stress-ng", "--cpu", strconv.Itoa(n), "--cpu-method", "int64", "--quiet", "--timeout", jobSeconds+"s")
+	cmd := exec.Command("stress-ng", "--cpu", strconv.Itoa(n), "--cpu-method", "int64", "--quiet", "--timeout",
+		jobSeconds+"s")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return 0, nil, fmt.Errorf("starting stress-ng (apt-get install -y stress-ng): %w", err)

@@ -82,10 +82,12 @@ func (o outcome) try() try {
 		}
 	}
 	if !o.waitOK() {
-		t.misses = append(t.misses, wrongFigure("input wait %s outside, %.3f inside", ratio(o.outside.waitRatio), o.inside.waitRatio))
+		t.misses = append(t.misses, wrongFigure("input wait %s outside, %.3f inside", ratio(o.outside.waitRatio),
+			o.inside.waitRatio))
 	}
 	if !o.batchesOK() {
-		t.misses = append(t.misses, wrongFigure("%s batches/s outside, %.2f inside", number(o.outside.batchesPerSec), o.inside.batchesPerSec))
+		t.misses = append(t.misses, wrongFigure("%s batches/s outside, %.2f inside", number(o.outside.batchesPerSec),
+			o.inside.batchesPerSec))
 	}
 	return t
 }
@@ -95,8 +97,9 @@ func (o outcome) figures() string {
 	if o.outside == nil {
 		return "not judged"
 	}
-	return fmt.Sprintf("%s; rules: %s; wait %s %% outside, %.1f %% inside; batches/s %s outside, %.2f inside", o.verdict, strings.Join(o.rules, " "),
-		ratio(o.outside.waitRatio), 100*o.inside.waitRatio, number(o.outside.batchesPerSec), o.inside.batchesPerSec)
+	return fmt.Sprintf("%s; rules: %s; wait %s %% outside, %.1f %% inside; batches/s %s outside, %.2f inside",
+		o.verdict, strings.Join(o.rules, " "), ratio(o.outside.waitRatio), 100*o.inside.waitRatio,
+		number(o.outside.batchesPerSec), o.inside.batchesPerSec)
 }
 
 func (o outcome) wantClass() string {
@@ -114,7 +117,8 @@ func printTable(w io.Writer, rows []outcome) error {
 		tries[o.name] = max(tries[o.name], o.attempt)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "JOB\tTRIES\tEXPECTED\tPLANTED\tVERDICT\tTOP RULES\tWAIT OUT/IN\tPOINTS\tBATCHES/S OUT/IN\tDIFF\tOTHERS\tSECONDS\tMET")
+	fmt.Fprintln(table, "JOB\tTRIES\tEXPECTED\tPLANTED\tVERDICT\tTOP RULES\tWAIT OUT/IN\tPOINTS\tBATCHES/S "+
+		"OUT/IN\tDIFF\tOTHERS\tSECONDS\tMET")
 	for _, o := range rows {
 		planted := strings.Join(o.planted, "|")
 		if planted == "" {
@@ -122,8 +126,8 @@ func printTable(w io.Writer, rows []outcome) error {
 		}
 		which := fmt.Sprintf("%d of %d", o.attempt, tries[o.name])
 		if o.err != nil {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\tnot judged\t-\t-\t-\t-\t-\t%.2f\t%.0f\tNO: %s\n", o.name, which, o.wantClass(), planted, o.others, o.seconds,
-				oneLine(o.err.Error()))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\tnot judged\t-\t-\t-\t-\t-\t%.2f\t%.0f\tNO: %s\n", o.name, which,
+				o.wantClass(), planted, o.others, o.seconds, oneLine(o.err.Error()))
 			continue
 		}
 		top := "-"
@@ -139,9 +143,10 @@ func printTable(w io.Writer, rows []outcome) error {
 		case len(o.planted) > 0 && !o.ranked():
 			met = "RANK"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s / %.1f %%\t%s\t%s / %.2f\t%s\t%.2f\t%.0f\t%s\n", o.name, which, o.wantClass(), planted, o.verdict, top,
-			ratio(o.outside.waitRatio), 100*o.inside.waitRatio, points(o.outside.waitRatio, o.inside.waitRatio),
-			number(o.outside.batchesPerSec), o.inside.batchesPerSec, percent(o.outside.batchesPerSec, o.inside.batchesPerSec), o.others, o.seconds, met)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s / %.1f %%\t%s\t%s / %.2f\t%s\t%.2f\t%.0f\t%s\n", o.name, which,
+			o.wantClass(), planted, o.verdict, top, ratio(o.outside.waitRatio), 100*o.inside.waitRatio,
+			points(o.outside.waitRatio, o.inside.waitRatio), number(o.outside.batchesPerSec), o.inside.batchesPerSec,
+			percent(o.outside.batchesPerSec, o.inside.batchesPerSec), o.others, o.seconds, met)
 	}
 	return table.Flush()
 }

@@ -29,13 +29,15 @@ func openTerminal(t *testing.T, width, height int, environ []string) terminal {
 	t.Helper()
 	folder := t.TempDir()
 	p := terminal{t, filepath.Join(folder, "tmux"), folder}
-	cmd := exec.Command("tmux", "-S", p.socket, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "sh")
+	cmd := exec.Command("tmux", "-S", p.socket, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y",
+		strconv.Itoa(height), "sh")
 	cmd.Env, cmd.Dir = append(environ, "TERM=xterm-256color", "LC_ALL=C.UTF-8"), folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("opening a terminal (apt-get install tmux): %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", p.socket, "kill-server").Run() }) // it may be gone
-	p.enter("clear; echo rea''dy")                                                      // what is typed is not what is waited for
+	// what is typed is not what is waited for
+	p.enter("clear; echo rea''dy")
 	p.wait("ready")
 	return p
 }
@@ -96,7 +98,8 @@ func (p terminal) settings() string {
 	_, modes, _ := strings.Cut(string(out), ";") // the size is before it
 	_, modes, _ = strings.Cut(modes, ";")
 	_, modes, _ = strings.Cut(modes, ";")
-	return modes + p.tmux("display-message", "-p", "alternate #{alternate_on} cursor #{cursor_flag} keypad #{keypad_flag} mouse #{mouse_any_flag}")
+	return modes + p.tmux("display-message", "-p", "alternate #{alternate_on} cursor #{cursor_flag} keypad "+
+		"#{keypad_flag} mouse #{mouse_any_flag}")
 }
 
 // fits reports what is wrong with how a screen stands in its size.

@@ -171,7 +171,8 @@ func TestTopEndsWithItsTerminal(t *testing.T) {
 	}
 	pid := started()
 	p.tmux("kill-server")
-	for end := time.Now().Add(patience); !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); !errors.Is(syscall.Kill(pid, 0),
+		syscall.ESRCH); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("pipetune lives on without its terminal")
 		}

@@ -15,8 +15,8 @@ import (
 
 var pythonBlock = regexp.MustCompile("(?s)```python\n(.*?)```")
 
-// TestTrackers runs the lines of docs/live.md that hand a report to Weights & Biases and to MLflow, as they stand there, without a server, and
-// looks at what these wrote. PYTHON names an interpreter that has both.
+// TestTrackers runs the lines of docs/live.md that hand a report to Weights & Biases and to MLflow, as they stand
+// there, without a server, and looks at what these wrote. PYTHON names an interpreter that has both.
 func TestTrackers(t *testing.T) {
 	python := os.Getenv("PYTHON")
 	_, text, found := strings.Cut(string(must.Get(os.ReadFile("../../docs/live.md"))(t)), "## Experiment trackers")
@@ -37,8 +37,9 @@ func TestTrackers(t *testing.T) {
 				}
 				cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", "-c", b[1])
 				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "WANDB_MODE=offline", "WANDB_SILENT=true", "MLFLOW_TRACKING_URI=file:./mlruns", "MLFLOW_ALLOW_FILE_STORE=true",
-					"HOME="+dir, "GIT_PYTHON_REFRESH=quiet")
+				cmd.Env = append(os.Environ(), "WANDB_MODE=offline", "WANDB_SILENT=true",
+					"MLFLOW_TRACKING_URI=file:./mlruns", "MLFLOW_ALLOW_FILE_STORE=true", "HOME="+dir,
+					"GIT_PYTHON_REFRESH=quiet")
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}

@@ -30,7 +30,8 @@ type account struct {
 // close says the rate, and fails a suite that needed too many second tries.
 func (a *account) close(t *testing.T) {
 	t.Helper()
-	text := fmt.Sprintf("right at the first try: %d of %d rows; not: %s", a.rows-len(a.again), a.rows, strings.Join(a.again, " "))
+	text := fmt.Sprintf("right at the first try: %d of %d rows; not: %s", a.rows-len(a.again), a.rows,
+		strings.Join(a.again, " "))
 	if len(a.again) > mostAgain {
 		t.Errorf("%s: at most %d may need a second", text, mostAgain)
 		return
@@ -50,10 +51,12 @@ func wrongFigure(format string, args ...any) miss  { return miss{false, fmt.Spri
 
 // try is what an attempt came to.
 type try struct {
-	misses   []miss
-	others   float64 // cores that others used meanwhile
-	unshown  bool    // by the trainer's own stop-watch the planted condition did not show, so the verdict proves nothing
-	unranked bool    // the planted rule is not among the first findings, which fails the table where it happens often (checkRanks)
+	misses []miss
+	others float64 // cores that others used meanwhile
+	// by the trainer's own stop-watch the planted condition did not show, so the verdict proves nothing
+	unshown bool
+	// the planted rule is not among the first findings, which fails the table where it happens often (checkRanks)
+	unranked bool
 }
 
 func (t try) met() bool { return len(t.misses) == 0 && !t.unshown && !t.unranked }
@@ -221,30 +224,39 @@ func TestPolicy(t *testing.T) {
 		tries []try
 		want  ruling
 	}{
-		"met at once":                               {[]try{good}, ruling{}},
-		"a figure is measured again":                {[]try{figure}, ruling{again: true}},
-		"and once more":                             {[]try{figure, figure}, ruling{again: true}},
-		"a later attempt meets all":                 {[]try{figure, good}, ruling{best: 1}},
-		"the last one does":                         {[]try{figure, figure, good}, ruling{best: 2}},
-		"none does":                                 {[]try{figure, both, figure}, ruling{fails: []string{"20 % apart"}}},
-		"the best of them counts":                   {[]try{both, figure, both}, ruling{best: 1, fails: []string{"20 % apart"}}},
-		"one right verdict does not excuse":         {[]try{wrong, good}, ruling{best: 1, again: true}},
-		"two right ones outvote a wrong one":        {[]try{wrong, good, good}, ruling{best: 1}},
-		"a right one and a disturbed one do":        {[]try{wrong, good, figure}, ruling{best: 1}},
-		"the same wrong verdict twice":              {[]try{wrong, wrong}, ruling{fails: []string{"twice on a quiet machine: verdict is balanced"}}},
-		"with a right one between":                  {[]try{wrong, good, wrong}, ruling{best: 1, fails: []string{"twice on a quiet machine: verdict is balanced"}}},
-		"two different wrong ones, then right":      {[]try{wrong, other, good}, ruling{best: 2}},
-		"three wrong ones":                          {[]try{wrong, other, disturbed}, ruling{fails: []string{"verdict is balanced"}}},
+		"met at once":                {[]try{good}, ruling{}},
+		"a figure is measured again": {[]try{figure}, ruling{again: true}},
+		"and once more":              {[]try{figure, figure}, ruling{again: true}},
+		"a later attempt meets all":  {[]try{figure, good}, ruling{best: 1}},
+		"the last one does":          {[]try{figure, figure, good}, ruling{best: 2}},
+		"none does": {[]try{figure, both, figure},
+			ruling{fails: []string{"20 % apart"}}},
+		"the best of them counts": {[]try{both, figure, both},
+			ruling{best: 1, fails: []string{"20 % apart"}}},
+		"one right verdict does not excuse":  {[]try{wrong, good}, ruling{best: 1, again: true}},
+		"two right ones outvote a wrong one": {[]try{wrong, good, good}, ruling{best: 1}},
+		"a right one and a disturbed one do": {[]try{wrong, good, figure}, ruling{best: 1}},
+		"the same wrong verdict twice": {[]try{wrong, wrong},
+			ruling{fails: []string{"twice on a quiet machine: verdict is balanced"}}},
+		"with a right one between": {[]try{wrong, good, wrong},
+			ruling{best: 1, fails: []string{"twice on a quiet machine: verdict is balanced"}}},
+		"two different wrong ones, then right": {[]try{wrong, other, good}, ruling{best: 2}},
+		"three wrong ones": {[]try{wrong, other, disturbed},
+			ruling{fails: []string{"verdict is balanced"}}},
 		"wrong on a busy machine, then right":       {[]try{disturbed, good}, ruling{best: 1}},
 		"wrong on a busy machine twice, then right": {[]try{disturbed, disturbed, good}, ruling{best: 2}},
-		"wrong on a busy machine for ever":          {[]try{disturbed, disturbed, disturbed}, ruling{fails: []string{"verdict is balanced"}}},
-		"not shown":                                 {[]try{unshown}, ruling{again: true}},
-		"badly ranked":                              {[]try{unranked}, ruling{again: true}},
-		"badly ranked for ever":                     {[]try{figure, unranked, unranked}, ruling{best: 1}},
-		"not shown, quiet":                          {[]try{unshown, unshown, unshown}, ruling{fails: []string{"the planted condition did not show, on a quiet machine"}}},
-		"not shown, busy":                           {[]try{unshownBusy, unshownBusy, unshownBusy}, ruling{}},
-		"not shown, once quiet":                     {[]try{unshownBusy, unshown, unshownBusy}, ruling{fails: []string{"the planted condition did not show, on a quiet machine"}}},
-		"not shown, then a figure":                  {[]try{unshownBusy, figure, unshownBusy}, ruling{best: 1, fails: []string{"20 % apart"}}},
+		"wrong on a busy machine for ever": {[]try{disturbed, disturbed, disturbed},
+			ruling{fails: []string{"verdict is balanced"}}},
+		"not shown":             {[]try{unshown}, ruling{again: true}},
+		"badly ranked":          {[]try{unranked}, ruling{again: true}},
+		"badly ranked for ever": {[]try{figure, unranked, unranked}, ruling{best: 1}},
+		"not shown, quiet": {[]try{unshown, unshown, unshown},
+			ruling{fails: []string{"the planted condition did not show, on a quiet machine"}}},
+		"not shown, busy": {[]try{unshownBusy, unshownBusy, unshownBusy}, ruling{}},
+		"not shown, once quiet": {[]try{unshownBusy, unshown, unshownBusy},
+			ruling{fails: []string{"the planted condition did not show, on a quiet machine"}}},
+		"not shown, then a figure": {[]try{unshownBusy, figure, unshownBusy},
+			ruling{best: 1, fails: []string{"20 % apart"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := rule(c.tries, 3)

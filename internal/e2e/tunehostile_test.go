@@ -41,9 +41,11 @@ func TestTuneHostile(t *testing.T) {
 		t.Run(c.way, func(t *testing.T) {
 			dir := t.TempDir()
 			out := filepath.Join(dir, "tune.json")
-			argv := []string{m.binary, "tune", "--duration", "6s", "--budget", "40s", "-o", out, "--", m.python, script, c.way}
+			argv := []string{m.binary, "tune", "--duration", "6s", "--budget", "40s", "-o", out, "--", m.python, script,
+				c.way}
 			if c.way == "full-shm" { // one of its own, in which three batches of 4 MiB have room
-				argv = append([]string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs -o size=20m tmpfs /dev/shm && exec "$@"`, "sh"}, argv...)
+				argv = append([]string{"unshare", "--mount", "sh", "-c",
+					`mount -t tmpfs -o size=20m tmpfs /dev/shm && exec "$@"`, "sh"}, argv...)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 			defer cancel()
@@ -84,14 +86,15 @@ func TestTuneHostile(t *testing.T) {
 				t.Errorf("nothing speaks of %q; stderr: %.3000s", c.says, stderr.String())
 			}
 			if r.Tuning != nil {
-				fmt.Printf("%-16s status %d, %s: %s %s\n", c.way, cmd.ProcessState.ExitCode(), r.Tuning.Outcome, r.Tuning.Statement, r.Tuning.Ended)
+				fmt.Printf("%-16s status %d, %s: %s %s\n", c.way, cmd.ProcessState.ExitCode(), r.Tuning.Outcome,
+					r.Tuning.Statement, r.Tuning.Ended)
 			}
 		})
 	}
 }
 
-// staysFor reports whether a process of a group is still there after so long: workers of a trainer that was ended see that
-// within five seconds.
+// staysFor reports whether a process of a group is still there after so long: workers of a trainer that was ended see
+// that within five seconds.
 func staysFor(group int, long time.Duration) bool {
 	for deadline := time.Now().Add(long); syscall.Kill(-group, 0) == nil; time.Sleep(200 * time.Millisecond) {
 		if !time.Now().Before(deadline) {

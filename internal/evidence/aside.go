@@ -14,13 +14,17 @@ func (h *hooked) aside() float64 {
 // TakenAside and SeemsAside say why the wait of a step is unknown where another thread takes the batches: as the hook
 // told, and as it looks from outside.
 const (
-	TakenAside = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits is not what a step waits"
-	SeemsAside = "the workers are never idle, and yet the main thread does not wait for them: another thread seems to take the batches (a prefetcher), and how long a step waits for that one cannot be told"
+	TakenAside = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
+		"is not what a step waits"
+	SeemsAside = "the workers are never idle, and yet the main thread does not wait for them: another thread seems " +
+		"to take the batches (a prefetcher), and how long a step waits for that one cannot be told"
 )
 
 // AtWorkBeside says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work
 // while its main thread sleeps.
-const AtWorkBeside = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be told apart from outside"
+const AtWorkBeside = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they " +
+	"may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be told apart from " +
+	"outside"
 
 const inMainThread = "for one watch, let the main thread take the batches"
 
@@ -28,10 +32,14 @@ const inMainThread = "for one watch, let the main thread take the batches"
 // workers that are always at work, or has them idle once the queue is full; in between lies only a loader that is as
 // fast as the step to within these shares.
 const (
-	alwaysAtWork = 0.95 // of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5 %) from the other side
+	// of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5
+	// %) from the other side
+	alwaysAtWork = 0.95
 	hardlyWaits  = 0.05 // of the trainer's time: the same line
-	asleepApart  = 0.20 // of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
-	busyBeside   = 0.20 // CPUs that others of the job than the main thread use, which may be as much of a wait: the same line
+	// of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
+	asleepApart = 0.20
+	// CPUs that others of the job than the main thread use, which may be as much of a wait: the same line
+	busyBeside = 0.20
 )
 
 // working are the states of a worker that makes a batch, and is not waiting for something that its trainer may hold.
@@ -54,7 +62,8 @@ func (b *builder) asideOf(r *rank) {
 	case r.noLoader && b.loadsBeside(r):
 		b.aside(AtWorkBeside, b.fromInside())
 	case r.noLoader:
-		b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
+		b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any "+
+			"other work",
 			b.fromInside(), metric.InputWait)
 	case b.seemsAside():
 		b.aside(SeemsAside, inMainThread)

@@ -33,12 +33,14 @@ func TestHookAside(t *testing.T) {
 		if h == nil || (e.Facts.Aside != "") != c.want {
 			t.Fatalf("%s: %+v", c.name, h)
 		}
-		near(t, e, 1e-6, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.MadeItem: 0.0025, metric.FetchTime: 0.08, metric.StepTime: 0.05})
+		near(t, e, 1e-6, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.MadeItem: 0.0025,
+			metric.FetchTime: 0.08, metric.StepTime: 0.05})
 		why, cure := e.WhyMissing(metric.InputWait)
 		_, waits := e.Get(metric.InputWait)
 		_, free := e.Get(metric.FreeStepTime)
 		_, host := e.Get(metric.HostTime)
-		if c.want && (waits || free || host || why != TakenAside || cure == "" || e.Ranks[0].InputWait != nil || e.Windows(metric.InputWait) != nil) || !c.want && !(waits && free && host) {
+		if c.want && (waits || free || host || why != TakenAside || cure == "" || e.Ranks[0].InputWait != nil ||
+			e.Windows(metric.InputWait) != nil) || !c.want && !(waits && free && host) {
 			t.Errorf("%s: input wait %v, free step %v, host %v; %q", c.name, waits, free, host, why)
 		}
 	}
@@ -60,17 +62,20 @@ func TestSeemsAside(t *testing.T) {
 		want    string
 	}{
 		{"a prefetcher before workers at their limit", 2, prefetched, SeemsAside},
-		{"workers that wait for storage at their limit", 2, with(func(m *moment) { m.work, m.disk = 0.2, 0.79 }), SeemsAside},
+		{"workers that wait for storage at their limit", 2, with(func(m *moment) { m.work, m.disk = 0.2, 0.79 }),
+			SeemsAside},
 		{"a GPU half busy explains half of the sleep", 2, with(func(m *moment) { m.gpu = 0.5 }), SeemsAside},
 		{"a GPU explains the sleep", 2, with(func(m *moment) { m.gpu = 0.9 }), ""},
 		{"workers ahead", 2, with(func(m *moment) { m.idle, m.work = 0.3, 0.7 }), ""},
 		{"a trainer that waits for them itself", 2, with(func(m *moment) { m.wait, m.asleep = 0.5, 0.49 }), ""},
 		{"a main thread at its own limit", 2, with(func(m *moment) { m.run, m.asleep = 0.9, 0.09 }), ""},
 		{"no workers, a thread that loads", 0, moment{asleep: 1, beside: 0.9, gpu: -1}, AtWorkBeside},
-		{"no workers, a thread that loads and a GPU half busy", 0, moment{asleep: 1, beside: 0.9, gpu: 0.5}, AtWorkBeside},
+		{"no workers, a thread that loads and a GPU half busy", 0, moment{asleep: 1, beside: 0.9, gpu: 0.5},
+			AtWorkBeside},
 		{"no workers, a GPU explains the sleep", 0, moment{asleep: 1, beside: 0.9, gpu: 0.9}, ""},
 		{"no workers, quiet threads", 0, moment{asleep: 1, beside: 0.02, gpu: -1}, ""},
-		{"no workers, a main thread that loads", 0, moment{run: 0.5, asleep: 0.5, beside: 0.9, gpu: -1, trainerReads: 1e9}, ""},
+		{"no workers, a main thread that loads", 0, moment{run: 0.5, asleep: 0.5, beside: 0.9, gpu: -1,
+			trainerReads: 1e9}, ""},
 	} {
 		s := simulate(t, recording.Header{})
 		s.trainer("100.1", "framework", "pytorch")
@@ -85,7 +90,8 @@ func TestSeemsAside(t *testing.T) {
 				t.Errorf("%s: %s is %v", c.name, d.Name, v)
 			}
 		}
-		if why, cure := e.WhyMissing(metric.InputWait); c.want != "" && (why != c.want || cure == "" || e.Ranks[0].InputWait != nil) {
+		if why, cure := e.WhyMissing(metric.InputWait); c.want != "" && (why != c.want || cure == "" ||
+			e.Ranks[0].InputWait != nil) {
 			t.Errorf("%s: missing for %q (%q), rank %+v", c.name, why, cure, e.Ranks[0])
 		}
 		if _, ok := e.Get(metric.BatchesPerS); ok != (c.workers > 0) {

@@ -23,8 +23,9 @@ type Bench struct {
 	Bound      string      // what bends the scaling at BenchWorkers, as a benchmark.Processes says; "" unknown
 	Compared   bool        // another storage was measured
 	Formats    []string    // of the pictures that were decoded: "jpeg", "png", …
-	Undecoded  bool        // items are pictures and decoding them was not measured: what a whole item takes is not known
-	NoneDecode bool        // so, and because not one of them could be decoded
+	// items are pictures and decoding them was not measured: what a whole item takes is not known
+	Undecoded  bool
+	NoneDecode bool // so, and because not one of them could be decoded
 }
 
 // Candidate is one layout that was measured.

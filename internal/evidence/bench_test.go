@@ -14,7 +14,8 @@ import (
 // probed is one figure of a probe with an interval of 2 % to either side; labels are pairs of name and value.
 func probed(probe string, d metric.Desc, x float64, labels ...string) report.Measurement {
 	m := report.Measurement{Probe: probe, Metric: d.Name, Labels: map[string]string{},
-		Value: report.Metric{Center: x, Lo: 0.98 * x, Hi: 1.02 * x, Confidence: 0.95, N: 12, Unit: string(d.Unit), Basis: report.Measured}}
+		Value: report.Metric{Center: x, Lo: 0.98 * x, Hi: 1.02 * x, Confidence: 0.95, N: 12, Unit: string(d.Unit),
+			Basis: report.Measured}}
 	for i := 0; i+1 < len(labels); i += 2 {
 		m.Labels[labels[i]] = labels[i+1]
 	}
@@ -27,19 +28,24 @@ func fromReport(r *report.Report) *Evidence {
 }
 
 func benchOf(about report.Benchmark, list ...report.Measurement) *report.Report {
-	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io", Benchmark: &about, Measurements: list,
-		Host:    report.Host{CPUsUsable: 2, MemoryBytes: 24 << 30},
-		Metrics: map[string]report.Metric{metric.Available.Name: {Center: 20 << 30, Lo: 20 << 30, Hi: 20 << 30, N: 1, Basis: report.Measured}}}
+	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io",
+		Benchmark: &about, Measurements: list, Host: report.Host{CPUsUsable: 2, MemoryBytes: 24 << 30},
+		Metrics: map[string]report.Metric{metric.Available.Name: {Center: 20 << 30, Lo: 20 << 30, Hi: 20 << 30, N: 1,
+			Basis: report.Measured}}}
 }
 
 // inflated is 4000 x 64 x 128 float32 in gzip-4 chunks of 64 items. The times per item are those of the C library and
 // of h5py 3.7 with HDF5 1.10.8 on Debian 12: 16.8 and 17.7 ms warm; the storage is taken to add 0.7 ms.
 func inflated() *report.Report {
-	items, item, chunk, stored, perChunk, perItem := int64(4000), int64(32<<10), int64(2<<20), int64(100<<20), int64(64), int64(1)
-	return benchOf(report.Benchmark{Path: "~/train.h5", Kind: "hdf5", Dataset: "/images", Files: 1, FilesExact: true, Bytes: stored, Items: &items, ItemBytes: &item,
-		Layout: &report.Layout{Storage: "chunked", Shape: []int64{4000, 64, 128}, Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: &chunk,
-			Filters: []string{"gzip-4"}, StoredBytes: &stored, ItemsPerChunk: &perChunk, ChunksPerItem: &perItem, ItemShape: []int64{1, 64, 128}},
-		Storage: &report.Storage{Path: "/", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}}, Cold: report.Cold{Possible: true, How: "cachestat"}},
+	items, item, chunk, stored, perChunk, perItem := int64(4000), int64(32<<10), int64(2<<20), int64(100<<20),
+		int64(64), int64(1)
+	return benchOf(report.Benchmark{Path: "~/train.h5", Kind: "hdf5", Dataset: "/images", Files: 1, FilesExact: true,
+		Bytes: stored, Items: &items, ItemBytes: &item, Layout: &report.Layout{Storage: "chunked",
+			Shape: []int64{4000, 64, 128}, Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: &chunk,
+			Filters: []string{"gzip-4"}, StoredBytes: &stored, ItemsPerChunk: &perChunk, ChunksPerItem: &perItem,
+			ItemShape: []int64{1, 64, 128}},
+		Storage: &report.Storage{Path: "/", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}},
+		Cold:    report.Cold{Possible: true, How: "cachestat"}},
 		probed(report.ProbeOpen, metric.OpenTime, 90e-6, "cache", "warm"),
 		probed(report.ProbeOpen, metric.OpenTime, 500e-6, "cache", "cold"),
 		probed(report.ProbeHDF5, metric.OpenTime, 97e-6, "cache", "warm", "mode", "locked"),
@@ -61,19 +67,29 @@ func inflated() *report.Report {
 		probed(report.ProbeScaling, metric.ItemRate, 114, "workers", "2", "bound", "none"),
 		probed(report.ProbeScaling, metric.Efficiency, 0.95, "workers", "2"),
 		probed(report.ProbeScaling, metric.ItemRate, 115, "workers", "4", "bound", "cpu"),
-		probed(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1", "block_bytes", "32768"),
-		probed(report.ProbeDevice, metric.ReadTime, 100e-6, "mode", "direct", "order", "random", "depth", "1", "block_bytes", "32768"),
-		probed(report.ProbeDevice, metric.ReadRate, 60000, "mode", "direct", "order", "random", "depth", "32", "block_bytes", "32768"),
-		probed(report.ProbeDevice, metric.ReadRate, 1500, "mode", "direct", "order", "sequential", "depth", "1", "block_bytes", "1048576"),
-		probed(report.ProbeDevice, metric.ByteRate, 2e9, "mode", "direct", "order", "sequential", "depth", "8", "block_bytes", "1048576"),
-		probed(report.ProbeDevice, metric.ByteRate, 9e9, "mode", "page-cache", "order", "sequential", "depth", "8", "block_bytes", "1048576"),
-		probed(report.ProbePython, metric.ItemTime, 0.0177, "decoder", "h5py", "version", "3.7.0", "cache", "warm", "order", "random", "handle", "kept"),
-		probed(report.ProbePython, metric.ItemTime, 0.0182, "decoder", "h5py", "version", "3.7.0", "cache", "warm", "order", "random", "handle", "reopened"),
+		probed(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1",
+			"block_bytes", "32768"),
+		probed(report.ProbeDevice, metric.ReadTime, 100e-6, "mode", "direct", "order", "random", "depth", "1",
+			"block_bytes", "32768"),
+		probed(report.ProbeDevice, metric.ReadRate, 60000, "mode", "direct", "order", "random", "depth", "32",
+			"block_bytes", "32768"),
+		probed(report.ProbeDevice, metric.ReadRate, 1500, "mode", "direct", "order", "sequential", "depth", "1",
+			"block_bytes", "1048576"),
+		probed(report.ProbeDevice, metric.ByteRate, 2e9, "mode", "direct", "order", "sequential", "depth", "8",
+			"block_bytes", "1048576"),
+		probed(report.ProbeDevice, metric.ByteRate, 9e9, "mode", "page-cache", "order", "sequential", "depth", "8",
+			"block_bytes", "1048576"),
+		probed(report.ProbePython, metric.ItemTime, 0.0177, "decoder", "h5py", "version", "3.7.0", "cache", "warm",
+			"order", "random", "handle", "kept"),
+		probed(report.ProbePython, metric.ItemTime, 0.0182, "decoder", "h5py", "version", "3.7.0", "cache", "warm",
+			"order", "random", "handle", "reopened"),
 		probed(report.ProbePython, metric.ItemTime, 0.000001, "decoder", "torch collate", "batch_size", "32"),
 		probed(report.ProbeTry, metric.ItemTime, 0.0168, "candidate", "as-is", "cache", "warm", "order", "random"),
-		probed(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random", "command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5"),
+		probed(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random",
+			"command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5"),
 		probed(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item"),
-		probed(report.ProbeTry, metric.ItemTime, 0.00001, "candidate", "contiguous", "cache", "warm", "order", "random"),
+		probed(report.ProbeTry, metric.ItemTime, 0.00001, "candidate", "contiguous", "cache", "warm", "order",
+			"random"),
 	)
 }
 
@@ -84,14 +100,20 @@ func TestFromBenchmark(t *testing.T) {
 		want float64
 	}{
 		{metric.BenchItem, 0.0168}, {metric.BenchColdItem, 0.0175}, {metric.BenchRead, 0.0168},
-		{metric.BenchOpen, 90e-6}, {metric.BenchColdOpen, 500e-6}, {metric.BenchLock, 7e-6}, {metric.BenchReopened, 0.0171},
-		{metric.BenchFilter, 0.0163}, {metric.BenchFilterRatio, 0.0163 / 0.0168}, {metric.BenchStorage, 1 - 0.0168/0.0175},
+		{metric.BenchOpen, 90e-6}, {metric.BenchColdOpen, 500e-6}, {metric.BenchLock, 7e-6}, {metric.BenchReopened,
+			0.0171},
+		{metric.BenchFilter, 0.0163}, {metric.BenchFilterRatio, 0.0163 / 0.0168},
+		{metric.BenchStorage, 1 - 0.0168/0.0175},
 		{metric.BenchAmplify, 50}, {metric.HDF5Amplify, 64}, {metric.HDF5Cache, 1 << 20}, {metric.HDF5Filters, 1},
-		{metric.BenchPerFile, 4000}, {metric.DatasetBytes, 100 << 20}, {metric.BenchMemory, 100.0 / (20 << 10)}, {metric.FileBytes, 100 << 20},
-		{metric.BenchCacheSize, 4 << 20}, {metric.BenchCacheGain, 1 - 0.0166/0.0168}, {metric.BenchCacheOrdered, 4 << 20}, {metric.BenchCacheOrderedGain, 1 - 0.00029/0.0170},
+		{metric.BenchPerFile, 4000}, {metric.DatasetBytes, 100 << 20}, {metric.BenchMemory, 100.0 / (20 << 10)},
+		{metric.FileBytes, 100 << 20},
+		{metric.BenchCacheSize, 4 << 20}, {metric.BenchCacheGain, 1 - 0.0166/0.0168}, {metric.BenchCacheOrdered,
+			4 << 20}, {metric.BenchCacheOrderedGain, 1 - 0.00029/0.0170},
 		{metric.BenchWorkers, 2}, {metric.BenchEfficiency, 114.0 / 120},
-		{metric.BenchSerialReads, 10000}, {metric.BenchDeviceReads, 60000}, {metric.BenchLatency, 100e-6}, {metric.BenchDeviceBytes, 2e9},
-		{metric.BenchDeviceRatio, 50 * 32 * 1024 / 0.0175 / 2e9}, {metric.BenchPython, 0.0177}, {metric.BenchTryGain, 1 - 0.00001/0.0168},
+		{metric.BenchSerialReads, 10000}, {metric.BenchDeviceReads, 60000}, {metric.BenchLatency, 100e-6},
+		{metric.BenchDeviceBytes, 2e9},
+		{metric.BenchDeviceRatio, 50 * 32 * 1024 / 0.0175 / 2e9}, {metric.BenchPython, 0.0177},
+		{metric.BenchTryGain, 1 - 0.00001/0.0168},
 		{metric.UsableCPUs, 2}, {metric.StorageNet, 0}, {metric.StorageTmpfs, 0},
 	} {
 		v, ok := e.Get(c.d)
@@ -110,25 +132,30 @@ func TestFromBenchmark(t *testing.T) {
 	if v, _ := e.Get(metric.BenchFilterRatio); math.Abs(v.Lo-0.98/1.02*0.0163/0.0168) > 1e-6 || v.Hi != 1 {
 		t.Errorf("the interval of a share is %v..%v", v.Lo, v.Hi)
 	}
-	if b := e.Bench; len(b.Candidates) != 2 || b.AsIs.Item.Center != 0.0168 || b.Candidates[0].Stored.Center != 1.02 || len(b.Decoders) != 1 || b.Bound != "none" {
+	if b := e.Bench; len(b.Candidates) != 2 || b.AsIs.Item.Center != 0.0168 || b.Candidates[0].Stored.Center != 1.02 ||
+		len(b.Decoders) != 1 || b.Bound != "none" {
 		t.Errorf("beside the signals: %+v", b)
 	}
-	if f := e.Facts; f.HDF5 == nil || f.HDF5.Shape != "(4000, 64, 128)" || f.HDF5.Item != "(1, 64, 128)" || f.StorageKind != "disk" || f.DatasetKind != "hdf5" {
+	if f := e.Facts; f.HDF5 == nil || f.HDF5.Shape != "(4000, 64, 128)" || f.HDF5.Item != "(1, 64, 128)" ||
+		f.StorageKind != "disk" || f.DatasetKind != "hdf5" {
 		t.Errorf("facts: %+v", f)
 	}
 }
 
 // A picture's item is opening, reading and decoding; the read probe has the first two.
 func TestFromBenchmarkOfPictures(t *testing.T) {
-	r := benchOf(report.Benchmark{Path: "/data/train", Kind: "image", Format: "jpeg", Files: 1000, FilesExact: true, Bytes: 94 << 20, LargestDir: 1000},
+	r := benchOf(report.Benchmark{Path: "/data/train", Kind: "image", Format: "jpeg", Files: 1000, FilesExact: true,
+		Bytes: 94 << 20, LargestDir: 1000},
 		probed(report.ProbeOpen, metric.OpenTime, 8e-6, "cache", "warm"),
 		probed(report.ProbeRead, metric.ItemTime, 30e-6, "cache", "warm", "order", "random"),
 		probed(report.ProbeRead, metric.ItemBytes, 96256, "cache", "warm", "order", "random"),
 		probed(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg"),
 		probed(report.ProbePython, metric.DecodeTime, 0.0021, "decoder", "pillow", "format", "jpeg"))
 	e := fromReport(r)
-	for d, want := range map[metric.Desc]float64{metric.BenchItem: 0.00129, metric.BenchOpenRatio: 8e-6 / 0.00129, metric.BenchDecodeRatio: 0.00126 / 0.00129,
-		metric.BenchPerFile: 1, metric.BenchFolder: 1000, metric.BenchItemBytes: 96256, metric.BenchPython: 0.00213} {
+	for d, want := range map[metric.Desc]float64{metric.BenchItem: 0.00129, metric.BenchOpenRatio: 8e-6 / 0.00129,
+		metric.BenchDecodeRatio: 0.00126 / 0.00129,
+		metric.BenchPerFile:     1, metric.BenchFolder: 1000, metric.BenchItemBytes: 96256,
+		metric.BenchPython: 0.00213} {
 		if v, ok := e.Get(d); !ok || math.Abs(v.Center-want) > 1e-9 {
 			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, want)
 		}
@@ -155,13 +182,15 @@ func TestFromBenchmarkOfMixedPictures(t *testing.T) {
 		"no process":      {"image", []report.Measurement{png, jpeg, read}, 0.008, 0.007},
 		"tar, no process": {"tar", []report.Measurement{jpeg, read}, 0.003, 0.002},
 	} {
-		e := fromReport(benchOf(report.Benchmark{Kind: c.kind, Format: "jpeg", Files: 1000, FilesExact: true, Bytes: 94 << 20}, c.rows...))
+		e := fromReport(benchOf(report.Benchmark{Kind: c.kind, Format: "jpeg", Files: 1000, FilesExact: true,
+			Bytes: 94 << 20}, c.rows...))
 		for d, want := range map[metric.Desc]float64{metric.BenchItem: c.item, metric.BenchDecode: c.decode} {
 			if v, _ := e.Get(d); math.Abs(v.Center-want) > 1e-9 || v.Lo > v.Center || v.Hi < v.Center {
 				t.Errorf("%s: %s is %+v, want %v", name, d.Name, v, want)
 			}
 		}
-		if v, _ := e.Get(metric.BenchDecode); name == "no process" && (v.Lo > 0.002 || v.Hi < 0.012 || v.Basis != metric.Inferred) {
+		if v, _ := e.Get(metric.BenchDecode); name == "no process" && (v.Lo > 0.002 || v.Hi < 0.012 ||
+			v.Basis != metric.Inferred) {
 			t.Errorf("%s: %+v does not span both formats", name, v)
 		}
 	}
@@ -170,9 +199,11 @@ func TestFromBenchmarkOfMixedPictures(t *testing.T) {
 // Only what decodes a picture is compared as a decoder.
 func TestDecodersDecode(t *testing.T) {
 	e := fromReport(benchOf(report.Benchmark{Kind: "tar", Files: 1, FilesExact: true, Bytes: 94 << 20},
-		probed(report.ProbePython, metric.ItemTime, 20e-6, "decoder", "python", "cache", "warm", "order", "random", "handle", "reopened"),
+		probed(report.ProbePython, metric.ItemTime, 20e-6, "decoder", "python", "cache", "warm", "order", "random",
+			"handle", "reopened"),
 		probed(report.ProbePython, metric.ItemTime, 10e-6, "decoder", "torch as_tensor", "cache", "warm"),
-		probed(report.ProbePython, metric.ItemTime, 0.002, "decoder", "torchvision", "cache", "warm", "order", "random"),
+		probed(report.ProbePython, metric.ItemTime, 0.002, "decoder", "torchvision", "cache", "warm", "order",
+			"random"),
 		probed(report.ProbePython, metric.ItemTime, 0.003, "decoder", "pillow", "cache", "warm", "order", "random")))
 	if d := e.Bench.Decoders; len(d) != 2 || d[0].Name != "torchvision" || d[1].Name != "pillow" {
 		t.Errorf("got %+v", d)
@@ -184,7 +215,8 @@ func TestFromBenchmarkSaysWhyNot(t *testing.T) {
 	r := inflated()
 	r.Measurements = nil
 	r.Benchmark.Cold = report.Cold{Reason: "a tmpfs has no storage behind it"}
-	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDevice}, Reason: "direct I/O is refused", Cure: "another file system"}}
+	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDevice}, Reason: "direct I/O is refused",
+		Cure: "another file system"}}
 	e := fromReport(r)
 	for _, c := range []struct {
 		d            metric.Desc
@@ -207,7 +239,8 @@ func TestFromBenchmarkSaysWhyNot(t *testing.T) {
 
 // Reads that were neither warm nor cold are taken for neither.
 func TestUnlabelledReadsAreNeitherWarmNorCold(t *testing.T) {
-	r := benchOf(report.Benchmark{Kind: "npy"}, probed(report.ProbeRead, metric.ItemTime, 0.001, "order", "random", "handle", "kept"))
+	r := benchOf(report.Benchmark{Kind: "npy"}, probed(report.ProbeRead, metric.ItemTime, 0.001, "order", "random",
+		"handle", "kept"))
 	for _, d := range []metric.Desc{metric.BenchItem, metric.BenchColdItem} {
 		if v, ok := fromReport(r).Get(d); ok {
 			t.Errorf("%s = %v", d.Name, v.Center)
@@ -223,7 +256,8 @@ func FuzzFromBenchmark(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b float64, label string, n, m int64) {
 		r := inflated()
 		r.Benchmark.Files, r.Benchmark.Bytes, r.Benchmark.Items, r.Benchmark.ItemBytes = n, m, &m, &n
-		r.Benchmark.Layout.ChunkBytes, r.Benchmark.Layout.ChunksPerItem, r.Benchmark.Layout.Shape = &m, &n, []int64{n, m}
+		r.Benchmark.Layout.ChunkBytes, r.Benchmark.Layout.ChunksPerItem, r.Benchmark.Layout.Shape = &m, &n,
+			[]int64{n, m}
 		for i := range r.Measurements {
 			x := &r.Measurements[i]
 			if i%3 == 0 {
@@ -239,10 +273,12 @@ func FuzzFromBenchmark(f *testing.F) {
 		e := fromReport(r)
 		for name := range e.signals {
 			v := e.signals[name].Value
-			if !stat.Finite(v.Center) || !stat.Finite(v.Lo) || !stat.Finite(v.Hi) || !(v.Lo <= v.Center && v.Center <= v.Hi) {
+			if !stat.Finite(v.Center) || !stat.Finite(v.Lo) || !stat.Finite(v.Hi) ||
+				!(v.Lo <= v.Center && v.Center <= v.Hi) {
 				t.Errorf("%s = %+v", name, v)
 			}
-			if strings.HasSuffix(name, "_ratio") && !strings.Contains(name, "gain") && name != metric.BenchEfficiency.Name && name != metric.BenchMemory.Name &&
+			if strings.HasSuffix(name, "_ratio") && !strings.Contains(name, "gain") &&
+				name != metric.BenchEfficiency.Name && name != metric.BenchMemory.Name &&
 				name != metric.BenchDeviceRatio.Name && (v.Lo < 0 || v.Hi > 1) {
 				t.Errorf("%s = %+v is no share", name, v)
 			}
@@ -252,7 +288,8 @@ func FuzzFromBenchmark(f *testing.F) {
 
 // An interval that reaches down to 0 makes a quotient vague, not absent and not infinite.
 func TestQuotientOfVagueFigures(t *testing.T) {
-	r := benchOf(report.Benchmark{Kind: "npy"}, probed(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random"),
+	r := benchOf(report.Benchmark{Kind: "npy"}, probed(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm",
+		"order", "random"),
 		probed(report.ProbeRead, metric.ItemTime, 0.002, "cache", "cold", "order", "random"))
 	r.Measurements[1].Value.Lo = 0
 	v, ok := fromReport(r).Get(metric.BenchStorage)

@@ -52,13 +52,15 @@ func (b *benchBuilder) decoding(read Value) Value {
 		mixed.Confidence, mixed.Basis = 0, metric.Inferred
 	}
 	rate := measured(first(b.rows.Scaling, func(r benchmark.Processes) bool {
-		return r.Count == 1 && r.Cache == benchmark.Warm && r.Order == benchmark.Random && r.Handle != benchmark.Reopened
+		return r.Count == 1 && r.Cache == benchmark.Warm && r.Order == benchmark.Random &&
+			r.Handle != benchmark.Reopened
 	}).Rate)
 	if len(b.rows.Decodes) < 2 || read.N == 0 || rate.N == 0 || rate.Lo <= 0 || 1/rate.Center <= read.Center {
 		return mixed
 	}
-	return Value{stat.Summary{Center: 1/rate.Center - read.Center, Lo: max(1/rate.Hi-read.Hi, 0), Hi: 1/rate.Lo - read.Lo,
-		Confidence: min(rate.Confidence, read.Confidence), N: min(rate.N, read.N)}, metric.Measured}
+	return Value{stat.Summary{Center: 1/rate.Center - read.Center, Lo: max(1/rate.Hi-read.Hi, 0),
+		Hi: 1/rate.Lo - read.Lo, Confidence: min(rate.Confidence, read.Confidence), N: min(rate.N, read.N)},
+		metric.Measured}
 }
 
 // items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where

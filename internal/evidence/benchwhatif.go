@@ -37,7 +37,8 @@ func (b *benchBuilder) chunkCaches() {
 		}
 		for _, r := range b.rows.Caches {
 			larger := r.Order == s.order && r.Bytes > format.ChunkCacheBytes && r.Time.N > 0
-			if larger && r.Time.Center <= withinBest*best && base.Bytes > 0 && (chosen.Bytes == 0 || r.Bytes < chosen.Bytes) {
+			if larger && r.Time.Center <= withinBest*best && base.Bytes > 0 &&
+				(chosen.Bytes == 0 || r.Bytes < chosen.Bytes) {
 				chosen = r
 			}
 		}
@@ -160,7 +161,8 @@ func (b *benchBuilder) python() {
 
 // wholeItem is what a library by itself takes for an item that is in memory: no batches, no DataLoader around it.
 func wholeItem(r benchmark.Library, wanted bool) Value {
-	if !wanted || r.Cache != benchmark.Warm || r.Order == benchmark.Sequential || r.BatchSize != nil || r.Workers != nil {
+	if !wanted || r.Cache != benchmark.Warm || r.Order == benchmark.Sequential || r.BatchSize != nil ||
+		r.Workers != nil {
 		return Value{}
 	}
 	return measured(r.Item)

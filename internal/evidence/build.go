@@ -24,7 +24,8 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.warnAfter(end)
 	r := b.top()
 	if r == nil {
-		r = &rank{actor: &actor{entity: "no trainer"}} // of which nothing was read, so that nothing is derived, and why is known
+		// of which nothing was read, so that nothing is derived, and why is known
+		r = &rank{actor: &actor{entity: "no trainer"}}
 	}
 	b.park(r)
 	b.gpu(r)

@@ -53,7 +53,8 @@ func readCast(rec *recording.Recording) cast {
 			if a == nil {
 				a = &actor{entity: e.Entity, born: at, died: math.Inf(1)}
 				c.all[e.Entity], first[e.Entity] = a, at
-				if s, err := strconv.ParseFloat(e.Attrs["start_s"], 64); err == nil && s > 0 && s < 1e12 && started > 0 {
+				if s, err := strconv.ParseFloat(e.Attrs["start_s"], 64); err == nil && s > 0 && s < 1e12 &&
+					started > 0 {
 					a.born = s - started
 					// Start times count from boot through suspensions, the monotonic clock does not: nobody is born
 					// after first seen.
@@ -70,7 +71,8 @@ func readCast(rec *recording.Recording) cast {
 				parents[e.Attrs["ppid"]] = true
 			}
 		case recording.EventThread:
-			if a := (&actor{entity: e.Entity, role: "feeder", thread: true, born: at, died: math.Inf(1)}); c.all[e.Entity] == nil {
+			if a := (&actor{entity: e.Entity, role: "feeder", thread: true, born: at,
+				died: math.Inf(1)}); c.all[e.Entity] == nil {
 				c.all[e.Entity], first[e.Entity] = a, at
 				a.learn(e.Attrs)
 			}
@@ -82,7 +84,8 @@ func readCast(rec *recording.Recording) cast {
 	}
 	for _, entity := range rec.Header.Job.Trainers {
 		if c.all[entity] == nil && entity != "" {
-			c.all[entity], first[entity] = &actor{entity: entity, role: "trainer", born: math.Inf(-1), died: math.Inf(1)}, 0
+			c.all[entity], first[entity] = &actor{entity: entity, role: "trainer", born: math.Inf(-1),
+				died: math.Inf(1)}, 0
 		}
 	}
 	for entity, a := range c.all {
@@ -115,7 +118,8 @@ func readCast(rec *recording.Recording) cast {
 
 // learn takes over what an event tells of a process; what a later event leaves out stays.
 func (a *actor) learn(attrs map[string]string) {
-	for key, to := range map[string]*string{"role": &a.role, "trainer": &a.trainer, "rank": &a.rank, "start_method": &a.method, "comm": &a.comm} {
+	for key, to := range map[string]*string{"role": &a.role, "trainer": &a.trainer, "rank": &a.rank,
+		"start_method": &a.method, "comm": &a.comm} {
 		if v, ok := attrs[key]; ok {
 			*to = v
 		}

@@ -15,13 +15,15 @@ func TestUncountedDisk(t *testing.T) {
 	s.bear("100.1", 2, 50)
 	s.r.Unseen("disk_*", "disk/nvme2n1", "the kernel does not count what nvme2n1 does", "echo 1")
 	for i := range 30 {
-		for _, d := range []metric.Desc{metric.DiskReads, metric.DiskReadBytes, metric.DiskReadTime, metric.DiskQueueTime, metric.DiskBusy} {
+		for _, d := range []metric.Desc{metric.DiskReads, metric.DiskReadBytes, metric.DiskReadTime,
+			metric.DiskQueueTime, metric.DiskBusy} {
 			s.r.Add(d, "disk/sda", float64(i))
 		}
 		s.run(1, inputBound)
 	}
 	e := s.evidence()
-	for _, d := range []metric.Desc{metric.DiskReadRate, metric.DiskByteRate, metric.DiskLatency, metric.DiskQueue, metric.DiskUtil} {
+	for _, d := range []metric.Desc{metric.DiskReadRate, metric.DiskByteRate, metric.DiskLatency, metric.DiskQueue,
+		metric.DiskUtil} {
 		if v, ok := e.Get(d); ok {
 			t.Errorf("%s is %v of a part of the devices", d.Name, v)
 		}

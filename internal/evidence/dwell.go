@@ -17,7 +17,8 @@ import (
 // Afterwards looks are the seconds in which an entity was looked at, and everything counted in looks is in seconds too.
 func (h history) dwell() {
 	for _, total := range h.all(metric.LooksTotal) {
-		h.index[trackKey{looksTaken.Name, total.entity}] = &track{entity: total.entity, at: total.at, v: slices.Clone(total.v)}
+		h.index[trackKey{looksTaken.Name, total.entity}] = &track{entity: total.entity, at: total.at,
+			v: slices.Clone(total.v)}
 		h.inSeconds(total.entity, []*track{total}, metric.Looks)
 	}
 	for _, joint := range h.all(metric.LoaderLooks) {
@@ -34,8 +35,9 @@ func (h history) dwell() {
 var looksTaken = metric.Desc{Name: "looks taken"}
 
 // jointCounts are the counters of joint looks; looks and looks without workers make up the whole.
-var jointCounts = []metric.Desc{metric.LoaderWaiting, metric.LoaderIdleSum, metric.LoaderAliveSum, metric.LoaderWaitIdle, metric.LoaderWaitAlive,
-	metric.LoaderBlocked, metric.LoaderAhead, metric.LoaderLooks, metric.LoaderNoWorkers}
+var jointCounts = []metric.Desc{metric.LoaderWaiting, metric.LoaderIdleSum, metric.LoaderAliveSum,
+	metric.LoaderWaitIdle, metric.LoaderWaitAlive, metric.LoaderBlocked, metric.LoaderAhead, metric.LoaderLooks,
+	metric.LoaderNoWorkers}
 
 // inSeconds rewrites an entity's counts of looks. Steps without a look are joined to the next one that has some.
 func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) {

@@ -20,7 +20,8 @@ func TestLooksAreWeightedByTime(t *testing.T) {
 		s.run(1, moment{asleep: 1, idle: 1, ahead: 1, batches: 10, gpu: -1})
 	}
 	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.5, metric.DeviceTime: 0.5, metric.WorkerIdle: 0.5, metric.LoaderIsAhead: 0.5})
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.5, metric.DeviceTime: 0.5, metric.WorkerIdle: 0.5,
+		metric.LoaderIsAhead: 0.5})
 	if v, ok := e.Get(metric.LookCover); !ok || math.Abs(v.Center-0.7) > 1e-9 {
 		t.Errorf("coverage %v, want 0.7: looks taken, not time", v.Center)
 	}
@@ -35,7 +36,8 @@ func TestTicksWithoutALook(t *testing.T) {
 		s.looks = float64(i % 3)
 		s.run(0.1, inputBound)
 	}
-	want(t, s.evidence(), map[metric.Desc]float64{metric.InputWait: 0.6, metric.HostTime: 0.1, metric.WorkerStorage: 0.3})
+	want(t, s.evidence(), map[metric.Desc]float64{metric.InputWait: 0.6, metric.HostTime: 0.1,
+		metric.WorkerStorage: 0.3})
 }
 
 // TestSpawnedWorkersAreKnownLate is what a real job showed (PyTorch 1.13, spawn, two workers, two full cores): the old

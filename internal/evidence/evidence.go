@@ -22,10 +22,11 @@ type Value struct {
 
 // Evidence is what a watch amounts to. Build it with FromRecording or FromBenchmark, or with New in tests of rules.
 type Evidence struct {
-	Header   recording.Header
-	Window   Window
-	Facts    Facts
-	Ranks    []Rank             // every trainer; Ranks[0] is the one whose device starves most, and the one the step signals are of
+	Header recording.Header
+	Window Window
+	Facts  Facts
+	// every trainer; Ranks[0] is the one whose device starves most, and the one the step signals are of
+	Ranks    []Rank
 	Unseen   []recording.Unseen // what the watch could not read
 	Warnings []string           // about the watch, for the person: gaps, thin data, a job that ended
 	Bench    *Bench             // of a benchmark: what it measured beyond single figures; nil for a watch
@@ -87,8 +88,11 @@ type Window struct {
 	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
 	Startup    Startup       // of it, what showed no step yet
 	Ended      bool          // the job ended in the watch
-	Halted     time.Duration // of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all values
-	By         string        // what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
+	// of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all
+	// values
+	Halted time.Duration
+	// what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
+	By string
 }
 
 // Facts are things that are not numbers, and settings. Empty and nil mean unknown.
@@ -98,7 +102,8 @@ type Facts struct {
 	StartMethod string // fork, spawn, forkserver
 	Persistent  *bool  // persistent_workers: false once a whole set was replaced, true once an epoch passed without
 	PinMemory   *bool  // a pinning thread was seen
-	Prefetch    *int   // prefetch_factor, where it could be observed: in-flight batches per worker when the loader is ahead
+	// prefetch_factor, where it could be observed: in-flight batches per worker when the loader is ahead
+	Prefetch    *int
 	BatchSize   *int   // told by the person or on the command line, never measured
 	Dataset     string // path of what is read most, redacted
 	DatasetKind string // hdf5, image, npy, tar, other
@@ -115,7 +120,9 @@ type Facts struct {
 	Fed         *Fed     // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
 	Remotes     []Remote // who loading waits for over TCP, the most first
 	FreeData    *FreeData
-	Aside       string // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
+	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
+	// where the main thread does
+	Aside string
 }
 
 // Hook is what was told from inside a launched job about the training loop: the loader with the most time among those
@@ -132,10 +139,11 @@ type Hook struct {
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost    // of all epochs that were told, those before the window too
 	Together      int          // loaders gone over in each step, Loader among them
-	LeastStep     float64      // seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
-	BesideCPUs    float64      // CPUs that the others' workers use
-	Evaluating    Evaluating
-	Pauses        Pauses
+	// seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
+	LeastStep  float64
+	BesideCPUs float64 // CPUs that the others' workers use
+	Evaluating Evaluating
+	Pauses     Pauses
 }
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.

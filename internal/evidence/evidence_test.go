@@ -12,8 +12,8 @@ import (
 )
 
 // inputBound is a job that waits for two workers that read much.
-var inputBound = moment{wait: 0.6, run: 0.1, asleep: 0.3, idle: 0.1, work: 0.5, disk: 0.3, head: 0.2, batches: 20, queued: 2, gpu: -1,
-	workerReads: 100 << 20, workerFetches: 25 << 20, rss: 400 << 20}
+var inputBound = moment{wait: 0.6, run: 0.1, asleep: 0.3, idle: 0.1, work: 0.5, disk: 0.3, head: 0.2, batches: 20,
+	queued: 2, gpu: -1, workerReads: 100 << 20, workerFetches: 25 << 20, rss: 400 << 20}
 
 // want checks signals to a relative 1e-6; NaN means that the signal must be absent.
 func want(t *testing.T, e *Evidence, figures map[metric.Desc]float64) {
@@ -44,14 +44,16 @@ func TestInputBoundJob(t *testing.T) {
 		metric.NumWorkers: 2, metric.Ranks: 1, metric.BatchesPerS: 20, metric.SamplesPerS: 640, metric.StepTime: 0.05,
 		metric.FreeStepTime: 0.02, metric.BatchBytes: 1 << 20, metric.QueueBatches: 1, metric.QueueCapacity: 1,
 		metric.HeadOfLine: 0.2, metric.LoaderIsAhead: 0, metric.IdleWhileWaits: 0.1,
-		metric.WorkerIdle: 0.1, metric.WorkerBusy: 0.9, metric.WorkerRunning: 0.5, metric.WorkerStorage: 0.3, metric.WorkerOtherWait: 0.1,
-		metric.WorkerCPU: 0.5, metric.WorkerCPUBatch: 2 * 0.5 / 20, metric.WorkerWaitBatch: 2 * 0.4 / 20, metric.WorkerRSS: 400 << 20,
-		metric.WorkerPrivate: 300 << 20, metric.WorkerGrowth: 0, metric.WorkerThreads: 3, metric.WorkerImbalance: 1,
+		metric.WorkerIdle: 0.1, metric.WorkerBusy: 0.9, metric.WorkerRunning: 0.5, metric.WorkerStorage: 0.3,
+		metric.WorkerOtherWait: 0.1, metric.WorkerCPU: 0.5, metric.WorkerCPUBatch: 2 * 0.5 / 20,
+		metric.WorkerWaitBatch: 2 * 0.4 / 20, metric.WorkerRSS: 400 << 20, metric.WorkerPrivate: 300 << 20,
+		metric.WorkerGrowth: 0, metric.WorkerThreads: 3, metric.WorkerImbalance: 1,
 		metric.ReadBytes: 200 << 20, metric.StorageBytes: 50 << 20, metric.CacheHits: 0.75, metric.BytesPerRead: 65536,
 		metric.ReadsPerBatch: 2 * 1600.0 / 20, metric.StoragePerBatch: 2.5 * (1 << 20),
-		metric.UsableCPUs: 8, metric.UsableBusy: 1.6 / 8, metric.CPUBusyRatio: 1.6 / 8, metric.JobCPU: 1.1, metric.TrainerCPU: 0.1,
-		metric.OtherCPU: 0.5, metric.MainCPU: 0.1, metric.WindowTime: 25, metric.LookCover: 1, metric.SyscallSeen: 1,
-		metric.GPUBusy: absent, metric.EpochTime: absent, metric.DiskLatency: absent, metric.InWorkerless: absent,
+		metric.UsableCPUs: 8, metric.UsableBusy: 1.6 / 8, metric.CPUBusyRatio: 1.6 / 8, metric.JobCPU: 1.1,
+		metric.TrainerCPU: 0.1, metric.OtherCPU: 0.5, metric.MainCPU: 0.1, metric.WindowTime: 25, metric.LookCover: 1,
+		metric.SyscallSeen: 1, metric.GPUBusy: absent, metric.EpochTime: absent, metric.DiskLatency: absent,
+		metric.InWorkerless: absent,
 	})
 	v, _ := e.Get(metric.InputWait)
 	if v.N < 20 || v.Confidence != 0.95 || v.Basis != metric.Measured {
@@ -77,8 +79,10 @@ func TestFetchesThatNobodyCounts(t *testing.T) {
 	}{
 		{"ext4", "0", "0", true}, {"xfs", "0", "0", true}, {"btrfs", "0", "0", true}, {"zfs", "0", "0", false},
 		{"nfs4", "1", "0", true}, {"cifs", "1", "0", true}, {"ceph", "1", "0", true}, {"9p", "1", "0", true},
-		{"lustre", "1", "0", false}, {"gpfs", "1", "0", false}, {"wekafs", "1", "0", false}, {"beegfs", "1", "0", false},
-		{"virtiofs", "1", "0", false}, {"fuse.sshfs", "1", "0", false}, {"fuse", "1", "0", false}, {"vboxsf", "1", "0", false},
+		{"lustre", "1", "0", false}, {"gpfs", "1", "0", false}, {"wekafs", "1", "0", false},
+		{"beegfs", "1", "0", false},
+		{"virtiofs", "1", "0", false}, {"fuse.sshfs", "1", "0", false}, {"fuse", "1", "0", false},
+		{"vboxsf", "1", "0", false},
 		{"tmpfs", "0", "1", true}, {"overlay", "", "0", true}, {"scratchfs", "", "0", false}, {"", "", "", true},
 	} {
 		t.Run("on "+c.fs, func(t *testing.T) {
@@ -86,7 +90,8 @@ func TestFetchesThatNobodyCounts(t *testing.T) {
 			s.trainer("100.1")
 			s.bear("100.1", 2, 50)
 			if c.fs != "" {
-				s.r.Event(recording.EventDataset, "dataset/1", map[string]string{"path": "/data", "kind": "image", "fstype": c.fs, "network": c.network, "tmpfs": c.tmpfs})
+				s.r.Event(recording.EventDataset, "dataset/1", map[string]string{"path": "/data", "kind": "image",
+					"fstype": c.fs, "network": c.network, "tmpfs": c.tmpfs})
 			}
 			m := inputBound
 			m.workerFetches = 0
@@ -96,7 +101,8 @@ func TestFetchesThatNobodyCounts(t *testing.T) {
 				want(t, e, map[metric.Desc]float64{metric.StorageBytes: 0, metric.CacheHits: 1})
 				return
 			}
-			want(t, e, map[metric.Desc]float64{metric.StorageBytes: absent, metric.CacheHits: absent, metric.StoragePerBatch: absent, metric.ReadBytes: 200 << 20})
+			want(t, e, map[metric.Desc]float64{metric.StorageBytes: absent, metric.CacheHits: absent,
+				metric.StoragePerBatch: absent, metric.ReadBytes: 200 << 20})
 			if why, _ := e.WhyMissing(metric.CacheHits); !strings.Contains(why, c.fs) {
 				t.Errorf("missing because %q", why)
 			}
@@ -124,8 +130,9 @@ func TestNoWorkersIsNotNoData(t *testing.T) {
 	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
 	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
 	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: absent, metric.InWorkerless: 0.7, metric.HostTime: 0, metric.DataStall: 0.7,
-		metric.DeviceTime: 0.3, metric.BatchesPerS: absent, metric.WorkerIdle: absent, metric.ReadBytes: 1 << 20})
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: absent, metric.InWorkerless: 0.7,
+		metric.HostTime: 0, metric.DataStall: 0.7, metric.DeviceTime: 0.3, metric.BatchesPerS: absent,
+		metric.WorkerIdle: absent, metric.ReadBytes: 1 << 20})
 	if reason, cure := e.WhyMissing(metric.InputWait); !strings.Contains(reason, "num_workers=0") || cure == "" {
 		t.Errorf("input wait is missing because %q, cure %q", reason, cure)
 	}
@@ -146,8 +153,10 @@ func TestGPUDecidesBetweenHostAndDevice(t *testing.T) {
 	}{
 		{"spinning in a synchronisation", moment{run: 1, gpu: 0.98, idle: 1, ahead: 1}, 0, 0, 0.02, 0.98},
 		{"running while the GPU idles", moment{run: 0.9, asleep: 0.1, gpu: 0.3, idle: 1, ahead: 1}, 0, 0, 0.7, 0.3},
-		{"asleep for the GPU", moment{run: 0.1, asleep: 0.6, wait: 0.3, gpu: 0.6, work: 1, batches: 5}, 0.3, 0.3, 0.1, 0.6},
-		{"waiting while the GPU still works", moment{run: 0.1, wait: 0.9, gpu: 0.9, work: 1, batches: 5}, 0.9, 0.1, 0, 0.9},
+		{"asleep for the GPU", moment{run: 0.1, asleep: 0.6, wait: 0.3, gpu: 0.6, work: 1, batches: 5}, 0.3, 0.3, 0.1,
+			0.6},
+		{"waiting while the GPU still works", moment{run: 0.1, wait: 0.9, gpu: 0.9, work: 1, batches: 5}, 0.9, 0.1, 0,
+			0.9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := simulate(t, recording.Header{})
@@ -155,8 +164,8 @@ func TestGPUDecidesBetweenHostAndDevice(t *testing.T) {
 			s.bear("100.1", 2, 50)
 			s.run(30, c.m)
 			e := s.evidence()
-			want(t, e, map[metric.Desc]float64{metric.InputWait: c.input, metric.DataStall: c.stall, metric.HostTime: c.host,
-				metric.DeviceTime: c.device, metric.GPUBusy: c.device})
+			want(t, e, map[metric.Desc]float64{metric.InputWait: c.input, metric.DataStall: c.stall,
+				metric.HostTime: c.host, metric.DeviceTime: c.device, metric.GPUBusy: c.device})
 			if v, _ := e.Get(metric.DeviceTime); v.Basis != metric.Measured {
 				t.Errorf("basis %v, want measured", v.Basis)
 			}
@@ -182,115 +191,10 @@ func TestRanksAreOrderedByWait(t *testing.T) {
 	}
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.Ranks: 3, metric.InputWait: 0.5, metric.NumWorkers: 2})
-	if len(e.Ranks) != 3 || e.Ranks[0].Name != "1" || e.Ranks[0].PID != 101 || math.Abs(e.Ranks[2].InputWait.Center-0.1) > 1e-6 {
+	if len(e.Ranks) != 3 || e.Ranks[0].Name != "1" || e.Ranks[0].PID != 101 ||
+		math.Abs(e.Ranks[2].InputWait.Center-0.1) > 1e-6 {
 		t.Errorf("ranks: %+v", e.Ranks)
 	}
-}
-
-func TestWarmupIsDropped(t *testing.T) {
-	s := simulate(t, recording.Header{Warmup: 2 * time.Second})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	cold := inputBound
-	cold.wait, cold.asleep, cold.batches = 0.9, 0, 2
-	s.run(8, cold)
-	s.run(22, inputBound)
-	e := s.evidence()
-	if e.Window.Warmup != 8*time.Second || !e.Window.Detected {
-		t.Errorf("warm-up %v, detected %v; want 8s", e.Window.Warmup, e.Window.Detected)
-	}
-	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
-}
-
-func TestGapsAreCutOut(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	s.run(10, inputBound)
-	// pipetune is stopped for 8 s: the job goes on, so CPU time and tensors grow, but no looks are taken.
-	s.at += 8
-	for _, w := range s.crews["100.1"] {
-		s.sums[metric.ProcCPU.Name+" process/"+w] += 8 * 0.9
-	}
-	s.sums[metric.LoaderTensors.Name+" loader/100.1"] += 8 * 500
-	s.r.Tick(time.Duration(s.at * 1e9))
-	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": "8"})
-	s.run(12, inputBound)
-	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.WorkerCPU: 0.5})
-	if len(e.Warnings) == 0 || !strings.Contains(strings.Join(e.Warnings, "\n"), "did not run") {
-		t.Errorf("the gap was not told: %q", e.Warnings)
-	}
-}
-
-func TestCountersThatRunBackwards(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	s.run(15, inputBound)
-	s.sums[metric.LoaderTensors.Name+" loader/100.1"] = 0
-	s.run(15, inputBound)
-	e := s.evidence()
-	// The tick of the reset has no batches, so the cost of taking them is missing from one tick in 300.
-	want(t, e, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.InputWait: 0.599962})
-	if !strings.Contains(strings.Join(e.Warnings, "\n"), "backwards") {
-		t.Errorf("the reset was not told: %q", e.Warnings)
-	}
-}
-
-// TestIowaitMayFall lets the kernel take back time it had counted as waiting for a disk and count it as idle: no
-// counter ran backwards, and no time was there twice.
-func TestIowaitMayFall(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	for range 15 {
-		s.run(1, inputBound)
-		s.sums[metric.CPUIdle.Name+" host"] -= 0.5
-		s.sums[metric.CPUIowait.Name+" host"] += 0.5
-		s.run(1, inputBound)
-		s.sums[metric.CPUIdle.Name+" host"] += 0.5
-		s.sums[metric.CPUIowait.Name+" host"] -= 0.5
-	}
-	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.CPUBusyRatio: 1.6 / 8})
-	if len(e.Warnings) != 0 {
-		t.Errorf("warnings %q", e.Warnings)
-	}
-}
-
-func TestCutOffAndShortRecordings(t *testing.T) {
-	s := simulate(t, recording.Header{Warmup: 5 * time.Second})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	s.run(4, inputBound)
-	rec := s.recording("duration")
-	rec.End = nil
-	e := s.derive(rec)
-	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.NumWorkers: 2})
-	told := strings.Join(e.Warnings, "\n")
-	if !strings.Contains(told, "cut off") || !strings.Contains(told, "watch for longer") {
-		t.Errorf("warnings: %q", told)
-	}
-	if v, _ := e.Get(metric.InputWait); v.Confidence != 0 {
-		t.Errorf("2 s gave an interval at %v", v.Confidence)
-	}
-}
-
-func TestJobThatEndsInTheWatch(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	s.run(20, inputBound)
-	s.bury("100.1")
-	s.run(2, moment{run: 1, gpu: -1})
-	s.r.Event(recording.EventJobEnded, "", nil)
-	s.at += 5
-	e := s.derive(s.recording("job-ended"))
-	if !e.Window.Ended || e.Window.End > 20100*time.Millisecond {
-		t.Errorf("window %+v, want its end at the workers' end", e.Window)
-	}
-	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6})
 }
 
 func TestMemoryGrowth(t *testing.T) {
@@ -317,8 +221,9 @@ func TestReasonsAreCarriedOver(t *testing.T) {
 	s.trainer("100.1")
 	s.run(12, inputBound)
 	e := s.evidence()
-	for d, reason := range map[metric.Desc]string{metric.DiskLatency: "the device is not in /proc/diskstats", metric.CPUPressure: "no PSI",
-		metric.GPUBusy: "libnvidia-ml.so.1: not found", metric.SwapInRate: ""} {
+	for d, reason := range map[metric.Desc]string{metric.DiskLatency: "the device is not in /proc/diskstats",
+		metric.CPUPressure: "no PSI",
+		metric.GPUBusy:     "libnvidia-ml.so.1: not found", metric.SwapInRate: ""} {
 		if got, _ := e.WhyMissing(d); got != reason {
 			t.Errorf("%s is missing because %q, want %q", d.Name, got, reason)
 		}
@@ -329,8 +234,9 @@ func TestReasonsAreCarriedOver(t *testing.T) {
 }
 
 func TestEmptyRecordings(t *testing.T) {
-	for name, rec := range map[string]*recording.Recording{"none": nil, "empty": {}, "unknown signals only": {Series: []recording.Series{{Metric: "x",
-		Points: []recording.Point{{}}}}}} {
+	for name, rec := range map[string]*recording.Recording{"none": nil, "empty": {},
+		"unknown signals only": {Series: []recording.Series{{Metric: "x",
+			Points: []recording.Point{{}}}}}} {
 		if e, err := FromRecording(rec); err == nil {
 			t.Errorf("%s: no error, evidence %v", name, e)
 		}
@@ -344,7 +250,8 @@ func TestEveryDerivedSignalSaysWhatItIsMadeFrom(t *testing.T) {
 	for _, d := range metric.Raw() {
 		raw[d.Name] = true
 	}
-	e := must.Get(FromRecording(&recording.Recording{Series: []recording.Series{{Metric: metric.MemAvailable.Name, Entity: host, Points: []recording.Point{{}}}}}))(t)
+	e := must.Get(FromRecording(&recording.Recording{Series: []recording.Series{{Metric: metric.MemAvailable.Name,
+		Entity: host, Points: []recording.Point{{}}}}}))(t)
 	for _, d := range metric.Derived {
 		from := e.read(d).from
 		if len(from) == 0 && !strings.HasPrefix(d.Name, "hdf5_") {

@@ -78,7 +78,10 @@ func (r *rank) idleStates() []metric.Desc {
 
 // busyStates leaves out of some states those that are idle ones here.
 func (r *rank) busyStates(states ...metric.Desc) []metric.Desc {
-	return slices.DeleteFunc(slices.Clone(states), func(d metric.Desc) bool { return slices.Contains(r.idleStates(), d) })
+	return slices.DeleteFunc(slices.Clone(states), func(d metric.Desc) bool {
+		return slices.Contains(r.idleStates(),
+			d)
+	})
 }
 
 // cpu is the counter of the CPU time of those that make batches.

@@ -18,10 +18,11 @@ const aPool, aThread = "process/200.2", "thread/100.1.110"
 func (s *simulation) feed(seconds, waits float64, m moment, who map[string]feeding) {
 	for entity := range who {
 		if thread := strings.HasPrefix(entity, "thread/"); thread {
-			s.r.Event(recording.EventThread, entity, map[string]string{"trainer": "process/100.1", "tid": "110", "comm": "python3"})
+			s.r.Event(recording.EventThread, entity, map[string]string{"trainer": "process/100.1", "tid": "110",
+				"comm": "python3"})
 		} else {
-			s.r.Event(recording.EventProcess, entity, map[string]string{"role": "feeder", "trainer": "process/100.1", "pid": "200",
-				"comm": "python3", "start_s": "990.00"})
+			s.r.Event(recording.EventProcess, entity, map[string]string{"role": "feeder", "trainer": "process/100.1",
+				"pid": "200", "comm": "python3", "start_s": "990.00"})
 		}
 	}
 	s.pins = true // the main thread waits in a lock
@@ -61,15 +62,20 @@ func TestFed(t *testing.T) {
 		busy float64
 	}{
 		{"a pool at its limit", map[string]feeding{aPool: {work: 0.95, beside: 0.9}}, &Fed{Name: "python3"}, 0.95},
-		{"a pool that waits for storage", map[string]feeding{aPool: {work: 0.05, disk: 0.9, beside: 0.9}}, &Fed{Name: "python3"}, 0.95},
-		{"a thread at its limit", map[string]feeding{aThread: {work: 1, beside: 0.95}}, &Fed{Threads: true, Name: "python3"}, 1},
-		{"a pool, and the thread that takes its results", map[string]feeding{aPool: {work: 0.9, beside: 0.9}, aThread: {work: 0.2, beside: 0.2}},
+		{"a pool that waits for storage", map[string]feeding{aPool: {work: 0.05, disk: 0.9, beside: 0.9}},
+			&Fed{Name: "python3"}, 0.95},
+		{"a thread at its limit", map[string]feeding{aThread: {work: 1, beside: 0.95}},
+			&Fed{Threads: true, Name: "python3"}, 1},
+		{"a pool, and the thread that takes its results", map[string]feeding{aPool: {work: 0.9, beside: 0.9},
+			aThread: {work: 0.2, beside: 0.2}},
 			&Fed{Name: "python3"}, 0.9},
 		{"a thread that unpickles more slowly than the pool makes", map[string]feeding{aPool: {work: 0.3, beside: 0.3},
 			aThread: {work: 0.9, beside: 0.8}}, &Fed{Threads: true, Name: "python3"}, 0.9},
 		{"a thread of a mathematical library", map[string]feeding{aThread: {work: 0.3, beside: 0.1}}, nil, 0},
-		{"a pool that waits for a store", map[string]feeding{aPool: {work: 0.1, remote: 0.85, beside: 0.9}}, &Fed{Name: "python3"}, 0.95},
-		{"a helper that waits for its server", map[string]feeding{aPool: {work: 0.02, remote: 0.97, beside: 0.9}}, nil, 0},
+		{"a pool that waits for a store", map[string]feeding{aPool: {work: 0.1, remote: 0.85, beside: 0.9}},
+			&Fed{Name: "python3"}, 0.95},
+		{"a helper that waits for its server", map[string]feeding{aPool: {work: 0.02, remote: 0.97, beside: 0.9}}, nil,
+			0},
 		{"a helper that polls", map[string]feeding{aPool: {work: 0.01, timer: 0.99}}, nil, 0},
 	} {
 		s := simulate(t, recording.Header{})
@@ -83,12 +89,14 @@ func TestFed(t *testing.T) {
 			continue
 		}
 		if got == nil {
-			want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.WorkerBusy: absent, metric.FeedersAtOnce: absent})
+			want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.WorkerBusy: absent,
+				metric.FeedersAtOnce: absent})
 			continue
 		}
-		near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 1, metric.InputWait: 0.8, metric.DataStall: 0.8, metric.WorkerBusy: c.busy,
-			metric.WorkerIdle: 1 - c.busy})
-		want(t, e, map[metric.Desc]float64{metric.BatchesPerS: absent, metric.IdleWhileWaits: absent, metric.InWorkerless: absent})
+		near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 1, metric.InputWait: 0.8, metric.DataStall: 0.8,
+			metric.WorkerBusy: c.busy, metric.WorkerIdle: 1 - c.busy})
+		want(t, e, map[metric.Desc]float64{metric.BatchesPerS: absent, metric.IdleWhileWaits: absent,
+			metric.InWorkerless: absent})
 		if e.Facts.Aside != "" || e.Facts.Prefetch != nil {
 			t.Errorf("%s: %+v", c.name, e.Facts)
 		}
@@ -99,7 +107,8 @@ func TestFed(t *testing.T) {
 func TestFeedingThreadsAreNoStep(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1", "framework", "pytorch")
-	s.feed(30, 0.8, moment{wait: 0.8, asleep: 0.15, run: 0.05, beside: 1, gpu: -1}, map[string]feeding{aThread: {work: 1, beside: 0.95}})
+	s.feed(30, 0.8, moment{wait: 0.8, asleep: 0.15, run: 0.05, beside: 1, gpu: -1},
+		map[string]feeding{aThread: {work: 1, beside: 0.95}})
 	near(t, s.evidence(), 0.01, map[metric.Desc]float64{metric.TrainerCPU: 0.05, metric.WorkerCPU: 1})
 }
 
@@ -120,9 +129,16 @@ func TestStartup(t *testing.T) {
 		{"a step that compiles", "990.00", 2, compiling, true},
 		{"a job that has run for an hour", "100.00", 0, importing, false},
 		{"a GPU that works a little", "990.00", 0, with(importing, func(m *moment) { m.gpu = 0.01 }), false},
-		{"a main thread that sleeps in its steps", "990.00", 0, with(importing, func(m *moment) { m.run, m.asleep = 0.9, 0.1 }), false},
-		{"a model that computes on several CPUs", "990.00", 0, with(importing, func(m *moment) { m.beside = 0.9 }), false},
-		{"workers with something to do", "990.00", 2, with(compiling, func(m *moment) { m.idle, m.work, m.ahead = 0.7, 0.3, 0.5 }), false},
+		{"a main thread that sleeps in its steps", "990.00", 0, with(importing, func(m *moment) {
+			m.run, m.asleep = 0.9,
+				0.1
+		}), false},
+		{"a model that computes on several CPUs", "990.00", 0, with(importing, func(m *moment) { m.beside = 0.9 }),
+			false},
+		{"workers with something to do", "990.00", 2, with(compiling, func(m *moment) {
+			m.idle, m.work, m.ahead = 0.7,
+				0.3, 0.5
+		}), false},
 		{"batches that pass", "990.00", 2, with(compiling, func(m *moment) { m.batches = 1 }), false},
 	} {
 		s := simulate(t, recording.Header{})

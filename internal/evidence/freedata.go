@@ -26,13 +26,15 @@ func (b *builder) freeData(r *rank) {
 		b.ev.Facts.FreeData = f.facts
 		free = figure{Summary: stat.Ratio(f.steps, f.seconds), why: reason{text: f.facts.Why}}
 		if v, ok := b.ev.Get(metric.BatchesPerS); ok && free.N > 0 && v.Lo > 0 {
-			times.Summary = stat.Summary{Center: free.Center / v.Center, Lo: free.Lo / v.Hi, Hi: free.Hi / v.Lo, Confidence: v.Confidence, N: min(v.N, free.N)}
+			times.Summary = stat.Summary{Center: free.Center / v.Center, Lo: free.Lo / v.Hi, Hi: free.Hi / v.Lo,
+				Confidence: v.Confidence, N: min(v.N, free.N)}
 		}
 		if f.facts.Why != "" {
 			b.warn("--headroom: %s", f.facts.Why)
 		}
 		if f.facts.Replayed < f.facts.Trainers {
-			b.warn("--headroom: of %d trainers %d were handed batches again: where they wait for each other, the others' loaders still hold them",
+			b.warn("--headroom: of %d trainers %d were handed batches again: where they wait for each other, the "+
+				"others' loaders still hold them",
 				f.facts.Trainers, f.facts.Replayed)
 		}
 	}

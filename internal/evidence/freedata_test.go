@@ -9,15 +9,16 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestFreeData: chunks in which the workers still made batches, in which an evaluation ran, and the first one, do not count.
+// TestFreeData: chunks in which the workers still made batches, in which an evaluation ran, and the first one, do not
+// count.
 func TestFreeData(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	s.run(30, inputBound)
 	chunk := func(entity string, steps int64, seconds float64, filled, void bool) {
-		s.r.Event(recording.EventReplay, entity, recording.Attrs(recording.Replay{Steps: steps, Seconds: seconds, Filled: filled, Void: void, Kept: 8,
-			Replayed: 1, Trainers: 2}))
+		s.r.Event(recording.EventReplay, entity, recording.Attrs(recording.Replay{Steps: steps, Seconds: seconds,
+			Filled: filled, Void: void, Kept: 8, Replayed: 1, Trainers: 2}))
 	}
 	chunk("process/200.1", 90, 1, true, false)
 	chunk("process/100.1", 3, 0.001, true, false)

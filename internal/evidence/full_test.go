@@ -32,7 +32,8 @@ func TestFullRecordingIsJudgedUntilThen(t *testing.T) {
 	if e.Window.End.Round(time.Second) != 15*time.Second {
 		t.Errorf("judged until %v", e.Window.End)
 	}
-	if text := strings.Join(e.Warnings, "\n"); !strings.Contains(text, "1024 processes") || !strings.Contains(text, "of the 15s until then") {
+	if text := strings.Join(e.Warnings, "\n"); !strings.Contains(text, "1024 processes") ||
+		!strings.Contains(text, "of the 15s until then") {
 		t.Errorf("not told: %q", e.Warnings)
 	}
 }
@@ -49,7 +50,8 @@ func TestFullAtOnceIsJudgedWhole(t *testing.T) {
 	s.run(30, inputBound)
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
-	if text := strings.Join(e.Warnings, "\n"); !strings.Contains(text, "of the first of them") || e.Window.End < 29*time.Second {
+	if text := strings.Join(e.Warnings, "\n"); !strings.Contains(text, "of the first of them") ||
+		e.Window.End < 29*time.Second {
 		t.Errorf("judged until %v, told %q", e.Window.End, e.Warnings)
 	}
 }

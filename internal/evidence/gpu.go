@@ -185,7 +185,8 @@ func (b *builder) gpuPower(job []string) figure {
 var costly = []struct {
 	bit  uint64
 	name string
-}{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"}}
+}{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"},
+	{0x80, "power brake"}}
 
 // slowedBy is which reasons that cost speed a reading holds, by their place in costly; false where it is no set of
 // reasons.
@@ -243,13 +244,15 @@ func (b *builder) gpuClockLost(job []string) (worst figure) {
 		if !ok || highest <= 0 {
 			continue
 		}
-		lacking := b.h.of(metric.GPUThrottle, e).with(b.h.of(metric.GPUSMClock, e), func(reasons, clock float64) float64 {
-			if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
-				return 0
-			}
-			return hold(1 - clock/highest)
-		})
-		if s := stat.Ratio(b.lasting(lacking.means(b.spans)), b.length); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
+		lacking := b.h.of(metric.GPUThrottle, e).with(b.h.of(metric.GPUSMClock, e),
+			func(reasons, clock float64) float64 {
+				if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
+					return 0
+				}
+				return hold(1 - clock/highest)
+			})
+		if s := stat.Ratio(b.lasting(lacking.means(b.spans)), b.length); s.N > 0 &&
+			(worst.N == 0 || s.Center > worst.Center) {
 			worst.Summary = s
 		}
 	}

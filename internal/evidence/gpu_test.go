@@ -43,8 +43,8 @@ func TestGPUsOfColleagues(t *testing.T) {
 	s.bear("100.1", 2, 50)
 	s.others(30, onCPU, map[string]float64{"gpu/A": 0.97, "gpu/B": 0.9}, 0)
 	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.GPUCount: 0, metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent, metric.GPUIdleJob: 0,
-		metric.DeviceTime: absent})
+	want(t, e, map[metric.Desc]float64{metric.GPUCount: 0, metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent,
+		metric.GPUIdleJob: 0, metric.DeviceTime: absent})
 	for _, d := range []metric.Desc{metric.GPUBusy, metric.DeviceTime, metric.GPUThrottled} {
 		if why, _ := e.WhyMissing(d); !strings.Contains(why, "no process of the job is on a GPU") {
 			t.Errorf("%s is missing because %q", d.Name, why)
@@ -111,7 +111,8 @@ func TestGPUsOfAContainer(t *testing.T) {
 		{"one for each trainer", 2, map[string]float64{"gpu/A": 0.9, "gpu/B": 0.7, "gpu/C": 0, "gpu/D": 0},
 			map[metric.Desc]float64{metric.GPUBusy: 0.8, metric.GPUCount: 2, metric.GPUIdleJob: 2}},
 		{"several in use", 1, map[string]float64{"gpu/A": 0.9, "gpu/B": 0.1, "gpu/C": 0.2, "gpu/D": 0},
-			map[metric.Desc]float64{metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent, metric.GPUCount: 3, metric.GPUIdleJob: 1}},
+			map[metric.Desc]float64{metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent, metric.GPUCount: 3,
+				metric.GPUIdleJob: 1}},
 		{"none in use", 1, map[string]float64{"gpu/A": 0, "gpu/B": 0},
 			map[metric.Desc]float64{metric.GPUBusy: 0, metric.GPUCount: 2, metric.GPUIdleJob: 0}},
 	} {
@@ -160,8 +161,9 @@ func TestGPUOfTheEnvironment(t *testing.T) {
 		"one and one that idles": {[]string{"A", "C"}, 0.3, 1, "B", ""},
 		"two":                    {[]string{"A", "D"}, absent, 2, "B", "which of the 2 GPUs"},
 		"not told":               {nil, absent, 3, "A", "which of the 3 GPUs"},
-		"all":                    {[]string{"A", "B", "C", "D"}, absent, absent, "", "CUDA_VISIBLE_DEVICES keeps the job off"},
-		"changed in Python":      {[]string{"A", "B", "C"}, absent, absent, "", "are not those that CUDA_VISIBLE_DEVICES"},
+		"all": {[]string{"A", "B", "C", "D"}, absent, absent, "",
+			"CUDA_VISIBLE_DEVICES keeps the job off"},
+		"changed in Python": {[]string{"A", "B", "C"}, absent, absent, "", "are not those that CUDA_VISIBLE_DEVICES"},
 	} {
 		h := barredFrom(gpusOfHost("A", "B", "C", "D"), c.barred...)
 		for i := range h.Host.GPUs {
@@ -180,7 +182,10 @@ func TestGPUOfTheEnvironment(t *testing.T) {
 			if e.Facts.GPUName != c.gpu {
 				t.Errorf("the job's GPU is %q, want %q", e.Facts.GPUName, c.gpu)
 			}
-			warned := slices.ContainsFunc(e.Warnings, func(w string) bool { return strings.Contains(w, "CUDA_VISIBLE_DEVICES") })
+			warned := slices.ContainsFunc(e.Warnings, func(w string) bool {
+				return strings.Contains(w,
+					"CUDA_VISIBLE_DEVICES")
+			})
 			if told := len(c.barred) > 0 && c.gpu != ""; warned != told {
 				t.Errorf("warnings %q", e.Warnings)
 			}

@@ -50,7 +50,8 @@ func (b *builder) findGPUs() {
 		g.basis = metric.Measured
 	}
 	if n := len(g.job); !matched && n > 1 && n != len(b.ranks) && !b.unused(g.job[0]) {
-		g.why = reason{fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all would be of others too", n), cureMatch}
+		g.why = reason{fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all "+
+			"would be of others too", n), cureMatch}
 		return
 	}
 	b.shareOut(g.job, matched)
@@ -77,7 +78,8 @@ func (b *builder) shareOut(job []string, matched bool) {
 			r.gpus = own
 		}
 		busy := b.busyOf(r.gpus)
-		if s := stat.Ratio(busy, each(len(busy), func(int) float64 { return 1 })); s.N > 0 && (matched || s.Center > 0) {
+		if s := stat.Ratio(busy, each(len(busy), func(int) float64 { return 1 })); s.N > 0 &&
+			(matched || s.Center > 0) {
 			r.busy = busy
 		}
 	}
@@ -98,7 +100,8 @@ func (b *builder) visibleGPUs() (all []string) {
 
 // unlisted tells whether a GPU's list of processes could not be had, or not be believed, at some time of the watch.
 func (b *builder) unlisted(gpu string) bool {
-	return slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
+	return slices.ContainsFunc(b.rec.Unseen,
+		func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
 }
 
 // jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job;
@@ -137,7 +140,10 @@ func (b *builder) unused(gpu string) bool {
 
 // barred tells whether the job's environment kept it off a GPU when it started.
 func (b *builder) barred(gpu string) bool {
-	return slices.ContainsFunc(b.rec.Header.Host.GPUs, func(g recording.GPU) bool { return g.Barred && "gpu/"+g.UUID == gpu })
+	return slices.ContainsFunc(b.rec.Header.Host.GPUs, func(g recording.GPU) bool {
+		return g.Barred &&
+			"gpu/"+g.UUID == gpu
+	})
 }
 
 // byEnvironment leaves out of the GPUs in use those that the job's environment kept it from when it started, where no
@@ -154,7 +160,8 @@ func (b *builder) byEnvironment(all, used []string) (job []string, why string) {
 	case len(job) == 0:
 		return nil, "the GPUs in use here are not those that CUDA_VISIBLE_DEVICES gave the job at its start"
 	}
-	b.warn("which GPUs are the job's is taken from CUDA_VISIBLE_DEVICES as it was at the job's start; where its code chooses others later, that is not seen")
+	b.warn("which GPUs are the job's is taken from CUDA_VISIBLE_DEVICES as it was at the job's start; where its code " +
+		"chooses others later, that is not seen")
 	return job, ""
 }
 
@@ -164,7 +171,10 @@ func (b *builder) gpuName() string {
 	gpus := b.rec.Header.Host.GPUs
 	of := slices.IndexFunc(gpus, func(g recording.GPU) bool { return g.OfJob })
 	if of < 0 {
-		of = slices.IndexFunc(gpus, func(g recording.GPU) bool { return len(b.gpus.job) > 0 && b.gpus.job[0] == "gpu/"+g.UUID })
+		of = slices.IndexFunc(gpus, func(g recording.GPU) bool {
+			return len(b.gpus.job) > 0 && b.gpus.job[0] == "gpu/"+
+				g.UUID
+		})
 	}
 	if b.gpus.none || len(gpus) == 0 || of < 0 && b.gpus.why.text != "" {
 		return ""

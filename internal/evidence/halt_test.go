@@ -15,10 +15,12 @@ import (
 // for a while.
 func stopped(t *testing.T, from, to time.Duration, who ...string) *Evidence {
 	t.Helper()
-	rec := must.Get(recording.NewRecorder(recording.Header{Interval: 200 * time.Millisecond, LookInterval: 20 * time.Millisecond}, nil))(t)
+	rec := must.Get(recording.NewRecorder(recording.Header{Interval: 200 * time.Millisecond,
+		LookInterval: 20 * time.Millisecond}, nil))(t)
 	const trainer, worker = "process/100.1", "process/101.1"
 	rec.Event(recording.EventProcess, trainer, map[string]string{"role": "trainer", "pid": "100", "start_s": "1"})
-	rec.Event(recording.EventProcess, worker, map[string]string{"role": "worker", "pid": "101", "start_s": "1", "trainer": trainer})
+	rec.Event(recording.EventProcess, worker, map[string]string{"role": "worker", "pid": "101", "start_s": "1",
+		"trainer": trainer})
 	looks, lost := 0.0, map[string]float64{}
 	const length = 20 * time.Second
 	for at := time.Duration(0); at <= length; at += 200 * time.Millisecond {
@@ -48,14 +50,17 @@ func TestHaltsAreToldAndLeftOut(t *testing.T) {
 		clean    float64 // seconds of the windows
 		share    float64 // of the trainer's looks
 	}{
-		"nobody":                {0, 0, nil, "", 0, 20, 0},
-		"a worker for a while":  {5 * time.Second, 9 * time.Second, []string{worker}, "loader worker 101 was stopped or frozen from 4.5 s to 9.0 s", 4500 * time.Millisecond, 15.5, 0},
-		"all to the end":        {15 * time.Second, 30 * time.Second, []string{trainer, worker}, "the job has been stopped or frozen since 14.5 s", 5500 * time.Millisecond, 14.5, 0.25},
+		"nobody": {0, 0, nil, "", 0, 20, 0},
+		"a worker for a while": {5 * time.Second, 9 * time.Second, []string{worker},
+			"loader worker 101 was stopped or frozen from 4.5 s to 9.0 s", 4500 * time.Millisecond, 15.5, 0},
+		"all to the end": {15 * time.Second, 30 * time.Second, []string{trainer, worker},
+			"the job has been stopped or frozen since 14.5 s", 5500 * time.Millisecond, 14.5, 0.25},
 		"shorter than a second": {5 * time.Second, 5800 * time.Millisecond, []string{trainer}, "", 0, 20, 0.04},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := stopped(t, c.from, c.to, c.who...)
-			if said := strings.Join(e.Warnings, "\n"); !strings.Contains(said, c.says) || c.says == "" && strings.Contains(said, "stopped") {
+			if said := strings.Join(e.Warnings, "\n"); !strings.Contains(said, c.says) || c.says == "" &&
+				strings.Contains(said, "stopped") {
 				t.Errorf("warnings:\n%s", said)
 			}
 			if d := e.Window.Halted - c.halted; d < -time.Millisecond || d > time.Millisecond {

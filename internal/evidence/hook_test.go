@@ -23,7 +23,8 @@ func near(t *testing.T, e *Evidence, part float64, figures map[metric.Desc]float
 func TestHookTellsOneLoop(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 2)
-	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "train.h5", "file": "data.py", "line": "12", "function": "__getitem__"})
+	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "train.h5",
+		"file": "data.py", "line": "12", "function": "__getitem__"})
 	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "7", "seconds": "0.5", "times": "2"})
 	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "9", "seconds": "0.7", "times": "1"})
 	l.bear("100.1", 2, 50)
@@ -34,21 +35,26 @@ func TestHookTellsOneLoop(t *testing.T) {
 	e := l.evidence()
 	sound(t, e)
 	want(t, e, map[metric.Desc]float64{
-		metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.02, metric.SamplesPerS: 640,
-		metric.NumWorkers: 2, metric.BatchBytes: 5 << 20, metric.Evaluation: 0, metric.EvalWait: 0, metric.HostTime: 0.1, metric.DeviceTime: 0.3,
-		metric.MadeItem: 0.0025, metric.MadeOpen: 0.0005, metric.MadeRead: 0.001, metric.MadeDecode: 0, metric.DecodedTimes: 2, metric.MadeCollate: 0.00025, metric.MadeOther: 0.00075,
-		metric.MadePerS: 640, metric.FetchTime: 0.080, metric.FetchCPU: 0.050, metric.CollateRatio: 0.1, metric.WorkerCPUBatch: 0.05, metric.WorkerWaitBatch: 0.03,
-		metric.FetchP99: math.Pow(10, (101+0.8)/20) * 1e-6, metric.OpensPerBatch: 32, metric.HDF5Opens: 640, metric.DistinctOpens: 1.0 / (640 * 25),
-		metric.Restarts: 0, metric.EpochGap: 0, metric.RestartGap: absent, metric.InWorkerless: absent, metric.SyncRatio: absent, metric.Starved: absent,
+		metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.02,
+		metric.SamplesPerS: 640, metric.NumWorkers: 2, metric.BatchBytes: 5 << 20, metric.Evaluation: 0,
+		metric.EvalWait: 0, metric.HostTime: 0.1, metric.DeviceTime: 0.3, metric.MadeItem: 0.0025,
+		metric.MadeOpen: 0.0005, metric.MadeRead: 0.001, metric.MadeDecode: 0, metric.DecodedTimes: 2,
+		metric.MadeCollate: 0.00025, metric.MadeOther: 0.00075, metric.MadePerS: 640, metric.FetchTime: 0.080,
+		metric.FetchCPU: 0.050, metric.CollateRatio: 0.1, metric.WorkerCPUBatch: 0.05, metric.WorkerWaitBatch: 0.03,
+		metric.FetchP99: math.Pow(10, (101+0.8)/20) * 1e-6, metric.OpensPerBatch: 32, metric.HDF5Opens: 640,
+		metric.DistinctOpens: 1.0 / (640 * 25), metric.Restarts: 0, metric.EpochGap: 0, metric.RestartGap: absent,
+		metric.InWorkerless: absent, metric.SyncRatio: absent, metric.Starved: absent,
 	})
 	if v, _ := e.Get(metric.InputWait); v.Basis != metric.Measured || v.N < 20 {
 		t.Errorf("input wait %+v", v)
 	}
 	h := e.Facts.Hook
-	if h == nil || h.Torch != "2.6.0" || h.Python != "3.13.5" || h.Loader.File != "train.py" || h.Loader.Line != 88 || math.Abs(h.Steps-500) > 1e-6 || len(h.Others) != 0 {
+	if h == nil || h.Torch != "2.6.0" || h.Python != "3.13.5" || h.Loader.File != "train.py" || h.Loader.Line != 88 ||
+		math.Abs(h.Steps-500) > 1e-6 || len(h.Others) != 0 {
 		t.Fatalf("facts %+v", h)
 	}
-	if len(h.Opens) != 1 || h.Opens[0].Line != 12 || math.Abs(h.Opens[0].Calls-16000) > 1e-6 || len(h.Slow) != 2 || h.Slow[0].Index != 9 || h.Slow[1].Times != 2 {
+	if len(h.Opens) != 1 || h.Opens[0].Line != 12 || math.Abs(h.Opens[0].Calls-16000) > 1e-6 || len(h.Slow) != 2 ||
+		h.Slow[0].Index != 9 || h.Slow[1].Times != 2 {
 		t.Errorf("opens %+v, slow %+v", h.Opens, h.Slow)
 	}
 	f := e.Facts
@@ -73,7 +79,8 @@ func TestHookLongWait(t *testing.T) {
 	l.plain(0, 2, 0.01, 0.04)
 	l.ticks(l.now + 1e-6)
 	e := l.derive(l.recording("job-ended"))
-	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (12 + 13*0.2) / 25, metric.BatchesPerS: (13*20 + 2) / 25.0})
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (12 + 13*0.2) / 25, metric.BatchesPerS: (13*20 +
+		2) / 25.0})
 	if len(e.Warnings) != 0 {
 		t.Errorf("a launched job is watched to its end: %q", e.Warnings)
 	}
@@ -119,8 +126,10 @@ func TestHookRestarts(t *testing.T) {
 		e := l.evidence()
 		sound(t, e)
 		want(t, e, map[metric.Desc]float64{metric.Restarts: 4, metric.EpochTime: 6, metric.RestartGap: 1})
-		near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (5*1.0 + 25*0.2) / 30, metric.EpochGap: (4*0.8 + 5*0.2) / 30, metric.BatchesPerS: 101 * 5 / 30.0})
-		if h := e.Facts.Hook; h == nil || h.Loader.Anew != anew || anew && h.Loader.Made != 5 || len(h.Others) != 0 || math.Abs(h.Epochs-5) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
+		near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (5*1.0 + 25*0.2) / 30, metric.EpochGap: (4*0.8 +
+			5*0.2) / 30, metric.BatchesPerS: 101 * 5 / 30.0})
+		if h := e.Facts.Hook; h == nil || h.Loader.Anew != anew || anew && h.Loader.Made != 5 || len(h.Others) != 0 ||
+			math.Abs(h.Epochs-5) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
 			t.Errorf("made anew %v: %+v", anew, h)
 		}
 	}
@@ -167,10 +176,13 @@ func TestHookEvaluation(t *testing.T) {
 		l.end(0, 0)
 		e := l.evidence()
 		sound(t, e)
-		want(t, e, map[metric.Desc]float64{metric.InputWait: 0.2, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.04, metric.Restarts: 0})
-		near(t, e, 1e-6, map[metric.Desc]float64{metric.Evaluation: 10.0 / 30, metric.EvalWait: 5 * (0.2 + 18*0.025) / 30})
+		want(t, e, map[metric.Desc]float64{metric.InputWait: 0.2, metric.BatchesPerS: 20, metric.StepTime: 0.05,
+			metric.FreeStepTime: 0.04, metric.Restarts: 0})
+		near(t, e, 1e-6, map[metric.Desc]float64{metric.Evaluation: 10.0 / 30, metric.EvalWait: 5 * (0.2 +
+			18*0.025) / 30})
 		h := e.Facts.Hook
-		if h == nil || len(h.Others) != 1 || !h.Others[0].Evaluates || h.Others[0].Line != 95 || h.Loader.Evaluates || h.Loader.Line != 88 {
+		if h == nil || len(h.Others) != 1 || !h.Others[0].Evaluates || h.Others[0].Line != 95 || h.Loader.Evaluates ||
+			h.Loader.Line != 88 {
 			t.Errorf("nested %v: %+v", nested, h)
 		}
 	}
@@ -218,8 +230,9 @@ func TestHookWithoutWorkers(t *testing.T) {
 	}
 	e := l.evidence()
 	sound(t, e)
-	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: 0.4, metric.InWorkerless: 0.4, metric.BatchesPerS: 10, metric.FreeStepTime: 0.06,
-		metric.WorkerIdle: absent, metric.Restarts: absent, metric.EpochGap: absent,
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: 0.4, metric.InWorkerless: 0.4,
+		metric.BatchesPerS: 10, metric.FreeStepTime: 0.06, metric.WorkerIdle: absent, metric.Restarts: absent,
+		metric.EpochGap: absent,
 		// Of the 0.7 that it runs 0.25 is loading; of the 0.3 that it sleeps 0.15 is.
 		metric.HostTime: 0.45, metric.DeviceTime: 0.15})
 	near(t, e, 1e-6, map[metric.Desc]float64{metric.FetchCPU: 0.050, metric.WorkerWaitBatch: 0.030})
@@ -243,7 +256,8 @@ func TestHookRanks(t *testing.T) {
 	for range 600 {
 		l.step(0, true, 0.01, 0.04)
 		other.now = l.now
-		for d, by := range map[metric.Desc]float64{metric.HookSteps: 1, metric.HookGradSteps: 1, metric.HookWait: 0.025, metric.HookStepTime: 0.05} {
+		for d, by := range map[metric.Desc]float64{metric.HookSteps: 1, metric.HookGradSteps: 1, metric.HookWait: 0.025,
+			metric.HookStepTime: 0.05} {
 			other.grow(d, other.loop(0), by)
 		}
 		other.tell()
@@ -273,8 +287,9 @@ func TestHookDevice(t *testing.T) {
 		l.step(0, true, 0.02, 0.03)
 	}
 	e := l.evidence()
-	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.4, metric.Starved: 15.0 / 40, metric.DataStall: 15.0 / 40,
-		metric.FreeStepTime: 0.05 * 25 / 40, metric.SyncRatio: 0.1, metric.SyncsPerStep: 2})
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.4, metric.Starved: 15.0 / 40,
+		metric.DataStall: 15.0 / 40, metric.FreeStepTime: 0.05 * 25 / 40, metric.SyncRatio: 0.1,
+		metric.SyncsPerStep: 2})
 	want(t, e, map[metric.Desc]float64{metric.DeviceTime: absent})
 }
 
@@ -295,13 +310,16 @@ func TestHookLostHalfWay(t *testing.T) {
 }
 
 func TestHookAbsent(t *testing.T) {
-	for state, says := range map[string]string{"absent": "the hook did not load: python was started with -I; figures are from outside, as in attach mode",
+	for state, says := range map[string]string{"absent": "the hook did not load: python was started with -I; figures " +
+		"are from outside, as in attach mode",
 		"silent": "the hook told nothing: python was started with -I; figures are from outside, as in attach mode",
-		"off":    "the hook switched itself off: python was started with -I; figures are from outside, as in attach mode"} {
+		"off": "the hook switched itself off: python was started with -I; figures are from outside, as in attach " +
+			"mode"} {
 		s := simulate(t, afterFive)
 		s.trainer("100.1")
 		s.bear("100.1", 2, 50)
-		s.r.Event(recording.EventHook, "process/100.1", map[string]string{"state": state, "reason": "python was started with -I"})
+		s.r.Event(recording.EventHook, "process/100.1", map[string]string{"state": state,
+			"reason": "python was started with -I"})
 		s.run(30, inputBound)
 		e := s.evidence()
 		want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
@@ -361,7 +379,8 @@ func TestHookLessThanAll(t *testing.T) {
 	l.plain(0, 3, 0.01, 0.04)
 	e = l.evidence()
 	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.2})
-	if len(e.Warnings) != 1 || e.Warnings[0] != "the hook switched itself off: it raised; the exact figures are of the time before" {
+	if len(e.Warnings) != 1 || e.Warnings[0] != "the hook switched itself off: it raised; the exact figures are of "+
+		"the time before" {
 		t.Errorf("off late: %q", e.Warnings)
 	}
 }

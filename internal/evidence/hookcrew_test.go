@@ -20,13 +20,15 @@ func TestHookCrew(t *testing.T) {
 		if told {
 			for n, workers := range [][]string{train, held} {
 				for _, w := range workers {
-					l.r.Event(recording.EventHook, "process/"+w, map[string]string{"state": "worker", "loop": l.loop(n)})
+					l.r.Event(recording.EventHook, "process/"+w, map[string]string{"state": "worker",
+						"loop": l.loop(n)})
 				}
 			}
 		}
 		// The simulation moves one crew; the others stand by beside it.
 		l.crews["100.1"] = train
-		work, rest := moment{wait: 0.2, asleep: 0.8, idle: 0.2, work: 0.8, rss: 500 << 20, gpu: -1}, moment{idle: 1, rss: 100 << 20}
+		work, rest := moment{wait: 0.2, asleep: 0.8, idle: 0.2, work: 0.8, rss: 500 << 20, gpu: -1},
+			moment{idle: 1, rss: 100 << 20}
 		l.looks = work
 		beside := rest
 		aside := held
@@ -39,7 +41,8 @@ func TestHookCrew(t *testing.T) {
 		for range 9 {
 			l.plain(0, 2.65, 0.01, 0.04)
 			l.step(0, true, 0.01, 0.04, func() {
-				l.crews["100.1"], aside, l.looks, beside = held, train, moment{wait: 0.25, asleep: 0.75, work: 1, rss: 100 << 20, gpu: -1}, moment{idle: 1, rss: 500 << 20}
+				l.crews["100.1"], aside, l.looks, beside = held, train, moment{wait: 0.25, asleep: 0.75, work: 1,
+					rss: 100 << 20, gpu: -1}, moment{idle: 1, rss: 500 << 20}
 				l.begin(1, 0, 0)
 				for range 3 {
 					l.step(1, false, 0.025, 0.075)
@@ -56,8 +59,10 @@ func TestHookCrew(t *testing.T) {
 		private, _ := e.Get(metric.WorkerRSS)
 		_, joint := e.Get(metric.IdleWhileWaits)
 		_, blocked := e.Get(metric.HeadOfLine)
-		if good := busy.Center > 0.68 && busy.Center < 0.76 && private.Center == 500<<20 && !joint && !blocked; good != told {
-			t.Errorf("told %v: workers are busy %.2f of the time, with %g bytes; joint looks %v %v", told, busy.Center, private.Center, joint, blocked)
+		if good := busy.Center > 0.68 && busy.Center < 0.76 && private.Center == 500<<20 && !joint &&
+			!blocked; good != told {
+			t.Errorf("told %v: workers are busy %.2f of the time, with %g bytes; joint looks %v %v", told, busy.Center,
+				private.Center, joint, blocked)
 		}
 	}
 }

@@ -122,7 +122,8 @@ func (b *builder) restartsTold(h *hooked) (count, gap, lasted, epoch figure) {
 		}
 	}
 	if restarts == 0 {
-		return exact(0), exact(0), none("the workers were not replaced in the window", "watch for longer than an epoch"),
+		return exact(0), exact(0), none("the workers were not replaced in the window",
+				"watch for longer than an epoch"),
 			median(epochs)
 	}
 	lost := b.lostToRestarts(h)

@@ -14,7 +14,8 @@ import (
 // PyTorch's are seen does not say that the trainer loads by itself.
 func TestHookLoaderOfNoDataLoader(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
-	l.r.Event(recording.EventLoader, l.loop(0), map[string]string{"class": "torchdata.nodes.loader.Loader", "file": "train.py", "line": "9"})
+	l.r.Event(recording.EventLoader, l.loop(0), map[string]string{"class": "torchdata.nodes.loader.Loader",
+		"file": "train.py", "line": "9"})
 	l.begin(0, 0, 0)
 	for range 20 {
 		l.plain(0, 1, 0.03, 0.01)

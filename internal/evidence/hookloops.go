@@ -12,8 +12,9 @@ import (
 
 // hooked is what the hook told of one trainer over the windows.
 type hooked struct {
-	clock       *hookClock
-	training    *hookLoop   // gradients enabled, most time; where none has any, just most time; of several in each step, most wait
+	clock *hookClock
+	// gradients enabled, most time; where none has any, just most time; of several in each step, most wait
+	training    *hookLoop
 	partners    []*hookLoop // of sources, those gone over in each step of training, as in zip
 	evaluations []*hookLoop // no gradients, while training stands still
 	sources     []*hookLoop // others with gradients, or all others where none has any
@@ -175,7 +176,8 @@ func rises(t *track) (first, last float64) {
 
 // inCommon is what two loaders made by one call have in common, else as the later one has it.
 func inCommon(before, call LoaderCall) LoaderCall {
-	for _, n := range []struct{ before, now **int }{{&before.Items, &call.Items}, {&before.BatchSize, &call.BatchSize}} {
+	for _, n := range []struct{ before, now **int }{{&before.Items, &call.Items},
+		{&before.BatchSize, &call.BatchSize}} {
 		if *n.before == nil || *n.now == nil || **n.before != **n.now {
 			*n.now = nil
 		}

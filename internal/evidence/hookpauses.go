@@ -63,7 +63,8 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 		return
 	}
 	cpu += worked
-	out.Pauses = Pauses{Every: max(steps*length/nested, 1), Length: length * max(1-late, min(cpu, 1)), CPU: length * cpu}
+	out.Pauses = Pauses{Every: max(steps*length/nested, 1), Length: length * max(1-late, min(cpu, 1)),
+		CPU: length * cpu}
 }
 
 // allEvaluations is the part of the time in evaluations that must be told one by one, and at most that much more may

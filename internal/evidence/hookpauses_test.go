@@ -16,7 +16,8 @@ func TestHookPauses(t *testing.T) {
 		nested bool
 		loops  int
 		cut    float64 // seconds of the last evaluation that the watch does not see
-	}{{"between epochs", false, 1, 0}, {"in the middle", true, 1, 0}, {"two in a row", true, 2, 0}, {"the last not to its end", true, 1, 1}} {
+	}{{"between epochs", false, 1, 0}, {"in the middle", true, 1, 0}, {"two in a row", true, 2, 0},
+		{"the last not to its end", true, 1, 1}} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := launch(t, recording.Header{}, "100.1")
 			l.loader(0, 88, 2, "persistent_workers", "1")
@@ -61,14 +62,16 @@ func TestHookPauses(t *testing.T) {
 			if h == nil {
 				t.Fatal("nothing was told")
 			}
-			if part := (times*2 - tt.cut) / (times*6 - tt.cut); math.Abs(h.Evaluating.Time-part) > 0.01 || math.Abs(h.Evaluating.CPU-part*0.75) > 0.02 || h.Evaluating.Delay != 0 {
+			if part := (times*2 - tt.cut) / (times*6 - tt.cut); math.Abs(h.Evaluating.Time-part) > 0.01 ||
+				math.Abs(h.Evaluating.CPU-part*0.75) > 0.02 || h.Evaluating.Delay != 0 {
 				t.Errorf("evaluations take %+v, want %g of the time", h.Evaluating, part)
 			}
 			want := Pauses{}
 			if tt.nested {
 				want = Pauses{Every: 80, Length: 2, CPU: 1.5}
 			}
-			if p := h.Pauses; math.Abs(p.Every-want.Every) > 0.1*want.Every || math.Abs(p.Length-want.Length) > 0.02 || math.Abs(p.CPU-want.CPU) > 0.1 {
+			if p := h.Pauses; math.Abs(p.Every-want.Every) > 0.1*want.Every || math.Abs(p.Length-want.Length) > 0.02 ||
+				math.Abs(p.CPU-want.CPU) > 0.1 {
 				t.Errorf("pauses %+v, want %+v", p, want)
 			}
 		})
@@ -95,7 +98,8 @@ func TestHookPausesWithWorkers(t *testing.T) {
 		})
 	}
 	p := l.evidence().Facts.Hook.Pauses
-	if want := (Pauses{Every: 80, Length: 2, CPU: 2*0.25 + 20*0.050}); math.Abs(p.Every-want.Every) > 2 || math.Abs(p.Length-want.Length) > 0.02 || math.Abs(p.CPU-want.CPU) > 0.1 {
+	if want := (Pauses{Every: 80, Length: 2, CPU: 2*0.25 + 20*0.050}); math.Abs(p.Every-want.Every) > 2 ||
+		math.Abs(p.Length-want.Length) > 0.02 || math.Abs(p.CPU-want.CPU) > 0.1 {
 		t.Errorf("pauses %+v, want %+v", p, want)
 	}
 }

@@ -47,14 +47,16 @@ func launch(t *testing.T, header recording.Header, id string) *launched {
 func join(s *simulation, id string) *launched {
 	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{},
 		sent: map[string]float64{}, epochs: map[int]*recording.Epoch{}, written: map[string]news{}}
-	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0", "python": "3.13.5"})
+	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0",
+		"python": "3.13.5"})
 	return l
 }
 
 // loader makes a DataLoader at a line.
 func (l *launched) loader(n, line, workers int, attrs ...string) {
-	a := map[string]string{"class": "DataLoader", "dataset": "train.Pictures", "sampler": "RandomSampler", "file": "train.py", "line": strconv.Itoa(line),
-		"num_workers": strconv.Itoa(workers), "batch_size": "32", "persistent_workers": "0", "pin_memory": "0", "iterable": "0", "items": "5000"}
+	a := map[string]string{"class": "DataLoader", "dataset": "train.Pictures", "sampler": "RandomSampler",
+		"file": "train.py", "line": strconv.Itoa(line), "num_workers": strconv.Itoa(workers), "batch_size": "32",
+		"persistent_workers": "0", "pin_memory": "0", "iterable": "0", "items": "5000"}
 	if workers > 0 {
 		a["prefetch_factor"], a["start_method"] = "4", "fork"
 	}
@@ -146,7 +148,8 @@ func (l *launched) begin(n int, create float64, born int) {
 	}
 	l.epochs[n] = &recording.Epoch{Number: number, Begun: l.now, Create: create, WorkersBorn: born}
 	l.pass(create)
-	for _, d := range []metric.Desc{metric.HookSteps, metric.HookGradSteps, metric.HookSamples, metric.HookWait, metric.HookFirstWait, metric.HookDrain, metric.HookStepTime, metric.HookNested, metric.HookEpochs} {
+	for _, d := range []metric.Desc{metric.HookSteps, metric.HookGradSteps, metric.HookSamples, metric.HookWait,
+		metric.HookFirstWait, metric.HookDrain, metric.HookStepTime, metric.HookNested, metric.HookEpochs} {
 		l.grow(d, e, 0)
 	}
 	l.grow(metric.HookBegun, e, 1)
@@ -193,9 +196,10 @@ func (l *launched) end(n int, drain float64) {
 // make lets workers make batches of 32 items that take 80 ms of a worker each, 50 ms of them on a CPU.
 func (l *launched) make(n int, batches float64) {
 	e := l.loop(n)
-	for d, by := range map[metric.Desc]float64{metric.HookFetches: 1, metric.HookItems: 32, metric.HookFetchTime: 0.080, metric.HookFetchCPU: 0.050,
-		metric.HookItemTime: 0.072, metric.HookCollate: 0.008, metric.HookOpens: 32, metric.HookOpenTime: 0.016, metric.HookReads: 32,
-		metric.HookReadTime: 0.032, metric.HookDecodes: 0, metric.HookDecodeTime: 0,
+	for d, by := range map[metric.Desc]float64{metric.HookFetches: 1, metric.HookItems: 32, metric.HookFetchTime: 0.080,
+		metric.HookFetchCPU: 0.050, metric.HookItemTime: 0.072, metric.HookCollate: 0.008, metric.HookOpens: 32,
+		metric.HookOpenTime: 0.016, metric.HookReads: 32, metric.HookReadTime: 0.032, metric.HookDecodes: 0,
+		metric.HookDecodeTime:    0,
 		metric.HookDecodedValues: 32 * 2 * 5 << 20 / 32} {
 		l.grow(d, e, by*batches)
 	}

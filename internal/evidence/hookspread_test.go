@@ -32,7 +32,8 @@ func TestSpreadOfARecording(t *testing.T) {
 }
 
 func TestEpochCost(t *testing.T) {
-	first := epochTold{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2, Steps: 40}}
+	first := epochTold{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2,
+		Steps: 40}}
 	usual := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
 		Steps: 40}}
 	kept := epochTold{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
@@ -52,7 +53,8 @@ func TestEpochCost(t *testing.T) {
 		for _, x := range []struct {
 			what      string
 			got, want float64
-		}{{"batches", got.Batches.Center, c.batches}, {"create", got.Create.Center, c.create}, {"drain", got.Drain.Center, c.drain}, {"resume", got.Resume.Center, c.resume}} {
+		}{{"batches", got.Batches.Center, c.batches}, {"create", got.Create.Center, c.create},
+			{"drain", got.Drain.Center, c.drain}, {"resume", got.Resume.Center, c.resume}} {
 			if math.Abs(x.got-x.want) > 1e-9 {
 				t.Errorf("%s: %s %g, want %g", c.name, x.what, x.got, x.want)
 			}

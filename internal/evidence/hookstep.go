@@ -141,7 +141,8 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		per := b.delayPerCPU(r)
 		delay = each(len(took), func(i int) float64 { return cpu[i] * per })
 	} else if all, _, ok := b.total(metric.ProcRunDelay, r.crew); ok {
-		part := divide(sum(took), sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
+		part := divide(sum(took),
+			sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
 		if len(r.others) > 0 {
 			part = 1
 		}

@@ -50,7 +50,8 @@ func (b *builder) workersTold(r *rank) {
 	lived := times(told, float64(*workers))
 	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
 	b.share(metric.WorkerBusy, busy, lived, metric.Measured)
-	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived, metric.Measured)
+	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived,
+		metric.Measured)
 	if sum(cpu) <= 0 {
 		return
 	}
@@ -100,6 +101,7 @@ func (b *builder) warnTogether(h *hooked) {
 	if c := h.training.call; c.File != "" && c.Line > 0 {
 		place = c.File + ":" + strconv.Itoa(c.Line)
 	}
-	b.warn("%d loaders are gone over in each step; %.0f %% of the wait is for the one made at %s, and settings and costs of a loader are of that one",
+	b.warn("%d loaders are gone over in each step; %.0f %% of the wait is for the one made at %s, and settings and "+
+		"costs of a loader are of that one",
 		len(h.partners)+1, 100*own/all, place)
 }

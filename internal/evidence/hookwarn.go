@@ -16,7 +16,8 @@ const fromOutside = "figures are from outside, as in attach mode"
 func (b *builder) warnHook(r *rank) {
 	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
 		if h.State == "refused" {
-			b.warn("%d messages to the hook's socket were refused: they came from no process of the job, or without its token", h.Messages)
+			b.warn("%d messages to the hook's socket were refused: they came from no process of the job, or without "+
+				"its token", h.Messages)
 			break
 		}
 	}
@@ -46,11 +47,12 @@ func (b *builder) warnTold(r *rank) {
 		b.warnTogether(h)
 	}
 	if c := h.training.call; c.foreign() {
-		b.warn("the batches come from %s, which is no DataLoader of torch.utils.data: what its processes and threads do is not known, "+
-			"nor what its settings would bring", c.Class)
+		b.warn("the batches come from %s, which is no DataLoader of torch.utils.data: what its processes and threads "+
+			"do is not known, nor what its settings would bring", c.Class)
 	}
 	if h.training.call.Evaluates {
-		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an evaluation, or of inference")
+		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an " +
+			"evaluation, or of inference")
 	}
 	for e, said := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
 		if e.Entity == r.entity && said.State == "off" && e.At.Seconds() < b.steady.to {
@@ -76,6 +78,7 @@ func (b *builder) warnTold(r *rank) {
 	}
 	without := slices.DeleteFunc(slices.Clone(b.ranks), func(r *rank) bool { return r.hook != nil })
 	if len(without) > 0 {
-		b.warn("the hook told of %d of %d trainers: the figures of the others are from outside", len(b.ranks)-len(without), len(b.ranks))
+		b.warn("the hook told of %d of %d trainers: the figures of the others are from outside",
+			len(b.ranks)-len(without), len(b.ranks))
 	}
 }

@@ -23,7 +23,8 @@ func (b *builder) feedingRanks() figure {
 	case most <= 0:
 		return none("no batch was seen to pass in any trainer", "")
 	case len(names) < len(b.ranks):
-		return none("trainers have the same RANK, or none, in their environment: whether they are one training is not known",
+		return none("trainers have the same RANK, or none, in their environment: whether they are one training is "+
+			"not known",
 			"")
 	}
 	for _, r := range b.ranks {

@@ -136,7 +136,8 @@ func TestLoadersMadeTogether(t *testing.T) {
 			s.worker("process/"+w, s.tick, s.looks, moment{idle: 1})
 		}
 	}
-	want(t, s.evidence(), map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle, metric.HeadOfLine: absent})
+	want(t, s.evidence(), map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle,
+		metric.HeadOfLine: absent})
 }
 
 // TestFeedingRanks has rank 1's workers wait for work, as those do of whom nobody takes a batch.

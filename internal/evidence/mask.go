@@ -27,7 +27,8 @@ type lost struct {
 // readLost returns what is to be left out of a stretch of the watch, in order of time.
 func readLost(rec *recording.Recording, h history, c cast, life span) []lost {
 	halts := readHalts(rec, h, c, life.to)
-	if len(halts) == 0 && rec.End != nil && rec.End.Reason != recording.EndJobEnded { // where somebody was stopped, that says it all
+	if len(halts) == 0 && rec.End != nil && rec.End.Reason != recording.EndJobEnded {
+		// where somebody was stopped, that says it all
 		halts = readStandstill(h, c, life)
 	}
 	all := append(readGaps(rec, h, c), halts...)
@@ -198,9 +199,12 @@ var stuckIn = []struct {
 	state metric.Desc
 	words string
 }{
-	{metric.LooksStopped, "is stopped"}, {metric.LooksDisk, "waits for storage"}, {metric.LooksFileRead, "reads a file"}, {metric.LooksFileOpen, "opens a file"},
-	{metric.LooksFileLock, "waits for a file lock"}, {metric.LooksChild, "waits for a program it started"}, {metric.LooksFutex, "waits for a lock"},
-	{metric.LooksPipeRead, "waits for a pipe or socket"}, {metric.LooksPipeWrite, "waits to hand over a batch"}, {metric.LooksSleep, "sleeps"}, {metric.LooksRunning, "computes"},
+	{metric.LooksStopped, "is stopped"}, {metric.LooksDisk, "waits for storage"}, {metric.LooksFileRead,
+		"reads a file"}, {metric.LooksFileOpen, "opens a file"},
+	{metric.LooksFileLock, "waits for a file lock"}, {metric.LooksChild, "waits for a program it started"},
+	{metric.LooksFutex, "waits for a lock"},
+	{metric.LooksPipeRead, "waits for a pipe or socket"}, {metric.LooksPipeWrite, "waits to hand over a batch"},
+	{metric.LooksSleep, "sleeps"}, {metric.LooksRunning, "computes"},
 }
 
 // stuckWorkers names the workers of a trainer that are not waiting for work, and what they do instead.
@@ -240,11 +244,13 @@ func (b *builder) warnHalts() {
 			b.warn("it was stopped or frozen %d times more", len(halts)-told)
 			return
 		case x.who == "":
-			b.warn("no batch has passed since %.1f s of the watch, and the trainer waits for one%s; that time is left out", x.from, x.why)
+			b.warn("no batch has passed since %.1f s of the watch, and the trainer waits for one%s; that time is "+
+				"left out", x.from, x.why)
 		case x.open:
 			b.warn("%s has been stopped or frozen since %.1f s of the watch; that time is left out", x.who, x.from)
 		default:
-			b.warn("%s was stopped or frozen from %.1f s to %.1f s of the watch; that time is left out", x.who, x.from, x.to)
+			b.warn("%s was stopped or frozen from %.1f s to %.1f s of the watch; that time is left out", x.who, x.from,
+				x.to)
 		}
 	}
 }

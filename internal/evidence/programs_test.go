@@ -36,7 +36,8 @@ func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {
 		s.trainer("100.1", "framework", "pytorch")
 		worker := s.bear("100.1", 1, 50)[0]
 		pid := "2001"
-		s.r.Event(recording.EventProcess, "process/7.7", s.attrs("7.7", bootSeconds-1, []string{"role", "other", "ppid", pid}))
+		s.r.Event(recording.EventProcess, "process/7.7", s.attrs("7.7", bootSeconds-1, []string{"role", "other", "ppid",
+			pid}))
 		programs := 0.0
 		if ended {
 			programs = 0.5

@@ -27,7 +27,8 @@ func (b *builder) reading(r *rank) {
 	hits.Center, hits.Lo, hits.Hi = 1-hits.Center, 1-hits.Hi, 1-hits.Lo
 	cached, size := figure{Summary: hits, why: uncounted}, ratio(chars, calls)
 	if sum(chars) < leastRead && len(all) > 0 {
-		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not counted there", "")
+		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not "+
+			"counted there", "")
 		size = little
 		if cached = little; uncounted.text != "" {
 			cached.why = uncounted
@@ -77,9 +78,11 @@ func (b *builder) fetchesUncounted() string {
 		return ""
 	}
 	switch fs := d.FSType; {
-	case strings.HasPrefix(fs, "fuse"), fs == "virtiofs": // virtiofs is FUSE with the server on the host (Documentation/filesystems/virtiofs.rst)
+	case strings.HasPrefix(fs, "fuse"), fs == "virtiofs":
+		// virtiofs is FUSE with the server on the host (Documentation/filesystems/virtiofs.rst)
 		return "the kernel does not count what is fetched through " + fs
-	case truth(d.Tmpfs).Center == 1, slices.Contains(fetchesCounted, fs), fs == "overlay": // an overlay whose layers cannot be seen: those of containers lie on disks
+	case truth(d.Tmpfs).Center == 1, slices.Contains(fetchesCounted, fs), fs == "overlay":
+		// an overlay whose layers cannot be seen: those of containers lie on disks
 		return ""
 	case d.Network != nil && !*d.Network && fs != "zfs": // on a block device; ZFS has a cache of its own
 		return ""

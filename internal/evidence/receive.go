@@ -25,7 +25,8 @@ func (b *builder) receive(r *rank) {
 	}
 	cpu, delay := sum(b.grow(metric.ProcMainCPU, r.entity)), sum(b.grow(metric.ProcRunDelay, r.entity))
 	if cpu > 0 && delay > 0 {
-		cost *= 1 + delay/cpu/2 // it wakes twice a batch: when the batch comes, and when the step ends; only the first is a wait
+		// it wakes twice a batch: when the batch comes, and when the step ends; only the first is a wait
+		cost *= 1 + delay/cpu/2
 	}
 	running := b.states(r.entity, metric.LooksRunning)
 	for i := range r.receiving {

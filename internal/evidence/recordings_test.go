@@ -22,15 +22,17 @@ var update = flag.Bool("update", false, "rewrite testdata/recordings/derived.gol
 const recordings = "../../testdata/recordings"
 
 // told are the signals of real recordings that derived.golden keeps.
-var told = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, metric.EpochGap, metric.InWorkerless, metric.NumWorkers,
-	metric.BatchesPerS, metric.BatchBytes, metric.FreeStepTime, metric.QueueBatches, metric.Restarts, metric.EpochTime, metric.RestartGap,
-	metric.HeadOfLine, metric.LoaderIsAhead, metric.WorkerIdle, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOtherWait,
-	metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerCPUBatch, metric.WorkerPrivate, metric.ReadBytes, metric.CacheHits,
-	metric.BytesPerRead, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent, metric.DatasetBytes,
-	metric.HDF5Chunk, metric.HDF5Item, metric.HDF5Cache, metric.UsableBusy, metric.JobCPU, metric.OtherCPU, metric.Available,
-	metric.DiskLatency, metric.WindowTime,
-	metric.StepTime, metric.SamplesPerS, metric.WorkerWaitBatch, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadeDecode,
-	metric.MadeOther, metric.MadeCollate, metric.FetchTime, metric.FetchP99, metric.FetchCPU, metric.Evaluation, metric.EvalWait}
+var told = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, metric.EpochGap, metric.InWorkerless,
+	metric.NumWorkers, metric.BatchesPerS, metric.BatchBytes, metric.FreeStepTime, metric.QueueBatches, metric.Restarts,
+	metric.EpochTime, metric.RestartGap, metric.HeadOfLine, metric.LoaderIsAhead, metric.WorkerIdle,
+	metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOtherWait, metric.WorkerCPU, metric.WorkerRunDelay,
+	metric.WorkerCPUBatch, metric.WorkerPrivate, metric.ReadBytes, metric.CacheHits,
+	metric.BytesPerRead, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent,
+	metric.DatasetBytes, metric.HDF5Chunk, metric.HDF5Item, metric.HDF5Cache, metric.UsableBusy, metric.JobCPU,
+	metric.OtherCPU, metric.Available, metric.DiskLatency, metric.WindowTime,
+	metric.StepTime, metric.SamplesPerS, metric.WorkerWaitBatch, metric.MadeItem, metric.MadeOpen, metric.MadeRead,
+	metric.MadeDecode, metric.MadeOther, metric.MadeCollate, metric.FetchTime, metric.FetchP99, metric.FetchCPU,
+	metric.Evaluation, metric.EvalWait}
 
 // How far the evidence may be from the trainer's own stop-watch. Share of time; share of the rate, or batches where few
 // passed, because those that workers handed over before the window's end may be received after it (num_workers ×
@@ -149,8 +151,10 @@ func hookAgainstStopwatch(t *testing.T, e *Evidence, s stopwatch, told float64) 
 	}
 	trained := 1 - evaluated.Center
 	all := v.Center*trained + there.Center
-	t.Logf("input wait %.4f, inside %.4f; batches %.2f, inside %.2f", all, wait/(to-from), rate.Center*trained*(to-from), batches)
-	if inside := wait / (to - from); all-inside > hookTolerance*inside || inside-all > hookTolerance*inside+hookOwn*batches/(to-from) {
+	t.Logf("input wait %.4f, inside %.4f; batches %.2f, inside %.2f", all, wait/(to-from),
+		rate.Center*trained*(to-from), batches)
+	if inside := wait / (to - from); all-inside > hookTolerance*inside || inside-all > hookTolerance*inside+
+		hookOwn*batches/(to-from) {
 		t.Errorf("input wait %.4f, the trainer timed %.4f", all, inside)
 	}
 	if got := rate.Center * trained * (to - from); math.Abs(got-batches) > max(hookTolerance*batches, 1) {
@@ -169,7 +173,8 @@ func againstStopwatch(t *testing.T, e *Evidence, s stopwatch) {
 		if math.Abs(v.Center-inside) > waitTolerance {
 			t.Errorf("input wait %.3f, the trainer timed %.3f", v.Center, inside)
 		}
-	} else if v, ok := e.Get(metric.InWorkerless); !ok || v.Center < inside-waitTolerance || v.Center > inside+workerlessExcess {
+	} else if v, ok := e.Get(metric.InWorkerless); !ok || v.Center < inside-waitTolerance || v.Center > inside+
+		workerlessExcess {
 		t.Errorf("loads in main %.3f (%v), the trainer timed %.3f", v.Center, ok, inside)
 	}
 	if v, ok := e.Get(metric.BatchesPerS); ok {

@@ -38,6 +38,9 @@ func (b *builder) remote(r *rank) {
 // remoteWait is the share of time in which processes or threads wait on TCP connections; absent where that could not be
 // told.
 func (b *builder) remoteWait(of []*actor) figure {
-	told := slices.DeleteFunc(slices.Clone(of), func(a *actor) bool { return b.h.of(metric.LooksRemote, a.entity) == nil })
+	told := slices.DeleteFunc(slices.Clone(of), func(a *actor) bool {
+		return b.h.of(metric.LooksRemote,
+			a.entity) == nil
+	})
 	return ratio(b.totals(told, metric.LooksRemote), b.totals(told, metric.LooksTotal))
 }

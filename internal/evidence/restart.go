@@ -152,7 +152,8 @@ func (b *builder) endOfWait(trainer *actor, born, latest float64) float64 {
 	if looks == nil {
 		return born
 	}
-	waits := []*track{b.h.of(metric.LoaderWaiting, trainer.loader()), b.h.of(metric.LooksChild, trainer.entity), b.h.of(metric.LooksPipeWrite, trainer.entity)}
+	waits := []*track{b.h.of(metric.LoaderWaiting, trainer.loader()), b.h.of(metric.LooksChild, trainer.entity),
+		b.h.of(metric.LooksPipeWrite, trainer.entity)}
 	latest = min(latest, max(looks.last(), born))
 	from, _ := slices.BinarySearch(looks.at, born)
 	for i := max(from+1, 1); i < len(looks.at) && looks.at[i-1] < latest; i++ {

@@ -90,7 +90,8 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 		}
 	}
 	e := s.derive(rec)
-	for d, x := range map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 4 * 1.5 / 30, metric.InputWait: 5 * 1.5 / 30} {
+	for d, x := range map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 4 * 1.5 / 30,
+		metric.InputWait: 5 * 1.5 / 30} {
 		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > 0.1*x {
 			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
 		}
@@ -141,7 +142,8 @@ func TestCheapRestarts(t *testing.T) {
 		s.bear("100.1", 2, 0.2)
 	}
 	e := s.evidence()
-	for d, x := range map[metric.Desc]float64{metric.RestartGap: 0.05, metric.EpochGap: 0.05 * 5 / 30, metric.InputWait: 0} {
+	for d, x := range map[metric.Desc]float64{metric.RestartGap: 0.05, metric.EpochGap: 0.05 * 5 / 30,
+		metric.InputWait: 0} {
 		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > max(0.01, x/2) {
 			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
 		}

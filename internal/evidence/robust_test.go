@@ -105,7 +105,8 @@ func outsideOnly(t *testing.T) *recording.Recording {
 	s.bury("100.1")
 	s.run(0.3, moment{gpu: 0.5})
 	s.bear("100.1", 2, 0)
-	s.r.Event(recording.EventDataset, "dataset/0", map[string]string{"kind": "hdf5", "path": "/d/x.h5", "bytes": "1e9", "files": "3"})
+	s.r.Event(recording.EventDataset, "dataset/0", map[string]string{"kind": "hdf5", "path": "/d/x.h5", "bytes": "1e9",
+		"files": "3"})
 	s.r.Add(metric.DatasetOpens, "dataset/0", 0)
 	s.run(4, inputBound)
 	s.r.Add(metric.DatasetOpens, "dataset/0", 100)
@@ -118,7 +119,8 @@ func withHook(t *testing.T) *recording.Recording {
 	l.trainer("200.1")
 	l.loader(0, 88, 2)
 	l.loader(1, 95, 0)
-	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "a.h5", "file": "a.py", "line": "3"})
+	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "a.h5", "file": "a.py",
+		"line": "3"})
 	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "7", "seconds": "0.5", "times": "2"})
 	l.bear("100.1", 2, 5)
 	for range 2 {
@@ -157,23 +159,28 @@ func bend(rec *recording.Recording, raw []byte) {
 		case 4:
 			event.At = time.Duration(int64(int16(binary.BigEndian.Uint16(raw[3:5]))) << 40)
 		case 5:
-			event.Kind = []string{recording.EventExit, recording.EventGap, recording.EventJobEnded, recording.EventPin, recording.EventLayout}[where%5]
+			event.Kind = []string{recording.EventExit, recording.EventGap, recording.EventJobEnded, recording.EventPin,
+				recording.EventLayout}[where%5]
 		case 6:
-			event.Attrs = map[string]string{"role": []string{"trainer", "worker", ""}[where%3], "start_s": "1e9", "lasted_s": "-3", "bytes": "NaN", "rank": "x"}
+			event.Attrs = map[string]string{"role": []string{"trainer", "worker", ""}[where%3], "start_s": "1e9",
+				"lasted_s": "-3", "bytes": "NaN", "rank": "x"}
 		case 7:
-			rec.Header.StartMonotonic, rec.Header.Interval, rec.Header.Warmup = time.Duration(value), time.Duration(where)<<40, time.Duration(value)
+			rec.Header.StartMonotonic, rec.Header.Interval, rec.Header.Warmup = time.Duration(value),
+				time.Duration(where)<<40, time.Duration(value)
 		case 8:
 			rec.End = nil
 		case 9:
-			series.Entity = []string{"host", "loader/100.1", "process/100.1", "gpu/A", "cgroup/job", "", "loop/100.1.0", "loop/100.1.1", "loop/100.1.x",
-				"loop/200.1.0", "spread/100.1.0/9", "site/100.1.1/0", "site"}[where%13]
+			series.Entity = []string{"host", "loader/100.1", "process/100.1", "gpu/A", "cgroup/job", "", "loop/100.1.0",
+				"loop/100.1.1", "loop/100.1.x", "loop/200.1.0", "spread/100.1.0/9", "site/100.1.1/0", "site"}[where%13]
 		case 10:
-			event.Kind = []string{recording.EventHook, recording.EventLoader, recording.EventEpoch, recording.EventSite, recording.EventSlowItem}[where%5]
+			event.Kind = []string{recording.EventHook, recording.EventLoader, recording.EventEpoch, recording.EventSite,
+				recording.EventSlowItem}[where%5]
 			event.Entity = []string{"loop/100.1.0", "process/100.1", "site/100.1.0/0", ""}[where%4]
 		case 11:
 			x := strconv.FormatFloat(value, 'g', -1, 64)
-			event.Attrs = map[string]string{"epoch": "1", "begun_s": x, "create_s": x, "first_wait_s": x, "drain_s": x, "wall_s": x, "workers_born": "2", "grad": "1",
-				"num_workers": x, "batch_size": x, "line": x, "index": "3", "seconds": x, "times": x, "state": "off", "persistent_workers": "perhaps"}
+			event.Attrs = map[string]string{"epoch": "1", "begun_s": x, "create_s": x, "first_wait_s": x, "drain_s": x,
+				"wall_s": x, "workers_born": "2", "grad": "1", "num_workers": x, "batch_size": x, "line": x,
+				"index": "3", "seconds": x, "times": x, "state": "off", "persistent_workers": "perhaps"}
 		case 12:
 			event.Attrs = nil
 		}

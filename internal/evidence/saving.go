@@ -35,7 +35,8 @@ func (b *builder) saving(r *rank) {
 		case !s.saves:
 			rest += s.length()
 		case i > 0 && steps[i-1].saves && steps[i-1].to == s.from:
-			saves[n-1].to, saves[n-1].bytes, saves[n-1].handed = s.to, saves[n-1].bytes+s.bytes, saves[n-1].handed+s.handed
+			saves[n-1].to, saves[n-1].bytes, saves[n-1].handed = s.to, saves[n-1].bytes+s.bytes, saves[n-1].handed+
+				s.handed
 		default:
 			saves = append(saves, s)
 		}

@@ -60,7 +60,8 @@ func TestRemoteWaits(t *testing.T) {
 	s.trainer("100.1")
 	workers := s.bear("100.1", 2, 50)
 	for _, at := range []string{"10.0.0.5:443", "10.0.0.6:443"} {
-		s.r.Event(recording.EventRemote, "remote/100.1."+at, map[string]string{"trainer": "process/100.1", "address": at})
+		s.r.Event(recording.EventRemote, "remote/100.1."+at, map[string]string{"trainer": "process/100.1",
+			"address": at})
 	}
 	m := inputBound
 	m.work, m.disk = 0.1, 0

@@ -53,12 +53,14 @@ func simulate(t *testing.T, header recording.Header) *simulation {
 	header.StartMonotonic = bootSeconds * time.Second
 	header.Interval, header.LookInterval = 100*time.Millisecond, 20*time.Millisecond
 	r := must.Get(recording.NewRecorder(header, nil))(t)
-	return &simulation{t: t, r: r, tick: 0.1, looks: 5, tensors: 2, sums: map[string]float64{}, crews: map[string][]string{}}
+	return &simulation{t: t, r: r, tick: 0.1, looks: 5, tensors: 2, sums: map[string]float64{},
+		crews: map[string][]string{}}
 }
 
 // trainer adds a trainer that was there before the watch.
 func (s *simulation) trainer(id string, attrs ...string) {
-	s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds-60, append([]string{"role", "trainer"}, attrs...)))
+	s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds-60, append([]string{"role", "trainer"},
+		attrs...)))
 	s.crews[id] = nil
 	s.r.Add(metric.LoaderWorkers, "loader/"+id, 0)
 }

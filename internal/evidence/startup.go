@@ -24,8 +24,8 @@ const (
 	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each
 	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
 	mostlyAhead = 0.8
-	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of steps,
-	// and apart how far they are no longer one: importing it computes for a second or two.
+	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of
+	// steps, and apart how far they are no longer one: importing it computes for a second or two.
 	recurring, apart = 10.0, 1.0
 	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between
 	// two.

@@ -48,7 +48,8 @@ func (b *builder) trainer(r *rank) {
 func (b *builder) mainReads(r *rank) figure {
 	for _, w := range b.cast.of(r.actor) {
 		if w.died > b.steady.from-lateNotice && w.died < b.steady.to+lateNotice {
-			return none("a worker ended in the window, and the kernel counts all it had read as read by the trainer", "")
+			return none("a worker ended in the window, and the kernel counts all it had read as read by the trainer",
+				"")
 		}
 	}
 	return b.rate(metric.ProcReadChars, r.entity)
@@ -105,7 +106,8 @@ func (b *builder) freeStep(r *rank) figure {
 	}
 	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader &&
 		(1-r.wait.Center)*sum(b.length) < look {
-		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait is unknown", "")
+		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait "+
+			"is unknown", "")
 	}
 	f := r.step.Free
 	if r.step.Sight != step.NoDevice || r.noLoader {

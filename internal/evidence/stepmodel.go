@@ -135,7 +135,8 @@ func (b *builder) ofLooks(r *rank, seconds []float64) []float64 {
 
 // asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work
 // it is there that it waits for it, and jobs that only act as if they had one sleep there too.
-var asleepOutside = []metric.Desc{metric.LooksFutexTime, metric.LooksFutex, metric.LooksSleep, metric.LooksDevice, metric.LooksOther}
+var asleepOutside = []metric.Desc{metric.LooksFutexTime, metric.LooksFutex, metric.LooksSleep, metric.LooksDevice,
+	metric.LooksOther}
 
 // mainStates are the shares of each window in which a thread of the trainer that may hold the step up runs, in which
 // its main thread sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its
@@ -148,7 +149,8 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	running = b.ofLooks(r, ran)
 	asleep = b.ofLooks(r, b.states(r.entity, asleepOutside...))
 	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
-	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead)) // receiving a batch is waiting for it
+	// receiving a batch is waiting for it
+	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead))
 	var loads []float64
 	if r.hook != nil && r.hook.training.loadsItself() {
 		loads = r.hook.training.made(metric.HookFetchCPU)
@@ -235,12 +237,14 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
 		part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
 		cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
 		system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
-		return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part, ran.Hi*((1-system)*min(part+side, 1)+system)), true
+		return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part, ran.Hi*((1-system)*min(part+side, 1)+
+			system)), true
 	}
 	if seen.Device == step.Unseen {
 		return step.Share(0, 0, ran.Hi), false
 	}
-	return step.Share(0, min(ran.Likely, max(seen.Busy.Likely-seen.Asleep.Likely-seen.OnDevice.Likely, 0)), min(ran.Hi, seen.Busy.Hi)), false
+	return step.Share(0, min(ran.Likely, max(seen.Busy.Likely-seen.Asleep.Likely-seen.OnDevice.Likely, 0)),
+		min(ran.Hi, seen.Busy.Hi)), false
 }
 
 // delay is the share of time in which threads of the trainer that may hold the step up are ready to run and the CPUs
@@ -293,7 +297,8 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 		likely = min(part*(seen.Running.Likely-seen.Spin.Likely)+storage.Likely, most)
 	}
 	least := storage.Lo + reads.Lo
-	return step.Share(least, max(min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), least), max(most, reads.Hi))
+	return step.Share(least, max(min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), least),
+		max(most, reads.Hi))
 }
 
 // codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or
@@ -309,7 +314,8 @@ func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, 
 	share, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
 	cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
 	system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
-	return step.Share(running.Lo*(1-system)*max(share-side, 0), running.Likely*(1-system)*share, running.Hi*((1-system)*min(share+side, 1)+system)),
+	return step.Share(running.Lo*(1-system)*max(share-side, 0), running.Likely*(1-system)*share,
+			running.Hi*((1-system)*min(share+side, 1)+system)),
 		(all + within - model) / (2 * all), true
 }
 
@@ -345,7 +351,8 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 			active = append(active, between)
 		}
 	}
-	loads := sum(b.grow(metric.LooksRemote, r.entity)) // what a socket brings is in no count of reads, nor is whether it is data
+	// what a socket brings is in no count of reads, nor is whether it is data
+	loads := sum(b.grow(metric.LooksRemote, r.entity))
 	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
 		t := b.h.of(d, r.entity)
 		for _, w := range b.spans {

@@ -189,7 +189,10 @@ func (d *drawing) shares(r *rank, actors []*actor) (all []timeline.Shares) {
 	for _, a := range actors {
 		add(looks, d.grow(metric.LooksTotal, a.entity))
 	}
-	states := each(len(crewStates), func(k int) []float64 { return d.totals(actors, r.busyStates(crewStates[k].states...)...) })
+	states := each(len(crewStates), func(k int) []float64 {
+		return d.totals(actors,
+			r.busyStates(crewStates[k].states...)...)
+	})
 	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
 	for from := 0; from < len(d.spans); from += per {
 		to := min(from+per, len(d.spans))

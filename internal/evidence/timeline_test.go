@@ -42,7 +42,8 @@ func TestTimelineAgreesWithTheFigures(t *testing.T) {
 				continue
 			}
 			if drawn[c.d.Name]++; math.Abs(got-want.Center) > c.slack {
-				t.Errorf("%s: %s is drawn with a mean of %.3f, and is %.3f", filepath.Base(path), c.d.Name, got, want.Center)
+				t.Errorf("%s: %s is drawn with a mean of %.3f, and is %.3f", filepath.Base(path), c.d.Name, got,
+					want.Center)
 			}
 		}
 		if c := line.Crew; c != nil {
@@ -60,7 +61,8 @@ func TestTimelineAgreesWithTheFigures(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{metric.InputWait.Name, metric.GPUBusy.Name, metric.UsableBusy.Name, metric.IOPressure.Name, "crew"} {
+	for _, name := range []string{metric.InputWait.Name, metric.GPUBusy.Name, metric.UsableBusy.Name,
+		metric.IOPressure.Name, "crew"} {
 		if drawn[name] < 3 {
 			t.Errorf("%s is drawn of %d recordings", name, drawn[name])
 		}
@@ -105,7 +107,8 @@ func TestTimelineOfADayIsThinned(t *testing.T) {
 		if s > 40000 && s <= 40120 {
 			total += 5
 		}
-		rec.Series[0].Points = append(rec.Series[0].Points, recording.Point{At: time.Duration(s) * time.Second, Value: total})
+		rec.Series[0].Points = append(rec.Series[0].Points, recording.Point{At: time.Duration(s) * time.Second,
+			Value: total})
 	}
 	l := Timeline(rec)
 	if len(l.Lines) != 1 || len(l.Lines[0].Buckets) > mostBuckets || l.Per < 2 {

@@ -12,7 +12,8 @@ import (
 // rank is one trainer with what was seen of its loader, per window.
 type rank struct {
 	*actor
-	crew      []*actor  // workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
+	// workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
+	crew      []*actor
 	others    []*actor  // those left out
 	fed       *Fed      // it has no DataLoader workers, and these make its batches: crew
 	standby   int       // workers that stood by through the window; those known to be another loader's are left out too
@@ -26,19 +27,20 @@ type rank struct {
 	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
 	receiving []float64 // of those, in which it took a batch; see receive
 	clock     []float64 // seconds in which batches could be counted
-	batches   []float64 // batches handed over, of the training loop where the hook tells it apart; nil where they could not be counted
-	handed    []float64 // batches of all its loaders
-	rate      stat.Summary
-	source    waitSource
-	wait      stat.Summary // for its loader, by inputWait
-	basis     metric.Basis // of the wait
-	waited    []float64    // what the wait is of, in each window: seconds; nil where it is bounded only
-	watched   []float64    // and of how many
-	noLoader  bool         // it was seen to have no workers at all
-	gpus      []string     // entities of the GPUs it uses
-	busy      []float64    // share of each window in which they work, mean over them; nil where no counter tells
-	seen      step.Seen    // of its step
-	step      *step.Step   // where its time goes; nil where that is unknown
+	// batches handed over, of the training loop where the hook tells it apart; nil where they could not be counted
+	batches  []float64
+	handed   []float64 // batches of all its loaders
+	rate     stat.Summary
+	source   waitSource
+	wait     stat.Summary // for its loader, by inputWait
+	basis    metric.Basis // of the wait
+	waited   []float64    // what the wait is of, in each window: seconds; nil where it is bounded only
+	watched  []float64    // and of how many
+	noLoader bool         // it was seen to have no workers at all
+	gpus     []string     // entities of the GPUs it uses
+	busy     []float64    // share of each window in which they work, mean over them; nil where no counter tells
+	seen     step.Seen    // of its step
+	step     *step.Step   // where its time goes; nil where that is unknown
 
 	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
 	hook        *hooked // what was told from inside; nil without it

@@ -80,6 +80,7 @@ func (b *builder) warnTurns(t turns) {
 	if n := len(b.ranks); n > 1 {
 		who = strconv.Itoa(n) + " trainers that ran together"
 	}
-	b.warn("trainers ran one after the other: the figures are of the longest turn, %.0f s of %s; %d ran before and %d after",
+	b.warn("trainers ran one after the other: the figures are of the longest turn, %.0f s of %s; %d ran before and "+
+		"%d after",
 		math.Round(t.life.length()), who, t.before, t.after)
 }

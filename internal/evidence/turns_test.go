@@ -17,7 +17,8 @@ func TestTrainersInTurnAreNoRanks(t *testing.T) {
 		longFirst   bool
 		says        string
 		from, until float64
-	}{{"the second is longer", false, "1 ran before and 0 after", 12, 42}, {"the first is longer", true, "0 ran before and 1 after", 0, 30}} {
+	}{{"the second is longer", false, "1 ran before and 0 after", 12, 42}, {"the first is longer", true,
+		"0 ran before and 1 after", 0, 30}} {
 		s := simulate(t, recording.Header{})
 		play := func(id string, seconds float64, m moment) {
 			s.trainer(id)
@@ -36,7 +37,8 @@ func TestTrainersInTurnAreNoRanks(t *testing.T) {
 		e := s.evidence()
 		sound(t, e)
 		near(t, e, 0.05, map[metric.Desc]float64{metric.InputWait: 0.2, metric.BatchesPerS: 20, metric.Ranks: 1})
-		if len(e.Ranks) != 1 || e.Ranks[0].PID != 200 || e.Window.Start.Seconds() < c.from || e.Window.End.Seconds() > c.until+1 {
+		if len(e.Ranks) != 1 || e.Ranks[0].PID != 200 || e.Window.Start.Seconds() < c.from ||
+			e.Window.End.Seconds() > c.until+1 {
 			t.Errorf("%s: ranks %+v, window %+v", c.name, e.Ranks, e.Window)
 		}
 		if all := strings.Join(e.Warnings, "\n"); !strings.Contains(all, c.says) || !strings.Contains(all, "pid 200") {

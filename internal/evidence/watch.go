@@ -24,9 +24,11 @@ func (b *builder) watch(r *rank) {
 		noise = exact(v.Hi - v.Lo)
 	}
 	if every := b.rec.Header.LookInterval.Seconds(); every > 0 && sum(r.looks) > 0 {
-		cover = ratio(b.grow(looksTaken, r.entity), each(len(b.length), func(i int) float64 { return b.length[i] / every }))
+		cover = ratio(b.grow(looksTaken, r.entity),
+			each(len(b.length), func(i int) float64 { return b.length[i] / every }))
 	}
-	all, hidden := 0.0, 0.0 // looks at the trainer and its workers, and those for which the system call could not be read
+	// looks at the trainer and its workers, and those for which the system call could not be read
+	all, hidden := 0.0, 0.0
 	for _, a := range append([]*actor{r.actor}, r.crew...) {
 		looks := sum(b.grow(metric.LooksTotal, a.entity))
 		if all += looks; b.blind(a.entity) {
@@ -36,7 +38,8 @@ func (b *builder) watch(r *rank) {
 	b.take(metric.WindowTime, exact(sum(b.length)), metric.LooksTotal)
 	b.take(metric.WaitNoise, noise, metric.LoaderWaiting, metric.LoaderLooks)
 	b.take(metric.LookCover, cover, metric.LooksTotal)
-	b.take(metric.SyscallSeen, exact(1-divide(hidden, all)), metric.LooksQueuePoll) // noted as looks_* where system calls are refused
+	// noted as looks_* where system calls are refused
+	b.take(metric.SyscallSeen, exact(1-divide(hidden, all)), metric.LooksQueuePoll)
 }
 
 // blind reports whether the system calls of a thread could not be read, so that its state is taken from less.
@@ -60,28 +63,33 @@ func (b *builder) warnAfter(end float64) {
 func (b *builder) warnings() {
 	r, clean := b.top(), sum(b.length)
 	if cover, ok := b.center(metric.LookCover); ok && cover < thinLooks {
-		b.warn("only %.0f of 100 planned looks at threads could be taken: the machine is too busy for pipetune itself", 100*cover)
+		b.warn("only %.0f of 100 planned looks at threads could be taken: the machine is too busy for pipetune itself",
+			100*cover)
 	}
 	switch {
 	case b.Ended && b.rec.Header.Mode == "launch": // it is watched to its end
 	case b.Ended:
-		b.warn("the job ended after %s of watching: the figures are of the time before", b.End.Round(100*time.Millisecond))
+		b.warn("the job ended after %s of watching: the figures are of the time before",
+			b.End.Round(100*time.Millisecond))
 	case b.rec.End == nil:
 		b.warn("the recording was cut off after %s", b.End.Round(100*time.Millisecond))
 	}
 	if s := b.Startup; !s.Whole && s.To > 0 {
-		b.warn("the job was starting up until %.0f s of the watch, which is left out: no step was seen, and %s", s.To, s.Doing)
+		b.warn("the job was starting up until %.0f s of the watch, which is left out: no step was seen, and %s", s.To,
+			s.Doing)
 	}
 	if b.Detected {
 		b.warn("the first %s differ from the rest and are left out as warm-up", b.Warmup.Round(100*time.Millisecond))
 	}
 	if b.Kept > 0 {
-		b.warn("the beginning differs from the rest for %s longer than this watch could leave out: the figures hold a part of the warm-up", b.Kept.Round(100*time.Millisecond))
+		b.warn("the beginning differs from the rest for %s longer than this watch could leave out: the figures hold "+
+			"a part of the warm-up", b.Kept.Round(100*time.Millisecond))
 	}
 	switch ownEnd := b.Ended && b.rec.Header.Mode == "launch"; {
 	case clean >= shortWindow:
 	case ownEnd:
-		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean, shortWindow+b.Warmup.Seconds())
+		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean, shortWindow+
+			b.Warmup.Seconds())
 	default:
 		b.warn("only %.1f s could be used: watch for longer, at least %.0f s", clean, shortWindow+b.Warmup.Seconds())
 	}
@@ -123,10 +131,12 @@ func (b *builder) warnFull() {
 			kept = *row.Kept
 		}
 		if b.End.Seconds() <= e.At.Seconds() {
-			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of the %s until then", kept,
+			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of "+
+				"the %s until then", kept,
 				e.At.Round(100*time.Millisecond))
 		} else {
-			b.warn("more than %d processes take part in the job, which is what a recording holds: the figures are of the first of them", kept)
+			b.warn("more than %d processes take part in the job, which is what a recording holds: the figures are of "+
+				"the first of them", kept)
 		}
 		break
 	}

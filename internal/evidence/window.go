@@ -43,7 +43,8 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	}
 	for _, e := range rec.Events {
 		if e.Kind == recording.EventFull && e.At.Seconds() >= shortWindow+rec.Header.Warmup.Seconds() {
-			end = min(end, e.At.Seconds()) // who was born later is not known, and the figures of the workers would lack them
+			// who was born later is not known, and the figures of the workers would lack them
+			end = min(end, e.At.Seconds())
 		}
 		if e.Kind == recording.EventJobEnded && e.At >= 0 {
 			ended, end = true, min(end, e.At.Seconds())

@@ -1,9 +1,9 @@
-// Package exporter offers what a watch sees to Prometheus: the state now as gauges, what it adds up to as counters, and the verdict with the
-// signals it rests on.
+// Package exporter offers what a watch sees to Prometheus: the state now as gauges, what it adds up to as counters, and
+// the verdict with the signals it rests on.
 //
-// A share of time is a gauge for who looks now and then, and a counter of seconds for who wants all of it: between two scrapes nothing of a
-// counter is lost. Labels say rank, worker state and device, and no process number, so that a job that starts its workers anew for each epoch
-// makes no new series. What is not known is left out, never zero.
+// A share of time is a gauge for who looks now and then, and a counter of seconds for who wants all of it: between two
+// scrapes nothing of a counter is lost. Labels say rank, worker state and device, and no process number, so that a job
+// that starts its workers anew for each epoch makes no new series. What is not known is left out, never zero.
 package exporter
 
 import (
@@ -66,7 +66,8 @@ func (e *Exporter) collect() *collection {
 	if e.job == "" {
 		return c
 	}
-	c.send(gauge, "watching", "1 while the job is watched, 0 when the watch has ended: then what is left is what it came to", oneIf(!e.over))
+	c.send(gauge, "watching", "1 while the job is watched, 0 when the watch has ended: then what is left is what it "+
+		"came to", oneIf(!e.over))
 	if e.frame != nil {
 		c.send(gauge, "watch_seconds", "for how long the job has been watched", e.frame.At.Seconds())
 		for _, f := range e.frame.Figures {
@@ -107,21 +108,25 @@ func (c *collection) report(r *report.Report) {
 	}
 	if v := r.Verdict; v != nil {
 		c.send(gauge, "verdict_info", "1, with what holds the job back by the last verdict", 1,
-			label{"class", string(v.Class)}, label{"resource", string(v.Resource)}, label{"rule", v.Rule}, label{"confidence", string(v.Confidence)})
+			label{"class", string(v.Class)}, label{"resource", string(v.Resource)}, label{"rule", v.Rule},
+			label{"confidence", string(v.Confidence)})
 	}
 	for _, f := range r.Findings {
-		c.send(gauge, "finding_score", "of each finding of the last verdict: the share of a step's time that is at stake", f.Score,
+		c.send(gauge, "finding_score", "of each finding of the last verdict: the share of a step's time that is at "+
+			"stake", f.Score,
 			label{"rule", f.Rule}, label{"severity", string(f.Severity)})
 	}
 	for _, g := range r.Host.GPUs {
 		if g.OfJob {
-			c.send(gauge, "gpu_info", "1, with the name of a GPU that the job uses", 1, label{"device", g.UUID}, label{"name", g.Name})
+			c.send(gauge, "gpu_info", "1, with the name of a GPU that the job uses", 1, label{"device", g.UUID},
+				label{"name", g.Name})
 		}
 	}
 }
 
 // units are the endings of signals that Prometheus writes out.
-var units = []struct{ short, long string }{{"_per_s", "_per_second"}, {"_s", "_seconds"}, {"_w", "_watts"}, {"_hz", "_hertz"}}
+var units = []struct{ short, long string }{{"_per_s", "_per_second"}, {"_s", "_seconds"}, {"_w", "_watts"},
+	{"_hz", "_hertz"}}
 
 // Name is a signal's name for Prometheus, without the prefix.
 func Name(d metric.Desc) string {

@@ -38,13 +38,15 @@ func frame() *live.Frame {
 
 func TestWhatIsOffered(t *testing.T) {
 	e := New("1.2.3")
-	if got := text(t, e); !strings.Contains(got, `pipetune_build_info{version="1.2.3"} 1`) || strings.Contains(got, "watching") {
+	if got := text(t, e); !strings.Contains(got, `pipetune_build_info{version="1.2.3"} 1`) ||
+		strings.Contains(got, "watching") {
 		t.Errorf("before a job is found:\n%s", got)
 	}
 	e.Job("train.py")
 	e.Frame(frame())
 	e.Judge(&report.Report{
-		Verdict:  &report.Verdict{Class: report.InputBound, Resource: report.HDF5, Rule: "hdf5/file-lock", Confidence: report.High},
+		Verdict: &report.Verdict{Class: report.InputBound, Resource: report.HDF5, Rule: "hdf5/file-lock",
+			Confidence: report.High},
 		Metrics:  map[string]report.Metric{metric.StepTime.Name: {Center: 0.5}, metric.InputWait.Name: {Center: 0.3}},
 		Findings: []report.Finding{{Rule: "hdf5/file-lock", Severity: report.Error, Score: 0.6}},
 	})
@@ -69,13 +71,15 @@ func TestWhatIsOffered(t *testing.T) {
 			t.Errorf("lacks %s", want)
 		}
 	}
-	for _, not := range []string{"NaN", `input_wait_ratio{job_name="train.py"}`, `input_wait_ratio{job_name="train.py",rank="1"}`} {
+	for _, not := range []string{"NaN", `input_wait_ratio{job_name="train.py"}`,
+		`input_wait_ratio{job_name="train.py",rank="1"}`} {
 		if strings.Contains(got, not) {
 			t.Errorf("holds %s:\n%s", not, got)
 		}
 	}
 	e.End(nil)
-	if got := text(t, e); !strings.Contains(got, "pipetune_watching{job_name=\"train.py\"} 0") || strings.Contains(got, "gpu_utilization") ||
+	if got := text(t, e); !strings.Contains(got, "pipetune_watching{job_name=\"train.py\"} 0") ||
+		strings.Contains(got, "gpu_utilization") ||
 		!strings.Contains(got, "pipetune_verdict_info") {
 		t.Errorf("after the end:\n%s", got)
 	}
@@ -106,7 +110,8 @@ func TestNamesAreOfPrometheus(t *testing.T) {
 func TestTextOfForeignNames(t *testing.T) {
 	e := New("1")
 	e.Job("a\"b\\c\nd\xff.py")
-	if got, want := text(t, e), "pipetune_watching{job_name=\"a\\\"b\\\\c\\nd\uFFFD.py\"} 1\n"; !strings.Contains(got, want) {
+	if got, want := text(t, e), "pipetune_watching{job_name=\"a\\\"b\\\\c\\nd\uFFFD.py\"} 1\n"; !strings.Contains(got,
+		want) {
 		t.Errorf("lacks %s\n%s", want, got)
 	}
 }

@@ -73,7 +73,8 @@ func (c *collection) write(w io.Writer) error {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c.families)) {
 		f, full := c.families[name], "pipetune_"+name
-		b.WriteString("# HELP " + full + " " + inHelp.Replace(f.help) + "\n# TYPE " + full + " " + string(f.kind) + "\n")
+		b.WriteString("# HELP " + full + " " + inHelp.Replace(f.help) + "\n# TYPE " + full + " " + string(f.kind) +
+			"\n")
 		for _, labels := range slices.Sorted(maps.Keys(f.values)) {
 			b.WriteString(full + labels + " " + strconv.FormatFloat(f.values[labels], 'g', -1, 64) + "\n")
 		}

@@ -93,7 +93,8 @@ var Table = []Format{
 	{Name: "zip", Kind: Other, Mark: "PK\x03\x04", Endings: ".zip .npz", Many: true, Items: raw},
 	{Name: "gzip", Kind: Other, Mark: "\x1f\x8b", Endings: ".gz", Doubtful: ".tgz", Items: raw},
 	{Name: "parquet", Kind: Other, Mark: "PAR1", Endings: ".parquet", Many: true, Items: raw},
-	{Name: "arrow", Kind: Other, Mark: "ARROW1", Endings: ".arrow .feather", Many: true, Signs: "dataset_info.json", Items: raw},
+	{Name: "arrow", Kind: Other, Mark: "ARROW1", Endings: ".arrow .feather", Many: true, Signs: "dataset_info.json",
+		Items: raw},
 	{Name: "lmdb", Kind: Other, At: 16, Mark: "\xde\xc0\xef\xbe", Endings: ".mdb .lmdb", Many: true, Items: raw},
 	{Name: "tfrecord", Kind: Other, Endings: ".tfrecord .tfrecords", Many: true, Items: raw},
 	{Name: "pytorch", Kind: Other, Endings: ".pt", Doubtful: ".pth", Items: raw},
@@ -122,8 +123,8 @@ func OfBytes(head []byte) Format {
 	return unknown
 }
 
-// oldTar tells the archives of Unix V7, which have no mark, by the sum of their first header: its 512 bytes with eight spaces in the
-// place of the sum, which is written in octal digits (tar(5)).
+// oldTar tells the archives of Unix V7, which have no mark, by the sum of their first header: its 512 bytes with eight
+// spaces in the place of the sum, which is written in octal digits (tar(5)).
 func oldTar(head []byte) bool {
 	const length, at, digits = 512, 148, 8
 	if len(head) < length || head[0] == 0 {

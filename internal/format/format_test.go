@@ -38,7 +38,8 @@ func TestWhatOpensAFileForEachItem(t *testing.T) {
 		files, perFile float64
 		want           bool
 	}{
-		{Image, 1, 0, true}, {Other, 500, 1, true}, {Other, 500, 30, false}, {Other, 5000, 0, false}, {Other, 1, 1, true},
+		{Image, 1, 0, true}, {Other, 500, 1, true}, {Other, 500, 30, false}, {Other, 5000, 0, false},
+		{Other, 1, 1, true},
 		{HDF5, 1, 1, false}, {HDF5, 2, 1, true}, {HDF5, 1001, 64, true}, {HDF5, 1000, 64, false}, {Npy, 0, 0, false},
 	} {
 		if got := c.kind.Items().OpensPerItem(c.files, c.perFile); got != c.want {

@@ -73,8 +73,10 @@ func TestFiltersAreBounded(t *testing.T) {
 		{"szip_long_lines", "x", "parameters that szip does not have"},
 		{"heap", "g/x", ""},
 	} {
-		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset}, Most: 1, Only: true})
-		if !ok || len(out) != 1 || (c.refused == "") != (out[0].Error == "") || !strings.Contains(out[0].Error, c.refused) {
+		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset},
+			Most: 1, Only: true})
+		if !ok || len(out) != 1 || (c.refused == "") != (out[0].Error == "") || !strings.Contains(out[0].Error,
+			c.refused) {
 			t.Errorf("%s: %+v, alive %v, want a reason with %q", c.file, out, ok, c.refused)
 		}
 		if memory > 40<<20 {

@@ -143,7 +143,8 @@ func child(t *testing.T, j job) (out []outcome, ok bool, memory int64) {
 	text := must.Get(json.Marshal(j))(t)
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.WaitDelay = time.Second
-	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=50", "MALLOC_ARENA_MAX=1"}
+	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none", "GOMAXPROCS=1",
+		"GOGC=50", "MALLOC_ARENA_MAX=1"}
 	raw, err := command.Output()
 	if use, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		memory = use.Maxrss << 10

@@ -12,7 +12,8 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 	case size > r.found.files[len(r.found.files)-1].bytes:
 		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes, more than its file has", ErrTooLarge, size)
 	case size > MaxReadBytes:
-		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes as it is stored; at most %d are read at once", ErrTooLarge, size, int64(MaxReadBytes))
+		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes as it is stored; at most %d are read at once",
+			ErrTooLarge, size, int64(MaxReadBytes))
 	}
 	if err == nil && size > 0 {
 		if int64(cap(buf)) < size {
@@ -93,12 +94,14 @@ func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int6
 		return 0, 0, buf, err
 	}
 	if r.dataset.Storage != Chunked || len(r.dataset.Chunk) != len(start) {
-		return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: the layout is %s", ErrNoChunk, r.dataset.Storage))
+		return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: the layout is %s", ErrNoChunk,
+			r.dataset.Storage))
 	}
 	if err := r.ready(0, 0); err != nil {
 		return 0, 0, buf, r.failed("the chunks at", start, err)
 	}
-	first, last, at := make([]int64, len(start)), make([]int64, len(start)), make([]int64, len(start)) // corners of chunks
+	// corners of chunks
+	first, last, at := make([]int64, len(start)), make([]int64, len(start)), make([]int64, len(start))
 	total := int64(1)
 	for i, chunk := range r.dataset.Chunk {
 		first[i] = start[i] - start[i]%chunk
@@ -106,7 +109,8 @@ func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int6
 		last[i] -= last[i] % chunk
 		along := (last[i]-first[i])/chunk + 1
 		if along > MaxChunks || total*along > MaxChunks {
-			return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: more than %d hold a part of it", ErrTooLarge, MaxChunks))
+			return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: more than %d hold a part of it",
+				ErrTooLarge, MaxChunks))
 		}
 		total *= along
 	}

@@ -27,12 +27,14 @@ func TestGapsAreLookedForOnce(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, file := range []string{"earliest.h5", "latest.h5"} {
-		for name, c := range map[string]struct{ chunks, walks int }{"fixed": {1000, 1}, "grows": {1000, 1}, "grows_both": {1000, 1}, "gzip": {1000, 1}, "never": {0, 1}} {
+		for name, c := range map[string]struct{ chunks, walks int }{"fixed": {1000, 1}, "grows": {1000, 1},
+			"grows_both": {1000, 1}, "gzip": {1000, 1}, "never": {0, 1}} {
 			r := reader(t, filepath.Join(folder, file), ReaderOptions{Dataset: name})
 			for range 2 {
 				chunks, stored, _, err := r.RawBlock([]int64{0, 0}, []int64{3000, 4}, nil)
 				if err != nil || chunks != int64(c.chunks) || name != "gzip" && stored != chunks*16 {
-					t.Errorf("%s %s: %d chunks of %d bytes in all, %v; want %d", file, name, chunks, stored, err, c.chunks)
+					t.Errorf("%s %s: %d chunks of %d bytes in all, %v; want %d", file, name, chunks, stored, err,
+						c.chunks)
 				}
 			}
 			if r.walks > c.walks {

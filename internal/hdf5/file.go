@@ -87,18 +87,19 @@ const (
 // Dataset is one dataset. Sizes that cannot be told are nil, never zero.
 type Dataset struct {
 	Path         untrusted.Text
-	Shape        []int64        // empty for a scalar
-	Type         string         // as NumPy says it where it can: float32, >i4, bool, str, compound (3 fields), …
-	ElementBytes int64          // one element; of variable-length data only the reference to it
-	Storage      Storage        // where the data lies
-	Chunk        []int64        `json:",omitempty"` // chunked: the shape of a chunk
-	Filters      []Filter       `json:",omitempty"` // in the order they are applied when writing
-	Outside      []Outside      `json:",omitempty"` // external, virtual: the files it draws on
-	Sources      int            `json:",omitempty"` // external, virtual: how many there are
-	StoredBytes  *int64         `json:",omitempty"` // what it occupies in this file, compressed
-	ItemBytes    *int64         `json:",omitempty"` // one index of the first axis, decoded; nil for scalars and variable-length data
-	ChunkBytes   *int64         `json:",omitempty"` // chunked: one chunk, decoded
-	Problem      untrusted.Text `json:",omitzero"`  // why the rest of this description is missing
+	Shape        []int64   // empty for a scalar
+	Type         string    // as NumPy says it where it can: float32, >i4, bool, str, compound (3 fields), …
+	ElementBytes int64     // one element; of variable-length data only the reference to it
+	Storage      Storage   // where the data lies
+	Chunk        []int64   `json:",omitempty"` // chunked: the shape of a chunk
+	Filters      []Filter  `json:",omitempty"` // in the order they are applied when writing
+	Outside      []Outside `json:",omitempty"` // external, virtual: the files it draws on
+	Sources      int       `json:",omitempty"` // external, virtual: how many there are
+	StoredBytes  *int64    `json:",omitempty"` // what it occupies in this file, compressed
+	// one index of the first axis, decoded; nil for scalars and variable-length data
+	ItemBytes  *int64         `json:",omitempty"`
+	ChunkBytes *int64         `json:",omitempty"` // chunked: one chunk, decoded
+	Problem    untrusted.Text `json:",omitzero"`  // why the rest of this description is missing
 }
 
 // Outside is a file that a dataset draws on.

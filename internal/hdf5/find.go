@@ -133,7 +133,8 @@ func (f *finder) hop(l rawLink, rest []string) ([]string, error) {
 	way := append(split(target), rest...)
 	switch {
 	case l.kind == LinkExternal && !f.follow:
-		return nil, fmt.Errorf("%w: %s is an external link to %s in %s", ErrOutside, name, untrusted.Cut(target, 255), untrusted.Cut(file, 255))
+		return nil, fmt.Errorf("%w: %s is an external link to %s in %s", ErrOutside, name, untrusted.Cut(target, 255),
+			untrusted.Cut(file, 255))
 	case l.kind == LinkExternal:
 		path, err := beside(f.files[len(f.files)-1].at, file)
 		if err != nil {
@@ -194,7 +195,8 @@ func regular(path, name string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("%w: looking at %s: %w", ErrOutside, untrusted.Cut(name, 255), cause(err))
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%w: %s is no regular file (%s)", ErrOutside, untrusted.Cut(name, 255), info.Mode().Type())
+		return false, fmt.Errorf("%w: %s is no regular file (%s)", ErrOutside, untrusted.Cut(name, 255),
+			info.Mode().Type())
 	}
 	return true, nil
 }
@@ -277,7 +279,8 @@ func openFile(path string, byName, locked bool) (openedFile, error) {
 			return openedFile{}, fmt.Errorf("opening the HDF5 file: %w", err)
 		}
 		if there, err := os.Stat(out.at); err != nil || !os.SameFile(info, there) {
-			return openedFile{}, fmt.Errorf("opening the HDF5 file: %w", errors.Join(errors.New("it changed its place meanwhile"), err))
+			return openedFile{}, fmt.Errorf("opening the HDF5 file: %w",
+				errors.Join(errors.New("it changed its place meanwhile"), err))
 		}
 		name = out.at
 	}

@@ -118,7 +118,8 @@ func (r *Reader) bearable(n, chunks int64) error {
 	}
 	words := fmt.Sprintf("%d bytes", n)
 	if h.plain > 0 {
-		words += fmt.Sprintf(", beside %d of a chunk while it is decoded (%d stored, %d decoded)", h.stored+h.plain, h.stored, h.plain)
+		words += fmt.Sprintf(", beside %d of a chunk while it is decoded (%d stored, %d decoded)", h.stored+h.plain,
+			h.stored, h.plain)
 	}
 	if h.cached > format.ChunkCacheBytes {
 		words += fmt.Sprintf(", %d of the chunk cache", h.cached)
@@ -139,17 +140,21 @@ func (r *Reader) refuseChunk() error {
 	case d.ChunkBytes == nil:
 		return fmt.Errorf("%w: a chunk of shape %v has more bytes than can be counted", ErrTooLarge, d.Chunk)
 	case *d.ChunkBytes > MaxChunkBytes:
-		return fmt.Errorf("%w: a chunk of shape %v has %d bytes; chunks of at most %d are read", ErrTooLarge, d.Chunk, *d.ChunkBytes, int64(MaxChunkBytes))
+		return fmt.Errorf("%w: a chunk of shape %v has %d bytes; chunks of at most %d are read", ErrTooLarge, d.Chunk,
+			*d.ChunkBytes, int64(MaxChunkBytes))
 	case *d.ChunkBytes > r.most:
-		return fmt.Errorf("%w: a chunk of shape %v has %d bytes, where this file can hold %d at most", ErrTooLarge, d.Chunk, *d.ChunkBytes, r.most)
+		return fmt.Errorf("%w: a chunk of shape %v has %d bytes, where this file can hold %d at most", ErrTooLarge,
+			d.Chunk, *d.ChunkBytes, r.most)
 	}
 	for _, f := range r.dataset.Filters {
 		const elements, bytes = 2, 4 // H5Z_SCALEOFFSET_PARM_NELMTS and _SIZE; nbit has the same places
 		if f.ID != filterNBit && f.ID != filterScaleOffset || len(f.Values) <= bytes {
 			continue
 		}
-		if size := int64(f.Values[elements]) * int64(f.Values[bytes]); size > *r.dataset.ChunkBytes { // libhdf5 would make a buffer of it
-			return fmt.Errorf("%w: the parameters of filter %s are for chunks of %d bytes, where they have %d", ErrUnreadable, f.Name, size, *r.dataset.ChunkBytes)
+		if size := int64(f.Values[elements]) * int64(f.Values[bytes]); size > *r.dataset.ChunkBytes {
+			// libhdf5 would make a buffer of it
+			return fmt.Errorf("%w: the parameters of filter %s are for chunks of %d bytes, where they have %d",
+				ErrUnreadable, f.Name, size, *r.dataset.ChunkBytes)
 		}
 	}
 	return r.bearable(0, 1)

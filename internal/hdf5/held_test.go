@@ -63,7 +63,8 @@ func TestHeldTogether(t *testing.T) {
 		{"fits", "x", "", 2 * 256, 2*256 + 40},
 		{"fits_shuffled", "x", "", 2 * 192, 3*192 + 40},
 		{"fits_once", "x", "", 590, 600 + 40},
-		{"item_and_chunk", "x", "734003200 bytes, beside 423624704 of a chunk while it is decoded (4194304 stored, 419430400 decoded)", 0, 60},
+		{"item_and_chunk", "x", "734003200 bytes, beside 423624704 of a chunk while it is decoded (4194304 stored, " +
+			"419430400 decoded)", 0, 60},
 		{"two_copies", "x", "838860800 of a chunk while it is decoded (419430400 stored, 419430400 decoded)", 0, 60},
 		{"chunk_too_large", "x", "has 1073741824 bytes; chunks of at most 536870912 are read", 0, 60},
 		{"many_chunks", "x", "7168 for each of the 200000 chunks it lies in", 0, 60},
@@ -72,7 +73,8 @@ func TestHeldTogether(t *testing.T) {
 		{"sparse", "largest", "", 740, 820},
 		{"sparse", "too_large", "1072693248 bytes", 0, 60},
 	} {
-		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset}, Most: 1, Only: true, Mapped: mappedInTests})
+		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset},
+			Most: 1, Only: true, Mapped: mappedInTests})
 		switch {
 		case !ok || len(out) != 1:
 			t.Errorf("%s %s: the child died", c.file, c.dataset)

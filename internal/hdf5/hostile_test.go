@@ -20,7 +20,8 @@ const mostMemory = 256 << 20
 // Damaged files, cut short or with bits turned, give data or an error, or kill the child that reads them and nothing
 // else; whatever sizes they claim, next to no memory is taken.
 func TestDamagedFiles(t *testing.T) {
-	names := []string{"contiguous", "chunk_many", "chunk_across", "gzip", "gzip_shuffle", "szip", "resizable", "compact", "types/compound", "types/bool", "scaleoffset"}
+	names := []string{"contiguous", "chunk_many", "chunk_across", "gzip", "gzip_shuffle", "szip", "resizable",
+		"compact", "types/compound", "types/bool", "scaleoffset"}
 	random := rand.New(rand.NewPCG(5, 8))
 	var mutants [][]byte
 	for _, name := range []string{"layouts.h5", "layouts_v110.h5"} {
@@ -66,7 +67,8 @@ func TestDamagedFiles(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d children read damaged files to the end, %d died; of the datasets, %d gave items and %d errors", answered, died, read, failed)
+	t.Logf("%d children read damaged files to the end, %d died; of the datasets, %d gave items and %d errors", answered,
+		died, read, failed)
 	if answered+died != len(mutants) || answered < len(mutants)/2 || read < 100 || failed < 100 {
 		t.Error("the files were not damaged as they should be, or nothing could be read")
 	}
@@ -88,7 +90,8 @@ func TestCrashKillsOnlyTheChild(t *testing.T) {
 		if ok && f.Library == "1.10.8" {
 			t.Errorf("byte %d: the child lived and says %+v; is this file still what kills libhdf5?", c.at, out)
 		}
-		if out, ok, _ = child(t, job{Path: path, Datasets: []string{"contiguous"}, Most: 30}); !ok || len(out) != 1 || out[0].Items != 24 {
+		if out, ok, _ = child(t, job{Path: path, Datasets: []string{"contiguous"}, Most: 30}); !ok || len(out) != 1 ||
+			out[0].Items != 24 {
 			t.Errorf("byte %d: the dataset beside it: %+v, alive %v", c.at, out, ok)
 		}
 	}

@@ -187,7 +187,8 @@ func (w *walk) broken(path string, err error) {
 		w.file.Passed.Broken++
 		return
 	}
-	w.file.Problems = append(w.file.Problems, Problem{Path: untrusted.String(path), Reason: untrusted.Cut(err.Error(), 300)})
+	w.file.Problems = append(w.file.Problems, Problem{Path: untrusted.String(path), Reason: untrusted.Cut(err.Error(),
+		300)})
 }
 
 // outside notes a link that is not followed.

@@ -59,7 +59,8 @@ func TestLayoutAgreesWithH5py(t *testing.T) {
 			f := must.Get(Layout(filepath.Join(fixtures, name), limits))(t)
 			got := map[string]answer{}
 			for _, d := range f.Datasets {
-				a := answer{Shape: d.Shape, Layout: d.Storage, Chunk: d.Chunk, Filters: []int{}, Stored: d.StoredBytes, Element: d.ElementBytes}
+				a := answer{Shape: d.Shape, Layout: d.Storage, Chunk: d.Chunk, Filters: []int{}, Stored: d.StoredBytes,
+					Element: d.ElementBytes}
 				for _, filter := range d.Filters {
 					a.Filters = append(a.Filters, filter.ID)
 				}
@@ -90,16 +91,18 @@ func TestLayoutNamesTypesAndFilters(t *testing.T) {
 			types[d.Path.String()] = d.Type
 		}
 		for path, want := range map[string]string{
-			"/contiguous": "uint8", "/gzip_shuffle": ">float32", "/szip": "int16", "/types/bool": "enum (2 values)", "/types/str": "str",
-			"/types/bytes": "str (2 bytes)", "/types/compound": "compound (2 fields)", "/types/jpeg": "variable-length sequence",
-			"/types/float16": "float16", "/types/complex": "compound (2 fields)", "/types/scalar": "float64",
+			"/contiguous": "uint8", "/gzip_shuffle": ">float32", "/szip": "int16", "/types/bool": "enum (2 values)",
+			"/types/str": "str", "/types/bytes": "str (2 bytes)", "/types/compound": "compound (2 fields)",
+			"/types/jpeg": "variable-length sequence", "/types/float16": "float16",
+			"/types/complex": "compound (2 fields)", "/types/scalar": "float64",
 		} {
 			if types[path] != want {
 				t.Errorf("%s: %s is %q, want %q", name, path, types[path], want)
 			}
 		}
 		gzip := dataset(t, f, "/gzip").Filters
-		if len(gzip) != 1 || gzip[0].Name.String() != "gzip" || !gzip[0].Available || !slices.Equal(gzip[0].Values, []uint32{4}) {
+		if len(gzip) != 1 || gzip[0].Name.String() != "gzip" || !gzip[0].Available ||
+			!slices.Equal(gzip[0].Values, []uint32{4}) {
 			t.Errorf("%s: /gzip has the filters %+v, want gzip at level 4", name, gzip)
 		}
 		if lzf := dataset(t, f, "/lzf").Filters; lzf[0].Name.String() != "lzf" || lzf[0].Available {
@@ -148,17 +151,20 @@ func TestLayoutFollowsNothing(t *testing.T) {
 	}
 	var links []string
 	for _, l := range f.Links {
-		links = append(links, strings.Join([]string{l.Path.String(), string(l.Kind), l.File.String(), l.Target.String()}, " "))
+		links = append(links, strings.Join([]string{l.Path.String(), string(l.Kind), l.File.String(),
+			l.Target.String()}, " "))
 	}
 	want := []string{"/dangling soft  /nowhere", "/external external pipetune-fifo.h5 /x", "/soft soft  /here"}
 	if diff := cmp.Diff(want, links); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
 	}
 	raw, virtual := dataset(t, f, "/raw"), dataset(t, f, "/virtual")
-	if raw.Storage != External || raw.Sources != 1 || raw.Outside[0].File.String() != "pipetune-fifo.raw" || raw.StoredBytes != nil {
+	if raw.Storage != External || raw.Sources != 1 || raw.Outside[0].File.String() != "pipetune-fifo.raw" ||
+		raw.StoredBytes != nil {
 		t.Errorf("/raw: %+v", raw)
 	}
-	if virtual.Storage != Virtual || virtual.Sources != 2 || virtual.Outside[1].Dataset.String() != "y" || !slices.Equal(virtual.Shape, []int64{2, 4}) {
+	if virtual.Storage != Virtual || virtual.Sources != 2 || virtual.Outside[1].Dataset.String() != "y" ||
+		!slices.Equal(virtual.Shape, []int64{2, 4}) {
 		t.Errorf("/virtual: %+v", virtual)
 	}
 	f = must.Get(Layout("growing.h5", DefaultLimits()))(t)
@@ -264,7 +270,8 @@ func TestLayoutNewerDataset(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	must.Do(t, os.WriteFile(path, []byte(changed), 0o600))
 	f := must.Get(Layout(path, DefaultLimits()))(t)
-	if len(f.Problems) != 1 || f.Problems[0].Path.String() != "/x" || !strings.Contains(f.Problems[0].Reason.String(), ErrNewer.Error()) {
+	if len(f.Problems) != 1 || f.Problems[0].Path.String() != "/x" || !strings.Contains(f.Problems[0].Reason.String(),
+		ErrNewer.Error()) {
 		t.Errorf("%+v: want one problem with a version", f.Problems)
 	}
 }
@@ -280,7 +287,8 @@ func TestLayoutOfANewerWriter(t *testing.T) {
 		t.Errorf("%d datasets and %d problems, want 5 in all", len(f.Datasets), len(f.Problems))
 	}
 	for _, p := range f.Problems {
-		if !slices.Contains([]string{"/bf", "/gz"}, p.Path.String()) || !strings.Contains(p.Reason.String(), ErrNewer.Error()) {
+		if !slices.Contains([]string{"/bf", "/gz"}, p.Path.String()) || !strings.Contains(p.Reason.String(),
+			ErrNewer.Error()) {
 			t.Errorf("%s: %s", p.Path, p.Reason)
 		}
 	}

@@ -81,7 +81,8 @@ func (n *counts) compare(t *testing.T, name string, r *Reader, want expected) {
 	sweep := func(what string, which any, refused error, sum string) {
 		done, _, got, err := s.Read(buf, make([]time.Duration, s.Len()), time.Hour)
 		if done != s.Len() || refused != nil {
-			t.Errorf("%s: %s, %s %v of a sweep: %d of %d are read, %v, %v", name, r.Dataset(), what, which, done, s.Len(), refused, err)
+			t.Errorf("%s: %s, %s %v of a sweep: %d of %d are read, %v, %v", name, r.Dataset(), what, which, done,
+				s.Len(), refused, err)
 		}
 		check(what+" of a sweep", which, got, err, sum)
 	}
@@ -144,7 +145,8 @@ func everyLayoutFilterAndType(t *testing.T, folder string, files map[string]map[
 			}
 		}
 	}
-	t.Logf("%d datasets, %d refused; %d items, %d blocks, %d batches, %d raw chunks compared", datasets, refused, n.items, n.blocks, n.batches, chunks)
+	t.Logf("%d datasets, %d refused; %d items, %d blocks, %d batches, %d raw chunks compared", datasets, refused,
+		n.items, n.blocks, n.batches, chunks)
 	if datasets < 2796 || refused < 42 || n.items < 7857 || n.blocks < 8379 || n.batches < 7857 || chunks < 10707 {
 		t.Error("fewer than were generated when this was written")
 	}
@@ -171,7 +173,8 @@ func rawChunks(t *testing.T, path string, r *Reader) (compared int) {
 		there := make([]byte, len(raw))
 		_, err3 := f.ReadAt(there, at)
 		if err != nil || err2 != nil || err3 != nil || size != int64(len(raw)) || string(there) != string(raw) {
-			t.Errorf("%s: the chunk at %v: %d bytes, %v; %d bytes at %d, %v; %v", d, coord, len(raw), err, size, at, err2, err3)
+			t.Errorf("%s: the chunk at %v: %d bytes, %v; %d bytes at %d, %v; %v", d, coord, len(raw), err, size, at,
+				err2, err3)
 		}
 		total += size
 		compared++
@@ -179,7 +182,8 @@ func rawChunks(t *testing.T, path string, r *Reader) (compared int) {
 	count := append([]int64{}, d.Shape...)
 	chunks, stored, _, err := r.RawBlock(make([]int64, len(count)), count, nil)
 	if err != nil || chunks < int64(compared) || stored < total || len(count) == 1 && stored != total {
-		t.Errorf("%s: %d chunks of %d bytes in all, %v; %d of %d along the first axis", d, chunks, stored, err, compared, total)
+		t.Errorf("%s: %d chunks of %d bytes in all, %v; %d of %d along the first axis", d, chunks, stored, err,
+			compared, total)
 	}
 	return compared
 }

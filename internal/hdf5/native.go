@@ -44,7 +44,8 @@ func words(r *C.struct_reason) error {
 	switch {
 	case text == "":
 		return errors.New("no reason given")
-	case strings.Contains(text, "bad version number"): // H5Oalloc.c, H5Odtype.c, H5Olayout.c and others: "bad version number for … message"
+	case strings.Contains(text, "bad version number"):
+		// H5Oalloc.c, H5Odtype.c, H5Olayout.c and others: "bad version number for … message"
 		return fmt.Errorf("%w (%s)", ErrNewer, text)
 	}
 	return errors.New(text)

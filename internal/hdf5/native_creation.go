@@ -85,7 +85,8 @@ func (c creation) filters() ([]Filter, error) {
 		var values [maxFilterValues]C.uint
 		var stored [64]C.char
 		count := C.size_t(maxFilterValues)
-		id := C.H5Pget_filter2(C.hid_t(c), C.uint(i), &flags, &count, &values[0], C.size_t(len(stored)-1), &stored[0], nil)
+		id := C.H5Pget_filter2(C.hid_t(c), C.uint(i), &flags, &count, &values[0], C.size_t(len(stored)-1), &stored[0],
+			nil)
 		if id < 0 {
 			return out, reason()
 		}

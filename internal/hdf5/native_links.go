@@ -103,7 +103,8 @@ func (h handle) links(cap, longest int) (found []rawLink, longer int, more bool,
 	}
 	defer C.release(l)
 	for _, k := range unsafe.Slice(l.at, int(l.n)) {
-		raw := rawLink{name: C.GoString(k.name), address: uint64(k.address), valueSize: uint64(k.value_size), kind: linkKind(k._type)}
+		raw := rawLink{name: C.GoString(k.name), address: uint64(k.address), valueSize: uint64(k.value_size),
+			kind: linkKind(k._type)}
 		found = append(found, raw)
 	}
 	if l.full < 0 {

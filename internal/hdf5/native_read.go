@@ -150,7 +150,8 @@ type view struct{ c *C.struct_view }
 // newView takes the dataset over, also when it fails. empty says that the dataset has no elements and never will
 // (h5py.Empty).
 func newView(dataset handle) (v view, empty bool, err error) {
-	v.c = (*C.struct_view)(C.calloc(1, C.sizeof_struct_view)) // never nil: cgo's allocation functions end the program instead
+	// never nil: cgo's allocation functions end the program instead
+	v.c = (*C.struct_view)(C.calloc(1, C.sizeof_struct_view))
 	v.c.dset = C.hid_t(dataset)
 	got := C.view_open(v.c)
 	if got < 0 {

@@ -76,8 +76,9 @@ func truth(b bool) C.int {
 // step that comes after those that are done.
 func sweep(steps []step, numbers []int64, to []byte, limit time.Duration, took []time.Duration) (done int, err error) {
 	var failed C.int
-	n := C.sweep_steps((*C.struct_step)(unsafe.SliceData(steps)), C.size_t(len(steps)), (*C.longlong)(unsafe.SliceData(numbers)),
-		unsafe.Pointer(unsafe.SliceData(to)), C.longlong(limit), (*C.longlong)(unsafe.Pointer(unsafe.SliceData(took))), &failed)
+	n := C.sweep_steps((*C.struct_step)(unsafe.SliceData(steps)), C.size_t(len(steps)),
+		(*C.longlong)(unsafe.SliceData(numbers)), unsafe.Pointer(unsafe.SliceData(to)), C.longlong(limit),
+		(*C.longlong)(unsafe.Pointer(unsafe.SliceData(took))), &failed)
 	if done = int(n); failed != 0 {
 		return done, words(&steps[done].v.why)
 	}

@@ -141,7 +141,8 @@ func (l layoutOf) set(plist C.hid_t) error {
 
 // rows writes indices of the first axis, which fill their bytes.
 func (w writer) rows(from, count int64, bytes []byte) error {
-	if C.write_rows(C.hid_t(w.dataset), C.size_t(w.most), C.ulonglong(from), C.ulonglong(count), unsafe.Pointer(unsafe.SliceData(bytes))) < 0 {
+	if C.write_rows(C.hid_t(w.dataset), C.size_t(w.most), C.ulonglong(from), C.ulonglong(count),
+		unsafe.Pointer(unsafe.SliceData(bytes))) < 0 {
 		return reason()
 	}
 	return nil

@@ -71,7 +71,8 @@ func OpenReader(path string, o ReaderOptions) (*Reader, error) {
 	r := &Reader{}
 	if err := r.open(path, o); err != nil {
 		r.found.close()
-		return nil, fmt.Errorf("opening dataset %s of %s: %w", untrusted.Cut(o.Dataset, 255), untrusted.String(path), err)
+		return nil, fmt.Errorf("opening dataset %s of %s: %w", untrusted.Cut(o.Dataset, 255), untrusted.String(path),
+			err)
 	}
 	return r, nil
 }
@@ -117,13 +118,15 @@ func (r *Reader) open(path string, o ReaderOptions) error {
 
 // inspect describes the dataset and refuses what cannot be read. beside is where its external storage was found.
 func (r *Reader) inspect(id handle) (beside string, err error) {
-	w := walk{limits: Limits{Chunks: -1, Outside: 1}} // no chunk index is walked: opening has to cost what it costs a job
+	// no chunk index is walked: opening has to cost what it costs a job
+	w := walk{limits: Limits{Chunks: -1, Outside: 1}}
 	if err := w.describe(id, &r.dataset); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	for _, f := range r.dataset.Filters {
 		if !f.Available {
-			return "", fmt.Errorf("%w: %s (number %d) is not part of this libhdf5, and no plugin is loaded", ErrFilter, f.Name, f.ID)
+			return "", fmt.Errorf("%w: %s (number %d) is not part of this libhdf5, and no plugin is loaded", ErrFilter,
+				f.Name, f.ID)
 		}
 	}
 	plist, err := id.creation()
@@ -343,7 +346,8 @@ func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
 	}
 	total := Product(r.item, []int64{int64(len(indices))})
 	if total == nil || *total > r.most {
-		return nil, r.failed("items", len(indices), fmt.Errorf("%w: at most %d bytes can be read at once", ErrTooLarge, r.most))
+		return nil, r.failed("items", len(indices), fmt.Errorf("%w: at most %d bytes can be read at once", ErrTooLarge,
+			r.most))
 	}
 	rises := true
 	for i, index := range indices {
@@ -356,7 +360,8 @@ func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
 	if !rises {
 		hold *= 2 // read in rising order, and copied
 	}
-	if err := r.bearable(hold, min(r.spread, MaxHeldBytes/int64(max(1, len(indices))))*int64(len(indices))); err != nil {
+	if err := r.bearable(hold,
+		min(r.spread, MaxHeldBytes/int64(max(1, len(indices))))*int64(len(indices))); err != nil {
 		return nil, r.failed("items", len(indices), err)
 	}
 	buf = r.room(buf, *total)

@@ -34,16 +34,19 @@ func outside(t *testing.T, folder string, want map[string]expected) {
 		t.Fatalf("%d datasets outside", len(want))
 	}
 	for name, names := range map[string]string{
-		"link": "other.h5", "soft_there": "other.h5", "group/x": "other.h5", "there_and_back": "other.h5", "raw": "first.raw and 1 more", "virtual": "other.h5 and 2 more",
-		"never/link": "fifo.h5", "never/raw": "fifo.h5", "never/virtual": "fifo.h5",
+		"link": "other.h5", "soft_there": "other.h5", "group/x": "other.h5", "there_and_back": "other.h5",
+		"raw": "first.raw and 1 more", "virtual": "other.h5 and 2 more", "never/link": "fifo.h5",
+		"never/raw": "fifo.h5", "never/virtual": "fifo.h5",
 	} {
-		if _, err := OpenReader(path, ReaderOptions{Dataset: name}); !errors.Is(err, ErrOutside) || !strings.Contains(err.Error(), names) {
+		if _, err := OpenReader(path, ReaderOptions{Dataset: name}); !errors.Is(err, ErrOutside) ||
+			!strings.Contains(err.Error(), names) {
 			t.Errorf("%s: %v, want a refusal that names %s", name, err, names)
 		}
 		if !strings.HasPrefix(name, "never/") {
 			continue
 		}
-		if _, err := OpenReader(path, ReaderOptions{Dataset: name, Follow: true}); !errors.Is(err, ErrNotHDF5) && !errors.Is(err, ErrOutside) {
+		if _, err := OpenReader(path, ReaderOptions{Dataset: name, Follow: true}); !errors.Is(err, ErrNotHDF5) &&
+			!errors.Is(err, ErrOutside) {
 			t.Errorf("%s leads to a FIFO: %v", name, err)
 		}
 	}
@@ -128,7 +131,8 @@ func reopen(t *testing.T, path string) {
 			o.ChunkCacheBytes = &small
 		}
 		once(o)
-		if _, err := OpenReader(path, ReaderOptions{Dataset: []string{"refused/lzf", "refused/circle", "nowhere", "<f4"}[i%4]}); err == nil {
+		if _, err := OpenReader(path, ReaderOptions{Dataset: []string{"refused/lzf", "refused/circle", "nowhere",
+			"<f4"}[i%4]}); err == nil {
 			t.Fatal("opened what is to be refused")
 		}
 	}
@@ -155,7 +159,8 @@ func locks(t *testing.T, path string) {
 }
 
 func TestReaderNamesAMissingFilter(t *testing.T) {
-	for file, want := range map[string]string{"layouts.h5 /lzf": "lzf (number 32000)", "unknown_filter.h5 /x": "(number 31999)"} {
+	for file, want := range map[string]string{"layouts.h5 /lzf": "lzf (number 32000)",
+		"unknown_filter.h5 /x": "(number 31999)"} {
 		file, name, _ := strings.Cut(file, " ")
 		_, err := OpenReader(filepath.Join(fixtures, file), ReaderOptions{Dataset: name})
 		if !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), want) {
@@ -179,29 +184,34 @@ func TestReaderRefusesWhatIsNotThere(t *testing.T) {
 		}
 	}
 	for _, b := range [][2][]int64{
-		{{0}, {1}}, {{0, 0, 0}, {25, 1, 1}}, {{24, 0, 0}, {1, 1, 1}}, {{0, 0, -1}, {1, 1, 1}}, {{0, 0, 0}, {1, 1, -1}}, {{1, 0, 0}, {1<<63 - 1, 1, 1}},
+		{{0}, {1}}, {{0, 0, 0}, {25, 1, 1}}, {{24, 0, 0}, {1, 1, 1}}, {{0, 0, -1}, {1, 1, 1}}, {{0, 0, 0}, {1, 1, -1}},
+		{{1, 0, 0}, {1<<63 - 1, 1, 1}},
 	} {
 		if _, err := r.Block(b[0], b[1], nil); !errors.Is(err, ErrRange) {
 			t.Errorf("block %v: %v", b, err)
 		}
 	}
-	if _, _, err := reader(t, path, ReaderOptions{Dataset: "contiguous"}).RawChunk([]int64{0, 0, 0}, nil); !errors.Is(err, ErrNoChunk) {
+	if _, _, err := reader(t, path, ReaderOptions{Dataset: "contiguous"}).RawChunk([]int64{0, 0, 0},
+		nil); !errors.Is(err, ErrNoChunk) {
 		t.Errorf("a chunk of contiguous data: %v", err)
 	}
-	if _, err := reader(t, path, ReaderOptions{Dataset: "types/empty"}).Block(nil, nil, nil); !errors.Is(err, ErrRange) {
+	if _, err := reader(t, path, ReaderOptions{Dataset: "types/empty"}).Block(nil, nil, nil); !errors.Is(err,
+		ErrRange) {
 		t.Errorf("a dataset without elements: %v", err)
 	}
 	if _, err := reader(t, path, ReaderOptions{Dataset: "types/scalar"}).Item(0, nil); !errors.Is(err, ErrRange) {
 		t.Errorf("an item of a scalar: %v", err)
 	}
-	for name, want := range map[string]error{"": ErrNoDataset, "/": ErrNoDataset, "types": ErrNoDataset, "x": ErrNoDataset, "types/str": ErrPointers, strings.Repeat("a/", 300): ErrNoDataset} {
+	for name, want := range map[string]error{"": ErrNoDataset, "/": ErrNoDataset, "types": ErrNoDataset,
+		"x": ErrNoDataset, "types/str": ErrPointers, strings.Repeat("a/", 300): ErrNoDataset} {
 		if _, err := OpenReader(path, ReaderOptions{Dataset: name}); !errors.Is(err, want) {
 			t.Errorf("%.20q: %v, want %v", name, err, want)
 		}
 	}
 	fifo := filepath.Join(t.TempDir(), "fifo.h5")
 	must.Do(t, unix.Mkfifo(fifo, 0o600))
-	for path, want := range map[string]error{fifo: ErrNotHDF5, "/dev/zero": ErrNotHDF5, fixtures: ErrNotHDF5, "reader.go": ErrNotHDF5, fifo + "x": os.ErrNotExist} {
+	for path, want := range map[string]error{fifo: ErrNotHDF5, "/dev/zero": ErrNotHDF5, fixtures: ErrNotHDF5,
+		"reader.go": ErrNotHDF5, fifo + "x": os.ErrNotExist} {
 		if _, err := OpenReader(path, ReaderOptions{Dataset: "x"}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
@@ -225,7 +235,8 @@ func TestReaderUsesTheBufferItIsGiven(t *testing.T) {
 }
 
 func TestSlotsAreAPrime(t *testing.T) {
-	for _, c := range []struct{ cache, chunk, want int64 }{{1 << 20, 1 << 21, 521}, {64 << 20, 1 << 20, 6421}, {0, 100, 521}, {1 << 40, 1, 1<<20 + 7}, {1 << 20, 0, 521}} {
+	for _, c := range []struct{ cache, chunk, want int64 }{{1 << 20, 1 << 21, 521}, {64 << 20, 1 << 20, 6421},
+		{0, 100, 521}, {1 << 40, 1, 1<<20 + 7}, {1 << 20, 0, 521}} {
 		if got := slots(c.cache, &c.chunk); got != c.want {
 			t.Errorf("a cache of %d for chunks of %d: %d slots, want %d", c.cache, c.chunk, got, c.want)
 		}

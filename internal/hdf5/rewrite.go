@@ -12,7 +12,8 @@ import (
 
 // Relayout says how a run of items is stored anew.
 type Relayout struct {
-	First, Count int64   // indices of the first axis; a Count of 0 is all from First on, and what lies beyond the end is left out
+	// indices of the first axis; a Count of 0 is all from First on, and what lies beyond the end is left out
+	First, Count int64
 	Chunk        []int64 // shape of a chunk, cut to the shape of what is copied; nil: contiguous, which has no filters
 	Unfiltered   bool    // else the filters are those of the source
 }

@@ -79,7 +79,8 @@ func TestRewrite(t *testing.T) {
 // What a Reader wrote and reads could be wrong twice; h5py reads it, too.
 func TestRewriteForH5py(t *testing.T) {
 	src, dst := filepath.Join(fixtures, "layouts.h5"), filepath.Join(t.TempDir(), "copy.h5")
-	if _, _, err := Rewrite(src, ReaderOptions{Dataset: "/gzip_shuffle"}, dst, Relayout{Chunk: []int64{1, 4, 6}, First: 3, Count: 20}); err != nil {
+	if _, _, err := Rewrite(src, ReaderOptions{Dataset: "/gzip_shuffle"}, dst, Relayout{Chunk: []int64{1, 4, 6},
+		First: 3, Count: 20}); err != nil {
 		t.Fatal(err)
 	}
 	script := `import sys, h5py
@@ -98,18 +99,20 @@ func TestRewriteRefuses(t *testing.T) {
 		options Relayout
 		want    error // nil for any
 	}{
-		"a chunk of other axes":       {"gzip", Relayout{Chunk: []int64{1, 4}}, ErrRange},
-		"a chunk of nothing":          {"gzip", Relayout{Chunk: []int64{1, 0, 4}}, ErrRange},
-		"items beyond the end":        {"gzip", Relayout{Chunk: []int64{1, 4, 6}, First: 2000}, ErrRange},
-		"items before the start":      {"gzip", Relayout{Chunk: []int64{1, 4, 6}, First: -1}, ErrRange},
-		"a scalar":                    {"types/scalar", Relayout{}, ErrRange},
-		"a dataset of no items":       {"types/length_zero", Relayout{Unfiltered: true}, ErrRange},
-		"strings of varying length":   {"types/str", Relayout{}, ErrPointers},
-		"a filter that is missing":    {"lzf", Relayout{Unfiltered: true}, ErrFilter},
-		"szip with too small a chunk": {"szip", Relayout{Chunk: []int64{1, 1, 1}}, nil}, // libhdf5 says so only when it makes the dataset
+		"a chunk of other axes":     {"gzip", Relayout{Chunk: []int64{1, 4}}, ErrRange},
+		"a chunk of nothing":        {"gzip", Relayout{Chunk: []int64{1, 0, 4}}, ErrRange},
+		"items beyond the end":      {"gzip", Relayout{Chunk: []int64{1, 4, 6}, First: 2000}, ErrRange},
+		"items before the start":    {"gzip", Relayout{Chunk: []int64{1, 4, 6}, First: -1}, ErrRange},
+		"a scalar":                  {"types/scalar", Relayout{}, ErrRange},
+		"a dataset of no items":     {"types/length_zero", Relayout{Unfiltered: true}, ErrRange},
+		"strings of varying length": {"types/str", Relayout{}, ErrPointers},
+		"a filter that is missing":  {"lzf", Relayout{Unfiltered: true}, ErrFilter},
+		// libhdf5 says so only when it makes the dataset
+		"szip with too small a chunk": {"szip", Relayout{Chunk: []int64{1, 1, 1}}, nil},
 	} {
 		dst := filepath.Join(t.TempDir(), "copy.h5")
-		if _, _, err := Rewrite(src, ReaderOptions{Dataset: c.dataset}, dst, c.options); err == nil || c.want != nil && !errors.Is(err, c.want) {
+		if _, _, err := Rewrite(src, ReaderOptions{Dataset: c.dataset}, dst, c.options); err == nil || c.want != nil &&
+			!errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(dst); !errors.Is(err, os.ErrNotExist) {
@@ -124,7 +127,8 @@ func TestRewriteRefuses(t *testing.T) {
 	if kept, err := os.ReadFile(dst); err != nil || string(kept) != "mine" {
 		t.Errorf("the file that was there: %q, %v", kept, err)
 	}
-	if _, _, err := Rewrite(src, ReaderOptions{Dataset: "contiguous"}, filepath.Join(dst, "x.h5"), Relayout{}); err == nil {
+	if _, _, err := Rewrite(src, ReaderOptions{Dataset: "contiguous"}, filepath.Join(dst, "x.h5"),
+		Relayout{}); err == nil {
 		t.Error("into a folder that is none")
 	}
 }
@@ -132,8 +136,10 @@ func TestRewriteRefuses(t *testing.T) {
 func TestRewriteToAFullDisk(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "copy.h5")
 	for limit, full := range map[uint64]bool{1 << 20: false, 1000: true} {
-		out, ok, _ := child(t, job{Path: filepath.Join(fixtures, "layouts.h5"), Datasets: []string{"contiguous"}, Rewrite: dst, FileBytes: limit})
-		if !ok || len(out) != 1 || (out[0].Error != "<nil>") != full || full && !strings.Contains(out[0].Error, "File too large") {
+		out, ok, _ := child(t, job{Path: filepath.Join(fixtures, "layouts.h5"), Datasets: []string{"contiguous"},
+			Rewrite: dst, FileBytes: limit})
+		if !ok || len(out) != 1 || (out[0].Error != "<nil>") != full || full && !strings.Contains(out[0].Error,
+			"File too large") {
 			t.Fatalf("with at most %d bytes in a file: %+v, alive %v", limit, out, ok)
 		}
 		if err := os.Remove(dst); errors.Is(err, os.ErrNotExist) != full {
@@ -151,7 +157,8 @@ func TestRewriteStepOfSmallChunks(t *testing.T) {
 		chunk         []int64
 		item, want    int64
 	}{
-		{"a chunk for each row", []int64{10_000_000, 16}, []int64{4096, 16}, []int64{1, 16}, 64, mostSlabChunks / 4096 * 4096},
+		{"a chunk for each row", []int64{10_000_000, 16}, []int64{4096, 16}, []int64{1, 16}, 64,
+			mostSlabChunks / 4096 * 4096},
 		{"small chunks are read", []int64{10_000_000, 16}, []int64{1, 4}, nil, 64, mostSlabChunks / 4},
 		{"large ones", []int64{1000, 64, 64}, []int64{1, 64, 64}, []int64{64, 64, 64}, 16 << 10, 1024},
 	} {

@@ -59,7 +59,8 @@ func (s *Sweep) add(r *Reader, one step, bytes int64) {
 // least. It returns how many it read, what these delivered, and buf, or a longer one in its place, with the last of
 // them. took has room for Len times; each of those done is from the end of the item before. The error is what Item or
 // Block says of the item that comes after those done. The list stays as it is.
-func (s *Sweep) Read(buf []byte, took []time.Duration, limit time.Duration) (done int, bytes int64, into []byte, err error) {
+func (s *Sweep) Read(buf []byte, took []time.Duration, limit time.Duration) (done int, bytes int64, into []byte,
+	err error) {
 	if len(s.steps) == 0 {
 		return 0, 0, buf, nil
 	}

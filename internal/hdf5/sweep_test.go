@@ -31,7 +31,8 @@ func damaged(t *testing.T) string {
 // with the same words.
 func TestSweepReadsAsSingleCalls(t *testing.T) {
 	path := damaged(t)
-	whole, gzip := reader(t, path, ReaderOptions{Dataset: "contiguous"}), reader(t, path, ReaderOptions{Dataset: "gzip"})
+	whole, gzip := reader(t, path, ReaderOptions{Dataset: "contiguous"}),
+		reader(t, path, ReaderOptions{Dataset: "gzip"})
 	scalar := reader(t, path, ReaderOptions{Dataset: "types/scalar"})
 	never := reader(t, path, ReaderOptions{Dataset: "unallocated"})
 	size := []int64{2, 3, 2}
@@ -42,8 +43,10 @@ func TestSweepReadsAsSingleCalls(t *testing.T) {
 		count []int64
 	}
 	list := []item{
-		{r: whole, index: 23}, {r: gzip, index: 3}, {r: gzip, index: -1, start: []int64{20, 1, 4}, count: size}, {r: scalar, index: -1},
-		{r: whole, index: -1, start: []int64{0, 0, 0}, count: []int64{24, 4, 6}}, {r: never, index: 0}, {r: gzip, index: -1, start: []int64{3, 3, 3}, count: []int64{0, 1, 1}},
+		{r: whole, index: 23}, {r: gzip, index: 3}, {r: gzip, index: -1, start: []int64{20, 1, 4}, count: size},
+		{r: scalar, index: -1},
+		{r: whole, index: -1, start: []int64{0, 0, 0}, count: []int64{24, 4, 6}}, {r: never, index: 0},
+		{r: gzip, index: -1, start: []int64{3, 3, 3}, count: []int64{0, 1, 1}},
 		{r: gzip, index: 9}, {r: whole, index: 1},
 	}
 	const bad = 7
@@ -64,13 +67,15 @@ func TestSweepReadsAsSingleCalls(t *testing.T) {
 		done, n, got, err := s.Read(bytes.Repeat([]byte{0xaa}, 30), took, time.Hour)
 		if i >= bad {
 			if done != bad || n != total || err == nil || i == bad && err.Error() != refused.Error() {
-				t.Errorf("%d items of %d bytes before the damaged one: %v, want %d of %d bytes and %v", done, n, err, bad, total, refused)
+				t.Errorf("%d items of %d bytes before the damaged one: %v, want %d of %d bytes and %v", done, n, err,
+					bad, total, refused)
 			}
 			continue
 		}
 		total += int64(len(want))
 		if err != nil || refused != nil || done != i+1 || n != total || !bytes.Equal(got, want) {
-			t.Errorf("item %d: %d read with %d bytes, %v, %v; want %d bytes, the last %v, %v", i, done, n, got, err, total, want, refused)
+			t.Errorf("item %d: %d read with %d bytes, %v, %v; want %d bytes, the last %v, %v", i, done, n, got, err,
+				total, want, refused)
 		}
 		for j := range done {
 			if took[j] <= 0 {
@@ -87,14 +92,16 @@ func TestSweepReadsAsSingleCalls(t *testing.T) {
 	}
 	must.Do(t, s.Block(gzip, []int64{9, 1, 1}, size))
 	_, want := gzip.Block([]int64{9, 1, 1}, size, nil)
-	if done, _, _, err := s.Read(nil, took, time.Hour); done != 0 || err == nil || want == nil || err.Error() != want.Error() {
+	if done, _, _, err := s.Read(nil, took, time.Hour); done != 0 || err == nil || want == nil ||
+		err.Error() != want.Error() {
 		t.Errorf("a damaged block: %d, %v; want %v", done, err, want)
 	}
 }
 
 func TestSweepRefusesWhatSingleCallsRefuse(t *testing.T) {
 	path := filepath.Join("../../testdata/datasets", "layouts.h5")
-	r, scalar := reader(t, path, ReaderOptions{Dataset: "gzip"}), reader(t, path, ReaderOptions{Dataset: "types/scalar"})
+	r, scalar := reader(t, path, ReaderOptions{Dataset: "gzip"}),
+		reader(t, path, ReaderOptions{Dataset: "types/scalar"})
 	closed := must.Get(OpenReader(path, ReaderOptions{Dataset: "gzip"}))(t)
 	var s Sweep
 	must.Do(t, s.Item(closed, 2))

@@ -49,7 +49,8 @@ func TestHandler(t *testing.T) {
 	}
 	few := DefaultLimits()
 	few.Datasets = 1
-	if got, err = ask(t, Request{Path: []byte(filepath.Join(fixtures, "many.h5")), Limits: &few}); err != nil || len(got.File.Datasets) != 1 {
+	if got, err = ask(t, Request{Path: []byte(filepath.Join(fixtures, "many.h5")), Limits: &few}); err != nil ||
+		len(got.File.Datasets) != 1 {
 		t.Errorf("with a limit of 1: %d datasets, %v", len(got.File.Datasets), err)
 	}
 }

@@ -143,8 +143,8 @@ func (l *ledger) bind(p *process) bool {
 
 // inOrder compares lines of source, so that a recording of the same messages is the same.
 func inOrder(a, b recording.Site) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What),
-		cmp.Compare(a.Function, b.Function))
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+		cmp.Compare(a.What, b.What), cmp.Compare(a.Function, b.Function))
 }
 
 // owner finds the loop for which a process makes batches: its own where it made the loader, else the one its trainer

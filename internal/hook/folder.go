@@ -44,7 +44,8 @@ func makeFolder(parents []string, files []source) (*folder, error) {
 			continue
 		}
 		if n := len(parent) + 1 + longestName + 1 + len(socketName); n > maxSocketPath {
-			tried = append(tried, fmt.Errorf("%s: a socket in it would have a path of %d bytes, and the kernel takes %d", parent, n, maxSocketPath))
+			tried = append(tried, fmt.Errorf("%s: a socket in it would have a path of %d bytes, and the kernel takes "+
+				"%d", parent, n, maxSocketPath))
 			continue
 		}
 		f, err := newFolder(parent, files)
@@ -54,7 +55,8 @@ func makeFolder(parents []string, files []source) (*folder, error) {
 		}
 		tried = append(tried, err)
 	}
-	return nil, fmt.Errorf("making the hook's private folder (set TMPDIR to a folder of your own with a short path that holds no %q): %w", os.PathListSeparator, errors.Join(tried...))
+	return nil, fmt.Errorf("making the hook's private folder (set TMPDIR to a folder of your own with a short path "+
+		"that holds no %q): %w", os.PathListSeparator, errors.Join(tried...))
 }
 
 func newFolder(parent string, files []source) (*folder, error) {
@@ -95,7 +97,8 @@ func (f *folder) fill(files []source) error {
 			return err
 		}
 		if !bytes.Equal(got, s.data) {
-			return fmt.Errorf("%s holds other bytes than were written: is the file system full, or is somebody else writing there?",
+			return fmt.Errorf("%s holds other bytes than were written: is the file system full, or is somebody else "+
+				"writing there?",
 				filepath.Join(f.path, name))
 		}
 	}

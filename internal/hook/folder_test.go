@@ -206,11 +206,13 @@ func TestEnviron(t *testing.T) {
 	r := open(t, Config{})
 	python, socket := filepath.Join(r.folder.path, "python"), filepath.Join(r.folder.path, "socket")
 	for name, c := range map[string]struct{ env, want []string }{
-		"nothing":          {nil, []string{"PYTHONPATH=" + python}},
-		"empty":            {[]string{"PYTHONPATH="}, []string{"PYTHONPATH=" + python}},
-		"a path of theirs": {[]string{"A=b=c", "PYTHONPATH=/a::/b:", "Z="}, []string{"A=b=c", "Z=", "PYTHONPATH=" + python + ":/a::/b:"}},
-		"ours is replaced": {[]string{EnvSocket + "=/old", EnvToken + "=old", EnvSyncPoints + "=1"}, []string{"PYTHONPATH=" + python}},
-		"twice":            {[]string{"PYTHONPATH=/first", "PYTHONPATH=/second"}, []string{"PYTHONPATH=" + python + ":/first"}},
+		"nothing": {nil, []string{"PYTHONPATH=" + python}},
+		"empty":   {[]string{"PYTHONPATH="}, []string{"PYTHONPATH=" + python}},
+		"a path of theirs": {[]string{"A=b=c", "PYTHONPATH=/a::/b:", "Z="}, []string{"A=b=c", "Z=", "PYTHONPATH=" +
+			python + ":/a::/b:"}},
+		"ours is replaced": {[]string{EnvSocket + "=/old", EnvToken + "=old", EnvSyncPoints + "=1"},
+			[]string{"PYTHONPATH=" + python}},
+		"twice": {[]string{"PYTHONPATH=/first", "PYTHONPATH=/second"}, []string{"PYTHONPATH=" + python + ":/first"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := append(c.want, EnvSocket+"="+socket, EnvToken+"="+r.token)

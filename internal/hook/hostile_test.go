@@ -18,10 +18,19 @@ func TestOnlyTheJobIsHeard(t *testing.T) {
 		refused, malformed, dropped int64
 		asked                       int
 	}{
-		"of the job":                   {deliver: func(f *told) { f.tell(10, "hello", nil) }, loaded: 1, asked: 1},
-		"another user":                 {deliver: func(f *told) { f.take(sender{10, testUID + 1}, f.datagram(10, "hello", nil), true, f.at) }, refused: 1},
-		"root":                         {deliver: func(f *told) { f.take(sender{10, 0}, f.datagram(10, "hello", nil), true, f.at) }, refused: 1},
-		"a process that we do not see": {deliver: func(f *told) { f.take(sender{0, testUID}, f.datagram(10, "hello", nil), true, f.at) }, refused: 1},
+		"of the job": {deliver: func(f *told) { f.tell(10, "hello", nil) }, loaded: 1, asked: 1},
+		"another user": {deliver: func(f *told) {
+			f.take(sender{10, testUID + 1},
+				f.datagram(10, "hello", nil), true, f.at)
+		}, refused: 1},
+		"root": {deliver: func(f *told) {
+			f.take(sender{10, 0}, f.datagram(10, "hello", nil),
+				true, f.at)
+		}, refused: 1},
+		"a process that we do not see": {deliver: func(f *told) {
+			f.take(sender{0, testUID}, f.datagram(10, "hello",
+				nil), true, f.at)
+		}, refused: 1},
 		"a stranger": {deliver: func(f *told) {
 			f.alien[20] = true
 			for range 100 { // asked for once in 200 ms
@@ -30,11 +39,20 @@ func TestOnlyTheJobIsHeard(t *testing.T) {
 			f.at += time.Second
 			f.tell(20, "hello", nil)
 		}, refused: 101, asked: 2},
-		"another token":                      {deliver: func(f *told) { f.tell(10, "hello", fields{"token": "0123456789abcdef0123456789abcdee"}) }, refused: 1, asked: 1},
-		"no token":                           {deliver: func(f *told) { f.tell(10, "hello", fields{"token": ""}) }, refused: 1, asked: 1},
-		"another version":                    {deliver: func(f *told) { f.tell(10, "hello", fields{"v": 2}) }, malformed: 1, asked: 1},
-		"cut off":                            {deliver: func(f *told) { f.take(sender{10, testUID}, f.datagram(10, "hello", nil), false, f.at) }, malformed: 1, asked: 1},
-		"gone before it was heard, nobody's": {deliver: func(f *told) { f.tell(30, "hello", nil) }, refused: 1, asked: 1},
+		"another token": {deliver: func(f *told) {
+			f.tell(10, "hello",
+				fields{"token": "0123456789abcdef0123456789abcdee"})
+		}, refused: 1, asked: 1},
+		"no token": {deliver: func(f *told) { f.tell(10, "hello", fields{"token": ""}) },
+			refused: 1, asked: 1},
+		"another version": {deliver: func(f *told) { f.tell(10, "hello", fields{"v": 2}) },
+			malformed: 1, asked: 1},
+		"cut off": {deliver: func(f *told) {
+			f.take(sender{10, testUID},
+				f.datagram(10, "hello", nil), false, f.at)
+		}, malformed: 1, asked: 1},
+		"gone before it was heard, nobody's": {deliver: func(f *told) { f.tell(30, "hello", nil) }, refused: 1,
+			asked: 1},
 		"gone before it was heard, a worker by its trainer's word": {deliver: func(f *told) {
 			f.tell(10, "epoch", epochOf(0, 30))
 			f.tell(30, "work", work(10, 1e6))
@@ -60,9 +78,11 @@ func TestOnlyTheJobIsHeard(t *testing.T) {
 			f := newTold(t)
 			f.run(10)
 			c.deliver(f)
-			if f.loaded != c.loaded || f.refused != c.refused || f.malformed != c.malformed || f.dropped != c.dropped || f.asked != c.asked {
+			if f.loaded != c.loaded || f.refused != c.refused || f.malformed != c.malformed || f.dropped != c.dropped ||
+				f.asked != c.asked {
 				t.Errorf("%d loaded, %d refused, %d malformed, %d dropped, %d asked for; want %d, %d, %d, %d, %d",
-					f.loaded, f.refused, f.malformed, f.dropped, f.asked, c.loaded, c.refused, c.malformed, c.dropped, c.asked)
+					f.loaded, f.refused, f.malformed, f.dropped, f.asked, c.loaded, c.refused, c.malformed, c.dropped,
+					c.asked)
 			}
 		})
 	}
@@ -142,7 +162,8 @@ func TestTotalsInAnyOrder(t *testing.T) {
 			for _, pid := range []int{11, 12} {
 				sent = append(sent, one{pid, f.datagram(pid, "work", work(10*i, i*1e8))})
 			}
-			sent = append(sent, one{10, f.datagram(10, "steps", steps(i, i*1e8))}, one{10, f.datagram(10, "epoch", epochOf(0, 11, 12))})
+			sent = append(sent, one{10, f.datagram(10, "steps", steps(i, i*1e8))},
+				one{10, f.datagram(10, "epoch", epochOf(0, 11, 12))})
 		}
 		final = append(final, sent[len(sent)-4:]...)
 		sent = append(sent, sent...)
@@ -158,7 +179,8 @@ func TestTotalsInAnyOrder(t *testing.T) {
 		f.want("hook_items", "loop/10.110.0", 2*190)
 		f.want("hook_steps", "loop/10.110.0", 19)
 		for _, s := range f.recorded().Series {
-			if !slices.IsSortedFunc(s.Points, func(a, b recording.Point) int { return int(1e3 * (a.Value - b.Value)) }) {
+			if !slices.IsSortedFunc(s.Points,
+				func(a, b recording.Point) int { return int(1e3 * (a.Value - b.Value)) }) {
 				t.Errorf("seed %d: %s of %s goes down", seed, s.Metric, s.Entity)
 			}
 		}
@@ -199,17 +221,21 @@ func TestStateIsBounded(t *testing.T) {
 		f.dropped = 0
 	}
 	f.run(10, 11)
-	many("loaders of one trainer", 300, func(i int) { f.tell(10, "steps", fields{"loader": i, "steps": fields{"steps": 1}}) })
+	many("loaders of one trainer", 300,
+		func(i int) { f.tell(10, "steps", fields{"loader": i, "steps": fields{"steps": 1}}) })
 	many("lines", 400, func(i int) {
-		f.tell(10, "steps", fields{"loader": 0, "sites": []fields{{"kind": "sync", "what": "item", "file": fmt.Sprint("/f", i), "calls": 1}}})
+		f.tell(10, "steps", fields{"loader": 0, "sites": []fields{{"kind": "sync", "what": "item",
+			"file": fmt.Sprint("/f", i), "calls": 1}}})
 	})
 	many("epochs", 1500, func(i int) { f.tell(10, "epoch", epochOf(i)) })
 	many("processes", 5000, func(i int) {
 		f.run(100 + i)
 		f.tell(100+i, "hello", nil)
 	})
-	if len(f.trainers) > maxTrainers || len(f.loops) > maxLoops || len(f.processes) > maxProcesses || len(f.loops[0].siteList) > maxSites || f.epochs > maxEpochs {
-		t.Errorf("%d trainers, %d loops, %d processes, %d lines, %d epochs", len(f.trainers), len(f.loops), len(f.processes), len(f.loops[0].siteList), f.epochs)
+	if len(f.trainers) > maxTrainers || len(f.loops) > maxLoops || len(f.processes) > maxProcesses ||
+		len(f.loops[0].siteList) > maxSites || f.epochs > maxEpochs {
+		t.Errorf("%d trainers, %d loops, %d processes, %d lines, %d epochs", len(f.trainers), len(f.loops),
+			len(f.processes), len(f.loops[0].siteList), f.epochs)
 	}
 	rec := f.recorded()
 	if len(rec.Unseen) != 4 {
@@ -246,7 +272,8 @@ func TestAFloodIsNotLookedAt(t *testing.T) {
 // TestNoiseIsNotLookedAt: a process of the job that has no hook and sends what none sends is asked for once in a while,
 // however much it sends.
 func TestNoiseIsNotLookedAt(t *testing.T) {
-	for name, noise := range map[string]string{"no message": "\xff{", "without the token": `{"v": 1, "token": "0", "kind": "hello"}`} {
+	for name, noise := range map[string]string{"no message": "\xff{",
+		"without the token": `{"v": 1, "token": "0", "kind": "hello"}`} {
 		t.Run(name, func(t *testing.T) {
 			f := newTold(t)
 			f.run(10, 12)
@@ -258,7 +285,8 @@ func TestNoiseIsNotLookedAt(t *testing.T) {
 			}
 			looks := int(seconds * time.Second / restTime)
 			if f.asked != 1+looks || int(f.refused+f.malformed) != looks || int(f.dropped) != seconds*each-looks {
-				t.Errorf("asked for %d times, %d refused, %d malformed, %d dropped; want %d looks", f.asked, f.refused, f.malformed, f.dropped, looks)
+				t.Errorf("asked for %d times, %d refused, %d malformed, %d dropped; want %d looks", f.asked, f.refused,
+					f.malformed, f.dropped, looks)
 			}
 			f.pass(100 * time.Millisecond)
 			if rec := f.recorded(); len(rec.Unseen) != 1 || !strings.Contains(rec.Unseen[0].Reason, "once in 200ms") {

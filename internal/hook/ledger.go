@@ -69,7 +69,10 @@ type innerPID struct {
 }
 
 func newLedger(c Config, token string, uid uint32) *ledger {
-	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH },
+	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool {
+		return unix.Kill(pid,
+			0) == unix.ESRCH
+	},
 		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{},
 		resting: map[int]rest{}, notes: map[note]string{}}
 }
@@ -265,7 +268,8 @@ func (l *ledger) loop(p *process, number int) *loop {
 	if lp := p.byNum[number]; lp != nil {
 		return lp
 	}
-	if p.entity == "" || !p.index && len(l.trainers) >= maxTrainers || len(p.loops) >= maxLoaders || len(l.loops) >= maxLoops {
+	if p.entity == "" || !p.index && len(l.trainers) >= maxTrainers || len(p.loops) >= maxLoaders ||
+		len(l.loops) >= maxLoops {
 		l.drop(noteLoaders, p)
 		return nil
 	}

@@ -33,7 +33,8 @@ type told struct {
 
 func newTold(t testing.TB) *told {
 	f := &told{t: t, at: time.Hour, start: map[int]int{}, alien: map[int]bool{}, seq: map[int]int64{}}
-	f.ledger = newLedger(Config{Identify: f.identify, Folder: "/home/ann/run", Redaction: untrusted.Redaction{Home: "/home/ann", User: "ann"}}, testToken, testUID)
+	f.ledger = newLedger(Config{Identify: f.identify, Folder: "/home/ann/run",
+		Redaction: untrusted.Redaction{Home: "/home/ann", User: "ann"}}, testToken, testUID)
 	f.ledger.gone = func(pid int) bool { return f.start[pid] == 0 && !f.alien[pid] }
 	f.ledger.start = time.Hour
 	f.sink, _ = recording.NewRecorder(recording.Header{}, nil)
@@ -58,7 +59,8 @@ type fields map[string]any
 // datagram makes the next message of a process.
 func (f *told) datagram(pid int, kind string, more fields) []byte {
 	f.seq[pid]++
-	m := fields{"v": Version, "token": testToken, "kind": kind, "pid": pid, "seq": f.seq[pid], "at": int64(f.at), "lost": 0}
+	m := fields{"v": Version, "token": testToken, "kind": kind, "pid": pid, "seq": f.seq[pid], "at": int64(f.at),
+		"lost": 0}
 	maps.Copy(m, more)
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -120,24 +122,28 @@ func (f *told) events(kind string) []recording.Event {
 }
 
 func work(items, ns int64) fields {
-	return fields{"loader": 0, "work": fields{"fetches": items / 10, "items": items, "fetch_time": ns, "item_time": ns, "opens": items, "open_time": ns / 2}}
+	return fields{"loader": 0, "work": fields{"fetches": items / 10, "items": items, "fetch_time": ns, "item_time": ns,
+		"opens": items, "open_time": ns / 2}}
 }
 
 func steps(n, wait int64) fields {
-	return fields{"loader": 0, "steps": fields{"clock": int64(time.Hour) + n, "steps": n, "grad_steps": n, "samples": 10 * n, "wait": wait, "begun": 1}}
+	return fields{"loader": 0, "steps": fields{"clock": int64(time.Hour) + n, "steps": n, "grad_steps": n,
+		"samples": 10 * n, "wait": wait, "begun": 1}}
 }
 
 func epochOf(number int, workers ...int) fields {
-	return fields{"loader": 0, "epoch": fields{"number": number, "begun": int64(time.Hour) + 5e8, "create": 1e7, "steps": 0, "wait": 0, "wall": 0,
-		"workers": workers, "born": len(workers), "grad": true, "ended": false}}
+	return fields{"loader": 0, "epoch": fields{"number": number, "begun": int64(time.Hour) + 5e8, "create": 1e7,
+		"steps": 0, "wait": 0, "wall": 0, "workers": workers, "born": len(workers), "grad": true, "ended": false}}
 }
 
 func TestTotalsOfALoop(t *testing.T) {
 	f := newTold(t)
 	f.run(10, 11, 12)
-	f.tell(10, "hello", fields{"python": "3.11.2", "torch": "1.13.1", "executable": "/usr/bin/python3", "cwd": "/home/ann/run", "rank": 3})
-	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "DataLoader", "num_workers": 2, "batch_size": 10, "pin_memory": false,
-		"file": "/home/ann/run/train.py", "line": 88, "function": "main", "given": []string{"batch_size", "num_workers"}}})
+	f.tell(10, "hello", fields{"python": "3.11.2", "torch": "1.13.1", "executable": "/usr/bin/python3",
+		"cwd": "/home/ann/run", "rank": 3})
+	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "DataLoader", "num_workers": 2, "batch_size": 10,
+		"pin_memory": false, "file": "/home/ann/run/train.py", "line": 88, "function": "main",
+		"given": []string{"batch_size", "num_workers"}}})
 	f.tell(10, "epoch", epochOf(0, 11, 12))
 	f.tell(11, "hello", fields{"parent": 10})
 	f.tell(12, "hello", fields{"parent": 10})
@@ -162,17 +168,21 @@ func TestTotalsOfALoop(t *testing.T) {
 		t.Fatalf("state %+v", s)
 	}
 	got := s.Trainers[0]
-	want := Trainer{PID: 10, Entity: "process/10.110", Steps: 30, Executable: "/usr/bin/python3", Call: Call{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"},
+	want := Trainer{PID: 10, Entity: "process/10.110", Steps: 30, Executable: "/usr/bin/python3",
+		Call:  Call{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"},
 		Calls: []Call{{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("trainer (-want +got):\n%s", d)
 	}
-	if e := f.events(recording.EventLoader); len(e) != 1 || e[0].Entity != loop || e[0].Attrs["file"] != "train.py" || e[0].Attrs["line"] != "88" ||
+	if e := f.events(recording.EventLoader); len(e) != 1 || e[0].Entity != loop || e[0].Attrs["file"] != "train.py" ||
+		e[0].Attrs["line"] != "88" ||
 		e[0].Attrs["given"] != "batch_size,num_workers" || e[0].Attrs["pin_memory"] != "0" {
 		t.Errorf("loader events %v", e)
 	}
-	if e := f.events(recording.EventHook); len(e) != 3 || e[0].Attrs["torch"] != "1.13.1" || e[0].Attrs["rank"] != "3" || e[0].Attrs["state"] != "loaded" ||
-		e[1].Entity != "process/11.111" || e[2].Entity != "process/12.112" || e[1].Attrs["loop"] != loop || e[2].Attrs["loop"] != loop || e[2].Attrs["state"] != "worker" {
+	if e := f.events(recording.EventHook); len(e) != 3 || e[0].Attrs["torch"] != "1.13.1" ||
+		e[0].Attrs["rank"] != "3" || e[0].Attrs["state"] != "loaded" ||
+		e[1].Entity != "process/11.111" || e[2].Entity != "process/12.112" || e[1].Attrs["loop"] != loop ||
+		e[2].Attrs["loop"] != loop || e[2].Attrs["state"] != "worker" {
 		t.Errorf("hook events %v", e)
 	}
 }
@@ -280,21 +290,26 @@ func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
 func TestNamesAreRedacted(t *testing.T) {
 	f := newTold(t)
 	f.run(10)
-	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "x\x1b[31m\nDataLoader", "dataset": strings.Repeat("ä", 3000), "file": "/home/ann/lib/data.py", "line": 3,
+	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "x\x1b[31m\nDataLoader",
+		"dataset": strings.Repeat("ä", 3000), "file": "/home/ann/lib/data.py", "line": 3,
 		"given": []string{"a,b", "\u202e"}}})
 	site := func(kind, what string) fields {
-		return fields{"kind": kind, "what": what, "file": "/home/ann/run/sub/data.py", "line": 7, "function": "get", "calls": 3, "time": 5e8}
+		return fields{"kind": kind, "what": what, "file": "/home/ann/run/sub/data.py", "line": 7, "function": "get",
+			"calls": 3, "time": 5e8}
 	}
 	more := work(3, 1e9)
-	more["sites"] = []fields{site("open", "/home/ann/data/hf_abcdefghijklmnopqrst/train.h5"), site("sync", "Tensor.item")}
+	more["sites"] = []fields{site("open", "/home/ann/data/hf_abcdefghijklmnopqrst/train.h5"),
+		site("sync", "Tensor.item")}
 	f.tell(10, "work", more)
 	f.pass(100 * time.Millisecond)
 	made := f.events(recording.EventLoader)[0].Attrs
-	if made["class"] != `x\x1b[31m\nDataLoader` || made["file"] != "~/lib/data.py" || len(made["dataset"]) > MaxString || made["given"] != `ab,\u202e` {
+	if made["class"] != `x\x1b[31m\nDataLoader` || made["file"] != "~/lib/data.py" ||
+		len(made["dataset"]) > MaxString || made["given"] != `ab,\u202e` {
 		t.Errorf("loader %v", made)
 	}
 	sites := f.events(recording.EventSite)
-	if len(sites) != 2 || sites[0].Attrs["file"] != "sub/data.py" || sites[0].Attrs["what"] != "~/data/<redacted>/train.h5" || sites[1].Attrs["what"] != "Tensor.item" {
+	if len(sites) != 2 || sites[0].Attrs["file"] != "sub/data.py" ||
+		sites[0].Attrs["what"] != "~/data/<redacted>/train.h5" || sites[1].Attrs["what"] != "Tensor.item" {
 		t.Errorf("sites %v", sites)
 	}
 	f.want("hook_site_calls", "site/10.110.0/0", 3)

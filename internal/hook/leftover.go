@@ -43,7 +43,8 @@ func tidy(parent string, euid int, now time.Time) {
 		if err != nil {
 			continue
 		}
-		left := deserted(filepath.Join(dir, socketName)) || numbered(entry.Name()) && now.Sub(info.ModTime()) >= abandoned && unfinished(root.FS())
+		left := deserted(filepath.Join(dir, socketName)) || numbered(entry.Name()) &&
+			now.Sub(info.ModTime()) >= abandoned && unfinished(root.FS())
 		if made, err := root.Stat("."); err != nil || !os.SameFile(made, info) || !left {
 			root.Close()
 			continue
@@ -68,7 +69,8 @@ func unfinished(dir fs.FS) bool {
 		ours := false
 		switch parent, base := path.Split(name); {
 		case d.IsDir():
-			ours = name == "." || name == pythonFolder || name == path.Join(pythonFolder, packageName) || name == path.Join(pythonFolder, actingFolder)
+			ours = name == "." || name == pythonFolder || name == path.Join(pythonFolder, packageName) ||
+				name == path.Join(pythonFolder, actingFolder)
 		case parent == pythonFolder+"/":
 			ours = base == "sitecustomize.py" || base == cacheName
 		case parent == path.Join(pythonFolder, packageName)+"/", parent == path.Join(pythonFolder, actingFolder)+"/":
@@ -89,5 +91,6 @@ func deserted(name string) bool {
 	}
 	defer unix.Close(fd)
 	info, err := os.Lstat(name)
-	return err == nil && info.Mode()&os.ModeSocket != 0 && errors.Is(unix.Connect(fd, &unix.SockaddrUnix{Name: name}), unix.ECONNREFUSED)
+	return err == nil && info.Mode()&os.ModeSocket != 0 && errors.Is(unix.Connect(fd, &unix.SockaddrUnix{Name: name}),
+		unix.ECONNREFUSED)
 }

@@ -25,7 +25,8 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 	must.Do(t, os.Chmod(theirs.path, 0o755)) // no folder of ours
 	alive := open(t, Config{Dir: parent})
 	again := open(t, Config{Dir: parent})
-	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, other.path: true, alive.folder.path: true, again.folder.path: true} {
+	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, other.path: true,
+		alive.folder.path: true, again.folder.path: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %v", path, err, want)
 		}

@@ -25,7 +25,8 @@ const (
 // The environment through which the hook learns where to send.
 const (
 	EnvSocket = "PIPETUNE_HOOK_SOCKET" // path of the receiver's socket
-	EnvToken  = "PIPETUNE_HOOK_TOKEN"  // repeated in each message, so that a stray sender of the same user is told from the job
+	// repeated in each message, so that a stray sender of the same user is told from the job
+	EnvToken = "PIPETUNE_HOOK_TOKEN"
 )
 
 // EnvSyncPoints is "1" where the hook is to time the methods of Tensor that wait for the GPU too.
@@ -211,7 +212,8 @@ func bounded(v reflect.Value) bool {
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			if x := v.Index(i); !bounded(x) && !(v.Kind() == reflect.Array && i == 0 && x.Int() < 0 && x.Int() > -maxCount) {
+			if x := v.Index(i); !bounded(x) && !(v.Kind() == reflect.Array && i == 0 && x.Int() < 0 &&
+				x.Int() > -maxCount) {
 				return false
 			}
 		}

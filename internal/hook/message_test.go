@@ -163,7 +163,8 @@ func (l *ledger) forgetAll() { *l = *newLedger(l.config, l.token, l.uid) }
 func BenchmarkFlood(b *testing.B) {
 	r := open(b, Config{})
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{senderEnv + "=" + filepath.Join(r.folder.path, socketName), senderEnv + "_FLOOD=1", senderEnv + "_DATA=" + helloOf(r, 1, 1)}
+	cmd.Env = []string{senderEnv + "=" + filepath.Join(r.folder.path, socketName), senderEnv + "_FLOOD=1", senderEnv +
+		"_DATA=" + helloOf(r, 1, 1)}
 	must.Do(b, cmd.Start())
 	defer func() {
 		if err := cmd.Process.Kill(); err != nil {

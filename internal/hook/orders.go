@@ -27,10 +27,13 @@ const (
 	OrderCount  = "count"  // answer with RowCount
 	OrderReplay = "replay" // from step From on hand out the last batches, Keep at most, in place of the loader's
 
-	OrderDescribe  = "describe"  // answer with RowLoader
-	OrderCandidate = "candidate" // go over a loader with the settings of Candidate alone: RowMade, RowChunk …, RowDone or RowDied
-	OrderStop      = "stop"      // end that
-	OrderUse       = "use"       // hand out the batches of a loader with the settings of Candidate in the loop, without one the loader's own: RowChunk …
+	OrderDescribe = "describe" // answer with RowLoader
+	// go over a loader with the settings of Candidate alone: RowMade, RowChunk …, RowDone or RowDied
+	OrderCandidate = "candidate"
+	OrderStop      = "stop" // end that
+	// hand out the batches of a loader with the settings of Candidate in the loop, without one the loader's own:
+	// RowChunk …
+	OrderUse = "use"
 )
 
 // Order is one instruction to a trainer.
@@ -42,7 +45,8 @@ type Order struct {
 	Candidate *Candidate `json:"candidate,omitempty"`
 }
 
-// Candidate is the settings of a loader that is tried over the job's own dataset, sampler, collate_fn and worker_init_fn.
+// Candidate is the settings of a loader that is tried over the job's own dataset, sampler, collate_fn and
+// worker_init_fn.
 type Candidate struct {
 	NumWorkers        int     `json:"num_workers"`
 	PrefetchFactor    int     `json:"prefetch_factor"`
@@ -86,7 +90,8 @@ type Row struct {
 
 // sound says whether a row is one that the hook can have sent.
 func (r Row) sound() bool {
-	return r.Batches >= 0 && r.Steps >= 0 && r.Steps <= maxCount && r.Time >= 0 && r.Time <= maxTime && r.Kept >= 0 && r.Kept <= maxCount && len(r.Why) <= 4*MaxString
+	return r.Batches >= 0 && r.Steps >= 0 && r.Steps <= maxCount && r.Time >= 0 && r.Time <= maxTime && r.Kept >= 0 &&
+		r.Kept <= maxCount && len(r.Why) <= 4*MaxString
 }
 
 // heldRows is how many rows of one trainer wait to be read; it sends one a second.
@@ -233,7 +238,10 @@ func peerOf(conn *net.UnixConn) (unix.Ucred, error) {
 	}
 	var cred *unix.Ucred
 	var failed error
-	if err := raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET,
+			unix.SO_PEERCRED)
+	}); err != nil {
 		return unix.Ucred{}, err
 	}
 	if failed != nil {

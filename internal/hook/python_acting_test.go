@@ -115,25 +115,29 @@ func TestReplayHandsOutTheLastBatchesAgain(t *testing.T) {
 			lines := a.end()
 			last := lines[len(lines)-int(steps)/2:]
 			if n := distinct(last); n != 4 {
-				t.Errorf("%d different batches in the last %d steps, want the 4 that were kept, unchanged", n, len(last))
+				t.Errorf("%d different batches in the last %d steps, want the 4 that were kept, unchanged", n,
+					len(last))
 			}
 		})
 	}
 }
 
-// TestCandidatesAreMadeOfTheJobsOwnLoader: alone and in the loop, over map-style and iterable datasets, whose epochs may be short.
+// TestCandidatesAreMadeOfTheJobsOwnLoader: alone and in the loop, over map-style and iterable datasets, whose epochs
+// may be short.
 func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 	for _, c := range []struct {
 		args     []string
 		iterable bool
 		batches  int
 		start    string
-	}{{[]string{"plain"}, false, 50000, ""}, {[]string{"plain", "short"}, false, 10, "spawn"}, {[]string{"workers", "stream"}, true, 0, ""}} {
+	}{{[]string{"plain"}, false, 50000, ""}, {[]string{"plain", "short"}, false, 10, "spawn"},
+		{[]string{"workers", "stream"}, true, 0, ""}} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			a := act(t, c.args...)
 			trainer := a.actors(1)[0]
 			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
-			if row := a.row(trainer, hook.RowLoader); row.Why != "" || row.Made == nil || row.Made.Iterable != c.iterable || row.Batches != c.batches {
+			if row := a.row(trainer, hook.RowLoader); row.Why != "" || row.Made == nil ||
+				row.Made.Iterable != c.iterable || row.Batches != c.batches {
 				t.Errorf("the loader: %+v, %+v", row, row.Made)
 			}
 			try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 3, StartMethod: c.start, Seconds: 30, Patience: 30}
@@ -188,7 +192,8 @@ func TestLoaderThatCannotBeMadeAgain(t *testing.T) {
 	a := act(t, "plain", "own")
 	trainer := a.actors(1)[0]
 	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
-	if row := a.row(trainer, hook.RowLoader); !strings.Contains(row.Why, "__main__.Own, which goes over its batches in a way of its own") {
+	if row := a.row(trainer, hook.RowLoader); !strings.Contains(row.Why,
+		"__main__.Own, which goes over its batches in a way of its own") {
 		t.Errorf("why: %q", row.Why)
 	}
 	a.end()
@@ -203,7 +208,8 @@ func TestReplayIsMarkedWhereTheJobEvaluates(t *testing.T) {
 		void = void || a.row(trainer, hook.RowChunk).Void
 	}
 	if lines := a.end(); !void || !slices.Contains(lines, "evaluated [0, 2]") {
-		t.Errorf("chunks with evaluations in them: marked %t; the evaluation's own batches are its loader's: %t", void, slices.Contains(lines, "evaluated [0, 2]"))
+		t.Errorf("chunks with evaluations in them: marked %t; the evaluation's own batches are its loader's: %t", void,
+			slices.Contains(lines, "evaluated [0, 2]"))
 	}
 }
 

@@ -26,7 +26,8 @@ func TestHookLeavesCompilingAlone(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || want.status != 0 {
 		t.Errorf("status %d; without and with the hook (-without +with):\n%s", want.status, diff)
 	}
-	if !strings.Contains(want.stdout, "the slow one first: False") || !strings.Contains(want.stdout, "inductor graphs 2 ") {
+	if !strings.Contains(want.stdout, "the slow one first: False") || !strings.Contains(want.stdout,
+		"inductor graphs 2 ") {
 		t.Errorf("without the hook:\n%s", want.stdout)
 	}
 	if off, ok := e.last("off", func(datagram) bool { return true }); ok {

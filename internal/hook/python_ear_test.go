@@ -27,8 +27,10 @@ var python = cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3")
 // needTorch fails where the interpreter has no PyTorch, with what to do about it: the hook is about nothing else.
 func needTorch(t *testing.T) {
 	t.Helper()
-	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m) or exit(m + ' is missing') for m in ('torch', 'h5py', 'PIL')]").CombinedOutput(); err != nil {
-		t.Fatalf("%s: %s (%v)\napt-get install -y python3-torch python3-h5py python3-pil, or name another interpreter with PYTHON", python, bytes.TrimSpace(out), err)
+	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m) or exit(m + ' is "+
+		"missing') for m in ('torch', 'h5py', 'PIL')]").CombinedOutput(); err != nil {
+		t.Fatalf("%s: %s (%v)\napt-get install -y python3-torch python3-h5py python3-pil, or name another "+
+			"interpreter with PYTHON", python, bytes.TrimSpace(out), err)
 	}
 }
 
@@ -84,7 +86,8 @@ type ear struct {
 func listen(t *testing.T) *ear {
 	t.Helper()
 	dir := t.TempDir()
-	e := &ear{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python"), heard: make(chan []byte, mostHeard)}
+	e := &ear{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python"), heard: make(chan []byte,
+		mostHeard)}
 	must.Do(t, os.CopyFS(e.folder, os.DirFS("python")))
 	err := filepath.WalkDir(e.folder, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -112,8 +115,8 @@ func listen(t *testing.T) *ear {
 // mostHeard is how many messages a test may leave untaken; the jobs here send some hundreds.
 const mostHeard = 1 << 16
 
-// hear empties the socket, which holds some ten messages, and does nothing else: what ends waits 3 ms for its last message to be taken. Its thread comes
-// before the jobs' where the system lets it, as root: tests run beside others.
+// hear empties the socket, which holds some ten messages, and does nothing else: what ends waits 3 ms for its last
+// message to be taken. Its thread comes before the jobs' where the system lets it, as root: tests run beside others.
 func (e *ear) hear(ended <-chan struct{}, over chan<- struct{}) {
 	defer close(over)
 	runtime.LockOSThread() // never unlocked: the thread ends with its priority
@@ -165,7 +168,8 @@ func (e *ear) run(env []string, args ...string) outcome {
 }
 
 func (e *ear) environ() []string {
-	return append(os.Environ(), "PIPETUNE_HOOK_SOCKET="+e.path, "PIPETUNE_HOOK_TOKEN=secret", "PYTHONPATH="+e.folder, "PYTHONDONTWRITEBYTECODE=1")
+	return append(os.Environ(), "PIPETUNE_HOOK_SOCKET="+e.path, "PIPETUNE_HOOK_TOKEN=secret", "PYTHONPATH="+e.folder,
+		"PYTHONDONTWRITEBYTECODE=1")
 }
 
 // take takes in one message; false where none came for a while.

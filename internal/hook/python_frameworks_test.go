@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// needFrameworks fails where the interpreter does not have them. Debian's has none: these tests are built for that of scripts/python-env alone.
+// needFrameworks fails where the interpreter does not have them. Debian's has none: these tests are built for that of
+// scripts/python-env alone.
 func needFrameworks(t *testing.T, modules string) {
 	t.Helper()
 	if out, err := exec.Command(python, "-W", "ignore", "-c", "import "+modules).CombinedOutput(); err != nil {
@@ -20,8 +21,8 @@ func needFrameworks(t *testing.T, modules string) {
 	}
 }
 
-// TestHookKnowsTheStatefulDataLoader: torchdata's loader replaces all that is wrapped of PyTorch's. It gives the same batches, states and errors
-// with the hook, which is told how it was made and what its workers did.
+// TestHookKnowsTheStatefulDataLoader: torchdata's loader replaces all that is wrapped of PyTorch's. It gives the same
+// batches, states and errors with the hook, which is told how it was made and what its workers did.
 func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "torchdata.stateful_dataloader")
@@ -29,7 +30,8 @@ func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 	e := listen(t)
 	file := script(t, "stateful.py")
 	methods := []string{"none", "fork", "spawn"}
-	without, o := run(t, os.Environ(), append([]string{file}, methods...)...), e.run(nil, append([]string{file}, methods...)...)
+	without, o := run(t, os.Environ(), append([]string{file}, methods...)...),
+		e.run(nil, append([]string{file}, methods...)...)
 	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
 		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
 	}
@@ -56,8 +58,8 @@ func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 	}
 }
 
-// TestHookCountsShards: of the classes of two libraries it is told how many shards there are to divide, of none that look like them, and nobody is
-// asked.
+// TestHookCountsShards: of the classes of two libraries it is told how many shards there are to divide, of none that
+// look like them, and nobody is asked.
 func TestHookCountsShards(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "datasets, webdataset")
@@ -78,8 +80,8 @@ func TestHookCountsShards(t *testing.T) {
 	}
 }
 
-// TestHookTellsWhatNodesAreWaitedFor: torchdata's nodes are no DataLoader. Their Loader gives the same with the hook, which tells its steps and where it
-// is made, and no settings that it has not.
+// TestHookTellsWhatNodesAreWaitedFor: torchdata's nodes are no DataLoader. Their Loader gives the same with the hook,
+// which tells its steps and where it is made, and no settings that it has not.
 func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "torchdata.nodes")
@@ -96,7 +98,8 @@ func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
 	const each = 3 // loaders that the job makes for one method
 	for n := range 3 {
 		made := e.made()[n*each]
-		if made["line"] != float64(line(t, file, "# here")) || made["class"] != "torchdata.nodes.loader.Loader" || made["num_workers"] != nil ||
+		if made["line"] != float64(line(t, file, "# here")) || made["class"] != "torchdata.nodes.loader.Loader" ||
+			made["num_workers"] != nil ||
 			made["dataset"] != nil {
 			t.Errorf("loader %d was told as %v", n*each, made)
 		}
@@ -107,8 +110,8 @@ func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestHookCountsRowsReadOneByOne: of Hugging Face's tables, in workers and without. Rows read together are none, and how long a transform of the
-// job's own takes, or a picture's decoding, is not reading.
+// TestHookCountsRowsReadOneByOne: of Hugging Face's tables, in workers and without. Rows read together are none, and
+// how long a transform of the job's own takes, or a picture's decoding, is not reading.
 func TestHookCountsRowsReadOneByOne(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "datasets")
@@ -124,7 +127,8 @@ func TestHookCountsRowsReadOneByOne(t *testing.T) {
 	}
 	for n, rows := range []float64{20, 20, 20, 0, 0, 20} {
 		work, _ := e.work(n)
-		if work["rows"] != rows || (work["row_time"] > 0) != (rows > 0) || work["row_time"]+work["decode_time"] > work["fetch_time"] {
+		if work["rows"] != rows || (work["row_time"] > 0) != (rows > 0) || work["row_time"]+
+			work["decode_time"] > work["fetch_time"] {
 			t.Errorf("loader %d: %v, want %v rows", n, work, rows)
 		}
 		if decoded := n == 5; (work["decodes"] > 0) != decoded {

@@ -14,7 +14,8 @@ import (
 func TestHookAsksTheJobForNothing(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
-	for _, mode := range []string{"logs", "raises", "recurses", "blocks", "logs further", "raises further", "leaves further"} {
+	for _, mode := range []string{"logs", "raises", "recurses", "blocks", "logs further", "raises further",
+		"leaves further"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			e := listen(t)

@@ -21,7 +21,8 @@ func TestHookGivesWayToAnotherSitecustomize(t *testing.T) {
 	t.Parallel()
 	const show = `import sys; print(sys.path, sys.modules.get("sitecustomize"), getattr(sys.modules.get("sitecustomize"), "mark", 0))`
 	for name, own := range map[string]string{
-		"runs once":                "import builtins\nbuiltins.count = getattr(builtins, 'count', 0) + 1\nmark = builtins.count\nprint('mine', __name__, __file__)",
+		"runs once": "import builtins\nbuiltins.count = getattr(builtins, 'count', 0) + 1\nmark = " +
+			"builtins.count\nprint('mine', __name__, __file__)",
 		"raises":                   "raise ValueError('of their own')",
 		"lacks a module":           "import no_such_module_at_all",
 		"raises its own not found": "raise ImportError('x', name='sitecustomize')",
@@ -37,7 +38,8 @@ func TestHookGivesWayToAnotherSitecustomize(t *testing.T) {
 			for _, flags := range [][]string{{"-c", show}, {"-X", "dev", "-c", show}} {
 				want := run(t, append(without(), "PYTHONPATH="+folder), flags...)
 				got := run(t, append(e.environ(), "PYTHONPATH="+e.folder+":"+folder), flags...)
-				if before, after, found := strings.Cut(got.stderr, "  File \""+e.folder); found { // the line in a traceback says who imported it
+				if before, after, found := strings.Cut(got.stderr, "  File \""+e.folder); found {
+					// the line in a traceback says who imported it
 					_, after, _ = strings.Cut(after, "  File ")
 					got.stderr = before + "  File " + after
 				}
@@ -57,7 +59,8 @@ func TestHookKeepsOutWhereNobodyListens(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
 	e := listen(t)
-	const show = "import sys; print([type(f).__name__ if not isinstance(f, type) else f.__name__ for f in sys.meta_path], sys.path, 'pipetune_hook' in sys.modules)"
+	const show = "import sys; print([type(f).__name__ if not isinstance(f, type) else f.__name__ for f in " +
+		"sys.meta_path], sys.path, 'pipetune_hook' in sys.modules)"
 	want := run(t, without(), "-c", show)
 	for name, env := range map[string][]string{
 		"no variable":    append(without(), "PYTHONPATH="+e.folder),
@@ -88,7 +91,8 @@ func TestHookChangesNothingAJobCanSee(t *testing.T) {
 			args := append([]string{script(t, "behaviour.py")}, args...)
 			want, got := run(t, without(), args...), e.run(nil, args...)
 			if diff := cmp.Diff(want.stdout, got.stdout); diff != "" || want.status != got.status {
-				t.Errorf("status %d without, %d with; stdout (-without +with):\n%s\nstderr with:\n%s", want.status, got.status, diff, got.stderr)
+				t.Errorf("status %d without, %d with; stdout (-without +with):\n%s\nstderr with:\n%s", want.status,
+					got.status, diff, got.stderr)
 			}
 			if off, ok := e.last("off", func(datagram) bool { return true }); ok {
 				t.Errorf("the hook went off: %s", off.Reason)
@@ -107,7 +111,8 @@ func TestHookStandsInTheWayOfNoWarning(t *testing.T) {
 	e := listen(t)
 	file := script(t, "warned.py")
 	want, got := run(t, without(), file), e.run(nil, file)
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || want.stdout == "" || !strings.Contains(want.stderr, "warned.py:18") {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || want.stdout == "" ||
+		!strings.Contains(want.stderr, "warned.py:18") {
 		t.Errorf("(-without +with):\n%s", diff)
 	}
 	if e.steps(0)["n"] == 0 {
@@ -191,7 +196,8 @@ func TestJobOutlivesItsListener(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if o := run(t, append(e.environ(), "FOLDER="+folder), script(t, "long.py"), "600", "2"); o.status != 0 || o.stdout != "179700\n" || o.stderr != "" {
+	if o := run(t, append(e.environ(), "FOLDER="+folder), script(t, "long.py"), "600", "2"); o.status != 0 ||
+		o.stdout != "179700\n" || o.stderr != "" {
 		t.Errorf("job ended with %+v", o)
 	}
 }

@@ -40,7 +40,8 @@ func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	if o.status != 0 || o.stdout != "made\n" || o.stderr != "" {
 		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
 	}
-	dropped, fresh, kept := float64(line(t, file, "# dropped")), float64(line(t, file, "# at a freed address")), float64(line(t, file, "# kept"))
+	dropped, fresh, kept := float64(line(t, file, "# dropped")), float64(line(t, file, "# at a freed address")),
+		float64(line(t, file, "# kept"))
 	want := []any{
 		dropped, fresh, kept, kept, // a dataset of its own has only the library's caller to name
 		dropped, nil, kept, kept, nil, // where the dataset cannot be known again, no line is told
@@ -108,7 +109,8 @@ func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 // TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did
 // is lost, and whoever makes a loader's batches is told as such.
 func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
-	needTorch(t) // not beside other tests: a worker that ends waits 3 ms for its last message to be taken, and no longer
+	// not beside other tests: a worker that ends waits 3 ms for its last message to be taken, and no longer
+	needTorch(t)
 	e := listen(t)
 	o := e.run(nil, script(t, "threads.py"))
 	if o.status != 0 || o.stdout != "[]\n" || o.stderr != "" {
@@ -123,7 +125,8 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 		steps := e.steps(n)
 		// Its last epoch may be told with nothing after it.
 		if taken, _ := steps["steps"].(float64); taken < 6*(epochs-1) || taken > 6*epochs {
-			t.Errorf("loader %d: %v batches in %v epochs, want %v in %v", n, steps["steps"], steps["epochs"], 6*epochs, epochs)
+			t.Errorf("loader %d: %v batches in %v epochs, want %v in %v", n, steps["steps"], steps["epochs"], 6*epochs,
+				epochs)
 		}
 	}
 	for n := 4; n < 6; n++ {
@@ -138,7 +141,8 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
-	want := "(224, 0, 192, 0)\n(368, 8, 192, 0)\n(160, 0, 0, 0)\n(224, 4, 192, 0)\n(416, 0, 0, 32)\n(176, 8, 0, 0)\nNone\n"
+	want := "(224, 0, 192, 0)\n(368, 8, 192, 0)\n(160, 0, 0, 0)\n(224, 4, 192, 0)\n(416, 0, 0, 32)\n(176, 8, 0, " +
+		"0)\nNone\n"
 	if o := listen(t).run(nil, script(t, "shapes.py")); o.status != 0 || o.stdout != want || o.stderr != "" {
 		t.Errorf("job ended with %d: %s\ngot  %q\nwant %q", o.status, o.stderr, o.stdout, want)
 	}
@@ -159,7 +163,8 @@ func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
 		t.Errorf("opened per item: %v", work)
 	}
 	work, _ := e.work(1)
-	if rest := work["item_time"] - work["open_time"]; work["opens"] != 1 || work["open_time"] < 2*look || rest < 8*look {
+	if rest := work["item_time"] - work["open_time"]; work["opens"] != 1 || work["open_time"] < 2*look ||
+		rest < 8*look {
 		t.Errorf("opened once, and %.1f ms are not the open's: %v", rest/1e6, work)
 	}
 }
@@ -187,12 +192,14 @@ func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 		t.Errorf("the hook went off: %q, or counted %v", off.Reason, e.steps(0))
 	}
 	// Of short batches one in sixteen is timed in full, and all are counted.
-	if work, _ := e.work(0); work["items"] != 8000 || work["fetches"] != 2000 || work["item_time"] <= 0 || work["collate"] <= 0 || work["fetch_cpu"] <= 0 ||
+	if work, _ := e.work(0); work["items"] != 8000 || work["fetches"] != 2000 || work["item_time"] <= 0 ||
+		work["collate"] <= 0 || work["fetch_cpu"] <= 0 ||
 		work["item_time"]+work["collate"] > work["fetch_time"] || work["fetch_cpu"] > work["fetch_time"] {
 		t.Errorf("work of the first loader: %v", work)
 	}
 	if short > shortStep || counted > countedStep {
-		t.Errorf("a step executes %.0f of the hook's instructions, allowed %d; with its work %.0f, allowed %d", short, shortStep, counted, countedStep)
+		t.Errorf("a step executes %.0f of the hook's instructions, allowed %d; with its work %.0f, allowed %d", short,
+			shortStep, counted, countedStep)
 	}
 	if short < shortStep/2 || counted <= short {
 		t.Errorf("%.0f and %.0f instructions: was the hook there at all?", short, counted)
@@ -222,7 +229,8 @@ func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 			if !ok || hello.Loader == nil || *hello.Loader != 2*i+n {
 				t.Errorf("%s: the worker of loader %d said hello as %+v", method, 2*i+n, hello)
 			}
-			if work, ok := e.last("work", func(d datagram) bool { return d.PID == pids[0] }); !ok || *work.Loader != 2*i+n || work.Work["items"] != 6.0 {
+			if work, ok := e.last("work", func(d datagram) bool { return d.PID == pids[0] }); !ok ||
+				*work.Loader != 2*i+n || work.Work["items"] != 6.0 {
 				t.Errorf("%s: the worker of loader %d told %+v", method, 2*i+n, work)
 			}
 		}

@@ -59,7 +59,8 @@ func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 	if diff := cmp.Diff(said.Taken, steps); diff != "" {
 		t.Errorf("batches by line (-taken +told):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]float64{"tasks": manyTasks, "stays": 1, "crew": 5, "pair": 10, "last": 1}, loaders); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"tasks": manyTasks, "stays": 1, "crew": 5, "pair": 10, "last": 1},
+		loaders); diff != "" {
 		t.Errorf("loaders by line (-made +told):\n%s", diff)
 	}
 	if items["crew"] != 5*8 {
@@ -113,7 +114,8 @@ func TestHookCountsLoadersThatItCannotTell(t *testing.T) {
 	}
 	const kinds, room = 200, 128 - 1 // one is of the loader that stays
 	if len(numbers) != room+1 || untold != 2*(kinds-room) {
-		t.Errorf("%d loaders told of, %d times one was gone over untold; want %d and %d", len(numbers), untold, room+1, 2*(kinds-room))
+		t.Errorf("%d loaders told of, %d times one was gone over untold; want %d and %d", len(numbers), untold, room+1,
+			2*(kinds-room))
 	}
 	for n := 1; n <= room; n++ {
 		if totals := e.steps(n); totals["steps"] != 8.0 || totals["loaders"] != 1.0 {

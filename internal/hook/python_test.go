@@ -35,15 +35,19 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 	}
 	want := []map[string]any{
 		{
-			"class": "torch.utils.data.dataloader.DataLoader", "num_workers": 0.0, "batch_size": 4.0, "drop_last": false, "persistent_workers": false,
-			"pin_memory": false, "timeout": 0.0, "dataset": "torch.utils.data.dataset.TensorDataset", "sampler": "torch.utils.data.sampler.RandomSampler",
-			"collate": "torch.utils.data._utils.collate.default_collate", "iterable": false, "items": 10.0, "given": []any{"dataset", "batch_size", "shuffle"},
+			"class": "torch.utils.data.dataloader.DataLoader", "num_workers": 0.0, "batch_size": 4.0,
+			"drop_last": false, "persistent_workers": false, "pin_memory": false, "timeout": 0.0,
+			"dataset": "torch.utils.data.dataset.TensorDataset", "sampler": "torch.utils.data.sampler.RandomSampler",
+			"collate": "torch.utils.data._utils.collate.default_collate", "iterable": false, "items": 10.0,
+			"given": []any{"dataset", "batch_size", "shuffle"},
 		},
 		{
-			"num_workers": 1.0, "batch_size": 2.0, "prefetch_factor": 3.0, "start_method": "spawn", "drop_last": true, "timeout": 7.0,
-			"given": []any{"dataset", "batch_size", "num_workers", "prefetch_factor", "multiprocessing_context", "drop_last", "timeout"},
+			"num_workers": 1.0, "batch_size": 2.0, "prefetch_factor": 3.0, "start_method": "spawn", "drop_last": true,
+			"timeout": 7.0, "given": []any{"dataset", "batch_size", "num_workers", "prefetch_factor",
+				"multiprocessing_context", "drop_last", "timeout"},
 		},
-		{"batch_size": 3.0, "drop_last": false, "sampler": "torch.utils.data.sampler.BatchSampler", "given": []any{"dataset", "batch_sampler"}},
+		{"batch_size": 3.0, "drop_last": false, "sampler": "torch.utils.data.sampler.BatchSampler",
+			"given": []any{"dataset", "batch_sampler"}},
 		{"iterable": true, "dataset": "__main__.Stream", "batch_size": nil, "sampler": nil, "items": nil},
 		{"dataset": "__main__.Loud", "items": nil, "collate": "builtins.list"},
 		{"class": "__main__.Own", "batch_size": 5.0, "persistent_workers": true},
@@ -52,9 +56,12 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 		{"dataset": "__main__.Loud"},
 	}
 	places := []map[string]any{
-		at("DataLoader(DATA, 4, True)", "main"), at("DataLoader(\n            DATA,", "Trainer.fit"), at("DataLoader(DATA, batch_sampler", "main"),
-		at("DataLoader(Stream()", "main"), at("DataLoader(Loud(), collate", "main"), at("super().__init__(data, batch", "Own.__init__"),
-		at("DataLoader(DATA, batch_size=1)", "main"), at("DataLoader(DATA, batch_size=1)", "main"), at("library.fresh", "main"),
+		at("DataLoader(DATA, 4, True)", "main"), at("DataLoader(\n            DATA,", "Trainer.fit"),
+		at("DataLoader(DATA, batch_sampler", "main"),
+		at("DataLoader(Stream()", "main"), at("DataLoader(Loud(), collate", "main"), at("super().__init__(data, batch",
+			"Own.__init__"),
+		at("DataLoader(DATA, batch_size=1)", "main"), at("DataLoader(DATA, batch_size=1)", "main"),
+		at("library.fresh", "main"),
 	}
 	made := e.made()
 	if len(made) < len(want) {
@@ -81,7 +88,8 @@ type stopwatch struct {
 
 func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	needTorch(t)
-	names := []string{"none", "fork", "persistent", "iterable", "getitems", "batch_sampler", "nested", "evaluation", "given up", "half evaluation", "zip left", "zip right", "spawn", "forkserver"}
+	names := []string{"none", "fork", "persistent", "iterable", "getitems", "batch_sampler", "nested", "evaluation",
+		"given up", "half evaluation", "zip left", "zip right", "spawn", "forkserver"}
 	e, apart := stopwatchApart(t, names)
 	if apart != "" { // On a busy machine the job may lose its CPU just between the two clocks.
 		t.Log("once more: ", apart)
@@ -90,7 +98,8 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	if apart != "" {
 		t.Error(apart)
 	}
-	if got := e.steps(0); got["samples"] != 50.0 || got["batch_bytes"] != 80.0 || got["batch_tensors"] != 0.0 || got["batch_float32"] != 0.0 || got["batch_float64"] != 0.0 || got["grad_steps"] != 14.0 {
+	if got := e.steps(0); got["samples"] != 50.0 || got["batch_bytes"] != 80.0 || got["batch_tensors"] != 0.0 ||
+		got["batch_float32"] != 0.0 || got["batch_float64"] != 0.0 || got["grad_steps"] != 14.0 {
 		t.Errorf("two epochs of 25 items by 4: %v", got)
 	}
 	if got := e.steps(7); got["grad_steps"] != 0.0 {
@@ -99,20 +108,24 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	for n, items := range map[int]float64{0: 50, 1: 48, 2: 48, 3: 24, 4: 48, 5: 8, 12: 24, 13: 24} {
 		work, _ := e.work(n)
 		if work["items"] != items || work["fetches"] != e.steps(n)["steps"].(float64) {
-			t.Errorf("%s: %v items in %v batches, want %v in %v", names[n], work["items"], work["fetches"], items, e.steps(n)["steps"])
+			t.Errorf("%s: %v items in %v batches, want %v in %v", names[n], work["items"], work["fetches"], items,
+				e.steps(n)["steps"])
 		}
-		if work["item_time"] < items*2e6 || work["item_time"] > work["fetch_time"] || work["fetch_cpu"] > work["fetch_time"] {
+		if work["item_time"] < items*2e6 || work["item_time"] > work["fetch_time"] ||
+			work["fetch_cpu"] > work["fetch_time"] {
 			t.Errorf("%s: %v", names[n], work)
 		}
 	}
 	for n, want := range map[int][]int{0: {0, 0}, 1: {2, 2}, 2: {2, 0}, 12: {1}, 13: {1}} {
 		for number, born := range want {
 			d, ok := e.last("epoch", func(d datagram) bool { return *d.Loader == n && d.Epoch.Number == int64(number) })
-			if !ok || d.Epoch.Born != born || !d.Epoch.Ended || d.Epoch.Drain == nil || d.Epoch.FirstWait == nil || len(d.Epoch.Workers) != want[0] {
+			if !ok || d.Epoch.Born != born || !d.Epoch.Ended || d.Epoch.Drain == nil || d.Epoch.FirstWait == nil ||
+				len(d.Epoch.Workers) != want[0] {
 				t.Errorf("%s, epoch %d: %+v", names[n], number, d.Epoch)
 			}
 			for _, pid := range d.Epoch.Workers {
-				if hello, ok := e.last("hello", func(h datagram) bool { return h.PID == pid }); !ok || hello.Parent != d.PID || hello.Loader == nil || *hello.Loader != n {
+				if hello, ok := e.last("hello", func(h datagram) bool { return h.PID == pid }); !ok ||
+					hello.Parent != d.PID || hello.Loader == nil || *hello.Loader != n {
 					t.Errorf("%s: worker %d said hello as %+v", names[n], pid, hello)
 				}
 			}
@@ -138,14 +151,18 @@ func stopwatchApart(t *testing.T, names []string) (*ear, string) {
 		must.Do(t, json.Unmarshal([]byte(strings.ReplaceAll(lines[n], "step_time", "StepTime")), &want))
 		got := e.steps(n)
 		if got["steps"] != float64(want.Steps) || got["epochs"] != float64(want.Epochs) {
-			t.Errorf("%s: %v steps in %v epochs, want %d in %d", name, got["steps"], got["epochs"], want.Steps, want.Epochs)
+			t.Errorf("%s: %v steps in %v epochs, want %d in %d", name, got["steps"], got["epochs"], want.Steps,
+				want.Epochs)
 		}
-		for key, seconds := range map[string]float64{"wait": want.Wait, "create": want.Create, "drain": want.Drain, "step_time": want.StepTime, "nested": want.Nested} {
+		for key, seconds := range map[string]float64{"wait": want.Wait, "create": want.Create, "drain": want.Drain,
+			"step_time": want.StepTime, "nested": want.Nested} {
 			told, _ := got[key].(float64)
 			figures++
 			// Within 1 %, or 0.1 ms a call: the stop-watch's own calls and the sending lie between the two clocks.
-			if diff := math.Abs(told/1e9 - seconds); diff > 0.01*seconds && diff > 1e-4*float64(want.Steps+want.Epochs) {
-				apart = append(apart, fmt.Sprintf("%s: %s is %.3f ms, the stop-watch says %.3f ms", name, key, told/1e6, seconds*1e3))
+			if diff := math.Abs(told/1e9 - seconds); diff > 0.01*seconds &&
+				diff > 1e-4*float64(want.Steps+want.Epochs) {
+				apart = append(apart, fmt.Sprintf("%s: %s is %.3f ms, the stop-watch says %.3f ms", name, key, told/1e6,
+					seconds*1e3))
 				far = far || diff > 0.03
 			}
 		}
@@ -168,7 +185,8 @@ func TestHookCountsItsOwnTimeToTheWait(t *testing.T) {
 		t.Fatalf("%v; job ended with %+v", err, o)
 	}
 	steps := e.steps(1)
-	if told, _ := steps["wait"].(float64); steps["steps"] != 40.0 || waited < 1 || told/1e9 < 0.9*waited || told/1e9 > waited {
+	if told, _ := steps["wait"].(float64); steps["steps"] != 40.0 || waited < 1 || told/1e9 < 0.9*waited ||
+		told/1e9 > waited {
 		t.Errorf("waited %.1f ms, and the hook told %.1f ms of %v steps", 1e3*waited, told/1e6, steps["steps"])
 	}
 }
@@ -184,10 +202,12 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	}
 	for n, processes := range map[int]int{0: 1, 2: 2} {
 		work, told := e.work(n)
-		if told != processes || work["items"] != 40 || work["opens"] != 40 || work["reads"] != 40 || work["fetches"] != 10 || work["decodes"] != 0 {
+		if told != processes || work["items"] != 40 || work["opens"] != 40 || work["reads"] != 40 ||
+			work["fetches"] != 10 || work["decodes"] != 0 {
 			t.Errorf("loader %d, by %d processes: %v", n, told, work)
 		}
-		if work["collate"] < 100e6 || work["item_time"] < 100e6 || work["open_time"] <= 0 || work["open_time"]+work["read_time"] > work["item_time"]-100e6 {
+		if work["collate"] < 100e6 || work["item_time"] < 100e6 || work["open_time"] <= 0 || work["open_time"]+
+			work["read_time"] > work["item_time"]-100e6 {
 			t.Errorf("loader %d: %v", n, work)
 		}
 		// An item that lost its CPU meanwhile was slow too; of those planted it is known how slow they were at least.
@@ -209,12 +229,15 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 		}
 	}
 	for n := range map[int]bool{1: true, 3: true} {
-		if work, _ := e.work(n); work["items"] != 10 || work["decodes"] != 10 || work["decoded_values"] != 10*200*200*3.0 || work["decode_time"] < 1e6 || work["decode_time"] > work["item_time"] {
+		if work, _ := e.work(n); work["items"] != 10 || work["decodes"] != 10 ||
+			work["decoded_values"] != 10*200*200*3.0 || work["decode_time"] < 1e6 ||
+			work["decode_time"] > work["item_time"] {
 			t.Errorf("loader %d of pictures: %v", n, work)
 		}
 	}
 	want := map[siteSeen]int64{{
-		Kind: "open", What: filepath.Join(folder, "data.h5"), File: file, Line: line(t, file, "with h5py.File(os.path.join(FOLDER, \"data.h5\"), \"r\")"),
+		Kind: "open", What: filepath.Join(folder, "data.h5"), File: file,
+		Line:     line(t, file, "with h5py.File(os.path.join(FOLDER, \"data.h5\"), \"r\")"),
 		Function: "Reopened.__getitem__",
 	}: 80}
 	got := map[siteSeen]int64{}
@@ -270,15 +293,17 @@ func TestHookTimesAPretendedGPU(t *testing.T) {
 		calls float64
 		lines map[int]string
 	}{
-		"as it is":         {nil, 100, map[int]string{synchronize: "torch.cuda.synchronize"}},
-		"with sync points": {[]string{hook.EnvSyncPoints + "=1"}, 200, map[int]string{synchronize: "torch.cuda.synchronize", item: "Tensor.item"}},
+		"as it is": {nil, 100, map[int]string{synchronize: "torch.cuda.synchronize"}},
+		"with sync points": {[]string{hook.EnvSyncPoints + "=1"}, 200,
+			map[int]string{synchronize: "torch.cuda.synchronize", item: "Tensor.item"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := listen(t)
 			o := e.run(append(c.env, plain), file)
 			if o.status != 0 || o.stdout != without.stdout || o.stderr != without.stderr {
-				t.Fatalf("job ended with %d, stdout %q, stderr %q; without the hook %+v", o.status, o.stdout, o.stderr, without)
+				t.Fatalf("job ended with %d, stdout %q, stderr %q; without the hook %+v", o.status, o.stdout, o.stderr,
+					without)
 			}
 			pretended(t, e, c.calls)
 			sites := e.sites("sync")
@@ -309,7 +334,8 @@ func pretended(t *testing.T, e *ear, calls float64) {
 	steps := e.steps(1)
 	number := func(key string) float64 { f, _ := steps[key].(float64); return f }
 	// 100 steps of 6 ms; the first may go by before CUDA is seen.
-	if number("device_steps") < 6 || number("device_time")/number("device_steps") < 5e6 || number("device_starved") <= 0 {
+	if number("device_steps") < 6 || number("device_time")/number("device_steps") < 5e6 ||
+		number("device_starved") <= 0 {
 		t.Errorf("device: %v", steps)
 	}
 	if number("syncs") < calls-2 || number("syncs") > calls || number("sync_time") < 190e6 {

@@ -22,10 +22,12 @@ func TestHookCostsAStepLittle(t *testing.T) {
 	if _, err := fmt.Sscan(o.stdout, &bare, &stepped, &hooked); err != nil || o.status != 0 {
 		t.Fatalf("%v; job ended with %+v", err, o)
 	}
-	fmt.Printf("%.2f µs a step bare, %.2f µs where workers load, %.2f µs where none do\n", bare/1e3, stepped/1e3, hooked/1e3)
+	fmt.Printf("%.2f µs a step bare, %.2f µs where workers load, %.2f µs where none do\n", bare/1e3, stepped/1e3,
+		hooked/1e3)
 	// 1.2 to 1.9 µs on two CPUs of an AMD EPYC with Python 3.11, and 3.4 to 3.7 where each step was taken in full.
 	if stepped-bare > hookStep {
-		t.Errorf("the hook costs a step %.2f µs where workers load its batch, promised %.1f", (stepped-bare)/1e3, hookStep/1e3)
+		t.Errorf("the hook costs a step %.2f µs where workers load its batch, promised %.1f", (stepped-bare)/1e3,
+			hookStep/1e3)
 	}
 	// 1.26 to 1.45 on that machine, and 1.57 where every item of every batch was timed.
 	if hooked > 2*bare {

@@ -173,7 +173,8 @@ func (r *Receiver) Environ(env []string) []string {
 	if r.orders != nil {
 		list = append(list, EnvOrders+"="+r.orders.path)
 	}
-	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+r.token)
+	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+
+		r.token)
 }
 
 // Align tells the moment of CLOCK_MONOTONIC at which the recording began.

@@ -197,7 +197,8 @@ func (l *ledger) recordSlow(sink recording.Sink, lp *loop, entity string) {
 	for i := range lp.slow {
 		s := &lp.slow[i]
 		mean := s.mean()
-		news := i < slowTop && s.said == 0 || s.said > 0 && (s.times >= 2*s.said || mean > s.saidMicros*5/4 || mean < s.saidMicros*3/4)
+		news := i < slowTop && s.said == 0 || s.said > 0 && (s.times >= 2*s.said || mean > s.saidMicros*5/4 ||
+			mean < s.saidMicros*3/4)
 		if !news || lp.recorded.slow >= slowEach {
 			continue
 		}

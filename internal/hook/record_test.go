@@ -60,7 +60,8 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 	f.run(10)
 	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 3, "wait": 1}})
 	f.pass(100 * time.Millisecond)
-	for _, absent := range []string{"hook_aside_steps", "hook_samples", "hook_syncs", "hook_device_steps", "hook_batch_bytes", "hook_items"} {
+	for _, absent := range []string{"hook_aside_steps", "hook_samples", "hook_syncs", "hook_device_steps",
+		"hook_batch_bytes", "hook_items"} {
 		if p := f.points(absent, "loop/10.110.0"); p != nil {
 			t.Errorf("%s is %v", absent, p)
 		}
@@ -81,7 +82,8 @@ func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 		f.pass(100 * time.Millisecond)
 	}
 	f.want("hook_loaders", "loop/10.110.0", 6)
-	if unseen := f.recorded().Unseen; f.dropped != 2 || len(unseen) != 1 || unseen[0].Signal != "hook_*" || unseen[0].Entity != "process/10.110" {
+	if unseen := f.recorded().Unseen; f.dropped != 2 || len(unseen) != 1 || unseen[0].Signal != "hook_*" ||
+		unseen[0].Entity != "process/10.110" {
 		t.Errorf("%d left out, said %v", f.dropped, unseen)
 	}
 }
@@ -89,9 +91,11 @@ func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 func TestBatchesTakenAsideAreRecorded(t *testing.T) {
 	f := newTold(t)
 	f.run(10)
-	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 30, "grad_steps": 20, "aside_steps": 12, "samples": 300, "wait": 4e9, "step_time": 6e9}})
+	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 30, "grad_steps": 20, "aside_steps": 12,
+		"samples": 300, "wait": 4e9, "step_time": 6e9}})
 	f.pass(100 * time.Millisecond)
-	for metric, want := range map[string]float64{"hook_steps": 30, "hook_grad_steps": 20, "hook_aside_steps": 12, "hook_samples": 300, "hook_wait_s": 4, "hook_step_time_s": 6} {
+	for metric, want := range map[string]float64{"hook_steps": 30, "hook_grad_steps": 20, "hook_aside_steps": 12,
+		"hook_samples": 300, "hook_wait_s": 4, "hook_step_time_s": 6} {
 		f.want(metric, "loop/10.110.0", want)
 	}
 	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 31, "aside_steps": -1}})
@@ -104,7 +108,8 @@ func TestEpochs(t *testing.T) {
 	f := newTold(t)
 	f.run(10)
 	epoch := func(number int, more fields) {
-		e := fields{"number": number, "begun": int64(time.Hour) - 25e8, "create": 1e7, "steps": 4, "wait": 3e9, "wall": 5e9, "born": 2, "grad": true, "ended": false}
+		e := fields{"number": number, "begun": int64(time.Hour) - 25e8, "create": 1e7, "steps": 4, "wait": 3e9,
+			"wall": 5e9, "born": 2, "grad": true, "ended": false}
 		maps.Copy(e, more)
 		f.tell(10, "epoch", fields{"loader": 0, "epoch": e})
 		f.pass(100 * time.Millisecond)
@@ -118,10 +123,11 @@ func TestEpochs(t *testing.T) {
 	epoch(1, fields{"drain": 7})
 	epoch(2, nil)
 	want := []map[string]string{
-		{"epoch": "0", "begun_s": "-2.500000000", "create_s": "0.010000000", "first_wait_s": "1.500000000", "drain_s": "0.002000000", "steps": "4",
-			"wait_s": "3.000000000", "wall_s": "5.000000000", "workers_born": "2", "grad": "1"},
-		{"epoch": "1", "begun_s": "-2.500000000", "create_s": "0.010000000", "steps": "4", "wait_s": "3.000000000", "wall_s": "5.000000000",
+		{"epoch": "0", "begun_s": "-2.500000000", "create_s": "0.010000000", "first_wait_s": "1.500000000",
+			"drain_s": "0.002000000", "steps": "4", "wait_s": "3.000000000", "wall_s": "5.000000000",
 			"workers_born": "2", "grad": "1"},
+		{"epoch": "1", "begun_s": "-2.500000000", "create_s": "0.010000000", "steps": "4", "wait_s": "3.000000000",
+			"wall_s": "5.000000000", "workers_born": "2", "grad": "1"},
 	}
 	got := []map[string]string{}
 	for _, e := range f.events(recording.EventEpoch) {
@@ -137,7 +143,8 @@ func TestEpochs(t *testing.T) {
 		epoch(number, nil)
 	}
 	events := f.events(recording.EventEpoch)
-	if last := events[len(events)-1].Attrs; len(events) != 200+180+5 || last["epoch"] != "2400" || last["each"] != "100" {
+	if last := events[len(events)-1].Attrs; len(events) != 200+180+5 || last["epoch"] != "2400" ||
+		last["each"] != "100" {
 		t.Errorf("%d events, the last %v", len(events), last)
 	}
 }
@@ -189,7 +196,8 @@ func TestSlowItems(t *testing.T) {
 			of17 = append(of17, e.Attrs)
 		}
 	}
-	want := []map[string]string{{"index": "17", "seconds": "0.900000", "times": "1"}, {"index": "17", "seconds": "0.850000", "times": "2"},
+	want := []map[string]string{{"index": "17", "seconds": "0.900000", "times": "1"},
+		{"index": "17", "seconds": "0.850000", "times": "2"},
 		{"index": "17", "seconds": "0.875000", "times": "4"}, {"index": "17", "seconds": "0.583333", "times": "6"}}
 	if diff := cmp.Diff(want, of17); diff != "" {
 		t.Error(diff)
@@ -226,7 +234,8 @@ func TestAHookThatSwitchedItselfOffIsSaid(t *testing.T) {
 	f.tell(11, "off", fields{"reason": ""})
 	f.pass(100 * time.Millisecond)
 	events := f.events(recording.EventHook)
-	if len(events) != 4 || events[1].Attrs["state"] != "off" || events[1].Attrs["reason"] != `KeyError: '\x1b[2J' at loop.py:5` {
+	if len(events) != 4 || events[1].Attrs["state"] != "off" ||
+		events[1].Attrs["reason"] != `KeyError: '\x1b[2J' at loop.py:5` {
 		t.Errorf("events %v", events)
 	}
 	s := f.state()
@@ -254,6 +263,7 @@ func TestASecondRecordingHasAllAgain(t *testing.T) {
 	f.pass(100 * time.Millisecond)
 	second := f.recorded()
 	if len(second.Series) != len(first.Series) || len(second.Events) != len(first.Events) || len(first.Events) != 7 {
-		t.Errorf("first %d series, %d events; second %d series, %d events", len(first.Series), len(first.Events), len(second.Series), len(second.Events))
+		t.Errorf("first %d series, %d events; second %d series, %d events", len(first.Series), len(first.Events),
+			len(second.Series), len(second.Events))
 	}
 }

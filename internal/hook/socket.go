@@ -57,7 +57,10 @@ func (s *socket) prepare(name string) error {
 	}
 	s.raw = raw
 	var option error
-	if err := raw.Control(func(fd uintptr) { option = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		option = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED,
+			1)
+	}); err != nil {
 		return err
 	}
 	if option != nil {

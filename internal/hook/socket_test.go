@@ -126,7 +126,8 @@ func TestTooLongAndStrangeDatagrams(t *testing.T) {
 	conn := dial(t, r)
 	head := helloOf(r, os.Getpid(), 1)
 	exact := head[:len(head)-1] + `,"cwd":"` + strings.Repeat("x", MaxMessage-len(head)-len(`,"cwd":""`)) + `"}`
-	for _, data := range []string{exact, exact + " ", "", "{", "[]", "null", `"x"`, strings.Repeat("[", 16000), strings.Repeat("x", 100000)} {
+	for _, data := range []string{exact, exact + " ", "", "{", "[]", "null", `"x"`, strings.Repeat("[", 16000),
+		strings.Repeat("x", 100000)} {
 		must.Get(conn.Write([]byte(data)))(t)
 	}
 	if len(exact) != MaxMessage {

@@ -23,7 +23,8 @@ var stepSignals, workSignals = totalsOf(stepTotals{}), totalsOf(workTotals{})
 func totalsOf(row any) (out []total) {
 	for i := range reflect.TypeOf(row).NumField() {
 		f := reflect.TypeOf(row).Field(i)
-		if k := slices.IndexFunc(metric.Hook, func(d metric.Desc) bool { return d.Name == f.Tag.Get("signal") }); k >= 0 {
+		if k := slices.IndexFunc(metric.Hook,
+			func(d metric.Desc) bool { return d.Name == f.Tag.Get("signal") }); k >= 0 {
 			out = append(out, total{i, metric.Hook[k], strings.HasSuffix(f.Tag.Get("json"), ",omitempty")})
 		}
 	}

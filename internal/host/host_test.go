@@ -42,7 +42,8 @@ func TestDescribeThisMachine(t *testing.T) {
 	}
 	t.Logf("%+v", h)
 	t.Logf("%+v", notes)
-	if h.Kernel == "" || h.CPUsPresent < 1 || h.CPUsUsable <= 0 || h.CPUsUsable > float64(h.CPUsPresent) || h.MemoryBytes < 64<<20 || h.CgroupVersion == "" {
+	if h.Kernel == "" || h.CPUsPresent < 1 || h.CPUsUsable <= 0 || h.CPUsUsable > float64(h.CPUsPresent) ||
+		h.MemoryBytes < 64<<20 || h.CgroupVersion == "" {
 		t.Errorf("implausible: %+v", h)
 	}
 }
@@ -68,13 +69,15 @@ func TestDescribeFixtures(t *testing.T) {
 		notes int
 	}{
 		{"cgroup-v2", 4700, recording.Host{
-			Kernel: "6.12.0-amd64", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2.5, CPUsAffinity: 8, CPUsCpuset: 4, CPUQuota: ptr(2.5),
-			MemoryBytes: 65536000 << 10, MemoryLimit: ptr(int64(16 << 30)), SwapDevices: []string{"/dev/zram0", "/dev/dm-2"}, CgroupVersion: "v2", PtraceScope: ptr(1)}, 0},
+			Kernel: "6.12.0-amd64", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2.5, CPUsAffinity: 8, CPUsCpuset: 4,
+			CPUQuota: ptr(2.5), MemoryBytes: 65536000 << 10, MemoryLimit: ptr(int64(16 << 30)),
+			SwapDevices: []string{"/dev/zram0", "/dev/dm-2"}, CgroupVersion: "v2", PtraceScope: ptr(1)}, 0},
 		{"debian12-hybrid", 19868, recording.Host{
 			Kernel: "6.18.44", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2, CPUsAffinity: 2, CPUsCpuset: 2,
 			MemoryBytes: 24684092 << 10, CgroupVersion: "hybrid", Virtual: "vm"}, 0},
 		// No kernel release, no swaps, no cgroup: three notes, and no zero that looks like a measurement.
-		{"bare", 7, recording.Host{CPUsUsable: 2, CPUsAffinity: 2, MemoryBytes: 2048000 << 10, CgroupVersion: "none"}, 3},
+		{"bare", 7, recording.Host{CPUsUsable: 2, CPUsAffinity: 2, MemoryBytes: 2048000 << 10, CgroupVersion: "none"},
+			3},
 	} {
 		got, notes, err := Describe(t.Context(), fakeMachine(t, c.root, c.pid))
 		if err != nil {
@@ -91,10 +94,12 @@ func TestDescribeFixtures(t *testing.T) {
 
 func TestStorageOfFixtures(t *testing.T) {
 	for path, want := range map[string]recording.Storage{
-		"/home/me/train.h5": {Path: "<data>/train.h5", FSType: "ext4", Kind: "disk", Devices: []string{"nvme0n1"}, Rotational: ptr(false), Model: "Samsung SSD 980 PRO 1TB"},
-		"/scratch/x":        {Path: "/scratch/x", FSType: "xfs", Kind: "disk", Devices: []string{"sda", "sdb"}, Rotational: ptr(true)},
-		"/nfs/x":            {Path: "/nfs/x", FSType: "nfs4", Kind: "network"},
-		"/dev/shm/x":        {Path: "/dev/shm/x", FSType: "tmpfs", Kind: "tmpfs"},
+		"/home/me/train.h5": {Path: "<data>/train.h5", FSType: "ext4", Kind: "disk", Devices: []string{"nvme0n1"},
+			Rotational: ptr(false), Model: "Samsung SSD 980 PRO 1TB"},
+		"/scratch/x": {Path: "/scratch/x", FSType: "xfs", Kind: "disk", Devices: []string{"sda", "sdb"},
+			Rotational: ptr(true)},
+		"/nfs/x":     {Path: "/nfs/x", FSType: "nfs4", Kind: "network"},
+		"/dev/shm/x": {Path: "/dev/shm/x", FSType: "tmpfs", Kind: "tmpfs"},
 	} {
 		o := fakeMachine(t, "cgroup-v2", 4700)
 		o.Redaction.Prefixes = []untrusted.Prefix{{Path: "/home/me", Name: "<data>"}}

@@ -31,8 +31,9 @@ var kinds = map[procfs.StorageKind]string{
 // correct a mount table which does not say what is behind a name.
 var magics = map[int64]string{
 	0x01021994: kindTmpfs, 0x858458f6: kindTmpfs, 0x6969: kindNetwork, 0xFF534D42: kindNetwork, 0xFE534D42: kindNetwork,
-	0x00c36400: kindNetwork, 0x01021997: kindNetwork, 0x5346414F: kindNetwork, 0x0BD00BD0: kindNetwork, 0x47504653: kindNetwork,
-	0x19830326: kindNetwork, 0x65735546: kindFUSE, 0xEF53: kindDisk, 0x58465342: kindDisk, 0x9123683E: kindDisk, 0x2fc12fc1: kindDisk,
+	0x00c36400: kindNetwork, 0x01021997: kindNetwork, 0x5346414F: kindNetwork, 0x0BD00BD0: kindNetwork,
+	0x47504653: kindNetwork, 0x19830326: kindNetwork, 0x65735546: kindFUSE, 0xEF53: kindDisk, 0x58465342: kindDisk,
+	0x9123683E: kindDisk, 0x2fc12fc1: kindDisk,
 }
 
 // Storage says what holds a path of the job. The path is absolute and without
@@ -42,18 +43,22 @@ var magics = map[int64]string{
 func Storage(ctx context.Context, o Options, file string) (recording.Storage, []Note, error) {
 	p, err := o.FS.OpenID(o.Target)
 	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction), err)
+		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
+			err)
 	}
 	defer p.Close()
 	mounts, err := p.Mounts()
 	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction), err)
+		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
+			err)
 	}
 	s, err := o.FS.StorageOf(mounts, file)
 	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction), err)
+		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
+			err)
 	}
-	out := recording.Storage{Path: untrusted.Path(file, o.Redaction), FSType: untrusted.Sanitize(s.FSType), Kind: kinds[s.Kind]}
+	out := recording.Storage{Path: untrusted.Path(file, o.Redaction), FSType: untrusted.Sanitize(s.FSType),
+		Kind: kinds[s.Kind]}
 	if procfs.RemoteFUSE(s.FSType) {
 		out.Kind = kindNetwork
 	}
@@ -69,7 +74,8 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, []
 	}
 	var notes []Note
 	if s.Unresolved != "" {
-		notes = append(notes, Note{Signal: "disk_*", Entity: "", Reason: untrusted.Sanitize(s.Unresolved), Cure: "run pipetune on the host, outside of the container"})
+		notes = append(notes, Note{Signal: "disk_*", Entity: "", Reason: untrusted.Sanitize(s.Unresolved),
+			Cure: "run pipetune on the host, outside of the container"})
 	}
 	if o.Paths != nil {
 		notes = append(notes, ask(ctx, o, p, s.Mount, file, &out)...)
@@ -79,7 +85,8 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, []
 
 // ask lets the file system itself speak: its magic number corrects an unknown
 // kind, and its silence is worth a note.
-func ask(ctx context.Context, o Options, p *procfs.Process, m procfs.Mount, file string, out *recording.Storage) []Note {
+func ask(ctx context.Context, o Options, p *procfs.Process, m procfs.Mount, file string,
+	out *recording.Storage) []Note {
 	root := ""
 	if shared, err := p.SharesOurMounts(o.FS); err != nil || !shared {
 		root = path.Join("/proc", strconv.Itoa(p.PID), "root")
@@ -89,7 +96,8 @@ func ask(ctx context.Context, o Options, p *procfs.Process, m procfs.Mount, file
 	var stuck *isolate.StuckError
 	switch {
 	case errors.As(err, &slow), errors.As(err, &stuck):
-		return []Note{{Signal: "disk_*", Reason: "the mount " + untrusted.Path(m.Point, o.Redaction) + " does not answer", Cure: "check that its server is reachable"}}
+		return []Note{{Signal: "disk_*", Reason: "the mount " + untrusted.Path(m.Point, o.Redaction) +
+			" does not answer", Cure: "check that its server is reachable"}}
 	case err != nil:
 		return nil // the mount table's word stands
 	}

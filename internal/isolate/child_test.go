@@ -28,7 +28,8 @@ func TestCall(t *testing.T) {
 		t.Errorf("an answer of another type gives %v", err)
 	}
 	_, err = Call[int, int](t.Context(), r, Spec{Task: "nothing of this name"}, 1)
-	if death := new(DeathError); !errors.As(err, &death) || death.ExitCode != 1 || !strings.Contains(death.Line, "no such task") {
+	if death := new(DeathError); !errors.As(err, &death) || death.ExitCode != 1 ||
+		!strings.Contains(death.Line, "no such task") {
 		t.Errorf("an unknown task gives %v", err)
 	}
 	broken := newRunner(t, func(c *Config) { c.Executable = "/nonexistent/program" })
@@ -65,16 +66,19 @@ func TestHandlerErrors(t *testing.T) {
 	c := newRunner(t).Child(Spec{Task: "die", Timeout: time.Minute})
 	defer c.Close()
 	_, err := Ask[string, int](t.Context(), c, "error")
-	if remote := new(RemoteError); !errors.As(err, &remote) || !errors.Is(err, fs.ErrNotExist) || remote.Error() != "opening x: no such file or directory" {
+	if remote := new(RemoteError); !errors.As(err, &remote) || !errors.Is(err, fs.ErrNotExist) ||
+		remote.Error() != "opening x: no such file or directory" {
 		t.Errorf("a handler's error: %v", err)
 	}
 	if _, err := Ask[string, int](t.Context(), c, "too much"); err == nil || !strings.Contains(err.Error(), "allowed") {
 		t.Errorf("an answer of 5 MiB: %v", err)
 	}
-	if _, err := Ask[string, int](t.Context(), c, "channel"); err == nil || !strings.Contains(err.Error(), "unsupported type") {
+	if _, err := Ask[string, int](t.Context(), c, "channel"); err == nil || !strings.Contains(err.Error(),
+		"unsupported type") {
 		t.Errorf("an answer that cannot be encoded: %v", err)
 	}
-	if _, err := Ask[string, int](t.Context(), c, strings.Repeat("x", 5*mib)); err == nil || !strings.Contains(err.Error(), "allowed") {
+	if _, err := Ask[string, int](t.Context(), c, strings.Repeat("x", 5*mib)); err == nil ||
+		!strings.Contains(err.Error(), "allowed") {
 		t.Errorf("a request of 5 MiB: %v", err)
 	}
 	if c.Starts() != 1 {
@@ -86,7 +90,8 @@ func TestRestarts(t *testing.T) {
 	c := newRunner(t).Child(Spec{Task: "die"})
 	defer c.Close()
 	for i := range 1 + MaxRestarts {
-		if _, err := Ask[string, int](t.Context(), c, "exit 7"); !errors.As(err, new(*DeathError)) || errors.Is(err, ErrGaveUp) {
+		if _, err := Ask[string, int](t.Context(), c, "exit 7"); !errors.As(err, new(*DeathError)) ||
+			errors.Is(err, ErrGaveUp) {
 			t.Fatalf("death %d: %v", i+1, err)
 		}
 	}

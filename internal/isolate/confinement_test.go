@@ -68,10 +68,12 @@ func describeSelf() (any, error) {
 
 func TestChildIsConfined(t *testing.T) {
 	r := newRunner(t, func(c *Config) {
-		c.Environ = []string{"LD_LIBRARY_PATH=/lib-of-caller", "LD_PRELOAD=/x.so", "HDF5_PLUGIN_PATH=/evil", "PATH=.:/evil", "SECRET=1", "PYTHONPATH=/evil"}
+		c.Environ = []string{"LD_LIBRARY_PATH=/lib-of-caller", "LD_PRELOAD=/x.so", "HDF5_PLUGIN_PATH=/evil",
+			"PATH=.:/evil", "SECRET=1", "PYTHONPATH=/evil"}
 		c.Extra = []string{"EXTRA=1"}
 	})
-	got := must.Get(Call[struct{}, self](t.Context(), r, Spec{Task: "self", Limits: Limits{MemoryBytes: 700 * mib, OpenFiles: 33}}, struct{}{}))(t)
+	got := must.Get(Call[struct{}, self](t.Context(), r, Spec{Task: "self", Limits: Limits{MemoryBytes: 700 * mib,
+		OpenFiles: 33}}, struct{}{}))(t)
 	want := append(append([]string{}, fixedEnvironment...), "LD_LIBRARY_PATH=/lib-of-caller", "EXTRA=1")
 	if diff := cmp.Diff(want, got.Environment); diff != "" {
 		t.Errorf("environment: %s", diff)
@@ -126,13 +128,16 @@ func TestEnvironmentOfAnotherUser(t *testing.T) {
 
 func TestLimitsEnd(t *testing.T) {
 	r := newRunner(t)
-	_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute, Limits: Limits{CPUSeconds: 1}}, "cpu")
+	_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute,
+		Limits: Limits{CPUSeconds: 1}}, "cpu")
 	death := new(DeathError)
 	if !errors.As(err, &death) || death.Signal != syscall.SIGXCPU && death.Signal != syscall.SIGKILL {
 		t.Errorf("a busy loop: %v", err)
 	}
-	_, err = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute, Limits: Limits{MemoryBytes: 256 * mib}}, "memory")
-	if !errors.As(err, &death) || !strings.Contains(death.Line, "memory") && !strings.Contains(death.Line, "address space") {
+	_, err = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute,
+		Limits: Limits{MemoryBytes: 256 * mib}}, "memory")
+	if !errors.As(err, &death) || !strings.Contains(death.Line, "memory") &&
+		!strings.Contains(death.Line, "address space") {
 		t.Errorf("growing without end: %v", err)
 	}
 }
@@ -169,7 +174,8 @@ func TestFileBytes(t *testing.T) {
 		t.Errorf("a file too large cost %d starts", c.Starts())
 	}
 	none := path + "-none"
-	if _, err := Call[toWrite, int](t.Context(), r, Spec{Task: "write"}, toWrite{none, 1}); !errors.Is(err, syscall.EFBIG) {
+	if _, err := Call[toWrite, int](t.Context(), r, Spec{Task: "write"}, toWrite{none, 1}); !errors.Is(err,
+		syscall.EFBIG) {
 		t.Errorf("a child that may write nothing: %v", err)
 	}
 	if info, err := os.Stat(none); err != nil || info.Size() != 0 {

@@ -44,7 +44,8 @@ func TestDeathsHaveCauses(t *testing.T) {
 				return
 			}
 			// A signal sent by kill(2) may be caught by the runtime (exit 2 and a line) or kill at once.
-			if death.Signal != tc.signal || tc.line != "" && death.Line != tc.line && death.ExitCode != -1 || tc.signal == 0 && death.ExitCode != tc.code {
+			if death.Signal != tc.signal || tc.line != "" && death.Line != tc.line && death.ExitCode != -1 ||
+				tc.signal == 0 && death.ExitCode != tc.code {
 				t.Errorf("got %+v", death)
 			}
 		})
@@ -110,7 +111,8 @@ func TestAtMostFourStuck(t *testing.T) {
 	// The grace is long, so that these children stay abandoned and alive during the test as if they could not be
 	// killed.
 	for i := range MaxStuck {
-		_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Key: fmt.Sprint("/mnt/", i), Timeout: 50 * time.Millisecond, Grace: 10 * time.Minute}, "ignore SIGTERM")
+		_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Key: fmt.Sprint("/mnt/", i),
+			Timeout: 50 * time.Millisecond, Grace: 10 * time.Minute}, "ignore SIGTERM")
 		if !errors.As(err, new(*TimeoutError)) {
 			t.Fatalf("child %d: %v", i, err)
 		}

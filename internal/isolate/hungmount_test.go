@@ -56,7 +56,8 @@ var variants = []struct {
 func verdictLimit(t *testing.T, r *Runner) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	must.Get(Call[pathRequest, FileSystem](t.Context(), r, Spec{Task: pathsTask, Timeout: time.Minute}, pathRequest{Op: "statfs", Path: []byte("/")}))(t)
+	must.Get(Call[pathRequest, FileSystem](t.Context(), r, Spec{Task: pathsTask, Timeout: time.Minute},
+		pathRequest{Op: "statfs", Path: []byte("/")}))(t)
 	return 5*time.Second + MaxStuck*time.Since(begin)
 }
 

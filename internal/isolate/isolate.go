@@ -44,7 +44,8 @@ const (
 	// MaxRestarts is how often one long-lived child is started again after it died.
 	MaxRestarts = 3
 
-	startLimit   = 10 * time.Second       // for the kernel, the program and its greeting each; 15 ms in all on an idle machine, seconds on one that swaps
+	// for the kernel, the program and its greeting each; 15 ms in all on an idle machine, seconds on one that swaps
+	startLimit   = 10 * time.Second
 	defaultLimit = time.Second            // for one request when the Spec names none
 	defaultGrace = 300 * time.Millisecond // between SIGTERM and SIGKILL
 	reapLimit    = 500 * time.Millisecond // between the end of the pipe or SIGKILL and the exit status
@@ -83,7 +84,8 @@ func New(config Config) *Runner {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Runner{config: config, fork: newLauncher(startLimit), keys: map[string]*keyState{}, changed: make(chan struct{}), alive: map[*process]struct{}{}}
+	return &Runner{config: config, fork: newLauncher(startLimit), keys: map[string]*keyState{},
+		changed: make(chan struct{}), alive: map[*process]struct{}{}}
 }
 
 // Close ends every child and returns within the longest grace and half a second, also when some cannot be killed.

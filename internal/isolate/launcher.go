@@ -65,7 +65,8 @@ func (l *launcher) left() time.Duration {
 
 // do runs start on the thread. When the context ends or the limit passes first, the start goes on, and late gets the
 // child that comes of it, in a goroutine of its own. begun says whether start has been run, or will be.
-func (l *launcher) do(ctx context.Context, start func() (*started, error), late func(*started)) (child *started, begun bool, err error) {
+func (l *launcher) do(ctx context.Context, start func() (*started, error), late func(*started)) (child *started,
+	begun bool, err error) {
 	type outcome struct {
 		child *started
 		err   error

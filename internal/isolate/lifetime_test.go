@@ -107,7 +107,8 @@ func TestNothingLeaks(t *testing.T) {
 		_, _ = Call[string, string](t.Context(), r, Spec{Task: "echo"}, "x")
 		_, _ = Call[string, int](t.Context(), r, Spec{Task: "die"}, "exit 7")
 		_, _ = Call[string, int](t.Context(), r, Spec{Task: "die"}, "garbage")
-		_, _ = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 20 * time.Millisecond, Grace: 10 * time.Millisecond}, "hang")
+		_, _ = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 20 * time.Millisecond,
+			Grace: 10 * time.Millisecond}, "hang")
 		_, _ = Call[string, int](t.Context(), r, Spec{Task: "no such task"}, "x")
 		waitFor(t, "all children to end", func() bool { return len(r.Children()) == 0 && r.Stuck() == 0 })
 	}

@@ -52,11 +52,13 @@ func (l Limits) apply() error {
 		soft     int64
 		hard     int64
 	}{
-		{"RLIMIT_CORE", unix.RLIMIT_CORE, 1, 1}, // too little for a file, and the one value that a piped handler heeds (core(5))
+		// too little for a file, and the one value that a piped handler heeds (core(5))
+		{"RLIMIT_CORE", unix.RLIMIT_CORE, 1, 1},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, l.FileBytes, l.FileBytes},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, l.OpenFiles, l.OpenFiles},
 		{"RLIMIT_AS", unix.RLIMIT_AS, mapped + l.MemoryBytes, mapped + l.MemoryBytes},
-		{"RLIMIT_CPU", unix.RLIMIT_CPU, l.CPUSeconds, l.CPUSeconds + 1}, // SIGXCPU with a message, a second later SIGKILL
+		// SIGXCPU with a message, a second later SIGKILL
+		{"RLIMIT_CPU", unix.RLIMIT_CPU, l.CPUSeconds, l.CPUSeconds + 1},
 	}
 	for _, limit := range limits {
 		if limit.resource == unix.RLIMIT_CPU && l.CPUSeconds == 0 {

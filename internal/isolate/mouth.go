@@ -70,7 +70,8 @@ func (m *mouth) lines() []string {
 }
 
 // cause matches the lines by which the Go runtime, glibc and the dynamic linker say why a process ends.
-var cause = regexp.MustCompile(`^(fatal error: |panic: |runtime: |SIG[A-Z0-9]+: |.*symbol lookup error|.*Assertion .* failed)`)
+var cause = regexp.MustCompile(
+	`^(fatal error: |panic: |runtime: |SIG[A-Z0-9]+: |.*symbol lookup error|.*Assertion .* failed)`)
 
 // line returns the line that says most: the first that names a cause, else the last that is not empty.
 func (m *mouth) line() string {

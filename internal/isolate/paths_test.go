@@ -53,7 +53,8 @@ func TestPaths(t *testing.T) {
 	if err != nil || info.Mode != unix.S_IFREG|0o600 {
 		t.Errorf("stat: %+v, %v", info, err)
 	}
-	if info, err = paths.Lstat(ctx, "/", filepath.Join(dir, "link")); err != nil || info.Mode&unix.S_IFMT != unix.S_IFLNK {
+	if info, err = paths.Lstat(ctx, "/", filepath.Join(dir, "link")); err != nil ||
+		info.Mode&unix.S_IFMT != unix.S_IFLNK {
 		t.Errorf("lstat: %+v, %v", info, err)
 	}
 	if _, err := paths.Stat(ctx, "/", filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +62,8 @@ func TestPaths(t *testing.T) {
 	}
 	var want unix.Statfs_t
 	_ = unix.Statfs(dir, &want)
-	if system, err := paths.Statfs(ctx, "/", dir); err != nil || system.Type != int64(want.Type) || system.TotalBytes != want.Blocks*uint64(want.Bsize) {
+	if system, err := paths.Statfs(ctx, "/", dir); err != nil || system.Type != int64(want.Type) ||
+		system.TotalBytes != want.Blocks*uint64(want.Bsize) {
 		t.Errorf("statfs: %+v, %v", system, err)
 	}
 	listing, err := paths.ReadDir(ctx, "/", dir, 10)
@@ -69,7 +71,8 @@ func TestPaths(t *testing.T) {
 	for _, entry := range listing.Entries {
 		types[string(entry.Name)] = entry.Type
 	}
-	if diff := cmp.Diff(map[string]uint8{odd: unix.DT_REG, "sub": unix.DT_DIR, "fifo": unix.DT_FIFO, "link": unix.DT_LNK}, types); diff != "" || listing.More || err != nil {
+	if diff := cmp.Diff(map[string]uint8{odd: unix.DT_REG, "sub": unix.DT_DIR, "fifo": unix.DT_FIFO,
+		"link": unix.DT_LNK}, types); diff != "" || listing.More || err != nil {
 		t.Errorf("readdir: %s, %v", diff, err)
 	}
 	if listing, err = paths.ReadDir(ctx, "/", dir, 4); err != nil || len(listing.Entries) != 4 || listing.More {

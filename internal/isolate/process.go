@@ -49,7 +49,8 @@ func (r *Runner) start(ctx context.Context, spec Spec) (*process, error) {
 	err = p.running(ctx)
 	late := new(TimeoutError)
 	if err == nil {
-		hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer(), UnixSockets: spec.UnixSockets}
+		hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer(),
+			UnixSockets: spec.UnixSockets}
 		if _, err = p.exchange(ctx, hello, startLimit, 0); errors.As(err, &late) {
 			late.Key, late.Starting = "", true // whatever it may get stuck on, it has not come to that yet
 		}
@@ -199,7 +200,8 @@ func (p *process) exchange(ctx context.Context, line any, limit time.Duration, i
 		}
 		if err == nil {
 			if err := json.Unmarshal(reply, &got); err != nil || got.ID != id {
-				return answer{}, &GarbageError{Task: p.spec.Task, Reason: "no answer to what was asked: " + untrusted.Cut(string(reply), 80).String()}
+				return answer{}, &GarbageError{Task: p.spec.Task, Reason: "no answer to what was asked: " +
+					untrusted.Cut(string(reply), 80).String()}
 			}
 			return got, nil
 		}

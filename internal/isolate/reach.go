@@ -29,9 +29,10 @@ type place struct {
 
 const (
 	reading = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	writing = reading | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
-		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_REFER |
-		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	writing = reading | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
 // landlock is the version of it that the kernel has, 0 when it has none or it is off.
@@ -125,7 +126,8 @@ func (r *Runner) ownPlaces() []place {
 	return append(list,
 		place{path: "/etc/ld.so.cache", rights: reading},
 		place{path: "/dev/null", rights: reading | unix.LANDLOCK_ACCESS_FS_WRITE_FILE},
-		place{path: "/proc/self/oom_score_adj", rights: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE})
+		place{path: "/proc/self/oom_score_adj",
+			rights: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE})
 }
 
 // loaded lists the files that this program's code comes from, the dynamic linker among them: those mapped executable,

@@ -91,7 +91,8 @@ func share(p program, status *os.File) (shared *C.struct_spawn, free func()) {
 	}
 	shared.status, shared.parent = C.int(status.Fd()), C.int(os.Getpid())
 	shared.capabilities = C.uint64_t(p.reach.capabilities)
-	shared.files_forbidden, shared.net_forbidden = C.uint64_t(p.reach.forbidden.files), C.uint64_t(p.reach.forbidden.net)
+	shared.files_forbidden, shared.net_forbidden = C.uint64_t(p.reach.forbidden.files),
+		C.uint64_t(p.reach.forbidden.net)
 	if n := len(p.reach.places); n > 0 {
 		first := (*C.struct_place)(keep(C.calloc(C.size_t(n), C.sizeof_struct_place)))
 		for i, at := range p.reach.places {

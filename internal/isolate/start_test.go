@@ -91,7 +91,8 @@ func TestStartNobodyWaitsFor(t *testing.T) {
 			t.Fatalf("start %d: %v", i, err)
 		}
 		if i%10 == 9 {
-			if got, err := Call[int, int](t.Context(), r, Spec{Task: "echo", Timeout: time.Minute}, i); got != i || err != nil {
+			if got, err := Call[int, int](t.Context(), r, Spec{Task: "echo", Timeout: time.Minute}, i); got != i ||
+				err != nil {
 				t.Fatalf("after start %d: %d, %v", i, got, err)
 			}
 		}
@@ -183,7 +184,8 @@ func TestLauncherIsStuckByTimeOnly(t *testing.T) {
 	cancel()
 	var err error
 	waitFor(t, "the thread to take a start whose caller has gone", func() bool {
-		_, begun, e := l.do(gone, func() (*started, error) { <-come; return child, nil }, func(s *started) { late <- s })
+		_, begun, e := l.do(gone, func() (*started, error) { <-come; return child, nil },
+			func(s *started) { late <- s })
 		err = e
 		return begun
 	})
@@ -223,7 +225,9 @@ func describeInherited() (any, error) {
 	}
 	for _, e := range entries {
 		target, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err == nil && !strings.HasPrefix(target, "anon_inode:") && !strings.HasPrefix(target, "/proc/") && !strings.HasPrefix(target, "/sys/fs/cgroup/") { // Go's own
+		if err == nil && !strings.HasPrefix(target, "anon_inode:") && !strings.HasPrefix(target, "/proc/") &&
+			!strings.HasPrefix(target, "/sys/fs/cgroup/") {
+			// Go's own
 			kind, _, _ := strings.Cut(target, ":")
 			in.Descriptors = append(in.Descriptors, e.Name()+" "+kind)
 		}
@@ -255,7 +259,8 @@ func TestNothingIsInherited(t *testing.T) {
 	signal.Ignore(unix.SIGUSR2)
 	defer signal.Reset(unix.SIGUSR2)
 	r := newRunner(t, func(c *Config) { c.Extra = []string{"ODD= =\n"} })
-	got := must.Get(Call[struct{}, inherited](t.Context(), r, Spec{Task: "inherited", Timeout: time.Minute}, struct{}{}))(t)
+	got := must.Get(Call[struct{}, inherited](t.Context(), r, Spec{Task: "inherited", Timeout: time.Minute},
+		struct{}{}))(t)
 	want := inherited{
 		Descriptors: []string{"0 /dev/null", "1 /dev/null", "2 pipe", "3 pipe", "4 pipe"},
 		SigBlk:      "0000000000000000", SigIgn: "0000000000000000", Dir: "/",

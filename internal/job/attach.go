@@ -55,7 +55,8 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 		if errors.Is(err, procfs.ErrGone) {
 			return fail(ErrNoProcess, "", "the job may have ended")
 		}
-		return fail(ErrRefused, untrusted.Sanitize(err.Error()), fmt.Sprintf("run pipetune as the user of the job, or as root: sudo pipetune diagnose --pid %d", pid))
+		return fail(ErrRefused, untrusted.Sanitize(err.Error()), fmt.Sprintf("run pipetune as the user of the job, "+
+			"or as root: sudo pipetune diagnose --pid %d", pid))
 	}
 	if err := p.Stat(&st); err != nil {
 		return nil, unread(err)
@@ -92,15 +93,18 @@ func (o Options) notThere(pid int, err error) error {
 	gone := errors.Is(err, procfs.ErrGone) || errors.Is(err, procfs.ErrNoData)
 	if mounts, mountsErr := o.FS.Mounts(); mountsErr == nil && o.UID != 0 {
 		if hidden := procfs.HidePID(mounts); hidden != "" && hidden != "0" && hidden != "off" {
-			e := &Error{PID: pid, Kind: ErrOtherUser, Detail: "/proc is mounted with hidepid=" + untrusted.Sanitize(hidden) + " and shows your own processes only",
-				Hint: fmt.Sprintf("run pipetune as the user of the job, or as root: sudo pipetune diagnose --pid %d", pid)}
+			e := &Error{PID: pid, Kind: ErrOtherUser, Detail: "/proc is mounted with hidepid=" +
+				untrusted.Sanitize(hidden) + " and shows your own processes only",
+				Hint: fmt.Sprintf("run pipetune as the user of the job, or as root: sudo pipetune diagnose --pid %d",
+					pid)}
 			if gone {
 				e.Kind = ErrNoProcess
 			}
 			return e
 		}
 	}
-	e := &Error{PID: pid, Kind: ErrNoProcess, Hint: "the job may have ended; pipetune diagnose without --pid looks for running jobs"}
+	e := &Error{PID: pid, Kind: ErrNoProcess, Hint: "the job may have ended; pipetune diagnose without --pid looks " +
+		"for running jobs"}
 	if !gone {
 		e.Detail = untrusted.Sanitize(err.Error())
 	}
@@ -161,7 +165,8 @@ func (t *table) inspectCandidates() {
 			return
 		}
 		parent := t.nodes[n.ppid]
-		fork := parent != nil && parent.facts.python && n.facts.exe == parent.facts.exe && n.facts.caught&workerSignals == workerSignals
+		fork := parent != nil && parent.facts.python && n.facts.exe == parent.facts.exe &&
+			n.facts.caught&workerSignals == workerSignals
 		if n.inside.tries == 0 && n.facts.python && !fork && n.facts.kind != tracker && n.facts.kind != forkServer {
 			t.inspect(n)
 			left--

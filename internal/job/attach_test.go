@@ -42,11 +42,13 @@ func ranked(p proc, env ...string) proc {
 
 // The trees are those of PyTorch 1.13.1 to 2.14 as seen on Debian 12 to sid.
 func TestAttachGivesRoles(t *testing.T) {
-	torchrun := proc{pid: 50, ppid: 10, comm: "torchrun", exe: python, argv: []string{"/usr/bin/python3", "/opt/venv/bin/torchrun", "--nproc-per-node=2", "train.py"},
+	torchrun := proc{pid: 50, ppid: 10, comm: "torchrun", exe: python, argv: []string{"/usr/bin/python3",
+		"/opt/venv/bin/torchrun", "--nproc-per-node=2", "train.py"},
 		maps: []string{torchLib}}
 	named := forked(101, 100)
 	named.comm, named.argv = "pt_data_worker", []string{"my job: epoch 3"} // setproctitle after the fork
-	wandb := proc{pid: 102, ppid: 100, comm: "wandb-core", exe: "/opt/venv/bin/wandb-core", argv: []string{"wandb-core"}, caught: 0xfffffffe7ffbfeff}
+	wandb := proc{pid: 102, ppid: 100, comm: "wandb-core", exe: "/opt/venv/bin/wandb-core",
+		argv: []string{"wandb-core"}, caught: 0xfffffffe7ffbfeff}
 	handled := trainer(100, 10)
 	handled.caught |= inWorker
 	holding := forked(102, 100)
@@ -58,31 +60,49 @@ func TestAttachGivesRoles(t *testing.T) {
 		want  map[int]Role
 		warn  string
 	}{
-		{"fork", []proc{trainer(100, 10), forked(101, 100), forked(102, 100)}, 100, map[int]Role{100: Trainer, 101: Worker, 102: Worker}, ""},
-		{"spawn", []proc{trainer(100, 10), coded(103, 100, trackCode, 2), coded(101, 100, spawnCode, inWorker), coded(102, 100, spawnCode, inWorker)}, 100,
+		{"fork", []proc{trainer(100, 10), forked(101, 100), forked(102, 100)}, 100, map[int]Role{100: Trainer,
+			101: Worker, 102: Worker}, ""},
+		{"spawn", []proc{trainer(100, 10), coded(103, 100, trackCode, 2), coded(101, 100, spawnCode, inWorker),
+			coded(102, 100, spawnCode, inWorker)}, 100,
 			map[int]Role{100: Trainer, 101: Worker, 102: Worker, 103: Server}, ""},
-		{"spawn, still importing", []proc{trainer(100, 10), coded(101, 100, spawnCode, 2)}, 100, map[int]Role{100: Trainer, 101: Feeder}, ""},
-		{"forkserver", []proc{trainer(100, 10), coded(103, 100, trackCode, 2), coded(104, 100, fserver, 0x10002), coded(101, 104, fserver, inWorker), coded(102, 104, fserver, 2)}, 100,
+		{"spawn, still importing", []proc{trainer(100, 10), coded(101, 100, spawnCode, 2)}, 100,
+			map[int]Role{100: Trainer, 101: Feeder}, ""},
+		{"forkserver", []proc{trainer(100, 10), coded(103, 100, trackCode, 2), coded(104, 100, fserver, 0x10002),
+			coded(101, 104, fserver, inWorker), coded(102, 104, fserver, 2)}, 100,
 			map[int]Role{100: Trainer, 101: Worker, 102: Feeder, 103: Server, 104: Server}, ""},
 		{"no workers", []proc{trainer(100, 10)}, 100, map[int]Role{100: Trainer}, ""},
-		{"a worker is given", []proc{trainer(100, 10), forked(101, 100)}, 101, map[int]Role{100: Trainer, 101: Worker}, "process 101 is a loader worker; its trainer 100 is watched"},
-		{"a spawned worker is given", []proc{trainer(100, 10), coded(101, 100, spawnCode, inWorker)}, 101, map[int]Role{100: Trainer, 101: Worker}, "its trainer 100"},
-		{"the shell is given", []proc{trainer(100, 10), forked(101, 100)}, 10, map[int]Role{10: Launcher, 100: Trainer, 101: Worker}, "launches the job"},
-		{"torchrun is given", []proc{torchrun, ranked(trainer(100, 50), "RANK=0"), ranked(trainer(200, 50), "RANK=1"), forked(101, 100), forked(201, 200)}, 50,
+		{"a worker is given", []proc{trainer(100, 10), forked(101, 100)}, 101, map[int]Role{100: Trainer, 101: Worker},
+			"process 101 is a loader worker; its trainer 100 is watched"},
+		{"a spawned worker is given", []proc{trainer(100, 10), coded(101, 100, spawnCode, inWorker)}, 101,
+			map[int]Role{100: Trainer, 101: Worker}, "its trainer 100"},
+		{"the shell is given", []proc{trainer(100, 10), forked(101, 100)}, 10, map[int]Role{10: Launcher, 100: Trainer,
+			101: Worker}, "launches the job"},
+		{"torchrun is given", []proc{torchrun, ranked(trainer(100, 50), "RANK=0"), ranked(trainer(200, 50), "RANK=1"),
+			forked(101, 100), forked(201, 200)}, 50,
 			map[int]Role{50: Launcher, 100: Trainer, 200: Trainer, 101: Worker, 201: Worker}, "launches the job"},
-		{"one rank is given", []proc{torchrun, ranked(trainer(100, 50), "RANK=0"), ranked(trainer(200, 50), "RANK=1"), forked(201, 200)}, 100,
+		{"one rank is given", []proc{torchrun, ranked(trainer(100, 50), "RANK=0"), ranked(trainer(200, 50), "RANK=1"),
+			forked(201, 200)}, 100,
 			map[int]Role{50: Launcher, 100: Trainer, 200: Trainer, 201: Worker}, "rank 0 of 2"},
-		{"ranks started by mp.spawn", []proc{trainer(100, 10), coded(150, 100, spawnCode, inTrainer), coded(160, 100, spawnCode, inTrainer), coded(151, 150, spawnCode, inWorker),
-			coded(161, 160, spawnCode, inWorker)}, 100, map[int]Role{100: Launcher, 150: Trainer, 160: Trainer, 151: Worker, 161: Worker}, "launches the job"},
-		{"pool, subprocess and logger are other", []proc{trainer(100, 10), forked(101, 100), wandb, {pid: 103, ppid: 101, exe: "/usr/bin/ffmpeg", argv: []string{"ffmpeg"}, comm: "ffmpeg"},
-			{pid: 104, ppid: 100, exe: python, argv: train, caught: inTrainer}}, 100, map[int]Role{100: Trainer, 101: Worker, 102: Other, 103: Other, 104: Feeder}, ""},
-		{"named worker with another title", []proc{trainer(100, 10), named}, 100, map[int]Role{100: Trainer, 101: Worker}, ""},
-		{"trainer with the workers' handlers", []proc{handled, forked(101, 100), holding}, 100, map[int]Role{100: Trainer, 101: Feeder, 102: Worker}, ""},
-		{"not training", []proc{{pid: 100, ppid: 10, exe: "/usr/bin/postgres", argv: []string{"postgres"}, comm: "postgres"}}, 100, map[int]Role{100: Trainer}, "not a Python process"},
-		{"python without a framework", []proc{{pid: 100, ppid: 10, exe: python, argv: train}}, 100, map[int]Role{100: Trainer}, "no training framework"},
+		{"ranks started by mp.spawn", []proc{trainer(100, 10), coded(150, 100, spawnCode, inTrainer),
+			coded(160, 100, spawnCode, inTrainer), coded(151, 150, spawnCode, inWorker),
+			coded(161, 160, spawnCode, inWorker)}, 100, map[int]Role{100: Launcher, 150: Trainer, 160: Trainer,
+			151: Worker, 161: Worker}, "launches the job"},
+		{"pool, subprocess and logger are other", []proc{trainer(100, 10), forked(101, 100), wandb,
+			{pid: 103, ppid: 101, exe: "/usr/bin/ffmpeg", argv: []string{"ffmpeg"}, comm: "ffmpeg"},
+			{pid: 104, ppid: 100, exe: python, argv: train, caught: inTrainer}}, 100, map[int]Role{100: Trainer,
+			101: Worker, 102: Other, 103: Other, 104: Feeder}, ""},
+		{"named worker with another title", []proc{trainer(100, 10), named}, 100, map[int]Role{100: Trainer,
+			101: Worker}, ""},
+		{"trainer with the workers' handlers", []proc{handled, forked(101, 100), holding}, 100,
+			map[int]Role{100: Trainer, 101: Feeder, 102: Worker}, ""},
+		{"not training", []proc{{pid: 100, ppid: 10, exe: "/usr/bin/postgres", argv: []string{"postgres"},
+			comm: "postgres"}}, 100, map[int]Role{100: Trainer}, "not a Python process"},
+		{"python without a framework", []proc{{pid: 100, ppid: 10, exe: python, argv: train}}, 100,
+			map[int]Role{100: Trainer}, "no training framework"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newMachine(t, append([]proc{{pid: 1, comm: "systemd", exe: "/sbin/init", argv: []string{"init"}}, shell(10, 1)}, c.procs...)...)
+			m := newMachine(t, append([]proc{{pid: 1, comm: "systemd", exe: "/sbin/init", argv: []string{"init"}},
+				shell(10, 1)}, c.procs...)...)
 			j := must.Get(Attach(context.Background(), c.pid, Options{FS: m.fs()}))(t)
 			defer j.Close()
 			if diff := cmp.Diff(c.want, roles(j.Tree())); diff != "" {
@@ -116,8 +136,9 @@ func TestAttachRefuses(t *testing.T) {
 		{"two jobs in one shell", 20, ErrSeveralJobs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newMachine(t, proc{pid: 1, comm: "systemd", exe: "/sbin/init", argv: []string{"init"}}, shell(10, 1), zombie, self, child, orphan, coded(401, 400, fserver, inWorker),
-				shell(20, 1), trainer(500, 20), trainer(600, 20))
+			m := newMachine(t, proc{pid: 1, comm: "systemd", exe: "/sbin/init", argv: []string{"init"}}, shell(10, 1),
+				zombie, self, child, orphan, coded(401, 400, fserver, inWorker), shell(20, 1), trainer(500, 20),
+				trainer(600, 20))
 			j, err := Attach(context.Background(), c.pid, Options{FS: m.fs(), Self: 300})
 			if err == nil {
 				j.Close()
@@ -136,12 +157,15 @@ func TestAttachRefuses(t *testing.T) {
 
 // TestAttachTellsWhatHides: a process that is not there may only be hidden.
 func TestAttachTellsWhatHides(t *testing.T) {
-	for options, want := range map[string]string{"rw": "", "rw,hidepid=invisible": "hidepid=invisible", "rw,hidepid=0": "", "rw,hidepid=ptraceable": "hidepid=ptraceable"} {
+	for options, want := range map[string]string{"rw": "", "rw,hidepid=invisible": "hidepid=invisible",
+		"rw,hidepid=0": "", "rw,hidepid=ptraceable": "hidepid=ptraceable"} {
 		m := newMachine(t, shell(10, 1))
-		m.write(filepath.Join(m.root, "proc", "self"), "mountinfo", "22 27 0:21 / /proc rw,nosuid shared:5 - proc proc "+options+"\n")
+		m.write(filepath.Join(m.root, "proc", "self"), "mountinfo",
+			"22 27 0:21 / /proc rw,nosuid shared:5 - proc proc "+options+"\n")
 		_, err := Attach(context.Background(), 99, Options{FS: m.fs(), UID: 1000})
 		var e *Error
-		if !errors.Is(err, ErrNoProcess) || !errors.As(err, &e) || !strings.Contains(e.Detail, want) || (want == "") != (e.Detail == "") || e.Hint == "" {
+		if !errors.Is(err, ErrNoProcess) || !errors.As(err, &e) || !strings.Contains(e.Detail, want) ||
+			(want == "") != (e.Detail == "") || e.Hint == "" {
 			t.Errorf("%s: %v", options, err)
 		}
 	}
@@ -156,7 +180,8 @@ func TestHeaderDescribesTheFirstTrainer(t *testing.T) {
 	j := must.Get(Attach(context.Background(), 100, Options{FS: m.fs()}))(t)
 	defer j.Close()
 	h := j.Header()
-	if h.PID != 100 || h.StartTicks != 1100 || !h.Container || h.Framework != "pytorch" || h.Python != "3.11" || h.HDF5Library != "1.14" {
+	if h.PID != 100 || h.StartTicks != 1100 || !h.Container || h.Framework != "pytorch" || h.Python != "3.11" ||
+		h.HDF5Library != "1.14" {
 		t.Errorf("header %+v", h)
 	}
 	if got := strings.Join(h.Command, " "); strings.Contains(got, "hf_") || !strings.Contains(got, "train.py") {
@@ -170,11 +195,13 @@ func TestHeaderDescribesTheFirstTrainer(t *testing.T) {
 func TestFindRanksJobs(t *testing.T) {
 	gpu := trainer(600, 10)
 	gpu.fds = []string{"/dev/nvidiactl", "/dev/nvidia0"}
-	smi := proc{pid: 700, ppid: 10, exe: "/usr/bin/nvidia-smi", argv: []string{"nvidia-smi"}, comm: "nvidia-smi", fds: []string{"/dev/nvidiactl", "/dev/nvidia0"}}
+	smi := proc{pid: 700, ppid: 10, exe: "/usr/bin/nvidia-smi", argv: []string{"nvidia-smi"}, comm: "nvidia-smi",
+		fds: []string{"/dev/nvidiactl", "/dev/nvidia0"}}
 	stranger := trainer(800, 10)
 	stranger.uid = 1001
 	mine := trainer(100, 10)
-	base := []proc{shell(10, 1), mine, forked(101, 100), stranger, coded(900, 1, fserver, 2), smi, {pid: 950, ppid: 10, exe: python, argv: []string{"python3", "-m", "http.server"}},
+	base := []proc{shell(10, 1), mine, forked(101, 100), stranger, coded(900, 1, fserver, 2), smi,
+		{pid: 950, ppid: 10, exe: python, argv: []string{"python3", "-m", "http.server"}},
 		{pid: 300, ppid: 10, exe: python, argv: train, maps: []string{torchLib}}}
 	m := newMachine(t, base...)
 	found, err := Find(context.Background(), Options{FS: m.fs(), Self: 300})

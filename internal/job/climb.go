@@ -23,21 +23,25 @@ func climb(from procfs.ID, o Options) ([]procfs.ID, error) {
 	}
 	for range maxClimb {
 		parent := t.add(cur.ppid, 0, 0)
-		if parent != nil && t.alive(cur) && cur.ppid != parent.id.PID { // its parent has ended, and the number was given away
+		if parent != nil && t.alive(cur) && cur.ppid != parent.id.PID {
+			// its parent has ended, and the number was given away
 			parent = nil
 		}
-		helper := cur.facts.kind == spawnChild || cur.facts.kind == forkServer || cur.facts.kind == tracker || cur.facts.comm == dataWorkerName
+		helper := cur.facts.kind == spawnChild || cur.facts.kind == forkServer || cur.facts.kind == tracker ||
+			cur.facts.comm == dataWorkerName
 		// A container's first process is number 1 there and may well be the trainer or its launcher.
 		if parent == nil || (parent.id.PID == 1 && !parent.facts.python) || parent.facts.uid != cur.facts.uid {
 			if parent != nil && parent.facts.comm == "slurmstepd" {
 				return t.step(cur, parent), nil
 			}
 			if helper {
-				return nil, &Error{PID: from.PID, Kind: ErrOrphan, Detail: "its trainer is gone", Hint: "end it; pipetune needs a running trainer"}
+				return nil, &Error{PID: from.PID, Kind: ErrOrphan, Detail: "its trainer is gone",
+					Hint: "end it; pipetune needs a running trainer"}
 			}
 			break
 		}
-		if !helper && !(parent.facts.python && (parent.facts.kind == distributedRun || isWorker(cur.facts, parent.facts, Fork))) {
+		if !helper && !(parent.facts.python && (parent.facts.kind == distributedRun || isWorker(cur.facts, parent.facts,
+			Fork))) {
 			break
 		}
 		cur = parent

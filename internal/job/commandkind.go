@@ -9,20 +9,22 @@ import (
 type commandKind uint8
 
 const (
-	ordinary       commandKind = iota
-	spawnChild                 // python -c "from multiprocessing.spawn import spawn_main; …" --multiprocessing-fork
-	forkServer                 // python -c "from multiprocessing.forkserver import main; …"; its children keep this command line
-	tracker                    // python -c "from multiprocessing.resource_tracker import main; …"
-	shmManager                 // torch_shm_manager
-	distributedRun             // torchrun and its like
+	ordinary   commandKind = iota
+	spawnChild             // python -c "from multiprocessing.spawn import spawn_main; …" --multiprocessing-fork
+	// python -c "from multiprocessing.forkserver import main; …"; its children keep this command line
+	forkServer
+	tracker        // python -c "from multiprocessing.resource_tracker import main; …"
+	shmManager     // torch_shm_manager
+	distributedRun // torchrun and its like
 )
 
 // distributed are modules and programs that start one trainer per rank and wait. Sources: torch/distributed/run.py and
 // launch.py, accelerate's and DeepSpeed's console scripts, horovodrun, lightning's fabric.
 var distributed = map[string]bool{
-	"torchrun": true, "torch.distributed.run": true, "torch.distributed.launch": true, "torch.distributed.elastic": true,
-	"accelerate": true, "accelerate-launch": true, "accelerate.commands.launch": true, "deepspeed": true,
-	"deepspeed.launcher.launch": true, "deepspeed.launcher.runner": true, "horovodrun": true, "composer": true,
+	"torchrun": true, "torch.distributed.run": true, "torch.distributed.launch": true,
+	"torch.distributed.elastic": true, "accelerate": true, "accelerate-launch": true,
+	"accelerate.commands.launch": true, "deepspeed": true, "deepspeed.launcher.launch": true,
+	"deepspeed.launcher.runner": true, "horovodrun": true, "composer": true,
 }
 
 // classifyCommand looks at a command line. Python writes the helper processes of multiprocessing as -c programs

@@ -69,13 +69,15 @@ func (m *machine) birth(p proc) {
 	}
 	m.procs[p.pid] = p
 	dir := filepath.Join(m.root, "proc", strconv.Itoa(p.pid))
-	stat := fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 4194304 100 0 7 0 30 12 0 0 20 0 1 0 %d 1000000 500 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+	stat := fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 4194304 100 0 7 0 30 12 0 0 20 0 1 0 %d 1000000 500 "+
+		"18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		p.pid, p.comm, p.state, p.ppid, p.start)
 	inner := strconv.Itoa(p.pid)
 	if p.inner != 0 {
 		inner += "\t" + strconv.Itoa(p.inner)
 	}
-	status := fmt.Sprintf("Name:\t%s\nState:\t%s (x)\nPPid:\t%d\nUid:\t%[4]d\t%[4]d\t%[4]d\t%[4]d\nNSpid:\t%s\nThreads:\t1\nSigCgt:\t%016x\nCpus_allowed_list:\t0-3\n",
+	status := fmt.Sprintf("Name:\t%s\nState:\t%s (x)\nPPid:\t%d\n"+
+		"Uid:\t%[4]d\t%[4]d\t%[4]d\t%[4]d\nNSpid:\t%s\nThreads:\t1\nSigCgt:\t%016x\nCpus_allowed_list:\t0-3\n",
 		p.comm, p.state, p.ppid, p.uid, inner, p.caught)
 	m.write(dir, "stat", stat)
 	m.write(dir, "status", status)

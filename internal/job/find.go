@@ -80,7 +80,8 @@ func Find(ctx context.Context, o Options) ([]Candidate, error) {
 		found = slices.DeleteFunc(found, func(c Candidate) bool { return !mine(c) })
 	}
 	slices.SortStableFunc(found, func(a, b Candidate) int {
-		return cmp.Or(-compareBool(a.GPU, b.GPU), -compareBool(a.Workers > 0, b.Workers > 0), -cmp.Compare(a.Trainer.Start, b.Trainer.Start))
+		return cmp.Or(-compareBool(a.GPU, b.GPU), -compareBool(a.Workers > 0, b.Workers > 0),
+			-cmp.Compare(a.Trainer.Start, b.Trainer.Start))
 	})
 	return found, nil
 }
@@ -107,7 +108,8 @@ func (o Options) among(ctx context.Context, all procfs.ProcessTable, mine func(u
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if e.PID == 0 || own[e.PID] && o.Self != 0 || claimed[e.ID] || e.State == 'Z' || !o.looksLikeTraining(e.ID, mine) {
+		if e.PID == 0 || own[e.PID] && o.Self != 0 || claimed[e.ID] || e.State == 'Z' ||
+			!o.looksLikeTraining(e.ID, mine) {
 			continue
 		}
 		j, err := assemble(e.ID, o)
@@ -188,6 +190,7 @@ func (j *Job) candidate(p Process) Candidate {
 	n := j.table.nodes[p.PID]
 	return Candidate{
 		Trainer: p.ID, GPU: n.inside.accelerator != "", Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
-		Framework: n.inside.framework, slurm: n.inside.slurm, Command: untrusted.CommandLine(n.facts.argv, j.opts.Redaction),
+		Framework: n.inside.framework, slurm: n.inside.slurm, Command: untrusted.CommandLine(n.facts.argv,
+			j.opts.Redaction),
 	}
 }

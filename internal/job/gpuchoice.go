@@ -21,7 +21,8 @@ type GPUChoice struct {
 
 func choiceOf(fs procfs.FS, p *procfs.Process, env map[string]string) GPUChoice {
 	visible, set := env["CUDA_VISIBLE_DEVICES"]
-	c := GPUChoice{Read: true, Set: set, Visible: untrusted.Sanitize(visible), Order: untrusted.Sanitize(env["CUDA_DEVICE_ORDER"])}
+	c := GPUChoice{Read: true, Set: set, Visible: untrusted.Sanitize(visible),
+		Order: untrusted.Sanitize(env["CUDA_DEVICE_ORDER"])}
 	if mounts, err := p.SharesOurMounts(fs); err == nil && mounts {
 		groups, err := p.SharesOurGroups(fs)
 		c.SameView = err == nil && groups

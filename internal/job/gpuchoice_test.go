@@ -19,13 +19,18 @@ func TestGPUChoiceOfATrainer(t *testing.T) {
 		namespace  string // its mounts
 		wantChoice GPUChoice
 	}{
-		"here":              {[]string{"CUDA_VISIBLE_DEVICES=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}, "0::/a\n", "mnt:[1]", GPUChoice{Read: true, Set: true, Visible: "1", Order: "PCI_BUS_ID", SameView: true}},
-		"none":              {[]string{"CUDA_VISIBLE_DEVICES="}, "0::/a\n", "mnt:[1]", GPUChoice{Read: true, Set: true, SameView: true}},
-		"not said":          {[]string{"RANK=0"}, "0::/a\n", "mnt:[1]", GPUChoice{Read: true, SameView: true}},
-		"a step of Slurm":   {[]string{"CUDA_VISIBLE_DEVICES=0"}, "0::/job/step_0\n", "mnt:[1]", GPUChoice{Read: true, Set: true, Visible: "0"}},
-		"another container": {[]string{"CUDA_VISIBLE_DEVICES=0"}, "0::/a\n", "mnt:[2]", GPUChoice{Read: true, Set: true, Visible: "0"}},
+		"here": {[]string{"CUDA_VISIBLE_DEVICES=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}, "0::/a\n", "mnt:[1]",
+			GPUChoice{Read: true, Set: true, Visible: "1", Order: "PCI_BUS_ID", SameView: true}},
+		"none": {[]string{"CUDA_VISIBLE_DEVICES="}, "0::/a\n", "mnt:[1]", GPUChoice{Read: true, Set: true,
+			SameView: true}},
+		"not said": {[]string{"RANK=0"}, "0::/a\n", "mnt:[1]", GPUChoice{Read: true, SameView: true}},
+		"a step of Slurm": {[]string{"CUDA_VISIBLE_DEVICES=0"}, "0::/job/step_0\n", "mnt:[1]",
+			GPUChoice{Read: true, Set: true, Visible: "0"}},
+		"another container": {[]string{"CUDA_VISIBLE_DEVICES=0"}, "0::/a\n", "mnt:[2]", GPUChoice{Read: true, Set: true,
+			Visible: "0"}},
 	} {
-		m := newMachine(t, proc{pid: 1, exe: "/sbin/init"}, proc{pid: 10, ppid: 1, exe: python, argv: []string{"python3", "train.py"}, env: c.env, maps: []string{torchLib}})
+		m := newMachine(t, proc{pid: 1, exe: "/sbin/init"}, proc{pid: 10, ppid: 1, exe: python,
+			argv: []string{"python3", "train.py"}, env: c.env, maps: []string{torchLib}})
 		for dir, at := range map[string][2]string{"self": {"0::/a\n", "mnt:[1]"}, "10": {c.theirs, c.namespace}} {
 			at2 := filepath.Join(m.root, "proc", dir)
 			must.Do(t, os.MkdirAll(filepath.Join(at2, "ns"), 0o755))

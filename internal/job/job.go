@@ -134,8 +134,8 @@ func (j *Job) Header() recording.Job {
 	return h
 }
 
-// learnPlace keeps where a trainer stands among several nodes, for as long as the watch lasts: trainers may end before it
-// does, and be read only at the second try.
+// learnPlace keeps where a trainer stands among several nodes, for as long as the watch lasts: trainers may end before
+// it does, and be read only at the second try.
 func (j *Job) learnPlace() {
 	for _, p := range j.Tree().Trainers() {
 		if n := j.table.nodes[p.PID]; j.place == nil && n != nil && n.inside.place != (recording.Place{}) {

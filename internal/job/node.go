@@ -151,7 +151,8 @@ func (n *node) pollsForWork() bool {
 	if task, err := n.proc.Task(n.id.PID); err == nil {
 		defer task.Close()
 		var sc procfs.Syscall
-		if task.Syscall(&sc) == nil && !sc.Running && sc.Number >= 0 && sc.Args[1] == 1 && sc.Args[2] == queuePollMillis {
+		if task.Syscall(&sc) == nil && !sc.Running && sc.Number >= 0 && sc.Args[1] == 1 &&
+			sc.Args[2] == queuePollMillis {
 			return true
 		}
 	}

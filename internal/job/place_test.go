@@ -19,18 +19,25 @@ func TestPlaceOf(t *testing.T) {
 		want recording.Place
 	}{
 		"alone": {map[string]string{"HOME": "/root"}, recording.Place{}},
-		"srun": {map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NODEID": "2", "SLURM_STEP_NUM_NODES": "3", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6"},
+		"srun": {map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NODEID": "2",
+			"SLURM_STEP_NUM_NODES": "3", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6"},
 			recording.Place{JobID: "4711", Step: "0", NodeRank: n(2), Nodes: n(3), WorldSize: n(6)}},
-		"torchrun in srun": {map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NODEID": "2", "SLURM_STEP_NUM_NODES": "3", "SLURM_STEP_NUM_TASKS": "3",
-			"GROUP_RANK": "1", "GROUP_WORLD_SIZE": "3", "WORLD_SIZE": "24", "RANK": "9", "TORCHELASTIC_RUN_ID": "none"},
+		"torchrun in srun": {map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NODEID": "2",
+			"SLURM_STEP_NUM_NODES": "3", "SLURM_STEP_NUM_TASKS": "3", "GROUP_RANK": "1", "GROUP_WORLD_SIZE": "3",
+			"WORLD_SIZE": "24", "RANK": "9", "TORCHELASTIC_RUN_ID": "none"},
 			recording.Place{JobID: "4711", Step: "0", NodeRank: n(1), Nodes: n(3), WorldSize: n(24)}},
-		"torchrun with an id": {map[string]string{"TORCHELASTIC_RUN_ID": "exp7", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "2", "WORLD_SIZE": "2"},
+		"torchrun with an id": {map[string]string{"TORCHELASTIC_RUN_ID": "exp7", "GROUP_RANK": "0",
+			"GROUP_WORLD_SIZE": "2", "WORLD_SIZE": "2"},
 			recording.Place{JobID: "exp7", NodeRank: n(0), Nodes: n(2), WorldSize: n(2)}},
-		"torchrun without":  {map[string]string{"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "2"}, recording.Place{WorldSize: n(2)}},
-		"Kubeflow, elastic": {map[string]string{"PET_NODE_RANK": "3", "PET_NNODES": "2:4"}, recording.Place{NodeRank: n(3)}},
-		"Kubernetes":        {map[string]string{"JOB_COMPLETION_INDEX": "1"}, recording.Place{NodeRank: n(1)}},
-		"mpirun":            {map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"}, recording.Place{WorldSize: n(4)}},
-		"what is no number": {map[string]string{"GROUP_RANK": "-1", "WORLD_SIZE": "99999999999", "SLURM_NODEID": "x"}, recording.Place{}},
+		"torchrun without": {map[string]string{"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "2"},
+			recording.Place{WorldSize: n(2)}},
+		"Kubeflow, elastic": {map[string]string{"PET_NODE_RANK": "3", "PET_NNODES": "2:4"},
+			recording.Place{NodeRank: n(3)}},
+		"Kubernetes": {map[string]string{"JOB_COMPLETION_INDEX": "1"}, recording.Place{NodeRank: n(1)}},
+		"mpirun": {map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
+			recording.Place{WorldSize: n(4)}},
+		"what is no number": {map[string]string{"GROUP_RANK": "-1", "WORLD_SIZE": "99999999999", "SLURM_NODEID": "x"},
+			recording.Place{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(c.want, PlaceOf(func(name string) string { return c.env[name] })); d != "" {
@@ -38,7 +45,8 @@ func TestPlaceOf(t *testing.T) {
 			}
 		})
 	}
-	for want, env := range map[int]map[string]string{-1: {}, 3: {"RANK": "3", "OMPI_COMM_WORLD_RANK": "1", "SLURM_PROCID": "0"},
+	for want, env := range map[int]map[string]string{-1: {}, 3: {"RANK": "3", "OMPI_COMM_WORLD_RANK": "1",
+		"SLURM_PROCID": "0"},
 		1: {"OMPI_COMM_WORLD_RANK": "1", "SLURM_PROCID": "0"}, 0: {"SLURM_PROCID": "0"}} {
 		if got := rankOf(env); got != want {
 			t.Errorf("%v: %d", env, got)
@@ -48,7 +56,8 @@ func TestPlaceOf(t *testing.T) {
 
 // Where the trainers stood is known still when they have ended.
 func TestPlaceOutlivesTheTrainers(t *testing.T) {
-	m := newMachine(t, shell(10, 1), ranked(trainer(100, 10), "RANK=1", "GROUP_RANK=1", "GROUP_WORLD_SIZE=2", "WORLD_SIZE=2"))
+	m := newMachine(t, shell(10, 1), ranked(trainer(100, 10), "RANK=1", "GROUP_RANK=1", "GROUP_WORLD_SIZE=2",
+		"WORLD_SIZE=2"))
 	j, s := attached(t, m, 100)
 	m.death(100)
 	j.Refresh(context.Background(), time.Second, s)

@@ -38,7 +38,8 @@ func TestClassifyCommand(t *testing.T) {
 }
 
 func TestIsInterpreter(t *testing.T) {
-	for name, want := range map[string]bool{"python": true, "python3": true, "python3.13t": true, "python3-dbg": true, "pypy3": true, "pythonista": false, "python-config": false,
+	for name, want := range map[string]bool{"python": true, "python3": true, "python3.13t": true, "python3-dbg": true,
+		"pypy3": true, "pythonista": false, "python-config": false,
 		"bash": false, "": false} {
 		if got := isInterpreter(name); got != want {
 			t.Errorf("%q: %v", name, got)
@@ -68,14 +69,16 @@ func TestHDF5Release(t *testing.T) {
 }
 
 func TestLibrariesOf(t *testing.T) {
-	l := librariesOf([]string{"/x/tensorflow/libtensorflow_framework.so.2", torchLib, "/usr/lib/libcuda.so.550.54", "/usr/lib/libpython3.12.so.1.0"})
+	l := librariesOf([]string{"/x/tensorflow/libtensorflow_framework.so.2", torchLib, "/usr/lib/libcuda.so.550.54",
+		"/usr/lib/libpython3.12.so.1.0"})
 	if l.framework != "pytorch" || l.accelerator != "cuda" || l.python != "3.12" && l.python != "3.11" {
 		t.Errorf("%+v", l)
 	}
 	if l := librariesOf([]string{"/v/site-packages/jaxlib/xla_extension.so"}); l.framework != "jax" {
 		t.Errorf("%+v", l)
 	}
-	if l := librariesOf([]string{torchLib, "/v/site-packages/tokenizers/tokenizers.abi3.so"}); !l.tokenizers || l.framework != "pytorch" {
+	if l := librariesOf([]string{torchLib, "/v/site-packages/tokenizers/tokenizers.abi3.so"}); !l.tokenizers ||
+		l.framework != "pytorch" {
 		t.Errorf("%+v", l)
 	}
 	if l := librariesOf(nil); l != (libraries{}) {
@@ -84,8 +87,9 @@ func TestLibrariesOf(t *testing.T) {
 }
 
 func TestAcceleratorOf(t *testing.T) {
-	for file, want := range map[string]string{"/dev/nvidia0": "cuda", "/dev/nvidia15": "cuda", "/dev/nvidiactl": "", "/dev/nvidia-uvm": "",
-		"/dev/nvidia0x": "", "/dev/kfd": "rocm", "/dev/dxg": "dxg", "/dev/null": ""} {
+	for file, want := range map[string]string{"/dev/nvidia0": "cuda", "/dev/nvidia15": "cuda", "/dev/nvidiactl": "",
+		"/dev/nvidia-uvm": "",
+		"/dev/nvidia0x":   "", "/dev/kfd": "rocm", "/dev/dxg": "dxg", "/dev/null": ""} {
 		if got := acceleratorOf(file); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}

@@ -111,7 +111,8 @@ func (j *Job) newborns(now time.Duration, sink recording.Sink) bool {
 			}
 		}
 		for _, known := range j.table.nodes {
-			if known.ppid == n.id.PID && known.role == Worker && !slices.Contains(kids, known.id.PID) && !j.table.alive(known) {
+			if known.ppid == n.id.PID && known.role == Worker && !slices.Contains(kids, known.id.PID) &&
+				!j.table.alive(known) {
 				j.exit(known, sink)
 				changed = true
 			}
@@ -196,7 +197,8 @@ func (j *Job) renew() bool {
 		if n.role == Worker || n.role == Server || left == 0 {
 			continue
 		}
-		if n.role == Trainer && (n.inside.framework == "" || n.inside.accelerator == "") && n.inside.tries < tries && n.facts.python {
+		if n.role == Trainer && (n.inside.framework == "" || n.inside.accelerator == "") && n.inside.tries < tries &&
+			n.facts.python {
 			read, on := n.inside.gpus.Read, n.inside.accelerator
 			j.table.inspect(n)
 			n.told = n.told && n.inside.accelerator == on
@@ -244,7 +246,8 @@ func (j *Job) heedExec(sink recording.Sink) {
 		return
 	}
 	// A program that was replaced on disk keeps its name, with " (deleted)" after it.
-	if exe, err := n.proc.Exe(); err == nil && strings.TrimSuffix(exe, " (deleted)") != strings.TrimSuffix(n.facts.exe, " (deleted)") {
+	if exe, err := n.proc.Exe(); err == nil && strings.TrimSuffix(exe, " (deleted)") != strings.TrimSuffix(n.facts.exe,
+		" (deleted)") {
 		j.finish(sink, "the trainer has become another program")
 	}
 }

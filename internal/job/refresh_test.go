@@ -37,8 +37,8 @@ func TestRefreshTellsEachProcessOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"process process/100.1100", "process process/101.1101"}, s.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	want := map[string]string{"role": "worker", "pid": "101", "ppid": "100", "start_s": "11.01", "comm": "python3", "trainer": "process/100.1100", "rank": "0",
-		"start_method": "fork", "affinity": "4"}
+	want := map[string]string{"role": "worker", "pid": "101", "ppid": "100", "start_s": "11.01", "comm": "python3",
+		"trainer": "process/100.1100", "rank": "0", "start_method": "fork", "affinity": "4"}
 	if diff := cmp.Diff(want, s.attrs["process/101.1101"]); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}
@@ -102,7 +102,8 @@ func TestRefreshLeavesStrangersAlone(t *testing.T) {
 	j, s := attached(t, m, 100)
 	stranger := forked(102, 20)
 	m.birth(stranger)
-	m.write(filepath.Join(m.root, "proc", "100", "task", "100"), "children", "101 102 ") // as it was read before 102 ended
+	// as it was read before 102 ended
+	m.write(filepath.Join(m.root, "proc", "100", "task", "100"), "children", "101 102 ")
 	for _, at := range []time.Duration{tick, fullEvery} {
 		j.Refresh(context.Background(), at, s)
 		if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{100: Trainer, 101: Worker}) {
@@ -153,7 +154,8 @@ func TestRefreshDropsOrphans(t *testing.T) {
 }
 
 func TestRefreshTellsTheEnd(t *testing.T) {
-	torchrun := proc{pid: 50, ppid: 10, exe: python, argv: []string{"python3", "-m", "torch.distributed.run", "train.py"}}
+	torchrun := proc{pid: 50, ppid: 10, exe: python, argv: []string{"python3", "-m", "torch.distributed.run",
+		"train.py"}}
 	m := newMachine(t, shell(10, 1), torchrun, ranked(trainer(100, 50), "RANK=0"), ranked(trainer(200, 50), "RANK=1"))
 	j, s := attached(t, m, 50)
 	if got := len(j.Tree().Trainers()); got != 2 {
@@ -182,7 +184,8 @@ func TestRefreshTellsTheEnd(t *testing.T) {
 
 // TestRefreshTakesNoLauncherForATrainer: a script that imports torch and starts its ranks itself outlives them.
 func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
-	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50), forked(101, 100), forked(201, 200))
+	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50), forked(101, 100),
+		forked(201, 200))
 	j, s := attached(t, m, 50)
 	for _, pid := range []int{101, 201, 100, 200} {
 		m.death(pid)

@@ -49,7 +49,8 @@ func (t *table) add(pid, parent int, now time.Duration) *node {
 		p.Close()
 		return nil
 	}
-	n := &node{id: p.ID, ppid: st.PPID, proc: p, seen: now, rank: -1, inside: inside{rank: -1}, facts: facts{uid: -1, innerPID: pid}}
+	n := &node{id: p.ID, ppid: st.PPID, proc: p, seen: now, rank: -1, inside: inside{rank: -1},
+		facts: facts{uid: -1, innerPID: pid}}
 	t.nodes[pid] = n
 	t.describe(n)
 	return n
@@ -109,7 +110,8 @@ func (t *table) recheck(n *node) bool {
 	caught, comm := st.CaughtSignals.Or(0), string(st.Name)
 	changed := caught != n.facts.caught || comm != n.facts.comm
 	n.facts.caught, n.facts.comm = caught, comm
-	if parent := t.nodes[n.ppid]; !n.facts.polls && parent != nil && caught&parent.facts.caught&workerSignals == workerSignals {
+	if parent := t.nodes[n.ppid]; !n.facts.polls && parent != nil &&
+		caught&parent.facts.caught&workerSignals == workerSignals {
 		n.facts.polls = n.pollsForWork()
 		changed = changed || n.facts.polls
 	}

@@ -20,7 +20,8 @@ func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]s
 	if j.events++; j.events > maxEvents {
 		if !j.lostEvents {
 			j.lostEvents = true
-			sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxEvents)+" births and exits of processes: later ones are only counted", "watch for a shorter time")
+			sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxEvents)+
+				" births and exits of processes: later ones are only counted", "watch for a shorter time")
 		}
 		return false
 	}
@@ -112,7 +113,8 @@ func (j *Job) nameThreads(sink recording.Sink) {
 		}
 		found = true
 		if pin := n.threads.pin; pin != 0 && pin != before {
-			j.event(sink, recording.EventPin, PinEntity(n.id), map[string]string{"tid": strconv.Itoa(pin), "trainer": Entity(n.id)})
+			j.event(sink, recording.EventPin, PinEntity(n.id), map[string]string{"tid": strconv.Itoa(pin),
+				"trainer": Entity(n.id)})
 		}
 	}
 	if found {

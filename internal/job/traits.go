@@ -52,7 +52,8 @@ func readLibraries(p *procfs.Process) (libraries, error) {
 
 // interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so
 // all others are passed over.
-var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libdxcore.so", "libhdf5", "libpython", "tokenizers."}
+var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so",
+	"libdxcore.so", "libhdf5", "libpython", "tokenizers."}
 
 func interesting(file string) bool {
 	b := path.Base(file)
@@ -70,7 +71,8 @@ func librariesOf(files []string) libraries {
 		b := path.Base(file)
 		switch {
 		case strings.HasPrefix(b, "libtorch"):
-			l.framework = "pytorch" // torch wins: its users import tensorflow for TensorBoard, never the other way round
+			// torch wins: its users import tensorflow for TensorBoard, never the other way round
+			l.framework = "pytorch"
 		case strings.HasPrefix(b, "libtensorflow"), strings.HasPrefix(b, "_pywrap_tensorflow"):
 			if l.framework == "" {
 				l.framework = "tensorflow"

@@ -18,7 +18,8 @@ func (j *Job) publish() {
 		t.Processes = append(t.Processes, n.public())
 	}
 	slices.SortFunc(t.Processes, func(a, b Process) int {
-		return cmp.Or(cmp.Compare(roleOrder[a.Role], roleOrder[b.Role]), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
+		return cmp.Or(cmp.Compare(roleOrder[a.Role], roleOrder[b.Role]), cmp.Compare(a.Rank, b.Rank),
+			cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 	})
 	j.tree.Store(t)
 }

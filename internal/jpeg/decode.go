@@ -41,7 +41,8 @@ type Span struct{ From, To int }
 // less than len(at) and the error nil. Or it stops before the first that Decode has an error for, which it returns. As
 // many as it may are decoded in one call of C, because every such call of more than 20 µs has Go's runtime give the
 // processor to others and keep a thread awake for it (sysmon in proc.go).
-func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, into *[]byte, longest time.Duration) (done int, err error) {
+func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, into *[]byte,
+	longest time.Duration) (done int, err error) {
 	d.pictures = d.pictures[:0]
 	size, pixels, refused := 0, 0, error(nil)
 	for _, s := range at {
@@ -92,8 +93,8 @@ func (d *Decoder) queue(s Span, info Info) (size int) {
 	case CMYK, YCCK:
 		format, stored = C.TJPF_CMYK, 4
 	}
-	d.pictures = append(d.pictures, C.struct_picture{at: C.ulong(s.From), size: C.ulong(s.To - s.From), width: C.int(info.Width), height: C.int(info.Height),
-		format: format})
+	d.pictures = append(d.pictures, C.struct_picture{at: C.ulong(s.From), size: C.ulong(s.To - s.From),
+		width: C.int(info.Width), height: C.int(info.Height), format: format})
 	return info.Width * info.Height * stored
 }
 
@@ -101,8 +102,8 @@ func (d *Decoder) queue(s Span, info Info) (size int) {
 func (d *Decoder) decode(files, into []byte, longest time.Duration) (done int, err error) {
 	for left := C.longlong(longest); done < len(d.pictures) && (done == 0 || left > 0); {
 		rest := d.pictures[done:]
-		n := C.decode(d.turbo.handle, (*C.uchar)(unsafe.SliceData(files)), unsafe.SliceData(rest), C.long(len(rest)), (*C.uchar)(unsafe.SliceData(into)),
-			left, &d.out)
+		n := C.decode(d.turbo.handle, (*C.uchar)(unsafe.SliceData(files)), unsafe.SliceData(rest), C.long(len(rest)),
+			(*C.uchar)(unsafe.SliceData(into)), left, &d.out)
 		for _, p := range rest[:n] {
 			left -= p.nanoseconds
 		}

@@ -11,7 +11,8 @@ import (
 func photo(tb testing.TB) []byte {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "photo.jpg")
-	script := "import sys; sys.path.insert(0, '../../testdata/datasets'); from make_pictures import photo; photo(500, 375).save(sys.argv[1], quality=92)"
+	script := "import sys; sys.path.insert(0, '../../testdata/datasets'); from make_pictures import photo; " +
+		"photo(500, 375).save(sys.argv[1], quality=92)"
 	python(tb, "-c", script, path)
 	return read(tb, filepath.Dir(path), filepath.Base(path))
 }

@@ -69,7 +69,8 @@ func TestDecodeEachStopsAtDamage(t *testing.T) {
 		if largest := 117 * 83 * 4; cap(into) > 2*largest {
 			t.Errorf("%s: a buffer of %d bytes, where %d are needed", name, cap(into), largest)
 		}
-		if done, err := d.DecodeEach(files, at[4:], took, &into, time.Hour); done != 2 || err != nil || !bytes.Equal(into[:117*83], read(t, dir, "gray.jpg.raw")) {
+		if done, err := d.DecodeEach(files, at[4:], took, &into, time.Hour); done != 2 || err != nil ||
+			!bytes.Equal(into[:117*83], read(t, dir, "gray.jpg.raw")) {
 			t.Errorf("%s: after it %d, %v", name, done, err)
 		}
 	}

@@ -138,7 +138,8 @@ func Encode(pixels []byte, width, height, channels, quality int) ([]byte, error)
 	case width < 1 || height < 1 || width > 65500 || height > 65500: // JPEG_MAX_DIMENSION of jmorecfg.h
 		return nil, fmt.Errorf("encoding JPEG: %d by %d pixels; 1 to 65500 are possible", width, height)
 	case len(pixels) != width*height*channels:
-		return nil, fmt.Errorf("encoding JPEG: %d bytes for %d by %d pixels of %d", len(pixels), width, height, channels)
+		return nil, fmt.Errorf("encoding JPEG: %d bytes for %d by %d pixels of %d", len(pixels), width, height,
+			channels)
 	}
 	handle := C.tjInitCompress()
 	if handle == nil {
@@ -147,8 +148,8 @@ func Encode(pixels []byte, width, height, channels, quality int) ([]byte, error)
 	defer C.tjDestroy(handle)
 	file := make([]byte, C.tjBufSize(C.int(width), C.int(height), subsampling))
 	d := Decoder{}
-	n := C.encode(handle, (*C.uchar)(unsafe.SliceData(pixels)), C.int(width), C.int(height), format, (*C.uchar)(unsafe.SliceData(file)),
-		C.ulong(len(file)), subsampling, C.int(quality), &d.out)
+	n := C.encode(handle, (*C.uchar)(unsafe.SliceData(pixels)), C.int(width), C.int(height), format,
+		(*C.uchar)(unsafe.SliceData(file)), C.ulong(len(file)), subsampling, C.int(quality), &d.out)
 	if d.out.failed != 0 {
 		return nil, fmt.Errorf("encoding JPEG: %w", d.reason())
 	}

@@ -80,7 +80,8 @@ func TestDecodeAsPillow(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v; Pillow decodes it", p.File, err)
 		case width != p.Width || height != p.Height || channels != p.Channels:
-			t.Errorf("%s: %d by %d by %d, Pillow's is %d by %d by %d", p.File, width, height, channels, p.Width, p.Height, p.Channels)
+			t.Errorf("%s: %d by %d by %d, Pillow's is %d by %d by %d", p.File, width, height, channels, p.Width,
+				p.Height, p.Channels)
 		case !bytes.Equal(into, read(t, dir, p.File+".raw")):
 			t.Errorf("%s: the pixels are not Pillow's", p.File)
 		default:
@@ -108,7 +109,8 @@ func TestHeader(t *testing.T) {
 		}
 	}
 	// 4:1:0 has no name in TurboJPEG 2.1, and is decoded all the same.
-	odd := bytes.Replace(read(t, dir, "photo_444.jpg"), []byte{1, 0x11, 0, 2, 0x11, 1}, []byte{1, 0x42, 0, 2, 0x11, 1}, 1)
+	odd := bytes.Replace(read(t, dir, "photo_444.jpg"), []byte{1, 0x11, 0, 2, 0x11, 1}, []byte{1, 0x42, 0, 2, 0x11, 1},
+		1)
 	if got, err := d.Header(odd); err != nil || got != (Info{117, 83, YCbCr}) {
 		t.Errorf("an unusual subsampling: %+v, %v", got, err)
 	}
@@ -130,7 +132,8 @@ func gray(t *testing.T) []byte {
 
 func TestTooLargeIsRefusedByItsHeader(t *testing.T) {
 	d, into := decoder(t), []byte(nil)
-	for _, c := range []struct{ width, height int }{{65500, 65500}, {65485, 2733}, {13370, 13385}, {13377, 13378}, {11, 65500}} {
+	for _, c := range []struct{ width, height int }{{65500, 65500}, {65485, 2733}, {13370, 13385}, {13377, 13378},
+		{11, 65500}} {
 		_, err := d.Header(sized(gray(t), c.width, c.height))
 		if refused := errors.Is(err, ErrTooLarge); refused != (c.width*c.height > MaxPixels) {
 			t.Errorf("%d by %d: %v", c.width, c.height, err)
@@ -150,7 +153,8 @@ func TestTooManyScansAreRefused(t *testing.T) {
 	scans := bytes.Repeat(file[first:first+length], 501)
 	bomb := append(append(bytes.Clone(file[:first]), scans...), 0xff, 0xd9)
 	var into []byte
-	if _, _, _, err := decoder(t).Decode(bomb, &into); err == nil || !strings.Contains(err.Error(), "more than 500 scans") {
+	if _, _, _, err := decoder(t).Decode(bomb, &into); err == nil || !strings.Contains(err.Error(),
+		"more than 500 scans") {
 		t.Errorf("%v", err)
 	}
 }
@@ -169,7 +173,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	// The decoder is as good as new.
-	if width, height, channels, err := d.Decode(gray(t), &into); err != nil || width != 8 || height != 8 || channels != 1 {
+	if width, height, channels, err := d.Decode(gray(t), &into); err != nil || width != 8 || height != 8 ||
+		channels != 1 {
 		t.Errorf("after refusals: %d by %d by %d, %v", width, height, channels, err)
 	}
 }
@@ -239,7 +244,8 @@ func FuzzHeader(f *testing.F) {
 			return
 		}
 		width, height, channels, err := d.Decode(data, &into)
-		if err == nil && (width != info.Width || height != info.Height || channels != info.Color.Channels() || len(into) != width*height*channels) {
+		if err == nil && (width != info.Width || height != info.Height || channels != info.Color.Channels() ||
+			len(into) != width*height*channels) {
 			t.Fatalf("%d by %d by %d in %d bytes, with a header of %+v", width, height, channels, len(into), info)
 		}
 	})

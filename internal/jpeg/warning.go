@@ -12,8 +12,8 @@ const (
 	markerHit  = "Corrupt JPEG data: premature end of data segment"
 )
 
-var warnings = []string{"Corrupt JPEG data: ", noMoreData, "Inconsistent progression sequence", "Invalid SOS parameters", "Unknown Adobe color transform",
-	"Warning: "}
+var warnings = []string{"Corrupt JPEG data: ", noMoreData, "Inconsistent progression sequence",
+	"Invalid SOS parameters", "Unknown Adobe color transform", "Warning: "}
 
 // isWarning tells whether a message says that the picture was decoded all the same. TurboJPEG's error code does not: it
 // is that of a warning after any warning, though an error ended the decoding later.

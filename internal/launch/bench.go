@@ -15,14 +15,16 @@ import (
 
 // How a candidate is measured.
 const (
-	benchWithin   = 0.02             // half of the rate's interval, as a part of it, that is close enough
-	benchLeast    = 2 * time.Second  // of steps
-	benchChunks   = 6                // stat.Ratio gives no interval for fewer
-	benchPatience = 30 * time.Second // for one batch: workers that are spawned import all they need first. So long a DataLoader looks for no dead ones
-	benchMargin   = 30 * time.Second // beyond what a candidate was given, until the trainer is given up: ending its workers takes 5 s each at most
-	guardEvery    = 100 * time.Millisecond
-	guardGrace    = 2 * time.Second // for a candidate that was told to stop, until its workers are ended
-	guardShare    = 4               // a candidate may take what is there but for one part in so many
+	benchWithin = 0.02            // half of the rate's interval, as a part of it, that is close enough
+	benchLeast  = 2 * time.Second // of steps
+	benchChunks = 6               // stat.Ratio gives no interval for fewer
+	// for one batch: workers that are spawned import all they need first. So long a DataLoader looks for no dead ones
+	benchPatience = 30 * time.Second
+	// beyond what a candidate was given, until the trainer is given up: ending its workers takes 5 s each at most
+	benchMargin = 30 * time.Second
+	guardEvery  = 100 * time.Millisecond
+	guardGrace  = 2 * time.Second // for a candidate that was told to stop, until its workers are ended
+	guardShare  = 4               // a candidate may take what is there but for one part in so many
 )
 
 // Bench measures settings in a job whose trainer takes orders. It implements tune.Bench.
@@ -42,7 +44,8 @@ func (j *Job) Bench() (*Bench, error) {
 	case len(list) == 0:
 		return nil, errors.New("no trainer takes batches from a loader of torch.utils.data")
 	case len(list) > 1:
-		return nil, fmt.Errorf("%d trainers take batches, and settings are measured on one alone: start the job with one rank", len(list))
+		return nil, fmt.Errorf("%d trainers take batches, and settings are measured on one alone: start the job with "+
+			"one rank", len(list))
 	}
 	b := &Bench{job: j, actor: list[0], rows: list[0].Rows(), room: roomOf(j.fs, list[0].PID)}
 	if err := b.actor.Send(hook.Order{Order: hook.OrderDescribe}); err != nil {
@@ -92,8 +95,9 @@ func (b *Bench) await(until time.Time, ends func(hook.Row) bool, each func()) {
 func (b *Bench) Gone() string { return b.gone }
 
 func candidate(set tune.Setting, most time.Duration) *hook.Candidate {
-	return &hook.Candidate{NumWorkers: set.Workers, PrefetchFactor: max(set.Prefetch, 2), PersistentWorkers: set.Persistent, PinMemory: set.Pin,
-		StartMethod: string(set.Start), BatchSize: set.Batch, Seconds: most.Seconds(), Patience: benchPatience.Seconds()}
+	return &hook.Candidate{NumWorkers: set.Workers, PrefetchFactor: max(set.Prefetch, 2),
+		PersistentWorkers: set.Persistent, PinMemory: set.Pin, StartMethod: string(set.Start), BatchSize: set.Batch,
+		Seconds: most.Seconds(), Patience: benchPatience.Seconds()}
 }
 
 // Alone implements tune.Bench.
@@ -145,9 +149,11 @@ func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string)
 				skip--
 				return false
 			}
-			steps, seconds, spent = append(steps, float64(row.Steps)), append(seconds, row.Time.Seconds()), spent+row.Time
+			steps, seconds, spent = append(steps, float64(row.Steps)), append(seconds, row.Time.Seconds()), spent+
+				row.Time
 			s := stat.Ratio(steps, seconds)
-			if len(steps) >= benchChunks && spent >= benchLeast && s.Hi-s.Lo <= 2*benchWithin*s.Center || spent >= most {
+			if len(steps) >= benchChunks && spent >= benchLeast && s.Hi-s.Lo <= 2*benchWithin*s.Center ||
+				spent >= most {
 				done = done || stop == ""
 				halt()
 			}

@@ -66,13 +66,15 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 func whyNoSource(r *report.Report) string {
 	if r.Job != nil && r.Job.Loader != nil {
 		if at := r.Job.Loader.Location; at != nil && strings.HasPrefix(at.File, "<") {
-			return fmt.Sprintf("the DataLoader is made at %s:%d, which is no file: a notebook's cell, or source that was made as the job ran", at.File, at.Line)
+			return fmt.Sprintf("the DataLoader is made at %s:%d, which is no file: a notebook's cell, or source that "+
+				"was made as the job ran", at.File, at.Line)
 		}
 	}
 	return "the hook did not see where the DataLoader is made"
 }
 
-// patchable are the settings to change as they stand that are arguments of DataLoader with a value that can be written down.
+// patchable are the settings to change as they stand that are arguments of DataLoader with a value that can be written
+// down.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
 	for _, c := range r.Ready() {
@@ -140,7 +142,10 @@ func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
 		return hook.Call{}, false
 	}
 	at := r.Job.Loader.Location
-	i := slices.IndexFunc(from.Calls, func(c hook.Call) bool { return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File) })
+	i := slices.IndexFunc(from.Calls, func(c hook.Call) bool {
+		return c.Line == at.Line &&
+			filepath.Base(c.File) == filepath.Base(at.File)
+	})
 	if i < 0 {
 		return hook.Call{}, false
 	}

@@ -32,13 +32,21 @@ func TestPatchable(t *testing.T) {
 		want     []patch.Setting
 	}{
 		"none": {nil, nil},
-		"every kind": {[]report.Finding{recommends(report.Error, "num_workers", "6", "prefetch_factor", "4", "persistent_workers", "True", "pin_memory", "True", "in_order", "False", "multiprocessing_context", "fork")},
-			[]patch.Setting{{Name: "num_workers", To: "6"}, {Name: "prefetch_factor", To: "4"}, {Name: "persistent_workers", To: "True"}, {Name: "pin_memory", To: "True"}, {Name: "in_order", To: "False"}, {Name: "multiprocessing_context", To: `"fork"`}}},
-		"the higher one wins":     {[]report.Finding{recommends(report.Error, "num_workers", "6"), recommends(report.Warning, "num_workers", "2")}, []patch.Setting{{Name: "num_workers", To: "6"}}},
-		"prose decides too":       {[]report.Finding{recommends(report.Error, "num_workers", "more than there are cores"), recommends(report.Warning, "num_workers", "2")}, nil},
-		"worth knowing only":      {[]report.Finding{recommends(report.Info, "num_workers", "6")}, nil},
-		"not of the call":         {[]report.Finding{recommends(report.Error, "batch_size", "64", "files of the dataset", "fewer", "seed", "1")}, nil},
-		"no number of this kind":  {[]report.Finding{recommends(report.Error, "num_workers", "-1", "prefetch_factor", "4.5", "persistent_workers", "yes", "multiprocessing_context", "thread")}, nil},
+		"every kind": {[]report.Finding{recommends(report.Error, "num_workers", "6", "prefetch_factor", "4",
+			"persistent_workers", "True", "pin_memory", "True", "in_order", "False", "multiprocessing_context",
+			"fork")},
+			[]patch.Setting{{Name: "num_workers", To: "6"}, {Name: "prefetch_factor", To: "4"},
+				{Name: "persistent_workers", To: "True"}, {Name: "pin_memory", To: "True"},
+				{Name: "in_order", To: "False"}, {Name: "multiprocessing_context", To: `"fork"`}}},
+		"the higher one wins": {[]report.Finding{recommends(report.Error, "num_workers", "6"),
+			recommends(report.Warning, "num_workers", "2")}, []patch.Setting{{Name: "num_workers", To: "6"}}},
+		"prose decides too": {[]report.Finding{recommends(report.Error, "num_workers",
+			"more than there are cores"), recommends(report.Warning, "num_workers", "2")}, nil},
+		"worth knowing only": {[]report.Finding{recommends(report.Info, "num_workers", "6")}, nil},
+		"not of the call": {[]report.Finding{recommends(report.Error, "batch_size", "64",
+			"files of the dataset", "fewer", "seed", "1")}, nil},
+		"no number of this kind": {[]report.Finding{recommends(report.Error, "num_workers", "-1", "prefetch_factor",
+			"4.5", "persistent_workers", "yes", "multiprocessing_context", "thread")}, nil},
 		"a number written oddly":  {[]report.Finding{recommends(report.Error, "num_workers", "+6")}, nil},
 		"a number with something": {[]report.Finding{recommends(report.Error, "num_workers", "6); import os")}, nil},
 	} {
@@ -57,7 +65,8 @@ func TestPatchableOfAnIterable(t *testing.T) {
 		shards   *int
 		want     int
 	}{{0, true, nil, 1}, {1, true, nil, 1}, {2, true, nil, 2}, {0, false, nil, 2}, {1, true, new(8), 2}} {
-		r := &report.Report{Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory", "True")},
+		r := &report.Report{Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory",
+			"True")},
 			Job: &report.Job{Loader: &report.Loader{NumWorkers: &c.workers, Iterable: c.iterable, Shards: c.shards}}}
 		if got := patchable(r); len(got) != c.want || got[len(got)-1].Name != "pin_memory" {
 			t.Errorf("%d workers, iterable %v: %+v", c.workers, c.iterable, got)
@@ -71,10 +80,11 @@ func TestPatchedTrainer(t *testing.T) {
 		r    report.Report
 		want int
 	}{
-		"the job's":      {report.Report{Job: &report.Job{PID: 3}}, 3},
-		"the worst rank": {report.Report{Job: &report.Job{PID: 2}, Ranks: []report.Rank{{PID: 2}, {PID: 3, Worst: true}}}, 3},
-		"the first":      {report.Report{Job: &report.Job{PID: 1}}, 2},
-		"no job":         {report.Report{}, 2},
+		"the job's": {report.Report{Job: &report.Job{PID: 3}}, 3},
+		"the worst rank": {report.Report{Job: &report.Job{PID: 2}, Ranks: []report.Rank{{PID: 2},
+			{PID: 3, Worst: true}}}, 3},
+		"the first": {report.Report{Job: &report.Job{PID: 1}}, 2},
+		"no job":    {report.Report{}, 2},
 	} {
 		if got, ok := patchedTrainer(list, &c.r); !ok || got.PID != c.want {
 			t.Errorf("%s: %d, %v", name, got.PID, ok)
@@ -87,18 +97,23 @@ func TestPatchedTrainer(t *testing.T) {
 
 // TestPatchedCall: of two loaders of a trainer the one that the report is of is patched.
 func TestPatchedCall(t *testing.T) {
-	one, two, other := hook.Call{File: "/home/ann/run/train.py", Line: 8}, hook.Call{File: "/home/ann/run/train.py", Line: 14}, hook.Call{File: "/home/ann/run/data.py", Line: 14}
+	one, two, other := hook.Call{File: "/home/ann/run/train.py", Line: 8}, hook.Call{File: "/home/ann/run/train.py",
+		Line: 14}, hook.Call{File: "/home/ann/run/data.py", Line: 14}
 	from := hook.Trainer{Call: one, Calls: []hook.Call{one, other, two}}
 	later := hook.Trainer{PID: 9, Call: two, Calls: []hook.Call{two}}
-	r := &report.Report{Job: &report.Job{PID: 1, Loader: &report.Loader{Location: &report.Location{File: "train.py", Line: 14}}}}
-	if got, ok := patchedTrainer([]hook.Trainer{{PID: 1, Call: one, Calls: []hook.Call{one}}, later}, r); !ok || got.PID != later.PID {
+	r := &report.Report{Job: &report.Job{PID: 1, Loader: &report.Loader{Location: &report.Location{File: "train.py",
+		Line: 14}}}}
+	if got, ok := patchedTrainer([]hook.Trainer{{PID: 1, Call: one, Calls: []hook.Call{one}}, later}, r); !ok ||
+		got.PID != later.PID {
 		t.Errorf("of two in turn: %+v", got)
 	}
 	for name, c := range map[string]struct {
 		at   *report.Location
 		want hook.Call
-	}{"named": {&report.Location{File: "train.py", Line: 14}, two}, "not among them": {&report.Location{File: "train.py", Line: 15}, one}, "no place": {nil, one}} {
-		if got := patchedCall(from, &report.Report{Job: &report.Job{Loader: &report.Loader{Location: c.at}}}); got != c.want {
+	}{"named": {&report.Location{File: "train.py", Line: 14}, two},
+		"not among them": {&report.Location{File: "train.py", Line: 15}, one}, "no place": {nil, one}} {
+		if got := patchedCall(from,
+			&report.Report{Job: &report.Job{Loader: &report.Loader{Location: c.at}}}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -108,18 +123,22 @@ func TestPatchedCall(t *testing.T) {
 // file's is not.
 func TestFix(t *testing.T) {
 	home := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	const source = "import torch\n\tKEY = 'hf_abcdefghijklmnopqrstuvwxyzABCDEFGH'\nloader = DataLoader(HOME, num_workers=1, pin_memory=args.pin)\n"
+	const source = "import torch\n\tKEY = 'hf_abcdefghijklmnopqrstuvwxyzABCDEFGH'\nloader = DataLoader(HOME, " +
+		"num_workers=1, pin_memory=args.pin)\n"
 	text := strings.ReplaceAll(strings.ReplaceAll(source, "\tKEY", "KEY"), "HOME", "'"+home+"/data'")
 	file := filepath.Join(home, "train.py")
 	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	j := &Job{started: time.Now().Add(time.Hour), redact: untrusted.Redaction{Home: home}}
-	trainers := []hook.Trainer{{PID: 7, Executable: "/usr/bin/python3", Call: hook.Call{File: file, Line: 3, Folder: home}}}
-	r := &report.Report{Job: &report.Job{PID: 7}, Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory", "True")}}
+	trainers := []hook.Trainer{{PID: 7, Executable: "/usr/bin/python3", Call: hook.Call{File: file, Line: 3,
+		Folder: home}}}
+	r := &report.Report{Job: &report.Job{PID: 7}, Findings: []report.Finding{recommends(report.Error, "num_workers",
+		"6", "pin_memory", "True")}}
 	exact := j.Fix(t.Context(), r, trainers)
 	if !strings.Contains(exact.Diff, "+loader = DataLoader('"+home+"/data', num_workers=6") {
 		t.Fatalf("the file: %+v", exact)
 	}
-	if r.Patch == nil || strings.Contains(r.Patch.Diff, home) || strings.Contains(r.Patch.Diff, "hf_abc") || !strings.Contains(r.Patch.Diff, "+loader = DataLoader('~/data', num_workers=6") {
+	if r.Patch == nil || strings.Contains(r.Patch.Diff, home) || strings.Contains(r.Patch.Diff, "hf_abc") ||
+		!strings.Contains(r.Patch.Diff, "+loader = DataLoader('~/data', num_workers=6") {
 		t.Errorf("the report: %+v", r.Patch)
 	}
 	if len(r.Patch.Settings) != 2 || r.Patch.Settings[1].How != report.PatchElsewhere {
@@ -136,18 +155,25 @@ func TestNoFix(t *testing.T) {
 		findings []report.Finding
 		trainers []hook.Trainer
 	}{
-		"no setting of the DataLoader is recommended":       {},
-		"the hook did not see where the DataLoader is made": {[]report.Finding{recommends(report.Error, "num_workers", "6")}, nil},
-		"cannot be read": {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{Call: hook.Call{File: folder + "/gone.py", Line: 1}}}},
-		"num_workers stands elsewhere: args.workers: args is not assigned in":    {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{Call: hook.Call{File: elsewhere, Line: 1, Folder: folder}}}},
-		"in code that is in no file":                                             {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{Call: hook.Call{File: "<string>", Line: 1}}}},
-		"changed after the job began, so the line the job named may be another ": {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{PID: -1, Call: hook.Call{File: elsewhere, Line: 1}}}},
+		"no setting of the DataLoader is recommended": {},
+		"the hook did not see where the DataLoader is made": {[]report.Finding{recommends(report.Error, "num_workers",
+			"6")}, nil},
+		"cannot be read": {[]report.Finding{recommends(report.Error, "num_workers", "6")},
+			[]hook.Trainer{{Call: hook.Call{File: folder + "/gone.py", Line: 1}}}},
+		"num_workers stands elsewhere: args.workers: args is not assigned in": {[]report.Finding{recommends(
+			report.Error, "num_workers", "6")},
+			[]hook.Trainer{{Call: hook.Call{File: elsewhere, Line: 1, Folder: folder}}}},
+		"in code that is in no file": {[]report.Finding{recommends(report.Error, "num_workers", "6")},
+			[]hook.Trainer{{Call: hook.Call{File: "<string>", Line: 1}}}},
+		"changed after the job began, so the line the job named may be another ": {[]report.Finding{recommends(
+			report.Error, "num_workers", "6")}, []hook.Trainer{{PID: -1, Call: hook.Call{File: elsewhere, Line: 1}}}},
 	} {
 		j := &Job{started: time.Now().Add(time.Hour)}
 		if strings.HasPrefix(want, "changed") {
 			j.started = time.Now().Add(-time.Hour)
 		}
-		if got := j.Fix(t.Context(), &report.Report{Findings: c.findings}, c.trainers); got.Diff != "" || !strings.Contains(got.Why, want) {
+		if got := j.Fix(t.Context(), &report.Report{Findings: c.findings}, c.trainers); got.Diff != "" ||
+			!strings.Contains(got.Why, want) {
 			t.Errorf("%+v, not %q", got, want)
 		}
 	}

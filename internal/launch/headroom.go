@@ -64,8 +64,9 @@ func record(r *recording.Recorder, all []*replay, trainers int, none string) {
 	}
 	for _, t := range all {
 		for _, c := range t.chunks {
-			r.Event(recording.EventReplay, t.entity, recording.Attrs(recording.Replay{Steps: c.Steps, Seconds: c.Time.Seconds(), Filled: c.Filled,
-				Void: c.Void, Kept: t.kept.Kept, Copied: t.kept.Copied, Replayed: replayed, Trainers: trainers}))
+			r.Event(recording.EventReplay, t.entity, recording.Attrs(recording.Replay{Steps: c.Steps,
+				Seconds: c.Time.Seconds(), Filled: c.Filled, Void: c.Void, Kept: t.kept.Kept, Copied: t.kept.Copied,
+				Replayed: replayed, Trainers: trainers}))
 		}
 		if t.why != "" {
 			none = ""
@@ -77,8 +78,8 @@ func record(r *recording.Recorder, all []*replay, trainers int, none string) {
 	}
 }
 
-// replayAll has all trainers begin at the same step, so that ranks that wait for each other all have data for free, and collects their chunks until
-// each has enough. over ends it.
+// replayAll has all trainers begin at the same step, so that ranks that wait for each other all have data for free, and
+// collects their chunks until each has enough. over ends it.
 func replayAll(all []*replay, over <-chan struct{}, now func() time.Time) {
 	begun := now()
 	ask(all, hook.Order{Order: hook.OrderCount})
@@ -159,8 +160,8 @@ func (t *replay) take(row hook.Row, ok bool) {
 	}
 }
 
-// enough reports whether the rate is known closely, or was measured for long enough. Chunks before the workers had filled their queue are waited
-// for, and taken where there are no others for too long.
+// enough reports whether the rate is known closely, or was measured for long enough. Chunks before the workers had
+// filled their queue are waited for, and taken where there are no others for too long.
 func (t *replay) enough() bool {
 	var steps, seconds []float64
 	good, all := time.Duration(0), time.Duration(0)
@@ -172,5 +173,6 @@ func (t *replay) enough() bool {
 	}
 	s := stat.Ratio(steps, seconds)
 	close := s.Confidence > 0 && s.Hi-s.Lo <= 2*replayWithin*s.Center
-	return len(steps) >= replayChunks && good >= replayLeast && (close || good >= replayMost) || all >= 2*replayMost && len(t.chunks) > 2*replayChunks
+	return len(steps) >= replayChunks && good >= replayLeast && (close || good >= replayMost) || all >= 2*replayMost &&
+		len(t.chunks) > 2*replayChunks
 }

@@ -47,8 +47,10 @@ func chunks(n int, steps int64, took time.Duration) (rows []hook.Row) {
 }
 
 func newPuppet(steps int64, pace float64, replayed []hook.Row) *puppet {
-	count := hook.Row{Row: hook.RowCount, Steps: steps, Time: time.Duration(float64(steps) / pace * float64(time.Second))}
-	return &puppet{rows: make(chan hook.Row, 256), answers: map[string][]hook.Row{hook.OrderCount: {count}, hook.OrderReplay: replayed}}
+	count := hook.Row{Row: hook.RowCount, Steps: steps,
+		Time: time.Duration(float64(steps) / pace * float64(time.Second))}
+	return &puppet{rows: make(chan hook.Row, 256), answers: map[string][]hook.Row{hook.OrderCount: {count},
+		hook.OrderReplay: replayed}}
 }
 
 // measured runs puppets through, and returns what a recording keeps.
@@ -73,7 +75,8 @@ func TestRanksReplayFromTheSameStep(t *testing.T) {
 	a, b := newPuppet(100, 20, chunks(9, 20, time.Second)), newPuppet(103, 20, chunks(9, 20, time.Second))
 	rows := measured(t, nil, a, b)
 	for _, p := range []*puppet{a, b} {
-		if diff := cmp.Diff([]hook.Order{{Order: hook.OrderCount}, {Order: hook.OrderReplay, From: 124, Keep: replayKeep}}, p.asked); diff != "" {
+		if diff := cmp.Diff([]hook.Order{{Order: hook.OrderCount}, {Order: hook.OrderReplay, From: 124,
+			Keep: replayKeep}}, p.asked); diff != "" {
 			t.Errorf("orders (-want +got):\n%s", diff)
 		}
 	}
@@ -97,7 +100,8 @@ func TestReplayEndsWhenTheRateIsKnown(t *testing.T) {
 		rows        []hook.Row
 		least, most int
 	}{
-		{"steady", steady, 7, 7}, {"long steps", slow, 7, 13}, {"unsteady", unsteady, 9, 15}, {"workers that never come to rest", unfilled, 20, 20},
+		{"steady", steady, 7, 7}, {"long steps", slow, 7, 13}, {"unsteady", unsteady, 9, 15},
+		{"workers that never come to rest", unfilled, 20, 20},
 	} {
 		if rows := measured(t, nil, newPuppet(10, 20, c.rows)); len(rows) < c.least || len(rows) > c.most {
 			t.Errorf("%s: %d chunks, want %d to %d", c.name, len(rows), c.least, c.most)

@@ -62,7 +62,8 @@ func Start(command []string, c Config) (*Job, error) {
 	}
 	folder, err := os.Getwd()
 	if err == nil {
-		j.receiver, err = hook.New(hook.Config{Identify: j.kin.identify, Redaction: c.Redaction, Folder: folder, SyncPoints: c.SyncPoints, Acts: c.Acts})
+		j.receiver, err = hook.New(hook.Config{Identify: j.kin.identify, Redaction: c.Redaction, Folder: folder,
+			SyncPoints: c.SyncPoints, Acts: c.Acts})
 	}
 	if err != nil {
 		j.noHook = "the hook could not be prepared: " + err.Error()

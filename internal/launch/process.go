@@ -75,10 +75,11 @@ func findProgram(name string) (string, error) {
 	case err == nil, errors.Is(err, exec.ErrDot):
 		return path, nil
 	case folder(name):
-		return "", fail(notExecutable, "name the program, or Python and the script: pipetune diagnose -- python "+filepath.Join(name, "train.py"),
-			"starting %s: it is a folder", name)
+		return "", fail(notExecutable, "name the program, or Python and the script: pipetune diagnose -- python "+
+			filepath.Join(name, "train.py"), "starting %s: it is a folder", name)
 	case errors.Is(err, fs.ErrPermission) || inPath(name):
-		return "", fail(notExecutable, "chmod +x it, or name the interpreter: pipetune diagnose -- python "+name, "starting %s: it may not be executed", name)
+		return "", fail(notExecutable, "chmod +x it, or name the interpreter: pipetune diagnose -- python "+name,
+			"starting %s: it may not be executed", name)
 	}
 	return "", fail(notFound, "", "starting %s: there is no such program", name)
 }
@@ -143,7 +144,8 @@ func (p *process) terminate() {
 func (j *Job) Collect() (status int, notes Notes, err error) {
 	p := j.process
 	if p.terminated && !j.endsInTime() {
-		notes.Warnings = append(notes.Warnings, fmt.Sprintf("process %d, the job's first, still runs %s after SIGTERM; to end it: kill -KILL %d", p.Pid,
+		notes.Warnings = append(notes.Warnings, fmt.Sprintf("process %d, the job's first, still runs %s after "+
+			"SIGTERM; to end it: kill -KILL %d", p.Pid,
 			terminatePatience, p.Pid))
 		return 0, notes, nil
 	}

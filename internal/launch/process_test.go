@@ -57,7 +57,8 @@ func TestStatusOfATerminatedJob(t *testing.T) {
 
 func TestStartFailure(t *testing.T) {
 	for errno, want := range map[syscall.Errno]int{
-		syscall.ENOENT: notFound, syscall.EACCES: notExecutable, syscall.E2BIG: notExecutable, syscall.EAGAIN: notStarted, syscall.ENOMEM: notStarted,
+		syscall.ENOENT: notFound, syscall.EACCES: notExecutable, syscall.E2BIG: notExecutable,
+		syscall.EAGAIN: notStarted, syscall.ENOMEM: notStarted,
 	} {
 		err := startFailure("train", errno)
 		var e *Error

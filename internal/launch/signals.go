@@ -47,8 +47,9 @@ func Signals() (<-chan os.Signal, func()) {
 
 // terminal is the terminal that pipetune was started on.
 type terminal struct {
-	had    bool // there was one
-	leader bool // pipetune is the session's leader: nobody but the kernel tells it of a hang-up, and it tells the leader alone
+	had bool // there was one
+	// pipetune is the session's leader: nobody but the kernel tells it of a hang-up, and it tells the leader alone
+	leader bool
 	// foreground says whether pipetune's process group is the one that the terminal sends its signals to; there is
 	// false where there is no terminal any more.
 	foreground func() (yes, there bool)
@@ -101,7 +102,8 @@ func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hur
 			return
 		case s := <-signals:
 			first, asked := r.Take(s, time.Now())
-			if told := t.told(s); first && !told { // asked of each, so that what the kernel sent is not taken for a later one
+			if told := t.told(s); first && !told {
+				// asked of each, so that what the kernel sent is not taken for a later one
 				pass(s)
 			}
 			switch asked {

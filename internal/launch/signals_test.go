@@ -9,18 +9,25 @@ import (
 
 // TestTerminalHasTold: what a terminal or its shell sends to whole groups is not sent to the job a second time.
 func TestTerminalHasTold(t *testing.T) {
-	const int, quit, hup, term, usr1, cont, winch = syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGCONT, syscall.SIGWINCH
+	const int, quit, hup, term, usr1, cont, winch = syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM,
+		syscall.SIGUSR1, syscall.SIGCONT, syscall.SIGWINCH
 	for _, c := range []struct {
 		name                               string
 		had, leader, yes, there, byProcess bool
 		told, forwarded                    []os.Signal
 	}{
-		{"no terminal: a scheduler's", false, false, false, false, false, nil, []os.Signal{int, quit, hup, term, usr1, cont, winch}},
-		{"in the foreground", true, false, true, true, false, []os.Signal{int, quit, cont, winch}, []os.Signal{hup, term, usr1}},
-		{"kill, in the foreground", true, false, true, true, true, []os.Signal{cont}, []os.Signal{int, quit, hup, term, usr1, winch}},
-		{"in the background", true, false, false, true, false, []os.Signal{cont}, []os.Signal{int, quit, hup, term, usr1, winch}},
-		{"the terminal is gone", true, false, false, false, false, []os.Signal{hup, cont}, []os.Signal{int, quit, term, usr1}},
-		{"the terminal is gone, and told the leader alone", true, true, false, false, false, nil, []os.Signal{int, hup, cont, term, usr1}},
+		{"no terminal: a scheduler's", false, false, false, false, false, nil, []os.Signal{int, quit, hup, term, usr1,
+			cont, winch}},
+		{"in the foreground", true, false, true, true, false, []os.Signal{int, quit, cont, winch},
+			[]os.Signal{hup, term, usr1}},
+		{"kill, in the foreground", true, false, true, true, true, []os.Signal{cont}, []os.Signal{int, quit, hup, term,
+			usr1, winch}},
+		{"in the background", true, false, false, true, false, []os.Signal{cont}, []os.Signal{int, quit, hup, term,
+			usr1, winch}},
+		{"the terminal is gone", true, false, false, false, false, []os.Signal{hup, cont}, []os.Signal{int, quit, term,
+			usr1}},
+		{"the terminal is gone, and told the leader alone", true, true, false, false, false, nil,
+			[]os.Signal{int, hup, cont, term, usr1}},
 	} {
 		tty := terminal{had: c.had, leader: c.leader, foreground: func() (bool, bool) { return c.yes, c.there },
 			fromKernel: func(os.Signal) bool { return !c.byProcess }}
@@ -58,7 +65,8 @@ func TestRelay(t *testing.T) {
 	for _, c := range []struct {
 		signal      os.Signal
 		over, hurry bool
-	}{{syscall.SIGUSR1, false, false}, {syscall.SIGTERM, true, false}, {syscall.SIGUSR2, true, false}, {syscall.SIGINT, true, true}, {syscall.SIGHUP, true, true}} {
+	}{{syscall.SIGUSR1, false, false}, {syscall.SIGTERM, true, false}, {syscall.SIGUSR2, true, false},
+		{syscall.SIGINT, true, true}, {syscall.SIGHUP, true, true}} {
 		signals <- c.signal
 		signals <- syscall.SIGWINCH // taken only after the one before was dealt with
 		if closed(over) != c.over || closed(hurry) != c.hurry {
@@ -74,7 +82,8 @@ func TestRelay(t *testing.T) {
 			got = append(got, s)
 		}
 	}
-	if want := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGUSR2, syscall.SIGINT, syscall.SIGHUP}; !slices.Equal(got, want) {
+	if want := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGUSR2, syscall.SIGINT,
+		syscall.SIGHUP}; !slices.Equal(got, want) {
 		t.Errorf("passed on %v, want %v", got, want)
 	}
 }

@@ -49,8 +49,8 @@ func (j *Job) notice(tree *job.Tree) {
 
 // The reasons that take no look at the process.
 const (
-	silentLoader = "torch is imported, but no DataLoader of torch.utils.data was made: the job loads its data with something else, or with a subclass that takes the place " +
-		"of DataLoader's own methods"
+	silentLoader = "torch is imported, but no DataLoader of torch.utils.data was made: the job loads its data with " +
+		"something else, or with a subclass that takes the place of DataLoader's own methods"
 	silentBatch = "a DataLoader of torch.utils.data was made, but no batch was taken from it"
 	silentTorch = "no process of the job has imported torch.utils.data"
 	switchedOff = "it switched itself off: " // and the reason that it gave
@@ -80,7 +80,8 @@ func (s silence) explain(id procfs.ID) reason {
 		return reason{} // it has just ended
 	}
 	if err != nil {
-		return reason{"process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has privileges of its own", 3}
+		return reason{"process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has " +
+			"privileges of its own", 3}
 	}
 	name := path.Base(strings.TrimSuffix(exe, " (deleted)"))
 	if !strings.HasPrefix(name, "python") && !strings.HasPrefix(name, "pypy") {
@@ -113,7 +114,8 @@ func (s silence) explain(id procfs.ID) reason {
 	// The job's root folder is somebody else's: only a child may look there.
 	inside := filepath.Join("/proc", strconv.Itoa(id.PID), "root", s.socket)
 	if _, err := s.paths.Lstat(context.Background(), "hook", inside); errors.Is(err, fs.ErrNotExist) {
-		return reason{"the training runs in a container or chroot that does not see the folder " + filepath.Dir(s.socket), 3}
+		return reason{"the training runs in a container or chroot that does not see the folder " +
+			filepath.Dir(s.socket), 3}
 	}
 	return reason{silentTorch, 2}
 }

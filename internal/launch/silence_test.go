@@ -41,7 +41,8 @@ func TestIsolating(t *testing.T) {
 }
 
 func TestPythonVersion(t *testing.T) {
-	for name, want := range map[string][2]int{"python3.7": {3, 7}, "python2.7": {2, 7}, "python3.13t": {3, 13}, "python3": {0, 0}, "python": {0, 0}} {
+	for name, want := range map[string][2]int{"python3.7": {3, 7}, "python2.7": {2, 7}, "python3.13t": {3, 13},
+		"python3": {0, 0}, "python": {0, 0}} {
 		major, minor, ok := pythonVersion(name)
 		if ok != (want[0] > 0) || ok && [2]int{major, minor} != want {
 			t.Errorf("%s: %d.%d %v", name, major, minor, ok)
@@ -66,7 +67,8 @@ func TestSilenceOfNoPython(t *testing.T) {
 	if made = 1; s.explain(id).text != silentBatch {
 		t.Errorf("explained with %q", s.explain(id).text)
 	}
-	if off = []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}; s.explain(id).text != "it switched itself off: OSError: spoilt" {
+	if off = []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}; s.explain(
+		id).text != "it switched itself off: OSError: spoilt" {
 		t.Errorf("explained with %q", s.explain(id).text)
 	}
 }
@@ -77,7 +79,8 @@ func TestEntered(t *testing.T) {
 	for _, c := range []struct {
 		told hook.State
 		want bool
-	}{{hook.State{}, false}, {hook.State{Loaded: 2}, true}, {hook.State{Loaded: 2, Off: off}, false}, {hook.State{Off: off}, false}} {
+	}{{hook.State{}, false}, {hook.State{Loaded: 2}, true}, {hook.State{Loaded: 2, Off: off}, false},
+		{hook.State{Off: off}, false}} {
 		if got := entered(c.told); got != c.want {
 			t.Errorf("%+v: %t, want %t", c.told, got, c.want)
 		}

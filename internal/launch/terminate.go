@@ -49,8 +49,8 @@ func (j *Job) Terminate(ctx context.Context) {
 	}
 }
 
-// LetEnd gives a job whose trainers have ended by themselves the moment that it needs to end too, so that its status is its own and not that
-// of a signal. It is for jobs whose hook acts, and before CloseHook.
+// LetEnd gives a job whose trainers have ended by themselves the moment that it needs to end too, so that its status is
+// its own and not that of a signal. It is for jobs whose hook acts, and before CloseHook.
 func (j *Job) LetEnd() {
 	if !j.acted || len(j.receiver.Actors()) > 0 {
 		return
@@ -118,10 +118,12 @@ func (j *Job) endTrainings(own int) (status int, notes Notes) {
 		}
 	}
 	for _, id := range j.below.asked {
-		notes.Minor = append(notes.Minor, fmt.Sprintf("process %d had been left behind by what started it, and was sent SIGTERM too", id.PID))
+		notes.Minor = append(notes.Minor, fmt.Sprintf("process %d had been left behind by what started it, and was "+
+			"sent SIGTERM too", id.PID))
 	}
 	for _, id := range j.below.tops() {
-		notes.Warnings = append(notes.Warnings, fmt.Sprintf("process %d of the job still runs; to end it: kill %d", id.PID, id.PID))
+		notes.Warnings = append(notes.Warnings, fmt.Sprintf("process %d of the job still runs; to end it: kill %d",
+			id.PID, id.PID))
 	}
 	return status, notes
 }
@@ -204,5 +206,6 @@ func terminatedStatus(own int, asked bool) (status int, said string) {
 	case asked:
 		return own, ""
 	}
-	return 0, fmt.Sprintf("the job ended with status %d when --then terminate had told it to end, which counts as 0", own)
+	return 0, fmt.Sprintf("the job ended with status %d when --then terminate had told it to end, which counts as 0",
+		own)
 }

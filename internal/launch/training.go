@@ -15,8 +15,10 @@ import (
 // How the beginning of the training is waited for.
 const (
 	beginEvery = 100 * time.Millisecond // the hook is asked: a lock and a copy
-	firstLook  = 300 * time.Millisecond // at the job's processes: Python has started by then, and a job that ends soon is seen once
-	lookEvery  = time.Second            // the job's processes are looked at: some milliseconds, in which torch's import is disturbed by microseconds
+	// at the job's processes: Python has started by then, and a job that ends soon is seen once
+	firstLook = 300 * time.Millisecond
+	// the job's processes are looked at: some milliseconds, in which torch's import is disturbed by microseconds
+	lookEvery = time.Second
 	// steadyFor is how long a process has to have a framework loaded before it is taken for a trainer without loader
 	// workers: importing torch and making a model takes some seconds.
 	steadyFor = 5 * time.Second
@@ -113,7 +115,8 @@ func begunOutside(told hook.State, tree *job.Tree, rec *recording.Recorder, at t
 		return false
 	}
 	held := map[string]bool{}
-	rec.Since(metric.GPUJobMemory, 0, func(gpu string, points []recording.Point) { held[gpu] = points[len(points)-1].Value > 0 })
+	rec.Since(metric.GPUJobMemory, 0,
+		func(gpu string, points []recording.Point) { held[gpu] = points[len(points)-1].Value > 0 })
 	busy := false
 	rec.Since(metric.GPUUtil, at-gpuBusyFor, func(gpu string, points []recording.Point) {
 		idle := slices.ContainsFunc(points, func(p recording.Point) bool { return p.Value <= 0 })

@@ -16,7 +16,8 @@ import (
 func TestBegunOutside(t *testing.T) {
 	trainer, worker := procfs.ID{PID: 10, Start: 1}, procfs.ID{PID: 11, Start: 2}
 	alone := &job.Tree{Processes: []job.Process{{ID: trainer, Role: job.Trainer}}}
-	loading := &job.Tree{Processes: []job.Process{{ID: trainer, Role: job.Trainer}, {ID: worker, Role: job.Worker, Trainer: trainer}}}
+	loading := &job.Tree{Processes: []job.Process{{ID: trainer, Role: job.Trainer}, {ID: worker, Role: job.Worker,
+		Trainer: trainer}}}
 	busy := func(held float64, use ...float64) func(*recording.Recorder) {
 		return func(r *recording.Recorder) {
 			for i, share := range use {
@@ -37,8 +38,10 @@ func TestBegunOutside(t *testing.T) {
 		{name: "nothing is seen", tree: alone},
 		{name: "loader workers of a loader that the hook does not know", tree: loading, want: true},
 		{name: "loader workers of a DataLoader, whose first batch is yet to come", made: 1, tree: loading},
-		{name: "the GPU works", tree: alone, record: busy(1e9, .1, .3, .2, .1, .3, .2, .1, .3, .2, .1, .4, .5), want: true},
-		{name: "the GPU works, though a DataLoader was made", made: 1, tree: alone, record: busy(1e9, .1, .3, .2, .1, .3, .2, .1, .3, .2, .1, .4, .5), want: true},
+		{name: "the GPU works", tree: alone, record: busy(1e9, .1, .3, .2, .1, .3, .2, .1, .3, .2, .1, .4, .5),
+			want: true},
+		{name: "the GPU works, though a DataLoader was made", made: 1, tree: alone, record: busy(1e9, .1, .3, .2, .1,
+			.3, .2, .1, .3, .2, .1, .4, .5), want: true},
 		{name: "the GPU works in bursts", tree: alone, record: busy(1e9, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0)},
 		{name: "the GPU was hardly read", tree: alone, record: busy(1e9, 1)},
 		{name: "the GPU works for somebody else", tree: alone, record: busy(0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)},

@@ -51,7 +51,8 @@ type Watch struct {
 
 // Watch begins a watch of the training that trainer names. paths are children that may look into the job's root folder.
 func (j *Job) Watch(l Limits, trainer func() procfs.ID, paths *isolate.Paths) *Watch {
-	w := &Watch{Limits: l, of: j, asked: l.Duration, taking: j.Trains(), from: -1, trainer: trainer, silence: j.silence(paths), why: j.noHook}
+	w := &Watch{Limits: l, of: j, asked: l.Duration, taking: j.Trains(), from: -1, trainer: trainer,
+		silence: j.silence(paths), why: j.noHook}
 	w.waiting = !w.taking && !j.shows && j.receiver != nil
 	if w.waiting { // importing torch takes long where it is read over a network
 		w.Duration = max(w.Duration, patience)
@@ -90,8 +91,9 @@ func (w *Watch) Waited(end *recording.End) string {
 	if !w.waiting || end.Reason != recording.EndDuration || end.At <= w.asked || end.At < w.Duration {
 		return ""
 	}
-	return fmt.Sprintf("--duration %s counts from where training is seen to begin, by a batch from a DataLoader of torch, "+
-		"by loader workers or by %s of work on the job's GPU; none was, so the job was watched for %s", w.asked, gpuBusyFor, patience)
+	return fmt.Sprintf("--duration %s counts from where training is seen to begin, by a batch from a DataLoader of "+
+		"torch, by loader workers or by %s of work on the job's GPU; none was, so the job was watched for %s", w.asked,
+		gpuBusyFor, patience)
 }
 
 // Close implements sampler.Sampler, and keeps the reason for a silent hook. The receiver goes on: the job may begin

@@ -1,7 +1,8 @@
-// Package lint reads the source of training scripts for what starves a GPU: the interpreter's own ast, nothing imported, nothing run.
+// Package lint reads the source of training scripts for what starves a GPU: the interpreter's own ast, nothing
+// imported, nothing run.
 //
-// A rule is one function in python/rules_*.py, one row in catalog.json, and one page in pages with an example before and after, which a test
-// holds the function to.
+// A rule is one function in python/rules_*.py, one row in catalog.json, and one page in pages with an example before
+// and after, which a test holds the function to.
 package lint
 
 import (
@@ -36,11 +37,13 @@ type Rule struct {
 	Title     string          `json:"title"`
 	Severity  report.Severity `json:"severity"`
 	Certainty Certainty       `json:"certainty"` // of a finding that does not say another
-	Confirms  string          `json:"confirms"`  // the measured rule that tells whether it matters; "" where none measures it
-	Help      string          `json:"help"`      // what to do, in a line
+	// the measured rule that tells whether it matters; "" where none measures it
+	Confirms string `json:"confirms"`
+	Help     string `json:"help"` // what to do, in a line
 }
 
-// All lists the rules as the catalogue has them. A catalogue that cannot be read is a mistake in the program and panics.
+// All lists the rules as the catalogue has them. A catalogue that cannot be read is a mistake in the program and
+// panics.
 func All() []Rule {
 	var rules []Rule
 	text, err := files.ReadFile("catalog.json")
@@ -56,7 +59,10 @@ func All() []Rule {
 // Find returns the rule of an id, with or without its group.
 func Find(id string) (Rule, bool) {
 	all := All()
-	if i := slices.IndexFunc(all, func(r Rule) bool { return r.ID == id || strings.TrimPrefix(r.ID, "lint/") == id }); i >= 0 {
+	if i := slices.IndexFunc(all, func(r Rule) bool {
+		return r.ID == id ||
+			strings.TrimPrefix(r.ID, "lint/") == id
+	}); i >= 0 {
 		return all[i], true
 	}
 	return Rule{}, false
@@ -74,19 +80,23 @@ func written(id string) string {
 // Page is a rule's page in Markdown: docs/rules holds it, and explain lays it out for a terminal.
 func Page(r Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s.\n`pipetune lint` reads it in the source: severity %s, %s.\n\n%s\n", r.ID, r.Title, r.Severity, r.Certainty, written(r.ID))
+	fmt.Fprintf(&b, "# %s\n\n%s.\n`pipetune lint` reads it in the source: severity %s, %s.\n\n%s\n", r.ID, r.Title,
+		r.Severity, r.Certainty, written(r.ID))
 	if r.Confirms != "" {
-		fmt.Fprintf(&b, "\n## What confirms it\nThe source does not say whether it costs anything here. Measured, it is [%s](%s.md):\n"+
-			"`pipetune diagnose -- python train.py`.\n", r.Confirms, strings.ReplaceAll(r.Confirms, "/", "-"))
+		fmt.Fprintf(&b, "\n## What confirms it\nThe source does not say whether it costs anything here. Measured, it "+
+			"is [%s](%s.md):\n`pipetune diagnose -- python train.py`.\n", r.Confirms, strings.ReplaceAll(r.Confirms,
+			"/", "-"))
 	}
-	fmt.Fprintf(&b, "\n## To leave it out\n`# pipetune: ignore[%s]` at the end of the line.\n", strings.TrimPrefix(r.ID, "lint/"))
+	fmt.Fprintf(&b, "\n## To leave it out\n`# pipetune: ignore[%s]` at the end of the line.\n", strings.TrimPrefix(r.ID,
+		"lint/"))
 	return b.String()
 }
 
 // Index is the part of the list of all pages that is about these, in Markdown.
 func Index() string {
 	var b strings.Builder
-	b.WriteString("\n## lint\n\nWhat `pipetune lint` reads in the source, before anything runs ([how](../lint.md)).\n\n")
+	b.WriteString("\n## lint\n\nWhat `pipetune lint` reads in the source, before anything runs " +
+		"([how](../lint.md)).\n\n")
 	for _, r := range All() {
 		fmt.Fprintf(&b, "- [%s](%s.md): %s\n", r.ID, strings.ReplaceAll(r.ID, "/", "-"), r.Title)
 	}

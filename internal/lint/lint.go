@@ -18,8 +18,8 @@ import (
 )
 
 // scriptFiles follow those of patch, which they build on.
-var scriptFiles = []string{"facts.py", "loops.py", "items.py", "registry.py", "rules_loader.py", "rules_item.py", "rules_worker.py", "rules_step.py",
-	"rules_hdf5.py", "notebook.py", "fix.py", "main.py"}
+var scriptFiles = []string{"facts.py", "loops.py", "items.py", "registry.py", "rules_loader.py", "rules_item.py",
+	"rules_worker.py", "rules_step.py", "rules_hdf5.py", "notebook.py", "fix.py", "main.py"}
 
 const (
 	together   = 50               // files that one child judges
@@ -109,7 +109,8 @@ func Run(ctx context.Context, r Request) (Result, error) {
 	return result, nil
 }
 
-// judge has one child judge some files and tells how many it has dealt with. A file that ends the child is unjudged, and those behind it are left.
+// judge has one child judge some files and tells how many it has dealt with. A file that ends the child is unjudged,
+// and those behind it are left.
 func (result *Result) judge(ctx context.Context, r Request, script []byte, batch []string) (int, error) {
 	asked, err := python.Question(script, question(r, batch))
 	if err != nil {
@@ -151,7 +152,8 @@ func question(r Request, batch []string) map[string]any {
 	for _, rule := range All() {
 		certainty[rule.ID] = rule.Certainty
 	}
-	return map[string]any{"files": asked, "folder": []byte(r.Folder), "rules": r.Rules, "certainty": certainty, "keep": keep, "fix": r.Fix}
+	return map[string]any{"files": asked, "folder": []byte(r.Folder), "rules": r.Rules, "certainty": certainty,
+		"keep": keep, "fix": r.Fix}
 }
 
 // take adds what the script says of one file. What it says is checked: it has read a text that nobody vouches for.
@@ -167,12 +169,14 @@ func (result *Result) take(file string, line []byte) error {
 	for _, f := range a.Findings {
 		rule, known := Find(f.Rule)
 		sure := cmp.Or(Certainty(f.Certainty), rule.Certainty)
-		if !known || !slices.Contains(Certainties, sure) || f.Line < 1 || f.Column < 1 || f.EndLine < f.Line || f.EndColumn < 1 || f.Cell < 0 {
+		if !known || !slices.Contains(Certainties, sure) || f.Line < 1 || f.Column < 1 || f.EndLine < f.Line ||
+			f.EndColumn < 1 || f.Cell < 0 {
 			return errors.New("the interpreter's answer makes no sense")
 		}
 		result.Findings = append(result.Findings, Finding{Rule: rule.ID, Severity: rule.Severity, Certainty: sure,
-			Message: untrusted.Cut(f.Message, mostText).String(), Help: rule.Help, Confirms: rule.Confirms, File: file, Cell: f.Cell,
-			Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn, Fixable: f.Fixable})
+			Message: untrusted.Cut(f.Message, mostText).String(), Help: rule.Help, Confirms: rule.Confirms, File: file,
+			Cell: f.Cell, Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn,
+			Fixable: f.Fixable})
 	}
 	if len(a.Diff) > 0 {
 		result.Changes = append(result.Changes, Change{file, a.Diff, a.Text})

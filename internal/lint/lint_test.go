@@ -53,10 +53,12 @@ func TestCatalogue(t *testing.T) {
 	id := regexp.MustCompile(`^lint/[a-z0-9-]+$`)
 	sources := map[string]string{}
 	for _, r := range All() {
-		if !id.MatchString(r.ID) || r.Title == "" || strings.HasSuffix(r.Title, ".") || r.Help == "" || strings.HasSuffix(r.Help, ".") {
+		if !id.MatchString(r.ID) || r.Title == "" || strings.HasSuffix(r.Title, ".") || r.Help == "" ||
+			strings.HasSuffix(r.Help, ".") {
 			t.Errorf("%s: an id of the form lint/name, a title and a line of help without a full stop", r.ID)
 		}
-		if !slices.Contains(Certainties, r.Certainty) || !slices.Contains([]report.Severity{report.Error, report.Warning, report.Info}, r.Severity) {
+		if !slices.Contains(Certainties, r.Certainty) ||
+			!slices.Contains([]report.Severity{report.Error, report.Warning, report.Info}, r.Severity) {
 			t.Errorf("%s: %q, %q", r.ID, r.Certainty, r.Severity)
 		}
 		page := written(r.ID)
@@ -90,7 +92,8 @@ func fires(result Result, file, id string) bool {
 	return slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.File == file && f.Rule == id })
 }
 
-// TestCases goes through testdata/*.txtar: small scripts with "# want: rule" on the lines where something is to be found, at whatever certainty.
+// TestCases goes through testdata/*.txtar: small scripts with "# want: rule" on the lines where something is to be
+// found, at whatever certainty.
 func TestCases(t *testing.T) {
 	archives := must.Get(filepath.Glob("testdata/*.txtar"))(t)
 	if len(archives) == 0 {
@@ -129,13 +132,15 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestUnjudged: what cannot be read or parsed is named with the reason, and so is a file that ends the interpreter; the rest is judged.
+// TestUnjudged: what cannot be read or parsed is named with the reason, and so is a file that ends the interpreter; the
+// rest is judged.
 func TestUnjudged(t *testing.T) {
 	_, result := judge(t, map[string]string{
-		"a.py": "x = (\n", "b.py": "import torch\n\n\nprint 'two'\n", "c.py": strings.Repeat("(", 9000), "d.py": "# \xff\n", "e.ipynb": "no json",
-		"z.py": example(written("lint/workers-restart"), "Before"),
+		"a.py": "x = (\n", "b.py": "import torch\n\n\nprint 'two'\n", "c.py": strings.Repeat("(", 9000),
+		"d.py": "# \xff\n", "e.ipynb": "no json", "z.py": example(written("lint/workers-restart"), "Before"),
 	})
-	want := map[string]string{"a.py": "line 1", "b.py": "line 4", "c.py": "", "d.py": "cannot be decoded", "e.ipynb": "no notebook"}
+	want := map[string]string{"a.py": "line 1", "b.py": "line 4", "c.py": "", "d.py": "cannot be decoded",
+		"e.ipynb": "no notebook"}
 	for _, u := range result.Unjudged {
 		why, expected := want[u.File]
 		if !expected || !strings.Contains(u.Why, why) {
@@ -157,13 +162,17 @@ func TestInterpreters(t *testing.T) {
 		return path
 	}
 	once := filepath.Join(folder, "once")
-	r := Request{Folder: folder, Files: []string{"a.py", "b.py", "c.py"}, Rules: []string{"lint/workers-zero"}, Least: Likely}
-	r.Python = program("echo ready; test -e " + once + " && { echo '{}'; exit; }; touch " + once + "; echo '{}'; kill -11 $$")
+	r := Request{Folder: folder, Files: []string{"a.py", "b.py", "c.py"}, Rules: []string{"lint/workers-zero"},
+		Least: Likely}
+	r.Python = program("echo ready; test -e " + once + " && { echo '{}'; exit; }; touch " + once +
+		"; echo '{}'; kill -11 $$")
 	result, err := Run(t.Context(), r)
-	if err != nil || len(result.Unjudged) != 1 || result.Unjudged[0].File != "b.py" || !strings.Contains(result.Unjudged[0].Why, "segmentation") {
+	if err != nil || len(result.Unjudged) != 1 || result.Unjudged[0].File != "b.py" ||
+		!strings.Contains(result.Unjudged[0].Why, "segmentation") {
 		t.Errorf("%+v, %v", result, err)
 	}
-	for script, want := range map[string]string{"echo 'Python 3.8 or newer' >&2; exit 1": "Python 3.8 or newer", "exit 0": "no answer",
+	for script, want := range map[string]string{"echo 'Python 3.8 or newer' >&2; exit 1": "Python 3.8 or newer",
+		"exit 0": "no answer",
 		`echo ready; echo '{"Findings":[{"Rule":"lint/x"}]}'`: "no sense", "echo ready; echo hello": "cannot be read"} {
 		r.Python = program(script)
 		if _, err := Run(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {

@@ -21,12 +21,15 @@ const home = "https://github.com/pipetune/pipetune"
 // levels are SARIF's words for severities.
 var levels = map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "note"}
 
-// writeSARIF writes a log of SARIF 2.1.0 with one run: all rules, the findings, and a notification for each file that was not judged.
+// writeSARIF writes a log of SARIF 2.1.0 with one run: all rules, the findings, and a notification for each file that
+// was not judged.
 func writeSARIF(w io.Writer, r Result, version string) error {
 	rules := []object{}
 	for _, rule := range All() {
-		described := object{"id": rule.ID, "shortDescription": text(rule.Title), "help": text(rule.Help), "defaultConfiguration": object{"level": levels[rule.Severity]},
-			"helpUri": home + "/blob/main/docs/rules/" + strings.ReplaceAll(rule.ID, "/", "-") + ".md", "properties": object{"precision": precision[rule.Certainty]}}
+		described := object{"id": rule.ID, "shortDescription": text(rule.Title), "help": text(rule.Help),
+			"defaultConfiguration": object{"level": levels[rule.Severity]},
+			"helpUri":              home + "/blob/main/docs/rules/" + strings.ReplaceAll(rule.ID, "/", "-") + ".md",
+			"properties":           object{"precision": precision[rule.Certainty]}}
 		rules = append(rules, described)
 	}
 	results, notes := []object{}, []object{}
@@ -38,22 +41,27 @@ func writeSARIF(w io.Writer, r Result, version string) error {
 			delete(physical, "region")
 			properties["cell"], properties["line"] = f.Cell, f.Line
 		}
-		results = append(results, object{"ruleId": f.Rule, "ruleIndex": slices.IndexFunc(All(), func(x Rule) bool { return x.ID == f.Rule }),
-			"level": levels[f.Severity], "message": text(f.Message + ". " + f.Help), "locations": []object{{"physicalLocation": physical}}, "properties": properties})
+		results = append(results, object{"ruleId": f.Rule, "ruleIndex": slices.IndexFunc(All(),
+			func(x Rule) bool { return x.ID == f.Rule }),
+			"level": levels[f.Severity], "message": text(f.Message + ". " + f.Help),
+			"locations": []object{{"physicalLocation": physical}}, "properties": properties})
 	}
 	for _, u := range r.Unjudged {
-		notes = append(notes, object{"level": "error", "message": text(untrusted.String(u.File).String() + ": " + u.Why),
+		notes = append(notes, object{"level": "error", "message": text(untrusted.String(u.File).String() + ": " +
+			u.Why),
 			"locations": []object{{"physicalLocation": object{"artifactLocation": artifact(u.File)}}}})
 	}
 	run := object{
-		"tool":       object{"driver": object{"name": "pipetune", "version": version, "informationUri": home, "rules": rules}},
+		"tool": object{"driver": object{"name": "pipetune", "version": version, "informationUri": home,
+			"rules": rules}},
 		"columnKind": "unicodeCodePoints", "results": results,
 		"invocations": []object{{"executionSuccessful": len(notes) == 0, "toolExecutionNotifications": notes}},
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(object{"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []object{run}})
+	const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	return e.Encode(object{"$schema": schema, "version": "2.1.0", "runs": []object{run}})
 }
 
 // precision is how code scanning calls a certainty.

@@ -16,9 +16,9 @@ var leftOut = []string{"__pycache__", "node_modules", "site-packages", "dist-pac
 // mostFiles is how many files one run judges.
 const mostFiles = 100_000
 
-// Files lists what is to be judged: paths of files as they are given, and of folders the Python files and notebooks below. Hidden folders,
-// virtual environments and installed packages are left out, links are not followed, and so is what a pattern of exclude matches (its name, or
-// its path as it would be shown).
+// Files lists what is to be judged: paths of files as they are given, and of folders the Python files and notebooks
+// below. Hidden folders, virtual environments and installed packages are left out, links are not followed, and so is
+// what a pattern of exclude matches (its name, or its path as it would be shown).
 func Files(paths, exclude []string) ([]string, error) {
 	var found []string
 	for _, path := range paths {

@@ -48,7 +48,8 @@ func writeText(w io.Writer, r Result, _ string) error {
 	case len(r.Findings) == 0 && len(r.Unjudged) == 0:
 		fmt.Fprintf(&b, "Nothing found in %s.\n", count(r.Files, "file"))
 	case len(r.Findings) == 0:
-		fmt.Fprintf(&b, "Nothing found in %s; %s not judged.\n", count(r.Files-len(r.Unjudged), "file"), count(len(r.Unjudged), "file"))
+		fmt.Fprintf(&b, "Nothing found in %s; %s not judged.\n", count(r.Files-len(r.Unjudged), "file"),
+			count(len(r.Unjudged), "file"))
 	default:
 		fmt.Fprintf(&b, "%s in %s.", count(len(r.Findings), "finding"), count(r.Files-len(r.Unjudged), "file"))
 		if fixable > 0 {
@@ -72,7 +73,8 @@ func writeJSON(w io.Writer, r Result, version string) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{"schema": "pipetune.lint", "schema_version": "1.0.0", "tool": map[string]string{"name": "pipetune", "version": version},
+	return e.Encode(map[string]any{"schema": "pipetune.lint", "schema_version": "1.0.0",
+		"tool":  map[string]string{"name": "pipetune", "version": version},
 		"files": r.Files, "findings": shown(r.Findings), "unjudged": r.Unjudged})
 }
 
@@ -97,7 +99,8 @@ func writeGitHub(w io.Writer, r Result, _ string) error {
 		if f.Cell > 0 {
 			at = ""
 		}
-		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity], value.Replace(untrusted.String(f.File).String()), at, value.Replace(f.Rule),
+		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity],
+			value.Replace(untrusted.String(f.File).String()), at, value.Replace(f.Rule),
 			text.Replace(untrusted.Cut(f.Message+". "+f.Help, 2*mostText).String()))
 	}
 	_, err := io.WriteString(w, b.String())

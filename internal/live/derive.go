@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// States are what a worker may be doing, each with the looks that found it so. They are those that package evidence tells apart, but for a
-// worker's waits outside of the job.
+// States are what a worker may be doing, each with the looks that found it so. They are those that package evidence
+// tells apart, but for a worker's waits outside of the job.
 var States = []struct {
 	Name  string
 	looks []metric.Desc
@@ -17,7 +17,8 @@ var States = []struct {
 	{"storage", []metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen}},
 	{"lock", []metric.Desc{metric.LooksFutex, metric.LooksFutexTime, metric.LooksFileLock}},
 	{"hand-over", []metric.Desc{metric.LooksPipeWrite}},
-	{"other", []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksOther, metric.LooksStopped}},
+	{"other", []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild,
+		metric.LooksOther, metric.LooksStopped}},
 	{"idle", []metric.Desc{metric.LooksQueuePoll}},
 }
 
@@ -25,12 +26,12 @@ var States = []struct {
 var wanted = func() map[string]bool {
 	names := map[string]bool{}
 	for _, d := range []metric.Desc{
-		metric.LoaderLooks, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer, metric.LoaderWorkers,
-		metric.LooksTotal, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars, metric.ProcReadBytes,
-		metric.GPUUtil, metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower, metric.GPUSMActivity,
-		metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal, metric.CPUUsable, metric.MemTotal, metric.MemAvailable,
-		metric.CgroupMemLimit, metric.CgroupMemUsed, metric.PressureCPUSome, metric.PressureIOSome, metric.PressureMemFull,
-		metric.DiskReadBytes, metric.DiskBusy,
+		metric.LoaderLooks, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer,
+		metric.LoaderWorkers, metric.LooksTotal, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars,
+		metric.ProcReadBytes, metric.GPUUtil, metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower,
+		metric.GPUSMActivity, metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal, metric.CPUUsable,
+		metric.MemTotal, metric.MemAvailable, metric.CgroupMemLimit, metric.CgroupMemUsed, metric.PressureCPUSome,
+		metric.PressureIOSome, metric.PressureMemFull, metric.DiskReadBytes, metric.DiskBusy,
 	} {
 		names[d.Name] = true
 	}
@@ -135,7 +136,8 @@ func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
 	}
 }
 
-// states are the shares of its time that a worker spent in each state, and how long that was; nil where it was not looked at.
+// states are the shares of its time that a worker spent in each state, and how long that was; nil where it was not
+// looked at.
 func (t *Tracker) states(entity string) (shares []float64, seconds float64) {
 	looks, _ := t.of(metric.LooksTotal, entity)
 	if looks.grown <= 0 {
@@ -173,7 +175,8 @@ func (t *Tracker) job(vs *values, members []Member) {
 	for _, each := range []struct {
 		d, raw metric.Desc
 		whose  func(Member) bool
-	}{{metric.JobCPU, metric.ProcCPU, all}, {metric.ReadBytes, metric.ProcReadChars, loads}, {metric.StorageBytes, metric.ProcReadBytes, all}} {
+	}{{metric.JobCPU, metric.ProcCPU, all}, {metric.ReadBytes, metric.ProcReadChars, loads},
+		{metric.StorageBytes, metric.ProcReadBytes, all}} {
 		grown, over := total(each.raw, each.whose)
 		vs.flow(each.d, Owner{}, grown, over)
 	}
@@ -196,7 +199,8 @@ func (t *Tracker) machine(vs *values) {
 		vs.level(d, Owner{}, t.level(d, "cgroup/job"))
 	}
 	for _, p := range []struct{ d, raw metric.Desc }{
-		{metric.CPUPressure, metric.PressureCPUSome}, {metric.IOPressure, metric.PressureIOSome}, {metric.MemPressure, metric.PressureMemFull},
+		{metric.CPUPressure, metric.PressureCPUSome}, {metric.IOPressure, metric.PressureIOSome},
+		{metric.MemPressure, metric.PressureMemFull},
 	} {
 		r, ok := t.of(p.raw, "cgroup/job")
 		if !ok {

@@ -1,8 +1,9 @@
-// Package live is the state of a watched job now: what its trainers wait for, what its workers, GPUs, CPUs and disks do, second by second, and
-// what that adds up to since the watch began.
+// Package live is the state of a watched job now: what its trainers wait for, what its workers, GPUs, CPUs and disks
+// do, second by second, and what that adds up to since the watch began.
 //
-// It is a second reader of what a watch records, beside package evidence, and says nothing that takes judging: no interval, no cause, no advice.
-// It holds the last readings only, so that it stays as small however long the watch is. What was not read is absent, never zero.
+// It is a second reader of what a watch records, beside package evidence, and says nothing that takes judging: no
+// interval, no cause, no advice. It holds the last readings only, so that it stays as small however long the watch is.
+// What was not read is absent, never zero.
 package live
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Every is the time between two frames. The slowest of what moves in them, the CPU time of processes, is read each half second, and the kernel
-// counts it in steps of 10 ms.
+// Every is the time between two frames. The slowest of what moves in them, the CPU time of processes, is read each half
+// second, and the kernel counts it in steps of 10 ms.
 const Every = time.Second
 
 // Source is what is being recorded; *recording.Recorder is one.

@@ -61,7 +61,8 @@ func (w *watch) job(at float64) {
 	w.Add(metric.DiskReadBytes, "disk/sda", 4096*at)
 }
 
-var crew = []Member{{ID: "1.1", PID: 1, Rank: "0", Trains: true}, {ID: "2.1", PID: 2, Rank: "0", Trainer: "1.1"}, {ID: "3.1", PID: 3, Rank: "0", Trainer: "1.1"}}
+var crew = []Member{{ID: "1.1", PID: 1, Rank: "0", Trains: true}, {ID: "2.1", PID: 2, Rank: "0", Trainer: "1.1"},
+	{ID: "3.1", PID: 3, Rank: "0", Trainer: "1.1"}}
 
 func TestAFrameSaysWhatIsGoingOn(t *testing.T) {
 	w := newWatch(t, crew...)
@@ -86,10 +87,12 @@ func TestAFrameSaysWhatIsGoingOn(t *testing.T) {
 	} {
 		g, ok := f.Get(c.d, c.of)
 		if !ok || math.Abs(g.Now-c.now) > 1e-9*c.now || math.Abs(g.Total-c.total) > 0.08*c.total {
-			t.Errorf("%s of %+v: %v (known %t), in all %v; want %v, %v", c.d.Name, c.of, g.Now, ok, g.Total, c.now, c.total)
+			t.Errorf("%s of %+v: %v (known %t), in all %v; want %v, %v", c.d.Name, c.of, g.Now, ok, g.Total, c.now,
+				c.total)
 		}
 	}
-	if len(f.Workers) != 2 || f.Workers[1].PID != 3 || math.Abs(f.Workers[1].CPU-0.5) > 1e-9 || f.Workers[1].RSS != 1<<20 {
+	if len(f.Workers) != 2 || f.Workers[1].PID != 3 || math.Abs(f.Workers[1].CPU-0.5) > 1e-9 ||
+		f.Workers[1].RSS != 1<<20 {
 		t.Errorf("workers: %+v", f.Workers)
 	}
 }

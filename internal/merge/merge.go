@@ -1,5 +1,5 @@
-// Package merge joins the reports of a job's nodes: how each figure is spread over nodes and ranks, who lacks data while
-// most do not, and who is missing.
+// Package merge joins the reports of a job's nodes: how each figure is spread over nodes and ranks, who lacks data
+// while most do not, and who is missing.
 //
 // It promises to hold against each other only what was watched at the same time, and to name each file that it leaves
 // out. It refuses the reports of two jobs.
@@ -37,7 +37,8 @@ type Options struct {
 
 // Run merges. The error wraps ErrMixed or ErrNothing.
 func Run(list []*Watch, o Options) (*report.Merged, error) {
-	m := &merger{out: &report.Merged{Schema: report.MergedSchema, SchemaVersion: report.MergedVersion, Kind: "diagnose", Tool: o.Tool, LeftOut: o.Left}}
+	m := &merger{out: &report.Merged{Schema: report.MergedSchema, SchemaVersion: report.MergedVersion, Kind: "diagnose",
+		Tool: o.Tool, LeftOut: o.Left}}
 	list = slices.SortedStableFunc(slices.Values(list), byRank)
 	adopted := adopt(list)
 	list = m.keep(list, func(w *Watch) (string, string) {
@@ -72,7 +73,8 @@ func Run(list []*Watch, o Options) (*report.Merged, error) {
 	m.next()
 	m.warnings()
 	if adopted > 0 {
-		m.warn("%s not name a job: taken for of %s, which runs the same script.", unit.Count(int64(adopted), "report does", "reports do"), list[0].job())
+		m.warn("%s not name a job: taken for of %s, which runs the same script.", unit.Count(int64(adopted),
+			"report does", "reports do"), list[0].job())
 	}
 	return m.out, nil
 }
@@ -133,7 +135,8 @@ func single(list []*Watch) error {
 	}
 	const most = 5
 	var parts []string
-	for _, job := range slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) }) {
+	for _, job := range slices.SortedFunc(maps.Keys(count),
+		func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) }) {
 		if len(parts) == most {
 			parts = append(parts, fmt.Sprintf("%d more jobs", len(count)-most))
 			break
@@ -156,12 +159,13 @@ func (m *merger) once(list []*Watch) []*Watch {
 	})
 }
 
-// oneOfEach leaves out what was watched again: of two runs that hold a rank of one node, the one that was watched longer
-// in the joint window stays.
+// oneOfEach leaves out what was watched again: of two runs that hold a rank of one node, the one that was watched
+// longer in the joint window stays.
 func (m *merger) oneOfEach(list []*Watch) []*Watch {
 	type rank struct{ node, rank string }
 	holder := map[rank]*Watch{}
-	for _, w := range slices.SortedStableFunc(slices.Values(list), func(a, b *Watch) int { return -cmp.Compare(a.seen(m.all), b.seen(m.all)) }) {
+	for _, w := range slices.SortedStableFunc(slices.Values(list),
+		func(a, b *Watch) int { return -cmp.Compare(a.seen(m.all), b.seen(m.all)) }) {
 		for _, name := range w.trainers() {
 			if key := (rank{w.node(), name}); holder[key] == nil {
 				holder[key] = w
@@ -174,9 +178,11 @@ func (m *merger) oneOfEach(list []*Watch) []*Watch {
 			switch {
 			case other == w:
 			case other.host.ID != w.host.ID:
-				return report.LeftSameRank, fmt.Sprintf("%s too is %s of %s, on another machine: is one of them of another job?", path.Base(other.file), called(name), w.node())
+				return report.LeftSameRank, fmt.Sprintf("%s too is %s of %s, on another machine: is one of them of "+
+					"another job?", path.Base(other.file), called(name), w.node())
 			default:
-				return report.LeftSameRank, fmt.Sprintf("another run of %s of %s, beside %s", called(name), w.node(), path.Base(other.file))
+				return report.LeftSameRank, fmt.Sprintf("another run of %s of %s, beside %s", called(name), w.node(),
+					path.Base(other.file))
 			}
 		}
 		return "", ""
@@ -194,13 +200,15 @@ func called(name string) string {
 // describe says which job it is, and of which time the figures are.
 func (m *merger) describe() {
 	first := m.list[max(slices.IndexFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }), 0)]
-	m.out.Job = report.MergedJob{ID: first.place.JobID, Step: first.place.Step, Framework: first.frame, Command: first.command}
+	m.out.Job = report.MergedJob{ID: first.place.JobID, Step: first.place.Step, Framework: first.frame,
+		Command: first.command}
 	for _, w := range m.list {
 		m.out.Job.Nodes = larger(m.out.Job.Nodes, w.place.Nodes)
 		m.out.Job.WorldSize = larger(m.out.Job.WorldSize, w.place.WorldSize)
 	}
 	if m.all.length() > 0 {
-		m.out.Window = report.MergedWindow{StartedAt: time.Unix(int64(m.all.from), 0).UTC().Format(time.RFC3339), DurationS: m.all.length()}
+		m.out.Window = report.MergedWindow{StartedAt: time.Unix(int64(m.all.from), 0).UTC().Format(time.RFC3339),
+			DurationS: m.all.length()}
 	}
 }
 
@@ -214,8 +222,9 @@ func larger(a, b *int) *int {
 // nodes lists all that were merged.
 func (m *merger) nodes() {
 	for _, w := range m.list {
-		n := report.Node{Name: w.node(), Rank: w.place.NodeRank, Host: w.host.ID, HostName: w.host.Name, File: path.Base(w.file), Class: w.class, Rule: w.rule,
-			Ranks: w.trainers(), Seen: min(w.seen(m.all), 1), Figures: map[string]float64{}}
+		n := report.Node{Name: w.node(), Rank: w.place.NodeRank, Host: w.host.ID, HostName: w.host.Name,
+			File: path.Base(w.file), Class: w.class, Rule: w.rule, Ranks: w.trainers(), Seen: min(w.seen(m.all), 1),
+			Figures: map[string]float64{}}
 		for i, f := range w.figures {
 			if f.unit != "" {
 				n.Figures[spread[i].metric.Name] = w.within(f, m.all)
@@ -313,7 +322,8 @@ func (m *merger) warnings() {
 		versions[w.tool], hosts[w.node()] = true, true
 	}
 	if undated > 0 {
-		m.warn("%d reports do not say when they were made (schema before 1.2.0): whether they are of one time is not known.", undated)
+		m.warn("%d reports do not say when they were made (schema before 1.2.0): whether they are of one time is not "+
+			"known.", undated)
 	}
 	if len(versions) > 1 {
 		m.warn("The reports are of %d versions of pipetune: figures may be made in different ways.", len(versions))
@@ -322,7 +332,8 @@ func (m *merger) warnings() {
 		m.warn("There is one node only: nothing can be held against it.")
 	}
 	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }) {
-		m.warn("The job's environment gives no job id: that these are nodes of one job is told by what they run, %s.", m.list[0].job())
+		m.warn("The job's environment gives no job id: that these are nodes of one job is told by what they run, %s.",
+			m.list[0].job())
 	}
 }
 

@@ -21,13 +21,15 @@ var start = time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
 // node is the report of one node of a job with two ranks on each of nodes.
 func node(rank, nodes int) *report.Report {
 	world, wait, quick := 2*nodes, 0.04, 0.02
-	r := &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose", Tool: report.Tool{Name: "pipetune", Version: "1"},
+	r := &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose",
+		Tool: report.Tool{Name: "pipetune", Version: "1"},
 		Host: report.Host{ID: fmt.Sprintf("%012x", rank)}, Metrics: map[string]report.Metric{}}
-	r.Job = &report.Job{PID: 100 + rank, Command: []string{"python", "train.py", "--node", strconv.Itoa(rank)}, Ranks: 2,
-		Place: &report.Place{JobID: "4711", Step: "0", NodeRank: &rank, Nodes: &nodes, WorldSize: &world}}
+	r.Job = &report.Job{PID: 100 + rank, Command: []string{"python", "train.py", "--node", strconv.Itoa(rank)},
+		Ranks: 2, Place: &report.Place{JobID: "4711", Step: "0", NodeRank: &rank, Nodes: &nodes, WorldSize: &world}}
 	r.Window = &report.Window{DurationS: 60, StartS: 5, StartMono: float64(rank), StartedAt: start.Format(time.RFC3339)}
 	r.Verdict = &report.Verdict{Class: report.GPUBound, Confidence: report.High}
-	r.Ranks = []report.Rank{{Rank: strconv.Itoa(2 * rank), InputWaitRatio: &wait}, {Rank: strconv.Itoa(2*rank + 1), InputWaitRatio: &quick}}
+	r.Ranks = []report.Rank{{Rank: strconv.Itoa(2 * rank), InputWaitRatio: &wait}, {Rank: strconv.Itoa(2*rank + 1),
+		InputWaitRatio: &quick}}
 	set(r, "input_wait_ratio", "ratio", wait)
 	set(r, "data_stall_ratio", "ratio", wait)
 	set(r, "batches_per_s", "1/s", 10)
@@ -87,16 +89,20 @@ func TestOneRankLacksData(t *testing.T) {
 	set(list[3], "batches_per_s", "1/s", 8)
 	m := merged(t, list)
 	where := report.Where{Node: "node 2", Rank: "5"}
-	if d := cmp.Diff([]report.Straggler{{Where: where, InputWaitRatio: 0.64, Above: 0.6, Severity: report.Error, Rule: "storage/saturated"}}, m.Stragglers); d != "" {
+	if d := cmp.Diff([]report.Straggler{{Where: where, InputWaitRatio: 0.64, Above: 0.6, Severity: report.Error,
+		Rule: "storage/saturated"}}, m.Stragglers); d != "" {
 		t.Error(d)
 	}
-	if s := find(t, m, "input_wait_ratio", "ranks"); s.N != 8 || s.Median != 0.04 || s.Worst != 0.64 || s.Where != where || *s.Skew != 0.6 {
+	if s := find(t, m, "input_wait_ratio", "ranks"); s.N != 8 || s.Median != 0.04 || s.Worst != 0.64 ||
+		s.Where != where || *s.Skew != 0.6 {
 		t.Errorf("%+v", s)
 	}
-	if s := find(t, m, "batches_per_s", "nodes"); s.Worst != 8 || s.Median != 10 || *s.Skew != 0.8 || s.Where.Node != "node 3" {
+	if s := find(t, m, "batches_per_s", "nodes"); s.Worst != 8 || s.Median != 10 || *s.Skew != 0.8 ||
+		s.Where.Node != "node 3" {
 		t.Errorf("%+v", s)
 	}
-	if d := cmp.Diff([]report.ClassNodes{{Class: report.GPUBound, Nodes: 3}, {Class: report.InputBound, Nodes: 1}}, m.Verdict.Classes); d != "" {
+	if d := cmp.Diff([]report.ClassNodes{{Class: report.GPUBound, Nodes: 3}, {Class: report.InputBound, Nodes: 1}},
+		m.Verdict.Classes); d != "" {
 		t.Error(d)
 	}
 	if want := []string{"pipetune report n/2.json", "pipetune explain storage/saturated"}; !cmp.Equal(want, m.Next) {
@@ -113,7 +119,8 @@ func TestAllAlikeIsNoStraggler(t *testing.T) {
 		}
 		set(r, "data_stall_ratio", "ratio", 0.5)
 	}
-	if m := merged(t, list); m.StragglersN != 0 || !strings.HasPrefix(m.Verdict.Statement, "All nodes lack data alike") || m.Verdict.Grade != report.Error {
+	if m := merged(t, list); m.StragglersN != 0 || !strings.HasPrefix(m.Verdict.Statement,
+		"All nodes lack data alike") || m.Verdict.Grade != report.Error {
 		t.Errorf("%d stragglers, %+v", m.StragglersN, m.Verdict)
 	}
 }
@@ -138,7 +145,8 @@ func TestLeftOut(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"the same run": {func(l []*report.Report) []*report.Report { return append(l, l[1]) }, report.LeftDuplicate, "the same run as 1.json"},
+		"the same run": {func(l []*report.Report) []*report.Report { return append(l, l[1]) }, report.LeftDuplicate,
+			"the same run as 1.json"},
 		"another run of the node": {func(l []*report.Report) []*report.Report {
 			again := node(1, 4)
 			later(again, 20*time.Second)
@@ -149,11 +157,12 @@ func TestLeftOut(t *testing.T) {
 			other.Host.ID = "feed"
 			return append(l, other)
 		}, report.LeftSameRank, "on another machine"},
-		"a clock that is wrong": {func(l []*report.Report) []*report.Report { later(l[3], -3*time.Hour); return l }, report.LeftApart,
-			"watched 3.0 h before most nodes were: another run of the job, or a clock that is wrong"},
-		"watched later": {func(l []*report.Report) []*report.Report { later(l[3], 2*time.Minute); return l }, report.LeftApart, "watched 1 min after"},
-		"mostly later": {func(l []*report.Report) []*report.Report { later(l[3], 45*time.Second); return l }, report.LeftApart,
-			"watched in 25 % of the time only"},
+		"a clock that is wrong": {func(l []*report.Report) []*report.Report { later(l[3], -3*time.Hour); return l },
+			report.LeftApart, "watched 3.0 h before most nodes were: another run of the job, or a clock that is wrong"},
+		"watched later": {func(l []*report.Report) []*report.Report { later(l[3], 2*time.Minute); return l },
+			report.LeftApart, "watched 1 min after"},
+		"mostly later": {func(l []*report.Report) []*report.Report { later(l[3], 45*time.Second); return l },
+			report.LeftApart, "watched in 25 % of the time only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := merged(t, c.spoil(job(4)))
@@ -192,7 +201,8 @@ func TestTwoJobsAreRefused(t *testing.T) {
 	other := node(1, 3)
 	other.Job.Place.JobID = "4712"
 	both := watches(t, append(list, other))
-	if _, err := Run(both, Options{}); !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), "3 of 4711.0, 1 of 4712.0") {
+	if _, err := Run(both, Options{}); !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(),
+		"3 of 4711.0, 1 of 4712.0") {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{"4711", "4711.0"} {
@@ -216,7 +226,8 @@ func TestJobsWithoutAnID(t *testing.T) {
 		t.Errorf("%+v", m.Warnings)
 	}
 	list[0].Job.Place.JobID = "4711"
-	if m := merged(t, list); len(m.Nodes) != 3 || m.Job.ID != "4711" || !strings.Contains(strings.Join(m.Warnings, " "), "2 reports do not name a job") {
+	if m := merged(t, list); len(m.Nodes) != 3 || m.Job.ID != "4711" || !strings.Contains(strings.Join(m.Warnings, " "),
+		"2 reports do not name a job") {
 		t.Errorf("%+v", m.Warnings)
 	}
 	list[1].Job.Command = []string{"python", "-m", "other"}

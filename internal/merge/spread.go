@@ -52,8 +52,8 @@ func (m *merger) take(d metric.Desc, of string, values []place, smallest bool) {
 		return
 	}
 	w := worst(values, smallest)
-	s := report.Spread{Metric: d.Name, Of: of, Unit: string(d.Unit), N: len(values), Median: median(values), Worst: w.value, Where: w.where,
-		Difference: d.Unit == metric.Ratio}
+	s := report.Spread{Metric: d.Name, Of: of, Unit: string(d.Unit), N: len(values), Median: median(values),
+		Worst: w.value, Where: w.where, Difference: d.Unit == metric.Ratio}
 	switch skew := s.Worst - s.Median; {
 	case s.Difference:
 		s.Skew = &skew
@@ -118,7 +118,8 @@ func (m *merger) stragglers() {
 	}
 	for _, p := range waits {
 		if above := p.value - usual; above >= diagnose.Moderate.Value {
-			m.out.Stragglers = append(m.out.Stragglers, report.Straggler{Where: p.where, InputWaitRatio: p.value, Above: above, Severity: diagnose.Grade(above), Rule: p.watch.rule})
+			m.out.Stragglers = append(m.out.Stragglers, report.Straggler{Where: p.where, InputWaitRatio: p.value,
+				Above: above, Severity: diagnose.Grade(above), Rule: p.watch.rule})
 		}
 	}
 	slices.SortStableFunc(m.out.Stragglers, func(a, b report.Straggler) int { return cmp.Compare(b.Above, a.Above) })
@@ -153,12 +154,16 @@ func (m *merger) verdict() {
 		if m.out.StragglersN > 1 {
 			wait = " waits for data longest: "
 		}
-		v.Statement = fmt.Sprintf("%s of its time; the median of %d ranks is %s. Where ranks exchange gradients at each step, all go at the pace of the slowest.",
-			sentence(Name(s.Where))+wait+unit.Percent(s.InputWaitRatio), len(m.waits()), unit.Percent(s.InputWaitRatio-s.Above))
+		v.Statement = fmt.Sprintf("%s of its time; the median of %d ranks is %s. Where ranks exchange gradients at "+
+			"each step, all go at the pace of the slowest.",
+			sentence(Name(s.Where))+wait+unit.Percent(s.InputWaitRatio), len(m.waits()),
+			unit.Percent(s.InputWaitRatio-s.Above))
 	case known && stall.Worst-stall.Median >= diagnose.Moderate.Value:
-		v.Statement = fmt.Sprintf("%s lacks data most, %s of the time; the median of %d nodes is %s.", sentence(Name(stall.Where)), unit.Percent(stall.Worst), stall.N, unit.Percent(stall.Median))
+		v.Statement = fmt.Sprintf("%s lacks data most, %s of the time; the median of %d nodes is %s.",
+			sentence(Name(stall.Where)), unit.Percent(stall.Worst), stall.N, unit.Percent(stall.Median))
 	case known && stall.Worst >= diagnose.Moderate.Value:
-		v.Statement = fmt.Sprintf("All nodes lack data alike: the median %s of the time, %s on %s, the worst.", unit.Percent(stall.Median), unit.Percent(stall.Worst), Name(stall.Where))
+		v.Statement = fmt.Sprintf("All nodes lack data alike: the median %s of the time, %s on %s, the worst.",
+			unit.Percent(stall.Median), unit.Percent(stall.Worst), Name(stall.Where))
 	case known:
 		v.Statement = fmt.Sprintf("No node lacks data for more than %s of its time.", unit.Percent(stall.Worst))
 	default:

@@ -25,8 +25,10 @@ var spread = []struct {
 	metric   metric.Desc
 	smallest bool
 }{
-	{metric.DataStall, false}, {metric.InputWait, false}, {metric.SamplesPerS, true}, {metric.BatchesPerS, true}, {metric.StepTime, false},
-	{metric.GPUBusy, true}, {metric.WorkerBusy, false}, {metric.WorkerStorage, false}, {metric.UsableBusy, false}, {metric.MemLimitUsed, false},
+	{metric.DataStall, false}, {metric.InputWait, false}, {metric.SamplesPerS, true}, {metric.BatchesPerS, true},
+	{metric.StepTime, false},
+	{metric.GPUBusy, true}, {metric.WorkerBusy, false}, {metric.WorkerStorage, false}, {metric.UsableBusy, false},
+	{metric.MemLimitUsed, false},
 }
 
 // Watch is what is kept of one report: some 5 kB, however many there are.
@@ -94,8 +96,8 @@ func Decode(file string, b []byte) (*Watch, error) {
 	if p.Kind != "diagnose" {
 		return nil, fmt.Errorf("%w: one of %.40s, which is of no node of a job", ErrOtherKind, p.Kind)
 	}
-	w := &Watch{file: file, tool: p.Tool.Version, host: report.Host{ID: p.Host.ID, Name: p.Host.Name}, found: p.Found, ranks: p.Ranks,
-		figures: make([]figure, len(spread))}
+	w := &Watch{file: file, tool: p.Tool.Version, host: report.Host{ID: p.Host.ID, Name: p.Host.Name}, found: p.Found,
+		ranks: p.Ranks, figures: make([]figure, len(spread))}
 	if v := p.Verdict; v != nil {
 		w.class, w.rule = v.Class, v.Rule
 	}
@@ -216,5 +218,6 @@ func byRank(a, b *Watch) int {
 		}
 		return *w.place.NodeRank
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.node(), b.node()), slices.Compare(a.trainers(), b.trainers()), cmp.Compare(a.file, b.file))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.node(), b.node()), slices.Compare(a.trainers(),
+		b.trainers()), cmp.Compare(a.file, b.file))
 }

@@ -24,20 +24,24 @@ func TestNoLibrary(t *testing.T) {
 
 func TestFileThatIsNoLibrary(t *testing.T) {
 	dir := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(dir, soname), []byte("\x1b[31mnot an ELF file, but long enough to be read as one by the linker"), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, soname), []byte("\x1b[31mnot an ELF file, but long enough to be read "+
+		"as one by the linker"), 0o600))
 	inventory, err := open(t, child(t, "LD_LIBRARY_PATH="+dir))
-	if err != nil || inventory.Unavailable == nil || !strings.Contains(inventory.Unavailable.Reason, "invalid ELF header") {
+	if err != nil || inventory.Unavailable == nil || !strings.Contains(inventory.Unavailable.Reason,
+		"invalid ELF header") {
 		t.Errorf("%+v, %v", inventory, err)
 	}
 }
 
 func TestNothingSupported(t *testing.T) {
 	inventory, reading := mustTake(t, driver(t, "unsupported\n"), 1)
-	if len(inventory.Devices) != 2 || inventory.Devices[0].GPM || inventory.Devices[0].MIG != nil || inventory.Devices[0].MemoryBytes != 0 {
+	if len(inventory.Devices) != 2 || inventory.Devices[0].GPM || inventory.Devices[0].MIG != nil ||
+		inventory.Devices[0].MemoryBytes != 0 {
 		t.Errorf("inventory: %+v", inventory)
 	}
 	d := reading.Devices[0]
-	for _, field := range []Field{FieldUtilization, FieldMemory, FieldPower, FieldPowerLimit, FieldClock, FieldClockMax, FieldThrottle,
+	for _, field := range []Field{FieldUtilization, FieldMemory, FieldPower, FieldPowerLimit, FieldClock, FieldClockMax,
+		FieldThrottle,
 		FieldPCIeLink, FieldPCIeTraffic, FieldProcesses, FieldProcessUse} {
 		if d.Absent[field] != "not supported by this GPU or driver" {
 			t.Errorf("%s: %q", field, d.Absent[field])
@@ -106,7 +110,8 @@ func TestMissingFunctions(t *testing.T) {
 			}
 			reading := must.Get(take(t, c, Request{Slow: true, Processes: true}))(t)
 			absent := reading.Devices[1].Absent
-			if tc.field == "" && len(absent) > 0 || tc.field != "" && (len(absent) != 1 || absent[tc.field] != "this driver has no "+tc.function) {
+			if tc.field == "" && len(absent) > 0 || tc.field != "" &&
+				(len(absent) != 1 || absent[tc.field] != "this driver has no "+tc.function) {
 				t.Errorf("absent: %v", absent)
 			}
 			if c.Starts() != 1 {
@@ -115,20 +120,24 @@ func TestMissingFunctions(t *testing.T) {
 		})
 	}
 	t.Run("all that can be missing", func(t *testing.T) {
-		c := driver(t, "", "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetSamples",
-			"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2",
-			"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+		c := driver(t, "", "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
+			"nvmlDeviceGetSamples", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2",
+			"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetCurrentClocksEventReasons",
+			"nvmlDeviceGetCurrentClocksThrottleReasons")
 		_, reading := mustTake(t, c, 1)
 		d := reading.Devices[0]
-		if d.Absent[FieldUtilization] != "this driver has no nvmlDeviceGetUtilizationRates" || !strings.Contains(d.Absent[FieldThrottle], " or ") ||
+		if d.Absent[FieldUtilization] != "this driver has no nvmlDeviceGetUtilizationRates" ||
+			!strings.Contains(d.Absent[FieldThrottle], " or ") ||
 			d.Absent[FieldMemory] != "this driver has no nvmlDeviceGetMemoryInfo" {
 			t.Errorf("absent: %v", d.Absent)
 		}
-		if len(d.Processes) != 2 || d.Processes[0].PID != 1000 || d.Processes[1].PID != 1001 || *d.Processes[0].MemoryBytes != 5<<30 {
+		if len(d.Processes) != 2 || d.Processes[0].PID != 1000 || d.Processes[1].PID != 1001 ||
+			*d.Processes[0].MemoryBytes != 5<<30 {
 			t.Errorf("processes by the first version of the call: %+v", d.Processes)
 		}
 	})
-	for _, functions := range [][]string{{"nvmlInit_v2", "nvmlInit"}, {"nvmlShutdown"}, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}} {
+	for _, functions := range [][]string{{"nvmlInit_v2", "nvmlInit"}, {"nvmlShutdown"}, {"nvmlDeviceGetCount_v2",
+		"nvmlDeviceGetCount"}, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}} {
 		t.Run("without "+functions[0], func(t *testing.T) {
 			c := driver(t, "", functions...)
 			inventory, err := open(t, c)

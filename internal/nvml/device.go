@@ -81,14 +81,20 @@ func (d *device) fast(r *DeviceReading, now time.Time) {
 }
 
 func (d *device) slow(r *DeviceReading) {
-	r.PowerLimitWatts = d.number(FieldPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit", d.handle.GetEnforcedPowerLimit)
-	r.SMClockMaxHertz = d.number(FieldClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) {
-		return d.handle.GetMaxClockInfo(nvml.CLOCK_SM)
-	})
-	r.PCIeGeneration = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration", unsigned(d.handle.GetCurrPcieLinkGeneration))
-	r.PCIeGenerationMax = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration", unsigned(d.handle.GetMaxPcieLinkGeneration))
-	r.PCIeWidth = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth", unsigned(d.handle.GetCurrPcieLinkWidth))
-	r.PCIeWidthMax = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth", unsigned(d.handle.GetMaxPcieLinkWidth))
+	r.PowerLimitWatts = d.number(FieldPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit",
+		d.handle.GetEnforcedPowerLimit)
+	r.SMClockMaxHertz = d.number(FieldClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo",
+		func() (uint32, nvml.Return) {
+			return d.handle.GetMaxClockInfo(nvml.CLOCK_SM)
+		})
+	r.PCIeGeneration = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration",
+		unsigned(d.handle.GetCurrPcieLinkGeneration))
+	r.PCIeGenerationMax = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration",
+		unsigned(d.handle.GetMaxPcieLinkGeneration))
+	r.PCIeWidth = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth",
+		unsigned(d.handle.GetCurrPcieLinkWidth))
+	r.PCIeWidthMax = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth",
+		unsigned(d.handle.GetMaxPcieLinkWidth))
 	d.trafficCalls(r)
 	d.processUse(r)
 }
@@ -101,7 +107,8 @@ func unsigned(call func() (int, nvml.Return)) func() (uint32, nvml.Return) {
 }
 
 // number makes one call that yields one number, and returns it times unit when it lies in low..high.
-func (d *device) number(field Field, low, high uint32, unit float64, symbol string, call func() (uint32, nvml.Return)) *float64 {
+func (d *device) number(field Field, low, high uint32, unit float64, symbol string,
+	call func() (uint32, nvml.Return)) *float64 {
 	if d.lost {
 		return nil
 	}

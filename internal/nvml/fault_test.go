@@ -48,13 +48,15 @@ func TestGarbage(t *testing.T) {
 	})
 	t.Run("no gpus", func(t *testing.T) {
 		inventory, err := open(t, driver(t, "gpus 0\n"))
-		if err != nil || inventory.Unavailable == nil || inventory.Unavailable.Reason != "counting GPUs: NVML sees none" {
+		if err != nil || inventory.Unavailable == nil ||
+			inventory.Unavailable.Reason != "counting GPUs: NVML sees none" {
 			t.Errorf("%+v, %v", inventory, err)
 		}
 	})
 	t.Run("name", func(t *testing.T) {
 		inventory, _ := mustTake(t, driver(t, "garbage name\n"), 1)
-		if name := inventory.Devices[0].Name; len(name) > 96 || strings.ContainsRune(name, '\u009b') || !strings.HasPrefix(name, `\x9b`) {
+		if name := inventory.Devices[0].Name; len(name) > 96 || strings.ContainsRune(name, '\u009b') ||
+			!strings.HasPrefix(name, `\x9b`) {
 			t.Errorf("a name of C1 bytes without an end: %q", name)
 		}
 	})
@@ -100,7 +102,8 @@ func TestHangs(t *testing.T) {
 	for _, where := range []struct {
 		function string
 		call     int
-	}{{"nvmlInit_v2", 1}, {"nvmlDeviceGetCount_v2", 1}, {"nvmlDeviceGetPowerUsage", 1}, {"nvmlDeviceGetPowerUsage", 100}} {
+	}{{"nvmlInit_v2", 1}, {"nvmlDeviceGetCount_v2", 1}, {"nvmlDeviceGetPowerUsage", 1}, {"nvmlDeviceGetPowerUsage",
+		100}} {
 		t.Run(fmt.Sprint(where.function, " ", where.call), func(t *testing.T) {
 			t.Parallel()
 			c := driver(t, fmt.Sprintf("hang %s %d\n", where.function, where.call))

@@ -26,7 +26,8 @@ var places = []string{
 }
 
 const (
-	cureDriver    = "install the NVIDIA driver; in a container, ask for the driver capability \"utility\" (NVIDIA_DRIVER_CAPABILITIES=compute,utility)"
+	cureDriver = "install the NVIDIA driver; in a container, ask for the driver capability \"utility\" " +
+		"(NVIDIA_DRIVER_CAPABILITIES=compute,utility)"
 	cureModule    = "load the NVIDIA kernel module (modprobe nvidia) and check that nvidia-smi works"
 	cureMismatch  = "the driver was upgraded under a running kernel module: reboot, or reload the nvidia module"
 	curePrivilege = "run pipetune as a user who may open /dev/nvidiactl and /dev/nvidia0"

@@ -53,7 +53,8 @@ func listDriver(folder string) (devices []Device) {
 		_ = file.Close() // read-only: nothing to lose
 		d.Place, d.PCI = pci, pci
 		if d.Minor != nil {
-			cut, err := filepath.Glob(filepath.Join(folder, "capabilities", fmt.Sprintf("gpu%d", *d.Minor), "mig", "gi*"))
+			cut, err := filepath.Glob(filepath.Join(folder, "capabilities", fmt.Sprintf("gpu%d", *d.Minor), "mig",
+				"gi*"))
 			if mig := err == nil && len(cut) > 0; mig {
 				d.MIG = &mig
 			}

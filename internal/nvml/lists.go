@@ -78,10 +78,11 @@ type lister struct {
 	device    unsafe.Pointer
 	samples   unsafe.Pointer
 	processes unsafe.Pointer
-	clients   unsafe.Pointer // those that compute through the Multi-Process Service; nil where the driver has no list of them
-	former    bool           // processes is the first version of the call, with smaller elements
-	uses      unsafe.Pointer // what each process uses; nil where the driver does not tell
-	buffer    []C.pt_sample
+	// those that compute through the Multi-Process Service; nil where the driver has no list of them
+	clients unsafe.Pointer
+	former  bool           // processes is the first version of the call, with smaller elements
+	uses    unsafe.Pointer // what each process uses; nil where the driver does not tell
+	buffer  []C.pt_sample
 }
 
 // rawByIndex returns the plain handle of a GPU that is open already, nil where it cannot be had.
@@ -160,14 +161,16 @@ func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.Va
 	var valueType C.int
 	var count C.uint
 	// First without a buffer: the header asks for it, and the answer is only a bound.
-	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since), &valueType, &count, nil))
+	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since),
+		&valueType, &count, nil))
 	if ret != nvml.SUCCESS || count == 0 {
 		return nil, 0, ret, ""
 	}
 	if count > maxSamples {
 		return nil, 0, ret, fmt.Sprintf("the driver reports %d samples, which cannot be", uint32(count))
 	}
-	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since), &valueType, &count, &l.buffer[0]))
+	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since),
+		&valueType, &count, &l.buffer[0]))
 	if ret != nvml.SUCCESS {
 		return nil, 0, ret, ""
 	}

@@ -29,10 +29,11 @@ const (
 // Request asks for one thing. Slow and Processes are for every second and every fifth second: they cost more, and a
 // process list holds the driver's lock for 4.5 ms (MangoHud issue 2104).
 type Request struct {
-	Op        string `json:"op"`
-	Place     string `json:"place,omitempty"`     // of the GPU to open, as the Inventory names it
-	Slow      bool   `json:"slow,omitempty"`      // also temperature, limits, PCIe link, PCIe throughput where it takes a 20 ms call
-	Processes bool   `json:"processes,omitempty"` // also the processes that compute on each GPU
+	Op    string `json:"op"`
+	Place string `json:"place,omitempty"` // of the GPU to open, as the Inventory names it
+	// also temperature, limits, PCIe link, PCIe throughput where it takes a 20 ms call
+	Slow      bool `json:"slow,omitempty"`
+	Processes bool `json:"processes,omitempty"` // also the processes that compute on each GPU
 }
 
 // Inventory is what was found. Where Unavailable is not nil there is nothing to open. No GPU is open yet: to take hold

@@ -46,7 +46,8 @@ func driver(t *testing.T, config string, missing ...string) *isolate.Child {
 func BuildDriver(t *testing.T, config string, missing ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, soname), "../../testdata/fakenvml/fakenvml.c"}
+	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, soname),
+		"../../testdata/fakenvml/fakenvml.c"}
 	for _, function := range missing {
 		args = append(args, "-DNO_"+function)
 	}
@@ -62,7 +63,8 @@ func child(t *testing.T, environ ...string) *isolate.Child {
 	t.Helper()
 	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: environ, Extra: environ[1:]})
 	t.Cleanup(runner.Close)
-	c := runner.Child(isolate.Spec{Task: Task, Timeout: 2 * time.Second, Limits: isolate.Limits{MemoryBytes: 256 << 20}})
+	c := runner.Child(isolate.Spec{Task: Task, Timeout: 2 * time.Second,
+		Limits: isolate.Limits{MemoryBytes: 256 << 20}})
 	t.Cleanup(func() { checkMemory(t, runner.Children()) })
 	return c
 }
@@ -137,21 +139,25 @@ func TestTwoGPUs(t *testing.T) {
 	inventory := must.Get(open(t, c))(t)
 	no, minors := false, []int{0, 1}
 	want := Inventory{Driver: `999.99\x1b[1m`, Devices: []Device{
-		{UUID: secondUUID, Place: "#0", Minor: &minors[0], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000010:00000000"},
-		{UUID: firstUUID, Place: "#1", Minor: &minors[1], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000020:00000000"},
+		{UUID: secondUUID, Place: "#0", Minor: &minors[0], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no,
+			GPM: true, PCI: "00000000:00000010:00000000"},
+		{UUID: firstUUID, Place: "#1", Minor: &minors[1], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no,
+			GPM: true, PCI: "00000000:00000020:00000000"},
 	}}
 	if diff := cmp.Diff(want, inventory); diff != "" {
 		t.Fatalf("inventory: %s", diff)
 	}
 	first := must.Get(take(t, c, Request{}))(t)
-	if d := first.Devices[0]; d.UtilizationRatio != nil || d.PCIeRxPerSec != nil || d.SMActivityRatio != nil || d.Processes != nil {
+	if d := first.Devices[0]; d.UtilizationRatio != nil || d.PCIeRxPerSec != nil || d.SMActivityRatio != nil ||
+		d.Processes != nil {
 		t.Errorf("the first reading knows of the time before it, or more than was asked: %+v", d)
 	}
 	time.Sleep(gpmSpacing + 20*time.Millisecond) // the child's clock is the real one
 	second := must.Get(take(t, c, Request{Slow: true, Processes: true}))(t)
 	for i, wantRatio := range []float64{0.3, 0.8} {
 		d := second.Devices[i]
-		if d.PCIeTxPerSec == nil || d.PCIeRxPerSec == nil || *d.PCIeTxPerSec <= 0 || *d.PCIeRxPerSec < 1.99**d.PCIeTxPerSec {
+		if d.PCIeTxPerSec == nil || d.PCIeRxPerSec == nil || *d.PCIeTxPerSec <= 0 ||
+			*d.PCIeRxPerSec < 1.99**d.PCIeTxPerSec {
 			t.Errorf("PCIe traffic of GPU %d: %v, %v", i, d.PCIeTxPerSec, d.PCIeRxPerSec)
 		}
 		if *d.PCIeTxPerSec != 100<<20 {
@@ -162,10 +168,12 @@ func TestTwoGPUs(t *testing.T) {
 		want := DeviceReading{
 			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5,
 			MemoryReservedBytes: value(0), GraphicsRatio: value(0.4),
-			MemoryUsedBytes: value(float64(i+1) * (1 << 30)), MemoryTotalBytes: value(80 << 30), PowerWatts: value(123.456), SMClockHertz: value(1410e6),
-			ThrottleReasons: value(4), SMActivityRatio: value(0.25), DRAMRatio: value(0.125), PowerLimitWatts: value(700), SMClockMaxHertz: value(1980e6),
-			PCIeGeneration: value(3), PCIeGenerationMax: value(5), PCIeWidth: value(8), PCIeWidthMax: value(16),
-			Processes: []Process{{PID: uint32(1000 * (i + 1)), MemoryBytes: value(5 << 30)}, {PID: uint32(1000*(i+1) + 1)}},
+			MemoryUsedBytes: value(float64(i+1) * (1 << 30)), MemoryTotalBytes: value(80 << 30),
+			PowerWatts: value(123.456), SMClockHertz: value(1410e6), ThrottleReasons: value(4),
+			SMActivityRatio: value(0.25), DRAMRatio: value(0.125), PowerLimitWatts: value(700),
+			SMClockMaxHertz: value(1980e6), PCIeGeneration: value(3), PCIeGenerationMax: value(5), PCIeWidth: value(8),
+			PCIeWidthMax: value(16), Processes: []Process{{PID: uint32(1000 * (i + 1)), MemoryBytes: value(5 << 30)},
+				{PID: uint32(1000*(i+1) + 1)}},
 		}
 		if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("GPU %d: %s", i, diff)

@@ -58,7 +58,8 @@ func TestListedWithoutOpening(t *testing.T) {
 	yes, minors := true, []int{3, 1}
 	const model = "NVIDIA A100-SXM4-80GB"
 	want := []Device{
-		{Place: "00000000:00000010:00000000", PCI: "00000000:00000010:00000000", Minor: &minors[0], Name: model, MIG: &yes},
+		{Place: "00000000:00000010:00000000", PCI: "00000000:00000010:00000000", Minor: &minors[0], Name: model,
+			MIG: &yes},
 		{Place: "00000000:00000020:00000000", PCI: "00000000:00000020:00000000", Minor: &minors[1], Name: model,
 			UUID: firstUUID},
 	}
@@ -182,7 +183,8 @@ func TestMIGSlices(t *testing.T) {
 
 // TestReservedMemory: what the driver keeps for itself is not in use, whichever way it counts.
 func TestReservedMemory(t *testing.T) {
-	for config, want := range map[string]float64{"reserved 600\n": 600 << 20, "reserved 600 within\n": 600 << 20, "": 0} {
+	for config, want := range map[string]float64{"reserved 600\n": 600 << 20, "reserved 600 within\n": 600 << 20,
+		"": 0} {
 		_, reading := mustTake(t, driver(t, config), 1)
 		if d := reading.Devices[0]; *d.MemoryUsedBytes != 1<<30 || *d.MemoryReservedBytes != want {
 			t.Errorf("%q: %v used, %v reserved", config, *d.MemoryUsedBytes, *d.MemoryReservedBytes)
@@ -197,7 +199,8 @@ func TestReservedMemory(t *testing.T) {
 // TestOneBadSample leaves the others, and the reading goes on.
 func TestOneBadSample(t *testing.T) {
 	_, reading := mustTake(t, driver(t, "garbage one-sample\n"), 3)
-	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.325 || d.UtilizationSamples != 4 ||
+	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.325 ||
+		d.UtilizationSamples != 4 ||
 		len(d.Absent) != 0 {
 		t.Errorf("got %v of %d, %v", d.UtilizationRatio, d.UtilizationSamples, d.Absent)
 	}

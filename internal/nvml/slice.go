@@ -28,8 +28,9 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 		if ret != nvml.SUCCESS { // NOT_FOUND: there is none at this index
 			continue
 		}
-		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true, slice: &slice{handle: handle,
-			instance: -1},
+		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true,
+			slice: &slice{handle: handle,
+				instance: -1},
 			told: map[Field]string{}, lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid

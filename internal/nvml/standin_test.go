@@ -76,7 +76,8 @@ func TestSliceUncounted(t *testing.T) {
 			}
 			maps.Copy(told, d.Absent)
 		}
-		utilization := "MIG is enabled, and of a slice nothing but GPU performance monitoring tells whether it works: " + why
+		utilization := "MIG is enabled, and of a slice nothing but GPU performance monitoring " +
+			"tells whether it works: " + why
 		if told[FieldActivity] != why || told[FieldUtilization] != utilization {
 			t.Errorf("%s: %+v", gpm, told)
 		}
@@ -101,7 +102,8 @@ func standIn(t *testing.T, conf string, want []Device) {
 	for i, d := range found.Devices {
 		cut := len(want) > 1
 		got := Device{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes}
-		if got != want[i] || !d.GPM || *d.MIG != cut || cut != (d.Parent == "GPU-5d000000-0000-4000-8000-000000000001") {
+		if got != want[i] || !d.GPM || *d.MIG != cut ||
+			cut != (d.Parent == "GPU-5d000000-0000-4000-8000-000000000001") {
 			t.Errorf("found %+v", d)
 		}
 	}
@@ -141,7 +143,8 @@ func standIn(t *testing.T, conf string, want []Device) {
 		t.Errorf("processes %+v, want %d", here, job.Process.Pid)
 	}
 
-	out := must.Get(exec.Command(python, source+"/device.py", "truth", dir, fmt.Sprint(from), fmt.Sprint(to)).Output())(t)
+	out := must.Get(exec.Command(python, source+"/device.py", "truth", dir, fmt.Sprint(from),
+		fmt.Sprint(to)).Output())(t)
 	var truth struct{ Ranks []struct{ Busy float64 } }
 	if err := json.Unmarshal(out, &truth); err != nil || len(truth.Ranks) != 1 {
 		t.Fatalf("%v in %s", err, out)

@@ -54,7 +54,8 @@ func (k *kept) whole() (reasons []string) {
 // when a tick is held up.
 func watch(t *testing.T, config string, limit time.Duration, enough func(*kept) bool) *kept {
 	t.Helper()
-	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: []string{"LD_LIBRARY_PATH=" + nvml.BuildDriver(t, config)}})
+	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: []string{"LD_LIBRARY_PATH=" +
+		nvml.BuildDriver(t, config)}})
 	defer runner.Close()
 	sink := &kept{values: map[string][]float64{}}
 	gpu := sampler.NewGPU(procfs.FS{}, runner.Child(sampler.GPUSpec()), noProcesses{}, true)
@@ -119,13 +120,15 @@ func TestWatchedGPUFallsOffTheBus(t *testing.T) {
 
 func TestWatchedDriverHangs(t *testing.T) {
 	t.Parallel()
-	got := watch(t, "hang nvmlDeviceGetPowerUsage 7\n", 20*time.Second, func(k *kept) bool { return len(k.whole()) > 0 })
+	got := watch(t, "hang nvmlDeviceGetPowerUsage 7\n", 20*time.Second,
+		func(k *kept) bool { return len(k.whole()) > 0 })
 	if busy := got.of(metric.GPUUtil, first); len(busy) != 1 {
 		// the first reading is of the other GPU alone; of this one the first finds the newest sample, the second
 		// counts, the third hangs
 		t.Errorf("utilization before the hang: %v", busy)
 	}
-	if why := got.whole(); len(why) != 1 || !strings.Contains(why[0], "no answer within 4s") || got.length > 6*time.Second {
+	if why := got.whole(); len(why) != 1 || !strings.Contains(why[0], "no answer within 4s") ||
+		got.length > 6*time.Second {
 		t.Errorf("after %v: %v", got.length, why)
 	}
 }
@@ -133,7 +136,8 @@ func TestWatchedDriverHangs(t *testing.T) {
 func TestWatchedDriverDies(t *testing.T) {
 	t.Parallel()
 	const lives = 1 + isolate.MaxRestarts
-	got := watch(t, "abort nvmlDeviceGetPowerUsage 7\n", 30*time.Second, func(k *kept) bool { return len(k.whole()) >= lives })
+	got := watch(t, "abort nvmlDeviceGetPowerUsage 7\n", 30*time.Second,
+		func(k *kept) bool { return len(k.whole()) >= lives })
 	if busy := got.of(metric.GPUUtil, first); len(busy) != lives {
 		t.Errorf("each life should give a reading: %v", busy)
 	}

@@ -30,8 +30,8 @@ type answer struct {
 // mostOrigin bounds what is said about one value, in bytes.
 const mostOrigin = 400
 
-// decode checks an answer: the source it speaks of is the person's, the interpreter too, and neither is trusted. Every setting that was asked for
-// is there once, and a diff is there exactly where a setting is changed.
+// decode checks an answer: the source it speaks of is the person's, the interpreter too, and neither is trusted. Every
+// setting that was asked for is there once, and a diff is there exactly where a setting is changed.
 func decode(text []byte, asked []Setting) (report.Patch, error) {
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -54,8 +54,9 @@ func decode(text []byte, asked []Setting) (report.Patch, error) {
 			from := untrusted.Cut(*s.From, mostOrigin).String()
 			s.From = &from
 		}
-		p.Settings = append(p.Settings, report.PatchedSetting{Setting: untrusted.Cut(s.Setting, 64).String(), From: s.From,
-			To: untrusted.Cut(s.To, mostOrigin).String(), Line: s.Line, How: s.How, Origin: untrusted.Cut(s.Origin, mostOrigin).String()})
+		p.Settings = append(p.Settings, report.PatchedSetting{Setting: untrusted.Cut(s.Setting, 64).String(),
+			From: s.From, To: untrusted.Cut(s.To, mostOrigin).String(), Line: s.Line, How: s.How,
+			Origin: untrusted.Cut(s.Origin, mostOrigin).String()})
 	}
 	for _, w := range asked {
 		if !slices.ContainsFunc(p.Settings, func(s report.PatchedSetting) bool { return s.Setting == w.Name }) {
@@ -68,10 +69,12 @@ func decode(text []byte, asked []Setting) (report.Patch, error) {
 	return p, nil
 }
 
-// unified says whether text has the form of a diff of one file: two names, then hunks, and every line marked as patch expects it.
+// unified says whether text has the form of a diff of one file: two names, then hunks, and every line marked as patch
+// expects it.
 func unified(diff []byte) bool {
 	lines := strings.Split(strings.TrimSuffix(string(diff), "\n"), "\n")
-	if len(lines) < 4 || !bytes.HasSuffix(diff, []byte("\n")) || !strings.HasPrefix(lines[0], "--- ") || !strings.HasPrefix(lines[1], "+++ ") || !strings.HasPrefix(lines[2], "@@ -") {
+	if len(lines) < 4 || !bytes.HasSuffix(diff, []byte("\n")) || !strings.HasPrefix(lines[0], "--- ") ||
+		!strings.HasPrefix(lines[1], "+++ ") || !strings.HasPrefix(lines[2], "@@ -") {
 		return false
 	}
 	return !slices.ContainsFunc(lines[2:], func(l string) bool { return l == "" || !strings.Contains(" +-@\\", l[:1]) })

@@ -1,8 +1,8 @@
 // Package patch turns recommended settings into a change of the person's source: a unified diff, never an edited file.
 //
-// The source is read and parsed by the job's own interpreter (ast), in a process of its own. A change is offered only where the changed file
-// parses, and its syntax tree differs from the old one in the wanted settings and in nothing else. Where a value does not stand in the call,
-// Make says where it comes from instead.
+// The source is read and parsed by the job's own interpreter (ast), in a process of its own. A change is offered only
+// where the changed file parses, and its syntax tree differs from the old one in the wanted settings and in nothing
+// else. Where a value does not stand in the call, Make says where it comes from instead.
 package patch
 
 import (
@@ -35,7 +35,8 @@ type Setting struct {
 
 // Request says what to change where.
 type Request struct {
-	Python   string    // the interpreter that ran the job; where it cannot be started, the python3 of PATH takes its place
+	// the interpreter that ran the job; where it cannot be started, the python3 of PATH takes its place
+	Python   string
 	File     string    // absolute
 	Line     int       // a line of the DataLoader call
 	Folder   string    // names in the diff are relative to it where File lies below it, else to /
@@ -47,8 +48,8 @@ type Request struct {
 // limit is how long the interpreter may take: a file of 4 MiB on a busy machine.
 const limit = 10 * time.Second
 
-// Make makes the patch. The names and the text in it are as they are, in the source's own encoding: not redacted, and not always UTF-8. The
-// error says what could not be read or parsed.
+// Make makes the patch. The names and the text in it are as they are, in the source's own encoding: not redacted, and
+// not always UTF-8. The error says what could not be read or parsed.
 func Make(ctx context.Context, r Request) (report.Patch, error) {
 	name := untrusted.Cut(r.File, 200).String()
 	if err := unreadable(r.File); err != nil {
@@ -86,14 +87,16 @@ func unreadable(file string) error {
 	return nil
 }
 
-// Script is the parts of the script that read a file, find the call of its loader and edit it: for others who change sources the same way.
+// Script is the parts of the script that read a file, find the call of its loader and edit it: for others who change
+// sources the same way.
 func Script() ([]byte, error) {
 	return python.Script(files, "python/source.py", "python/call.py", "python/edit.py")
 }
 
 // question is what the script reads. Names are bytes, not text.
 func question(r Request) ([]byte, error) {
-	script, err := python.Script(files, "python/source.py", "python/call.py", "python/edit.py", "python/origin.py", "python/main.py")
+	script, err := python.Script(files, "python/source.py", "python/call.py", "python/edit.py", "python/origin.py",
+		"python/main.py")
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +105,14 @@ func question(r Request) ([]byte, error) {
 		since = float64(r.Began.UnixNano()) / 1e9
 	}
 	return python.Question(script, map[string]any{
-		"file": base64.StdEncoding.EncodeToString([]byte(r.File)), "folder": base64.StdEncoding.EncodeToString([]byte(r.Folder)),
-		"line": r.Line, "since": since, "workers": r.Workers, "settings": r.Settings,
+		"file":   base64.StdEncoding.EncodeToString([]byte(r.File)),
+		"folder": base64.StdEncoding.EncodeToString([]byte(r.Folder)), "line": r.Line, "since": since,
+		"workers": r.Workers, "settings": r.Settings,
 	})
 }
 
-// ask runs the script in the job's interpreter, or in the python3 of PATH where that is gone: it may lie in a container.
+// ask runs the script in the job's interpreter, or in the python3 of PATH where that is gone: it may lie in a
+// container.
 func ask(ctx context.Context, r Request) ([]byte, error) {
 	asked, err := question(r)
 	if err != nil {

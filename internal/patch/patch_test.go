@@ -34,7 +34,8 @@ type change struct {
 	ask, before, after, expect string
 }
 
-// TestTables makes every change of the tables. Whatever changes must apply with patch(1), parse, and be found done by a second Make.
+// TestTables makes every change of the tables. Whatever changes must apply with patch(1), parse, and be found done by a
+// second Make.
 func TestTables(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -65,7 +66,8 @@ func casesOf(a *txtar.Archive) []change {
 			list = append(list, change{name: name})
 		}
 		c := &list[len(list)-1]
-		*map[string]*string{"ask": &c.ask, "before.py": &c.before, "after.py": &c.after, "told": &c.expect}[part] = string(f.Data)
+		*map[string]*string{"ask": &c.ask, "before.py": &c.before, "after.py": &c.after,
+			"told": &c.expect}[part] = string(f.Data)
 	}
 	return list
 }
@@ -73,7 +75,8 @@ func casesOf(a *txtar.Archive) []change {
 func archiveOf(comment []byte, cases []change) *txtar.Archive {
 	a := &txtar.Archive{Comment: comment}
 	for _, c := range cases {
-		for _, f := range []struct{ name, text string }{{"ask", c.ask}, {"before.py", c.before}, {"after.py", c.after}, {"told", c.expect}} {
+		for _, f := range []struct{ name, text string }{{"ask", c.ask}, {"before.py", c.before}, {"after.py", c.after},
+			{"told", c.expect}} {
 			if f.text != "" {
 				a.Files = append(a.Files, txtar.File{Name: c.name + "/" + f.name, Data: []byte(f.text)})
 			}
@@ -129,7 +132,8 @@ func (c *change) request(t *testing.T, folder string) Request {
 // lineOf is the first line that makes a loader.
 func lineOf(source string) int {
 	for i, l := range strings.Split(source, "\n") {
-		if strings.Contains(l, "DataLoader(") || strings.Contains(l, "DataLoader (") || strings.Contains(l, "(DataLoader)") {
+		if strings.Contains(l, "DataLoader(") || strings.Contains(l, "DataLoader (") ||
+			strings.Contains(l, "(DataLoader)") {
 			if !strings.HasPrefix(l, "class ") {
 				return i + 1
 			}
@@ -164,7 +168,8 @@ func applied(t *testing.T, r Request, p report.Patch) string {
 	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("offset")) {
 		t.Fatalf("patch -p1: %v: %s\n%s", err, out, p.Diff)
 	}
-	if out, err := exec.Command(*with, "-I", "-S", "-c", "import ast,sys; ast.parse(open(sys.argv[1],'rb').read())", r.File).CombinedOutput(); err != nil {
+	if out, err := exec.Command(*with, "-I", "-S", "-c", "import ast,sys; ast.parse(open(sys.argv[1],'rb').read())",
+		r.File).CombinedOutput(); err != nil {
 		t.Fatalf("the patched file does not parse: %s", out)
 	}
 	after := must.Get(os.ReadFile(r.File))(t)
@@ -173,7 +178,9 @@ func applied(t *testing.T, r Request, p report.Patch) string {
 		t.Errorf("a second time: %v\n%s", err, again.Diff)
 	}
 	for _, s := range again.Settings {
-		if i := slices.IndexFunc(p.Settings, func(x report.PatchedSetting) bool { return x.Setting == s.Setting }); i >= 0 && p.Settings[i].How != report.PatchElsewhere && s.How != report.PatchAlready {
+		if i := slices.IndexFunc(p.Settings,
+			func(x report.PatchedSetting) bool { return x.Setting == s.Setting }); i >= 0 &&
+			p.Settings[i].How != report.PatchElsewhere && s.How != report.PatchAlready {
 			t.Errorf("a second time %s is %s, not already there", s.Setting, s.How)
 		}
 	}

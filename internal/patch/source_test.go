@@ -28,8 +28,9 @@ func TestBytesAreKept(t *testing.T) {
 		"form feed":                    "a = 1\n\x0c\n" + call + "\n",
 		"unicode line separator":       "a = '\u2028\u0085'\n" + call + "\n",
 		"old mac line ends in strings": "a = 'x\\\r\ny'\n" + call + "\n",
-		"a long way down":              strings.Repeat("x = 1\n", 20000) + call + "\n" + strings.Repeat("y = 1\n", 20000),
-		"escapes":                      "a = '\x1b[2J'\n" + call + "  # \u202e\n",
+		"a long way down": strings.Repeat("x = 1\n", 20000) + call + "\n" + strings.Repeat("y = 1\n",
+			20000),
+		"escapes": "a = '\x1b[2J'\n" + call + "  # \u202e\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request(t, "train.py", before)
@@ -41,10 +42,12 @@ func TestBytesAreKept(t *testing.T) {
 	}
 }
 
-// TestNames changes files whose names patch must read back: below the folder, outside of it, through links, and with characters that end a name.
+// TestNames changes files whose names patch must read back: below the folder, outside of it, through links, and with
+// characters that end a name.
 func TestNames(t *testing.T) {
 	const call = "DataLoader(data, num_workers=1)\n"
-	for _, name := range []string{"train.py", "a b.py", "a/b/train.py", "tab\t.py", "new\nline.py", "quote\".py", "back\\slash.py", "日本.py", "-.py", "b\xff.py"} {
+	for _, name := range []string{"train.py", "a b.py", "a/b/train.py", "tab\t.py", "new\nline.py", "quote\".py",
+		"back\\slash.py", "日本.py", "-.py", "b\xff.py"} {
 		r := request(t, name, call)
 		p := must.Get(Make(t.Context(), r))(t)
 		if p.File != name {
@@ -78,7 +81,8 @@ func TestRefusals(t *testing.T) {
 	const call = "DataLoader(data, num_workers=1)\n"
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"good.py": call, "utf8.py": "# \xff\n" + call, "nul.py": "a = '\x00'\n" + call, "large.py": call + strings.Repeat("#", 5<<20), "deep.py": strings.Repeat("(", 5000) + call,
+		"good.py": call, "utf8.py": "# \xff\n" + call, "nul.py": "a = '\x00'\n" + call, "large.py": call +
+			strings.Repeat("#", 5<<20), "deep.py": strings.Repeat("(", 5000) + call,
 		"cookie.py": "# coding: klingon\n" + call,
 	} {
 		write(t, filepath.Join(folder, name), text)
@@ -105,8 +109,10 @@ func TestRefusals(t *testing.T) {
 		"not absolute":          {"train.py", "not an absolute path", 1, time.Time{}},
 		"not said":              {"", "did not say", 1, time.Time{}},
 	} {
-		p, err := Make(t.Context(), Request{Python: *with, File: c.file, Folder: folder, Line: c.line, Began: c.began, Settings: six})
-		if err == nil || !strings.Contains(err.Error(), c.want) || p.Diff != "" || c.file != "" && !strings.HasPrefix(err.Error(), c.file) {
+		p, err := Make(t.Context(), Request{Python: *with, File: c.file, Folder: folder, Line: c.line, Began: c.began,
+			Settings: six})
+		if err == nil || !strings.Contains(err.Error(), c.want) || p.Diff != "" || c.file != "" &&
+			!strings.HasPrefix(err.Error(), c.file) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
@@ -117,7 +123,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestInterpreters: one that is gone is stood in for, one that lies, floods, hangs or dies is told, and none of them lives on.
+// TestInterpreters: one that is gone is stood in for, one that lies, floods, hangs or dies is told, and none of them
+// lives on.
 func TestInterpreters(t *testing.T) {
 	r := request(t, "train.py", "DataLoader(data, num_workers=1)\n")
 	r.Python = "/nonexistent/python3"

@@ -89,7 +89,8 @@ func TestExplain(t *testing.T) {
 		{syscall.EMFILE, 2, "too many open files", ""},
 	} {
 		reason, cure, gone := Explain(fmt.Errorf("opening a clock: %w", c.err), c.paranoid)
-		if gone || !strings.Contains(reason, c.reason) || !strings.Contains(cure, c.cure) || (cure == "") != (c.cure == "") {
+		if gone || !strings.Contains(reason, c.reason) || !strings.Contains(cure, c.cure) ||
+			(cure == "") != (c.cure == "") {
 			t.Errorf("%v at %d: %q, %q, %v", c.err, c.paranoid, reason, cure, gone)
 		}
 	}

@@ -21,7 +21,8 @@ func Explain(err error, paranoid int) (reason, cure string, gone bool) {
 		return fmt.Sprintf("kernel.perf_event_paranoid is %d: only root may sample where threads execute", paranoid),
 			fmt.Sprintf("sudo sysctl kernel.perf_event_paranoid=%d", ownParanoia), false
 	case errors.Is(err, syscall.EACCES):
-		return "the kernel samples threads only for their own user", "run pipetune as the user of the job, or as root", false
+		return "the kernel samples threads only for their own user", "run pipetune as the user of the job, or as root",
+			false
 	case errors.Is(err, syscall.EPERM):
 		return "perf_event_open is refused, by a container's system-call filter as a rule",
 			"run pipetune on the host, or start its container with --cap-add PERFMON", false

@@ -15,7 +15,8 @@ func TestSettingsThatStartProgramsAreLessSure(t *testing.T) {
 		if !ok || !ok2 {
 			t.Fatalf("%+v was not predicted", set)
 		}
-		return math.Expm1(math.Sqrt(math.Pow(math.Log(own.StepsPerS.Hi/own.Rate), 2) - math.Pow(math.Log(bare.StepsPerS.Hi/bare.Rate), 2)))
+		return math.Expm1(math.Sqrt(math.Pow(math.Log(own.StepsPerS.Hi/own.Rate),
+			2) - math.Pow(math.Log(bare.StepsPerS.Hi/bare.Rate), 2)))
 	}
 	for set, want := range map[Setting]float64{
 		{Workers: 2, Start: Spawn}: 0.3, {Workers: 2}: 0.3, // how an unseen one starts is not known

@@ -6,7 +6,8 @@ type costs struct {
 	step    float64 // the trainer's step, data at hand
 	behind  float64 // of the step, what the device does while the trainer goes on to the next batch
 	compute float64 // CPU of the trainer for it; above step where it runs on several threads
-	spin    float64 // CPU of the trainer that only waits for the device: it takes from the workers, but nobody waits for it
+	// CPU of the trainer that only waits for the device: it takes from the workers, but nobody waits for it
+	spin float64
 
 	cpu, storage, other float64 // what making a batch takes: CPU, waiting for shared storage, waiting for anything else
 
@@ -16,8 +17,9 @@ type costs struct {
 	pin      bool
 	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
 
-	cores   float64 // cores for workers and trainer; fractions are a quota; +Inf = they never run out
-	others  float64 // threads of other programs that compute on them all the time, each with as much right as a thread of the job
+	cores float64 // cores for workers and trainer; fractions are a quota; +Inf = they never run out
+	// threads of other programs that compute on them all the time, each with as much right as a thread of the job
+	others  float64
 	readers float64 // how many who wait for storage at once it serves as fast as one alone; 0 = any number
 	start   StartCost
 	slices  int // how often a batch goes back and forth between waiting and computing

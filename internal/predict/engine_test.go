@@ -10,8 +10,9 @@ import (
 // given is chances that are known: seconds for unit costs.
 func given(service, step []float64) *draws { return &draws{service: service, step: step} }
 
-// The times are worked out by hand from _try_put_index, _next_data and _process_data of torch/utils/data/dataloader.py: two workers with
-// two batches each. In order, batch 4 holds up 5 and 7, which are ready; without order the other worker's batches go round it.
+// The times are worked out by hand from _try_put_index, _next_data and _process_data of torch/utils/data/dataloader.py:
+// two workers with two batches each. In order, batch 4 holds up 5 and 7, which are ready; without order the other
+// worker's batches go round it.
 func TestTwelveBatchesByHand(t *testing.T) {
 	service := []float64{3, 1, 1, 1, 6, 1, 1, 1, 1, 1, 1, 1}
 	ones := slices.Repeat([]float64{1}, 12)
@@ -26,7 +27,8 @@ func TestTwelveBatchesByHand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var e engine
-			e.run(costs{step: 1, other: 1}, Setting{Workers: 2, Prefetch: 2, Unordered: tt.unordered}, given(service, ones), extent{epoch: 12, steps: 12, cold: true}, 0)
+			e.run(costs{step: 1, other: 1}, Setting{Workers: 2, Prefetch: 2, Unordered: tt.unordered},
+				given(service, ones), extent{epoch: 12, steps: 12, cold: true}, 0)
 			if !slices.Equal(e.tally.waits, tt.waits) || e.t != tt.total {
 				t.Errorf("waits %v in %g s, want %v in %g s", e.tally.waits, e.t, tt.waits, tt.total)
 			}
@@ -34,8 +36,9 @@ func TestTwelveBatchesByHand(t *testing.T) {
 	}
 }
 
-// Two epochs of three batches with one worker: starting takes 1 s in the trainer and 2 s of CPU in the worker, ending 0.5 s. By hand: the
-// worker is there at 3 s, batches are ready at 4, 5 and 6 s, each step takes 0.25 s, and the last is over at 6.25 s.
+// Two epochs of three batches with one worker: starting takes 1 s in the trainer and 2 s of CPU in the worker, ending
+// 0.5 s. By hand: the worker is there at 3 s, batches are ready at 4, 5 and 6 s, each step takes 0.25 s, and the last
+// is over at 6.25 s.
 func TestEpochsByHand(t *testing.T) {
 	c := costs{step: 0.25, other: 1, start: StartCost{Trainer: 1, Worker: 2, End: 0.5}, resume: 0.125}
 	ones := slices.Repeat([]float64{1}, 6)
@@ -72,12 +75,14 @@ func exponential(seed uint64, n int) []float64 {
 	return out
 }
 
-// One worker and the trainer are a queue with room for prefetch_factor batches and the one in the step: M/M/1/K with K = prefetch + 1.
+// One worker and the trainer are a queue with room for prefetch_factor batches and the one in the step: M/M/1/K with K
+// = prefetch + 1.
 func TestOneWorkerIsAnMM1KQueue(t *testing.T) {
 	const n, arrive, serve = 400_000, 0.9, 1.0
 	for _, prefetch := range []int{1, 2, 4, 8} {
 		var e engine
-		out := e.simulate(costs{step: 1 / serve, other: 1 / arrive}, Setting{Workers: 1, Prefetch: prefetch}, given(exponential(1, n), exponential(2, n)), extent{steps: n, cold: true})
+		out := e.simulate(costs{step: 1 / serve, other: 1 / arrive}, Setting{Workers: 1, Prefetch: prefetch},
+			given(exponential(1, n), exponential(2, n)), extent{steps: n, cold: true})
 		rho, k := arrive/serve, float64(prefetch+1)
 		full := (1 - rho) * math.Pow(rho, k) / (1 - math.Pow(rho, k+1))
 		if want := arrive * (1 - full); math.Abs(out.Rate/want-1) > 0.005 {
@@ -92,7 +97,8 @@ func TestDeepQueueIsMD1(t *testing.T) {
 	ones := slices.Repeat([]float64{1}, n)
 	for _, rho := range []float64{0.3, 0.5, 0.7, 0.8} {
 		var e engine
-		out := e.simulate(costs{step: rho, other: 1}, Setting{Workers: 1, Prefetch: 200}, given(exponential(3, n), ones), extent{steps: n, cold: true})
+		out := e.simulate(costs{step: rho, other: 1}, Setting{Workers: 1, Prefetch: 200}, given(exponential(3, n),
+			ones), extent{steps: n, cold: true})
 		// A step waits as long as its batch is away after the last step: 1 - ρ on average.
 		if math.Abs(out.Wait/(1-rho)-1) > 0.01 {
 			t.Errorf("load %g: input wait %g s, want %g s", rho, out.Wait, 1-rho)
@@ -123,7 +129,8 @@ func TestConstantTimesReachTheLowestBound(t *testing.T) {
 	} {
 		for _, prefetch := range []int{1, 2, 8} { // constant times: depth changes nothing
 			var e engine
-			out := e.simulate(tt.costs, Setting{Workers: tt.workers, Prefetch: prefetch}, given(ones, ones), extent{steps: 3000, cold: true})
+			out := e.simulate(tt.costs, Setting{Workers: tt.workers, Prefetch: prefetch}, given(ones, ones),
+				extent{steps: 3000, cold: true})
 			if math.Abs(out.Steady/tt.want-1) > 0.005 {
 				t.Errorf("%s, prefetch %d: %g/s, want %g/s", tt.name, prefetch, out.Steady, tt.want)
 			}
@@ -136,7 +143,8 @@ func TestSpinningTakesCores(t *testing.T) {
 	ones := []float64{1}
 	rate := func(spin float64) float64 {
 		var e engine
-		return e.simulate(costs{step: 0.1, spin: spin, cpu: 0.4, cores: 2}, Setting{Workers: 2, Prefetch: 2}, given(ones, ones), extent{steps: 2000, cold: true}).Steady
+		return e.simulate(costs{step: 0.1, spin: spin, cpu: 0.4, cores: 2}, Setting{Workers: 2, Prefetch: 2},
+			given(ones, ones), extent{steps: 2000, cold: true}).Steady
 	}
 	free, spinning := rate(0), rate(0.1)
 	if math.Abs(free/5-1) > 0.01 || !(spinning < 0.95*free) || spinning < 2/0.5-0.01 {
@@ -153,13 +161,15 @@ func anything(dice *rand.Rand) (costs, Setting, *draws, extent) {
 		}
 		return x
 	}
-	c := costs{step: span(1e-3, 1), compute: maybe(span(1e-4, 2)), spin: maybe(span(1e-3, 0.1)), cpu: span(1e-3, 1), storage: maybe(span(1e-3, 1)), other: maybe(span(1e-3, 1)),
-		handover: maybe(1e-3), receive: maybe(1e-3), dispatch: maybe(1e-3), pin: dice.IntN(2) == 0, resume: 1e-3, cores: maybe(span(0.3, 32)),
+	c := costs{step: span(1e-3, 1), compute: maybe(span(1e-4, 2)), spin: maybe(span(1e-3, 0.1)), cpu: span(1e-3, 1),
+		storage: maybe(span(1e-3, 1)), other: maybe(span(1e-3, 1)), handover: maybe(1e-3), receive: maybe(1e-3),
+		dispatch: maybe(1e-3), pin: dice.IntN(2) == 0, resume: 1e-3, cores: maybe(span(0.3, 32)),
 		start: StartCost{Trainer: maybe(0.01), Worker: maybe(span(0.01, 1)), End: maybe(0.01)}, slices: 4}
 	if c.storage > 0 && dice.IntN(2) == 0 {
 		c.readers = 1 + 2*dice.Float64()
 	}
-	set := Setting{Workers: dice.IntN(9), Prefetch: 1 + dice.IntN(5), Persistent: dice.IntN(2) == 0, Unordered: dice.IntN(3) == 0}
+	set := Setting{Workers: dice.IntN(9), Prefetch: 1 + dice.IntN(5), Persistent: dice.IntN(2) == 0,
+		Unordered: dice.IntN(3) == 0}
 	const steps = 300
 	seed, spread := dice.Uint64(), Lognormal(maybe(span(0.1, 3)))
 	d := newDraws(seed, steps, spread)
@@ -193,7 +203,8 @@ func TestNoRunBeatsItsBounds(t *testing.T) {
 		if c.readers > 0 && set.Workers > 0 {
 			storage = service * c.storage / c.speedup(set.Workers)
 		}
-		least := []float64{steps * c.step, service * (c.cpu + c.storage + c.other) / workers, (service*c.cpu + steps*c.compute) / cores, storage}
+		least := []float64{steps * c.step, service * (c.cpu + c.storage + c.other) / workers,
+			(service*c.cpu + steps*c.compute) / cores, storage}
 		if set.Workers == 0 {
 			least = append(least, service*(c.cpu+c.storage+c.other)+steps*c.step)
 		}
@@ -206,8 +217,8 @@ func TestNoRunBeatsItsBounds(t *testing.T) {
 	}
 }
 
-// Without contention, in order, every moment is a maximum of sums of times: nothing can come later because something takes less. With
-// contention a batch that is early can hold up another one, by little.
+// Without contention, in order, every moment is a maximum of sums of times: nothing can come later because something
+// takes less. With contention a batch that is early can hold up another one, by little.
 func TestLessWorkIsNeverSlower(t *testing.T) {
 	for seed := range uint64(200) {
 		dice := rand.New(rand.NewPCG(seed, 6))
@@ -235,7 +246,8 @@ func TestLessWorkIsNeverSlower(t *testing.T) {
 }
 
 func TestSimulationAllocatesNothing(t *testing.T) {
-	c, set, d, x := costs{step: 0.01, cpu: 0.1, other: 0.02, cores: 6, slices: 4}, Setting{Workers: 16, Prefetch: 2}, newDraws(1, 1000, Lognormal(1)), extent{steps: 1000, cold: true}
+	c, set, d, x := costs{step: 0.01, cpu: 0.1, other: 0.02, cores: 6, slices: 4}, Setting{Workers: 16, Prefetch: 2},
+		newDraws(1, 1000, Lognormal(1)), extent{steps: 1000, cold: true}
 	var e engine
 	e.simulate(c, set, d, x)
 	if n := testing.AllocsPerRun(10, func() { e.simulate(c, set, d, x) }); n != 0 {
@@ -250,8 +262,10 @@ func BenchmarkSimulate(b *testing.B) {
 		steps int
 	}{
 		{"free", costs{step: 0.01, cpu: 0.1, other: 0.02, receive: 5e-4, dispatch: 2e-4}, 10_000},
-		{"contended", costs{step: 0.01, compute: 0.005, cpu: 0.1, storage: 0.02, other: 0.01, receive: 5e-4, dispatch: 2e-4, cores: 8, readers: 2.4, slices: 4}, 10_000},
-		{"contended", costs{step: 0.01, compute: 0.005, cpu: 0.1, storage: 0.02, other: 0.01, receive: 5e-4, dispatch: 2e-4, cores: 8, readers: 2.4, slices: 4}, 40_000},
+		{"contended", costs{step: 0.01, compute: 0.005, cpu: 0.1, storage: 0.02, other: 0.01, receive: 5e-4,
+			dispatch: 2e-4, cores: 8, readers: 2.4, slices: 4}, 10_000},
+		{"contended", costs{step: 0.01, compute: 0.005, cpu: 0.1, storage: 0.02, other: 0.01, receive: 5e-4,
+			dispatch: 2e-4, cores: 8, readers: 2.4, slices: 4}, 40_000},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			d := newDraws(1, bb.steps, Lognormal(1))
@@ -265,8 +279,9 @@ func BenchmarkSimulate(b *testing.B) {
 	}
 }
 
-// Workers end side by side: on two cores, four take twice as long as one and two as long as one, whether the epoch is simulated whole or cut off.
-// A real DataLoader took 7.5, 7.7 and 15.5 ms to end 1, 2 and 4 forked workers (testdata/loader_sleeps_1.13.tsv).
+// Workers end side by side: on two cores, four take twice as long as one and two as long as one, whether the epoch is
+// simulated whole or cut off. A real DataLoader took 7.5, 7.7 and 15.5 ms to end 1, 2 and 4 forked workers
+// (testdata/loader_sleeps_1.13.tsv).
 func TestWorkersEndSideBySide(t *testing.T) {
 	ones := slices.Repeat([]float64{1}, 40)
 	for workers, want := range map[int]float64{1: 0.5, 2: 0.5, 4: 1} {
@@ -284,14 +299,16 @@ func TestWorkersEndSideBySide(t *testing.T) {
 	}
 }
 
-// A device of which the trainer does not wait goes on with the step before while the trainer waits for a late batch: steps of 10 ms on the device, of
-// which 1 ms holds the trainer, batches that are ready each 8 ms, but for every third, which takes 12 ms. The device never stands still.
+// A device of which the trainer does not wait goes on with the step before while the trainer waits for a late batch:
+// steps of 10 ms on the device, of which 1 ms holds the trainer, batches that are ready each 8 ms, but for every third,
+// which takes 12 ms. The device never stands still.
 func TestTheDeviceWorksBehindTheTrainer(t *testing.T) {
 	service := []float64{6, 6, 12, 6, 6, 12, 6, 6, 12, 6, 6, 12}
 	ones := slices.Repeat([]float64{1}, 12)
 	total := func(behind float64) float64 {
 		var e engine
-		e.run(costs{step: 10, behind: behind, other: 1}, Setting{Workers: 1, Prefetch: 1}, given(service, ones), extent{epoch: 12, steps: 12, cold: true}, 0)
+		e.run(costs{step: 10, behind: behind, other: 1}, Setting{Workers: 1, Prefetch: 1}, given(service, ones),
+			extent{epoch: 12, steps: 12, cold: true}, 0)
 		return e.t
 	}
 	if held, free := total(0), total(9); free >= held || free < 6+11*10-9 {

@@ -13,8 +13,9 @@ import (
 // slow is a loader of one worker whose batches take eight steps to make, on a machine with room.
 func slow() Pipeline {
 	return Pipeline{
-		Loader: Loader{FreeStep: around(0.1, 0.05), CPU: around(0.7, 0.1), Wait: around(0.1, 0.1), TrainerCPU: around(0.02, 0.1),
-			CPUs: stat.Exact(16), UsableCPUs: 16, BatchBytes: 10e6, WorkerBytes: 200e6, ShmFree: 8e9, Available: 64e9},
+		Loader: Loader{FreeStep: around(0.1, 0.05), CPU: around(0.7, 0.1), Wait: around(0.1, 0.1),
+			TrainerCPU: around(0.02, 0.1), CPUs: stat.Exact(16), UsableCPUs: 16, BatchBytes: 10e6, WorkerBytes: 200e6,
+			ShmFree: 8e9, Available: 64e9},
 		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500,
 		Receive: 5e-4, Dispatch: 2e-4, Starts: map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}},
 	}
@@ -55,14 +56,17 @@ func TestForecastInterval(t *testing.T) {
 	tight, _ := NewForecaster(slow(), Options{}).Forecast(Setting{Workers: 2}, Remedy{})
 	s := tight.StepsPerS
 	// The workers limit, and their cost is known to 9 % or so: ±10 % of 0.7 s and ±10 % of 0.1 s at 95 %.
-	if !(s.Lo < s.Center && s.Center < s.Hi) || s.Center != tight.Rate || s.Confidence != 0.9 || s.Lo < 0.9*s.Center || s.Lo > 0.96*s.Center {
+	if !(s.Lo < s.Center && s.Center < s.Hi) || s.Center != tight.Rate || s.Confidence != 0.9 || s.Lo < 0.9*s.Center ||
+		s.Lo > 0.96*s.Center {
 		t.Errorf("interval %+v", s)
 	}
 	wide := slow()
 	wide.CPU = around(0.7, 0.3)
 	loose, _ := NewForecaster(wide, Options{}).Forecast(Setting{Workers: 2}, Remedy{})
-	own, _ := NewForecaster(slow(), Options{Calibration: Calibration{NewPrograms: 0.2, Source: "a test"}}).Forecast(Setting{Workers: 2}, Remedy{})
-	for name, other := range map[string]stat.Summary{"a looser input": loose.StepsPerS, "an error of the model": own.StepsPerS} {
+	own, _ := NewForecaster(slow(), Options{Calibration: Calibration{NewPrograms: 0.2, Source: "a test"}}).Forecast(
+		Setting{Workers: 2}, Remedy{})
+	for name, other := range map[string]stat.Summary{"a looser input": loose.StepsPerS,
+		"an error of the model": own.StepsPerS} {
 		if !(other.Lo < s.Lo && other.Hi > s.Hi) {
 			t.Errorf("%s made %+v of %+v", name, other, s)
 		}
@@ -94,7 +98,8 @@ func TestIntervalFromMeasuredTimes(t *testing.T) {
 func TestForecastNeverExceedsABound(t *testing.T) {
 	for seed := range uint64(60) {
 		dice := rand.New(rand.NewPCG(seed, 8))
-		p := Pipeline{Loader: loader(dice, 0.1), Fetch: Lognormal(dice.Float64()), Epoch: dice.IntN(3) * 700, StorageShare: dice.Float64()}
+		p := Pipeline{Loader: loader(dice, 0.1), Fetch: Lognormal(dice.Float64()), Epoch: dice.IntN(3) * 700,
+			StorageShare: dice.Float64()}
 		f := NewForecaster(p, Options{Resamples: -1, Steps: 1000})
 		for _, w := range []int{0, 1, 3, 8} {
 			one, ok := f.Point(Setting{Workers: w}, Remedy{})
@@ -103,7 +108,8 @@ func TestForecastNeverExceedsABound(t *testing.T) {
 			}
 			for _, b := range append(one.Bounds, Bound{Rate: f.Cap(one.Setting, Remedy{})}) {
 				if one.Rate > b.Rate*(1+1e-9) {
-					t.Errorf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term, b.Rate)
+					t.Errorf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term,
+						b.Rate)
 				}
 			}
 		}
@@ -113,11 +119,18 @@ func TestForecastNeverExceedsABound(t *testing.T) {
 // What storage gives is reached, whichever way it is known, and not passed.
 func TestStorageIsTheCeiling(t *testing.T) {
 	for name, edit := range map[string]func(*Pipeline){
-		"bytes per second":               func(p *Pipeline) { p.Storage, p.FromStore = stat.Exact(1e8), stat.Exact(2e7) },
-		"bytes that were not waited for": func(p *Pipeline) { p.Storage, p.FromStore, p.Wait = stat.Exact(1e8), stat.Exact(2e7), stat.Exact(0) },
+		"bytes per second": func(p *Pipeline) {
+			p.Storage, p.FromStore = stat.Exact(1e8),
+				stat.Exact(2e7)
+		},
+		"bytes that were not waited for": func(p *Pipeline) {
+			p.Storage, p.FromStore, p.Wait = stat.Exact(1e8),
+				stat.Exact(2e7), stat.Exact(0)
+		},
 	} {
 		p := slow()
-		p.FreeStep, p.CPU, p.Wait, p.Epoch, p.Fetch = stat.Exact(0.01), stat.Exact(0.01), stat.Exact(0.05), 0, Lognormal(0.5)
+		p.FreeStep, p.CPU, p.Wait, p.Epoch, p.Fetch = stat.Exact(0.01), stat.Exact(0.01), stat.Exact(0.05), 0,
+			Lognormal(0.5)
 		edit(&p)
 		one, _ := NewForecaster(p, Options{Resamples: -1}).Point(Setting{Workers: 8, Prefetch: 4}, Remedy{})
 		if math.Abs(one.Rate/5-1) > 0.01 || one.Limit != Storage {
@@ -182,10 +195,12 @@ func TestForecastOfNonsense(t *testing.T) {
 			edit(&p, x)
 			f := NewForecaster(p, Options{Resamples: 3, Steps: 100})
 			one, ok := f.Forecast(p.Setting, Remedy{})
-			if ok && !(one.StepsPerS.Lo >= 0 && one.StepsPerS.Lo <= one.Rate && one.Rate <= one.StepsPerS.Hi && one.StepsPerS.Hi < inf) {
+			if ok && !(one.StepsPerS.Lo >= 0 && one.StepsPerS.Lo <= one.Rate && one.Rate <= one.StepsPerS.Hi &&
+				one.StepsPerS.Hi < inf) {
 				t.Errorf("%s of %g: %+v", name, x, one.StepsPerS)
 			}
-			if plans, ok := f.Plans(true, nil); ok && len(plans.Plans) > 0 && !(plans.Plans[0].After.Rate > plans.Now.Rate) {
+			if plans, ok := f.Plans(true, nil); ok && len(plans.Plans) > 0 &&
+				!(plans.Plans[0].After.Rate > plans.Now.Rate) {
 				t.Errorf("%s of %g: a plan that gains %g", name, x, plans.Plans[0].After.Rate/plans.Now.Rate)
 			}
 		}

@@ -26,8 +26,9 @@ func TestWorkersFromNoneAreStarted(t *testing.T) {
 	}
 }
 
-// A trainer that does not wait for its device loads the next batch while the device works: without workers a step takes 30 ms to load and 5 ms
-// to launch, and the 20 ms of the device lie behind them. Where the device takes longer than both, it is the limit.
+// A trainer that does not wait for its device loads the next batch while the device works: without workers a step takes
+// 30 ms to load and 5 ms to launch, and the 20 ms of the device lie behind them. Where the device takes longer than
+// both, it is the limit.
 func TestLoadingHidesTheDeviceBehindTheTrainer(t *testing.T) {
 	for _, tt := range []struct {
 		name                string

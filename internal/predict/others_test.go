@@ -8,9 +8,11 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Beside threads of others each thread of the job gets its equal share of the cores, so that more workers still get more.
+// Beside threads of others each thread of the job gets its equal share of the cores, so that more workers still get
+// more.
 func TestOthersShareTheCores(t *testing.T) {
-	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(1e-4), CPU: stat.Exact(0.1), CPUs: stat.Exact(2), UsableCPUs: 2}, Setting: Setting{Workers: 1}}
+	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(1e-4), CPU: stat.Exact(0.1), CPUs: stat.Exact(2), UsableCPUs: 2},
+		Setting: Setting{Workers: 1}}
 	for _, c := range []struct {
 		others  float64
 		workers int
@@ -48,7 +50,8 @@ func TestOthersNeverLiftARateAboveABound(t *testing.T) {
 		}
 		alone := p
 		alone.Others = 0
-		if free, _ := NewForecaster(alone, Options{Resamples: -1, Steps: 1000}).Point(Setting{Workers: w}, Remedy{}); free.Rate < out.Rate*0.98 {
+		if free, _ := NewForecaster(alone, Options{Resamples: -1, Steps: 1000}).Point(Setting{Workers: w},
+			Remedy{}); free.Rate < out.Rate*0.98 {
 			t.Errorf("seed %d: %g/s alone, %g/s beside others", seed, free.Rate, out.Rate)
 		}
 	}

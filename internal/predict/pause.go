@@ -11,7 +11,9 @@ import "math"
 type Pause struct {
 	Every  float64 // steps from one to the next, at least 1; 0 = there are none
 	Length float64 // seconds with the cores it needs at hand
-	CPU    float64 // seconds of CPU of the trainer, and of workers that are only at work then; above Length where they are several threads
+	// seconds of CPU of the trainer, and of workers that are only at work then; above Length where they are several
+	// threads
+	CPU float64
 }
 
 // mostApart is how many steps may lie between two pauses for them to be simulated. The queue of 16 workers with 2

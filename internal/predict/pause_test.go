@@ -9,25 +9,29 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// One worker with two batches, one made each second, a step of a quarter. By hand: batches come at 1 and 2 s, the second step is over at 2.25 s; in a pause
-// of 3 s the worker makes the two that are asked of it, at 3 and 4 s, and nothing more. They are taken at 5.25 and 5.5 s. The last one was asked for at 5.25 s
-// and is made in the second pause, from 5.75 to 8.75 s; its step ends at 9 s.
+// One worker with two batches, one made each second, a step of a quarter. By hand: batches come at 1 and 2 s, the
+// second step is over at 2.25 s; in a pause of 3 s the worker makes the two that are asked of it, at 3 and 4 s, and
+// nothing more. They are taken at 5.25 and 5.5 s. The last one was asked for at 5.25 s and is made in the second pause,
+// from 5.75 to 8.75 s; its step ends at 9 s.
 func TestPauseByHand(t *testing.T) {
 	ones := slices.Repeat([]float64{1}, 5)
 	x := extent{epoch: 5, steps: 5, cold: true}
 	var e engine
-	e.run(costs{step: 0.25, other: 1, pause: Pause{Every: 2, Length: 3}}, Setting{Workers: 1, Prefetch: 2}, given(ones, ones), x, 0)
+	e.run(costs{step: 0.25, other: 1, pause: Pause{Every: 2, Length: 3}}, Setting{Workers: 1, Prefetch: 2},
+		given(ones, ones), x, 0)
 	if want := []float64{1, 0.75, 0, 0, 0}; !slices.Equal(e.tally.waits, want) || e.t != 9 || e.tally.paused != 6 {
-		t.Errorf("waits of %v in %g s, of them %g in pauses, want %v in 9 s, 6 of them", e.tally.waits, e.t, e.tally.paused, want)
+		t.Errorf("waits of %v in %g s, of them %g in pauses, want %v in 9 s, 6 of them", e.tally.waits, e.t,
+			e.tally.paused, want)
 	}
 	out := e.simulate(e.costs, e.set, given(ones, ones), x)
-	if math.Abs(out.Rate-5.0/3) > 1e-12 || math.Abs(out.PauseShare-6.0/9) > 1e-12 || math.Abs(out.WaitRatio-1.75/3) > 1e-12 {
+	if math.Abs(out.Rate-5.0/3) > 1e-12 || math.Abs(out.PauseShare-6.0/9) > 1e-12 ||
+		math.Abs(out.WaitRatio-1.75/3) > 1e-12 {
 		t.Errorf("five steps in 3 s outside of pauses, 1.75 of them waiting: %+v", out)
 	}
 }
 
-// A pause as long as filling the queue takes, or longer, leaves num_workers × prefetch_factor batches and no more: so many steps wait for nothing, and those
-// that follow for the workers, once a round.
+// A pause as long as filling the queue takes, or longer, leaves num_workers × prefetch_factor batches and no more: so
+// many steps wait for nothing, and those that follow for the workers, once a round.
 func TestLongPauseFillsTheQueue(t *testing.T) {
 	const work, step, rounds, pauses = 0.5, 1e-6, 3, 40
 	ones := []float64{1}
@@ -36,10 +40,13 @@ func TestLongPauseFillsTheQueue(t *testing.T) {
 			for _, longer := range []float64{1.001, 10} {
 				every := workers*prefetch + rounds*workers
 				var e engine
-				c := costs{step: step, other: work, pause: Pause{Every: float64(every), Length: work * float64(prefetch) * longer}}
-				out := e.simulate(c, Setting{Workers: workers, Prefetch: prefetch}, given(ones, ones), extent{steps: pauses * every, cold: true})
+				c := costs{step: step, other: work, pause: Pause{Every: float64(every),
+					Length: work * float64(prefetch) * longer}}
+				out := e.simulate(c, Setting{Workers: workers, Prefetch: prefetch}, given(ones, ones),
+					extent{steps: pauses * every, cold: true})
 				if want := float64(every) / (rounds * work); math.Abs(out.Steady/want-1) > 1e-3 {
-					t.Errorf("%d workers × %d, pauses %g times as long as filling: %g/s, want %g/s", workers, prefetch, longer, out.Steady, want)
+					t.Errorf("%d workers × %d, pauses %g times as long as filling: %g/s, want %g/s", workers, prefetch,
+						longer, out.Steady, want)
 				}
 				waited := 0
 				for _, w := range e.tally.waits {
@@ -48,7 +55,8 @@ func TestLongPauseFillsTheQueue(t *testing.T) {
 					}
 				}
 				if want := rounds*pauses + prefetch; waited != want { // before the first pause no queue was filled
-					t.Errorf("%d workers × %d, pauses %g times as long as filling: %d steps waited, want %d", workers, prefetch, longer, waited, want)
+					t.Errorf("%d workers × %d, pauses %g times as long as filling: %d steps waited, want %d", workers,
+						prefetch, longer, waited, want)
 				}
 			}
 		}
@@ -70,8 +78,8 @@ func TestPauseWithNothingOutstanding(t *testing.T) {
 	}
 }
 
-// Without contention, in order, every moment is a maximum of sums of times: with a shorter pause no batch comes later, and of what is left of the time
-// the trainer waits no less.
+// Without contention, in order, every moment is a maximum of sums of times: with a shorter pause no batch comes later,
+// and of what is left of the time the trainer waits no less.
 func TestShorterPauseIsNeverSlower(t *testing.T) {
 	paused := 0
 	for seed := range uint64(300) {
@@ -96,7 +104,8 @@ func TestShorterPauseIsNeverSlower(t *testing.T) {
 			p.Length *= 0.5
 			all, trained := run(p.Length)
 			if all > last*(1+1e-9) || trained < lastTrained*(1-1e-9) {
-				t.Fatalf("seed %d: with a pause of %g s instead of %g s it takes %g instead of %g s, without pauses %g instead of %g s: %+v %+v", seed, p.Length, 2*p.Length, all, last, trained, lastTrained, c, set)
+				t.Fatalf("seed %d: with a pause of %g s instead of %g s it takes %g instead of %g s, without pauses "+
+					"%g instead of %g s: %+v %+v", seed, p.Length, 2*p.Length, all, last, trained, lastTrained, c, set)
 			}
 			last, lastTrained = all, trained
 		}
@@ -120,8 +129,9 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 			continue
 		}
 		exact := func(x float64) stat.Summary { return stat.Summary{Center: x, Lo: x, Hi: x, N: 1} }
-		p := Pipeline{Loader: Loader{FreeStep: exact(c.step), CPU: exact(c.cpu), Wait: exact(c.other + c.storage), TrainerCPU: exact(c.compute), CPUs: exact(max(c.cores, 0.5)),
-			Pause: Pause{Every: 1 + 100*dice.Float64(), Length: math.Exp(6*dice.Float64() - 3)}}, Setting: set}
+		p := Pipeline{Loader: Loader{FreeStep: exact(c.step), CPU: exact(c.cpu), Wait: exact(c.other + c.storage),
+			TrainerCPU: exact(c.compute), CPUs: exact(max(c.cores, 0.5)), Pause: Pause{Every: 1 + 100*dice.Float64(),
+				Length: math.Exp(6*dice.Float64() - 3)}}, Setting: set}
 		p.Pause.CPU = p.Pause.Length * 2 * dice.Float64()
 		got, ok := p.costs(p.center(), set)
 		bounds := p.bounds(got, set)
@@ -130,7 +140,8 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 		}
 		every := int(math.Ceil(p.Pause.Every))
 		var e engine
-		out := e.simulate(got, set, newDraws(seed, 1, Spread{}), extent{steps: 100 * max(every, set.outstanding()), cold: true})
+		out := e.simulate(got, set, newDraws(seed, 1, Spread{}), extent{steps: 100 * max(every, set.outstanding()),
+			cold: true})
 		slack := 1.02 // steps between pauses are whole, and the queue at either end of a run is no rate
 		if out.Steady > bounds[0].Rate*slack {
 			t.Errorf("seed %d: %g/s of at most %+v: %+v %+v", seed, out.Steady, bounds, p, set)
@@ -142,10 +153,13 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 func TestForecastWithoutPauses(t *testing.T) {
 	p := slow()
 	want, ok := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3}, Remedy{})
-	for _, none := range []Pause{{}, {Every: 0, Length: 5}, {Every: mostApart + 1, Length: 5}, {Every: 10}, {Every: math.NaN(), Length: math.NaN(), CPU: math.NaN()}} {
+	for _, none := range []Pause{{}, {Every: 0, Length: 5}, {Every: mostApart + 1, Length: 5}, {Every: 10},
+		{Every: math.NaN(), Length: math.NaN(), CPU: math.NaN()}} {
 		p.Pause = none
 		got, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3}, Remedy{})
-		if !ok || got.StepsPerS.Center != want.StepsPerS.Center || got.StepsPerS.Lo != want.StepsPerS.Lo || got.StepsPerS.Hi != want.StepsPerS.Hi || got.WaitRatio != want.WaitRatio || !slices.Equal(got.Bounds, want.Bounds) {
+		if !ok || got.StepsPerS.Center != want.StepsPerS.Center || got.StepsPerS.Lo != want.StepsPerS.Lo ||
+			got.StepsPerS.Hi != want.StepsPerS.Hi || got.WaitRatio != want.WaitRatio ||
+			!slices.Equal(got.Bounds, want.Bounds) {
 			t.Errorf("%+v: %+v, want %+v", none, got, want)
 		}
 	}

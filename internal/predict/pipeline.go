@@ -14,7 +14,8 @@ type Pipeline struct {
 	StorageShare float64 // of Wait: time at storage that workers share, as one of them alone takes it, 0..1
 	Slices       int     // items of a batch: how often making it changes between waiting and computing; 0 = unknown
 
-	Others float64 // threads of other programs that compute all the time on CPUs, which then are all that the job may use
+	// threads of other programs that compute all the time on CPUs, which then are all that the job may use
+	Others float64
 
 	Spin float64 // of TrainerCPU per batch, what only waits for the GPU in a busy loop
 

@@ -34,22 +34,30 @@ func TestPlans(t *testing.T) {
 		clamp    Clamp
 	}{
 		{"more workers", slow(), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 10, NoClamp},
-		{"shards end first", edited(func(p *Pipeline) { p.Shards = 4 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByShards},
-		{"cores end first", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs = 4, stat.Exact(4) }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByCPUs},
-		{"/dev/shm ends first", edited(func(p *Pipeline) { p.ShmFree = 64e6 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 3, ByShm},
-		{"memory ends first", edited(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 40e9 }), report.OutcomeWorthwhile, "moderate", []Knob{NumWorkers}, 5, ByMemory},
+		{"shards end first", edited(func(p *Pipeline) { p.Shards = 4 }), report.OutcomeWorthwhile, "conservative",
+			[]Knob{NumWorkers}, 4, ByShards},
+		{"cores end first", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs = 4, stat.Exact(4) }),
+			report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByCPUs},
+		{"/dev/shm ends first", edited(func(p *Pipeline) { p.ShmFree = 64e6 }), report.OutcomeWorthwhile,
+			"conservative", []Knob{NumWorkers}, 3, ByShm},
+		{"memory ends first", edited(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 40e9 }),
+			report.OutcomeWorthwhile, "moderate", []Knob{NumWorkers}, 5, ByMemory},
 		{"no workers yet", edited(func(p *Pipeline) {
 			p.Setting = Setting{}
 			p.Starts = map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}}
 		}), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 10, NoClamp},
-		{"the step is the limit", edited(func(p *Pipeline) { p.FreeStep, p.Setting.Workers = stat.Exact(1), 4 }), report.OutcomeStep, "", nil, 0, NoClamp},
-		{"one core", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs, p.Wait = 1, stat.Exact(1), stat.Exact(0) }), report.OutcomeNothing, "", nil, 0, NoClamp},
+		{"the step is the limit", edited(func(p *Pipeline) { p.FreeStep, p.Setting.Workers = stat.Exact(1), 4 }),
+			report.OutcomeStep, "", nil, 0, NoClamp},
+		{"one core", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs, p.Wait = 1, stat.Exact(1), stat.Exact(0) }),
+			report.OutcomeNothing, "", nil, 0, NoClamp},
 		{"epochs of twelve batches", edited(func(p *Pipeline) {
-			p.Setting, p.Epoch, p.CPU, p.Wait = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1), stat.Exact(0.1)
+			p.Setting, p.Epoch, p.CPU, p.Wait = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1),
+				stat.Exact(0.1)
 			p.Starts = map[StartMethod]StartCost{Spawn: {Trainer: 0.05, Worker: 1.5, End: 0.1}}
 		}), report.OutcomeWorthwhile, "conservative", []Knob{PersistentWorkers}, 4, NoClamp},
 		{"workers for batches of no work", edited(func(p *Pipeline) {
-			p.Setting.Workers, p.CPU, p.Wait, p.Receive, p.FreeStep = 4, stat.Exact(1e-5), stat.Exact(0), 1e-3, stat.Exact(1e-3)
+			p.Setting.Workers, p.CPU, p.Wait, p.Receive, p.FreeStep = 4, stat.Exact(1e-5), stat.Exact(0), 1e-3,
+				stat.Exact(1e-3)
 		}), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 0, NoClamp},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,8 +74,10 @@ func TestPlans(t *testing.T) {
 			}
 			first := plans.Plans[0]
 			set := first.After.Setting
-			if first.Name != tt.plan || !slices.Equal(knobs(first), tt.knobs) || set.Workers > tt.most || first.Clamp != tt.clamp {
-				t.Errorf("%s plan turns %v to %+v, clamp %q; want %s, %v, at most %d workers, %q", first.Name, knobs(first), set, first.Clamp, tt.plan, tt.knobs, tt.most, tt.clamp)
+			if first.Name != tt.plan || !slices.Equal(knobs(first), tt.knobs) || set.Workers > tt.most ||
+				first.Clamp != tt.clamp {
+				t.Errorf("%s plan turns %v to %+v, clamp %q; want %s, %v, at most %d workers, %q", first.Name,
+					knobs(first), set, first.Clamp, tt.plan, tt.knobs, tt.most, tt.clamp)
 			}
 			if g := f.Gain(plans.Now, first.After); !(g.Lo <= g.Center && g.Center <= g.Hi && g.Center > 1/enough) {
 				t.Errorf("gain %+v", g)
@@ -82,7 +92,8 @@ func TestPlans(t *testing.T) {
 func TestStepBoundSaysByHowMuch(t *testing.T) {
 	p := edited(func(p *Pipeline) { p.FreeStep, p.Setting.Workers, p.Receive, p.Dispatch = stat.Exact(1), 4, 0, 0 })
 	plans, _ := NewForecaster(p, Options{Resamples: -1}).Plans(true, nil)
-	if want := 4 / 0.8; math.Abs(plans.Headroom/want-1) > 0.1 { // four workers, 0.8 s a batch, and what order costs of it
+	if want := 4 / 0.8; math.Abs(plans.Headroom/want-1) > 0.1 {
+		// four workers, 0.8 s a batch, and what order costs of it
 		t.Errorf("the loader gives %g times what the step takes, want about %g", plans.Headroom, want)
 	}
 }
@@ -104,7 +115,8 @@ func TestPlansReachFurther(t *testing.T) {
 		last = plan.After.Rate
 		t.Logf("%s: %+v %.1f/s", plan.Name, plan.After.Setting, plan.After.Rate)
 	}
-	if n := len(with.Plans); n < 2 || with.Plans[n-1].Name != "aggressive" || !with.Plans[n-1].After.Setting.Unordered || with.Plans[n-1].Risk != "high" {
+	if n := len(with.Plans); n < 2 || with.Plans[n-1].Name != "aggressive" ||
+		!with.Plans[n-1].After.Setting.Unordered || with.Plans[n-1].Risk != "high" {
 		t.Errorf("plans %+v", with.Plans)
 	}
 	for _, plan := range without.Plans {
@@ -166,8 +178,10 @@ func TestChanges(t *testing.T) {
 		{"none", full, full, nil},
 		{"to PyTorch's defaults", Setting{}, Setting{Workers: 2}, []Knob{NumWorkers}},
 		{"to no workers", full, Setting{}, []Knob{NumWorkers}},
-		{"all", Setting{Workers: 1, Start: Spawn}, full, []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context, InOrder}},
-		{"a start method for new workers is no change", Setting{}, Setting{Workers: 2, Start: Fork}, []Knob{NumWorkers}},
+		{"all", Setting{Workers: 1, Start: Spawn}, full, []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context,
+			InOrder}},
+		{"a start method for new workers is no change", Setting{}, Setting{Workers: 2, Start: Fork},
+			[]Knob{NumWorkers}},
 	} {
 		got := changes(tt.from, tt.to)
 		if !slices.Equal(got, tt.want) {
@@ -211,7 +225,8 @@ func BenchmarkPlans(b *testing.B) {
 // TestLoadersMadeAnewKeepNoWorkers: where each epoch has a loader of its own, no plan turns persistent_workers on.
 func TestLoadersMadeAnewKeepNoWorkers(t *testing.T) {
 	f := NewForecaster(edited(func(p *Pipeline) {
-		p.Setting, p.Epoch, p.CPU, p.Wait, p.Anew = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1), stat.Exact(0.1), true
+		p.Setting, p.Epoch, p.CPU, p.Wait, p.Anew = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1),
+			stat.Exact(0.1), true
 		p.Starts = map[StartMethod]StartCost{Spawn: {Trainer: 0.05, Worker: 1.5, End: 0.1}}
 	}), Options{Resamples: 20, Steps: 2000})
 	plans, ok := f.Plans(true, nil)

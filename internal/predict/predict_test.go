@@ -18,7 +18,8 @@ func loader(dice *rand.Rand, spread float64) Loader {
 	span := func(lo, hi float64) float64 { return math.Exp(math.Log(lo) + dice.Float64()*math.Log(hi/lo)) }
 	return Loader{
 		FreeStep: around(span(1e-3, 10), spread), CPU: around(span(1e-4, 10), spread),
-		Wait: around(span(1e-5, 10), spread), TrainerCPU: around(span(1e-4, 1), spread), CPUs: around(span(0.5, 128), spread),
+		Wait: around(span(1e-5, 10), spread), TrainerCPU: around(span(1e-4, 1), spread), CPUs: around(span(0.5, 128),
+			spread),
 		Storage: around(span(1e6, 1e10), spread), FromStore: around(span(1, 1e9), spread), UsableCPUs: span(0.5, 128),
 		BatchBytes: span(1, 1e9), WorkerBytes: span(1e6, 1e10), ShmFree: span(1e6, 1e12), Available: span(1e8, 1e12),
 	}
@@ -44,7 +45,8 @@ func TestForecastsAreInOrder(t *testing.T) {
 		r.Unthrottled = seed%3 == 0
 		for _, w := range []int{0, 1, 5} {
 			one, ok := f.Forecast(Setting{Workers: w}, r)
-			if s := one.StepsPerS; !ok || !(s.Lo <= one.Least*(1+1e-9) && one.Least <= s.Center && s.Center <= one.Most && one.Most <= s.Hi*(1+1e-9) && s.Lo > 0) {
+			if s := one.StepsPerS; !ok || !(s.Lo <= one.Least*(1+1e-9) && one.Least <= s.Center &&
+				s.Center <= one.Most && one.Most <= s.Hi*(1+1e-9) && s.Lo > 0) {
 				t.Fatalf("seed %d, %d workers: interval out of order: %+v, %g to %g", seed, w, s, one.Least, one.Most)
 			}
 			if most := f.Cap(one.Setting, r); one.Most > most*(1+1e-9) {
@@ -75,9 +77,11 @@ func TestNoWorkersIsTheSerialSum(t *testing.T) {
 
 // What is saved of a batch's cost comes back as rate until the next limit; a range of it is a range of the rate.
 func TestRemedies(t *testing.T) {
-	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.4), CPUs: stat.Exact(2)}, Setting: Setting{Workers: 1}, Others: 2}
+	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.4), CPUs: stat.Exact(2)},
+		Setting: Setting{Workers: 1}, Others: 2}
 	throttled := p
-	throttled.CPU, throttled.Wait, throttled.Storage, throttled.FromStore = stat.Exact(0.1), stat.Exact(0.3), stat.Exact(5e6), stat.Exact(1e6)
+	throttled.CPU, throttled.Wait, throttled.Storage, throttled.FromStore = stat.Exact(0.1), stat.Exact(0.3),
+		stat.Exact(5e6), stat.Exact(1e6)
 	throttled.Setting.Workers, throttled.CPUs = 4, stat.Exact(8)
 	alone := Remedy{Cores: 2}
 	for _, c := range []struct {
@@ -94,7 +98,8 @@ func TestRemedies(t *testing.T) {
 		{"throttled", throttled, Remedy{}, 5, Storage},
 		{"from elsewhere", throttled, Remedy{Unthrottled: true}, 10, Step},
 	} {
-		if one := forecast(t, c.of, c.of.Setting, c.remedy); math.Abs(one.Rate/c.rate-1) > 0.03 || one.Limit != c.limit {
+		if one := forecast(t, c.of, c.of.Setting, c.remedy); math.Abs(one.Rate/c.rate-1) > 0.03 ||
+			one.Limit != c.limit {
 			t.Errorf("%s: %g/s, limited by %s, want %g/s by %s", c.name, one.Rate, one.Limit, c.rate, c.limit)
 		}
 	}
@@ -146,7 +151,8 @@ func TestStepIsNamedAfterItsPart(t *testing.T) {
 }
 
 func TestWorkersNeeded(t *testing.T) {
-	base := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.35), Wait: stat.Exact(0.02), CPUs: stat.Exact(16), UsableCPUs: 16},
+	base := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.35), Wait: stat.Exact(0.02),
+		CPUs: stat.Exact(16), UsableCPUs: 16},
 		Setting: Setting{Workers: 1}}
 	edit := func(f func(*Pipeline)) Pipeline { p := base; f(&p); return p }
 	tests := []struct {
@@ -158,7 +164,10 @@ func TestWorkersNeeded(t *testing.T) {
 	}{
 		{"the step is reached", base, 4, NoClamp, Step},
 		{"cores end first", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs = stat.Exact(2), 2 }), 2, ByCPUs, Workers},
-		{"the trainer's own need counts", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs, p.TrainerCPU = stat.Exact(3), 3, stat.Exact(0.35) }), 3, NoClamp, CPUs},
+		{"the trainer's own need counts", edit(func(p *Pipeline) {
+			p.CPUs, p.UsableCPUs, p.TrainerCPU = stat.Exact(3),
+				3, stat.Exact(0.35)
+		}), 3, NoClamp, CPUs},
 		{"/dev/shm ends first", edit(func(p *Pipeline) { p.BatchBytes, p.ShmFree = 10e6, 64e6 }), 3, ByShm, Workers},
 		{"memory ends first", edit(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 10e9 }), 2, ByMemory, Workers},
 		{"storage ends first", edit(func(p *Pipeline) {
@@ -168,18 +177,24 @@ func TestWorkersNeeded(t *testing.T) {
 			p.CPU, p.Wait, p.CPUs, p.UsableCPUs = stat.Exact(0.02), stat.Exact(0.35), stat.Exact(2), 2
 		}), 4, NoClamp, Step},
 		{"where they do already, twice as many may", edit(func(p *Pipeline) {
-			p.CPU, p.Wait, p.CPUs, p.UsableCPUs, p.Setting.Workers = stat.Exact(0.02), stat.Exact(0.7), stat.Exact(2), 2, 4
+			p.CPU, p.Wait, p.CPUs, p.UsableCPUs, p.Setting.Workers = stat.Exact(0.02), stat.Exact(0.7), stat.Exact(2),
+				2, 4
 		}), 7, NoClamp, Workers}, // the seventh is within 3 % of the step
-		{"where they do, and compute, none more help", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs, p.Setting.Workers = stat.Exact(2), 2, 2 }), 2, ByCPUs, Workers},
+		{"where they do, and compute, none more help", edit(func(p *Pipeline) {
+			p.CPUs, p.UsableCPUs,
+				p.Setting.Workers = stat.Exact(2), 2, 2
+		}), 2, ByCPUs, Workers},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := NewForecaster(tt.pipeline, Options{})
 			got, ok := f.WorkersNeeded(tt.pipeline.Setting, false)
 			if n := got.Chosen; !ok || n.Setting.Workers != tt.want || got.Clamp != tt.clamp || n.Limit != tt.limit {
-				t.Errorf("got %d workers, clamp %q, limit %q, want %d, %q, %q", n.Setting.Workers, got.Clamp, n.Limit, tt.want, tt.clamp, tt.limit)
+				t.Errorf("got %d workers, clamp %q, limit %q, want %d, %q, %q", n.Setting.Workers, got.Clamp, n.Limit,
+					tt.want, tt.clamp, tt.limit)
 			}
-			if wish, _ := f.WorkersNeeded(tt.pipeline.Setting, true); tt.clamp == ByShm && wish.Chosen.Setting.Workers != 4 {
+			if wish, _ := f.WorkersNeeded(tt.pipeline.Setting, true); tt.clamp == ByShm &&
+				wish.Chosen.Setting.Workers != 4 {
 				t.Errorf("%d workers wished for, had /dev/shm room, want 4", wish.Chosen.Setting.Workers)
 			}
 		})

@@ -55,7 +55,8 @@ type queue struct {
 }
 
 func newQueue(depth int) (*queue, error) {
-	q := &queue{slots: make([]iocb, depth), sent: make([]time.Time, depth), blocks: make([]block, depth), ask: make([]*iocb, 0, depth), events: make([]ioEvent, depth)}
+	q := &queue{slots: make([]iocb, depth), sent: make([]time.Time, depth), blocks: make([]block, depth),
+		ask: make([]*iocb, 0, depth), events: make([]ioEvent, depth)}
 	if _, _, e := unix.Syscall(unix.SYS_IO_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&q.id)), 0); e != 0 {
 		return nil, fmt.Errorf("%w: setting up a queue of %d: %w", errNoAIO, depth, e)
 	}
@@ -69,7 +70,8 @@ func (q *queue) close() {
 
 // put prepares a request in a slot that is free.
 func (q *queue) put(slot int, b block, fd int, buf []byte) {
-	q.slots[slot] = iocb{data: uint64(slot), opcode: iocbRead, fd: uint32(fd), buf: uint64(uintptr(unsafe.Pointer(&buf[0]))), bytes: uint64(b.length), offset: b.offset}
+	q.slots[slot] = iocb{data: uint64(slot), opcode: iocbRead, fd: uint32(fd),
+		buf: uint64(uintptr(unsafe.Pointer(&buf[0]))), bytes: uint64(b.length), offset: b.offset}
 	q.blocks[slot] = b
 	q.ask = append(q.ask, &q.slots[slot])
 }
@@ -104,7 +106,8 @@ const glance = 100 * time.Millisecond
 func (q *queue) wait() ([]ioEvent, error) {
 	limit := unix.NsecToTimespec(glance.Nanoseconds())
 	for range slowest / glance {
-		n, _, e := unix.RawSyscall6(unix.SYS_IO_GETEVENTS, q.id, 1, uintptr(len(q.events)), uintptr(unsafe.Pointer(&q.events[0])), uintptr(unsafe.Pointer(&limit)), 0)
+		n, _, e := unix.RawSyscall6(unix.SYS_IO_GETEVENTS, q.id, 1, uintptr(len(q.events)),
+			uintptr(unsafe.Pointer(&q.events[0])), uintptr(unsafe.Pointer(&limit)), 0)
 		switch {
 		case e == unix.EINTR:
 		case e != 0:

@@ -23,7 +23,8 @@ func hasBatches(s *session) bool { return s.options.BatchSize > 0 }
 func batches(ctx context.Context, s *session) error {
 	items := s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
 	if len(items) < s.options.BatchSize {
-		s.abstain(report.ProbeBatch, fmt.Sprintf("the sample has %d items that can be read, fewer than a batch of %d", len(items), s.options.BatchSize),
+		s.abstain(report.ProbeBatch, fmt.Sprintf("the sample has %d items that can be read, fewer than a batch of %d",
+			len(items), s.options.BatchSize),
 			"give a smaller --batch-size")
 		return nil
 	}
@@ -63,8 +64,8 @@ func (c *crowd) gatherWay(ctx context.Context, way string, within span) error {
 		return err
 	}
 	size := float64(c.options.BatchSize)
-	row := benchmark.Batch{Way: benchmark.Way{Cache: warm, Order: random}, Size: int64(c.options.BatchSize), Gather: way,
-		Time: v, Item: v}
+	row := benchmark.Batch{Way: benchmark.Way{Cache: warm, Order: random}, Size: int64(c.options.BatchSize),
+		Gather: way, Time: v, Item: v}
 	row.Item.Center, row.Item.Lo, row.Item.Hi = v.Center/size, v.Lo/size, v.Hi/size
 	if !c.sample.ItemIsFile() {
 		row.Handle = handleKept
@@ -88,12 +89,13 @@ func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, i
 		if err := c.recruit(ctx, 1); err != nil {
 			return round{}, 0, err
 		}
-		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(), Selection: way == gatherSelection,
-			Decode: holdsPictures(&c.sample)}
+		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(),
+			Selection: way == gatherSelection, Decode: holdsPictures(&c.sample)}
 		out, err := gatherWork.ask(ctx, c.processes[0], q)
 		if died(err) {
 			// Read one by one, the same items end a process as well.
-			asked := load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: usualHandle(&c.sample), Decode: q.Decode}
+			asked := load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds,
+				Handle: usualHandle(&c.sample), Decode: q.Decode}
 			_, err = c.mend(ctx, []load{asked}, make([]loaded, 1), []error{err})
 			if err == nil {
 				continue

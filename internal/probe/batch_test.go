@@ -38,7 +38,8 @@ with h5py.File(sys.argv[1], "w") as f:
 
 func TestBatchesOfHDF5(t *testing.T) {
 	for _, name := range []string{"/x", "/z"} {
-		r := measured(t, hdf5Sample(t, name, 40), Options{Budget: 5 * time.Second, Seed: 1, BatchSize: 16}, report.ProbeBatch)
+		r := measured(t, hdf5Sample(t, name, 40), Options{Budget: 5 * time.Second, Seed: 1, BatchSize: 16},
+			report.ProbeBatch)
 		for _, gather := range []string{gatherItems, gatherSelection} {
 			want := []string{"batch_size=16", "gather=" + gather, "cache=warm", "order=random", "handle=kept"}
 			batch := find(t, r, report.ProbeBatch, metric.BatchTime, want...)

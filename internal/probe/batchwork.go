@@ -55,7 +55,8 @@ func gatherBatches(ctx context.Context, w *state, q gather) (gathered, error) {
 			return gathered{}, err
 		case err != nil:
 			path := w.Sample.Files[w.Sample.Items[bad].File].Path
-			if out.Failures = append(out.Failures, dataset.Failed(bad, err, path)); len(out.Failures) >= dataset.MaxFailures {
+			if out.Failures = append(out.Failures, dataset.Failed(bad, err,
+				path)); len(out.Failures) >= dataset.MaxFailures {
 				return out, nil
 			}
 		default:

@@ -52,7 +52,8 @@ func (s step) efficiency(one step) stat.Summary {
 	if one.rate.Center <= 0 || one.rate.Lo <= 0 || s.rate.N == 0 {
 		return stat.Summary{}
 	}
-	v := stat.Summary{Center: s.rate.Center / (n * one.rate.Center), N: min(s.rate.N, one.rate.N), Confidence: min(s.rate.Confidence, one.rate.Confidence)}
+	v := stat.Summary{Center: s.rate.Center / (n * one.rate.Center), N: min(s.rate.N, one.rate.N),
+		Confidence: min(s.rate.Confidence, one.rate.Confidence)}
 	v.Lo, v.Hi = s.rate.Lo/(n*one.rate.Hi), s.rate.Hi/(n*one.rate.Lo)
 	if s.workers == one.workers {
 		v.Lo, v.Hi = v.Center, v.Center // by definition
@@ -96,7 +97,8 @@ func bounds(steps []step, usable float64) []string {
 	for i, s := range steps {
 		out[i] = s.bound(steps[0], usable)
 		center := s.efficiency(steps[0]).Center
-		outdone := slices.ContainsFunc(steps[i+1:], func(later step) bool { return later.efficiency(steps[0]).Center > center })
+		outdone := slices.ContainsFunc(steps[i+1:],
+			func(later step) bool { return later.efficiency(steps[0]).Center > center })
 		if out[i] != boundNone && outdone {
 			out[i] = ""
 		}

@@ -20,23 +20,38 @@ func TestBound(t *testing.T) {
 		usable float64
 		want   string
 	}{
-		"one process":                          {one, 2, boundNone},
-		"twice as much":                        {step{workers: 2, rate: rate(196, 4), cores: rate(2, 0.01)}, 2, boundNone},
-		"no gain, all CPUs busy":               {step{workers: 4, rate: rate(200, 4), cores: rate(1.9, 0.01)}, 2, boundCPU},
-		"a limit of half a CPU":                {step{workers: 2, rate: rate(100, 4), cores: rate(0.5, 0.01)}, 0.5, boundCPU},
-		"each on a busy half of a core":        {step{workers: 4, rate: rate(240, 4), cores: rate(3.9, 0.01)}, 8, boundCPU},
-		"a neighbour takes the CPUs":           {step{workers: 2, rate: rate(100, 4), cores: rate(1, 0.01), ready: 0.98}, 2, boundCPU},
-		"waiting for storage":                  {step{workers: 4, rate: rate(110, 4), cores: rate(0.4, 0.01), ready: 0.1, stored: 1.2}, 4, boundDevice},
-		"waiting for storage, locks as well":   {step{workers: 4, rate: rate(110, 4), cores: rate(0.4, 0.01), ready: 0.1, stored: 1.2, waiting: 0.9}, 4, boundDevice},
-		"waiting for each other":               {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3, waiting: 0.7}, 4, boundLock},
-		"waiting for a server":                 {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3, waiting: 0.7, remote: true}, 4, boundDevice},
-		"waiting for who knows what":           {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3}, 4, ""},
-		"perhaps below, perhaps not":           {step{workers: 4, rate: rate(310, 40), cores: rate(4, 0.01), ready: 1}, 4, boundNone},
-		"no interval":                          {step{workers: 4, rate: stat.Summary{Center: 310, Lo: 310, Hi: 310, N: 2}, cores: rate(4, 0.01)}, 4, ""},
-		"ready all the time, hardly any CPU":   {step{workers: 2, rate: rate(100, 4), cores: rate(0.065, 0.001), ready: 1}, 2, ""},
-		"ready all the time, reads storage":    {step{workers: 2, rate: rate(100, 4), cores: rate(0.065, 0.001), ready: 1, stored: 1}, 2, boundDevice},
-		"super-linear: each has its own cache": {step{workers: 4, rate: rate(500, 4), cores: rate(4, 0.01)}, 4, boundNone},
-		"nothing measured":                     {step{workers: 4}, 4, ""},
+		"one process": {one, 2, boundNone},
+		"twice as much": {step{workers: 2, rate: rate(196, 4), cores: rate(2, 0.01)}, 2,
+			boundNone},
+		"no gain, all CPUs busy": {step{workers: 4, rate: rate(200, 4), cores: rate(1.9, 0.01)}, 2,
+			boundCPU},
+		"a limit of half a CPU": {step{workers: 2, rate: rate(100, 4), cores: rate(0.5, 0.01)}, 0.5,
+			boundCPU},
+		"each on a busy half of a core": {step{workers: 4, rate: rate(240, 4), cores: rate(3.9, 0.01)}, 8,
+			boundCPU},
+		"a neighbour takes the CPUs": {step{workers: 2, rate: rate(100, 4), cores: rate(1, 0.01),
+			ready: 0.98}, 2, boundCPU},
+		"waiting for storage": {step{workers: 4, rate: rate(110, 4), cores: rate(0.4, 0.01),
+			ready: 0.1, stored: 1.2}, 4, boundDevice},
+		"waiting for storage, locks as well": {step{workers: 4, rate: rate(110, 4), cores: rate(0.4, 0.01),
+			ready: 0.1, stored: 1.2, waiting: 0.9}, 4, boundDevice},
+		"waiting for each other": {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01),
+			ready: 0.3, waiting: 0.7}, 4, boundLock},
+		"waiting for a server": {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01),
+			ready: 0.3, waiting: 0.7, remote: true}, 4, boundDevice},
+		"waiting for who knows what": {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01),
+			ready: 0.3}, 4, ""},
+		"perhaps below, perhaps not": {step{workers: 4, rate: rate(310, 40), cores: rate(4, 0.01), ready: 1},
+			4, boundNone},
+		"no interval": {step{workers: 4, rate: stat.Summary{Center: 310, Lo: 310, Hi: 310,
+			N: 2}, cores: rate(4, 0.01)}, 4, ""},
+		"ready all the time, hardly any CPU": {step{workers: 2, rate: rate(100, 4), cores: rate(0.065, 0.001),
+			ready: 1}, 2, ""},
+		"ready all the time, reads storage": {step{workers: 2, rate: rate(100, 4), cores: rate(0.065, 0.001),
+			ready: 1, stored: 1}, 2, boundDevice},
+		"super-linear: each has its own cache": {step{workers: 4, rate: rate(500, 4), cores: rate(4, 0.01)}, 4,
+			boundNone},
+		"nothing measured": {step{workers: 4}, 4, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.step.bound(one, c.usable); got != c.want {
@@ -55,11 +70,15 @@ func TestBounds(t *testing.T) {
 		steps []step
 		want  []string
 	}{
-		"no step":                            {nil, []string{}},
-		"bends for good":                     {[]step{of(1, 100, 2), of(2, 110, 2), of(4, 120, 2)}, []string{boundNone, boundDevice, boundDevice}},
-		"a later one does better":            {[]step{of(1, 100, 2), of(2, 110, 2), of(4, 496, 2)}, []string{boundNone, "", boundNone}},
-		"a later one does, with no interval": {[]step{of(1, 100, 2), of(2, 110, 2), single}, []string{boundNone, "", ""}},
-		"pays first, bends then":             {[]step{of(1, 100, 2), of(2, 190, 2), of(4, 200, 2)}, []string{boundNone, boundNone, boundDevice}},
+		"no step": {nil, []string{}},
+		"bends for good": {[]step{of(1, 100, 2), of(2, 110, 2), of(4, 120, 2)},
+			[]string{boundNone, boundDevice, boundDevice}},
+		"a later one does better": {[]step{of(1, 100, 2), of(2, 110, 2), of(4, 496, 2)},
+			[]string{boundNone, "", boundNone}},
+		"a later one does, with no interval": {[]step{of(1, 100, 2), of(2, 110, 2), single}, []string{boundNone, "",
+			""}},
+		"pays first, bends then": {[]step{of(1, 100, 2), of(2, 190, 2), of(4, 200, 2)}, []string{boundNone, boundNone,
+			boundDevice}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, bounds(c.steps, 2)); diff != "" {
@@ -83,7 +102,8 @@ func TestEfficiency(t *testing.T) {
 	one := step{workers: 1, rate: rate(100, 10)}
 	got := step{workers: 4, rate: rate(300, 30)}.efficiency(one)
 	want := stat.Summary{Center: 0.75, Lo: 270. / 440, Hi: 330. / 360, Confidence: 0.95, N: 8}
-	if math.Abs(got.Center-want.Center)+math.Abs(got.Lo-want.Lo)+math.Abs(got.Hi-want.Hi) > 1e-12 || got.N != 8 || got.Confidence != 0.95 {
+	if math.Abs(got.Center-want.Center)+math.Abs(got.Lo-want.Lo)+math.Abs(got.Hi-want.Hi) > 1e-12 || got.N != 8 ||
+		got.Confidence != 0.95 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := one.efficiency(one); got.Center != 1 || got.Lo != 1 || got.Hi != 1 {

@@ -56,7 +56,8 @@ func TestMappedPagesStay(t *testing.T) {
 	}
 	s := testSession(t, sample, Options{})
 	possible, err := s.canBeCold(t.Context())
-	if err != nil || possible || s.result.Cold.Reason == "" || s.result.Cold.CachedRatio == nil || *s.result.Cold.CachedRatio < 0.8 {
+	if err != nil || possible || s.result.Cold.Reason == "" || s.result.Cold.CachedRatio == nil ||
+		*s.result.Cold.CachedRatio < 0.8 {
 		t.Errorf("cold: %+v, %v", s.result.Cold, err)
 	}
 }

@@ -50,7 +50,8 @@ func (s *session) canBeCold(ctx context.Context) (bool, error) {
 }
 
 func stays(share float64) string {
-	return fmt.Sprintf("%.0f %% of the sampled files' pages stay in the page cache: another process has the files mapped or writes to them", 100*share)
+	return fmt.Sprintf("%.0f %% of the sampled files' pages stay in the page cache: another process has the files "+
+		"mapped or writes to them", 100*share)
 }
 
 // residency asks a worker process about all files of the sample.

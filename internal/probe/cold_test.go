@@ -46,7 +46,8 @@ with h5py.File(sys.argv[1], "w") as f:
 		t.Run(name, func(t *testing.T) {
 			found := must.Get(dataset.Survey(path, o))(t)
 			s := coldly(t, found.Sample, Options{Layout: found.Access})
-			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1), handle: handleKept, cold: true, apart: true}, pass: time.Second}
+			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1),
+				handle: handleKept, cold: true, apart: true}, pass: time.Second}
 			m.process = s.process(m.way.sample, time.Minute)
 			defer m.process.close()
 			chunks := map[int64]bool{}
@@ -78,7 +79,8 @@ func TestHolesAreNotCold(t *testing.T) {
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
 	notCold(t, r, report.ProbeRead, "0 % of what was read came from storage")
 	s := coldly(t, sample, Options{})
-	if err := (&crowd{session: s, cold: true}).curve(t.Context(), begin(s.clock, time.Second)); err == nil || !strings.Contains(err.Error(), "0 % of what was read came from storage") {
+	if err := (&crowd{session: s, cold: true}).curve(t.Context(), begin(s.clock, time.Second)); err == nil ||
+		!strings.Contains(err.Error(), "0 % of what was read came from storage") {
 		t.Errorf("several processes: %v", err)
 	}
 }
@@ -132,7 +134,8 @@ func TestLinksToOneFileAreColdOnce(t *testing.T) {
 	}
 	for _, random := range []bool{true, false} {
 		s := coldly(t, found.Sample, Options{})
-		m := measuring{session: s, way: way{sample: &s.sample, items: all(s.sample), handle: handleReopened, cold: true, apart: random}, pass: time.Second}
+		m := measuring{session: s, way: way{sample: &s.sample, items: all(s.sample), handle: handleReopened, cold: true,
+			apart: random}, pass: time.Second}
 		m.process = s.process(m.way.sample, time.Minute)
 		defer m.process.close()
 		must.Get(m.coldRound(t.Context()))(t)

@@ -69,7 +69,8 @@ func TestColdReadsOfOtherFiles(t *testing.T) {
 			if name == "chunks.h5" {
 				data /= 2 // four bits of each byte
 			}
-			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1), handle: handleKept, cold: true, apart: true}, pass: 1e9}
+			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1),
+				handle: handleKept, cold: true, apart: true}, pass: 1e9}
 			m.process = s.process(m.way.sample, 1e9)
 			defer m.process.close()
 			if items := m.coldItems(); len(items) < 3 {
@@ -103,7 +104,8 @@ func TestNotColdWhereASourceStays(t *testing.T) {
 			t.Errorf("%s: %d bytes", name, found.Bytes)
 		}
 		s := testSession(t, found.Sample, Options{})
-		if possible, err := s.canBeCold(t.Context()); err != nil || possible || !strings.Contains(s.result.Cold.Reason, want) {
+		if possible, err := s.canBeCold(t.Context()); err != nil || possible || !strings.Contains(s.result.Cold.Reason,
+			want) {
 			t.Errorf("%s: cold %+v, %v", name, s.result.Cold, err)
 		}
 	}
@@ -113,8 +115,10 @@ func TestNotColdWhereASourceStays(t *testing.T) {
 func TestNoDeviceWhereSourcesAreNotKnown(t *testing.T) {
 	folder := onDisk(t)
 	runPython(t, elsewhereIn, folder)
-	r := measured(t, followed(t, filepath.Join(folder, "pattern.h5")).Sample, Options{Budget: time.Second}, report.ProbeDevice)
-	if len(r.Rows.Measurements()) > 0 || len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "by a pattern") {
+	r := measured(t, followed(t, filepath.Join(folder, "pattern.h5")).Sample, Options{Budget: time.Second},
+		report.ProbeDevice)
+	if len(r.Rows.Measurements()) > 0 || len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason,
+		"by a pattern") {
 		t.Errorf("%d figures, abstained %+v", len(r.Rows.Measurements()), r.Abstained)
 	}
 }
@@ -132,7 +136,8 @@ func TestDeviceReadsWhatIsFollowed(t *testing.T) {
 	s := testSession(t, found.Sample, Options{Budget: 2e9, Layout: found.Access})
 	must.Do(t, device(t.Context(), s))
 	for _, m := range s.result.Rows.Measurements() {
-		if m.Metric == metric.ReadRate.Name && m.Labels[report.LabelOrder] == "random" && m.Labels[report.LabelBlock] != "65536" {
+		if m.Metric == metric.ReadRate.Name && m.Labels[report.LabelOrder] == "random" &&
+			m.Labels[report.LabelBlock] != "65536" {
 			t.Errorf("read of blocks of %s", m.Labels[report.LabelBlock])
 		}
 	}

@@ -65,7 +65,8 @@ func attended[In, Out any](ctx context.Context, p *process, k work[In, Out], nex
 
 // find looks for the one of n things that ended a worker process, and leaves it to blame. did is what another process
 // that lives on has done. The error says that nothing more can be done.
-func (s *session) find(ctx context.Context, death error, n int, did string, try func(first int) error, blame func(at int)) error {
+func (s *session) find(ctx context.Context, death error, n int, did string, try func(first int) error,
+	blame func(at int)) error {
 	s.faults.deaths++
 	if s.faults.deaths > mostDeaths {
 		return fmt.Errorf("worker processes died %d times, the last: %w", s.faults.deaths, death)
@@ -102,6 +103,7 @@ func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, d
 			s.shun(string(sample.Files[ref.File].Path), death.Error())
 			return
 		}
-		s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v", ref.Index, death)}})
+		s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v",
+			ref.Index, death)}})
 	})
 }

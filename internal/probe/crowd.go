@@ -42,8 +42,8 @@ func (c *crowd) close() {
 	}
 }
 
-// recruit starts processes until there are so many. Their key is empty: those of one mount would wait for each other, which is what is to be
-// measured.
+// recruit starts processes until there are so many. Their key is empty: those of one mount would wait for each other,
+// which is what is to be measured.
 func (c *crowd) recruit(ctx context.Context, count int) error {
 	if err := c.roomFor(count); err != nil {
 		return err
@@ -68,12 +68,14 @@ func (c *crowd) hire(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// lead is how far ahead the start of a round lies: for the requests to reach the processes, some 1 ms each with a thousand items.
+// lead is how far ahead the start of a round lies: for the requests to reach the processes, some 1 ms each with a
+// thousand items.
 func lead(count int) time.Duration {
 	return 20*time.Millisecond + time.Duration(count)*2*time.Millisecond
 }
 
-// round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is left out.
+// round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is
+// left out.
 func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 	for tried := false; ; tried = true {
 		if tried && c.time.left() == 0 {
@@ -184,7 +186,8 @@ func (c *crowd) ask(ctx context.Context, asked []load) ([]loaded, []error) {
 	return got, errs
 }
 
-// mend notes what could not be read, and replaces processes that died. again says that one did, and that the round must be made again.
+// mend notes what could not be read, and replaces processes that died. again says that one did, and that the round must
+// be made again.
 func (c *crowd) mend(ctx context.Context, asked []load, got []loaded, errs []error) (again bool, err error) {
 	for i := range asked {
 		c.note(&c.sample, got[i].Failures)

@@ -19,7 +19,8 @@ func holdsPictures(sample *dataset.Sample) bool {
 
 func wantsDecode(s *session) bool { return holdsPictures(&s.sample) }
 
-// decodeRound is how long one round of decoding lasts, reading included: dozens of pictures of half a megapixel, 2 ms each.
+// decodeRound is how long one round of decoding lasts, reading included: dozens of pictures of half a megapixel, 2 ms
+// each.
 const decodeRound = 100 * time.Millisecond
 
 // pictureKind is one format with the library that decodes it.
@@ -85,7 +86,8 @@ func (d *decoding) round(ctx context.Context) (round, error) {
 			}
 			return decode{Items: d.items, From: d.next % len(d.items), Seconds: decodeRound.Seconds()}, nil
 		}, func(q decode, death error) error {
-			return d.survive(ctx, &d.sample, load{Items: q.Items, From: q.From, Seconds: q.Seconds, Handle: handleKept, Decode: true}, death)
+			return d.survive(ctx, &d.sample, load{Items: q.Items, From: q.From, Seconds: q.Seconds, Handle: handleKept,
+				Decode: true}, death)
 		})
 		if err != nil {
 			return round{}, fmt.Errorf("decoding: %w", err)
@@ -109,7 +111,8 @@ func (d *decoding) leaveOut(out decoded) {
 	d.next = 0
 }
 
-// keep takes what each format took as a round of its own. It returns all of them together, by which the probe decides to go on.
+// keep takes what each format took as a round of its own. It returns all of them together, by which the probe decides
+// to go on.
 func (d *decoding) keep(kinds []kindOfPicture) round {
 	var all round
 	for _, k := range kinds {

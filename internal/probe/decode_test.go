@@ -21,7 +21,8 @@ func somePictures(t *testing.T, count int) dataset.Sample {
 	dir := t.TempDir()
 	var paths []string
 	for i := range count {
-		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48), writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
+		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48),
+			writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
 	}
 	return sampleOf(t, dataset.Source{Kind: dataset.Image, Format: "jpeg"}, paths...)
 }
@@ -92,7 +93,8 @@ func TestDecodeSurvivesACrash(t *testing.T) {
 	sample.Files[2].Path = []byte(path)
 	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
 	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
-	if len(r.Unread) != 1 || r.Unread[0].Example != path || !strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
+	if len(r.Unread) != 1 || r.Unread[0].Example != path || !strings.HasPrefix(r.Unread[0].Reason,
+		string(dataset.Crashed)) {
 		t.Errorf("unread %+v, want %s", r.Unread, path)
 	}
 }

@@ -14,9 +14,10 @@ var decodeWork = work[decode, decoded]{"decode", decodePictures}
 // decode asks a worker process to decode pictures, one after the other, and to count only that. Items are gone through
 // round and round.
 type decode struct {
-	Items   []int   // positions in the sample's Items
-	From    int     // where in Items to begin
-	Seconds float64 // reading included; it ends after that long, or at the end of Items where some were found to be left out
+	Items []int // positions in the sample's Items
+	From  int   // where in Items to begin
+	// reading included; it ends after that long, or at the end of Items where some were found to be left out
+	Seconds float64
 }
 
 // decoded is what came of it.
@@ -98,7 +99,8 @@ func (w *state) decodeNext(items []int, out *decoded) {
 
 // fail takes down that an item cannot be decoded.
 func (w *state) fail(out *decoded, item int, err error) {
-	if len(out.Failures) < dataset.MaxFailures && !slices.ContainsFunc(out.Failures, func(f dataset.Failure) bool { return f.Item == item }) {
+	if len(out.Failures) < dataset.MaxFailures && !slices.ContainsFunc(out.Failures,
+		func(f dataset.Failure) bool { return f.Item == item }) {
 		out.Failures = append(out.Failures, dataset.Failed(item, err, w.Sample.Files[w.Sample.Items[item].File].Path))
 	}
 }

@@ -23,7 +23,8 @@ func decodeHere(t *testing.T, ctx context.Context, w *state, q decode) decoded {
 func mixedPictures(t *testing.T) (w *state, cut int) {
 	t.Helper()
 	dir := t.TempDir()
-	runPython(t, "import runpy, sys; runpy.run_path('../../testdata/datasets/make_pictures.py', run_name='__main__')", dir)
+	runPython(t, "import runpy, sys; runpy.run_path('../../testdata/datasets/make_pictures.py', run_name='__main__')",
+		dir)
 	var paths []string
 	for _, name := range []string{"photo_420.jpg", "gray.jpg", "rgb.png", "photo_444.jpg", "cmyk.jpg", "gray.jpg"} {
 		paths = append(paths, filepath.Join(dir, name))
@@ -45,7 +46,8 @@ func TestDecodeTogetherAsAlone(t *testing.T) {
 	want := dataset.Failed(cut, err, path)
 	for name, most := range map[string]float64{"one": 1, "all": mostPiled, "not known": 0} {
 		w.pile.most = most
-		out := decodeHere(t, t.Context(), w, decode{Items: []int{0, 1, 2, 3, 4, 5}, Seconds: (10 * time.Minute).Seconds()})
+		out := decodeHere(t, t.Context(), w, decode{Items: []int{0, 1, 2, 3, 4, 5},
+			Seconds: (10 * time.Minute).Seconds()})
 		if len(out.Failures) != 1 || out.Failures[0] != want {
 			t.Errorf("%s: %+v, want %+v", name, out.Failures, want)
 		}
@@ -92,7 +94,8 @@ func TestPileKeepsWhatIsLeft(t *testing.T) {
 	p.drop(1)
 	p.add("jpeg", files[0], entry{item: 13, at: 3})
 	for i, want := range [][]byte{files[1], files[2], files[0]} {
-		if got := p.files[p.spans[i].From:p.spans[i].To]; !bytes.Equal(got, want) || p.entries[i] != (entry{11 + i, 1 + i}) {
+		if got := p.files[p.spans[i].From:p.spans[i].To]; !bytes.Equal(got, want) ||
+			p.entries[i] != (entry{11 + i, 1 + i}) {
 			t.Errorf("%d: %q of %+v, want %q", i, got, p.entries[i], want)
 		}
 	}

@@ -14,15 +14,18 @@ import (
 
 // What device reads beside the size of an item.
 const (
-	leastBlock    = 4 << 10 // the smallest block of the file systems in use
-	mostBlock     = 1 << 20 // larger items are read in several requests by the kernel too (max_sectors_kb is 1280 by default)
-	deepest       = 64
-	deeperPays    = 0.05                   // a depth counts as faster from here on
-	callTakes     = 250 * time.Millisecond // one call: 16 slices of 15 ms
-	leastTakes    = 100 * time.Millisecond
-	smallSample   = 1 << 30 // caches of disks hold up to 512 MB, those of RAID controllers some GB: below this they can hold it all
-	storedDirect  = 0.5     // of the bytes that direct reads brought, the share that must have come from storage
-	droppedEnough = 0.05    // of the pages, the share that may stay in the page cache for buffered reads to count as the storage's
+	leastBlock = 4 << 10 // the smallest block of the file systems in use
+	// larger items are read in several requests by the kernel too (max_sectors_kb is 1280 by default)
+	mostBlock  = 1 << 20
+	deepest    = 64
+	deeperPays = 0.05                   // a depth counts as faster from here on
+	callTakes  = 250 * time.Millisecond // one call: 16 slices of 15 ms
+	leastTakes = 100 * time.Millisecond
+	// caches of disks hold up to 512 MB, those of RAID controllers some GB: below this they can hold it all
+	smallSample  = 1 << 30
+	storedDirect = 0.5 // of the bytes that direct reads brought, the share that must have come from storage
+	// of the pages, the share that may stay in the page cache for buffered reads to count as the storage's
+	droppedEnough = 0.05
 )
 
 const (
@@ -198,8 +201,8 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 		block = min(block, middle) // a file is read whole, and ends before the block does
 	}
 	rate := rateOf(all, bytesOf)
-	d.result.Rows.Devices = append(d.result.Rows.Devices, benchmark.Device{Depth: int64(depth), Block: block, Order: order,
-		Mode: mode, Reads: rateOf(all, readsOf), Bytes: rate, Time: waitOf(all)})
+	d.result.Rows.Devices = append(d.result.Rows.Devices, benchmark.Device{Depth: int64(depth), Block: block,
+		Order: order, Mode: mode, Reads: rateOf(all, readsOf), Bytes: rate, Time: waitOf(all)})
 	return rate.Center, nil
 }
 
@@ -271,13 +274,17 @@ func waitOf(all []slice) stat.Summary {
 func (d *devicePlan) remark() {
 	switch {
 	case d.mode == modePageCache && d.buffered:
-		d.warn("device: this file system refuses direct reads, and whether its files' pages left the page cache could not be verified: these are figures of a cache")
+		d.warn("device: this file system refuses direct reads, and whether its files' pages left the page cache " +
+			"could not be verified: these are figures of a cache")
 	case d.mode == modePageCache:
-		d.warn("device: the kernel fetched little or nothing from storage for these direct reads: the file system keeps its files in memory (tmpfs) or in a cache of its own")
+		d.warn("device: the kernel fetched little or nothing from storage for these direct reads: the file system " +
+			"keeps its files in memory (tmpfs) or in a cache of its own")
 	case d.mode == modeBuffered:
-		d.warn("device: this file system refuses direct reads: read through the page cache, dropped before and verified")
+		d.warn("device: this file system refuses direct reads: read through the page cache, dropped before and " +
+			"verified")
 	}
 	if d.mode == modeDirect && d.held < smallSample {
-		d.warn("device: a sample of " + inUnits(d.held) + " fits into a cache of the device itself, which may have served a part")
+		d.warn("device: a sample of " + inUnits(d.held) + " fits into a cache of the device itself, which may have " +
+			"served a part")
 	}
 }

@@ -64,11 +64,12 @@ func TestDevice(t *testing.T) {
 		if m.Value.Center <= 0 || m.Value.Lo > m.Value.Center || m.Value.Hi < m.Value.Center || m.Value.N < 1 {
 			t.Errorf("%s %v: %+v", m.Metric, m.Labels, m.Value)
 		}
-		seen[strings.Join([]string{m.Metric, m.Labels[report.LabelOrder], m.Labels[report.LabelDepth], m.Labels[report.LabelBlock]}, " ")] = m.Value.Center
+		seen[strings.Join([]string{m.Metric, m.Labels[report.LabelOrder], m.Labels[report.LabelDepth],
+			m.Labels[report.LabelBlock]}, " ")] = m.Value.Center
 	}
 	for _, want := range []string{
-		"reads_per_s random 1 12288", "bytes_per_s random 1 12288", "read_time_s random 1 12288", "reads_per_s random 4 12288",
-		"reads_per_s sequential 1 1048576", "bytes_per_s sequential 4 1048576",
+		"reads_per_s random 1 12288", "bytes_per_s random 1 12288", "read_time_s random 1 12288",
+		"reads_per_s random 4 12288", "reads_per_s sequential 1 1048576", "bytes_per_s sequential 4 1048576",
 	} {
 		if seen[want] == 0 {
 			t.Errorf("no %q among %v", want, seen)
@@ -104,7 +105,8 @@ func TestDeviceInMemory(t *testing.T) {
 			t.Errorf("%s %v on a tmpfs", m.Metric, m.Labels)
 		}
 	}
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "in memory") && !strings.Contains(got.Warnings[0], "cache") {
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "in memory") && !strings.Contains(got.Warnings[0],
+		"cache") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
 }
@@ -168,7 +170,8 @@ func TestShrunkenWhileRead(t *testing.T) {
 	b := extentsOf(t, sample, direct{Buffered: true, Block: 4096, Depth: 1, Seconds: 60})
 	must.Do(t, os.Truncate(paths[0], 4096))
 	out := must.Get(b.read(t.Context(), newState(sample, dataset.Source.Open)))(t)
-	if len(out.Failures) != 1 || out.Failures[0].File != 0 || out.Failures[0].Class != dataset.Shrunken || out.Slices[0].Reads != 5 {
+	if len(out.Failures) != 1 || out.Failures[0].File != 0 || out.Failures[0].Class != dataset.Shrunken ||
+		out.Slices[0].Reads != 5 {
 		t.Errorf("%+v", out)
 	}
 }

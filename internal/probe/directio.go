@@ -22,10 +22,11 @@ var directWork = work[direct, directRead]{"direct", readDirect}
 // direct asks a worker process to read blocks of files with so many requests in flight. Files are opened for reading
 // only.
 type direct struct {
-	Files      []int // positions in the sample's Files; at most mostDirect
-	Block      int64 // bytes of one request, rounded up to what the file system asks for; a shorter file is read whole
-	Whole      bool  // read whole files, in pieces of at most Block
-	Sequential bool  // in the order of the files; else in a random order that takes each block once before any comes again
+	Files []int // positions in the sample's Files; at most mostDirect
+	Block int64 // bytes of one request, rounded up to what the file system asks for; a shorter file is read whole
+	Whole bool  // read whole files, in pieces of at most Block
+	// in the order of the files; else in a random order that takes each block once before any comes again
+	Sequential bool
 	Seed       uint64
 	Skip       int64   // so many blocks of that order were read before
 	Depth      int     // requests in flight
@@ -63,8 +64,10 @@ type slice struct {
 
 // readDirect is the work.
 func readDirect(ctx context.Context, w *state, q direct) (directRead, error) {
-	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) > mostDirect || q.Skip < 0 || q.Seconds <= 0 {
-		return directRead{}, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth, q.Block, len(q.Files), q.Seconds)
+	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) > mostDirect || q.Skip < 0 ||
+		q.Seconds <= 0 {
+		return directRead{}, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth,
+			q.Block, len(q.Files), q.Seconds)
 	}
 	if err := w.Sample.HasFiles(q.Files); err != nil {
 		return directRead{}, err
@@ -139,7 +142,8 @@ func openDirect(file *os.File) (*os.File, int64, error) {
 // in flight.
 func (b *extents) read(ctx context.Context, w *state) (directRead, error) {
 	if len(b.open) == 0 {
-		return directRead{}, fmt.Errorf("none of %s could be opened: %s", several(len(b.Files), "file", "files"), b.out.Failures[0].Text)
+		return directRead{}, fmt.Errorf("none of %s could be opened: %s", several(len(b.Files), "file", "files"),
+			b.out.Failures[0].Text)
 	}
 	b.layOut()
 	if b.Buffered {

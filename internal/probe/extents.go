@@ -84,7 +84,8 @@ func scramble(n, total int64, seed uint64) int64 {
 		left, right := x>>half, x&mask
 		for round := range uint64(4) {
 			h := (right + seed + round) * 0x9e3779b97f4a7c15 // 2^64 over the golden ratio
-			h = (h ^ h>>29) * 0xbf58476d1ce4e5b9             // and splitmix64's multiplier (Steele, Lea and Flood, 2014)
+			// and splitmix64's multiplier (Steele, Lea and Flood, 2014)
+			h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
 			left, right = right, left^(h>>32)&mask
 		}
 		if x = left<<half | right; x < uint64(total) {

@@ -23,7 +23,8 @@ func newFaults() faults {
 
 // clone is a copy that can grow apart.
 func (f faults) clone() faults {
-	f.items, f.files, f.known, f.rows = maps.Clone(f.items), maps.Clone(f.files), maps.Clone(f.known), maps.Clone(f.rows)
+	f.items, f.files, f.known, f.rows = maps.Clone(f.items), maps.Clone(f.files), maps.Clone(f.known),
+		maps.Clone(f.rows)
 	return f
 }
 
@@ -39,7 +40,8 @@ type trouble struct {
 	dataset.Trouble
 }
 
-// likeness is what files have in common that are counted together: the kind of trouble, and where the content is at fault, the wording.
+// likeness is what files have in common that are counted together: the kind of trouble, and where the content is at
+// fault, the wording.
 type likeness struct {
 	dataset.Trouble
 	words string
@@ -87,7 +89,8 @@ func (s *session) blame(path string, c dataset.Trouble, text string) {
 	if !found {
 		row = len(s.result.Unread)
 		s.faults.rows[as] = row
-		s.result.Unread = append(s.result.Unread, report.Unread{Reason: reason, Example: untrusted.String(path).String()})
+		s.result.Unread = append(s.result.Unread, report.Unread{Reason: reason,
+			Example: untrusted.String(path).String()})
 	}
 	s.result.Unread[row].Count++
 }

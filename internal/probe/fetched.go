@@ -32,7 +32,8 @@ func unfetched(passes []pass, again bool) error {
 	if read == 0 || stored > 0 && (again || stored >= leastFetched*read) {
 		return nil
 	}
-	return fmt.Errorf("%w: %.0f %% of what was read came from storage, although the files' pages were gone: the files have holes there, nothing was ever written, or there is another cache below",
+	return fmt.Errorf("%w: %.0f %% of what was read came from storage, although the files' pages were gone: the "+
+		"files have holes there, nothing was ever written, or there is another cache below",
 		errNotCold, 100*stored/read)
 }
 
@@ -48,7 +49,8 @@ func unopened(passes []pass) error {
 	if stored > 0 || len(passes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: nothing came from storage: opening takes no more than the files' folders and inodes, which stay in memory", errNotCold)
+	return fmt.Errorf("%w: nothing came from storage: opening takes no more than the files' folders and inodes, "+
+		"which stay in memory", errNotCold)
 }
 
 // readsAgain tells whether libhdf5 may read the same part of a file several times in storage order: chunks that went

@@ -25,7 +25,10 @@ func measureLayout(ctx context.Context, s *session) error {
 		{"opening with and without the file lock", 2, s.locks},
 	}
 	for _, c := range s.sweep() {
-		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context, within span) error { return s.cached(ctx, c, within) }})
+		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context,
+			within span) error {
+			return s.cached(ctx, c, within)
+		}})
 	}
 	var without missingParts
 	defer func() { without.say(s, report.ProbeHDF5) }()
@@ -54,7 +57,8 @@ type part struct {
 
 // shuffled is the way items are read here unless the order matters: warm, at random, with the file kept open.
 func (s *session) shuffled(what string) way {
-	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample, inOrder(&s.sample, random, s.options.Seed), dataset.MaxOpen)}
+	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample,
+		inOrder(&s.sample, random, s.options.Seed), dataset.MaxOpen)}
 }
 
 // filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at
@@ -132,7 +136,8 @@ func (s *session) locks(ctx context.Context, within span) error {
 		locked bool
 	}{{benchmark.Unlocked, false}, {benchmark.Locked, true}} {
 		if age, young := s.unsettled(); o.locked && young {
-			s.warn(fmt.Sprintf("what a file lock costs was not measured: the files were written to %s ago, and a reader with a lock keeps a writer out", age.Round(time.Second)))
+			s.warn(fmt.Sprintf("what a file lock costs was not measured: the files were written to %s ago, and a "+
+				"reader with a lock keeps a writer out", age.Round(time.Second)))
 			break
 		}
 		sample := s.sample
@@ -144,7 +149,8 @@ func (s *session) locks(ctx context.Context, within span) error {
 		v, err := s.opens(ctx, &sample, false, part())
 		if refused := len(s.faults.files) - len(faults.files); o.locked && refused > 0 && ctx.Err() == nil {
 			reason := s.result.Unread[len(s.result.Unread)-1].Reason
-			s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them by default (%s)", refused, len(sample.Files), reason))
+			s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them "+
+				"by default (%s)", refused, len(sample.Files), reason))
 		}
 		if o.locked {
 			s.faults, s.result.Unread = faults, unread

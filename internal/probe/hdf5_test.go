@@ -67,7 +67,8 @@ func TestHDF5Layout(t *testing.T) {
 		return v.Center
 	}
 	kept, reopened := item("order=random", "handle=kept"), item("order=random", "handle=reopened")
-	if v := find(t, r, report.ProbeHDF5, metric.FilterTime, "order=random"); v.Center <= 0 || v.Center > 2*max(kept, reopened) {
+	if v := find(t, r, report.ProbeHDF5, metric.FilterTime, "order=random"); v.Center <= 0 ||
+		v.Center > 2*max(kept, reopened) {
 		t.Errorf("CPU time in the filter: %+v, of items that take %v s", v, kept)
 	}
 	for _, mode := range []string{"mode=locked", "mode=unlocked"} {
@@ -79,7 +80,8 @@ func TestHDF5Layout(t *testing.T) {
 		byDefault := item(order, "handle=kept", "chunk_cache_bytes=1048576")
 		item(order, "handle=kept", "chunk_cache_bytes=0")
 		item(order, "handle=kept", "chunk_cache_bytes=2097152")
-		if all := item(order, "handle=kept", "chunk_cache_bytes=4194304"); all > byDefault/4 { // some 500 times faster: nothing is inflated any more
+		if all := item(order, "handle=kept", "chunk_cache_bytes=4194304"); all > byDefault/4 {
+			// some 500 times faster: nothing is inflated any more
 			t.Errorf("%s: %v s an item with all chunks in the cache, %v s with the default", order, all, byDefault)
 		}
 	}
@@ -144,7 +146,8 @@ func TestHDF5LockThatIsRefused(t *testing.T) {
 	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
 	must.Do(t, s.locks(t.Context(), begin(s.clock, time.Second)))
 	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
-	if len(s.result.Warnings) == 0 || !strings.Contains(s.result.Warnings[0], "1 of 1 sampled HDF5 files cannot be opened with file locking") {
+	if len(s.result.Warnings) == 0 || !strings.Contains(s.result.Warnings[0],
+		"1 of 1 sampled HDF5 files cannot be opened with file locking") {
 		t.Errorf("warnings: %v", s.result.Warnings)
 	}
 	if len(s.result.Unread) > 0 || len(s.sound(&s.sample, all(sample))) != len(sample.Items) {
@@ -159,7 +162,8 @@ func TestHDF5FileThatIsCutShort(t *testing.T) {
 	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "b.h5" {
 		t.Errorf("unread: %+v", r.Unread)
 	}
-	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "cache=warm", "order=random", "handle=kept"); v.Center != 4096 {
+	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "cache=warm", "order=random",
+		"handle=kept"); v.Center != 4096 {
 		t.Errorf("items of %v bytes", v.Center)
 	}
 }
@@ -202,13 +206,15 @@ func TestSweepIsNotFlatteredByTheSample(t *testing.T) {
 			sample.Items = append(sample.Items, dataset.Ref{Index: int64(run*100*64 + i)})
 		}
 	}
-	layout := &dataset.Access{ItemsPerChunk: new(int64(64)), Dataset: hdf5.Dataset{Shape: []int64{640_000, 128, 64}, Chunk: []int64{64, 128, 64}, ChunkBytes: new(int64(2 * mib))}}
+	layout := &dataset.Access{ItemsPerChunk: new(int64(64)), Dataset: hdf5.Dataset{Shape: []int64{640_000, 128, 64},
+		Chunk: []int64{64, 128, 64}, ChunkBytes: new(int64(2 * mib))}}
 	s := newSession(nil, sample, Options{Layout: layout})
 	got := map[string][]int64{}
 	for _, c := range s.sweep() {
 		got[c.order] = append(got[c.order], c.bytes)
 	}
-	want := map[string][]int64{random: {mib, 0, 2 * mib}, sequential: {mib, 0, 2 * mib, 8 * mib, 32 * mib}} // the sample's chunks are 128 MiB, the dataset's 20 GiB
+	// the sample's chunks are 128 MiB, the dataset's 20 GiB
+	want := map[string][]int64{random: {mib, 0, 2 * mib}, sequential: {mib, 0, 2 * mib, 8 * mib, 32 * mib}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -220,8 +226,10 @@ func TestChunksOf(t *testing.T) {
 	if n, files, ok := chunksOf(&sample, shape, chunk); n != 6 || files != 2 || !ok {
 		t.Errorf("%d chunks in %d files, %v", n, files, ok)
 	}
-	patches := dataset.Sample{Source: dataset.Source{ItemShape: []int64{20, 8, 8}}, Items: []dataset.Ref{{Index: 5, Corner: []int64{5, 0, 0}}, {Index: 5, Corner: []int64{5, 28, 0}}}}
-	if n, _, ok := chunksOf(&patches, shape, chunk); n != 6 || !ok { // the first lies in 3 chunks, the second in these and 3 beside them
+	patches := dataset.Sample{Source: dataset.Source{ItemShape: []int64{20, 8, 8}},
+		Items: []dataset.Ref{{Index: 5, Corner: []int64{5, 0, 0}}, {Index: 5, Corner: []int64{5, 28, 0}}}}
+	if n, _, ok := chunksOf(&patches, shape, chunk); n != 6 || !ok {
+		// the first lies in 3 chunks, the second in these and 3 beside them
 		t.Errorf("patches lie in %d chunks, %v", n, ok)
 	}
 	if _, _, ok := chunksOf(&sample, shape, chunk[:2]); ok {

@@ -47,7 +47,8 @@ type interpreter []string
 
 // run starts the interpreter on a script and hands each answer to take, until it ends, the limit is over or the context
 // ends. The answers until then were taken whatever the error. Nothing waits for a process that cannot be killed.
-func (argv interpreter) run(ctx context.Context, script string, request any, limit time.Duration, take func([]byte) error) error {
+func (argv interpreter) run(ctx context.Context, script string, request any, limit time.Duration,
+	take func([]byte) error) error {
 	if len(argv) == 0 {
 		return errors.New("no interpreter was named")
 	}
@@ -193,7 +194,8 @@ func pythonEnvironment(own []string) []string {
 			out = append(out, variable)
 		}
 	}
-	return append(out, "PYTHONDONTWRITEBYTECODE=1", "HDF5_USE_FILE_LOCKING=FALSE", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
+	return append(out, "PYTHONDONTWRITEBYTECODE=1", "HDF5_USE_FILE_LOCKING=FALSE", "OMP_NUM_THREADS=1",
+		"OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
 }
 
 // complaint keeps the beginning of a standard error and, behind it, its end.

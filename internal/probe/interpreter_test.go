@@ -44,18 +44,22 @@ func TestBrokenInterpreters(t *testing.T) {
 		figures int
 		says    string // the error, or a warning where there are figures
 	}{
-		"chatter around the answers": {"echo hello; echo pipetune; printf 'no end of line'; echo" + oneRound + `echo 'x pipetune-answer:{"round":0}'; echo 'pipetune-answer:{"done":true}'`, 1, ""},
-		"dies in the middle":         {oneRound + `echo "Fatal Python error: Segmentation fault" >&2; kill -SEGV $$`, 1, "signal 11, segmentation fault): Fatal Python error: Segmentation fault"},
-		"dies at once":               {"kill -KILL $$", 0, "signal 9"},
+		"chatter around the answers": {"echo hello; echo pipetune; printf 'no end of line'; echo" + oneRound +
+			`echo 'x pipetune-answer:{"round":0}'; echo 'pipetune-answer:{"done":true}'`, 1, ""},
+		"dies in the middle": {oneRound + `echo "Fatal Python error: Segmentation fault" >&2; kill -SEGV $$`, 1,
+			"signal 11, segmentation fault): Fatal Python error: Segmentation fault"},
+		"dies at once": {"kill -KILL $$", 0, "signal 9"},
 		"fails with a traceback": {`printf 'warning: x\nTraceback (most recent call last):\n  File "x"\nKeyError: 7\n' >&2; exit 1`, 0,
 			"exit status 1): KeyError: 7"},
-		"says nothing":            {"exit 0", 0, "without an answer"},
-		"prints garbage":          {"echo 'pipetune-answer:{{{'; sleep 1000", 0, "nonsense"},
-		"an unknown metric":       {`echo 'pipetune-answer:{"subject":0,"metric":"x"}'`, 0, "nonsense"},
-		"a round of nothing":      {oneRound + `echo 'pipetune-answer:{"round":5,"units":1,"seconds":1}'`, 1, "nonsense"},
-		"a round of no time ends": {oneRound + `echo 'pipetune-answer:{"round":0,"units":0,"seconds":1}'`, 1, "nonsense"},
-		"an endless line":         {`head -c 300000 /dev/zero | tr '\0' x; echo` + oneRound, 1, ""},
-		"leaves a child behind":   {oneRound + `sleep 1000 & exit 0`, 1, ""}, // it holds the pipe open until it is killed
+		"says nothing":      {"exit 0", 0, "without an answer"},
+		"prints garbage":    {"echo 'pipetune-answer:{{{'; sleep 1000", 0, "nonsense"},
+		"an unknown metric": {`echo 'pipetune-answer:{"subject":0,"metric":"x"}'`, 0, "nonsense"},
+		"a round of nothing": {oneRound + `echo 'pipetune-answer:{"round":5,"units":1,"seconds":1}'`, 1,
+			"nonsense"},
+		"a round of no time ends": {oneRound + `echo 'pipetune-answer:{"round":0,"units":0,"seconds":1}'`, 1,
+			"nonsense"},
+		"an endless line":       {`head -c 300000 /dev/zero | tr '\0' x; echo` + oneRound, 1, ""},
+		"leaves a child behind": {oneRound + `sleep 1000 & exit 0`, 1, ""}, // it holds the pipe open until it is killed
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := pythonSession(t, fakePython(t, asLibraries(c.script)), sample, time.Second)
@@ -72,7 +76,8 @@ func TestBrokenInterpreters(t *testing.T) {
 			}
 			if c.figures > 0 {
 				m := s.result.Rows.Measurements()[0]
-				if m.Value.Center != 0.0005 || m.Labels["odd"] != "" || strings.ContainsRune(m.Labels[report.LabelDecoder], 0x1b) {
+				if m.Value.Center != 0.0005 || m.Labels["odd"] != "" ||
+					strings.ContainsRune(m.Labels[report.LabelDecoder], 0x1b) {
 					t.Errorf("%+v", m)
 				}
 			}

@@ -26,14 +26,16 @@ type load struct {
 	Once    bool    // a pass ends at the end of Items too, however soon that is
 	Handle  string  // handleKept or handleReopened; a file that is one item is opened for each in any case
 	Decode  bool    // decode what was read, and count the time
-	// OpenOnly, with handleReopened, opens an item's file and closes it again, as a job does before it reads: the file, the
-	// dataset in it, its shape. The process must hold no other handle of it: libhdf5 opens a file again in a tenth of the
-	// time.
+	// OpenOnly, with handleReopened, opens an item's file and closes it again, as a job does before it reads: the file,
+	// the dataset in it, its shape. The process must hold no other handle of it: libhdf5 opens a file again in a tenth
+	// of the time.
 	OpenOnly bool
-	Raw      bool  // read what is stored of an item without decompressing it; the bytes delivered are those
-	Drop     bool  // before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
-	Fresh    bool  // close all files before, and open those of Items again: nothing is left in a chunk cache
-	StartAt  int64 // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
+	Raw      bool // read what is stored of an item without decompressing it; the bytes delivered are those
+	// before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
+	Drop  bool
+	Fresh bool // close all files before, and open those of Items again: nothing is left in a chunk cache
+	// CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
+	StartAt int64
 }
 
 // How a file is held.
@@ -44,8 +46,9 @@ const (
 
 // loaded is what came of it.
 type loaded struct {
-	Passes   []pass
-	Times    []float64         `json:",omitempty"` // seconds of single items, a sample of at most mostTimes drawn from all passes
+	Passes []pass
+	// seconds of single items, a sample of at most mostTimes drawn from all passes
+	Times    []float64         `json:",omitempty"`
 	Failures []dataset.Failure `json:",omitempty"` // each item once
 	Next     int               // where in Items the reading stopped
 	// Delay is how many seconds the thread that reads was ready to run and had no CPU, where several processes read

@@ -206,7 +206,8 @@ func TestLoadKeepsTheGoodOnesBesideABadOne(t *testing.T) {
 	sample.Items[100].Index = 1 << 40 // far beyond the end
 	w := newState(sample, openForTests)
 	defer w.Forget()
-	for _, q := range []load{{Items: all(sample)}, {Items: all(sample), From: 90, Passes: 2}, {Items: all(sample), Once: true, Seconds: 60}} {
+	for _, q := range []load{{Items: all(sample)}, {Items: all(sample), From: 90, Passes: 2},
+		{Items: all(sample), Once: true, Seconds: 60}} {
 		for _, clock := range []float64{0, 1e-6, 1} {
 			l := loading{state: w, load: q, at: q.From, stride: 1, failed: map[int]bool{}, clock: clock}
 			for i := range max(1, q.Passes) {

@@ -17,8 +17,8 @@ import (
 // addMadeUp is all that docs/architecture.md says it takes to add a dataset format of a new kind: its row, and its
 // reader. The program that is its own worker process calls it as it starts.
 func addMadeUp() {
-	format.Table = append(format.Table, format.Format{Name: "made-up", Kind: "made-up", Mark: "MADE UP\n", Endings: ".madeup",
-		Many: true, Items: format.Items{Words: "lines"}})
+	format.Table = append(format.Table, format.Format{Name: "made-up", Kind: "made-up", Mark: "MADE UP\n",
+		Endings: ".madeup", Many: true, Items: format.Items{Words: "lines"}})
 	dataset.Readers["made-up"] = dataset.Reader{Open: openMadeUp}
 }
 
@@ -45,7 +45,8 @@ func TestFormatIsOneRowAndOneFile(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	found, err := dataset.Survey(dir, dataset.SurveyOptions{})
-	if err != nil || found.Kind != "made-up" || found.Format != "made-up" || found.Items == nil || *found.Items != 1000 {
+	if err != nil || found.Kind != "made-up" || found.Format != "made-up" || found.Items == nil ||
+		*found.Items != 1000 {
 		t.Fatalf("surveyed %+v, %v", found, err)
 	}
 	if kind := string(found.Kind); format.Kind(kind).Items().Words != "lines" {

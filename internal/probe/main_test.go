@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	addMadeUp()
 	if len(os.Args) > 2 && os.Args[1] == "__child" {
 		requests, answers := isolate.Pipes()
-		os.Exit(isolate.Serve(isolate.Table{Task: handler(openForTests), rewrite.Task: rewrite.Handler()}, os.Args[2], requests, answers))
+		os.Exit(isolate.Serve(isolate.Table{Task: handler(openForTests), rewrite.Task: rewrite.Handler()}, os.Args[2],
+			requests, answers))
 	}
 	os.Exit(m.Run())
 }

@@ -9,7 +9,8 @@ import (
 // mincoreOf calls mincore(2), which golang.org/x/sys does not wrap: a byte for each page of m, of which the lowest bit
 // says resident.
 func mincoreOf(m, flags []byte) error {
-	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)), uintptr(unsafe.Pointer(&flags[0])))
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)),
+		uintptr(unsafe.Pointer(&flags[0])))
 	if errno != 0 {
 		return errno
 	}

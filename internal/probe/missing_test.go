@@ -19,7 +19,8 @@ func TestMissingPartsAreGatheredByReason(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 1, "a"), Options{})
 	m.say(s, report.ProbeHDF5)
 	want := []report.Abstained{
-		{Missing: []string{report.ProbeHDF5}, Reason: "reading raw; opening for each item: none of the sampled items could be read (gone)"},
+		{Missing: []string{report.ProbeHDF5}, Reason: "reading raw; opening for each item: none of the sampled items " +
+			"could be read (gone)"},
 		{Missing: []string{report.ProbeHDF5}, Reason: "opening: refused"},
 	}
 	if diff := cmp.Diff(want, s.result.Abstained); diff != "" {

@@ -49,7 +49,10 @@ func ofFiles(sample *dataset.Sample, items []int, most int) []int {
 // same.
 func unlinked(sample *dataset.Sample, items []int) []int {
 	first := map[[2]uint64]int{}
-	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return isLink(sample, sample.Items[i].File, first) })
+	return slices.DeleteFunc(slices.Clone(items), func(i int) bool {
+		return isLink(sample, sample.Items[i].File,
+			first)
+	})
 }
 
 // isLink tells whether a file is a further name of one in first, which it is put into where it is not.

@@ -63,7 +63,8 @@ func TestApart(t *testing.T) {
 }
 
 func TestApartInAnArchive(t *testing.T) {
-	sample := dataset.Sample{Files: []dataset.File{{Bytes: 10 << 20}}, Items: []dataset.Ref{{At: 0, Bytes: 500_000}, {At: 500_224, Bytes: 10}, {At: 5 << 20, Bytes: 10}}}
+	sample := dataset.Sample{Files: []dataset.File{{Bytes: 10 << 20}}, Items: []dataset.Ref{{At: 0, Bytes: 500_000},
+		{At: 500_224, Bytes: 10}, {At: 5 << 20, Bytes: 10}}}
 	if got := apart(&sample, []int{0, 1, 2}, 10, 128<<10, grid{}); !slices.Equal(got, []int{0, 2}) {
 		t.Errorf("members at a distance: %v", got)
 	}

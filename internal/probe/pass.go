@@ -11,14 +11,15 @@ import (
 // passing is a pass under way.
 type passing struct {
 	*loading
-	sum    pass
-	open   pass      // read, but not on the clock yet
-	mark   time.Time // what went before is accounted for
-	end    time.Time // for a pass that ends on the clock
-	since  []int     // items of open
-	again  []int     // to be read again before others: good ones whose time went into that of one that could not be read
-	misses int       // in a row
-	n      int       // items that were tried
+	sum   pass
+	open  pass      // read, but not on the clock yet
+	mark  time.Time // what went before is accounted for
+	end   time.Time // for a pass that ends on the clock
+	since []int     // items of open
+	// to be read again before others: good ones whose time went into that of one that could not be read
+	again  []int
+	misses int // in a row
+	n      int // items that were tried
 	over   bool
 
 	rereading bool // the item under way is one of again
@@ -129,7 +130,8 @@ const (
 // says false, with nothing done, where an item has to be read on its own: of a file that is not open yet, or one that
 // is refused.
 func (p *passing) sweep(ctx context.Context) bool {
-	if p.Handle == handleReopened || p.Decode || p.Raw || p.each < longItem || p.open.Items+len(p.again) > 0 || !p.fill() {
+	if p.Handle == handleReopened || p.Decode || p.Raw || p.each < longItem || p.open.Items+len(p.again) > 0 ||
+		!p.fill() {
 		return false
 	}
 	limit := sweepTime

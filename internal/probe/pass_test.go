@@ -28,7 +28,8 @@ for path in sys.argv[1:]:
     with h5py.File(path, "w") as f:
         f.create_dataset("z", data=numpy.random.default_rng(1).integers(0, 4096, (12, 128, 256)).astype("f4"), chunks=(1, 128, 256), compression="gzip")
 `
-	if out, err := exec.Command(realPython(t), append([]string{"-c", script}, paths...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(realPython(t), append([]string{"-c", script},
+		paths...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	r := must.Get(hdf5.OpenReader(paths[0], hdf5.ReaderOptions{Dataset: "z"}))(t)
@@ -118,7 +119,8 @@ func TestSweepsLoadAsLoops(t *testing.T) {
 	patches.ItemShape = []int64{1, 100, 256}
 	patches.Items = nil
 	for _, ref := range sample.Items {
-		patches.Items = append(patches.Items, dataset.Ref{File: ref.File, Index: ref.Index, Corner: []int64{ref.Index, 28, 0}})
+		patches.Items = append(patches.Items, dataset.Ref{File: ref.File, Index: ref.Index, Corner: []int64{ref.Index,
+			28, 0}})
 	}
 	patches.Items[3].Corner = []int64{1, 29, 0} // one row too far
 	uncounted := cmpopts.IgnoreFields(pass{}, "Seconds", "CPU", "IO")
@@ -152,7 +154,8 @@ func TestSweepsEndInTime(t *testing.T) {
 	w := newState(sample, dataset.Source.Open)
 	defer w.Forget()
 	items := []int{0, 1, 2, 6, 7, 8}
-	out := must.Get(w.load(t.Context(), load{Items: items, From: 2, Passes: 4, Seconds: (3 * time.Millisecond).Seconds()}))(t)
+	out := must.Get(w.load(t.Context(), load{Items: items, From: 2, Passes: 4,
+		Seconds: (3 * time.Millisecond).Seconds()}))(t)
 	total := 0
 	for _, p := range out.Passes {
 		total += p.Items

@@ -17,8 +17,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// What direct reads must reach of fio's rate, and the most that each may take of fio's CPU time, as medians of ratios in
-// turn. CPU time tells on a busy machine too, where rates are those of who was let run.
+// What direct reads must reach of fio's rate, and the most that each may take of fio's CPU time, as medians of ratios
+// in turn. CPU time tells on a busy machine too, where rates are those of who was let run.
 const (
 	leastOfFio = 0.98
 	mostOfFio  = 1.2
@@ -37,7 +37,8 @@ func TestDirectReadsKeepUpWithFio(t *testing.T) {
 			t.Run(fmt.Sprintf("%d KiB, depth %d", block>>10, depth), func(t *testing.T) {
 				var rates, costs, ours, theirs []float64
 				for i := range rounds {
-					rate, cost := ownReads(t, path, direct{Files: []int{0}, Block: block, Depth: depth, Seed: uint64(i), Seconds: takes.Seconds()})
+					rate, cost := ownReads(t, path, direct{Files: []int{0}, Block: block, Depth: depth, Seed: uint64(i),
+						Seconds: takes.Seconds()})
 					fioRate, fioCost := fioReads(t, path, block, depth, takes)
 					ours, theirs = append(ours, rate), append(theirs, fioRate)
 					rates, costs = append(rates, rate/fioRate), append(costs, cost/fioCost)
@@ -46,9 +47,11 @@ func TestDirectReadsKeepUpWithFio(t *testing.T) {
 					slices.Sort(list)
 				}
 				rate, cost := rates[rounds/2], costs[rounds/2]
-				t.Logf("%.0f reads/s beside fio's %.0f: %.3f (%.3f to %.3f); CPU time of a read %.3f of fio's", ours[rounds/2], theirs[rounds/2], rate, rates[0], rates[rounds-1], cost)
+				t.Logf("%.0f reads/s beside fio's %.0f: %.3f (%.3f to %.3f); CPU time of a read %.3f of fio's",
+					ours[rounds/2], theirs[rounds/2], rate, rates[0], rates[rounds-1], cost)
 				if rate < leastOfFio || cost > mostOfFio {
-					t.Errorf("%.3f of fio's rate and %.3f of its CPU time, medians of %d rounds; %.2f and %.2f are promised", rate, cost, rounds, leastOfFio, mostOfFio)
+					t.Errorf("%.3f of fio's rate and %.3f of its CPU time, medians of %d rounds; %.2f and %.2f are "+
+						"promised", rate, cost, rounds, leastOfFio, mostOfFio)
 				}
 			})
 		}
@@ -85,9 +88,10 @@ func cpuOf(t *testing.T, pid int) float64 {
 // fioReads is that of fio, through libaio.
 func fioReads(t *testing.T, path string, block int64, depth int, takes time.Duration) (rate, cost float64) {
 	t.Helper()
-	out, err := exec.Command("fio", "--name=x", "--filename="+path, "--readonly", "--rw=randread", "--ioengine=libaio", "--direct=1",
-		"--bs="+strconv.FormatInt(block, 10), "--iodepth="+strconv.Itoa(depth), "--time_based",
-		"--runtime="+strconv.FormatFloat(takes.Seconds(), 'f', -1, 64), "--randrepeat=0", "--norandommap", "--output-format=json").Output()
+	out, err := exec.Command("fio", "--name=x", "--filename="+path, "--readonly", "--rw=randread", "--ioengine=libaio",
+		"--direct=1", "--bs="+strconv.FormatInt(block, 10), "--iodepth="+strconv.Itoa(depth), "--time_based",
+		"--runtime="+strconv.FormatFloat(takes.Seconds(), 'f', -1, 64), "--randrepeat=0", "--norandommap",
+		"--output-format=json").Output()
 	if err != nil {
 		t.Fatalf("fio (apt-get install -y fio): %v", err)
 	}

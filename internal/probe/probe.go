@@ -64,6 +64,7 @@ func Plan(sample dataset.Sample, o Options) []Step { return newSession(nil, samp
 
 // Run measures. The context ends it early: what was measured until then comes back. The error says that nothing could
 // be measured at all; a probe that fails is an entry in Abstained. at is called before each step; nil is allowed.
-func Run(ctx context.Context, runner *isolate.Runner, sample dataset.Sample, o Options, at func(step Step, elapsed time.Duration)) (Result, error) {
+func Run(ctx context.Context, runner *isolate.Runner, sample dataset.Sample, o Options,
+	at func(step Step, elapsed time.Duration)) (Result, error) {
 	return newSession(runner, sample, o).run(ctx, at)
 }

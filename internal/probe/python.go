@@ -25,8 +25,8 @@ var librariesScript string
 //go:embed python/timing/*.py
 var timingFiles embed.FS
 
-// timingParts are the files of the script that times libraries. They run one behind the other in one namespace, because the interpreter is
-// sent one script and has no folder of ours to import from.
+// timingParts are the files of the script that times libraries. They run one behind the other in one namespace, because
+// the interpreter is sent one script and has no folder of ours to import from.
 var timingParts = []string{"answer.py", "items.py", "rounds.py", "pictures.py", "arrays.py", "dataloader.py", "main.py"}
 
 // timingScript puts the parts together.
@@ -43,9 +43,9 @@ func timingScript() (string, error) {
 	return script.String(), nil
 }
 
-// PythonLibraries asks an interpreter, given with its arguments, which libraries that read datasets it has, as "name version": itself
-// first, then those of Pillow, OpenCV, torchvision, h5py, numpy and torch that are there. Heavy ones are not imported. The error says
-// that argv is no Python 3.8 or newer, or does not work; the context bounds the time.
+// PythonLibraries asks an interpreter, given with its arguments, which libraries that read datasets it has, as "name
+// version": itself first, then those of Pillow, OpenCV, torchvision, h5py, numpy and torch that are there. Heavy ones
+// are not imported. The error says that argv is no Python 3.8 or newer, or does not work; the context bounds the time.
 func PythonLibraries(ctx context.Context, argv []string) ([]string, error) {
 	var list []string
 	limit := pythonGrace
@@ -59,7 +59,8 @@ func PythonLibraries(ctx context.Context, argv []string) ([]string, error) {
 		}
 		list = nil
 		for _, l := range got.Libraries[:min(len(got.Libraries), 16)] {
-			list = append(list, strings.TrimSpace(untrusted.Cut(l[0], 32).String()+" "+untrusted.Cut(l[1], 32).String()))
+			list = append(list, strings.TrimSpace(untrusted.Cut(l[0], 32).String()+" "+
+				untrusted.Cut(l[1], 32).String()))
 		}
 		return nil
 	})
@@ -73,14 +74,17 @@ func PythonLibraries(ctx context.Context, argv []string) ([]string, error) {
 }
 
 const (
-	// pythonGrace is how long the interpreter may take beyond its time: importing from a slow disk, one item from a slow mount.
+	// pythonGrace is how long the interpreter may take beyond its time: importing from a slow disk, one item from a
+	// slow mount.
 	pythonGrace = 20 * time.Second
-	// torchFrom is the least time in which importing torch is worth while: it takes 1.7 s with its files in the page cache (torch 1.13 on
-	// Debian 12).
+	// torchFrom is the least time in which importing torch is worth while: it takes 1.7 s with its files in the page
+	// cache (torch 1.13 on Debian 12).
 	torchFrom = 2500 * time.Millisecond
-	// pixelLimit is where Pillow warns, a quarter of a gigabyte of 24-bit pixels times three bytes (PIL.Image.MAX_IMAGE_PIXELS).
+	// pixelLimit is where Pillow warns, a quarter of a gigabyte of 24-bit pixels times three bytes
+	// (PIL.Image.MAX_IMAGE_PIXELS).
 	pixelLimit = 178_956_970
-	// mostSubjects and mostRoundsTaken bound what is kept of an interpreter's answers; three libraries with six formats make 21.
+	// mostSubjects and mostRoundsTaken bound what is kept of an interpreter's answers; three libraries with six formats
+	// make 21.
 	mostSubjects    = 64
 	mostRoundsTaken = 1000
 )
@@ -171,8 +175,8 @@ func (t *timed) take(line []byte) error {
 	return nil
 }
 
-// refused takes down what a library cannot read, and why: of pictures each format apart, and those that were decoded from memory before
-// not a second time from their files.
+// refused takes down what a library cannot read, and why: of pictures each format apart, and those that were decoded
+// from memory before not a second time from their files.
 func (t *timed) refused(s *subject, got told) {
 	reason := untrusted.Cut(got.Reason, 200).String()
 	same := func(r refusal) bool { return r.library == s.row.Name && wording(r.reason) == wording(reason) }
@@ -191,7 +195,8 @@ func (t *timed) begin(got told) error {
 	decode := got.Metric == metric.DecodeTime.Name
 	known := decode || got.Metric == metric.ItemTime.Name
 	if !known || *got.Subject != len(t.subjects) || len(t.subjects) >= mostSubjects {
-		return fmt.Errorf("the interpreter answered nonsense: subject %d, %q", *got.Subject, untrusted.Cut(got.Metric, 40))
+		return fmt.Errorf("the interpreter answered nonsense: subject %d, %q", *got.Subject, untrusted.Cut(got.Metric,
+			40))
 	}
 	l, text := got.Labels, func(s string) string { return untrusted.Cut(s, 40).String() }
 	count := func(s string) *int64 {
@@ -240,7 +245,8 @@ func timePython(ctx context.Context, s *session) error {
 	seconds := s.time.left()
 	var got timed
 	err = interpreter(argv).run(ctx, script, timing{Sample: sample, Seconds: seconds.Seconds(),
-		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch, HeldBytes: room, PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
+		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch,
+		HeldBytes: room, PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
 	figures := 0
 	for _, one := range got.subjects {
 		v, row := perUnit(one.rounds), one.row
@@ -270,7 +276,7 @@ func timePython(ctx context.Context, s *session) error {
 	case !got.done:
 		return errors.New("the interpreter ended without an answer")
 	}
-	s.abstain(report.ProbePython, "the interpreter has no library that reads these items: it has "+strings.Join(list, ", "),
-		"name the interpreter your training uses with --python")
+	s.abstain(report.ProbePython, "the interpreter has no library that reads these items: it has "+
+		strings.Join(list, ", "), "name the interpreter your training uses with --python")
 	return nil
 }

@@ -28,8 +28,10 @@ func realPython(t testing.TB) string {
 	if python == "" {
 		python = "/usr/bin/python3"
 	}
-	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m).name for m in ('numpy', 'h5py', 'PIL', 'torch')]").CombinedOutput(); err != nil {
-		t.Fatalf("%s lacks libraries (apt install python3-numpy python3-h5py python3-pil python3-torch, or set PYTHON): %s", python, out)
+	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m).name for m in ('numpy', "+
+		"'h5py', 'PIL', 'torch')]").CombinedOutput(); err != nil {
+		t.Fatalf("%s lacks libraries (apt install python3-numpy python3-h5py python3-pil python3-torch, or set "+
+			"PYTHON): %s", python, out)
 	}
 	return python
 }
@@ -101,7 +103,8 @@ func onlyOne(t *testing.T, s *session, probe string, d metric.Desc, want labels)
 	t.Helper()
 	got := found(s, probe, d, want)
 	if len(got) != 1 {
-		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want, s.result.Rows.Measurements(), s.result.Warnings)
+		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want,
+			s.result.Rows.Measurements(), s.result.Warnings)
 	}
 	if v := got[0].Value; v.Center <= 0 || v.Lo > v.Center || v.Hi < v.Center || v.N < 1 {
 		t.Errorf("%s %v: %+v", d.Name, want, v)
@@ -112,7 +115,10 @@ func onlyOne(t *testing.T, s *session, probe string, d metric.Desc, want labels)
 func TestPythonLibraries(t *testing.T) {
 	list := must.Get(PythonLibraries(t.Context(), []string{realPython(t)}))(t)
 	for _, name := range []string{"Python", "Pillow", "h5py", "numpy", "torch"} {
-		if !slices.ContainsFunc(list, func(l string) bool { return strings.HasPrefix(l, name+" ") && strings.ContainsAny(l, "0123456789") }) {
+		if !slices.ContainsFunc(list, func(l string) bool {
+			return strings.HasPrefix(l, name+" ") &&
+				strings.ContainsAny(l, "0123456789")
+		}) {
 			t.Errorf("no %s with its version in %q", name, list)
 		}
 	}
@@ -132,7 +138,8 @@ func TestPythonPictures(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
 	for i := range 6 {
-		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48), writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
+		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48),
+			writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
 	}
 	whole := must.Get(os.ReadFile(paths[0]))(t)
 	odd := filepath.Join(dir, "not utf-8 \xff.jpg")
@@ -140,14 +147,17 @@ func TestPythonPictures(t *testing.T) {
 		must.Do(t, os.WriteFile(path, content, 0o644))
 		paths = append(paths, path)
 	}
-	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...), time.Second)
+	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...),
+		time.Second)
 	must.Do(t, timePython(t.Context(), s))
 	pillow := labels{report.LabelDecoder: "pillow"}
 	onlyOne(t, s, report.ProbePython, metric.ItemTime, pillow)
 	for _, format := range []string{"jpeg", "png"} {
-		onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow", report.LabelFormat: format})
+		onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow",
+			report.LabelFormat: format})
 	}
-	if m := found(s, report.ProbePython, metric.ItemTime, pillow)[0]; m.Labels[report.LabelVersion] == "" || m.Labels[report.LabelCache] != "warm" {
+	if m := found(s, report.ProbePython, metric.ItemTime, pillow)[0]; m.Labels[report.LabelVersion] == "" ||
+		m.Labels[report.LabelCache] != "warm" {
 		t.Errorf("labels %v: want a version, and warm", m.Labels)
 	}
 	if all := strings.Join(s.result.Warnings, "\n"); !strings.Contains(all, "pillow cannot read 1 of 8 jpeg items") {
@@ -181,10 +191,11 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 		decoder string
 		torch   bool
 	}{
-		"hdf5":       {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/group/x"}, "h5py", true},
-		"soft link":  {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/soft"}, "h5py", false},
-		"hdf5 patch": {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/group/x", ItemShape: []int64{1, 2, 2}}, "h5py", false},
-		"npy":        {"a.npy", dataset.Source{Kind: dataset.Npy}, "numpy", false},
+		"hdf5":      {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/group/x"}, "h5py", true},
+		"soft link": {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/soft"}, "h5py", false},
+		"hdf5 patch": {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/group/x", ItemShape: []int64{1, 2, 2}},
+			"h5py", false},
+		"npy": {"a.npy", dataset.Source{Kind: dataset.Npy}, "numpy", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sample := sampleOf(t, c.source, filepath.Join(dir, c.file))
@@ -201,7 +212,8 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 			s := pythonSession(t, []string{python}, sample, limit)
 			must.Do(t, timePython(t.Context(), s))
 			for _, handle := range []string{handleKept, handleReopened} {
-				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: c.decoder, report.LabelHandle: handle})
+				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: c.decoder,
+					report.LabelHandle: handle})
 			}
 			if !c.torch {
 				if all := strings.Join(s.result.Warnings, ""); !strings.Contains(all, "torch was left out") {
@@ -210,7 +222,8 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 				return
 			}
 			for _, decoder := range []string{"torch as_tensor", "torch collate", "torch dataloader"} {
-				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: decoder, report.LabelBatchSize: "32"})
+				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: decoder,
+					report.LabelBatchSize: "32"})
 			}
 			if len(s.result.Warnings) > 0 {
 				t.Errorf("warnings %q", s.result.Warnings)
@@ -220,7 +233,8 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 	t.Run("an external link is not followed", func(t *testing.T) {
 		sample := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: "/away"}, filepath.Join(dir, "a.h5"))
 		s := pythonSession(t, []string{python}, sample, time.Second)
-		if err := timePython(t.Context(), s); err == nil || !strings.Contains(strings.Join(s.result.Warnings, ""), "external link") {
+		if err := timePython(t.Context(), s); err == nil || !strings.Contains(strings.Join(s.result.Warnings, ""),
+			"external link") {
 			t.Errorf("%v, %q, %+v", err, s.result.Warnings, s.result.Rows.Measurements())
 		}
 		sample.Follow = true
@@ -252,7 +266,8 @@ func TestPythonNeverOpensAPipe(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	good := writePicture(t, filepath.Join(dir, "good.jpg"), 32, 32)
-	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good), time.Second)
+	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good),
+		time.Second)
 	must.Do(t, timePython(t.Context(), s))
 	onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
 }

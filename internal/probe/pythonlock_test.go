@@ -32,7 +32,8 @@ func TestPythonTakesNoFileLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py", report.LabelHandle: handleKept})
+			onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py",
+				report.LabelHandle: handleKept})
 			if refused > 0 {
 				t.Errorf("%d of %d attempts to lock the file for writing were refused", refused, tries)
 			}

@@ -13,7 +13,8 @@ import (
 // known to be warm. The error is the context's.
 func (s *session) warmed(ctx context.Context, within span) (part dataset.Sample, ok bool, err error) {
 	if s.sample.Kind == dataset.Image {
-		return s.sample, true, nil // the script reads each file itself before its time counts: its decoders may know more formats
+		// the script reads each file itself before its time counts: its decoders may know more formats
+		return s.sample, true, nil
 	}
 	if part, ok = s.readOnce(ctx, within); ok {
 		return part, true, nil

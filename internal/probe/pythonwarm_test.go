@@ -62,7 +62,8 @@ func TestPythonIsSentWhatWasRead(t *testing.T) {
 	if err != nil || !ok || len(part.Items) == 0 || len(part.Items) > len(sample.Items) {
 		t.Errorf("%d of %d items, %v, %v", len(part.Items), len(sample.Items), ok, err)
 	}
-	if part, ok, err = s.warmed(t.Context(), begin(s.clock, 10*time.Second)); err != nil || !ok || len(part.Items) != len(sample.Items) {
+	if part, ok, err = s.warmed(t.Context(), begin(s.clock, 10*time.Second)); err != nil || !ok ||
+		len(part.Items) != len(sample.Items) {
 		t.Errorf("with time enough: %d of %d items, %v, %v", len(part.Items), len(sample.Items), ok, err)
 	}
 }
@@ -86,7 +87,8 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 			if err := timePython(t.Context(), s); err != nil {
 				t.Fatalf("%v, %q", err, s.result.Warnings)
 			}
-			onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py", report.LabelHandle: handleKept, report.LabelCache: warm})
+			onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py",
+				report.LabelHandle: handleKept, report.LabelCache: warm})
 		})
 	}
 }
@@ -94,7 +96,8 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 // A file that cannot be read whole in time is not said to be warm.
 func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.h5")
-	runPython(t, compressed+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', data=n.zeros((64, 100), 'f4'), chunks=(8, 100), compression='lzf')\n", path)
+	runPython(t, compressed+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', data=n.zeros((64, 100), 'f4'), "+
+		"chunks=(8, 100), compression='lzf')\n", path)
 	r := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Dataset: "lzf"}))(t)
 	r.Sample.Files[0].Bytes = (mostBlocks + 1) * wholeBlock // as if
 	s := pythonSession(t, []string{realPython(t)}, r.Sample, time.Second)

@@ -60,7 +60,8 @@ func (s *session) figure(ctx context.Context, w way, within span) error {
 	if !w.cold && r.time.N > 0 {
 		if share, ok := fromStorage(r.passes); ok && share > warmShare {
 			w.row.Cache = ""
-			s.warn(fmt.Sprintf("%s: %.0f %% of what was read came from storage although all of it had been read just before: the sample does not stay in memory, so these reads are neither warm nor cold",
+			s.warn(fmt.Sprintf("%s: %.0f %% of what was read came from storage although all of it had been read just "+
+				"before: the sample does not stay in memory, so these reads are neither warm nor cold",
 				w.what, 100*share))
 		}
 	}

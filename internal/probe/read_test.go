@@ -55,7 +55,8 @@ func TestReadWarmAndCold(t *testing.T) {
 	const block, blocks = 64 << 10, 64
 	sample := rawSample(t, block, blocks, "a", "b")
 	r := measured(t, sample, Options{Budget: 8 * time.Second, Seed: 1}, report.ProbeRead)
-	if !r.Cold.Possible || r.Cold.How == "" || r.Cold.CachedRatio == nil || *r.Cold.CachedRatio > coldShare || r.Cold.Reason != "" {
+	if !r.Cold.Possible || r.Cold.How == "" || r.Cold.CachedRatio == nil || *r.Cold.CachedRatio > coldShare ||
+		r.Cold.Reason != "" {
 		t.Errorf("cold: %+v", r.Cold)
 	}
 	if len(r.Unread)+len(r.Abstained)+len(r.Warnings) > 0 {
@@ -86,12 +87,15 @@ func TestReadWarmAndCold(t *testing.T) {
 	warmStored := find(t, r, report.ProbeRead, metric.ItemStorage, "order=random", "cache=warm", "handle=kept")
 	coldStored := find(t, r, report.ProbeRead, metric.ItemStorage, "order=random", "cache=cold", "handle=kept")
 	if warmStored.Center > warmShare*block || coldStored.Center < 0.99*block || coldStored.Center > 4*block {
-		t.Errorf("fetched from storage per item of %d bytes: %v warm, %v cold", block, warmStored.Center, coldStored.Center)
+		t.Errorf("fetched from storage per item of %d bytes: %v warm, %v cold", block, warmStored.Center,
+			coldStored.Center)
 	}
-	if v := find(t, r, report.ProbeRead, metric.Amplification, "order=random", "cache=warm", "handle=kept"); v.Center < 0.999 || v.Center > 1.001 {
+	if v := find(t, r, report.ProbeRead, metric.Amplification, "order=random", "cache=warm",
+		"handle=kept"); v.Center < 0.999 || v.Center > 1.001 {
 		t.Errorf("plain reads, through system calls: amplification %v", v.Center)
 	}
-	if v := find(t, r, report.ProbeRead, metric.CachedRatio, "order=random", "cache=cold", "handle=kept"); v.Center > coldShare {
+	if v := find(t, r, report.ProbeRead, metric.CachedRatio, "order=random", "cache=cold",
+		"handle=kept"); v.Center > coldShare {
 		t.Errorf("cached before cold reads: %v", v.Center)
 	}
 }
@@ -133,7 +137,8 @@ func TestFilesInMemoryAreNeverCold(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	path := filepath.Join(folder, "a")
 	must.Do(t, os.WriteFile(path, make([]byte, 64<<10), 0o600))
-	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: 4096}, Files: []dataset.File{{Path: []byte(path), Bytes: 64 << 10}}}
+	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: 4096},
+		Files: []dataset.File{{Path: []byte(path), Bytes: 64 << 10}}}
 	for i := range 16 {
 		sample.Items = append(sample.Items, dataset.Ref{Index: int64(i)})
 	}
@@ -157,7 +162,8 @@ func TestReadGoesOnWithoutBadFiles(t *testing.T) {
 			t.Errorf("unread: %+v, want %s", u, name)
 		}
 	}
-	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "order=random", "cache=warm", "handle=kept"); v.Center != 4096 {
+	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "order=random", "cache=warm",
+		"handle=kept"); v.Center != 4096 {
 		t.Errorf("%v bytes an item", v.Center)
 	}
 }
@@ -174,7 +180,8 @@ func TestReadOfNothingReadable(t *testing.T) {
 func TestCrashIsBlamedOnItsFile(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
 	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
-	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
+	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "crash" ||
+		!strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
 		t.Errorf("unread: %+v", r.Unread)
 	}
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=warm", "handle=kept")
@@ -184,7 +191,8 @@ func TestCrashAtAnItemOfTheOnlyFile(t *testing.T) {
 	sample := rawSample(t, 4096, 24, "unlucky")
 	s := testSession(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true})
 	must.Do(t, read(t.Context(), s))
-	if u := s.result.Unread; len(u) != 1 || u[0].Count != 1 || filepath.Base(u[0].Example) != "unlucky" || !strings.Contains(u[0].Reason, "item 13") {
+	if u := s.result.Unread; len(u) != 1 || u[0].Count != 1 || filepath.Base(u[0].Example) != "unlucky" ||
+		!strings.Contains(u[0].Reason, "item 13") {
 		t.Errorf("unread: %+v", u)
 	}
 	if good := s.sound(&s.sample, all(sample)); len(good) != 23 || slices.Contains(good, 13) {
@@ -213,7 +221,8 @@ func TestTooSmallABudgetIsSaid(t *testing.T) {
 	}
 	said := 0
 	for _, w := range r.Warnings {
-		if strings.Contains(w, "--budget 1m0s") && strings.Contains(w, "fewer than six rounds for random reads, warm; sequential reads, warm") {
+		if strings.Contains(w, "--budget 1m0s") &&
+			strings.Contains(w, "fewer than six rounds for random reads, warm; sequential reads, warm") {
 			said++
 		}
 	}
@@ -227,7 +236,8 @@ func TestFilesThatChangeMidway(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "vanishes", "shrinks")
 	s := testSession(t, sample, Options{NoCold: true})
 	w := way{probe: report.ProbeRead, what: "reads", items: all(sample), handle: handleReopened}
-	if r, err := s.measure(t.Context(), w, begin(s.clock, 100*time.Millisecond)); err != nil || r.time.N == 0 || len(s.result.Unread) > 0 {
+	if r, err := s.measure(t.Context(), w, begin(s.clock, 100*time.Millisecond)); err != nil || r.time.N == 0 ||
+		len(s.result.Unread) > 0 {
 		t.Fatalf("%+v, %v, %v", r.time, err, s.result.Unread)
 	}
 	must.Do(t, os.Remove(string(sample.Files[1].Path)))
@@ -240,7 +250,8 @@ func TestFilesThatChangeMidway(t *testing.T) {
 	for _, u := range s.result.Unread {
 		reasons = append(reasons, u.Reason)
 	}
-	if text := strings.Join(reasons, "; "); len(reasons) != 2 || !strings.Contains(text, string(dataset.Vanished)) || !strings.Contains(text, string(dataset.Shrunken)) {
+	if text := strings.Join(reasons, "; "); len(reasons) != 2 || !strings.Contains(text, string(dataset.Vanished)) ||
+		!strings.Contains(text, string(dataset.Shrunken)) {
 		t.Errorf("unread: %v", reasons)
 	}
 	if good := s.sound(&s.sample, all(sample)); len(good) != 16+5 {

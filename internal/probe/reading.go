@@ -122,10 +122,12 @@ func (m *measuring) fillCache(ctx context.Context, within span) error {
 	if m.fill == 0 {
 		return nil
 	}
-	list := apart(m.way.sample, m.items, m.fill, 0, grid{chunk: m.options.Layout.Dataset.Chunk, patch: m.way.sample.ItemShape})
+	list := apart(m.way.sample, m.items, m.fill, 0, grid{chunk: m.options.Layout.Dataset.Chunk,
+		patch: m.way.sample.ItemShape})
 	out, err := m.load(ctx, list, load{Once: true, Seconds: within.once()})
 	if err == nil && out.Next > 0 {
-		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, m.larger())
+		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v",
+			m.options.Budget, m.larger())
 	}
 	m.next = len(m.items) / 2
 	return err
@@ -156,7 +158,8 @@ func (m *measuring) keep(p pass, times []float64) round {
 func (m *measuring) load(ctx context.Context, items []int, q load) (loaded, error) {
 	sample := m.way.sample
 	out, err := attended(ctx, m.process, loadWork, func() (load, error) {
-		q.Items, q.Handle, q.Decode, q.Raw, q.OpenOnly = m.sound(sample, items), m.handle, m.decode, m.raw || q.Raw, m.openOnly
+		q.Items, q.Handle, q.Decode, q.Raw, q.OpenOnly = m.sound(sample, items), m.handle, m.decode, m.raw ||
+			q.Raw, m.openOnly
 		if len(q.Items) == 0 && m.openOnly {
 			return q, m.nothingLeft(errNoneOpens)
 		}
@@ -199,7 +202,8 @@ func (s *session) short(ctx context.Context, what string) {
 	if more := len(b.things) - mostShort; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	s.result.Warnings[b.at] = fmt.Sprintf("the budget of %v left fewer than six rounds for %s: these figures have no interval; give --budget %v",
+	s.result.Warnings[b.at] = fmt.Sprintf("the budget of %v left fewer than six rounds for %s: these figures have no "+
+		"interval; give --budget %v",
 		s.options.Budget, names, s.larger())
 }
 

@@ -27,8 +27,8 @@ func tier(ctx context.Context, s *session) error {
 // rewriting is what the sample is written anew with, for a probe.
 func (s *session) rewriting(probe string) *rewrite.Job {
 	o := &s.options
-	return &rewrite.Job{Bench: bench{s, probe}, Runner: s.runner, Sample: &s.sample, Layout: o.Layout, Rows: &s.result.Rows,
-		Key: o.Key, Seed: o.Seed, Scratch: o.Scratch, Other: o.Other}
+	return &rewrite.Job{Bench: bench{s, probe}, Runner: s.runner, Sample: &s.sample, Layout: o.Layout,
+		Rows: &s.result.Rows, Key: o.Key, Seed: o.Seed, Scratch: o.Scratch, Other: o.Other}
 }
 
 // bench is the session as a probe that has the sample rewritten uses it.
@@ -37,8 +37,11 @@ type bench struct {
 	probe string
 }
 
-func (b bench) Left() time.Duration                         { return b.time.left() }
-func (b bench) Sound() []int                                { return b.sound(&b.sample, inOrder(&b.sample, sequential, 0)) }
+func (b bench) Left() time.Duration { return b.time.left() }
+func (b bench) Sound() []int {
+	return b.sound(&b.sample, inOrder(&b.sample, sequential,
+		0))
+}
 func (b bench) Note(failures []dataset.Failure)             { b.note(&b.sample, failures) }
 func (b bench) CanBeCold(ctx context.Context) (bool, error) { return b.canBeCold(ctx) }
 func (b bench) Spare() int64                                { return b.spare() }
@@ -56,7 +59,8 @@ func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) er
 	s.options.Key = c.Key
 	for _, cache := range caches {
 		w := way{probe: b.probe, what: fmt.Sprintf("%s: %s, random reads, %s", b.probe, c.What, cache), keep: c.Keep,
-			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample, items: inOrder(c.Sample, random, s.options.Seed),
+			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample, items: inOrder(c.Sample, random,
+				s.options.Seed),
 			handle: usualHandle(c.Sample), decode: holdsPictures(c.Sample), cold: cache == chilled, apart: true}
 		if err := s.figure(ctx, w, part()); err != nil {
 			return err

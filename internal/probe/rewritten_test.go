@@ -30,7 +30,8 @@ func TestRewrittenSamplesAreMeasured(t *testing.T) {
 			t.Errorf("%s: %+v", place.Place, place)
 		}
 	}
-	if len(s.result.Rows.Tried) != 5 || len(s.result.Rows.Tiers) != 2 || len(s.result.Abstained) != 0 || s.options.Key != "" {
+	if len(s.result.Rows.Tried) != 5 || len(s.result.Rows.Tiers) != 2 || len(s.result.Abstained) != 0 ||
+		s.options.Key != "" {
 		t.Errorf("%d layouts, %d places, %+v", len(s.result.Rows.Tried), len(s.result.Rows.Tiers), s.result.Abstained)
 	}
 }

@@ -48,7 +48,8 @@ func scaling(ctx context.Context, s *session) error {
 		return err
 	}
 	if !s.time.fits(c.took) {
-		s.abstain(report.ProbeScaling, fmt.Sprintf("cold: the budget of %v was spent", s.options.Budget), "--budget "+s.larger().String())
+		s.abstain(report.ProbeScaling, fmt.Sprintf("cold: the budget of %v was spent", s.options.Budget), "--budget "+
+			s.larger().String())
 		return nil
 	}
 	c = &crowd{session: s, cold: true}
@@ -60,8 +61,8 @@ func scaling(ctx context.Context, s *session) error {
 	return err
 }
 
-// crowdSizes are how many processes are tried: powers of two to the usable CPUs, rounded up, and one step beyond, to see it bend; at most as
-// asked for.
+// crowdSizes are how many processes are tried: powers of two to the usable CPUs, rounded up, and one step beyond, to
+// see it bend; at most as asked for.
 func crowdSizes(cpus float64, most, items int) []int {
 	last := most
 	if most <= 0 {
@@ -96,7 +97,8 @@ func (c *crowd) curve(ctx context.Context, within span) error {
 	for i, count := range sizes {
 		share := part()
 		if len(steps) > 0 && !within.fits(c.took) {
-			s.warn(c.endedAt(sizes[i:], step{}, fmt.Errorf("the budget of %v was spent; give --budget %v", s.options.Budget, s.larger())))
+			s.warn(c.endedAt(sizes[i:], step{}, fmt.Errorf("the budget of %v was spent; give --budget %v",
+				s.options.Budget, s.larger())))
 			return nil
 		}
 		c.pass = max(share.pass()-lead(count), shortestPass)
@@ -140,8 +142,8 @@ func (c *crowd) cache() string {
 	return warm
 }
 
-// warmUp has one process read and decode every item once. Where that takes longer than there is, what was read until then is what is
-// measured.
+// warmUp has one process read and decode every item once. Where that takes longer than there is, what was read until
+// then is what is measured.
 func (c *crowd) warmUp(ctx context.Context, within span) error {
 	c.pass = within.left()
 	for {
@@ -152,7 +154,8 @@ func (c *crowd) warmUp(ctx context.Context, within span) error {
 		if err := c.recruit(ctx, 1); err != nil {
 			return err
 		}
-		asked := []load{{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample)}}
+		asked := []load{{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample),
+			Decode: holdsPictures(&c.sample)}}
 		got, errs := c.ask(ctx, asked)
 		if _, err := c.mend(ctx, asked, got, errs); err != nil {
 			return err

@@ -61,7 +61,8 @@ func TestScalingWarmAndCold(t *testing.T) {
 			want := []string{"workers=" + strconv.Itoa(n), "cache=" + cache, "order=random", "handle=kept"}
 			efficiency := find(t, r, report.ProbeScaling, metric.Efficiency, want...)
 			cores := find(t, r, report.ProbeScaling, metric.CPUCores, want...)
-			if n == 1 && efficiency.Center != 1 || efficiency.Center <= 0 || cores.Center <= 0 || cores.Center > float64(n)+1 {
+			if n == 1 && efficiency.Center != 1 || efficiency.Center <= 0 || cores.Center <= 0 ||
+				cores.Center > float64(n)+1 {
 				t.Errorf("%d processes, %s: efficiency %v, cores %v", n, cache, efficiency.Center, cores.Center)
 			}
 		}
@@ -76,7 +77,8 @@ func TestScalingWarmAndCold(t *testing.T) {
 			if m.Value.Confidence == 0 && m.Labels[report.LabelBound] != "" {
 				t.Errorf("%v with %+v: no interval, and yet a bound", m.Labels, m.Value)
 			}
-			if m.Value.Confidence > 0 && m.Labels[report.LabelWorkers] == "1" && m.Labels[report.LabelBound] != boundNone {
+			if m.Value.Confidence > 0 && m.Labels[report.LabelWorkers] == "1" &&
+				m.Labels[report.LabelBound] != boundNone {
 				t.Errorf("one process is bound by something: %v", m.Labels)
 			}
 		}
@@ -99,7 +101,8 @@ func TestScalingOpensEachFile(t *testing.T) {
 
 func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: time.Second, CPUs: 2})
-	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true // no two of the file's items lie so far apart
+	// no two of the file's items lie so far apart
+	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true
 	s.time = begin(s.clock, time.Second)
 	must.Do(t, scaling(t.Context(), s))
 	var said []string
@@ -108,7 +111,8 @@ func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 			said = append(said, w)
 		}
 	}
-	want := []string{"cold reads by 2 processes and more were left out: only 1 of the sampled items lies far enough from the others"}
+	want := []string{"cold reads by 2 processes and more were left out: only 1 of the sampled items lies far enough " +
+		"from the others"}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Error(diff)
 	}
@@ -130,7 +134,8 @@ func TestScalingSurvivesACrash(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
 	r := measured(t, sample, Options{Budget: time.Second, MaxWorkers: 2, NoCold: true}, report.ProbeScaling)
 	find(t, r, report.ProbeScaling, metric.Efficiency, "workers=2", "cache=warm", "order=random", "handle=kept")
-	if len(r.Unread) != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
+	if len(r.Unread) != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason,
+		string(dataset.Crashed)) {
 		t.Errorf("unread %+v", r.Unread)
 	}
 }

@@ -98,7 +98,8 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 		}
 	}
 	if len(unfinished) > 0 {
-		s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: unfinished, Reason: "the run was interrupted"})
+		s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: unfinished,
+			Reason: "the run was interrupted"})
 	}
 	s.result.Used = s.clock().Sub(began)
 	s.result.Interrupted = ctx.Err() != nil
@@ -110,12 +111,14 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 
 // abstain says that a probe, or a part of it, could not run.
 func (s *session) abstain(probe, reason, cure string) {
-	s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: []string{probe}, Reason: reason, Cure: cure})
+	s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: []string{probe}, Reason: reason,
+		Cure: cure})
 }
 
 func (s *session) warn(text string) { s.result.Warnings = append(s.result.Warnings, text) }
 
-// Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the time is up or there were enough.
+// Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the time is up or there were
+// enough.
 const (
 	leastRounds = 6 // the fewest whose median or ratio has a 95 % interval
 	mostRounds  = 200
@@ -127,9 +130,9 @@ type round struct {
 	Seconds float64
 }
 
-// repeat calls once until the time per unit is known well enough or no other round fits; the first call is a warm-up and does not count,
-// unless no second one fits: one round of pictures that take seconds each is a figure, two of them are twice the budget. It returns seconds
-// per unit and all counted rounds.
+// repeat calls once until the time per unit is known well enough or no other round fits; the first call is a warm-up
+// and does not count, unless no second one fits: one round of pictures that take seconds each is a figure, two of them
+// are twice the budget. It returns seconds per unit and all counted rounds.
 func (s *session) repeat(ctx context.Context, within span, once func() (round, error)) (stat.Summary, []round, error) {
 	var rounds []round
 	quickest := math.Inf(1) // one that was held up says nothing of the next
@@ -144,7 +147,8 @@ func (s *session) repeat(ctx context.Context, within span, once func() (round, e
 		}
 		rounds = append(rounds, r)
 		v := perUnit(rounds)
-		if len(rounds) >= leastRounds && (precise(v) || len(rounds) >= mostRounds) || within.left() == 0 || !within.fits(quickest) {
+		if len(rounds) >= leastRounds && (precise(v) || len(rounds) >= mostRounds) || within.left() == 0 ||
+			!within.fits(quickest) {
 			return v, rounds, nil
 		}
 		if err := ctx.Err(); err != nil {

@@ -29,18 +29,21 @@ func TestInterruptionIsTheReason(t *testing.T) {
 		t.Fatalf("%v, %d figures, interrupted %v", err, len(r.Rows.Measurements()), r.Interrupted)
 	}
 	if a := r.Abstained; len(a) != 1 || a[0].Reason != "the run was interrupted" || a[0].Cure != "" ||
-		!slices.Contains(a[0].Missing, report.ProbeRead) || !slices.Contains(a[0].Missing, report.ProbeScaling) || slices.Contains(a[0].Missing, after[0]) {
+		!slices.Contains(a[0].Missing, report.ProbeRead) || !slices.Contains(a[0].Missing, report.ProbeScaling) ||
+		slices.Contains(a[0].Missing, after[0]) {
 		t.Errorf("abstained %+v after %v", a, after)
 	}
 	s.short(ctx, "reads")
-	if w := s.result.Warnings[len(s.result.Warnings)-1]; !strings.Contains(w, "interrupted") || strings.Contains(w, "--budget") {
+	if w := s.result.Warnings[len(s.result.Warnings)-1]; !strings.Contains(w, "interrupted") ||
+		strings.Contains(w, "--budget") {
 		t.Errorf("warning: %s", w)
 	}
 }
 
 func TestLargerBudget(t *testing.T) {
 	for budget, want := range map[time.Duration]time.Duration{
-		time.Millisecond: time.Minute, 30 * time.Second: time.Minute, 58300 * time.Millisecond: 117 * time.Second, time.Minute: 2 * time.Minute, 5 * time.Minute: 10 * time.Minute,
+		time.Millisecond: time.Minute, 30 * time.Second: time.Minute, 58300 * time.Millisecond: 117 * time.Second,
+		time.Minute: 2 * time.Minute, 5 * time.Minute: 10 * time.Minute,
 	} {
 		if got := newSession(nil, rawSample(t, 4096, 1, "a"), Options{Budget: budget}).larger(); got != want {
 			t.Errorf("after %v: %v, want %v", budget, got, want)
@@ -69,7 +72,8 @@ func TestRepeatKeepsToItsTime(t *testing.T) {
 func TestCrowdKeepsRoundsWithFailures(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 8, "a"), Options{})
 	c := &crowd{session: s}
-	got := []loaded{{Passes: []pass{{Items: 3, Seconds: 1}}, Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}
+	got := []loaded{{Passes: []pass{{Items: 3, Seconds: 1}},
+		Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}
 	again, err := c.mend(t.Context(), make([]load, 1), got, make([]error, 1))
 	if err != nil || again || len(s.sound(&s.sample, []int{1, 2, 3})) != 2 {
 		t.Errorf("again %v, %v; item 2 is left out: %v", again, err, s.sound(&s.sample, []int{1, 2, 3}))
@@ -79,10 +83,12 @@ func TestCrowdKeepsRoundsWithFailures(t *testing.T) {
 // Damage is told apart by its wording, and the figures in it are none of that.
 func TestDamageIsNamedByItsWords(t *testing.T) {
 	s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
-	for i, text := range []string{"JPEG: 30 bytes are missing", "BMP: a kind that is not read", "JPEG: 7 bytes are missing"} {
+	for i, text := range []string{"JPEG: 30 bytes are missing", "BMP: a kind that is not read",
+		"JPEG: 7 bytes are missing"} {
 		s.blame(string(rune('a'+i)), dataset.Corrupt, text)
 	}
-	if u := s.result.Unread; len(u) != 2 || u[0].Count != 2 || u[1].Count != 1 || !strings.Contains(u[1].Reason, "BMP") {
+	if u := s.result.Unread; len(u) != 2 || u[0].Count != 2 || u[1].Count != 1 || !strings.Contains(u[1].Reason,
+		"BMP") {
 		t.Errorf("%+v", u)
 	}
 	for i := range 2 * mostDamages {

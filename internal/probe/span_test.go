@@ -10,7 +10,8 @@ func TestSpanIsDivided(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := begin(func() time.Time { return now }, 10*time.Second)
 	part := s.among(1, 1, 3)
-	for _, c := range []struct{ takes, want time.Duration }{{0, 2 * time.Second}, {4 * time.Second, 2500 * time.Millisecond}, {9 * time.Second, 6 * time.Second}} {
+	for _, c := range []struct{ takes, want time.Duration }{{0, 2 * time.Second},
+		{4 * time.Second, 2500 * time.Millisecond}, {9 * time.Second, 6 * time.Second}} {
 		if p := part(); p.left() != c.want {
 			t.Errorf("a part of %v, want %v", p.left(), c.want)
 		}
@@ -35,7 +36,8 @@ func TestSpanFits(t *testing.T) {
 }
 
 func TestSpanMakesRounds(t *testing.T) {
-	for takes, want := range map[time.Duration]time.Duration{0: shortestPass, 31 * time.Second: time.Second, time.Hour: longestPass, 310 * time.Millisecond: 10 * time.Millisecond} {
+	for takes, want := range map[time.Duration]time.Duration{0: shortestPass, 31 * time.Second: time.Second,
+		time.Hour: longestPass, 310 * time.Millisecond: 10 * time.Millisecond} {
 		at := time.Unix(0, 0)
 		if got := begin(func() time.Time { return at }, takes).pass(); got != want {
 			t.Errorf("of %v: %v, want %v", takes, got, want)

@@ -42,7 +42,8 @@ func (s *session) cacheWithin(files int64) int64 {
 	most := int64(mostCache)
 	if half := s.spare() / 2; half < most {
 		most = half
-		s.warn(fmt.Sprintf("chunk caches of more than %s were not tried: they would take memory that is short here", inUnits(most/files)))
+		s.warn(fmt.Sprintf("chunk caches of more than %s were not tried: they would take memory that is short here",
+			inUnits(most/files)))
 	}
 	return most / files
 }
@@ -80,7 +81,8 @@ func (s *session) roomForPython() (held int64, noTorch string, err error) {
 	spare := s.spare()
 	switch {
 	case spare < pythonTakes:
-		return 0, "", fmt.Errorf("the interpreter takes some %s of memory, and %s may be taken", inUnits(pythonTakes), inUnits(spare))
+		return 0, "", fmt.Errorf("the interpreter takes some %s of memory, and %s may be taken", inUnits(pythonTakes),
+			inUnits(spare))
 	case spare < pythonTakes+torchTakes:
 		noTorch = fmt.Sprintf("it takes some %s of memory, and %s may be taken", inUnits(torchTakes), inUnits(spare))
 	}

@@ -16,18 +16,21 @@ func leaves(bytes int64) func() (int64, bool) { return func() (int64, bool) { re
 // Beside a job under a tight limit no cache is tried, and no process started, that could have the kernel end the job.
 func TestMemoryThatIsShortIsNotTaken(t *testing.T) {
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
-	s := testSession(t, sample, Options{Layout: layout, CPUs: 4, NoCold: true, Budget: 2 * time.Second, Spare: leaves(4 << 20)})
+	s := testSession(t, sample, Options{Layout: layout, CPUs: 4, NoCold: true, Budget: 2 * time.Second,
+		Spare: leaves(4 << 20)})
 	for _, c := range s.sweep() {
 		if c.bytes > 2<<20 {
 			t.Errorf("%s, with 4 MiB left", c.what)
 		}
 	}
-	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said, "chunk caches of more than 2 MiB were not tried") {
+	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said,
+		"chunk caches of more than 2 MiB were not tried") {
 		t.Errorf("warnings %q", said)
 	}
 	must.Do(t, scaling(t.Context(), s))
 	rates := found(s, report.ProbeScaling, metric.ItemRate, labels{})
-	if said := strings.Join(s.result.Warnings, "\n"); len(rates) != 1 || !strings.Contains(said, "warm reads by 2 processes and more were left out: they would take") {
+	if said := strings.Join(s.result.Warnings, "\n"); len(rates) != 1 ||
+		!strings.Contains(said, "warm reads by 2 processes and more were left out: they would take") {
 		t.Errorf("%d numbers of processes, want 1; warnings %q", len(rates), said)
 	}
 }
@@ -49,7 +52,8 @@ func TestRoomForProcesses(t *testing.T) {
 		count int
 		spare int64
 		fits  bool
-	}{{2, 2*each - own + grown, true}, {2, 2*each - own - grown, false}, {4, 4 * each, true}, {4, 3 * each / 2, false}, {1, 0, true}} {
+	}{{2, 2*each - own + grown, true}, {2, 2*each - own - grown, false}, {4, 4 * each, true}, {4, 3 * each / 2, false},
+		{1, 0, true}} {
 		s.options.Spare = leaves(x.spare)
 		if err := c.roomFor(x.count); (err == nil) != x.fits {
 			t.Errorf("%d processes with %s: %v", x.count, inUnits(x.spare), err)
@@ -63,7 +67,8 @@ func TestPythonWithLittleMemory(t *testing.T) {
 	s.options.Spare = leaves(pythonTakes)
 	must.Do(t, timePython(t.Context(), s))
 	onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
-	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said, "torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken") {
+	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said,
+		"torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken") {
 		t.Errorf("warnings %q", said)
 	}
 	s = pythonSession(t, []string{realPython(t)}, sample, time.Second)

@@ -49,7 +49,8 @@ func (s *session) sweep() []cacheSize {
 	for _, order := range []string{random, sequential} {
 		sizes := []int64{format.ChunkCacheBytes}
 		for _, size := range candidates(chunk, whole, most) {
-			if size >= whole || sample >= whole || order == random && float64(size) <= byChance*float64(sample) || order == sequential && size <= sample/2 {
+			if size >= whole || sample >= whole || order == random && float64(size) <= byChance*float64(sample) ||
+				order == sequential && size <= sample/2 {
 				sizes = append(sizes, size)
 			}
 		}
@@ -140,8 +141,8 @@ func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files
 func (s *session) cached(ctx context.Context, c cacheSize, within span) error {
 	sample := s.sample
 	sample.ChunkCacheBytes = &c.bytes
-	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept, fill: c.fill,
-		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), dataset.MaxOpen)}, within)
+	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept,
+		fill: c.fill, items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), dataset.MaxOpen)}, within)
 	if r.time.N > 0 && r.time.Confidence == 0 {
 		s.short(ctx, c.what)
 	}

@@ -23,7 +23,8 @@ func usedSoFar() usage {
 		u.cpu = float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 	}
 	var io procfs.IO
-	if text, err := os.ReadFile("/proc/self/io"); err == nil && procfs.ParseIO(text, &io) == nil { // absent in some containers: then nil says so
+	if text, err := os.ReadFile("/proc/self/io"); err == nil && procfs.ParseIO(text, &io) == nil {
+		// absent in some containers: then nil says so
 		u.io, u.text = &transfer{Stored: io.ReadBytes, Asked: io.ReadChars, Calls: io.ReadCalls}, int64(len(text))
 	}
 	return u

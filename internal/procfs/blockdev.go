@@ -54,7 +54,8 @@ var blockPrefixes = []struct {
 	prefix string
 	kind   BlockKind
 }{
-	{"nvme", BlockNVMe}, {"vd", BlockVirtio}, {"sd", BlockSCSI}, {"sr", BlockSCSI}, {"xvd", BlockXen}, {"mmcblk", BlockMMC},
+	{"nvme", BlockNVMe}, {"vd", BlockVirtio}, {"sd", BlockSCSI}, {"sr", BlockSCSI}, {"xvd", BlockXen},
+	{"mmcblk", BlockMMC},
 	{"pmem", BlockPMem}, {"zram", BlockZRAM}, {"ram", BlockRAM}, {"loop", BlockLoop}, {"nbd", BlockNetwork},
 	{"rbd", BlockNetwork}, {"drbd", BlockNetwork}, {"dm-", BlockMapper}, {"md", BlockMD},
 }

@@ -102,7 +102,8 @@ func (f FS) cgroupFrom(entries []CgroupEntry, mounts []Mount) (Cgroup, error) {
 		}
 	}
 	if len(c.dirs) == 0 {
-		return c, &readError{f.Path("sys", "fs", "cgroup"), ErrNoData, errors.New("no cgroup of the process is visible here")}
+		return c, &readError{f.Path("sys", "fs", "cgroup"), ErrNoData,
+			errors.New("no cgroup of the process is visible here")}
 	}
 	return c, nil
 }

@@ -15,7 +15,8 @@ import (
 
 // optionals lets cmp look into Optional.
 var optionals = cmp.Options{
-	cmp.AllowUnexported(Optional[int]{}, Optional[int64]{}, Optional[float64]{}, Optional[string]{}, Optional[bool]{}, Optional[CPUSet]{}, Optional[uint64]{}),
+	cmp.AllowUnexported(Optional[int]{}, Optional[int64]{}, Optional[float64]{}, Optional[string]{}, Optional[bool]{},
+		Optional[CPUSet]{}, Optional[uint64]{}),
 	cmpopts.EquateEmpty(),
 }
 
@@ -25,9 +26,12 @@ func TestUsableCPUs(t *testing.T) {
 		pid  int
 		want UsableCPUs
 	}{
-		{"cgroup-v2", 4700, UsableCPUs{CPUs: 2.5, Binding: "quota", Affinity: Some(8), CPUSet: Some(4), Quota: Some(2.5)}},
-		{"container-v2", 7, UsableCPUs{CPUs: 4, Binding: "quota", Affinity: Some(64), CPUSet: Some(16), Quota: Some(4.0)}},
-		{"container-v1", 7, UsableCPUs{CPUs: 0.5, Binding: "quota", Affinity: Some(4), CPUSet: Some(8), Quota: Some(0.5)}},
+		{"cgroup-v2", 4700, UsableCPUs{CPUs: 2.5, Binding: "quota", Affinity: Some(8), CPUSet: Some(4),
+			Quota: Some(2.5)}},
+		{"container-v2", 7, UsableCPUs{CPUs: 4, Binding: "quota", Affinity: Some(64), CPUSet: Some(16),
+			Quota: Some(4.0)}},
+		{"container-v1", 7, UsableCPUs{CPUs: 0.5, Binding: "quota", Affinity: Some(4), CPUSet: Some(8),
+			Quota: Some(0.5)}},
 		{"debian12-hybrid", 19868, UsableCPUs{CPUs: 2, Binding: "affinity", Affinity: Some(2), CPUSet: Some(2)}},
 	} {
 		t.Run(c.root, func(t *testing.T) {
@@ -42,7 +46,8 @@ func TestUsableCPUs(t *testing.T) {
 // TestCPUsThatMayComeLater: a virtual machine allows its processes on CPUs that were never plugged in.
 func TestCPUsThatMayComeLater(t *testing.T) {
 	f := fixture(t, "bare")
-	for name, text := range map[string]string{"proc/7/status": "Name:\tpython3\nCpus_allowed_list:\t0-127\n", "sys/devices/system/cpu/online": "0-3,8\n"} {
+	for name, text := range map[string]string{"proc/7/status": "Name:\tpython3\nCpus_allowed_list:\t0-127\n",
+		"sys/devices/system/cpu/online": "0-3,8\n"} {
 		must.Do(t, os.MkdirAll(filepath.Dir(f.Path(name)), 0o755))
 		must.Do(t, os.WriteFile(f.Path(name), []byte(text), 0o644))
 	}
@@ -62,7 +67,8 @@ func TestUsableCPUsWithoutCgroups(t *testing.T) {
 }
 
 func TestCgroupModes(t *testing.T) {
-	for root, want := range map[string]CgroupMode{"cgroup-v2": CgroupV2, "container-v2": CgroupV2, "container-v1": CgroupV1, "debian12-hybrid": CgroupHybrid, "bare": CgroupNone} {
+	for root, want := range map[string]CgroupMode{"cgroup-v2": CgroupV2, "container-v2": CgroupV2,
+		"container-v1": CgroupV1, "debian12-hybrid": CgroupHybrid, "bare": CgroupNone} {
 		mounts := must.Get(fixture(t, root).Mounts())(t)
 		if got := cgroupMode(mounts); got != want {
 			t.Errorf("%s is %s, want %s", root, got, want)
@@ -100,7 +106,8 @@ func TestEqualMemoryLimits(t *testing.T) {
 	must.Do(t, os.WriteFile(own, []byte("17179869184\n"), 0o600))
 	g := must.Get(f.Cgroup(4700))(t)
 	limit := must.Get(g.MemoryLimit())(t)
-	if got, _ := limit.Get(); got.Bytes != 16<<30 || got.Dir != filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice") {
+	if got, _ := limit.Get(); got.Bytes != 16<<30 || got.Dir != filepath.Join(f.Root,
+		"sys/fs/cgroup/user.slice/job.slice") {
 		t.Errorf("%+v, want the limit of job.slice", got)
 	}
 	r := g.Counters()
@@ -129,7 +136,8 @@ func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 	defer r.Close()
 	counts(t, g, r,
 		CgroupCPU{Periods: Some(int64(1000)), Throttled: Some(int64(700)), ThrottledSeconds: Some(45.0)},
-		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), SharedMemoryBytes: Some(int64(1e9)), FileRefaults: Some(int64(77))})
+		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), SharedMemoryBytes: Some(int64(1e9)),
+			FileRefaults: Some(int64(77))})
 	var p Pressure
 	if err := r.Pressure(PressureCPU, &p); err != nil || p.SomeSeconds.Or(0) != 0.7 || p.FullSeconds.Or(0) != 0.3 {
 		t.Errorf("cpu pressure %+v, %v", p, err)
@@ -142,7 +150,8 @@ func TestVersion1CountersAreTotals(t *testing.T) {
 	defer r.Close()
 	counts(t, g, r,
 		CgroupCPU{Periods: Some(int64(72)), Throttled: Some(int64(70)), ThrottledSeconds: Some(2.9)},
-		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), SharedMemoryBytes: Some(int64(40)), FileRefaults: Some(int64(11))})
+		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), SharedMemoryBytes: Some(int64(40)),
+			FileRefaults: Some(int64(11))})
 	if err := r.Pressure(PressureCPU, &Pressure{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("version 1 has no pressure, got %v", err)
 	}
@@ -155,8 +164,10 @@ func TestIOLimits(t *testing.T) {
 		pid  int
 		want []IOLimit
 	}{
-		{"cgroup-v2", 4700, []IOLimit{{Device: Device{259, 0}, ReadBytesPerSec: Some(int64(100 << 20)), ReadsPerSec: Some(int64(5000))}}},
-		{"container-v1", 7, []IOLimit{{Device: Device{254, 0}, ReadBytesPerSec: Some(int64(1 << 20)), ReadsPerSec: Some(int64(100))}}},
+		{"cgroup-v2", 4700, []IOLimit{{Device: Device{259, 0}, ReadBytesPerSec: Some(int64(100 << 20)),
+			ReadsPerSec: Some(int64(5000))}}},
+		{"container-v1", 7, []IOLimit{{Device: Device{254, 0}, ReadBytesPerSec: Some(int64(1 << 20)),
+			ReadsPerSec: Some(int64(100))}}},
 		{"debian12-hybrid", 19868, nil},
 	} {
 		g := must.Get(fixture(t, c.root).Cgroup(c.pid))(t)

@@ -173,7 +173,8 @@ func ParseLimit(b []byte) (Optional[int64], error) {
 }
 
 func (c Cgroup) noController(name string) error {
-	return &readError{c.fs.Path("sys", "fs", "cgroup"), ErrNoData, fmt.Errorf("the %s controller is not visible (cgroup mode %s)", name, c.Mode)}
+	return &readError{c.fs.Path("sys", "fs", "cgroup"), ErrNoData,
+		fmt.Errorf("the %s controller is not visible (cgroup mode %s)", name, c.Mode)}
 }
 
 // UsableCPUs is how many CPUs a process can really use, with each term kept so

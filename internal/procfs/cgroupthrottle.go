@@ -134,10 +134,12 @@ func grownSince(l *quotaLevel, now CgroupCPU) (CgroupCPU, bool) {
 	periods, ok1 := now.Periods.Get()
 	throttled, ok2 := now.Throttled.Get()
 	seconds := now.ThrottledSeconds.Or(0) - l.last.ThrottledSeconds.Or(0)
-	if !l.read || !ok1 || !ok2 || l.last.Periods.Or(periods+1) > periods || l.last.Throttled.Or(throttled+1) > throttled || seconds < 0 {
+	if !l.read || !ok1 || !ok2 || l.last.Periods.Or(periods+1) > periods ||
+		l.last.Throttled.Or(throttled+1) > throttled || seconds < 0 {
 		return CgroupCPU{}, false
 	}
-	return CgroupCPU{Periods: Some(periods - l.last.Periods.Or(0)), Throttled: Some(throttled - l.last.Throttled.Or(0)), ThrottledSeconds: Some(seconds)}, true
+	return CgroupCPU{Periods: Some(periods - l.last.Periods.Or(0)), Throttled: Some(throttled - l.last.Throttled.Or(0)),
+		ThrottledSeconds: Some(seconds)}, true
 }
 
 // ParseCgroupCPUStat parses cpu.stat of either version: version 2 counts

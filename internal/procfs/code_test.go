@@ -19,7 +19,8 @@ const codeMaps = "7f10-7f20 r-xp 00000000 00:00 0                          [vdso
 	"3000-4000 rwxp 00000000 00:00 0 \n"
 
 func TestParseCode(t *testing.T) {
-	got := must.Get(ParseCode(strings.NewReader(codeMaps + "5000-4000 r-xp 0 0 0 /backwards\nx-y r-xp 0 0 0 /words\n6000 r-xp\n8000-9000 r-xp 0 0 0 /cut")))(t)
+	got := must.Get(ParseCode(strings.NewReader(codeMaps + "5000-4000 r-xp 0 0 0 /backwards\nx-y r-xp 0 0 0 " +
+		"/words\n6000 r-xp\n8000-9000 r-xp 0 0 0 /cut")))(t)
 	want := []CodeRange{{0x1000, 0x3000, "/opt/a b/libtorch cpu.so (deleted)"}, {0x3000, 0x4000, ""}, {0x7f10, 0x7f20,
 		"[vdso]"}, {0x8000, 0x9000, "/cut"}}
 	if diff := cmp.Diff(want, got); diff != "" {

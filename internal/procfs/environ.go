@@ -17,18 +17,19 @@ var environAllowed = map[string]bool{
 	"OMP_NUM_THREADS": true, "MKL_NUM_THREADS": true, "OPENBLAS_NUM_THREADS": true,
 	"NUMEXPR_NUM_THREADS": true, "OMP_PROC_BIND": true, "KMP_AFFINITY": true, "GOMP_CPU_AFFINITY": true,
 	// GPU and allocator
-	"CUDA_VISIBLE_DEVICES": true, "CUDA_DEVICE_ORDER": true, "NVIDIA_VISIBLE_DEVICES": true, "CUDA_LAUNCH_BLOCKING": true,
-	"PYTORCH_CUDA_ALLOC_CONF": true, "MALLOC_ARENA_MAX": true,
+	"CUDA_VISIBLE_DEVICES": true, "CUDA_DEVICE_ORDER": true, "NVIDIA_VISIBLE_DEVICES": true,
+	"CUDA_LAUNCH_BLOCKING": true, "PYTORCH_CUDA_ALLOC_CONF": true, "MALLOC_ARENA_MAX": true,
 	// whether pipetune's hook can be found
 	"PIPETUNE_HOOK_SOCKET": true, "PYTHONPATH": true,
 	// HDF5
 	"HDF5_USE_FILE_LOCKING": true,
 	// Slurm: job, step, ranks and what was allotted
 	"SLURM_JOB_ID": true, "SLURM_STEP_ID": true, "SLURM_PROCID": true, "SLURM_LOCALID": true, "SLURM_NODEID": true,
-	"SLURM_STEP_NUM_NODES": true, "SLURM_STEP_NUM_TASKS": true, "SLURM_NTASKS": true, "SLURM_NTASKS_PER_NODE": true, "SLURM_NNODES": true, "SLURM_JOB_NUM_NODES": true,
-	"SLURM_CPUS_PER_TASK": true, "SLURM_CPUS_ON_NODE": true, "SLURM_JOB_CPUS_PER_NODE": true,
-	"SLURMD_NODENAME":    true, // compared with pipetune's own, and kept nowhere
-	"SLURM_MEM_PER_NODE": true, "SLURM_MEM_PER_CPU": true, "SLURM_GPUS_ON_NODE": true,
+	"SLURM_STEP_NUM_NODES": true, "SLURM_STEP_NUM_TASKS": true, "SLURM_NTASKS": true, "SLURM_NTASKS_PER_NODE": true,
+	"SLURM_NNODES": true, "SLURM_JOB_NUM_NODES": true, "SLURM_CPUS_PER_TASK": true, "SLURM_CPUS_ON_NODE": true,
+	"SLURM_JOB_CPUS_PER_NODE": true,
+	"SLURMD_NODENAME":         true, // compared with pipetune's own, and kept nowhere
+	"SLURM_MEM_PER_NODE":      true, "SLURM_MEM_PER_CPU": true, "SLURM_GPUS_ON_NODE": true,
 }
 
 // Environ returns the allowed variables of the process' initial environment,

@@ -91,7 +91,8 @@ func (l *FDLinks) TCP(num int) bool {
 		return false
 	}
 	var name [16]byte
-	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(l.dirfd)+"/"+strconv.Itoa(num), "system.sockprotoname", name[:])
+	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(l.dirfd)+"/"+strconv.Itoa(num), "system.sockprotoname",
+		name[:])
 	return err == nil && hasPrefix(name[:n], "TCP")
 }
 

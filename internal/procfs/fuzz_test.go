@@ -9,9 +9,12 @@ import (
 
 // damage is what a text is spoilt with everywhere at once.
 var damage = []spoiler{
-	{regexp.MustCompile(`\n`), "\r\n"}, {regexp.MustCompile(`[0-9]+`), "18446744073709551616"}, {regexp.MustCompile(`[0-9]+`), "9223372036854775808"},
-	{regexp.MustCompile(`[0-9]+`), "-1"}, {regexp.MustCompile(`[0-9]+`), "1e999"}, {regexp.MustCompile(`[0-9]+`), ""}, {regexp.MustCompile(`[a-z]`), "\x00"},
-	{regexp.MustCompile(`[a-z]`), "\xff"}, {regexp.MustCompile(`\n`), " 1 2 3 4\n"}, {regexp.MustCompile(`[ \t]`), ""}, {regexp.MustCompile(`\n`), ""},
+	{regexp.MustCompile(`\n`), "\r\n"}, {regexp.MustCompile(`[0-9]+`), "18446744073709551616"},
+	{regexp.MustCompile(`[0-9]+`), "9223372036854775808"},
+	{regexp.MustCompile(`[0-9]+`), "-1"}, {regexp.MustCompile(`[0-9]+`), "1e999"}, {regexp.MustCompile(`[0-9]+`), ""},
+	{regexp.MustCompile(`[a-z]`), "\x00"},
+	{regexp.MustCompile(`[a-z]`), "\xff"}, {regexp.MustCompile(`\n`), " 1 2 3 4\n"}, {regexp.MustCompile(`[ \t]`), ""},
+	{regexp.MustCompile(`\n`), ""},
 }
 
 type spoiler struct {
@@ -165,14 +168,16 @@ func FuzzCgroupFiles(f *testing.F) {
 // FuzzLinesOfOneValue are the short files and links, and the map of a process.
 func FuzzLinesOfOneValue(f *testing.F) {
 	seeds(f, "limit")
-	for _, s := range []string{"pid:[4026531836]", "pid:[4026531836", "7f00-7f01 r-xp 00000000 fe:01 12 /usr/lib/libtorch_cpu.so\n"} {
+	for _, s := range []string{"pid:[4026531836]", "pid:[4026531836",
+		"7f00-7f01 r-xp 00000000 fe:01 12 /usr/lib/libtorch_cpu.so\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if n, err := parseNamespaceLink("pid", string(b)); err != nil && n != 0 {
 			t.Errorf("namespace %d beside %v", n, err)
 		}
-		if paths, err := ParseMappedFiles(bytes.NewReader(b), func(string) bool { return true }, 3); err == nil && len(paths) > 3 {
+		if paths, err := ParseMappedFiles(bytes.NewReader(b), func(string) bool { return true }, 3); err == nil &&
+			len(paths) > 3 {
 			t.Errorf("%d paths, at most 3 were asked for", len(paths))
 		}
 	})

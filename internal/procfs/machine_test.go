@@ -23,14 +23,16 @@ func TestMachineOfAFixture(t *testing.T) {
 	if len(s.Cores) != 2 || s.Cores[1].Num != 7 || s.ProcsRunning.Or(0) != 9 {
 		t.Errorf("stat = %+v", s)
 	}
-	for state, want := range map[CPUState]float64{CPUUser: 10, CPUNice: 0.1, CPUSystem: 3, CPUIdle: 90, CPUIOWait: 0.5, CPUIRQ: 0.05, CPUSoftIRQ: 0.25, CPUSteal: 0.7} {
+	for state, want := range map[CPUState]float64{CPUUser: 10, CPUNice: 0.1, CPUSystem: 3, CPUIdle: 90, CPUIOWait: 0.5,
+		CPUIRQ: 0.05, CPUSoftIRQ: 0.25, CPUSteal: 0.7} {
 		if got, ok := s.Total.Seconds(state); !ok || got != want {
 			t.Errorf("state %d: %v (%v), want %v", state, got, ok, want)
 		}
 	}
 	var mem Meminfo
 	must.Do(t, m.Meminfo(&mem))
-	if mem.Available.Or(0) != 32768000<<10 || mem.SharedMemory.Or(0) != 2048000<<10 || mem.Cached.Or(0) != 20480000<<10 {
+	if mem.Available.Or(0) != 32768000<<10 || mem.SharedMemory.Or(0) != 2048000<<10 ||
+		mem.Cached.Or(0) != 20480000<<10 {
 		t.Errorf("meminfo = %+v", mem)
 	}
 	err := ParseMeminfo([]byte("MemTotal: 4 kB\n"), &mem)
@@ -39,12 +41,14 @@ func TestMachineOfAFixture(t *testing.T) {
 	}
 	var v Vmstat
 	must.Do(t, m.Vmstat(&v))
-	want := Vmstat{SwapInBytes: Some(int64(10 * 4096)), SwapOutBytes: Some(int64(20 * 4096)), MajorFaults: Some(int64(7)), FileRefaults: Some(int64(555)), OOMKills: Some(int64(1))}
+	want := Vmstat{SwapInBytes: Some(int64(10 * 4096)), SwapOutBytes: Some(int64(20 * 4096)),
+		MajorFaults: Some(int64(7)), FileRefaults: Some(int64(555)), OOMKills: Some(int64(1))}
 	if diff := cmp.Diff(want, v, optionals); diff != "" {
 		t.Error(diff)
 	}
 	var p Pressure
-	if err := m.Pressure(PressureMemory, &p); err != nil || p.SomeSeconds.Or(0) != 0.25 || p.FullSeconds.Or(0) != 0.125 {
+	if err := m.Pressure(PressureMemory, &p); err != nil || p.SomeSeconds.Or(0) != 0.25 ||
+		p.FullSeconds.Or(0) != 0.125 {
 		t.Errorf("pressure = %+v, %v", p, err)
 	}
 	found := false
@@ -53,7 +57,8 @@ func TestMachineOfAFixture(t *testing.T) {
 			return
 		}
 		found = true
-		if d.Reads != 1000 || d.ReadBytes != 80000*512 || d.ReadSeconds != 2.5 || d.BusySeconds != 1.8 || d.QueueSeconds != 3.4 {
+		if d.Reads != 1000 || d.ReadBytes != 80000*512 || d.ReadSeconds != 2.5 || d.BusySeconds != 1.8 ||
+			d.QueueSeconds != 3.4 {
 			t.Errorf("nvme0n1 = %+v", d)
 		}
 	})

@@ -15,15 +15,18 @@ import (
 // TestPeers reads tables as the kernel writes them, in pieces, and takes what is cut or spoiled for no connection.
 func TestPeers(t *testing.T) {
 	table := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
-		"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0 100 0 0 10 0\n" + // listens
-		"   1: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 20 4 30 10 -1\n" +
-		"   2: 0100007F:D432 0500000A:01BB 06 00000000:00000000 00:00000000 00000000     0        0 0 3 0\n" + // TIME_WAIT
-		"   3: 0100007F:D433 0500000:01BB 01 x\n   4: 0100007F\n" +
+		// listens
+		"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0 100 0 0 " +
+		"10 0\n   1: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 20 " +
+		// TIME_WAIT
+		"4 30 10 -1\n   2: 0100007F:D432 0500000A:01BB 06 00000000:00000000 00:00000000 00000000     0        0 0 3 " +
+		"0\n   3: 0100007F:D433 0500000:01BB 01 x\n   4: 0100007F\n" +
 		"   5: 00000000000000000000000001000000:D431 000000000000000000000000010000000:18EB 01 0:0 0:0 0 0 0 79 1\n" +
 		"   6: 00000000000000000000000001000000:D431 0000000000000000FFFF00000700A8C0:18EB 01 0:0 0:0 0 0 0 78 1\n" +
 		"   7: 0100007F:D431 0500000A:01BB 01 0:0 0:0 0 0 0 80"
 	got := map[uint64]string{}
-	must.Do(t, eachPeer(iotest.OneByteReader(strings.NewReader(table)), func(inode uint64, peer netip.AddrPort) { got[inode] = peer.String() }))
+	must.Do(t, eachPeer(iotest.OneByteReader(strings.NewReader(table)),
+		func(inode uint64, peer netip.AddrPort) { got[inode] = peer.String() }))
 	if len(got) != 2 || got[77] != "10.0.0.5:443" || got[78] != "192.168.0.7:6379" {
 		t.Errorf("got %v", got)
 	}
@@ -65,7 +68,8 @@ func TestOwnConnection(t *testing.T) {
 func BenchmarkPeers(b *testing.B) {
 	var table strings.Builder
 	for i := range 5000 {
-		fmt.Fprintf(&table, "%4d: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        0 %d 1 0000000000000000 20 4 30 10 -1\n", i, i+1)
+		fmt.Fprintf(&table, "%4d: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        "+
+			"0 %d 1 0000000000000000 20 4 30 10 -1\n", i, i+1)
 	}
 	for b.Loop() {
 		must.Do(b, eachPeer(strings.NewReader(table.String()), func(uint64, netip.AddrPort) {}))

@@ -19,13 +19,15 @@ func (f FS) count(d *BlockDevice, dir string) {
 	names, dirs := []string{d.Name}, []string{dir}
 	if filepath.Base(filepath.Dir(filepath.Dir(dir))) == "nvme-subsystem" {
 		if names, dirs = f.nvmePaths(d.Name); len(names) == 0 {
-			d.Uncounted = Uncounted{Reason: "it is the head of NVMe multipath, which kernels before 6.2 do not count, and its paths are not in /sys/block"}
+			d.Uncounted = Uncounted{Reason: "it is the head of NVMe multipath, which kernels before 6.2 do not " +
+				"count, and its paths are not in /sys/block"}
 			return
 		}
 	}
 	for i, dir := range dirs {
 		if countingOff(dir, d.Kind) {
-			d.Uncounted = Uncounted{"its I/O accounting is switched off", "echo 1 | sudo tee /sys/block/" + names[i] + "/queue/iostats"}
+			d.Uncounted = Uncounted{"its I/O accounting is switched off", "echo 1 | sudo tee /sys/block/" + names[i] +
+				"/queue/iostats"}
 			return
 		}
 	}

@@ -21,7 +21,8 @@ func pread(fd int, b []byte, offset int64) (int, error) {
 
 // getdents is getdents64(2).
 func getdents(fd int, b []byte) (int, error) {
-	n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)))
 	return count(n, errno)
 }
 

@@ -51,7 +51,9 @@ var sharedFS = map[string]bool{"9p": true, "virtiofs": true, "vboxsf": true, "pr
 
 // fuseNetwork are FUSE file systems whose data is known to be remote; others
 // may be local (fuse.overlayfs, fuse.mergerfs).
-var fuseNetwork = []string{"sshfs", "s3fs", "gcsfuse", "goofys", "rclone", "glusterfs", "blobfuse", "blobfuse2", "mount-s3", "mountpoint-s3", "juicefs", "JuiceFS", "ceph-fuse", "cvmfs2", "alluxio-fuse", "davfs", "moosefs", "seaweedfs", "lizardfs", "hdfs"}
+var fuseNetwork = []string{"sshfs", "s3fs", "gcsfuse", "goofys", "rclone", "glusterfs", "blobfuse", "blobfuse2",
+	"mount-s3", "mountpoint-s3", "juicefs", "JuiceFS", "ceph-fuse", "cvmfs2", "alluxio-fuse", "davfs", "moosefs",
+	"seaweedfs", "lizardfs", "hdfs"}
 
 // KindOfFS classifies a file system by its mountinfo type, "fuse.sshfs" style.
 func KindOfFS(fstype string) StorageKind {

@@ -60,8 +60,8 @@ func TestBlockDeviceAttributes(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	got := must.Get(f.PhysicalDevices(Device{253, 1}))(t)
 	want := []BlockDevice{{
-		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"), Rotational: Some(false),
-		Counters: []string{"nvme0n1"}, Above: []Device{{253, 1}, {253, 0}},
+		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"),
+		Rotational: Some(false), Counters: []string{"nvme0n1"}, Above: []Device{{253, 1}, {253, 0}},
 	}}
 	if diff := cmp.Diff(want, got, optionals); diff != "" {
 		t.Error(diff)
@@ -77,9 +77,11 @@ func TestCountersOfBlockDevices(t *testing.T) {
 	for dev, want := range map[Device]BlockDevice{
 		{259, 2}: {Name: "nvme0n1", Device: Device{259, 1}, Counters: []string{"nvme0c0n1", "nvme0c1n1"}},
 		{253, 0}: {Name: "nvme1n1", Device: Device{259, 3}, Counters: []string{"nvme1c3n1"}, Above: []Device{{253, 0}}},
-		{259, 4}: {Name: "nvme2n1", Device: Device{259, 4}, Uncounted: Uncounted{"its I/O accounting is switched off", "echo 1 | sudo tee /sys/block/nvme2n1/queue/iostats"}},
-		{259, 5}: {Name: "nvme3n1", Device: Device{259, 5}, Uncounted: Uncounted{Reason: "it is the head of NVMe multipath, which kernels before 6.2 do not count, and its paths are not in /sys/block"}},
-		{8, 1}:   {Name: "sda", Device: Device{8, 0}, Counters: []string{"sda"}},
+		{259, 4}: {Name: "nvme2n1", Device: Device{259, 4}, Uncounted: Uncounted{"its I/O accounting is switched off",
+			"echo 1 | sudo tee /sys/block/nvme2n1/queue/iostats"}},
+		{259, 5}: {Name: "nvme3n1", Device: Device{259, 5}, Uncounted: Uncounted{Reason: "it is the head of NVMe " +
+			"multipath, which kernels before 6.2 do not count, and its paths are not in /sys/block"}},
+		{8, 1}: {Name: "sda", Device: Device{8, 0}, Counters: []string{"sda"}},
 	} {
 		got, err := f.PhysicalDevices(dev)
 		if err != nil || len(got) != 1 {
@@ -151,7 +153,8 @@ func TestMountOfStackedMounts(t *testing.T) {
 // not hold.
 func TestContainerSeenFromTheHost(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	inside := must.Get(ParseMounts([]byte("600 500 0:80 / / rw - overlay overlay rw,lowerdir=l/AAA:l/BBB,upperdir=/scratch/docker/x/diff,workdir=/scratch/docker/x/work\n")))(t)
+	inside := must.Get(ParseMounts([]byte("600 500 0:80 / / rw - overlay overlay " +
+		"rw,lowerdir=l/AAA:l/BBB,upperdir=/scratch/docker/x/diff,workdir=/scratch/docker/x/work\n")))(t)
 	s, err := f.StorageOf(inside, "/opt/data")
 	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Unresolved != "" {
 		t.Errorf("%+v, %v", s, err)
@@ -161,9 +164,11 @@ func TestContainerSeenFromTheHost(t *testing.T) {
 // TestImageSeenInAContainer: the file behind a loop device is named as pipetune sees it, not as the container does.
 func TestImageSeenInAContainer(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	inside := must.Get(ParseMounts([]byte("600 500 259:5 / / rw - ext4 /dev/nvme1n1 rw\n601 600 7:3 / /data ro - squashfs /dev/loop3 ro\n")))(t)
+	inside := must.Get(ParseMounts([]byte("600 500 259:5 / / rw - ext4 /dev/nvme1n1 rw\n601 600 7:3 / /data ro - " +
+		"squashfs /dev/loop3 ro\n")))(t)
 	s, err := f.StorageOf(inside, "/data/train")
-	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Devices[0].Name != "sda" || s.Unresolved != "" {
+	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Devices[0].Name != "sda" ||
+		s.Unresolved != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -172,7 +177,8 @@ func TestImageSeenInAContainer(t *testing.T) {
 func TestOverlayOverTheNetwork(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	own := must.Get(f.Mounts())(t)
-	for _, options := range []string{"lowerdir=/nfs/lower,upperdir=/scratch/up,workdir=/scratch/work", "lowerdir=/scratch/lower:/nfs/lower"} {
+	for _, options := range []string{"lowerdir=/nfs/lower,upperdir=/scratch/up,workdir=/scratch/work",
+		"lowerdir=/scratch/lower:/nfs/lower"} {
 		more := must.Get(ParseMounts([]byte("90 27 0:90 / /both rw - overlay overlay rw," + options + "\n")))(t)
 		s, err := f.StorageOf(append(slices.Clone(own), more...), "/both/train")
 		if err != nil || s.Kind != StorageNetwork || s.FSType != "nfs4" {

@@ -5,9 +5,11 @@ import "strings"
 // hypervisors maps what firmware says of its maker or product to a word
 // (systemd's detect-virt uses the same strings).
 var hypervisors = []struct{ prefix, name string }{
-	{"QEMU", "qemu"}, {"KVM", "kvm"}, {"OpenStack", "kvm"}, {"Amazon EC2", "amazon"}, {"VMware", "vmware"}, {"innotek GmbH", "virtualbox"},
+	{"QEMU", "qemu"}, {"KVM", "kvm"}, {"OpenStack", "kvm"}, {"Amazon EC2", "amazon"}, {"VMware", "vmware"},
+	{"innotek GmbH", "virtualbox"},
 	{"VirtualBox", "virtualbox"}, {"Xen", "xen"}, {"Google Compute Engine", "google"}, {"Google", "google"},
-	{"Microsoft Corporation", "microsoft"}, {"DigitalOcean", "kvm"}, {"Alibaba Cloud", "kvm"}, {"Parallels", "parallels"}, {"BHYVE", "bhyve"},
+	{"Microsoft Corporation", "microsoft"}, {"DigitalOcean", "kvm"}, {"Alibaba Cloud", "kvm"},
+	{"Parallels", "parallels"}, {"BHYVE", "bhyve"},
 }
 
 // Hypervisor returns a word for the virtual machine this is, "vm" where only

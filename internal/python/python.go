@@ -1,5 +1,5 @@
-// Package python runs a script of ours in a person's Python: to read their source as that interpreter reads it. Nothing of theirs is imported or
-// run, and the child has a process group, a bound on what it answers and limits of its own.
+// Package python runs a script of ours in a person's Python: to read their source as that interpreter reads it. Nothing
+// of theirs is imported or run, and the child has a process group, a bound on what it answers and limits of its own.
 package python
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// bootstrap is what the interpreter is started with; the script and what is asked come on standard input. It can write no file and leave no core.
+// bootstrap is what the interpreter is started with; the script and what is asked come on standard input. It can write
+// no file and leave no core.
 const bootstrap = `import sys
 if sys.version_info < (3, 8): sys.exit("Python 3.8 or newer is needed to read the source")
 import resource
@@ -61,8 +62,9 @@ func Question(script []byte, request any) ([]byte, error) {
 	return append(fmt.Appendf(nil, "%d\n%s", len(script), script), text...), nil
 }
 
-// Run starts the interpreter without the person's environment or libraries (-I -S) and returns what it wrote: at most most bytes, and with an
-// error what came before it. It gets a process group of its own, which is killed whole, and nothing waits for a process that cannot be killed.
+// Run starts the interpreter without the person's environment or libraries (-I -S) and returns what it wrote: at most
+// most bytes, and with an error what came before it. It gets a process group of its own, which is killed whole, and
+// nothing waits for a process that cannot be killed.
 func Run(ctx context.Context, program string, asked []byte, most int) ([]byte, error) {
 	stdout, stderr := &bounded{most: most}, &bounded{most: mostComplaint}
 	cmd := exec.Command(program, "-I", "-S", "-B", "-W", "ignore", "-c", bootstrap)

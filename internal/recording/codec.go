@@ -46,7 +46,8 @@ const (
 	pieceBytes = 64 << 10
 )
 
-// NewWriter returns a Writer on w, which gets whole lines in each Write, those of a tick with others of the same second.
+// NewWriter returns a Writer on w, which gets whole lines in each Write, those of a tick with others of the same
+// second.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Header writes the header line.
@@ -133,7 +134,8 @@ func (t *tickBuffer) thinned(oneOf int) {
 }
 
 func (t *tickBuffer) event(e Event) {
-	writeLine(&t.tail, map[string]any{"event": eventLine{At: e.At.Seconds(), Kind: e.Kind, Entity: e.Entity, Attrs: e.Attrs}})
+	writeLine(&t.tail, map[string]any{"event": eventLine{At: e.At.Seconds(), Kind: e.Kind, Entity: e.Entity,
+		Attrs: e.Attrs}})
 }
 
 func (t *tickBuffer) unseen(u Unseen) {
@@ -245,7 +247,8 @@ func (rec *Recording) take(l anyLine, first bool, h *held) error {
 	switch {
 	case l.Header != nil:
 		if major(l.Header.SchemaVersion) > major(SchemaVersion) {
-			return fmt.Errorf("%w: recording schema %.20q, this pipetune reads up to %s", ErrNewer, l.Header.SchemaVersion, SchemaVersion)
+			return fmt.Errorf("%w: recording schema %.20q, this pipetune reads up to %s", ErrNewer,
+				l.Header.SchemaVersion, SchemaVersion)
 		}
 		rec.Header = *l.Header
 	case l.Series != nil:

@@ -19,8 +19,10 @@ import (
 func sample(t testing.TB) ([]byte, *Recording) {
 	t.Helper()
 	var b bytes.Buffer
-	r := must.Get(NewRecorder(Header{Tool: Tool{Name: "pipetune", Version: "test"}, StartedAt: time.Unix(1700000000, 0).UTC(), StartMonotonic: 42 * time.Second, Mode: "attach",
-		Interval: 100 * time.Millisecond, Job: Job{PID: 7, Command: []string{"python", "train.py"}, Trainers: []string{"process/7.1"}}}, NewWriter(&b)))(t)
+	r := must.Get(NewRecorder(Header{Tool: Tool{Name: "pipetune", Version: "test"}, StartedAt: time.Unix(1700000000,
+		0).UTC(), StartMonotonic: 42 * time.Second, Mode: "attach",
+		Interval: 100 * time.Millisecond, Job: Job{PID: 7, Command: []string{"python", "train.py"},
+			Trainers: []string{"process/7.1"}}}, NewWriter(&b)))(t)
 	for i := range 3 {
 		r.Tick(time.Duration(i) * 100 * time.Millisecond)
 		r.Add(metric.CPUBusy, "host", 1.5+float64(i))
@@ -34,7 +36,8 @@ func sample(t testing.TB) ([]byte, *Recording) {
 		must.Do(t, r.Flush())
 	}
 	r.Header().Host.Kernel = "6.1"
-	rec := must.Get(r.Finish(End{At: 300 * time.Millisecond, Reason: "duration", Overhead: Overhead{CPUSeconds: 0.01}}))(t)
+	rec := must.Get(r.Finish(End{At: 300 * time.Millisecond, Reason: "duration",
+		Overhead: Overhead{CPUSeconds: 0.01}}))(t)
 	return b.Bytes(), rec
 }
 
@@ -84,10 +87,11 @@ func TestRefused(t *testing.T) {
 		"damaged line":        {header + "{]\n", ErrDamaged},
 		"unnamed series":      {header + `{"t":1,"v":[[0,1]]}` + "\n", ErrDamaged},
 		"series out of order": {header + `{"series":[5,"a","b"]}` + "\n", ErrDamaged},
-		"time backwards":      {header + `{"series":[0,"a","b"]}` + "\n" + `{"t":2,"v":[[0,1]]}` + "\n" + `{"t":1,"v":[[0,1]]}` + "\n", ErrDamaged},
-		"negative time":       {header + `{"t":-1,"v":[]}` + "\n", ErrDamaged},
-		"endless time":        {header + `{"end":{"t":1e300}}` + "\n", ErrDamaged},
-		"endless line":        {header + strings.Repeat("x", maxLine+1), ErrDamaged},
+		"time backwards": {header + `{"series":[0,"a","b"]}` + "\n" + `{"t":2,"v":[[0,1]]}` + "\n" +
+			`{"t":1,"v":[[0,1]]}` + "\n", ErrDamaged},
+		"negative time": {header + `{"t":-1,"v":[]}` + "\n", ErrDamaged},
+		"endless time":  {header + `{"end":{"t":1e300}}` + "\n", ErrDamaged},
+		"endless line":  {header + strings.Repeat("x", maxLine+1), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Read(strings.NewReader(c.file)); !errors.Is(err, c.want) {
@@ -152,7 +156,9 @@ func TestReadHoldsNoMoreThanItMay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := strings.NewReader(strings.Repeat(line+"\n", 6))
-			_, err := read(io.MultiReader(strings.NewReader(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}`+"\n"), lines), held{most: 4 << 20})
+			_, err := read(io.MultiReader(
+				strings.NewReader(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}`+"\n"), lines),
+				held{most: 4 << 20})
 			if !errors.Is(err, ErrDamaged) {
 				t.Errorf("got %v", err)
 			}
@@ -161,7 +167,8 @@ func TestReadHoldsNoMoreThanItMay(t *testing.T) {
 }
 
 func TestReadTakesNoMoreNotesThanAWatchMakes(t *testing.T) {
-	file := `{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" + strings.Repeat(`{"unseen":{"signal":"a","reason":"b"}}`+"\n", maxUnseen+1)
+	file := `{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" +
+		strings.Repeat(`{"unseen":{"signal":"a","reason":"b"}}`+"\n", maxUnseen+1)
 	if _, err := Read(strings.NewReader(file)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
@@ -178,7 +185,8 @@ func manyKeys(n int) string {
 func FuzzRead(f *testing.F) {
 	file, _ := sample(f)
 	f.Add(file)
-	f.Add([]byte(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" + `{"series":[0,"a","b"]}` + "\n" + `{"t":1,"v":[[0,1e999]]}` + "\n"))
+	f.Add([]byte(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" +
+		`{"series":[0,"a","b"]}` + "\n" + `{"t":1,"v":[[0,1e999]]}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rec, err := Read(bytes.NewReader(b))
 		if err == nil && rec == nil {

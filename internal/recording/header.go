@@ -4,11 +4,12 @@ import "time"
 
 // Header says what was watched, where and how. Strings in it are sanitized and redacted already.
 type Header struct {
-	Schema         string        `json:"schema"`
-	SchemaVersion  string        `json:"schema_version"`
-	Tool           Tool          `json:"tool"`
-	StartedAt      time.Time     `json:"started_at"`           // wall clock, UTC: a label, never used in arithmetic
-	StartMonotonic time.Duration `json:"start_monotonic_ns"`   // CLOCK_MONOTONIC at the start, to line up with other programs' clocks
+	Schema        string    `json:"schema"`
+	SchemaVersion string    `json:"schema_version"`
+	Tool          Tool      `json:"tool"`
+	StartedAt     time.Time `json:"started_at"` // wall clock, UTC: a label, never used in arithmetic
+	// CLOCK_MONOTONIC at the start, to line up with other programs' clocks
+	StartMonotonic time.Duration `json:"start_monotonic_ns"`
 	Mode           string        `json:"mode"`                 // "attach" or "launch"
 	Interval       time.Duration `json:"interval_ns"`          // between ticks
 	LookInterval   time.Duration `json:"look_interval_ns"`     // mean time between looks at threads
@@ -28,7 +29,8 @@ type Tool struct {
 
 // Host is the machine, read once.
 type Host struct {
-	ID            string    `json:"id,omitempty"`   // tells this machine from others; a hash that its name cannot be guessed from
+	// tells this machine from others; a hash that its name cannot be guessed from
+	ID            string    `json:"id,omitempty"`
 	Name          string    `json:"name,omitempty"` // only where nothing is redacted
 	Kernel        string    `json:"kernel"`
 	CPUsPresent   int       `json:"cpus_present"`
@@ -81,13 +83,14 @@ type Job struct {
 	Framework  string   `json:"framework,omitempty"`
 	// Accelerator is the first trainer's: cuda, rocm or dxg where that driver is mapped or its device file open; "" =
 	// none seen.
-	Accelerator string   `json:"accelerator,omitempty"`
-	Python      string   `json:"python,omitempty"`       // version, where it can be told
-	HDF5Library string   `json:"hdf5_library,omitempty"` // version of libhdf5 mapped by the job
-	Tokenizers  bool     `json:"tokenizers,omitempty"`   // the first trainer has mapped this library: transformers imports it
-	Trainers    []string `json:"trainers"`               // entities process/…, one per rank
-	Container   bool     `json:"container,omitempty"`    // in another pid namespace than pipetune
-	Place       *Place   `json:"place,omitempty"`        // of the first trainer among several nodes
+	Accelerator string `json:"accelerator,omitempty"`
+	Python      string `json:"python,omitempty"`       // version, where it can be told
+	HDF5Library string `json:"hdf5_library,omitempty"` // version of libhdf5 mapped by the job
+	// the first trainer has mapped this library: transformers imports it
+	Tokenizers bool     `json:"tokenizers,omitempty"`
+	Trainers   []string `json:"trainers"`            // entities process/…, one per rank
+	Container  bool     `json:"container,omitempty"` // in another pid namespace than pipetune
+	Place      *Place   `json:"place,omitempty"`     // of the first trainer among several nodes
 }
 
 // Place is where in a job of several nodes a trainer stands, as its environment tells.

@@ -83,7 +83,8 @@ func (r *Recorder) Since(d metric.Desc, from time.Duration, f func(entity string
 		if s.Metric != d.Name {
 			continue
 		}
-		first, _ := slices.BinarySearchFunc(s.Points, from, func(p Point, t time.Duration) int { return cmp.Compare(p.At, t) })
+		first, _ := slices.BinarySearchFunc(s.Points, from,
+			func(p Point, t time.Duration) int { return cmp.Compare(p.At, t) })
 		if first < len(s.Points) {
 			f(s.Entity, s.Points[first:])
 		}

@@ -29,7 +29,8 @@ type Recording struct {
 // Series is one signal of one entity over time, in order of time.
 type Series struct {
 	Metric string // a name of package metric
-	Entity string // "host", "cpu/3", "gpu/<uuid>", "disk/nvme0n1", "process/4711.88123", "loader/4700.88000", "dataset/0", …
+	// "host", "cpu/3", "gpu/<uuid>", "disk/nvme0n1", "process/4711.88123", "loader/4700.88000", "dataset/0", …
+	Entity string
 	Points []Point
 }
 
@@ -91,8 +92,8 @@ const (
 	EventSite = "site"
 	// EventSlowItem: an item was among the slowest yet. Entity loop/…; row SlowItem. The last of an index stands.
 	EventSlowItem = "slow-item"
-	// EventReplay: steps of a trainer whose loader was taken out: the last batches were handed out again, as was asked for. Entity process/…, "" where
-	// none did so; row Replay. It lies at the end of the watch, of which it is no part.
+	// EventReplay: steps of a trainer whose loader was taken out: the last batches were handed out again, as was asked
+	// for. Entity process/…, "" where none did so; row Replay. It lies at the end of the watch, of which it is no part.
 	EventReplay = "replay"
 )
 

@@ -136,7 +136,8 @@ func (r *Recorder) catchUp() {
 		r.settle(i)
 	}
 	if r.refused.readings+r.refused.events > 0 {
-		r.Unseen("process_*", "", fmt.Sprintf("the recording keeps %d processes: %d readings and %d births, exits and other events of later ones are left out",
+		r.Unseen("process_*", "", fmt.Sprintf("the recording keeps %d processes: %d readings and %d births, exits "+
+			"and other events of later ones are left out",
 			r.held.processes, r.refused.readings, r.refused.events), "watch for a shorter time")
 	}
 }

@@ -57,9 +57,11 @@ func TestLongWatchIsBounded(t *testing.T) {
 		}
 		for i := 1; i < len(s.Points); i++ {
 			if gap := s.Points[i].At - s.Points[i-1].At; gap > time.Duration(rec.OneOf)*time.Second {
-				t.Errorf("%s of %s has a hole of %s at %s; one in %d is kept", s.Metric, s.Entity, gap, s.Points[i].At, rec.OneOf)
+				t.Errorf("%s of %s has a hole of %s at %s; one in %d is kept", s.Metric, s.Entity, gap, s.Points[i].At,
+					rec.OneOf)
 			}
-			if s.Points[i].Value*0.1 != s.Points[i].At.Seconds() && s.Points[i].Value != float64(s.Points[i].At/(100*time.Millisecond)) {
+			if s.Points[i].Value*0.1 != s.Points[i].At.Seconds() &&
+				s.Points[i].Value != float64(s.Points[i].At/(100*time.Millisecond)) {
 				t.Fatalf("%s of %s says %g at %s", s.Metric, s.Entity, s.Points[i].Value, s.Points[i].At)
 			}
 		}
@@ -126,12 +128,14 @@ func TestProcessesAreBounded(t *testing.T) {
 		kinds[e.Kind] = append(kinds[e.Kind], e.At)
 	}
 	full := time.Duration(MaxProcesses) * 100 * time.Millisecond
-	if len(kinds[EventProcess]) != MaxProcesses || len(kinds[EventExit]) != MaxProcesses || len(kinds[EventJobEnded]) != 1 ||
+	if len(kinds[EventProcess]) != MaxProcesses || len(kinds[EventExit]) != MaxProcesses ||
+		len(kinds[EventJobEnded]) != 1 ||
 		len(kinds[EventFull]) != 1 || kinds[EventFull][0] != full {
 		t.Errorf("births %d, exits %d, full %v", len(kinds[EventProcess]), len(kinds[EventExit]), kinds[EventFull])
 	}
 	last := rec.Unseen[len(rec.Unseen)-1].Reason
-	if want := fmt.Sprintf("%d readings and %d births", births-MaxProcesses, 2*(births-MaxProcesses)); !strings.Contains(last, want) || len(rec.Unseen) != MaxProcesses+1 {
+	if want := fmt.Sprintf("%d readings and %d births", births-MaxProcesses,
+		2*(births-MaxProcesses)); !strings.Contains(last, want) || len(rec.Unseen) != MaxProcesses+1 {
 		t.Errorf("%d unseen, the last: %s; want %s", len(rec.Unseen), last, want)
 	}
 	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)

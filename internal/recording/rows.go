@@ -97,7 +97,8 @@ type Epoch struct {
 	Wall        float64  `json:"wall_s" digits:"9"`                 // until it ended, or was last heard of
 	WorkersBorn int      `json:"workers_born"`                      // 0: they persisted, or there are none
 	Grad        bool     `json:"grad"`                              // gradients were enabled at its last __next__
-	Each        int      `json:"each,omitempty"`                    // of so many epochs this one has an event; 0: all have
+	// of so many epochs this one has an event; 0: all have
+	Each int `json:"each,omitempty"`
 }
 
 // Site is the row of EventSite: a line of the person's source.
@@ -118,13 +119,14 @@ type SlowItem struct {
 
 // Replay is the row of EventReplay: a chunk of steps, or why there is none.
 type Replay struct {
-	Steps    int64   `json:"steps,omitempty"`
-	Seconds  float64 `json:"seconds,omitempty" digits:"9"` // that they took
-	Filled   bool    `json:"filled"`                       // the workers had nothing left to make when it began
-	Void     bool    `json:"void"`                         // something else was gone over meanwhile, as in an evaluation
-	Kept     int     `json:"kept,omitempty"`               // batches
-	Copied   bool    `json:"copied"`                       // the loop changes what it is handed, so it was handed copies
-	Replayed int     `json:"replayed,omitempty"`           // trainers that were handed batches again
-	Trainers int     `json:"trainers,omitempty"`           // of so many
-	Why      string  `json:"why,omitempty"`                // there are no steps, or no more
+	Steps   int64   `json:"steps,omitempty"`
+	Seconds float64 `json:"seconds,omitempty" digits:"9"` // that they took
+	Filled  bool    `json:"filled"`                       // the workers had nothing left to make when it began
+	// something else was gone over meanwhile, as in an evaluation
+	Void     bool   `json:"void"`
+	Kept     int    `json:"kept,omitempty"`     // batches
+	Copied   bool   `json:"copied"`             // the loop changes what it is handed, so it was handed copies
+	Replayed int    `json:"replayed,omitempty"` // trainers that were handed batches again
+	Trainers int    `json:"trainers,omitempty"` // of so many
+	Why      string `json:"why,omitempty"`      // there are no steps, or no more
 }

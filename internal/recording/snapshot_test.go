@@ -20,7 +20,8 @@ func TestASnapshotStaysWhatItWas(t *testing.T) {
 	r.Event(EventGap, "", nil)
 	s := r.Snapshot()
 	want := &Recording{Header: s.Header, Events: []Event{{At: 2 * time.Second, Kind: EventGap}},
-		Series: []Series{{Metric: metric.GPUUtil.Name, Entity: "gpu/0", Points: []Point{{0, 0}, {time.Second, 1}, {2 * time.Second, 2}}}}}
+		Series: []Series{{Metric: metric.GPUUtil.Name, Entity: "gpu/0", Points: []Point{{0, 0}, {time.Second, 1},
+			{2 * time.Second, 2}}}}}
 	for i := range 100 {
 		r.Tick(time.Duration(3+i) * time.Second)
 		r.Add(metric.GPUUtil, "gpu/0", -1)

@@ -66,13 +66,17 @@ func TestFromAMomentOn(t *testing.T) {
 	point := func(s int, v float64) Point { return Point{time.Duration(s) * time.Second, v} }
 	rec := &Recording{
 		Header: Header{StartedAt: start, StartMonotonic: time.Hour, Warmup: 5 * time.Second},
-		Series: []Series{{Metric: "a", Points: []Point{point(1, 1), point(11, 2), point(12, 3)}}, {Metric: "b", Points: []Point{point(2, 7)}}},
-		Events: []Event{{At: time.Second, Kind: EventProcess}, {At: 13 * time.Second, Kind: EventExit}}, End: &End{At: 20 * time.Second},
+		Series: []Series{{Metric: "a", Points: []Point{point(1, 1), point(11, 2), point(12, 3)}},
+			{Metric: "b", Points: []Point{point(2, 7)}}},
+		Events: []Event{{At: time.Second, Kind: EventProcess}, {At: 13 * time.Second, Kind: EventExit}},
+		End:    &End{At: 20 * time.Second},
 	}
 	want := &Recording{
 		Header: Header{StartedAt: start.Add(10 * time.Second), StartMonotonic: time.Hour + 10*time.Second},
-		Series: []Series{{Metric: "a", Points: []Point{point(1, 2), point(2, 3)}}, {Metric: "b", Points: []Point{point(0, 7)}}},
-		Events: []Event{{At: 0, Kind: EventProcess}, {At: 3 * time.Second, Kind: EventExit}}, End: &End{At: 10 * time.Second},
+		Series: []Series{{Metric: "a", Points: []Point{point(1, 2), point(2, 3)}},
+			{Metric: "b", Points: []Point{point(0, 7)}}},
+		Events: []Event{{At: 0, Kind: EventProcess}, {At: 3 * time.Second, Kind: EventExit}},
+		End:    &End{At: 10 * time.Second},
 	}
 	if diff := cmp.Diff(want, rec.From(10*time.Second)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -19,17 +19,21 @@ import (
 
 var benchLoadTrials = []trial{
 	{
-		id: "L5", fault: "a dataset of very many files", made: "`bench-io` on a terminal, of 200,000 empty files in one folder, 1,000 folders within each other, and 1,000 names of 255 bytes; Ctrl-C during the walk",
-		target: "128 MiB with all helpers, first progress within 1 s, the end within 1 s of Ctrl-C", run: func(s *stand) { manyFiles(s, 200_000, 1) },
+		id: "L5", fault: "a dataset of very many files",
+		made: "`bench-io` on a terminal, of 200,000 empty files in one folder, 1,000 folders within each other, " +
+			"and 1,000 names of 255 bytes; Ctrl-C during the walk",
+		target: "128 MiB with all helpers, first progress within 1 s, the end within 1 s of Ctrl-C",
+		run:    func(s *stand) { manyFiles(s, 200_000, 1) },
 	},
 	{
-		id: "L5-million", fault: "a dataset of a million files", made: "as L5, of 1,000,000 empty files in 5 folders", long: true,
-		target: "as L5", run: func(s *stand) { manyFiles(s, 1_000_000, 5) },
+		id: "L5-million", fault: "a dataset of a million files", made: "as L5, of 1,000,000 empty files in 5 folders",
+		long: true, target: "as L5", run: func(s *stand) { manyFiles(s, 1_000_000, 5) },
 	},
 }
 
 func manyFiles(s *stand, files, folders int) {
-	root := must.Get(os.MkdirTemp("/dev/shm", "pipetune-trial-"))(s) // a disk would take minutes to make and remove them
+	// a disk would take minutes to make and remove them
+	root := must.Get(os.MkdirTemp("/dev/shm", "pipetune-trial-"))(s)
 	s.Cleanup(func() {
 		if err := os.RemoveAll(root); err != nil {
 			s.Error(err)
@@ -84,7 +88,8 @@ func manyFiles(s *stand, files, folders int) {
 		s.Fatalf("it was over before Ctrl-C came, %d times", tries)
 	}
 
-	s.measured("%d files: %.0f MiB at most with all helpers; first words after %.2f s; none of them can be read: exit %d after %.1f s; Ctrl-C at %d moments ends it in %.2f s at most",
+	s.measured("%d files: %.0f MiB at most with all helpers; first words after %.2f s; none of them can be read: "+
+		"exit %d after %.1f s; Ctrl-C at %d moments ends it in %.2f s at most",
 		files, mib(most), first.Seconds(), status, took.Seconds(), ended, ending.Seconds())
 	if status != 3 || !said {
 		s.Errorf("exit %d; it says: %.600s", status, screen.text())

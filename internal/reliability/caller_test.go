@@ -19,8 +19,11 @@ import (
 
 var callerTrials = []trial{
 	{
-		id: "H11", fault: "root watches another user's job from a shell whose environment is not to be trusted", made: "PATH, PYTHONPATH, LD_LIBRARY_PATH, HDF5_PLUGIN_PATH and other HDF5_* name folders with programs and libraries that leave a mark; `diagnose --pid` of a job of another uid; each execve seen by strace",
-		target: "no mark; helpers have none of these variables; nothing but pipetune's own file is run", run: untrustedCaller,
+		id: "H11", fault: "root watches another user's job from a shell whose environment is not to be trusted",
+		made: "PATH, PYTHONPATH, LD_LIBRARY_PATH, HDF5_PLUGIN_PATH and other HDF5_* name folders with programs and " +
+			"libraries that leave a mark; `diagnose --pid` of a job of another uid; each execve seen by strace",
+		target: "no mark; helpers have none of these variables; nothing but pipetune's own file is run",
+		run:    untrustedCaller,
 	},
 }
 
@@ -43,23 +46,30 @@ func untrustedCaller(s *stand) {
 	for _, name := range []string{"python3", "nvidia-smi", "sh", "git", "h5ls", "nvidia-modprobe", "lsblk", "mount"} {
 		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho "+name+" >>"+mark+"\n"), 0o755))
 	}
-	must.Do(s, os.WriteFile(filepath.Join(trap, "sitecustomize.py"), fmt.Appendf(nil, "open(%q, 'a').write('python')\n", mark), 0o644))
+	must.Do(s, os.WriteFile(filepath.Join(trap, "sitecustomize.py"), fmt.Appendf(nil, "open(%q, 'a').write('python')\n",
+		mark), 0o644))
 	source := filepath.Join(s.work, "trap.c")
-	code := fmt.Sprintf("#include <stdio.h>\n__attribute__((constructor)) static void mark(void) { FILE *f = fopen(%q, \"a\"); if (f) { fputs(\"library\\n\", f); fclose(f); } }\nint nvmlInit_v2(void) { mark(); return 0; }\n", mark)
+	code := fmt.Sprintf("#include <stdio.h>\n__attribute__((constructor)) static void mark(void) { FILE *f = "+
+		"fopen(%q, \"a\"); if (f) { fputs(\"library\\n\", f); fclose(f); } }\nint nvmlInit_v2(void) { mark(); return "+
+		"0; }\n", mark)
 	must.Do(s, os.WriteFile(source, []byte(code), 0o644))
 	for _, name := range []string{"libnvidia-ml.so.1", "libfilter.so"} {
-		if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", filepath.Join(trap, name), source).CombinedOutput(); err != nil {
+		if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", filepath.Join(trap, name),
+			source).CombinedOutput(); err != nil {
 			s.Fatalf("building %s: %v\n%s", name, err, out)
 		}
 	}
 	trace := filepath.Join(s.work, "trace")
-	variables := []string{"PATH=" + trap, "PYTHONPATH=" + trap, "LD_LIBRARY_PATH=" + trap, "HDF5_PLUGIN_PATH=" + trap, "HDF5_DRIVER=trap", "HDF5_VOL_CONNECTOR=trap", "HDF5_USE_FILE_LOCKING=TRUE", "TRAP=" + trap}
+	variables := []string{"PATH=" + trap, "PYTHONPATH=" + trap, "LD_LIBRARY_PATH=" + trap, "HDF5_PLUGIN_PATH=" + trap,
+		"HDF5_DRIVER=trap", "HDF5_VOL_CONNECTOR=trap", "HDF5_USE_FILE_LOCKING=TRUE", "TRAP=" + trap}
 	var given []string
 	for _, v := range variables {
 		given = append(given, "-E", v) // for pipetune, not for strace
 	}
-	traced := append([]string{"/usr/bin/strace", "-f", "-qq", "--seccomp-bpf", "-v", "-s", "10000", "-o", trace, "-e", "trace=execve,execveat"}, given...)
-	p := s.start("strace", append(traced, s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"), s.ownFolders)
+	traced := append([]string{"/usr/bin/strace", "-f", "-qq", "--seccomp-bpf", "-v", "-s", "10000", "-o", trace, "-e",
+		"trace=execve,execveat"}, given...)
+	p := s.start("strace", append(traced, s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration",
+		"6s"), s.ownFolders)
 	if status := p.wait(5 * time.Minute); status != 0 {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}
@@ -79,7 +89,8 @@ func untrustedCaller(s *stand) {
 			s.Errorf("it ran %s", m[1])
 		default:
 			helpers++
-			if strings.Contains(m[3], "trap") || strings.Contains(m[3], "PYTHONPATH") || strings.Contains(m[3], "LD_") || strings.Contains(m[3], "HDF5_PLUGIN_PATH") {
+			if strings.Contains(m[3], "trap") || strings.Contains(m[3], "PYTHONPATH") ||
+				strings.Contains(m[3], "LD_") || strings.Contains(m[3], "HDF5_PLUGIN_PATH") {
 				s.Errorf("a helper's environment: %.600s", m[3])
 			}
 		}

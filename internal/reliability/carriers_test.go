@@ -95,7 +95,8 @@ func harmlessMarkdown(s *stand, source string) {
 			if depth+what != columns {
 				s.Errorf("a table has %s and %s", columns, depth+what)
 			}
-		case what == "Link", what == "Image", what == "AutoLink", depth == "reference", what == "Strikethrough", what == "TaskCheckBox":
+		case what == "Link", what == "Image", what == "AutoLink", depth == "reference", what == "Strikethrough",
+			what == "TaskCheckBox":
 			s.Errorf("the Markdown has a %s", strings.TrimSpace(line))
 		case strings.HasPrefix(what, "html"), strings.HasPrefix(what, "tag"):
 			if _, tags, _ := strings.Cut(what, " "); !ownTags.MatchString(tags) {
@@ -110,7 +111,8 @@ func harmlessMarkdown(s *stand, source string) {
 
 func hostileFiles(s *stand) {
 	names := nameable()
-	worst := []string{"\n# x\x1b]52;c;ZXZpbA==\a`$(touch marker)`|</details>@team\u202e", "-rf <b>\xff\xfe ' \" \\ ;&", "[x](http:evil) *a* #1 \r\tGH-1"}
+	worst := []string{"\n# x\x1b]52;c;ZXZpbA==\a`$(touch marker)`|</details>@team\u202e", "-rf <b>\xff\xfe ' \" \\ ;&",
+		"[x](http:evil) *a* #1 \r\tGH-1"}
 	written := 0
 	for i, folder := range worst {
 		dir := filepath.Join(s.work, "data", strconv.Itoa(i), folder)
@@ -121,7 +123,8 @@ func hostileFiles(s *stand) {
 		}
 		must.Do(s, os.WriteFile(filepath.Join(dir, names[0]+"broken.png"), picture[:len(picture)/2], 0o644))
 		out := s.folder("out")
-		c := s.pipetune(append([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none", dir}, into(out, ".txt", ".md", ".json")...))
+		c := s.pipetune(append([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none",
+			dir}, into(out, ".txt", ".md", ".json")...))
 		if status := c.wait(3 * time.Minute); status != 0 {
 			s.Errorf("exit %d for the folder %.30q: %s", status, folder, c.complaints())
 		}
@@ -134,7 +137,10 @@ func hostileFiles(s *stand) {
 
 func hostileDatasets(s *stand) {
 	file := filepath.Join(s.work, "names.h5")
-	list := must.Get(json.Marshal(slices.DeleteFunc(nameable(), func(p string) bool { return strings.ToValidUTF8(p, "") != p })))(s)
+	list := must.Get(json.Marshal(slices.DeleteFunc(nameable(), func(p string) bool {
+		return strings.ToValidUTF8(p,
+			"") != p
+	})))(s)
 	made := s.start("h5py", []string{s.python, "-c", `
 import json, sys, h5py, numpy
 names = json.loads(sys.stdin.read())
@@ -153,7 +159,8 @@ print(len(names))
 	written := 0
 	for _, way := range [][]string{{}, {"--dataset", "/田中さんにあげて下さい"}, {"--dataset", "/nosuch\x1b[2J\n|"}} {
 		out := s.folder("out")
-		c := s.pipetune(slices.Concat([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none", file}, way, into(out, ".txt", ".md", ".json")))
+		c := s.pipetune(slices.Concat([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python",
+			"none", file}, way, into(out, ".txt", ".md", ".json")))
 		want := 0
 		if len(way) > 0 && strings.Contains(way[1], "nosuch") {
 			want = 2
@@ -164,7 +171,8 @@ print(len(names))
 		written += presentable(s, c, out)
 		c.alone()
 	}
-	s.measured("%s names of datasets, groups, links and attributes, %d bytes of output in 3 runs", strings.TrimSpace(string(made.output())), written)
+	s.measured("%s names of datasets, groups, links and attributes, %d bytes of output in 3 runs",
+		strings.TrimSpace(string(made.output())), written)
 	s.leftNothing()
 }
 
@@ -207,8 +215,10 @@ func hostileProcess(s *stand) {
 	job.awaitLines(1)
 	must.Do(s, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(job.pid())), 0o644))
 	out := s.folder("out")
-	c := s.start("pipetune", slices.Concat([]string{"unshare", "--uts", "sh", "-c", `printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname; exec "$0" "$@"`,
-		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"}, into(out, ".txt", ".md", ".json", ".jsonl")), s.ownFolders)
+	c := s.start("pipetune", slices.Concat([]string{"unshare", "--uts", "sh", "-c",
+		`printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname; exec "$0" "$@"`,
+		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"},
+		into(out, ".txt", ".md", ".json", ".jsonl")), s.ownFolders)
 	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
 		s.Errorf("exit %d: %s", status, c.complaints())
 	}
@@ -243,7 +253,8 @@ func hostileGPU(s *stand) {
 		for _, b := range []byte(p) {
 			fmt.Fprintf(&escaped, `\x%02x`, b)
 		}
-		must.Do(s, os.WriteFile(filepath.Join(lib, "fakenvml.conf"), []byte("gpus 1\nname "+escaped.String()+"\n"), 0o644))
+		must.Do(s, os.WriteFile(filepath.Join(lib, "fakenvml.conf"), []byte("gpus 1\nname "+escaped.String()+"\n"),
+			0o644))
 		c := s.pipetune([]string{"doctor"}, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+lib) })
 		if status := c.wait(time.Minute); status != 0 {
 			s.Errorf("doctor with a GPU called %.30q: exit %d: %s", p, status, c.complaints())
@@ -281,7 +292,8 @@ print("trained", flush=True)
 `
 	must.Do(s, os.WriteFile(script, []byte(source), 0o644))
 	out := s.folder("out")
-	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"), []string{"--", s.python, script}))
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"),
+		[]string{"--", s.python, script}))
 	if status := c.wait(5 * time.Minute); status != 0 {
 		s.Errorf("exit %d: %s", status, c.complaints())
 	}

@@ -48,14 +48,16 @@ func hostileCommands(s *stand) {
 	direct := len(lines)
 	// Those that bench-io prints for real: candidates of --try for pictures, in folders whose names hold quotes,
 	// commands, and what makes $'…' needed.
-	for i, name := range []string{"'; touch marker; '", "\x01'; touch marker; '\\'; touch marker; '", "$(touch marker)`touch marker`\n;touch marker;", "\"; touch marker; \" & touch marker"} {
+	for i, name := range []string{"'; touch marker; '", "\x01'; touch marker; '\\'; touch marker; '",
+		"$(touch marker)`touch marker`\n;touch marker;", "\"; touch marker; \" & touch marker"} {
 		dir := filepath.Join(s.work, "sets", strconv.Itoa(i), name)
 		must.Do(s, os.MkdirAll(dir, 0o755))
 		for k := range 6 {
 			must.Do(s, os.WriteFile(filepath.Join(dir, name+strconv.Itoa(k)+".png"), tinyPNG(s), 0o644))
 		}
 		out := filepath.Join(s.folder("out"), "out.json")
-		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "5s", "--workers", "1", "--no-cold", "--python", "none", "--try", "--no-redact", "-o", out, dir})
+		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "5s", "--workers", "1", "--no-cold", "--python",
+			"none", "--try", "--no-redact", "-o", out, dir})
 		if status := c.wait(5 * time.Minute); status != 0 {
 			s.Errorf("bench-io --try on %q: exit %d: %s", name, status, c.complaints())
 			continue
@@ -103,7 +105,8 @@ func hostileCommands(s *stand) {
 	}
 	before := s.failure
 	made := 0
-	for _, raw := range []string{"pipetune bench-io '; touch marker; '", "pipetune bench-io $(touch marker)"} { // the sandbox sees a line that is not quoted
+	for _, raw := range []string{"pipetune bench-io '; touch marker; '", "pipetune bench-io $(touch marker)"} {
+		// the sandbox sees a line that is not quoted
 		for _, shell := range shells {
 			cmd := exec.Command(shell, "-c", raw)
 			cmd.Dir, cmd.Env = box, []string{"PATH=" + bin}
@@ -116,6 +119,7 @@ func hostileCommands(s *stand) {
 	if made == 0 || s.failure != before {
 		s.Errorf("the sandbox does not see a line that runs what a name holds")
 	}
-	s.measured("%d lines, %d of them from bench-io --try, each by sh and bash: %d markers", len(lines), len(lines)-direct, marks)
+	s.measured("%d lines, %d of them from bench-io --try, each by sh and bash: %d markers", len(lines),
+		len(lines)-direct, marks)
 	s.leftNothing()
 }

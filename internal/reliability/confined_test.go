@@ -23,12 +23,19 @@ import (
 
 var confinedTrials = []trial{
 	{
-		id: "A6", fault: "a file takes over the process that reads it", made: fmt.Sprintf("bench-io's worker process is made by a debugger to try %d acts: sockets, programs, processes, signals, ptrace, files written, made, removed and read elsewhere, privileges, limits, a core file", len(deeds)+1), // deeds, and the core file
+		// deeds, and the core file
+		id: "A6", fault: "a file takes over the process that reads it",
+		made: fmt.Sprintf("bench-io's worker process is made by a debugger to try %d acts: sockets, programs, "+
+			"processes, signals, ptrace, files written, made, removed and read elsewhere, privileges, limits, a core "+
+			"file", len(deeds)+1),
 		target: "none succeeds; bench-io goes on and ends with 0", run: func(s *stand) { takenOver(s, false) },
 	},
 	{
-		id: "A6-gpu", fault: "a library takes over the process that reads GPUs", made: "as A6, of diagnose's process for GPUs; it may read files and make unix sockets, which NVIDIA's library may need",
-		target: "none of the other acts succeeds; diagnose goes on and ends with 0", run: func(s *stand) { takenOver(s, true) },
+		id: "A6-gpu", fault: "a library takes over the process that reads GPUs",
+		made: "as A6, of diagnose's process for GPUs; it may read files and make unix sockets, which NVIDIA's " +
+			"library may need",
+		target: "none of the other acts succeeds; diagnose goes on and ends with 0",
+		run:    func(s *stand) { takenOver(s, true) },
 	},
 }
 
@@ -76,8 +83,16 @@ var deeds = []deed{
 		}
 		return err
 	}},
-	{"remove a file of the dataset", false, func(p *possessed, v victim) error { _, err := p.call(unix.SYS_UNLINK, v.unused); return err }},
-	{"change a file's mode", false, func(p *possessed, v victim) error { _, err := p.call(unix.SYS_CHMOD, v.inside, 0o777); return err }},
+	{"remove a file of the dataset", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_UNLINK,
+			v.unused)
+		return err
+	}},
+	{"change a file's mode", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_CHMOD, v.inside,
+			0o777)
+		return err
+	}},
 	{"link a file", false, func(p *possessed, v victim) error {
 		_, err := p.call(unix.SYS_LINK, v.inside, v.inside+"2")
 		return err
@@ -142,7 +157,10 @@ func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []s
 		if ended(p) {
 			s.Fatalf("it has ended: %s", p.complaints())
 		}
-		pids := slices.DeleteFunc(processes(func(pid int, stat []string) bool { return stat[1] == strconv.Itoa(p.pid()) }), func(pid int) bool {
+		pids := slices.DeleteFunc(processes(func(pid int,
+			stat []string) bool {
+			return stat[1] == strconv.Itoa(p.pid())
+		}), func(pid int) bool {
 			args := arguments(pid)
 			return len(args) != 3 || args[2] != task || statusNumber(pid, "Seccomp") != 2
 		})

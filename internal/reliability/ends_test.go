@@ -13,11 +13,13 @@ import (
 // endTrials are those of jobs that end under the look, or end oddly.
 var endTrials = []trial{
 	{
-		id: "F4-race", fault: "the job ends while it is being looked at", made: "a process that ends 0 to 60 ms after pipetune was started for it, 24 times",
+		id: "F4-race", fault: "the job ends while it is being looked at",
+		made:   "a process that ends 0 to 60 ms after pipetune was started for it, 24 times",
 		target: "exit 3, or a partial report that says the job ended; no crash", run: endsUnderTheLook,
 	},
 	{
-		id: "F4-kinds", fault: "a zombie; a main thread that ends before the others; a program that becomes another", made: "such processes, attached to and while watched",
+		id: "F4-kinds", fault: "a zombie; a main thread that ends before the others; a program that becomes another",
+		made:   "such processes, attached to and while watched",
 		target: "exit 3 with the reason, or a report that says when the job ended", run: oddEnds,
 	},
 }
@@ -58,10 +60,12 @@ func oddEnds(s *stand) {
 		status     int
 		says       string
 	}{
-		{"a zombie", "import os, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint('ready', pid, flush=True)\ntime.sleep(30)", 300 * time.Millisecond, 3, "ended"},
+		{"a zombie", "import os, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint('ready', pid, " +
+			"flush=True)\ntime.sleep(30)", 300 * time.Millisecond, 3, "ended"},
 		{"a main thread that has ended", fmt.Sprintf(leader, "20", "0"), 300 * time.Millisecond, 3, "ended"},
 		{"a main thread that ends", fmt.Sprintf(leader, "20", "3"), 0, 0, "ended"},
-		{"exec over itself", "import os, time\nprint('ready', flush=True)\ntime.sleep(3)\nos.execvp('sleep', ['sleep', '20'])", 0, 0, "the job ended"},
+		{"exec over itself", "import os, time\nprint('ready', flush=True)\ntime.sleep(3)\nos.execvp('sleep', " +
+			"['sleep', '20'])", 0, 0, "the job ended"},
 		{"an end by itself", "import time\nprint('ready', flush=True)\ntime.sleep(3)", 0, 0, "the job ended"},
 	} {
 		job := s.start("job", []string{s.python, "-c", c.code})

@@ -20,23 +20,29 @@ import (
 
 var helperTrials = []trial{
 	{
-		id: "F13", fault: "a helper dies, lies or does not listen", made: "a worker process of `bench-io` gets SIGSEGV, SIGABRT, SIGKILL, SIGXCPU from outside; garbage is written to its pipe",
+		id: "F13", fault: "a helper dies, lies or does not listen",
+		made: "a worker process of `bench-io` gets SIGSEGV, SIGABRT, SIGKILL, SIGXCPU from outside; garbage is " +
+			"written to its pipe",
 		target: "the report says what ended it; what comes next is measured; exit 0", run: helperFates,
 	},
 	{
-		id: "F13-deaf", fault: "a helper is stopped at its start", made: "SIGSTOP to the first process that `bench-io` starts, before its greeting",
+		id: "F13-deaf", fault: "a helper is stopped at its start",
+		made:   "SIGSTOP to the first process that `bench-io` starts, before its greeting",
 		target: "it is given up and ended, the message says so, nothing is left; exit 0 or 3", run: helperDeaf,
 	},
 	{
-		id: "F9-fork", fault: "no process can be made", made: "clone(2) fails with EAGAIN (strace) in `bench-io` and `doctor`",
+		id: "F9-fork", fault: "no process can be made",
+		made:   "clone(2) fails with EAGAIN (strace) in `bench-io` and `doctor`",
 		target: "no crash; the message says what failed and why; exit 3 and 0", run: noFork,
 	},
 	{
-		id: "F9-emfile", fault: "few file descriptors", made: "`bench-io` and `doctor` with RLIMIT_NOFILE of 8, 10, 12, 16, 20, 24, 32, 64",
+		id: "F9-emfile", fault: "few file descriptors",
+		made:   "`bench-io` and `doctor` with RLIMIT_NOFILE of 8, 10, 12, 16, 20, 24, 32, 64",
 		target: "no crash; a result, or a message and an exit code of 2 or 3", run: fewDescriptors,
 	},
 	{
-		id: "F9-memory", fault: "a helper has no memory", made: "RLIMIT_AS of a worker process of `bench-io` set to what it has and 0, 1, 2, 4, 8, 16, 32, 64 MiB",
+		id: "F9-memory", fault: "a helper has no memory",
+		made:   "RLIMIT_AS of a worker process of `bench-io` set to what it has and 0, 1, 2, 4, 8, 16, 32, 64 MiB",
 		target: "no crash of pipetune; a result or a message; exit 0 or 3", run: noMemory,
 	},
 }
@@ -77,7 +83,8 @@ func (c *command) endsWith(codes ...int) (status int, words string) {
 	words = c.complaints() + string(c.output())
 	switch {
 	case strings.Contains(words, "runtime.netpollinit"):
-		s.missed("Go's runtime needs some descriptors of its own and ends with %d and a fatal error where it cannot have them", status)
+		s.missed("Go's runtime needs some descriptors of its own and ends with %d and a fatal error where it cannot "+
+			"have them", status)
 	case !slices.Contains(codes, status):
 		s.Errorf("exit %d: %.600s", status, words)
 	case crashed(words):
@@ -94,7 +101,8 @@ func helperFates(s *stand) {
 		name, words string
 		make        func(pid int) error
 	}{}
-	for sig, words := range map[syscall.Signal]string{syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT", syscall.SIGKILL: "killed", syscall.SIGXCPU: "CPU"} {
+	for sig, words := range map[syscall.Signal]string{syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT",
+		syscall.SIGKILL: "killed", syscall.SIGXCPU: "CPU"} {
 		fates = append(fates, struct {
 			name, words string
 			make        func(pid int) error
@@ -164,15 +172,18 @@ func helperDeaf(s *stand) {
 }
 
 func noFork(s *stand) {
-	inject := []string{"strace", "-f", "-qq", "-o", filepath.Join(s.work, "trace"), "-e", "trace=clone", "-e", "inject=clone:error=EAGAIN", s.binary}
-	p := s.start("strace", append(slices.Clone(inject), "bench-io", "-q", "-v", "--budget", "3s", rawData(s)), s.ownFolders)
+	inject := []string{"strace", "-f", "-qq", "-o", filepath.Join(s.work, "trace"), "-e", "trace=clone", "-e",
+		"inject=clone:error=EAGAIN", s.binary}
+	p := s.start("strace", append(slices.Clone(inject), "bench-io", "-q", "-v", "--budget", "3s", rawData(s)),
+		s.ownFolders)
 	status, words := p.endsWith(3)
 	if !strings.Contains(strings.Join(strings.Fields(words), " "), "resource temporarily unavailable") {
 		s.Errorf("the cause is not said: %.600s", words)
 	}
 	p = s.start("strace", append(slices.Clone(inject), "doctor"), s.ownFolders)
 	other, said := p.endsWith(0)
-	if !strings.Contains(strings.Join(strings.Fields(said), " "), "resource temporarily unavailable") { // it breaks lines
+	if !strings.Contains(strings.Join(strings.Fields(said), " "), "resource temporarily unavailable") {
+		// it breaks lines
 		s.Errorf("the cause is not said: %.600s", said)
 	}
 	s.measured("bench-io: exit %d, doctor: exit %d, both with the cause", status, other)
@@ -184,7 +195,8 @@ func fewDescriptors(s *stand) {
 	var said []string
 	for _, n := range []int{8, 10, 12, 16, 20, 24, 32, 64} {
 		limited := []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, n), "sh", s.binary}
-		status, words := s.start("limited", append(slices.Clone(limited), "bench-io", "-q", "-v", "--budget", "2s", data), s.ownFolders).endsWith(0, 2, 3)
+		status, words := s.start("limited", append(slices.Clone(limited), "bench-io", "-q", "-v", "--budget", "2s",
+			data), s.ownFolders).endsWith(0, 2, 3)
 		if status != 0 && !strings.Contains(words, "error: ") && !strings.Contains(words, "netpollinit") {
 			s.Errorf("%d descriptors: exit %d without a message: %.300s", n, status, words)
 		}

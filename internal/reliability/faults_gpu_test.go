@@ -23,10 +23,15 @@ import (
 var gpuTrials = []trial{
 	{
 		id: "F12-absent", fault: "there is no NVIDIA driver", made: "no libnvidia-ml.so.1 where the linker looks",
-		target: gpuTarget, run: func(s *stand) { s.gpuWatches([]driver{{name: "none", none: true, said: "libnvidia-ml"}}) },
+		target: gpuTarget, run: func(s *stand) {
+			s.gpuWatches([]driver{{name: "none", none: true,
+				said: "libnvidia-ml"}})
+		},
 	},
 	{
-		id: "F12-hang", fault: "NVML does not come back", made: "a library that hangs in nvmlInit_v2, in the first nvmlDeviceGetPowerUsage and in the 100th nvmlDeviceGetSamples",
+		id: "F12-hang", fault: "NVML does not come back",
+		made: "a library that hangs in nvmlInit_v2, in the first nvmlDeviceGetPowerUsage and in the 100th " +
+			"nvmlDeviceGetSamples",
 		target: gpuTarget, run: func(s *stand) {
 			s.gpuWatches([]driver{
 				{name: "init", config: "hang nvmlInit_v2 1", said: "no answer within"},
@@ -36,7 +41,9 @@ var gpuTrials = []trial{
 		},
 	},
 	{
-		id: "F12-death", fault: "NVML ends its process", made: "a library that calls abort() in nvmlInit_v2 and in the 10th nvmlDeviceGetMemoryInfo_v2, or writes to address 1",
+		id: "F12-death", fault: "NVML ends its process",
+		made: "a library that calls abort() in nvmlInit_v2 and in the 10th nvmlDeviceGetMemoryInfo_v2, or writes " +
+			"to address 1",
 		target: gpuTarget, run: func(s *stand) {
 			s.gpuWatches([]driver{
 				{name: "abort in init", config: "abort nvmlInit_v2 1", said: "SIGABRT"},
@@ -46,23 +53,30 @@ var gpuTrials = []trial{
 		},
 	},
 	{
-		id: "F12-lost", fault: "a GPU falls off the bus, or is lost from the start", made: "NVML_ERROR_GPU_IS_LOST from one of two GPUs after 10 readings, and for every handle",
+		id: "F12-lost", fault: "a GPU falls off the bus, or is lost from the start",
+		made:   "NVML_ERROR_GPU_IS_LOST from one of two GPUs after 10 readings, and for every handle",
 		target: gpuTarget, run: func(s *stand) {
-			s.gpuWatches([]driver{{name: "lost", config: "lost 0 10", works: true}, {name: "never there", config: "fail nvmlDeviceGetHandleByIndex_v2 15", works: true}})
+			s.gpuWatches([]driver{{name: "lost", config: "lost 0 10", works: true},
+				{name: "never there", config: "fail nvmlDeviceGetHandleByIndex_v2 15", works: true}})
 		},
 	},
 	{
-		id: "F12-values", fault: "NVML answers nonsense", made: "4e9 GPUs, processes and samples; a name and a UUID without NUL; utilization 4294967295; memory of 0 bytes; power 4294967295; NOT_SUPPORTED everywhere",
+		id: "F12-values", fault: "NVML answers nonsense",
+		made: "4e9 GPUs, processes and samples; a name and a UUID without NUL; utilization 4294967295; memory of 0 " +
+			"bytes; power 4294967295; NOT_SUPPORTED everywhere",
 		target: gpuTarget, run: func(s *stand) {
-			list := []driver{{name: "count", config: "garbage count", said: "4000000000"}, {name: "not supported", config: "unsupported", works: true}}
-			for _, what := range []string{"processes", "processes-insufficient", "samples", "utilization", "memory", "name", "uuid", "power"} {
+			list := []driver{{name: "count", config: "garbage count", said: "4000000000"}, {name: "not supported",
+				config: "unsupported", works: true}}
+			for _, what := range []string{"processes", "processes-insufficient", "samples", "utilization", "memory",
+				"name", "uuid", "power"} {
 				list = append(list, driver{name: what, config: "garbage " + what, works: true})
 			}
 			s.gpuWatches(list)
 		},
 	},
 	{
-		id: "F12-symbols", fault: "an older driver lacks a function", made: "a library without one of the functions that pipetune calls, each in turn",
+		id: "F12-symbols", fault: "an older driver lacks a function",
+		made:   "a library without one of the functions that pipetune calls, each in turn",
 		target: gpuTarget, run: func(s *stand) {
 			source := must.Get(os.ReadFile("../../testdata/fakenvml/fakenvml.c"))(s)
 			var list []driver
@@ -79,7 +93,8 @@ var gpuTrials = []trial{
 	libraryTrial,
 }
 
-const gpuTarget = "the GPU section abstains within 5 s, with the reason; the helper is started at most 4 times and stays below 64 MiB; all else is measured as without a driver; exit 0"
+const gpuTarget = "the GPU section abstains within 5 s, with the reason; the helper is started at most 4 times and " +
+	"stays below 64 MiB; all else is measured as without a driver; exit 0"
 
 // driver is a library that behaves like NVML, or misbehaves.
 type driver struct {
@@ -101,7 +116,8 @@ func (d driver) build(s *stand) string {
 	if d.none {
 		return dir
 	}
-	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, "libnvidia-ml.so.1"), "../../testdata/fakenvml/fakenvml.c"}
+	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, "libnvidia-ml.so.1"),
+		"../../testdata/fakenvml/fakenvml.c"}
 	if d.missing != "" {
 		args = append(args, "-DNO_"+d.missing)
 	}
@@ -142,7 +158,8 @@ func (s *stand) gpuWatches(list []driver) {
 	if slowest > 5 {
 		s.missed("the GPU section abstained %.1f s after its last reading", slowest)
 	}
-	s.measured("%d drivers; abstained after at most %.1f s; at most %d starts of the helper, %.0f MiB", len(list)-1, slowest, starts, peak)
+	s.measured("%d drivers; abstained after at most %.1f s; at most %d starts of the helper, %.0f MiB", len(list)-1,
+		slowest, starts, peak)
 	c.kill()
 	s.leftNothing()
 }
@@ -171,9 +188,10 @@ func (d driver) watch(s *stand, job *command) *gpuRun {
 		duration = "25s"
 	}
 	folder := d.build(s)
-	p := s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", file}, func(cmd *exec.Cmd) {
-		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+folder)
-	})
+	p := s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", file},
+		func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+folder)
+		})
 	return &gpuRun{driver: d, p: p, f: p.follow(), file: file, signals: map[string]bool{}}
 }
 
@@ -265,5 +283,6 @@ func (r *gpuRun) judge(s *stand, usual gpuRun) {
 			s.Errorf("%s: %s is missing, which a watch without a driver has", d.name, name)
 		}
 	}
-	s.Logf("%s: %d starts, %.0f MiB, %d GPU readings, %.1f s, %s", d.name, r.starts, r.peak, r.gpu, r.silent, fmt.Sprintf("%.100q", r.reasons))
+	s.Logf("%s: %d starts, %.0f MiB, %d GPU readings, %.1f s, %s", d.name, r.starts, r.peak, r.gpu, r.silent,
+		fmt.Sprintf("%.100q", r.reasons))
 }

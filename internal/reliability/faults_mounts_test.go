@@ -26,9 +26,11 @@ func mountTrials() []trial {
 		{"readdir", hungmount.Readdir, "."},
 	} {
 		list = append(list, trial{
-			id: "F1-" + v.name, fault: "the dataset's mount hangs in " + v.name, made: "`bench-io` on a file system on raw /dev/fuse that never answers it; again, with Ctrl-C",
-			target: "a verdict within 5 s; one helper is stuck, at most 4 in all; Ctrl-C ends it within 2 s; no thread of pipetune's own in state D for more than 0.5 s",
-			run:    func(s *stand) { hungMount(s, v.op, v.path) },
+			id: "F1-" + v.name, fault: "the dataset's mount hangs in " + v.name,
+			made: "`bench-io` on a file system on raw /dev/fuse that never answers it; again, with Ctrl-C",
+			target: "a verdict within 5 s; one helper is stuck, at most 4 in all; Ctrl-C ends it within 2 s; no " +
+				"thread of pipetune's own in state D for more than 0.5 s",
+			run: func(s *stand) { hungMount(s, v.op, v.path) },
 		})
 	}
 	return list
@@ -78,7 +80,8 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 	if stopped > 2*time.Second {
 		s.missed("Ctrl-C took %.1f s", stopped.Seconds())
 	}
-	s.measured("verdict after %.1f s, exit %d; Ctrl-C: exit %d after %.1f s", took.Seconds(), status, interrupted, stopped.Seconds())
+	s.measured("verdict after %.1f s, exit %d; Ctrl-C: exit %d after %.1f s", took.Seconds(), status, interrupted,
+		stopped.Seconds())
 }
 
 // ended says whether a program has.

@@ -11,9 +11,13 @@ import (
 )
 
 var bombTrials = []trial{
-	{id: "D6", fault: "HDF5 files that grow when they are read", made: "a 1 GiB gzip chunk in 1 MB, a chunk of 4 GiB less a byte, a chunk that says 1 MiB and inflates to 1 GiB, 1 PB of nothing, an item of 300 MB of varying length, 100,000 groups, names of 60 kB, 32 filters",
-		target: "refused by the declared size first; an answer within 10 s; a child holds at most 256 MiB", run: func(s *stand) { bombs(s, bombScript) }},
-	{id: "D6-attributes", fault: "a dataset with a million attributes", made: "h5py's low-level interface, in the dense form of format 1.8", long: true,
+	{id: "D6", fault: "HDF5 files that grow when they are read", made: "a 1 GiB gzip chunk in 1 MB, a chunk of 4 GiB " +
+		"less a byte, a chunk that says 1 MiB and inflates to 1 GiB, 1 PB of nothing, an item of 300 MB of varying " +
+		"length, 100,000 groups, names of 60 kB, 32 filters",
+		target: "refused by the declared size first; an answer within 10 s; a child holds at most 256 MiB",
+		run:    func(s *stand) { bombs(s, bombScript) }},
+	{id: "D6-attributes", fault: "a dataset with a million attributes",
+		made: "h5py's low-level interface, in the dense form of format 1.8", long: true,
 		target: "as D6", run: func(s *stand) { bombs(s, attributeScript) }},
 }
 
@@ -87,7 +91,8 @@ func bombs(s *stand, script string) {
 	for _, path := range paths {
 		v := s.examine(path)
 		name := strings.TrimSuffix(filepath.Base(path), ".h5")
-		words = append(words, fmt.Sprintf("%s %s, %d MiB, %.1f s", name, outcomeWords[v.outcome], v.bytes>>20, v.took.Seconds()))
+		words = append(words, fmt.Sprintf("%s %s, %d MiB, %.1f s", name, outcomeWords[v.outcome], v.bytes>>20,
+			v.took.Seconds()))
 		if v.bytes > most {
 			heavy = append(heavy, fmt.Sprintf("%s %d MiB (%v)", name, v.bytes>>20, v.why))
 		}

@@ -31,9 +31,12 @@ const contentsTask = "contents"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__child" {
 		requests, answers := isolate.Pipes()
-		os.Exit(isolate.Serve(isolate.Table{contentsTask: contents, dataset.SurveyTask: dataset.SurveyHandler}, os.Args[2], requests, answers))
+		os.Exit(isolate.Serve(isolate.Table{contentsTask: contents, dataset.SurveyTask: dataset.SurveyHandler},
+			os.Args[2], requests, answers))
 	}
-	if signal.Ignored(syscall.SIGHUP) { // under nohup. What the trials start is to meet it as from a terminal, and what is caught here is not ignored there
+	if signal.Ignored(syscall.SIGHUP) {
+		// under nohup. What the trials start is to meet it as from a terminal, and what is caught here is not ignored
+		// there
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	os.Exit(m.Run())
@@ -113,7 +116,8 @@ func (o *own) read(ctx context.Context, path string) (a ownAnswer) {
 		return ownAnswer{err: err}
 	}
 	sample := found.Result.Sample
-	child := o.runner.Child(isolate.Spec{Task: contentsTask, Timeout: examineLimit, Limits: isolate.Limits{MemoryBytes: sample.ReadMemory(), OpenFiles: 1024}})
+	child := o.runner.Child(isolate.Spec{Task: contentsTask, Timeout: examineLimit,
+		Limits: isolate.Limits{MemoryBytes: sample.ReadMemory(), OpenFiles: 1024}})
 	defer child.Close()
 	a.Kind, a.Dataset, a.Index = sample.Kind, sample.Dataset, sample.Items[0].Index
 	a.Contents, a.err = isolate.Ask[dataset.Sample, Contents](ctx, child, sample)

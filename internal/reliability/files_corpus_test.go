@@ -30,14 +30,18 @@ const (
 
 var corpusTrials = []trial{
 	{id: "D2", fault: "HDF5 files of others", given: corpusFolder,
-		made:   "each HDF5 test file that `make corpus` takes from Debian's source archives, looked through and one item read; h5py reads the same item; all of `bench-io` on every 50th",
-		target: "the parent goes on; an answer, or the child's end, within 10 s; a child holds at most 1 GiB; h5py's bytes; no dataset that h5py reads is refused but for a reason listed",
+		made: "each HDF5 test file that `make corpus` takes from Debian's source archives, looked through and one " +
+			"item read; h5py reads the same item; all of `bench-io` on every 50th",
+		target: "the parent goes on; an answer, or the child's end, within 10 s; a child holds at most 1 GiB; h5py's " +
+			"bytes; no dataset that h5py reads is refused but for a reason listed",
 		run: func(s *stand) {
 			corpus(s, "hdf5", verdictLimit, mostHeld)
 		}},
 	{id: "D8-corpus", fault: "pictures of others", given: corpusFolder,
-		made:   "each test picture that `make corpus` takes from Debian's source archives, decoded; Pillow decodes it too; all of `bench-io` on every 50th",
-		target: "the parent goes on; at most 2 s and 512 MiB a picture; Pillow's pixels; no picture that Pillow decodes is refused but for a reason listed",
+		made: "each test picture that `make corpus` takes from Debian's source archives, decoded; Pillow decodes " +
+			"it too; all of `bench-io` on every 50th",
+		target: "the parent goes on; at most 2 s and 512 MiB a picture; Pillow's pixels; no picture that Pillow " +
+			"decodes is refused but for a reason listed",
 		run: func(s *stand) {
 			corpus(s, "pictures", pictureLimit, pictureMemory)
 		}},
@@ -103,8 +107,10 @@ func corpus(s *stand, part string, limit time.Duration, most int64) {
 		}
 		agreed.add(s, path, v, mine, other)
 	}
-	s.measured("%d files, two children started for each: %d read whole, %d in part, %d refused, %d ended a child, %d ended by the time limit, %d failures of the parent; the slowest took %.1f s, the most a child held is %d MiB",
-		len(paths), counts[whole], counts[partly], counts[refused], counts[died], counts[late], counts[odd], slowest.Seconds(), held>>20)
+	s.measured("%d files, two children started for each: %d read whole, %d in part, %d refused, %d ended a child, %d "+
+		"ended by the time limit, %d failures of the parent; the slowest took %.1f s, the most a child held is %d MiB",
+		len(paths), counts[whole], counts[partly], counts[refused], counts[died], counts[late], counts[odd],
+		slowest.Seconds(), held>>20)
 	agreed.tell(s)
 	benchSome(s, paths)
 	if len(slow) > 0 {
@@ -119,15 +125,18 @@ func corpus(s *stand, part string, limit time.Duration, most int64) {
 func benchSome(s *stand, paths []string) {
 	codes := map[int]int{}
 	for i := 0; i < len(paths); i += sampled {
-		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", "--workers", "1", "--no-cold", "--python", "none", paths[i]})
+		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", "--workers", "1", "--no-cold", "--python",
+			"none", paths[i]})
 		status := c.wait(2 * time.Minute)
 		codes[status]++
-		if words := c.complaints(); status != 0 && status != 3 || status == 3 && !strings.Contains(words, "pipetune: error: ") || strings.Contains(words, "panic: ") {
+		if words := c.complaints(); status != 0 && status != 3 || status == 3 &&
+			!strings.Contains(words, "pipetune: error: ") || strings.Contains(words, "panic: ") {
 			s.Errorf("bench-io on %s: exit %d: %s", paths[i], status, words)
 		}
 	}
 	s.leftNothing()
-	s.measured("all of bench-io on %d of them: %d ended with a report, %d said why there is none", codes[0]+codes[3], codes[0], codes[3])
+	s.measured("all of bench-io on %d of them: %d ended with a report, %d said why there is none", codes[0]+codes[3],
+		codes[0], codes[3])
 }
 
 // shortList joins the first of many.
@@ -149,13 +158,15 @@ type agreement struct {
 }
 
 func newAgreement(part string) *agreement {
-	return &agreement{part: part, library: map[string]string{"hdf5": "h5py", "pictures": "Pillow"}[part], reasons: map[string]int{}}
+	return &agreement{part: part, library: map[string]string{"hdf5": "h5py", "pictures": "Pillow"}[part],
+		reasons: map[string]int{}}
 }
 
 // add compares what was made of one file.
 func (a *agreement) add(s *stand, path string, v verdict, mine ownAnswer, other *other) {
 	s.Helper()
-	theirs, err := other.ask(question{Path: path, Part: a.part, Dataset: mine.Dataset, Index: mine.Index, Read: v.outcome == whole && mine.err == nil})
+	theirs, err := other.ask(question{Path: path, Part: a.part, Dataset: mine.Dataset, Index: mine.Index,
+		Read: v.outcome == whole && mine.err == nil})
 	if theirs.Notes != "" {
 		theirs.Notes = " (" + theirs.Notes + ")"
 	}
@@ -178,7 +189,8 @@ func (a *agreement) add(s *stand, path string, v verdict, mine ownAnswer, other 
 	case mine.Channels == 3 && strings.HasSuffix(theirs.Notes, "opaque, without its alpha "+mine.SHA256+")"):
 		a.reasons["are opaque RGBA for Pillow, and the same RGB here"]++
 	default:
-		a.differs(s, path, fmt.Sprintf("other bytes: %s; %s has %s%s", mine.Contents, a.library, *theirs.Item, theirs.Notes))
+		a.differs(s, path, fmt.Sprintf("other bytes: %s; %s has %s%s", mine.Contents, a.library, *theirs.Item,
+			theirs.Notes))
 	}
 }
 

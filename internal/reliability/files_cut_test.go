@@ -13,9 +13,12 @@ import (
 )
 
 var cutTrials = []trial{
-	{id: "D4", fault: "cut HDF5 files", made: "24 own seeds, cut at every 512 bytes and before the last one, and with a hole of 1 GiB behind",
+	{id: "D4", fault: "cut HDF5 files", made: "24 own seeds, cut at every 512 bytes and before the last one, and " +
+		"with a hole of 1 GiB behind",
 		target: "an answer for each within 10 s; no child dies of a cut", run: cutFiles},
-	{id: "D4-living", fault: "files that change while they are read", made: "`bench-io` on HDF5, .npy and raw bytes that grow, are replaced by rename, or cut and written again all the while",
+	{id: "D4-living", fault: "files that change while they are read",
+		made: "`bench-io` on HDF5, .npy and raw bytes that grow, are replaced by rename, or cut and written again " +
+			"all the while",
 		target: "a verdict; no SIGBUS in the parent", run: livingFiles},
 }
 
@@ -46,7 +49,8 @@ func cutFiles(s *stand) {
 		try(f.name, f.data[:len(f.data)-1], 0)
 		try(f.name, f.data, int64(len(f.data))+1<<30)
 	}
-	s.measured("%d files: %d read whole, %d in part, %d refused, %d deaths; the slowest took %.1f s", files, counts[whole], counts[partly], counts[refused], counts[died], worst.Seconds())
+	s.measured("%d files: %d read whole, %d in part, %d refused, %d deaths; the slowest took %.1f s", files,
+		counts[whole], counts[partly], counts[refused], counts[died], worst.Seconds())
 }
 
 // livingScript writes the files that livingFiles changes.
@@ -131,5 +135,6 @@ func livingFiles(s *stand) {
 		}
 	}
 	s.leftNothing()
-	s.measured("9 runs under %d changes: %d ended with a report, %d said what is wrong; no signal", changes, statuses[0], statuses[3])
+	s.measured("9 runs under %d changes: %d ended with a report, %d said what is wrong; no signal", changes,
+		statuses[0], statuses[3])
 }

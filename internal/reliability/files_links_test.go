@@ -16,18 +16,22 @@ import (
 )
 
 var linkTrials = []trial{
-	{id: "D9", fault: "links that lead round in circles or out", made: "a folder of 30 files with links to itself, to its parent, to /, to a file through 40 links, and `..` in the path given; its root swapped for a link to another folder 200 times while it is looked through",
+	{id: "D9", fault: "links that lead round in circles or out", made: "a folder of 30 files with links to itself, " +
+		"to its parent, to /, to a file through 40 links, and `..` in the path given; its root swapped for a link to " +
+		"another folder 200 times while it is looked through",
 		target: "each file once; nothing outside of the root; never files of both folders in one answer", run: links},
 }
 
 func links(s *stand) {
 	root, other := s.folder("root"), s.folder("other")
-	array := append([]byte("\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (4, 64), }"), bytes.Repeat([]byte(" "), 128-10-57-1)...)
+	array := append([]byte("\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (4, 64), }"),
+		bytes.Repeat([]byte(" "), 128-10-57-1)...)
 	array = append(append(array, '\n'), make([]byte, 4*64)...)
 	fill := func(folder, prefix string) {
 		for i := range 30 {
 			dir := filepath.Join(folder, fmt.Sprintf("d%d", i%3))
-			must.Do(s, errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%d.npy", prefix, i)), array, 0o600)))
+			must.Do(s, errors.Join(os.MkdirAll(dir, 0o700),
+				os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%d.npy", prefix, i)), array, 0o600)))
 		}
 	}
 	fill(root, "in")
@@ -48,7 +52,8 @@ func links(s *stand) {
 	}
 	r := &reader{runner: s.newRunner(), limit: verdictLimit}
 	defer r.close()
-	for _, path := range []string{root, filepath.Join(root, "d0") + "/../../" + filepath.Base(root), root + "/d0/self"} {
+	for _, path := range []string{root, filepath.Join(root, "d0") + "/../../" + filepath.Base(root), root +
+		"/d0/self"} {
 		found, err := r.lookAll(s.Context(), path)
 		if err == nil {
 			err = found.Refused.Err()
@@ -115,6 +120,7 @@ func links(s *stand) {
 	if n := counts["both"]; n > 0 {
 		s.Errorf("%d answers have files of both folders", n)
 	}
-	s.measured("30 files once each by three paths, %d links counted and not followed; under %d swaps %d answers have the folder's files, %d those of the one that the root was a link to, %d neither, 0 both",
+	s.measured("30 files once each by three paths, %d links counted and not followed; under %d swaps %d answers have "+
+		"the folder's files, %d those of the one that the root was a link to, %d neither, 0 both",
 		linked, swaps, counts["own"], counts["other"], counts["refused"])
 }

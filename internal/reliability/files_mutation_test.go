@@ -21,8 +21,10 @@ import (
 )
 
 var mutationTrials = []trial{
-	{id: "D3", fault: "damaged HDF5 files", made: "2,000 mutants of 24 own seeds by 8 mutators, looked through and one item read by pipetune's children",
-		target: "the parent goes on; an answer, or the child's end, within 10 s; a child holds at most 1 GiB", run: func(s *stand) { damaged(s, 2000, 5*time.Minute, 1) }},
+	{id: "D3", fault: "damaged HDF5 files", made: "2,000 mutants of 24 own seeds by 8 mutators, looked through and " +
+		"one item read by pipetune's children",
+		target: "the parent goes on; an answer, or the child's end, within 10 s; a child holds at most 1 GiB",
+		run:    func(s *stand) { damaged(s, 2000, 5*time.Minute, 1) }},
 	{id: "D3-hour", fault: "damaged HDF5 files, many", made: "as D3, as many as the time allows on 2 lanes", long: true,
 		target: "as D3; 2.4 million an hour on 2 idle cores", run: func(s *stand) { damaged(s, 0, s.minutes(60), 2) }},
 }
@@ -101,7 +103,8 @@ func (s *stand) number(name string, otherwise uint64) uint64 {
 }
 
 // lane reads one mutant after the other, from the first on.
-func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.Seed, day, lane, first uint64, most int, folder string) error {
+func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.Seed, day, lane, first uint64, most int,
+	folder string) error {
 	// A runner of its own, so that its children are the lane's.
 	r := &reader{runner: s.newRunner()}
 	defer r.close()
@@ -187,7 +190,8 @@ func (t *tally) verdict(s *stand, day uint64, lanes int, took time.Duration) {
 	if bytes := ended.Maxrss << 10; bytes > peak(os.Getpid()) {
 		t.most = max(t.most, bytes)
 	}
-	s.measured("%s, in %v on %d lanes (%.0f a second), day %d", t.words(), took.Round(time.Second), lanes, float64(t.tried)/took.Seconds(), day)
+	s.measured("%s, in %v on %d lanes (%.0f a second), day %d", t.words(), took.Round(time.Second), lanes,
+		float64(t.tried)/took.Seconds(), day)
 	if n := t.counts[odd]; n > 0 {
 		s.Errorf("the parent failed %d times, first %s", n, t.odd[0])
 	}

@@ -66,8 +66,9 @@ func oddNumber(r *rand.Rand, file []byte, _ []seed) []byte {
 	var raw [8]byte
 	copy(raw[:], out[at:])
 	old := binary.LittleEndian.Uint64(raw[:])
-	odd := []uint64{0, 1, math.MaxInt8, math.MaxInt16, math.MaxInt32, math.MaxInt64, math.MaxUint32, math.MaxUint64, 1 << 20, 1 << 29, 1 << 30,
-		uint64(len(out)), uint64(len(out)) - 1, uint64(r.IntN(len(out))), old + 1, old - 1, old << 1, old >> 1, old + uint64(r.IntN(1<<16))}
+	odd := []uint64{0, 1, math.MaxInt8, math.MaxInt16, math.MaxInt32, math.MaxInt64, math.MaxUint32, math.MaxUint64,
+		1 << 20, 1 << 29, 1 << 30, uint64(len(out)), uint64(len(out)) - 1, uint64(r.IntN(len(out))), old + 1, old - 1,
+		old << 1, old >> 1, old + uint64(r.IntN(1<<16))}
 	binary.LittleEndian.PutUint64(raw[:], odd[r.IntN(len(odd))])
 	copy(out[at:], raw[:size])
 	return out

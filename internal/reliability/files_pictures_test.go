@@ -14,8 +14,12 @@ import (
 )
 
 var pictureTrials = []trial{
-	{id: "D8", fault: "hostile pictures", made: "headers of 60,000 x 60,000 pixels in six formats, 65,535 x 1, tiles of 2 Gpixel, a JPEG of 1,000 scans, an APNG of 10,000 frames, wrong extensions, no bytes, a folder, a FIFO and a link to /dev/zero named .jpg, a hole of 4 GB, and the largest that is decoded (178,944,129 pixels) as gray PNG and RGB JPEG",
-		target: "more than 178,956,970 pixels are refused by the header; at most 2 s and 512 MiB a picture", run: hostilePictures},
+	{id: "D8", fault: "hostile pictures", made: "headers of 60,000 x 60,000 pixels in six formats, 65,535 x 1, tiles " +
+		"of 2 Gpixel, a JPEG of 1,000 scans, an APNG of 10,000 frames, wrong extensions, no bytes, a folder, a FIFO " +
+		"and a link to /dev/zero named .jpg, a hole of 4 GB, and the largest that is decoded (178,944,129 pixels) as " +
+		"gray PNG and RGB JPEG",
+		target: "more than 178,956,970 pixels are refused by the header; at most 2 s and 512 MiB a picture",
+		run:    hostilePictures},
 }
 
 const pictureScript = `
@@ -97,7 +101,8 @@ func hostilePictures(s *stand) {
 	entries := must.Get(os.ReadDir(folder))(s)
 	// What Pillow opens as well: libjpeg fills up a picture whose data ends properly and too soon. The text is no
 	// picture and read as bytes.
-	decodable := []string{"flat-png", "frames-10000-png", "png-inside-jpg", "cut-169-Mpixel-jpg", "text-jpg", "largest-png", "largest-jpg"}
+	decodable := []string{"flat-png", "frames-10000-png", "png-inside-jpg", "cut-169-Mpixel-jpg", "text-jpg",
+		"largest-png", "largest-jpg"}
 	var decoded, heavy, slow []string
 	slowest, most := time.Duration(0), int64(0)
 	for _, e := range entries {
@@ -124,7 +129,8 @@ func hostilePictures(s *stand) {
 	if slowest > 2*time.Second {
 		slow = append(slow, fmt.Sprintf("the others up to %.1f s", slowest.Seconds()))
 	}
-	s.measured("%d files, two children started for each: decoded are %s; the others are refused, all within %.1f s and %d MiB", len(entries), strings.Join(decoded, ", "), slowest.Seconds(), most>>20)
+	s.measured("%d files, two children started for each: decoded are %s; the others are refused, all within %.1f s "+
+		"and %d MiB", len(entries), strings.Join(decoded, ", "), slowest.Seconds(), most>>20)
 	if len(slow) > 0 {
 		s.missed("more than 2 s, at a load of %s: %s", s.busy(), strings.Join(slow, ", "))
 	}

@@ -36,7 +36,8 @@ const (
 	outcomes
 )
 
-var outcomeWords = [outcomes]string{"read whole", "read in part", "refused", "ended a child", "went on until ended by the time limit", "failures of the parent"}
+var outcomeWords = [outcomes]string{"read whole", "read in part", "refused", "ended a child",
+	"went on until ended by the time limit", "failures of the parent"}
 
 // reader has pipetune's own children look through files and read one item of each, as bench-io does. A child serves
 // until it dies.
@@ -72,7 +73,8 @@ func (s *stand) examine(path string) verdict {
 	began := time.Now()
 	what := r.read(s.Context(), path)
 	v := verdict{what, r.why, time.Since(began), held(r.runner)}
-	s.Logf("%s: %s in %v, %d MiB: %v", filepath.Base(path), outcomeWords[what], v.took.Round(time.Millisecond), v.bytes>>20, v.why)
+	s.Logf("%s: %s in %v, %d MiB: %v", filepath.Base(path), outcomeWords[what], v.took.Round(time.Millisecond),
+		v.bytes>>20, v.why)
 	return v
 }
 
@@ -127,7 +129,8 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 		return refused
 	}
 	if r.items == nil {
-		r.items = r.runner.Child(isolate.Spec{Task: probe.Task, Timeout: r.patience(), Limits: isolate.Limits{MemoryBytes: found.Result.Sample.ReadMemory(), OpenFiles: 1024}})
+		r.items = r.runner.Child(isolate.Spec{Task: probe.Task, Timeout: r.patience(),
+			Limits: isolate.Limits{MemoryBytes: found.Result.Sample.ReadMemory(), OpenFiles: 1024}})
 	}
 	sample := found.Result.Sample
 	if len(sample.Items) == 0 {
@@ -138,7 +141,8 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 	if sample.Kind == dataset.Image {
 		work = "decode"
 	}
-	got, err := isolate.Ask[loadRequest, loaded](ctx, r.items, loadRequest{Sample: &sample, Work: work, Body: load{Items: []int{0}, Once: true}})
+	got, err := isolate.Ask[loadRequest, loaded](ctx, r.items, loadRequest{Sample: &sample, Work: work,
+		Body: load{Items: []int{0}, Once: true}})
 	switch {
 	case err != nil:
 		r.why = err
@@ -166,9 +170,11 @@ func (r *reader) lookAll(ctx context.Context, path string) (dataset.SurveyAnswer
 
 func (r *reader) lookFor(ctx context.Context, path string, o dataset.SurveyOptions) (dataset.SurveyAnswer, error) {
 	if r.survey == nil {
-		r.survey = r.runner.Child(isolate.Spec{Task: dataset.SurveyTask, Timeout: r.patience(), Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory}})
+		r.survey = r.runner.Child(isolate.Spec{Task: dataset.SurveyTask, Timeout: r.patience(),
+			Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory}})
 	}
-	return isolate.Ask[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.survey, dataset.SurveyRequest{Path: []byte(path), Options: o})
+	return isolate.Ask[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.survey,
+		dataset.SurveyRequest{Path: []byte(path), Options: o})
 }
 
 // judge tells what an error of a child means, and lets go of one that cannot go on.

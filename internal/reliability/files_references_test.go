@@ -17,10 +17,16 @@ import (
 )
 
 var referenceTrials = []trial{
-	{id: "D5", fault: "HDF5 files that name other files", made: "external links, external storage and virtual datasets that lead to a FIFO, /etc/shadow, /proc/self/environ, /dev/zero, a file beside the dataset's folder, and the file itself; links in circles",
-		target: "not followed and named; an exit code of the contract; no byte of the target in any output; no hang", run: references},
-	{id: "D7", fault: "a filter plugin planted in HDF5_PLUGIN_PATH", made: "a library that leaves a mark when it is loaded, and a file with its filter; h5py as the control that loads it",
-		target: "the mark never appears; the person's own interpreter, which is timed beside and has the person's own environment, is left out by --python none", run: plantedPlugin},
+	{id: "D5", fault: "HDF5 files that name other files", made: "external links, external storage and virtual " +
+		"datasets that lead to a FIFO, /etc/shadow, /proc/self/environ, /dev/zero, a file beside the dataset's " +
+		"folder, and the file itself; links in circles",
+		target: "not followed and named; an exit code of the contract; no byte of the target in any output; no hang",
+		run:    references},
+	{id: "D7", fault: "a filter plugin planted in HDF5_PLUGIN_PATH",
+		made: "a library that leaves a mark when it is loaded, and a file with its filter; h5py as the control " +
+			"that loads it",
+		target: "the mark never appears; the person's own interpreter, which is timed beside and has the person's " +
+			"own environment, is left out by --python none", run: plantedPlugin},
 }
 
 // secret is what the target beside the dataset's folder holds.
@@ -55,8 +61,10 @@ func references(s *stand) {
 	fifo, hidden := filepath.Join(folder, "fifo"), filepath.Join(beside, "hidden.bin")
 	must.Do(s, unix.Mkfifo(fifo, 0o600))
 	must.Do(s, os.WriteFile(hidden, []byte(strings.Repeat(secret+" ", 100)), 0o600))
-	targets := []string{"fifo=" + fifo, "shadow=/etc/shadow", "environ=/proc/self/environ", "zero=/dev/zero", "hidden=" + hidden, "up=../" + filepath.Base(beside) + "/hidden.bin", "self=storage-self.h5"}
-	if python := s.start("python", append([]string{s.python, "-c", referenceScript, folder}, targets...)); python.wait(time.Minute) != 0 {
+	targets := []string{"fifo=" + fifo, "shadow=/etc/shadow", "environ=/proc/self/environ", "zero=/dev/zero",
+		"hidden=" + hidden, "up=../" + filepath.Base(beside) + "/hidden.bin", "self=storage-self.h5"}
+	if python := s.start("python", append([]string{s.python, "-c", referenceScript, folder}, targets...)); python.wait(
+		time.Minute) != 0 {
 		s.Fatal(python.complaints())
 	}
 	shadow := must.Get(os.ReadFile("/etc/shadow"))(s)
@@ -75,7 +83,8 @@ func references(s *stand) {
 		name := strings.TrimSuffix(filepath.Base(path), ".h5")
 		out := filepath.Join(s.work, "out.json")
 		began := time.Now()
-		p := s.pipetune([]string{"bench-io", "-q", "--no-redact", "--budget", "2s", "-o", out, path}, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, inEnvironment) })
+		p := s.pipetune([]string{"bench-io", "-q", "--no-redact", "--budget", "2s", "-o", out, path},
+			func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, inEnvironment) })
 		status := p.wait(2 * time.Minute)
 		slowest = max(slowest, time.Since(began))
 		said := append(p.output(), p.complaints()...)
@@ -101,7 +110,8 @@ func references(s *stand) {
 		p.alone()
 	}
 	s.leftNothing()
-	s.measured("%d files, none followed, no byte of a target in any output; the slowest run took %.1f s", len(paths), slowest.Seconds())
+	s.measured("%d files, none followed, no byte of a target in any output; the slowest run took %.1f s", len(paths),
+		slowest.Seconds())
 	if len(unnamed) > 0 {
 		s.missed("what it leads to is not named: %s", strings.Join(unnamed, ", "))
 	}
@@ -135,7 +145,8 @@ func plantedPlugin(s *stand) {
 	folder := s.folder("plugins")
 	mark, source := filepath.Join(s.work, "mark"), filepath.Join(s.work, "planted.c")
 	must.Do(s, os.WriteFile(source, []byte(pluginSource), 0o600))
-	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-I/usr/include/hdf5/serial", fmt.Sprintf("-DMARK=%q", mark), "-o", filepath.Join(folder, "libplanted.so"), source})
+	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-I/usr/include/hdf5/serial", fmt.Sprintf("-DMARK=%q",
+		mark), "-o", filepath.Join(folder, "libplanted.so"), source})
 	if gcc.wait(2*time.Minute) != 0 {
 		s.Fatalf("building the plugin: %s", gcc.complaints())
 	}
@@ -150,14 +161,17 @@ func plantedPlugin(s *stand) {
 		_, err := os.Stat(mark)
 		return err == nil
 	}
-	control := s.start("python", []string{s.python, "-c", "import h5py, sys; h5py.File(sys.argv[1])['x'][0]", file}, planted)
+	control := s.start("python", []string{s.python, "-c", "import h5py, sys; h5py.File(sys.argv[1])['x'][0]", file},
+		planted)
 	control.wait(time.Minute)
 	if !marked() {
 		s.Fatalf("the control does not load the plugin, so that this trial shows nothing: %s", control.complaints())
 	}
 	must.Do(s, os.Remove(mark))
 	runs := 0
-	for _, args := range [][]string{{"bench-io", "-q", "-v", "--budget", "2s", "--python", "none", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", "--follow", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", filepath.Dir(file)}, {"doctor"}} {
+	for _, args := range [][]string{{"bench-io", "-q", "-v", "--budget", "2s", "--python", "none", file},
+		{"bench-io", "-q", "--budget", "2s", "--python", "none", "--follow", file}, {"bench-io", "-q", "--budget", "2s",
+			"--python", "none", filepath.Dir(file)}, {"doctor"}} {
 		p := s.pipetune(args, planted)
 		status := p.wait(2 * time.Minute)
 		if runs++; marked() {

@@ -15,8 +15,10 @@ import (
 var floodTrials = []trial{
 	{
 		id: "L7", fault: "the job floods the hook's socket",
-		made:   "`diagnose -- flood.py`: 64 processes of the job send as fast as they can for 10 s, well-formed, without the token, garbage, and 1 MB at a time",
-		target: "pipetune takes at most 10 % of a core and 64 MiB; what is left out is counted and said; the job's result and status are its own", run: hookFlood,
+		made: "`diagnose -- flood.py`: 64 processes of the job send as fast as they can for 10 s, well-formed, " +
+			"without the token, garbage, and 1 MB at a time",
+		target: "pipetune takes at most 10 % of a core and 64 MiB; what is left out is counted and said; the job's " +
+			"result and status are its own", run: hookFlood,
 	},
 }
 
@@ -32,7 +34,8 @@ func hookFlood(s *stand) {
 	}
 	var result string
 	var tried, sent int
-	if _, err := fmt.Sscanf(string(p.output()), "flooding\n%s %d %d", &result, &tried, &sent); err != nil || result != "right" {
+	if _, err := fmt.Sscanf(string(p.output()), "flooding\n%s %d %d", &result, &tried, &sent); err != nil ||
+		result != "right" {
 		s.Errorf("the job writes %q", p.output())
 	}
 	if len(flooded) < 2 {
@@ -46,7 +49,8 @@ func hookFlood(s *stand) {
 	peak := max(last.peak, first.peak)
 	rec := s.readRecording(file)
 	said := slices.ContainsFunc(rec.Unseen, func(u recording.Unseen) bool { return u.Signal == "hook_*" })
-	s.measured("%.2f million datagrams tried, %d taken by the kernel in %.0f s; pipetune %.1f %% of a core, at most %.1f MiB; said that messages were left out: %t",
+	s.measured("%.2f million datagrams tried, %d taken by the kernel in %.0f s; pipetune %.1f %% of a core, at most "+
+		"%.1f MiB; said that messages were left out: %t",
 		float64(tried)/1e6, sent, (last.at - first.at).Seconds(), 100*share, mib(peak), said)
 	if share > 0.10 {
 		s.missed("%.1f %% of a core", 100*share)

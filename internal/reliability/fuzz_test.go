@@ -13,14 +13,18 @@ import (
 )
 
 var fuzzTrials = []trial{
-	{id: "D10", fault: "input that nobody has thought of", made: "every fuzz target on its seeds and kept corpus, then for RELIABILITY_FUZZTIME (1 s) each", target: "no crasher; a target for each decoder and writer of foreign text",
-		run: func(s *stand) { fuzz(s, time.Second) }},
-	{id: "D10-hour", fault: "input that nobody has thought of", made: "every fuzz target for 10 minutes (RELIABILITY_FUZZTIME)", target: "no crasher", long: true,
+	{id: "D10", fault: "input that nobody has thought of", made: "every fuzz target on its seeds and kept corpus, " +
+		"then for RELIABILITY_FUZZTIME (1 s) each",
+		target: "no crasher; a target for each decoder and writer of foreign text",
+		run:    func(s *stand) { fuzz(s, time.Second) }},
+	{id: "D10-hour", fault: "input that nobody has thought of",
+		made: "every fuzz target for 10 minutes (RELIABILITY_FUZZTIME)", target: "no crasher", long: true,
 		run: func(s *stand) { fuzz(s, 10*time.Minute) }},
 }
 
 // mustFuzz are the packages that take in, or write out, what others have made.
-var mustFuzz = strings.Fields(`internal/compare internal/dataset internal/evidence internal/hdf5 internal/hook internal/isolate internal/jpeg internal/patch internal/procfs
+var mustFuzz = strings.Fields(
+	`internal/compare internal/dataset internal/evidence internal/hdf5 internal/hook internal/isolate internal/jpeg internal/patch internal/procfs
 	internal/recording internal/render internal/sampler internal/untrusted pkg/report`)
 
 // executed is the last figure that go's fuzzer prints of a target.
@@ -64,7 +68,8 @@ func fuzz(s *stand, each time.Duration) {
 	if execs == 0 {
 		s.Errorf("nothing was run: %.600s", out)
 	}
-	s.measured("%d targets in %d packages, %s each: %d executions, exit %d", targets, len(packages), limit, execs, status)
+	s.measured("%d targets in %d packages, %s each: %d executions, exit %d", targets, len(packages), limit, execs,
+		status)
 	kept := must.Get(filepath.Glob(filepath.Join(root, "*", "*", "testdata", "fuzz", "*", "*")))(s)
 	s.measured("%d inputs are kept with the source", len(kept))
 }

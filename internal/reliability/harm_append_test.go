@@ -12,7 +12,8 @@ import (
 
 var appendTrials = []trial{
 	{
-		id: "H7", fault: "a job opens an HDF5 file for append while pipetune reads it", made: "1,000 opens with h5py, 20 ms apart, beside `bench-io` in a loop, the same file timed through h5py too",
+		id: "H7", fault: "a job opens an HDF5 file for append while pipetune reads it",
+		made:   "1,000 opens with h5py, 20 ms apart, beside `bench-io` in a loop, the same file timed through h5py too",
 		target: "none is refused (errno 11): neither pipetune nor the Python it starts takes a lock", run: appended,
 	},
 }
@@ -28,11 +29,13 @@ with h5py.File(sys.argv[1], "w") as f:
 		s.Fatalf("making the file: %v: %s", err, out)
 	}
 	writer := s.testdata("reliability/append.py")
-	holder := s.start("holder", []string{s.python, "-c", `import h5py, sys, time; f = h5py.File(sys.argv[1], "r"); print("holds", flush=True); time.sleep(600)`, file})
+	holder := s.start("holder", []string{s.python, "-c",
+		`import h5py, sys, time; f = h5py.File(sys.argv[1], "r"); print("holds", flush=True); time.sleep(600)`, file})
 	holder.awaitLines(1)
 	refused := s.start("writer", []string{s.python, writer, file, "3"})
 	if refused.wait(5 * time.Minute); string(refused.output()) != "appending\n3 opens, 3 refused\n" {
-		s.Fatalf("beside a reader with a lock the writer says %q: a lock would not show; %s", refused.output(), refused.complaints())
+		s.Fatalf("beside a reader with a lock the writer says %q: a lock would not show; %s", refused.output(),
+			refused.complaints())
 	}
 	holder.kill()
 
@@ -40,7 +43,8 @@ with h5py.File(sys.argv[1], "w") as f:
 	w.awaitLines(1)
 	var statuses []int
 	for !w.hasEnded() {
-		p := s.pipetune([]string{"bench-io", file, "--budget", "10s", "--python", s.python, "-q", "-o", filepath.Join(s.work, "bench.json")})
+		p := s.pipetune([]string{"bench-io", file, "--budget", "10s", "--python", s.python, "-q", "-o",
+			filepath.Join(s.work, "bench.json")})
 		statuses = append(statuses, p.wait(10*time.Minute))
 		p.alone()
 		if last := statuses[len(statuses)-1]; !slices.Contains([]int{0, 3, 4}, last) {

@@ -15,11 +15,16 @@ import (
 
 var brokenTrials = []trial{
 	{
-		id: "H9", fault: "the hook is broken in the job", made: "16 ways: its files, its socket, its token or its functions are spoilt by the shell that becomes the job",
-		target: "stdout, stderr and status as bare in all of them; the report says that the hook told nothing, or less", run: brokenHook,
+		id: "H9", fault: "the hook is broken in the job",
+		made: "16 ways: its files, its socket, its token or its functions are spoilt by the shell that becomes the " +
+			"job",
+		target: "stdout, stderr and status as bare in all of them; the report says that the hook told nothing, or less",
+		run:    brokenHook,
 	},
 	{
-		id: "H9-folder", fault: "the hook cannot be laid out", made: "XDG_RUNTIME_DIR and TMPDIR: missing, full (tmpfs of 4 KiB), read-only, a file, with a path too long for a socket",
+		id: "H9-folder", fault: "the hook cannot be laid out",
+		made: "XDG_RUNTIME_DIR and TMPDIR: missing, full (tmpfs of 4 KiB), read-only, a file, with a path too long " +
+			"for a socket",
 		target: "as H9", run: brokenFolder,
 	},
 }
@@ -55,14 +60,16 @@ func brokenHook(s *stand) {
 	report := filepath.Join(s.work, "report.json")
 	unharmed, told := 0, 0
 	for _, b := range breakages {
-		line := `D=${PYTHONPATH%%:*}; H=$D/pipetune_hook; test -d "$H" || exit 99; chmod -R u+w "$D"; ` + b.shell + `; exec "$@"`
+		line := `D=${PYTHONPATH%%:*}; H=$D/pipetune_hook; test -d "$H" || exit 99; chmod -R u+w "$D"; ` + b.shell +
+			`; exec "$@"`
 		c := s.launch(report, append([]string{"/bin/sh", "-c", line, "sh"}, j.argv(s, "")...))
 		if s.same(b.name, bare, c) {
 			unharmed++
 		}
 		c.alone()
 		if _, err := os.Stat(report); err != nil {
-			s.Errorf("%s: no report of a job that trained for %v and more: %.600s", b.name, time.Duration(j.batches)*j.step, c.complaints())
+			s.Errorf("%s: no report of a job that trained for %v and more: %.600s", b.name,
+				time.Duration(j.batches)*j.step, c.complaints())
 			continue
 		}
 		if s.hookTold(b.name, report) {
@@ -70,7 +77,8 @@ func brokenHook(s *stand) {
 		}
 		must.Do(s, os.Remove(report))
 	}
-	s.measured("%d of %d jobs unharmed; %d of %d reports say what was lost", unharmed, len(breakages), told, len(breakages))
+	s.measured("%d of %d jobs unharmed; %d of %d reports say what was lost", unharmed, len(breakages), told,
+		len(breakages))
 	s.leftNothing()
 }
 
@@ -109,13 +117,15 @@ func brokenFolder(s *stand) {
 	long := filepath.Join(s.work, strings.Repeat("a", 120))
 	must.Do(s, os.Mkdir(long, 0o700))
 	folders := map[string]string{
-		"missing": filepath.Join(s.work, "nowhere"), "full": mounted("full", "size=4k"), "read-only": mounted("readonly", "ro"), "a file": file, "too long": long,
+		"missing": filepath.Join(s.work, "nowhere"), "full": mounted("full", "size=4k"),
+		"read-only": mounted("readonly", "ro"), "a file": file, "too long": long,
 	}
 	bare := s.start("bare", j.argv(s, ""))
 	unharmed, elsewhere, told := 0, 0, 0
 	for name, dir := range folders {
 		report := filepath.Join(s.home, "report.json")
-		// The job itself has a place for its files: DataLoader workers need one, and hang where there is none, bare too.
+		// The job itself has a place for its files: DataLoader workers need one, and hang where there is none, bare
+		// too.
 		argv := append([]string{"/bin/sh", "-c", "TMPDIR=" + s.home + ` exec "$@"`, "sh"}, j.argv(s, "")...)
 		c := s.pipetune(append([]string{"diagnose", "-q", "-o", report, "--"}, argv...), func(cmd *exec.Cmd) {
 			cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir)
@@ -125,11 +135,13 @@ func brokenFolder(s *stand) {
 		}
 		c.alone()
 		// Where the hook told of a small part alone, the report says so, and takes its figures from outside.
-		if r := s.report(report); r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook" || strings.Contains(said(r), "the hook told of only") {
+		if r := s.report(report); r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook" ||
+			strings.Contains(said(r), "the hook told of only") {
 			elsewhere++
 		} else if s.hookTold(name, report) {
 			told++
 		}
 	}
-	s.measured("%d of %d jobs unharmed; the hook found another place in %d, %d reports say why there is none", unharmed, len(folders), elsewhere, told)
+	s.measured("%d of %d jobs unharmed; the hook found another place in %d, %d reports say why there is none", unharmed,
+		len(folders), elsewhere, told)
 }

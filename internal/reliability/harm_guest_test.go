@@ -15,9 +15,12 @@ import (
 
 var guestTrials = []trial{
 	{
-		id: "H10", fault: "the job has a start of its own: sitecustomize, usercustomize, PYTHONPATH, -I -E -S -s, a venv, a zipapp",
-		made:   "each, bare and launched; the job prints what ran, its sys.path, and PYTHONPATH in children and grandchildren",
-		target: "what the job prints is the same: the person's code runs exactly once, PYTHONPATH is as before", run: guests,
+		id: "H10", fault: "the job has a start of its own: sitecustomize, usercustomize, PYTHONPATH, -I -E -S -s, a " +
+			"venv, a zipapp",
+		made: "each, bare and launched; the job prints what ran, its sys.path, and PYTHONPATH in children and " +
+			"grandchildren",
+		target: "what the job prints is the same: the person's code runs exactly once, PYTHONPATH is as before",
+		run:    guests,
 	},
 }
 
@@ -48,7 +51,8 @@ func guests(s *stand) {
 	user := filepath.Join("user", "lib", "python"+strings.TrimSpace(string(version)), "site-packages")
 	write(filepath.Join(user, "usercustomize.py"), strings.ReplaceAll(counts, "%s", "user_runs"))
 	venv := filepath.Join(s.work, "venv")
-	if out, err := exec.Command(s.python, "-m", "venv", "--without-pip", "--system-site-packages", venv).CombinedOutput(); err != nil {
+	if out, err := exec.Command(s.python, "-m", "venv", "--without-pip", "--system-site-packages",
+		venv).CombinedOutput(); err != nil {
 		s.Fatalf("making a venv: %v: %s", err, out)
 	}
 	app := filepath.Join(s.work, "app.pyz")
@@ -60,14 +64,17 @@ func guests(s *stand) {
 	same, cases := 0, []guest{
 		{name: "plain", argv: []string{s.python, script, "torch"}},
 		{name: "sitecustomize", argv: []string{s.python, script, "torch"}, env: []string{"PYTHONPATH=" + own}},
-		{name: "usercustomize", argv: []string{s.python, script}, env: []string{"PYTHONUSERBASE=" + filepath.Join(s.work, "user")}},
-		{name: "PYTHONPATH of several", argv: []string{s.python, script}, env: []string{"PYTHONPATH=/nowhere:" + other + ":" + own}},
+		{name: "usercustomize", argv: []string{s.python, script}, env: []string{"PYTHONUSERBASE=" +
+			filepath.Join(s.work, "user")}},
+		{name: "PYTHONPATH of several", argv: []string{s.python, script}, env: []string{"PYTHONPATH=/nowhere:" + other +
+			":" + own}},
 		{name: "PYTHONPATH is empty", argv: []string{s.python, script}, env: []string{"PYTHONPATH="}},
 		{name: "-I", argv: []string{s.python, "-I", script, "torch"}, env: []string{"PYTHONPATH=" + own}},
 		{name: "-E", argv: []string{s.python, "-E", script}, env: []string{"PYTHONPATH=" + own}},
 		{name: "-S", argv: []string{s.python, "-S", script}, env: []string{"PYTHONPATH=" + own}, stays: true},
 		{name: "-s", argv: []string{s.python, "-s", script, "torch"}, env: []string{"PYTHONPATH=" + own}},
-		{name: "venv", argv: []string{filepath.Join(venv, "bin", "python"), script, "torch"}, env: []string{"VIRTUAL_ENV=" + venv}},
+		{name: "venv", argv: []string{filepath.Join(venv, "bin", "python"), script, "torch"},
+			env: []string{"VIRTUAL_ENV=" + venv}},
 		{name: "zipapp", argv: []string{s.python, app, "torch"}, env: []string{"PYTHONPATH=" + own}},
 	}
 	var shown []string
@@ -83,17 +90,20 @@ func guests(s *stand) {
 		want, path := withoutPath(string(bare.output()))
 		output := string(launched.output())
 		if c.stays {
-			shorter := regexp.MustCompile(`(?m)^path \['`+regexp.QuoteMeta(s.runtime)+`/[^']*', `).ReplaceAllString(output, "path [")
+			shorter := regexp.MustCompile(`(?m)^path \['`+regexp.QuoteMeta(s.runtime)+
+				`/[^']*', `).ReplaceAllString(output, "path [")
 			if shorter == output {
 				s.Errorf("%s: the hook's folder is not in sys.path\n%s", c.name, output)
 			}
 			output = shorter
-			s.missed("%s: sys.path begins with the hook's folder, since Python reads PYTHONPATH and runs no site module that could take it out", c.name)
+			s.missed("%s: sys.path begins with the hook's folder, since Python reads PYTHONPATH and runs no site "+
+				"module that could take it out", c.name)
 		}
 		got, guestPath := withoutPath(output)
-		if got != want || !sameComplaints(bare.complaints(), launched.complaints()) || launched.cmd.ProcessState.ExitCode() != bare.cmd.ProcessState.ExitCode() {
-			s.Errorf("%s: launched (%d):\n%s%s\nbare (%d):\n%s%s", c.name, launched.cmd.ProcessState.ExitCode(), got, launched.complaints(),
-				bare.cmd.ProcessState.ExitCode(), want, bare.complaints())
+		if got != want || !sameComplaints(bare.complaints(), launched.complaints()) ||
+			launched.cmd.ProcessState.ExitCode() != bare.cmd.ProcessState.ExitCode() {
+			s.Errorf("%s: launched (%d):\n%s%s\nbare (%d):\n%s%s", c.name, launched.cmd.ProcessState.ExitCode(), got,
+				launched.complaints(), bare.cmd.ProcessState.ExitCode(), want, bare.complaints())
 			continue
 		}
 		same++
@@ -103,7 +113,8 @@ func guests(s *stand) {
 	}
 	s.measured("what the job prints is the same in %d of %d ways", same, len(cases))
 	if len(shown) > 0 {
-		s.missed("os.environ[\"PYTHONPATH\"] of children begins with the hook's folder (%s): the hook gets into spawned workers by it",
+		s.missed("os.environ[\"PYTHONPATH\"] of children begins with the hook's folder (%s): the hook gets into "+
+			"spawned workers by it",
 			strings.Join(shown, ", "))
 	}
 	s.leftNothing()

@@ -15,12 +15,16 @@ import (
 
 var memoryTrials = []trial{
 	{
-		id: "H6", fault: "job and bench-io share a memory limit", made: "one memory cgroup, limit the job's peak + 200 MiB; `bench-io` on 1 GiB of bytes",
-		target: "the job is never the victim; pipetune and its helpers say oom_score_adj 1000, the job keeps its own", run: func(s *stand) { sharedMemory(s, 200) },
+		id: "H6", fault: "job and bench-io share a memory limit",
+		made:   "one memory cgroup, limit the job's peak + 200 MiB; `bench-io` on 1 GiB of bytes",
+		target: "the job is never the victim; pipetune and its helpers say oom_score_adj 1000, the job keeps its own",
+		run:    func(s *stand) { sharedMemory(s, 200) },
 	},
 	{
-		id: "H6-tight", fault: "as H6, with too little memory for both", made: "the limit is the job's peak + 8 MiB, so that the kernel must end somebody if `bench-io` measures",
-		target: "bench-io refuses with exit 3 and the reason, or the kernel ends it or a helper of it; the job ends as a bare one", run: func(s *stand) { sharedMemory(s, 8) },
+		id: "H6-tight", fault: "as H6, with too little memory for both",
+		made: "the limit is the job's peak + 8 MiB, so that the kernel must end somebody if `bench-io` measures",
+		target: "bench-io refuses with exit 3 and the reason, or the kernel ends it or a helper of it; the job ends " +
+			"as a bare one", run: func(s *stand) { sharedMemory(s, 8) },
 	},
 }
 
@@ -33,7 +37,8 @@ type memory struct {
 // memoryGroup makes one; what is in it ends with the trial.
 func (s *stand) memoryGroup() memory {
 	s.Helper()
-	m := memory{dir: "/sys/fs/cgroup/memory", peak: "memory.max_usage_in_bytes", limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes"}
+	m := memory{dir: "/sys/fs/cgroup/memory", peak: "memory.max_usage_in_bytes", limit: "memory.limit_in_bytes",
+		used: "memory.usage_in_bytes"}
 	if _, err := os.Stat(m.dir); err != nil {
 		m = memory{dir: "/sys/fs/cgroup", peak: "memory.peak", limit: "memory.max", used: "memory.current"}
 	}
@@ -98,7 +103,8 @@ func (s *stand) lookAtScores(p *command) <-chan map[int]string {
 				case !seen:
 					without[pid] = time.Now()
 				case time.Since(since) > lateVictim:
-					s.Errorf("process %d of pipetune has oom_score_adj %s %v after it was first seen", pid, adj, time.Since(since))
+					s.Errorf("process %d of pipetune has oom_score_adj %s %v after it was first seen", pid, adj,
+						time.Since(since))
 					without[pid] = time.Now()
 				}
 			}
@@ -112,7 +118,8 @@ func (s *stand) lookAtScores(p *command) <-chan map[int]string {
 // sharedMemory runs a job and a benchmark under one limit.
 func sharedMemory(s *stand, roomMiB int64) {
 	data := filepath.Join(s.work, "bytes.bin")
-	if out, err := exec.Command("dd", "if=/dev/urandom", "of="+data, "bs=1M", "count=1024", "status=none").CombinedOutput(); err != nil {
+	if out, err := exec.Command("dd", "if=/dev/urandom", "of="+data, "bs=1M", "count=1024",
+		"status=none").CombinedOutput(); err != nil {
 		s.Fatalf("dd: %v: %s", err, out)
 	}
 	j := paced{batches: 1500, workers: 2, step: 20 * time.Millisecond}
@@ -127,7 +134,8 @@ func sharedMemory(s *stand, roomMiB int64) {
 	must.Do(s, os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0))
 	jobs := map[string]bool{}
 	own, _ := score(os.Getpid())
-	p := s.pipetune([]string{"bench-io", data, "--budget", "15s", "--python", "none", "-q", "-o", filepath.Join(s.work, "bench.json")}, group.within)
+	p := s.pipetune([]string{"bench-io", data, "--budget", "15s", "--python", "none", "-q", "-o",
+		filepath.Join(s.work, "bench.json")}, group.within)
 	looks := s.lookAtScores(p)
 	for ended := false; !ended; {
 		ended = p.hasEnded()
@@ -165,14 +173,17 @@ func sharedMemory(s *stand, roomMiB int64) {
 		s.measured("the job ended as the bare one")
 	}
 	if refused {
-		s.measured("bench-io refused: %s", strings.TrimPrefix(strings.SplitN(p.complaints(), "\n", 2)[0], "pipetune: error: "))
+		s.measured("bench-io refused: %s", strings.TrimPrefix(strings.SplitN(p.complaints(), "\n", 2)[0],
+			"pipetune: error: "))
 	}
-	s.measured("limit %.0f MiB (the job's peak %.0f); bench-io ended with %d; the kernel ended %s process(es); %d of pipetune's %d processes seen with 1000 at the last look",
+	s.measured("limit %.0f MiB (the job's peak %.0f); bench-io ended with %d; the kernel ended %s process(es); %d of "+
+		"pipetune's %d processes seen with 1000 at the last look",
 		mib(limit), mib(peak), status, killed, victims, len(last))
 	if roomMiB >= 200 && status != 0 {
 		s.missed("bench-io needs more than %d MiB beside the job: exit %d", roomMiB, status)
 	}
-	if err := os.WriteFile(filepath.Join(group.dir, group.limit), []byte("-1"), 0); err != nil && !strings.Contains(group.limit, "max") {
+	if err := os.WriteFile(filepath.Join(group.dir, group.limit), []byte("-1"), 0); err != nil &&
+		!strings.Contains(group.limit, "max") {
 		s.Error(err)
 	}
 }

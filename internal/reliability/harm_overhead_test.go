@@ -22,12 +22,16 @@ import (
 
 var overheadTrials = []trial{
 	{
-		id: "H1", fault: "a watch beside a job that keeps all CPUs busy", made: "16 workers that decode pictures, ticks of 100 ms; stretches without, with and without a watch, 5 times", long: true,
-		target: "at most 1 % of one CPU; 64 MiB alone, 128 MiB with helpers; the job at most 1 % slower, or by no more than its pace changes by itself (medians)", run: overhead,
+		id: "H1", fault: "a watch beside a job that keeps all CPUs busy",
+		made: "16 workers that decode pictures, ticks of 100 ms; stretches without, with and without a watch, 5 times",
+		long: true, target: "at most 1 % of one CPU; 64 MiB alone, 128 MiB with helpers; the job at most 1 % slower, " +
+			"or by no more than its pace changes by itself (medians)", run: overhead,
 	},
 	{
-		id: "H2", fault: "a watch beside a job that maps and unmaps memory", made: "a thread in the trainer times mmap, touch and munmap of 4 MiB, with memory that is touched beside it", long: true,
-		target: "the worst stall of a stretch (median of 7) is at most 3 ms, or twice that without a watch; the quietest is within 3 ms of the quietest without", run: stalls,
+		id: "H2", fault: "a watch beside a job that maps and unmaps memory",
+		made: "a thread in the trainer times mmap, touch and munmap of 4 MiB, with memory that is touched beside it",
+		long: true, target: "the worst stall of a stretch (median of 7) is at most 3 ms, or twice that without a " +
+			"watch; the quietest is within 3 ms of the quietest without", run: stalls,
 	},
 }
 
@@ -49,7 +53,8 @@ func (s *stand) setting(name string, otherwise float64) float64 {
 // watched runs diagnose beside a process for so long, and returns what it took.
 func (s *stand) watched(pid int, seconds float64) cost {
 	s.Helper()
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(pid), "--duration", fmt.Sprintf("%gs", seconds), "-q", "-o", filepath.Join(s.work, "report.json")})
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(pid), "--duration", fmt.Sprintf("%gs", seconds), "-q",
+		"-o", filepath.Join(s.work, "report.json")})
 	readings := p.meter(200*time.Millisecond, nil)
 	if status := p.wait(5 * time.Minute); status != 0 {
 		s.Fatalf("diagnose ended with %d: %s", status, p.complaints())
@@ -65,8 +70,8 @@ func overhead(s *stand) {
 	script := s.testdata("jobs/cpu_decode.py")
 	watch := filepath.Join(s.work, "stopwatch.jsonl")
 	job := s.start("job", []string{
-		s.python, script, "--workers", "16", "--batch-size", "4", "--data", filepath.Join(s.work, "data"), "--stopwatch", watch,
-		"--seconds", strconv.FormatFloat(seconds*rounds*4+600, 'f', 0, 64),
+		s.python, script, "--workers", "16", "--batch-size", "4", "--data", filepath.Join(s.work, "data"),
+		"--stopwatch", watch, "--seconds", strconv.FormatFloat(seconds*rounds*4+600, 'f', 0, 64),
 	})
 	batches := func() (n float64) {
 		text, err := os.ReadFile(watch)
@@ -106,7 +111,8 @@ func overhead(s *stand) {
 		own[i] = math.Abs(own[i])
 	}
 	noise := centre(own) // as the slow-down is a median: the worst of five would excuse nearly anything
-	s.measured("%.2f %% of one CPU (median of %d); %.1f MiB alone, %.1f MiB with helpers; job slower by %.2f %% (median), its own pace changes by %.2f %% (median) between stretches of %.0f s",
+	s.measured("%.2f %% of one CPU (median of %d); %.1f MiB alone, %.1f MiB with helpers; job slower by %.2f %% "+
+		"(median), its own pace changes by %.2f %% (median) between stretches of %.0f s",
 		100*centre(cpu), rounds, mib(alone), mib(all), 100*centre(slower), 100*noise, seconds)
 	if centre(cpu) > 0.01 {
 		s.missed("%.2f %% of one CPU", 100*centre(cpu))
@@ -157,7 +163,8 @@ func stalls(s *stand) {
 	}
 	a, b := centre(without), centre(with)
 	least, leastWith := slices.Min(without), slices.Min(with)
-	s.measured("%.1f GiB touched; worst stall of %.0f s: %.2f ms without a watch, %.2f ms with one (medians of %d); of the quietest %.2f and %.2f ms",
+	s.measured("%.1f GiB touched; worst stall of %.0f s: %.2f ms without a watch, %.2f ms with one (medians of %d); "+
+		"of the quietest %.2f and %.2f ms",
 		gib, stretch, a/1e3, b/1e3, rounds, least/1e3, leastWith/1e3)
 	if a == 0 || b == 0 {
 		s.Errorf("no stall was told: %.300s", job.output())
@@ -165,7 +172,8 @@ func stalls(s *stand) {
 	// What a watch does it does in each stretch, and other programs do not: the quietest of each kind are held to 3 ms
 	// of each other. Reading smaps of so much memory would add 6 ms per GiB.
 	if leastWith > least+3000 || b > max(3000, 2*a) {
-		s.missed("worst stall %.2f ms with a watch, %.2f ms without; of the quietest stretches %.2f and %.2f ms", b/1e3, a/1e3, leastWith/1e3, least/1e3)
+		s.missed("worst stall %.2f ms with a watch, %.2f ms without; of the quietest stretches %.2f and %.2f ms", b/1e3,
+			a/1e3, leastWith/1e3, least/1e3)
 	}
 	job.kill()
 	s.leftNothing()

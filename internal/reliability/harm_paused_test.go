@@ -14,17 +14,22 @@ import (
 
 var pausedTrials = []trial{
 	{
-		id: "H4", fault: "pipetune is stopped while its job trains (launch mode)", made: "SIGSTOP for 60 s, then SIGCONT", long: true,
-		target: "the job's step is as long as before, to 1 %; its output and status are the bare ones; the report tells the gap",
-		run:    func(s *stand) { stoppedGuest(s, 60*time.Second) },
+		id: "H4", fault: "pipetune is stopped while its job trains (launch mode)",
+		made: "SIGSTOP for 60 s, then SIGCONT", long: true,
+		target: "the job's step is as long as before, to 1 %; its output and status are the bare ones; the report " +
+			"tells the gap",
+		run: func(s *stand) { stoppedGuest(s, 60*time.Second) },
 	},
 	{
 		id: "H4-short", fault: "as H4", made: "SIGSTOP for 8 s, then SIGCONT",
-		target: "as H4, the step to 5 %: a busy machine changes more than that in a minute", run: func(s *stand) { stoppedGuest(s, 8*time.Second) },
+		target: "as H4, the step to 5 %: a busy machine changes more than that in a minute",
+		run:    func(s *stand) { stoppedGuest(s, 8*time.Second) },
 	},
 	{
-		id: "H5", fault: "pipetune is killed while its job runs (launch mode)", made: "SIGKILL at 20 moments drawn with seed 5", long: true,
-		target: "20 of 20 jobs end with the bare output and status; what pipetune left is swept by its next run", run: func(s *stand) { killedGuest(s, 20) },
+		id: "H5", fault: "pipetune is killed while its job runs (launch mode)",
+		made: "SIGKILL at 20 moments drawn with seed 5", long: true,
+		target: "20 of 20 jobs end with the bare output and status; what pipetune left is swept by its next run",
+		run:    func(s *stand) { killedGuest(s, 20) },
 	},
 	{
 		id: "H5-short", fault: "as H5", made: "SIGKILL at 3 moments drawn with seed 5",
@@ -37,7 +42,8 @@ func stoppedGuest(s *stand, pause time.Duration) {
 	const step = 10 * time.Millisecond
 	before := 6 * time.Second
 	j := paced{batches: int((3*before + pause) / step), workers: 2, step: step}
-	bareTimes, times, report := filepath.Join(s.work, "bare.json"), filepath.Join(s.work, "times.json"), filepath.Join(s.work, "report.json")
+	bareTimes, times, report := filepath.Join(s.work, "bare.json"), filepath.Join(s.work, "times.json"),
+		filepath.Join(s.work, "report.json")
 	c := s.launch(report, j.argv(s, times))
 	c.awaitLines(1)
 	time.Sleep(before) // into its epoch
@@ -54,11 +60,14 @@ func stoppedGuest(s *stand, pause time.Duration) {
 		s.measured("exit %d, output and status those of the bare job", status)
 	}
 	n := s.noted(times)
-	earlier, meanwhile, later := n.step(s, from-before.Seconds(), from), n.step(s, from, to), n.step(s, to, to+before.Seconds())
+	earlier, meanwhile, later := n.step(s, from-before.Seconds(), from), n.step(s, from, to),
+		n.step(s, to, to+before.Seconds())
 	usual := (earlier + later) / 2 // a drift of the machine falls on both
-	s.measured("a step takes %.3f ms before, %.3f ms while pipetune is stopped, %.3f ms afterwards", 1e3*earlier, 1e3*meanwhile, 1e3*later)
+	s.measured("a step takes %.3f ms before, %.3f ms while pipetune is stopped, %.3f ms afterwards", 1e3*earlier,
+		1e3*meanwhile, 1e3*later)
 	if most := map[bool]float64{true: 0.01, false: 0.05}[pause >= time.Minute]; meanwhile > (1+most)*usual {
-		s.missed("the step was %.1f %% longer; before and after differ by %.1f %%, which is other programs' doing", 100*(meanwhile/usual-1), 100*max(later/earlier-1, earlier/later-1))
+		s.missed("the step was %.1f %% longer; before and after differ by %.1f %%, which is other programs' doing",
+			100*(meanwhile/usual-1), 100*max(later/earlier-1, earlier/later-1))
 	}
 	words := said(s.report(report))
 	told := ""
@@ -87,7 +96,8 @@ func killedGuest(s *stand, times int) {
 	for n := range times {
 		note := filepath.Join(s.work, "status-"+strconv.Itoa(n))
 		// The job's own shell notes its end: pipetune is gone by then.
-		argv := append([]string{"/bin/sh", "-c", `: > "` + note + `.begun"; "$@"; s=$?; echo $s > "` + note + `.part"; mv "` + note + `.part" "` + note + `"; exit $s`, "sh"},
+		argv := append([]string{"/bin/sh", "-c", `: > "` + note + `.begun"; "$@"; s=$?; echo $s > "` + note +
+			`.part"; mv "` + note + `.part" "` + note + `"; exit $s`, "sh"},
 			j.argv(s, filepath.Join(s.work, "times.json"))...)
 		c := s.launch(filepath.Join(s.work, "report.json"), argv)
 		s.until(5*time.Minute, "pipetune has started its job", func() bool {
@@ -111,16 +121,20 @@ func killedGuest(s *stand, times int) {
 		c.alone()
 		status, err := os.ReadFile(note)
 		if err != nil {
-			s.Errorf("killed %v into a life of %v: the job left no status: %v; stderr: %.500s", at, life, err, c.complaints())
+			s.Errorf("killed %v into a life of %v: the job left no status: %v; stderr: %.500s", at, life, err,
+				c.complaints())
 			continue
 		}
-		if got := strings.TrimSpace(string(status)); got != strconv.Itoa(bareStatus) || string(c.output()) != string(bare.output()) {
-			s.Errorf("killed %v into a life of %v: status %s, bare %d; stdout %.300q, bare %.300q", at, life, got, bareStatus, c.output(), bare.output())
+		if got := strings.TrimSpace(string(status)); got != strconv.Itoa(bareStatus) ||
+			string(c.output()) != string(bare.output()) {
+			s.Errorf("killed %v into a life of %v: status %s, bare %d; stdout %.300q, bare %.300q", at, life, got,
+				bareStatus, c.output(), bare.output())
 			continue
 		}
 		ended++
 	}
-	s.measured("%d of %d jobs ended with the bare output and status (%d were killed before the end of the job)", ended, times, inTime)
+	s.measured("%d of %d jobs ended with the bare output and status (%d were killed before the end of the job)", ended,
+		times, inTime)
 	if inTime < 1 {
 		s.Errorf("no moment fell into the life of a job")
 	}

@@ -18,7 +18,8 @@ import (
 
 // harmTrials are H1, H2 and H4 to H10: what pipetune must not do to a job.
 func harmTrials() []trial {
-	return slices.Concat(overheadTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials, guestTrials)
+	return slices.Concat(overheadTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials,
+		guestTrials)
 }
 
 // paced is a job that notes when its batches come: testdata/reliability/paced.py.
@@ -34,8 +35,8 @@ func (j paced) argv(s *stand, times string) []string {
 	s.Helper()
 	script := s.testdata("reliability/paced.py")
 	argv := []string{
-		s.python, script, "--batches", strconv.Itoa(j.batches), "--epochs", strconv.Itoa(max(j.epochs, 1)), "--workers", strconv.Itoa(j.workers),
-		"--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--times", times,
+		s.python, script, "--batches", strconv.Itoa(j.batches), "--epochs", strconv.Itoa(max(j.epochs, 1)), "--workers",
+		strconv.Itoa(j.workers), "--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--times", times,
 	}
 	if j.method != "" {
 		argv = append(argv, "--method", j.method)

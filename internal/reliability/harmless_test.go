@@ -14,22 +14,28 @@ import (
 
 var harmlessTrials = []trial{
 	{
-		id: "H3", fault: "a watch that does more than look", made: "all of `diagnose --pid` with two outputs beside a real job, each system call seen by strace -f",
-		target: "no ptrace, lock, attribute or mode; of the job's memory no more than the descriptor a thread polls, four bytes at a time; no signal but to its own; nothing opened for writing but outputs; no advice on the job's files; no socket but AF_UNIX, none listens; the job is untouched", run: everyCall,
+		id: "H3", fault: "a watch that does more than look",
+		made: "all of `diagnose --pid` with two outputs beside a real job, each system call seen by strace -f",
+		target: "no ptrace, lock, attribute or mode; of the job's memory no more than the descriptor a thread polls, " +
+			"four bytes at a time; no signal but to its own; nothing opened for writing but outputs; no advice on " +
+			"the job's files; no socket but AF_UNIX, none listens; the job is untouched", run: everyCall,
 	},
 }
 
 // watchedCalls are those that the check looks at; strace leaves all others alone.
-const watchedCalls = "ptrace,process_vm_readv,process_vm_writev,flock,fcntl,setxattr,lsetxattr,fsetxattr,listen,truncate,chmod,fchmodat,chown,fchownat,utimensat," +
-	"mkdir,rmdir,link,symlink,mount,umount2,sched_setaffinity,ioprio_set,process_madvise,kill,tkill,tgkill,pidfd_send_signal,open,openat,openat2,creat," +
+const watchedCalls = "ptrace,process_vm_readv,process_vm_writev,flock,fcntl,setxattr,lsetxattr,fsetxattr,listen," +
+	"truncate,chmod,fchmodat,chown,fchownat,utimensat,mkdir,rmdir,link,symlink,mount,umount2,sched_setaffinity," +
+	"ioprio_set,process_madvise,kill,tkill,tgkill,pidfd_send_signal,open,openat,openat2,creat," +
 	"fadvise64,connect,bind,sendto,socket,unlink,unlinkat,rename,renameat,renameat2,execve"
 
 func everyCall(s *stand) {
 	j := steady{batches: 1500, step: 20 * time.Millisecond, workers: 2}
 	job := j.start(s)
-	report, recording, trace := filepath.Join(s.work, "run.json"), filepath.Join(s.work, "run.jsonl"), filepath.Join(s.work, "trace")
-	p := s.start("strace", []string{"strace", "-f", "-qq", "--seccomp-bpf", "--decode-fds=path,pidfd", "-o", trace, "-e", "trace=" + watchedCalls,
-		s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "8s", "-o", recording, "-o", report}, s.ownFolders)
+	report, recording, trace := filepath.Join(s.work, "run.json"), filepath.Join(s.work, "run.jsonl"),
+		filepath.Join(s.work, "trace")
+	p := s.start("strace", []string{"strace", "-f", "-qq", "--seccomp-bpf", "--decode-fds=path,pidfd", "-o", trace,
+		"-e", "trace=" + watchedCalls, s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "8s",
+		"-o", recording, "-o", report}, s.ownFolders)
 	if status := p.wait(5 * time.Minute); status != 0 {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}

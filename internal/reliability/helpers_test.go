@@ -32,7 +32,8 @@ const longSleep = 500 * time.Millisecond
 
 // follow looks at a run's processes and threads until it is told to stop.
 func (c *command) follow() *family {
-	f := &family{helpers: map[int]*helper{}, asleep: map[string]string{}, quit: make(chan struct{}), over: make(chan struct{})}
+	f := &family{helpers: map[int]*helper{}, asleep: map[string]string{}, quit: make(chan struct{}),
+		over: make(chan struct{})}
 	go func() {
 		defer close(f.over)
 		since := map[string]time.Time{}

@@ -18,14 +18,23 @@ import (
 )
 
 var intruderTrials = []trial{
-	{id: "A1", fault: "another user attacks the hook's folder and socket", made: "a process of uid 65534 in the shared TMPDIR, as long as the job runs: connect, send, open, unlink, rename, swap for a link, make folders of such names, 10,000 connects",
+	{id: "A1", fault: "another user attacks the hook's folder and socket",
+		made: "a process of uid 65534 in the shared TMPDIR, as long as the job runs: connect, send, open, unlink, " +
+			"rename, swap for a link, make folders of such names, 10,000 connects",
 		target: "0 effects, the job unharmed, the hook heard", run: socketIntruder},
-	{id: "A1-same", fault: "the same user sends to the hook's socket from outside the job", made: "1,000 datagrams with a well-formed hello from a process beside the job", target: "all refused, counted and told; the job unharmed", run: socketStranger},
-	{id: "A2", fault: "another user races for output files in a shared folder", made: "uid 65534 replaces names and temporary files by symbolic and hard links, and renames them, for 10 s and at least 200 reports written by root into folders of mode 0777 and 1777",
+	{id: "A1-same", fault: "the same user sends to the hook's socket from outside the job",
+		made:   "1,000 datagrams with a well-formed hello from a process beside the job",
+		target: "all refused, counted and told; the job unharmed", run: socketStranger},
+	{id: "A2", fault: "another user races for output files in a shared folder",
+		made: "uid 65534 replaces names and temporary files by symbolic and hard links, and renames them, for 10 s " +
+			"and at least 200 reports written by root into folders of mode 0777 and 1777",
 		target: "0 writes outside, files 0600", run: func(s *stand) { outputRaces(s, 10*time.Second, 200) }},
-	{id: "A2-long", fault: "another user races for output files in a shared folder", made: "as A2, for 60 s and at least 1,000 reports", target: "0 writes outside, files 0600", long: true,
+	{id: "A2-long", fault: "another user races for output files in a shared folder",
+		made: "as A2, for 60 s and at least 1,000 reports", target: "0 writes outside, files 0600", long: true,
 		run: func(s *stand) { outputRaces(s, time.Minute, 1000) }},
-	{id: "A3", fault: "things planted in the current folder", made: "libnvidia-ml.so.1, sitecustomize.py, python3, h5repack, dpkg, .pipetune.yaml and others that leave a marker, with `.` and an empty entry on PATH: every command",
+	{id: "A3", fault: "things planted in the current folder", made: "libnvidia-ml.so.1, sitecustomize.py, python3, " +
+		"h5repack, dpkg, .pipetune.yaml and others that leave a marker, with `.` and an empty entry on PATH: every " +
+		"command",
 		target: "no marker; no RPATH or RUNPATH in the binary", run: planted3},
 }
 
@@ -104,13 +113,15 @@ print(json.dumps({"tried": tried, "done": done, "seen": len(seen)}), flush=True)
 func socketIntruder(s *stand) {
 	tmp := s.shared("common", 0o1777|os.ModeSticky)
 	stop := filepath.Join(s.shared("signs", 0o755), "stop")
-	thief := s.start("intruder", []string{"/usr/bin/python3", "-c", intruder, tmp, stop}, asNobody, func(cmd *exec.Cmd) { cmd.Dir = "/" })
+	thief := s.start("intruder", []string{"/usr/bin/python3", "-c", intruder, tmp, stop}, asNobody,
+		func(cmd *exec.Cmd) { cmd.Dir = "/" })
 	thief.awaitLines(1)
 	j := steady{batches: 600, step: 10 * time.Millisecond, workers: 1}
 	out := filepath.Join(s.folder("out"), "r.json")
-	c := s.start("pipetune", append([]string{s.binary, "diagnose", "-o", out, "--"}, j.argv(s)...), func(cmd *exec.Cmd) {
-		cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+tmp, "XDG_RUNTIME_DIR=")
-	})
+	c := s.start("pipetune", append([]string{s.binary, "diagnose", "-o", out, "--"}, j.argv(s)...),
+		func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+tmp, "XDG_RUNTIME_DIR=")
+		})
 	j.unharmed(s, c)
 	must.Do(s, os.WriteFile(stop, nil, 0o644))
 	thief.wait(time.Minute)
@@ -133,7 +144,8 @@ func socketIntruder(s *stand) {
 	if err != nil || len(left) > 0 {
 		s.Errorf("left in the shared folder: %v %v", left, err)
 	}
-	s.measured("%d connects and %d other attempts at 11 acts: %d succeeded; 2,000 folders and links of such names stood there before", told.Tried["connect"], total(told.Tried)-told.Tried["connect"], total(told.Done))
+	s.measured("%d connects and %d other attempts at 11 acts: %d succeeded; 2,000 folders and links of such names "+
+		"stood there before", told.Tried["connect"], total(told.Tried)-told.Tried["connect"], total(told.Done))
 	c.alone()
 }
 
@@ -229,7 +241,8 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 	before := must.Get(os.Stat(victim))(s)
 	fixture := s.testdata("reports/reopened.json")
 	stop := filepath.Join(signs, "stop")
-	thief := s.start("racer", []string{"/usr/bin/python3", "-c", racer, victim, stop, "20", open, sticky}, asNobody, func(cmd *exec.Cmd) { cmd.Dir = "/" })
+	thief := s.start("racer", []string{"/usr/bin/python3", "-c", racer, victim, stop, "20", open, sticky}, asNobody,
+		func(cmd *exec.Cmd) { cmd.Dir = "/" })
 	thief.awaitLines(1)
 	written, refused, modes := 0, 0, 0
 	for end := time.Now().Add(lasts); written+refused < least || time.Now().Before(end); {
@@ -246,7 +259,8 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 			default:
 				s.Fatalf("exit %d, %v: %.300s", code, err, out)
 			}
-			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Sys().(*syscall.Stat_t).Uid == 0 && info.Size() > 9 {
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() &&
+				info.Sys().(*syscall.Stat_t).Uid == 0 && info.Size() > 9 {
 				if info.Mode().Perm() != 0o600 {
 					s.Errorf("%s has mode %v", path, info.Mode())
 				}
@@ -258,32 +272,40 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 	thief.wait(time.Minute)
 	after, err := os.Stat(victim)
 	text, err2 := os.ReadFile(victim)
-	if err != nil || err2 != nil || string(text) != "untouched" || after.ModTime() != before.ModTime() || after.Mode() != before.Mode() {
+	if err != nil || err2 != nil || string(text) != "untouched" || after.ModTime() != before.ModTime() ||
+		after.Mode() != before.Mode() {
 		s.Errorf("the victim was written to: %q, %v, %v %v", text, after, err, err2)
 	}
-	s.measured("%d reports written, %d refused with a message, %d files looked at have mode 0600; the other user says (tricks, of these done): %s; 0 writes outside",
+	s.measured("%d reports written, %d refused with a message, %d files looked at have mode 0600; the other user "+
+		"says (tricks, of these done): %s; 0 writes outside",
 		written, refused, modes, strings.ReplaceAll(strings.TrimSpace(string(thief.output())), "up\n", ""))
 	s.leftNothing()
 }
 
 func planted3(s *stand) {
 	trap, marker := s.folder("trap"), filepath.Join(s.folder("marks"), "marker")
-	for name := range strings.FieldsSeq("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git less pager xdg-open lsblk systemd-detect-virt") {
+	for name := range strings.FieldsSeq("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git " +
+		"less pager xdg-open lsblk systemd-detect-virt") {
 		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho $0 >>"+marker+"\n"), 0o755))
 	}
-	for name := range strings.FieldsSeq("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py pipetune_hook.py") {
-		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("open("+strconv.Quote(marker)+", 'a').write("+strconv.Quote(name+"\n")+")\n"), 0o644))
+	for name := range strings.FieldsSeq("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py " +
+		"pipetune_hook.py") {
+		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("open("+strconv.Quote(marker)+", 'a').write("+
+			strconv.Quote(name+"\n")+")\n"), 0o644))
 	}
 	for name := range strings.FieldsSeq(".pipetune.yaml .pipetune.json .piperc .env") {
-		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"), 0o644))
+		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"),
+			0o644))
 	}
 	source := filepath.Join(trap, "evil.c")
 	must.Do(s, os.WriteFile(source, []byte(`#include <stdio.h>
 __attribute__((constructor)) static void loaded(void) { FILE *f = fopen("`+marker+`", "a"); if (f) { fputs("library\n", f); fclose(f); } }
 int nvmlInit_v2(void) { return 0; }
 `), 0o644))
-	for _, library := range []string{"libnvidia-ml.so.1", "libnvidia-ml.so", "libhdf5.so", "libc.so.6", "libm.so.6", "libz.so.1"} {
-		gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-nostdlib", "-o", filepath.Join(trap, library), source})
+	for _, library := range []string{"libnvidia-ml.so.1", "libnvidia-ml.so", "libhdf5.so", "libc.so.6", "libm.so.6",
+		"libz.so.1"} {
+		gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-nostdlib", "-o", filepath.Join(trap, library),
+			source})
 		if strings.HasPrefix(library, "libnvidia") {
 			gcc.kill()
 			gcc = s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-o", filepath.Join(trap, library), source})
@@ -302,12 +324,17 @@ int nvmlInit_v2(void) { return 0; }
 		cmd.Env = append(cmd.Env, "PATH=.::/usr/local/bin:/usr/bin:/bin")
 	}
 	script := filepath.Join(s.folder("job"), "train.py")
-	must.Do(s, os.WriteFile(script, []byte("import time\nfrom torch.utils.data import DataLoader\nfor e in range(2):\n    for b in DataLoader(list(range(300)), batch_size=2, num_workers=1):\n        time.sleep(0.02)\n"), 0o644))
+	must.Do(s, os.WriteFile(script, []byte("import time\nfrom torch.utils.data import DataLoader\nfor e in "+
+		"range(2):\n    for b in DataLoader(list(range(300)), batch_size=2, num_workers=1):\n        "+
+		"time.sleep(0.02)\n"), 0o644))
 	job := steady{batches: 4000, step: 10 * time.Millisecond, workers: 1}.start(s)
 	runs, sprung := 0, 0
 	for _, args := range [][]string{
-		{"version"}, {"doctor"}, {"explain"}, {"report", fixture}, {"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", pictures}, {"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", "--try", "--python", "none", pictures},
-		{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, {"diagnose", "-o", filepath.Join(s.folder("out"), "fix.patch"), "--", s.python, script},
+		{"version"}, {"doctor"}, {"explain"}, {"report", fixture}, {"bench-io", "--budget", "5s", "--workers", "1",
+			"--no-cold", pictures}, {"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", "--try", "--python",
+			"none", pictures},
+		{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"},
+		{"diagnose", "-o", filepath.Join(s.folder("out"), "fix.patch"), "--", s.python, script},
 	} {
 		c := s.pipetune(args, inTrap)
 		if status := c.wait(5 * time.Minute); status != 0 {
@@ -326,7 +353,8 @@ int nvmlInit_v2(void) { return 0; }
 	// The one file that is read of a folder on purpose must not name a program.
 	must.Do(s, os.WriteFile(filepath.Join(trap, "pipetune.toml"), []byte("[bench-io]\npython = './python3'\n"), 0o644))
 	c := s.pipetune([]string{"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", pictures}, inTrap)
-	if status := c.wait(time.Minute); status != 2 || !strings.Contains(string(c.complaints()), "bench-io.python: not for a folder") {
+	if status := c.wait(time.Minute); status != 2 || !strings.Contains(string(c.complaints()),
+		"bench-io.python: not for a folder") {
 		s.Errorf("a folder's settings that name a program: exit %d: %s", status, c.complaints())
 	}
 	if text, err := os.ReadFile(marker); err == nil {
@@ -336,6 +364,7 @@ int nvmlInit_v2(void) { return 0; }
 	if strings.Contains(string(dynamic), "RPATH") || strings.Contains(string(dynamic), "RUNPATH") {
 		s.Errorf("the binary carries a search path: %s", dynamic)
 	}
-	s.measured("%d commands in a folder with %d traps, %d sprung one; its settings may not name a program; no RPATH, no RUNPATH", runs, len(traps), sprung)
+	s.measured("%d commands in a folder with %d traps, %d sprung one; its settings may not name a program; no RPATH, "+
+		"no RUNPATH", runs, len(traps), sprung)
 	s.leftNothing()
 }

@@ -24,7 +24,8 @@ func (j steady) argv(s *stand) []string {
 	script := s.testdata("reliability/steady.py")
 	return append([]string{
 		s.python, script, "--batches", strconv.Itoa(j.batches), "--workers", strconv.Itoa(j.workers),
-		"--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--item-ms", strconv.FormatFloat(j.item.Seconds()*1000, 'f', -1, 64),
+		"--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--item-ms",
+		strconv.FormatFloat(j.item.Seconds()*1000, 'f', -1, 64),
 	}, j.more...)
 }
 
@@ -41,7 +42,8 @@ func (j steady) bare(s *stand) (stdout []byte, status int) {
 	s.Helper()
 	quick := j
 	quick.step, quick.item = 0, 0 // the output does not depend on them
-	key := string(bytes.Join([][]byte{[]byte(s.python), []byte(time.Duration(j.batches).String()), []byte(strconv.Itoa(j.workers))}, nil))
+	key := string(bytes.Join([][]byte{[]byte(s.python), []byte(time.Duration(j.batches).String()),
+		[]byte(strconv.Itoa(j.workers))}, nil))
 	for _, m := range j.more {
 		key += " " + m
 	}

@@ -24,16 +24,21 @@ func loadTrials() []trial {
 
 var crowdTrials = []trial{
 	{
-		id: "L1", fault: "5,000 idle processes besides the job", made: "`sleep` 5,000 times; `diagnose` of 20 s without and with them; full scans of /proc counted with strace",
+		id: "L1", fault: "5,000 idle processes besides the job",
+		made: "`sleep` 5,000 times; `diagnose` of 20 s without and with them; full scans of /proc counted with " +
+			"strace",
 		target: "at most one full scan each 5 s, 2 % of a core in all, 24 MiB more than without", run: idleCrowd,
 	},
 	{
-		id: "L2", fault: "100,000 descriptors in the job", made: "5 workers with 19,900 each (the machine's hard limit is 20,000)",
-		target: "counted all, by stat of /proc/PID/fd and not by listing; a tick takes at most 20 ms of CPU time", run: manyDescriptors,
+		id: "L2", fault: "100,000 descriptors in the job",
+		made:   "5 workers with 19,900 each (the machine's hard limit is 20,000)",
+		target: "counted all, by stat of /proc/PID/fd and not by listing; a tick takes at most 20 ms of CPU time",
+		run:    manyDescriptors,
 	},
 	{
 		id: "L3", fault: "workers are born and die", made: "2,000 births at 100 a second, 0.5 s each",
-		target: "memory after all births at most that after 1,000 + 8 MiB; every birth is an event or counted", run: func(s *stand) { manyBirths(s, 2000, 100) },
+		target: "memory after all births at most that after 1,000 + 8 MiB; every birth is an event or counted",
+		run:    func(s *stand) { manyBirths(s, 2000, 100) },
 	},
 	{
 		id: "L3-long", fault: "workers are born and die", made: "100,000 births in 10 minutes, 0.5 s each", long: true,
@@ -45,8 +50,10 @@ var crowdTrials = []trial{
 func (s *stand) weigh(c *command, lasts time.Duration, flags ...string) (*recording.Recording, cost) {
 	s.Helper()
 	file := filepath.Join(s.work, "run.jsonl")
-	p := s.pipetune(append([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String(), "-o", file}, flags...))
-	k := s.costOf(p.meter(200*time.Millisecond, func(u usage) bool { return u.at > lasts })) // what comes then is the judging of it
+	p := s.pipetune(append([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String(), "-o",
+		file}, flags...))
+	// what comes then is the judging of it
+	k := s.costOf(p.meter(200*time.Millisecond, func(u usage) bool { return u.at > lasts }))
 	if status := p.wait(5 * time.Minute); status != 0 {
 		s.Errorf("pipetune ended with %d; stderr: %.600s", status, p.complaints())
 	}
@@ -84,7 +91,8 @@ func idleCrowd(s *stand) {
 	crowd.wait(2 * time.Minute)
 
 	more := mib(beside.rss - alone.rss)
-	s.measured("%d full scans in 12 s; %.2f %% of a core (%.2f %% without), %.1f MiB (%.1f without)", scans, 100*beside.share, 100*alone.share, mib(beside.rss), mib(alone.rss))
+	s.measured("%d full scans in 12 s; %.2f %% of a core (%.2f %% without), %.1f MiB (%.1f without)", scans,
+		100*beside.share, 100*alone.share, mib(beside.rss), mib(alone.rss))
 	if scans > 1+12/5 {
 		s.missed("%d full scans in 12 s", scans)
 	}
@@ -127,7 +135,8 @@ func manyDescriptors(s *stand) {
 		}
 	}
 	tick := k.share * rec.Header.Interval.Seconds() * 1000
-	s.measured("%d descriptors counted; %.2f ms of CPU time a tick of %s, looks and all else included (%.2f %% of a core), %.1f MiB", counted, tick, rec.Header.Interval, 100*k.share, mib(k.rss))
+	s.measured("%d descriptors counted; %.2f ms of CPU time a tick of %s, looks and all else included (%.2f %% of a "+
+		"core), %.1f MiB", counted, tick, rec.Header.Interval, 100*k.share, mib(k.rss))
 	if counted < workers*each {
 		s.Errorf("%d descriptors counted of %d", counted, workers*each)
 	}
@@ -139,7 +148,8 @@ func manyDescriptors(s *stand) {
 
 func manyBirths(s *stand, births int, rate float64) {
 	hold := filepath.Join(s.work, "hold")
-	c := churn{flags: []string{"--steady", "2", "--rate", strconv.FormatFloat(rate, 'f', -1, 64), "--life", "0.5", "--births", strconv.Itoa(births), "--hold", hold}}.start(s)
+	c := churn{flags: []string{"--steady", "2", "--rate", strconv.FormatFloat(rate, 'f', -1, 64), "--life", "0.5",
+		"--births", strconv.Itoa(births), "--hold", hold}}.start(s)
 	file := filepath.Join(s.work, "run.jsonl")
 	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "24h", "-o", file})
 	s.until(time.Minute, "the watch has begun", func() bool {
@@ -175,12 +185,14 @@ func manyBirths(s *stand, births int, rate float64) {
 		}
 	}
 	counted -= 2 // those that stay
-	s.measured("%d births, of which %.0f counted and %d kept as events; memory %.1f MiB after 1,000, %.1f MiB after all; report %.1f s after Ctrl-C", born, counted, events, mib(early.own), mib(late.own), took.Seconds())
+	s.measured("%d births, of which %.0f counted and %d kept as events; memory %.1f MiB after 1,000, %.1f MiB after "+
+		"all; report %.1f s after Ctrl-C", born, counted, events, mib(early.own), mib(late.own), took.Seconds())
 	if grown := mib(late.own - early.own); grown > 8 {
 		s.missed("%.1f MiB more than after 1,000", grown)
 	}
 	if int(counted) < born {
-		s.missed("%d births were not seen: they ended before a tick came, on a machine too busy for one each 100 ms", born-int(counted))
+		s.missed("%d births were not seen: they ended before a tick came, on a machine too busy for one each 100 ms",
+			born-int(counted))
 	}
 	if int(counted) > born || events > born+2 {
 		s.Errorf("%.0f births counted and %d events of %d", counted, events, born)

@@ -16,8 +16,11 @@ import (
 
 var recordingTrials = []trial{
 	{
-		id: "L6", fault: "a recording of 24 hours at 100 ms", made: "a watch of 10 s of a trainer and 8 workers, repeated with its counters going on until it has 864,000 ticks, through pipetune's own recorder",
-		target: "the file has at most 500 MB; `pipetune report` of it takes at most 256 MiB and 60 s", run: dayLongRecording,
+		id: "L6", fault: "a recording of 24 hours at 100 ms",
+		made: "a watch of 10 s of a trainer and 8 workers, repeated with its counters going on until it has " +
+			"864,000 ticks, through pipetune's own recorder",
+		target: "the file has at most 500 MB; `pipetune report` of it takes at most 256 MiB and 60 s",
+		run:    dayLongRecording,
 	},
 }
 
@@ -68,8 +71,10 @@ func dayLongRecording(s *stand) {
 		s.Errorf("report wrote %d bytes and was seen %d times", len(p.output()), len(replay))
 	}
 	cpu := p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
-	s.measured("%d ticks, %.1f million readings given and %.2f million kept; file %.0f MB; report took %.1f s (%.1f s of CPU time) and %.0f MiB",
-		day/tick, float64(given)/1e6, float64(kept)/1e6, float64(info.Size())/1e6, took.Seconds(), cpu.Seconds(), mib(peak))
+	s.measured("%d ticks, %.1f million readings given and %.2f million kept; file %.0f MB; report took %.1f s (%.1f "+
+		"s of CPU time) and %.0f MiB",
+		day/tick, float64(given)/1e6, float64(kept)/1e6, float64(info.Size())/1e6, took.Seconds(), cpu.Seconds(),
+		mib(peak))
 	if info.Size() > 500e6 {
 		s.missed("file of %.0f MB", float64(info.Size())/1e6)
 	}
@@ -85,7 +90,8 @@ func dayLongRecording(s *stand) {
 
 // repeat writes a recording of a day from one of some seconds. It returns how many readings were given to the recorder,
 // and kept.
-func (s *stand) repeat(file string, rec *recording.Recording, readings []reading, growth []float64, kinds map[string]metric.Desc, round, tick, day time.Duration) (given, kept int) {
+func (s *stand) repeat(file string, rec *recording.Recording, readings []reading, growth []float64,
+	kinds map[string]metric.Desc, round, tick, day time.Duration) (given, kept int) {
 	s.Helper()
 	f := must.Get(os.Create(file))(s)
 	defer f.Close()

@@ -20,26 +20,42 @@ import (
 )
 
 func nameTrials() []trial {
-	const harmless = "no control, bidirectional or zero-width character, valid UTF-8; the Markdown has the blocks, columns and tags of a harmless name's, no link, no mention; JSON gives back the exact text"
+	const harmless = "no control, bidirectional or zero-width character, valid UTF-8; the Markdown has the blocks, " +
+		"columns and tags of a harmless name's, no link, no mention; JSON gives back the exact text"
 	return []trial{
-		{id: "N1", fault: "hostile text in every string of a report or a comparison", made: "each of the payloads into all free strings of 6 reports and 5 comparisons, through every writer; the Markdown by a CommonMark parser",
+		{id: "N1", fault: "hostile text in every string of a report or a comparison",
+			made: "each of the payloads into all free strings of 6 reports and 5 comparisons, through every " +
+				"writer; the Markdown by a CommonMark parser",
 			target: harmless, run: hostileReports},
-		{id: "N1-gate", fault: "hostile text at the gate it comes in through", made: "each of the payloads through internal/untrusted, into JSON and back",
+		{id: "N1-gate", fault: "hostile text at the gate it comes in through",
+			made:   "each of the payloads through internal/untrusted, into JSON and back",
 			target: "as N1, and the exact bytes can be told from what is shown", run: hostileAtTheGate},
-		{id: "N1-files", fault: "hostile names of files and folders", made: "`bench-io` on a folder of pictures with each payload that can be a name, in a folder of such a name; text, md, json, stderr",
+		{id: "N1-files", fault: "hostile names of files and folders",
+			made: "`bench-io` on a folder of pictures with each payload that can be a name, in a folder of such a " +
+				"name; text, md, json, stderr",
 			target: "as N1, exit 0", run: hostileFiles},
-		{id: "N1-hdf5", fault: "hostile names inside an HDF5 file", made: "`bench-io` on a file with datasets, groups, links and attributes so named by h5py", target: "as N1, exit 0", run: hostileDatasets},
-		{id: "N1-process", fault: "hostile command lines, names of processes, control group and host", made: "`diagnose --pid` of a process with each payload as an argument, one as argv[0], and children with each as comm (prctl), in a control group and a UTS namespace of such names",
+		{id: "N1-hdf5", fault: "hostile names inside an HDF5 file",
+			made:   "`bench-io` on a file with datasets, groups, links and attributes so named by h5py",
+			target: "as N1, exit 0", run: hostileDatasets},
+		{id: "N1-process", fault: "hostile command lines, names of processes, control group and host",
+			made: "`diagnose --pid` of a process with each payload as an argument, one as argv[0], and children " +
+				"with each as comm (prctl), in a control group and a UTS namespace of such names",
 			target: "as N1, in the recording too", run: hostileProcess},
-		{id: "N1-gpu", fault: "hostile name of a GPU", made: "`doctor` with a libnvidia-ml that tells each payload as the name", target: "as N1, exit 0", run: hostileGPU},
-		{id: "N1-hook", fault: "hostile strings from inside the job", made: "`diagnose -- python` of a script so named, with dataset and sampler classes so named", target: "as N1, the job unharmed", run: hostileHook},
-		{id: "N3", fault: "lines to copy hold hostile paths", made: "every line of reports that is to be copied, made of each payload that can be a path: `sh -n`, then run by sh and bash in a folder with programs of their names that do nothing",
+		{id: "N1-gpu", fault: "hostile name of a GPU", made: "`doctor` with a libnvidia-ml that tells each payload " +
+			"as the name", target: "as N1, exit 0", run: hostileGPU},
+		{id: "N1-hook", fault: "hostile strings from inside the job",
+			made:   "`diagnose -- python` of a script so named, with dataset and sampler classes so named",
+			target: "as N1, the job unharmed", run: hostileHook},
+		{id: "N3", fault: "lines to copy hold hostile paths", made: "every line of reports that is to be copied, " +
+			"made of each payload that can be a path: `sh -n`, then run by sh and bash in a folder with programs of " +
+			"their names that do nothing",
 			target: "it parses, runs, and no marker appears", run: hostileCommands},
 	}
 }
 
 // closedKeys hold words of closed lists or tell rows apart; everything else in a report is free text.
-var closedKeys = strings.Fields("schema schema_version kind class resource confidence basis severity unit how source probe metric order cache handle gather tier mode storage outcome risk method answer comparable")
+var closedKeys = strings.Fields("schema schema_version kind class resource confidence basis severity unit how source " +
+	"probe metric order cache handle gather tier mode storage outcome risk method answer comparable")
 
 // poison puts a payload into every free string of decoded JSON. A plan's name is closed too.
 func poison(v any, payload, key string) any {
@@ -124,9 +140,11 @@ func hostileReports(s *stand) {
 						s.Errorf("%s of %s with %.30q lets %s through", w.name, path, p, invisible([]byte(out), false))
 					case w.name == "github" && (strings.Count(out, "\n") != 1 || !workflowCommand.MatchString(out)):
 						s.Errorf("%s of %s with %.30q is not one command: %q", w.name, path, p, out)
-					case shape != "" && strings.TrimSpace(p) != "" && len(out) < 30_000: // an empty name has no row, and of a long text parts are left out
+					case shape != "" && strings.TrimSpace(p) != "" && len(out) < 30_000:
+						// an empty name has no row, and of a long text parts are left out
 						if got := markdownShape(out); got != shape {
-							s.Errorf("%s of %s with %.30q has another shape: %s", w.name, path, p, firstDifference(shape, got))
+							s.Errorf("%s of %s with %.30q has another shape: %s", w.name, path, p,
+								firstDifference(shape, got))
 						}
 					}
 				}
@@ -135,7 +153,8 @@ func hostileReports(s *stand) {
 	}
 	each(reports, reportWriters(s))
 	each(comparisons, comparisonWriters(s))
-	s.measured("%d payloads, %d outputs of %d reports and %d comparisons; %d JSON texts came back as they were", len(payloads), outputs, len(reports), len(comparisons), exact)
+	s.measured("%d payloads, %d outputs of %d reports and %d comparisons; %d JSON texts came back as they were",
+		len(payloads), outputs, len(reports), len(comparisons), exact)
 }
 
 func reportWriters(s *stand) []writer {
@@ -164,7 +183,8 @@ func reportWriters(s *stand) []writer {
 				if err := report.Encode(&again, back); err != nil {
 					return "", err
 				}
-				if !bytes.Equal(again.Bytes(), b.Bytes()) || r.Tool.Version != back.Tool.Version && utf8.ValidString(payload) {
+				if !bytes.Equal(again.Bytes(), b.Bytes()) || r.Tool.Version != back.Tool.Version &&
+					utf8.ValidString(payload) {
 					s.Errorf("JSON of %s with %.30q does not come back as it was", path, payload)
 				}
 				return b.String(), nil
@@ -225,12 +245,15 @@ func hostileAtTheGate(s *stand) {
 			ambiguous++
 		}
 	}
-	s.measured("%d of %d payloads can be told byte by byte from what is shown; %d longer than %d bytes are cut", told, len(payloads), cut, untrusted.MaxBytes)
+	s.measured("%d of %d payloads can be told byte by byte from what is shown; %d longer than %d bytes are cut", told,
+		len(payloads), cut, untrusted.MaxBytes)
 	if ambiguous > 0 {
-		s.missed("%d that hold a backslash followed by what looks like one of the gate's escapes cannot be told apart from the byte itself: a gate that text may pass twice cannot also escape its own escapes", ambiguous)
+		s.missed("%d that hold a backslash followed by what looks like one of the gate's escapes cannot be told "+
+			"apart from the byte itself: a gate that text may pass twice cannot also escape its own escapes", ambiguous)
 	}
 	if cut > 0 {
-		s.missed("%d longer than %d bytes are cut, and say so by an ellipsis: text of that length is bounded on purpose", cut, untrusted.MaxBytes)
+		s.missed("%d longer than %d bytes are cut, and say so by an ellipsis: text of that length is bounded on "+
+			"purpose", cut, untrusted.MaxBytes)
 	}
 }
 

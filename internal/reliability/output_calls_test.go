@@ -29,7 +29,8 @@ func failingCalls(s *stand) {
 	path := filepath.Join(dir, "run.json")
 	runs := 0
 	for _, fault := range []struct{ call, errno string }{
-		{"write", "ENOSPC"}, {"write", "EIO"}, {"write", "EDQUOT"}, {"fsync", "EIO"}, {"renameat", "EIO"}, {"openat", "EROFS"}, {"openat", "ENOSPC"}, {"unlinkat", "EIO"}, {"close", "EIO"},
+		{"write", "ENOSPC"}, {"write", "EIO"}, {"write", "EDQUOT"}, {"fsync", "EIO"}, {"renameat", "EIO"},
+		{"openat", "EROFS"}, {"openat", "ENOSPC"}, {"unlinkat", "EIO"}, {"close", "EIO"},
 	} {
 		for n := 1; ; n++ {
 			if n > 400 {
@@ -38,7 +39,8 @@ func failingCalls(s *stand) {
 			must.Do(s, os.WriteFile(path, []byte(oldText), 0o600))
 			log := filepath.Join(s.work, "strace.log")
 			p := s.start("strace", []string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call,
-				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report", source, "-o", path})
+				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report",
+				source, "-o", path})
 			status := p.wait(time.Minute)
 			runs++
 			trace := must.Get(os.ReadFile(log))(s)
@@ -63,7 +65,8 @@ func failingCalls(s *stand) {
 			}
 		}
 	}
-	s.measured("%d runs over 9 kinds of failing calls: the old file or the new one each time, exit 0 or 2, no crash", runs)
+	s.measured("%d runs over 9 kinds of failing calls: the old file or the new one each time, exit 0 or 2, no crash",
+		runs)
 	s.leftNothing()
 }
 

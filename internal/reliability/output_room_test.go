@@ -17,7 +17,8 @@ import (
 // watchInto starts a short watch with two outputs.
 func (s *stand) watchInto(o outputs, job *command, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	return s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", o.recording(), "-o", o.report()}, change...)
+	return s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o",
+		o.recording(), "-o", o.report()}, change...)
 }
 
 // room are the sizes that a watch of 6 s is given for its files, in units of fullDisk and fileLimit: from one that not
@@ -58,7 +59,8 @@ func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []fun
 	if clean == 0 || clean == len(runs) {
 		s.Errorf("%d of %d watches were clean: the sizes tell nothing", clean, len(runs))
 	}
-	s.measured("%d watches, %d of them without enough room: no half file, exit 2, %d recordings kept and read again", len(runs), len(runs)-clean, kept)
+	s.measured("%d watches, %d of them without enough room: no half file, exit 2, %d recordings kept and read again",
+		len(runs), len(runs)-clean, kept)
 	job.kill()
 	s.leftNothing()
 }
@@ -79,9 +81,11 @@ func fileLimit(s *stand) {
 	const unit = 2048
 	watchesWithRoom(s, func(_ string, units int) ([]func(*exec.Cmd), func()) {
 		return []func(*exec.Cmd){func(cmd *exec.Cmd) {
-			cmd.Args = append([]string{"/usr/bin/prlimit", fmt.Sprintf("--fsize=%d", units*unit)}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+			cmd.Args = append([]string{"/usr/bin/prlimit", fmt.Sprintf("--fsize=%d", units*unit)},
+				append([]string{cmd.Path}, cmd.Args[1:]...)...)
 			cmd.Path = cmd.Args[0]
-			cmd.Stdout, cmd.Stderr = s.pipeTo(cmd.Stdout.(*os.File)), s.pipeTo(cmd.Stderr.(*os.File)) // the limit is not about them
+			// the limit is not about them
+			cmd.Stdout, cmd.Stderr = s.pipeTo(cmd.Stdout.(*os.File)), s.pipeTo(cmd.Stderr.(*os.File))
 		}}, func() {}
 	})
 }

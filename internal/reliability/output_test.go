@@ -17,23 +17,33 @@ import (
 
 var outputTrials = []trial{
 	{
-		id: "F8-full", fault: "the disk is full when the files are written", made: "-o run.jsonl -o run.json on a tmpfs of 14 sizes from 3 pages to 202, which is enough",
-		target: "each file is the old one or the new one, whole; the message names it; exit 2; what was recorded ends on a whole line and `pipetune report` reads it", run: fullDisk,
+		id: "F8-full", fault: "the disk is full when the files are written",
+		made: "-o run.jsonl -o run.json on a tmpfs of 14 sizes from 3 pages to 202, which is enough",
+		target: "each file is the old one or the new one, whole; the message names it; exit 2; what was recorded " +
+			"ends on a whole line and `pipetune report` reads it", run: fullDisk,
 	},
 	{
-		id: "F8-limit", fault: "a file may not grow", made: "-o run.jsonl -o run.json with 14 values of RLIMIT_FSIZE from 2 KiB to 400 KiB, which is enough",
+		id: "F8-limit", fault: "a file may not grow",
+		made:   "-o run.jsonl -o run.json with 14 values of RLIMIT_FSIZE from 2 KiB to 400 KiB, which is enough",
 		target: "as F8-full; no SIGXFSZ", run: fileLimit,
 	},
 	{
-		id: "F8-calls", fault: "writing, syncing, renaming, opening fails with ENOSPC, EDQUOT, EROFS, EIO", made: "strace injects the error into the n-th call and all after it, n = 1, 2, … until a run of `report -o run.json` is clean",
-		target: "the file is the old one or the new one, whole; exit 2 and a message, or the run is clean; nothing else in the folder", run: failingCalls,
+		id: "F8-calls", fault: "writing, syncing, renaming, opening fails with ENOSPC, EDQUOT, EROFS, EIO",
+		made: "strace injects the error into the n-th call and all after it, n = 1, 2, … until a run of `report -o " +
+			"run.json` is clean",
+		target: "the file is the old one or the new one, whole; exit 2 and a message, or the run is clean; nothing " +
+			"else in the folder", run: failingCalls,
 	},
 	{
-		id: "F8-odd", fault: "the output is no plain file", made: "-o to a FIFO, a folder, links to /dev/full and into another folder, a read-only mount, a missing folder",
-		target: "refused before anything is measured: exit 2, the name in the message, nothing changed", run: oddOutputs,
+		id: "F8-odd", fault: "the output is no plain file",
+		made: "-o to a FIFO, a folder, links to /dev/full and into another folder, a read-only mount, a missing " +
+			"folder",
+		target: "refused before anything is measured: exit 2, the name in the message, nothing changed",
+		run:    oddOutputs,
 	},
 	{
-		id: "F8-stdout", fault: "stdout or stderr cannot be written", made: "/dev/full for `report`, `diagnose`, `explain`, `help`, `version`, `doctor`, `compare`",
+		id: "F8-stdout", fault: "stdout or stderr cannot be written",
+		made:   "/dev/full for `report`, `diagnose`, `explain`, `help`, `version`, `doctor`, `compare`",
 		target: "exit 2 and a message where stdout is full; files of -o are written in any case", run: fullStdout,
 	},
 }
@@ -102,7 +112,8 @@ func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 		path := filepath.Join(o.dir, e.Name())
 		switch {
 		case path == o.report() || path == o.recording():
-		case strings.HasPrefix(e.Name(), ".run.jsonl.partial-") && strings.Contains(complaints, e.Name()): // kept, and said to be
+		case strings.HasPrefix(e.Name(), ".run.jsonl.partial-") && strings.Contains(complaints, e.Name()):
+			// kept, and said to be
 			text := must.Get(os.ReadFile(path))(s)
 			if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 				s.Errorf("what was recorded ends in the middle of a line: %.200q", text[max(0, len(text)-200):])
@@ -143,13 +154,16 @@ func oddOutputs(s *stand) {
 	}()
 	target := filepath.Join(other, "target.json")
 	must.Do(s, os.WriteFile(target, []byte(oldText), 0o600))
-	for link, to := range map[string]string{"full.json": "/dev/full", "link.json": target, "dangling.json": filepath.Join(other, "new.json"), "self.json": "self.json"} {
+	for link, to := range map[string]string{"full.json": "/dev/full", "link.json": target,
+		"dangling.json": filepath.Join(other, "new.json"), "self.json": "self.json"} {
 		must.Do(s, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.Do(s, syscall.Mkfifo(filepath.Join(dir, "fifo.json"), 0o600))
 	names := []string{
-		filepath.Join(dir, "folder.json"), filepath.Join(dir, "full.json"), filepath.Join(dir, "link.json"), filepath.Join(dir, "dangling.json"), filepath.Join(dir, "self.json"),
-		filepath.Join(dir, "fifo.json"), filepath.Join(frozen, "new.json"), filepath.Join(s.work, "missing", "new.json"), filepath.Join(target, "below.json"),
+		filepath.Join(dir, "folder.json"), filepath.Join(dir, "full.json"), filepath.Join(dir, "link.json"),
+		filepath.Join(dir, "dangling.json"), filepath.Join(dir, "self.json"), filepath.Join(dir, "fifo.json"),
+		filepath.Join(frozen, "new.json"), filepath.Join(s.work, "missing", "new.json"),
+		filepath.Join(target, "below.json"),
 	}
 	slowest := time.Duration(0)
 	for _, name := range names {
@@ -199,8 +213,10 @@ func fullStdout(s *stand) {
 	out := filepath.Join(s.work, "out.json")
 	runs := 0
 	for _, args := range [][]string{
-		{"report", recording, "-o", out}, {"report", report, "--format", "json"}, {"report", report, "--format", "md"}, {"explain"}, {"explain", "gpu/bound"},
-		{"help"}, {"help", "exit-codes"}, {"diagnose", "--help"}, {"version"}, {"doctor"}, {"compare", report, report, "-o", out},
+		{"report", recording, "-o", out}, {"report", report, "--format", "json"}, {"report", report, "--format", "md"},
+		{"explain"}, {"explain", "gpu/bound"},
+		{"help"}, {"help", "exit-codes"}, {"diagnose", "--help"}, {"version"}, {"doctor"}, {"compare", report, report,
+			"-o", out},
 		{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", out},
 	} {
 		for _, both := range []bool{false, true} {

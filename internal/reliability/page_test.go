@@ -23,16 +23,21 @@ type absent struct{ id, fault, why, how string }
 // notRun is listed with the way to run it.
 var notRun = []absent{
 	{"N2", "free text in mermaid diagrams and CSV cells", "pipetune writes neither", "nothing to run"},
-	{"N4-panic", "secrets in the trace of a panic", "no panic of the program itself is known; Go prints arguments as numbers", "`GOTRACEBACK=all` on a build with a panic put in"},
-	{"S8", "a release that was changed on its way", "there is no release yet, and signing needs a key of the project's", "`make release-check` writes bin/SHA256SUMS, to be signed"},
+	{"N4-panic", "secrets in the trace of a panic", "no panic of the program itself is known; Go prints arguments as " +
+		"numbers", "`GOTRACEBACK=all` on a build with a panic put in"},
+	{"S8", "a release that was changed on its way", "there is no release yet, and signing needs a key of the project's",
+		"`make release-check` writes bin/SHA256SUMS, to be signed"},
 	{"S9", "an action of the forge that was changed", "the repository has no workflow of a forge", "nothing to run"},
 	{"A4", "metrics endpoint", "pipetune has no network endpoint of any kind", "nothing to run"},
-	{"D1", "145 files of published libhdf5 vulnerabilities", "they are on GitHub only (HDFGroup/cve_hdf5), which this machine does not reach",
+	{"D1", "145 files of published libhdf5 vulnerabilities", "they are on GitHub only (HDFGroup/cve_hdf5), which " +
+		"this machine does not reach",
 		"clone it, then `make reliability RELIABILITY=D2 RELIABILITY_CORPUS=$PWD/cve_hdf5`"},
 	{"F6-step", "the real clock is set by hours and years", "it would harm whatever else runs on the machine",
 		"on a machine to throw away: `pipetune diagnose --pid N &`, then `date -s` by ±1 h and ±10 y"},
-	{"F12-driver", "a real NVIDIA driver fails", "no GPU; a library that behaves like one stands in (F12)", "unload the driver, or reset the GPU, under a watch"},
-	{"F1-nfs", "an NFS server goes away", "no NFS client in the kernel; FUSE stands in (F1)", "`bench-io` on a hard mount, then stop the server"},
+	{"F12-driver", "a real NVIDIA driver fails", "no GPU; a library that behaves like one stands in (F12)",
+		"unload the driver, or reset the GPU, under a watch"},
+	{"F1-nfs", "an NFS server goes away", "no NFS client in the kernel; FUSE stands in (F1)",
+		"`bench-io` on a hard mount, then stop the server"},
 }
 
 const (
@@ -64,7 +69,8 @@ func readRows(table string) map[string]row {
 	rows := map[string]row{}
 	for line := range strings.Lines(table) {
 		cells := splitRow(line)
-		if len(cells) != 8 || cells[0] == "id" || strings.HasPrefix(cells[0], "-") || cells[7] == "-" { // the last: it has not run
+		if len(cells) != 8 || cells[0] == "id" || strings.HasPrefix(cells[0], "-") || cells[7] == "-" {
+			// the last: it has not run
 			continue
 		}
 		rows[cells[0]] = row{cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]}
@@ -98,7 +104,8 @@ func table0(rows map[string]row) string {
 	for _, c := range all() {
 		r, ran := rows[c.id]
 		if !ran {
-			lines = append(lines, line(row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: "-", result: "not run yet", commit: "-", day: "-"}))
+			lines = append(lines, line(row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: "-",
+				result: "not run yet", commit: "-", day: "-"}))
 			counts["not run"]++
 			continue
 		}
@@ -109,11 +116,14 @@ func table0(rows map[string]row) string {
 	}
 	for _, n := range notRun {
 		counts["not run"]++
-		lines = append(lines, line(row{id: n.id, fault: n.fault, made: n.how, target: "-", measured: "-", result: "not run: " + n.why, commit: "-", day: "-"}))
+		lines = append(lines, line(row{id: n.id, fault: n.fault, made: n.how, target: "-", measured: "-",
+			result: "not run: " + n.why, commit: "-", day: "-"}))
 	}
 	fmt.Fprintf(&b, "\n%d rows: %d met, %d missed, %d failed, %d not run. %s, last written %s.\n\n", len(lines),
-		counts["met"], counts["missed"], counts["failed"], counts["not run"], machineInWords(), time.Now().UTC().Format(time.DateOnly))
-	b.WriteString("| id | fault | made by | target | measured | result | commit | day |\n|---|---|---|---|---|---|---|---|\n")
+		counts["met"], counts["missed"], counts["failed"], counts["not run"], machineInWords(),
+		time.Now().UTC().Format(time.DateOnly))
+	b.WriteString("| id | fault | made by | target | measured | result | commit | day " +
+		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		b.WriteString(l)
 	}
@@ -137,7 +147,8 @@ var resultWord = regexp.MustCompile(`[a-z]+`)
 
 // commit names what is tried: the commit of the tree, and whether something in it was changed.
 func commit() string {
-	out, err := exec.Command("git", "-c", "safe.directory=*", "describe", "--always", "--dirty", "--exclude", "*").Output()
+	out, err := exec.Command("git", "-c", "safe.directory=*", "describe", "--always", "--dirty", "--exclude",
+		"*").Output()
 	if err != nil {
 		return "unknown"
 	}
@@ -150,12 +161,14 @@ func machineInWords() string {
 	if err != nil {
 		kernel = []byte("unknown")
 	}
-	return fmt.Sprintf("%d CPUs, Linux %s, %s, %s", runtime.NumCPU(), bytes.TrimSpace(kernel), runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("%d CPUs, Linux %s, %s, %s", runtime.NumCPU(), bytes.TrimSpace(kernel), runtime.GOARCH,
+		runtime.Version())
 }
 
 func TestRowsSurviveThePage(t *testing.T) {
 	first := all()[0]
-	want := row{first.id, first.fault, first.made, first.target, "3 | 4 ms; `a|b`", "**missed**: 3 > 2 (shortened: X=1)", "33c2b06", "2026-01-02"}
+	want := row{first.id, first.fault, first.made, first.target, "3 | 4 ms; `a|b`",
+		"**missed**: 3 > 2 (shortened: X=1)", "33c2b06", "2026-01-02"}
 	got := readRows(table0(map[string]row{first.id: want}))[first.id]
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

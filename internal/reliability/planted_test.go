@@ -17,56 +17,77 @@ type plantedSecret struct {
 }
 
 // secretFlags are names of options and settings under which training scripts and their tools take secrets.
-var secretFlags = strings.Fields(`api-key openai-key hf-token hub_token wandb-api-key password passwd db-pass secret client-secret aws-secret-access-key
+var secretFlags = strings.Fields(
+	`api-key openai-key hf-token hub_token wandb-api-key password passwd db-pass secret client-secret aws-secret-access-key
 	auth-token access-token private-key encryption-key license-key webhook-secret slack-token comet-api-key neptune-api-token mlflow-tracking-password
 	clearml-secret-key s3-secret-key minio-access-key ngc-api-key kaggle-key github-token gitlab-token smtp-password session-token`)
 
 // secretVariables are those of the environment, given by env(1), docker, or a shell.
-var secretVariables = strings.Fields(`HF_TOKEN HUGGING_FACE_HUB_TOKEN WANDB_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN
+var secretVariables = strings.Fields(
+	`HF_TOKEN HUGGING_FACE_HUB_TOKEN WANDB_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN
 	AZURE_CLIENT_SECRET AZURE_STORAGE_KEY AZURE_STORAGE_CONNECTION_STRING GITHUB_TOKEN GH_TOKEN CI_JOB_TOKEN NGC_API_KEY COMET_API_KEY NEPTUNE_API_TOKEN
 	MLFLOW_TRACKING_PASSWORD MLFLOW_TRACKING_TOKEN CLEARML_API_SECRET_KEY KAGGLE_KEY DATABRICKS_TOKEN SLACK_BOT_TOKEN SLACK_WEBHOOK_SECRET PGPASSWORD
 	MYSQL_PWD REDIS_PASSWORD MONGO_INITDB_ROOT_PASSWORD DOCKER_PASSWORD NPM_TOKEN VAULT_TOKEN`)
 
 // secretURLs hold %s where a password stands.
 var secretURLs = []string{
-	"postgres://trainer:%s@db.example:5432/runs", "postgresql+psycopg2://trainer:%s@db/runs", "mysql://root:%s@10.0.0.7/x", "mongodb+srv://me:%s@cluster0.example/x?w=1",
-	"redis://:%s@cache:6379/0", "amqp://guest:%s@mq//", "https://oauth2:%s@gitlab.example/a/b.git", "git+https://%s@github.com/a/b.git", "http://proxy:%s@proxy.example:3128",
-	"ftp://me:%s@ftp.example/data.tar", "s3://AKIAUSER:%s@bucket/key", "https://%s:x-oauth-basic@github.com/a/b", "sftp://me:%s@host/data", "ssh://me:%s@host:22/x",
+	"postgres://trainer:%s@db.example:5432/runs", "postgresql+psycopg2://trainer:%s@db/runs",
+	"mysql://root:%s@10.0.0.7/x", "mongodb+srv://me:%s@cluster0.example/x?w=1",
+	"redis://:%s@cache:6379/0", "amqp://guest:%s@mq//", "https://oauth2:%s@gitlab.example/a/b.git",
+	"git+https://%s@github.com/a/b.git", "http://proxy:%s@proxy.example:3128",
+	"ftp://me:%s@ftp.example/data.tar", "s3://AKIAUSER:%s@bucket/key", "https://%s:x-oauth-basic@github.com/a/b",
+	"sftp://me:%s@host/data", "ssh://me:%s@host:22/x",
 	"clickhouse://default:%s@ch/db",
 	// presigned: an address that is a password for one object
-	"https://b.s3.eu-west-1.amazonaws.com/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=20260101T000000Z&X-Amz-Signature=%s",
-	"https://b.s3.amazonaws.com/k?X-Amz-Security-Token=%s&X-Amz-Expires=60", "https://b.s3.amazonaws.com/k?X-Amz-Credential=%s%%2F20260101&X-Amz-Expires=60",
-	"https://b.s3.amazonaws.com/k?AWSAccessKeyId=X&Expires=1&Signature=%s", "https://storage.googleapis.com/b/k?X-Goog-Expires=9&X-Goog-Signature=%s",
-	"https://storage.googleapis.com/b/k?GoogleAccessId=a&Expires=1&Signature=%s", "https://a.blob.core.windows.net/c/b?sv=2024-01-01&sr=b&sig=%s",
-	"https://d1.cloudfront.net/x?Expires=1&Signature=%s&Key-Pair-Id=K1", "https://b.oss-cn-beijing.aliyuncs.com/k?OSSAccessKeyId=X&Expires=1&Signature=%s",
-	"https://b.oss-cn-beijing.aliyuncs.com/k?x-oss-signature=%s", "https://b.cos.ap-guangzhou.myqcloud.com/k?q-sign-algorithm=sha1&q-signature=%s",
-	"https://minio.example/b/k?X-Amz-Signature=%s#frag", "https://f002.backblazeb2.com/file/b/k?Authorization=%s", "https://x.example/dl?access_token=%s&v=2",
+	"https://b.s3.eu-west-1.amazonaws.com/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=20260101T000000Z" +
+		"&X-Amz-Signature=%s",
+	"https://b.s3.amazonaws.com/k?X-Amz-Security-Token=%s&X-Amz-Expires=60",
+	"https://b.s3.amazonaws.com/k?X-Amz-Credential=%s%%2F20260101&X-Amz-Expires=60",
+	"https://b.s3.amazonaws.com/k?AWSAccessKeyId=X&Expires=1&Signature=%s",
+	"https://storage.googleapis.com/b/k?X-Goog-Expires=9&X-Goog-Signature=%s",
+	"https://storage.googleapis.com/b/k?GoogleAccessId=a&Expires=1&Signature=%s",
+	"https://a.blob.core.windows.net/c/b?sv=2024-01-01&sr=b&sig=%s",
+	"https://d1.cloudfront.net/x?Expires=1&Signature=%s&Key-Pair-Id=K1",
+	"https://b.oss-cn-beijing.aliyuncs.com/k?OSSAccessKeyId=X&Expires=1&Signature=%s",
+	"https://b.oss-cn-beijing.aliyuncs.com/k?x-oss-signature=%s",
+	"https://b.cos.ap-guangzhou.myqcloud.com/k?q-sign-algorithm=sha1&q-signature=%s",
+	"https://minio.example/b/k?X-Amz-Signature=%s#frag", "https://f002.backblazeb2.com/file/b/k?Authorization=%s",
+	"https://x.example/dl?access_token=%s&v=2",
 	"https://x.example/dl?v=2&apikey=%s",
 }
 
 // secretShapes make a value that is a secret by its looks alone, from hexadecimal and alphanumeric noise.
 var secretShapes = map[string]func(hex, alnum string) string{
-	"hugging face":            func(_, a string) string { return "hf_" + a[:34] },
-	"hugging face, old":       func(_, a string) string { return "api_org_" + a[:34] },
-	"aws":                     func(_, a string) string { return "AKIA" + strings.ToUpper(a[:16]) },
-	"aws, session":            func(_, a string) string { return "ASIA" + strings.ToUpper(a[:16]) },
-	"github":                  func(_, a string) string { return "ghp_" + a[:36] },
-	"github app":              func(_, a string) string { return "ghs_" + a[:36] },
-	"github user":             func(_, a string) string { return "ghu_" + a[:36] },
-	"github refresh":          func(_, a string) string { return "ghr_" + a[:36] },
-	"github fine-grained":     func(_, a string) string { return "github_pat_" + a[:22] + "_" + a[:40] },
-	"gitlab":                  func(_, a string) string { return "glpat-" + a[:20] },
-	"gitlab job":              func(_, a string) string { return "glcbt-64_" + a[:20] },
-	"weights & biases":        func(h, _ string) string { return h[:40] },
-	"weights & biases, new":   func(_, a string) string { return "wandb_v1_" + a[:40] },
-	"openai":                  func(_, a string) string { return "sk-" + a[:20] + "T3BlbkFJ" + a[:20] },
-	"openai project":          func(_, a string) string { return "sk-proj-" + a[:40] },
-	"anthropic":               func(_, a string) string { return "sk-ant-api03-" + a[:40] + "-" + a[:6] + "AA" },
-	"slack bot":               func(_, a string) string { return "xoxb-2345678901-2345678901-" + a[:24] },
-	"slack app":               func(_, a string) string { return "xapp-1-A0123456789-2345678901-" + a[:40] },
-	"slack hook":              func(_, a string) string { return "https://hooks.slack.com/services/T01234567/B01234567/" + a[:24] },
-	"discord hook":            func(_, a string) string { return "https://discord.com/api/webhooks/123456789012345678/" + a[:50] },
-	"telegram bot":            func(_, a string) string { return "https://api.telegram.org/bot123456789:AA" + a[:33] + "/sendMessage" },
+	"hugging face":          func(_, a string) string { return "hf_" + a[:34] },
+	"hugging face, old":     func(_, a string) string { return "api_org_" + a[:34] },
+	"aws":                   func(_, a string) string { return "AKIA" + strings.ToUpper(a[:16]) },
+	"aws, session":          func(_, a string) string { return "ASIA" + strings.ToUpper(a[:16]) },
+	"github":                func(_, a string) string { return "ghp_" + a[:36] },
+	"github app":            func(_, a string) string { return "ghs_" + a[:36] },
+	"github user":           func(_, a string) string { return "ghu_" + a[:36] },
+	"github refresh":        func(_, a string) string { return "ghr_" + a[:36] },
+	"github fine-grained":   func(_, a string) string { return "github_pat_" + a[:22] + "_" + a[:40] },
+	"gitlab":                func(_, a string) string { return "glpat-" + a[:20] },
+	"gitlab job":            func(_, a string) string { return "glcbt-64_" + a[:20] },
+	"weights & biases":      func(h, _ string) string { return h[:40] },
+	"weights & biases, new": func(_, a string) string { return "wandb_v1_" + a[:40] },
+	"openai":                func(_, a string) string { return "sk-" + a[:20] + "T3BlbkFJ" + a[:20] },
+	"openai project":        func(_, a string) string { return "sk-proj-" + a[:40] },
+	"anthropic":             func(_, a string) string { return "sk-ant-api03-" + a[:40] + "-" + a[:6] + "AA" },
+	"slack bot":             func(_, a string) string { return "xoxb-2345678901-2345678901-" + a[:24] },
+	"slack app":             func(_, a string) string { return "xapp-1-A0123456789-2345678901-" + a[:40] },
+	"slack hook": func(_,
+		a string) string {
+		return "https://hooks.slack.com/services/T01234567/B01234567/" + a[:24]
+	},
+	"discord hook": func(_,
+		a string) string {
+		return "https://discord.com/api/webhooks/123456789012345678/" + a[:50]
+	},
+	"telegram bot": func(_, a string) string {
+		return "https://api.telegram.org/bot123456789:AA" + a[:33] +
+			"/sendMessage"
+	},
 	"google":                  func(_, a string) string { return "AIza" + a[:35] },
 	"google oauth":            func(_, a string) string { return "ya29." + a[:40] },
 	"google client":           func(_, a string) string { return "GOCSPX-" + a[:28] },
@@ -99,23 +120,42 @@ var secretShapes = map[string]func(hex, alnum string) string{
 
 // secretForms put a value that has no shape of its own into arguments; %s is where it stands.
 var secretForms = [][2]string{
-	{"several lines", "--config|lr: 0.1\napi_key: %s\nseed: 3"}, {"several lines", "--env-file|WANDB_MODE=offline\nHF_TOKEN=%s\nX=1"}, {"several lines", "-c|import os\nos.environ['OPENAI_API_KEY']='%s'\nmain()"},
-	{"several lines", "-c|set -e\nexport PASSWORD=\"%s\"\npython t.py"}, {"several lines", "--secret=first\n%s"}, {"several lines", "--yaml|db:\n  user: me\n  password: %s\n"},
-	{"several lines", "--toml|[hub]\ntoken = \"%s\"\n"}, {"several lines", "--ini|[default]\naws_secret_access_key = %s\n"}, {"several lines", "-c|login(\n    key='%s',\n)"}, {"several lines", "--netrc|machine api.example\nlogin me\npassword %s\n"},
-	{"split", "-H|Authorization: Bearer %s"}, {"split", "--header|Authorization:|Bearer|%s"}, {"split", "-H|Authorization: token %s"}, {"split", "curl|-u|me:%s"}, {"split", "--set|db.password=%s"}, {"split", "-e|HF_TOKEN=%s"},
-	{"split", "--env|MY_SECRET=%s"}, {"split", "-H|X-Api-Key: %s"}, {"split", "-H|Cookie: session=%s"}, {"split", "--password|%s with spaces"}, {"split", "--proxy-user|me:%s"}, {"split", "sshpass|-p|%s"},
-	{"json", `{"api_key": "%s"}`}, {"json", `{"a":{"b":{"client_secret":"%s"}}}`}, {"json", `--config={"lr":1,"hub":{"token":"%s"}}`}, {"json", `[{"name":"x","password":"%s"}]`}, {"json", `{"env":{"AWS_SECRET_ACCESS_KEY":"%s"}}`},
-	{"json", `{"headers":{"Authorization":"Bearer %s"}}`}, {"json", `{'password': '%s'}`}, {"json", `{\"token\":\"%s\"}`}, {"json", `{"private_key":"%s","type":"service_account"}`}, {"json", `{"url":"https://me:%s@host/x"}`},
+	{"several lines", "--config|lr: 0.1\napi_key: %s\nseed: 3"},
+	{"several lines", "--env-file|WANDB_MODE=offline\nHF_TOKEN=%s\nX=1"},
+	{"several lines", "-c|import os\nos.environ['OPENAI_API_KEY']='%s'\nmain()"},
+	{"several lines", "-c|set -e\nexport PASSWORD=\"%s\"\npython t.py"}, {"several lines", "--secret=first\n%s"},
+	{"several lines", "--yaml|db:\n  user: me\n  password: %s\n"},
+	{"several lines", "--toml|[hub]\ntoken = \"%s\"\n"},
+	{"several lines", "--ini|[default]\naws_secret_access_key = %s\n"},
+	{"several lines", "-c|login(\n    key='%s',\n)"},
+	{"several lines", "--netrc|machine api.example\nlogin me\npassword %s\n"},
+	{"split", "-H|Authorization: Bearer %s"}, {"split", "--header|Authorization:|Bearer|%s"},
+	{"split", "-H|Authorization: token %s"}, {"split", "curl|-u|me:%s"}, {"split", "--set|db.password=%s"},
+	{"split", "-e|HF_TOKEN=%s"},
+	{"split", "--env|MY_SECRET=%s"}, {"split", "-H|X-Api-Key: %s"}, {"split", "-H|Cookie: session=%s"},
+	{"split", "--password|%s with spaces"}, {"split", "--proxy-user|me:%s"}, {"split", "sshpass|-p|%s"},
+	{"json", `{"api_key": "%s"}`}, {"json", `{"a":{"b":{"client_secret":"%s"}}}`},
+	{"json", `--config={"lr":1,"hub":{"token":"%s"}}`}, {"json", `[{"name":"x","password":"%s"}]`},
+	{"json", `{"env":{"AWS_SECRET_ACCESS_KEY":"%s"}}`},
+	{"json", `{"headers":{"Authorization":"Bearer %s"}}`}, {"json", `{'password': '%s'}`},
+	{"json", `{\"token\":\"%s\"}`}, {"json", `{"private_key":"%s","type":"service_account"}`},
+	{"json", `{"url":"https://me:%s@host/x"}`},
 	{"json", `{"apiKey":"%s"}`}, {"json", `{"secrets":["%s"]}`}, {"json", `{"auth":{"user":"me","pass":"%s"}}`},
-	{"shell", "bash|-c|HF_TOKEN=%s exec python t.py"}, {"shell", "sh|-c|python t.py --password '%s' --lr 1"}, {"shell", "bash|-lc|echo %s ¦ docker login --password-stdin; export TOKEN=%s"}, {"shell", "bash|-c|wandb login --relogin --key=%s"},
-	{"path", "/mnt/token=%s/train.h5"}, {"path", "--data|/vsicurl/https://me:%s@host/a.tif"}, {"path", "--ckpt|https://x.example/a?token=%s"}, {"path", "/srv/api_key=%s"}, {"path", "--out=/runs/password=%s/x"},
+	{"shell", "bash|-c|HF_TOKEN=%s exec python t.py"}, {"shell", "sh|-c|python t.py --password '%s' --lr 1"},
+	{"shell", "bash|-lc|echo %s ¦ docker login --password-stdin; export TOKEN=%s"},
+	{"shell", "bash|-c|wandb login --relogin --key=%s"},
+	{"path", "/mnt/token=%s/train.h5"}, {"path", "--data|/vsicurl/https://me:%s@host/a.tif"},
+	{"path", "--ckpt|https://x.example/a?token=%s"}, {"path", "/srv/api_key=%s"}, {"path", "--out=/runs/password=%s/x"},
 }
 
 // secretTexts are messages as libraries write them into a traceback.
 var secretTexts = []string{
-	"requests.exceptions.HTTPError: 401 Client Error for url: https://me:%s@host/a", "huggingface_hub.errors: Invalid credentials, token=%s", "KeyError: 'password=%s'",
-	"botocore: SignatureDoesNotMatch https://b.s3.amazonaws.com/k?X-Amz-Signature=%s", "sqlalchemy.exc.OperationalError: postgresql://u:%s@db/x", "ValueError: {'api_key': '%s'}",
-	"urllib3: Header Authorization: Bearer %s refused", "OSError: cannot open /data/token=%s/a.h5", "RuntimeError: env HF_TOKEN=%s is invalid", "subprocess.CalledProcessError: Command 'curl -u me:%s x' returned 1",
+	"requests.exceptions.HTTPError: 401 Client Error for url: https://me:%s@host/a",
+	"huggingface_hub.errors: Invalid credentials, token=%s", "KeyError: 'password=%s'",
+	"botocore: SignatureDoesNotMatch https://b.s3.amazonaws.com/k?X-Amz-Signature=%s",
+	"sqlalchemy.exc.OperationalError: postgresql://u:%s@db/x", "ValueError: {'api_key': '%s'}",
+	"urllib3: Header Authorization: Bearer %s refused", "OSError: cannot open /data/token=%s/a.h5",
+	"RuntimeError: env HF_TOKEN=%s is invalid", "subprocess.CalledProcessError: Command 'curl -u me:%s x' returned 1",
 }
 
 // planted makes the secrets: the same in every run, each with a value of its own.
@@ -130,13 +170,15 @@ func planted() []plantedSecret {
 	}
 	hex := func() string { return draw("0123456789abcdef", 64) }
 	alnum := func() string {
-		return draw("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 3) + draw("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", 57)
+		return draw("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 3) +
+			draw("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", 57)
 	}
 	value := func() string { return alnum()[:14] + "9Z" }
 	var all []plantedSecret
 	for _, name := range secretFlags {
 		v, w := value(), value()
-		all = append(all, plantedSecret{kind: "flag", argv: []string{"--" + name, v}, leak: v}, plantedSecret{kind: "flag=", argv: []string{"--" + name + "=" + w}, leak: w})
+		all = append(all, plantedSecret{kind: "flag", argv: []string{"--" + name, v}, leak: v},
+			plantedSecret{kind: "flag=", argv: []string{"--" + name + "=" + w}, leak: w})
 	}
 	for _, name := range secretVariables {
 		v := value()
@@ -158,7 +200,8 @@ func planted() []plantedSecret {
 	}
 	for _, form := range secretForms {
 		v := value()
-		all = append(all, plantedSecret{kind: form[0], argv: strings.Split(strings.NewReplacer("%s", v, "|", "\x00", "¦", "|").Replace(form[1]), "\x00"), leak: v})
+		all = append(all, plantedSecret{kind: form[0], argv: strings.Split(strings.NewReplacer("%s", v, "|", "\x00",
+			"¦", "|").Replace(form[1]), "\x00"), leak: v})
 	}
 	for _, form := range secretTexts {
 		v := value()
@@ -168,7 +211,8 @@ func planted() []plantedSecret {
 }
 
 // lookAlikes are arguments with the words of secrets, and none.
-var lookAlikes = strings.Split(strings.ReplaceAll(`--token-dim 512|--key-frames 3|--tokenizer-path /m/tok.json|--max-new-tokens 128|--num-kv-heads 8|--key-value-proj-dim 64|--mask-token-id 103|--cls-token-pool
+var lookAlikes = strings.Split(
+	strings.ReplaceAll(`--token-dim 512|--key-frames 3|--tokenizer-path /m/tok.json|--max-new-tokens 128|--num-kv-heads 8|--key-value-proj-dim 64|--mask-token-id 103|--cls-token-pool
 --tokens-per-sample 512|--keypoint-loss-weight 0.5|--keys-to-drop a,b|--monkey-patch|--password-policy strict|--secret-santa-mode off|--use-auth-token false|--token-type-vocab-size 2
 --n-key 4|--query-key-value-bias|--label-key label|--image-key image.jpg|--text-key caption|--dataset-key train|--sort-key length|--batch-key x|--group-by-key user
 --cache-key-prefix run1|--primary-key id|--key-padding-mask|--pass-through|--n-passes 2|--forward-pass-only|--compass-size 9|--signal-length 16000|--sig-level 0.05|--signature-dim 3

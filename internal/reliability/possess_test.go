@@ -82,7 +82,8 @@ func (p *possessed) call(number uintptr, args ...any) (uint64, error) {
 	regs := p.before
 	regs.Rip -= 2
 	regs.Orig_rax, regs.Rax = ^uint64(0), uint64(number)
-	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = values[0], values[1], values[2], values[3], values[4], values[5]
+	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = values[0], values[1], values[2], values[3], values[4],
+		values[5]
 	if err := unix.PtraceSetRegs(p.tid, &regs); err != nil {
 		return 0, fmt.Errorf("setting registers: %w", err)
 	}

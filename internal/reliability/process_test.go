@@ -31,7 +31,8 @@ type command struct {
 // before it starts.
 func (s *stand) pipetune(args []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){s.ownFolders}, change...)...)
+	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){s.ownFolders},
+		change...)...)
 }
 
 // ownFolders gives a command the trial's own places for what it leaves.
@@ -43,7 +44,8 @@ func (s *stand) ownFolders(cmd *exec.Cmd) {
 func (s *stand) start(name string, argv []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
 	dir := must.Get(os.MkdirTemp(s.work, name+"-"))(s)
-	c := &command{stand: s, name: name, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"), ended: make(chan struct{})}
+	c := &command{stand: s, name: name, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"),
+		ended: make(chan struct{})}
 	stdout := must.Get(os.Create(c.stdout))(s)
 	defer stdout.Close()
 	stderr := must.Get(os.Create(c.stderr))(s)
@@ -145,7 +147,8 @@ func (c *command) session() []int {
 // with its parent.
 func (c *command) alone() {
 	c.stand.Helper()
-	c.stand.until(30*time.Second, "the processes that "+c.name+" started have ended", func() bool { return len(c.session()) == 0 })
+	c.stand.until(30*time.Second, "the processes that "+c.name+" started have ended",
+		func() bool { return len(c.session()) == 0 })
 }
 
 // kill ends the whole session.

@@ -20,12 +20,16 @@ import (
 
 var reuseTrials = []trial{
 	{
-		id: "F5-worker", fault: "a worker ends and its number is given to a stranger at once", made: "ns_last_pid in a pid namespace of the trial's own, 1,000 times under a watch; each stranger reads 16 MiB",
+		id: "F5-worker", fault: "a worker ends and its number is given to a stranger at once",
+		made: "ns_last_pid in a pid namespace of the trial's own, 1,000 times under a watch; each stranger reads " +
+			"16 MiB",
 		target: "0 readings of a stranger among the job's", run: reusedWorkers,
 	},
 	{
-		id: "F5-attach", fault: "the process that is being attached to ends and its number is given away", made: "the same, 0 to 60 ms after pipetune was started, 25 times",
-		target: "exit 3, or a recording of one of the two processes alone, under its own start time and command", run: reusedAtAttach,
+		id: "F5-attach", fault: "the process that is being attached to ends and its number is given away",
+		made:   "the same, 0 to 60 ms after pipetune was started, 25 times",
+		target: "exit 3, or a recording of one of the two processes alone, under its own start time and command",
+		run:    reusedAtAttach,
 	},
 }
 
@@ -36,7 +40,8 @@ const strangersRead = 16 << 20
 func (s *stand) churn(way, folder string, rounds int, args ...string) {
 	s.Helper()
 	script := s.testdata("reliability/reuse.py")
-	c := s.start("reuse", append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", s.python, script, way, folder, strconv.Itoa(rounds), s.binary}, args...))
+	c := s.start("reuse", append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", s.python,
+		script, way, folder, strconv.Itoa(rounds), s.binary}, args...))
 	if status := c.wait(10 * time.Minute); status != 0 {
 		s.Fatalf("reuse.py ended with %d: %s", status, c.complaints())
 	}
@@ -54,7 +59,8 @@ func processOf(entity string) (procfs.ID, bool) {
 	number, start, ok := strings.Cut(name, ".")
 	pid, err1 := strconv.Atoi(number)
 	ticks, err2 := strconv.ParseUint(start, 10, 64)
-	return procfs.ID{PID: pid, Start: ticks}, ok && err1 == nil && err2 == nil && slices.Contains([]string{"process", "pin", "loader"}, kind)
+	return procfs.ID{PID: pid, Start: ticks}, ok && err1 == nil && err2 == nil &&
+		slices.Contains([]string{"process", "pin", "loader"}, kind)
 }
 
 func reusedWorkers(s *stand) {
@@ -70,7 +76,8 @@ func reusedWorkers(s *stand) {
 	s.truth(folder, &truth)
 	if truth.Status != 0 || !truth.Watched || truth.Rounds < rounds || truth.Missed > rounds/10 {
 		text, err := os.ReadFile(filepath.Join(folder, "stderr"))
-		s.Fatalf("exit %d, watched to the end: %t, %d rounds, %d numbers not given away; stderr: %s %v", truth.Status, truth.Watched, truth.Rounds, truth.Missed, text, err)
+		s.Fatalf("exit %d, watched to the end: %t, %d rounds, %d numbers not given away; stderr: %s %v", truth.Status,
+			truth.Watched, truth.Rounds, truth.Missed, text, err)
 	}
 	own, strangers := map[procfs.ID]bool{}, map[procfs.ID]bool{}
 	for _, p := range truth.Own {
@@ -109,7 +116,8 @@ func reusedWorkers(s *stand) {
 	if len(seen) < 50 {
 		s.Errorf("only %d processes were recorded: the trial tells nothing", len(seen))
 	}
-	s.measured("%d numbers given away at once, %d processes of the job with %d readings recorded, 0 of a stranger", truth.Rounds-truth.Missed, len(seen), readings)
+	s.measured("%d numbers given away at once, %d processes of the job with %d readings recorded, 0 of a stranger",
+		truth.Rounds-truth.Missed, len(seen), readings)
 	s.leftNothing()
 }
 
@@ -156,7 +164,8 @@ func reusedAtAttach(s *stand) {
 			s.Errorf("exit %d: %s", try.Status, stderr)
 		}
 	}
-	s.measured("%d tries: %d refused with exit 3, %d recordings of the first process, %d of the second, none of both", len(tries), refused, olds, news)
+	s.measured("%d tries: %d refused with exit 3, %d recordings of the first process, %d of the second, none of both",
+		len(tries), refused, olds, news)
 	if len(tries) < 25 || olds+news == 0 || refused+olds == 0 {
 		s.Errorf("the tries did not meet the moment: the trial tells nothing")
 	}

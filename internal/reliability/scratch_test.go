@@ -25,7 +25,8 @@ func (s *stand) fakeNVML(config string) string {
 	s.Helper()
 	source := s.testdata("fakenvml/fakenvml.c")
 	dir := s.folder("nvml")
-	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "libnvidia-ml.so.1"), source, "-ldl"})
+	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "libnvidia-ml.so.1"),
+		source, "-ldl"})
 	if status := gcc.wait(2 * time.Minute); status != 0 {
 		s.Fatalf("building the fake NVML: %s", gcc.complaints())
 	}

@@ -18,11 +18,18 @@ import (
 )
 
 var secretTrials = []trial{
-	{id: "N4", fault: "secrets on command lines and in messages", made: "217 planted ones of 12 kinds (flags, variables, URLs, shapes of 43 issuers, several lines, split, JSON, shell, paths, tracebacks) through the gate; 113 look-alikes",
+	{id: "N4", fault: "secrets on command lines and in messages", made: "217 planted ones of 12 kinds (flags, " +
+		"variables, URLs, shapes of 43 issuers, several lines, split, JSON, shell, paths, tracebacks) through the " +
+		"gate; 113 look-alikes",
 		target: "0 leaks, at least 95 of 100 look-alikes kept", run: hiddenSecrets},
-	{id: "N4-run", fault: "the same on the command line of a watched process", made: "`diagnose --pid` of a process with them as arguments: recording, text, md, json, stdout, stderr; once more with --no-arguments",
-		target: "0 leaks in any file or stream, at write time; with --no-arguments no argument at all", run: hiddenInRun},
-	{id: "N4-messages", fault: "secrets in what pipetune is given itself, in names of files and in a job's traceback", made: "bad flags, missing files, unstartable commands, a job that raises, a hook's file and class names, each holding a secret",
+	{id: "N4-run", fault: "the same on the command line of a watched process",
+		made: "`diagnose --pid` of a process with them as arguments: recording, text, md, json, stdout, stderr; " +
+			"once more with --no-arguments",
+		target: "0 leaks in any file or stream, at write time; with --no-arguments no argument at all",
+		run:    hiddenInRun},
+	{id: "N4-messages", fault: "secrets in what pipetune is given itself, in names of files and in a job's traceback",
+		made: "bad flags, missing files, unstartable commands, a job that raises, a hook's file and class names, " +
+			"each holding a secret",
 		target: "0 leaks in messages, reports and recording", run: hiddenInMessages},
 }
 
@@ -62,7 +69,8 @@ func hiddenSecrets(s *stand) {
 			lost = append(lost, line)
 		}
 	}
-	s.measured("%d of %d secrets leak; %d of %d look-alikes kept (lost: %s)", leaks, len(planted()), kept, len(lookAlikes), strings.Join(lost, ", "))
+	s.measured("%d of %d secrets leak; %d of %d look-alikes kept (lost: %s)", leaks, len(planted()), kept,
+		len(lookAlikes), strings.Join(lost, ", "))
 	if kept*100 < 95*len(lookAlikes) {
 		s.missed("%d of %d look-alikes kept", kept, len(lookAlikes))
 	}
@@ -103,12 +111,14 @@ func hiddenInRun(s *stand) {
 		job := s.start("job", argv, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
 		job.awaitLines(1)
 		out := s.folder("out")
-		c := s.pipetune(slices.Concat([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
+		c := s.pipetune(slices.Concat([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"},
+			into(out, ".txt", ".md", ".json", ".jsonl")))
 		if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
 			s.Errorf("exit %d: %s", status, c.complaints())
 		}
 		files := everything(s, c, out)
-		if !strings.Contains(files["out.jsonl"], `"command":[`) || !strings.Contains(files["out.jsonl"], "redacted\\u003e") {
+		if !strings.Contains(files["out.jsonl"], `"command":[`) || !strings.Contains(files["out.jsonl"],
+			"redacted\\u003e") {
 			s.Errorf("the recording holds no command line: %.300s", files["out.jsonl"])
 		}
 		for name, text := range files {
@@ -125,10 +135,12 @@ func hiddenInRun(s *stand) {
 		job.kill()
 	}
 	// No arguments at all.
-	job := s.start("job", []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)", "PLAIN-WORD-OF-NO-SHAPE"}, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
+	job := s.start("job", []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)",
+		"PLAIN-WORD-OF-NO-SHAPE"}, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
 	job.awaitLines(1)
 	out := s.folder("out")
-	c := s.pipetune(slices.Concat([]string{"diagnose", "--no-arguments", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
+	c := s.pipetune(slices.Concat([]string{"diagnose", "--no-arguments", "--pid", strconv.Itoa(job.pid()), "--duration",
+		"6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
 	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
 		s.Errorf("exit %d: %s", status, c.complaints())
 	}
@@ -138,7 +150,8 @@ func hiddenInRun(s *stand) {
 		}
 	}
 	job.kill()
-	s.measured("%d secrets, %d files and streams of %d bytes: %d leaks; with --no-arguments no argument", len(secrets), places, size, leaks)
+	s.measured("%d secrets, %d files and streams of %d bytes: %d leaks; with --no-arguments no argument", len(secrets),
+		places, size, leaks)
 	s.leftNothing()
 }
 
@@ -156,9 +169,12 @@ func hiddenInMessages(s *stand) {
 		}
 	}
 	for _, args := range [][]string{
-		{"report", "/nonexistent/" + token + ".json"}, {"report", url}, {"compare", token, url}, {"bench-io", "/nonexistent/token=" + token[3:]}, {"bench-io", url},
-		{"diagnose", "--pid", token}, {"diagnose", "--format", token}, {"diagnose", "-o", "/nonexistent/" + token + ".json"}, {"diagnose", "--no-such-flag=" + token}, {token}, {"explain", token},
-		{"diagnose", token}, {"diagnose", "--", "/nonexistent/" + token}, {"diagnose", "--", "env", "HF_TOKEN=" + token, "/nonexistent/program"},
+		{"report", "/nonexistent/" + token + ".json"}, {"report", url}, {"compare", token, url},
+		{"bench-io", "/nonexistent/token=" + token[3:]}, {"bench-io", url},
+		{"diagnose", "--pid", token}, {"diagnose", "--format", token}, {"diagnose", "-o", "/nonexistent/" + token +
+			".json"}, {"diagnose", "--no-such-flag=" + token}, {token}, {"explain", token},
+		{"diagnose", token}, {"diagnose", "--", "/nonexistent/" + token}, {"diagnose", "--", "env", "HF_TOKEN=" + token,
+			"/nonexistent/program"},
 	} {
 		c := s.pipetune(args)
 		if status := c.wait(2 * time.Minute); status == 0 {
@@ -191,7 +207,9 @@ except Exception as e:
 `
 	must.Do(s, os.WriteFile(script, []byte(source), 0o644))
 	out := s.folder("out")
-	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"), []string{"--", "env", "TMPDIR=" + s.folder("job-tmp"), s.python, script})) // what the interpreter leaves is the job's
+	// what the interpreter leaves is the job's
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"),
+		[]string{"--", "env", "TMPDIR=" + s.folder("job-tmp"), s.python, script}))
 	if status := c.wait(5 * time.Minute); status != 0 {
 		s.Errorf("the job that raises: exit %d: %s", status, c.complaints())
 	}

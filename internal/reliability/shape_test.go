@@ -23,11 +23,13 @@ import (
 var shapeTrials = []trial{
 	{
 		id: "L4", fault: "a job with very many threads, mounts and arguments",
-		made:   "32 workers with 256 threads each (the machine has room for 32,768 processes and threads in all), 4,096 mounts in its namespace, a command line of 120 kB",
+		made: "32 workers with 256 threads each (the machine has room for 32,768 processes and threads in all), " +
+			"4,096 mounts in its namespace, a command line of 120 kB",
 		target: "a tick takes at most 10 ms of CPU time, a tenth of a core", run: wideJob,
 	},
 	{
-		id: "L4-machine", fault: "a machine with 1,024 CPUs, 4,096 mounts, and a cgroup path of 10,000 characters", made: "a made-up /proc and /sys; the samplers of the machine run on it, 20 ticks",
+		id: "L4-machine", fault: "a machine with 1,024 CPUs, 4,096 mounts, and a cgroup path of 10,000 characters",
+		made:   "a made-up /proc and /sys; the samplers of the machine run on it, 20 ticks",
 		target: "a tick takes at most 5 ms of CPU time, all samplers due at once, and 50 ms at worst", run: wideMachine,
 	},
 }
@@ -49,8 +51,10 @@ func wideJob(s *stand) {
 	}
 	rec, k := s.weigh(c, 15*time.Second)
 	tick := k.share * rec.Header.Interval.Seconds() * 1000
-	s.measured("%d threads, %d mounts: %.1f ms of CPU time a tick of %s, looks and all else included (%.1f %% of a core); looks each %s; %.1f MiB",
-		workers*threads, count, tick, rec.Header.Interval, 100*k.share, rec.Header.LookInterval.Round(time.Millisecond), mib(k.rss))
+	s.measured("%d threads, %d mounts: %.1f ms of CPU time a tick of %s, looks and all else included (%.1f %% of a "+
+		"core); looks each %s; %.1f MiB",
+		workers*threads, count, tick, rec.Header.Interval, 100*k.share, rec.Header.LookInterval.Round(time.Millisecond),
+		mib(k.rss))
 	if tick > 10 { // 2.7 was measured: room for a CPU a third as fast
 		s.missed("%.1f ms a tick", tick)
 	}
@@ -84,11 +88,15 @@ func wideMachine(s *stand) {
 	put("proc/4700/mountinfo", func(old []byte) string {
 		var b strings.Builder
 		for i := range mounts {
-			fmt.Fprintf(&b, "%d 1 0:%d / /mnt/%s/%d rw,relatime shared:1 - tmpfs none rw,size=1024k\n", 100_000+i, 100+i, strings.Repeat("m", 100), i)
+			fmt.Fprintf(&b, "%d 1 0:%d / /mnt/%s/%d rw,relatime shared:1 - tmpfs none rw,size=1024k\n", 100_000+i, 100+
+				i, strings.Repeat("m", 100), i)
 		}
 		return b.String() + string(old)
 	})
-	put("proc/4700/cgroup", func([]byte) string { return "0::" + strings.Repeat("/"+strings.Repeat("g", 99), path/100) + "\n" })
+	put("proc/4700/cgroup", func([]byte) string {
+		return "0::" + strings.Repeat("/"+strings.Repeat("g", 99), path/100) +
+			"\n"
+	})
 
 	fs := procfs.FS{Root: root}
 	p := must.Get(fs.Open(4700))(s)
@@ -96,7 +104,8 @@ func wideMachine(s *stand) {
 	p.Close()
 	placement := sampler.NewPlacement(fs, target, func() []string { return []string{"/home/me/data"} })
 	r := must.Get(recording.NewRecorder(recording.Header{}, nil))(s)
-	samplers := []sampler.Sampler{sampler.NewCPU(fs, target), sampler.NewMemory(fs, target, nil), sampler.NewDisk(fs, placement), sampler.NewPressure(fs, target), sampler.NewCgroup(fs, target, placement)}
+	samplers := []sampler.Sampler{sampler.NewCPU(fs, target), sampler.NewMemory(fs, target, nil),
+		sampler.NewDisk(fs, placement), sampler.NewPressure(fs, target), sampler.NewCgroup(fs, target, placement)}
 	var live []sampler.Sampler
 	for _, m := range samplers {
 		if err := m.Start(s.Context(), r); err != nil {
@@ -128,7 +137,8 @@ func wideMachine(s *stand) {
 	if cores != cpus {
 		s.Errorf("%d CPUs of %d have readings", cores, cpus)
 	}
-	s.measured("%d CPUs, %d mounts, %d samplers: %.2f ms of CPU time a tick, %.2f at worst", cores, mounts, len(live), mean.Seconds()*1000, worst.Seconds()*1000)
+	s.measured("%d CPUs, %d mounts, %d samplers: %.2f ms of CPU time a tick, %.2f at worst", cores, mounts, len(live),
+		mean.Seconds()*1000, worst.Seconds()*1000)
 	// 1.1 and 14.4 were measured; the worst is the first, which makes the series.
 	if mean > 5*time.Millisecond || worst > 50*time.Millisecond {
 		s.missed("%.1f ms a tick, %.1f at worst", mean.Seconds()*1000, worst.Seconds()*1000)

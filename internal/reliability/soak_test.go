@@ -20,10 +20,10 @@ import (
 var soakTrials = []trial{
 	{
 		id: "L8", fault: "a watch of hours beside a job whose workers come and go", long: true,
-		made: "`diagnose --interval 20ms -o run.jsonl` for 144 minutes (RELIABILITY_MINUTES) beside 32 workers that stay and 5 births a second; " +
-			"resident memory, descriptors and threads from /proc each 15 s",
-		target: "memory grows by at most 0.5 MiB an hour once the recording is full, and after an hour at the latest; threads within ±2, descriptors " +
-			"within those of the workers alive ±2",
+		made: "`diagnose --interval 20ms -o run.jsonl` for 144 minutes (RELIABILITY_MINUTES) beside 32 workers that " +
+			"stay and 5 births a second; resident memory, descriptors and threads from /proc each 15 s",
+		target: "memory grows by at most 0.5 MiB an hour once the recording is full, and after an hour at the " +
+			"latest; threads within ±2, descriptors within those of the workers alive ±2",
 		run: func(s *stand) { soak(s, s.minutes(144)) },
 	},
 	{
@@ -37,9 +37,11 @@ const soakEvery = 15 * time.Second
 
 func soak(s *stand, lasts time.Duration) {
 	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration", lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration",
+		lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
 	readings := p.meter(soakEvery, func(u usage) bool {
-		s.Logf("%6.0f s  rss %.2f MiB  peak %.2f MiB  fds %d  threads %d  helpers %d  cpu %.2f s", u.at.Seconds(), mib(u.own), mib(u.peak), u.fds, u.threads, u.helpers, u.cpu.Seconds())
+		s.Logf("%6.0f s  rss %.2f MiB  peak %.2f MiB  fds %d  threads %d  helpers %d  cpu %.2f s", u.at.Seconds(),
+			mib(u.own), mib(u.peak), u.fds, u.threads, u.helpers, u.cpu.Seconds())
 		return u.at > lasts-soakEvery // what comes then is the judging of it
 	})
 	status := p.wait(20 * time.Minute)
@@ -53,7 +55,8 @@ func soak(s *stand, lasts time.Duration) {
 	info := must.Get(os.Stat(filepath.Join(s.work, "run.jsonl")))(s)
 	thirds := [3]float64{}
 	for i := range thirds {
-		thirds[i] = middle(readings[i*len(readings)/3:(i+1)*len(readings)/3], func(u usage) float64 { return mib(u.own) })
+		thirds[i] = middle(readings[i*len(readings)/3:(i+1)*len(readings)/3],
+			func(u usage) float64 { return mib(u.own) })
 	}
 	full := s.fullAt(filepath.Join(s.work, "run.jsonl"))
 	settled := readings[steadyFrom(readings, full):]
@@ -63,8 +66,11 @@ func soak(s *stand, lasts time.Duration) {
 	fds, _ := spread(settled, func(u usage) float64 { return float64(u.fds) })
 	third := len(settled) / 3
 	fdsOff := middle(settled[len(settled)-third:], countFDs) - middle(settled[:third], countFDs)
-	s.measured("%.0f minutes, %d births; memory by thirds %.1f, %.1f, %.1f MiB (medians), slope %.2f MiB/h, and %.2f MiB/h after %.0f minutes; %.0f descriptors (last third against first: %+.0f), %.0f threads (±%.0f); %.1f %% of a core; recording %.1f MiB",
-		lasts.Minutes(), born, thirds[0], thirds[1], thirds[2], whole, late, settled[0].at.Minutes(), fds, fdsOff, threads, threadsOff, 100*share, mib(info.Size()))
+	s.measured("%.0f minutes, %d births; memory by thirds %.1f, %.1f, %.1f MiB (medians), slope %.2f MiB/h, and %.2f "+
+		"MiB/h after %.0f minutes; %.0f descriptors (last third against first: %+.0f), %.0f threads (±%.0f); %.1f %% "+
+		"of a core; recording %.1f MiB",
+		lasts.Minutes(), born, thirds[0], thirds[1], thirds[2], whole, late, settled[0].at.Minutes(), fds, fdsOff,
+		threads, threadsOff, 100*share, mib(info.Size()))
 	if late > 0.5 {
 		s.missed("%.2f MiB/h after %.0f minutes", late, settled[0].at.Minutes())
 	}
@@ -159,7 +165,8 @@ func raceSoak(s *stand) {
 	lasts := s.minutes(60)
 	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
 	s.binary = binary
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration", lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration",
+		lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
 	status := p.wait(lasts + 20*time.Minute)
 	if races := strings.Count(p.complaints(), "DATA RACE"); races > 0 || status != 0 {
 		s.Errorf("%d races, exit %d; stderr: %.4000s", races, status, p.complaints())

@@ -20,8 +20,10 @@ import (
 
 var stoppedTrials = []trial{
 	{
-		id: "F3-frozen", fault: "the job is frozen", made: "its freezer cgroup (version 1, else version 2) says FROZEN from 5 s to the end of a watch of 14 s",
-		target: "\"stopped or frozen since t\", t right to 1 s; never input-bound", run: func(s *stand) { stoppedJob(s, freeze) },
+		id: "F3-frozen", fault: "the job is frozen",
+		made:   "its freezer cgroup (version 1, else version 2) says FROZEN from 5 s to the end of a watch of 14 s",
+		target: "\"stopped or frozen since t\", t right to 1 s; never input-bound",
+		run:    func(s *stand) { stoppedJob(s, freeze) },
 	},
 	{
 		id: "F3-trainer", fault: "the trainer is stopped", made: "SIGSTOP at 5 s of a watch of 14 s",
@@ -32,19 +34,23 @@ var stoppedTrials = []trial{
 		target: "as F3-frozen, with the worker's number", run: func(s *stand) { stoppedJob(s, stopWorker) },
 	},
 	{
-		id: "F3-exec", fault: "a worker hangs in state D", made: "it starts a program (vfork) that lies on a FUSE mount which does not answer",
-		target: "the watch ends, names a wait for a child, and is never input-bound for the time before", run: hungWorker,
+		id: "F3-exec", fault: "a worker hangs in state D",
+		made:   "it starts a program (vfork) that lies on a FUSE mount which does not answer",
+		target: "the watch ends, names a wait for a child, and is never input-bound for the time before",
+		run:    hungWorker,
 	},
 	{
 		id: "F7-stopped", fault: "pipetune itself is stopped for 8 s", made: "SIGSTOP, SIGCONT in a watch of 20 s",
-		target: "the gap is told, right to 1 s; rates as in an undisturbed watch; no burst of ticks afterwards", run: func(s *stand) { pausedWatch(s, false) },
+		target: "the gap is told, right to 1 s; rates as in an undisturbed watch; no burst of ticks afterwards",
+		run:    func(s *stand) { pausedWatch(s, false) },
 	},
 	{
 		id: "F7-frozen", fault: "pipetune and the job are frozen for 8 s", made: "one freezer cgroup around both",
 		target: "as F7-stopped", run: func(s *stand) { pausedWatch(s, true) },
 	},
 	{
-		id: "F7-hog", fault: "others take the CPUs", made: "two endless loops per CPU at nice -20 beside a watch of 12 s",
+		id: "F7-hog", fault: "others take the CPUs",
+		made:   "two endless loops per CPU at nice -20 beside a watch of 12 s",
 		target: "the watch ends in time, and says what it could not see", run: hoggedWatch,
 	},
 }
@@ -131,12 +137,14 @@ func stopWorker(s *stand, c *command) (func(), string) {
 var sinceTime = regexp.MustCompile(`has been stopped or frozen since ([0-9.]+) s`)
 
 func stoppedJob(s *stand, stop func(*stand, *command) (func(), string)) {
-	j := steady{batches: 300, step: 30 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "1000"}}
+	j := steady{batches: 300, step: 30 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
+		"1000"}}
 	c := j.start(s)
 	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 2 })
 	path := filepath.Join(s.work, "report.json")
 	recorded := filepath.Join(s.work, "run.jsonl")
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "14s", "--warmup", "1s", "-o", path, "-o", recorded})
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "14s", "--warmup", "1s", "-o",
+		path, "-o", recorded})
 	time.Sleep(5 * time.Second)
 	at := monotonic(s)
 	undo, who := stop(s, c)
@@ -171,7 +179,8 @@ func hungWorker(s *stand) {
 		more: []string{"--epoch", "1000", "--program", filepath.Join(m.dir, hungmount.File), "--program-at", "300"}}
 	c := j.start(s)
 	path := filepath.Join(s.work, "report.json")
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path})
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o",
+		path})
 	status := p.wait(2 * time.Minute)
 	if m.Hanging() == 0 {
 		s.Errorf("no worker hangs: the trial tells nothing")
@@ -220,7 +229,8 @@ func pausedWatch(s *stand, both bool) {
 	c := j.start(s)
 	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 2 })
 	path, recorded := filepath.Join(s.work, "report.json"), filepath.Join(s.work, "run.jsonl")
-	args := []string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path, "-o", recorded}
+	args := []string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path,
+		"-o", recorded}
 	p := s.pipetune(args)
 	set := func(stop bool) {
 		p.signal(map[bool]syscall.Signal{true: syscall.SIGSTOP, false: syscall.SIGCONT}[stop])
@@ -248,13 +258,15 @@ func pausedWatch(s *stand, both bool) {
 	// a dozen other programs. Averaged over the gap it would be 18, 0.55 of what is wanted: the bound lies between.
 	want := 1 / 0.03
 	if !ok || got > 1.05*want || got < 0.7*want {
-		s.Errorf("%.1f batches a second (%t): averaged over the gap, or a burst after it; the job's own pace is below %.1f", got, ok, want)
+		s.Errorf("%.1f batches a second (%t): averaged over the gap, or a burst after it; the job's own pace is "+
+			"below %.1f", got, ok, want)
 	}
 	burst := mostTicksASecond(s, recorded)
 	if burst > 15 {
 		s.Errorf("%d ticks within a second, 10 are asked for", burst)
 	}
-	s.measured("gap of %.1f s told as %.1f s, %.1f batches/s, at most %d ticks in any second", paused.Seconds(), told, got, burst)
+	s.measured("gap of %.1f s told as %.1f s, %.1f batches/s, at most %d ticks in any second", paused.Seconds(), told,
+		got, burst)
 	p.alone()
 	j.unharmed(s, c)
 	s.leftNothing()
@@ -284,7 +296,8 @@ func mostTicksASecond(s *stand, path string) (most int) {
 func hoggedWatch(s *stand) {
 	j := steady{batches: 500, step: 30 * time.Millisecond, workers: 2}
 	c := j.start(s)
-	hogs := s.start("hogs", []string{"nice", "-n", "-20", "/bin/sh", "-c", `for i in 1 2 3 4; do (end=$(($(date +%s)+16)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done) & done; wait`})
+	hogs := s.start("hogs", []string{"nice", "-n", "-20", "/bin/sh", "-c",
+		`for i in 1 2 3 4; do (end=$(($(date +%s)+16)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done) & done; wait`})
 	path := filepath.Join(s.work, "report.json")
 	p := s.watch(c, path, "12s")
 	status, took := p.ending(5 * time.Minute)
@@ -299,7 +312,8 @@ func hoggedWatch(s *stand) {
 	if !ok {
 		s.Errorf("how many looks could be taken is not told")
 	} else {
-		s.measured("a watch of 12 s took %.1f s, %.0f %% of the looks were taken, verdict %s (%s)", took.Seconds(), 100*cover.Center, r.Verdict.Class, r.Verdict.Confidence)
+		s.measured("a watch of 12 s took %.1f s, %.0f %% of the looks were taken, verdict %s (%s)", took.Seconds(),
+			100*cover.Center, r.Verdict.Class, r.Verdict.Confidence)
 	}
 	hogs.kill()
 	p.alone()

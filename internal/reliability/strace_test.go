@@ -62,9 +62,11 @@ func (c conduct) breaches(trace io.Reader) (found []string, calls int, err error
 }
 
 // never are calls that are forbidden whatever their arguments.
-var never = map[string]bool{"ptrace": true, "process_vm_writev": true, "flock": true, "setxattr": true, "lsetxattr": true, "fsetxattr": true,
-	"listen": true, "truncate": true, "chmod": true, "fchmodat": true, "chown": true, "fchownat": true, "utimensat": true, "mkdir": true, "rmdir": true, "link": true,
-	"symlink": true, "mount": true, "umount2": true, "sched_setaffinity": true, "ioprio_set": true, "process_madvise": true}
+var never = map[string]bool{"ptrace": true, "process_vm_writev": true, "flock": true, "setxattr": true,
+	"lsetxattr": true, "fsetxattr": true, "listen": true, "truncate": true, "chmod": true, "fchmodat": true,
+	"chown": true, "fchownat": true, "utimensat": true, "mkdir": true, "rmdir": true, "link": true,
+	"symlink": true, "mount": true, "umount2": true, "sched_setaffinity": true, "ioprio_set": true,
+	"process_madvise": true}
 
 var (
 	quoted = regexp.MustCompile(`^(?:AT_FDCWD(?:<[^>]*>)?|-?\d+(?:<[^>]*>)?), "((?:[^"\\]|\\.)*)"`)
@@ -94,7 +96,8 @@ func (c conduct) breach(call, args string, family map[int]bool) string {
 			args = "AT_FDCWD, " + args
 		}
 		m := quoted.FindStringSubmatch(args)
-		if m != nil && strings.ContainsAny(args, "|_") && (strings.Contains(args, "O_WRONLY") || strings.Contains(args, "O_RDWR") || strings.Contains(args, "O_CREAT")) && !c.mayWrite(m[1]) {
+		if m != nil && strings.ContainsAny(args, "|_") && (strings.Contains(args, "O_WRONLY") ||
+			strings.Contains(args, "O_RDWR") || strings.Contains(args, "O_CREAT")) && !c.mayWrite(m[1]) {
 			return "an open for writing"
 		}
 	case call == "fadvise64" || call == "posix_fadvise":
@@ -106,7 +109,8 @@ func (c conduct) breach(call, args string, family map[int]bool) string {
 			return "a read of more than one descriptor"
 		}
 	case call == "fcntl":
-		if strings.Contains(args, "F_SETLK") || strings.Contains(args, "F_SETLEASE") || strings.Contains(args, "F_OFD_SETLK") {
+		if strings.Contains(args, "F_SETLK") || strings.Contains(args, "F_SETLEASE") ||
+			strings.Contains(args, "F_OFD_SETLK") {
 			return "a lock"
 		}
 	case call == "connect" || call == "bind" || call == "sendto":
@@ -134,7 +138,8 @@ func (c conduct) mayWrite(path string) bool {
 	}
 	for _, out := range c.outputs {
 		folder, name := out[:strings.LastIndexByte(out, '/')+1], out[strings.LastIndexByte(out, '/')+1:]
-		if path == out || path == name || strings.HasPrefix(path, folder+"."+name) || strings.HasPrefix(path, "."+name) {
+		if path == out || path == name || strings.HasPrefix(path, folder+"."+name) ||
+			strings.HasPrefix(path, "."+name) {
 			return true
 		}
 	}
@@ -171,7 +176,8 @@ func TestBreachesAreSeen(t *testing.T) {
 		`100 pidfd_send_signal(9, SIGKILL, NULL, 0) = 0`,
 		`101 process_vm_readv(77, [{iov_base=0x1, iov_len=8}], 1, [{iov_base=0x2, iov_len=8}], 1, 0) = 8`,
 		`101 process_vm_readv(77, [{iov_base=0x1, iov_len=4}], 1, [{iov_base=0x2, iov_len=4}, {iov_base=0x3, iov_len=4}], 2, 0) = 4`,
-		"102 openat(AT_FDCWD</>, \"/data/train.h5\", O_RDWR <unfinished ...>\n102 <... openat resumed>) = 5</data/train.h5>",
+		"102 openat(AT_FDCWD</>, \"/data/train.h5\", O_RDWR <unfinished ...>\n102 <... openat resumed>) = " +
+			"5</data/train.h5>",
 		`101 openat(AT_FDCWD</>, "/data/train.h5", O_RDWR) = 5</data/train.h5>`,
 		`101 openat(AT_FDCWD</>, "/tmp/else", O_WRONLY|O_CREAT, 0600) = 5`,
 		`101 open("/tmp/else", O_WRONLY|O_CREAT, 0600) = 5`,

@@ -22,14 +22,29 @@ import (
 
 func supplyTrials() []trial {
 	return []trial{
-		{id: "S1", fault: "a binary that nobody can make again", made: "the commit built twice: two folders (one with a space), two users, umasks, homes, time zones, a warm and an empty build cache, without a proxy", target: "the same SHA-256", long: true, run: sameBytes},
-		{id: "S2", fault: "a module that is not the one meant", made: "`go mod verify`, `go mod tidy -diff`, no replace, a build with GOPROXY=off and -mod=readonly", target: "all pass", run: sameModules},
-		{id: "S3", fault: "a list of parts that is not true", made: "`make sbom` against `go version -m`, `readelf -d`, and the versions that the C libraries wrote into the binary", target: "the same modules and libraries, each with a version", run: trueParts},
-		{id: "S4", fault: "a binary without its hardening", made: "scripts/check-binary, readelf, nm, on the binary", target: "PIE, RELRO, NX, no RPATH, stack protector, no set-uid, libraries of an allow-list, glibc at most 2.36", run: hardened},
-		{id: "S5", fault: "nobody knows what is trusted, or whom to tell", made: "SECURITY.md: what is hostile, trusted and not promised, and how to report; every trial that it names is one of this page", target: "all there", run: securityPage},
-		{id: "S6", fault: "another hook than the one in the binary", made: "`diagnose --` of a program that lists and hashes the folder on its PYTHONPATH; the hash of `pipetune version` made again from it",
+		{id: "S1", fault: "a binary that nobody can make again", made: "the commit built twice: two folders (one " +
+			"with a space), two users, umasks, homes, time zones, a warm and an empty build cache, without a proxy",
+			target: "the same SHA-256", long: true, run: sameBytes},
+		{id: "S2", fault: "a module that is not the one meant", made: "`go mod verify`, `go mod tidy -diff`, no " +
+			"replace, a build with GOPROXY=off and -mod=readonly", target: "all pass", run: sameModules},
+		{id: "S3", fault: "a list of parts that is not true", made: "`make sbom` against `go version -m`, `readelf " +
+			"-d`, and the versions that the C libraries wrote into the binary",
+			target: "the same modules and libraries, each with a version", run: trueParts},
+		{id: "S4", fault: "a binary without its hardening", made: "scripts/check-binary, readelf, nm, on the binary",
+			target: "PIE, RELRO, NX, no RPATH, stack protector, no set-uid, libraries of an allow-list, glibc at " +
+				"most 2.36", run: hardened},
+		{id: "S5", fault: "nobody knows what is trusted, or whom to tell",
+			made: "SECURITY.md: what is hostile, trusted and not promised, and how to report; every trial that it " +
+				"names is one of this page", target: "all there", run: securityPage},
+		{id: "S6", fault: "another hook than the one in the binary",
+			made: "`diagnose --` of a program that lists and hashes the folder on its PYTHONPATH; the hash of " +
+				"`pipetune version` made again from it",
 			target: "the same hash, files 0400 in folders 0500 in one of 0700, of the same owner", run: embeddedHook},
-		{id: "S7", fault: "a known weakness in a module or in Go's own library", made: "scripts/check-vulnerabilities: govulncheck and Go's database of weaknesses, both pinned modules, on the binary, and on a program with a known one", target: "none in the binary; C libraries are not looked at: their versions are in `make sbom`", long: true, run: knownWeaknesses},
+		{id: "S7", fault: "a known weakness in a module or in Go's own library",
+			made: "scripts/check-vulnerabilities: govulncheck and Go's database of weaknesses, both pinned modules, " +
+				"on the binary, and on a program with a known one",
+			target: "none in the binary; C libraries are not looked at: their versions are in `make sbom`", long: true,
+			run: knownWeaknesses},
 	}
 }
 
@@ -132,7 +147,8 @@ func trueParts(s *stand) {
 		s.Errorf("the list has the modules %v, the binary %v", modules, want)
 	}
 	var needed []string
-	for _, m := range regexp.MustCompile(`\(NEEDED\).*\[(.*)\]`).FindAllStringSubmatch(inRepository(s, time.Minute, "readelf", "-dW", binary), -1) {
+	for _, m := range regexp.MustCompile(`\(NEEDED\).*\[(.*)\]`).FindAllStringSubmatch(inRepository(s, time.Minute,
+		"readelf", "-dW", binary), -1) {
 		needed = append(needed, m[1])
 	}
 	slices.Sort(shared)
@@ -163,7 +179,8 @@ func trueParts(s *stand) {
 	if read == 0 {
 		s.Errorf("no C library's version was found in the binary")
 	}
-	s.measured("%d modules, %d static and %d shared libraries, all the same; %d of the versions are also read from the binary", len(modules), len(static), len(shared), read)
+	s.measured("%d modules, %d static and %d shared libraries, all the same; %d of the versions are also read from "+
+		"the binary", len(modules), len(static), len(shared), read)
 }
 
 func hardened(s *stand) {
@@ -176,13 +193,16 @@ func hardened(s *stand) {
 	if minor > 36 {
 		s.missed("it needs glibc 2.%d: built on a newer system than Debian 12", minor)
 	}
-	s.measured("%s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "), s.binary, "bin/pipetune"))
-	s.missed("full RELRO: it binds every symbol at start, and those of libnvidia-ml are only there once the library is open (docs/adr/0003); RELRO covers all but the procedure linkage table")
+	s.measured("%s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "), s.binary,
+		"bin/pipetune"))
+	s.missed("full RELRO: it binds every symbol at start, and those of libnvidia-ml are only there once the library " +
+		"is open (docs/adr/0003); RELRO covers all but the procedure linkage table")
 }
 
 func securityPage(s *stand) {
 	text := must.Get(os.ReadFile(filepath.Join(repository(s), "SECURITY.md")))(s)
-	for _, must := range []string{"**hostile**", "**trusted**", "not a boundary", "does not promise", "## Reporting", "vulnerability"} {
+	for _, must := range []string{"**hostile**", "**trusted**", "not a boundary", "does not promise", "## Reporting",
+		"vulnerability"} {
 		if !strings.Contains(string(text), must) {
 			s.Errorf("SECURITY.md does not say %q", must)
 		}
@@ -232,7 +252,8 @@ func (s *stand) hookFolder(flags ...string) (seen struct {
 	Modes [][3]any
 }) {
 	s.Helper()
-	c := s.pipetune(slices.Concat([]string{"diagnose", "-q"}, flags, []string{"--", "/usr/bin/python3", "-S", "-c", folderOfHook}))
+	c := s.pipetune(slices.Concat([]string{"diagnose", "-q"}, flags, []string{"--", "/usr/bin/python3", "-S", "-c",
+		folderOfHook}))
 	if status := c.wait(time.Minute); status != 0 {
 		s.Fatalf("exit %d: %s", status, c.complaints())
 	}
@@ -255,7 +276,8 @@ func embeddedHook(s *stand) {
 		s.Errorf("%d files and %d, of hash %s; version says %s", len(seen.Files), len(all.Files), all.Hash, told[1])
 	}
 	for name, hash := range all.Files {
-		if acts := strings.Contains(name, "/acting/"); acts != (seen.Files[name] == "") || !acts && seen.Files[name] != hash {
+		if acts := strings.Contains(name, "/acting/"); acts != (seen.Files[name] == "") || !acts &&
+			seen.Files[name] != hash {
 			s.Errorf("%s is %q, and %q where it may act", name, seen.Files[name], hash)
 		}
 	}
@@ -267,13 +289,15 @@ func embeddedHook(s *stand) {
 			want = "0o700"
 		case name == "socket" || name == "orders":
 			want = "0o600"
-		case name == "python" || strings.HasPrefix(name, "python/") && !strings.HasSuffix(name, ".py") && !strings.HasSuffix(name, "__pycache__"):
+		case name == "python" || strings.HasPrefix(name, "python/") && !strings.HasSuffix(name, ".py") &&
+			!strings.HasSuffix(name, "__pycache__"):
 			want = "0o500"
 		}
 		if mode != want || fmt.Sprint(m[2]) != strconv.Itoa(os.Geteuid()) {
 			s.Errorf("%s has mode %s of user %v, want %s", name, mode, m[2], want)
 		}
 	}
-	s.measured("%d files, hash %s as told, %d modes and owners as they must be", len(all.Files), all.Hash[:12], len(all.Modes))
+	s.measured("%d files, hash %s as told, %d modes and owners as they must be", len(all.Files), all.Hash[:12],
+		len(all.Modes))
 	s.leftNothing()
 }

@@ -41,13 +41,15 @@ func knownWeaknesses(s *stand) {
 	inRepository(s, 10*time.Minute, "go", "-C", source, "build", "-mod=mod", "-o", "weakest", ".")
 
 	binary := filepath.Join(source, "weakest")
-	c := s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"), binary, database})
+	c := s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"),
+		binary, database})
 	if status := c.wait(20 * time.Minute); status != 3 || !strings.Contains(string(c.output()), weakness) {
 		s.Fatalf("of a program with %s: exit %d: %s\n%s", weakness, status, c.complaints(), c.output())
 	}
 	s.measured("%s is found in a program that has it", weakness)
 
-	c = s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"), "bin/pipetune", database})
+	c = s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"),
+		"bin/pipetune", database})
 	switch status := c.wait(20 * time.Minute); status {
 	case 0:
 		said := strings.Split(strings.TrimSpace(string(c.output())), "\n")

@@ -20,31 +20,40 @@ import (
 
 var surroundingsTrials = []trial{
 	{
-		id: "F15-machine", fault: "a machine without cgroups, with version 2 alone, without pressure, /sys, or most of /proc; everything read-only", made: "mounts in a mount namespace of each watch's own",
-		target: "runs, abstains with a reason: exit 0, or 3 where there is no /proc to find the job in", run: oddMachines,
+		id: "F15-machine", fault: "a machine without cgroups, with version 2 alone, without pressure, /sys, or most " +
+			"of /proc; everything read-only", made: "mounts in a mount namespace of each watch's own",
+		target: "runs, abstains with a reason: exit 0, or 3 where there is no /proc to find the job in",
+		run:    oddMachines,
 	},
 	{
-		id: "F15-environment", fault: "no HOME, no TMPDIR, no environment, foreign or broken locale and time zone", made: "`env -i` and variables, for `diagnose`, `bench-io`, `report`, `doctor`",
+		id: "F15-environment", fault: "no HOME, no TMPDIR, no environment, foreign or broken locale and time zone",
+		made:   "`env -i` and variables, for `diagnose`, `bench-io`, `report`, `doctor`",
 		target: "exit 0, the same verdict", run: oddEnvironments,
 	},
 	{
-		id: "F6-namespace", fault: "clocks of the job and of pipetune differ", made: "time namespaces (+30 days, +10 years) around the job, and around pipetune",
+		id: "F6-namespace", fault: "clocks of the job and of pipetune differ",
+		made:   "time namespaces (+30 days, +10 years) around the job, and around pipetune",
 		target: "window, ages and rates as without; nothing negative or huge", run: timeNamespaces,
 	},
 	{
-		id: "F6-btime", fault: "the boot time in /proc/stat moves by years", made: "a changed copy of /proc/stat mounted over it",
-		target: "window, ages and rates as without", run: movedBootTime,
+		id: "F6-btime", fault: "the boot time in /proc/stat moves by years",
+		made: "a changed copy of /proc/stat mounted over it", target: "window, ages and rates as without",
+		run: movedBootTime,
 	},
 	{
-		id: "F2-mount", fault: "a mount answers EIO, ESTALE or half of what was asked for on the n-th read", made: "a FUSE mount under `bench-io`, n = 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 200, once and from there on",
-		target: "no crash; exit 0 with what failed told, or 3 with the reason; a run that says nothing met no fault", run: failingMount,
+		id: "F2-mount", fault: "a mount answers EIO, ESTALE or half of what was asked for on the n-th read",
+		made: "a FUSE mount under `bench-io`, n = 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 200, once and from there " +
+			"on",
+		target: "no crash; exit 0 with what failed told, or 3 with the reason; a run that says nothing met no fault",
+		run:    failingMount,
 	},
 }
 
 // inNamespace lets a command run in namespaces of its own, after some lines of shell.
 func inNamespace(flags, lines string) func(*exec.Cmd) {
 	return func(cmd *exec.Cmd) {
-		cmd.Args = append(append([]string{"unshare"}, append(strings.Fields(flags), "/bin/sh", "-ec", lines+"\nexec \"$0\" \"$@\"", cmd.Path)...), cmd.Args[1:]...)
+		cmd.Args = append(append([]string{"unshare"}, append(strings.Fields(flags), "/bin/sh", "-ec", lines+
+			"\nexec \"$0\" \"$@\"", cmd.Path)...), cmd.Args[1:]...)
 		cmd.Path = "/usr/bin/unshare"
 	}
 }
@@ -67,13 +76,15 @@ func oddMachines(s *stand) {
 		{name: "no cgroups", lines: "mount -t tmpfs none /sys/fs/cgroup"},
 		{name: "cgroup version 2 alone", lines: "mount -t cgroup2 none /sys/fs/cgroup"},
 		{name: "no pressure", lines: "mount -t tmpfs none /proc/pressure"},
-		{name: "pressure switched off", lines: fmt.Sprintf("for f in cpu io memory; do mount --bind %s /proc/pressure/$f; done", file)},
+		{name: "pressure switched off", lines: fmt.Sprintf("for f in cpu io memory; do mount --bind %s "+
+			"/proc/pressure/$f; done", file)},
 		{name: "no /sys", lines: "mount -t tmpfs none /sys"},
 		{name: "everything read-only", lines: "mount -o remount,bind,ro /"},
 		{name: "no /proc", lines: "mount -t tmpfs none /proc", status: 3},
 		{name: "subset=pid", lines: "mount -t proc -o subset=pid proc /proc"},
 		{name: "no /dev/shm", lines: "mount -t tmpfs -o size=4k,mode=0 none /dev/shm"},
-		{name: "read-only scratch", lines: "mount --bind " + s.tmp + " " + s.tmp + "; mount -o remount,bind,ro " + s.tmp},
+		{name: "read-only scratch", lines: "mount --bind " + s.tmp + " " + s.tmp + "; mount -o remount,bind,ro " +
+			s.tmp},
 	}
 	for _, r := range runs {
 		args := []string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s", "--format", "json"}
@@ -109,7 +120,8 @@ func oddMachines(s *stand) {
 		met++
 		r.p.alone()
 	}
-	s.measured("%d surroundings, %d reports with the job's pace and a reason for each rule that abstains", len(runs), met)
+	s.measured("%d surroundings, %d reports with the job's pace and a reason for each rule that abstains", len(runs),
+		met)
 	c.kill()
 	s.leftNothing()
 }
@@ -125,11 +137,14 @@ func oddEnvironments(s *stand) {
 	}
 	var runs []run
 	for _, env := range [][]string{
-		{}, {"LANG=C"}, {"LC_ALL=no_SUCH.locale", "LANG=\xff\xfe"}, {"LC_ALL=tr_TR.UTF-8", "LANG=de_DE.UTF-8"}, {"TZ=Nowhere/Land"}, {"TZ=:/dev/full"}, {"TZ=../../../etc/passwd"},
-		{"HOME=/nonexistent", "TMPDIR=/nonexistent", "XDG_RUNTIME_DIR=/nonexistent"}, {"HOME=", "TMPDIR=", "PATH="}, {"COLUMNS=-1", "TERM=\x1b[31m"},
+		{}, {"LANG=C"}, {"LC_ALL=no_SUCH.locale", "LANG=\xff\xfe"}, {"LC_ALL=tr_TR.UTF-8", "LANG=de_DE.UTF-8"},
+		{"TZ=Nowhere/Land"}, {"TZ=:/dev/full"}, {"TZ=../../../etc/passwd"},
+		{"HOME=/nonexistent", "TMPDIR=/nonexistent", "XDG_RUNTIME_DIR=/nonexistent"}, {"HOME=", "TMPDIR=", "PATH="},
+		{"COLUMNS=-1", "TERM=\x1b[31m"},
 	} {
 		for _, args := range [][]string{
-			{"diagnose", "-q", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"}, {"report", recording}, {"doctor"}, {"bench-io", dataset, "--budget", "2s", "--python", "none"},
+			{"diagnose", "-q", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"}, {"report", recording}, {"doctor"},
+			{"bench-io", dataset, "--budget", "2s", "--python", "none"},
 		} {
 			p := s.pipetune(args, func(cmd *exec.Cmd) { cmd.Env = env })
 			runs = append(runs, run{fmt.Sprintf("%q pipetune %s", env, args[0]), p})
@@ -169,14 +184,16 @@ func (s *stand) sane(what string, r *report.Report, text string, seconds float64
 }
 
 func timeNamespaces(s *stand) {
-	j := steady{batches: 180, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "90"}}
+	j := steady{batches: 180, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
+		"90"}}
 	var paces []string
 	for _, shift := range []struct {
 		what, job, own string
 	}{
 		{"the job 30 days ahead", "--time --fork --boottime 2592000 --monotonic 2592000", ""},
 		{"pipetune 10 years ahead", "", "--time --fork --boottime 315360000 --monotonic 315360000"},
-		{"both, each its own", "--time --fork --boottime 86400 --monotonic 3600", "--time --fork --boottime 315360000 --monotonic 86400"},
+		{"both, each its own", "--time --fork --boottime 86400 --monotonic 3600",
+			"--time --fork --boottime 315360000 --monotonic 86400"},
 	} {
 		argv := j.argv(s)
 		if shift.job != "" {
@@ -201,7 +218,8 @@ func timeNamespaces(s *stand) {
 		if status := p.wait(time.Minute); status != 0 {
 			s.Fatalf("%s: exit %d: %s", shift.what, status, p.complaints())
 		}
-		paces = append(paces, fmt.Sprintf("%s: %.1f batches/s", shift.what, s.sane(shift.what, s.report(path), string(p.output()), 6)))
+		paces = append(paces, fmt.Sprintf("%s: %.1f batches/s", shift.what, s.sane(shift.what, s.report(path),
+			string(p.output()), 6)))
 		p.alone()
 		j.unharmed(s, c)
 	}
@@ -211,20 +229,24 @@ func timeNamespaces(s *stand) {
 
 func movedBootTime(s *stand) {
 	s.ownMounts()
-	j := steady{batches: 900, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "90"}}
+	j := steady{batches: 900, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
+		"90"}}
 	c := j.start(s)
 	text := must.Get(os.ReadFile("/proc/stat"))(s)
 	var paces []string
 	for _, btime := range []string{"0", "4102444800", "18446744073709551615", "-1"} {
 		dir := must.Get(os.MkdirTemp(s.work, "btime-"))(s)
 		moved := filepath.Join(dir, "stat")
-		must.Do(s, os.WriteFile(moved, regexp.MustCompile(`(?m)^btime .*$`).ReplaceAll(text, []byte("btime "+btime)), 0o644))
+		must.Do(s, os.WriteFile(moved, regexp.MustCompile(`(?m)^btime .*$`).ReplaceAll(text, []byte("btime "+btime)),
+			0o644))
 		path := filepath.Join(dir, "report.json")
-		p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s", "--warmup", "1s", "-o", path}, inNamespace("--mount", "mount --bind "+moved+" /proc/stat"))
+		p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s", "--warmup", "1s", "-o",
+			path}, inNamespace("--mount", "mount --bind "+moved+" /proc/stat"))
 		if status := p.wait(time.Minute); status != 0 {
 			s.Fatalf("btime %s: exit %d: %s", btime, status, p.complaints())
 		}
-		paces = append(paces, fmt.Sprintf("btime %s: %.1f batches/s", btime, s.sane("btime "+btime, s.report(path), string(p.output()), 6)))
+		paces = append(paces, fmt.Sprintf("btime %s: %.1f batches/s", btime, s.sane("btime "+btime, s.report(path),
+			string(p.output()), 6)))
 		p.alone()
 	}
 	s.measured("%s", strings.Join(paces, ", "))
@@ -257,9 +279,11 @@ func failingMount(s *stand) {
 				refused++
 			case status != 0:
 				s.Errorf("%s: exit %d: %.800s", r.what, status, complaints)
-			case strings.Contains(words, "input/output error") || strings.Contains(words, "stale") || strings.Contains(words, "could not be read") || strings.Contains(words, "failed"):
+			case strings.Contains(words, "input/output error") || strings.Contains(words, "stale") ||
+				strings.Contains(words, "could not be read") || strings.Contains(words, "failed"):
 				told++
-			case strings.HasSuffix(r.what, "from there on"): // of the faults that stay, none may pass in silence; short answers are asked for again
+			case strings.HasSuffix(r.what, "from there on"):
+				// of the faults that stay, none may pass in silence; short answers are asked for again
 				if !strings.Contains(r.what, "half") {
 					s.Errorf("%s: a report that says nothing of it:\n%.3000s", r.what, words)
 				}
@@ -281,8 +305,10 @@ func failingMount(s *stand) {
 				m := s.mount()
 				m.Serve(content)
 				m.Break(hungmount.Fault{Op: hungmount.Read, Nth: n, Times: times, Errno: fault.errno})
-				what := fmt.Sprintf("%s at read %d, %s", fault.name, n, map[int]string{0: "from there on", 1: "once"}[times])
-				p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "2s", "--python", "none", "--workers", "1"})
+				what := fmt.Sprintf("%s at read %d, %s", fault.name, n, map[int]string{0: "from there on",
+					1: "once"}[times])
+				p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "2s", "--python",
+					"none", "--workers", "1"})
 				if batch = append(batch, run{what, m, p}); len(batch) == 12 {
 					finish(batch)
 					batch = nil
@@ -291,6 +317,7 @@ func failingMount(s *stand) {
 		}
 	}
 	finish(batch)
-	s.measured("%d runs: %d reports that tell what failed, %d refused with exit 3 and the reason, %d that met nothing they could not read again", runs, told, refused, clean)
+	s.measured("%d runs: %d reports that tell what failed, %d refused with exit 3 and the reason, %d that met "+
+		"nothing they could not read again", runs, told, refused, clean)
 	s.leftNothing()
 }

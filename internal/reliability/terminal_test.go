@@ -21,31 +21,40 @@ import (
 
 var terminalTrials = []trial{
 	{
-		id: "F14-hup", fault: "the terminal goes away during a watch", made: "SIGHUP to pipetune 2 s into `diagnose --pid`",
-		target: "the job is untouched, nothing is left, and pipetune ends by itself within 2 s, exit 0, report written", run: hangUp,
+		id: "F14-hup", fault: "the terminal goes away during a watch",
+		made:   "SIGHUP to pipetune 2 s into `diagnose --pid`",
+		target: "the job is untouched, nothing is left, and pipetune ends by itself within 2 s, exit 0, report written",
+		run:    hangUp,
 	},
 	{
-		id: "F14-nohup", fault: "the terminal goes away under nohup", made: "SIGHUP ignored from the start, and sent 2 s into `diagnose --pid`",
+		id: "F14-nohup", fault: "the terminal goes away under nohup",
+		made:   "SIGHUP ignored from the start, and sent 2 s into `diagnose --pid`",
 		target: "the watch goes on for its whole duration", run: noHangUp,
 	},
 	{
-		id: "F14-pipe", fault: "the reader of stdout or stderr goes away", made: "pipes whose reader is closed, under `report`, `compare`, `explain`, `diagnose`; SIGPIPE sent by kill",
+		id: "F14-pipe", fault: "the reader of stdout or stderr goes away",
+		made:   "pipes whose reader is closed, under `report`, `compare`, `explain`, `diagnose`; SIGPIPE sent by kill",
 		target: "no end by SIGPIPE; files of -o whole; the exit code as if the reader had stayed", run: readerGone,
 	},
 	{
-		id: "F14-twice", fault: "Ctrl-C twice within 10 ms", made: "SIGINT, SIGINT; SIGTERM, SIGTERM as timeout sends them",
+		id: "F14-twice", fault: "Ctrl-C twice within 10 ms",
+		made:   "SIGINT, SIGINT; SIGTERM, SIGTERM as timeout sends them",
 		target: "one request: the report is written, exit 0", run: twiceAtOnce,
 	},
 	{
-		id: "F14-second", fault: "Ctrl-C again while pipetune cannot write its report", made: "stdout and stderr are full pipes that nobody reads; SIGINT, SIGTERM or SIGHUP, and again 1.2 s later",
-		target: "ends within 100 ms of the second, beyond what ending costs here; exit 130, 143, 130", run: secondRequestEnds,
+		id: "F14-second", fault: "Ctrl-C again while pipetune cannot write its report",
+		made:   "stdout and stderr are full pipes that nobody reads; SIGINT, SIGTERM or SIGHUP, and again 1.2 s later",
+		target: "ends within 100 ms of the second, beyond what ending costs here; exit 130, 143, 130",
+		run:    secondRequestEnds,
 	},
 	{
-		id: "F14-stuck", fault: "Ctrl-C while a helper is stuck in a mount", made: "`bench-io` on a FUSE mount whose open never answers; SIGINT",
+		id: "F14-stuck", fault: "Ctrl-C while a helper is stuck in a mount",
+		made:   "`bench-io` on a FUSE mount whose open never answers; SIGINT",
 		target: "ends within 2 s of the first, exit 130; pipetune itself is never in state D", run: stuckHelper,
 	},
 	{
-		id: "F14-rename", fault: "SIGTERM while a file is being renamed", made: "strace holds rename back by 3 s; SIGTERM into it, once, and twice 1.2 s apart",
+		id: "F14-rename", fault: "SIGTERM while a file is being renamed",
+		made:   "strace holds rename back by 3 s; SIGTERM into it, once, and twice 1.2 s apart",
 		target: "once: the new file whole, exit 0; twice: old or new file whole, exit 143", run: signalInRename,
 	},
 }
@@ -53,7 +62,8 @@ var terminalTrials = []trial{
 // watch is `diagnose --pid` of a job, with a report.
 func (s *stand) watch(job *command, report, duration string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	return s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", report}, change...)
+	return s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", report},
+		change...)
 }
 
 // intoTheWatch is slept before a fault is to meet a watch at work.
@@ -127,7 +137,8 @@ func readerGone(s *stand) {
 		{[]string{"report", recording, "-o", out}, 0},
 		{[]string{"report", recording, "-o", out, "--fail-on", "warning"}, 1},
 		{[]string{"compare", shown, shown, "-o", out}, 0},
-		{[]string{"explain"}, 0}, {[]string{"help"}, 0}, {[]string{"doctor"}, 0}, {[]string{"report", "missing.json"}, 2},
+		{[]string{"explain"}, 0}, {[]string{"help"}, 0}, {[]string{"doctor"}, 0}, {[]string{"report", "missing.json"},
+			2},
 		{[]string{"diagnose", "--pid", pid, "--duration", "6s", "-o", out}, 0},
 	} {
 		for _, gone := range []func(*exec.Cmd){
@@ -138,7 +149,8 @@ func readerGone(s *stand) {
 			status := p.wait(time.Minute)
 			runs++
 			if status != run.status {
-				s.Errorf("pipetune %s with its reader gone: exit %d, want %d: %s", strings.Join(run.args, " "), status, run.status, p.complaints())
+				s.Errorf("pipetune %s with its reader gone: exit %d, want %d: %s", strings.Join(run.args, " "), status,
+					run.status, p.complaints())
 			}
 			if slices.Contains(run.args, out) {
 				s.takeReport(out, run.args)
@@ -181,7 +193,8 @@ func twiceAtOnce(s *stand) {
 	s.leftNothing()
 }
 
-// fullPipe is the end to write of a pipe that is full and that nobody reads, as a terminal is that was stopped with Ctrl-S.
+// fullPipe is the end to write of a pipe that is full and that nobody reads, as a terminal is that was stopped with
+// Ctrl-S.
 func (s *stand) fullPipe() *os.File {
 	s.Helper()
 	var ends [2]int
@@ -204,7 +217,10 @@ func secondRequestEnds(s *stand) {
 		sig    syscall.Signal
 		status int
 	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 130}} {
-		p := s.watch(c, filepath.Join(s.work, "report.json"), "60s", func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = s.fullPipe(), s.fullPipe() })
+		p := s.watch(c, filepath.Join(s.work, "report.json"), "60s", func(cmd *exec.Cmd) {
+			cmd.Stdout,
+				cmd.Stderr = s.fullPipe(), s.fullPipe()
+		})
 		time.Sleep(intoTheWatch)
 		p.signal(run.sig)
 		time.Sleep(1200 * time.Millisecond) // within a second it is the same request
@@ -219,7 +235,8 @@ func secondRequestEnds(s *stand) {
 			s.Errorf("%v twice: exit %d, want %d", run.sig, status, run.status)
 		}
 		if took > 100*time.Millisecond+cost {
-			s.missed("%v: it took %d ms; a run that does nothing takes %d ms", run.sig, took.Milliseconds(), cost.Milliseconds())
+			s.missed("%v: it took %d ms; a run that does nothing takes %d ms", run.sig, took.Milliseconds(),
+				cost.Milliseconds())
 		}
 		s.measured("%v: exit %d after %d ms", run.sig, status, took.Milliseconds())
 		p.alone()
@@ -228,7 +245,8 @@ func secondRequestEnds(s *stand) {
 	s.leftNothing()
 }
 
-// endingCost is how long the shortest run takes from its start to its end: what starting and ending a process costs here now.
+// endingCost is how long the shortest run takes from its start to its end: what starting and ending a process costs
+// here now.
 func (s *stand) endingCost() time.Duration {
 	s.Helper()
 	least := time.Hour
@@ -283,7 +301,8 @@ func signalInRename(s *stand) {
 		log := filepath.Join(s.work, "strace.log")
 		must.Do(s, os.WriteFile(log, nil, 0o600))
 		p := s.watch(c, report, "6s", func(cmd *exec.Cmd) {
-			cmd.Args = append([]string{"/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=renameat", "-e", "inject=renameat:delay_enter=3s", cmd.Path}, cmd.Args[1:]...)
+			cmd.Args = append([]string{"/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=renameat", "-e",
+				"inject=renameat:delay_enter=3s", cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = cmd.Args[0]
 		})
 		s.until(time.Minute, "the report is being renamed", func() bool {
@@ -295,7 +314,8 @@ func signalInRename(s *stand) {
 				time.Sleep(1200 * time.Millisecond)
 			}
 			for _, pid := range p.session() {
-				if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && exe == s.binary && parentOf(pid) == p.pid() {
+				if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && exe == s.binary &&
+					parentOf(pid) == p.pid() {
 					if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 						s.Error(err)
 					}

@@ -48,8 +48,9 @@ func all() []trial {
 // inEveryTest names the trials that `make test` runs: some of each group, quick, and right on a machine that does other
 // things as well.
 var inEveryTest = []string{
-	"H9-folder", "A6", "F12-absent", "F12-lost", "F12-values", "F13", "F9-fork", "F8-odd", "F8-stdout", "F14-hup", "F14-second",
-	"D3", "D4", "D5", "D7", "D9", "N1-files", "N1-hdf5", "N3", "N4", "N4-messages", "A1-same", "A3", "S4", "S5", "S6",
+	"H9-folder", "A6", "F12-absent", "F12-lost", "F12-values", "F13", "F9-fork", "F8-odd", "F8-stdout", "F14-hup",
+	"F14-second", "D3", "D4", "D5", "D7", "D9", "N1-files", "N1-hdf5", "N3", "N4", "N4-messages", "A1-same", "A3", "S4",
+	"S5", "S6",
 }
 
 // TestTrials runs the short trials and writes a row of each that has run to RELIABILITY_PAGE, if that is set.
@@ -58,7 +59,8 @@ func TestTrials(t *testing.T) {
 	m := findMachine(t)
 	ran := 0
 	for _, c := range all() {
-		if c.long && os.Getenv("RELIABILITY_LONG") != "1" || os.Getenv("RELIABILITY_QUICK") == "1" && !slices.Contains(inEveryTest, c.id) {
+		if c.long && os.Getenv("RELIABILITY_LONG") != "1" || os.Getenv("RELIABILITY_QUICK") == "1" &&
+			!slices.Contains(inEveryTest, c.id) {
 			continue
 		}
 		if c.given != "" && os.Getenv(c.given) == "" {
@@ -179,7 +181,8 @@ func (s *stand) Fatal(args ...any) {
 
 // row is what the page says of a trial that has run.
 func (s *stand) row(c trial) row {
-	r := row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: strings.Join(s.said, "; "), result: "met", commit: commit(), day: time.Now().UTC().Format(time.DateOnly)}
+	r := row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: strings.Join(s.said, "; "),
+		result: "met", commit: commit(), day: time.Now().UTC().Format(time.DateOnly)}
 	switch {
 	case s.failure != "" || s.Failed() && len(s.misses) == 0:
 		r.result = "**failed**: " + s.failure
@@ -197,7 +200,8 @@ func (s *stand) row(c trial) row {
 // newStand makes the folders and looks at the end for what is left in them.
 func newStand(t *testing.T, m machine) *stand {
 	work := must.Get(os.MkdirTemp("/var/tmp", "pipetune-trial-"))(t)
-	s := &stand{T: t, machine: m, work: work, home: filepath.Join(work, "home"), tmp: filepath.Join(work, "tmp"), runtime: filepath.Join(work, "run")}
+	s := &stand{T: t, machine: m, work: work, home: filepath.Join(work, "home"), tmp: filepath.Join(work, "tmp"),
+		runtime: filepath.Join(work, "run")}
 	for _, dir := range []string{s.home, s.tmp, s.runtime} {
 		must.Do(t, os.Mkdir(dir, 0o700))
 	}
@@ -272,7 +276,8 @@ func findMachine(t *testing.T) machine {
 		t.Fatalf("no %s: run make build", binary)
 	}
 	if os.Getuid() != 0 {
-		t.Fatal("the trials make mounts, cgroups and other users' processes: run them as root, on a machine where that does no harm")
+		t.Fatal("the trials make mounts, cgroups and other users' processes: run them as root, on a machine where " +
+			"that does no harm")
 	}
 	return machine{binary: binary, python: envOr("PYTHON", "/usr/bin/python3")}
 }

@@ -23,45 +23,58 @@ import (
 
 var unseenTrials = []trial{
 	{
-		id: "F10-files", fault: "a file of /proc or /sys cannot be opened", made: "a FUSE file that answers EACCES, EPERM or ESRCH is mounted over each of 29 files, one at a time, in a mount namespace of that watch's own",
-		target: "exit 0 or 3, no crash; each signal that is lost is named, with its reason, once; at most one line on stderr of a kind", run: unreadableFiles,
+		id: "F10-files", fault: "a file of /proc or /sys cannot be opened",
+		made: "a FUSE file that answers EACCES, EPERM or ESRCH is mounted over each of 29 files, one at a time, in " +
+			"a mount namespace of that watch's own",
+		target: "exit 0 or 3, no crash; each signal that is lost is named, with its reason, once; at most one line " +
+			"on stderr of a kind", run: unreadableFiles,
 	},
 	{
-		id: "F10-hidepid", fault: "/proc hides other users' processes", made: "/proc mounted with hidepid=1, 2 and 4, and subset=pid; pipetune as another user than the job's",
+		id: "F10-hidepid", fault: "/proc hides other users' processes",
+		made:   "/proc mounted with hidepid=1, 2 and 4, and subset=pid; pipetune as another user than the job's",
 		target: "exit 3 and who may look, or what hides the job, is said", run: hiddenProcesses,
 	},
 	{
-		id: "F10-dumpable", fault: "the job may not be looked into", made: "prctl(PR_SET_DUMPABLE, 0) in a job of the same user, who is not root",
+		id: "F10-dumpable", fault: "the job may not be looked into",
+		made:   "prctl(PR_SET_DUMPABLE, 0) in a job of the same user, who is not root",
 		target: "exit 3 with the way to look all the same, or a report that says what is lost", run: undumpable,
 	},
 	{
-		id: "F10-namespace", fault: "numbers of a nested pid namespace collide with pipetune's", made: "the job in a pid namespace, another process outside under each number that the job has inside",
-		target: "watched by its outer number: every process in the recording is the job's, by NSpid and start time", run: collidingNumbers,
+		id: "F10-namespace", fault: "numbers of a nested pid namespace collide with pipetune's",
+		made:   "the job in a pid namespace, another process outside under each number that the job has inside",
+		target: "watched by its outer number: every process in the recording is the job's, by NSpid and start time",
+		run:    collidingNumbers,
 	},
 	{
-		id: "F10-userns", fault: "the job is in a user namespace", made: "unshare --user --map-root-user around the job",
+		id: "F10-userns", fault: "the job is in a user namespace",
+		made:   "unshare --user --map-root-user around the job",
 		target: "the job is watched, or what is lost is said; exit 0 or 3", run: userNamespace,
 	},
 }
 
 // overProcess are the files of a process, and overMachine those of the machine, that a watch reads.
 var (
-	overProcess = []string{"stat", "status", "io", "statm", "schedstat", "cmdline", "comm", "environ", "maps", "cgroup", "mountinfo", "fd",
-		"task/SELF/stat", "task/SELF/syscall", "task/SELF/wchan", "task/SELF/children", "task/SELF/status"}
-	overMachine = []string{"/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats", "/proc/swaps", "/proc/uptime", "/proc/cpuinfo",
-		"/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory", "/sys/devices/system/cpu"}
+	overProcess = []string{"stat", "status", "io", "statm", "schedstat", "cmdline", "comm", "environ", "maps", "cgroup",
+		"mountinfo", "fd", "task/SELF/stat", "task/SELF/syscall", "task/SELF/wchan", "task/SELF/children",
+		"task/SELF/status"}
+	overMachine = []string{"/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats", "/proc/swaps",
+		"/proc/uptime", "/proc/cpuinfo", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory",
+		"/sys/devices/system/cpu"}
 )
 
 func unreadableFiles(s *stand) {
 	s.ownMounts()
-	j := steady{batches: 4000, step: 50 * time.Millisecond, item: time.Millisecond, workers: 1, more: []string{"--epoch", "100000"}}
+	j := steady{batches: 4000, step: 50 * time.Millisecond, item: time.Millisecond, workers: 1,
+		more: []string{"--epoch", "100000"}}
 	c := j.start(s)
 	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 1 })
 	mounts := map[string]string{}
-	for name, errno := range map[string]syscall.Errno{"EACCES": syscall.EACCES, "EPERM": syscall.EPERM, "ESRCH": syscall.ESRCH} {
+	for name, errno := range map[string]syscall.Errno{"EACCES": syscall.EACCES, "EPERM": syscall.EPERM,
+		"ESRCH": syscall.ESRCH} {
 		m := s.mount()
 		defer m.release()
-		m.Break(hungmount.Fault{Op: hungmount.Open, Errno: errno}, hungmount.Fault{Op: hungmount.Opendir, Errno: errno}, hungmount.Fault{Op: hungmount.Read, Errno: errno})
+		m.Break(hungmount.Fault{Op: hungmount.Open, Errno: errno}, hungmount.Fault{Op: hungmount.Opendir, Errno: errno},
+			hungmount.Fault{Op: hungmount.Read, Errno: errno})
 		mounts[name] = m.dir
 	}
 	pid := strconv.Itoa(c.pid())
@@ -72,7 +85,8 @@ func unreadableFiles(s *stand) {
 	files = append(files, overMachine...)
 	recorded := func(name string) string { return filepath.Join(s.work, name+".jsonl") }
 	args := func(name string) []string {
-		return []string{"diagnose", "--pid", pid, "--duration", "6s", "--warmup", "0s", "-o", recorded(name), "-o", filepath.Join(s.work, name+".json")}
+		return []string{"diagnose", "--pid", pid, "--duration", "6s", "--warmup", "0s", "-o", recorded(name), "-o",
+			filepath.Join(s.work, name+".json")}
 	}
 	clean := s.pipetune(args("clean"))
 	if status := clean.wait(5 * time.Minute); status != 0 {
@@ -123,7 +137,10 @@ func unreadableFiles(s *stand) {
 					ended++ // the kernel's word for a process that has ended, and taken for that
 					continue
 				}
-				if !slices.ContainsFunc(rec.Unseen, func(u recording.Unseen) bool { return names(u.Signal, signal) && u.Reason != "" }) {
+				if !slices.ContainsFunc(rec.Unseen, func(u recording.Unseen) bool {
+					return names(u.Signal, signal) &&
+						u.Reason != ""
+				}) {
 					unnamed++
 					s.Errorf("%s: %s is lost and nobody says so", r.name, signal)
 				}
@@ -152,7 +169,8 @@ func unreadableFiles(s *stand) {
 			}
 			name := errno + strings.ReplaceAll(file, "/", "-")
 			p := s.pipetune(args(name), func(cmd *exec.Cmd) {
-				cmd.Args = append([]string{"unshare", "--mount", "/bin/sh", "-c", fmt.Sprintf("mount --bind %s %s && exec \"$@\"", from, file), "sh", cmd.Path}, cmd.Args[1:]...)
+				cmd.Args = append([]string{"unshare", "--mount", "/bin/sh", "-c",
+					fmt.Sprintf("mount --bind %s %s && exec \"$@\"", from, file), "sh", cmd.Path}, cmd.Args[1:]...)
 				cmd.Path = "/usr/bin/unshare"
 			})
 			if batch = append(batch, run{name, p}); len(batch) == 15 {
@@ -162,7 +180,8 @@ func unreadableFiles(s *stand) {
 		}
 	}
 	finish(batch)
-	s.measured("%d watches, each without one file: %d refused with a reason, %d signals lost: %d of them not named, %d taken for those of a process that has ended", runs, refused, lost, unnamed, ended)
+	s.measured("%d watches, each without one file: %d refused with a reason, %d signals lost: %d of them not named, "+
+		"%d taken for those of a process that has ended", runs, refused, lost, unnamed, ended)
 	c.kill()
 	s.leftNothing()
 }
@@ -211,7 +230,9 @@ func hiddenProcesses(s *stand) {
 	pid := strconv.Itoa(c.pid())
 	for _, option := range []string{"hidepid=0", "hidepid=1", "hidepid=2", "hidepid=4", "subset=pid"} {
 		p := s.pipetune(nil, func(cmd *exec.Cmd) {
-			cmd.Args = []string{"unshare", "--mount", "/bin/sh", "-c", "mount -t proc -o " + option + " proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" diagnose --pid " + pid + " --duration 6s", binary}
+			cmd.Args = []string{"unshare", "--mount", "/bin/sh", "-c", "mount -t proc -o " + option +
+				" proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" diagnose --pid " + pid +
+				" --duration 6s", binary}
 			cmd.Path = "/usr/bin/unshare"
 		})
 		status := p.wait(time.Minute)
@@ -219,7 +240,8 @@ func hiddenProcesses(s *stand) {
 		if status != 3 || !strings.Contains(said, "pipetune: error: ") || !strings.Contains(said, "pipetune: hint: ") {
 			s.Errorf("%s: exit %d: %s", option, status, said)
 		}
-		if hidden := strings.HasPrefix(option, "hidepid=") && option != "hidepid=0"; hidden && !strings.Contains(said, "hidepid=") {
+		if hidden := strings.HasPrefix(option, "hidepid=") && option != "hidepid=0"; hidden &&
+			!strings.Contains(said, "hidepid=") {
 			s.Errorf("%s: nothing is said of it: %s", option, said)
 		}
 		s.measured("%s: exit %d, %s", option, status, firstLine(said))
@@ -236,9 +258,11 @@ func firstLine(text string) string {
 
 func undumpable(s *stand) {
 	binary := s.everybody()
-	c := s.start("job", []string{s.python, "-c", "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print('ready', flush=True); time.sleep(600)"}, s.asNobody)
+	c := s.start("job", []string{s.python, "-c", "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print('ready', " +
+		"flush=True); time.sleep(600)"}, s.asNobody)
 	c.awaitLines(1)
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"}, s.asNobody, func(cmd *exec.Cmd) { cmd.Path = binary })
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"}, s.asNobody,
+		func(cmd *exec.Cmd) { cmd.Path = binary })
 	status := p.wait(time.Minute)
 	said := p.complaints()
 	if status != 3 || !strings.Contains(said, "sudo pipetune diagnose") {
@@ -251,7 +275,8 @@ func undumpable(s *stand) {
 }
 
 func collidingNumbers(s *stand) {
-	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "400"}}
+	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
+		"400"}}
 	argv := append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}, j.argv(s)...)
 	c := s.start("job", argv)
 	c.awaitLines(2)
@@ -293,12 +318,14 @@ func collidingNumbers(s *stand) {
 	}
 	tensors := false
 	for _, series := range rec.Series {
-		tensors = tensors || series.Metric == "loader_tensors" && len(series.Points) > 1 && series.Points[len(series.Points)-1].Value > 0
+		tensors = tensors || series.Metric == "loader_tensors" && len(series.Points) > 1 &&
+			series.Points[len(series.Points)-1].Value > 0
 	}
 	if !tensors {
 		s.missed("its batches were not counted")
 	}
-	s.measured("the trainer, %d here and 1 inside, and its %d workers, 2 and up inside: all and nobody else", trainer, workers)
+	s.measured("the trainer, %d here and 1 inside, and its %d workers, 2 and up inside: all and nobody else", trainer,
+		workers)
 	j.unharmed(s, c)
 	s.leftNothing()
 }

@@ -9,13 +9,16 @@ import (
 
 // bare is a report of bench-io that measured nothing.
 func bare(ms ...report.Measurement) *report.Report {
-	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io", Host: report.Host{CPUsUsable: 2}, Measurements: ms,
-		Benchmark: &report.Benchmark{Kind: "hdf5", Path: "a.h5", Files: 1, FilesExact: true, BudgetS: 10, UsedS: 4, Cold: report.Cold{Reason: "not asked for"}}}
+	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io",
+		Host: report.Host{CPUsUsable: 2}, Measurements: ms,
+		Benchmark: &report.Benchmark{Kind: "hdf5", Path: "a.h5", Files: 1, FilesExact: true, BudgetS: 10, UsedS: 4,
+			Cold: report.Cold{Reason: "not asked for"}}}
 }
 
 // figured is one figure, ±2 % unless it is 0.
 func figured(probe, metric string, x float64, unit string, labels ...string) report.Measurement {
-	m := report.Measurement{Probe: probe, Metric: metric, Labels: map[string]string{}, Value: report.Metric{Center: x, Lo: x * 0.98, Hi: x * 1.02, Confidence: 0.95, N: 20, Unit: unit, Basis: report.Measured}}
+	m := report.Measurement{Probe: probe, Metric: metric, Labels: map[string]string{}, Value: report.Metric{Center: x,
+		Lo: x * 0.98, Hi: x * 1.02, Confidence: 0.95, N: 20, Unit: unit, Basis: report.Measured}}
 	for i := 0; i+1 < len(labels); i += 2 {
 		m.Labels[labels[i]] = labels[i+1]
 	}
@@ -42,12 +45,14 @@ const (
 // TestOnlySectionsWithDataAppear: nothing measured gives no empty tables, and no zeros that nobody measured.
 func TestOnlySectionsWithDataAppear(t *testing.T) {
 	got := textOf(t, bare())
-	for _, title := range []string{"READING", "WHERE", "WORKERS", "WHAT IF", "ANOTHER PLACE", "\nHDF5", "A BATCH", "STORAGE AT BEST", "NOT MEASURED", "NOT READ", "OUTSIDE", "MIND", "Next"} {
+	for _, title := range []string{"READING", "WHERE", "WORKERS", "WHAT IF", "ANOTHER PLACE", "\nHDF5", "A BATCH",
+		"STORAGE AT BEST", "NOT MEASURED", "NOT READ", "OUTSIDE", "MIND", "Next"} {
 		if strings.Contains(got, title) {
 			t.Errorf("%q appears in\n%s", title, got)
 		}
 	}
-	for _, want := range []string{"RESULT   nothing could be summed up", "not counted", "FINDINGS    none", "no cold reads: not asked for", "4 s used of a budget of 10 s"} {
+	for _, want := range []string{"RESULT   nothing could be summed up", "not counted", "FINDINGS    none",
+		"no cold reads: not asked for", "4 s used of a budget of 10 s"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -77,24 +82,41 @@ func TestLines(t *testing.T) {
 		ms   []report.Measurement
 		want string
 	}{
-		"missing is ?":             {[]report.Measurement{read(itemTime, 0.01, "s")}, "read random warm     10 ms  9.8 – 10.2 ms      100          ?        ?\n"},
-		"zero that was measured":   {[]report.Measurement{read(itemTime, 0.01, "s"), read(itemStorage, 0, "bytes")}, "100          ?      0 B\n"},
-		"too few rounds":           {[]report.Measurement{few}, "open file warm    ~10 ms    none, n = 3\n"},
-		"another basis":            {[]report.Measurement{inferred}, "filters  10 ms inferred of CPU per item"},
-		"rate from device":         {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s", "block_bytes", "4096", "depth", "8", "mode", "direct")}, "4 KiB          8    1,000    980 – 1,020  3.91 MiB/s        ?\n"},
-		"page cache is said":       {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s", "mode", "page-cache")}, "These are figures of a page cache, not of the device.\n"},
-		"bends by a lock":          {[]report.Measurement{workers("10", "lock", 30), workers("2", "none", 20), workers("1", "none", 10)}, "more processes add less from 10 on: the processes wait for a lock\n"},
-		"does not bend":            {[]report.Measurement{workers("1", "none", 10), workers("2", "none", 20)}, "no limit found up to 2 processes\n"},
-		"bend unknown":             {[]report.Measurement{workers("1", "", 10), workers("2", "", 20)}, "what bounds it at 2 processes was not told\n"},
-		"cache pays at once":       {[]report.Measurement{cache("4194304", 0.001), cache("1048576", 0.01)}, "At random a larger cache pays from 4 MiB on, 10 × (9.61 – 10.4) as fast.\n"},
-		"cache pays more later":    {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.005), cache("16777216", 0.001)}, "2 × (1.92 – 2.08) as fast; 10 ×\n  (9.61 – 10.4) with 16 MiB.\n"},
-		"cache does not pay":       {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.0099)}, "At random no larger cache that was tried pays.\n"},
-		"cache without comparison": {[]report.Measurement{cache("4194304", 0.01)}, "At random the default cache was not measured.\n"},
-		"candidate without base":   {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate", "contiguous", "order", "random")}, "contiguous   10 ms              ?     ?\n"},
-		"candidate alone in size":  {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate", "new-one"), figured(report.ProbeTry, storedRatio, 0.5, "1", "candidate", "new-one")}, "new-one        10 ms              ?  0.5 ×\n"},
-		"cannot be told apart": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate", "as-is"), figured(report.ProbeTry, itemTime, 0.0099, "s", "candidate", "contiguous")},
+		"missing is ?": {[]report.Measurement{read(itemTime, 0.01, "s")},
+			"read random warm     10 ms  9.8 – 10.2 ms      100          ?        ?\n"},
+		"zero that was measured": {[]report.Measurement{read(itemTime, 0.01, "s"), read(itemStorage, 0, "bytes")},
+			"100          ?      0 B\n"},
+		"too few rounds": {[]report.Measurement{few}, "open file warm    ~10 ms    none, n = 3\n"},
+		"another basis":  {[]report.Measurement{inferred}, "filters  10 ms inferred of CPU per item"},
+		"rate from device": {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s",
+			"block_bytes", "4096", "depth", "8", "mode", "direct")},
+			"4 KiB          8    1,000    980 – 1,020  3.91 MiB/s        ?\n"},
+		"page cache is said": {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s", "mode",
+			"page-cache")}, "These are figures of a page cache, not of the device.\n"},
+		"bends by a lock": {[]report.Measurement{workers("10", "lock", 30), workers("2", "none", 20),
+			workers("1", "none", 10)}, "more processes add less from 10 on: the processes wait for a lock\n"},
+		"does not bend": {[]report.Measurement{workers("1", "none", 10), workers("2", "none", 20)},
+			"no limit found up to 2 processes\n"},
+		"bend unknown": {[]report.Measurement{workers("1", "", 10), workers("2", "", 20)},
+			"what bounds it at 2 processes was not told\n"},
+		"cache pays at once": {[]report.Measurement{cache("4194304", 0.001), cache("1048576", 0.01)},
+			"At random a larger cache pays from 4 MiB on, 10 × (9.61 – 10.4) as fast.\n"},
+		"cache pays more later": {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.005),
+			cache("16777216", 0.001)}, "2 × (1.92 – 2.08) as fast; 10 ×\n  (9.61 – 10.4) with 16 MiB.\n"},
+		"cache does not pay": {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.0099)},
+			"At random no larger cache that was tried pays.\n"},
+		"cache without comparison": {[]report.Measurement{cache("4194304", 0.01)},
+			"At random the default cache was not measured.\n"},
+		"candidate without base": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
+			"contiguous", "order", "random")}, "contiguous   10 ms              ?     ?\n"},
+		"candidate alone in size": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
+			"new-one"), figured(report.ProbeTry, storedRatio, 0.5, "1", "candidate", "new-one")},
+			"new-one        10 ms              ?  0.5 ×\n"},
+		"cannot be told apart": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
+			"as-is"), figured(report.ProbeTry, itemTime, 0.0099, "s", "candidate", "contiguous")},
 			"~1.01 (0.97 – 1.05)     ?\n  ~ before a ratio: its interval holds 1, no difference can be told\n"},
-		"batch": {[]report.Measurement{figured(report.ProbeBatch, batchTime, 0.5, "s", "batch_size", "64", "gather", "selection", "order", "random")},
+		"batch": {[]report.Measurement{figured(report.ProbeBatch, batchTime, 0.5, "s", "batch_size", "64", "gather",
+			"selection", "order", "random")},
 			"64  one call for all items     500 ms   490 – 510 ms\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,11 +132,14 @@ func TestMarkdownDrawsOneSeries(t *testing.T) {
 	var ms []report.Measurement
 	for _, cache := range []string{"cold", "warm"} {
 		for _, n := range []string{"1", "2", "many"} {
-			ms = append(ms, figured(report.ProbeScaling, itemRate, float64(10*len(ms)+10), "1/s", "workers", n, "cache", cache, "order", "random"))
+			ms = append(ms, figured(report.ProbeScaling, itemRate, float64(10*len(ms)+10), "1/s", "workers", n, "cache",
+				cache, "order", "random"))
 		}
 	}
 	markdown := written(t, "md", Report(bare(ms...)), Options{})
-	if got := markdown; strings.Count(got, "\n    bar [") != 1 || !strings.Contains(got, "worker processes, warm\"\n    x-axis [\"1\", \"2\"]\n    y-axis \"items/s\" 0 --> 55\n    bar [40.0, 50.0]\n") {
+	if got := markdown; strings.Count(got, "\n    bar [") != 1 ||
+		!strings.Contains(got, "worker processes, warm\"\n    x-axis [\"1\", \"2\"]\n    y-axis \"items/s\" 0 --> "+
+			"55\n    bar [40.0, 50.0]\n") {
 		t.Errorf("%s", got)
 	}
 }
@@ -126,7 +151,8 @@ func TestMarkdownIsCapped(t *testing.T) {
 		ms = append(ms, figured(report.ProbeRead, itemTime, 0.01, "s", "order", "random"))
 	}
 	markdown := written(t, "md", Report(bare(ms...)), Options{})
-	if len(markdown) > maxMarkdown || !strings.Contains(markdown, "Some sections were left out") || !strings.Contains(markdown, "read random") {
+	if len(markdown) > maxMarkdown || !strings.Contains(markdown, "Some sections were left out") ||
+		!strings.Contains(markdown, "read random") {
 		t.Errorf("%d bytes", len(markdown))
 	}
 }

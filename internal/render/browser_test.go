@@ -103,7 +103,8 @@ func TestPageInABrowser(t *testing.T) {
 	bad := `<!doctype html><html lang="en"><title>x</title><main><h1>x</h1><p id="pale">pale</p><img src="/x.png"></main>
 		<style>#pale { color: #ccc; width: 2000px }</style><script>console.log("said")</script>`
 	found := strings.Join(visit(c, []byte(bad), view{900, false}, func() {}, func() {}), "\n")
-	for _, want := range []string{"P. pale", "sideways", "color-contrast", "image-alt", "consoleAPICalled", "asked for / /x.png"} {
+	for _, want := range []string{"P. pale", "sideways", "color-contrast", "image-alt", "consoleAPICalled",
+		"asked for / /x.png"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("a page with %s passes: %s", want, found)
 		}

@@ -56,8 +56,9 @@ func startChromium(t *testing.T) *chromium {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions",
-		"--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-extensions", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+
+			t.TempDir(), "about:blank")
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{theirIn, theirOut}, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("chromium, of Debian's package chromium (scripts/deps page): %v", err)
@@ -159,7 +160,8 @@ func (c *chromium) eval(expression string, value any) {
 			Exception struct{ Description string }
 		}
 	}
-	c.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &out)
+	c.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true},
+		&out)
 	if e := out.ExceptionDetails; e != nil {
 		c.t.Fatalf("%.60s: %s %s", expression, e.Text, e.Exception.Description)
 	}
@@ -183,9 +185,11 @@ func (v view) String() string {
 // open shows a page and forgets what happened before.
 func (c *chromium) open(url string, v view) {
 	c.t.Helper()
-	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": v.width, "height": 900, "deviceScaleFactor": 1, "mobile": v.width < 500}, nil)
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": v.width, "height": 900, "deviceScaleFactor": 1,
+		"mobile": v.width < 500}, nil)
 	scheme := map[bool]string{true: "dark", false: "light"}[v.dark]
-	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme",
+		"value": scheme}}}, nil)
 	c.happened()
 	c.call("Page.navigate", map[string]any{"url": url}, nil)
 	var state string

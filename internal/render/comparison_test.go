@@ -36,7 +36,8 @@ func compared(t *testing.T, i int) *report.Comparison {
 	if cases[i].gate > 0 {
 		o.Gate = &cases[i].gate
 	}
-	c, err := compare.Run([]compare.Input{{Name: cases[i].before, Report: load(t, cases[i].before)}}, []compare.Input{{Name: cases[i].after, Report: load(t, cases[i].after)}}, o)
+	c, err := compare.Run([]compare.Input{{Name: cases[i].before, Report: load(t, cases[i].before)}},
+		[]compare.Input{{Name: cases[i].after, Report: load(t, cases[i].after)}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func TestComparisonGolden(t *testing.T) {
 	}
 }
 
-// TestComparisonKeepsToTheContract: 80 columns of text; in Markdown the key first, one alert, one series of bars, empty lines inside details.
+// TestComparisonKeepsToTheContract: 80 columns of text; in Markdown the key first, one alert, one series of bars, empty
+// lines inside details.
 func TestComparisonKeepsToTheContract(t *testing.T) {
 	for i := range cases {
 		c := compared(t, i)
@@ -89,7 +91,8 @@ func TestComparisonKeepsToTheContract(t *testing.T) {
 			}
 		}
 		markdown := compareTo(t, "md", c)
-		if first, _, _ := strings.Cut(markdown, "\n"); !strings.HasPrefix(first, "<!-- pipetune:compare:v1:") || !strings.HasSuffix(first, " -->") {
+		if first, _, _ := strings.Cut(markdown, "\n"); !strings.HasPrefix(first, "<!-- pipetune:compare:v1:") ||
+			!strings.HasSuffix(first, " -->") {
 			t.Errorf("%s: first line %q", cases[i].name, first)
 		}
 		for what, n := range map[string]int{"\n> [!": 1, "\n### ": 1} {
@@ -100,7 +103,8 @@ func TestComparisonKeepsToTheContract(t *testing.T) {
 		if bars := strings.Count(markdown, "\n    bar ["); bars > 1 {
 			t.Errorf("%s: %d series of bars", cases[i].name, bars)
 		}
-		if strings.Count(markdown, "</summary>\n\n") != strings.Count(markdown, "<summary>") || strings.Count(markdown, "\n\n</details>") != strings.Count(markdown, "<details>") {
+		if strings.Count(markdown, "</summary>\n\n") != strings.Count(markdown, "<summary>") ||
+			strings.Count(markdown, "\n\n</details>") != strings.Count(markdown, "<details>") {
 			t.Errorf("%s: no empty lines inside details:\n%s", cases[i].name, markdown)
 		}
 	}
@@ -113,7 +117,8 @@ func TestComparisonHostile(t *testing.T) {
 			b, a := load(t, c.before), load(t, c.after)
 			poison(reflect.ValueOf(b), p)
 			poison(reflect.ValueOf(a), p+"2")
-			out, err := compare.Run([]compare.Input{{Name: p, Report: b}}, []compare.Input{{Name: "a" + p, Report: a}}, compare.Options{Tool: report.Tool{Version: p}})
+			out, err := compare.Run([]compare.Input{{Name: p, Report: b}}, []compare.Input{{Name: "a" + p, Report: a}},
+				compare.Options{Tool: report.Tool{Version: p}})
 			if err != nil {
 				t.Fatalf("payload %.30q: %v", p, err)
 			}
@@ -138,7 +143,8 @@ func TestComparisonHostile(t *testing.T) {
 						if n := columns(visible(strings.TrimRight(line, "\n"))); n > usual {
 							t.Errorf("payload %.30q: %d columns: %s", p, n, line)
 						}
-						if strings.HasPrefix(strings.TrimSpace(line), "::") && cases[i].name == "workers" && p != "::error::x" {
+						if strings.HasPrefix(strings.TrimSpace(line), "::") && cases[i].name == "workers" &&
+							p != "::error::x" {
 							t.Errorf("payload %.30q: a workflow command: %s", p, line)
 						}
 					}
@@ -151,7 +157,8 @@ func TestComparisonHostile(t *testing.T) {
 						t.Errorf("payload %.30q: %d bytes of Markdown", p, len(out))
 					}
 					if got := mdSkeleton(out); got != plain && len(out) < maxMarkdown/2 && utf8.ValidString(p) {
-						t.Errorf("%s: payload %.30q changes the structure of the Markdown:\n%s", cases[i].name, p, cmp.Diff(plain, got))
+						t.Errorf("%s: payload %.30q changes the structure of the Markdown:\n%s", cases[i].name, p,
+							cmp.Diff(plain, got))
 					}
 				}
 			}
@@ -167,7 +174,9 @@ func TestComparisonIsCut(t *testing.T) {
 	}
 	c.Before.Job = strings.Repeat("x", 3000)
 	out := compareTo(t, "md", c)
-	if len(out) > maxMarkdown || !strings.Contains(out, "Some sections were left out") || strings.Contains(out, "More figures") || !strings.Contains(out, "How it was measured") || !strings.Contains(out, "samples/s") {
+	if len(out) > maxMarkdown || !strings.Contains(out, "Some sections were left out") ||
+		strings.Contains(out, "More figures") || !strings.Contains(out, "How it was measured") ||
+		!strings.Contains(out, "samples/s") {
 		t.Errorf("%d bytes: %.300s", len(out), out)
 	}
 	for range 400 {

@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// FuzzWriters puts a string into all of a report's free strings, and into a comparison's names, and holds what is written to its syntax.
+// FuzzWriters puts a string into all of a report's free strings, and into a comparison's names, and holds what is
+// written to its syntax.
 func FuzzWriters(f *testing.F) {
 	for _, p := range payloads {
 		f.Add(p)

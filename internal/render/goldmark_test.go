@@ -22,18 +22,22 @@ func htmlOf(t *testing.T, markdown string) string {
 
 // names are texts that look like markup and are none.
 var names = []string{
-	"not", "“not”", "a_b", "_a_b_", "__init__", "num_workers=4", "x_ y_", "snake_case_name and _em_", "data/*.h5", "**", "a*b*c", "`x` is not code",
-	"1. first", "- 5 %", "-95 %", "+3", "= 2", "a < b & c > d", "~0.5", "~/data/a_file.h5", "C:\\data\\x_1", "|", "50 % | 60 %", "$HOME", "&amp;", "#1", "a@b.c",
+	"not", "“not”", "a_b", "_a_b_", "__init__", "num_workers=4", "x_ y_", "snake_case_name and _em_", "data/*.h5", "**",
+	"a*b*c", "`x` is not code",
+	"1. first", "- 5 %", "-95 %", "+3", "= 2", "a < b & c > d", "~0.5", "~/data/a_file.h5", "C:\\data\\x_1", "|",
+	"50 % | 60 %", "$HOME", "&amp;", "#1", "a@b.c",
 }
 
-// TestMarkdownComesOutAsItIs: a reader sees each text as it was written, in a paragraph, a list, a table and a block of code.
+// TestMarkdownComesOutAsItIs: a reader sees each text as it was written, in a paragraph, a list, a table and a block of
+// code.
 func TestMarkdownComesOutAsItIs(t *testing.T) {
 	for _, given := range append(names, payloads...) {
 		want := strings.Join(strings.Fields(string(safe(given))), " ")
 		for around, pattern := range map[string]string{
-			"%":                                 "(?s)^<p>(.*)</p>\n$",
-			"- x: %\n":                          "(?s)^<ul>\n<li>x: (.*)</li>\n</ul>\n$",
-			"| a | b |\n|:--|:--|\n| % | 1 |\n": "(?s)<tbody>\n<tr>\n<td [^>]*>(.*)</td>\n<td [^>]*>1</td>\n</tr>\n</tbody>",
+			"%":        "(?s)^<p>(.*)</p>\n$",
+			"- x: %\n": "(?s)^<ul>\n<li>x: (.*)</li>\n</ul>\n$",
+			"| a | b |\n|:--|:--|\n| % | 1 |\n": "(?s)<tbody>\n<tr>\n<td [^>]*>(.*)</td>\n<td " +
+				"[^>]*>1</td>\n</tr>\n</tbody>",
 		} {
 			got := htmlOf(t, strings.Replace(around, "%", string(md(given)), 1))
 			m := regexp.MustCompile(pattern).FindStringSubmatch(got)
@@ -42,7 +46,8 @@ func TestMarkdownComesOutAsItIs(t *testing.T) {
 			}
 		}
 		code := htmlOf(t, string(fence("sh", given)))
-		if want := `<pre><code class="language-sh">` + html.EscapeString(string(safe(given))) + "\n</code></pre>\n"; html.UnescapeString(code) != html.UnescapeString(want) {
+		if want := `<pre><code class="language-sh">` + html.EscapeString(string(safe(given))) +
+			"\n</code></pre>\n"; html.UnescapeString(code) != html.UnescapeString(want) {
 			t.Errorf("%.40q as code comes out as %.200q", given, code)
 		}
 	}

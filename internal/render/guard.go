@@ -9,8 +9,8 @@ import (
 // drawn is what a picture is drawn with: coordinates, which only figures are made into.
 type drawn string
 
-// shown makes a string that a page shows safe: html/template escapes it for where it stands, and this sees to what hides
-// text or moves it. What is no string stays as it is, and so does what the page itself has written.
+// shown makes a string that a page shows safe: html/template escapes it for where it stands, and this sees to what
+// hides text or moves it. What is no string stays as it is, and so does what the page itself has written.
 func shown(x any) any {
 	switch x.(type) {
 	case template.HTML, template.CSS, drawn:

@@ -14,19 +14,25 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// payloads are strings that do harm where a writer forgets its syntax: terminal escapes, bidirectional overrides, broken UTF-8, Markdown,
-// HTML, workflow commands, spreadsheet formulas.
+// payloads are strings that do harm where a writer forgets its syntax: terminal escapes, bidirectional overrides,
+// broken UTF-8, Markdown, HTML, workflow commands, spreadsheet formulas.
 var payloads = []string{
-	"\n# heading", "\r\x1b[2K", "\ttab", "\b\b\b", "\x00nul", "\x1b[31mred", "\x1b]0;title\x07", "\x1b]8;;http://evil\x07link\x1b]8;;\x07", "\x1b]52;c;ZXZpbA==\x07",
-	"\x9b31m", "\u009b31m", "\x7f", "\u202egnp.exe", "\u200bzero\u200dwidth", "\xff\xfe", "\xed\xa0\x80", strings.Repeat("A", 1<<16), "a|b|c", "`code`", "``two``", "```\nfence\n```",
-	"````", "<img src=x onerror=alert(1)>", "</details>", "<!-- x -->", "-->", "[x](javascript:alert(1))", "![i](http://evil/i.png)", "@team", "#1", "::error::x", "$(touch marker)",
-	"`touch marker`", "=cmd()", "+1", "-1", "@x", "end\"]", "%%{init: {}}%%", "]]>", "&lt;b&gt;", "*bold*", "_em_", "~~x~~", "> quote", "- list", "1. list", "| --- |", "\\", "https://evil.example",
-	"www.evil.example", "a\u2028b", "\u2066iso\u2069", "{{x}}", "${x}", "'; rm -rf /; '", "\"quoted\"", "a b  c", " lead", "trail ", "GH-1", "owner/repo#1",
+	"\n# heading", "\r\x1b[2K", "\ttab", "\b\b\b", "\x00nul", "\x1b[31mred", "\x1b]0;title\x07",
+	"\x1b]8;;http://evil\x07link\x1b]8;;\x07", "\x1b]52;c;ZXZpbA==\x07",
+	"\x9b31m", "\u009b31m", "\x7f", "\u202egnp.exe", "\u200bzero\u200dwidth", "\xff\xfe", "\xed\xa0\x80",
+	strings.Repeat("A", 1<<16), "a|b|c", "`code`", "``two``", "```\nfence\n```",
+	"````", "<img src=x onerror=alert(1)>", "</details>", "<!-- x -->", "-->", "[x](javascript:alert(1))",
+	"![i](http://evil/i.png)", "@team", "#1", "::error::x", "$(touch marker)",
+	"`touch marker`", "=cmd()", "+1", "-1", "@x", "end\"]", "%%{init: {}}%%", "]]>", "&lt;b&gt;", "*bold*", "_em_",
+	"~~x~~", "> quote", "- list", "1. list", "| --- |", "\\", "https://evil.example",
+	"www.evil.example", "a\u2028b", "\u2066iso\u2069", "{{x}}", "${x}", "'; rm -rf /; '", "\"quoted\"", "a b  c",
+	" lead", "trail ", "GH-1", "owner/repo#1",
 }
 
 // TestHostileStrings puts each payload into every string of a report, and holds each format to its syntax.
 func TestHostileStrings(t *testing.T) {
-	for _, path := range []string{fixtures + "/reopened.json", fixtures + "/bench-gzip-chunk64.json", fixtures + "/bench-small-pngs.json", fixtures + "/launch-classifier.json", fixtures + "/launch-plans.json"} {
+	for _, path := range []string{fixtures + "/reopened.json", fixtures + "/bench-gzip-chunk64.json", fixtures +
+		"/bench-small-pngs.json", fixtures + "/launch-classifier.json", fixtures + "/launch-plans.json"} {
 		t.Run(strings.TrimPrefix(path, fixtures), func(t *testing.T) { hostile(t, path) })
 	}
 }
@@ -82,7 +88,8 @@ func poisoned(t *testing.T, path, p string) *report.Report {
 	return r
 }
 
-// poison sets every string that is not a word of the schema's closed lists, and every label but those that tell rows apart.
+// poison sets every string that is not a word of the schema's closed lists, and every label but those that tell rows
+// apart.
 func poison(v reflect.Value, p string) {
 	closed := map[string]bool{"Class": true, "Resource": true, "Confidence": true, "Basis": true, "Severity": true}
 	switch v.Kind() {
@@ -93,8 +100,10 @@ func poison(v reflect.Value, p string) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
-			if v.Type() == reflect.TypeFor[report.Measurement]() && (name == "Probe" || name == "Metric") || v.Type() == reflect.TypeFor[report.Layout]() && name == "Storage" ||
-				v.Type() == reflect.TypeFor[report.Plan]() && (name == "Name" || name == "Risk") || v.Type() == reflect.TypeFor[report.Outlook]() && name == "Outcome" {
+			if v.Type() == reflect.TypeFor[report.Measurement]() && (name == "Probe" || name == "Metric") ||
+				v.Type() == reflect.TypeFor[report.Layout]() && name == "Storage" ||
+				v.Type() == reflect.TypeFor[report.Plan]() && (name == "Name" || name == "Risk") ||
+				v.Type() == reflect.TypeFor[report.Outlook]() && name == "Outcome" {
 				continue
 			}
 			if !slices.Contains(closedFields, name) {
@@ -124,7 +133,8 @@ func poison(v reflect.Value, p string) {
 var closedFields = []string{"Schema", "SchemaVersion", "Kind", "Unit", "How", "Source"}
 
 // rowLabels are left alone: were they all the same, the rows would be one.
-var rowLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelGather, report.LabelTier, report.LabelMode}
+var rowLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelGather, report.LabelTier,
+	report.LabelMode}
 
 // TestHostileLabels puts each payload into every label, so that rows fall together, and bounds what comes out.
 func TestHostileLabels(t *testing.T) {
@@ -153,7 +163,8 @@ func checkVisible(t *testing.T, format, payload, out string) {
 	for _, c := range out {
 		switch {
 		case c == '\n':
-		case c < 0x20, c >= 0x7f && c <= 0x9f, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c >= 0x200b && c <= 0x200f, c == 0x2028:
+		case c < 0x20, c >= 0x7f && c <= 0x9f, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c >= 0x200b &&
+			c <= 0x200f, c == 0x2028:
 			t.Errorf("%s: payload %.30q lets U+%04X through", format, payload, c)
 			return
 		}
@@ -176,7 +187,8 @@ var mdEntity = regexp.MustCompile(`&#\d+;`)
 
 var fenceOpen = regexp.MustCompile("^```+")
 
-// mdSkeleton is the structure of our Markdown: what each line starts with, its cell borders, its HTML tags; words left out.
+// mdSkeleton is the structure of our Markdown: what each line starts with, its cell borders, its HTML tags; words left
+// out.
 func mdSkeleton(s string) string {
 	var b strings.Builder
 	fence := ""
@@ -204,10 +216,12 @@ func mdSkeleton(s string) string {
 
 // TestDiffsCannotEndTheirFence puts what would end a fence into a diff, in all its lines.
 func TestDiffsCannotEndTheirFence(t *testing.T) {
-	for _, line := range []string{"```", "````", "   ```", "`````` </details>", strings.Repeat("`", 5000), "~~~", "+```\n```\n# out"} {
+	for _, line := range []string{"```", "````", "   ```", "`````` </details>", strings.Repeat("`", 5000), "~~~",
+		"+```\n```\n# out"} {
 		got := string(fence("diff", line, line))
 		ticks, rest, _ := strings.Cut(got, "diff\n")
-		if strings.Trim(ticks, "`") != "" || strings.Count(rest, ticks) != 1 || !strings.HasSuffix(rest, "\n"+ticks+"\n") {
+		if strings.Trim(ticks, "`") != "" || strings.Count(rest, ticks) != 1 || !strings.HasSuffix(rest, "\n"+ticks+
+			"\n") {
 			t.Errorf("%.30q is not held by %.20q", line, ticks)
 		}
 	}

@@ -40,9 +40,11 @@ func writePage(w io.Writer, s Subject, _ Options) error {
 	}
 	sum := sha256.Sum256(style)
 	d := s.Document()
-	p := wholePage{Document: d, Style: template.CSS(style), Policy: "default-src 'none'; img-src data:; style-src 'sha256-" +
-		base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"}
-	if p.Kicker = cmp.Or(d.Subject, d.Title); d.Subject == "" && d.Answer != nil && strings.Contains(d.Title, d.Answer.Headline) {
+	p := wholePage{Document: d, Style: template.CSS(style),
+		Policy: "default-src 'none'; img-src data:; style-src 'sha256-" +
+			base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"}
+	if p.Kicker = cmp.Or(d.Subject, d.Title); d.Subject == "" && d.Answer != nil &&
+		strings.Contains(d.Title, d.Answer.Headline) {
 		p.Kicker = "pipetune"
 	}
 	for i, section := range d.Sections {

@@ -13,12 +13,14 @@ import (
 func TestPageOfADayIsBounded(t *testing.T) {
 	day := &timeline.Timeline{To: 86400, Window: 24, Per: 15, Steady: timeline.Span{From: 300, To: 86400},
 		Crew: &timeline.Crew{Of: "worker", All: 8}}
-	for _, d := range []metric.Desc{metric.InputWait, metric.Starved, metric.GPUBusy, metric.BatchesPerS, metric.UsableBusy,
+	for _, d := range []metric.Desc{metric.InputWait, metric.Starved, metric.GPUBusy, metric.BatchesPerS,
+		metric.UsableBusy,
 		metric.CPUPressure, metric.IOPressure, metric.DiskByteRate} {
 		line := timeline.Line{Signal: d.Name}
 		for i := range 240 {
 			x := math.Abs(math.Sin(float64(i)))
-			line.Buckets = append(line.Buckets, timeline.Bucket{Span: timeline.Span{From: float64(i) * 360, To: float64(i+1) * 360},
+			line.Buckets = append(line.Buckets, timeline.Bucket{Span: timeline.Span{From: float64(i) * 360,
+				To: float64(i+1) * 360},
 				Mean: x / 1.1, Lo: x / 3, Hi: x})
 		}
 		day.Lines = append(day.Lines, line)
@@ -27,7 +29,8 @@ func TestPageOfADayIsBounded(t *testing.T) {
 		day.Crew.States = append(day.Crew.States, "computing")
 		row := timeline.Row{Number: len(day.Crew.Rows) + 1}
 		for i := range 120 {
-			row.Buckets = append(row.Buckets, timeline.Shares{Span: timeline.Span{From: float64(i) * 720, To: float64(i+1) * 720},
+			row.Buckets = append(row.Buckets, timeline.Shares{Span: timeline.Span{From: float64(i) * 720,
+				To: float64(i+1) * 720},
 				Of: []float64{0.11, 0.12, 0.13, 0.14, 0.12, 0.13, 0.14, 0.11}})
 		}
 		day.Crew.Rows = append(day.Crew.Rows, row)

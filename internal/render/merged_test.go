@@ -24,7 +24,8 @@ func TestMergedGolden(t *testing.T) {
 		list = append(list, must.Get(merge.Decode(name, b))(t))
 	}
 	m := must.Get(merge.Run(list, merge.Options{Tool: report.Tool{Name: "pipetune", Version: "0.3.0"},
-		Left: []report.LeftOut{{File: "node-2.json", Reason: report.LeftUnreadable, Why: "invalid report: unexpected end of JSON input"}}}))(t)
+		Left: []report.LeftOut{{File: "node-2.json", Reason: report.LeftUnreadable,
+			Why: "invalid report: unexpected end of JSON input"}}}))(t)
 	for _, f := range Formats() {
 		golden := filepath.Join(nodes, "job"+f.Suffix)
 		t.Run(filepath.Base(golden), func(t *testing.T) {

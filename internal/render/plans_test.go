@@ -11,7 +11,9 @@ import (
 func TestPlansShow(t *testing.T) {
 	r := load(t, fixtures+"/launch-plans.json")
 	text := textOf(t, r)
-	for _, want := range []string{"PLANS ", "moderate, medium risk   num_workers: 1 → 4", "Check it:  pipetune diagnose -o after.json -- ", "not calibrated on this machine", "Try it:   DataLoader(..., num_workers=4)"} {
+	for _, want := range []string{"PLANS ", "moderate, medium risk   num_workers: 1 → 4",
+		"Check it:  pipetune diagnose -o after.json -- ", "not calibrated on this machine",
+		"Try it:   DataLoader(..., num_workers=4)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
@@ -21,7 +23,8 @@ func TestPlansShow(t *testing.T) {
 		t.Error("where the model was calibrated is not said")
 	}
 	r.Plans, r.Outlook.Statement = nil, "The training step is the limit."
-	if text := textOf(t, r); !strings.Contains(text, "The training step is the limit.") || strings.Contains(text, "Check it") || strings.Contains(text, "calibrated") {
+	if text := textOf(t, r); !strings.Contains(text, "The training step is the limit.") ||
+		strings.Contains(text, "Check it") || strings.Contains(text, "calibrated") {
 		t.Errorf("without plans:\n%s", text)
 	}
 	r.Outlook = nil
@@ -33,7 +36,8 @@ func TestPlansShow(t *testing.T) {
 // TestPlansWithHoles: what a hand-edited file may lack.
 func TestPlansWithHoles(t *testing.T) {
 	n, less := 0.0, int64(-1<<20)
-	r := &report.Report{Plans: []report.Plan{{}, {Name: "moderate", Risk: "low", Changes: []report.Recommendation{{}, {Setting: "x"}}, StepTimeS: &n, ExtraMemoryBytes: &less, ExtraShmBytes: &less}}}
+	r := &report.Report{Plans: []report.Plan{{}, {Name: "moderate", Risk: "low", Changes: []report.Recommendation{{},
+		{Setting: "x"}}, StepTimeS: &n, ExtraMemoryBytes: &less, ExtraShmBytes: &less}}}
 	text := textOf(t, r)
 	if !strings.Contains(text, "1 MiB less memory") || !strings.Contains(text, "?") {
 		t.Errorf("%s", text)

@@ -126,7 +126,8 @@ func checkWidth(t *testing.T, s Subject, text string, width int) {
 		for _, part := range section.Parts {
 			switch p := part.(type) {
 			case document.Code:
-				copied = append(copied, strings.FieldsFunc(strings.ReplaceAll(p.Text, " && ", " &&\n"), func(c rune) bool { return c == '\n' })...)
+				copied = append(copied, strings.FieldsFunc(strings.ReplaceAll(p.Text, " && ", " &&\n"),
+					func(c rune) bool { return c == '\n' })...)
 			case *document.Findings:
 				for _, f := range p.List {
 					for _, c := range f.Changes {
@@ -177,10 +178,12 @@ func colourOnly(t *testing.T, r *report.Report) {
 func TestReasonThatLeavesOutNearlyAllNamesNone(t *testing.T) {
 	r := &report.Report{Kind: "diagnose"}
 	for i := range 31 {
-		r.Abstained = append(r.Abstained, report.Abstained{Rule: fmt.Sprintf("a/rule-%d", i), Reason: "too little was seen"})
+		r.Abstained = append(r.Abstained, report.Abstained{Rule: fmt.Sprintf("a/rule-%d", i),
+			Reason: "too little was seen"})
 	}
 	for _, format := range []string{"text", "md"} {
-		if text := written(t, format, Report(r), Options{Verbose: true}); strings.Contains(text, "a/rule-") || !strings.Contains(text, fmt.Sprintf("%d rules", 31)) || strings.Count(text, "too little was seen") != 1 {
+		if text := written(t, format, Report(r), Options{Verbose: true}); strings.Contains(text, "a/rule-") ||
+			!strings.Contains(text, fmt.Sprintf("%d rules", 31)) || strings.Count(text, "too little was seen") != 1 {
 			t.Errorf("wrote:\n%s", text)
 		}
 	}

@@ -90,10 +90,12 @@ func (w *web) Chart(c *document.Chart) {
 	}
 	for i, x := range c.Bars {
 		text := figureText(x)
-		one := column{Name: c.Names[i], Text: text, X: percent((float64(i) + 0.5) * band), Left: percent((float64(i) + 0.2) * band),
-			Wide: percent(0.6 * band), Y: number(y(x)), H: number(above + height - y(x)), TextY: number(y(x) - 7), Bends: c.Bend == i+1}
+		one := column{Name: c.Names[i], Text: text, X: percent((float64(i) + 0.5) * band),
+			Left: percent((float64(i) + 0.2) * band), Wide: percent(0.6 * band), Y: number(y(x)),
+			H: number(above + height - y(x)), TextY: number(y(x) - 7), Bends: c.Bend == i+1}
 		if c.Lo != nil && c.Hi[i] > c.Lo[i] {
-			one.Whisker, one.LoY, one.HiY, one.TextY = true, number(y(c.Lo[i])), number(y(c.Hi[i])), number(y(c.Hi[i])-7)
+			one.Whisker, one.LoY, one.HiY, one.TextY = true, number(y(c.Lo[i])), number(y(c.Hi[i])),
+				number(y(c.Hi[i])-7)
 		}
 		v.Columns = append(v.Columns, one)
 		v.Label += "; " + c.Names[i] + ": " + text
@@ -101,7 +103,8 @@ func (w *web) Chart(c *document.Chart) {
 	through := func(values []float64) drawn {
 		var b strings.Builder
 		for i, x := range values {
-			fmt.Fprintf(&b, "%s%s %s", map[bool]string{true: "M", false: "L"}[i == 0], number(across*(float64(i)+0.5)*band), number(y(x)-above))
+			fmt.Fprintf(&b, "%s%s %s", map[bool]string{true: "M", false: "L"}[i == 0],
+				number(across*(float64(i)+0.5)*band), number(y(x)-above))
 		}
 		return drawn(b.String())
 	}
@@ -157,10 +160,12 @@ func (w *web) Chunks(c *document.Chunks) {
 	for i := range n {
 		x := number(float64(i) * (width + gap))
 		for k, class := range []string{"beside", "read", "beside"} {
-			v.Cells = append(v.Cells, cell{x, number(float64(k) * (high + gap) / 3), number(width), number(high/3 - gap), class})
+			v.Cells = append(v.Cells, cell{x, number(float64(k) * (high + gap) / 3), number(width),
+				number(high/3 - gap), class})
 		}
 		item := max((high/3-gap)/float64(c.Items), 2)
-		v.Cells = append(v.Cells, cell{x, number((high+gap)/3 + (high/3-gap-item)/2), number(width), number(item), "item"})
+		v.Cells = append(v.Cells, cell{x, number((high+gap)/3 + (high/3-gap-item)/2), number(width), number(item),
+			"item"})
 	}
 	w.put("chunks", v)
 }

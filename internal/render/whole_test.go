@@ -108,7 +108,8 @@ func TestFormatsShowTheWholeDocument(t *testing.T) {
 				p.Write(w)
 			}
 			for name, got := range formats {
-				if name == "text" && section.Weight == document.Reference || name != "html" && section.Weight == document.Drawn {
+				if name == "text" && section.Weight == document.Reference || name != "html" &&
+					section.Weight == document.Drawn {
 					continue
 				}
 				for _, text := range w.all {

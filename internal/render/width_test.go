@@ -10,7 +10,8 @@ import (
 )
 
 func TestColumns(t *testing.T) {
-	for s, want := range map[visible]int{"": 0, "abc": 3, "µ–→×✗…": 6, "数据": 4, "e\u0301": 1, "한글": 4, "ﾊﾝ": 2, "🐘": 2} {
+	for s, want := range map[visible]int{"": 0, "abc": 3, "µ–→×✗…": 6, "数据": 4, "e\u0301": 1, "한글": 4, "ﾊﾝ": 2,
+		"🐘": 2} {
 		if got := columns(s); got != want {
 			t.Errorf("columns(%q) = %d, want %d", s, got, want)
 		}
@@ -23,7 +24,8 @@ func TestCutKeepsBothEnds(t *testing.T) {
 		n    int
 		want visible
 	}{
-		{"/data/train.h5", 14, "/data/train.h5"}, {"/data/a/long/way/down/train.h5", 14, "/dat…/train.h5"}, {"数据数据数据数据", 9, "数…据数据"}, {"abc", 2, "a…"}, {"", 0, ""},
+		{"/data/train.h5", 14, "/data/train.h5"}, {"/data/a/long/way/down/train.h5", 14, "/dat…/train.h5"},
+		{"数据数据数据数据", 9, "数…据数据"}, {"abc", 2, "a…"}, {"", 0, ""},
 	} {
 		got := cut(c.s, c.n)
 		if got != c.want {
@@ -41,7 +43,8 @@ func TestWrap(t *testing.T) {
 		n    int
 		want []visible
 	}{
-		{"", 4, nil}, {"a b", 3, []visible{"a b"}}, {"aa bb", 3, []visible{"aa", "bb"}}, {"a bbbbbbbb cc", 3, []visible{"a", "bbb", "bbb", "bb", "cc"}}, {"数据数 a", 4, []visible{"数据", "数 a"}},
+		{"", 4, nil}, {"a b", 3, []visible{"a b"}}, {"aa bb", 3, []visible{"aa", "bb"}},
+		{"a bbbbbbbb cc", 3, []visible{"a", "bbb", "bbb", "bb", "cc"}}, {"数据数 a", 4, []visible{"数据", "数 a"}},
 	} {
 		if d := cmp.Diff(c.want, wrap(c.text, c.n)); d != "" {
 			t.Errorf("wrap(%q, %d): %s", c.text, c.n, d)
@@ -72,8 +75,10 @@ func TestTableFitsThePage(t *testing.T) {
 		}
 	}
 	p = newPage(Options{})
-	p.Table(&document.Table{Columns: []document.Column{{Name: "n", Right: true}}, Rows: []document.Row{row(0.5, "", "1"), row(1, "", "2")}})
-	if got := p.b.String(); !strings.Contains(got, "  1  ##########\n") || !strings.Contains(got, "  2  ####################\n") {
+	p.Table(&document.Table{Columns: []document.Column{{Name: "n", Right: true}},
+		Rows: []document.Row{row(0.5, "", "1"), row(1, "", "2")}})
+	if got := p.b.String(); !strings.Contains(got, "  1  ##########\n") ||
+		!strings.Contains(got, "  2  ####################\n") {
 		t.Errorf("bars: %q", got)
 	}
 }

@@ -45,7 +45,8 @@ func disagreements(r *report.Report) (all []string) {
 			named(f.Rule, c)
 		}
 		for _, u := range f.Unhelpful {
-			if d := decided[u.Setting]; d.Outcome == report.ToChange && u.Within == "" && r.RuledOut(d.Setting, d.From, d.To) != nil {
+			if d := decided[u.Setting]; d.Outcome == report.ToChange && u.Within == "" &&
+				r.RuledOut(d.Setting, d.From, d.To) != nil {
 				say("%s=%s is decided, and %s says: %s", d.Setting, d.To, f.Rule, u.Why)
 			}
 		}
@@ -57,7 +58,8 @@ func disagreements(r *report.Report) (all []string) {
 	}
 	worthless := r.Outlook != nil && r.Outlook.Outcome != report.OutcomeWorthwhile
 	for _, d := range r.Ready() {
-		if worthless && slices.Contains(report.Simulated, d.Setting) && strings.Contains(r.Outlook.Statement, "Nothing is worth changing") {
+		if worthless && slices.Contains(report.Simulated, d.Setting) && strings.Contains(r.Outlook.Statement,
+			"Nothing is worth changing") {
 			say("%s=%s is decided, and the outlook says that nothing is worth changing", d.Setting, d.To)
 		}
 	}
@@ -76,7 +78,8 @@ func TestOneVoice(t *testing.T) {
 		switch {
 		case strings.HasSuffix(path, ".jsonl.gz") && folder == "suite":
 			r = judged(t, unpacked(t, path))
-		case filepath.Ext(path) == ".jsonl" && strings.Contains(path, "recordings"), folder == "cases" && filepath.Ext(path) == ".jsonl":
+		case filepath.Ext(path) == ".jsonl" && strings.Contains(path, "recordings"), folder == "cases" &&
+			filepath.Ext(path) == ".jsonl":
 			r = judged(t, path)
 		case folder == "cases" && filepath.Ext(path) == ".json":
 			r = fieldReport(t, filepath.Base(path))
@@ -208,12 +211,14 @@ func madeUpFacts(next func() byte) evidence.Facts {
 	pick := func(words ...string) string { return words[int(next())%len(words)] }
 	truth := func() *bool { b := next()%2 == 0; return &b }
 	number := func() *int { n := int(next() % 20); return &n }
-	facts.StartMethod, facts.DatasetKind, facts.Extension = pick("", "fork", "spawn"), pick("", "hdf5", "image"), pick("", ".png", ".jpg")
+	facts.StartMethod, facts.DatasetKind, facts.Extension = pick("", "fork", "spawn"), pick("", "hdf5", "image"),
+		pick("", ".png", ".jpg")
 	facts.GPUName, facts.StorageKind = pick("", "A"), pick("disk", "tmpfs", "network")
 	facts.Persistent, facts.PinMemory, facts.Prefetch, facts.BatchSize = truth(), truth(), number(), number()
 	if next()%2 == 0 {
-		facts.Hook = &evidence.Hook{Torch: pick("1.13.1", "2.6.0"), Epoch: evidence.EpochCost{Batches: stat.Exact(float64(1 + next())),
-			Create: stat.Exact(0.01), First: stat.Exact(0.2), Drain: stat.Exact(0.01)}}
+		facts.Hook = &evidence.Hook{Torch: pick("1.13.1", "2.6.0"),
+			Epoch: evidence.EpochCost{Batches: stat.Exact(float64(1 + next())),
+				Create: stat.Exact(0.01), First: stat.Exact(0.2), Drain: stat.Exact(0.01)}}
 		facts.Hook.Loader.InOrder, facts.Hook.Loader.Iterable = truth(), next()%4 == 0
 	}
 	return facts

@@ -20,8 +20,8 @@ const (
 	covered     = 0.90 // share of recordings whose true headroom lies in the interval
 )
 
-// knownMisses tells of which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has the same. Any other miss
-// fails, and so does one that is listed and is none.
+// knownMisses tells of which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has
+// the same. Any other miss fails, and so does one that is listed and is none.
 func knownMisses(t *testing.T, folder string) (known map[string]string) {
 	text := must.Get(os.ReadFile(filepath.Join(folder, "known.json")))(t)
 	must.Do(t, json.Unmarshal(text, &known))
@@ -103,8 +103,8 @@ func TestDeviceRecordings(t *testing.T) {
 	t.Logf("headroom within in %d of %d, data stall near in %d of %d", within, len(truths), near, tellable)
 }
 
-// promised is the most that a report says of changes of the loader: the upper end of an effect, as a multiple of the rate now. What it says of
-// the host, the GPU and other programs is not about data.
+// promised is the most that a report says of changes of the loader: the upper end of an effect, as a multiple of the
+// rate now. What it says of the host, the GPU and other programs is not about data.
 func promised(r *report.Report) (most float64, by string) {
 	take := func(e *report.Effect, name string) {
 		if e != nil && e.Before > 0 && max(e.After, e.Hi)/e.Before > most {
@@ -126,14 +126,17 @@ func promised(r *report.Report) (most float64, by string) {
 	return most, by
 }
 
-// TestADeviceUnseenPromisesNothing: where no counter of the GPU could be read, more workers are named, and nothing is promised of them.
+// TestADeviceUnseenPromisesNothing: where no counter of the GPU could be read, more workers are named, and nothing is
+// promised of them.
 func TestADeviceUnseenPromisesNothing(t *testing.T) {
 	r := judged(t, "../../testdata/recordings/device/no-counters-input-attached.jsonl")
-	if len(r.Findings) == 0 || r.Findings[0].Rule != "loader/workers-too-few" || r.Findings[0].Severity != report.Warning {
+	if len(r.Findings) == 0 || r.Findings[0].Rule != "loader/workers-too-few" ||
+		r.Findings[0].Severity != report.Warning {
 		t.Fatalf("findings %+v", r.Findings)
 	}
 	f := r.Findings[0].Recommendations[0]
-	if f.Setting != "num_workers" || f.Effect != nil || !strings.Contains(f.Why, "cannot be told") || len(r.Plans) > 0 || r.Outlook != nil {
+	if f.Setting != "num_workers" || f.Effect != nil || !strings.Contains(f.Why, "cannot be told") ||
+		len(r.Plans) > 0 || r.Outlook != nil {
 		t.Errorf("%+v, plans %v, outlook %+v", f, r.Plans, r.Outlook)
 	}
 }

@@ -36,21 +36,24 @@ func measuredIn(t *testing.T, name string, d metric.Desc) float64 {
 
 // "mp.set_start_method('spawn')  # Faster than fork on Linux"
 func TestSpawnedWorkersStartSlower(t *testing.T) {
-	forked, spawned := measuredIn(t, "a-bags.jsonl", metric.RestartGap), measuredIn(t, "d-volumes.jsonl", metric.RestartGap)
+	forked, spawned := measuredIn(t, "a-bags.jsonl", metric.RestartGap), measuredIn(t, "d-volumes.jsonl",
+		metric.RestartGap)
 	if spawned < 3*forked {
 		t.Errorf("starting workers takes %.3f s by spawn and %.3f s by fork", spawned, forked)
 	}
 }
 
-// "Each file open/close can take 10-100ms": on a local file system, two of them took less than a fifth of the lower figure.
+// "Each file open/close can take 10-100ms": on a local file system, two of them took less than a fifth of the lower
+// figure.
 func TestOpeningIsMeasured(t *testing.T) {
 	if opens := measuredIn(t, "a-bags.jsonl", metric.MadeOpen); opens <= 0 || opens > 2e-3 {
 		t.Errorf("opening and closing two times takes %g s", opens)
 	}
 }
 
-// "Use compressed formats (e.g., compressed HDF5) if I/O is the bottleneck": a random item out of a compressed chunk larger than the cache
-// costs a hundred times one that is alone in its chunk, and a thousand times one that is not compressed.
+// "Use compressed formats (e.g., compressed HDF5) if I/O is the bottleneck": a random item out of a compressed chunk
+// larger than the cache costs a hundred times one that is alone in its chunk, and a thousand times one that is not
+// compressed.
 func TestCompressedChunksCost(t *testing.T) {
 	alone, plain := 0.0, 0.0
 	for _, c := range finding(fieldReport(t, "b-mels-bench.json"), "hdf5/chunk-exceeds-cache").Recommendations {
@@ -106,7 +109,8 @@ func TestWorkersFollowFromCosts(t *testing.T) {
 		t.Fatalf("findings with %d CPUs: %v", cpus, found(r))
 	}
 	if n, err := strconv.Atoi(f.Recommendations[0].To); err != nil || n < 7 || n > 9 {
-		t.Errorf("%s workers on %d CPUs, where a worker takes 99 ms for a batch and the step 13", f.Recommendations[0].To, cpus)
+		t.Errorf("%s workers on %d CPUs, where a worker takes 99 ms for a batch and the step 13",
+			f.Recommendations[0].To, cpus)
 	}
 }
 
@@ -126,7 +130,8 @@ func TestMemoryIsWhatTheDriverTells(t *testing.T) {
 	}
 	e := must.Get(evidence.FromRecording(rec))(t)
 	r := diagnose.Run(e, rules.All())
-	if f := finding(r, "gpu/batch-headroom"); f == nil || !strings.Contains(f.Summary, "33 % of the 24 GiB of NVIDIA GeForce RTX 5090") {
+	if f := finding(r, "gpu/batch-headroom"); f == nil ||
+		!strings.Contains(f.Summary, "33 % of the 24 GiB of NVIDIA GeForce RTX 5090") {
 		t.Errorf("%+v", f)
 	}
 }

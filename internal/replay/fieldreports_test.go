@@ -36,8 +36,8 @@ type change struct {
 	effect              bool   // with a predicted or measured effect that is a gain
 }
 
-// claim is one that a report made, and the words that answer it in a finding of the rule. Its number is that of docs/field-reports.md; 0: not
-// among those that do not hold at all.
+// claim is one that a report made, and the words that answer it in a finding of the rule. Its number is that of
+// docs/field-reports.md; 0: not among those that do not hold at all.
 type claim struct {
 	number     int
 	said, rule string
@@ -58,16 +58,25 @@ var fieldCases = []fieldCase{
 		never:    []string{"storage/", "loader/prefetch-shallow", "loader/workers-too-few"},
 		recommended: []change{
 			{"loader/workers-restart", "persistent_workers", "False", `^True$`, true},
-			{"hdf5/reopened-per-item", "opening the HDF5 file", "2 times per item", `^once per worker and file, on first use$`, true},
-			{"loader/collate-cost", "collate_fn", "__main__.join_pieces", `^one allocation and one copy of each tensor$`, true},
+			{"hdf5/reopened-per-item", "opening the HDF5 file", "2 times per item",
+				`^once per worker and file, on first use$`, true},
+			{"loader/collate-cost", "collate_fn", "__main__.join_pieces",
+				`^one allocation and one copy of each tensor$`, true},
 		},
 		untouched: []string{"prefetch_factor", "num_workers", "multiprocessing_context"},
 		claims: []claim{
-			{7, "each file open/close can take 10-100 ms", "hdf5/reopened-per-item", []string{`opening and closing takes [0-9.]+ µs, [0-9.]+ % of the [0-9.]+ ms a worker needs`, `each worker keeps the files open that it has read from \([0-9]+ were opened; ulimit -n\)`}},
-			{8, "compressed HDF5 if I/O is the bottleneck", "hdf5/reopened-per-item", []string{`compressing the file: loading waits for storage [0-9.]+ % of its time`}},
+			{7, "each file open/close can take 10-100 ms", "hdf5/reopened-per-item",
+				[]string{`opening and closing takes [0-9.]+ µs, [0-9.]+ % of the [0-9.]+ ms a worker needs`,
+					`each worker keeps the files open that it has read from \([0-9]+ were opened; ulimit -n\)`}},
+			{8, "compressed HDF5 if I/O is the bottleneck", "hdf5/reopened-per-item",
+				[]string{`compressing the file: loading waits for storage [0-9.]+ % of its time`}},
 			{10, "faster storage, RAM disk, preloading", "hdf5/reopened-per-item", []string{storageAnswer}},
-			{1, "spawn is faster than fork (the second report)", "loader/workers-restart", []string{`spawn instead of fork: a spawned worker starts Python and imports torch`, `not the fast one`}},
-			{2, "prefetch_factor 2 -> 4: reduces GPU idle time", "", []string{`a deeper prefetch_factor: the queue is lost with the workers`, `prefetch_factor=4: a simulation of the loader gives [0-9]+ /s instead of [0-9]+`}},
+			{1, "spawn is faster than fork (the second report)", "loader/workers-restart",
+				[]string{`spawn instead of fork: a spawned worker starts Python and imports torch`,
+					`not the fast one`}},
+			{2, "prefetch_factor 2 -> 4: reduces GPU idle time", "",
+				[]string{`a deeper prefetch_factor: the queue is lost with the workers`,
+					`prefetch_factor=4: a simulation of the loader gives [0-9]+ /s instead of [0-9]+`}},
 		},
 	},
 	{
@@ -79,12 +88,15 @@ var fieldCases = []fieldCase{
 			{"job/evaluation-sequential", "num_workers of the evaluation's DataLoader", "0", `^2$`, true},
 			{"job/evaluation-sequential", "batch_size of the evaluation's DataLoader", "1", `^2$`, false},
 		},
-		planned:   map[string]string{"prefetch_factor": "8"}, // it evaluates in the middle of its epochs, and a deeper queue holds what is made meanwhile
+		// it evaluates in the middle of its epochs, and a deeper queue holds what is made meanwhile
+		planned:   map[string]string{"prefetch_factor": "8"},
 		untouched: []string{"num_workers", "multiprocessing_context", "batch_size"},
 		claims: []claim{
-			{9, "set_cache(0, 521, 32 MiB, 0.75)", "hdf5/chunk-exceeds-cache", []string{`a larger chunk cache, unless it holds most of the dataset \(100 MiB decoded, in each worker; rdcc_nslots a prime some hundred times the chunks in it: 8009\)`}},
+			{9, "set_cache(0, 521, 32 MiB, 0.75)", "hdf5/chunk-exceeds-cache",
+				[]string{`a larger chunk cache, unless it holds most of the dataset \(100 MiB decoded, in each worker; rdcc_nslots a prime some hundred times the chunks in it: 8009\)`}},
 			{6, "gradient accumulation: 10-15 % more throughput", "hdf5/chunk-exceeds-cache", []string{gatherAnswer}},
-			{8, "compressed HDF5 (the first report)", "hdf5/chunk-exceeds-cache", []string{`decompresses a chunk of 1.25 MiB, 80 times what it needs: the chunk is larger than the 1 MiB chunk cache and is never kept`}},
+			{8, "compressed HDF5 (the first report)", "hdf5/chunk-exceeds-cache",
+				[]string{`decompresses a chunk of 1.25 MiB, 80 times what it needs: the chunk is larger than the 1 MiB chunk cache and is never kept`}},
 		},
 	},
 	{
@@ -105,18 +117,23 @@ var fieldCases = []fieldCase{
 		findings: []string{"gpu/batch-headroom"},
 		never:    []string{"loader/workers-too-few", "gpu/memory-full"},
 		recommended: []change{
-			{"gpu/batch-headroom", "batch_size", "", `torch.cuda.max_memory_allocated\(\) at two sizes allows, up to 80 % of the memory`, false},
+			{"gpu/batch-headroom", "batch_size", "",
+				`torch.cuda.max_memory_allocated\(\) at two sizes allows, up to 80 % of the memory`, false},
 		},
 		claims: []claim{
-			{3, "RTX 5090 24 GB", "gpu/batch-headroom", []string{`25 % of the 31.8 GiB of NVIDIA GeForce RTX 5090 is allocated`}},
-			{4, "a table of batch sizes by card", "gpu/batch-headroom", []string{`the batch size changes training itself`, `the gain cannot be predicted from outside`}},
-			{6, "gradient accumulation", "gpu/batch-headroom", []string{`gradient accumulation: it changes the effective batch, not the work per launch`}},
+			{3, "RTX 5090 24 GB", "gpu/batch-headroom",
+				[]string{`25 % of the 31.8 GiB of NVIDIA GeForce RTX 5090 is allocated`}},
+			{4, "a table of batch sizes by card", "gpu/batch-headroom",
+				[]string{`the batch size changes training itself`, `the gain cannot be predicted from outside`}},
+			{6, "gradient accumulation", "gpu/batch-headroom",
+				[]string{`gradient accumulation: it changes the effective batch, not the work per launch`}},
 		},
 	},
 	{
 		file: "d-volumes.jsonl", class: report.InputBound, first: "loader/workers-too-few",
-		findings: []string{"loader/workers-too-few", "loader/workers-restart", "loader/spawn-start-cost", "gpu/memory-full"},
-		never:    []string{"gpu/batch-headroom", "loader/prefetch-shallow", "storage/"},
+		findings: []string{"loader/workers-too-few", "loader/workers-restart", "loader/spawn-start-cost",
+			"gpu/memory-full"},
+		never: []string{"gpu/batch-headroom", "loader/prefetch-shallow", "storage/"},
 		recommended: []change{
 			{"loader/workers-too-few", "num_workers", "1", `^[2-8]$`, true},
 			{"loader/workers-restart", "persistent_workers", "False", `^True$`, true},
@@ -127,13 +144,18 @@ var fieldCases = []fieldCase{
 		},
 		untouched: []string{"batch_size", "prefetch_factor"},
 		claims: []claim{
-			{5, "77 of 80 GB used; batch 2 needs only +5.3 MB", "gpu/memory-full", []string{`96 % of the 80 GiB of NVIDIA A100-SXM4-80GB is allocated`, `what nvidia-smi shows beyond it is kept by the allocator`,
-				`a larger batch_size, until torch.cuda.max_memory_allocated\(\) shows room: it may end the job, and input size says nothing of activations`}},
+			{5, "77 of 80 GB used; batch 2 needs only +5.3 MB", "gpu/memory-full",
+				[]string{`96 % of the 80 GiB of NVIDIA A100-SXM4-80GB is allocated`,
+					`what nvidia-smi shows beyond it is kept by the allocator`,
+					`a larger batch_size, until torch.cuda.max_memory_allocated\(\) shows room: it may end the job, and input size says nothing of activations`}},
 			{13, "4x speed-up from batch 4", "loader/workers-too-few", []string{batchAnswer}},
 			{6, "accumulate_steps=2", "loader/workers-too-few", []string{gatherAnswer}},
-			{12, "num_workers = num_CPUs / 2", "loader/workers-too-few", []string{`a batch takes a worker [0-9.]+ ms, the step without waiting takes [0-9.]+ ms`, `up to [0-9.]+ [MG]iB more memory for the workers`}},
+			{12, "num_workers = num_CPUs / 2", "loader/workers-too-few",
+				[]string{`a batch takes a worker [0-9.]+ ms, the step without waiting takes [0-9.]+ ms`,
+					`up to [0-9.]+ [MG]iB more memory for the workers`}},
 			{2, "prefetch_factor 2: 10-20 % from better overlap", "loader/workers-too-few", []string{prefetchAnswer}},
-			{1, "spawn (the second report: faster than fork)", "loader/spawn-start-cost", []string{`started by spawn anew with each epoch, which takes [0-9.]+ % of the time`}},
+			{1, "spawn (the second report: faster than fork)", "loader/spawn-start-cost",
+				[]string{`started by spawn anew with each epoch, which takes [0-9.]+ % of the time`}},
 		},
 	},
 	{
@@ -149,7 +171,8 @@ var fieldCases = []fieldCase{
 		claims: []claim{
 			{10, "the disk is the bottleneck; ROTA=1; %util; copy to /tmp; preload", "", []string{storageAnswer}},
 			{2, "prefetch_factor 8 feeds the GPU", "cpu/decode-bound", []string{prefetchAnswer}},
-			{0, "12 workers load in parallel", "cpu/decode-bound", []string{`more workers: all 2 usable CPUs are busy already`}},
+			{0, "12 workers load in parallel", "cpu/decode-bound",
+				[]string{`more workers: all 2 usable CPUs are busy already`}},
 			{13, "larger batch: more work per load", "cpu/decode-bound", []string{batchAnswer}},
 		},
 	},
@@ -161,8 +184,10 @@ var fieldCases = []fieldCase{
 			{"hdf5/cache-too-small", "rdcc_nbytes of h5py.File", "", `^128 MiB$`, true},
 		},
 		claims: []claim{
-			{9, "set_cache(0, 521, 32 MiB, 0.75)", "hdf5/cache-too-small", []string{`it holds 100 % of the dataset, and each worker has its own`, `rdcc_nslots=10243\)`}},
-			{10, "/tmp is a RAM disk", "storage/tmpfs-is-not", []string{`lies under /tmp, which is not a RAM disk here`}},
+			{9, "set_cache(0, 521, 32 MiB, 0.75)", "hdf5/cache-too-small",
+				[]string{`it holds 100 % of the dataset, and each worker has its own`, `rdcc_nslots=10243\)`}},
+			{10, "/tmp is a RAM disk", "storage/tmpfs-is-not",
+				[]string{`lies under /tmp, which is not a RAM disk here`}},
 		},
 	},
 	{
@@ -174,8 +199,10 @@ var fieldCases = []fieldCase{
 			{"image/oversized", "size of the pictures", "", `what training needs`, true},
 		},
 		claims: []claim{
-			{10, "use an SSD", "", []string{`faster storage \(NVMe, a RAM disk\): these times are of reads that the page cache answers`}},
-			{11, "JPEG loads 2x faster", "image/png-decode", []string{`never for labels, masks, medical or depth data`}},
+			{10, "use an SSD", "",
+				[]string{`faster storage \(NVMe, a RAM disk\): these times are of reads that the page cache answers`}},
+			{11, "JPEG loads 2x faster", "image/png-decode",
+				[]string{`never for labels, masks, medical or depth data`}},
 		},
 	},
 }
@@ -232,7 +259,10 @@ func (c fieldCase) check(t *testing.T, r *report.Report) {
 		want.check(t, r)
 	}
 	for setting, to := range c.planned {
-		if !slices.ContainsFunc(planned(r), func(x report.Recommendation) bool { return x.Setting == setting && x.To == to }) {
+		if !slices.ContainsFunc(planned(r), func(x report.Recommendation) bool {
+			return x.Setting == setting &&
+				x.To == to
+		}) {
 			t.Errorf("no plan has %s=%s: %+v", setting, to, planned(r))
 		}
 	}
@@ -258,10 +288,12 @@ func (want change) check(t *testing.T, r *report.Report) {
 		return // told already
 	}
 	for _, got := range f.Recommendations {
-		if got.Setting != want.setting || want.from != "" && (got.From == nil || *got.From != want.from) || !regexp.MustCompile(want.to).MatchString(got.To) {
+		if got.Setting != want.setting || want.from != "" && (got.From == nil || *got.From != want.from) ||
+			!regexp.MustCompile(want.to).MatchString(got.To) {
 			continue
 		}
-		if e := got.Effect; want.effect && (e == nil || e.After <= e.Before || e.Hi <= e.Before || e.Lo > e.After || e.After > e.Hi) {
+		if e := got.Effect; want.effect && (e == nil || e.After <= e.Before || e.Hi <= e.Before || e.Lo > e.After ||
+			e.After > e.Hi) {
 			t.Errorf("%s %s → %s: the effect is %+v", want.rule, want.setting, got.To, e)
 		}
 		return

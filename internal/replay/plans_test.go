@@ -20,7 +20,8 @@ func recorded(t *testing.T) []string {
 	return paths
 }
 
-// Whatever is planned is in order, above nothing that bounds it, and says the same as the findings do of the same change.
+// Whatever is planned is in order, above nothing that bounds it, and says the same as the findings do of the same
+// change.
 func TestPlansOfRecordings(t *testing.T) {
 	planned := 0
 	for _, path := range recorded(t) {
@@ -33,7 +34,10 @@ func TestPlansOfRecordings(t *testing.T) {
 				}
 				return
 			}
-			abstained := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == "plans" && a.Reason != "" })
+			abstained := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
+				return a.Rule == "plans" &&
+					a.Reason != ""
+			})
 			if (r.Outlook == nil) != abstained {
 				t.Errorf("an outlook: %v, a reason why there is none: %v", r.Outlook != nil, abstained)
 			}
@@ -41,7 +45,8 @@ func TestPlansOfRecordings(t *testing.T) {
 				return
 			}
 			planned++
-			if worth := r.Outlook.Outcome == report.OutcomeWorthwhile; worth != (len(r.Plans) > 0) || r.Outlook.Statement == "" {
+			if worth := r.Outlook.Outcome == report.OutcomeWorthwhile; worth != (len(r.Plans) > 0) ||
+				r.Outlook.Statement == "" {
 				t.Errorf("%d plans, outcome %s: %q", len(r.Plans), r.Outlook.Outcome, r.Outlook.Statement)
 			}
 			if now := r.Outlook.Now; now.Before < now.Lo-1e-9 || now.Before > now.Hi+1e-9 {
@@ -86,11 +91,13 @@ func checkPlan(t *testing.T, r *report.Report, p report.Plan) {
 		}
 		for _, f := range r.Findings {
 			for _, same := range f.Recommendations {
-				if same.Setting != c.Setting || same.To != c.To || same.Effect == nil || len(same.With) > 0 { // with others it is another change
+				if same.Setting != c.Setting || same.To != c.To || same.Effect == nil || len(same.With) > 0 {
+					// with others it is another change
 					continue
 				}
 				if same.From != nil && c.From != nil && *same.From == *c.From && *same.Effect != *c.Effect {
-					t.Errorf("%s → %s: the finding %s says %g to %g, the plan %g to %g", c.Setting, c.To, f.Rule, same.Effect.Lo, same.Effect.Hi, c.Effect.Lo, c.Effect.Hi)
+					t.Errorf("%s → %s: the finding %s says %g to %g, the plan %g to %g", c.Setting, c.To, f.Rule,
+						same.Effect.Lo, same.Effect.Hi, c.Effect.Lo, c.Effect.Hi)
 				}
 			}
 		}
@@ -117,7 +124,8 @@ func TestPlansAreRepeatable(t *testing.T) {
 func TestPlansNeedARate(t *testing.T) {
 	r := judged(t, "../../testdata/recordings/no-workers.jsonl")
 	i := slices.IndexFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == "plans" })
-	if i < 0 || !slices.Contains(r.Abstained[i].Missing, "batches_per_s") || !strings.Contains(r.Abstained[i].Cure, "diagnose -- ") {
+	if i < 0 || !slices.Contains(r.Abstained[i].Missing, "batches_per_s") || !strings.Contains(r.Abstained[i].Cure,
+		"diagnose -- ") {
 		t.Errorf("%+v", r.Abstained)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestAWatchMayEndSoon holds to recordings what ends a watch early (cli/provisional.go): cut off at 15 s, a verdict of high confidence and its first
-// finding are those of the whole recording. It takes every fourth of the stand-in GPU's; of all 113, 58 are of high confidence by then, and all agree.
+// TestAWatchMayEndSoon holds to recordings what ends a watch early (cli/provisional.go): cut off at 15 s, a verdict of
+// high confidence and its first finding are those of the whole recording. It takes every fourth of the stand-in GPU's;
+// of all 113, 58 are of high confidence by then, and all agree.
 func TestAWatchMayEndSoon(t *testing.T) {
 	const soon = 15 * time.Second
 	files, err := filepath.Glob("../../testdata/recordings/device/*.jsonl")
@@ -37,7 +38,8 @@ func TestAWatchMayEndSoon(t *testing.T) {
 		certain++
 		late := reportOf(t, whole)
 		if early.Verdict.Class != late.Verdict.Class || first(early) != first(late) {
-			t.Errorf("%s: %s (%s) at %v, %s (%s) in the end", name, early.Verdict.Class, first(early), soon, late.Verdict.Class, first(late))
+			t.Errorf("%s: %s (%s) at %v, %s (%s) in the end", name, early.Verdict.Class, first(early), soon,
+				late.Verdict.Class, first(late))
 		}
 	}
 	if certain < 8 {

@@ -44,7 +44,8 @@ func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
 	case d.ItemBytes == nil || *d.ItemBytes == 0 || len(d.Shape) == 0:
 		return nil, fmt.Errorf("the items have no fixed size")
 	case d.Shape[0] < 2:
-		return nil, fmt.Errorf("each file holds one item: layouts inside of a file change little; packing the items into one file would")
+		return nil, fmt.Errorf("each file holds one item: layouts inside of a file change little; packing the items " +
+			"into one file would")
 	}
 	chunk := d.Chunk
 	if d.Storage != "chunked" {
@@ -162,13 +163,15 @@ func (j *Job) pictureCandidates(counts rewritten) []candidate {
 			plan: plan{How: how, Items: counts.Items, Bytes: 1 << 62, Decode: how != "tar"}})
 	}
 	loses := func(name string) string {
-		return "try: " + name + " loses detail for good: nothing for masks, depth maps or measurements, and to be checked against accuracy before the originals go"
+		return "try: " + name + " loses detail for good: nothing for masks, depth maps or measurements, and to be " +
+			"checked against accuracy before the originals go"
 	}
 	if mostly(counts.Lossless) {
 		add("jpeg-90", "jpeg", each(from, from+"-jpeg", ""), loses("jpeg-90"))
 	}
 	if mostly(counts.Large) {
-		add("resized-256", "resize", each(from, from+"-256", "k=256/min(i.size);i=i.resize([round(k*n) for n in i.size],2) if k<1 else i;"), loses("resized-256"))
+		add("resized-256", "resize", each(from, from+"-256", "k=256/min(i.size);i=i.resize([round(k*n) for n in "+
+			"i.size],2) if k<1 else i;"), loses("resized-256"))
 	}
 	if mostly(counts.Lossless) {
 		add("packed-npy", "npy", packing(from), "")
@@ -182,7 +185,8 @@ func each(from, to, change string) string {
 	script := "import sys,pathlib\nfrom PIL import Image\ns,d=map(pathlib.Path,sys.argv[1:])\n" +
 		`for p in s.rglob("*"):` + "\n" +
 		`  if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp",".jpg",".jpeg"):` + "\n" +
-		`    i=Image.open(p).convert("RGB");` + change + `o=(d/p.relative_to(s)).with_suffix(".jpg");o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)`
+		`    i=Image.open(p).convert("RGB");` + change +
+		`o=(d/p.relative_to(s)).with_suffix(".jpg");o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)`
 	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(to)
 }
 

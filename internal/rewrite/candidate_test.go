@@ -33,8 +33,11 @@ func TestHDF5Candidates(t *testing.T) {
 		{"contiguous", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3"}},
 		{"chunked", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3", "contiguous -l x:CONTI"}},
 		{"by-item", []string{"as-is", "contiguous -l x:CONTI"}},
-		{"by-item-gzip", []string{"as-is", "chunk-item-unfiltered -l x:CHUNK=1x64x64x3 -f x:NONE", "contiguous -l x:CONTI -f x:NONE"}},
-		{"gzip", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3", "chunk-item-unfiltered -l x:CHUNK=1x64x64x3 -f x:NONE", "unfiltered -f x:NONE", "contiguous -l x:CONTI -f x:NONE"}},
+		{"by-item-gzip", []string{"as-is", "chunk-item-unfiltered -l x:CHUNK=1x64x64x3 -f x:NONE",
+			"contiguous -l x:CONTI -f x:NONE"}},
+		{"gzip", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3",
+			"chunk-item-unfiltered -l x:CHUNK=1x64x64x3 -f x:NONE", "unfiltered -f x:NONE",
+			"contiguous -l x:CONTI -f x:NONE"}},
 	} {
 		path := filepath.Join(dir, tc.file+".h5")
 		list, err := trying(t, path).hdf5Candidates(1 << 20)
@@ -62,7 +65,8 @@ func TestHDF5CandidatesOfSmallItems(t *testing.T) {
 		`chunks=(1, 16)`:                        {"as-is", "contiguous"},
 		``:                                      {"as-is"},
 	} {
-		runPython(t, "import sys, h5py\nwith h5py.File(sys.argv[1], 'w') as f: f.create_dataset('features', (40000, 16), 'f4', "+how+")", path)
+		runPython(t, "import sys, h5py\nwith h5py.File(sys.argv[1], 'w') as f: f.create_dataset('features', (40000, "+
+			"16), 'f4', "+how+")", path)
 		s := trying(t, path)
 		list, err := s.hdf5Candidates(trySample)
 		if err != nil {
@@ -78,7 +82,8 @@ func TestHDF5CandidatesOfSmallItems(t *testing.T) {
 		if len(want) > 1 {
 			continue
 		}
-		if err := Layouts(t.Context(), s.Job); err != nil || len(s.abstained) != 1 || !strings.Contains(s.abstained[0].Reason, "too small for chunks of their own") {
+		if err := Layouts(t.Context(), s.Job); err != nil || len(s.abstained) != 1 ||
+			!strings.Contains(s.abstained[0].Reason, "too small for chunks of their own") {
 			t.Errorf("nothing to try: %v, %+v", err, s.abstained)
 		}
 	}
@@ -91,7 +96,8 @@ func TestRunItemsLieAllOverTheRun(t *testing.T) {
 	if last := items[len(items)-1].Index; len(items) != mostRunItems || last < n-n/100 || last >= n {
 		t.Errorf("%d items, the last at %d of %d", len(items), last, n)
 	}
-	patches := runItems(dataset.Sample{Source: dataset.Source{ItemShape: []int64{2, 4}}, Items: []dataset.Ref{{Corner: []int64{0, 3}}}}, plan{}, n)
+	patches := runItems(dataset.Sample{Source: dataset.Source{ItemShape: []int64{2, 4}},
+		Items: []dataset.Ref{{Corner: []int64{0, 3}}}}, plan{}, n)
 	if last := patches[len(patches)-1].Corner[0]; len(patches) != mostRunItems || last < n-n/100 || last+2 > n {
 		t.Errorf("%d patches, the last at %d of %d", len(patches), last, n)
 	}
@@ -114,7 +120,8 @@ func TestRun(t *testing.T) {
 	} {
 		var access dataset.Access
 		access.Dataset.Shape = []int64{tc.shape}
-		s := jobOf(nil, dataset.Sample{Files: make([]dataset.File, 1), Items: []dataset.Ref{{Index: tc.first}}}, &access)
+		s := jobOf(nil, dataset.Sample{Files: make([]dataset.File, 1), Items: []dataset.Ref{{Index: tc.first}}},
+			&access)
 		got := s.runOf(tc.chunk, 10, 10*tc.items).Relayout
 		if got.First != tc.want || got.Count != tc.count {
 			t.Errorf("%s: %d from %d on, want %d from %d on", tc.name, got.Count, got.First, tc.count, tc.want)
@@ -138,7 +145,8 @@ func TestRepackOfManyFiles(t *testing.T) {
 				got = append(got, name)
 			}
 		}
-		if want := []string{"by-item-gzip.h5", "by-item.h5", "chunked.h5", "contiguous.h5", "gzip.h5"}; !slices.Equal(got, want) {
+		if want := []string{"by-item-gzip.h5", "by-item.h5", "chunked.h5", "contiguous.h5",
+			"gzip.h5"}; !slices.Equal(got, want) {
 			t.Errorf("in %q: %q", sub, got)
 		}
 	}
@@ -148,7 +156,8 @@ func TestRepackOfManyFiles(t *testing.T) {
 }
 
 func TestRunItemsOfPatches(t *testing.T) {
-	sample := dataset.Sample{Source: dataset.Source{ItemShape: []int64{2, 4, 4}}, Items: []dataset.Ref{{Corner: []int64{700, 3, 5}}, {Corner: []int64{12, 1, 0}}}}
+	sample := dataset.Sample{Source: dataset.Source{ItemShape: []int64{2, 4, 4}},
+		Items: []dataset.Ref{{Corner: []int64{700, 3, 5}}, {Corner: []int64{12, 1, 0}}}}
 	items := runItems(sample, plan{Seed: 1}, 7)
 	var got []int64
 	for _, item := range items {

@@ -99,13 +99,15 @@ func (t *trial) first() (candidate, error) {
 			return candidate{}, err
 		}
 		if len(list) == 1 {
-			return candidate{}, fmt.Errorf("%w: the data lies in one piece, and its items are too small for chunks of their own", errNoCandidates)
+			return candidate{}, fmt.Errorf("%w: the data lies in one piece, and its items are too small for chunks "+
+				"of their own", errNoCandidates)
 		}
 		t.rest = list[1:]
 		return list[0], nil
 	case dataset.Image:
 		seconds := t.Left().Seconds() / (usual + 1) * writeShare
-		return candidate{name: asIs, plan: plan{How: "copy", Items: t.Sound(), Bytes: trySample, Seconds: max(seconds, 0.2), Decode: true}}, nil
+		return candidate{name: asIs, plan: plan{How: "copy", Items: t.Sound(), Bytes: trySample,
+			Seconds: max(seconds, 0.2), Decode: true}}, nil
 	}
 	return candidate{}, fmt.Errorf("%w: %s", errNoCandidates, t.Sample.Kind)
 }

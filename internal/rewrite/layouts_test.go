@@ -95,7 +95,8 @@ func TestTryPictures(t *testing.T) {
 	if len(s.failures) != 1 || s.failures[0].Class != dataset.Corrupt {
 		t.Errorf("unread: %+v", s.failures)
 	}
-	if warned := strings.Join(s.warnings, "\n"); !strings.Contains(warned, "jpeg-90 loses detail") || !strings.Contains(warned, "resized-256 loses detail") {
+	if warned := strings.Join(s.warnings, "\n"); !strings.Contains(warned, "jpeg-90 loses detail") ||
+		!strings.Contains(warned, "resized-256 loses detail") {
 		t.Errorf("nothing says what is lost: %q", s.warnings)
 	}
 	if got := left(t, within); len(got) != 0 {
@@ -104,14 +105,17 @@ func TestTryPictures(t *testing.T) {
 
 	must.Do(t, os.Remove(filepath.Join(dir, "dogs", "broken.png")))
 	for _, tc := range []struct{ name, check string }{
-		{"jpeg-90", "assert len(f) == 5 and all(Image.open(p).format == 'JPEG' and Image.open(p).size == (400, 300) for p in f), f"},
+		{"jpeg-90", "assert len(f) == 5 and all(Image.open(p).format == 'JPEG' and Image.open(p).size == (400, 300) " +
+			"for p in f), f"},
 		{"resized-256", "assert len(f) == 5 and all(Image.open(p).size == (341, 256) for p in f), f"},
 		{"packed-npy", "assert n.load(d).shape[:3] == (5, 300, 400)"},
 		{"packed-tar", "assert sum(m.isfile() for m in tarfile.open(d)) == 5"},
 	} {
 		runCommand(t, s.tried(tc.name).Command)
-		made := dir + map[string]string{"jpeg-90": "-jpeg", "resized-256": "-256", "packed-npy": ".npy", "packed-tar": ".tar"}[tc.name]
-		runPython(t, "import sys,pathlib,tarfile,numpy as n\nfrom PIL import Image\nd=sys.argv[1]\nf=[p for p in pathlib.Path(d).rglob('*') if p.is_file()]\n"+tc.check, made)
+		made := dir + map[string]string{"jpeg-90": "-jpeg", "resized-256": "-256", "packed-npy": ".npy",
+			"packed-tar": ".tar"}[tc.name]
+		runPython(t, "import sys,pathlib,tarfile,numpy as n\nfrom PIL import Image\nd=sys.argv[1]\nf=[p for p in "+
+			"pathlib.Path(d).rglob('*') if p.is_file()]\n"+tc.check, made)
 	}
 }
 
@@ -124,7 +128,8 @@ func TestTryPicturesOfSeveralSizes(t *testing.T) {
 	if got, _ := s.names(); !slices.Equal(got, []string{"as-is", "jpeg-90", "packed-tar"}) {
 		t.Errorf("measured %q", got)
 	}
-	if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason, "packed-npy: one array needs pictures of one size") {
+	if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason,
+		"packed-npy: one array needs pictures of one size") {
 		t.Errorf("abstained: %+v", a)
 	}
 	if got := left(t, within); len(got) != 0 {
@@ -150,7 +155,8 @@ func TestTryAbstains(t *testing.T) {
 		if err := Layouts(t.Context(), s.Job); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
-		if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason, tc.reason) || len(s.Rows.Measurements()) != 0 {
+		if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason, tc.reason) ||
+			len(s.Rows.Measurements()) != 0 {
 			t.Errorf("%s: %+v", tc.name, s.run)
 		}
 	}
@@ -219,7 +225,8 @@ func TestTryOnFullDisk(t *testing.T) {
 		t.Fatalf("a mount namespace of its own takes root: %v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"error <nil>", "measured as-is jpeg-90 packed-tar resized-256\n", "abstained packed-npy: ", "no space left on device", "--scratch FOLDER",
+		"error <nil>", "measured as-is jpeg-90 packed-tar resized-256\n", "abstained packed-npy: ",
+		"no space left on device", "--scratch FOLDER",
 		"warning try: the scratch folder's disk is full: packed-npy was not measured", "left 0 <nil>",
 	} {
 		if !strings.Contains(string(out), want) {

@@ -100,7 +100,8 @@ func packTar(t *writer) error {
 		archive := tar.NewWriter(to)
 		err := t.each(func(_ dataset.Ref, data []byte, _ dataset.Pixels) error {
 			name, size := fmt.Sprintf("%06d.%s", len(t.out.Items), dataset.PictureFormat(data)), int64(len(data))
-			if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Format: tar.FormatUSTAR}); err != nil {
+			if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size,
+				Format: tar.FormatUSTAR}); err != nil {
 				return err
 			}
 			t.out.Sample.Items = append(t.out.Sample.Items, dataset.Ref{At: to.n, Bytes: size})
@@ -126,7 +127,8 @@ func packArray(t *writer) error {
 					return err
 				}
 			}
-			if p.Width != first.Width || p.Height != first.Height || p.Channels != first.Channels || p.Bits != first.Bits {
+			if p.Width != first.Width || p.Height != first.Height || p.Channels != first.Channels ||
+				p.Bits != first.Bits {
 				return fmt.Errorf("one array needs pictures of one size and kind: there are %d x %d and %d x %d",
 					first.Width, first.Height, p.Width, p.Height)
 			}

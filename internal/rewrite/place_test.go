@@ -22,11 +22,13 @@ var kinds = map[string]func(t *testing.T, path string){
 		written(t, path, bytes.Repeat([]byte("0123456789"), dataset.DefaultBlockBytes/2))
 	},
 	"array": func(t *testing.T, path string) {
-		runPython(t, "import sys, numpy as n\nwith open(sys.argv[1], 'wb') as f: n.save(f, n.arange(3000, dtype='i4').reshape(100, 30))", path)
+		runPython(t, "import sys, numpy as n\nwith open(sys.argv[1], 'wb') as f: n.save(f, n.arange(3000, "+
+			"dtype='i4').reshape(100, 30))", path)
 	},
 	"archive": func(t *testing.T, path string) {
 		pngs(t, path+"-train", image.Pt(30, 20), image.Pt(31, 20))
-		runPython(t, "import sys, tarfile\nwith tarfile.open(sys.argv[1], 'w') as f: f.add(sys.argv[2], '.')", path, path+"-train")
+		runPython(t, "import sys, tarfile\nwith tarfile.open(sys.argv[1], 'w') as f: f.add(sys.argv[2], '.')", path,
+			path+"-train")
 	},
 }
 
@@ -41,7 +43,8 @@ func TestTierCopies(t *testing.T) {
 			q.Into = []byte(t.TempDir())
 			made := must.Get(newWriter(t.Context(), *s.Job.Sample, q).write())(t)
 			here := s.original(q, made)
-			w, there := dataset.NewOpened(here, dataset.Source.Open), dataset.NewOpened(made.Sample, dataset.Source.Open)
+			w, there := dataset.NewOpened(here, dataset.Source.Open), dataset.NewOpened(made.Sample,
+				dataset.Source.Open)
 			if len(here.Items) == 0 || len(here.Items) != len(made.Sample.Items) {
 				t.Fatalf("%d items here, %d there", len(here.Items), len(made.Sample.Items))
 			}
@@ -67,7 +70,8 @@ func TestTier(t *testing.T) {
 	s := trying(t, path)
 	s.Other = memory
 	must.Do(t, Place(t.Context(), s.Job))
-	if want := []string{"here warm", "here cold", "at --compare-path warm"}; !slices.Equal(s.read, want) || len(s.abstained) != 0 {
+	if want := []string{"here warm", "here cold", "at --compare-path warm"}; !slices.Equal(s.read, want) ||
+		len(s.abstained) != 0 {
 		t.Errorf("measured %q, abstained %+v", s.read, s.abstained)
 	}
 	if got := left(t, memory); len(got) != 0 {
@@ -81,7 +85,8 @@ func TestTierAbstains(t *testing.T) {
 	s := trying(t, path)
 	s.Other = filepath.Join(t.TempDir(), "missing")
 	must.Do(t, Place(t.Context(), s.Job))
-	if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason, "--compare-path: looking for the folder") || !strings.Contains(a[0].Reason, "no such file") || a[0].Cure == "" {
+	if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason, "--compare-path: looking for the folder") ||
+		!strings.Contains(a[0].Reason, "no such file") || a[0].Cure == "" {
 		t.Errorf("%+v", a)
 	}
 }

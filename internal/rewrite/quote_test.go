@@ -7,7 +7,8 @@ import (
 )
 
 func TestQuote(t *testing.T) {
-	for _, word := range []string{"", "plain/path_1.h5", "a b", "it's", "$(rm -rf x)", "`x`", `back\slash`, "new\nline", "\x1b[31mred", "\xff\xfe", "Bücher", "--flag", "*", "\u202eright-to-left",
+	for _, word := range []string{"", "plain/path_1.h5", "a b", "it's", "$(rm -rf x)", "`x`", `back\slash`, "new\nline",
+		"\x1b[31mred", "\xff\xfe", "Bücher", "--flag", "*", "\u202eright-to-left",
 		"/", "/a b/it's/c", "/new\nline/x", "//two/", "/~/$HOME", "/-x/*", "\x01'; touch marker; '"} {
 		out, err := exec.Command("/bin/bash", "-c", "printf %s "+quote(word)).Output()
 		if err != nil || string(out) != word {

@@ -38,7 +38,8 @@ const (
 // scratchIn makes a scratch folder in the first of the places that suits, where so many bytes are free. option is the
 // one that named the places, "" for none; avoid is the dataset's folder, nil where the person named the place. remove
 // is to be called where there is no error.
-func (j *Job) scratchIn(ctx context.Context, option string, within []string, avoid []byte, bytes int64) (*scratch, error) {
+func (j *Job) scratchIn(ctx context.Context, option string, within []string, avoid []byte, bytes int64) (*scratch,
+	error) {
 	for i, place := range within {
 		if full, err := filepath.Abs(place); err == nil { // a child's working folder is another one
 			within[i] = full
@@ -46,12 +47,14 @@ func (j *Job) scratchIn(ctx context.Context, option string, within []string, avo
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	k := &scratch{job: j, within: within, name: fmt.Sprintf("pipetune-%d-%s", os.Getpid(), hex.EncodeToString(random[:]))}
+	k := &scratch{job: j, within: within, name: fmt.Sprintf("pipetune-%d-%s", os.Getpid(),
+		hex.EncodeToString(random[:]))}
 	k.key = cmp.Or(option, "scratch in") + " " + strings.Join(within, ", ")
 	k.keeper = j.Runner.Child(isolate.Spec{Task: Task, Key: k.key, Timeout: scratchTakes + slowest, Write: within,
 		Limits: isolate.Limits{MemoryBytes: memory, OpenFiles: openFiles}})
-	made, err := isolate.Ask[request, scratchMade](ctx, k.keeper, request{Make: &scratchAsk{Within: within, Name: k.name,
-		Avoid: avoid, Bytes: bytes, Spare: j.Spare()}})
+	made, err := isolate.Ask[request, scratchMade](ctx, k.keeper,
+		request{Make: &scratchAsk{Within: within, Name: k.name,
+			Avoid: avoid, Bytes: bytes, Spare: j.Spare()}})
 	if err != nil {
 		k.remove(ctx) // it may have been made after all, and the answer lost
 		if option != "" {
@@ -86,8 +89,8 @@ func (k *scratch) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scratchTakes)
 	defer cancel()
 	if err := k.clear(ctx, false); err != nil {
-		k.job.Warn(fmt.Sprintf("a scratch folder may be left behind: %s in %s: %s", k.name, untrusted.String(strings.Join(k.within, " or ")),
-			untrusted.Cut(err.Error(), 300)))
+		k.job.Warn(fmt.Sprintf("a scratch folder may be left behind: %s in %s: %s", k.name,
+			untrusted.String(strings.Join(k.within, " or ")), untrusted.Cut(err.Error(), 300)))
 	}
 	k.keeper.Close()
 }

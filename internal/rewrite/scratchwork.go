@@ -66,11 +66,13 @@ func (c *child) makeScratchIn(within string, q scratchAsk) (scratchMade, error) 
 		return scratchMade{}, fmt.Errorf("asking how much is free in %s: %w", within, err)
 	}
 	if free := int64(disk.Bavail) * disk.Bsize; free < q.Bytes {
-		return scratchMade{}, fmt.Errorf("%s has %d MiB free, %d are needed: %w", within, free>>20, (q.Bytes+1<<20-1)>>20, unix.ENOSPC)
+		return scratchMade{}, fmt.Errorf("%s has %d MiB free, %d are needed: %w", within, free>>20,
+			(q.Bytes+1<<20-1)>>20, unix.ENOSPC)
 	}
 	memory := int64(disk.Type) == unix.TMPFS_MAGIC || int64(disk.Type) == unix.RAMFS_MAGIC
 	if memory && q.Spare < q.Bytes {
-		return scratchMade{}, fmt.Errorf("%s lies in memory, of which %d MiB may be taken, %d are needed: %w", within, q.Spare>>20, (q.Bytes+1<<20-1)>>20, unix.ENOSPC)
+		return scratchMade{}, fmt.Errorf("%s lies in memory, of which %d MiB may be taken, %d are needed: %w", within,
+			q.Spare>>20, (q.Bytes+1<<20-1)>>20, unix.ENOSPC)
 	}
 	path := filepath.Join(place, q.Name)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -131,7 +133,8 @@ const settling = time.Minute
 // locks, its process is gone. The lock, if there is one, is to be closed.
 func unused(path, pid string) (lock *os.File, free bool) {
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != unix.Geteuid() {
+	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR ||
+		int(st.Uid) != unix.Geteuid() {
 		return nil, false
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)

@@ -145,7 +145,8 @@ func (t *writer) file(f *os.File) error {
 	case len(t.out.Sample.Files) < settledFiles:
 		err = unix.Fdatasync(int(f.Fd()))
 	default:
-		_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // where it is not done now, dropping the pages does it
+		// where it is not done now, dropping the pages does it
+		_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", f.Name(), err)

@@ -15,7 +15,8 @@ func TestRewriters(t *testing.T) {
 	pngs(t, dir, image.Pt(300, 280), image.Pt(300, 280), image.Pt(300, 280))
 	sample, _ := surveyed(t, dir)
 	for _, how := range []string{"copy", "tar", "npy", "jpeg", "resize"} {
-		w := newWriter(t.Context(), sample, plan{Into: []byte(t.TempDir()), How: how, Items: []int{0, 1, 2}, Bytes: 1 << 40, Decode: how != "copy" && how != "tar"})
+		w := newWriter(t.Context(), sample, plan{Into: []byte(t.TempDir()), How: how, Items: []int{0, 1, 2},
+			Bytes: 1 << 40, Decode: how != "copy" && how != "tar"})
 		out, err := w.write()
 		if err != nil {
 			t.Errorf("%s: %v", how, err)

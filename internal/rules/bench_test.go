@@ -2,7 +2,6 @@ package rules
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,19 +10,20 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// The measurements of these layouts are made by hand from times that were measured on Debian 12 (HDF5 1.10.8, h5py 3.7, libjpeg-turbo,
-// Pillow 9.4): a contiguous 32 KiB item 11 µs, one of a gzip-4 chunk of 64 items 16.8 ms, opening an HDF5 file 90 µs, opening any file 4 to 10
-// µs, JPEG of 500 x 375 1.26 ms, PNG of 500 x 375 10.6 ms and of 64 x 64 92 µs.
+// The measurements of these layouts are made by hand from times that were measured on Debian 12 (HDF5 1.10.8, h5py 3.7,
+// libjpeg-turbo, Pillow 9.4): a contiguous 32 KiB item 11 µs, one of a gzip-4 chunk of 64 items 16.8 ms, opening an
+// HDF5 file 90 µs, opening any file 4 to 10 µs, JPEG of 500 x 375 1.26 ms, PNG of 500 x 375 10.6 ms and of 64 x 64 92
+// µs.
 
 type figures []report.Measurement
 
 func (f *figures) add(probe string, d metric.Desc, x float64, labels ...string) *figures {
 	m := report.Measurement{Probe: probe, Metric: d.Name, Labels: map[string]string{},
-		Value: report.Metric{Center: x, Lo: 0.97 * x, Hi: 1.03 * x, Confidence: 0.95, N: 12, Unit: string(d.Unit), Basis: report.Measured}}
+		Value: report.Metric{Center: x, Lo: 0.97 * x, Hi: 1.03 * x, Confidence: 0.95, N: 12, Unit: string(d.Unit),
+			Basis: report.Measured}}
 	for i := 0; i+1 < len(labels); i += 2 {
 		m.Labels[labels[i]] = labels[i+1]
 	}
@@ -33,12 +33,14 @@ func (f *figures) add(probe string, d metric.Desc, x float64, labels ...string) 
 
 // read adds warm and cold times per item in random order.
 func (f *figures) read(warm, cold float64) *figures {
-	return f.add(report.ProbeRead, metric.ItemTime, warm, "cache", "warm", "order", "random").add(report.ProbeRead, metric.ItemTime, cold, "cache", "cold", "order", "random")
+	return f.add(report.ProbeRead, metric.ItemTime, warm, "cache", "warm", "order", "random").add(report.ProbeRead,
+		metric.ItemTime, cold, "cache", "cold", "order", "random")
 }
 
 // open adds warm and cold times of opening a file.
 func (f *figures) open(warm, cold float64) *figures {
-	return f.add(report.ProbeOpen, metric.OpenTime, warm, "cache", "warm").add(report.ProbeOpen, metric.OpenTime, cold, "cache", "cold")
+	return f.add(report.ProbeOpen, metric.OpenTime, warm, "cache", "warm").add(report.ProbeOpen, metric.OpenTime, cold,
+		"cache", "cold")
 }
 
 // processes adds the rates of one process and of two, and what bends the second.
@@ -50,10 +52,14 @@ func (f *figures) processes(one, two float64, bound string) *figures {
 
 // disk adds a local device: 0.1 ms for a read alone, six times the reads with many in flight.
 func (f *figures) disk(block string) *figures {
-	return f.add(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1", "block_bytes", block).
-		add(report.ProbeDevice, metric.ReadTime, 100e-6, "mode", "direct", "order", "random", "depth", "1", "block_bytes", block).
-		add(report.ProbeDevice, metric.ReadRate, 60000, "mode", "direct", "order", "random", "depth", "32", "block_bytes", block).
-		add(report.ProbeDevice, metric.ByteRate, 2e9, "mode", "direct", "order", "sequential", "depth", "8", "block_bytes", "1048576")
+	return f.add(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1",
+		"block_bytes", block).
+		add(report.ProbeDevice, metric.ReadTime, 100e-6, "mode", "direct", "order", "random", "depth", "1",
+			"block_bytes", block).
+		add(report.ProbeDevice, metric.ReadRate, 60000, "mode", "direct", "order", "random", "depth", "32",
+			"block_bytes", block).
+		add(report.ProbeDevice, metric.ByteRate, 2e9, "mode", "direct", "order", "sequential", "depth", "8",
+			"block_bytes", "1048576")
 }
 
 func benchmark(about report.Benchmark, f *figures) *report.Report {
@@ -62,8 +68,9 @@ func benchmark(about report.Benchmark, f *figures) *report.Report {
 		about.Storage = &report.Storage{Path: "/", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}}
 	}
 	memory := report.Metric{Center: 20 << 30, Lo: 20 << 30, Hi: 20 << 30, N: 1, Unit: "bytes", Basis: report.Measured}
-	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io", Benchmark: &about, Measurements: *f,
-		Host: report.Host{CPUsUsable: 2, MemoryBytes: 24 << 30}, Metrics: map[string]report.Metric{metric.Available.Name: memory}}
+	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io",
+		Benchmark: &about, Measurements: *f, Host: report.Host{CPUsUsable: 2, MemoryBytes: 24 << 30},
+		Metrics: map[string]report.Metric{metric.Available.Name: memory}}
 }
 
 // judgeBench adds to a report what follows from its measurements.
@@ -73,17 +80,22 @@ func judgeBench(r *report.Report) {
 
 func i64(n int64) *int64 { return &n }
 
-// arrays is 4000 x 64 x 128 float32 in one file, chunked so that a chunk holds perChunk items and an item lies in perItem chunks.
+// arrays is 4000 x 64 x 128 float32 in one file, chunked so that a chunk holds perChunk items and an item lies in
+// perItem chunks.
 func arrays(chunk []int64, chunkBytes, perChunk, perItem int64, filters ...string) report.Benchmark {
-	l := &report.Layout{Storage: "contiguous", Shape: []int64{4000, 64, 128}, Dtype: "float32", ItemShape: []int64{1, 64, 128}, StoredBytes: i64(125 << 20), Filters: filters}
+	l := &report.Layout{Storage: "contiguous", Shape: []int64{4000, 64, 128}, Dtype: "float32",
+		ItemShape: []int64{1, 64, 128}, StoredBytes: i64(125 << 20), Filters: filters}
 	if chunk != nil {
-		l.Storage, l.Chunk, l.ChunkBytes, l.ItemsPerChunk, l.ChunksPerItem = "chunked", chunk, &chunkBytes, &perChunk, &perItem
+		l.Storage, l.Chunk, l.ChunkBytes, l.ItemsPerChunk, l.ChunksPerItem = "chunked", chunk, &chunkBytes, &perChunk,
+			&perItem
 	}
-	return report.Benchmark{Path: "/data/train.h5", Kind: "hdf5", Dataset: "/images", Files: 1, Bytes: 125 << 20, Items: i64(4000), ItemBytes: i64(32 << 10), Layout: l}
+	return report.Benchmark{Path: "/data/train.h5", Kind: "hdf5", Dataset: "/images", Files: 1, Bytes: 125 << 20,
+		Items: i64(4000), ItemBytes: i64(32 << 10), Layout: l}
 }
 
 func pictures(format string, files, bytes, largest int64) report.Benchmark {
-	return report.Benchmark{Path: "/data/train", Kind: "image", Format: format, Files: files, Bytes: files * bytes, Items: i64(files), LargestDir: largest}
+	return report.Benchmark{Path: "/data/train", Kind: "image", Format: format, Files: files, Bytes: files * bytes,
+		Items: i64(files), LargestDir: largest}
 }
 
 var layouts = []struct {
@@ -100,59 +112,78 @@ var layouts = []struct {
 			add(report.ProbeHDF5, metric.ItemTime, 0.0171, "order", "random", "handle", "reopened")
 		return benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"), f)
 	}, map[string]report.Severity{"hdf5/chunk-exceeds-cache": report.Error},
-		[]string{"59.5 items/s in one worker, warm, random order", "97 % of an item's 16.8 ms goes to undoing the filters of its 2 MiB chunk",
-			"HDF5 chunk shape: 1x64x128 would give", "items/s in one worker (modelled).", "pipetune explain hdf5/chunk-exceeds-cache",
-			"pipetune bench-io /data/train.h5 --dataset /images --try"}},
+		[]string{"59.5 items/s in one worker, warm, random order", "97 % of an item's 16.8 ms goes to undoing the " +
+			"filters of its 2 MiB chunk",
+			"HDF5 chunk shape: 1x64x128 would give", "items/s in one worker (modelled).",
+			"pipetune explain hdf5/chunk-exceeds-cache", "pipetune bench-io /data/train.h5 --dataset /images --try"}},
 	{"chunk across the wrong axis: a column per item", func() *report.Report {
-		f := new(figures).read(0.030, 0.060).disk("32768").add(report.ProbeHDF5, metric.ItemTime, 0.0301, "order", "random", "handle", "reopened")
+		f := new(figures).read(0.030, 0.060).disk("32768").add(report.ProbeHDF5, metric.ItemTime, 0.0301, "order",
+			"random", "handle", "reopened")
 		return benchmark(arrays([]int64{4000, 1, 1}, 16000, 4000, 8192), f)
-	}, map[string]report.Severity{"hdf5/chunk-mismatch": report.Error}, []string{"33.3 items/s", "because it lies in 8,192 chunks", "HDF5 chunk shape: 1x64x128"}},
+	}, map[string]report.Severity{"hdf5/chunk-mismatch": report.Error}, []string{"33.3 items/s",
+		"because it lies in 8,192 chunks", "HDF5 chunk shape: 1x64x128"}},
 	{"gzip, one item per chunk", func() *report.Report {
-		f := new(figures).read(0.00027, 0.0004).disk("32768").add(report.ProbeHDF5, metric.FilterTime, 0.00025, "order", "random")
+		f := new(figures).read(0.00027, 0.0004).disk("32768").add(report.ProbeHDF5, metric.FilterTime, 0.00025, "order",
+			"random")
 		return benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)
-	}, map[string]report.Severity{"hdf5/filter-cpu": report.Warning}, []string{"3,704 items/s", "HDF5 filter: none would give"}},
+	}, map[string]report.Severity{"hdf5/filter-cpu": report.Warning}, []string{"3,704 items/s",
+		"HDF5 filter: none would give"}},
 	{"10,000 small PNGs", func() *report.Report {
-		f := new(figures).read(23e-6, 300e-6).open(10e-6, 200e-6).disk("8192").add(report.ProbeDecode, metric.DecodeTime, 92e-6, "decoder", "go/png", "format", "png").
+		f := new(figures).read(23e-6, 300e-6).open(10e-6, 200e-6).disk("8192").add(report.ProbeDecode,
+			metric.DecodeTime, 92e-6, "decoder", "go/png", "format", "png").
 			add(report.ProbeRead, metric.ItemBytes, 7719, "cache", "warm", "order", "random")
 		return benchmark(pictures("png", 10000, 7719, 1000), f)
-	}, map[string]report.Severity{"image/png-decode": report.Error, "storage/small-files": report.Warning}, []string{"8,696 items/s", "80 % of an item's 115 µs goes to decoding PNG", "explain image/png-decode"}},
+	}, map[string]report.Severity{"image/png-decode": report.Error, "storage/small-files": report.Warning},
+		[]string{"8,696 items/s", "80 % of an item's 115 µs goes to decoding PNG", "explain image/png-decode"}},
 	{"one folder of 50,000 files", func() *report.Report {
-		f := new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg")
+		f := new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").add(report.ProbeDecode,
+			metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg")
 		return benchmark(pictures("jpeg", 50000, 94<<10, 50000), f)
-	}, map[string]report.Severity{"storage/crowded-folder": report.Info}, []string{"775 items/s", "Nothing in how the data is stored was found to be in the way."}},
+	}, map[string]report.Severity{"storage/crowded-folder": report.Info}, []string{"775 items/s",
+		"Nothing in how the data is stored was found to be in the way."}},
 	{"an HDF5 file per item, opened each time", func() *report.Report {
 		f := new(figures).read(20e-6, 100e-6).open(90e-6, 600e-6).disk("32768")
 		b := arrays(nil, 0, 0, 0)
-		b.Files, b.Items, b.Bytes, b.Layout.Shape, b.Layout.ItemShape = 4000, i64(4000), 4000*34<<10, []int64{1, 64, 128}, []int64{1, 64, 128}
+		b.Files, b.Items, b.Bytes, b.Layout.Shape, b.Layout.ItemShape = 4000, i64(4000), 4000*34<<10,
+			[]int64{1, 64, 128}, []int64{1, 64, 128}
 		return benchmark(b, f)
-	}, map[string]report.Severity{"hdf5/reopened-per-item": report.Error}, []string{"9,091 items/s", "82 % of an item's 110 µs goes to opening the file", "Files of the dataset: one HDF5 file, items along the first axis"}},
+	}, map[string]report.Severity{"hdf5/reopened-per-item": report.Error}, []string{"9,091 items/s",
+		"82 % of an item's 110 µs goes to opening the file",
+		"Files of the dataset: one HDF5 file, items along the first axis"}},
 	{"more than memory holds, read at random", func() *report.Report {
 		b := arrays(nil, 0, 0, 0)
 		b.Bytes, b.Layout.StoredBytes = 200<<30, i64(200<<30)
-		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeRead, metric.ItemTime, 25e-6, "cache", "cold", "order", "sequential")
+		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeRead, metric.ItemTime, 25e-6, "cache",
+			"cold", "order", "sequential")
 		return benchmark(b, f)
 	}, map[string]report.Severity{"storage/latency-bound": report.Error},
-		[]string{"8,333 items/s in one worker, cold, random order", "91 % of an item's 120 µs goes to waiting for storage", "Order of reading", "--compare-path /tmp"}},
+		[]string{"8,333 items/s in one worker, cold, random order",
+			"91 % of an item's 120 µs goes to waiting for storage", "Order of reading", "--compare-path /tmp"}},
 	{"two workers that wait for a lock", func() *report.Report {
 		f := new(figures).read(11e-6, 120e-6).disk("32768").
 			processes(90000, 95000, "lock")
 		return benchmark(arrays(nil, 0, 0, 0), f)
-	}, map[string]report.Severity{"cpu/scaling-bend": report.Error}, []string{"2 workers give 1.06 times what one gives: they wait for a lock"}},
+	}, map[string]report.Severity{"cpu/scaling-bend": report.Error},
+		[]string{"2 workers give 1.06 times what one gives: they wait for a lock"}},
 
 	// Healthy: nothing above info.
 	{"healthy: contiguous and uncompressed", func() *report.Report {
-		f := new(figures).read(11e-6, 120e-6).open(90e-6, 500e-6).disk("32768").add(report.ProbeHDF5, metric.ItemTime, 120e-6, "order", "random", "handle", "reopened").
+		f := new(figures).read(11e-6, 120e-6).open(90e-6, 500e-6).disk("32768").add(report.ProbeHDF5, metric.ItemTime,
+			120e-6, "order", "random", "handle", "reopened").
 			add(report.ProbeHDF5, metric.OpenTime, 91e-6, "cache", "warm", "mode", "locked").
-			add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").add(report.ProbeScaling, metric.ItemRate, 120000, "workers", "2", "bound", "cpu").
+			add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").add(report.ProbeScaling,
+			metric.ItemRate, 120000, "workers", "2", "bound", "cpu").
 			add(report.ProbeTry, metric.ItemTime, 11e-6, "candidate", "as-is", "cache", "warm", "order", "random").
 			add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item", "cache", "warm", "order", "random")
 		return benchmark(arrays(nil, 0, 0, 0), f)
-	}, nil, []string{"90,909 items/s in one worker, warm, random order", "reading it from memory", "Nothing in how the data is stored"}},
+	}, nil, []string{"90,909 items/s in one worker, warm, random order", "reading it from memory",
+		"Nothing in how the data is stored"}},
 	{"healthy: uncompressed chunks of 64 items", func() *report.Report {
 		return benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1), new(figures).read(7e-6, 120e-6).disk("32768"))
 	}, nil, nil},
 	{"healthy: JPEG of sensible size", func() *report.Report {
-		f := new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg").
+		f := new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").add(report.ProbeDecode,
+			metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg").
 			add(report.ProbePython, metric.ItemTime, 0.0021, "decoder", "pillow", "cache", "warm", "order", "random").
 			add(report.ProbePython, metric.ItemTime, 0.0018, "decoder", "opencv", "cache", "warm", "order", "random")
 		return benchmark(pictures("jpeg", 5000, 94<<10, 500), f)
@@ -160,7 +191,8 @@ var layouts = []struct {
 	{"healthy: on tmpfs", func() *report.Report {
 		b := arrays(nil, 0, 0, 0)
 		b.Storage = &report.Storage{Path: "/dev/shm", Kind: "tmpfs", FSType: "tmpfs"}
-		r := benchmark(b, new(figures).add(report.ProbeRead, metric.ItemTime, 11e-6, "cache", "warm", "order", "random"))
+		r := benchmark(b, new(figures).add(report.ProbeRead, metric.ItemTime, 11e-6, "cache", "warm", "order",
+			"random"))
 		r.Benchmark.Cold = report.Cold{Reason: "a tmpfs has no storage behind it"}
 		return r
 	}, nil, nil},
@@ -174,7 +206,8 @@ func TestLayoutsAreRecognised(t *testing.T) {
 			found := map[string]report.Severity{}
 			for _, f := range r.Findings {
 				found[f.Rule] = f.Severity
-				if want, expected := l.expect[f.Rule]; f.Severity != report.Info && !expected || expected && graver(want, f.Severity) {
+				if want, expected := l.expect[f.Rule]; f.Severity != report.Info && !expected || expected &&
+					graver(want, f.Severity) {
 					t.Errorf("%s is %s (%.2f), want %q: %s", f.Rule, f.Severity, f.Score, want, f.Summary)
 				}
 				if len(f.Evidence) == 0 {
@@ -236,13 +269,16 @@ func TestCandidatesAreBelieved(t *testing.T) {
 	r := layouts[0].report()
 	f := figures(r.Measurements)
 	f.add(report.ProbeTry, metric.ItemTime, 0.0168, "candidate", "as-is", "cache", "warm", "order", "random").
-		add(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random", "command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5").
+		add(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random",
+			"command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5").
 		add(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item").
-		add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item-unfiltered", "cache", "warm", "order", "random")
+		add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item-unfiltered", "cache", "warm", "order",
+			"random")
 	r.Measurements = f
 	judgeBench(r)
 	c := r.Findings[0].Recommendations[0]
-	if r.Findings[0].Rule != "hdf5/chunk-exceeds-cache" || c.Effect == nil || c.Effect.Basis != report.Measured || c.Effect.After < 3000 || c.Effect.After > 4000 ||
+	if r.Findings[0].Rule != "hdf5/chunk-exceeds-cache" || c.Effect == nil || c.Effect.Basis != report.Measured ||
+		c.Effect.After < 3000 || c.Effect.After > 4000 ||
 		!strings.HasPrefix(c.Command, "h5repack") || !strings.Contains(c.Caveat, "102 % of the space") {
 		t.Errorf("got %+v with effect %+v", c, c.Effect)
 	}
@@ -255,7 +291,8 @@ func TestCandidatesAreBelieved(t *testing.T) {
 func TestNothingMeasuredSaysSo(t *testing.T) {
 	r := benchmark(arrays(nil, 0, 0, 0), new(figures))
 	judgeBench(r)
-	if len(r.Findings) > 0 || r.Benchmark.Headline != "no item was read" || !strings.Contains(r.Benchmark.Statement, "Too little") {
+	if len(r.Findings) > 0 || r.Benchmark.Headline != "no item was read" || !strings.Contains(r.Benchmark.Statement,
+		"Too little") {
 		t.Errorf("got %q, %q, %+v", r.Benchmark.Headline, r.Benchmark.Statement, r.Findings)
 	}
 	for _, a := range r.Abstained {
@@ -264,92 +301,4 @@ func TestNothingMeasuredSaysSo(t *testing.T) {
 		}
 	}
 	judgeBench(&report.Report{Kind: "diagnose"})
-}
-
-// oddBench is a benchmark no machine would show.
-func oddBench(seed uint64) *evidence.Evidence {
-	dice := rand.New(rand.NewPCG(seed, 9))
-	values := map[string]evidence.Value{}
-	for _, d := range slices.Concat(metric.BenchDerived, metric.Derived) {
-		if dice.IntN(6) == 0 {
-			continue
-		}
-		x := []float64{0, 1e-6, 1, 2, dice.Float64(), dice.Float64() * 100, dice.Float64() * 1e12, -1}[dice.IntN(8)]
-		spread := dice.Float64()
-		values[d.Name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: min(x, x-spread*x), Hi: max(x, x+spread*x), Confidence: 0.95, N: 1 + dice.IntN(30)}}
-	}
-	pick := func(words ...string) string { return words[dice.IntN(len(words))] }
-	facts := evidence.Facts{DatasetKind: pick("hdf5", "image", "tar", "npy", ""), Extension: pick(".png", ".jpg", ""), StorageKind: pick("disk", "tmpfs", "network", ""),
-		Dataset: pick("/tmp/x", "/data/y z", ""), FSType: pick("ext4", "")}
-	if dice.IntN(2) == 0 {
-		facts.HDF5 = &evidence.HDF5{Name: pick("a b`c", ""), Shape: pick("(10, 3)", "x", ""), Item: pick("(1, 3)", ""), Chunk: "x", Filters: pick("gzip", "")}
-	}
-	e := evidence.New(values, facts)
-	value := func() evidence.Value { return values[metric.BenchDerived[dice.IntN(len(metric.BenchDerived))].Name] }
-	e.Bench = &evidence.Bench{Bound: pick("cpu", "lock", "device", "none", ""), AsIs: evidence.Candidate{Item: value(), Cold: value()}}
-	for _, name := range []string{"chunk-item", "contiguous", "chunk-item-unfiltered", "resized-256", "jpeg-90", "packed-tar", "packed-npy"} {
-		if dice.IntN(2) == 0 {
-			e.Bench.Candidates = append(e.Bench.Candidates, evidence.Candidate{Name: name, Item: value(), Cold: value(), Stored: value()})
-			e.Bench.Decoders = append(e.Bench.Decoders, evidence.Decoder{Name: name, Item: value()})
-		}
-	}
-	return e
-}
-
-// TestAnyBenchmarkGivesValidFindings holds the measured halves to the schema and to their own promises, whatever was measured.
-func TestAnyBenchmarkGivesValidFindings(t *testing.T) {
-	for seed := range uint64(400) {
-		e := oddBench(seed)
-		for _, rule := range All() {
-			findings, _ := diagnose.JudgeMeasured(&rule, e)
-			whole := &report.Report{Kind: "diagnose", Findings: findings}
-			if err := whole.Validate(); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			for _, f := range findings {
-				if f.Summary == "" || strings.Contains(f.Summary, "NaN") || strings.Contains(f.Summary, "%!") || strings.Contains(f.Summary, "–") {
-					t.Fatalf("seed %d: %s says %q", seed, f.Rule, f.Summary)
-				}
-				if f.Severity != report.Info && f.Score < diagnose.Moderate.Value {
-					t.Fatalf("seed %d: %s is %s with a score of %v", seed, f.Rule, f.Severity, f.Score)
-				}
-				for _, c := range f.Recommendations {
-					checkChange(t, seed, e, f.Rule, c)
-				}
-			}
-		}
-	}
-}
-
-// What is advised next can be done: --try rewrites what lies in a file, and has nothing to offer for many files of one item.
-func TestTryIsAdvisedWhereItCanHelp(t *testing.T) {
-	for _, l := range layouts {
-		r := l.report()
-		judgeBench(r)
-		advised := slices.ContainsFunc(r.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })
-		_, reopened := l.expect["hdf5/reopened-per-item"]
-		_, chunks := l.expect["hdf5/chunk-exceeds-cache"]
-		if reopened && advised || chunks && !advised {
-			t.Errorf("%s: next is %q", l.name, r.Next)
-		}
-		for _, s := range r.Next {
-			if id, ok := strings.CutPrefix(s, "pipetune explain "); ok {
-				if _, found := Find(id); !found {
-					t.Errorf("%s: %q explains no rule", l.name, s)
-				}
-			}
-		}
-	}
-}
-
-// Every rule can tell its cause in one way at least, and no rule speaks of a watch in a benchmark it has no word on.
-func TestRulesWithoutMeasuredHalfAreSilent(t *testing.T) {
-	for _, rule := range All() {
-		if rule.Measured != nil {
-			continue
-		}
-		if findings, abstained := diagnose.JudgeMeasured(&rule, oddBench(1)); len(findings)+len(abstained) > 0 {
-			t.Errorf("%s: %v %v", rule.ID, findings, abstained)
-		}
-	}
 }

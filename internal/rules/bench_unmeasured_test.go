@@ -28,7 +28,8 @@ func holds(t *testing.T, text string, words ...string) {
 func TestNoAllClearWithoutFilters(t *testing.T) {
 	r := benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"), new(figures).read(0.0107, 0.0111))
 	r.Benchmark.Interrupted = true
-	holds(t, said(r), "!reading it from memory", "filters, whose part was not measured", "!Nothing in how the data is stored", "interrupted",
+	holds(t, said(r), "!reading it from memory", "filters, whose part was not measured",
+		"!Nothing in how the data is stored", "interrupted",
 		"rules could not judge: hdf5/cache-too-small, hdf5/chunk-exceeds-cache", " more.", "!….")
 	if len(r.Phases) != 1 || r.Phases[0].Name != "reading and HDF5 filters" {
 		t.Errorf("phases are %+v", r.Phases)
@@ -52,11 +53,13 @@ func TestNoAllClearAfterAnInterrupt(t *testing.T) {
 // Pictures of which decoding was not timed have a rate of reading, and no item time that rules could judge by.
 func TestHeadlineWithoutDecoding(t *testing.T) {
 	undecoded := func() *report.Report {
-		return benchmark(pictures("jpeg", 5000, 94<<10, 5000), new(figures).read(4.7e-6, 300e-6).open(4e-6, 200e-6).disk("98304"))
+		return benchmark(pictures("jpeg", 5000, 94<<10, 5000), new(figures).read(4.7e-6, 300e-6).open(4e-6,
+			200e-6).disk("98304"))
 	}
 	r := undecoded()
 	r.Benchmark.Interrupted = true
-	holds(t, said(r), "reading alone", "decoding was not measured", "what decoding it takes was not measured (the run was interrupted", "!Nothing in how")
+	holds(t, said(r), "reading alone", "decoding was not measured",
+		"what decoding it takes was not measured (the run was interrupted", "!Nothing in how")
 	if _, ok := r.Metrics[metric.BenchItem.Name]; ok || len(r.Findings) > 0 {
 		t.Errorf("an item's time without decoding is judged: %+v", r.Findings)
 	}
@@ -66,12 +69,15 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 	holds(t, said(r), "reading alone", "!could be decoded")
 	r = undecoded()
 	r.Benchmark.Unread = []report.Unread{{Reason: "cannot be decoded", Count: 5000, Example: "a.jpg"}}
-	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "decoding: none of the sampled items could be read"}}
+	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode},
+		Reason: "decoding: none of the sampled items could be read"}}
 	holds(t, said(r), "no item could be decoded", "!items/s", "none of the sampled items")
 
 	// An archive without pictures has nothing to decode.
-	tar := benchmark(report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: new(int64(4000))}, new(figures).read(20e-6, 100e-6))
-	tar.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "decoding: none of the sampled items could be read"}}
+	tar := benchmark(report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20,
+		Items: new(int64(4000))}, new(figures).read(20e-6, 100e-6))
+	tar.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode},
+		Reason: "decoding: none of the sampled items could be read"}}
 	holds(t, said(tar), "50,000 items/s", "!reading alone")
 	tar.Abstained, tar.Findings, tar.Metrics = nil, nil, map[string]report.Metric{}
 	holds(t, said(tar), "reading alone")
@@ -79,8 +85,10 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 
 // An archive's pictures are named by their own format, and several are named all.
 func TestDecodingNamesTheFormats(t *testing.T) {
-	f := new(figures).read(20e-6, 100e-6).add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg")
-	tar := report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: new(int64(4000))}
+	f := new(figures).read(20e-6, 100e-6).add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder",
+		"libjpeg-turbo", "format", "jpeg")
+	tar := report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20,
+		Items: new(int64(4000))}
 	holds(t, said(benchmark(tar, f)), "decoding JPEG", "!tar")
 	f.add(report.ProbeDecode, metric.DecodeTime, 0.0106, "decoder", "go/png", "format", "png")
 	holds(t, said(benchmark(tar, f)), "decoding JPEG and PNG")
@@ -109,7 +117,8 @@ func TestIdentifiersKeepTheirSpelling(t *testing.T) {
 	f := new(figures).read(40e-6, 60e-6).add(report.ProbeHDF5, metric.FilterTime, 1e-6, "order", "random").
 		add(report.ProbeHDF5, metric.ItemTime, 40e-6, "order", "random", "chunk_cache_bytes", "1048576").
 		add(report.ProbeHDF5, metric.ItemTime, 20e-6, "order", "random", "chunk_cache_bytes", "33554432")
-	holds(t, said(benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)), "rdcc_nbytes of h5py.File", "!Rdcc")
+	holds(t, said(benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)), "rdcc_nbytes of h5py.File",
+		"!Rdcc")
 }
 
 // An effect whose interval begins within what there is now is no gain to promise, and one sentence about the first
@@ -118,7 +127,8 @@ func TestFirstEpochPromisesClearGainsOnly(t *testing.T) {
 	for kind, speaks := range map[string]string{"disk": "storage/cold-cache", "network": "storage/fits-in-memory"} {
 		for _, vague := range []bool{false, true} {
 			b := arrays(nil, 0, 0, 0)
-			b.Bytes, b.Items, b.Storage = 2<<30, new(int64(400000)), &report.Storage{Path: "/", Kind: kind, FSType: kind}
+			b.Bytes, b.Items, b.Storage = 2<<30, new(int64(400000)), &report.Storage{Path: "/", Kind: kind,
+				FSType: kind}
 			r := benchmark(b, new(figures).read(100e-6, 200e-6))
 			if vague {
 				r.Measurements[0].Value.Hi = 250e-6

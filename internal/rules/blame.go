@@ -38,8 +38,8 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 		return loading{}, false
 	}
 	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / busy) }
-	return loading{running: of(metric.WorkerRunning) + of(metric.WorkerPrograms), storage: of(metric.WorkerStorage), open: of(metric.WorkerOpenWait),
-		fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
+	return loading{running: of(metric.WorkerRunning) + of(metric.WorkerPrograms), storage: of(metric.WorkerStorage),
+		open: of(metric.WorkerOpenWait), fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
 }
 
 // cpuOf is the CPU time loading takes, in seconds per second over all loading of one trainer. Unlike the time workers
@@ -99,14 +99,17 @@ func saturated(p *diagnose.Pass) bool {
 
 // idleLimit is shared by the rules that ask whether workers have time to spare.
 var idleLimit = diagnose.Limit{Name: "idle worker", Value: 0.20, Unit: metric.Ratio,
-	Source: "derived: in-order delivery leaves saturated workers up to about 20 % idle with varying service times (DataLoader, 4 workers, prefetch_factor 4 to 16, exponential times: 74 to 80 % of the bound, measured on Debian)"}
+	Source: "derived: in-order delivery leaves saturated workers up to about 20 % idle with varying service times " +
+		"(DataLoader, 4 workers, prefetch_factor 4 to 16, exponential times: 74 to 80 % of the bound, measured on " +
+		"Debian)"}
 
 // fullLimit is shared by the rules that ask whether all cores are at work.
 var fullLimit = diagnose.Limit{Name: "cores full", Value: 0.85, Unit: metric.Ratio,
 	Source: "loadtune heuristic.py: from 85 % CPU no more workers; TraceML calls 80 % high"}
 
 // mostLimit is the line from which one part outweighs the others together.
-var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metric.Ratio, Source: "by definition: more than all else together"}
+var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metric.Ratio,
+	Source: "by definition: more than all else together"}
 
 // gainLimit is the smallest improvement worth a change.
 var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.WorthChange, Unit: metric.Ratio,

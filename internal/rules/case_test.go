@@ -27,7 +27,7 @@ import (
 //	fact KEY VALUE               a fact, by the name of its field in evidence.Facts, and as setFact has it
 //	candidate NAME SECONDS STORED    what --try measured: time per item, and its size over that of the sample as it is
 //	decoder NAME SECONDS         what a library of the user's Python needs for an item
-//	hook KEY VALUE               what a launched job told of itself, by the keys of setHook; the first one makes the job a launched one
+//	hook KEY VALUE               what a launched job told of itself, by the keys of setHook; the first makes it so
 //	spread CLASS:COUNT ...       how long batches took to make, by the classes of metric.HookFetchSpread
 //	location FILE:LINE           where the finding points; without this line it is not looked at
 //	want error|warning|info      the severity of the one finding
@@ -111,7 +111,8 @@ func parseCase(text string) (ruleCase, error) {
 				err = fmt.Errorf("want SETTING | FROM | TO")
 				break
 			}
-			c.recommend = append(c.recommend, [3]string{strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]), strings.TrimSpace(parts[2])})
+			c.recommend = append(c.recommend, [3]string{strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]),
+				strings.TrimSpace(parts[2])})
 		default:
 			err = fmt.Errorf("unknown verb %q", verb)
 		}
@@ -121,7 +122,8 @@ func parseCase(text string) (ruleCase, error) {
 	}
 	c.evidence = evidence.New(values, facts)
 	c.evidence.SetSpread(metric.HookFetchSpread, batches)
-	bench.AsIs = evidence.Candidate{Name: "as-is", Item: values[metric.BenchItem.Name], Cold: values[metric.BenchColdItem.Name]}
+	bench.AsIs = evidence.Candidate{Name: "as-is", Item: values[metric.BenchItem.Name],
+		Cold: values[metric.BenchColdItem.Name]}
 	c.evidence.Bench = bench
 	return c, nil
 }
@@ -152,7 +154,8 @@ func addTried(b *evidence.Bench, verb string, words []string) error {
 	}
 	switch {
 	case verb == "candidate" && len(words) == 3:
-		b.Candidates = append(b.Candidates, evidence.Candidate{Name: words[0], Item: exactly(numbers[1]), Stored: exactly(numbers[2])})
+		b.Candidates = append(b.Candidates, evidence.Candidate{Name: words[0], Item: exactly(numbers[1]),
+			Stored: exactly(numbers[2])})
 	case verb == "decoder" && len(words) == 2:
 		b.Decoders = append(b.Decoders, evidence.Decoder{Name: words[0], Item: exactly(numbers[1])})
 	default:
@@ -280,10 +283,12 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	if c.location != "" && (f.Location == nil || fmt.Sprintf("%s:%d", f.Location.File, f.Location.Line) != c.location) {
 		t.Errorf("location %+v, want %s", f.Location, c.location)
 	}
-	if c.reaches > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil || f.Recommendations[0].Effect.Hi < c.reaches) {
+	if c.reaches > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil ||
+		f.Recommendations[0].Effect.Hi < c.reaches) {
 		t.Errorf("%s, want an effect that reaches %g", describeAll(f.Recommendations), c.reaches)
 	}
-	if c.least > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil || f.Recommendations[0].Effect.Lo > c.least) {
+	if c.least > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil ||
+		f.Recommendations[0].Effect.Lo > c.least) {
 		t.Errorf("%s, want an effect that may be as low as %g", describeAll(f.Recommendations), c.least)
 	}
 	for _, want := range c.recommend {
@@ -291,7 +296,8 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 			t.Errorf("no recommendation %q in %s", want, describeAll(f.Recommendations))
 		}
 	}
-	if c.caveat != "" && !slices.ContainsFunc(f.Recommendations, func(r report.Recommendation) bool { return strings.HasPrefix(r.Caveat, c.caveat) }) {
+	if c.caveat != "" && !slices.ContainsFunc(f.Recommendations,
+		func(r report.Recommendation) bool { return strings.HasPrefix(r.Caveat, c.caveat) }) {
 		t.Errorf("no caveat begins with %q", c.caveat)
 	}
 	for _, r := range f.Recommendations {

@@ -11,7 +11,8 @@ import (
 )
 
 var idleCores = diagnose.Limit{Name: "idle cores over usable cores", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "derived: cores that would add a fifth to what the job has, the line where a share of the step counts as high"}
+	Source: "derived: cores that would add a fifth to what the job has, the line where a share of the step counts as " +
+		"high"}
 
 var cpuAffinity = diagnose.Rule{
 	ID:       "cpu/affinity",
@@ -38,9 +39,11 @@ var cpuAffinity = diagnose.Rule{
 			Score: score,
 			Summary: fmt.Sprintf("The job may use %s of %s cores and fills them, while %s of the machine's idle",
 				unit.Number(usable), unit.Number(present), unit.Number(idle)),
-			Evidence: seen(p, metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio, metric.JobCPU),
-			Recommendations: []report.Recommendation{{Setting: "cores the job may use", From: new(unit.Number(usable)), To: unit.Number(to),
-				Why: "the cost of a batch over the step without waiting; then num_workers can follow", Caveat: "idle cores may be promised to others", Effect: effect}},
+			Evidence: seen(p, metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio,
+				metric.JobCPU),
+			Recommendations: []report.Recommendation{{Setting: "cores the job may use", From: new(unit.Number(usable)),
+				To: unit.Number(to), Why: "the cost of a batch over the step without waiting; then num_workers can " +
+					"follow", Caveat: "idle cores may be promised to others", Effect: effect}},
 			Unhelpful: against(wontHelpWorkers(usable), moreWorkers),
 		})
 	},

@@ -14,7 +14,8 @@ var cpuDecodeBound = diagnose.Rule{
 	ID:       "cpu/decode-bound",
 	Title:    "Preparing a batch needs more CPU than there is",
 	Resource: report.CPU,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs},
+	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy,
+		metric.UsableBusy, metric.UsableCPUs},
 	Limits:   limits(fullLimit, mostLimit, idleLimit, fixedPart, deviceTime),
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
@@ -22,21 +23,25 @@ var cpuDecodeBound = diagnose.Rule{
 		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit.Name) ||
-			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || demand(p) < p.Limit(fullLimit.Name)*p.Get(metric.UsableCPUs) {
+			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) ||
+			demand(p) < p.Limit(fullLimit.Name)*p.Get(metric.UsableCPUs) {
 			return
 		}
 		score := starved(p) * split.running * ownPart(p)
 		usable := p.Get(metric.UsableCPUs)
-		summary := fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes more CPU than there is",
+		summary := fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes "+
+			"more CPU than there is",
 			unit.Percent(split.running), cpus(usable), unit.Percent(share(p.Get(metric.UsableBusy))))
 		if m, ok := madeOf(p); ok {
 			what, part := m.most()
-			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part), what)
+			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part),
+				what)
 		}
 		p.Report(report.Finding{
 			Score: score, Summary: summary,
-			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
-				metric.FreeStepTime),
+			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate,
+				metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU,
+				metric.WorkerCPUBatch, metric.FreeStepTime),
 			Recommendations: append(cheaper(p), onTheGPU(p)...),
 			Unhelpful:       slices.Concat(against(wontHelpWorkers(usable), moreWorkers), tooSlowly(p), notStorage(p)),
 		})
@@ -56,9 +61,10 @@ func decodeMeasured(p *diagnose.Pass) {
 	}
 	f := report.Finding{
 		Severity: report.Info,
-		Summary: fmt.Sprintf("Decoding takes %s of an item's %s: %s give at most %s items/s", unit.Percent(ratio), unit.Seconds(item),
-			cpus(usable), unit.Number(usable/item)),
-		Evidence:  seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead, metric.BenchPython, metric.UsableCPUs),
+		Summary: fmt.Sprintf("Decoding takes %s of an item's %s: %s give at most %s items/s", unit.Percent(ratio),
+			unit.Seconds(item), cpus(usable), unit.Number(usable/item)),
+		Evidence: seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead,
+			metric.BenchPython, metric.UsableCPUs),
 		Unhelpful: fasterStorage(p),
 	}
 	if rec, ok := quickerLibrary(p); ok {
@@ -78,12 +84,14 @@ func quickerLibrary(p *diagnose.Pass) (report.Recommendation, bool) {
 	if gain(effect) < gainLimit.Value {
 		return report.Recommendation{}, false
 	}
-	return report.Recommendation{Setting: "decoder", From: new(slow.Name), To: fast.Name, Why: "measured on these files in this Python",
-		Caveat: "decoders differ in the last bits of a pixel; which one the job uses was not seen", Effect: effect}, true
+	return report.Recommendation{Setting: "decoder", From: new(slow.Name), To: fast.Name,
+			Why:    "measured on these files in this Python",
+			Caveat: "decoders differ in the last bits of a pixel; which one the job uses was not seen", Effect: effect},
+		true
 }
 
-// demand is how many cores the job would use if it had them: its threads that run or are ready to. Fewer than there are cores means that
-// others fill the rest, or that more workers could.
+// demand is how many cores the job would use if it had them: its threads that run or are ready to. Fewer than there are
+// cores means that others fill the rest, or that more workers could.
 func demand(p *diagnose.Pass) float64 {
 	ranks, ok := p.Maybe(metric.Ranks)
 	if !ok || ranks < 1 {
@@ -138,8 +146,9 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 }
 
 // deviceTime is what transforms take a GPU, where a whole batch is transformed at once.
-var deviceTime = diagnose.Limit{Name: "device time for a second of transforms on a CPU", Value: 0.01, Unit: metric.Ratio,
-	Source: "huggingface/lerobot, pull request 4627: 35 ms a step of an L4 for what took 3.5 to 5.3 s of its CPUs (160 samples, seven transforms); larger GPUs take less"}
+var deviceTime = diagnose.Limit{Name: "device time for a second of transforms on a CPU", Value: 0.01,
+	Unit: metric.Ratio, Source: "huggingface/lerobot, pull request 4627: 35 ms a step of an L4 for what took 3.5 to " +
+		"5.3 s of its CPUs (160 samples, seven transforms); larger GPUs take less"}
 
 // onTheGPU says what moving transforms there would bring, where they may be most of an item's time.
 func onTheGPU(p *diagnose.Pass) []report.Recommendation {
@@ -153,8 +162,10 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 	if effect == nil {
 		return nil
 	}
-	rec := report.Recommendation{Setting: "transforms of an item", From: new("in the workers"), To: "on the GPU, a batch at a time", Effect: effect,
-		Why:    fmt.Sprintf("up to %s of an item's time are transforms: torchvision.transforms.v2 and kornia take whole batches on the GPU", unit.Percent(m.other)),
+	rec := report.Recommendation{Setting: "transforms of an item", From: new("in the workers"),
+		To: "on the GPU, a batch at a time", Effect: effect,
+		Why: fmt.Sprintf("up to %s of an item's time are transforms: torchvision.transforms.v2 and kornia take "+
+			"whole batches on the GPU", unit.Percent(m.other)),
 		Caveat: "reading by other libraries counts as the dataset's own code and stays"}
 	if effect.Lo < effect.Before {
 		rec.Caveat = "may lose: the GPU has little time to spare for them; " + rec.Caveat
@@ -164,14 +175,17 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 
 // cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.
 func cheaperHow(p *diagnose.Pass) (how, command string) {
-	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value { // whatever the data is kept in, its reading and decoding are the smaller part
-		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU", ""
+	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value {
+		// whatever the data is kept in, its reading and decoding are the smaller part
+		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +
+			"computes each time; move augmentation to the GPU", ""
 	} else if ok && m.collate >= mostLimit.Value {
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}
 	switch p.Evidence.Facts.DatasetKind {
 	case "image":
-		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)
+		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +
+			"libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)
 	case "hdf5":
 		return "store what __getitem__ computes each time, or store it without a filter", ""
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 var othersLimit = diagnose.Limit{Name: "CPU time used by others", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "derived: what a full machine's others take is lost to the job; from the line where a share of the step counts as high"}
+	Source: "derived: what a full machine's others take is lost to the job; from the line where a share of the step " +
+		"counts as high"}
 
 var cpuNoisyNeighbour = diagnose.Rule{
 	ID:           "cpu/noisy-neighbour",
@@ -19,7 +20,8 @@ var cpuNoisyNeighbour = diagnose.Rule{
 	Resource:     report.CPU,
 	Needs:        []metric.Desc{metric.OtherCPU, metric.UsableCPUs, metric.UsableBusy, metric.MainRunDelay},
 	Limits:       limits(fullLimit, othersLimit, queueLimit),
-	Explains:     []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks", "loader/worker-imbalance"},
+	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks",
+		"loader/worker-imbalance"},
 	Eval: func(p *diagnose.Pass) {
 		usable, others := p.Get(metric.UsableCPUs), p.Get(metric.OtherCPU)
 		if steal, ok := p.Maybe(metric.StealRatio); ok {
@@ -29,13 +31,15 @@ var cpuNoisyNeighbour = diagnose.Rule{
 		}
 		main := mainQueued(p)
 		delay := max(queued(p), main)
-		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
+		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) ||
+			others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
 			return
 		}
 		blame := notOwn(p, usable, others)
 		wait := steadyWait(p)
 		lost := share(wait*queued(p)*blame + main*blame)
-		if loader, ok := p.Loader(); ok && p.Stall() >= diagnose.Moderate.Value { // alone on the machine, the loader would do this much
+		if loader, ok := p.Loader(); ok && p.Stall() >= diagnose.Moderate.Value {
+			// alone on the machine, the loader would do this much
 			lost = max(lost, min(loader.AloneGain(usable)*blame, wait))
 		}
 		if job, ok := p.Maybe(metric.JobCPU); ok { // alone it could use all cores and no more
@@ -45,12 +49,14 @@ var cpuNoisyNeighbour = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: besideLoader(p, lost),
 			Score:    lost,
-			Summary: fmt.Sprintf("Programs outside the job use %s of %s; the job's processes are ready to run but without a CPU up to %s of the time",
+			Summary: fmt.Sprintf("Programs outside the job use %s of %s; the job's processes are ready to run but "+
+				"without a CPU up to %s of the time",
 				unit.Number(others), cpus(usable), unit.Percent(delay)),
-			Evidence: seen(p, metric.OtherCPU, metric.JobCPU, metric.UsableCPUs, metric.UsableBusy, metric.WorkerRunDelay, metric.MainRunDelay,
-				metric.CPUPressure, metric.StealRatio),
+			Evidence: seen(p, metric.OtherCPU, metric.JobCPU, metric.UsableCPUs, metric.UsableBusy,
+				metric.WorkerRunDelay, metric.MainRunDelay, metric.CPUPressure, metric.StealRatio),
 			Recommendations: []report.Recommendation{{
-				Setting: "other programs on this machine", From: new(unit.Number(others) + " CPUs"), To: "none, or lower priority (nice 19), or another CPU set",
+				Setting: "other programs on this machine", From: new(unit.Number(others) + " CPUs"),
+				To:     "none, or lower priority (nice 19), or another CPU set",
 				Why:    "the job alone has the cores it needs: the wait comes from sharing them",
 				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
 			}},

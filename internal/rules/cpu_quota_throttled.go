@@ -37,9 +37,11 @@ var cpuQuotaThrottled = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score,
-			Summary: fmt.Sprintf("The job's quota of %s is used up in %s of the kernel's periods; all its threads then stop",
+			Summary: fmt.Sprintf("The job's quota of %s is used up in %s of the kernel's periods; all its threads "+
+				"then stop",
 				unit.Number(quota)+" CPUs", unit.Percent(throttled)),
-			Evidence:        seen(p, metric.Throttled, metric.UsableCPUs, metric.PresentCPUs, metric.JobCPU, metric.WorkerRunDelay, metric.MainRunDelay),
+			Evidence: seen(p, metric.Throttled, metric.UsableCPUs, metric.PresentCPUs, metric.JobCPU,
+				metric.WorkerRunDelay, metric.MainRunDelay),
 			Recommendations: []report.Recommendation{rec},
 			Unhelpful:       against("more workers: they share the same quota", moreWorkers),
 		})

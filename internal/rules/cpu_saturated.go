@@ -19,7 +19,8 @@ var cpuSaturated = diagnose.Rule{
 	Needs:    []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
 	Limits:   limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
 	Eval: func(p *diagnose.Pass) {
-		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
+		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value ||
+			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
 			return
 		}
 		main := mainQueued(p)
@@ -31,9 +32,11 @@ var cpuSaturated = diagnose.Rule{
 		f := report.Finding{
 			Severity: besideLoader(p, score),
 			Score:    score,
-			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have no CPU",
+			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have "+
+				"no CPU",
 				cpus(p.Get(metric.UsableCPUs)), unit.Percent(share(p.Get(metric.UsableBusy))), unit.Percent(delay)),
-			Evidence:  seen(p, metric.UsableBusy, metric.UsableCPUs, metric.WorkerRunDelay, metric.MainRunDelay, metric.JobCPU, metric.OtherCPU, metric.CPUPressure),
+			Evidence: seen(p, metric.UsableBusy, metric.UsableCPUs, metric.WorkerRunDelay, metric.MainRunDelay,
+				metric.JobCPU, metric.OtherCPU, metric.CPUPressure),
 			Unhelpful: against(wontHelpWorkers(p.Get(metric.UsableCPUs)), moreWorkers),
 		}
 		workers, ok := p.Maybe(metric.NumWorkers)
@@ -41,10 +44,11 @@ var cpuSaturated = diagnose.Rule{
 		busy, _ := p.Maybe(metric.WorkerBusy)
 		waiting := told && running < p.Limit(mostLimit.Name)*busy // mostly, for something else than a CPU
 		usable := p.Get(metric.UsableCPUs)
-		own := max(usable/trainers(p), 1) // num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
+		// num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
+		own := max(usable/trainers(p), 1)
 		if ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*own && !waiting {
-			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(float64(int(own))),
-				Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)),
+				To: whole(float64(int(own))), Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
 		}
 		p.Report(f)
 	},

@@ -10,7 +10,8 @@ import (
 )
 
 var bendLimit = diagnose.Limit{Name: "efficiency of several workers", Value: 0.8, Unit: metric.Ratio,
-	Source: "derived: two workers that give 1.6 times one; published image decoding reaches a quarter of the cores' number with 8 workers on 16 virtual CPUs (arXiv 2605.08731), so hyperthreads alone cost more than this"}
+	Source: "derived: two workers that give 1.6 times one; published image decoding reaches a quarter of the cores' " +
+		"number with 8 workers on 16 virtual CPUs (arXiv 2605.08731), so hyperthreads alone cost more than this"}
 
 var cpuScalingBend = diagnose.Rule{
 	ID:    "cpu/scaling-bend",
@@ -24,9 +25,12 @@ var cpuScalingBend = diagnose.Rule{
 
 // bends says what bends the scaling, and what to do about it.
 var bends = map[string]struct{ what, setting, to, why string }{
-	"lock":   {"they wait for a lock", "what the workers share", "a file of its own for each, or no file lock", "they stand still while another holds it"},
-	"device": {"the storage gives no more", "bytes from storage per item", "fewer", "the device is at its end, so only smaller items or another place help"},
-	"cpu":    {"the cores are at their end", "num_workers", "no more than this gains", "each further worker costs memory and brings less"},
+	"lock": {"they wait for a lock", "what the workers share", "a file of its own for each, or no file lock",
+		"they stand still while another holds it"},
+	"device": {"the storage gives no more", "bytes from storage per item", "fewer",
+		"the device is at its end, so only smaller items or another place help"},
+	"cpu": {"the cores are at their end", "num_workers", "no more than this gains",
+		"each further worker costs memory and brings less"},
 }
 
 func bendMeasured(p *diagnose.Pass) {

@@ -12,7 +12,8 @@ import (
 var (
 	emptyMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.60, Unit: metric.Ratio,
 		Source: "loadtune heuristic.py: input wait below 5 % and GPU memory below 60 %: try a larger batch"}
-	idleGPU = diagnose.Limit{Name: "GPU busy", Value: 0.5, Unit: metric.Ratio, Source: "PyTorch tb_plugin: GPU utilization below 50 %: try a larger batch"}
+	idleGPU = diagnose.Limit{Name: "GPU busy", Value: 0.5, Unit: metric.Ratio,
+		Source: "PyTorch tb_plugin: GPU utilization below 50 %: try a larger batch"}
 )
 
 var gpuBatchHeadroom = diagnose.Rule{
@@ -22,7 +23,8 @@ var gpuBatchHeadroom = diagnose.Rule{
 	Limits: limits(emptyMemory, idleGPU),
 	Eval: func(p *diagnose.Pass) {
 		memory, busy := share(p.Get(metric.GPUMemUsedRatio)), share(p.Get(metric.GPUBusy))
-		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
+		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) ||
+			busy >= p.Limit(idleGPU.Name) {
 			return
 		}
 		if copies, ok := p.Maybe(metric.CopyTime); ok && copies >= diagnose.High.Value {
@@ -34,11 +36,16 @@ var gpuBatchHeadroom = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, // what a larger batch gives cannot be told from outside: the score stays 0
-			Summary:  fmt.Sprintf("The GPU is busy %s of the time and %s of %s is allocated, while data is ready", unit.Percent(busy), unit.Percent(memory), gpuMemory(p)),
+			Summary: fmt.Sprintf("The GPU is busy %s of the time and %s of %s is allocated, while data is ready",
+				unit.Percent(busy), unit.Percent(memory), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),
-			Recommendations: []report.Recommendation{{Setting: "batch_size", From: from, To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
-				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from outside", Caveat: "the batch size changes training itself"}},
-			Unhelpful: against("gradient accumulation: it changes the effective batch, not the work per launch", report.Unhelpful{Setting: "gradient accumulation", Direction: report.Up}),
+			Recommendations: []report.Recommendation{{Setting: "batch_size", From: from,
+				To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
+				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from " +
+					"outside",
+				Caveat: "the batch size changes training itself"}},
+			Unhelpful: against("gradient accumulation: it changes the effective batch, not the work per launch",
+				report.Unhelpful{Setting: "gradient accumulation", Direction: report.Up}),
 		})
 	},
 }

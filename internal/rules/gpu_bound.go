@@ -29,21 +29,26 @@ var gpuBound = diagnose.Rule{
 		if (!counted && stall.Lo >= diagnose.Moderate.Value) || p.Stall() >= diagnose.High.Value || device < least {
 			return
 		}
-		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s of the time, as it does while a device works",
+		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s "+
+			"of the time, as it does while a device works",
 			unit.Percent(p.Stall()), unit.Percent(device))
 		if counted {
-			summary = fmt.Sprintf("The GPU sets the pace: it is busy %s of the time and lacks data %s", unit.Percent(device), unit.Percent(p.Stall()))
+			summary = fmt.Sprintf("The GPU sets the pace: it is busy %s of the time and lacks data %s",
+				unit.Percent(device), unit.Percent(p.Stall()))
 		}
 		why := "the trainer does not wait for data"
 		if wait, ok := diagnose.InputWait(p.Evidence); ok && wait.Center >= p.Stall()+diagnose.Moderate.Value {
-			summary += fmt.Sprintf("; the trainer's wait for data (%s) lies behind work that is already queued", unit.Percent(wait.Center))
+			summary += fmt.Sprintf("; the trainer's wait for data (%s) lies behind work that is already queued",
+				unit.Percent(wait.Center))
 			why = "what the trainer waits is hidden behind the GPU's work"
 		}
 		p.Report(report.Finding{
-			Severity:  report.Info,
-			Summary:   summary, // the score stays 0: no loader setting gives any of it back
-			Evidence:  seen(p, metric.DataStall, metric.InputWait, metric.DeviceTime, metric.GPUBusy, metric.GPUSMActive, metric.LoaderIsAhead),
-			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: "+why, moreWorkers, deeperPrefetch, moved),
+			Severity: report.Info,
+			Summary:  summary, // the score stays 0: no loader setting gives any of it back
+			Evidence: seen(p, metric.DataStall, metric.InputWait, metric.DeviceTime, metric.GPUBusy,
+				metric.GPUSMActive, metric.LoaderIsAhead),
+			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: "+why, moreWorkers,
+				deeperPrefetch, moved),
 		})
 	},
 }

@@ -21,9 +21,11 @@ var gpuIdleNoJob = diagnose.Rule{
 			Severity: report.Info,
 			Summary:  fmt.Sprintf("%s visible here used by no process", isAre(idle, "GPU")),
 			Evidence: seen(p, metric.GPUIdleJob, metric.GPUCount),
-			Recommendations: []report.Recommendation{{Setting: "processes (one per GPU)", From: new(whole(used)), To: whole(used + idle),
-				Why: "each process brings its own loader; check that CPUs and storage can feed them", Caveat: "the GPU may be meant for somebody else; the effective batch grows"}},
-			Unhelpful: within("input wait", against("a second GPU, while the loader is the limit: both then wait", report.Unhelpful{Setting: "processes (one per GPU)", Direction: report.Up})),
+			Recommendations: []report.Recommendation{{Setting: "processes (one per GPU)", From: new(whole(used)),
+				To: whole(used + idle), Why: "each process brings its own loader; check that CPUs and storage can " +
+					"feed them", Caveat: "the GPU may be meant for somebody else; the effective batch grows"}},
+			Unhelpful: within("input wait", against("a second GPU, while the loader is the limit: both then wait",
+				report.Unhelpful{Setting: "processes (one per GPU)", Direction: report.Up})),
 		})
 	},
 }

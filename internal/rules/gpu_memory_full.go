@@ -10,7 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var fullMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.90, Unit: metric.Ratio, Source: "PyTorch tb_plugin: peak over 90 % of the total; TraceML: 90 % very high"}
+var fullMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.90, Unit: metric.Ratio,
+	Source: "PyTorch tb_plugin: peak over 90 % of the total; TraceML: 90 % very high"}
 
 var gpuMemoryFull = diagnose.Rule{
 	ID:     "gpu/memory-full",
@@ -24,16 +25,23 @@ var gpuMemoryFull = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: report.Info,
-			Summary:  fmt.Sprintf("%s of %s is allocated; how much of it is needed, and how much PyTorch's allocator only keeps, cannot be told from outside", unit.Percent(used), gpuMemory(p)),
+			Summary: fmt.Sprintf("%s of %s is allocated; how much of it is needed, and how much PyTorch's allocator "+
+				"only keeps, cannot be told from outside", unit.Percent(used), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUMemUsedRatio, metric.GPUCount),
 			Recommendations: []report.Recommendation{
 				{Setting: "torch.cuda.max_memory_allocated()", To: "printed after some steps",
-					Why: "it tells what was needed at the most; what nvidia-smi shows beyond it is kept by the allocator and can be used again"},
-				{Setting: "precision", To: "mixed: torch.autocast with bfloat16 or float16", Why: "activations kept for the backward pass take about half; by how much the peak falls is what max_memory_allocated shows",
+					Why: "it tells what was needed at the most; what nvidia-smi shows beyond it is kept by the " +
+						"allocator and can be used again"},
+				{Setting: "precision", To: "mixed: torch.autocast with bfloat16 or float16",
+					Why: "activations kept for the backward pass take about half; by how much the peak falls is " +
+						"what max_memory_allocated shows",
 					Caveat: "float16 needs a gradient scaler; check the loss"},
-				{Setting: "activations", To: "checkpointed: torch.utils.checkpoint", Why: "fewer activations are kept, and computed again in the backward pass", Caveat: "a step then computes more"},
+				{Setting: "activations", To: "checkpointed: torch.utils.checkpoint",
+					Why:    "fewer activations are kept, and computed again in the backward pass",
+					Caveat: "a step then computes more"},
 			},
-			Unhelpful: against("a larger batch_size, until torch.cuda.max_memory_allocated() shows room: it may end the job, and input size says nothing of activations", largerBatch),
+			Unhelpful: against("a larger batch_size, until torch.cuda.max_memory_allocated() shows room: it may end "+
+				"the job, and input size says nothing of activations", largerBatch),
 		})
 	},
 }

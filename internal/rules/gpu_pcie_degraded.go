@@ -10,7 +10,8 @@ import (
 )
 
 var linkLimit = diagnose.Limit{Name: "link in use over link possible", Value: 0.6, Unit: metric.Ratio,
-	Source: "derived: one PCIe generation or half the lanes less is 0.5; links train down when idle, so the best state seen counts"}
+	Source: "derived: one PCIe generation or half the lanes less is 0.5; links train down when idle, so the best " +
+		"state seen counts"}
 
 var gpuPcieDegraded = diagnose.Rule{
 	ID:     "gpu/pcie-degraded",
@@ -20,20 +21,24 @@ var gpuPcieDegraded = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		link := share(p.Get(metric.PcieGenRatio))
 		if busy, ok := p.Maybe(metric.GPUBusy); ok && busy < diagnose.Moderate.Value {
-			p.Abstain("the GPU had hardly any work in the watch, so its link may not have trained up", "watch while the job trains")
+			p.Abstain("the GPU had hardly any work in the watch, so its link may not have trained up",
+				"watch while the job trains")
 			return
 		}
 		if link > p.Limit(linkLimit.Name) {
 			return
 		}
 		rx, _ := p.Maybe(metric.PcieRxRate)
-		score := share(rx/(link*p.Limit(pinnedRate.Name))) * (1 - link) // time on the link, and what a whole link would save of it
+		// time on the link, and what a whole link would save of it
+		score := share(rx/(link*p.Limit(pinnedRate.Name))) * (1 - link)
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score,
 			Summary:  fmt.Sprintf("The PCIe link gives %s of what device and slot allow", unit.Percent(link)),
 			Evidence: seen(p, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUBusy),
-			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: new(unit.Percent(link) + " of its bandwidth"), To: "all of it",
-				Why: "copies to the GPU take that much longer; lspci -vv shows LnkCap and LnkSta", Effect: speedup(p, 0, score, "the device")}},
+			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: new(unit.Percent(link) +
+				" of its bandwidth"), To: "all of it",
+				Why:    "copies to the GPU take that much longer; lspci -vv shows LnkCap and LnkSta",
+				Effect: speedup(p, 0, score, "the device")}},
 		})
 	},
 }

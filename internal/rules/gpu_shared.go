@@ -23,9 +23,11 @@ var gpuShared = diagnose.Rule{
 			Severity: besideLoader(p, others), Score: others,
 			Summary:  fmt.Sprintf("Processes outside the job compute on its GPUs %s of the time", unit.Percent(others)),
 			Evidence: seen(p, metric.GPUOthersBusy, metric.GPUBusy, metric.GPUMemUsedRatio),
-			Recommendations: []report.Recommendation{{Setting: "GPU", To: "one that nobody else uses (CUDA_VISIBLE_DEVICES)",
+			Recommendations: []report.Recommendation{{Setting: "GPU",
+				To:  "one that nobody else uses (CUDA_VISIBLE_DEVICES)",
 				Why: "a GPU runs the work of several processes in turns"}},
-			Unhelpful: unlessStarved(p, "the time that others take", against("more workers: others' work on the GPU stays", moreWorkers)),
+			Unhelpful: unlessStarved(p, "the time that others take",
+				against("more workers: others' work on the GPU stays", moreWorkers)),
 		})
 	},
 }

@@ -11,7 +11,8 @@ import (
 
 var (
 	kernelBusy = diagnose.Limit{Name: "GPU busy by any kernel", Value: diagnose.SmallKernelsBusy, Unit: metric.Ratio,
-		Source: "choice: above it the GPU passes for fully used; NVML counts the time in which any kernel runs, however small (nvml.h, nvmlUtilization_t)"}
+		Source: "choice: above it the GPU passes for fully used; NVML counts the time in which any kernel runs, " +
+			"however small (nvml.h, nvmlUtilization_t)"}
 	smActive = diagnose.Limit{Name: "multiprocessors at work", Value: diagnose.SmallKernelsActive, Unit: metric.Ratio,
 		Source: "KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back by something else"}
 )
@@ -22,20 +23,27 @@ var gpuSmallKernels = diagnose.Rule{
 	Needs:  []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
 	Limits: limits(kernelBusy, smActive),
 	Eval: func(p *diagnose.Pass) {
-		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)), share(p.Get(metric.DeviceWait))
+		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)),
+			share(p.Get(metric.DeviceWait))
 		if v, ok := p.Evidence.Get(metric.DeviceWait); ok && len(p.Evidence.Ranks) < 2 {
-			waits = share(v.Lo) // known to wait: launching and waiting cannot always be told apart; of several ranks it may be a collective
+			// known to wait: launching and waiting cannot always be told apart; of several ranks it may be a collective
+			waits = share(v.Lo)
 		}
-		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits >= diagnose.High.Value || p.Stall() >= diagnose.Moderate.Value {
+		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits >= diagnose.High.Value ||
+			p.Stall() >= diagnose.Moderate.Value {
 			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning, Score: busy - active,
-			Summary: fmt.Sprintf("The GPU is busy %s of the time, but only %s of its multiprocessors are: its kernels are small, and the trainer's threads launch one after the other",
+			Summary: fmt.Sprintf("The GPU is busy %s of the time, but only %s of its multiprocessors are: its "+
+				"kernels are small, and the trainer's threads launch one after the other",
 				unit.Percent(busy), unit.Percent(active)),
-			Evidence: seen(p, metric.GPUBusy, metric.GPUSMActive, metric.GPUPowerRatio, metric.DeviceWait, metric.MainCPU),
-			Recommendations: []report.Recommendation{{Setting: "launches per step", To: "fewer and larger: torch.compile, CUDA graphs, a larger batch",
-				Why: "the time between kernels is the host's; larger kernels fill the same time with more work", Caveat: "what it brings cannot be predicted from outside"}},
+			Evidence: seen(p, metric.GPUBusy, metric.GPUSMActive, metric.GPUPowerRatio, metric.DeviceWait,
+				metric.MainCPU),
+			Recommendations: []report.Recommendation{{Setting: "launches per step", To: "fewer and larger: " +
+				"torch.compile, CUDA graphs, a larger batch",
+				Why:    "the time between kernels is the host's; larger kernels fill the same time with more work",
+				Caveat: "what it brings cannot be predicted from outside"}},
 			Unhelpful: readyInTime(),
 		})
 	},

@@ -23,15 +23,17 @@ var gpuThrottled = diagnose.Rule{
 		device, _ := p.Maybe(metric.DeviceTime)
 		reasons := strings.Join(p.Evidence.Facts.Throttle, ", ")
 		lost := share(p.Get(metric.GPUClockLost))
-		summary := fmt.Sprintf("The GPU's clock is held down in %s of the readings, to %s of its highest", unit.Percent(part), unit.Percent(1-lost/part))
+		summary := fmt.Sprintf("The GPU's clock is held down in %s of the readings, to %s of its highest",
+			unit.Percent(part), unit.Percent(1-lost/part))
 		if reasons != "" {
 			summary += ": " + reasons
 		}
 		score := share(device) * lost
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score, Summary: summary,
-			Evidence:  seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),
-			Unhelpful: unlessStarved(p, "the time the device is slowed down", against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),
+			Evidence: seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),
+			Unhelpful: unlessStarved(p, "the time the device is slowed down",
+				against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),
 		})
 	},
 }

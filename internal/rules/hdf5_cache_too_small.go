@@ -10,7 +10,8 @@ import (
 )
 
 var cacheKeeps = diagnose.Limit{Name: "share of the dataset that a cache holds", Value: 0.5, Unit: metric.Ratio,
-	Source: "derived: a cache that holds half of the dataset or more keeps the data itself, and every worker keeps its own"}
+	Source: "derived: a cache that holds half of the dataset or more keeps the data itself, and every worker keeps " +
+		"its own"}
 
 var hdf5CacheTooSmall = diagnose.Rule{
 	ID:    "hdf5/cache-too-small",
@@ -40,8 +41,9 @@ func cacheMeasured(p *diagnose.Pass) {
 	}
 	chunk := p.Get(metric.HDF5Chunk)
 	rec := report.Recommendation{Setting: "rdcc_nbytes of h5py.File", To: unit.Bytes(size),
-		Why:    fmt.Sprintf("h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d)", size, slots(size, chunk)),
-		Caveat: "each worker has this cache for each open dataset: multiply by num_workers before comparing with the memory there is"}
+		Why: fmt.Sprintf("h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d)", size, slots(size, chunk)),
+		Caveat: "each worker has this cache for each open dataset: multiply by num_workers before comparing with the " +
+			"memory there is"}
 	if score > 0 {
 		before, _ := p.Evidence.Get(metric.BenchItem)
 		basis := report.Measured
@@ -62,9 +64,10 @@ func cacheMeasured(p *diagnose.Pass) {
 	}
 	f := report.Finding{
 		Severity: severity, Score: stake,
-		Summary: fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves), order),
-		Evidence: seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem,
-			metric.BenchFilterRatio),
+		Summary: fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves),
+			order),
+		Evidence: seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered,
+			metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem, metric.BenchFilterRatio),
 		Recommendations: []report.Recommendation{rec},
 	}
 	switch {

@@ -18,23 +18,26 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	ID:       "hdf5/chunk-exceeds-cache",
 	Title:    "Compressed HDF5 chunks do not fit the chunk cache",
 	Resource: report.HDF5,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
-	Applies:  onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small",
-		"storage/saturated"},
+	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache,
+		metric.HDF5Amplify, metric.ReadBytes},
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
+	Applies: onChunks,
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
+		"hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small", "storage/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		if neverKept(p) {
 			p.Report(inflation(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, "")))
 		}
 	},
 	Measured: &diagnose.Measured{
-		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify},
+		Needs: []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk,
+			metric.HDF5Cache, metric.HDF5Amplify},
 		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
 		Applies: func(e *evidence.Evidence) bool { return inChunks(e) && filtered(e) },
 		Eval: func(p *diagnose.Pass) {
 			if neverKept(p) {
-				rechunked(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, ", which takes "+unit.Seconds(p.Get(metric.BenchFilter))))
+				rechunked(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, ", which takes "+
+					unit.Seconds(p.Get(metric.BenchFilter))))
 			}
 		},
 	},
@@ -47,8 +50,9 @@ func neverKept(p *diagnose.Pass) bool {
 }
 
 func neverKeptSaid(p *diagnose.Pass, takes string) string {
-	return fmt.Sprintf("Each item decompresses a chunk of %s, %s what it needs%s: the chunk is larger than the %s chunk cache "+
-		"and is never kept", unit.Bytes(p.Get(metric.HDF5Chunk)), times(p.Get(metric.HDF5Amplify)), takes, unit.Bytes(p.Get(metric.HDF5Cache)))
+	return fmt.Sprintf("Each item decompresses a chunk of %s, %s what it needs%s: the chunk is larger than the %s "+
+		"chunk cache and is never kept", unit.Bytes(p.Get(metric.HDF5Chunk)), times(p.Get(metric.HDF5Amplify)), takes,
+		unit.Bytes(p.Get(metric.HDF5Cache)))
 }
 
 // inflation is the finding of rules about chunks that are decoded in vain.
@@ -56,16 +60,19 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 	split, _ := loadingOf(p)
 	lo, hi := undone(p, split)
 	lo, hi = lo*(1-1/amplify), hi*(1-1/amplify)
-	if _, counted := p.Maybe(metric.BatchBytes); counted && readsInVain(p) { // and what of it storage brings is waited for in vain as well
+	if _, counted := p.Maybe(metric.BatchBytes); counted && readsInVain(p) {
+		// and what of it storage brings is waited for in vain as well
 		hi = share(hi + waitsForStorage(p)*(1-1/amplify))
 	}
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: newChunk(p),
-		Why:     "an item then decodes only itself",
-		Caveat:  "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked",
+		Why: "an item then decodes only itself",
+		Caveat: "smaller chunks compress less and make the file larger; write a copy and keep the old file until it " +
+			"is checked",
 		Command: repack(p)}
 	f := cause{part: hi, lo: lo, hi: hi, summary: summary + readSaid(p), change: rec,
-		seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item, metric.HDF5PerChunk,
-			metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored, metric.WorkerRunning, metric.ReadBytes)}.finding(p)
+		seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item,
+			metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored, metric.WorkerRunning,
+			metric.ReadBytes)}.finding(p)
 	f.Unhelpful = slices.Concat(against(cacheOfAll(p), biggerCache), tooSlowly(p), notStorage(p))
 	return f
 }
@@ -78,6 +85,7 @@ func cacheOfAll(p *diagnose.Pass) string {
 	if !ok || chunk <= 0 {
 		return "a larger chunk cache, unless it holds most of the dataset" + because
 	}
-	return fmt.Sprintf("a larger chunk cache, unless it holds most of the dataset (%s decoded, in each worker; rdcc_nslots a prime some hundred times the chunks in it: %d)%s",
+	return fmt.Sprintf("a larger chunk cache, unless it holds most of the dataset (%s decoded, in each worker; "+
+		"rdcc_nslots a prime some hundred times the chunks in it: %d)%s",
 		unit.Bytes(all), slots(all, chunk), because)
 }

@@ -13,10 +13,12 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	ID:       "hdf5/chunk-mismatch",
 	Title:    "HDF5 chunks do not match how items are read",
 	Resource: report.HDF5,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
-	Applies:  onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},
+	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache,
+		metric.ReadBytes},
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
+	Applies: onChunks,
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu",
+		"hdf5/cache-too-small", "storage/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		amplify := p.Get(metric.HDF5Amplify)
 		filters, _ := p.Maybe(metric.HDF5Filters)
@@ -36,7 +38,8 @@ var hdf5ChunkMismatch = diagnose.Rule{
 		p.Report(f)
 	},
 	Measured: &diagnose.Measured{
-		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.HDF5Filters},
+		Needs: []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache,
+			metric.HDF5Amplify, metric.HDF5Filters},
 		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
 		Applies: inChunks,
 		Eval:    mismatchMeasured,
@@ -53,11 +56,14 @@ func mismatchMeasured(p *diagnose.Pass) {
 		return
 	}
 	item, state := settled(p)
-	summary := fmt.Sprintf("An item of %s takes %s (%s)", unit.Bytes(p.Get(metric.BenchItemBytes)), unit.Seconds(item.Center), state)
+	summary := fmt.Sprintf("An item of %s takes %s (%s)", unit.Bytes(p.Get(metric.BenchItemBytes)),
+		unit.Seconds(item.Center), state)
 	if touched, ok := p.Maybe(metric.HDF5Touched); ok && touched > 1 {
-		summary += fmt.Sprintf(" because it lies in %s chunks, which hold %s its own bytes", unit.Number(touched), times(amplify))
+		summary += fmt.Sprintf(" because it lies in %s chunks, which hold %s its own bytes", unit.Number(touched),
+			times(amplify))
 	} else {
-		summary += fmt.Sprintf(" because its chunk of %s holds %s its own bytes", unit.Bytes(p.Get(metric.HDF5Chunk)), times(amplify))
+		summary += fmt.Sprintf(" because its chunk of %s holds %s its own bytes", unit.Bytes(p.Get(metric.HDF5Chunk)),
+			times(amplify))
 	}
 	rechunked(p, amplify, summary)
 }

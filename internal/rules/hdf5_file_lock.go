@@ -45,7 +45,8 @@ var unlocked = report.Recommendation{Setting: "HDF5_USE_FILE_LOCKING", To: "FALS
 	Why: "readers of a file that nobody writes need no lock", Caveat: "only while nothing writes the file"}
 
 var lockRoundTrip = diagnose.Limit{Name: "lock that asks a server", Value: 0.5e-3, Unit: metric.Seconds,
-	Source: "derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some microseconds"}
+	Source: "derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some " +
+		"microseconds"}
 
 func lockMeasured(p *diagnose.Pass) {
 	lock, _ := p.Evidence.Get(metric.BenchLock)
@@ -67,13 +68,16 @@ func lockMeasured(p *diagnose.Pass) {
 			return
 		}
 		score = 0
-		summary = fmt.Sprintf("HDF5's file lock adds %s to each opening of the file; kept open, the file pays that once per worker",
+		summary = fmt.Sprintf("HDF5's file lock adds %s to each opening of the file; kept open, the file pays that "+
+			"once per worker",
 			unit.Seconds(lock.Center))
 	}
 	p.Report(report.Finding{
 		Score: score, Summary: summary,
-		Evidence:        seen(p, metric.BenchLock, metric.BenchOpen, metric.BenchItem, metric.BenchPerFile, metric.StorageNet),
+		Evidence: seen(p, metric.BenchLock, metric.BenchOpen, metric.BenchItem, metric.BenchPerFile,
+			metric.StorageNet),
 		Recommendations: []report.Recommendation{rec},
-		Unhelpful:       against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr),
+		Unhelpful: against("SWMR mode: it lets one process write while others read, and makes no read faster",
+			swmr),
 	})
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/pipetune/pipetune/internal/unit"
 )
 
-var reopenAlso = diagnose.Limit{Name: "what a kept handle saves, over opening and closing", Value: 2, Unit: metric.Count,
-	Source: "measured: small items, local and cached, h5py 3.7, 3.13 and 3.16: open and close 85 to 114 µs; a kept handle saves 1.3 to 1.5 times that, a kept handle and dataset 1.7 to 2.0 times (Debian)"}
+var reopenAlso = diagnose.Limit{Name: "what a kept handle saves, over opening and closing", Value: 2,
+	Unit: metric.Count, Source: "measured: small items, local and cached, h5py 3.7, 3.13 and 3.16: open and close 85 " +
+		"to 114 µs; a kept handle saves 1.3 to 1.5 times that, a kept handle and dataset 1.7 to 2.0 times (Debian)"}
 
 // reopenedInside judges by what the hook counted and timed: opens of an item, and what they take of its time. It is
 // quiet where the file is opened rarely, or another file each time.
@@ -35,7 +36,8 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	if where != "" {
 		summary += ", at " + where
 	}
-	summary += fmt.Sprintf(": opening and closing takes %s, %s of the %s a worker needs for an item", unit.Seconds(m.open*m.item), unit.Percent(m.open), unit.Seconds(m.item))
+	summary += fmt.Sprintf(": opening and closing takes %s, %s of the %s a worker needs for an item",
+		unit.Seconds(m.open*m.item), unit.Percent(m.open), unit.Seconds(m.item))
 	rec := reopenCure(new(often))
 	if files := openedFiles(p, distinct); files >= 2 {
 		rec = reopenEach(new(often), files)
@@ -46,7 +48,8 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	}
 	rec.Why += fmt.Sprintf("; keep the dataset (self.file[%q]) as well, which saves looking it up for each item", name)
 	f := cause{part: (lo + hi) / 2, lo: lo, hi: max(hi, lo), summary: summary, change: rec,
-		seen: seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens, metric.OpensPerBatch)}.finding(p)
+		seen: seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens,
+			metric.OpensPerBatch)}.finding(p)
 	f.Location, f.Unhelpful = at(top.File, top.Line), slices.Concat(tooSlowly(p), notStorage(p), notCompression(p))
 	p.Report(f)
 }

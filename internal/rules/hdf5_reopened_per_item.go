@@ -12,17 +12,20 @@ import (
 
 var (
 	otherFiles = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio,
-		Source: "derived: above it most opens are of another file; below it each is opened at least twice in the window, on average"}
+		Source: "derived: above it most opens are of another file; below it each is opened at least twice in the " +
+			"window, on average"}
 	reopenPerBatch = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
 		Source: "derived: a handle that is kept is opened once per worker and epoch, which is less than once per batch"}
 	reopenPerWorker = diagnose.Limit{Name: "opens per second and loading process", Value: 1, Unit: metric.PerSecond,
 		Source: "derived: stands in for opens per batch where batches cannot be counted; a kept handle is opened once"}
 	reopenCost = diagnose.Limit{Name: "least cost of reopening", Value: 0.2e-3, Unit: metric.Seconds,
-		Source: "measured: h5py 3.7, HDF5 1.10.8, local and cached: open, look up, read and close takes 0.23 to 0.27 ms where a read through a kept handle takes 0.02 ms (Debian)"}
+		Source: "measured: h5py 3.7, HDF5 1.10.8, local and cached: open, look up, read and close takes 0.23 to 0.27 " +
+			"ms where a read through a kept handle takes 0.02 ms (Debian)"}
 )
 
 var reopenAbsent = diagnose.Limit{Name: "looks at a busy worker without the file open", Value: 0.05, Unit: metric.Ratio,
-	Source: "measured: a kept handle was there in every look, one that is opened per item was missing in 16 to 32 % (PyTorch 1.13 and 2.14, Debian); 5 % leaves room for a start"}
+	Source: "measured: a kept handle was there in every look, one that is opened per item was missing in 16 to 32 % " +
+		"(PyTorch 1.13 and 2.14, Debian); 5 % leaves room for a start"}
 
 var hdf5ReopenedPerItem = diagnose.Rule{
 	ID:       "hdf5/reopened-per-item",
@@ -31,7 +34,8 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers},
 	Limits:   limits(otherFiles, reopenPerBatch, reopenPerWorker, reopenCost, reopenAbsent, reopenAlso),
 	Applies:  onHDF5,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/file-lock", "storage/small-files"},
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
+		"hdf5/file-lock", "storage/small-files"},
 	Eval: func(p *diagnose.Pass) {
 		if m, ok := madeOf(p); ok && m.open > 0 && len(p.Evidence.Facts.Hook.Opens) > 0 {
 			reopenedInside(p, m)
@@ -103,11 +107,13 @@ func reopenedMeasured(p *diagnose.Pass) {
 	}
 	p.Report(report.Finding{
 		Severity: report.Info,
-		Summary: fmt.Sprintf("An item takes %s through a handle that is kept, and %s where the file is opened for each item: keep it open",
+		Summary: fmt.Sprintf("An item takes %s through a handle that is kept, and %s where the file is opened for "+
+			"each item: keep it open",
 			unit.Seconds(kept), unit.Seconds(anew.Center)),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchReopened, metric.BenchOpen, metric.BenchPerFile),
 		Recommendations: []report.Recommendation{reopenCure(nil)},
-		Unhelpful:       against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr),
+		Unhelpful: against("SWMR mode: it lets one process write while others read, and makes no read faster",
+			swmr),
 	})
 }
 
@@ -128,8 +134,9 @@ func openedMeasured(p *diagnose.Pass) {
 	if score < diagnose.Moderate.Value {
 		return
 	}
-	rec := report.Recommendation{Setting: "files of the dataset", To: "one HDF5 file, items along the first axis of one dataset",
-		Why: "a worker then opens one file, once", Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
+	rec := report.Recommendation{Setting: "files of the dataset",
+		To: "one HDF5 file, items along the first axis of one dataset", Why: "a worker then opens one file, once",
+		Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
 		Effect: item.effect()}
 	whose := "Each item is an HDF5 file of its own"
 	if n, ok := p.Maybe(metric.DatasetFileN); ok {
@@ -142,10 +149,12 @@ func openedMeasured(p *diagnose.Pass) {
 		Score: score,
 		Summary: fmt.Sprintf("%s, and opening one takes %s of the item's %s (%s)",
 			whose, unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
-		Evidence:        seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile, metric.DatasetFileN, metric.FileBytes),
+		Evidence: seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile,
+			metric.DatasetFileN, metric.FileBytes),
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful: slices.Concat(against("keeping handles open: the next item is in another file",
-			report.Unhelpful{Setting: "opening the HDF5 file", Direction: report.Any}), against("SWMR mode: it makes no read faster", swmr)),
+			report.Unhelpful{Setting: "opening the HDF5 file", Direction: report.Any}),
+			against("SWMR mode: it makes no read faster", swmr)),
 	})
 }
 
@@ -188,8 +197,10 @@ func reopenCure(from *string) report.Recommendation {
 func reopenEach(from *string, files float64) report.Recommendation {
 	return report.Recommendation{
 		Setting: "opening the HDF5 file", From: from, To: "once per worker and file, on first use",
-		Why:    `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); then read from self.files[path] (self.files = {} in __init__)`,
-		Caveat: fmt.Sprintf("do not open in __init__: a handle must not be shared across a fork, and cannot be pickled for spawn; each worker keeps the files open that it has read from (%s were opened; ulimit -n)", unit.Number(files)),
+		Why: `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); then read from self.files[path] (self.files = {} in __init__)`,
+		Caveat: fmt.Sprintf("do not open in __init__: a handle must not be shared across a fork, and cannot be "+
+			"pickled for spawn; each worker keeps the files open that it has read from (%s were opened; ulimit -n)",
+			unit.Number(files)),
 	}
 }
 

@@ -27,8 +27,8 @@ func madeOf(p *diagnose.Pass) (made, bool) {
 		return made{}, false
 	}
 	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / item) }
-	return made{item: item, open: of(metric.MadeOpen), read: of(metric.MadeRead), decode: of(metric.MadeDecode), other: of(metric.MadeOther),
-		collate: of(metric.MadeCollate)}, true
+	return made{item: item, open: of(metric.MadeOpen), read: of(metric.MadeRead), decode: of(metric.MadeDecode),
+		other: of(metric.MadeOther), collate: of(metric.MadeCollate)}, true
 }
 
 // withoutH5py tells whether items are known to be made without h5py; false where the hook told nothing.
@@ -44,7 +44,8 @@ func (m made) most() (string, float64) {
 	for _, c := range []struct {
 		name string
 		part float64
-	}{{"opening HDF5 files", m.open}, {"reading HDF5 datasets", m.read}, {"decoding pictures", m.decode}, {"collate_fn", m.collate}} {
+	}{{"opening HDF5 files", m.open}, {"reading HDF5 datasets", m.read}, {"decoding pictures", m.decode},
+		{"collate_fn", m.collate}} {
 		if c.part > at {
 			name, at = c.name, c.part
 		}
@@ -57,8 +58,10 @@ type version [2]int
 
 // The versions that brought what rules recommend.
 var (
-	inOrderSince = version{2, 6}  // torch/utils/data/dataloader.py: DataLoader(in_order=...)
-	fetchesAll   = version{1, 13} // torch/utils/data/_utils/fetch.py: __getitems__ of a map-style dataset; seen in 1.13, older ones were not looked at
+	inOrderSince = version{2, 6} // torch/utils/data/dataloader.py: DataLoader(in_order=...)
+	// torch/utils/data/_utils/fetch.py: __getitems__ of a map-style dataset; seen in 1.13, older ones were not looked
+	// at
+	fetchesAll = version{1, 13}
 )
 
 // lacks tells whether the job's PyTorch is known to be older than since; false where its version is unknown.

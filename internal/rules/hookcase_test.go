@@ -12,8 +12,9 @@ import (
 //
 //	torch VERSION
 //	call FILE:LINE
-//	evaluation FILE:LINE          another loader, asked without gradients; later settings of the form evaluation.KEY are of it
-//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards, sharing, open_files: of the call; for the training loop also facts, as evidence makes them
+//	evaluation FILE:LINE          another loader, asked without gradients; later settings evaluation.KEY are of it
+//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards, sharing,
+//	open_files                    of the call; for the training loop also facts, as evidence makes them
 //	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
@@ -26,7 +27,8 @@ func setHook(f *evidence.Facts, key, value string) error {
 	h, call := f.Hook, &f.Hook.Loader
 	defer func() {
 		c := h.Loader
-		f.Prefetch, f.BatchSize, f.Persistent, f.PinMemory, f.StartMethod = c.Prefetch, c.BatchSize, c.Persistent, c.PinMemory, c.StartMethod
+		f.Prefetch, f.BatchSize, f.Persistent, f.PinMemory, f.StartMethod = c.Prefetch, c.BatchSize, c.Persistent,
+			c.PinMemory, c.StartMethod
 	}()
 	if inner, ok := strings.CutPrefix(key, "evaluation."); ok {
 		if len(h.Others) == 0 {

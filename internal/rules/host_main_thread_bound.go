@@ -29,9 +29,11 @@ var hostMainThreadBound = diagnose.Rule{
 		if host > device {
 			severity = report.Warning
 		}
-		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, while data is ready (input wait %s)", unit.Percent(host), unit.Percent(wait))
+		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, while data is ready "+
+			"(input wait %s)", unit.Percent(host), unit.Percent(wait))
 		if wait >= diagnose.Moderate.Value {
-			summary = fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, more than it waits for data (%s)", unit.Percent(host), unit.Percent(wait))
+			summary = fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, more than it "+
+				"waits for data (%s)", unit.Percent(host), unit.Percent(wait))
 		}
 		score := host
 		if delay, ok := p.Maybe(metric.MainRunDelay); ok { // ready but without a CPU is not the loop's own doing
@@ -53,9 +55,11 @@ var hostMainThreadBound = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: severity, Score: score, Summary: summary,
-			Evidence: seen(p, metric.HostTime, metric.DeviceTime, metric.InputWait, metric.MainCPU, metric.MainRunDelay, metric.GPUBusy),
+			Evidence: seen(p, metric.HostTime, metric.DeviceTime, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
+				metric.GPUBusy),
 			Recommendations: []report.Recommendation{{
-				Setting: "work of the main thread per step", From: perStep(p, score), To: "as little as launching the step needs",
+				Setting: "work of the main thread per step", From: perStep(p, score),
+				To:     "as little as launching the step needs",
 				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
 				Effect: speedup(p, 0, score, "the device"),
 			}},
@@ -65,8 +69,9 @@ var hostMainThreadBound = diagnose.Rule{
 }
 
 // nativeCores is from where on a trainer computes with more than Python.
-var nativeCores = diagnose.Limit{Name: "cores of a trainer that Python alone cannot use", Value: diagnose.NativeCores, Unit: metric.Cores,
-	Source: "derived: one thread at a time holds CPython's interpreter lock; a fifth is left to copying and to what native calls overlap (the same share that counts as high)"}
+var nativeCores = diagnose.Limit{Name: "cores of a trainer that Python alone cannot use", Value: diagnose.NativeCores,
+	Unit: metric.Cores, Source: "derived: one thread at a time holds CPython's interpreter lock; a fifth is left to " +
+		"copying and to what native calls overlap (the same share that counts as high)"}
 
 // onCPU is how many cores each trainer computes on, where it is its model that does.
 func onCPU(p *diagnose.Pass) (float64, bool) { return diagnose.ModelOnCPU(p.Evidence) }
@@ -75,9 +80,12 @@ func onCPU(p *diagnose.Pass) (float64, bool) { return diagnose.ModelOnCPU(p.Evid
 func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
 	return report.Finding{
 		Severity: report.Info, Score: score,
-		Summary:  fmt.Sprintf("The model computes on the CPU: no GPU is at work, and the trainer's native threads use %s cores, more than Python alone can", unit.Number(cores)),
-		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs, metric.GPUBusy),
-		Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: data is ready in time, and workers would take cores from the model", moreWorkers,
+		Summary: fmt.Sprintf("The model computes on the CPU: no GPU is at work, and the trainer's native threads "+
+			"use %s cores, more than Python alone can", unit.Number(cores)),
+		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
+			metric.GPUBusy),
+		Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: "+
+			"data is ready in time, and workers would take cores from the model", moreWorkers,
 			deeperPrefetch)),
 	}
 }
@@ -86,11 +94,14 @@ func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
 func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 	return report.Finding{
 		Severity: report.Info, Score: score,
-		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and what Python does around it, %s of the time",
+		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and "+
+			"what Python does around it, %s of the time",
 			unit.Percent(host)),
-		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay, metric.UsableCPUs),
-		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"), To: "on a GPU",
-			Why: "what of the time is the model and what is Python tells a sampling profiler: py-spy record --native --pid PID"}},
+		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
+			metric.UsableCPUs),
+		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
+			To: "on a GPU", Why: "what of the time is the model and what is Python tells a sampling profiler: py-spy " +
+				"record --native --pid PID"}},
 		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 	}
 }

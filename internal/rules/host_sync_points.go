@@ -40,18 +40,26 @@ var hostSyncPoints = diagnose.Rule{
 		score := min(max(idle-p.Stall(), 0), synced)
 		f := report.Finding{
 			Severity: cautious(score), Score: score,
-			Summary: fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step, and the GPU has nothing to do %s of the time for want of work",
+			Summary: fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step, and the GPU has "+
+				"nothing to do %s of the time for want of work",
 				unit.Percent(synced), count2(each, "call"), unit.Percent(score)),
-			Evidence: seen(p, metric.SyncRatio, metric.SyncsPerStep, metric.Starved, metric.GPUBusy, metric.InputWait, metric.HostTime),
-			Recommendations: []report.Recommendation{{Setting: "calls that wait for the GPU", From: new(count2(each, "call") + " per step"), To: "one in 50 steps",
-				Why:    "keep losses and metrics on the device and fetch them at every 50th step; copy with non_blocking=True",
-				Caveat: "the log lags behind by as many steps; code that branches on a value of the GPU still has to wait",
+			Evidence: seen(p, metric.SyncRatio, metric.SyncsPerStep, metric.Starved, metric.GPUBusy, metric.InputWait,
+				metric.HostTime),
+			Recommendations: []report.Recommendation{{Setting: "calls that wait for the GPU",
+				From: new(count2(each, "call") + " per step"), To: "one in 50 steps",
+				Why: "keep losses and metrics on the device and fetch them at every 50th step; copy with " +
+					"non_blocking=True",
+				Caveat: "the log lags behind by as many steps; code that branches on a value of the GPU still has to " +
+					"wait",
 				Effect: speedup(p, 0, score, "the device")}},
-			Unhelpful: unlessStarved(p, "calls that wait for the GPU", against("more workers or a deeper prefetch_factor: the GPU does not wait for data in this time", moreWorkers, deeperPrefetch)),
+			Unhelpful: unlessStarved(p, "calls that wait for the GPU",
+				against("more workers or a deeper prefetch_factor: the GPU does not wait for data in this time",
+					moreWorkers, deeperPrefetch)),
 		}
 		if score < p.Limit(gainLimit.Name) {
 			f.Severity = report.Info
-			f.Summary = fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step; the GPU is at work meanwhile, so that costs little",
+			f.Summary = fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step; the GPU is at "+
+				"work meanwhile, so that costs little",
 				unit.Percent(synced), count2(each, "call"))
 			f.Recommendations = nil
 		}

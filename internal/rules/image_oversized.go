@@ -13,23 +13,29 @@ import (
 
 var (
 	largeDecode = diagnose.Limit{Name: "decode time of a large picture", Value: 8e-3, Unit: metric.Seconds,
-		Source: "measured: JPEG of 500 × 375 pixels takes 1.3 to 2.4 ms and one of 1920 × 1080 takes 20 ms, in proportion to the pixels; from here on a picture has about a megapixel (Debian)"}
+		Source: "measured: JPEG of 500 × 375 pixels takes 1.3 to 2.4 ms and one of 1920 × 1080 takes 20 ms, in " +
+			"proportion to the pixels; from here on a picture has about a megapixel (Debian)"}
 	muchLarger = diagnose.Limit{Name: "time that a smaller picture saves", Value: 0.75, Unit: metric.Ratio,
-		Source: "derived: decoding is in proportion to the pixels, and twice the size in each direction is four times the pixels"}
+		Source: "derived: decoding is in proportion to the pixels, and twice the size in each direction is four " +
+			"times the pixels"}
 )
 
 // What decoding at a smaller size saves of decoding.
 var (
 	oversizedFrom = diagnose.Limit{Name: "values decoded over values that training takes", Value: 8, Unit: metric.Count,
-		Source: "derived: at half the size in each direction, a quarter of the values, there are still twice as many as training takes, which leaves room for random crops"}
+		Source: "derived: at half the size in each direction, a quarter of the values, there are still twice as many " +
+			"as training takes, which leaves room for random crops"}
 	draftLeast = diagnose.Limit{Name: "decode time that draft saves, at the least", Value: 0.14, Unit: metric.Ratio,
-		Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels of noise, 0.9 bytes a pixel, at half the size 14 to 22 % (Debian, 2 CPUs of an AMD EPYC)"}
-	draftHalf = diagnose.Limit{Name: "decode time that draft saves at half the size, at the most", Value: 0.64, Unit: metric.Ratio,
-		Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels with hardly any detail, 0.07 bytes a pixel, 46 to 64 % (Debian)"}
-	draftQuarter = diagnose.Limit{Name: "decode time that draft saves at a quarter of the size, at the most", Value: 0.75, Unit: metric.Ratio,
-		Source: "measured: the same, 62 to 75 % (Debian)"}
-	draftMost = diagnose.Limit{Name: "decode time that draft saves at an eighth of the size, at the most", Value: 0.86, Unit: metric.Ratio,
-		Source: "measured: the same, 72 to 82 %; JPEG of 1600 x 1200 pixels with little detail 4.3 instead of 30 ms (Debian)"}
+		Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels of noise, 0.9 bytes a pixel, at half the size 14 to " +
+			"22 % (Debian, 2 CPUs of an AMD EPYC)"}
+	draftHalf = diagnose.Limit{Name: "decode time that draft saves at half the size, at the most", Value: 0.64,
+		Unit: metric.Ratio, Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels with hardly any detail, 0.07 " +
+			"bytes a pixel, 46 to 64 % (Debian)"}
+	draftQuarter = diagnose.Limit{Name: "decode time that draft saves at a quarter of the size, at the most",
+		Value: 0.75, Unit: metric.Ratio, Source: "measured: the same, 62 to 75 % (Debian)"}
+	draftMost = diagnose.Limit{Name: "decode time that draft saves at an eighth of the size, at the most", Value: 0.86,
+		Unit: metric.Ratio, Source: "measured: the same, 72 to 82 %; JPEG of 1600 x 1200 pixels with little detail " +
+			"4.3 instead of 30 ms (Debian)"}
 )
 
 var imageOversized = diagnose.Rule{
@@ -39,8 +45,9 @@ var imageOversized = diagnose.Rule{
 	Needs:    []metric.Desc{metric.MadeItem, metric.MadeDecode, metric.DecodedTimes},
 	Limits:   limits(oversizedFrom, draftLeast, draftHalf, draftQuarter, draftMost),
 	Applies:  decodesPictures,
-	Explains: []string{"cpu/decode-bound", "cpu/saturated", "loader/workers-too-few", "loader/workers-zero", "image/png-decode"},
-	Eval:     oversized,
+	Explains: []string{"cpu/decode-bound", "cpu/saturated", "loader/workers-too-few", "loader/workers-zero",
+		"image/png-decode"},
+	Eval: oversized,
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
 		Limits:  limits(largeDecode, muchLarger),
@@ -61,25 +68,30 @@ var pictureSuffixes = []string{".jpg", ".jpeg", ".png", ".webp"}
 func oversized(p *diagnose.Pass) {
 	m, ok := madeOf(p)
 	times := p.Get(metric.DecodedTimes)
-	if !ok || m.decode < diagnose.Moderate.Value || times < p.Limit(oversizedFrom.Name) || p.Stall() < diagnose.Moderate.Value {
+	if !ok || m.decode < diagnose.Moderate.Value || times < p.Limit(oversizedFrom.Name) ||
+		p.Stall() < diagnose.Moderate.Value {
 		return
 	}
-	change := report.Recommendation{Setting: "size of the pictures", To: "twice what training takes in each direction, or less",
+	change := report.Recommendation{Setting: "size of the pictures",
+		To:     "twice what training takes in each direction, or less",
 		Why:    "resized once, ahead of training: decoding takes time in proportion to the pixels",
 		Caveat: "only where training does not use the resolution; keep the originals"}
 	// What the dataset's own code does beside, resizing above all, may take time in proportion to the pixels too.
 	lo, hi := m.decode*(1-4/times), (m.decode+m.other)*(1-1/times)
 	if ext := p.Evidence.Facts.Extension; ext != ".png" && ext != ".webp" {
-		change = report.Recommendation{Setting: "size that a JPEG is decoded at", From: new("as stored"), To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
-			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: IMREAD_REDUCED_COLOR_2); " +
-				"pictures resized once, ahead of training, need no such code",
+		change = report.Recommendation{Setting: "size that a JPEG is decoded at", From: new("as stored"),
+			To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
+			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: " +
+				"IMREAD_REDUCED_COLOR_2); pictures resized once, ahead of training, need no such code",
 			Caveat: "for JPEG alone; ask for as much as random crops need"}
 		lo, hi = m.decode*p.Limit(draftLeast.Name), m.decode*p.Limit(draftBy(times).Name)+m.other*(1-4/times)
 	}
 	f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: change,
-		summary: fmt.Sprintf("%s times as many values are decoded as training takes, and decoding takes %s of the %s a worker needs for an item",
+		summary: fmt.Sprintf("%s times as many values are decoded as training takes, and decoding takes %s of the %s "+
+			"a worker needs for an item",
 			unit.Number(times), unit.Percent(m.decode), unit.Seconds(m.item)),
-		seen: seen(p, metric.DecodedTimes, metric.MadeItem, metric.MadeDecode, metric.BatchBytes, metric.FileBytes)}.finding(p)
+		seen: seen(p, metric.DecodedTimes, metric.MadeItem, metric.MadeDecode, metric.BatchBytes,
+			metric.FileBytes)}.finding(p)
 	f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
 	p.Report(f)
 }
@@ -100,7 +112,8 @@ func oversizedMeasured(p *diagnose.Pass) {
 	t, c, ok := tried(p, "resized*")
 	if !ok {
 		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode.Name) {
-			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured", tryCommand(p))
+			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured",
+				tryCommand(p))
 		}
 		return
 	}
@@ -112,15 +125,18 @@ func oversizedMeasured(p *diagnose.Pass) {
 	if score >= p.Limit(muchLarger.Name) {
 		severity, at = report.Warning, score
 	}
-	rec := report.Recommendation{Setting: "size of the pictures", To: "what training needs (measured: " + c.Name + ")", Why: "decoding takes time in proportion to the pixels",
+	rec := report.Recommendation{Setting: "size of the pictures", To: "what training needs (measured: " + c.Name + ")",
+		Why:    "decoding takes time in proportion to the pixels",
 		Caveat: "only where training does not use the resolution; keep the originals", Effect: t.effect()}
 	if size := sizeCaveat(p, c); size != "" {
 		rec.Caveat += "; " + size
 	}
 	p.Report(report.Finding{
 		Severity: severity, Score: at,
-		Summary:         fmt.Sprintf("Resized ahead of training, a picture takes %s instead of %s (%s)", unit.Seconds(t.after.Center), unit.Seconds(t.before.Center), c.Name),
-		Evidence:        seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.FileBytes, metric.BenchTryGain),
+		Summary: fmt.Sprintf("Resized ahead of training, a picture takes %s instead of %s (%s)",
+			unit.Seconds(t.after.Center), unit.Seconds(t.before.Center), c.Name),
+		Evidence: seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.FileBytes,
+			metric.BenchTryGain),
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       fasterStorage(p),
 	})

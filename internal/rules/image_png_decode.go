@@ -15,7 +15,8 @@ var (
 	pngLeast = diagnose.Limit{Name: "decode time that JPEG saves, at the least", Value: 0.31, Unit: metric.Ratio,
 		Source: "measured: Pillow, flat graphics, PNG takes 1.45 times as long as JPEG (Debian)"}
 	pngMost = diagnose.Limit{Name: "decode time that JPEG saves, at the most", Value: 0.8, Unit: metric.Ratio,
-		Source: "measured: Pillow, photographic content, PNG takes 4.5 to 5 times as long as JPEG (500 × 375 pixels, 10.6 against 2.4 ms; Debian)"}
+		Source: "measured: Pillow, photographic content, PNG takes 4.5 to 5 times as long as JPEG (500 × 375 pixels, " +
+			"10.6 against 2.4 ms; Debian)"}
 )
 
 var imagePNGDecode = diagnose.Rule{
@@ -32,17 +33,20 @@ var imagePNGDecode = diagnose.Rule{
 			return
 		}
 		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time
-		summary := fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time", unit.Percent(split.running))
+		summary := fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time",
+			unit.Percent(split.running))
 		if m, ok := madeOf(p); ok && m.decode > 0 {
 			decodes, sure = m.decode, m.decode*p.Limit(pngLeast.Name)
-			summary = fmt.Sprintf("The pictures are PNG, and decoding takes %s of the %s a worker needs for an item", unit.Percent(m.decode), unit.Seconds(m.item))
+			summary = fmt.Sprintf("The pictures are PNG, and decoding takes %s of the %s a worker needs for an item",
+				unit.Percent(m.decode), unit.Seconds(m.item))
 			if decodes < diagnose.Moderate.Value {
 				return
 			}
 		}
 		lo, hi := decodes*p.Limit(pngLeast.Name), decodes*p.Limit(pngMost.Name)
-		f := cause{part: (lo + hi) / 2, lo: sure, hi: hi, summary: summary, change: toJPEG("PNG takes 1.5 to 5 times as long to decode"),
-			seen: seen(p, metric.MadeItem, metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch,
+		f := cause{part: (lo + hi) / 2, lo: sure, hi: hi, summary: summary,
+			change: toJPEG("PNG takes 1.5 to 5 times as long to decode"), seen: seen(p, metric.MadeItem,
+				metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch,
 				metric.FileBytes)}.finding(p)
 		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
 		p.Report(f)
@@ -74,7 +78,8 @@ func pngMeasured(p *diagnose.Pass) {
 	case ok:
 		times = t
 	case p.Evidence.Bench != nil && len(p.Evidence.Bench.Formats) > 1:
-		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not told apart", "--try, or bench-io on a folder of PNGs alone")
+		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not told apart",
+			"--try, or bench-io on a folder of PNGs alone")
 		return
 	}
 	score := times.saved()
@@ -84,13 +89,16 @@ func pngMeasured(p *diagnose.Pass) {
 	recs := []report.Recommendation{toJPEG("JPEG decodes in less of the time")}
 	recs[0].Effect = times.effect()
 	if t, c, ok := tried(p, "packed-npy"); ok && t.saved() >= diagnose.Moderate.Value {
-		recs = append(recs, report.Recommendation{Setting: "picture format", From: new("PNG"), To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
+		recs = append(recs, report.Recommendation{Setting: "picture format", From: new("PNG"),
+			To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
 			Caveat: sizeCaveat(p, c), Effect: t.effect()})
 	}
 	p.Report(report.Finding{
-		Score:           score,
-		Summary:         fmt.Sprintf("Decoding takes %s of an item's %s (%s), and the pictures are PNG", unit.Seconds(decode.Center), unit.Seconds(item), state),
-		Evidence:        seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
+		Score: score,
+		Summary: fmt.Sprintf("Decoding takes %s of an item's %s (%s), and the pictures are PNG",
+			unit.Seconds(decode.Center), unit.Seconds(item), state),
+		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio,
+			metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: recs,
 		Unhelpful:       fasterStorage(p),
 	})

@@ -38,12 +38,13 @@ func repackPlain(p *diagnose.Pass) string {
 		return ""
 	}
 	name := strings.TrimPrefix(f.Name, "/")
-	return fmt.Sprintf("h5repack -f %s -l %s %s", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"), inAndOut(p))
+	return fmt.Sprintf("h5repack -f %s -l %s %s", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"),
+		inAndOut(p))
 }
 
 // rechunked reports the measured finding of rules about chunks that hold more than an item needs, unless another chunk
-// shape would save little. The time of an item that is alone in its chunk is what --try measured or, without it, its part of the filters' time and a plain
-// read; what storage takes of a cold item is left as it is.
+// shape would save little. The time of an item that is alone in its chunk is what --try measured or, without it, its
+// part of the filters' time and a plain read; what storage takes of a cold item is left as it is.
 func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	before, state := settled(p)
 	to := rewrite(p)
@@ -56,7 +57,8 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 		filters = v.Summary
 	}
 	plain := plainRead(p) + waits
-	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+plain))
+	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+
+		plain))
 	mind, known := "", true
 	if to.inOnePiece {
 		bytes, _ := p.Maybe(metric.BenchItemBytes)
@@ -64,10 +66,12 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 		after, mind, known = unpacked(p, after, grown, bytes*amplify/grown)
 	}
 	item := timing{before, after, report.Modelled}
-	score, caveat := savedShare(before.Center, after.Hi), "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
+	score, caveat := savedShare(before.Center, after.Hi),
+		"smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
 	name := "chunk-item"
 	if to.inOnePiece {
-		name, caveat = "contiguous", "the file grows to the size of its data; write a copy and keep the old file until it is checked"
+		name, caveat = "contiguous", "the file grows to the size of its data; write a copy and keep the old file "+
+			"until it is checked"
 		if mind != "" {
 			caveat += "; " + mind
 		}
@@ -84,29 +88,31 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	if score < diagnose.Moderate.Value {
 		return
 	}
-	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to, Why: "an item then reads and decodes only itself", Caveat: caveat,
-		Effect: item.effect(), Command: to.command}
+	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to,
+		Why: "an item then reads and decodes only itself", Caveat: caveat, Effect: item.effect(), Command: to.command}
 	if !known {
 		rec.Effect = nil
 	}
 	p.Report(report.Finding{
 		Score: score, Summary: summary,
-		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5PerChunk,
-			metric.HDF5Touched, metric.HDF5Amplify, metric.HDF5Filters, metric.BenchAmplify, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchTryGain),
+		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio,
+			metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5PerChunk, metric.HDF5Touched, metric.HDF5Amplify,
+			metric.HDF5Filters, metric.BenchAmplify, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchTryGain),
 		Recommendations: append([]report.Recommendation{rec}, unfilteredToo(p, item)...),
 		Unhelpful:       slices.Concat(largerCache(p), fasterStorage(p)),
 	})
 }
 
-// unfilteredToo adds what --try measured without filters, where that is quicker still by a part worth a finding of its own.
+// unfilteredToo adds what --try measured without filters, where that is quicker still by a part worth a finding of its
+// own.
 func unfilteredToo(p *diagnose.Pass, item timing) []report.Recommendation {
 	filters, _ := p.Maybe(metric.HDF5Filters)
 	t, c, ok := tried(p, unfiltered...)
 	if filters < 1 || !ok || savedShare(item.after.Center, t.after.Center) < diagnose.High.Value {
 		return nil
 	}
-	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo", Caveat: sizeCaveat(p, c),
-		Effect: quicker(item.before, t.after, report.Measured, ""), Command: c.Command}
+	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo",
+		Caveat: sizeCaveat(p, c), Effect: quicker(item.before, t.after, report.Measured, ""), Command: c.Command}
 	return []report.Recommendation{rec}
 }
 
@@ -114,15 +120,18 @@ func unfilteredToo(p *diagnose.Pass, item timing) []report.Recommendation {
 func largerCache(p *diagnose.Pass) []report.Unhelpful {
 	gain, ok := p.Evidence.Get(metric.BenchCacheGain)
 	if !ok {
-		return against("a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk", biggerCache)
+		return against("a larger chunk cache, unless it holds most of the dataset: in random order the next item "+
+			"lies in another chunk", biggerCache)
 	}
 	if gain.Center >= diagnose.Moderate.Value && gain.Lo > 0 {
 		return nil
 	}
 	size, _ := p.Maybe(metric.BenchCacheSize)
-	text := fmt.Sprintf("a larger chunk cache in random order: with %s an item took no less (measured)", unit.Bytes(size))
+	text := fmt.Sprintf("a larger chunk cache in random order: with %s an item took no less (measured)",
+		unit.Bytes(size))
 	if gain.Center > 0 && gain.Lo > 0 {
-		text = fmt.Sprintf("a larger chunk cache in random order: %s saved %s (measured)", unit.Bytes(size), unit.Percent(gain.Center))
+		text = fmt.Sprintf("a larger chunk cache in random order: %s saved %s (measured)", unit.Bytes(size),
+			unit.Percent(gain.Center))
 	}
 	return against(text, biggerCache)
 }

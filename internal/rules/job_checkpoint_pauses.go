@@ -11,11 +11,12 @@ import (
 )
 
 var (
-	leastSaved = diagnose.Limit{Name: "bytes in half a second that are a save", Value: evidence.LeastSaved, Unit: metric.Bytes,
-		Source: "a choice between what was measured: 500 batches of 64 items in half a second write 0.17 MB of items' numbers to the workers (pickled, " +
-			"Python 3.11), and a state_dict of ResNet-18 has 45 MB"}
-	leastSaveSteps = diagnose.Limit{Name: "steps that fail to come in a pause", Value: evidence.LeastSaveSteps, Unit: metric.Count,
-		Source: "derived: the count of batches may be one off at either end"}
+	leastSaved = diagnose.Limit{Name: "bytes in half a second that are a save", Value: evidence.LeastSaved,
+		Unit: metric.Bytes, Source: "a choice between what was measured: 500 batches of 64 items in half a second " +
+			"write 0.17 MB of items' numbers to the workers (pickled, Python 3.11), and a state_dict of ResNet-18 " +
+			"has 45 MB"}
+	leastSaveSteps = diagnose.Limit{Name: "steps that fail to come in a pause", Value: evidence.LeastSaveSteps,
+		Unit: metric.Count, Source: "derived: the count of batches may be one off at either end"}
 )
 
 var jobCheckpointPauses = diagnose.Rule{
@@ -32,23 +33,28 @@ var jobCheckpointPauses = diagnose.Rule{
 		}
 		every, repeated := p.Maybe(metric.SaveEvery)
 		if !repeated {
-			p.Abstain("training stood still once while the trainer wrote, and how often it does so is unknown", "watch until it was seen twice")
+			p.Abstain("training stood still once while the trainer wrote, and how often it does so is unknown",
+				"watch until it was seen twice")
 			return
 		}
 		pause, _ := p.Maybe(metric.SavePause)
 		bytes, _ := p.Maybe(metric.SaveBytes)
 		p.Report(report.Finding{
 			Severity: cautious(spent), Score: spent,
-			Summary: fmt.Sprintf("Training stands still at least %s of the time: every %s the main thread writes %s, for at least %s", unit.Percent(spent),
+			Summary: fmt.Sprintf("Training stands still at least %s of the time: every %s the main thread writes %s, "+
+				"for at least %s", unit.Percent(spent),
 				unit.Seconds(every), unit.Bytes(bytes), unit.Seconds(pause)),
 			Evidence: seen(p, metric.SaveTime, metric.SavePause, metric.SaveEvery, metric.SaveBytes, metric.IOPressure),
 			Recommendations: []report.Recommendation{
 				{Setting: "who writes checkpoints", From: new("the main thread"), To: "a thread, from a copy in memory",
-					Why:    "training stands still for the copy only: torch.distributed.checkpoint.async_save, Lightning's AsyncCheckpointIO",
-					Caveat: "only if these are checkpoints; memory for a copy of " + unit.Bytes(bytes), Effect: speedup(p, 0, spent, "training itself")},
+					Why: "training stands still for the copy only: torch.distributed.checkpoint.async_save, " +
+						"Lightning's AsyncCheckpointIO",
+					Caveat: "only if these are checkpoints; memory for a copy of " + unit.Bytes(bytes),
+					Effect: speedup(p, 0, spent, "training itself")},
 				{Setting: "time between checkpoints", From: new(unit.Seconds(every)), To: unit.Seconds(2 * every),
 					Why:    fmt.Sprintf("half of %s of the time goes back to training", unit.Percent(spent)),
-					Caveat: "only if these are checkpoints; a crash costs up to that much of training", Effect: speedup(p, spent/2, spent/2, "training itself")},
+					Caveat: "only if these are checkpoints; a crash costs up to that much of training",
+					Effect: speedup(p, spent/2, spent/2, "training itself")},
 			},
 			Unhelpful: within("checkpoints", notForTraining(p)),
 		})

@@ -53,11 +53,13 @@ var jobEpochGap = diagnose.Rule{
 		score := gap * (1 - explained/each)
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score,
-			Summary: fmt.Sprintf("%s pass between epochs; starting workers and making a batch explain at most %s of them",
+			Summary: fmt.Sprintf("%s pass between epochs; starting workers and making a batch explain at most %s of "+
+				"them",
 				unit.Seconds(each), unit.Seconds(explained)),
 			Evidence: seen(p, metric.RestartGap, metric.EpochGap, metric.Restarts, metric.EpochTime),
-			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: new(unit.Seconds(each)), To: unit.Seconds(explained),
-				Why: gapCure(p), Effect: speedup(p, 0, score, "the loader between epochs")}},
+			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: new(unit.Seconds(each)),
+				To: unit.Seconds(explained), Why: gapCure(p), Effect: speedup(p, 0, score,
+					"the loader between epochs")}},
 		})
 	},
 }
@@ -65,7 +67,8 @@ var jobEpochGap = diagnose.Rule{
 // gapCure is what may lie between epochs: in a launched job the loader's part alone.
 func gapCure(p *diagnose.Pass) string {
 	if diagnose.RecreatedEachEpoch(p.Evidence) {
-		return "load per-worker state faster, or make the DataLoader once, before the loop over epochs: each makes its own, with new workers"
+		return "load per-worker state faster, or make the DataLoader once, before the loop over epochs: each makes " +
+			"its own, with new workers"
 	}
 	if diagnose.Hooked(p.Evidence) {
 		return "load per-worker state faster or keep the workers: the trainer waits for its loader all of this time"

@@ -28,7 +28,8 @@ var jobEvaluationSequential = diagnose.Rule{
 		score := max(waits, spent/2)
 		f := report.Finding{
 			Severity: cautious(score), Score: score,
-			Summary:   fmt.Sprintf("Training stands still %s of the time while the model is evaluated", unit.Percent(spent)),
+			Summary: fmt.Sprintf("Training stands still %s of the time while the model is evaluated",
+				unit.Percent(spent)),
 			Evidence:  seen(p, metric.Evaluation, metric.EvalWait, metric.StepTime, metric.InputWait),
 			Unhelpful: within("evaluation", notForTraining(p)),
 		}
@@ -46,7 +47,8 @@ var jobEvaluationSequential = diagnose.Rule{
 		} else {
 			f.Summary += "; its data is ready in time"
 			f.Recommendations = append([]report.Recommendation{rarer}, largerEvaluation(call)...)
-			f.Unhelpful = append(f.Unhelpful, against("more workers for the evaluation's loader: it hardly waits for data",
+			f.Unhelpful = append(f.Unhelpful, against("more workers for the evaluation's loader: it hardly waits for "+
+				"data",
 				report.Unhelpful{Setting: "num_workers of the evaluation's DataLoader", Direction: report.Up})...)
 		}
 		p.Report(f)
@@ -59,11 +61,12 @@ func notForTraining(p *diagnose.Pass) []report.Unhelpful {
 	if h := p.Evidence.Facts.Hook; h != nil && h.Pauses.Every > 0 {
 		return against("faster reading for the training loader: its workers only fill their queue meanwhile", moved)
 	}
-	return against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)
+	return against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not "+
+		"asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)
 }
 
-var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "as the high share of the step: from 20 % a loop is input-bound"}
+var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: diagnose.High.Value,
+	Unit: metric.Ratio, Source: "as the high share of the step: from 20 % a loop is input-bound"}
 
 // evaluateRarer is the arithmetic of evaluating less often: what is left of evaluation is its k-th part.
 func evaluateRarer(p *diagnose.Pass) report.Recommendation {
@@ -72,8 +75,10 @@ func evaluateRarer(p *diagnose.Pass) report.Recommendation {
 	lo, hi := min(share(v.Lo), spent), max(share(v.Hi), spent)
 	const rare = 5 // the other example
 	faster := 1/(1-min(spent, 0.9)*(1-1.0/rare)) - 1
-	return report.Recommendation{Setting: "how often the model is evaluated", To: "half as often: at every 2nd epoch instead of each",
-		Why:    fmt.Sprintf("half of %s of the time goes back to training; at every %dth epoch training would be %s faster", unit.Percent(spent), rare, unit.Percent(faster)),
+	return report.Recommendation{Setting: "how often the model is evaluated",
+		To: "half as often: at every 2nd epoch instead of each",
+		Why: fmt.Sprintf("half of %s of the time goes back to training; at every %dth epoch training would be %s "+
+			"faster", unit.Percent(spent), rare, unit.Percent(faster)),
 		Caveat: "early stopping and the choice of the best checkpoint see fewer points",
 		Effect: relativeSpeedup(lo/2, hi/2, "training itself")} // rates of training are told without evaluation's time
 }
@@ -96,19 +101,23 @@ func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, wai
 	to := evaluationWorkers(p)
 	switch {
 	case !told || call.NumWorkers == nil:
-		return []report.Recommendation{{Setting: "evaluation's DataLoader", To: "workers of its own, persistent_workers=True",
-			Why: "evaluation waits for its data", Effect: effect}}
+		return []report.Recommendation{{Setting: "evaluation's DataLoader",
+			To: "workers of its own, persistent_workers=True", Why: "evaluation waits for its data", Effect: effect}}
 	case *call.NumWorkers == 0:
-		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: new("0"), To: whole(to),
-			Why:    "evaluation loads its data in the training process, between its steps; training's own workers have nothing to do meanwhile",
+		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: new("0"),
+			To: whole(to), Why: "evaluation loads its data in the training process, between its steps; training's " +
+				"own workers have nothing to do meanwhile",
 			Caveat: "workers that persist keep their memory while training runs", Effect: effect}}
 	case call.Persistent != nil && !*call.Persistent:
-		return []report.Recommendation{{Setting: "persistent_workers of the evaluation's DataLoader", From: new("False"), To: "True",
-			Why:    "its workers are started anew for each evaluation, and the first batches wait for that",
-			Caveat: "they keep their memory while training runs; create the DataLoader once, outside of the epoch's loop", Effect: effect}}
+		return []report.Recommendation{{Setting: "persistent_workers of the evaluation's DataLoader",
+			From: new("False"), To: "True", Why: "its workers are started anew for each evaluation, and the first " +
+				"batches wait for that",
+			Caveat: "they keep their memory while training runs; create the DataLoader once, outside of the epoch's " +
+				"loop", Effect: effect}}
 	case to > float64(*call.NumWorkers):
-		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: fromFact(call.NumWorkers), To: whole(to),
-			Why: "training's own workers have nothing to do meanwhile", Effect: effect}}
+		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader",
+			From: fromFact(call.NumWorkers), To: whole(to), Why: "training's own workers have nothing to do meanwhile",
+			Effect: effect}}
 	}
 	return []report.Recommendation{{Setting: "time to make an item of the evaluation", To: "less",
 		Why: "its loader has as many workers as there are CPUs: only cheaper items make it faster", Effect: effect}}
@@ -130,7 +139,10 @@ func largerEvaluation(call evidence.LoaderCall) []report.Recommendation {
 	if call.BatchSize == nil || *call.BatchSize < 1 {
 		return nil
 	}
-	return []report.Recommendation{{Setting: "batch_size of the evaluation's DataLoader", From: fromFact(call.BatchSize), To: whole(2 * float64(*call.BatchSize)),
-		Why:    "without gradients no activations are kept for a backward pass, so more fits; what it gives depends on the model",
-		Caveat: "only where the device is not full already; metrics that are averaged per batch change, average per sample"}}
+	return []report.Recommendation{{Setting: "batch_size of the evaluation's DataLoader",
+		From: fromFact(call.BatchSize), To: whole(2 * float64(*call.BatchSize)),
+		Why: "without gradients no activations are kept for a backward pass, so more fits; what it gives depends " +
+			"on the model",
+		Caveat: "only where the device is not full already; metrics that are averaged per batch change, average per " +
+			"sample"}}
 }

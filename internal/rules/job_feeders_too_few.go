@@ -23,12 +23,12 @@ var jobFeedersTooFew = diagnose.Rule{
 		if wait < diagnose.Moderate.Value {
 			return
 		}
-		f := report.Finding{Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.FeedersAtOnce, metric.WorkerCPU,
-			metric.WorkerStorage, metric.WorkerRunDelay, metric.UsableCPUs, metric.UsableBusy)}
+		f := report.Finding{Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.FeedersAtOnce,
+			metric.WorkerCPU, metric.WorkerStorage, metric.WorkerRunDelay, metric.UsableCPUs, metric.UsableBusy)}
 		if threads && n >= 2 && p.Get(metric.FeedersAtOnce) < p.Limit(oneAtATime.Name) {
 			f.Severity, f.Score = diagnose.Grade(wait), wait
-			f.Summary = fmt.Sprintf("%s feed the trainer, and %s of them are at work at once while it waits: they wait for "+
-				"the interpreter's lock, or are given one batch at a time",
+			f.Summary = fmt.Sprintf("%s feed the trainer, and %s of them are at work at once while it waits: they "+
+				"wait for the interpreter's lock, or are given one batch at a time",
 				count(n, "thread"), unit.Number(p.Get(metric.FeedersAtOnce)))
 			f.Recommendations = []report.Recommendation{{Setting: "who makes the batches", From: new("threads"),
 				To:  "processes, or threads in code that releases the interpreter's lock",
@@ -56,7 +56,8 @@ var jobFeedersTooFew = diagnose.Rule{
 		}
 		setting, caveat, effect := "feeding processes", "each takes its own memory", loader.WithWorkers(need.Workers)
 		if threads {
-			setting, caveat = "feeding threads", "only code that releases the interpreter's lock runs in several threads at once"
+			setting, caveat = "feeding threads",
+				"only code that releases the interpreter's lock runs in several threads at once"
 			if effect != nil && n < 2 {
 				effect.Lo = min(effect.Lo, effect.Before)
 			}
@@ -65,7 +66,8 @@ var jobFeedersTooFew = diagnose.Rule{
 		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" + room(p, split)
 		f.Recommendations = []report.Recommendation{{
 			Setting: setting, From: new(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
-			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; the setting is the program's",
+			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; the setting is "+
+				"the program's",
 				unit.Number((loader.Seen.CPU.Center+loader.Seen.Wait.Center)/loader.Seen.FreeStep.Center)),
 		}}
 		p.Report(f)
@@ -73,4 +75,5 @@ var jobFeedersTooFew = diagnose.Rule{
 }
 
 var oneAtATime = diagnose.Limit{Name: "one thread at a time", Value: 1.5, Unit: metric.Count,
-	Source: "halfway between one at a time and two; measured: three threads of pure Python 1.33, on two CPUs that others kept full"}
+	Source: "halfway between one at a time and two; measured: three threads of pure Python 1.33, on two CPUs that " +
+		"others kept full"}

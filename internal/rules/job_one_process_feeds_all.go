@@ -42,11 +42,13 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 			Severity: severity, Score: saved,
 			Summary: fmt.Sprintf("Of %s ranks %s alone makes batches, %s, and waits for its loader %s of the time",
 				whole(ranks), who, whom, unit.Percent(wait)),
-			Evidence: seen(p, metric.Ranks, metric.FeedingRanks, metric.NumWorkers, metric.InputWait, metric.WorkerBusy),
+			Evidence: seen(p, metric.Ranks, metric.FeedingRanks, metric.NumWorkers, metric.InputWait,
+				metric.WorkerBusy),
 			Recommendations: []report.Recommendation{{
 				Setting: "who makes the batches", From: new("one rank"), To: "each rank its own",
-				Why: fmt.Sprintf("%s loaders then make what one makes now; with Accelerate: DataLoaderConfiguration(dispatch_batches=False), "+
-					"and a dataset divided among the ranks", whole(ranks)),
+				Why: fmt.Sprintf("%s loaders then make what one makes now; with Accelerate: "+
+					"DataLoaderConfiguration(dispatch_batches=False), and a dataset divided among the ranks",
+					whole(ranks)),
 				Caveat: "an IterableDataset that is not divided gives every rank the same samples", Effect: effect,
 			}},
 		})

@@ -23,15 +23,18 @@ var jobStraggler = diagnose.Rule{
 		if ranks := p.Evidence.Ranks; len(ranks) > 0 {
 			who = "rank " + ranks[0].Name
 		}
-		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %.0f points more than the others, which wait for it at each exchange",
+		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %.0f points more than the others, which "+
+			"wait for it at each exchange",
 			whole(p.Get(metric.Ranks)), who, unit.Percent(p.Stall()), 100*spread)
 		if busy, ok := p.Maybe(metric.RestBusy); ok && busy >= diagnose.BusyDevice {
 			summary += fmt.Sprintf("; their GPUs look busy (%s), as they do in a collective", unit.Percent(share(busy)))
 		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(spread), Summary: summary, // the score stays 0: what makes that trainer slow is another finding's
-			Evidence:  seen(p, metric.RankStallSpread, metric.DataStall, metric.RestBusy, metric.GPUBusy, metric.Ranks),
-			Unhelpful: against("a faster GPU: all wait for the data of one trainer", report.Unhelpful{Setting: "GPU", Direction: report.Any}),
+			// the score stays 0: what makes that trainer slow is another finding's
+			Severity: diagnose.Grade(spread), Summary: summary,
+			Evidence: seen(p, metric.RankStallSpread, metric.DataStall, metric.RestBusy, metric.GPUBusy, metric.Ranks),
+			Unhelpful: against("a faster GPU: all wait for the data of one trainer", report.Unhelpful{Setting: "GPU",
+				Direction: report.Any}),
 		})
 	},
 }

@@ -26,8 +26,10 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 			idleWorkers(p, workers, fed)
 		default:
 			f := report.Finding{
-				Summary:   fmt.Sprintf("%s of %s get no data: the dataset has %s for them", whole(workers-fed), count(workers, "worker"), count(fed, "shard")),
-				Evidence:  seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
+				Summary: fmt.Sprintf("%s of %s get no data: the dataset has %s for them", whole(workers-fed),
+					count(workers, "worker"), count(fed, "shard")),
+				Evidence: seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle,
+					metric.WorkerCPUBatch),
 				Unhelpful: against("more workers: they would get no data either", moreWorkers),
 			}
 			if loader, ok := p.Loader(); ok {
@@ -36,7 +38,8 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 				f.Recommendations = []report.Recommendation{shardsFor(p, workers, fed, even.WithWorkers(int(workers)))}
 			}
 			if f.Score < p.Limit(gainLimit.Name) {
-				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(fed),
+				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers",
+					From: new(whole(workers)), To: whole(fed),
 					Why: "the others take memory and time to start, and read nothing"}}
 			}
 			p.Report(f)
@@ -53,17 +56,19 @@ func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	}
 	p.Report(report.Finding{
 		Severity: cautious(saved / 2), Score: saved / 2,
-		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard to read, "+
-			"or are another loader's workers",
+		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard "+
+			"to read, or are another loader's workers",
 			whole(workers-fed), count(workers, "worker")),
-		Evidence:        seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
-		Recommendations: []report.Recommendation{shardsFor(p, workers, fed, speedup(p, 0, saved, "the step without waiting"))},
+		Evidence: seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle,
+			metric.WorkerCPUBatch),
+		Recommendations: []report.Recommendation{shardsFor(p, workers, fed,
+			speedup(p, 0, saved, "the step without waiting"))},
 	})
 }
 
 func shardsFor(p *diagnose.Pass, workers, fed float64, effect *report.Effect) report.Recommendation {
-	return report.Recommendation{Setting: "shards of the dataset", From: new(whole(fed)), To: "a multiple of " + whole(workers),
-		Why: "each worker then reads its own" + inEachTrainer(p), Effect: effect}
+	return report.Recommendation{Setting: "shards of the dataset", From: new(whole(fed)), To: "a multiple of " +
+		whole(workers), Why: "each worker then reads its own" + inEachTrainer(p), Effect: effect}
 }
 
 // mayLackShards leaves out what has no shards: fewer than two workers, and map-style datasets.

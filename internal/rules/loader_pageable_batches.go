@@ -10,7 +10,8 @@ import (
 )
 
 var pinnedRate = diagnose.Limit{Name: "copy rate from page-locked memory", Value: 12e9, Unit: metric.BytesPerS,
-	Source: "NVIDIA CUDA C++ Best Practices Guide, pinned memory: roughly 12 GB/s on PCIe 3.0 x16; newer links are faster, so less is at stake there"}
+	Source: "NVIDIA CUDA C++ Best Practices Guide, pinned memory: roughly 12 GB/s on PCIe 3.0 x16; newer links are " +
+		"faster, so less is at stake there"}
 
 var loaderPageableBatches = diagnose.Rule{
 	ID:      "loader/pageable-batches",
@@ -36,9 +37,11 @@ var loaderPageableBatches = diagnose.Rule{
 		if copies > score { // how much of that are batches, and could run beside the computation, is not known
 			least, effect = "copies take "+unit.Percent(copies), nil
 		}
-		from, summary := new("False"), "pin_memory is off: %s per batch are copied to the GPU from pageable memory; %s of the step"
+		from, summary := new("False"), "pin_memory is off: %s per batch are copied to the GPU from pageable memory; "+
+			"%s of the step"
 		if pinned == nil {
-			from, summary = nil, "%s per batch are copied to the GPU, and whether from page-locked memory was not seen; %s of the step"
+			from, summary = nil, "%s per batch are copied to the GPU, and whether from page-locked memory was not "+
+				"seen; %s of the step"
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score,
@@ -46,7 +49,8 @@ var loaderPageableBatches = diagnose.Rule{
 			Evidence: seen(p, metric.BatchBytes, metric.BatchesPerS, metric.PcieRxRate, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: from, To: "True",
 				Why:    "with non_blocking=True copies run beside the computation",
-				Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue", Effect: effect}},
+				Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue",
+				Effect: effect}},
 		})
 	},
 }

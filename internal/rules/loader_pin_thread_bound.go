@@ -10,7 +10,8 @@ import (
 )
 
 var pinAlways = diagnose.Limit{Name: "pinning thread at work", Value: 1 - idleLimit.Value, Unit: metric.Ratio,
-	Source: "derived: as of a worker without time to spare; what limits a pipeline of one thread is at work nearly always"}
+	Source: "derived: as of a worker without time to spare; what limits a pipeline of one thread is at work nearly " +
+		"always"}
 
 var loaderPinThreadBound = diagnose.Rule{
 	ID:       "loader/pin-thread-bound",
@@ -33,11 +34,12 @@ var loaderPinThreadBound = diagnose.Rule{
 				"while the trainer waits and its workers are idle", unit.Percent(share(busy))),
 			Evidence: seen(p, metric.PinBusy, metric.PinLock, metric.PinBatch, metric.BatchTensors, metric.BatchBytes,
 				metric.IdleWhileWaits, metric.InputWait),
-			Recommendations: []report.Recommendation{{Setting: "tensors of a batch", To: "fewer and larger, of smaller types",
-				Why: "one thread receives and copies each of them; " +
+			Recommendations: []report.Recommendation{{Setting: "tensors of a batch",
+				To: "fewer and larger, of smaller types", Why: "one thread receives and copies each of them; " +
 					"a batch class with a pin_memory method of its own may pin one flat buffer",
 				Effect: speedup(p, 0, score, "the step")}},
-			Unhelpful: against("more workers or a deeper prefetch_factor: finished batches wait for the thread that pins them",
+			Unhelpful: against("more workers or a deeper prefetch_factor: finished batches wait for the thread that "+
+				"pins them",
 				moreWorkers, deeperPrefetch),
 		}
 		if tensors, ok := p.Maybe(metric.BatchTensors); ok {

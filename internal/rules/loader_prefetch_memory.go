@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var queueMemory = diagnose.Limit{Name: "queue over available memory", Value: diagnose.MemoryShare.Value, Unit: metric.Ratio,
-	Source: diagnose.MemoryShare.Source}
+var queueMemory = diagnose.Limit{Name: "queue over available memory", Value: diagnose.MemoryShare.Value,
+	Unit: metric.Ratio, Source: diagnose.MemoryShare.Source}
 
 var loaderPrefetchMemory = diagnose.Rule{
 	ID:      "loader/prefetch-memory",
@@ -22,11 +22,13 @@ var loaderPrefetchMemory = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		f := p.Evidence.Facts.Prefetch
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
-		if p.Get(metric.NumWorkers)*trainers(p)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(metric.Available) {
+		if p.Get(metric.NumWorkers)*trainers(p)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(
+			metric.Available) {
 			return
 		}
 		if f == nil {
-			p.Abstain("prefetch_factor was not observed: the loader was never far enough ahead to fill its queue", "watch longer, or once the job is no longer input-bound")
+			p.Abstain("prefetch_factor was not observed: the loader was never far enough ahead to fill its queue",
+				"watch longer, or once the job is no longer input-bound")
 			return
 		}
 		workers, batch, room := p.Get(metric.NumWorkers), p.Get(metric.BatchBytes), p.Get(metric.Available)
@@ -38,7 +40,8 @@ var loaderPrefetchMemory = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: report.Warning,
 			Score:    shmStake.Value * share(queue/room) / 2, // as memory/shm-too-small: it costs the job, not time
-			Summary: fmt.Sprintf("%s with prefetch_factor %d%s may hold %s of finished batches; %s of memory can still be used",
+			Summary: fmt.Sprintf("%s with prefetch_factor %d%s may hold %s of finished batches; %s of memory can "+
+				"still be used",
 				count(workers, "worker"), *f, inEachTrainer(p), unit.Bytes(queue), unit.Bytes(room)),
 			Evidence: seen(p, metric.NumWorkers, metric.BatchBytes, metric.Available, metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: whole(usual),

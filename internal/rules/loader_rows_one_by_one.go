@@ -11,12 +11,15 @@ import (
 
 // What reading a row by itself costs beside reading it with the others of its batch.
 var (
-	rowLeast = diagnose.Limit{Name: "part of reading rows alone that goes, at the least", Value: 0.35, Unit: metric.Ratio,
-		Source: "measured: rows of 2 to 20 columns (numbers, text, 128 tokens), plain, shuffled, as torch and as numpy: " +
-			"in a batch of 16 or 64 one takes 0.06 to 0.63 of what it takes alone (datasets 5.2, 2 CPUs of an AMD EPYC, Debian)"}
-	rowMost = diagnose.Limit{Name: "part of reading rows alone that goes, at the most", Value: 0.95, Unit: metric.Ratio, Source: rowLeast.Source}
+	rowLeast = diagnose.Limit{Name: "part of reading rows alone that goes, at the least", Value: 0.35,
+		Unit: metric.Ratio, Source: "measured: rows of 2 to 20 columns (numbers, text, 128 tokens), plain, shuffled, " +
+			"as torch and as numpy: in a batch of 16 or 64 one takes 0.06 to 0.63 of what it takes alone (datasets " +
+			"5.2, 2 CPUs of an AMD EPYC, Debian)"}
+	rowMost = diagnose.Limit{Name: "part of reading rows alone that goes, at the most", Value: 0.95, Unit: metric.Ratio,
+		Source: rowLeast.Source}
 	rowLong = diagnose.Limit{Name: "a row's reading that is more than that", Value: 2e-3, Unit: metric.Seconds,
-		Source: "measured: 15 to 960 µs in the same runs, twice that for slower machines; what takes longer decodes the row"}
+		Source: "measured: 15 to 960 µs in the same runs, twice that for slower machines; what takes longer decodes " +
+			"the row"}
 )
 
 var loaderRowsOneByOne = diagnose.Rule{
@@ -37,9 +40,10 @@ var loaderRowsOneByOne = diagnose.Rule{
 		if score < diagnose.Moderate.Value {
 			return
 		}
-		rec := report.Recommendation{Setting: "reading of the table", From: new("dataset[index]"), To: "dataset[indices], once a batch",
-			Why: "where a dataset has __getitems__, PyTorch hands it all indices of a batch; a table by itself has it, " +
-				"a class around one needs its own",
+		rec := report.Recommendation{Setting: "reading of the table", From: new("dataset[index]"),
+			To: "dataset[indices], once a batch",
+			Why: "where a dataset has __getitems__, PyTorch hands it all indices of a batch; a table by itself has " +
+				"it, a class around one needs its own",
 			Caveat: "collate_fn then gets what __getitems__ returns", Effect: saving(p, lo, hi)}
 		if lacks(p, fetchesAll) {
 			rec.Why = "a batch_sampler given as sampler, with batch_size=None, hands __getitem__ all indices of a batch"

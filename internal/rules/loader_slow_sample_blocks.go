@@ -15,7 +15,8 @@ var (
 	blockedLimit = diagnose.Limit{Name: "part of the input wait with some workers idle", Value: 0.5, Unit: metric.Ratio,
 		Source: "by definition: most of the wait is spent behind one slow batch"}
 	deepEnough = diagnose.Limit{Name: "prefetch_factor that still gains", Value: 8, Unit: metric.Count,
-		Source: "measured: DataLoader, 4 workers, 5 % of the samples 21 times slower: 41, 46, 57, 64 batches/s at prefetch_factor 2, 4, 8, 16, and 80 with in_order=False at 2 (PyTorch 2.14, Debian)"}
+		Source: "measured: DataLoader, 4 workers, 5 % of the samples 21 times slower: 41, 46, 57, 64 batches/s at " +
+			"prefetch_factor 2, 4, 8, 16, and 80 with in_order=False at 2 (PyTorch 2.14, Debian)"}
 )
 
 var loaderSlowSampleBlocks = diagnose.Rule{
@@ -25,22 +26,25 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits},
 	Limits:   limits(blockedLimit, deepEnough, slowItem, queueMemory),
 	Applies:  withWorkers,
-	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance", "cpu/decode-bound", "storage/latency-bound"},
+	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance",
+		"cpu/decode-bound", "storage/latency-bound"},
 	Eval: func(p *diagnose.Pass) {
 		wait := p.Stall()
 		blocked := min(share(p.Get(metric.HeadOfLine)), steadyWait(p))
-		if p.Get(metric.NumWorkers) < 2 || lacksShards(p) || blocked < diagnose.Moderate.Value || blocked < wait*p.Limit(blockedLimit.Name) {
+		if p.Get(metric.NumWorkers) < 2 || lacksShards(p) || blocked < diagnose.Moderate.Value ||
+			blocked < wait*p.Limit(blockedLimit.Name) {
 			return
 		}
-		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle with theirs finished (%s of the workers, on average)",
+		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle "+
+			"with theirs finished (%s of the workers, on average)",
 			unit.Percent(blocked), unit.Percent(share(p.Get(metric.IdleWhileWaits))))
 		if told := slowest(p); told != "" {
 			summary += "; " + told
 		}
 		p.Report(report.Finding{
 			Score: blocked, Summary: summary,
-			Evidence: seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle, metric.WorkerImbalance, metric.QueueBatches,
-				metric.FetchTime, metric.FetchP99, metric.MadeItem),
+			Evidence: seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle,
+				metric.WorkerImbalance, metric.QueueBatches, metric.FetchTime, metric.FetchP99, metric.MadeItem),
 			Recommendations: append(outOfOrder(p, blocked), deeper(p, blocked)...),
 			Unhelpful:       against("more workers: those there are stand idle while the trainer waits", moreWorkers),
 		})
@@ -55,16 +59,19 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	if lacks(p, inOrderSince) || inOrder != nil && !*inOrder {
 		why := "a batch is then ready about when the others are"
 		if inOrder == nil {
-			why += "; in_order=False, which delivers whichever batch is ready, needs PyTorch 2.6, and this is " + torch(p)
+			why += "; in_order=False, which delivers whichever batch is ready, needs PyTorch 2.6, and this is " +
+				torch(p)
 		}
-		return []report.Recommendation{{Setting: "the slow samples", To: "as cheap as the others", Why: why, Effect: effect}}
+		return []report.Recommendation{{Setting: "the slow samples", To: "as cheap as the others", Why: why,
+			Effect: effect}}
 	}
 	caveat := "needs PyTorch 2.6 or newer; the order of batches then varies from run to run"
 	if torch(p) != "" {
 		caveat = "the order of batches then varies from run to run"
 	}
 	return []report.Recommendation{{Setting: "in_order", From: fromFact(inOrder), To: "False",
-		Why: "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any PyTorch", Caveat: caveat, Effect: effect}}
+		Why: "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any " +
+			"PyTorch", Caveat: caveat, Effect: effect}}
 }
 
 // slowest names the items that took longest, those that came again with their mean; "" where the hook told of none that
@@ -90,12 +97,14 @@ func slowest(p *diagnose.Pass) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("slowest are the items %s; the mean of all is %s, the slowest takes %s as long", strings.Join(names, ", "), unit.Seconds(usual), times(h.Slow[0].Seconds/usual))
+	return fmt.Sprintf("slowest are the items %s; the mean of all is %s, the slowest takes %s as long",
+		strings.Join(names, ", "), unit.Seconds(usual), times(h.Slow[0].Seconds/usual))
 }
 
 // slowItem is how many times the mean an item must take to be named.
 var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Unit: metric.Count,
-	Source: "derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of 32 with one such item takes 1.1 times as long"}
+	Source: "derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of " +
+		"32 with one such item takes 1.1 times as long"}
 
 // deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something
 // to gain.
@@ -115,10 +124,13 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	if ok && (ok2 && extra > room || ok3 && extra > p.Limit(queueMemory.Name)*memory) {
 		return nil
 	}
-	caveat := "more memory for finished batches; it bridges delays up to the queue's length, it does not raise the mean rate"
+	caveat := "more memory for finished batches; it bridges delays up to the queue's length, it does not raise the " +
+		"mean rate"
 	if ok && extra > 0 {
-		caveat = fmt.Sprintf("up to %s more in /dev/shm%s; it bridges delays up to the queue's length, it does not raise the mean rate", unit.Bytes(extra), forAllTrainers(p))
+		caveat = fmt.Sprintf("up to %s more in /dev/shm%s; it bridges delays up to the queue's length, it does not "+
+			"raise the mean rate", unit.Bytes(extra), forAllTrainers(p))
 	}
-	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch), To: whole(to),
-		Why: "twice the queue bridges longer delays", Caveat: caveat, Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}
+	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch),
+		To: whole(to), Why: "twice the queue bridges longer delays", Caveat: caveat, Effect: speedup(p, 0, blocked/2,
+			"the length of the slowest delays")}}
 }

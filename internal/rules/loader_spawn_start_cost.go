@@ -28,11 +28,13 @@ var loaderSpawnStartCost = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, gap), Score: gap,
-			Summary:  fmt.Sprintf("Workers are started by %s anew with each epoch, which takes %s of the time", method, unit.Percent(gap)),
+			Summary: fmt.Sprintf("Workers are started by %s anew with each epoch, which takes %s of the time", method,
+				unit.Percent(gap)),
 			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.NumWorkers),
 			Recommendations: []report.Recommendation{{Setting: "multiprocessing_context", From: new(method), To: "fork",
-				Why:    "a forked worker starts in 0.1 s or less; " + paidOnce(p),
-				Caveat: "not where the parent process already uses CUDA in ways workers need, or runs threads that hold locks",
+				Why: "a forked worker starts in 0.1 s or less; " + paidOnce(p),
+				Caveat: "not where the parent process already uses CUDA in ways workers need, or runs threads that " +
+					"hold locks",
 				Effect: speedup(p, gap/2, gap, "the loader between epochs")}},
 		})
 	},
@@ -41,7 +43,8 @@ var loaderSpawnStartCost = diagnose.Rule{
 // paidOnce is what pays the start of workers once, whatever their start method.
 func paidOnce(p *diagnose.Pass) string {
 	if diagnose.RecreatedEachEpoch(p.Evidence) {
-		return "with a DataLoader that is made once, before the loop over epochs, and persistent_workers=True the start is paid once by any method"
+		return "with a DataLoader that is made once, before the loop over epochs, and persistent_workers=True the " +
+			"start is paid once by any method"
 	}
 	return "with persistent_workers=True the start is paid once by any method"
 }

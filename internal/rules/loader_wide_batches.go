@@ -9,18 +9,22 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var collateFastest = diagnose.Limit{Name: "speed of collating by one copy, at the most", Value: 1.6e9, Unit: metric.BytesPerS, Source: collateSpeed.Source}
+var collateFastest = diagnose.Limit{Name: "speed of collating by one copy, at the most", Value: 1.6e9,
+	Unit: metric.BytesPerS, Source: collateSpeed.Source}
 
 var loaderWideBatches = diagnose.Rule{
 	ID:       "loader/wide-batches",
 	Title:    "Batches are handed over in a wider type than their values need",
 	Resource: report.CPU,
-	Needs:    []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio, metric.FetchTime, metric.BatchesPerS},
-	Limits:   limits(collateSpeed, collateFastest, pinnedRate),
-	Applies:  diagnose.Training,
-	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated", "loader/pageable-batches"},
+	Needs: []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio,
+		metric.FetchTime, metric.BatchesPerS},
+	Limits:  limits(collateSpeed, collateFastest, pinnedRate),
+	Applies: diagnose.Training,
+	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
+		"loader/pageable-batches"},
 	Eval: func(p *diagnose.Pass) {
-		size, float32s, float64s, fetch := p.Get(metric.BatchBytes), p.Get(metric.BatchFloat32), p.Get(metric.BatchFloat64), p.Get(metric.FetchTime)
+		size, float32s, float64s, fetch := p.Get(metric.BatchBytes), p.Get(metric.BatchFloat32),
+			p.Get(metric.BatchFloat64), p.Get(metric.FetchTime)
 		spared, from, to := float64s/2, "float64", "float32"
 		how := "models compute in float32: convert where the values are made"
 		if eightBits(p) {
@@ -46,7 +50,8 @@ var loaderWideBatches = diagnose.Rule{
 		}
 		score := (least + most) / 2
 		rec := report.Recommendation{Setting: "type of the batch's values", From: new(from), To: to,
-			Why: fmt.Sprintf("%s a batch instead of %s; %s", unit.Bytes(size-spared), unit.Bytes(size), how), Effect: speedup(p, 0, copies, "the device")}
+			Why:    fmt.Sprintf("%s a batch instead of %s; %s", unit.Bytes(size-spared), unit.Bytes(size), how),
+			Effect: speedup(p, 0, copies, "the device")}
 		if to == "uint8" {
 			rec.Caveat = "for pictures of 8 bits a channel; transforms that need floating point move to the GPU with it"
 		}
@@ -55,9 +60,10 @@ var loaderWideBatches = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score,
-			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size), unit.Bytes(size-spared), between(least, most)),
-			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio, metric.FetchTime, metric.MadeDecode,
-				metric.CopyTime),
+			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size),
+				unit.Bytes(size-spared), between(least, most)),
+			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio,
+				metric.FetchTime, metric.MadeDecode, metric.CopyTime),
 			Recommendations: []report.Recommendation{rec},
 			Unhelpful:       tooSlowly(p),
 		})

@@ -32,11 +32,14 @@ var loaderWorkerImbalance = diagnose.Rule{
 		saved := 1 - even/ratio
 		score := wait * saved
 		p.Report(report.Finding{
-			Score:    score,
-			Summary:  fmt.Sprintf("One of %s uses %s times the CPU time of the median worker", count(workers, "worker"), unit.Number(ratio)),
+			Score: score,
+			Summary: fmt.Sprintf("One of %s uses %s times the CPU time of the median worker", count(workers, "worker"),
+				unit.Number(ratio)),
 			Evidence: seen(p, metric.WorkerImbalance, metric.NumWorkers, metric.WorkerCPU, metric.InputWait),
-			Recommendations: []report.Recommendation{{Setting: "share of data per worker", From: new(unit.Number(ratio) + " times the median"), To: "equal",
-				Why: "split by bytes or by cost, not by number of files", Effect: speedup(p, 0, score, "the workers' mean rate")}},
+			Recommendations: []report.Recommendation{{Setting: "share of data per worker",
+				From: new(unit.Number(ratio) + " times the median"), To: "equal",
+				Why: "split by bytes or by cost, not by number of files", Effect: speedup(p, 0, score,
+					"the workers' mean rate")}},
 			Unhelpful: against("more workers: the heavy shard stays with one of them", moreWorkers),
 		})
 	},

@@ -16,7 +16,8 @@ var loaderWorkersPinned = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs},
 	Limits:   limits(),
-	Applies: func(e *evidence.Evidence) bool { // the signal is there only where workers have fewer cores: its absence is the healthy case
+	Applies: func(e *evidence.Evidence) bool {
+		// the signal is there only where workers have fewer cores: its absence is the healthy case
 		_, bound := e.Get(metric.WorkersOneCPUSet)
 		return bound && withWorkers(e)
 	},
@@ -29,11 +30,15 @@ var loaderWorkersPinned = diagnose.Rule{
 		}
 		score := p.Stall() * (1 - cores/could)
 		p.Report(report.Finding{
-			Score:    score,
-			Summary:  fmt.Sprintf("%s may run on %s only, although the job may use %s", count(workers, "worker"), count(cores, "core"), unit.Number(usable)),
+			Score: score,
+			Summary: fmt.Sprintf("%s may run on %s only, although the job may use %s", count(workers, "worker"),
+				count(cores, "core"), unit.Number(usable)),
 			Evidence: seen(p, metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs, metric.WorkerRunDelay),
-			Recommendations: []report.Recommendation{{Setting: "CPU affinity of the workers", From: new(count(cores, "core")), To: count(usable, "core"),
-				Why: "os.sched_setaffinity in worker_init_fn; or unset OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY", Effect: speedup(p, score/2, score, "the usable CPUs")}},
+			Recommendations: []report.Recommendation{{Setting: "CPU affinity of the workers",
+				From: new(count(cores, "core")), To: count(usable, "core"),
+				Why: "os.sched_setaffinity in worker_init_fn; or unset OMP_PROC_BIND, GOMP_CPU_AFFINITY, " +
+					"KMP_AFFINITY",
+				Effect: speedup(p, score/2, score, "the usable CPUs")}},
 			Unhelpful: against("more workers: they would share the same cores", moreWorkers),
 		})
 	},

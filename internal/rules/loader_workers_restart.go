@@ -17,25 +17,31 @@ var loaderWorkersRestart = diagnose.Rule{
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.NumWorkers},
 	Limits:   limits(gainLimit),
 	Applies:  withWorkers,
-	Explains: []string{"loader/workers-too-few", "loader/spawn-start-cost", "loader/slow-sample-blocks", "job/epoch-gap", "cpu/decode-bound", "cpu/saturated"},
+	Explains: []string{"loader/workers-too-few", "loader/spawn-start-cost", "loader/slow-sample-blocks",
+		"job/epoch-gap", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		restarts, gap := p.Get(metric.Restarts), share(p.Get(metric.EpochGap))
 		if restarts < 1 || gap < p.Limit(gainLimit.Name) {
 			return
 		}
-		summary := fmt.Sprintf("All workers were replaced %s while watched; %s of the time goes to starting them", timesOf(restarts), unit.Percent(gap))
+		summary := fmt.Sprintf("All workers were replaced %s while watched; %s of the time goes to starting them",
+			timesOf(restarts), unit.Percent(gap))
 		if each, ok := p.Maybe(metric.RestartGap); ok {
-			summary = fmt.Sprintf("All workers were replaced %s while watched; each time %s pass before the next batch, %s of the time",
+			summary = fmt.Sprintf("All workers were replaced %s while watched; each time %s pass before the next "+
+				"batch, %s of the time",
 				timesOf(restarts), unit.Seconds(each), unit.Percent(gap))
 		}
 		v, _ := p.Evidence.Get(metric.EpochGap)
 		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Stall()), gap) // no more than the wait can be won
 		p.Report(report.Finding{
 			Severity: besideLoader(p, gap), Score: gap, Summary: summary,
-			Evidence:        seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),
-			Location:        at(callOf(p).File, callOf(p).Line),
-			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi, "the loader between epochs"))},
-			Unhelpful:       append(within("between epochs", against("a deeper prefetch_factor: the queue is lost with the workers", deeperPrefetch)), notSpawn(p)...),
+			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime,
+				metric.NumWorkers),
+			Location: at(callOf(p).File, callOf(p).Line),
+			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi,
+				"the loader between epochs"))},
+			Unhelpful: append(within("between epochs", against("a deeper prefetch_factor: the queue is lost with the "+
+				"workers", deeperPrefetch)), notSpawn(p)...),
 		})
 	},
 }
@@ -48,11 +54,13 @@ func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation 
 	}
 	if on := p.Evidence.Facts.Persistent; on != nil && *on {
 		return report.Recommendation{Setting: whereMade, To: "once, before the first epoch",
-			Why: "persistent_workers is on, but workers live no longer than their DataLoader", Caveat: "keeps the workers' memory between epochs", Effect: effect}
+			Why:    "persistent_workers is on, but workers live no longer than their DataLoader",
+			Caveat: "keeps the workers' memory between epochs", Effect: effect}
 	}
 	return report.Recommendation{Setting: "persistent_workers", From: fromFact(p.Evidence.Facts.Persistent), To: "True",
 		Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
-		Caveat: "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch", Effect: effect}
+		Caveat: "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch",
+		Effect: effect}
 }
 
 // notSpawn speaks against spawn where workers are forked.
@@ -60,7 +68,8 @@ func notSpawn(p *diagnose.Pass) []report.Unhelpful {
 	if p.Evidence.Facts.StartMethod != "fork" {
 		return nil
 	}
-	return against("spawn instead of fork: a spawned worker starts Python and imports torch (1.1 to 2.2 s of CPU, a forked one takes 0.02 to 0.1 s); it is the safe choice beside threads and CUDA, not the fast one", spawned)
+	return against("spawn instead of fork: a spawned worker starts Python and imports torch (1.1 to 2.2 s of CPU, a "+
+		"forked one takes 0.02 to 0.1 s); it is the safe choice beside threads and CUDA, not the fast one", spawned)
 }
 
 // whereMade is the setting of a DataLoader that is made anew: a change of the script, which no argument of the call
@@ -70,9 +79,12 @@ const whereMade = "where the DataLoader is made"
 // makeOnce recommends to make the DataLoader before the first epoch, where each epoch makes its own.
 func makeOnce(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
 	line := cmp.Or(lineOf(callOf(p).File, callOf(p).Line), "one line")
-	return report.Recommendation{Setting: whereMade, From: new("at " + line + ", for each epoch"), To: "once, before the loop", With: []report.Value{{Setting: "persistent_workers", To: "True"}},
-		Why:    fmt.Sprintf("it is made at %s each epoch (%s so far), and its workers end with it; made once, persistent_workers=True keeps them", line, timesOf(float64(callOf(p).Made))),
-		Caveat: "keeps the workers' memory between epochs; persistent_workers=True alone changes nothing", Effect: effect}
+	return report.Recommendation{Setting: whereMade, From: new("at " + line + ", for each epoch"),
+		To: "once, before the loop", With: []report.Value{{Setting: "persistent_workers", To: "True"}},
+		Why: fmt.Sprintf("it is made at %s each epoch (%s so far), and its workers end with it; made once, "+
+			"persistent_workers=True keeps them", line, timesOf(float64(callOf(p).Made))),
+		Caveat: "keeps the workers' memory between epochs; persistent_workers=True alone changes nothing",
+		Effect: effect}
 }
 
 // refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as

@@ -15,13 +15,15 @@ var loaderWorkersTooFew = diagnose.Rule{
 	ID:       "loader/workers-too-few",
 	Title:    "Too few loader workers",
 	Resource: report.Workers,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
-	Limits:   limits(idleLimit, mostLimit, gainLimit, fixedPart),
-	Applies:  withWorkers,
+	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning,
+		metric.WorkerCPU, metric.UsableCPUs},
+	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),
+	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
 		wait := p.Stall()
 		split, ok := loadingOf(p)
-		if !ok || wait < diagnose.Moderate.Value || lacksShards(p) || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
+		if !ok || wait < diagnose.Moderate.Value || lacksShards(p) || !saturated(p) || split.storage+split.open+
+			split.fileLock > p.Limit(mostLimit.Name) {
 			return
 		}
 		loader, ok := p.Loader()
@@ -50,8 +52,8 @@ var loaderWorkersTooFew = diagnose.Rule{
 		f := report.Finding{
 			Severity: diagnose.Grade(saved), Score: saved,
 			Summary: pace(loader, unseen) + room(p, split),
-			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.FreeStepTime,
-				metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
+			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
+				metric.FreeStepTime, metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: new(whole(workers)), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
@@ -75,8 +77,10 @@ func moreShards(f *report.Finding, shards int) {
 	c := &f.Recommendations[0]
 	c.With = []report.Value{{Setting: c.Setting, To: c.To}}
 	c.Setting, c.From, c.To = "shards of the dataset", new(whole(float64(shards))), c.To+" or more"
-	c.Why = fmt.Sprintf("the dataset is divided among the workers by shard, of which there are %d: more workers get none; %s", shards, c.Why)
-	f.Unhelpful = append(f.Unhelpful, against(fmt.Sprintf("a larger num_workers alone: the dataset has %s", count(float64(shards), "shard")), moreWorkers)...)
+	c.Why = fmt.Sprintf("the dataset is divided among the workers by shard, of which there are %d: more workers get "+
+		"none; %s", shards, c.Why)
+	f.Unhelpful = append(f.Unhelpful, against(fmt.Sprintf("a larger num_workers alone: the dataset has %s",
+		count(float64(shards), "shard")), moreWorkers)...)
 }
 
 // promiseNothing keeps a finding to what is known where no counter of the GPU was read: the trainer's wait may lie
@@ -86,7 +90,8 @@ func promiseNothing(f *report.Finding, most *report.Effect) {
 	if c.Effect = nil; f.Severity == report.Error {
 		f.Severity = report.Warning
 	}
-	c.Why = "what it brings cannot be told, as no counter of the GPU was read: nothing if it works while the trainer waits"
+	c.Why = "what it brings cannot be told, as no counter of the GPU was read: nothing if it works while the trainer " +
+		"waits"
 	if most != nil && most.Before > 0 {
 		c.Why += fmt.Sprintf(", and up to %s times as many batches if it idles", unit.Number(most.After/most.Before))
 	}
@@ -106,13 +111,15 @@ func pace(l *diagnose.Loader, atBest bool) string {
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
-	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s%s", workers, unit.Seconds(every), alone, unit.Seconds(step), most)
+	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s%s", workers,
+		unit.Seconds(every), alone, unit.Seconds(step), most)
 }
 
 // room says what there is more of: time to wait in parallel, or cores.
 func room(p *diagnose.Pass, split loading) string {
 	if split.running < mostLimit.Value {
-		return fmt.Sprintf("; they wait for something other than a CPU %s of the time, and more of them can wait at once", unit.Percent(1-split.running))
+		return fmt.Sprintf("; they wait for something other than a CPU %s of the time, and more of them can wait at "+
+			"once", unit.Percent(1-split.running))
 	}
 	usable := p.Get(metric.UsableCPUs)
 	busy, ok := p.Maybe(metric.UsableBusy)
@@ -129,9 +136,11 @@ func room(p *diagnose.Pass, split loading) string {
 // why says what the number of workers comes from.
 func why(l *diagnose.Loader, need diagnose.Needed) string {
 	work, step := l.Seen.CPU.Center+l.Seen.Wait.Center, l.Seen.FreeStep.Center
-	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work), unit.Seconds(step))
+	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work),
+		unit.Seconds(step))
 	if l.Metric == diagnose.Relative && step > 0 {
-		text = fmt.Sprintf("a batch takes a worker %s times as long as the step without waiting", unit.Number(work/step))
+		text = fmt.Sprintf("a batch takes a worker %s times as long as the step without waiting",
+			unit.Number(work/step))
 	}
 	switch {
 	case need.Clamp == predict.ByCPUs && l.Wait.Center > l.CPU.Center:
@@ -155,7 +164,8 @@ func memoryOf(p *diagnose.Pass, l *diagnose.Loader, workers int) string {
 	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Setting.Workers, depth)
 	switch {
 	case extra > 0 && queue > 0:
-		return fmt.Sprintf("up to %s more memory for the workers, and %s more of finished batches in /dev/shm", unit.Bytes(extra), unit.Bytes(queue)) + inEachTrainer(p)
+		return fmt.Sprintf("up to %s more memory for the workers, and %s more of finished batches in /dev/shm",
+			unit.Bytes(extra), unit.Bytes(queue)) + inEachTrainer(p)
 	case extra > 0:
 		return fmt.Sprintf("up to %s more memory for the workers", unit.Bytes(extra)) + inEachTrainer(p)
 	}

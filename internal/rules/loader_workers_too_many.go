@@ -15,8 +15,8 @@ var tooManyLimit = diagnose.Limit{Name: "workers over workers needed", Value: 2,
 var loaderWorkersTooMany = diagnose.Rule{
 	ID:    "loader/workers-too-many",
 	Title: "More workers than the job can use",
-	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.FreeStepTime, metric.WorkerCPUBatch, metric.BatchesPerS,
-		metric.UsableCPUs},
+	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.FreeStepTime,
+		metric.WorkerCPUBatch, metric.BatchesPerS, metric.UsableCPUs},
 	Limits:  limits(tooManyLimit, mostLimit),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
@@ -35,14 +35,18 @@ var loaderWorkersTooMany = diagnose.Rule{
 		to := float64(enough)
 		caveat := "lower it in steps and watch the input wait"
 		if private, ok := p.Maybe(metric.WorkerPrivate); ok {
-			caveat = fmt.Sprintf("frees up to %s; lower it in steps and watch the input wait", unit.Bytes((workers-to)*private)+inEachTrainer(p))
+			caveat = fmt.Sprintf("frees up to %s; lower it in steps and watch the input wait",
+				unit.Bytes((workers-to)*private)+inEachTrainer(p))
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, // it costs memory, no time: the score stays 0
-			Summary:  fmt.Sprintf("%s, idle %s of the time; %s would keep up", count(workers, "worker"), unit.Percent(share(p.Get(metric.WorkerIdle))), whole(to)),
-			Evidence: seen(p, metric.NumWorkers, metric.WorkerIdle, metric.LoaderIsAhead, metric.WorkerCPUBatch, metric.FreeStepTime, metric.WorkerPrivate),
+			Summary: fmt.Sprintf("%s, idle %s of the time; %s would keep up", count(workers, "worker"),
+				unit.Percent(share(p.Get(metric.WorkerIdle))), whole(to)),
+			Evidence: seen(p, metric.NumWorkers, metric.WorkerIdle, metric.LoaderIsAhead, metric.WorkerCPUBatch,
+				metric.FreeStepTime, metric.WorkerPrivate),
 			Recommendations: []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(to),
-				Why: "no faster, but less memory and a quicker start; " + why(loader, diagnose.Needed{}), Caveat: caveat}},
+				Why:    "no faster, but less memory and a quicker start; " + why(loader, diagnose.Needed{}),
+				Caveat: caveat}},
 		})
 	},
 }

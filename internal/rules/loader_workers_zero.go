@@ -11,7 +11,8 @@ import (
 )
 
 var handOver = diagnose.Limit{Name: "handing a batch over from a worker", Value: 1.1e-3, Unit: metric.Seconds,
-	Source: "measured: batches of one small tensor take 0.02 ms without workers and 0.5 to 1.1 ms with one (PyTorch 1.13 and 2.14, Debian)"}
+	Source: "measured: batches of one small tensor take 0.02 ms without workers and 0.5 to 1.1 ms with one (PyTorch " +
+		"1.13 and 2.14, Debian)"}
 
 var loaderWorkersZero = diagnose.Rule{
 	ID:       "loader/workers-zero",
@@ -23,8 +24,8 @@ var loaderWorkersZero = diagnose.Rule{
 		n, known := e.Get(metric.NumWorkers)
 		return !known || n.Center == 0
 	},
-	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound", "storage/cold-cache",
-		"image/png-decode"},
+	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound",
+		"storage/cold-cache", "image/png-decode"},
 	Eval: func(p *diagnose.Pass) {
 		load, upTo := p.Stall(), "up to "
 		if diagnose.Hooked(p.Evidence) {
@@ -48,18 +49,23 @@ var loaderWorkersZero = diagnose.Rule{
 		effect := loader.WithWorkers(need.Workers, kept)
 		f := report.Finding{
 			Score: load,
-			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data itself, with %s",
+			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data "+
+				"itself, with %s",
 				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
-			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy,
-				metric.TrainerCPU, metric.OtherCPU),
+			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage,
+				metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy, metric.TrainerCPU, metric.OtherCPU),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: new("0"), To: whole(float64(need.Workers)), With: []report.Value{kept},
-				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",
-				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not before",
+				Why: "loading then runs beside the step instead of between two steps; the number follows from the " +
+					"loading time, the step and the usable CPUs",
+				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not " +
+					"before",
 				Effect: effect,
 			}},
-			Unhelpful: within("num_workers=0", against("prefetch_factor or persistent_workers while num_workers stays 0: they have no meaning without workers, and PyTorch 2 refuses them",
-				report.Unhelpful{Setting: "prefetch_factor", Direction: report.Any}, report.Unhelpful{Setting: "persistent_workers", Direction: report.Any})),
+			Unhelpful: within("num_workers=0", against("prefetch_factor or persistent_workers while num_workers "+
+				"stays 0: they have no meaning without workers, and PyTorch 2 refuses them",
+				report.Unhelpful{Setting: "prefetch_factor", Direction: report.Any},
+				report.Unhelpful{Setting: "persistent_workers", Direction: report.Any})),
 		}
 		if effect != nil && gain(effect) < p.Limit(gainLimit.Name) {
 			f.Recommendations, f.Severity, f.Score = nil, report.Info, 0

@@ -20,12 +20,16 @@ import (
 
 // plainOverhead and plainSpeed are what reading an item costs when nothing is in the way.
 var (
-	plainOverhead = diagnose.Limit{Name: "overhead of reading an item that lies in one piece", Value: 10e-6, Unit: metric.Seconds,
-		Source: "measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 KiB: 4 to 12 µs per item (h5py 3.7, HDF5 1.10.8, Debian)"}
-	plainSpeed = diagnose.Limit{Name: "speed of reading an item that lies in one piece", Value: 5e9, Unit: metric.BytesPerS,
-		Source: "measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; less than the least of them, for older machines (Debian)"}
+	plainOverhead = diagnose.Limit{Name: "overhead of reading an item that lies in one piece", Value: 10e-6,
+		Unit: metric.Seconds, Source: "measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 " +
+			"KiB: 4 to 12 µs per item (h5py 3.7, HDF5 1.10.8, Debian)"}
+	plainSpeed = diagnose.Limit{Name: "speed of reading an item that lies in one piece", Value: 5e9,
+		Unit: metric.BytesPerS, Source: "measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; less than the " +
+			"least of them, for older machines (Debian)"}
 	layoutError = diagnose.Limit{Name: "error of predicting another chunk shape", Value: 1.5, Unit: metric.Count,
-		Source: "measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 items 0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small chunks"}
+		Source: "measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 " +
+			"items 0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small " +
+			"chunks"}
 )
 
 // plainRead is the time of reading an item that lies in one piece, uncompressed and cached.
@@ -82,7 +86,8 @@ func spread(lo, center, hi float64) stat.Summary {
 // less is before without a part of it that takes cost; what remains is at least floor. The cost is a part of the same
 // time, so that its interval alone is that of what remains.
 func less(before, cost stat.Summary, floor float64) stat.Summary {
-	return spread(max(before.Center-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Center-cost.Lo, floor))
+	return spread(max(before.Center-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Center-cost.Lo,
+		floor))
 }
 
 // savedShare is the share of before that after does not take.
@@ -151,7 +156,8 @@ func fasterStorage(p *diagnose.Pass) []report.Unhelpful {
 		if !ok || waits >= diagnose.Moderate.Value {
 			return nil
 		}
-		return against(fmt.Sprintf("faster storage (NVMe, a RAM disk): it has %s of a cold item's time", unit.Percent(waits)), moved)
+		return against(fmt.Sprintf("faster storage (NVMe, a RAM disk): it has %s of a cold item's time",
+			unit.Percent(waits)), moved)
 	}
 	return against("faster storage (NVMe, a RAM disk): these times are of reads that the page cache answers", moved)
 }
@@ -166,13 +172,15 @@ func tooLarge(p *diagnose.Pass) []report.Unhelpful {
 	if !ok || !ok2 || !outgrows(p) {
 		return nil
 	}
-	return against(fmt.Sprintf("a copy on tmpfs, or waiting for the page cache: the dataset (%s) does not fit in the memory it could have (%s)", unit.Bytes(size), unit.Bytes(room)),
+	return against(fmt.Sprintf("a copy on tmpfs, or waiting for the page cache: the dataset (%s) does not fit in the "+
+		"memory it could have (%s)", unit.Bytes(size), unit.Bytes(room)),
 		report.Unhelpful{Setting: moved.Setting, Direction: report.To, To: "memory"}, readAhead)
 }
 
 // firstEpoch is the wait that is worth knowing although only a first epoch has it.
 var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one worker", Value: 10, Unit: metric.Seconds,
-	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that less is not noticed"}
+	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that " +
+		"less is not noticed"}
 
 // briefly tells whether a first epoch is known to wait less than that for storage: what cold items take beyond warm
 // ones, times the items.

@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var nearFull = diagnose.Limit{Name: "memory in use over the limit", Value: 0.92, Unit: metric.Ratio, Source: "TraceML step_memory policy: pressure from 92 %, critical from 97 %"}
+var nearFull = diagnose.Limit{Name: "memory in use over the limit", Value: 0.92, Unit: metric.Ratio,
+	Source: "TraceML step_memory policy: pressure from 92 %, critical from 97 %"}
 
 var memoryLimitNear = diagnose.Rule{
 	ID:     "memory/limit-near",
@@ -22,19 +23,23 @@ var memoryLimitNear = diagnose.Rule{
 			return
 		}
 		f := report.Finding{
-			Severity:  report.Warning,
-			Score:     p.Limit(shmStake.Name) * used,
-			Summary:   fmt.Sprintf("%s of the memory limit of %s is in use and cannot be given back", unit.Percent(used), unit.Bytes(limit)),
-			Evidence:  seen(p, metric.MemLimitUsed, metric.MemLimit, metric.Available, metric.WorkerPrivate, metric.NumWorkers, metric.BatchBytes),
-			Unhelpful: against("a higher num_workers, prefetch_factor or batch size: each takes more memory", moreWorkers, deeperPrefetch, largerBatch),
+			Severity: report.Warning,
+			Score:    p.Limit(shmStake.Name) * used,
+			Summary: fmt.Sprintf("%s of the memory limit of %s is in use and cannot be given back",
+				unit.Percent(used), unit.Bytes(limit)),
+			Evidence: seen(p, metric.MemLimitUsed, metric.MemLimit, metric.Available, metric.WorkerPrivate,
+				metric.NumWorkers, metric.BatchBytes),
+			Unhelpful: against("a higher num_workers, prefetch_factor or batch size: each takes more memory",
+				moreWorkers, deeperPrefetch, largerBatch),
 		}
 		n, ok := p.Maybe(metric.NumWorkers)
 		each, ok2 := p.Maybe(metric.WorkerPrivate)
 		if spare := (used - p.Limit(nearFull.Name)) * limit; ok && ok2 && each > 0 && n >= 2 {
 			each *= trainers(p) // num_workers is that of each trainer, the memory that of all
 			fewer := min(float64(int(spare/each))+1, n-1)
-			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(n)), To: whole(n - fewer),
-				Why: fmt.Sprintf("frees up to %s%s", unit.Bytes(fewer*each), forAllTrainers(p)), Caveat: "each worker's figure includes pages it still shares with the trainer: less may come free"}}
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(n)),
+				To: whole(n - fewer), Why: fmt.Sprintf("frees up to %s%s", unit.Bytes(fewer*each), forAllTrainers(p)),
+				Caveat: "each worker's figure includes pages it still shares with the trainer: less may come free"}}
 		}
 		p.Report(f)
 	},

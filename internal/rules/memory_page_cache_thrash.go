@@ -22,7 +22,8 @@ var memoryPageCacheThrash = diagnose.Rule{
 			return
 		}
 		again := share(p.Get(metric.RefaultRate) * pageBytes / p.Get(metric.StorageBytes))
-		rec := report.Recommendation{Setting: "memory left for the page cache", To: "at least the part of the dataset that is read again",
+		rec := report.Recommendation{Setting: "memory left for the page cache",
+			To:  "at least the part of the dataset that is read again",
 			Why: "what stays in the cache is not read from storage again"}
 		if size, ok := p.Maybe(metric.DatasetBytes); ok {
 			rec.To = unit.Bytes(size)
@@ -31,8 +32,10 @@ var memoryPageCacheThrash = diagnose.Rule{
 			rec.From = new(unit.Bytes(room))
 		}
 		p.Report(storageCause(waits*again,
-			fmt.Sprintf("%s of what is fetched from storage had been in the page cache shortly before; loading waits for storage %s of its time",
+			fmt.Sprintf("%s of what is fetched from storage had been in the page cache shortly before; loading waits "+
+				"for storage %s of its time",
 				unit.Percent(again), unit.Percent(waits)), rec,
-			seen(p, metric.RefaultRate, metric.StorageBytes, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.MemLimit)).finding(p))
+			seen(p, metric.RefaultRate, metric.StorageBytes, metric.CacheHits, metric.DatasetBytes, metric.Available,
+				metric.MemLimit)).finding(p))
 	},
 }

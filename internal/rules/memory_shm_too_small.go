@@ -12,7 +12,8 @@ import (
 )
 
 var shmStake = diagnose.Limit{Name: "stake of a job that may end", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "a choice: room that runs out costs no time until it costs the job, so it is ranked below anything that costs a high share now"}
+	Source: "a choice: room that runs out costs no time until it costs the job, so it is ranked below anything that " +
+		"costs a high share now"}
 
 var memoryShmTooSmall = diagnose.Rule{
 	ID:      "memory/shm-too-small",
@@ -21,7 +22,8 @@ var memoryShmTooSmall = diagnose.Rule{
 	Limits:  []diagnose.Limit{shmStake},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
-		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes), p.Get(metric.NumWorkers)
+		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes),
+			p.Get(metric.NumWorkers)
 		prefetch := float64(predict.DefaultPrefetch)
 		if f := p.Evidence.Facts.Prefetch; f != nil {
 			prefetch = float64(*f)
@@ -41,15 +43,19 @@ var memoryShmTooSmall = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: report.Warning,
 			Score:    p.Limit(shmStake.Name) * share(1-free/oneMore),
-			Summary: fmt.Sprintf("/dev/shm had as little as %s left of %s; one more worker%s needs %s, and a full /dev/shm ends the job with a bus error",
+			Summary: fmt.Sprintf("/dev/shm had as little as %s left of %s; one more worker%s needs %s, and a full "+
+				"/dev/shm ends the job with a bus error",
 				unit.Bytes(free), unit.Bytes(total), inEachTrainer(p), unit.Bytes(oneMore)),
-			Evidence: seen(p, metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers, metric.QueueCapacity),
+			Evidence: seen(p, metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers,
+				metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{
 				Setting: "size of /dev/shm", From: new(unit.Bytes(total)), To: unit.Bytes(to),
-				Why:    fmt.Sprintf("room for %s%s with their queues, and as much again: docker run --shm-size=%dm", count(target, "worker"), inEachTrainer(p), int(to/(1<<20))),
+				Why: fmt.Sprintf("room for %s%s with their queues, and as much again: docker run --shm-size=%dm",
+					count(target, "worker"), inEachTrainer(p), int(to/(1<<20))),
 				Caveat: "it counts against the job's memory limit as it fills; no change of speed is expected",
 			}},
-			Unhelpful: against("a higher num_workers, prefetch_factor or batch size before that: the job would end", moreWorkers, deeperPrefetch, largerBatch),
+			Unhelpful: against("a higher num_workers, prefetch_factor or batch size before that: the job would end",
+				moreWorkers, deeperPrefetch, largerBatch),
 		})
 	},
 }

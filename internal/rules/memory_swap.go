@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var swapLimit = diagnose.Limit{Name: "bytes per second read back from swap", Value: 1e6, Unit: metric.BytesPerS, Source: "gpuprof insights.py: swap-in from 1 MB/s"}
+var swapLimit = diagnose.Limit{Name: "bytes per second read back from swap", Value: 1e6, Unit: metric.BytesPerS,
+	Source: "gpuprof insights.py: swap-in from 1 MB/s"}
 
 var memorySwap = diagnose.Rule{
 	ID:       "memory/swap",
@@ -27,12 +28,16 @@ var memorySwap = diagnose.Rule{
 		score := max(share(pressure), starved(p)*waitsForStorage(p))
 		f := report.Finding{
 			Severity: besideLoader(p, score), Score: score,
-			Summary:   fmt.Sprintf("Memory is short: %s come back from swap", unit.Format(rate, string(metric.BytesPerS))),
-			Evidence:  seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available, metric.WorkerPrivate, metric.NumWorkers),
-			Unhelpful: against("more workers or a deeper prefetch_factor: both take more memory", moreWorkers, deeperPrefetch),
+			Summary: fmt.Sprintf("Memory is short: %s come back from swap",
+				unit.Format(rate, string(metric.BytesPerS))),
+			Evidence: seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available,
+				metric.WorkerPrivate, metric.NumWorkers),
+			Unhelpful: against("more workers or a deeper prefetch_factor: both take more memory", moreWorkers,
+				deeperPrefetch),
 		}
 		if n, ok := p.Maybe(metric.NumWorkers); ok && n >= 2 {
-			rec := report.Recommendation{Setting: "num_workers", From: new(whole(n)), To: whole(n / 2), Why: "each worker has its own memory"}
+			rec := report.Recommendation{Setting: "num_workers", From: new(whole(n)), To: whole(n / 2),
+				Why: "each worker has its own memory"}
 			if each, ok := p.Maybe(metric.WorkerPrivate); ok {
 				rec.Why = fmt.Sprintf("frees up to %s", unit.Bytes((n-float64(int(n/2+0.5)))*each))
 			}

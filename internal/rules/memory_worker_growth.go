@@ -11,14 +11,17 @@ import (
 
 var (
 	growthSeen = diagnose.Limit{Name: "growth seen in the window", Value: 64 << 20, Unit: metric.Bytes,
-		Source: "derived: allocators ask for memory in arenas of up to 64 MiB (glibc HEAP_MAX_SIZE), so less may be one arena"}
-	growthTime = diagnose.Limit{Name: "time until memory is full", Value: 24 * 3600, Unit: metric.Seconds, Source: "a choice: a training run often lasts a day"}
+		Source: "derived: allocators ask for memory in arenas of up to 64 MiB (glibc HEAP_MAX_SIZE), so less may be " +
+			"one arena"}
+	growthTime = diagnose.Limit{Name: "time until memory is full", Value: 24 * 3600, Unit: metric.Seconds,
+		Source: "a choice: a training run often lasts a day"}
 )
 
 var memoryWorkerGrowth = diagnose.Rule{
-	ID:      "memory/worker-growth",
-	Title:   "The workers' memory grows",
-	Needs:   []metric.Desc{metric.WorkerGrowth, metric.NumWorkers, metric.Available, metric.WindowTime, metric.BatchesPerS},
+	ID:    "memory/worker-growth",
+	Title: "The workers' memory grows",
+	Needs: []metric.Desc{metric.WorkerGrowth, metric.NumWorkers, metric.Available, metric.WindowTime,
+		metric.BatchesPerS},
 	Limits:  []diagnose.Limit{growthSeen, growthTime, shmStake},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
@@ -40,8 +43,10 @@ var memoryWorkerGrowth = diagnose.Rule{
 			Summary: fmt.Sprintf("The workers' memory grows by %s together; at that rate memory is full in %s",
 				unit.Format(all, string(metric.BytesPerS)), unit.Seconds(left)),
 			Evidence: seen(p, metric.WorkerGrowth, metric.NumWorkers, metric.WorkerRSS, metric.Available),
-			Recommendations: []report.Recommendation{{Setting: "what the Dataset holds", From: nil, To: "one numpy array or tensor instead of lists of Python objects; caches with a bound",
-				Why: "reading a Python object writes its reference count, which copies its page into each forked worker"}},
+			Recommendations: []report.Recommendation{{Setting: "what the Dataset holds", From: nil,
+				To: "one numpy array or tensor instead of lists of Python objects; caches with a bound",
+				Why: "reading a Python object writes its reference count, which copies its page into each forked " +
+					"worker"}},
 			Unhelpful: against("more workers: each grows alike", moreWorkers),
 		})
 	},

@@ -14,8 +14,10 @@ func outgrown(p *diagnose.Pass, grown float64) bool {
 
 // What is said of a rewrite whose copy does not fit in memory where the dataset does.
 const (
-	outgrownCounted = "the copy no longer fits in memory, so that every epoch reads it from storage, which is in the figure"
-	outgrownUnknown = "the copy no longer fits in memory, so that every epoch reads it from storage: what that takes was not measured"
+	outgrownCounted = "the copy no longer fits in memory, so that every epoch reads it from storage, which is in the " +
+		"figure"
+	outgrownUnknown = "the copy no longer fits in memory, so that every epoch reads it from storage: what that takes " +
+		"was not measured"
 )
 
 // unpacked is an item's time without filters, given what it takes where nothing is fetched that is not fetched now, and

@@ -85,7 +85,8 @@ func TestFind(t *testing.T) {
 // What end-to-end tests have to do with a rule, as its page says it.
 const (
 	plantedAlone  = "An end-to-end test plants this cause in a real job or dataset, and this rule has to name it."
-	plantedBeside = "An end-to-end test plants a cause in a real job or dataset that this rule or a related one has to name."
+	plantedBeside = "An end-to-end test plants a cause in a real job or dataset that this rule or a related one has " +
+		"to name."
 	fixturesOnly  = "Fixtures only: no table of the end-to-end tests asks for this rule by name."
 	testedHeading = "## How it is tested\n"
 )

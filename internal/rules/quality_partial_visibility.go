@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var visibleLimit = diagnose.Limit{Name: "looks with the system call visible", Value: 0.8, Unit: metric.Ratio, Source: "TraceML names a cause only from 80 % coverage"}
+var visibleLimit = diagnose.Limit{Name: "looks with the system call visible", Value: 0.8, Unit: metric.Ratio,
+	Source: "TraceML names a cause only from 80 % coverage"}
 
 var qualityPartialVisibility = diagnose.Rule{
 	ID:     "quality/partial-visibility",
@@ -31,8 +32,9 @@ var qualityPartialVisibility = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
-			Evidence:        seen(p, metric.SyscallSeen, metric.LookCover),
-			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
+			Evidence: seen(p, metric.SyscallSeen, metric.LookCover),
+			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure,
+				Why: "waiting for data can then be told from other waiting"}},
 		})
 	},
 }

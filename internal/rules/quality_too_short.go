@@ -12,7 +12,8 @@ import (
 var (
 	shortWindow = diagnose.Limit{Name: "steady window", Value: 10, Unit: metric.Seconds,
 		Source: "derived: a median of fewer than ten one-second windows has an interval set by its extremes"}
-	fewSteps = diagnose.Limit{Name: "steps seen", Value: 20, Unit: metric.Count, Source: "TraceML grades nothing critical on fewer than 20 steps"}
+	fewSteps = diagnose.Limit{Name: "steps seen", Value: 20, Unit: metric.Count,
+		Source: "TraceML grades nothing critical on fewer than 20 steps"}
 )
 
 var qualityTooShort = diagnose.Rule{
@@ -39,8 +40,9 @@ var qualityTooShort = diagnose.Rule{
 		setting, to := diagnose.Longer(p.Evidence, seconds)
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
-			Evidence:        seen(p, metric.WindowTime, metric.BatchesPerS),
-			Recommendations: []report.Recommendation{{Setting: setting, From: nil, To: to, Why: "enough steps for a narrow interval"}},
+			Evidence: seen(p, metric.WindowTime, metric.BatchesPerS),
+			Recommendations: []report.Recommendation{{Setting: setting, From: nil, To: to,
+				Why: "enough steps for a narrow interval"}},
 		})
 	},
 }

@@ -16,9 +16,10 @@ var storageColdCache = diagnose.Rule{
 	ID:       "storage/cold-cache",
 	Title:    "The first pass reads from storage; later ones will not",
 	Resource: report.OnStorage,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.StorageBytes},
-	Limits:   limits(storageLimit, coldLimit),
-	Applies:  onDisk,
+	Needs: []metric.Desc{metric.NumWorkers, metric.CacheHits, metric.DatasetBytes, metric.Available,
+		metric.StorageBytes},
+	Limits:  limits(storageLimit, coldLimit),
+	Applies: onDisk,
 	Eval: func(p *diagnose.Pass) {
 		waits, hits := waitsForStorage(p), p.Get(metric.CacheHits)
 		size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
@@ -33,18 +34,23 @@ var storageColdCache = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Score: score,
-			Summary: fmt.Sprintf("%s of the bytes come from storage although the dataset (%s) fits in memory (%s free): the page cache is cold",
+			Summary: fmt.Sprintf("%s of the bytes come from storage although the dataset (%s) fits in memory (%s "+
+				"free): the page cache is cold",
 				unit.Percent(share(1-hits)), unit.Bytes(size), unit.Bytes(room)),
-			Evidence: seen(p, metric.CacheHits, metric.StorageBytes, metric.DatasetBytes, metric.Available, metric.RefaultRate, metric.WorkerStorage),
+			Evidence: seen(p, metric.CacheHits, metric.StorageBytes, metric.DatasetBytes, metric.Available,
+				metric.RefaultRate, metric.WorkerStorage),
 			Recommendations: []report.Recommendation{{
-				Setting: "page cache", From: new(unit.Percent(hits) + " of bytes read"), To: "the whole dataset, read once before training",
-				Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
+				Setting: "page cache", From: new(unit.Percent(hits) + " of bytes read"),
+				To: "the whole dataset, read once before training",
+				Why: "the second epoch reads from memory by itself; reading the files once ahead does the same " +
+					"for the first" + when,
 				Effect: speedup(p, score/2, score, "the next slowest part of loading"),
 			}},
 		})
 	},
 	Measured: &diagnose.Measured{
-		Needs:   []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
+		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory,
+			metric.DatasetBytes},
 		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
 		Applies: onDisk,
 		Eval:    coldMeasured,
@@ -63,11 +69,15 @@ func coldMeasured(p *diagnose.Pass) {
 	}
 	p.Report(report.Finding{
 		Severity: report.Info,
-		Summary: fmt.Sprintf("A first epoch reads from storage: an item takes %s cold and %s from the page cache, where the dataset (%s) fits",
+		Summary: fmt.Sprintf("A first epoch reads from storage: an item takes %s cold and %s from the page cache, "+
+			"where the dataset (%s) fits",
 			unit.Seconds(cold.Center), unit.Seconds(warm.Center), unit.Bytes(p.Get(metric.DatasetBytes))),
-		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes, metric.BenchMemory, metric.Available, metric.BenchDeviceBytes),
-		Recommendations: []report.Recommendation{{Setting: "page cache", To: "the whole dataset, read once before training",
-			Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
+		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes,
+			metric.BenchMemory, metric.Available, metric.BenchDeviceBytes),
+		Recommendations: []report.Recommendation{{Setting: "page cache",
+			To: "the whole dataset, read once before training",
+			Why: "the second epoch reads from memory by itself; reading the files once ahead does the same for " +
+				"the first" + when,
 			Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only"))}},
 	})
 }
@@ -90,4 +100,5 @@ func thrashing(p *diagnose.Pass) bool {
 const pageBytes = 4096
 
 var refaultLimit = diagnose.Limit{Name: "fetched bytes that had been in the cache", Value: 0.20, Unit: metric.Ratio,
-	Source: "derived from the kernel's workingset_refault_file (Documentation/admin-guide/cgroup-v2.rst): a refault is a page read again soon after eviction"}
+	Source: "derived from the kernel's workingset_refault_file (Documentation/admin-guide/cgroup-v2.rst): a refault " +
+		"is a page read again soon after eviction"}

@@ -12,9 +12,11 @@ import (
 
 var (
 	crowd = diagnose.Limit{Name: "files of a crowded folder", Value: 10000, Unit: metric.Count,
-		Source: "derived: tens of thousands of names; listing a folder of 50,000 took 17.5 ms from memory, one of 100 took 0.1 ms (ext4, Debian)"}
+		Source: "derived: tens of thousands of names; listing a folder of 50,000 took 17.5 ms from memory, one of " +
+			"100 took 0.1 ms (ext4, Debian)"}
 	ordinaryOpen = diagnose.Limit{Name: "opening a file by name in memory", Value: 25e-6, Unit: metric.Seconds,
-		Source: "measured: open, fstat and close of a cached file take 3.3 µs in a folder of 100 files and 3.7 µs in one of 50,000 (ext4, Debian); open, read of 8 KiB and close 23 µs"}
+		Source: "measured: open, fstat and close of a cached file take 3.3 µs in a folder of 100 files and 3.7 µs in " +
+			"one of 50,000 (ext4, Debian); open, read of 8 KiB and close 23 µs"}
 	ordinaryColdOpens = diagnose.Limit{Name: "requests of opening a file cold", Value: 3, Unit: metric.Count,
 		Source: "derived: a block of the folder's index, one of its names, one of the inode table (ext4 htree)"}
 )
@@ -51,8 +53,10 @@ func crowdMeasured(p *diagnose.Pass) {
 	if p.Evidence.OpensPerItem() && before.Center > 0 {
 		score = share(open / before.Center)
 	}
-	summary := fmt.Sprintf("One folder holds %s files; opening one takes %s (%s)", unit.Number(files), unit.Seconds(open), state)
-	to, why := "shards, or subfolders of some thousand files", "a start of training then lists little, and a server looks names up among few"
+	summary := fmt.Sprintf("One folder holds %s files; opening one takes %s (%s)", unit.Number(files),
+		unit.Seconds(open), state)
+	to, why := "shards, or subfolders of some thousand files",
+		"a start of training then lists little, and a server looks names up among few"
 	if open > usual {
 		summary += fmt.Sprintf(", where %s are usual", unit.Seconds(usual))
 	} else {
@@ -64,12 +68,15 @@ func crowdMeasured(p *diagnose.Pass) {
 	} else {
 		summary += fmt.Sprintf(": %s of an item's time", unit.Percent(score))
 		if open <= usual {
-			to, why = "shards of 100 MiB or more", "nothing is opened for each item then, and a start of training lists little"
+			to, why = "shards of 100 MiB or more",
+				"nothing is opened for each item then, and a start of training lists little"
 		}
 	}
 	p.Report(report.Finding{
 		Severity: cautious(score), Score: score, Summary: summary,
-		Evidence:        seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.DatasetFileN),
-		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: new(unit.Number(files)), To: to, Why: why}},
+		Evidence: seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem,
+			metric.BenchColdItem, metric.DatasetFileN),
+		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: new(unit.Number(files)), To: to,
+			Why: why}},
 	})
 }

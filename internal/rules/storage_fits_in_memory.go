@@ -25,12 +25,15 @@ var storageFitsInMemory = diagnose.Rule{
 			fmt.Sprintf("Loading waits for storage %s of its time, and the dataset (%s) would fit in memory (%s free)",
 				unit.Percent(waits), unit.Bytes(size), unit.Bytes(room)),
 			report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "memory",
-				Why:    fmt.Sprintf("%s against %s free: preload it into one array, or copy it to a tmpfs", unit.Bytes(size), unit.Bytes(room)),
+				Why: fmt.Sprintf("%s against %s free: preload it into one array, or copy it to a tmpfs",
+					unit.Bytes(size), unit.Bytes(room)),
 				Caveat: "it counts against the job's memory limit"},
-			seen(p, metric.DatasetBytes, metric.Available, metric.CacheHits, metric.WorkerStorage, metric.MainStorage)).finding(p))
+			seen(p, metric.DatasetBytes, metric.Available, metric.CacheHits, metric.WorkerStorage,
+				metric.MainStorage)).finding(p))
 	},
 	Measured: &diagnose.Measured{
-		Needs:   []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage},
+		Needs: []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem,
+			metric.BenchColdItem, metric.BenchStorage},
 		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
 		Applies: onDisk,
 		Eval:    fitsMeasured,
@@ -38,7 +41,8 @@ var storageFitsInMemory = diagnose.Rule{
 }
 
 func fitsMeasured(p *diagnose.Pass) {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(diagnose.MemoryShare.Name) || briefly(p) || !onNetwork(p) {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) ||
+		p.Get(metric.BenchMemory) > p.Limit(diagnose.MemoryShare.Name) || briefly(p) || !onNetwork(p) {
 		return
 	}
 	size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
@@ -49,11 +53,15 @@ func fitsMeasured(p *diagnose.Pass) {
 	warm, _ := p.Evidence.Get(metric.BenchItem)
 	p.Report(report.Finding{
 		Severity: report.Info,
-		Summary: fmt.Sprintf("The dataset (%s) fits in memory (%s could be used): from there an item takes %s, from storage %s",
+		Summary: fmt.Sprintf("The dataset (%s) fits in memory (%s could be used): from there an item takes %s, from "+
+			"storage %s",
 			unit.Bytes(size), unit.Bytes(room), unit.Seconds(warm.Center), unit.Seconds(cold.Center)),
-		Evidence: seen(p, metric.DatasetBytes, metric.Available, metric.MemLimit, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem),
+		Evidence: seen(p, metric.DatasetBytes, metric.Available, metric.MemLimit, metric.BenchMemory, metric.BenchItem,
+			metric.BenchColdItem),
 		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "memory",
-			Why:    "the page cache keeps it after the first epoch; a copy on tmpfs, or one array that all workers share, keeps it for certain",
-			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only, where the page cache keeps it"))}},
+			Why: "the page cache keeps it after the first epoch; a copy on tmpfs, or one array that all workers " +
+				"share, keeps it for certain",
+			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold.Summary, warm.Summary,
+				report.Measured, "the first epoch only, where the page cache keeps it"))}},
 	})
 }

@@ -26,26 +26,29 @@ var storageLatencyBound = diagnose.Rule{
 			return
 		}
 		score := starved(p) * waits
-		summary := fmt.Sprintf("Loading waits for storage %s of its time, one request after another, while the storage is not full", unit.Percent(waits))
+		summary := fmt.Sprintf("Loading waits for storage %s of its time, one request after another, while the "+
+			"storage is not full", unit.Percent(waits))
 		if latency, ok := p.Maybe(metric.DiskLatency); ok {
 			summary += fmt.Sprintf(" (%s per request)", unit.Seconds(latency))
 		}
 		f := report.Finding{
 			Score: score, Summary: summary,
-			Evidence: seen(p, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.DiskLatency, metric.DiskQueue, metric.DiskReadRate,
-				metric.BytesPerRead, metric.ReadsPerBatch, metric.CacheHits, metric.IOPressure),
+			Evidence: seen(p, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.DiskLatency,
+				metric.DiskQueue, metric.DiskReadRate, metric.BytesPerRead, metric.ReadsPerBatch, metric.CacheHits,
+				metric.IOPressure),
 		}
 		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
 		if size, ok := p.Maybe(metric.BytesPerRead); ok {
 			rec := report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)), To: "1 MiB or more",
-				Why: "fewer, larger requests wait less often: pack items, or read the items of a batch together in __getitems__"}
+				Why: "fewer, larger requests wait less often: pack items, or read the items of a batch together in " +
+					"__getitems__"}
 			f.Recommendations = append(f.Recommendations, rec)
 		}
 		p.Report(f)
 	},
 	Measured: &diagnose.Measured{
-		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.BenchSerialReads, metric.BenchDeviceReads,
-			metric.BenchLatency},
+		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory,
+			metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchLatency},
 		Limits: limits(storageLimit, headroomLimit),
 		Applies: func(e *evidence.Evidence) bool {
 			_, known := e.Get(metric.BenchMemory)
@@ -70,11 +73,14 @@ func latencyMeasured(p *diagnose.Pass) {
 	waits := p.Get(metric.BenchStorage)
 	score := share(waits * (1 - 1/headroom))
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
-	recs := []report.Recommendation{{Setting: "num_workers", To: "more than there are cores, up to " + whole(min(headroom, 64)) + " requests in flight",
-		Why: fmt.Sprintf("the device gives %s random reads per second at its best and %s one after another; what one worker gets stays the same",
+	recs := []report.Recommendation{{Setting: "num_workers", To: "more than there are cores, up to " +
+		whole(min(headroom, 64)) + " requests in flight",
+		Why: fmt.Sprintf("the device gives %s random reads per second at its best and %s one after another; what one "+
+			"worker gets stays the same",
 			unit.Number(p.Get(metric.BenchDeviceReads)), unit.Number(serial)),
 		Caveat: "each worker needs memory of its own"}}
-	ordered := report.Recommendation{Setting: "order of reading", To: "large sequential pieces, shuffled within a buffer",
+	ordered := report.Recommendation{Setting: "order of reading",
+		To:  "large sequential pieces, shuffled within a buffer",
 		Why: "the kernel reads ahead where items follow each other"}
 	if v, ok := p.Evidence.Get(metric.BenchColdOrdered); ok {
 		ordered.Effect = quicker(cold.Summary, v.Summary, report.Measured, "")
@@ -84,10 +90,12 @@ func latencyMeasured(p *diagnose.Pass) {
 	}
 	p.Report(report.Finding{
 		Score: score,
-		Summary: fmt.Sprintf("Storage has %s of an item's %s (cold): one request takes %s, and the next is asked for only then",
+		Summary: fmt.Sprintf("Storage has %s of an item's %s (cold): one request takes %s, and the next is asked for "+
+			"only then",
 			unit.Percent(waits), unit.Seconds(cold.Center), unit.Seconds(p.Get(metric.BenchLatency))),
-		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads,
-			metric.BenchDeviceRatio, metric.BenchAmplify, metric.BenchMemory),
+		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchLatency,
+			metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchDeviceRatio, metric.BenchAmplify,
+			metric.BenchMemory),
 		Recommendations: recs,
 		Unhelpful:       tooLarge(p),
 	})
@@ -111,6 +119,7 @@ func moreReaders(p *diagnose.Pass) []report.Recommendation {
 	if usable := loader.UsableCPUs; usable > 0 && float64(need.Workers) > usable {
 		caveat += "; PyTorch warns above one worker per core, which does not matter for workers that wait"
 	}
-	return []report.Recommendation{{Setting: "num_workers", From: new(whole(float64(loader.Setting.Workers))), To: whole(float64(need.Workers)),
-		Why: "more requests in flight at once; " + why(loader, need), Caveat: caveat, Effect: effect}}
+	return []report.Recommendation{{Setting: "num_workers", From: new(whole(float64(loader.Setting.Workers))),
+		To: whole(float64(need.Workers)), Why: "more requests in flight at once; " + why(loader, need), Caveat: caveat,
+		Effect: effect}}
 }

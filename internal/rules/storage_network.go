@@ -17,7 +17,8 @@ var storageNetwork = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.StorageNet},
 	Limits:   limits(storageLimit),
 	Applies:  onDisk,
-	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory"},
+	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few",
+		"storage/fits-in-memory"},
 	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
 		if !ok || p.Get(metric.StorageNet) < 1 {
@@ -33,14 +34,16 @@ var storageNetwork = diagnose.Rule{
 			rec.Why += fmt.Sprintf(" (%s)", unit.Bytes(size))
 		}
 		f := storageCause(waits,
-			fmt.Sprintf("The dataset lies on %s, and loading waits for it %s of its time", fileSystem(p), unit.Percent(waits)), rec,
-			seen(p, metric.StorageNet, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.FileOpens,
-				metric.BytesPerRead, metric.DatasetBytes)).finding(p)
+			fmt.Sprintf("The dataset lies on %s, and loading waits for it %s of its time", fileSystem(p),
+				unit.Percent(waits)), rec,
+			seen(p, metric.StorageNet, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage,
+				metric.FileOpens, metric.BytesPerRead, metric.DatasetBytes)).finding(p)
 		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
 		p.Report(f)
 	},
 	Measured: &diagnose.Measured{
-		Needs:   []metric.Desc{metric.StorageNet, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory},
+		Needs: []metric.Desc{metric.StorageNet, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage,
+			metric.BenchMemory},
 		Limits:  limits(storageLimit, diagnose.MemoryShare),
 		Applies: onDisk,
 		Eval:    networkMeasured,
@@ -58,21 +61,24 @@ func networkMeasured(p *diagnose.Pass) {
 		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
-	rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk", Why: "reads and opens are no round trips there; copy it once at the start of the job"}
+	rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk",
+		Why: "reads and opens are no round trips there; copy it once at the start of the job"}
 	score := waits
 	if gain, ok := p.Evidence.Get(metric.BenchTierGain); ok {
 		score = share(gain.Center)
 		rec.To, rec.Why = "the storage it was compared with", "the same sample was measured there"
-		rec.Effect = quicker(cold.Summary, spread(cold.Lo*(1-gain.Hi), cold.Center*(1-gain.Center), cold.Hi*(1-gain.Lo)), report.Measured, "")
+		rec.Effect = quicker(cold.Summary, spread(cold.Lo*(1-gain.Hi), cold.Center*(1-gain.Center),
+			cold.Hi*(1-gain.Lo)), report.Measured, "")
 		if rec.Effect == nil {
 			return // the other storage is no better
 		}
 	}
 	p.Report(firstPass(p, report.Finding{
-		Score:   score,
-		Summary: fmt.Sprintf("The dataset lies on %s, which has %s of a cold item's %s", fileSystem(p), unit.Percent(waits), unit.Seconds(cold.Center)),
-		Evidence: seen(p, metric.StorageNet, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchColdOpen, metric.BenchMemory, metric.BenchTierGain,
-			metric.DatasetBytes),
+		Score: score,
+		Summary: fmt.Sprintf("The dataset lies on %s, which has %s of a cold item's %s", fileSystem(p),
+			unit.Percent(waits), unit.Seconds(cold.Center)),
+		Evidence: seen(p, metric.StorageNet, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage,
+			metric.BenchColdOpen, metric.BenchMemory, metric.BenchTierGain, metric.DatasetBytes),
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       tooLarge(p),
 	}))

@@ -28,12 +28,14 @@ var storageRemoteWait = diagnose.Rule{
 		if onLoopback(p) {
 			from, requests = "from another program on this machine", "requests to it"
 		}
-		fetched := report.Recommendation{Setting: requests, To: "fewer and larger, on connections that are kept, or from a local copy",
-			Why: "shards, or all items of a batch at once; one client for each worker; what fits on a local disk is fetched once"}
+		fetched := report.Recommendation{Setting: requests, To: "fewer and larger, on connections that are kept, or " +
+			"from a local copy",
+			Why: "shards, or all items of a batch at once; one client for each worker; what fits on a local disk is " +
+				"fetched once"}
 		f := storageCause(waits,
 			fmt.Sprintf("Loading waits for answers %s %s of its time%s", from, unit.Percent(waits), peers(p)), fetched,
-			seen(p, metric.WorkerRemote, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
-				metric.NumWorkers)).finding(p)
+			seen(p, metric.WorkerRemote, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPUBatch,
+				metric.WorkerWaitBatch, metric.NumWorkers)).finding(p)
 		f.Unhelpful = tooSlowly(p)
 		if p.Evidence.Facts.Fed == nil {
 			f.Recommendations = append(moreReaders(p), f.Recommendations...)

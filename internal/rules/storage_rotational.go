@@ -12,7 +12,8 @@ import (
 )
 
 var seekLimit = diagnose.Limit{Name: "latency of a read that seeks", Value: 4e-3, Unit: metric.Seconds,
-	Source: "a 7,200 rpm disk turns once in 8.3 ms, half of which it waits on average before any seek; the kernel's rotational flag alone is set by virtio_blk and nbd too"}
+	Source: "a 7,200 rpm disk turns once in 8.3 ms, half of which it waits on average before any seek; the kernel's " +
+		"rotational flag alone is set by virtio_blk and nbd too"}
 
 var storageRotational = diagnose.Rule{
 	ID:       "storage/rotational",
@@ -28,15 +29,17 @@ var storageRotational = diagnose.Rule{
 			return
 		}
 		f := cause{part: waits, lo: waits / 2, hi: waits, change: toSSD(p),
-			summary: fmt.Sprintf("Reads take %s each on a device that says it rotates; loading waits for it %s of its time",
+			summary: fmt.Sprintf("Reads take %s each on a device that says it rotates; loading waits for it %s of "+
+				"its time",
 				unit.Seconds(latency), unit.Percent(waits)),
-			seen: seen(p, metric.Rotational, metric.DiskLatency, metric.DiskReadRate, metric.DiskQueue, metric.WorkerStorage)}.finding(p)
+			seen: seen(p, metric.Rotational, metric.DiskLatency, metric.DiskReadRate, metric.DiskQueue,
+				metric.WorkerStorage)}.finding(p)
 		f.Unhelpful = oneHeadForAll()
 		p.Report(f)
 	},
 	Measured: &diagnose.Measured{
-		Needs: []metric.Desc{metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage,
-			metric.BenchMemory},
+		Needs: []metric.Desc{metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchItem,
+			metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory},
 		Limits:  limits(storageLimit, seekLimit, oneHead),
 		Applies: func(e *evidence.Evidence) bool { return e.Facts.StorageKind == "disk" },
 		Eval:    rotationalMeasured,
@@ -45,8 +48,8 @@ var storageRotational = diagnose.Rule{
 
 // toSSD is what to do about a head that seeks.
 func toSSD(p *diagnose.Pass) report.Recommendation {
-	return report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "an SSD, or shards read in order",
-		Why: "an SSD answers a random read in a tenth of a millisecond"}
+	return report.Recommendation{Setting: "where the dataset lies", From: place(p),
+		To: "an SSD, or shards read in order", Why: "an SSD answers a random read in a tenth of a millisecond"}
 }
 
 func oneHeadForAll() []report.Unhelpful {
@@ -54,7 +57,8 @@ func oneHeadForAll() []report.Unhelpful {
 }
 
 var oneHead = diagnose.Limit{Name: "best rate of one head over one request after another", Value: 4, Unit: metric.Count,
-	Source: "derived: sorting a full queue of 32 requests shortens seeks and turns to about a third; a device that gives more has no single head"}
+	Source: "derived: sorting a full queue of 32 requests shortens seeks and turns to about a third; a device that " +
+		"gives more has no single head"}
 
 func rotationalMeasured(p *diagnose.Pass) {
 	latency, serial := p.Get(metric.BenchLatency), p.Get(metric.BenchSerialReads)
@@ -62,7 +66,8 @@ func rotationalMeasured(p *diagnose.Pass) {
 		return
 	}
 	waits := p.Get(metric.BenchStorage)
-	if latency < p.Limit(seekLimit.Name) || serial <= 0 || p.Get(metric.BenchDeviceReads)/serial >= p.Limit(oneHead.Name) || waits < p.Limit(storageLimit.Name) {
+	if latency < p.Limit(seekLimit.Name) || serial <= 0 ||
+		p.Get(metric.BenchDeviceReads)/serial >= p.Limit(oneHead.Name) || waits < p.Limit(storageLimit.Name) {
 		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
@@ -71,9 +76,11 @@ func rotationalMeasured(p *diagnose.Pass) {
 		rec.Effect = quicker(cold.Summary, v.Summary, report.Measured, "reading in order from the same disk")
 	}
 	p.Report(firstPass(p, report.Finding{
-		Score:           waits,
-		Summary:         fmt.Sprintf("A random read takes %s, as a seek does, and storage has %s of a cold item's %s", unit.Seconds(latency), unit.Percent(waits), unit.Seconds(cold.Center)),
-		Evidence:        seen(p, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.Rotational),
+		Score: waits,
+		Summary: fmt.Sprintf("A random read takes %s, as a seek does, and storage has %s of a cold item's %s",
+			unit.Seconds(latency), unit.Percent(waits), unit.Seconds(cold.Center)),
+		Evidence: seen(p, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads,
+			metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.Rotational),
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       slices.Concat(oneHeadForAll(), tooLarge(p)),
 	}))

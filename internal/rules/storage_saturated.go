@@ -16,26 +16,33 @@ var storageSaturated = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.DiskReadRate, metric.DiskByteRate},
 	Limits:   limits(storageLimit, nearLimit, busyRate, busyReads, deepQueue, neverEmpty),
 	Applies:  onDisk,
-	Explains: []string{"loader/workers-too-few", "storage/latency-bound", "storage/cold-cache", "storage/rotational", "loader/workers-zero", "loader/slow-sample-blocks", "storage/fits-in-memory"},
+	Explains: []string{"loader/workers-too-few", "storage/latency-bound", "storage/cold-cache", "storage/rotational",
+		"loader/workers-zero", "loader/slow-sample-blocks", "storage/fits-in-memory"},
 	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
 		if waits < p.Limit(storageLimit.Name) || !full(p) {
 			return
 		}
 		score := starved(p) * waits
-		rate := fmt.Sprintf("%s and %s reads per second", unit.Format(p.Get(metric.DiskByteRate), string(metric.BytesPerS)), unit.Number(p.Get(metric.DiskReadRate)))
+		rate := fmt.Sprintf("%s and %s reads per second", unit.Format(p.Get(metric.DiskByteRate),
+			string(metric.BytesPerS)), unit.Number(p.Get(metric.DiskReadRate)))
 		f := report.Finding{
-			Score:   score,
-			Summary: fmt.Sprintf("Loading waits for storage %s of its time, and the device gives all it can: %s", unit.Percent(waits), rate),
-			Evidence: seen(p, metric.WorkerStorage, metric.MainStorage, metric.DiskReadRate, metric.DiskByteRate, metric.ReadIOPSLimit, metric.ReadBPSLimit,
-				metric.DiskLatency, metric.DiskQueue, metric.DiskUtil, metric.CacheHits, metric.IOPressure),
-			Unhelpful: against("more workers or a deeper prefetch_factor: the same bytes come no faster", moreWorkers, deeperPrefetch),
+			Score: score,
+			Summary: fmt.Sprintf("Loading waits for storage %s of its time, and the device gives all it can: %s",
+				unit.Percent(waits), rate),
+			Evidence: seen(p, metric.WorkerStorage, metric.MainStorage, metric.DiskReadRate, metric.DiskByteRate,
+				metric.ReadIOPSLimit, metric.ReadBPSLimit, metric.DiskLatency, metric.DiskQueue, metric.DiskUtil,
+				metric.CacheHits, metric.IOPressure),
+			Unhelpful: against("more workers or a deeper prefetch_factor: the same bytes come no faster", moreWorkers,
+				deeperPrefetch),
 		}
 		if used, reads, limit, ok := allowance(p); ok && used >= p.Limit(nearLimit.Name) {
 			f.Summary, f.Recommendations = throttled(p, waits, reads, limit)
 		} else {
-			f.Recommendations = []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "memory (tmpfs, a preloaded array) or a faster local disk",
-				Why: "the device is full; only fewer bytes per batch or a faster device help", Effect: speedup(p, score/2, score, "the next slowest part of loading")}}
+			f.Recommendations = []report.Recommendation{{Setting: "where the dataset lies", From: place(p),
+				To:     "memory (tmpfs, a preloaded array) or a faster local disk",
+				Why:    "the device is full; only fewer bytes per batch or a faster device help",
+				Effect: speedup(p, score/2, score, "the next slowest part of loading")}}
 		}
 		p.Report(f)
 	},
@@ -47,8 +54,8 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 	if reads {
 		now, what = unit.Number(limit)+" reads per second", "reads"
 	}
-	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: new(now), To: "none", Why: "the job reads at that limit",
-		Caveat: "whoever set it had a reason; ask before raising it"}
+	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: new(now), To: "none",
+		Why: "the job reads at that limit", Caveat: "whoever set it had a reason; ask before raising it"}
 	if loader, ok := p.Loader(); ok {
 		if to, ok := allowed(loader, limit, reads, p); ok {
 			rec.To = to
@@ -57,10 +64,12 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 	}
 	recs := []report.Recommendation{rec}
 	if size, ok := p.Maybe(metric.BytesPerRead); ok && reads {
-		recs = append(recs, report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)), To: "1 MiB or more",
-			Why: "the limit counts requests: store items that are read together next to each other and read them at once"})
+		recs = append(recs, report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)),
+			To: "1 MiB or more", Why: "the limit counts requests: store items that are read together next to each " +
+				"other and read them at once"})
 	}
-	return fmt.Sprintf("Loading waits for storage %s of its time: the job's cgroup allows %s, and all the %s it allows are used", unit.Percent(waits), now, what), recs
+	return fmt.Sprintf("Loading waits for storage %s of its time: the job's cgroup allows %s, and all the %s it "+
+		"allows are used", unit.Percent(waits), now, what), recs
 }
 
 // allowed is the limit at which the step would be the next to limit.

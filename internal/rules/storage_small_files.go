@@ -11,8 +11,10 @@ import (
 
 var (
 	smallFile = diagnose.Limit{Name: "size of a small file", Value: 128 << 10, Unit: metric.Bytes,
-		Source: "Linux VM_READAHEAD_PAGES: read-ahead is 128 KiB, so a smaller file is one request and its overhead is not shared"}
-	manyOpens = diagnose.Limit{Name: "opens per batch", Value: 4, Unit: metric.Count, Source: "derived: several files make up a batch"}
+		Source: "Linux VM_READAHEAD_PAGES: read-ahead is 128 KiB, so a smaller file is one request and its overhead " +
+			"is not shared"}
+	manyOpens = diagnose.Limit{Name: "opens per batch", Value: 4, Unit: metric.Count,
+		Source: "derived: several files make up a batch"}
 )
 
 var storageSmallFiles = diagnose.Rule{
@@ -21,11 +23,13 @@ var storageSmallFiles = diagnose.Rule{
 	Resource: report.OnStorage,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.FileBytes, metric.FileOpens, metric.DistinctOpens},
 	Limits:   limits(storageLimit, smallFile, otherFiles, manyOpens),
-	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory", "storage/crowded-folder"},
-	Applies:  onDisk,
+	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few",
+		"storage/fits-in-memory", "storage/crowded-folder"},
+	Applies: onDisk,
 	Eval: func(p *diagnose.Pass) {
 		waits, size := waitsForStorage(p), p.Get(metric.FileBytes)
-		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(otherFiles.Name) || waits < p.Limit(storageLimit.Name) {
+		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(otherFiles.Name) ||
+			waits < p.Limit(storageLimit.Name) {
 			return
 		}
 		if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok && perBatch < p.Limit(manyOpens.Name) {
@@ -38,10 +42,11 @@ var storageSmallFiles = diagnose.Rule{
 		rec := report.Recommendation{Setting: "files of the dataset", From: new(from), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items; storage is asked less often"}
 		p.Report(cause{part: waits, hi: waits, storage: true, change: rec,
-			summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for storage %s of its time",
+			summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for "+
+				"storage %s of its time",
 				unit.Number(p.Get(metric.FileOpens)), unit.Bytes(size), unit.Percent(waits)),
-			seen: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes, metric.DatasetFileN,
-				metric.WorkerOpenWait, metric.WorkerStorage, metric.CacheHits),
+			seen: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes,
+				metric.DatasetFileN, metric.WorkerOpenWait, metric.WorkerStorage, metric.CacheHits),
 		}.finding(p))
 	},
 	Measured: &diagnose.Measured{
@@ -78,11 +83,13 @@ func smallFilesMeasured(p *diagnose.Pass) {
 	}
 	p.Report(report.Finding{
 		Score: score,
-		Summary: fmt.Sprintf("Each item is a file of %s; opening it and asking for it alone takes %s of the item's %s (%s)",
+		Summary: fmt.Sprintf("Each item is a file of %s; opening it and asking for it alone takes %s of the item's "+
+			"%s (%s)",
 			unit.Bytes(size), unit.Percent(score), unit.Seconds(item.before.Center), state),
-		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio,
-			metric.BenchDeviceBytes),
-		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: new(unit.Number(files) + " files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
+		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen,
+			metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchDeviceBytes),
+		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: new(unit.Number(files) +
+			" files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items, and nothing is opened for each", Effect: item.effect()}},
 		Unhelpful: tooLarge(p),
 	})

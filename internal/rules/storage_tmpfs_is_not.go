@@ -32,13 +32,16 @@ var storageTmpfsIsNot = diagnose.Rule{
 			to = "a tmpfs of at least " + unit.Bytes(size)
 		}
 		p.Report(storageCause(waits,
-			fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here; loading waits for it %s of its time", unit.Percent(waits)),
-			report.Recommendation{Setting: "where the dataset lies", From: place(p), To: to, Why: "only a tmpfs is memory",
-				Caveat: "it counts against the job's memory limit"},
-			seen(p, metric.StorageTmpfs, metric.WorkerStorage, metric.MainStorage, metric.DatasetBytes, metric.Available)).finding(p))
+			fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here; loading waits for it %s of its "+
+				"time", unit.Percent(waits)),
+			report.Recommendation{Setting: "where the dataset lies", From: place(p), To: to,
+				Why: "only a tmpfs is memory", Caveat: "it counts against the job's memory limit"},
+			seen(p, metric.StorageTmpfs, metric.WorkerStorage, metric.MainStorage, metric.DatasetBytes,
+				metric.Available)).finding(p))
 	},
 	Measured: &diagnose.Measured{
-		Needs:   []metric.Desc{metric.StorageTmpfs, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
+		Needs: []metric.Desc{metric.StorageTmpfs, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage,
+			metric.BenchMemory, metric.DatasetBytes},
 		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
 		Applies: func(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") },
 		Eval:    tmpfsMeasured,
@@ -46,16 +49,21 @@ var storageTmpfsIsNot = diagnose.Rule{
 }
 
 func tmpfsMeasured(p *diagnose.Pass) {
-	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) {
+	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) ||
+		briefly(p) {
 		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	warm, _ := p.Evidence.Get(metric.BenchItem)
 	p.Report(report.Finding{
 		Severity: report.Info,
-		Summary:  fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here: an item takes %s cold and %s from memory", unit.Seconds(cold.Center), unit.Seconds(warm.Center)),
-		Evidence: seen(p, metric.StorageTmpfs, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes, metric.BenchMemory),
-		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "a tmpfs of at least " + unit.Bytes(p.Get(metric.DatasetBytes)),
-			Why: "only a tmpfs is memory", Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only")}},
+		Summary: fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here: an item takes %s cold and "+
+			"%s from memory", unit.Seconds(cold.Center), unit.Seconds(warm.Center)),
+		Evidence: seen(p, metric.StorageTmpfs, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage,
+			metric.DatasetBytes, metric.BenchMemory),
+		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p),
+			To: "a tmpfs of at least " + unit.Bytes(p.Get(metric.DatasetBytes)), Why: "only a tmpfs is memory",
+			Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary,
+				report.Measured, "the first epoch only")}},
 	})
 }

@@ -18,7 +18,8 @@ import (
 func TestWhatWillNotHelpIsData(t *testing.T) {
 	asked := 0
 	for _, r := range All() {
-		for _, half := range []func(*diagnose.Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained){diagnose.Judge, diagnose.JudgeMeasured} {
+		for _, half := range []func(*diagnose.Rule, *evidence.Evidence) ([]report.Finding,
+			[]report.Abstained){diagnose.Judge, diagnose.JudgeMeasured} {
 			archive := must.Get(txtar.ParseFile(caseFile(r)))(t)
 			for _, file := range archive.Files {
 				c := must.Get(parseCase(string(file.Data)))(t)
@@ -48,7 +49,9 @@ func checkUnhelpful(t *testing.T, f report.Finding) {
 			t.Errorf("%s says in words only: %s", f.Rule, line)
 		}
 		said, _, _ := strings.Cut(line, ":")
-		for words, setting := range map[string]string{"more workers": "num_workers", "prefetch_factor": "prefetch_factor", "persistent_workers": "persistent_workers", "batch size": "batch_size"} {
+		for words, setting := range map[string]string{"more workers": "num_workers",
+			"prefetch_factor": "prefetch_factor", "persistent_workers": "persistent_workers",
+			"batch size": "batch_size"} {
 			if strings.Contains(said, words) && !strings.Contains(said, "evaluation's loader") && !named[setting] {
 				t.Errorf("%s names %s in words and not as data: %s", f.Rule, setting, line)
 			}

@@ -54,11 +54,13 @@ fact hdf5_filters gzip-4
 
 // Of large pictures only a measurement tells what smaller ones would bring: the command stands there.
 func TestLargePicturesPointToTry(t *testing.T) {
-	f := new(figures).read(0.0005, 0.003).add(report.ProbeDecode, metric.DecodeTime, 0.02, "decoder", "libjpeg-turbo", "format", "jpeg")
+	f := new(figures).read(0.0005, 0.003).add(report.ProbeDecode, metric.DecodeTime, 0.02, "decoder", "libjpeg-turbo",
+		"format", "jpeg")
 	r := benchmark(pictures("jpeg", 2000, 900<<10, 500), f)
 	judgeBench(r)
 	const command = "pipetune bench-io /data/train --try"
-	if !slices.Contains(r.Next, command) || !slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == "image/oversized" && a.Cure == command }) {
+	if !slices.Contains(r.Next, command) || !slices.ContainsFunc(r.Abstained,
+		func(a report.Abstained) bool { return a.Rule == "image/oversized" && a.Cure == command }) {
 		t.Errorf("%q, %+v", r.Next, r.Abstained)
 	}
 	c := must.Get(parseCase("fact dataset_kind image\nfact dataset /data/my pictures"))(t)

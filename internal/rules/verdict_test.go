@@ -30,11 +30,14 @@ func odd(seed uint64) *evidence.Evidence {
 			x = []float64{0, 1, 1.5, -0.1}[dice.IntN(4)]
 		}
 		spread := dice.Float64()
-		values[d.Name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x - spread*x, Hi: x + spread*x, Confidence: 0.95, N: dice.IntN(30)}}
+		values[d.Name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x - spread*x, Hi: x + spread*x,
+			Confidence: 0.95, N: dice.IntN(30)}}
 	}
 	yes, n := dice.IntN(2) == 0, dice.IntN(20)
-	facts := evidence.Facts{DatasetKind: []string{"", "hdf5", "image"}[dice.IntN(3)], Extension: []string{"", ".png", ".jpg"}[dice.IntN(3)],
-		StartMethod: []string{"", "fork", "spawn"}[dice.IntN(3)], Dataset: []string{"", "/tmp/x", "/data/y z"}[dice.IntN(3)]}
+	facts := evidence.Facts{DatasetKind: []string{"", "hdf5", "image"}[dice.IntN(3)], Extension: []string{"", ".png",
+		".jpg"}[dice.IntN(3)],
+		StartMethod: []string{"", "fork", "spawn"}[dice.IntN(3)], Dataset: []string{"", "/tmp/x",
+			"/data/y z"}[dice.IntN(3)]}
 	if dice.IntN(2) == 0 {
 		facts.Persistent, facts.PinMemory, facts.Prefetch, facts.BatchSize = &yes, &yes, &n, &n
 		facts.HDF5 = &evidence.HDF5{Name: "a b`c", Shape: "(10, 3)", Chunk: "x"}
@@ -49,14 +52,19 @@ func odd(seed uint64) *evidence.Evidence {
 func oddHook(dice *rand.Rand) *evidence.Hook {
 	yes, n := dice.IntN(2) == 0, dice.IntN(9)-1
 	call := evidence.LoaderCall{Evaluates: !yes}
-	call.Collate, call.File = []string{"", "default_collate", "a.b", "."}[dice.IntN(4)], []string{"", "train.py"}[dice.IntN(2)]
+	call.Collate, call.File = []string{"", "default_collate", "a.b", "."}[dice.IntN(4)],
+		[]string{"", "train.py"}[dice.IntN(2)]
 	call.Line, call.Iterable = dice.IntN(3)-1, yes
 	if dice.IntN(2) == 0 {
-		call.NumWorkers, call.Prefetch, call.BatchSize, call.Persistent, call.PinMemory, call.InOrder = &n, &n, &n, &yes, &yes, &yes
+		call.NumWorkers, call.Prefetch, call.BatchSize, call.Persistent, call.PinMemory, call.InOrder = &n, &n, &n,
+			&yes, &yes, &yes
 	}
-	sites := []evidence.Site{{Site: recording.Site{What: "item", File: "a b.py", Line: 3}, Calls: dice.Float64() * 100, Seconds: dice.Float64()}, {}}
-	return &evidence.Hook{Torch: []string{"", "2.6.0+debian", "1.13.0a0", "x.y", "2"}[dice.IntN(5)], Loader: call, Others: []evidence.LoaderCall{call},
-		Opens: sites[:dice.IntN(3)], Syncs: sites[:dice.IntN(3)], Slow: []evidence.SlowItem{{Index: 7, Seconds: dice.Float64(), Times: n}, {}}[:dice.IntN(3)]}
+	sites := []evidence.Site{{Site: recording.Site{What: "item", File: "a b.py", Line: 3}, Calls: dice.Float64() * 100,
+		Seconds: dice.Float64()}, {}}
+	return &evidence.Hook{Torch: []string{"", "2.6.0+debian", "1.13.0a0", "x.y", "2"}[dice.IntN(5)], Loader: call,
+		Others: []evidence.LoaderCall{call},
+		Opens:  sites[:dice.IntN(3)], Syncs: sites[:dice.IntN(3)],
+		Slow: []evidence.SlowItem{{Index: 7, Seconds: dice.Float64(), Times: n}, {}}[:dice.IntN(3)]}
 }
 
 // TestAnyEvidenceGivesAValidReport holds the engine and all rules to the schema and to their own promises, whatever was
@@ -85,7 +93,8 @@ func TestAnyEvidenceGivesAValidReport(t *testing.T) {
 
 func checkChange(t *testing.T, seed uint64, e *evidence.Evidence, rule string, c report.Recommendation) {
 	t.Helper()
-	if c.Setting == "" || c.To == "" || c.Why == "" || strings.Contains(c.To+c.Why+c.Caveat, "%!") || strings.Contains(c.To, "NaN") {
+	if c.Setting == "" || c.To == "" || c.Why == "" || strings.Contains(c.To+c.Why+c.Caveat, "%!") ||
+		strings.Contains(c.To, "NaN") {
 		t.Fatalf("seed %d: %s recommends %+v", seed, rule, c)
 	}
 	if diagnose.Workerless(e) && (c.Setting == "prefetch_factor" || c.Setting == "persistent_workers") {

@@ -46,7 +46,8 @@ func (c *Cgroup) Every() time.Duration { return time.Second }
 func (c *Cgroup) Start(_ context.Context, sink recording.Sink) error {
 	group, err := cgroupOf(c.fs, c.target)
 	if err != nil {
-		unread(sink, "cgroup_*", jobGroup, err, "mount a cgroup file system where pipetune runs, or run pipetune on the host")
+		unread(sink, "cgroup_*", jobGroup, err, "mount a cgroup file system where pipetune runs, or run pipetune on "+
+			"the host")
 		return err
 	}
 	c.group = group

@@ -69,7 +69,8 @@ func (c *CPU) Sample(_ context.Context, sink recording.Sink) {
 }
 
 // busyStates are the columns that are work. Guest time is already in user time.
-var busyStates = [...]procfs.CPUState{procfs.CPUUser, procfs.CPUNice, procfs.CPUSystem, procfs.CPUIRQ, procfs.CPUSoftIRQ}
+var busyStates = [...]procfs.CPUState{procfs.CPUUser, procfs.CPUNice, procfs.CPUSystem, procfs.CPUIRQ,
+	procfs.CPUSoftIRQ}
 
 func (c *CPU) times(sink recording.Sink, entity string, t procfs.CPUTimes) {
 	busy := 0.0

@@ -73,7 +73,8 @@ func (d *Disk) follow(sink recording.Sink) {
 			d.entities[name] = "disk/" + name
 		}
 		if why := dev.Uncounted; why.Reason != "" {
-			sink.Unseen("disk_*", "disk/"+dev.Name, "the kernel does not count what "+dev.Name+" does: "+why.Reason, why.Cure)
+			sink.Unseen("disk_*", "disk/"+dev.Name, "the kernel does not count what "+dev.Name+" does: "+why.Reason,
+				why.Cure)
 		}
 	}
 	unread(sink, "disk_*", "", d.placement.err, "")
@@ -87,11 +88,14 @@ func (d *Disk) follow(sink recording.Sink) {
 func whyNoDevice(s procfs.Storage) (reason, cure string) {
 	switch {
 	case s.Kind == procfs.StorageNetwork:
-		return "the data lies on a network file system (" + known(s.FSType) + "), which has no block device here", "look at the server, or at mountstats of the client"
+		return "the data lies on a network file system (" + known(s.FSType) + "), which has no block device here",
+			"look at the server, or at mountstats of the client"
 	case s.Kind == procfs.StorageFUSE:
-		return "the data lies on a FUSE file system (" + known(s.FSType) + "), which has no block device here", "look at what the FUSE server reads"
+		return "the data lies on a FUSE file system (" + known(s.FSType) + "), which has no block device here",
+			"look at what the FUSE server reads"
 	case s.Kind == procfs.StorageShared:
-		return "the data lies in a folder of the host (" + known(s.FSType) + "), which has no block device here", "run pipetune on the host for its devices"
+		return "the data lies in a folder of the host (" + known(s.FSType) + "), which has no block device here",
+			"run pipetune on the host for its devices"
 	case s.Kind == procfs.StorageMemory:
 		return "the data lies in memory (" + known(s.FSType) + "); no device is read", ""
 	case s.Unresolved != "":
@@ -133,7 +137,8 @@ func (d *Disk) device(s *procfs.DiskStat) {
 func (d *Disk) absent(sink recording.Sink) {
 	for _, entity := range d.entities {
 		if !d.shown[entity] {
-			sink.Unseen("disk_*", entity, "the device is not in /proc/diskstats", "run pipetune on the host, outside of the container")
+			sink.Unseen("disk_*", entity, "the device is not in /proc/diskstats",
+				"run pipetune on the host, outside of the container")
 		}
 	}
 }

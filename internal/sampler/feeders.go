@@ -135,7 +135,8 @@ func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
 	idle, working, gone := 0, 0, false
 	for _, m := range f.members {
 		class, ok := m.thread.look(kit)
-		if busy := m.proc != nil && m.clock.busy(kit, m.id.PID, now); busy && ok && class != classRunning && class != classStopped {
+		if busy := m.proc != nil && m.clock.busy(kit, m.id.PID, now); busy && ok && class != classRunning &&
+			class != classStopped {
 			m.thread.ran(class)
 			class = classRunning
 		}

@@ -41,8 +41,10 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	m.ran(100, 111, time.Millisecond)
 	w.looks(60)
 	b := w.book()
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 120, metric.LooksRunning: 120, metric.LooksBeside: 120})
-	b.want(t, feeders100, map[metric.Desc]float64{metric.LoaderLooks: 120, metric.LoaderWaiting: 120, metric.LoaderIdleSum: 0})
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 120, metric.LooksRunning: 120,
+		metric.LooksBeside: 120})
+	b.want(t, feeders100, map[metric.Desc]float64{metric.LoaderLooks: 120, metric.LoaderWaiting: 120,
+		metric.LoaderIdleSum: 0})
 	b.want(t, thread110, map[metric.Desc]float64{metric.ProcMainCPU: 0.5, metric.ProcRunDelay: 0.001})
 	looked := b.get(t, metric.LooksTotal, thread110)
 	if looked < 10 || looked > 60 {
@@ -74,22 +76,26 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 			d      metric.Desc
 			entity string
 			want   float64
-		}{{metric.LoaderWaiting, feeders100, c.waiting}, {metric.LoaderIdleSum, feeders100, c.idle}, {metric.LooksBeside, thread110, c.beside}} {
+		}{{metric.LoaderWaiting, feeders100, c.waiting}, {metric.LoaderIdleSum, feeders100, c.idle},
+			{metric.LooksBeside, thread110, c.beside}} {
 			if got := after.get(t, x.d, x.entity) - before.get(t, x.d, x.entity); got != x.want {
 				t.Errorf("%s: %s of %s grew by %v, want %v", c.name, x.d.Name, x.entity, got, x.want)
 			}
 		}
 	}
 
-	// What the main thread polls beside them may bring a batch, or be the driver's, which wakes it when the device is done.
+	// What the main thread polls beside them may bring a batch, or be the driver's, which wakes it when the device is
+	// done.
 	w.kit.pollFD = func(int, uint64) (int, bool) { return 5, true }
 	m.thread(100, 100, inShortPoll, "0", 'S')
 	m.thread(101, 101, running, "0", 'R')
-	for fd5, want := range map[string]float64{"pipe:[7]": 10, "anon_inode:[eventfd]": 10, "/dev/nvidia0": 0, "anon_inode:[timerfd]": 0} {
+	for fd5, want := range map[string]float64{"pipe:[7]": 10, "anon_inode:[eventfd]": 10, "/dev/nvidia0": 0,
+		"anon_inode:[timerfd]": 0} {
 		m.link(100, 5, fd5)
 		before := w.book()
 		w.looks(10)
-		if got := w.book().get(t, metric.LoaderWaiting, feeders100) - before.get(t, metric.LoaderWaiting, feeders100); got != want {
+		if got := w.book().get(t, metric.LoaderWaiting, feeders100) - before.get(t, metric.LoaderWaiting,
+			feeders100); got != want {
 			t.Errorf("%v of 10 looks wait for a batch where %s is polled, want %v", got, fd5, want)
 		}
 	}
@@ -105,7 +111,8 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	m.thread(101, 101, inLock, "0", 'S')
 	before := w.book()
 	w.looks(10)
-	if got := w.book().get(t, metric.LooksRunning, "process/101.1010") - before.get(t, metric.LooksRunning, "process/101.1010"); got < 9 {
+	if got := w.book().get(t, metric.LooksRunning, "process/101.1010") - before.get(t, metric.LooksRunning,
+		"process/101.1010"); got < 9 {
 		t.Errorf("a process that computes in its threads was seen to run in %v of 10 looks", got)
 	}
 	m.thread(101, 101, inReceiveOf5, "wait_woken", 'S')
@@ -113,7 +120,8 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	m.put(101, "net/tcp", heading+toStore)
 	w.looks(10)
 	b = w.book()
-	if _, told := b.last[metric.RemoteLooks.Name+" remote/100.1000.10.0.0.5:443"]; told || b.get(t, metric.LooksRemote, "process/101.1010") != 0 {
+	if _, told := b.last[metric.RemoteLooks.Name+" remote/100.1000.10.0.0.5:443"]; told ||
+		b.get(t, metric.LooksRemote, "process/101.1010") != 0 {
 		t.Error("a process that computes in its threads waits for a connection as well")
 	}
 	w.kit.cpuTime = nil

@@ -104,10 +104,12 @@ func (f *Files) Start(ctx context.Context, sink recording.Sink) error {
 	ctx, f.ended = context.WithCancel(ctx)
 	count, err := newOpenCounter()
 	if err != nil {
-		sink.Unseen(metric.DatasetOpens.Name, "", "inotify is not to be had: "+err.Error(), "raise fs.inotify.max_user_instances")
+		sink.Unseen(metric.DatasetOpens.Name, "", "inotify is not to be had: "+err.Error(),
+			"raise fs.inotify.max_user_instances")
 	}
 	f.count = count
-	f.scout = &scout{fs: f.cfg.FS, paths: f.cfg.Paths, look: f.cfg.Look, in: make(chan sighting, 4), out: make(chan finding, 4), maps: make(chan procfs.ID, 1)}
+	f.scout = &scout{fs: f.cfg.FS, paths: f.cfg.Paths, look: f.cfg.Look, in: make(chan sighting, 4),
+		out: make(chan finding, 4), maps: make(chan procfs.ID, 1)}
 	go f.scout.run(ctx)
 	return nil
 }
@@ -166,7 +168,8 @@ func (f *Files) lookAt(r reader, sink recording.Sink) {
 	files, err := openData(p, r.worker, func(file string) bool { return f.of(file) != nil })
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			sink.Unseen("dataset_*", "", "the kernel shows open files only to the job's own user", "run pipetune as the user of the job, or as root")
+			sink.Unseen("dataset_*", "", "the kernel shows open files only to the job's own user",
+				"run pipetune as the user of the job, or as root")
 		}
 		return
 	}
@@ -246,7 +249,8 @@ func (f *Files) adopt(found finding, sink recording.Sink) {
 	if found.root == "" || f.of(found.file) != nil || len(f.datasets) >= maxDatasets {
 		return
 	}
-	d := &dataset{finding: found, entity: "dataset/" + strconv.Itoa(f.named), names: map[uint64]struct{}{}, files: map[string]struct{}{}}
+	d := &dataset{finding: found, entity: "dataset/" + strconv.Itoa(f.named), names: map[uint64]struct{}{},
+		files: map[string]struct{}{}}
 	if found.how == "fd" {
 		d.files[found.file] = struct{}{}
 	}
@@ -255,13 +259,16 @@ func (f *Files) adopt(found finding, sink recording.Sink) {
 	f.datasets = append(f.datasets, d)
 	sink.Event(recording.EventDataset, d.entity, recording.Attrs(d.row(f.cfg.Redaction, f.virtual)))
 	if d.look.Layout != nil {
-		sink.Event(recording.EventLayout, d.entity, recording.Attrs(d.layout(f.cfg.Redaction, f.cfg.Job.Header().HDF5Library)))
+		sink.Event(recording.EventLayout, d.entity,
+			recording.Attrs(d.layout(f.cfg.Redaction, f.cfg.Job.Header().HDF5Library)))
 	}
 	if d.look.Refused != "" {
-		sink.Unseen("hdf5_*", d.entity, "the layout of the HDF5 file could not be read: "+untrusted.Cut(untrusted.Path(d.look.Refused, f.cfg.Redaction), 200).String(), "")
+		sink.Unseen("hdf5_*", d.entity, "the layout of the HDF5 file could not be read: "+
+			untrusted.Cut(untrusted.Path(d.look.Refused, f.cfg.Redaction), 200).String(), "")
 	}
 	if d.reason != "" {
-		sink.Unseen("dataset_files", d.entity, "the dataset could not be looked at: "+untrusted.Cut(untrusted.Path(d.reason, f.cfg.Redaction), 200).String(), "")
+		sink.Unseen("dataset_files", d.entity, "the dataset could not be looked at: "+
+			untrusted.Cut(untrusted.Path(d.reason, f.cfg.Redaction), 200).String(), "")
 	}
 	f.countOpens(d, sink)
 }
@@ -305,7 +312,8 @@ func (f *Files) countOpens(d *dataset, sink recording.Sink) {
 func (f *Files) record(sink recording.Sink) {
 	if f.count != nil && f.count.lost && !f.told {
 		f.told = true
-		sink.Unseen(metric.DatasetOpens.Name, "", "more opens than the kernel queued: the count is too low", "raise fs.inotify.max_queued_events")
+		sink.Unseen(metric.DatasetOpens.Name, "", "more opens than the kernel queued: the count is too low",
+			"raise fs.inotify.max_queued_events")
 	}
 	for _, d := range f.datasets {
 		if d.counted {

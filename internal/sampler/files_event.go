@@ -31,7 +31,8 @@ func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	row.FSType = untrusted.Sanitize(s.FSType)
 	row.Tmpfs = new(s.Kind == procfs.StorageMemory)
 	if s.Kind != procfs.StorageUnknown {
-		row.Network = new(slices.Contains([]procfs.StorageKind{procfs.StorageNetwork, procfs.StorageFUSE, procfs.StorageShared}, s.Kind))
+		row.Network = new(slices.Contains([]procfs.StorageKind{procfs.StorageNetwork, procfs.StorageFUSE,
+			procfs.StorageShared}, s.Kind))
 	}
 	var names []string
 	for _, dev := range s.Devices {
@@ -67,13 +68,15 @@ const manyFiles = 256
 func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout {
 	l := d.look.Layout
 	row := recording.Layout{
-		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape), Chunk: untrusted.Sanitize(l.Chunk),
-		Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout), Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount,
-		Library: untrusted.Sanitize(library), Items: untrusted.Sanitize(d.look.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
+		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape),
+		Chunk: untrusted.Sanitize(l.Chunk), Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout),
+		Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount, Library: untrusted.Sanitize(library),
+		Items: untrusted.Sanitize(d.look.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
 	}
 	// Among many files each holds one sample, most likely, and an index of the first axis is not an item.
 	if !d.folder || d.look.Files != nil && *d.look.Files < manyFiles {
-		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = l.ItemBytes, l.ItemsPerChunk, l.ChunksPerItem, l.Amplification
+		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = l.ItemBytes, l.ItemsPerChunk,
+			l.ChunksPerItem, l.Amplification
 	}
 	if bytes, ok := chunkCacheBytes(library); ok {
 		row.CacheBytes = &bytes
@@ -83,7 +86,8 @@ func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout
 
 // place is the header's line about where the dataset lies.
 func (d *dataset) place(r untrusted.Redaction, virtual bool) recording.Storage {
-	s := recording.Storage{Path: untrusted.Path(d.root, r), FSType: untrusted.Sanitize(d.storage.FSType), Kind: "unknown"}
+	s := recording.Storage{Path: untrusted.Path(d.root, r), FSType: untrusted.Sanitize(d.storage.FSType),
+		Kind: "unknown"}
 	switch d.storage.Kind {
 	case procfs.StorageBlock:
 		s.Kind = "disk"

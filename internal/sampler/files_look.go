@@ -39,21 +39,26 @@ type HDF5Layout struct {
 type LookAtDataset func(ctx context.Context, key, path string) (DatasetLook, error)
 
 // notDataFolders are where systems and Python keep what programs are made of.
-var notDataFolders = []string{"/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/", "/var/lib/", "/var/cache/", "/var/log/", "/snap/"}
+var notDataFolders = []string{"/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/",
+	"/var/lib/", "/var/cache/", "/var/log/", "/snap/"}
 
 // notDataParts are the same inside anybody's folders.
-var notDataParts = []string{"/site-packages/", "/dist-packages/", "/lib/python", "/__pycache__/", "/.cache/fontconfig", "/.nv/", "/.triton/", "/torchinductor", "/wandb/", "/mlruns/", "/tb_logs/", "/lightning_logs/"}
+var notDataParts = []string{"/site-packages/", "/dist-packages/", "/lib/python", "/__pycache__/", "/.cache/fontconfig",
+	"/.nv/", "/.triton/", "/torchinductor", "/wandb/", "/mlruns/", "/tb_logs/", "/lightning_logs/"}
 
 // notDataEnds are the names of code and of logs.
-var notDataEnds = []string{".so", ".py", ".pyc", ".pyd", ".sh", ".log", ".out", ".err", ".lock", ".mo", ".ttf", ".otf", ".pem", ".ipynb", ".swp", ".tmp"}
+var notDataEnds = []string{".so", ".py", ".pyc", ".pyd", ".sh", ".log", ".out", ".err", ".lock", ".mo", ".ttf", ".otf",
+	".pem", ".ipynb", ".swp", ".tmp"}
 
 // mayBeData says whether an open or mapped file can belong to a dataset, by its path alone.
 func mayBeData(file string) bool {
-	if !strings.HasPrefix(file, "/") || strings.HasSuffix(file, " (deleted)") || strings.HasPrefix(file, "/memfd:") || strings.HasPrefix(file, "/SYSV") {
+	if !strings.HasPrefix(file, "/") || strings.HasSuffix(file, " (deleted)") || strings.HasPrefix(file, "/memfd:") ||
+		strings.HasPrefix(file, "/SYSV") {
 		return false
 	}
 	name := path.Base(file)
-	if strings.HasPrefix(name, "events.out.tfevents") || strings.Contains(name, ".so.") || strings.Contains(file, "/dev/shm/torch_") {
+	if strings.HasPrefix(name, "events.out.tfevents") || strings.Contains(name, ".so.") ||
+		strings.Contains(file, "/dev/shm/torch_") {
 		return false
 	}
 	ext, known := strings.ToLower(path.Ext(name)), isKnownData(name)
@@ -68,7 +73,8 @@ func mayBeData(file string) bool {
 	for _, folder := range notDataFolders {
 		if strings.HasPrefix(file, folder) {
 			// People do keep data in /dev/shm, and images below /usr/share or /var/lib.
-			return known && (strings.HasPrefix(file, "/dev/shm/") || strings.HasPrefix(file, "/usr/local/") || strings.HasPrefix(file, "/var/") || strings.HasPrefix(file, "/run/"))
+			return known && (strings.HasPrefix(file, "/dev/shm/") || strings.HasPrefix(file, "/usr/local/") ||
+				strings.HasPrefix(file, "/var/") || strings.HasPrefix(file, "/run/"))
 		}
 	}
 	return true

@@ -42,7 +42,8 @@ func newOpenCounter() (*openCounter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &openCounter{fd: fd, owner: map[int32]*dataset{}, apart: map[int32]bool{}, buf: make([]byte, eventBuffer), seed: maphash.MakeSeed()}, nil
+	return &openCounter{fd: fd, owner: map[int32]*dataset{}, apart: map[int32]bool{}, buf: make([]byte, eventBuffer),
+		seed: maphash.MakeSeed()}, nil
 }
 
 // add counts the opens below the given paths for a dataset; what is opened at the paths in apart is not counted. It

@@ -248,10 +248,12 @@ func (s *scout) chooseWatches(ctx context.Context, where place, f *finding) {
 	switch f.storage.Kind {
 	case procfs.StorageBlock, procfs.StorageMemory:
 	case procfs.StorageUnknown, "":
-		f.whyNot = "the file system it lies on is not known to be local, and a file system that hangs would take pipetune with it"
+		f.whyNot = "the file system it lies on is not known to be local, and a file system that hangs would take " +
+			"pipetune with it"
 		return
 	default:
-		f.whyNot = "it lies on a file system of another machine or of a program (" + f.storage.FSType + "), where the kernel does not tell every open"
+		f.whyNot = "it lies on a file system of another machine or of a program (" + f.storage.FSType +
+			"), where the kernel does not tell every open"
 		return
 	}
 	if s.paths == nil {

@@ -59,7 +59,8 @@ func (s shelf) put(format string, n int) {
 }
 
 func TestScoutChoosesTheDataset(t *testing.T) {
-	s := shelf{"/data/one/train.h5": true, "/data/one/val.h5": true, "/data/one/README": true, "/data/labels.csv": true, "/data/maps/a.npy": true}
+	s := shelf{"/data/one/train.h5": true, "/data/one/val.h5": true, "/data/one/README": true, "/data/labels.csv": true,
+		"/data/maps/a.npy": true}
 	for class := range 20 {
 		s.put(fmt.Sprintf("/data/imagenet/train/n%02d/", class)+"%d.JPEG", 50)
 	}
@@ -88,7 +89,8 @@ func TestScoutChoosesTheDataset(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sc := &scout{paths: s}
-			f := finding{sighting: sighting{file: c.file, how: "fd"}, root: c.file, storage: procfs.Storage{Kind: procfs.StorageBlock, FSType: "ext4"}}
+			f := finding{sighting: sighting{file: c.file, how: "fd"}, root: c.file,
+				storage: procfs.Storage{Kind: procfs.StorageBlock, FSType: "ext4"}}
 			sc.chooseRoot(t.Context(), place{root: "/"}, &f)
 			sc.chooseWatches(t.Context(), place{root: "/"}, &f)
 			got := []any{f.root, f.folder, len(f.watch), len(f.apart)}
@@ -106,7 +108,8 @@ func TestScoutChoosesTheDataset(t *testing.T) {
 }
 
 func TestScoutReachesContainers(t *testing.T) {
-	mounts := []procfs.Mount{{ID: 1, Parent: 0, Point: "/", FSType: "overlay"}, {ID: 2, Parent: 1, Point: "/data", FSType: "ext4"}}
+	mounts := []procfs.Mount{{ID: 1, Parent: 0, Point: "/", FSType: "overlay"}, {ID: 2, Parent: 1, Point: "/data",
+		FSType: "ext4"}}
 	for _, c := range []struct {
 		name  string
 		where place
@@ -114,9 +117,11 @@ func TestScoutReachesContainers(t *testing.T) {
 		want  [2]string
 	}{
 		{"same namespace", place{mounts: mounts, root: "/"}, "/data/a.h5", [2]string{"/data/a.h5", "/data"}},
-		{"container", place{mounts: mounts, root: "/", prefix: "/proc/7/root"}, "/data/a.h5", [2]string{"/proc/7/root/data/a.h5", "/proc/7/root/data"}},
+		{"container", place{mounts: mounts, root: "/", prefix: "/proc/7/root"}, "/data/a.h5",
+			[2]string{"/proc/7/root/data/a.h5", "/proc/7/root/data"}},
 		{"chroot", place{mounts: mounts, root: "/srv/c"}, "/srv/c/data/a.h5", [2]string{"/srv/c/data/a.h5", "/data"}},
-		{"chroot in a namespace of its own", place{mounts: mounts, root: "/srv/c", prefix: "/proc/7/root"}, "/srv/c/data/a.h5", [2]string{"/proc/7/root/data/a.h5", "/proc/7/root/data"}},
+		{"chroot in a namespace of its own", place{mounts: mounts, root: "/srv/c", prefix: "/proc/7/root"},
+			"/srv/c/data/a.h5", [2]string{"/proc/7/root/data/a.h5", "/proc/7/root/data"}},
 	} {
 		own, key := c.where.reach(c.file)
 		if diff := cmp.Diff(c.want, [2]string{own, key}); diff != "" {

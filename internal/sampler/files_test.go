@@ -167,9 +167,11 @@ func TestAFolderTakesOverItsFiles(t *testing.T) {
 	f.count = count
 	defer f.Close()
 	sink := newTally()
-	f.adopt(finding{sighting: sighting{file: file, how: "map"}, root: file, watch: []string{file}, apart: []string{dir}}, sink)
+	f.adopt(finding{sighting: sighting{file: file, how: "map"}, root: file, watch: []string{file},
+		apart: []string{dir}}, sink)
 	f.adopt(finding{sighting: sighting{file: file, how: "map"}, root: file}, sink) // again
-	f.adopt(finding{sighting: sighting{file: filepath.Join(dir, "b.h5"), how: "map"}, root: dir, folder: true, watch: []string{dir}}, sink)
+	f.adopt(finding{sighting: sighting{file: filepath.Join(dir, "b.h5"), how: "map"}, root: dir, folder: true,
+		watch: []string{dir}}, sink)
 	if diff := cmp.Diff([]string{"dataset dataset/0", "dataset dataset/1"}, sink.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -184,7 +186,8 @@ func TestAFolderTakesOverItsFiles(t *testing.T) {
 }
 
 func TestFilesOnOtherMachinesAreNotWatched(t *testing.T) {
-	for fstype, kind := range map[string]procfs.StorageKind{"nfs4": procfs.StorageNetwork, "fuse.sshfs": procfs.StorageFUSE, "9p": procfs.StorageShared, "": ""} {
+	for fstype, kind := range map[string]procfs.StorageKind{"nfs4": procfs.StorageNetwork,
+		"fuse.sshfs": procfs.StorageFUSE, "9p": procfs.StorageShared, "": ""} {
 		f := finding{root: "/mnt/data/a.h5", storage: procfs.Storage{Kind: kind, FSType: fstype}}
 		(&scout{}).chooseWatches(t.Context(), place{}, &f)
 		if len(f.watch) != 0 || f.whyNot == "" {
@@ -196,12 +199,14 @@ func TestFilesOnOtherMachinesAreNotWatched(t *testing.T) {
 func TestDatasetAttributes(t *testing.T) {
 	size, files, ratio := int64(1<<20), int64(1), 64.0
 	d := &dataset{finding: finding{
-		sighting: sighting{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5", looked: true,
-		storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
-		look:    DatasetLook{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &HDF5Layout{Name: "/x", Layout: "chunked", Amplification: &ratio, ItemBytes: &size}},
+		sighting: sighting{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
+		looked: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
+		look: DatasetLook{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &HDF5Layout{Name: "/x", Layout: "chunked",
+			Amplification: &ratio, ItemBytes: &size}},
 	}}
 	r := untrusted.Redaction{Home: "/home/me"}
-	want := map[string]string{"path": `~/data/a\x1b[31m.h5`, "how": "fd", "kind": "hdf5", "folder": "0", "bytes": "1048576", "files": "1", "extension": ".h5", "fstype": "tmpfs",
+	want := map[string]string{"path": `~/data/a\x1b[31m.h5`, "how": "fd", "kind": "hdf5", "folder": "0",
+		"bytes": "1048576", "files": "1", "extension": ".h5", "fstype": "tmpfs",
 		"tmpfs": "1", "network": "0"}
 	if diff := cmp.Diff(want, recording.Attrs(d.row(r, true))); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)

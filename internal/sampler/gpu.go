@@ -273,7 +273,8 @@ func (g *GPU) meet(sink recording.Sink, found *nvml.Inventory) {
 	g.found, g.narrowed = found.Devices, nil
 	for _, d := range found.Devices {
 		if d.UUID != "" {
-			g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MIG: d.MIG != nil && *d.MIG, Unwatched: true})
+			g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MIG: d.MIG != nil &&
+				*d.MIG, Unwatched: true})
 		}
 	}
 }
@@ -295,8 +296,9 @@ func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
 		if g.known(d.UUID) != nil {
 			continue
 		}
-		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes, MIG: d.MIG != nil &&
-			*d.MIG, Parent: d.Parent})
+		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes,
+			MIG: d.MIG != nil &&
+				*d.MIG, Parent: d.Parent})
 		sink.Event(recording.EventGPU, gpuEntity(d.UUID), map[string]string{"state": "found", "name": d.Name})
 		if !g.matchable {
 			for _, signal := range matched {

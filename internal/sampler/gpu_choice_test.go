@@ -29,8 +29,8 @@ func listedGPUs() []nvml.Device {
 // TestGPUsThatAreOpened: those of others are left alone where it can be told whose they are.
 func TestGPUsThatAreOpened(t *testing.T) {
 	trainer := func(pid int, visible string) job.Process {
-		return job.Process{ID: procfs.ID{PID: pid}, Role: job.Trainer, GPUs: job.GPUChoice{Read: true, Set: visible != "-",
-			Visible: visible, SameView: true}}
+		return job.Process{ID: procfs.ID{PID: pid}, Role: job.Trainer, GPUs: job.GPUChoice{Read: true,
+			Set: visible != "-", Visible: visible, SameView: true}}
 	}
 	all := []string{"0:1", "0:2", "0:3", "0:4"}
 	for name, c := range map[string]struct {
@@ -79,11 +79,15 @@ func TestGPUsThatAreOpened(t *testing.T) {
 // TestGPUTakenLater: a process that begins to use a GPU during the watch is noticed though the job's processes are
 // the same.
 func TestGPUTakenLater(t *testing.T) {
-	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) { return nvml.Inventory{Devices: listedGPUs()}, nil }}
+	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
+		return nvml.Inventory{Devices: listedGPUs()},
+			nil
+	}}
 	members := &crew{}
 	members.are(job.Process{ID: procfs.ID{PID: 2}, Role: job.Trainer})
 	held := map[int]bool{0: true}
-	sink, g := watchGPUsOf(t, source, members, func(g *GPU) { g.devices = func(procfs.ID) map[int]bool { return held } },
+	sink, g := watchGPUsOf(t, source, members,
+		func(g *GPU) { g.devices = func(procfs.ID) map[int]bool { return held } },
 		12*time.Second, func(at time.Duration) {
 			if at > 2*time.Second {
 				held = map[int]bool{0: true, 2: true}
@@ -163,7 +167,8 @@ func TestGPUOfOthersToo(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
 		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.9)}
 		if slow {
-			b.ProcessUse = []nvml.ProcessUse{{PID: 4711, SMRatio: 0.5}, {PID: 9, SMRatio: 0.25}, {PID: 10, SMRatio: 0.125}}
+			b.ProcessUse = []nvml.ProcessUse{{PID: 4711, SMRatio: 0.5}, {PID: 9, SMRatio: 0.25},
+				{PID: 10, SMRatio: 0.125}}
 		}
 		if processes {
 			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}, {PID: 9}, {PID: 10}}

@@ -107,7 +107,8 @@ func (g *GPU) ours() map[int]procfs.ID {
 // everybody, as in WSL and in containers: nothing follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 	if len(d.Processes) == 0 && d.UtilizationRatio != nil && *d.UtilizationRatio > 0 {
-		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver lists no process on this GPU, and the GPU is busy", "")
+		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver lists no process on this GPU, and the GPU is busy",
+			"")
 		return
 	}
 	ours := g.ours()

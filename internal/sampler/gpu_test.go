@@ -73,7 +73,8 @@ func (p *playedGPUs) sample(ctx context.Context, slow, processes bool) (nvml.Rea
 func (p *playedGPUs) close() { p.closed = true }
 
 func twoGPUs() nvml.Inventory {
-	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30, MIG: new(true)}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
+	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30,
+		MIG: new(true)}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
 }
 
 // oneProcess is a job of one process.
@@ -86,11 +87,13 @@ func (p oneProcess) Tree() *job.Tree {
 // watchGPUs runs a sampler for some time of a played clock, sampling at its own pace, and returns what it recorded.
 func watchGPUs(t *testing.T, source *playedGPUs, hostNumbers bool, length time.Duration) (*book, *GPU) {
 	t.Helper()
-	return watchGPUsOf(t, source, oneProcess(4711), func(g *GPU) { g.matchable = hostNumbers }, length, func(time.Duration) {})
+	return watchGPUsOf(t, source, oneProcess(4711), func(g *GPU) { g.matchable = hostNumbers }, length,
+		func(time.Duration) {})
 }
 
 // watchGPUsOf is watchGPUs for a job that a test changes.
-func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func(*GPU), length time.Duration, at func(time.Duration)) (*book, *GPU) {
+func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func(*GPU), length time.Duration,
+	at func(time.Duration)) (*book, *GPU) {
 	t.Helper()
 	sink := newBook()
 	g := NewGPU(procfs.FS{}, nil, members, true)
@@ -114,10 +117,12 @@ func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func
 
 func TestGPURecordsReadings(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.31), PowerWatts: new(float64(300)), PCIeRxPerSec: new(1e9)}
+		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.31), PowerWatts: new(float64(300)),
+			PCIeRxPerSec: new(1e9)}
 		a := nvml.DeviceReading{UUID: "GPU-a", UtilizationRatio: new(float64(0))}
 		if n == 1 {
-			a.Absent = map[nvml.Field]string{nvml.FieldActivity: "needs Hopper", nvml.FieldPower: nvml.ReasonNoPermission, nvml.FieldPCIeTraffic: nvml.ReasonNoFunction + "x"}
+			a.Absent = map[nvml.Field]string{nvml.FieldActivity: "needs Hopper",
+				nvml.FieldPower: nvml.ReasonNoPermission, nvml.FieldPCIeTraffic: nvml.ReasonNoFunction + "x"}
 		}
 		if slow {
 			b.PowerLimitWatts = new(float64(700))
@@ -142,31 +147,36 @@ func TestGPURecordsReadings(t *testing.T) {
 			t.Errorf("%s of %s: %v, want %v", want.desc.Name, want.entity, got, want.value)
 		}
 	}
-	if diff := cmp.Diff([]string{"gpu gpu/GPU-b", "gpu-process process/4711.0", "gpu gpu/GPU-a"}, sink.events); diff != "" {
+	if diff := cmp.Diff([]string{"gpu gpu/GPU-b", "gpu-process process/4711.0", "gpu gpu/GPU-a"},
+		sink.events); diff != "" {
 		t.Errorf("events: %s", diff)
 	}
 	cures := map[string]string{}
 	for _, n := range sink.unseen {
 		cures[n.signal] = n.cure
 	}
-	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune with CAP_SYS_ADMIN on the host",
+	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "",
+		"gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune with CAP_SYS_ADMIN on the host",
 		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver"}
 	if diff := cmp.Diff(want, cures); diff != "" {
 		t.Errorf("cures: %s", diff)
 	}
-	gpus := []recording.GPU{{UUID: "GPU-b", Name: "B", MemoryBytes: 80 << 30, MIG: true, OfJob: true}, {UUID: "GPU-a", Name: "A"}}
+	gpus := []recording.GPU{{UUID: "GPU-b", Name: "B", MemoryBytes: 80 << 30, MIG: true, OfJob: true},
+		{UUID: "GPU-a", Name: "A"}}
 	if diff := cmp.Diff(gpus, g.GPUs()); diff != "" {
 		t.Errorf("for the header: %s", diff)
 	}
 	// Five readings a second, a slow one each second, a process list each five.
-	if source.sampled < 49 || source.sampled > 51 || source.slow < 10 || source.slow > 11 || source.lists < 2 || source.lists > 3 {
+	if source.sampled < 49 || source.sampled > 51 || source.slow < 10 || source.slow > 11 || source.lists < 2 ||
+		source.lists > 3 {
 		t.Errorf("%d readings, %d slow, %d process lists in 10 s", source.sampled, source.slow, source.lists)
 	}
 }
 
 func TestGPUInAContainer(t *testing.T) {
 	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}}}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b",
+			Processes: []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}}}}}, nil
 	}}
 	sink, g := watchGPUs(t, source, false, time.Second)
 	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || g.GPUs()[0].OfJob {
@@ -182,7 +192,8 @@ func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
 		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711}}}}}, nil
 	}}
 	sink, g := watchGPUs(t, source, true, time.Second)
-	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || !g.GPUs()[0].OfJob || len(sink.unseen) == 0 {
+	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || !g.GPUs()[0].OfJob ||
+		len(sink.unseen) == 0 {
 		t.Errorf("recorded %v, unseen %v", sink.last, sink.unseen)
 	}
 }
@@ -190,14 +201,17 @@ func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
 func TestGPUBusyWithNobodyListed(t *testing.T) {
 	busy := 0.7
 	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: &busy, Processes: []nvml.Process{}}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: &busy,
+			Processes: []nvml.Process{}}}}, nil
 	}}
 	sink, _ := watchGPUs(t, source, true, time.Second)
-	if v, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || len(sink.unseen) == 0 || !strings.Contains(sink.unseen[0].reason, "lists no process") {
+	if v, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || len(sink.unseen) == 0 ||
+		!strings.Contains(sink.unseen[0].reason, "lists no process") {
 		t.Errorf("recorded %v, unseen %v", v, sink.unseen)
 	}
 	busy = 0
-	if sink, _ = watchGPUs(t, source, true, time.Second); sink.get(t, metric.GPUJobMemory, "gpu/GPU-b") != 0 || len(sink.unseen) != 0 {
+	if sink, _ = watchGPUs(t, source, true, time.Second); sink.get(t, metric.GPUJobMemory, "gpu/GPU-b") != 0 ||
+		len(sink.unseen) != 0 {
 		t.Errorf("an idle GPU: unseen %v", sink.unseen)
 	}
 }
@@ -207,7 +221,8 @@ func TestGPUUnavailable(t *testing.T) {
 		return nvml.Inventory{Unavailable: &nvml.Unavailable{Reason: "no library", Cure: "install it"}}, nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 10*time.Second)
-	if diff := cmp.Diff([]note{{"gpu_*", "", "no library", "install it"}}, sink.unseen, cmp.AllowUnexported(note{})); diff != "" || source.opened != 1 {
+	if diff := cmp.Diff([]note{{"gpu_*", "", "no library", "install it"}}, sink.unseen,
+		cmp.AllowUnexported(note{})); diff != "" || source.opened != 1 {
 		t.Errorf("%d opens, %s", source.opened, diff)
 	}
 }
@@ -218,10 +233,12 @@ func TestGPULostWhileWatched(t *testing.T) {
 		if n > 5 {
 			b = nvml.DeviceReading{UUID: "GPU-b", Lost: true}
 		}
-		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", UtilizationRatio: new(float64(n) / 100)}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", UtilizationRatio: new(float64(n) / 100)}}},
+			nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 4*time.Second)
-	if sink.get(t, metric.GPULost, "gpu/GPU-b") != 1 || len(sink.events) != 3 || len(sink.unseen) != 1 || sink.unseen[0].entity != "gpu/GPU-b" {
+	if sink.get(t, metric.GPULost, "gpu/GPU-b") != 1 || len(sink.events) != 3 || len(sink.unseen) != 1 ||
+		sink.unseen[0].entity != "gpu/GPU-b" {
 		t.Errorf("events %v, unseen %v", sink.events, sink.unseen)
 	}
 	if got := sink.get(t, metric.GPUUtil, "gpu/GPU-a"); got < 0.15 {

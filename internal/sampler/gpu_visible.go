@@ -42,7 +42,8 @@ func gpuOf(id string, c job.GPUChoice, gpus []nvml.Device) (uuid string, valid, 
 		}
 		return ordered[n].UUID, true, true
 	}
-	if parent, ok := strings.CutPrefix(id, "MIG-GPU-"); ok { // MIG-GPU-<UUID>/<GPU instance>/<compute instance>, before driver 470
+	if parent, ok := strings.CutPrefix(id, "MIG-GPU-"); ok {
+		// MIG-GPU-<UUID>/<GPU instance>/<compute instance>, before driver 470
 		parent, _, _ = strings.Cut(parent, "/")
 		id = "GPU-" + parent
 	}

@@ -13,8 +13,9 @@ import (
 // server has three GPUs of one model, which NVML lists in another order than that of the bus, and mixed has a faster
 // one besides.
 var (
-	server = []nvml.Device{{UUID: "GPU-cccc-1", Name: "A", PCI: "0:3"}, {UUID: "GPU-aaaa-1", Name: "A", PCI: "0:1"}, {UUID: "GPU-aabb-1", Name: "A", PCI: "0:2"}}
-	mixed  = append([]nvml.Device{{UUID: "GPU-dddd-1", Name: "B", PCI: "0:4"}}, server...)
+	server = []nvml.Device{{UUID: "GPU-cccc-1", Name: "A", PCI: "0:3"}, {UUID: "GPU-aaaa-1", Name: "A", PCI: "0:1"},
+		{UUID: "GPU-aabb-1", Name: "A", PCI: "0:2"}}
+	mixed = append([]nvml.Device{{UUID: "GPU-dddd-1", Name: "B", PCI: "0:4"}}, server...)
 )
 
 func TestVisibleGPUs(t *testing.T) {
@@ -52,7 +53,8 @@ func TestVisibleGPUs(t *testing.T) {
 		{"0", "", unplaced, []string{unsure}},
 		{"all", "", server, []string{unsure}},
 	} {
-		got, certain := visibleGPUs(job.GPUChoice{Read: true, Set: true, Visible: c.visible, Order: c.order, SameView: true}, c.gpus)
+		got, certain := visibleGPUs(job.GPUChoice{Read: true, Set: true, Visible: c.visible, Order: c.order,
+			SameView: true}, c.gpus)
 		if !certain {
 			got = []string{unsure}
 		}
@@ -65,7 +67,8 @@ func TestVisibleGPUs(t *testing.T) {
 			t.Errorf("%+v lets use %v", c, got)
 		}
 	}
-	if got, certain := visibleGPUs(job.GPUChoice{Read: true, Set: true, Visible: "GPU-cccc"}, server); !certain || len(got) != 1 {
+	if got, certain := visibleGPUs(job.GPUChoice{Read: true, Set: true, Visible: "GPU-cccc"}, server); !certain ||
+		len(got) != 1 {
 		t.Error("a UUID means the same GPU in every container")
 	}
 }
@@ -89,14 +92,20 @@ func TestGPUsBarredByTheEnvironment(t *testing.T) {
 		looks [][]job.Process
 		want  []bool // of server's GPUs, in NVML's order
 	}{
-		"one trainer":               {[][]job.Process{{launcher, chosen(2, job.Trainer, "1")}}, []bool{true, true, false}},
-		"two ranks":                 {[][]job.Process{{chosen(2, job.Trainer, "1"), chosen(3, job.Trainer, "0")}}, []bool{true, false, false}},
-		"one after the other":       {[][]job.Process{{chosen(2, job.Trainer, "1")}, {chosen(3, job.Trainer, "0")}}, []bool{true, false, false}},
-		"a second process on a GPU": {[][]job.Process{{chosen(2, job.Trainer, "1"), chosen(3, job.Other, "2")}}, []bool{false, true, false}},
-		"none":                      {[][]job.Process{{chosen(2, job.Trainer, "")}}, []bool{true, true, true}},
-		"not read":                  {[][]job.Process{{chosen(2, job.Trainer, "1"), {ID: procfs.ID{PID: 3}, Role: job.Trainer}}}, []bool{false, false, false}},
-		"read later":                {[][]job.Process{{{ID: procfs.ID{PID: 2}, Role: job.Trainer}}, {chosen(2, job.Trainer, "0")}}, []bool{true, false, true}},
-		"nobody":                    {[][]job.Process{{launcher}}, []bool{false, false, false}},
+		"one trainer": {[][]job.Process{{launcher, chosen(2, job.Trainer, "1")}},
+			[]bool{true, true, false}},
+		"two ranks": {[][]job.Process{{chosen(2, job.Trainer, "1"), chosen(3, job.Trainer, "0")}},
+			[]bool{true, false, false}},
+		"one after the other": {[][]job.Process{{chosen(2, job.Trainer, "1")}, {chosen(3, job.Trainer, "0")}},
+			[]bool{true, false, false}},
+		"a second process on a GPU": {[][]job.Process{{chosen(2, job.Trainer, "1"), chosen(3, job.Other, "2")}},
+			[]bool{false, true, false}},
+		"none": {[][]job.Process{{chosen(2, job.Trainer, "")}}, []bool{true, true, true}},
+		"not read": {[][]job.Process{{chosen(2, job.Trainer, "1"), {ID: procfs.ID{PID: 3}, Role: job.Trainer}}},
+			[]bool{false, false, false}},
+		"read later": {[][]job.Process{{{ID: procfs.ID{PID: 2}, Role: job.Trainer}}, {chosen(2, job.Trainer, "0")}},
+			[]bool{true, false, true}},
+		"nobody": {[][]job.Process{{launcher}}, []bool{false, false, false}},
 	} {
 		members := &crew{}
 		g := NewGPU(procfs.FS{}, nil, members, false)

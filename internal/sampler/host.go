@@ -147,7 +147,8 @@ func (h *Host) adopt(t *hostTrainer, id procfs.ID, tid int, counts *hostCounts, 
 	if h.clocks >= maxClocks {
 		if !h.full {
 			h.full = true
-			sink.Unseen("host_samples*", "", "more than "+strconv.Itoa(maxClocks)+" threads: later ones are not sampled", "")
+			sink.Unseen("host_samples*", "", "more than "+strconv.Itoa(maxClocks)+
+				" threads: later ones are not sampled", "")
 		}
 		return
 	}

@@ -72,12 +72,14 @@ var libraryClasses = []struct {
 	class codeClass
 	names string
 }{
-	{codeDevice, "libcuda.so libcudart libnvidia libcudadebugger libamdhip64 libhsa-runtime64 libhsakmt libdxcore.so libd3d12core.so"},
+	{codeDevice, "libcuda.so libcudart libnvidia libcudadebugger libamdhip64 libhsa-runtime64 libhsakmt libdxcore.so " +
+		"libd3d12core.so"},
 	{codeOther, "libopenblas64_"},
 	{codeModel, "libtorch_cpu libtorch_cuda libdnnl libmkl libopenblas libblas.so libgomp libiomp"},
 	{codeReading, "libhdf5 libnetcdf libarrow libparquet liblmdb" +
 		" libz.so libz- zlib. libzstd liblz4 libbz2 liblzma libsz.so libaec libsnappy libbrotli libblosc blosc" +
-		" libjpeg libturbojpeg libpng libwebp libtiff libopenjp2 _imaging. cv2. libopencv_imgcodecs libavcodec libavformat libsndfile"},
+		" libjpeg libturbojpeg libpng libwebp libtiff libopenjp2 _imaging. cv2. libopencv_imgcodecs libavcodec " +
+		"libavformat libsndfile"},
 	{codeLibc, "libc.so libc-2. libpthread ld-musl"},
 }
 

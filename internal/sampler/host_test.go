@@ -103,15 +103,17 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.clocks[100].samples = []uint64{inPython, inLibc, inTorch, inDevice, inLibc, inLibc, inVDSO, inJIT, inPython}
 		p.machine.autograd(100, 110)
 		b := p.sample(t, 2*hostEvery)
-		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesDevice: 4, metric.HostSamplesReading: 0,
-			metric.HostSamplesModel: 2})
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesDevice: 4,
+			metric.HostSamplesReading: 0, metric.HostSamplesModel: 2})
 
 		// What reading copies, in the C library, is reading too; what Python does is not.
 		p.clocks[100].samples = []uint64{inLibc, inHDF5, inLibc, inLibc, inPillow, inPython, inLibc}
 		p.clocks[110].samples = []uint64{inTorch, inTorch}
 		b = p.sample(t, hostEvery)
-		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesDevice: 0, metric.HostSamplesModel: 2})
-		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 16, metric.HostSamplesDevice: 4, metric.HostSamplesReading: 4})
+		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesDevice: 0,
+			metric.HostSamplesModel: 2})
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 16, metric.HostSamplesDevice: 4,
+			metric.HostSamplesReading: 4})
 		if p.readings != 1 {
 			t.Errorf("the maps were read %d times", p.readings)
 		}
@@ -203,7 +205,8 @@ func TestCodeOf(t *testing.T) {
 			t.Errorf("%s: %d, want %d", file, got, want)
 		}
 	}
-	ranges := must.Get(procfs.ParseCode(strings.NewReader("7000-8000 r-xp 00000000 00:00 0 [vdso]\n1000-2000 r-xp 00000000 fe:00 1 /usr/bin/python3\n")))(t)
+	ranges := must.Get(procfs.ParseCode(strings.NewReader("7000-8000 r-xp 00000000 00:00 0 [vdso]\n1000-2000 r-xp " +
+		"00000000 fe:00 1 /usr/bin/python3\n")))(t)
 	m := newCodeMap(ranges)
 	for ip, want := range map[uint64]codeClass{0x1000: codeOther, 0x1fff: codeOther,
 		0x7000: codeOther} { // no device: the clock is nobody's

@@ -13,8 +13,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// LookInterval is the mean time between two looks at a thread, where they are cheap enough (see lookPace). Fifty looks a second tell
-// a share of time over 30 s to within 2.5 points (95 %, binomial, 1,500 looks).
+// LookInterval is the mean time between two looks at a thread, where they are cheap enough (see lookPace). Fifty looks
+// a second tell a share of time over 30 s to within 2.5 points (95 %, binomial, 1,500 looks).
 const LookInterval = 20 * time.Millisecond
 
 // Members tells which processes belong to the job; *job.Job does.
@@ -25,11 +25,12 @@ type Members interface {
 
 // Loader watches what the trainers wait for, what each of their workers is in, and the batches that pass between them.
 //
-// It reads /proc/PID/task/TID/syscall of each trainer's main, autograd and pinning threads and of each worker's main thread, all of them
-// back to back, at jittered moments; the links of the workers' descriptors, which name the tensors on their way; and the workers' counts of
-// write calls. A trainer counts as waiting for a batch when its main thread is in the DataLoader's poll, asleep receiving from a pipe
-// or socket, or, where a thread pins its batches, in a timed futex. The time the main thread runs to unpickle a batch is not counted:
-// from outside it looks like any other running.
+// It reads /proc/PID/task/TID/syscall of each trainer's main, autograd and pinning threads and of each worker's main
+// thread, all of them back to back, at jittered moments; the links of the workers' descriptors, which name the tensors
+// on their way; and the workers' counts of write calls. A trainer counts as waiting for a batch when its main thread is
+// in the DataLoader's poll, asleep receiving from a pipe or socket, or, where a thread pins its batches, in a timed
+// futex. The time the main thread runs to unpickle a batch is not counted: from outside it looks like any other
+// running.
 type Loader struct {
 	fs      procfs.FS
 	members Members
@@ -54,15 +55,17 @@ type Loader struct {
 // NewLoader watches the loaders of a job's trainers.
 func NewLoader(fs procfs.FS, members Members) *Loader {
 	start := time.Now()
-	l := newLoader(fs, members, func() time.Duration { return time.Since(start) }, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	l := newLoader(fs, members, func() time.Duration { return time.Since(start) },
+		rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if fs.Root == "" {
 		l.kit.pollFD, l.kit.cpuTime = procfs.PollDescriptor, procfs.CPUTime
 	}
 	return l
 }
 
-// Unhurried has the loader looked at and its descriptors listed less often, for a watch without an end: a minute at this pace tells a share of time as closely as the 25 s
-// that remain of a usual watch at the other. It is called before Start.
+// Unhurried has the loader looked at and its descriptors listed less often, for a watch without an end: a minute at
+// this pace tells a share of time as closely as the 25 s that remain of a usual watch at the other. It is called before
+// Start.
 func (l *Loader) Unhurried() {
 	l.pace.interval, l.pace.least, l.listing.slower = unhurriedInterval, unhurriedInterval, true
 }
@@ -71,14 +74,16 @@ func (l *Loader) Unhurried() {
 const unhurriedInterval = 50 * time.Millisecond
 
 func newLoader(fs procfs.FS, members Members, clock func() time.Duration, random *rand.Rand) *Loader {
-	return &Loader{fs: fs, members: members, clock: clock, pace: lookPace{random: random, interval: LookInterval, least: LookInterval},
+	return &Loader{fs: fs, members: members, clock: clock, pace: lookPace{random: random, interval: LookInterval,
+		least: LookInterval},
 		kit: lookKit{calls: nativeCalls()}}
 }
 
 // Name implements Sampler.
 func (l *Loader) Name() string { return "loader" }
 
-// Every implements Sampler: counts are handed over four times a second, which places a batch well within a step of a slow job.
+// Every implements Sampler: counts are handed over four times a second, which places a batch well within a step of a
+// slow job.
 func (l *Loader) Every() time.Duration { return 250 * time.Millisecond }
 
 // Interval returns the mean time between looks as it is now: LookInterval, or more where the looks would cost too much.
@@ -104,8 +109,8 @@ func (l *Loader) Start(ctx context.Context, _ recording.Sink) error {
 	return nil
 }
 
-// watch looks until the alarm is closed. A look that comes late, because the machine is busy or pipetune was stopped, is not made up for:
-// looks are counted, so a gap is only less coverage.
+// watch looks until the alarm is closed. A look that comes late, because the machine is busy or pipetune was stopped,
+// is not made up for: looks are counted, so a gap is only less coverage.
 func (l *Loader) watch(wake *alarm) {
 	for next := time.Duration(0); wake.wait(next); {
 		l.mu.Lock()
@@ -131,7 +136,8 @@ func (l *Loader) pass(now time.Duration) {
 	l.list(now)
 }
 
-// userHZ is the unit of processes' start times, 100 a second on every Linux of the architectures built for (man 5 proc).
+// userHZ is the unit of processes' start times, 100 a second on every Linux of the architectures built for (man 5
+// proc).
 const userHZ = 100
 
 // adopt takes over the job's members: new ones are opened, those that left are closed.
@@ -170,8 +176,9 @@ func (l *Loader) adopt(tree *job.Tree) {
 	l.adopted, l.generation = true, tree.Generation
 }
 
-// bornInWatch tells whether a process began after the watch did. A worker that is recognised late, or lost for a moment and found again,
-// may be as old as the job; its own start tells. Where the time since boot cannot be read, what comes after the first adoption is new.
+// bornInWatch tells whether a process began after the watch did. A worker that is recognised late, or lost for a moment
+// and found again, may be as old as the job; its own start tells. Where the time since boot cannot be read, what comes
+// after the first adoption is new.
 func (l *Loader) bornInWatch(id procfs.ID) bool {
 	if l.began == 0 {
 		return l.adopted
@@ -188,9 +195,10 @@ func (l *Loader) trainerOf(id procfs.ID) *trainer {
 	return nil
 }
 
-// sampleTries and sampleWait bound how long Sample waits for a look under way: one that hangs in the kernel must not hang the tick. A look
-// takes well below a millisecond; one that reads the tables of connections 7 ms where they are large (procfs.Process.Peers), and a tick that
-// meets that goes without these readings, as one of 500 may (connectionsBudget).
+// sampleTries and sampleWait bound how long Sample waits for a look under way: one that hangs in the kernel must not
+// hang the tick. A look takes well below a millisecond; one that reads the tables of connections 7 ms where they are
+// large (procfs.Process.Peers), and a tick that meets that goes without these readings, as one of 500 may
+// (connectionsBudget).
 const (
 	sampleTries = 25
 	sampleWait  = 200 * time.Microsecond

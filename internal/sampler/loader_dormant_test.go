@@ -25,7 +25,8 @@ func TestLoaderNotInUse(t *testing.T) {
 	before.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1})
 	w.looks(10)
 	after := w.book()
-	for d, want := range map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderAliveSum: 10, metric.LoaderIdleSum: 0, metric.LoaderBlocked: 0} {
+	for d, want := range map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderAliveSum: 10,
+		metric.LoaderIdleSum: 0, metric.LoaderBlocked: 0} {
 		if got := after.get(t, d, loader100) - before.get(t, d, loader100); got != want {
 			t.Errorf("%s grew by %v, want %v", d.Name, got, want)
 		}

@@ -43,7 +43,8 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	}
 	if t.pin != nil && t.pinFound && !t.pinTold {
 		t.pinTold = true
-		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(t.pinThread), "trainer": entity})
+		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(t.pinThread),
+			"trainer": entity})
 	}
 	t.emitLoader(sink, job.LoaderEntity(t.id))
 	t.feeders.emit(l, t, sink)
@@ -66,9 +67,11 @@ func (l *Loader) tellBlind(sink recording.Sink, entity string, t *watchedThread)
 	if t.blind == nil {
 		return
 	}
-	reason := "system calls cannot be read (" + t.blind.Error() + "); what a thread waits for is taken from the kernel function it sleeps in"
+	reason := "system calls cannot be read (" + t.blind.Error() +
+		"); what a thread waits for is taken from the kernel function it sleeps in"
 	if t.mute {
-		reason = "neither system calls nor kernel functions can be read (" + t.blind.Error() + "); only running, storage wait and stopped are told apart"
+		reason = "neither system calls nor kernel functions can be read (" + t.blind.Error() +
+			"); only running, storage wait and stopped are told apart"
 	}
 	sink.Unseen("looks_*", entity, reason, l.blindCure(t.blind))
 }

@@ -87,7 +87,8 @@ func (m *machine) thread(pid, tid int, syscall, wchan string, state byte) {
 }
 
 func (m *machine) writes(pid int, calls, chars int64) {
-	m.put(pid, "io", fmt.Sprintf("rchar: 0\nwchar: %d\nsyscr: 0\nsyscw: %d\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", chars, calls))
+	m.put(pid, "io", fmt.Sprintf("rchar: 0\nwchar: %d\nsyscr: 0\nsyscw: %d\nread_bytes: 0\nwrite_bytes: "+
+		"0\ncancelled_write_bytes: 0\n", chars, calls))
 }
 
 func id(pid int) procfs.ID { return procfs.ID{PID: pid, Start: uint64(pid * 10)} }
@@ -164,7 +165,8 @@ func (b *book) want(t *testing.T, entity string, want map[metric.Desc]float64) {
 // uptime sets the time since boot, in clock ticks.
 func (m *machine) uptime(ticks int) {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.root, "proc", "uptime"), fmt.Appendf(nil, "%d.%02d 0.00\n", ticks/100, ticks%100), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(m.root, "proc", "uptime"), fmt.Appendf(nil, "%d.%02d 0.00\n", ticks/100,
+		ticks%100), 0o644); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -51,8 +51,10 @@ func (j *jointCounts) emit(sink recording.Sink, entity string) {
 		desc  metric.Desc
 		value uint64
 	}{
-		{metric.LoaderLooks, j.looks}, {metric.LoaderWaiting, j.waiting}, {metric.LoaderIdleSum, j.idle}, {metric.LoaderAliveSum, j.alive},
-		{metric.LoaderWaitIdle, j.waitIdle}, {metric.LoaderWaitAlive, j.waitAlive}, {metric.LoaderBlocked, j.headOfLine},
+		{metric.LoaderLooks, j.looks}, {metric.LoaderWaiting, j.waiting}, {metric.LoaderIdleSum, j.idle},
+		{metric.LoaderAliveSum, j.alive},
+		{metric.LoaderWaitIdle, j.waitIdle}, {metric.LoaderWaitAlive, j.waitAlive}, {metric.LoaderBlocked,
+			j.headOfLine},
 		{metric.LoaderAhead, j.ahead}, {metric.LoaderNoWorkers, j.restarting},
 	} {
 		sink.Add(c.desc, entity, float64(c.value))

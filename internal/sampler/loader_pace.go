@@ -7,16 +7,19 @@ import (
 )
 
 const (
-	// lookJitter spreads the time between looks evenly by this share to both sides, so that looks cannot fall into step with the job.
+	// lookJitter spreads the time between looks evenly by this share to both sides, so that looks cannot fall into step
+	// with the job.
 	lookJitter = 0.3
-	// lookBudget is the share of one core that the passes themselves may take; waking up for them costs about as much again. The whole of
-	// pipetune may take 1 % beside 16 workers. A busy machine makes each read dearer, and then the looks rarer.
+	// lookBudget is the share of one core that the passes themselves may take; waking up for them costs about as much
+	// again. The whole of pipetune may take 1 % beside 16 workers. A busy machine makes each read dearer, and then the
+	// looks rarer.
 	lookBudget = 0.003
 	// slowestLooks: rarer looks would see too little of a 30 s watch (150 looks tell a share to within 8 points).
 	slowestLooks = 200 * time.Millisecond
 )
 
-// lookPace decides when to look next, and lowers the rate of a job with so many threads that looking costs more than its budget.
+// lookPace decides when to look next, and lowers the rate of a job with so many threads that looking costs more than
+// its budget.
 type lookPace struct {
 	random   *rand.Rand
 	interval time.Duration // mean
@@ -32,8 +35,8 @@ func (p *lookPace) next() time.Duration {
 	return time.Duration(float64(p.interval) * (1 + lookJitter*(2*p.random.Float64()-1)))
 }
 
-// took takes what one pass lasted, of which so many in a row make a round that samples everything. The lower quartile of
-// the last rounds decides: one that was preempted lasts long and cost little.
+// took takes what one pass lasted, of which so many in a row make a round that samples everything. The lower quartile
+// of the last rounds decides: one that was preempted lasts long and cost little.
 func (p *lookPace) took(d time.Duration, round int) {
 	p.sum += d
 	if p.passes++; p.passes < round {
@@ -62,25 +65,27 @@ type listingPace struct {
 }
 
 const (
-	// listAllEvery is the time between two listings, of one worker each: 8 a second for all workers together. A listing of a worker with
-	// 30 descriptors takes some 60 µs (Linux 6.18).
+	// listAllEvery is the time between two listings, of one worker each: 8 a second for all workers together. A listing
+	// of a worker with 30 descriptors takes some 60 µs (Linux 6.18).
 	listAllEvery = 125 * time.Millisecond
-	// listKnownEvery is that time once the tensors per batch are known: then the listings tell how deep the queue is, and
-	// keep the count by write calls to the numbers of the tensors.
+	// listKnownEvery is that time once the tensors per batch are known: then the listings tell how deep the queue is,
+	// and keep the count by write calls to the numbers of the tensors.
 	listKnownEvery = 250 * time.Millisecond
 	// listOneEvery bounds how often one worker is listed.
 	listOneEvery = 200 * time.Millisecond
-	// listSearchEvery holds for a loader whose tensors per batch are not known yet, and for at most searchListings listings.
+	// listSearchEvery holds for a loader whose tensors per batch are not known yet, and for at most searchListings
+	// listings.
 	listSearchEvery = 40 * time.Millisecond
 	searchListings  = 400
 	// listBudget is the share of one core that listings may take: 20,000 descriptors take 86 ms.
 	listBudget = 0.002
-	// listUnsure is the longest wait while fewer listings were timed than are compared: a first one that is held up for 12 ms on a busy machine would
-	// leave a watch of 6 s without a second, and so without a count of batches.
+	// listUnsure is the longest wait while fewer listings were timed than are compared: a first one that is held up for
+	// 12 ms on a busy machine would leave a watch of 6 s without a second, and so without a count of batches.
 	listUnsure = 500 * time.Millisecond
 )
 
-// after sets when the next listing is due. Of the last ones the shortest tells what they cost: one that was preempted lasts long and cost little.
+// after sets when the next listing is due. Of the last ones the shortest tells what they cost: one that was preempted
+// lasts long and cost little.
 func (p *listingPace) after(now, cost time.Duration, workers int, searching, known bool, random *rand.Rand) {
 	wait := listAllEvery
 	switch {

@@ -32,7 +32,8 @@ func TestLookAllocatesNothing(t *testing.T) {
 func TestPaceKeepsItsBudget(t *testing.T) {
 	p := lookPace{random: rand.New(rand.NewPCG(1, 1)), interval: LookInterval, least: LookInterval}
 	for _, c := range []struct{ cost, want time.Duration }{
-		{40 * time.Microsecond, LookInterval}, {150 * time.Microsecond, 50 * time.Millisecond}, {time.Second, slowestLooks},
+		{40 * time.Microsecond, LookInterval}, {150 * time.Microsecond, 50 * time.Millisecond},
+		{time.Second, slowestLooks},
 		{40 * time.Microsecond, LookInterval},
 	} {
 		for range len(p.recent) {
@@ -48,7 +49,8 @@ func TestPaceKeepsItsBudget(t *testing.T) {
 		d := p.next()
 		sum, lo, hi = sum+d, min(lo, d), max(hi, d)
 	}
-	if mean := sum / 1000; mean < 19*time.Millisecond || mean > 21*time.Millisecond || lo > 15*time.Millisecond || hi < 25*time.Millisecond {
+	if mean := sum / 1000; mean < 19*time.Millisecond || mean > 21*time.Millisecond || lo > 15*time.Millisecond ||
+		hi < 25*time.Millisecond {
 		t.Errorf("looks come after %v to %v, %v in the mean", lo, hi, mean)
 	}
 }
@@ -64,7 +66,8 @@ func TestListingsKeepTheirBudget(t *testing.T) {
 		"cheap":                         {[]time.Duration{cheap}, listAllEvery},
 		"the first is held up":          {[]time.Duration{dear}, listUnsure},
 		"the first is held up, no more": {[]time.Duration{dear, cheap}, listAllEvery},
-		"each fourth is held up":        {[]time.Duration{cheap, cheap, cheap, dear, cheap, cheap, cheap, dear}, listAllEvery},
+		"each fourth is held up": {[]time.Duration{cheap, cheap, cheap, dear, cheap, cheap, cheap, dear},
+			listAllEvery},
 		"dear":                          {[]time.Duration{dear, dear, dear, dear}, 5 * time.Second},
 		"dear again, after a cheap one": {[]time.Duration{cheap, dear, dear, dear, dear}, 5 * time.Second},
 	} {
@@ -72,7 +75,8 @@ func TestListingsKeepTheirBudget(t *testing.T) {
 		for _, cost := range c.costs {
 			p.after(0, cost, 4, false, false, random)
 		}
-		if p.next < time.Duration(float64(c.want)*(1-lookJitter)) || p.next > time.Duration(float64(c.want)*(1+lookJitter)) {
+		if p.next < time.Duration(float64(c.want)*(1-lookJitter)) ||
+			p.next > time.Duration(float64(c.want)*(1+lookJitter)) {
 			t.Errorf("%s: the next after %v, want about %v", name, p.next, c.want)
 		}
 	}

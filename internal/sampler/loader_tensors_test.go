@@ -75,7 +75,8 @@ func TestOldWorkersAreNotNewborn(t *testing.T) {
 			}
 			for _, pid := range []int{101, 102} {
 				for k := range 2 {
-					m.link(pid, 20+k, fmt.Sprintf("/dev/shm/torch_%d_%d_%d (deleted)", pid, batch*7+k, (before+batch)*2+k))
+					m.link(pid, 20+k, fmt.Sprintf("/dev/shm/torch_%d_%d_%d (deleted)", pid, batch*7+k, (before+batch)*2+
+						k))
 				}
 				m.writes(pid, int64((before+batch)*9), int64((before+batch)*900))
 			}

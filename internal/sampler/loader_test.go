@@ -26,11 +26,14 @@ func TestJointLooks(t *testing.T) {
 	w.looks(20) // ahead
 	b := w.book()
 	b.want(t, loader100, map[metric.Desc]float64{
-		metric.LoaderWorkers: 2, metric.LoaderLooks: 35, metric.LoaderWaiting: 15, metric.LoaderAliveSum: 70, metric.LoaderIdleSum: 45,
-		metric.LoaderWaitIdle: 5, metric.LoaderWaitAlive: 30, metric.LoaderBlocked: 5, metric.LoaderAhead: 20, metric.LoaderNoWorkers: 0,
+		metric.LoaderWorkers: 2, metric.LoaderLooks: 35, metric.LoaderWaiting: 15, metric.LoaderAliveSum: 70,
+		metric.LoaderIdleSum: 45, metric.LoaderWaitIdle: 5, metric.LoaderWaitAlive: 30, metric.LoaderBlocked: 5,
+		metric.LoaderAhead: 20, metric.LoaderNoWorkers: 0,
 	})
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 35, metric.LooksQueuePoll: 15, metric.LooksRunning: 20})
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 35, metric.LooksQueuePoll: 25, metric.LooksRunning: 10})
+	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 35, metric.LooksQueuePoll: 15,
+		metric.LooksRunning: 20})
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 35, metric.LooksQueuePoll: 25,
+		metric.LooksRunning: 10})
 
 	m.remove(101)
 	m.remove(102)
@@ -38,7 +41,8 @@ func TestJointLooks(t *testing.T) {
 	m.process(103, job.Worker, 100)
 	w.looks(1)
 	b = w.book()
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1, metric.LoaderLooks: 36, metric.LoaderNoWorkers: 7})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1, metric.LoaderLooks: 36,
+		metric.LoaderNoWorkers: 7})
 	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 35})
 	if _, still := w.book().last[metric.LooksTotal.Name+" process/101.1010"]; still {
 		t.Error("a worker that is gone is recorded for ever")

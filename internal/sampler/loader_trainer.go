@@ -119,7 +119,8 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 			continue
 		}
 		w.main.remotes = t.remotes
-		w.batches = t.batches.Adopt(batches.Worker{Process: w.proc, Links: w.links, Inner: p.InnerPID}, l.bornInWatch(p.ID))
+		w.batches = t.batches.Adopt(batches.Worker{Process: w.proc, Links: w.links, Inner: p.InnerPID},
+			l.bornInWatch(p.ID))
 		t.workers = append(t.workers, w)
 		t.had = true
 	}
@@ -181,7 +182,8 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 		t.end()
 		return
 	}
-	waits := handsOver(main) && main != classSleep || t.main.pollsFeeders(&l.kit, main) // a sleep is as likely a part of the step
+	// a sleep is as likely a part of the step
+	waits := handsOver(main) && main != classSleep || t.main.pollsFeeders(&l.kit, main)
 	t.lookAtPin(l, now, main)
 	if main == classPipeRead && t.pin == nil {
 		t.receiving.waitedOn(t.main.readFD, now)
@@ -277,8 +279,9 @@ func (t *trainer) waits(main waitClass) bool {
 // Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one
 // that does its work while the main one is in a timed futex.
 const (
-	pinSearchEvery   = 500 * time.Millisecond
-	pinSearchAfter   = 3   // looks at the main thread in a timed futex: a wait for Python's global lock is one, too, but short
+	pinSearchEvery = 500 * time.Millisecond
+	// looks at the main thread in a timed futex: a wait for Python's global lock is one, too, but short
+	pinSearchAfter   = 3
 	pinSearchThreads = 256 // threads looked at in one search
 )
 

@@ -19,7 +19,8 @@ func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
 	w.looks(1)
 	m.thread(101, 101, inFault, "0", 'Z')
 	w.looks(3)
-	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderLooks: 1, metric.LoaderNoWorkers: 3})
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderLooks: 1,
+		metric.LoaderNoWorkers: 3})
 }
 
 // TestZombieIsNotAdoptedAgain: a worker that has ended is listed until its trainer collects it, also when another's
@@ -95,11 +96,12 @@ func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
 		return used, true
 	}
 	w.looks(11) // the first one begins the count
-	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 21, metric.LooksFutex: 11, metric.LooksRunning: 10})
+	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 21, metric.LooksFutex: 11,
+		metric.LooksRunning: 10})
 }
 
-// TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is told of
-// them and their trainer together weighs as much as if all passes had sampled them.
+// TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is told
+// of them and their trainer together weighs as much as if all passes had sampled them.
 func TestManyWorkersShareABudget(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
@@ -117,15 +119,17 @@ func TestManyWorkersShareABudget(t *testing.T) {
 	w.looks(40)
 	b := w.book()
 	b.want(t, loader100, map[metric.Desc]float64{
-		metric.LoaderWorkers: 16, metric.LoaderLooks: 80, metric.LoaderWaiting: 40, metric.LoaderAliveSum: 80 * 16, metric.LoaderIdleSum: 80 * 4,
-		metric.LoaderWaitIdle: 40 * 4, metric.LoaderWaitAlive: 40 * 16, metric.LoaderBlocked: 40, metric.LoaderAhead: 0, metric.LoaderNoWorkers: 0,
+		metric.LoaderWorkers: 16, metric.LoaderLooks: 80, metric.LoaderWaiting: 40, metric.LoaderAliveSum: 80 * 16,
+		metric.LoaderIdleSum: 80 * 4, metric.LoaderWaitIdle: 40 * 4, metric.LoaderWaitAlive: 40 * 16,
+		metric.LoaderBlocked: 40, metric.LoaderAhead: 0, metric.LoaderNoWorkers: 0,
 	})
 	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 80})
 	b.want(t, "process/104.1040", map[metric.Desc]float64{metric.LooksTotal: 20, metric.LooksQueuePoll: 20})
 	b.want(t, "process/116.1160", map[metric.Desc]float64{metric.LooksTotal: 20, metric.LooksRunning: 20})
 	told := 0
 	for name := range w.book().last { // half of them at a time, from the second telling on
-		if strings.HasPrefix(name, metric.LooksTotal.Name+" process/1") && name != metric.LooksTotal.Name+" "+trainer100 {
+		if strings.HasPrefix(name, metric.LooksTotal.Name+" process/1") && name != metric.LooksTotal.Name+" "+
+			trainer100 {
 			told++
 		}
 	}

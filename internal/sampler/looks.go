@@ -30,9 +30,9 @@ const (
 
 // lookMetrics is the counter of each class.
 var lookMetrics = [classes]metric.Desc{
-	metric.LooksRunning, metric.LooksQueuePoll, metric.LooksFutexTime, metric.LooksFutex, metric.LooksDisk, metric.LooksFileRead,
-	metric.LooksFileOpen, metric.LooksFileLock, metric.LooksPipeWrite, metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice,
-	metric.LooksChild, metric.LooksStopped, metric.LooksOther,
+	metric.LooksRunning, metric.LooksQueuePoll, metric.LooksFutexTime, metric.LooksFutex, metric.LooksDisk,
+	metric.LooksFileRead, metric.LooksFileOpen, metric.LooksFileLock, metric.LooksPipeWrite, metric.LooksPipeRead,
+	metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksStopped, metric.LooksOther,
 }
 
 // lookCounts counts looks by class. The zero value is empty.

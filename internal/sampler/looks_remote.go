@@ -141,7 +141,8 @@ func (r *remotes) emit(trainer procfs.ID, sink recording.Sink) {
 		if !h.told {
 			h.told = true
 			h.entity = job.RemoteEntity(trainer, h.address)
-			sink.Event(recording.EventRemote, h.entity, map[string]string{"trainer": job.Entity(trainer), "address": h.address})
+			sink.Event(recording.EventRemote, h.entity, map[string]string{"trainer": job.Entity(trainer),
+				"address": h.address})
 		}
 		sink.Add(metric.RemoteLooks, h.entity, float64(h.looks))
 	}

@@ -13,8 +13,10 @@ const (
 	// A socket with a time-out of 60 s polls an array on its own stack.
 	inSocketPoll = "7 0x7ffd0040 0x1 0xea60 0x0 0x0 0x0 0x7ffd0000 0x7f05\n"
 	heading      = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	toStore      = "   1: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 20 4 30 10 -1\n"
-	toCache      = "   0: 00000000000000000000000001000000:D431 0000000000000000FFFF00000700A8C0:18EB 01 00000000:00000000 00:00000000 00000000  1000        0 78 1 0\n"
+	toStore      = "   1: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        0 77 1 " +
+		"0 20 4 30 10 -1\n"
+	toCache = "   0: 00000000000000000000000001000000:D431 0000000000000000FFFF00000700A8C0:18EB 01 " +
+		"00000000:00000000 00:00000000 00000000  1000        0 78 1 0\n"
 )
 
 // TestWaitsOnConnections: workers that receive are at work for the peers that the table names; one that polls a socket,
@@ -66,7 +68,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	r := w.trainers[0].remotes
 	if want := int(100 * LookInterval / connectionsEvery); readings < want/2 || readings > want || len(r.sockets) != 1 {
-		t.Errorf("%d readings in %v, want at most %d; %d sockets kept", readings, 100*LookInterval, want, len(r.sockets))
+		t.Errorf("%d readings in %v, want at most %d; %d sockets kept", readings, 100*LookInterval, want,
+			len(r.sockets))
 	}
 	b := w.book()
 	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksRemote: 100})

@@ -186,7 +186,8 @@ func (t *watchedThread) inDisk(call waitClass) waitClass {
 	if t.diskLooks%diskCheckEvery == 0 {
 		t.diskClass = classDisk
 		if w, err := t.task.Wchan(); err == nil {
-			if class, known := classifyWchan(w); known && (class == classStopped || class == classFutex || class == classChild) {
+			if class, known := classifyWchan(w); known && (class == classStopped || class == classFutex ||
+				class == classChild) {
 				t.diskClass = class
 			}
 		}

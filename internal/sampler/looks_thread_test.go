@@ -30,7 +30,8 @@ func TestStatesThatSystemCallsHide(t *testing.T) {
 		{"read of a terminal", inReadOf5, "n_tty_read", 'S', "/dev/pts/0", metric.LooksOther},
 		{"read of a closed number", inReadOf5, "anon_pipe_read", 'S', "", metric.LooksPipeRead},
 		{"read, ready again", inReadOf5, "0", 'R', "pipe:[7]", metric.LooksRunning},
-		{"ioctl of a GPU", "16 0x5 0xc0 0x7f 0x0 0x0 0x0 0x7ffd 0x7f05\n", "nv_wait", 'S', "/dev/nvidia0", metric.LooksDevice},
+		{"ioctl of a GPU", "16 0x5 0xc0 0x7f 0x0 0x0 0x0 0x7ffd 0x7f05\n", "nv_wait", 'S', "/dev/nvidia0",
+			metric.LooksDevice},
 		{"vfork", "58 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f05\n", "kernel_clone", 'D', "", metric.LooksChild},
 		{"stopped while computing", inFault, "do_signal_stop", 'T', "", metric.LooksStopped},
 	} {
@@ -53,7 +54,8 @@ func TestStoppedInPoll(t *testing.T) {
 	for _, c := range []struct {
 		name, wchan string
 		state       byte
-	}{{"SIGSTOP", "do_signal_stop", 'T'}, {"cgroup v1 freezer", "__refrigerator", 'D'}, {"cgroup v2 freezer", "get_signal", 'S'}} {
+	}{{"SIGSTOP", "do_signal_stop", 'T'}, {"cgroup v1 freezer", "__refrigerator", 'D'},
+		{"cgroup v2 freezer", "get_signal", 'S'}} {
 		m := newMachine(t)
 		m.process(100, job.Trainer, 0)
 		m.process(101, job.Worker, 100)
@@ -81,7 +83,8 @@ func TestRefusedSystemCalls(t *testing.T) {
 		m.process(100, job.Trainer, 0)
 		m.process(101, job.Worker, 100)
 		for _, pid := range []int{100, 101} {
-			must.Do(t, os.Remove(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "syscall")))
+			must.Do(t, os.Remove(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid),
+				"syscall")))
 		}
 		refused(t, m, "")
 		return
@@ -101,15 +104,18 @@ func refused(t *testing.T, m *machine, cure string) {
 	defer w.Close()
 	w.looks(10)
 	b := w.book()
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderWaiting: 10, metric.LoaderIdleSum: 10})
-	if len(b.unseen) != 2 || b.unseen[0].signal != "looks_*" || b.unseen[0].entity != trainer100 || b.unseen[0].cure != cure {
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderWaiting: 10,
+		metric.LoaderIdleSum: 10})
+	if len(b.unseen) != 2 || b.unseen[0].signal != "looks_*" || b.unseen[0].entity != trainer100 ||
+		b.unseen[0].cure != cure {
 		t.Errorf("notes: %+v", b.unseen)
 	}
 }
 
 // TestBlindCures names the cure for each setting of Yama.
 func TestBlindCures(t *testing.T) {
-	for scope, want := range map[string]string{"1\n": "kernel.yama.ptrace_scope=0; or start", "2\n": "as root", "3\n": "boot with", "": "as the user"} {
+	for scope, want := range map[string]string{"1\n": "kernel.yama.ptrace_scope=0; or start", "2\n": "as root",
+		"3\n": "boot with", "": "as the user"} {
 		m := newMachine(t)
 		if scope != "" {
 			dir := filepath.Join(m.root, "proc/sys/kernel/yama")

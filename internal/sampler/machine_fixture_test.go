@@ -77,11 +77,13 @@ func TestCgroupOfFixtures(t *testing.T) {
 	}{
 		{"cgroup-v2", 4700, "/home/me/data", map[string]float64{
 			"cgroup_cpu_periods cgroup/job": 1000, "cgroup_cpu_throttled_periods cgroup/job": 700,
-			"cgroup_memory_limit_bytes cgroup/job": 16 << 30, "cgroup_memory_used_bytes cgroup/job": 16e9, "cgroup_memory_file_bytes cgroup/job": 10e9 - 1e9, "cgroup_refaults cgroup/job": 77,
+			"cgroup_memory_limit_bytes cgroup/job": 16 << 30, "cgroup_memory_used_bytes cgroup/job": 16e9,
+			"cgroup_memory_file_bytes cgroup/job": 10e9 - 1e9, "cgroup_refaults cgroup/job": 77,
 			"cgroup_read_iops_limit cgroup/job": 5000, "cgroup_read_bytes_limit cgroup/job": 100 << 20}},
 		{"container-v1", 7, "/data", map[string]float64{
 			"cgroup_cpu_periods cgroup/job": 72, "cgroup_cpu_throttled_periods cgroup/job": 70,
-			"cgroup_memory_limit_bytes cgroup/job": 2 << 30, "cgroup_memory_used_bytes cgroup/job": 1 << 20, "cgroup_memory_file_bytes cgroup/job": 1000 - 40, "cgroup_refaults cgroup/job": 11}},
+			"cgroup_memory_limit_bytes cgroup/job": 2 << 30, "cgroup_memory_used_bytes cgroup/job": 1 << 20,
+			"cgroup_memory_file_bytes cgroup/job": 1000 - 40, "cgroup_refaults cgroup/job": 11}},
 		{"debian12-hybrid", 19868, "/home", map[string]float64{
 			"cgroup_cpu_periods cgroup/job": 0, "cgroup_cpu_throttled_periods cgroup/job": 0}},
 	} {
@@ -115,7 +117,8 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 		{"anon 5000\nfile 10000\n", -1},
 	} {
 		fs, id := fakeMachine(t, "cgroup-v2", 4700)
-		must.Do(t, os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"), []byte(c.stat), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"),
+			[]byte(c.stat), 0o600))
 		got, told := sampled(t, NewCgroup(fs, id, nil)).last["cgroup_memory_file_bytes cgroup/job"]
 		if told != (c.want >= 0) || told && got != c.want {
 			t.Errorf("%q: %v (%v), want %v", c.stat, got, told, c.want)
@@ -140,7 +143,8 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	if n := b.get(t, metric.CgroupCPUPeriods, jobGroup); n != 1000 {
 		t.Errorf("%v periods, want as many as before, 1000", n)
 	}
-	for file, text := range map[string]string{"cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2000000\n", "memory.max": "1073741824\n",
+	for file, text := range map[string]string{"cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled " +
+		"4\nthrottled_usec 2000000\n", "memory.max": "1073741824\n",
 		"memory.stat": "anon 1\nfile 1\nshmem 0\nworkingset_refault_file 5000\n"} {
 		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(own), file), []byte(text), 0o644))
 	}
@@ -174,7 +178,8 @@ func TestThrottledFromAbove(t *testing.T) {
 	write(job, "cpu.stat", "nr_periods 1010\nnr_throttled 700\nthrottled_usec 45000000\n")
 	write(slice, "cpu.stat", "nr_periods 5010\nnr_throttled 4009\nthrottled_usec 9500000\n")
 	c.Sample(t.Context(), b)
-	if n, p := b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); n != before+9 || p != 1010 {
+	if n, p := b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); n != before+
+		9 || p != 1010 {
 		t.Errorf("%v of %v periods throttled, want %v of 1010", n, p, before+9)
 	}
 }
@@ -184,7 +189,8 @@ func TestThrottledFromAbove(t *testing.T) {
 func TestLimitOnAVolume(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	for device, want := range map[string]float64{"253:1": 1 << 20, "253:0": 1 << 20, "9:0": 0} {
-		must.Do(t, os.WriteFile(fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/io.max"), []byte(device+" rbps=1048576 wbps=max riops=max wiops=max\n"), 0o644))
+		must.Do(t, os.WriteFile(fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/io.max"),
+			[]byte(device+" rbps=1048576 wbps=max riops=max wiops=max\n"), 0o644))
 		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{"/home/me/data"} })))
 		if got, ok := b.last[metric.CgroupReadBPSMax.Name+" "+jobGroup]; got != want || ok != (want > 0) {
 			t.Errorf("with a limit on %s: %v (%v), want %v", device, got, ok, want)
@@ -256,14 +262,16 @@ func TestPressureOfFixtures(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	want := map[string]float64{
 		"pressure_cpu_some_s host": 1.5, "pressure_memory_full_s host": 0.125, "pressure_io_some_s host": 9,
-		"pressure_cpu_some_s cgroup/job": 0.7, "pressure_memory_full_s cgroup/job": 10e-6, "pressure_io_some_s cgroup/job": 40e-6,
+		"pressure_cpu_some_s cgroup/job": 0.7, "pressure_memory_full_s cgroup/job": 10e-6,
+		"pressure_io_some_s cgroup/job": 40e-6,
 	}
 	if diff := cmp.Diff(want, sampled(t, NewPressure(fs, id)).last); diff != "" {
 		t.Error(diff)
 	}
 	fs, id = fakeMachine(t, "debian12-hybrid", 19868)
 	b := sampled(t, NewPressure(fs, id))
-	if _, ok := b.last["pressure_cpu_some_s cgroup/job"]; ok || len(b.unseen) != 1 || b.get(t, metric.PressureCPUSome, "host") <= 0 {
+	if _, ok := b.last["pressure_cpu_some_s cgroup/job"]; ok || len(b.unseen) != 1 || b.get(t, metric.PressureCPUSome,
+		"host") <= 0 {
 		t.Errorf("the root of all groups was taken for the job's: %v, notes %+v", b.last, b.unseen)
 	}
 	fs, id = fakeMachine(t, "container-v2", 7)
@@ -292,10 +300,12 @@ func TestShmOfAnotherContainer(t *testing.T) {
 	must.Do(t, os.Symlink("mnt:[4026531841]", own))
 	must.Do(t, os.WriteFile(fs.Path("proc/meminfo"), []byte("MemTotal: 100 kB\n"), 0o644))
 	b := sampled(t, NewMemory(fs, id, size{Type: unix.TMPFS_MAGIC, TotalBytes: 64 << 20, FreeBytes: 1 << 20}))
-	if total, used := b.get(t, metric.ShmSize, "host"), b.get(t, metric.ShmUsed, "host"); total != 64<<20 || used != 63<<20 {
+	if total, used := b.get(t, metric.ShmSize, "host"), b.get(t, metric.ShmUsed, "host"); total != 64<<20 ||
+		used != 63<<20 {
 		t.Errorf("%v of %v used", used, total)
 	}
-	for _, s := range []StatfsService{size{Type: 0x6969, TotalBytes: 64 << 20}, size{Type: unix.TMPFS_MAGIC, TotalBytes: 1, FreeBytes: 2}, nil} {
+	for _, s := range []StatfsService{size{Type: 0x6969, TotalBytes: 64 << 20}, size{Type: unix.TMPFS_MAGIC,
+		TotalBytes: 1, FreeBytes: 2}, nil} {
 		b := sampled(t, NewMemory(fs, id, s))
 		if v, ok := b.last["shm_size_bytes host"]; ok {
 			t.Errorf("%+v gave a size of %v", s, v)

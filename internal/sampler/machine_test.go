@@ -61,7 +61,8 @@ func self(t testing.TB) procfs.ID {
 // all makes the five samplers that read the machine.
 func all(fs procfs.FS, id procfs.ID, data ...string) []Sampler {
 	place := NewPlacement(fs, id, func() []string { return data })
-	return []Sampler{NewCPU(fs, id), NewMemory(fs, id, nil), NewDisk(fs, place), NewPressure(fs, id), NewCgroup(fs, id, place)}
+	return []Sampler{NewCPU(fs, id), NewMemory(fs, id, nil), NewDisk(fs, place), NewPressure(fs, id),
+		NewCgroup(fs, id, place)}
 }
 
 // TestSamplersOnThisMachine looks at real values: they must be plausible, not merely there.
@@ -97,7 +98,8 @@ func TestSamplersOnThisMachine(t *testing.T) {
 
 // TestSamplersEmitDeclaredSignals holds each sampler to its own list in the catalogue.
 func TestSamplersEmitDeclaredSignals(t *testing.T) {
-	lists := map[string][]metric.Desc{"cpu": metric.CPU, "memory": metric.Memory, "disk": metric.Disk, "pressure": metric.Pressure, "cgroup": metric.Cgroup}
+	lists := map[string][]metric.Desc{"cpu": metric.CPU, "memory": metric.Memory, "disk": metric.Disk,
+		"pressure": metric.Pressure, "cgroup": metric.Cgroup}
 	exe := must.Get(os.Executable())(t)
 	for _, s := range all(procfs.FS{}, self(t), exe) {
 		declared := make(map[string]bool)

@@ -59,9 +59,11 @@ func (p *Pressure) Start(_ context.Context, sink recording.Sink) error {
 	if err := p.group.Pressure(procfs.PressureCPU, &p.line); err != nil {
 		p.group.Close()
 		p.group = nil
-		reason, cure := "the job has no control group of its own (version 2) with pressure files", "start the job in one: systemd-run --scope"
+		reason, cure := "the job has no control group of its own (version 2) with pressure files",
+			"start the job in one: systemd-run --scope"
 		if group.Mode == procfs.CgroupV1 || group.Mode == procfs.CgroupHybrid {
-			reason, cure = "cgroup version 1 has no pressure files", "boot with systemd.unified_cgroup_hierarchy=1 for the job's own figures"
+			reason, cure = "cgroup version 1 has no pressure files",
+				"boot with systemd.unified_cgroup_hierarchy=1 for the job's own figures"
 		}
 		sink.Unseen("pressure_*", jobGroup, reason, cure)
 	}

@@ -95,7 +95,8 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 		if s.known >= maxProcesses {
 			if !s.full {
 				s.full = true
-				sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxProcesses)+" processes since the start of the watch: later ones are not read", "watch for a shorter time")
+				sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxProcesses)+
+					" processes since the start of the watch: later ones are not read", "watch for a shorter time")
 			}
 			continue
 		}
@@ -155,7 +156,8 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 	case err == nil:
 		sink.Add(metric.ProcRSS, h.entity, float64(memory.ResidentBytes))
 		sink.Add(metric.ProcShared, h.entity, float64(memory.SharedBytes))
-	case !errors.Is(err, procfs.ErrGone) && !errors.Is(err, procfs.ErrNoData): // a process that ends has no memory any more
+	case !errors.Is(err, procfs.ErrGone) && !errors.Is(err, procfs.ErrNoData):
+		// a process that ends has no memory any more
 		h.missing(sink, err, metric.ProcRSS, metric.ProcShared)
 	}
 	if h.main != nil {
@@ -202,7 +204,8 @@ func (h *heldProcess) missing(sink recording.Sink, err error, signals ...metric.
 	reason, cure := rootCause(err), ""
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		reason, cure = "the kernel shows it only to the job's own user", "run pipetune as the user of the job, or as root"
+		reason, cure = "the kernel shows it only to the job's own user",
+			"run pipetune as the user of the job, or as root"
 	case errors.Is(err, procfs.ErrNoData):
 		reason = "this kernel does not keep it"
 	}

@@ -35,13 +35,15 @@ func sleeper(t *testing.T) (procfs.ID, *exec.Cmd) {
 
 func processSampler(tree *job.Tree) (*Process, *handClock) {
 	clock := &handClock{now: time.Unix(1000, 0)}
-	return &Process{tree: func() *job.Tree { return tree }, clock: clock.read, held: map[procfs.ID]*heldProcess{}}, clock
+	return &Process{tree: func() *job.Tree { return tree }, clock: clock.read, held: map[procfs.ID]*heldProcess{}},
+		clock
 }
 
 func TestProcessReadsEverySignal(t *testing.T) {
 	self := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
 	defer self.Close()
-	tree := &job.Tree{Processes: []job.Process{{ID: self.ID, Role: job.Trainer, AutogradThreads: []int{os.Getpid()}}}, Generation: 1}
+	tree := &job.Tree{Processes: []job.Process{{ID: self.ID, Role: job.Trainer, AutogradThreads: []int{os.Getpid()}}},
+		Generation: 1}
 	s, _ := processSampler(tree)
 	defer s.Close()
 	sink := newTally()
@@ -201,7 +203,8 @@ func BenchmarkProcess17(b *testing.B) {
 
 // TestProcessCountsWhatEndedChildrenUsed: a worker that runs a program for each item uses next to no CPU itself.
 func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
-	cmd := exec.Command("/bin/sh", "-c", `sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; read line`)
+	cmd := exec.Command("/bin/sh", "-c",
+		`sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; read line`)
 	stdin := must.Get(cmd.StdinPipe())(t)
 	stdout := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
@@ -218,7 +221,8 @@ func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
 	defer s.Close()
 	sink := newTally()
 	s.Sample(context.Background(), sink)
-	own, ended := sink.values[metric.ProcCPU.Name+" "+job.Entity(p.ID)], sink.values[metric.ProcEndedCPU.Name+" "+job.Entity(p.ID)]
+	own, ended := sink.values[metric.ProcCPU.Name+" "+job.Entity(p.ID)], sink.values[metric.ProcEndedCPU.Name+" "+
+		job.Entity(p.ID)]
 	if ended < 0.05 || own > ended {
 		t.Errorf("the shell used %v s itself, its child %v s", own, ended)
 	}

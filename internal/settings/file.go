@@ -17,14 +17,15 @@ import (
 // ErrForeign is why a file is not read: what it says would be somebody else's wish.
 var ErrForeign = errors.New("it belongs to another user, or others may write to it")
 
-// File is a file of settings: `flag = value` for every command that has the flag, and in a table [command] for that one alone.
+// File is a file of settings: `flag = value` for every command that has the flag, and in a table [command] for that one
+// alone.
 type File struct {
 	Path   string
 	tables map[string]map[string]any // by command; "" holds what is meant for all
 }
 
-// Paths are the files that are read where they are there, the first one first: pipetune.toml in the folder it is started in, then the user's own,
-// by the XDG base directories.
+// Paths are the files that are read where they are there, the first one first: pipetune.toml in the folder it is
+// started in, then the user's own, by the XDG base directories.
 func Paths(getenv func(string) string) []string {
 	paths := []string{"pipetune.toml"}
 	switch config, home := getenv("XDG_CONFIG_HOME"), getenv("HOME"); {
@@ -36,7 +37,8 @@ func Paths(getenv func(string) string) []string {
 	return paths
 }
 
-// Open reads a file; nil where there is none. It is ErrForeign where another user than root or this one could have written it.
+// Open reads a file; nil where there is none. It is ErrForeign where another user than root or this one could have
+// written it.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -90,7 +92,8 @@ func parse(path, text string) (*File, error) {
 	return f, nil
 }
 
-// Unknown names the first setting that no command takes, and whatever it may be taken for, by what the commands' flags are called.
+// Unknown names the first setting that no command takes, and whatever it may be taken for, by what the commands' flags
+// are called.
 func (f *File) Unknown(flags map[string][]string) (name string, known []string) {
 	every := slices.Concat(slices.Collect(maps.Values(flags))...)
 	for _, table := range slices.Sorted(maps.Keys(f.tables)) {

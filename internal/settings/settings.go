@@ -1,5 +1,5 @@
-// Package settings fills in the flags that were not given on the command line: from the environment, then from files. It keeps where each value
-// came from.
+// Package settings fills in the flags that were not given on the command line: from the environment, then from files.
+// It keeps where each value came from.
 package settings
 
 import (
@@ -24,13 +24,15 @@ func (r *Refused) Unwrap() error { return r.Err }
 
 // Source is a place that values come from.
 type Source interface {
-	// value gives what the source says of a command's flag, several values where the flag may be repeated, and names the place; no values: nothing.
+	// value gives what the source says of a command's flag, several values where the flag may be repeated, and names
+	// the place; no values: nothing.
 	value(command, flag string) (values []string, origin string)
 }
 
-// Apply sets each flag of a command that the command line has not set to what the first source says that knows it. Flags named in except are
-// left alone. It returns the origin of each flag. Its error is of type *Refused.
-func Apply(command string, flags *pflag.FlagSet, sources []Source, except ...string) (origins map[string]string, err error) {
+// Apply sets each flag of a command that the command line has not set to what the first source says that knows it.
+// Flags named in except are left alone. It returns the origin of each flag. Its error is of type *Refused.
+func Apply(command string, flags *pflag.FlagSet, sources []Source, except ...string) (origins map[string]string,
+	err error) {
 	origins = map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {

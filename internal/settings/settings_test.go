@@ -31,7 +31,8 @@ func write(t *testing.T, text string) string {
 }
 
 func TestTheNearestSourceWins(t *testing.T) {
-	file, err := Open(write(t, "steps = 2\ncolor = 'never'\nshare = 0.25\n[watch]\ncolor = 'always'\noutput = ['a.md', 'b.json']\nstrict = true\n[other]\nsteps = 9\n"))
+	file, err := Open(write(t, "steps = 2\ncolor = 'never'\nshare = 0.25\n[watch]\ncolor = 'always'\noutput = "+
+		"['a.md', 'b.json']\nstrict = true\n[other]\nsteps = 9\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func TestTheNearestSourceWins(t *testing.T) {
 	f.VisitAll(func(f *pflag.Flag) { got[f.Name] = f.Value.String() + " by " + filepath.Base(origins[f.Name]) })
 	want := map[string]string{
 		"steps": "3 by environment variable PIPETUNE_STEPS", "color": "always by pipetune.toml: watch.color",
-		"output": "[a.md,b.json] by pipetune.toml: watch.output", "strict": "false by default", "share": "0.75 by command line",
+		"output": "[a.md,b.json] by pipetune.toml: watch.output", "strict": "false by default",
+		"share": "0.75 by command line",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -56,7 +58,8 @@ func TestTheNearestSourceWins(t *testing.T) {
 }
 
 func TestARefusedValueNamesItsOrigin(t *testing.T) {
-	_, err := Apply("watch", flags(), []Source{Environment(func(name string) string { return map[string]string{"PIPETUNE_STEPS": "many"}[name] })})
+	_, err := Apply("watch", flags(),
+		[]Source{Environment(func(name string) string { return map[string]string{"PIPETUNE_STEPS": "many"}[name] })})
 	var refused *Refused
 	if !errors.As(err, &refused) || refused.Origin != "environment variable PIPETUNE_STEPS" {
 		t.Errorf("got %v", err)
@@ -66,7 +69,8 @@ func TestARefusedValueNamesItsOrigin(t *testing.T) {
 func TestUnknownSettingsAreFound(t *testing.T) {
 	known := map[string][]string{"watch": {"steps", "color"}, "read": {"budget"}}
 	for text, want := range map[string]string{
-		"steps = 1\nbudget = 2\n": "", "step = 1": "step", "[watch]\nbudget = 1": "watch.budget", "[wach]\nsteps = 1": "[wach]", "": "",
+		"steps = 1\nbudget = 2\n": "", "step = 1": "step", "[watch]\nbudget = 1": "watch.budget",
+		"[wach]\nsteps = 1": "[wach]", "": "",
 	} {
 		file, err := Open(write(t, text))
 		if err != nil {
@@ -80,7 +84,8 @@ func TestUnknownSettingsAreFound(t *testing.T) {
 
 func TestFilesThatCannotBeTakenSayWhy(t *testing.T) {
 	for text, want := range map[string]string{
-		"a = ": "line 1: ", "a = 1\nb = [1": "line 2: ", "a = 2026-11-24": "a text, a number", "[a]\nb = [{c = 1}]": "a.b: a text",
+		"a = ": "line 1: ", "a = 1\nb = [1": "line 2: ", "a = 2026-11-24": "a text, a number",
+		"[a]\nb = [{c = 1}]": "a.b: a text",
 	} {
 		if _, err := Open(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -103,9 +108,13 @@ func TestFilesThatCannotBeTakenSayWhy(t *testing.T) {
 
 func TestPathsFollowTheBaseDirectories(t *testing.T) {
 	for _, c := range []struct{ config, home, want string }{
-		{"/c", "/h", "/c/pipetune/config.toml"}, {"", "/h", "/h/.config/pipetune/config.toml"}, {"relative", "/h", "/h/.config/pipetune/config.toml"}, {"", "", ""},
+		{"/c", "/h", "/c/pipetune/config.toml"}, {"", "/h", "/h/.config/pipetune/config.toml"},
+		{"relative", "/h", "/h/.config/pipetune/config.toml"}, {"", "", ""},
 	} {
-		got := Paths(func(name string) string { return map[string]string{"XDG_CONFIG_HOME": c.config, "HOME": c.home}[name] })
+		got := Paths(func(name string) string {
+			return map[string]string{"XDG_CONFIG_HOME": c.config,
+				"HOME": c.home}[name]
+		})
 		if want := strings.Fields("pipetune.toml " + c.want); !cmp.Equal(got, want) {
 			t.Errorf("%+v: %v", c, got)
 		}
@@ -114,7 +123,8 @@ func TestPathsFollowTheBaseDirectories(t *testing.T) {
 
 // FuzzFile: whatever stands in a file, it is read or refused.
 func FuzzFile(f *testing.F) {
-	for _, seed := range []string{"a = 1\n[b]\nc = [true, 'x']", "[a.b]\nc = 1", "a = nan", "a = inf", "\x00", "[[a]]\nb = 1"} {
+	for _, seed := range []string{"a = 1\n[b]\nc = [true, 'x']", "[a.b]\nc = 1", "a = nan", "a = inf", "\x00",
+		"[[a]]\nb = 1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

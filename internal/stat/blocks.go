@@ -5,17 +5,20 @@ import "math"
 // The bounds of blocks of windows.
 const (
 	closeBlocks = 0.05 // correlation between neighbouring blocks that still counts as none
-	leastBlocks = 4    // of each series, where it has as many windows: fewer cannot differ at 5 % (Mann-Whitney, 4 and 4: p ≥ 0.029)
+	// of each series, where it has as many windows: fewer cannot differ at 5 % (Mann-Whitney, 4 and 4: p ≥ 0.029)
+	leastBlocks = 4
 )
 
-// Blocks averages neighbouring windows of each series over blocks so long that the averages hardly depend on each other, and returns them with
-// the length of a block in windows. A slow sample, an epoch's start or a neighbour lasts longer than a window, so that windows of one run
-// resemble their neighbours, and a test that takes them for independent finds differences where there are none.
+// Blocks averages neighbouring windows of each series over blocks so long that the averages hardly depend on each
+// other, and returns them with the length of a block in windows. A slow sample, an epoch's start or a neighbour lasts
+// longer than a window, so that windows of one run resemble their neighbours, and a test that takes them for
+// independent finds differences where there are none.
 //
-// The length is one for all series, from the lag-1 autocorrelation pooled over them (each around its own mean, Kendall's (1954) bias of
-// -(1+3ρ)/n taken out): the shortest for which a first-order autoregression leaves the averages correlated by less than a twentieth. No series
-// with four windows or more is left with fewer than four blocks: how much it then still depends is what Autocorrelation tells.
-// Values that are not finite are left out. blocks_test.go measures what this does to false alarms.
+// The length is one for all series, from the lag-1 autocorrelation pooled over them (each around its own mean,
+// Kendall's (1954) bias of -(1+3ρ)/n taken out): the shortest for which a first-order autoregression leaves the
+// averages correlated by less than a twentieth. No series with four windows or more is left with fewer than four
+// blocks: how much it then still depends is what Autocorrelation tells. Values that are not finite are left out.
+// blocks_test.go measures what this does to false alarms.
 func Blocks(series ...[]float64) (means [][]float64, length int) {
 	shortest := math.MaxInt
 	var kept [][]float64

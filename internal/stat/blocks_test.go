@@ -17,14 +17,15 @@ func chain(rng *rand.Rand, n int, correlation float64) []float64 {
 	return xs
 }
 
-// TestBlocksKeepFalseAlarmsRare compares runs of the same job 1,000 times: with windows taken as they are the test finds a difference up to
-// every other time, with blocks about as often as it says.
+// TestBlocksKeepFalseAlarmsRare compares runs of the same job 1,000 times: with windows taken as they are the test
+// finds a difference up to every other time, with blocks about as often as it says.
 func TestBlocksKeepFalseAlarmsRare(t *testing.T) {
 	for _, c := range []struct {
 		windows     int
 		correlation float64
 		atMost      float64
-	}{{20, 0, 0.06}, {20, 0.2, 0.065}, {20, 0.4, 0.08}, {50, 0.4, 0.075}, {50, 0.6, 0.09}, {150, 0.4, 0.075}, {150, 0.8, 0.09}} {
+	}{{20, 0, 0.06}, {20, 0.2, 0.065}, {20, 0.4, 0.08}, {50, 0.4, 0.075}, {50, 0.6, 0.09}, {150, 0.4, 0.075},
+		{150, 0.8, 0.09}} {
 		rng := rand.New(rand.NewPCG(uint64(c.windows), uint64(c.correlation*10)))
 		const runs = 1000
 		plain, blocked := 0, 0
@@ -39,9 +40,11 @@ func TestBlocksKeepFalseAlarmsRare(t *testing.T) {
 			}
 		}
 		share := float64(blocked) / runs
-		t.Logf("%d windows, correlation %v: false alarms %.3f as they are, %.3f in blocks", c.windows, c.correlation, float64(plain)/runs, share)
+		t.Logf("%d windows, correlation %v: false alarms %.3f as they are, %.3f in blocks", c.windows, c.correlation,
+			float64(plain)/runs, share)
 		if share > c.atMost {
-			t.Errorf("%d windows, correlation %v: %.3f false alarms, want at most %v", c.windows, c.correlation, share, c.atMost)
+			t.Errorf("%d windows, correlation %v: %.3f false alarms, want at most %v", c.windows, c.correlation, share,
+				c.atMost)
 		}
 	}
 }

@@ -22,7 +22,8 @@ func Compare(before, after []float64) Comparison {
 		return Comparison{P: 1, Alpha: thresholds.CompareAlpha, N1: len(before), N2: len(after),
 			Warnings: []string{"no readings"}}
 	}
-	c := benchmath.AssumeNothing.Compare(benchmath.NewSample(before, &thresholds), benchmath.NewSample(after, &thresholds))
+	c := benchmath.AssumeNothing.Compare(benchmath.NewSample(before, &thresholds), benchmath.NewSample(after,
+		&thresholds))
 	out := Comparison{P: c.P, Alpha: thresholds.CompareAlpha, N1: len(before), N2: len(after)}
 	for _, w := range c.Warnings {
 		out.Warnings = append(out.Warnings, w.Error())

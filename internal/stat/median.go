@@ -20,7 +20,8 @@ func Median(xs []float64) Summary {
 	}
 	unit := 1.0
 	if slices.ContainsFunc(xs, func(x float64) bool { return math.Abs(x) > math.MaxFloat64/2 }) {
-		// Between two values that are so far apart there is no number that says how far: they are taken in a larger unit.
+		// Between two values that are so far apart there is no number that says how far: they are taken in a larger
+		// unit.
 		unit = 4
 		for i := range xs {
 			xs[i] /= unit

@@ -20,7 +20,8 @@ func TestMedian(t *testing.T) {
 		{"not a number is no reading", []float64{math.NaN(), 2, math.Inf(-1)}, 2, 2, 2, false, 1},
 	} {
 		s := Median(c.xs)
-		if s.Center != c.center || s.Lo != c.lo || s.Hi != c.hi || s.N != c.n || (s.Confidence >= Confidence) != c.confident {
+		if s.Center != c.center || s.Lo != c.lo || s.Hi != c.hi || s.N != c.n ||
+			(s.Confidence >= Confidence) != c.confident {
 			t.Errorf("%s: got %+v", c.name, s)
 		}
 		if c.confident == (len(s.Warnings) > 0) {

@@ -14,16 +14,18 @@ const minWindows = 6
 // interval's width.
 const resamples = 1000
 
-// Ratio returns sum(num) / sum(den) over windows in order of time, with a 95 % interval: shares of looks, rates, costs per batch.
+// Ratio returns sum(num) / sum(den) over windows in order of time, with a 95 % interval: shares of looks, rates, costs
+// per batch.
 //
-// A ratio of sums, because a mean of ratios would give a window with two looks the weight of one with fifty. The interval is a
-// circular block bootstrap over the windows (Politis and Romano, 1992), block length n^(1/3) (the order that Hall, Horowitz and Jing,
-// 1995, give): neighbouring windows resemble each other, since a slow sample, an epoch's start or a neighbour lasts longer than a
-// window. Percentile intervals of few blocks are too narrow, so deviations are widened by n/(n-b) before the root, as a sample's
-// variance is by n/(n-1), and by the quantile of Student's distribution over the normal one. ratio_test.go measures the coverage.
+// A ratio of sums, because a mean of ratios would give a window with two looks the weight of one with fifty. The
+// interval is a circular block bootstrap over the windows (Politis and Romano, 1992), block length n^(1/3) (the order
+// that Hall, Horowitz and Jing, 1995, give): neighbouring windows resemble each other, since a slow sample, an epoch's
+// start or a neighbour lasts longer than a window. Percentile intervals of few blocks are too narrow, so deviations are
+// widened by n/(n-b) before the root, as a sample's variance is by n/(n-1), and by the quantile of Student's
+// distribution over the normal one. ratio_test.go measures the coverage.
 //
-// Windows where either value is not finite, den is below zero, or both are zero, are left out; a window that cost something and yielded
-// nothing counts. The zero Summary (N 0) means that none was left, or that all of den is zero.
+// Windows where either value is not finite, den is below zero, or both are zero, are left out; a window that cost
+// something and yielded nothing counts. The zero Summary (N 0) means that none was left, or that all of den is zero.
 func Ratio(num, den []float64) Summary {
 	var a, b []float64
 	for i := range min(len(num), len(den)) {
@@ -39,8 +41,8 @@ func Ratio(num, den []float64) Summary {
 	}
 	s.Lo, s.Hi = s.Center, s.Center
 	if n < minWindows {
-		s.Warnings = []string{fmt.Sprintf("need >= %d windows for an interval at level %v, have %d", minWindows, Confidence,
-			n)}
+		s.Warnings = []string{fmt.Sprintf("need >= %d windows for an interval at level %v, have %d", minWindows,
+			Confidence, n)}
 		return s
 	}
 	block := max(1, int(math.Round(math.Cbrt(float64(n)))))

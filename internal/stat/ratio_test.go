@@ -55,8 +55,8 @@ func TestRatioOfConstantWindowsHasNoWidth(t *testing.T) {
 	}
 }
 
-// TestRatioCovers measures how often the interval holds the truth, for shares of looks whose windows resemble their neighbours with
-// correlation 0 and 0.4. 0.4 is more than was seen between windows of 1 s of real loaders.
+// TestRatioCovers measures how often the interval holds the truth, for shares of looks whose windows resemble their
+// neighbours with correlation 0 and 0.4. 0.4 is more than was seen between windows of 1 s of real loaders.
 func TestRatioCovers(t *testing.T) {
 	for _, c := range []struct {
 		windows     int
@@ -74,7 +74,8 @@ func TestRatioCovers(t *testing.T) {
 		share := float64(held) / float64(runs)
 		t.Logf("%d windows, correlation %v: covers %.3f", c.windows, c.correlation, share)
 		if share < c.atLeast {
-			t.Errorf("%d windows, correlation %v: covers %.3f, want at least %v", c.windows, c.correlation, share, c.atLeast)
+			t.Errorf("%d windows, correlation %v: covers %.3f, want at least %v", c.windows, c.correlation, share,
+				c.atLeast)
 		}
 	}
 }

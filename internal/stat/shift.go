@@ -38,7 +38,8 @@ func Shift(before, after []float64) Summary {
 		s.Warnings = []string{"too few readings for the interval of a difference"}
 		return s
 	}
-	s.Lo, s.Hi, s.Confidence = min(differences[k], s.Center), max(differences[len(differences)-1-k], s.Center), confidence
+	s.Lo, s.Hi, s.Confidence = min(differences[k], s.Center), max(differences[len(differences)-1-k], s.Center),
+		confidence
 	return s
 }
 

@@ -1,6 +1,8 @@
-// Package stat summarises readings: medians and ratios with intervals, comparisons with p-values, and the steady window.
+// Package stat summarises readings: medians and ratios with intervals, comparisons with p-values, and the steady
+// window.
 //
-// It promises deterministic results (resampling is seeded) and refuses to hide thin data: a summary carries its n and its warnings.
+// It promises deterministic results (resampling is seeded) and refuses to hide thin data: a summary carries its n and
+// its warnings.
 package stat
 
 // Summary is a figure with its interval. The zero value is no figure; use N or a separate bool to tell.

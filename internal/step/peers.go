@@ -9,13 +9,13 @@ type Peers struct {
 	Work  Range // the device works on anything else
 }
 
-// Awaits returns the least and the most likely share of some time in which a rank, whose data stall is own, waits in collectives for the
-// data of the other ranks, whose stalls are others. The stalls of longer times differ from rank to rank by spread (a standard
-// deviation), and such a time has so many steps.
+// Awaits returns the least and the most likely share of some time in which a rank, whose data stall is own, waits in
+// collectives for the data of the other ranks, whose stalls are others. The stalls of longer times differ from rank to
+// rank by spread (a standard deviation), and such a time has so many steps.
 //
-// Where the steps of a rank vary independently, their differences vary by the root of their number more than its means do: normally
-// distributed differences give the likely figure, and no more than exponential ones would. Where they vary together, by no more than
-// the means: that is the least.
+// Where the steps of a rank vary independently, their differences vary by the root of their number more than its means
+// do: normally distributed differences give the likely figure, and no more than exponential ones would. Where they vary
+// together, by no more than the means: that is the least.
 func Awaits(own float64, others []float64, spread, steps float64) (least, likely float64) {
 	longest := 0.0
 	for _, o := range others {

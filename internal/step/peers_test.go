@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAwaits holds the likely wait in collectives against two ranks that take their steps together, each with its own loader of one
-// worker, in windows of twenty steps as from outside.
+// TestAwaits holds the likely wait in collectives against two ranks that take their steps together, each with its own
+// loader of one worker, in windows of twenty steps as from outside.
 func TestAwaits(t *testing.T) {
 	exponential := func(mean float64) func(*rand.Rand) float64 {
 		return func(r *rand.Rand) float64 { return mean * r.ExpFloat64() }
@@ -30,7 +30,8 @@ func TestAwaits(t *testing.T) {
 		const steps, window, ahead = 2000, 20, 2 // prefetch_factor=2
 		dice := rand.New(rand.NewPCG(1, 2))
 		var ready, stall, waits, total [2]float64
-		var starts [ahead][2]float64 // when the batches before were taken: a worker begins no batch before there is room
+		// when the batches before were taken: a worker begins no batch before there is room
+		var starts [ahead][2]float64
 		var stalls [][2]float64
 		now, at, begun := 0.0, 0, [2]float64{}
 		for k := range steps {
@@ -68,9 +69,11 @@ func TestAwaits(t *testing.T) {
 		truth := waits[0] / now
 		t.Logf("%s: stalls %.3f and %.3f, waits for the other %.3f, told %.3f, at least %.3f",
 			c.name, stall[0]/now, stall[1]/now, truth, likely, least)
-		// What is told too much is promised and does not come true; of what is told too little more comes than was promised.
+		// What is told too much is promised and does not come true; of what is told too little more comes than was
+		// promised.
 		if likely > truth+0.03 || likely < truth-0.08 || least > truth+0.02 {
-			t.Errorf("%s: a rank waits %.3f for the other's data, told %.3f, at least %.3f", c.name, truth, likely, least)
+			t.Errorf("%s: a rank waits %.3f for the other's data, told %.3f, at least %.3f", c.name, truth, likely,
+				least)
 		}
 	}
 }

@@ -1,41 +1,44 @@
-// Package step is the model of one training step: a loader that hands batches over, copies, a host that launches work, and a
-// device that does it in order. From what was seen of each as a share of the same time it derives the data stall, the time in
-// which the device has nothing to do because the batch is not there, and the free step, which is what a step would take if
-// data were free.
+// Package step is the model of one training step: a loader that hands batches over, copies, a host that launches work,
+// and a device that does it in order. From what was seen of each as a share of the same time it derives the data stall,
+// the time in which the device has nothing to do because the batch is not there, and the free step, which is what a
+// step would take if data were free.
 //
-// It promises that what the shares leave open stays a range, and that no range is narrower than its inputs allow. It reads no
-// signals and grades nothing.
+// It promises that what the shares leave open stays a range, and that no range is narrower than its inputs allow. It
+// reads no signals and grades nothing.
 //
 // # The arithmetic
 //
-// All figures are shares of wall time. The trainer waits for batches a share w of it, and not N = 1 - w. Its device is busy u.
-// Of N, the trainer is blocked on its device b (it spins or sleeps in a synchronise); b is a part of u.
+// All figures are shares of wall time. The trainer waits for batches a share w of it, and not N = 1 - w. Its device is
+// busy u. Of N, the trainer is blocked on its device b (it spins or sleeps in a synchronise); b is a part of u.
 //
-// Data stall s. Of two shares of the same time only bounds follow, and what is blocked on the device lies outside the wait:
+// Data stall s. Of two shares of the same time only bounds follow, and what is blocked on the device lies outside the
+// wait:
 //
 //	max(0, w - (u - b) - c) <= s <= min(w, 1 - max(u, c))
 //
 // with c the share in which its copy engine is busy: a device that waits for a copy has its batch.
 //
-// Free step F, as a share of the present step. Batches that come earlier shorten nothing of what the trainer does beside
-// waiting, and nothing of the device's work; and no more time is gained than the device starves:
+// Free step F, as a share of the present step. Batches that come earlier shorten nothing of what the trainer does
+// beside waiting, and nothing of the device's work; and no more time is gained than the device starves:
 //
 //	max(N, u, c) <= F <= 1 - s
 //
-// Of loops that synchronise every k-th step more is known. With h = N - b the host's own part, such a step takes at most
-// u + h/k, and k is at least u/b, so that F <= max(N, u + b (N - b) / u), which is at most 1.25 max(N, u) whatever b is. A loop
-// that synchronises each step has b = u, and F = N; one that never does has b = 0, and F = max(h, u).
+// Of loops that synchronise every k-th step more is known. With h = N - b the host's own part, such a step takes at
+// most u + h/k, and k is at least u/b, so that F <= max(N, u + b (N - b) / u), which is at most 1.25 max(N, u) whatever
+// b is. A loop that synchronises each step has b = u, and F = N; one that never does has b = 0, and F = max(h, u).
 //
-// Ranks exchange gradients each step, and a device that waits for the others' in a collective is busy. If data were free for all, what
-// a rank waits there for the data of others, p, is gone: u and, as far as the trainer is blocked meanwhile, N are less by it in F. A rank
-// waits in a collective for others' data only while another device starves. With s' the stall of each other rank,
+// Ranks exchange gradients each step, and a device that waits for the others' in a collective is busy. If data were
+// free for all, what a rank waits there for the data of others, p, is gone: u and, as far as the trainer is blocked
+// meanwhile, N are less by it in F. A rank waits in a collective for others' data only while another device starves.
+// With s' the stall of each other rank,
 //
 //	max(s') - s <= p <= sum(s')
 //
-// On the left all steps starve alike, on the right no two ranks ever starve at the same time. See Peers for what lies between.
+// On the left all steps starve alike, on the right no two ranks ever starve at the same time. See Peers for what lies
+// between.
 //
-// Who makes the batches may keep the trainer off the CPUs: of N, it is ready to run and has none d. With free data nobody loads, and
-// N is less by d in F, or by nothing, as nobody knows who else would run there.
+// Who makes the batches may keep the trainer off the CPUs: of N, it is ready to run and has none d. With free data
+// nobody loads, and N is less by d in F, or by nothing, as nobody knows who else would run there.
 package step
 
 import "github.com/pipetune/pipetune/internal/stat"
@@ -45,28 +48,32 @@ type Sight int
 
 // The sights.
 const (
-	NoDevice Sight = iota // the trainer has none open: what its main thread sleeps through beside its loader stands for one
-	Unseen                // it has one, and no counter of it could be read
-	Counted               // its busy time was read
+	// the trainer has none open: what its main thread sleeps through beside its loader stands for one
+	NoDevice Sight = iota
+	Unseen         // it has one, and no counter of it could be read
+	Counted        // its busy time was read
 )
 
 // Seen is what a watch saw of one trainer, as shares of the same time.
 type Seen struct {
 	Device Sight
 
-	Wait     Range  // the trainer waits for a batch; with Loads, it may be making one
-	Loads    bool   // the trainer makes its batches itself, and from outside that looks like any other work: Wait is a range
+	Wait Range // the trainer waits for a batch; with Loads, it may be making one
+	// the trainer makes its batches itself, and from outside that looks like any other work: Wait is a range
+	Loads    bool
 	Together *Range // the data stall from short windows, where steps are longer than those; nil without
 	Starved  *Range // the data stall by the device's own clock; nil without
 
-	Busy     Range   // the device runs work of anybody; only where it is Counted
-	Others   Range   // of this, work of processes outside the job
-	Peers    Peers   // of this, collectives that wait for the data of other ranks
-	Copy     Range   // the copy engine moves batches to the device; 0 where it is not known
-	SpinTold bool    // Spin is from samples of the code that runs
-	Running  Range   // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
-	Spin     Range   // of this, within the device's own library
-	Delay    Range   // of Running, ready without a CPU, which those who load its batches have; its Lo is 0 where others might take their place
+	Busy     Range // the device runs work of anybody; only where it is Counted
+	Others   Range // of this, work of processes outside the job
+	Peers    Peers // of this, collectives that wait for the data of other ranks
+	Copy     Range // the copy engine moves batches to the device; 0 where it is not known
+	SpinTold bool  // Spin is from samples of the code that runs
+	Running  Range // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
+	Spin     Range // of this, within the device's own library
+	// of Running, ready without a CPU, which those who load its batches have; its Lo is 0 where others might take their
+	// place
+	Delay    Range
 	Works    float64 // of Running, CPU time of the main thread, which no delay is a part of; 0 where it is not known
 	OnDevice Range   // main thread asleep in a call on the device
 	Asleep   Range   // main thread asleep elsewhere, beside its loader and storage
@@ -129,7 +136,8 @@ func Of(seen Seen) Step {
 	case Counted:
 		s.Device, s.Blocked = seen.Busy, seen.blocked(seen.Busy)
 		s.Stall, s.Free = seen.stallAndFree(s.Blocked)
-		s.Copies.Lo = max(s.Copies.Lo, s.Blocked.Lo-seen.Busy.Hi) // no kernel runs, and the trainer is in the driver: a copy
+		// no kernel runs, and the trainer is in the driver: a copy
+		s.Copies.Lo = max(s.Copies.Lo, s.Blocked.Lo-seen.Busy.Hi)
 		s.Copies = Share(s.Copies.Lo, s.Copies.Likely, max(s.Copies.Lo, s.Copies.Hi))
 		s.Host = seen.hostAlone(s)
 	}

@@ -69,7 +69,8 @@ func (l loop) run(steps int, free bool) (t timeline) {
 // seen is what a watch makes of a run: spins are told from Python or not.
 func (t timeline) seen(told bool) Seen {
 	share := func(x float64) Range { return Range{x / t.total, x / t.total, x / t.total} }
-	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Running: share(t.running + t.blocked), Delay: share(t.delayed)}
+	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Running: share(t.running + t.blocked),
+		Delay: share(t.delayed)}
 	s.Spin = Range{0, 0, min(s.Running.Hi, s.Busy.Hi)}
 	if told {
 		s.Spin = share(t.blocked)
@@ -84,7 +85,8 @@ func TestHoldsTheTruth(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 1))
 	for range 20000 {
 		l := loop{load: dice.Float64(), host: dice.Float64(), device: dice.Float64(), late: dice.IntN(2) == 0,
-			sync: []int{0, 1, 1, 2, 5, 20}[dice.IntN(6)], queue: 50, crowd: []float64{0, 0, dice.Float64()}[dice.IntN(3)]}
+			sync: []int{0, 1, 1, 2, 5, 20}[dice.IntN(6)], queue: 50, crowd: []float64{0, 0,
+				dice.Float64()}[dice.IntN(3)]}
 		const steps = 1000
 		now, free := l.run(steps, false), l.run(steps, true)
 		for _, told := range []bool{false, true} {
@@ -108,7 +110,8 @@ func TestHoldsTheTruth(t *testing.T) {
 
 // What the device's clock says of some steps does not outweigh what was seen of all of them.
 func TestStarvedStaysWithinWhatWasSeen(t *testing.T) {
-	seen := Seen{Device: Counted, Wait: Range{0.78, 0.78, 0.78}, Busy: Range{0.2, 0.2, 0.2}, Running: Range{0.22, 0.22, 0.22}}
+	seen := Seen{Device: Counted, Wait: Range{0.78, 0.78, 0.78}, Busy: Range{0.2, 0.2, 0.2}, Running: Range{0.22, 0.22,
+		0.22}}
 	for starved, want := range map[float64]float64{0.07: 0.58, 0.7: 0.7, 0.95: 0.78} {
 		s := Range{starved, starved, starved}
 		seen.Starved = &s
@@ -118,13 +121,16 @@ func TestStarvedStaysWithinWhatWasSeen(t *testing.T) {
 	}
 }
 
-// A trainer that waits most of the time is ready without a CPU at the ends of its waits, too: what it works is no delay, and remains of a step.
+// A trainer that waits most of the time is ready without a CPU at the ends of its waits, too: what it works is no
+// delay, and remains of a step.
 func TestDelayLeavesTheStepItsWork(t *testing.T) {
-	s := Of(Seen{Wait: Range{0.93, 0.94, 0.95}, Running: Range{0.05, 0.06, 0.07}, Delay: Range{0, 0.078, 0.1}, Works: 0.033})
+	s := Of(Seen{Wait: Range{0.93, 0.94, 0.95}, Running: Range{0.05, 0.06, 0.07}, Delay: Range{0, 0.078, 0.1},
+		Works: 0.033})
 	if s.Free.Likely < 0.033 || s.Delay.Likely > 0.06-0.033+1e-9 || s.Wait.Likely+s.Delay.Likely > 1 {
 		t.Errorf("free %+v, delay %+v", s.Free, s.Delay)
 	}
-	if s := Of(Seen{Wait: Range{0.5, 0.5, 0.5}, Running: Range{0.5, 0.5, 0.5}, Delay: Range{0, 0.2, 0.2}, Works: 0.1}); s.Delay.Likely != 0.2 {
+	if s := Of(Seen{Wait: Range{0.5, 0.5, 0.5}, Running: Range{0.5, 0.5, 0.5}, Delay: Range{0, 0.2, 0.2},
+		Works: 0.1}); s.Delay.Likely != 0.2 {
 		t.Errorf("a delay that has room is cut to %+v", s.Delay)
 	}
 }

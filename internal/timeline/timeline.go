@@ -1,6 +1,6 @@
 // Package timeline holds what was seen over the time of a watch, thinned to what a picture can show. It promises that
-// thinning hides nothing: of each bucket the least, the mean and the most of its windows are kept, and a window in which
-// nothing was seen is no zero. It refuses to say what any of it means; package document does.
+// thinning hides nothing: of each bucket the least, the mean and the most of its windows are kept, and a window in
+// which nothing was seen is no zero. It refuses to say what any of it means; package document does.
 package timeline
 
 import "math"

@@ -103,7 +103,8 @@ func (m *model) keys(w int) string {
 		return ansi.Truncate(" "+untrusted.Sanitize(m.note), w, m.dots())
 	}
 	line := ""
-	for _, k := range [][2]string{{"q", "quit"}, {"?", "help"}, {"Tab", names[(m.view+1)%views]}, {"Space", map[bool]string{true: "go on", false: "pause"}[m.paused]},
+	for _, k := range [][2]string{{"q", "quit"}, {"?", "help"}, {"Tab", names[(m.view+1)%views]},
+		{"Space", map[bool]string{true: "go on", false: "pause"}[m.paused]},
 		{"s", "save a report"}} {
 		next := line + " " + m.paint(bold, k[0]) + " " + m.paint(dim, k[1]) + " "
 		if ansi.StringWidth(next) > w {

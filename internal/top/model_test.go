@@ -37,7 +37,8 @@ func busy() *live.Frame {
 		add(metric.GPUUtil, live.Owner{Device: "GPU-" + rank}, 0.5)
 		add(metric.GPUMemUsed, live.Owner{Device: "GPU-" + rank}, 1<<30)
 		add(metric.GPUMemTotal, live.Owner{Device: "GPU-" + rank}, 4<<30)
-		f.Workers = append(f.Workers, live.Worker{PID: 7, Rank: rank, CPU: 0.5, RSS: 1 << 28, States: []float64{0.5, 0.2, 0, 0, 0, 0.3}},
+		f.Workers = append(f.Workers, live.Worker{PID: 7, Rank: rank, CPU: 0.5, RSS: 1 << 28, States: []float64{0.5,
+			0.2, 0, 0, 0, 0.3}},
 			live.Worker{PID: 8, Rank: rank, CPU: math.NaN(), RSS: math.NaN()})
 	}
 	add(metric.CPUBusyRatio, live.Owner{}, 0.9)
@@ -52,10 +53,12 @@ func busy() *live.Frame {
 func verdict() *report.Report {
 	stall := report.Interval{Center: 0.55, Lo: 0.5, Hi: 0.6}
 	return &report.Report{
-		Job: &report.Job{PID: 41207, Command: []string{"python", "train.py"}, Ranks: 2}, Window: &report.Window{DurationS: 60},
-		Verdict: &report.Verdict{Class: report.InputBound, Rule: "loader/workers-too-few", Confidence: report.High, Statement: "The trainer waits.",
-			Step: report.Step{DataStall: &stall}},
-		Findings: []report.Finding{{Rule: "loader/workers-too-few", Title: "Too few loader workers", Severity: report.Error}},
+		Job:    &report.Job{PID: 41207, Command: []string{"python", "train.py"}, Ranks: 2},
+		Window: &report.Window{DurationS: 60},
+		Verdict: &report.Verdict{Class: report.InputBound, Rule: "loader/workers-too-few", Confidence: report.High,
+			Statement: "The trainer waits.", Step: report.Step{DataStall: &stall}},
+		Findings: []report.Finding{{Rule: "loader/workers-too-few", Title: "Too few loader workers",
+			Severity: report.Error}},
 	}
 }
 
@@ -85,7 +88,8 @@ func TestEveryPageFitsEveryTerminal(t *testing.T) {
 		"saved":   func(m *model) { m.Update(busy()); m.Update(said("saved " + strings.Repeat("long/", 60))) },
 	}
 	for name, page := range pages {
-		for _, size := range [][2]int{{160, 50}, {100, 30}, {60, 18}, {60, 15}, {40, 12}, {20, 5}, {10, 3}, {3, 2}, {1, 1}} {
+		for _, size := range [][2]int{{160, 50}, {100, 30}, {60, 18}, {60, 15}, {40, 12}, {20, 5}, {10, 3}, {3, 2},
+			{1, 1}} {
 			for _, ascii := range []bool{false, true} {
 				m := &model{Config: Config{Job: verdict().Job, Color: !ascii, ASCII: ascii, Save: func() {}}}
 				m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
@@ -112,7 +116,8 @@ func TestTheRankThatWaitsMostIsShown(t *testing.T) {
 	m.Update(busy())
 	m.Update(judgement{verdict(), time.Minute, false})
 	got := m.View().Content
-	for _, want := range []string{"GPU 0", "GPU 1", "60 %", "rank 1, data stall 55 %", "VRAM 25 %", "INPUT-BOUND (Too few loader workers)", "1:30:00  live"} {
+	for _, want := range []string{"GPU 0", "GPU 1", "60 %", "rank 1, data stall 55 %", "VRAM 25 %",
+		"INPUT-BOUND (Too few loader workers)", "1:30:00  live"} {
 		if !strings.Contains(ansi.Strip(got), want) {
 			t.Errorf("lacks %q:\n%s", want, ansi.Strip(got))
 		}

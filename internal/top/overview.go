@@ -57,7 +57,8 @@ func (m *model) draw(r row, w int) string {
 		name = 5
 		left = w - 2 - name - nowWidth - 1
 	}
-	line := " " + m.paint(bold, pad(ansi.Truncate(r.name, name, ""), name)) + " " + m.paint(r.style, padLeft(r.now, nowWidth))
+	line := " " + m.paint(bold, pad(ansi.Truncate(r.name, name, ""), name)) + " " +
+		m.paint(r.style, padLeft(r.now, nowWidth))
 	if left < 2 {
 		return line
 	}
@@ -101,7 +102,8 @@ func (m *model) rows() (rows []row) {
 		if busy, ok := f.Get(metric.DiskUtil, disk.Of); ok {
 			aside = "busy " + unit.Percent(busy.Now)
 		}
-		rows = append(rows, row{"disk", unit.Format(disk.Now, "bytes/s"), "", disk.Past, highest(disk.Past), disk.Of.Device + ", " + aside})
+		rows = append(rows, row{"disk", unit.Format(disk.Now, "bytes/s"), "", disk.Past, highest(disk.Past),
+			disk.Of.Device + ", " + aside})
 	}
 	return rows
 }
@@ -135,7 +137,8 @@ func (m *model) gpuRows(f *live.Frame) (rows []row) {
 		total, sized := f.Get(metric.GPUMemTotal, g.Of)
 		memory := row{name: "VRAM", past: used.Past, top: total.Now}
 		if known && sized {
-			memory.now, memory.aside = unit.Percent(used.Now/total.Now), unit.Bytes(used.Now)+" of "+unit.Bytes(total.Now)
+			memory.now, memory.aside = unit.Percent(used.Now/total.Now), unit.Bytes(used.Now)+" of "+
+				unit.Bytes(total.Now)
 		}
 		if len(gpus) > 1 && memory.now != "" {
 			aside = strings.TrimSuffix("VRAM "+memory.now+", "+aside, ", ")
@@ -183,7 +186,8 @@ func (m *model) loaderRows(f *live.Frame) (rows []row) {
 		if queue, known := f.Get(metric.QueueBatches, of); known {
 			aside = unit.Number(math.Round(queue.Now*10)/10) + " held by workers, ready or being made"
 		}
-		rows = append(rows, row{"batches", unit.Format(batches.Now, "1/s"), "", batches.Past, highest(batches.Past), aside})
+		rows = append(rows, row{"batches", unit.Format(batches.Now, "1/s"), "", batches.Past, highest(batches.Past),
+			aside})
 	}
 	if workers, ok := f.Get(metric.NumWorkers, of); ok && workers.Now > 0 {
 		shares := make([]float64, len(live.States))
@@ -192,7 +196,8 @@ func (m *model) loaderRows(f *live.Frame) (rows []row) {
 				shares[i] = g.Now / workers.Now
 			}
 		}
-		rows = append(rows, row{name: "workers", now: unit.Number(workers.Now), aside: m.legend(shares), past: running(f, rank), top: workers.Now})
+		rows = append(rows, row{name: "workers", now: unit.Number(workers.Now), aside: m.legend(shares),
+			past: running(f, rank), top: workers.Now})
 	}
 	return rows
 }
@@ -222,7 +227,8 @@ func (m *model) stall() string {
 	return "data stall " + unit.Percent(m.verdict.Verdict.Step.DataStall.Center) + ", by the verdict"
 }
 
-// grade is the style of a share of time in which nothing but waiting is done: the two lines that the verdict goes by too.
+// grade is the style of a share of time in which nothing but waiting is done: the two lines that the verdict goes by
+// too.
 func grade(ratio float64) string {
 	switch {
 	case ratio >= 0.20:
@@ -244,7 +250,8 @@ func memoryRow(f *live.Frame) (row, bool) {
 	for i, v := range free.Past {
 		used[i] = total.Now - v
 	}
-	r := row{"RAM", unit.Percent(1 - free.Now/total.Now), "", used, total.Now, unit.Bytes(total.Now-free.Now) + " of " + unit.Bytes(total.Now)}
+	r := row{"RAM", unit.Percent(1 - free.Now/total.Now), "", used, total.Now, unit.Bytes(total.Now-free.Now) + " of " +
+		unit.Bytes(total.Now)}
 	limit, limited := f.Get(metric.CgroupMemLimit, live.Owner{})
 	if charged, ok := f.Get(metric.CgroupMemUsed, live.Owner{}); ok && limited && limit.Now < total.Now {
 		r.aside += "; of its limit " + unit.Percent(charged.Now/limit.Now)
@@ -261,7 +268,8 @@ func (m *model) answer(w int) []string {
 		}
 		return []string{m.rule(w, "verdict"), text}
 	}
-	word := fmt.Sprintf("verdict on the %s up to %s", unit.Seconds(math.Round(m.verdict.Window.DurationS)), clock(m.verdict.at))
+	word := fmt.Sprintf("verdict on the %s up to %s", unit.Seconds(math.Round(m.verdict.Window.DurationS)),
+		clock(m.verdict.at))
 	if m.verdict.last {
 		word = "verdict on its last " + unit.Seconds(math.Round(m.verdict.Window.DurationS))
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // marks are the letters and colours of the states of workers, in the order of live.States.
-var marks = []struct{ letter, style string }{{"R", green}, {"S", yellow}, {"L", red}, {"H", magenta}, {"o", blue}, {".", dim}}
+var marks = []struct{ letter, style string }{{"R", green}, {"S", yellow}, {"L", red}, {"H", magenta}, {"o", blue},
+	{".", dim}}
 
 // legend names shares of time, the letters of the bar in front; what rounds to nothing is left out.
 func (m *model) legend(shares []float64) string {

@@ -1,7 +1,8 @@
-// Package top is the full screen of a watch that goes on: what the job does now, what holds it back, and the change that cures it.
+// Package top is the full screen of a watch that goes on: what the job does now, what holds it back, and the change
+// that cures it.
 //
-// It shows frames (package live) and reports as they come and never asks for one, so that a terminal that does not take what is written to it holds
-// up nobody. It is read-only: no key does anything to the job.
+// It shows frames (package live) and reports as they come and never asks for one, so that a terminal that does not take
+// what is written to it holds up nobody. It is read-only: no key does anything to the job.
 package top
 
 import (
@@ -51,12 +52,13 @@ func New(c Config) *Screen {
 		profile = colorprofile.ANSI
 	}
 	s := &Screen{news: make(chan tea.Msg, 64)}
-	s.program = tea.NewProgram(&model{Config: c, width: usualWidth, height: usualHeight}, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler(),
-		tea.WithFPS(keysPerSecond), tea.WithColorProfile(profile))
+	s.program = tea.NewProgram(&model{Config: c, width: usualWidth, height: usualHeight}, tea.WithInput(c.In),
+		tea.WithOutput(c.Out), tea.WithoutSignalHandler(), tea.WithFPS(keysPerSecond), tea.WithColorProfile(profile))
 	return s
 }
 
-// Run draws until the person quits or Quit is called. The terminal is then as it was before. An error says that there is no terminal any more.
+// Run draws until the person quits or Quit is called. The terminal is then as it was before. An error says that there
+// is no terminal any more.
 func (s *Screen) Run() error {
 	over := make(chan struct{})
 	defer close(over)

@@ -1,8 +1,9 @@
-// Package tune looks for the smallest settings of a DataLoader that feed a training loop, by measuring: it decides which setting is measured next, and
-// for how long the search goes on. Who measures is somebody else's (Bench), so the search needs no job.
+// Package tune looks for the smallest settings of a DataLoader that feed a training loop, by measuring: it decides
+// which setting is measured next, and for how long the search goes on. Who measures is somebody else's (Bench), so the
+// search needs no job.
 //
-// It promises to try few: it begins where the model's forecast points, halves what lies between too few and enough workers, and measures nothing whose
-// forecast lies out of reach.
+// It promises to try few: it begins where the model's forecast points, halves what lies between too few and enough
+// workers, and measures nothing whose forecast lies out of reach.
 package tune
 
 import (
@@ -106,7 +107,10 @@ func Search(b Bench, j Job) Result {
 		set.Batch = n
 		s.inLoop(set)
 	}
-	tried := s.settled || slices.ContainsFunc(s.rows, func(r Row) bool { return !r.Present && r.Batch == 0 && r.InLoop.N > 0 })
+	tried := s.settled || slices.ContainsFunc(s.rows, func(r Row) bool {
+		return !r.Present && r.Batch == 0 &&
+			r.InLoop.N > 0
+	})
 	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended}
 }
 
@@ -160,7 +164,8 @@ func (s *search) alone(set Setting) float64 {
 	return s.expected(*r)
 }
 
-// expected is what a row gives in the loop: what was measured there, else no more than the loader gives alone and the step takes.
+// expected is what a row gives in the loop: what was measured there, else no more than the loader gives alone and the
+// step takes.
 func (s *search) expected(r Row) float64 {
 	switch {
 	case r.InLoop.N > 0:
@@ -198,8 +203,9 @@ func (s *search) with(workers int) Setting {
 	return set
 }
 
-// restarts reports whether epochs are so short that starting workers anew may count. It holds the loop up between epochs, which no rate of a loader
-// alone shows, so that the search goes by workers that live on, and the loop tells whether that was needed.
+// restarts reports whether epochs are so short that starting workers anew may count. It holds the loop up between
+// epochs, which no rate of a loader alone shows, so that the search goes by workers that live on, and the loop tells
+// whether that was needed.
 func (s *search) restarts() bool {
 	return s.Epoch > 0 && s.Rate.Center > 0 && float64(s.Epoch)/s.Rate.Center <= shortEpoch.Seconds()
 }
@@ -229,7 +235,8 @@ func (s *search) workers() Setting {
 	return s.with(at)
 }
 
-// variants are the settings that are worth a try in the loop: the one with the fewest workers, with what else may help it.
+// variants are the settings that are worth a try in the loop: the one with the fewest workers, with what else may help
+// it.
 func (s *search) variants(chosen Setting) []Setting {
 	list := []Setting{chosen}
 	if chosen.Persistent && !s.Now.Persistent {
@@ -249,7 +256,8 @@ func (s *search) variants(chosen Setting) []Setting {
 	return list
 }
 
-// finals measures settings in the loop, and the first that brings anything with a deeper queue where the loop still waits.
+// finals measures settings in the loop, and the first that brings anything with a deeper queue where the loop still
+// waits.
 func (s *search) finals(list []Setting) {
 	best := 0.0
 	for _, set := range list {
@@ -273,8 +281,8 @@ func (s *search) inLoop(set Setting) float64 {
 	return s.rows[i].InLoop.Center
 }
 
-// choose is the smallest setting within 3 % of the best of those that were measured in the loop; the present one where the best brings no more, or
-// no more than chance.
+// choose is the smallest setting within 3 % of the best of those that were measured in the loop; the present one where
+// the best brings no more, or no more than chance.
 func (s *search) choose() int {
 	best, chosen := s.Rate.Center, 0
 	for _, r := range s.rows {
@@ -286,7 +294,8 @@ func (s *search) choose() int {
 		return 0
 	}
 	for i, r := range s.rows {
-		if r.Batch == 0 && r.InLoop.Center >= enough*best && (chosen == 0 || size(r, s.rows[0]) < size(s.rows[chosen], s.rows[0])) {
+		if r.Batch == 0 && r.InLoop.Center >= enough*best && (chosen == 0 || size(r, s.rows[0]) < size(s.rows[chosen],
+			s.rows[0])) {
 			chosen = i
 		}
 	}
@@ -296,7 +305,8 @@ func (s *search) choose() int {
 // size orders settings: by workers, then by what is changed beside them, then by the depth of the queue.
 func size(r, now Row) string {
 	changed := 0
-	for _, differs := range []bool{r.Persistent != now.Persistent, r.Pin != now.Pin, r.Start != now.Start, r.Prefetch != now.Prefetch} {
+	for _, differs := range []bool{r.Persistent != now.Persistent, r.Pin != now.Pin, r.Start != now.Start,
+		r.Prefetch != now.Prefetch} {
 		if differs {
 			changed++
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// loop is a training loop that takes step for a batch, fed by workers that each make one in item, with restarts that take a part of the time.
+// loop is a training loop that takes step for a batch, fed by workers that each make one in item, with restarts that
+// take a part of the time.
 type loop struct {
 	step, item float64 // seconds
 	cores      float64
@@ -62,7 +63,8 @@ func (l *loop) job(now Setting) Job {
 	exact := func(x float64) stat.Summary {
 		return stat.Summary{Center: x, Lo: 0.99 * x, Hi: 1.01 * x, Confidence: 0.95, N: 8}
 	}
-	return Job{Now: now, Rate: exact(l.rate(now)), Free: exact(1 / l.step), Most: 16, Epoch: 100, Fits: func(Setting) string { return "" },
+	return Job{Now: now, Rate: exact(l.rate(now)), Free: exact(1 / l.step), Most: 16, Epoch: 100,
+		Fits: func(Setting) string { return "" },
 		Left: func() time.Duration { return l.left }}
 }
 
@@ -89,19 +91,26 @@ func TestSearch(t *testing.T) {
 		most int  // measurements
 		say  string
 	}{
-		{name: "too few workers", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(4), most: 8},
+		{name: "too few workers", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(4),
+			most: 8},
 		{name: "none", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: Setting{}, want: workers(4), most: 8},
-		{name: "the forecast points there", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(4), most: 5,
-			edit: func(j *Job) { j.First, j.Forecast = 4, forecast(4) }},
-		{name: "cores limit", loop: loop{step: 0.01, item: 0.035, cores: 2}, now: workers(1), want: workers(2), most: 7},
-		{name: "the step limits", loop: loop{step: 0.1, item: 0.035, cores: 2}, now: workers(1), want: workers(1), most: 1, say: "data for free"},
-		{name: "the choice keeps up already", loop: loop{step: 0.02, item: 0.035, cores: 4, waits: 0.1}, now: workers(2),
-			want: Setting{Setting: predict.Setting{Workers: 2, Prefetch: 4}}, most: 7},
+		{name: "the forecast points there", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1),
+			want: workers(4), most: 5, edit: func(j *Job) { j.First, j.Forecast = 4, forecast(4) }},
+		{name: "cores limit", loop: loop{step: 0.01, item: 0.035, cores: 2}, now: workers(1), want: workers(2),
+			most: 7},
+		{name: "the step limits", loop: loop{step: 0.1, item: 0.035, cores: 2}, now: workers(1), want: workers(1),
+			most: 1, say: "data for free"},
+		{name: "the choice keeps up already", loop: loop{step: 0.02, item: 0.035, cores: 4, waits: 0.1},
+			now: workers(2), want: Setting{Setting: predict.Setting{Workers: 2, Prefetch: 4}}, most: 7},
 		{name: "restarts", loop: loop{step: 0.01, item: 0.018, cores: 2, restarts: 0.5}, now: workers(2),
 			want: Setting{Setting: predict.Setting{Workers: 2, Prefetch: 2, Persistent: true}}, most: 8},
-		{name: "two workers die", loop: loop{step: 0.01, item: 0.035, cores: 16, dies: 2}, now: workers(1), want: workers(1), most: 5},
-		{name: "no budget", loop: loop{step: 0.01, item: 0.035, cores: 16, left: time.Second}, now: workers(1), want: workers(1), none: true, say: "budget"},
-		{name: "nothing fits", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(1), most: 4, // with persistent_workers and without, and with a deeper queue
+		{name: "two workers die", loop: loop{step: 0.01, item: 0.035, cores: 16, dies: 2}, now: workers(1),
+			want: workers(1), most: 5},
+		{name: "no budget", loop: loop{step: 0.01, item: 0.035, cores: 16, left: time.Second}, now: workers(1),
+			want: workers(1), none: true, say: "budget"},
+		// with persistent_workers and without, and with a deeper queue
+		{name: "nothing fits", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(1),
+			most: 4,
 			edit: func(j *Job) {
 				j.Fits = func(s Setting) string { return map[bool]string{true: "beyond /dev/shm"}[s.Workers > 1] }
 			}},
@@ -114,13 +123,16 @@ func TestSearch(t *testing.T) {
 			got := Search(&c.loop, job)
 			chosen := got.Rows[got.Chosen]
 			if chosen.Setting != c.want || got.Tried == c.none || !strings.Contains(got.Ended, c.say) {
-				t.Errorf("chose %+v, tried %t, ended %q; want %+v, %t, %q\nasked for %q", chosen.Setting, got.Tried, got.Ended, c.want, !c.none, c.say, c.loop.asked)
+				t.Errorf("chose %+v, tried %t, ended %q; want %+v, %t, %q\nasked for %q", chosen.Setting, got.Tried,
+					got.Ended, c.want, !c.none, c.say, c.loop.asked)
 			}
 			if len(c.loop.asked) > c.most {
 				t.Errorf("measured %d times, want %d at most: %q", len(c.loop.asked), c.most, c.loop.asked)
 			}
-			if best := job.Rate.Center; chosen.Present && !c.none && c.edit == nil && c.loop.dies == 0 && c.say == "" && c.loop.rate(workers(16))*enough > best {
-				t.Errorf("kept the present setting, and 16 workers give %.1f instead of %.1f", c.loop.rate(workers(16)), best)
+			if best := job.Rate.Center; chosen.Present && !c.none && c.edit == nil && c.loop.dies == 0 && c.say == "" &&
+				c.loop.rate(workers(16))*enough > best {
+				t.Errorf("kept the present setting, and 16 workers give %.1f instead of %.1f", c.loop.rate(workers(16)),
+					best)
 			}
 		})
 	}
@@ -149,6 +161,7 @@ func TestBatchSizesAreMeasuredAndNotChosen(t *testing.T) {
 		}
 	}
 	if sizes != 2 || got.Rows[got.Chosen].Batch != 0 {
-		t.Errorf("%d batch sizes were measured with the setting that was chosen; chosen %+v", sizes, got.Rows[got.Chosen])
+		t.Errorf("%d batch sizes were measured with the setting that was chosen; chosen %+v", sizes,
+			got.Rows[got.Chosen])
 	}
 }

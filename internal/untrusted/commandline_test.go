@@ -32,7 +32,8 @@ var secretCases = []struct {
 	{"bare key", []string{"--key", plant}, plant},
 	{"auth", []string{"--auth", "me:" + plant}, plant},
 	{"credentials", []string{"--credentials=" + plant}, plant},
-	{"connection string", []string{"--connection-string", "DefaultEndpointsProtocol=https;AccountKey=" + plant + "=="}, plant},
+	{"connection string", []string{"--connection-string", "DefaultEndpointsProtocol=https;AccountKey=" + plant + "=="},
+		plant},
 	{"account key alone", []string{"x;AccountKey=" + plant + "=="}, plant},
 	{"dsn", []string{"--sentry-dsn", "https://" + plant + "@sentry.io/1"}, plant},
 	{"hydra override", []string{"logger.wandb.api_key=" + plant}, plant},
@@ -55,7 +56,8 @@ var secretCases = []struct {
 	{"url query", []string{"https://x.org/a?token=" + plant + "&b=1"}, plant},
 	{"url query second", []string{"https://x.org/a?b=1&api_key=" + plant}, plant},
 	{"url fragment", []string{"https://x.org/#access_token=" + plant}, plant},
-	{"s3 presigned", []string{"https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=C&X-Amz-Signature=" + plant}, plant},
+	{"s3 presigned", []string{"https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=C&X-Amz-Signature=" +
+		plant}, plant},
 	{"s3 presigned session", []string{"https://b.s3.amazonaws.com/k?X-Amz-Security-Token=" + plant + "&x=1"}, plant},
 	{"gcs presigned", []string{"https://storage.googleapis.com/b/k?X-Goog-Signature=" + plant}, plant},
 	{"azure sas", []string{"https://a.blob.core.windows.net/c/b?sv=2020&sig=" + plant + "%3D"}, plant},
@@ -76,7 +78,8 @@ var secretCases = []struct {
 	{"wandb key", []string{"wandb", "login", sha}, sha},
 	{"wandb local key", []string{"login", "local-" + sha}, sha},
 	{"wandb key in a path", []string{"/scratch/keys/" + sha + "/x"}, sha},
-	{"private key", []string{"-----BEGIN RSA PRIVATE KEY-----\nMII" + plant + "\n-----END RSA PRIVATE KEY-----"}, plant},
+	{"private key", []string{"-----BEGIN RSA PRIVATE KEY-----\nMII" + plant + "\n-----END RSA PRIVATE KEY-----"},
+		plant},
 	{"private key without end", []string{"x=-----BEGIN PRIVATE KEY-----\nMII" + plant}, plant},
 	{"header", []string{"curl", "-H", "Authorization: Bearer " + plant}, plant},
 	{"header basic", []string{"curl", "-H", "authorization: Basic " + plant + "=="}, plant},
@@ -93,7 +96,8 @@ var secretCases = []struct {
 	{"python dictionary", []string{"-c", "main({'token': '" + plant + "'})"}, plant},
 	{"python keyword", []string{"-c", "login(token='" + plant + "')"}, plant},
 	{"yaml inline", []string{"{api_key: " + plant + "}"}, plant},
-	{"json web token, long header", []string{"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + plant}, plant},
+	{"json web token, long header", []string{"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." +
+		plant}, plant},
 	{"base64 of JSON", []string{"--x", "eyJhcGlfYWRkcmVzcyI6Imh0dHBzOi8v" + plant + "QQ=="}, plant},
 	{"gitlab job", []string{"glcbt-64_AbCdEfGhIjKlMnOpQrSt"}, "AbCdEfGh"},
 	{"google client", []string{"GOCSPX-AbCdEfGhIjKlMnOpQrSt"}, "AbCdEfGh"},
@@ -131,7 +135,8 @@ func TestCommandLineHidesSecrets(t *testing.T) {
 			if len(got) != len(tc.argv) {
 				t.Errorf("%d arguments became %d", len(tc.argv), len(got))
 			}
-			if off := strings.Join(CommandLine(raw(tc.argv), Redaction{Off: true}), " "); !strings.Contains(off, strings.Split(tc.leak, "\n")[0]) {
+			if off := strings.Join(CommandLine(raw(tc.argv), Redaction{Off: true}), " "); !strings.Contains(off,
+				strings.Split(tc.leak, "\n")[0]) {
 				t.Errorf("redaction off lost %q: %q", tc.leak, off)
 			}
 		})
@@ -140,31 +145,40 @@ func TestCommandLineHidesSecrets(t *testing.T) {
 
 // keptCases look like secrets and are none: they must come out as they went in.
 var keptCases = []string{
-	"--token-dim 512", "--key-frames 3", "--tokenizer x", "--tokenizer=bert-base", "--max-tokens 4096", "--max_tokens=4096",
-	"--num-key-value-heads 8", "--pad-token <pad>", "--eos_token=</s>", "--pad-token-id 0", "--key-padding-mask", "--n-tokens 77",
-	"--token-file /run/x", "--password-file /run/x", "--secret-name db", "--keyboard us", "--monkey banana", "--turkey x",
-	"--hotkey ctrl", "--keypoints 17", "--key-dim 64", "--keys 3", "--tokens-per-batch 8192", "--tokens 100000", "--image-key jpg",
-	"--label-key cls", "--sort-key name", "--h5-key images", "--dataset_key=train/x", "--target-key y", "--revision " + sha,
-	"--commit " + sha, "--commit=" + sha, "--git-sha " + sha, "git_commit=" + sha, "--model-revision=" + sha, "--checksum " + sha,
-	"/hub/models--bert/snapshots/" + sha + "/config.json", "git+https://github.com/a/b@" + sha, "git+ssh://git@github.com/a/b.git",
-	"ssh://git@github.com/a", "https://x.org/a?b=1&page=2", "s3://bucket/key/part-0", "--url https://x.org:8080/a", "me@host:/data",
-	"--author me", "--authors a,b", "--authority x", "--passes 3", "--n-pass 2", "--bypass", "--pass 2", "--compass x",
-	"--signal 15", "--signature-len 64", "--design x", "--cookiecutter x", "--patience 5", "--path /data/x", "--patch-size 16",
-	"--pattern *.h5", "--lr 1e-4", "--lr=1e-4", "--seed 42", "--rng-key 0", "--primary-key id", "-u train.py", "-p 8080", "-j 4",
-	"--user-token-limit 5", "OMP_NUM_THREADS=4", "CUDA_VISIBLE_DEVICES=0,1", "PYTHONPATH=/a:/b", "TOKENIZERS_PARALLELISM=false",
-	"SSH_AUTH_SOCK=/run/x", "model.token_dim=512", "+trainer.max_tokens=4096", "data.num_workers=8", `{"max_tokens": 512, "lr": 1}`,
-	`{"tokenizer": "bert"}`, "--use-token true", "--no-auth", "--attention-key-size 64", "task-abcdefghijklmnopqrst", "disk-usage-report-2024",
-	"sk-learn-like-name", "deadbeef", "0123456789abcdef", "sha256:" + sha + "0123456789abcdef01234567", "--run-name exp-2024-01-01_12-00-00",
-	"hf_model", "hf_transfer", "ghp_short", "eyJ", "--class-token learned", "--register-tokens 4", "--monitor-key val_loss", "--checkpoint-key model",
-	"--query-key-norm", "--secret-santa-mode off", "python -u train.py --p 3:4", "echo hello | wc -l", "machine learning password policy", "x = 3", "ssh -p 2222 host",
-	"eyJ0", "botany:plants", "default login page", "gl-pattern", "--environ ['PATH']", "python3 -m torch.distributed.run", "--basic", "--nproc_per_node=8", "--master_port=29500",
+	"--token-dim 512", "--key-frames 3", "--tokenizer x", "--tokenizer=bert-base", "--max-tokens 4096",
+	"--max_tokens=4096", "--num-key-value-heads 8", "--pad-token <pad>", "--eos_token=</s>", "--pad-token-id 0",
+	"--key-padding-mask", "--n-tokens 77", "--token-file /run/x", "--password-file /run/x", "--secret-name db",
+	"--keyboard us", "--monkey banana", "--turkey x", "--hotkey ctrl", "--keypoints 17", "--key-dim 64", "--keys 3",
+	"--tokens-per-batch 8192", "--tokens 100000", "--image-key jpg", "--label-key cls", "--sort-key name",
+	"--h5-key images", "--dataset_key=train/x", "--target-key y", "--revision " + sha,
+	"--commit " + sha, "--commit=" + sha, "--git-sha " + sha, "git_commit=" + sha, "--model-revision=" + sha,
+	"--checksum " + sha,
+	"/hub/models--bert/snapshots/" + sha + "/config.json", "git+https://github.com/a/b@" + sha,
+	"git+ssh://git@github.com/a/b.git",
+	"ssh://git@github.com/a", "https://x.org/a?b=1&page=2", "s3://bucket/key/part-0", "--url https://x.org:8080/a",
+	"me@host:/data", "--author me", "--authors a,b", "--authority x", "--passes 3", "--n-pass 2", "--bypass",
+	"--pass 2", "--compass x", "--signal 15", "--signature-len 64", "--design x", "--cookiecutter x", "--patience 5",
+	"--path /data/x", "--patch-size 16", "--pattern *.h5", "--lr 1e-4", "--lr=1e-4", "--seed 42", "--rng-key 0",
+	"--primary-key id", "-u train.py", "-p 8080", "-j 4", "--user-token-limit 5", "OMP_NUM_THREADS=4",
+	"CUDA_VISIBLE_DEVICES=0,1", "PYTHONPATH=/a:/b", "TOKENIZERS_PARALLELISM=false",
+	"SSH_AUTH_SOCK=/run/x", "model.token_dim=512", "+trainer.max_tokens=4096", "data.num_workers=8",
+	`{"max_tokens": 512, "lr": 1}`,
+	`{"tokenizer": "bert"}`, "--use-token true", "--no-auth", "--attention-key-size 64", "task-abcdefghijklmnopqrst",
+	"disk-usage-report-2024", "sk-learn-like-name", "deadbeef", "0123456789abcdef", "sha256:" + sha +
+		"0123456789abcdef01234567", "--run-name exp-2024-01-01_12-00-00", "hf_model", "hf_transfer", "ghp_short", "eyJ",
+	"--class-token learned", "--register-tokens 4", "--monitor-key val_loss", "--checkpoint-key model",
+	"--query-key-norm", "--secret-santa-mode off", "python -u train.py --p 3:4", "echo hello | wc -l",
+	"machine learning password policy", "x = 3", "ssh -p 2222 host", "eyJ0", "botany:plants", "default login page",
+	"gl-pattern", "--environ ['PATH']", "python3 -m torch.distributed.run", "--basic", "--nproc_per_node=8",
+	"--master_port=29500",
 }
 
 // TestCommandLineHidesPlantedSecrets plants a value under many names in many forms.
 func TestCommandLineHidesPlantedSecrets(t *testing.T) {
-	names := []string{"password", "passwd", "secret", "token", "api_key", "api-key", "apiKey", "access_token", "auth-token", "client_secret",
-		"private_key", "wandb_api_key", "HF_TOKEN", "OPENAI_API_KEY", "db.password", "aws_secret_access_key", "hub-token", "encryption-key",
-		"github_token", "ngc_api_key", "slack-token", "sas_token", "smtp-password", "refresh_token"}
+	names := []string{"password", "passwd", "secret", "token", "api_key", "api-key", "apiKey", "access_token",
+		"auth-token", "client_secret", "private_key", "wandb_api_key", "HF_TOKEN", "OPENAI_API_KEY", "db.password",
+		"aws_secret_access_key", "hub-token", "encryption-key", "github_token", "ngc_api_key", "slack-token",
+		"sas_token", "smtp-password", "refresh_token"}
 	forms := []func(name, value string) []string{
 		func(n, v string) []string { return []string{"python", "t.py", "--" + n, v, "--lr", "1"} },
 		func(n, v string) []string { return []string{"python", "t.py", "--" + n + "=" + v} },
@@ -242,7 +256,8 @@ func TestCommandLineIsBounded(t *testing.T) {
 			t.Fatalf("an argument of %d bytes", len(arg))
 		}
 	}
-	if got := CommandLine(raw([]string{"python", "a", "b"}), Redaction{NoArguments: true}); !cmp.Equal(got, []string{"python", "… 2 arguments not recorded"}) {
+	if got := CommandLine(raw([]string{"python", "a", "b"}), Redaction{NoArguments: true}); !cmp.Equal(got,
+		[]string{"python", "… 2 arguments not recorded"}) {
 		t.Errorf("without arguments: %q", got)
 	}
 	if got := CommandLine(nil, Redaction{}); len(got) != 0 || got == nil {
@@ -251,7 +266,8 @@ func TestCommandLineIsBounded(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	r := Redaction{Home: "/home/mara", User: "mara", Host: "gpu07", Prefixes: []Prefix{{"/data/sets/imagenet", "<dataset>"}, {"/data", "<data>"}}}
+	r := Redaction{Home: "/home/mara", User: "mara", Host: "gpu07",
+		Prefixes: []Prefix{{"/data/sets/imagenet", "<dataset>"}, {"/data", "<data>"}}}
 	for _, tc := range []struct{ name, in, want string }{
 		{"home", "/home/mara/train.py", "~/train.py"},
 		{"home itself", "/home/mara", "~"},
@@ -291,8 +307,9 @@ func TestPath(t *testing.T) {
 
 // BenchmarkCommandLine is a usual command line; a job of 8 ranks with 16 workers each has 136 of them, read once.
 func BenchmarkCommandLine(b *testing.B) {
-	argv := raw(strings.Fields("/usr/bin/python3 -u -m torch.distributed.run --nproc_per_node=8 --master_port=29500 /home/mara/project/train.py " +
-		"--data /data/sets/imagenet/train.h5 --batch-size 256 --workers 16 --lr 0.1 --epochs 90 --token-dim 512 --output=/scratch/mara/out --seed 42"))
+	argv := raw(strings.Fields("/usr/bin/python3 -u -m torch.distributed.run --nproc_per_node=8 --master_port=29500 " +
+		"/home/mara/project/train.py --data /data/sets/imagenet/train.h5 --batch-size 256 --workers 16 --lr 0.1 " +
+		"--epochs 90 --token-dim 512 --output=/scratch/mara/out --seed 42"))
 	r := Redaction{Home: "/home/mara", User: "mara", Host: "gpu07"}
 	for b.Loop() {
 		CommandLine(argv, r)

@@ -42,8 +42,8 @@ func Path(p string, r Redaction) string {
 	return Sanitize(r.places(hideSecrets(bound(p, 4*MaxBytes))))
 }
 
-// Message returns a message for a person's terminal, or the log that it goes to: without secrets, passed through the gate. A name that the
-// person has typed stays as it was typed.
+// Message returns a message for a person's terminal, or the log that it goes to: without secrets, passed through the
+// gate. A name that the person has typed stays as it was typed.
 func Message(text string) string { return Sanitize(hideInProse(bound(text, 4*MaxBytes))) }
 
 // places replaces folders, user and host wherever they stand as whole words inside s.
@@ -76,7 +76,8 @@ func replaceWord(s, word, by string) string {
 		return s
 	}
 	pattern := `(^|[^A-Za-z0-9_.\-])` + regexp.QuoteMeta(word) + `([^A-Za-z0-9_\-]|$)`
-	if strings.HasPrefix(word, "/") { // a whole path starts here, not in the middle of another: -I/home/me, file:///home/me
+	if strings.HasPrefix(word, "/") {
+		// a whole path starts here, not in the middle of another: -I/home/me, file:///home/me
 		pattern = `(^|^-[A-Za-z]|[^A-Za-z0-9_.~>/\-]|//)` + regexp.QuoteMeta(word) + `([^A-Za-z0-9_.\-]|$)`
 	}
 	re := regexp.MustCompile(pattern)

@@ -17,23 +17,29 @@ const (
 var (
 	wordBreak = regexp.MustCompile(`[^A-Za-z0-9]+`)
 	camel     = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	smallish  = regexp.MustCompile(`^(?i:[-+]?[0-9]{1,7}(\.[0-9]+)?(e[-+]?[0-9]+)?|true|false|yes|no|on|off|none|null|auto|default)?$`)
+	smallish  = regexp.MustCompile(
+		`^(?i:[-+]?[0-9]{1,7}(\.[0-9]+)?(e[-+]?[0-9]+)?|true|false|yes|no|on|off|none|null|auto|default)?$`)
 )
 
 var (
-	certainWords = set("password passwd passphrase passcode pwd secret secrets credential credentials apikey apikeys accesskey secretkey privatekey")
-	likelyWords  = set("token tokens key keys auth authorization bearer signature sig cookie pat dsn jwt sshkey licensekey pass apitoken authkey")
+	certainWords = set("password passwd passphrase passcode pwd secret secrets credential credentials apikey apikeys " +
+		"accesskey secretkey privatekey")
+	likelyWords = set("token tokens key keys auth authorization bearer signature sig cookie pat dsn jwt sshkey " +
+		"licensekey pass apitoken authkey")
 
 	// afterSecret are last words that turn the value into something about the secret: --password-file, --secret-len.
-	afterSecret = set("file files path dir folder length len dim size policy prompt name type count version enabled url uri env min max mode")
+	afterSecret = set("file files path dir folder length len dim size policy prompt name type count version enabled " +
+		"url uri env min max mode")
 
 	// beforeToken and beforeKey are neighbours under which PyTorch, Hugging Face and data tools use the words for
 	// vocabulary entries and for the fields of a sample: --pad-token, --image-key, --sort_key.
-	beforeToken = set("pad eos bos unk mask cls sep special class img image video audio start end stop prefix suffix patch register " +
-		"max min num n per new total prompt context seq sequence batch added additional extra decoder forced first last")
-	beforeKey = set("image images img label labels target sort data dataset h5 hdf5 input output metric monitor feature features field group " +
-		"primary foreign partition cache query state ckpt checkpoint rng prng random column index batch model sample mask attr attribute " +
-		"text caption video audio x y by public max min num n hot row map config")
+	beforeToken = set("pad eos bos unk mask cls sep special class img image video audio start end stop prefix suffix " +
+		"patch register max min num n per new total prompt context seq sequence batch added additional extra decoder " +
+		"forced first last")
+	beforeKey = set("image images img label labels target sort data dataset h5 hdf5 input output metric monitor " +
+		"feature features field group primary foreign partition cache query state ckpt checkpoint rng prng random " +
+		"column index batch model sample mask attr attribute text caption video audio x y by public max min num n " +
+		"hot row map config")
 )
 
 // judgeName tells from a flag, variable, header or JSON key whether its value is a secret.
@@ -48,7 +54,8 @@ func judgeName(name string) suspicion {
 		before = words[len(words)-2]
 	}
 	for i, word := range words {
-		if !certainWords[word] && !strings.HasSuffix(word, "password") && !strings.HasSuffix(word, "passwd") && !strings.HasSuffix(word, "secret") {
+		if !certainWords[word] && !strings.HasSuffix(word, "password") && !strings.HasSuffix(word, "passwd") &&
+			!strings.HasSuffix(word, "secret") {
 			continue
 		}
 		if i == len(words)-1 || !afterSecret[last] {

@@ -8,8 +8,8 @@ import (
 // pem is a private key as it stands in a file, to its end or to the end of the text.
 var pem = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
 
-// shapes are values that are secrets wherever they stand, by the documented form of their issuer. The first group is what stands before: no letter and
-// no digit, but an underscore may, as in a name that was made of one.
+// shapes are values that are secrets wherever they stand, by the documented form of their issuer. The first group is
+// what stands before: no letter and no digit, but an underscore may, as in a name that was made of one.
 var shapes = regexp.MustCompile(`(^|[^A-Za-z0-9])(?:` + strings.Join([]string{
 	`(?:hf|api_org)_[A-Za-z0-9]{16,}`,                                        // Hugging Face
 	`(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,                                  // AWS access keys
@@ -46,17 +46,21 @@ var (
 	account  = regexp.MustCompile(`^([^\s:/@]+):(.+)$`)
 
 	// quoted: "name": "value" or 'name': 'value', also with escaped quotes inside a shell string.
-	quoted = regexp.MustCompile(`(?s)(\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\s*:\s*)(\[[^\]]*\]?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\\"(?:[^"\\]|\\[^"])*(?:\\")?|[^\s,}\]"'\\]+)`)
+	quoted = regexp.MustCompile(
+		`(?s)(\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\s*:\s*)(\[[^\]]*\]?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\\"(?:[^"\\]|\\[^"])*(?:\\")?|[^\s,}\]"'\\]+)`)
 	// assigned: NAME=value or --name=value or name: value inside a longer text.
-	assigned = regexp.MustCompile(`(?s)(^|[\s;&|,({\["'/])((?:--?|\+{1,2})?[A-Za-z_][A-Za-z0-9_.\-@]{0,63})([ \t]*=[ \t]*|:\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|,)}\]"'/][^\s;&|,)}\]"']*)`)
+	assigned = regexp.MustCompile(
+		`(?s)(^|[\s;&|,({\["'/])((?:--?|\+{1,2})?[A-Za-z_][A-Za-z0-9_.\-@]{0,63})([ \t]*=[ \t]*|:\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|,)}\]"'/][^\s;&|,)}\]"']*)`)
 	// indexed: environ['NAME'] = 'value'.
-	indexed = regexp.MustCompile(`(?s)(\[\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\]\s*=\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,;)\]"']+)`)
+	indexed = regexp.MustCompile(
+		`(?s)(\[\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\]\s*=\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,;)\]"']+)`)
 	// spaced: --name value inside a shell string.
-	spaced = regexp.MustCompile(`(?s)(^|[\s;&|("'])(--?[A-Za-z][A-Za-z0-9_.\-]{1,63})(\s+)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|"'\-][^\s;&|"']*)`)
+	spaced = regexp.MustCompile(
+		`(?s)(^|[\s;&|("'])(--?[A-Za-z][A-Za-z0-9_.\-]{1,63})(\s+)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|"'\-][^\s;&|"']*)`)
 )
 
-// told are values that a program's own way of taking secrets gives away: the header of HTTP that holds one, curl's account, a line of
-// netrc(5), a password for the standard input. The last group is the secret.
+// told are values that a program's own way of taking secrets gives away: the header of HTTP that holds one, curl's
+// account, a line of netrc(5), a password for the standard input. The last group is the secret.
 var told = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization["']?:\s*["']?)([^"'\n\\]+)`),
 	regexp.MustCompile(`(\s(?:-u|--user|--proxy-user)[ =][^\s:/@"']+:)([^\s"']+)`),
@@ -65,18 +69,22 @@ var told = []*regexp.Regexp{
 }
 
 // signed are names that are secrets in a URL only: a presigned address is a password for one object.
-var signed = set("x-amz-signature x-amz-credential x-amz-security-token x-goog-signature x-goog-credential sig signature policy key-pair-id code sv se sp skoid sktid sas awsaccesskeyid googleaccessid")
+var signed = set("x-amz-signature x-amz-credential x-amz-security-token x-goog-signature x-goog-credential sig " +
+	"signature policy key-pair-id code sv se sp skoid sktid sas awsaccesskeyid googleaccessid")
 
 // revisions end the text before a 40-digit hash that is a commit or a checksum, not a Weights & Biases key.
-var revisions = regexp.MustCompile(`(?i)(?:revision|commit|sha1?|rev|ref|hash|checksum|digest|git|version|snapshots?|blobs?|objects?|tree|etag|blob|run_id|parent)["']?[-_a-z]{0,8}\s*[=:/@\s]\s*["']?$|\.git@$|[0-9a-z]@$`)
+var revisions = regexp.MustCompile(
+	`(?i)(?:revision|commit|sha1?|rev|ref|hash|checksum|digest|git|version|snapshots?|blobs?|objects?|tree|etag|blob|run_id|parent)["']?[-_a-z]{0,8}\s*[=:/@\s]\s*["']?$|\.git@$|[0-9a-z]@$`)
 
-// sentence is a word that follows a file's name in an error, as in "/etc/passwd: not a report" or "open token: no such file".
+// sentence is a word that follows a file's name in an error, as in "/etc/passwd: not a report" or "open token: no such
+// file".
 var sentence = regexp.MustCompile(`: ([a-z]+ [a-z])`)
 
 // shield stands for the colon before such a word, which is no value then.
 const shield = "\x00\x00"
 
-// hideInProse is hideSecrets for sentences of pipetune and of the system about names of files, which may be called passwd or token.
+// hideInProse is hideSecrets for sentences of pipetune and of the system about names of files, which may be called
+// passwd or token.
 func hideInProse(s string) string {
 	s = sentence.ReplaceAllString(strings.ReplaceAll(s, "\x00", ""), shield+"$1")
 	return strings.ReplaceAll(hideSecrets(s), shield, ": ")

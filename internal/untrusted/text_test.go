@@ -91,7 +91,8 @@ func TestTextInJSON(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, seed := range []string{"", "a\x1b[31m", "\x9b", "\u202e", "训\xff", strings.Repeat("\x00", 3000), "\u0301", strings.Repeat("é", 2049)} {
+	for _, seed := range []string{"", "a\x1b[31m", "\x9b", "\u202e", "训\xff", strings.Repeat("\x00", 3000), "\u0301",
+		strings.Repeat("é", 2049)} {
 		f.Add(seed, 64)
 	}
 	f.Fuzz(func(t *testing.T, raw string, max int) {
@@ -122,10 +123,12 @@ func max4(a, b int) int { return max(a, b, 4) }
 // A file may be called passwd: what an error says of it is no password.
 func TestMessageKeepsOurSentences(t *testing.T) {
 	for text, want := range map[string]string{
-		"reading report /etc/passwd: not a pipetune report":           "reading report /etc/passwd: not a pipetune report",
-		"open passwd: no such file or directory":                      "open passwd: no such file or directory",
-		"--password: hunter2":                                         "--password: " + Secret,
-		"curl -H 'X-Api-Key: 0a1b2c3d4e5f' failed: exit status seven": "curl -H 'X-Api-Key: " + Secret + "' failed: exit status seven",
+		"reading report /etc/passwd: not a pipetune report": "reading report /etc/passwd: not a pipetune " +
+			"report",
+		"open passwd: no such file or directory": "open passwd: no such file or directory",
+		"--password: hunter2":                    "--password: " + Secret,
+		"curl -H 'X-Api-Key: 0a1b2c3d4e5f' failed: exit status seven": "curl -H 'X-Api-Key: " + Secret +
+			"' failed: exit status seven",
 	} {
 		if got := Message(text); got != want {
 			t.Errorf("%s: %s", text, got)

@@ -31,16 +31,21 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// Findings without a plan decide too: but not to change as it stands what brings nothing, nor what another finding rules out.
+// Findings without a plan decide too: but not to change as it stands what brings nothing, nor what another finding
+// rules out.
 func TestDecidedOfFindings(t *testing.T) {
 	one, two := "1", 2
 	change := func(setting, to string, after float64) Finding {
-		return Finding{Rule: "a/" + setting, Severity: Error, Recommendations: []Recommendation{{Setting: setting, From: &one, To: to,
-			Effect: &Effect{Metric: "samples_per_s", Before: 100, After: after, Lo: 90, Hi: 200, Basis: Modelled}}}}
+		return Finding{Rule: "a/" + setting, Severity: Error, Recommendations: []Recommendation{{Setting: setting,
+			From: &one, To: to, Effect: &Effect{Metric: "samples_per_s", Before: 100, After: after, Lo: 90, Hi: 200,
+				Basis: Modelled}}}}
 	}
-	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: &two}}, Findings: []Finding{change("num_workers", "4", 103), change("pin_memory", "True", 140)}}
-	r.Findings = append(r.Findings, Finding{Rule: "c/d", Severity: Info, Unhelpful: []Unhelpful{{Setting: "batch_size", Direction: Up, Why: "no"}, {Setting: "prefetch_factor", Direction: Up, Why: "no"}}})
-	if got := r.Ready(); len(got) != 1 || got[0].Setting != "pin_memory" || !slices.Equal(got[0].Rules, []string{"a/pin_memory"}) {
+	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: &two}}, Findings: []Finding{change("num_workers", "4", 103),
+		change("pin_memory", "True", 140)}}
+	r.Findings = append(r.Findings, Finding{Rule: "c/d", Severity: Info, Unhelpful: []Unhelpful{{Setting: "batch_size",
+		Direction: Up, Why: "no"}, {Setting: "prefetch_factor", Direction: Up, Why: "no"}}})
+	if got := r.Ready(); len(got) != 1 || got[0].Setting != "pin_memory" ||
+		!slices.Equal(got[0].Rules, []string{"a/pin_memory"}) {
 		t.Errorf("%+v", got)
 	}
 	if d := r.Decision("batch_size"); d == nil || d.Outcome != ToLeave || d.Why != "no" {
@@ -59,14 +64,18 @@ func TestDecidedOfFindings(t *testing.T) {
 	}
 }
 
-// The recommended plan has the last word on what it is about, and none on the rest; what only another plan changes is held.
+// The recommended plan has the last word on what it is about, and none on the rest; what only another plan changes is
+// held.
 func TestDecidedOfPlans(t *testing.T) {
 	change := func(setting, to string) Recommendation { return Recommendation{Setting: setting, To: to} }
-	r := &Report{Findings: []Finding{{Rule: "a/b", Severity: Error, Recommendations: []Recommendation{change("num_workers", "6"), change("pin_memory", "True")}}},
+	r := &Report{Findings: []Finding{{Rule: "a/b", Severity: Error,
+		Recommendations: []Recommendation{change("num_workers", "6"), change("pin_memory", "True")}}},
 		Plans: []Plan{{Name: Conservative, Changes: []Recommendation{change("num_workers", "2")}},
 			{Name: Moderate, Changes: []Recommendation{change("num_workers", "2"), change("prefetch_factor", "4")}},
-			{Name: Aggressive, Changes: []Recommendation{change("num_workers", "2"), change("prefetch_factor", "4"), change("in_order", "False")}}}}
-	for setting, want := range map[string][2]string{"num_workers": {"2", ""}, "pin_memory": {"True", ""}, "prefetch_factor": {"4", ""}, "in_order": {"False", HoldFurther}} {
+			{Name: Aggressive, Changes: []Recommendation{change("num_workers", "2"), change("prefetch_factor", "4"),
+				change("in_order", "False")}}}}
+	for setting, want := range map[string][2]string{"num_workers": {"2", ""}, "pin_memory": {"True", ""},
+		"prefetch_factor": {"4", ""}, "in_order": {"False", HoldFurther}} {
 		if d := r.Decision(setting); d == nil || d.To != want[0] || d.Hold != want[1] || d.Outcome != ToChange {
 			t.Errorf("%s: %+v", setting, d)
 		}

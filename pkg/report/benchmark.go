@@ -4,20 +4,23 @@ import "cmp"
 
 // Benchmark is what bench-io measured, and on which part of the dataset.
 type Benchmark struct {
-	Headline    string   `json:"headline,omitempty"`   // the figure that counts, in a few words: "81 items/s in one worker, warm"
-	Statement   string   `json:"statement,omitempty"`  // one or two sentences: what an item's time goes to, and what is in the way
-	Path        string   `json:"path"`                 // redacted
-	Kind        string   `json:"kind"`                 // "hdf5", "image", "npy", "tar" or "other"
-	Format      string   `json:"format,omitempty"`     // more exactly: "jpeg", "png", …
-	Dataset     string   `json:"dataset,omitempty"`    // HDF5: its path in the file
-	Layout      *Layout  `json:"layout,omitempty"`     // HDF5
-	Digest      string   `json:"digest,omitempty"`     // HDF5, one file: as Job.Items; since 1.5.0
-	Files       int64    `json:"files"`                // files of the dataset
-	FilesExact  bool     `json:"files_exact"`          // false: a lower bound, the walk was cut off
-	Bytes       int64    `json:"bytes"`                // their size on storage
-	Items       *int64   `json:"items"`                // null: not counted
-	ItemBytes   *int64   `json:"item_bytes"`           // one item as it is delivered; null: differs from item to item
-	ItemNoun    string   `json:"item_noun,omitempty"`  // what an item is where it is no sample: "row", "number", "block"; since 1.6.0
+	// the figure that counts, in a few words: "81 items/s in one worker, warm"
+	Headline string `json:"headline,omitempty"`
+	// one or two sentences: what an item's time goes to, and what is in the way
+	Statement  string  `json:"statement,omitempty"`
+	Path       string  `json:"path"`              // redacted
+	Kind       string  `json:"kind"`              // "hdf5", "image", "npy", "tar" or "other"
+	Format     string  `json:"format,omitempty"`  // more exactly: "jpeg", "png", …
+	Dataset    string  `json:"dataset,omitempty"` // HDF5: its path in the file
+	Layout     *Layout `json:"layout,omitempty"`  // HDF5
+	Digest     string  `json:"digest,omitempty"`  // HDF5, one file: as Job.Items; since 1.5.0
+	Files      int64   `json:"files"`             // files of the dataset
+	FilesExact bool    `json:"files_exact"`       // false: a lower bound, the walk was cut off
+	Bytes      int64   `json:"bytes"`             // their size on storage
+	Items      *int64  `json:"items"`             // null: not counted
+	ItemBytes  *int64  `json:"item_bytes"`        // one item as it is delivered; null: differs from item to item
+	// what an item is where it is no sample: "row", "number", "block"; since 1.6.0
+	ItemNoun    string   `json:"item_noun,omitempty"`
 	ItemNote    string   `json:"item_note,omitempty"`  // why it is none; since 1.6.0
 	LargestDir  int64    `json:"largest_folder_files"` // files of the fullest folder
 	Sample      Sample   `json:"sample"`
@@ -27,12 +30,14 @@ type Benchmark struct {
 	UsedS       float64  `json:"used_s"`                // of it
 	Interrupted bool     `json:"interrupted,omitempty"` // by a signal: what was measured until then
 	Unread      []Unread `json:"unread,omitempty"`      // files that could not be read, gathered by reason
-	Outside     []string `json:"outside,omitempty"`     // files the dataset names outside of itself; not followed unless asked
+	// files the dataset names outside of itself; not followed unless asked
+	Outside     []string `json:"outside,omitempty"`
 	Interpreter string   `json:"interpreter,omitempty"` // Python whose libraries were timed
 	Libraries   []string `json:"libraries,omitempty"`   // of it, with their versions
 }
 
-// Noun is what an item is called: "item" where it is taken for a sample. What nothing here could read was read in blocks before 1.6.0 said so.
+// Noun is what an item is called: "item" where it is taken for a sample. What nothing here could read was read in
+// blocks before 1.6.0 said so.
 func (b *Benchmark) Noun() string {
 	if b.Kind == "other" {
 		return cmp.Or(b.ItemNoun, "block")
@@ -64,10 +69,11 @@ type Sample struct {
 
 // Cold says whether cold reads could be measured, and how it is known that they were cold.
 type Cold struct {
-	Possible    bool     `json:"possible"`               // cold reads were measured
-	How         string   `json:"how,omitempty"`          // "cachestat" or "mincore": what verified it
-	CachedRatio *float64 `json:"cached_ratio,omitempty"` // share of the sampled files' pages that stayed in the page cache after they were dropped
-	Reason      string   `json:"reason,omitempty"`       // why not possible
+	Possible bool   `json:"possible"`      // cold reads were measured
+	How      string `json:"how,omitempty"` // "cachestat" or "mincore": what verified it
+	// share of the sampled files' pages that stayed in the page cache after they were dropped
+	CachedRatio *float64 `json:"cached_ratio,omitempty"`
+	Reason      string   `json:"reason,omitempty"` // why not possible
 }
 
 // Unread gathers files that could not be read for one reason.
@@ -93,17 +99,19 @@ const (
 
 // The labels of measurements. A label that does not concern a measurement is left out.
 const (
-	LabelCache      = "cache"       // "warm" or "cold"
-	LabelOrder      = "order"       // "sequential" or "random"
-	LabelHandle     = "handle"      // "kept" or "reopened" (for each item)
-	LabelWorkers    = "workers"     // processes reading at once
-	LabelBound      = "bound"       // scaling: what bends it: "cpu", "lock", "device" or "none"
-	LabelDecoder    = "decoder"     // "libjpeg-turbo", "go/png", "pillow", "opencv", "torchvision", "h5py", …
-	LabelFormat     = "format"      // of a picture: "jpeg", "png", …
-	LabelVersion    = "version"     // of the decoder's library
-	LabelDepth      = "depth"       // requests in flight
-	LabelBlock      = "block_bytes" // of one request
-	LabelMode       = "mode"        // device: "direct", "buffered" (the page cache was emptied of it first, verified) or "page-cache"; hdf5: "locked" or "unlocked"
+	LabelCache   = "cache"       // "warm" or "cold"
+	LabelOrder   = "order"       // "sequential" or "random"
+	LabelHandle  = "handle"      // "kept" or "reopened" (for each item)
+	LabelWorkers = "workers"     // processes reading at once
+	LabelBound   = "bound"       // scaling: what bends it: "cpu", "lock", "device" or "none"
+	LabelDecoder = "decoder"     // "libjpeg-turbo", "go/png", "pillow", "opencv", "torchvision", "h5py", …
+	LabelFormat  = "format"      // of a picture: "jpeg", "png", …
+	LabelVersion = "version"     // of the decoder's library
+	LabelDepth   = "depth"       // requests in flight
+	LabelBlock   = "block_bytes" // of one request
+	// device: "direct", "buffered" (the page cache was emptied of it first, verified) or "page-cache"; hdf5: "locked"
+	// or "unlocked"
+	LabelMode       = "mode"
 	LabelBatchSize  = "batch_size"
 	LabelGather     = "gather"            // batch: "items" (one read each) or "selection" (one call for all)
 	LabelChunkCache = "chunk_cache_bytes" // HDF5 chunk cache of the handle

@@ -8,16 +8,18 @@ import (
 	"strings"
 )
 
-// Bounds of what Decode reads. Reports are some 10 to 100 kB with up to 4,000 values; three bytes of a hostile one ({},) become some 300 in
-// memory, twice over while a list grows, so that it is the number of values that bounds what a file may cost, more than its length.
+// Bounds of what Decode reads. Reports are some 10 to 100 kB with up to 4,000 values; three bytes of a hostile one
+// ({},) become some 300 in memory, twice over while a list grows, so that it is the number of values that bounds what a
+// file may cost, more than its length.
 const (
 	MaxBytes  = 16 << 20
 	MaxValues = 100_000
 	maxDepth  = 100
 )
 
-// checkShape refuses what no pipetune writes and a decoder would take: more values or deeper nesting than a report has, and an object that names
-// a key twice, of which two readers may believe two different ones. b is JSON without mistakes of syntax.
+// checkShape refuses what no pipetune writes and a decoder would take: more values or deeper nesting than a report has,
+// and an object that names a key twice, of which two readers may believe two different ones. b is JSON without mistakes
+// of syntax.
 func checkShape(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -98,8 +98,10 @@ func (r *Report) Validate() error {
 	v := validator{}
 	v.word("kind", r.Kind, "diagnose", "bench-io")
 	if d := r.Verdict; d != nil {
-		v.word("verdict.class", string(d.Class), "input-bound", "gpu-bound", "host-bound", "transfer-bound", "balanced", "inconclusive")
-		v.word("verdict.resource", string(d.Resource), "", "storage", "hdf5", "cpu", "workers", "startup", "memory", "lock", "main-process")
+		v.word("verdict.class", string(d.Class), "input-bound", "gpu-bound", "host-bound", "transfer-bound", "balanced",
+			"inconclusive")
+		v.word("verdict.resource", string(d.Resource), "", "storage", "hdf5", "cpu", "workers", "startup", "memory",
+			"lock", "main-process")
 		v.word("verdict.confidence", string(d.Confidence), "high", "medium", "low")
 		v.ratio("verdict.step.input_wait_ratio", d.Step.InputWaitRatio)
 		v.ratio("verdict.step.host_ratio", d.Step.HostRatio)
@@ -111,7 +113,8 @@ func (r *Report) Validate() error {
 		v.finite("metrics."+name, m.Center, m.Lo, m.Hi)
 		v.finite("metrics."+name+".windows", m.Windows...)
 		if len(m.Windows) > MaxWindows {
-			v.fail("metrics."+name+".windows", fmt.Sprintf("%d values, at most %d are allowed", len(m.Windows), MaxWindows))
+			v.fail("metrics."+name+".windows", fmt.Sprintf("%d values, at most %d are allowed", len(m.Windows),
+				MaxWindows))
 		}
 		v.basis("metrics."+name, m.Basis)
 	}

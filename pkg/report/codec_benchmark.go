@@ -9,9 +9,11 @@ import (
 
 // probeNames and labelKeys are what measurements of this schema version may carry.
 var (
-	probeNames = []string{ProbeOpen, ProbeRead, ProbeDecode, ProbePython, ProbeScaling, ProbeDevice, ProbeBatch, ProbeHDF5, ProbeTry, ProbeTier}
-	labelKeys  = []string{LabelCache, LabelOrder, LabelHandle, LabelWorkers, LabelBound, LabelDecoder, LabelFormat, LabelVersion, LabelDepth,
-		LabelBlock, LabelMode, LabelBatchSize, LabelGather, LabelChunkCache, LabelCandidate, LabelCommand, LabelTier}
+	probeNames = []string{ProbeOpen, ProbeRead, ProbeDecode, ProbePython, ProbeScaling, ProbeDevice, ProbeBatch,
+		ProbeHDF5, ProbeTry, ProbeTier}
+	labelKeys = []string{LabelCache, LabelOrder, LabelHandle, LabelWorkers, LabelBound, LabelDecoder, LabelFormat,
+		LabelVersion, LabelDepth, LabelBlock, LabelMode, LabelBatchSize, LabelGather, LabelChunkCache, LabelCandidate,
+		LabelCommand, LabelTier}
 )
 
 // benchmark holds what bench-io adds to a report to the contract.
@@ -30,7 +32,8 @@ func (v *validator) benchmark(r *Report) {
 	for _, n := range []struct {
 		what  string
 		value *int64
-	}{{"files", &b.Files}, {"bytes", &b.Bytes}, {"items", b.Items}, {"item_bytes", b.ItemBytes}, {"largest_folder_files", &b.LargestDir}, {"sample.bytes", &b.Sample.Bytes}} {
+	}{{"files", &b.Files}, {"bytes", &b.Bytes}, {"items", b.Items}, {"item_bytes", b.ItemBytes},
+		{"largest_folder_files", &b.LargestDir}, {"sample.bytes", &b.Sample.Bytes}} {
 		if n.value != nil && *n.value < 0 {
 			v.fail("benchmark."+n.what, "negative")
 		}
@@ -40,8 +43,8 @@ func (v *validator) benchmark(r *Report) {
 	}
 }
 
-// measurement holds one figure to the contract. A report of a newer minor version may carry probes and labels that are not known here:
-// readers pass over them.
+// measurement holds one figure to the contract. A report of a newer minor version may carry probes and labels that are
+// not known here: readers pass over them.
 func (v *validator) measurement(m Measurement, newer bool) {
 	what := fmt.Sprintf("measurement %.40q of %.40q", m.Metric, m.Probe)
 	if !newer {

@@ -17,17 +17,23 @@ func benchmarked() *Report {
 	return &Report{
 		Schema: Schema, SchemaVersion: SchemaVersion, Kind: "bench-io",
 		Benchmark: &Benchmark{
-			Headline: "60 items/s in one worker, warm", Statement: "Inflating.", Path: "train.h5", Kind: "hdf5", Format: "hdf5", Dataset: "images",
-			Layout: &Layout{Storage: "chunked", Shape: []int64{4000, 64, 128}, Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: pointer[int64](2 << 20),
-				Filters: []string{"gzip-4"}, StoredBytes: pointer[int64](117 << 20), ItemsPerChunk: pointer[int64](64), ChunksPerItem: pointer[int64](1), ItemShape: []int64{1, 64, 128}},
-			Files: 1, FilesExact: true, Bytes: 117 << 20, Items: pointer[int64](4000), ItemBytes: pointer[int64](32768), LargestDir: 1,
-			Sample: Sample{Files: 1, Items: 512, Bytes: 117 << 20, Seed: 7}, Storage: &Storage{Path: "/data", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}},
+			Headline: "60 items/s in one worker, warm", Statement: "Inflating.", Path: "train.h5", Kind: "hdf5",
+			Format: "hdf5", Dataset: "images", Layout: &Layout{Storage: "chunked", Shape: []int64{4000, 64, 128},
+				Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: pointer[int64](2 << 20),
+				Filters: []string{"gzip-4"}, StoredBytes: pointer[int64](117 << 20), ItemsPerChunk: pointer[int64](64),
+				ChunksPerItem: pointer[int64](1), ItemShape: []int64{1, 64, 128}},
+			Files: 1, FilesExact: true, Bytes: 117 << 20, Items: pointer[int64](4000), ItemBytes: pointer[int64](32768),
+			LargestDir: 1, Sample: Sample{Files: 1, Items: 512, Bytes: 117 << 20, Seed: 7},
+			Storage: &Storage{Path: "/data", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}},
 			Cold:    Cold{Possible: true, How: "cachestat", CachedRatio: pointer(0.002)},
-			BudgetS: 60, UsedS: 41.5, Interrupted: true, Unread: []Unread{{Reason: "truncated", Count: 2, Example: "b.h5"}}, Outside: []string{"other.h5"},
+			BudgetS: 60, UsedS: 41.5, Interrupted: true, Unread: []Unread{{Reason: "truncated", Count: 2,
+				Example: "b.h5"}}, Outside: []string{"other.h5"},
 			Interpreter: "python3", Libraries: []string{"h5py 3.7.0"},
 		},
-		Measurements: []Measurement{{Probe: ProbeRead, Labels: map[string]string{LabelCache: "warm", LabelOrder: "random"}, Metric: "item_time_s",
-			Value: Metric{Center: 0.0168, Lo: 0.0166, Hi: 0.0171, Confidence: 0.95, N: 24, Unit: "s", Basis: Measured}}},
+		Measurements: []Measurement{{Probe: ProbeRead, Labels: map[string]string{LabelCache: "warm",
+			LabelOrder: "random"}, Metric: "item_time_s",
+			Value: Metric{Center: 0.0168, Lo: 0.0166, Hi: 0.0171, Confidence: 0.95, N: 24, Unit: "s",
+				Basis: Measured}}},
 	}
 }
 

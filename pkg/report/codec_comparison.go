@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// EncodeComparison writes c as indented JSON, empty lists as []. It refuses numbers that are not finite and unknown words.
+// EncodeComparison writes c as indented JSON, empty lists as []. It refuses numbers that are not finite and unknown
+// words.
 func EncodeComparison(w io.Writer, c *Comparison) error {
 	if err := c.Validate(); err != nil {
 		return err

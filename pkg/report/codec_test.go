@@ -65,10 +65,12 @@ func TestRoundTrip(t *testing.T) {
 
 func TestListsAreNeverNull(t *testing.T) {
 	var b bytes.Buffer
-	if err := Encode(&b, &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose", Findings: []Finding{{Rule: "a/b", Severity: Info}}}); err != nil {
+	if err := Encode(&b, &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose",
+		Findings: []Finding{{Rule: "a/b", Severity: Info}}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range []string{"findings", "plans", "measurements", "abstained", "warnings", "gpus", "storage", "phases", "evidence", "recommendations"} {
+	for _, list := range []string{"findings", "plans", "measurements", "abstained", "warnings", "gpus", "storage",
+		"phases", "evidence", "recommendations"} {
 		if strings.Contains(b.String(), `"`+list+`": null`) {
 			t.Errorf("%s is null", list)
 		}
@@ -88,17 +90,19 @@ func TestDecodeRefuses(t *testing.T) {
 		"no version":       {`{"schema":"pipetune.report"}`, ErrNewer},
 		"unknown kind":     {`{"schema":"pipetune.report","schema_version":"1.0.0","kind":"x"}`, ErrInvalid},
 		"number too large": {head + `,"tool":{"overhead":{"cpu_ratio":1e999}}}`, ErrInvalid},
-		"ratio above one":  {head + `,"verdict":{"class":"gpu-bound","confidence":"low","step":{"input_wait_ratio":1.5}}}`, ErrInvalid},
-		"unknown class":    {head + `,"verdict":{"class":"x","confidence":"low"}}`, ErrInvalid},
-		"upside down":      {head + `,"joint":{"lo":2,"hi":1,"basis":"modelled"}}`, ErrInvalid},
-		"key named twice":  {head + `,"kind":"bench-io"}`, ErrInvalid},
-		"inner key twice":  {head + `,"x":[{"a":1,"b":{"a":2},"A":3}]}`, ErrInvalid},
-		"too many values":  {head + `,"findings":[` + strings.Repeat("{},", MaxValues) + `{}]}`, ErrInvalid},
-		"unknown, many":    {head + `,"x":[` + strings.Repeat("0,", MaxValues) + `0]}`, ErrInvalid},
-		"too deep":         {head + `,"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, ErrInvalid},
-		"deeper still":     {head + `,"x":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`, ErrInvalid},
-		"two reports":      {head + `}` + head + `}`, ErrInvalid},
-		"unknown basis":    {head + `,"metrics":{"a":{"basis":"guessed"}}}`, ErrInvalid},
+		"ratio above one": {head +
+			`,"verdict":{"class":"gpu-bound","confidence":"low","step":{"input_wait_ratio":1.5}}}`, ErrInvalid},
+		"unknown class":   {head + `,"verdict":{"class":"x","confidence":"low"}}`, ErrInvalid},
+		"upside down":     {head + `,"joint":{"lo":2,"hi":1,"basis":"modelled"}}`, ErrInvalid},
+		"key named twice": {head + `,"kind":"bench-io"}`, ErrInvalid},
+		"inner key twice": {head + `,"x":[{"a":1,"b":{"a":2},"A":3}]}`, ErrInvalid},
+		"too many values": {head + `,"findings":[` + strings.Repeat("{},", MaxValues) + `{}]}`, ErrInvalid},
+		"unknown, many":   {head + `,"x":[` + strings.Repeat("0,", MaxValues) + `0]}`, ErrInvalid},
+		"too deep":        {head + `,"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, ErrInvalid},
+		"deeper still": {head + `,"x":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`,
+			ErrInvalid},
+		"two reports":   {head + `}` + head + `}`, ErrInvalid},
+		"unknown basis": {head + `,"metrics":{"a":{"basis":"guessed"}}}`, ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Decode(strings.NewReader(c.file)); !errors.Is(err, c.want) {
@@ -109,7 +113,8 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestReadersIgnoreUnknownKeys(t *testing.T) {
-	r, err := Decode(strings.NewReader(`{"schema":"pipetune.report","schema_version":"1.9.0","kind":"diagnose","from_the_future":{"a":[1]}}`))
+	r, err := Decode(strings.NewReader(
+		`{"schema":"pipetune.report","schema_version":"1.9.0","kind":"diagnose","from_the_future":{"a":[1]}}`))
 	if err != nil || r.Kind != "diagnose" {
 		t.Errorf("%v, %+v", err, r)
 	}

@@ -37,10 +37,11 @@ type Side struct {
 	Confidence    string   `json:"confidence,omitempty"` // of the verdict; "" for bench-io
 	Job           string   `json:"job,omitempty"`        // its command, redacted; for bench-io the dataset's path
 	DurationS     float64  `json:"duration_s"`           // watched or measured, all runs together
-	Free          *float64 `json:"free_rate"`            // samples (or batches) per second if the trainer never waited; modelled
-	FreeOf        string   `json:"free_of,omitempty"`    // the metric that free_rate is of
-	Statement     string   `json:"statement,omitempty"`  // of the verdict
-	Phases        []Phase  `json:"phases"`               // of the first run
+	// samples (or batches) per second if the trainer never waited; modelled
+	Free      *float64 `json:"free_rate"`
+	FreeOf    string   `json:"free_of,omitempty"`   // the metric that free_rate is of
+	Statement string   `json:"statement,omitempty"` // of the verdict
+	Phases    []Phase  `json:"phases"`              // of the first run
 }
 
 // Comparability says whether figures of the two sides may be held against each other.

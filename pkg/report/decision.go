@@ -5,13 +5,17 @@ import (
 	"strconv"
 )
 
-// Decision is what a report comes to for one setting: change it to a value, leave it, or not known. There is one for each setting that a
-// finding or a plan speaks of; findings, plans, the patch and comparisons name no other value. Since 1.6.0.
+// Decision is what a report comes to for one setting: change it to a value, leave it, or not known. There is one for
+// each setting that a finding or a plan speaks of; findings, plans, the patch and comparisons name no other value.
+// Since 1.6.0.
 type Decision struct {
-	Recommendation          // of a decision to leave a setting: its name, its present value where that is known, and why
-	Outcome        string   `json:"outcome"`         // one of DecisionOutcomes
-	Rules          []string `json:"rules,omitempty"` // the findings it answers, the weightiest first; none: a plan alone asks for it
-	Hold           string   `json:"hold,omitempty"`  // what is to be looked at before it is followed; "": it may be followed as it stands
+	// of a decision to leave a setting: its name, its present value where that is known, and why
+	Recommendation
+	Outcome string `json:"outcome"` // one of DecisionOutcomes
+	// the findings it answers, the weightiest first; none: a plan alone asks for it
+	Rules []string `json:"rules,omitempty"`
+	// what is to be looked at before it is followed; "": it may be followed as it stands
+	Hold string `json:"hold,omitempty"`
 }
 
 // What a report comes to for a setting.
@@ -32,9 +36,9 @@ const (
 	HoldIterable     = "the dataset is iterable: each worker goes over all of it unless its own code takes a share"
 )
 
-// Decided are the report's decisions, and where it holds none, as before 1.6.0, what its findings and plans amount to: what the recommended plan
-// changes is changed to the plan's value; of other settings the first finding that recommends a value has its way; what findings rule out and
-// nothing changes is left.
+// Decided are the report's decisions, and where it holds none, as before 1.6.0, what its findings and plans amount to:
+// what the recommended plan changes is changed to the plan's value; of other settings the first finding that recommends
+// a value has its way; what findings rule out and nothing changes is left.
 func (r *Report) Decided() []Decision {
 	if r.Decisions != nil {
 		return r.Decisions
@@ -76,7 +80,8 @@ func (r *Report) Decided() []Decision {
 	for _, f := range r.Findings {
 		for _, u := range f.Unhelpful {
 			if u.Within == "" {
-				settle(Decision{Recommendation: Recommendation{Setting: u.Setting, From: r.present(u.Setting), Why: u.Why}, Outcome: ToLeave}, f.Rule)
+				settle(Decision{Recommendation: Recommendation{Setting: u.Setting, From: r.present(u.Setting),
+					Why: u.Why}, Outcome: ToLeave}, f.Rule)
 			}
 		}
 	}
@@ -111,8 +116,9 @@ func (r *Report) planned() (out []Decision) {
 	return out
 }
 
-// unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows whether its code shares the
-// data out between them, and if it does not, training sees every sample once for each. One whose shards are known does.
+// unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows
+// whether its code shares the data out between them, and if it does not, training sees every sample once for each. One
+// whose shards are known does.
 func (r *Report) unshared(list []Decision) bool {
 	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable || r.Job.Loader.Shards != nil {
 		return false
@@ -150,7 +156,8 @@ func (r *Report) present(setting string) *string {
 		return nil
 	}
 	l := r.Job.Loader
-	n := map[string]*int{"num_workers": l.NumWorkers, "prefetch_factor": l.PrefetchFactor, "batch_size": l.BatchSize}[setting]
+	n := map[string]*int{"num_workers": l.NumWorkers, "prefetch_factor": l.PrefetchFactor,
+		"batch_size": l.BatchSize}[setting]
 	if n == nil {
 		return nil
 	}

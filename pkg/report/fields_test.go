@@ -10,7 +10,8 @@ import (
 )
 
 // units are those of fields by the end of their name.
-var units = []struct{ suffix, unit string }{{"_per_s", "1/s"}, {"_s", "s"}, {"_bytes", "bytes"}, {"_ratio", "ratio"}, {"_times", "factor"}}
+var units = []struct{ suffix, unit string }{{"_per_s", "1/s"}, {"_s", "s"}, {"_bytes", "bytes"}, {"_ratio", "ratio"},
+	{"_times", "factor"}}
 
 func unitOf(name string) string {
 	for _, u := range units {
@@ -64,9 +65,12 @@ func typeName(t reflect.Type) string {
 // reference is the page of all fields.
 func (s source) reference() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Fields of a report, a comparison and merged reports\n\nWritten from the Go types by `go test ./pkg/report -update`, as are the JSON Schemas " +
-		"[report.json](schema/report.json),\n[comparison.json](schema/comparison.json) and [merged.json](schema/merged.json) (draft 2020-12). Names carry base units; numbers are finite. " +
-		"A minor version adds fields and\nchanges none: readers ignore what they do not know. Null is not known, unless the meaning says otherwise.\n")
+	b.WriteString("# Fields of a report, a comparison and merged reports\n\nWritten from the Go types by `go test " +
+		"./pkg/report -update`, as are the JSON Schemas " +
+		"[report.json](schema/report.json),\n[comparison.json](schema/comparison.json) and " +
+		"[merged.json](schema/merged.json) (draft 2020-12). Names carry base units; numbers are finite. A minor " +
+		"version adds fields and\nchanges none: readers ignore what they do not know. Null is not known, unless the " +
+		"meaning says otherwise.\n")
 	done := map[string]bool{}
 	var write func(t reflect.Type)
 	write = func(t reflect.Type) {
@@ -74,7 +78,8 @@ func (s source) reference() []byte {
 			return
 		}
 		done[t.Name()] = true
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | unit | absent, null or empty | meaning |\n|---|---|---|---|---|\n", t.Name(), s.docs[t.Name()])
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | unit | absent, null or empty | meaning "+
+			"|\n|---|---|---|---|---|\n", t.Name(), s.docs[t.Name()])
 		var inner []reflect.Type
 		for f := range fieldsOf(t) {
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -96,8 +101,9 @@ func (s source) reference() []byte {
 					meaning = s.docs[plain.Name()]
 				}
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", name, typeName(f.Type), unitOf(name), zero(f.Type, options),
-				strings.NewReplacer("|", "\\|", "*", "\\*", "<", "&lt;").Replace(strings.TrimSpace(meaning)))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", name, typeName(f.Type), unitOf(name),
+				zero(f.Type, options), strings.NewReplacer("|", "\\|", "*", "\\*", "<",
+					"&lt;").Replace(strings.TrimSpace(meaning)))
 		}
 		for _, x := range inner {
 			write(x)

@@ -26,7 +26,8 @@ type Finding struct {
 	Location        *Location        `json:"location,omitempty"`
 	Recommendations []Recommendation `json:"recommendations"`
 	WontHelp        []string         `json:"wont_help,omitempty"` // what would not help, and why, in words
-	Unhelpful       []Unhelpful      `json:"unhelpful,omitempty"` // the same as data, since 1.3.0: plans and patches keep to it
+	// the same as data, since 1.3.0: plans and patches keep to it
+	Unhelpful []Unhelpful `json:"unhelpful,omitempty"`
 }
 
 // Direction is which way a setting is changed.
@@ -44,13 +45,14 @@ const (
 type Unhelpful struct {
 	Setting   string    `json:"setting"` // by the name that recommendations use
 	Direction Direction `json:"direction"`
-	To        string    `json:"to,omitempty"`     // the value, where the direction is to it
-	Within    string    `json:"within,omitempty"` // a part of the time, or the change without others; only "" rules the change out
-	Why       string    `json:"why"`              // in words
+	To        string    `json:"to,omitempty"` // the value, where the direction is to it
+	// a part of the time, or the change without others; only "" rules the change out
+	Within string `json:"within,omitempty"`
+	Why    string `json:"why"` // in words
 }
 
-// Covers tells whether a change of a setting from one value to another is such a one. Where only the order of values would tell, and they
-// have none or the present one is not known, it is not.
+// Covers tells whether a change of a setting from one value to another is such a one. Where only the order of values
+// would tell, and they have none or the present one is not known, it is not.
 func (u Unhelpful) Covers(setting, from, to string) bool {
 	if u.Setting != setting || strings.EqualFold(from, to) {
 		return false

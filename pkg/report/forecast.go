@@ -1,18 +1,22 @@
 package report
 
-// Forecast is what a DataLoader over a benchmarked dataset is expected to give here, by number of workers. Since 1.2.0; bench-io only.
+// Forecast is what a DataLoader over a benchmarked dataset is expected to give here, by number of workers. Since 1.2.0;
+// bench-io only.
 type Forecast struct {
-	Statement      string        `json:"statement"`        // in a sentence or two
-	BatchSize      int           `json:"batch_size"`       // samples
-	BatchSizeGiven bool          `json:"batch_size_given"` // false: the default was taken
-	StepTimeS      *float64      `json:"step_time_s"`      // null: not given; the trainer then takes batches as fast as they come
-	TransformTimeS float64       `json:"transform_time_s"` // CPU time per item that was given on top of what was measured
-	ItemTimeS      float64       `json:"item_time_s"`      // of one worker, without that
-	Item           string        `json:"item"`             // what was measured: "warm, in Python (h5py)"
-	PrefetchFactor int           `json:"prefetch_factor"`  // batches asked for ahead, of each worker
-	Confidence     float64       `json:"confidence"`       // of the intervals, 0..1
-	Rows           []ForecastRow `json:"rows"`             // by workers, rising
-	Needed         *int          `json:"needed"`           // the fewest workers within 3 % of the best; null: none was looked for
+	Statement      string `json:"statement"`        // in a sentence or two
+	BatchSize      int    `json:"batch_size"`       // samples
+	BatchSizeGiven bool   `json:"batch_size_given"` // false: the default was taken
+	// null: not given; the trainer then takes batches as fast as they come
+	StepTimeS *float64 `json:"step_time_s"`
+	// CPU time per item that was given on top of what was measured
+	TransformTimeS float64       `json:"transform_time_s"`
+	ItemTimeS      float64       `json:"item_time_s"`     // of one worker, without that
+	Item           string        `json:"item"`            // what was measured: "warm, in Python (h5py)"
+	PrefetchFactor int           `json:"prefetch_factor"` // batches asked for ahead, of each worker
+	Confidence     float64       `json:"confidence"`      // of the intervals, 0..1
+	Rows           []ForecastRow `json:"rows"`            // by workers, rising
+	// the fewest workers within 3 % of the best; null: none was looked for
+	Needed *int `json:"needed"`
 }
 
 // ForecastRow is one number of workers.
@@ -23,8 +27,9 @@ type ForecastRow struct {
 	Hi             float64  `json:"hi"`               // upper end
 	WaitS          *float64 `json:"wait_s"`           // per step; null without a step time
 	InputWaitRatio *float64 `json:"input_wait_ratio"` // of the time; null without a step time
-	QueueBytes     *int64   `json:"queue_bytes"`      // finished batches in /dev/shm, at the most; null: an item's size is not known
-	Limit          string   `json:"limit,omitempty"`  // what bounds it
+	// finished batches in /dev/shm, at the most; null: an item's size is not known
+	QueueBytes *int64 `json:"queue_bytes"`
+	Limit      string `json:"limit,omitempty"` // what bounds it
 }
 
 // forecast checks it.

@@ -31,7 +31,10 @@ func (v *validator) launch(r *Report) {
 	if r.Patch == nil {
 		return
 	}
-	changes := slices.ContainsFunc(r.Patch.Settings, func(s PatchedSetting) bool { return s.How != PatchAlready && s.How != PatchElsewhere })
+	changes := slices.ContainsFunc(r.Patch.Settings, func(s PatchedSetting) bool {
+		return s.How != PatchAlready &&
+			s.How != PatchElsewhere
+	})
 	for _, s := range r.Patch.Settings {
 		v.word("patch "+s.Setting+" how", s.How, PatchHows...)
 		if s.Line < 0 {

@@ -16,14 +16,15 @@ type Merged struct {
 	Window        MergedWindow  `json:"window"`
 	Verdict       MergedVerdict `json:"verdict"`
 	Figures       []Spread      `json:"figures"`
-	Stragglers    []Straggler   `json:"stragglers"`       // ranks that lack data while most do not, the worst first; at most MaxStragglers
-	StragglersN   int           `json:"stragglers_total"` // all of them
-	Rules         []RuleNodes   `json:"rules"`            // findings, those of most nodes first
-	Nodes         []Node        `json:"nodes"`            // one for each report, by rank
-	Missing       Missing       `json:"missing"`          // that the job has, and of which no report was merged
-	LeftOut       []LeftOut     `json:"left_out"`         // files that were not merged
-	Warnings      []string      `json:"warnings"`         // about the merging, for the person
-	Next          []string      `json:"next,omitempty"`   // commands worth running next, ready to copy
+	// ranks that lack data while most do not, the worst first; at most MaxStragglers
+	Stragglers  []Straggler `json:"stragglers"`
+	StragglersN int         `json:"stragglers_total"` // all of them
+	Rules       []RuleNodes `json:"rules"`            // findings, those of most nodes first
+	Nodes       []Node      `json:"nodes"`            // one for each report, by rank
+	Missing     Missing     `json:"missing"`          // that the job has, and of which no report was merged
+	LeftOut     []LeftOut   `json:"left_out"`         // files that were not merged
+	Warnings    []string    `json:"warnings"`         // about the merging, for the person
+	Next        []string    `json:"next,omitempty"`   // commands worth running next, ready to copy
 }
 
 // MaxStragglers bounds Merged.Stragglers.
@@ -97,16 +98,17 @@ type RuleNodes struct {
 
 // Node is one report.
 type Node struct {
-	Name     string             `json:"name"`                // "node 3", else its host's id, else the file
-	Rank     *int               `json:"node_rank"`           // from 0; null: not told
-	Host     string             `json:"host,omitempty"`      // its id
-	HostName string             `json:"host_name,omitempty"` // only with --no-redact
-	File     string             `json:"file"`                // without its folder
-	Ranks    []string           `json:"ranks"`               // trainers watched
-	Class    Class              `json:"class,omitempty"`     // of its verdict
-	Rule     string             `json:"rule,omitempty"`      // of its verdict
-	Seen     float64            `json:"seen_ratio"`          // share of the joint window it was watched in
-	Figures  map[string]float64 `json:"figures"`             // in the joint window, where the report has windows; else of its own
+	Name     string   `json:"name"`                // "node 3", else its host's id, else the file
+	Rank     *int     `json:"node_rank"`           // from 0; null: not told
+	Host     string   `json:"host,omitempty"`      // its id
+	HostName string   `json:"host_name,omitempty"` // only with --no-redact
+	File     string   `json:"file"`                // without its folder
+	Ranks    []string `json:"ranks"`               // trainers watched
+	Class    Class    `json:"class,omitempty"`     // of its verdict
+	Rule     string   `json:"rule,omitempty"`      // of its verdict
+	Seen     float64  `json:"seen_ratio"`          // share of the joint window it was watched in
+	// in the joint window, where the report has windows; else of its own
+	Figures map[string]float64 `json:"figures"`
 }
 
 // Missing is what a job has and no report was merged of.

@@ -2,7 +2,8 @@ package report
 
 import "slices"
 
-// Plan is a set of changes of the loader's settings with a risk. Plans make more or fewer of the same changes: no two name different values.
+// Plan is a set of changes of the loader's settings with a risk. Plans make more or fewer of the same changes: no two
+// name different values.
 type Plan struct {
 	Name    string           `json:"name"`    // one of PlanNames
 	Risk    string           `json:"risk"`    // "low", "medium", "high"
@@ -11,13 +12,14 @@ type Plan struct {
 	Check   string           `json:"check"`   // the command that checks it
 
 	// Since 1.2.0. Times and shares are those the model expects with all of the changes.
-	StepTimeS        *float64 `json:"step_time_s,omitempty"`
-	EpochTimeS       *float64 `json:"epoch_time_s,omitempty"`       // null: the length of an epoch is not known
-	InputWaitRatio   *float64 `json:"input_wait_ratio,omitempty"`   // then
-	ExtraMemoryBytes *int64   `json:"extra_memory_bytes,omitempty"` // of all trainers that were watched; below 0: that much less; null: not known
-	ExtraShmBytes    *int64   `json:"extra_shm_bytes,omitempty"`    // of it in /dev/shm
-	Next             string   `json:"next_limit,omitempty"`         // what would limit after the effect's limit
-	Clamp            string   `json:"clamp,omitempty"`              // what allows no more workers, where more would help
+	StepTimeS      *float64 `json:"step_time_s,omitempty"`
+	EpochTimeS     *float64 `json:"epoch_time_s,omitempty"`     // null: the length of an epoch is not known
+	InputWaitRatio *float64 `json:"input_wait_ratio,omitempty"` // then
+	// of all trainers that were watched; below 0: that much less; null: not known
+	ExtraMemoryBytes *int64 `json:"extra_memory_bytes,omitempty"`
+	ExtraShmBytes    *int64 `json:"extra_shm_bytes,omitempty"` // of it in /dev/shm
+	Next             string `json:"next_limit,omitempty"`      // what would limit after the effect's limit
+	Clamp            string `json:"clamp,omitempty"`           // what allows no more workers, where more would help
 }
 
 // The names of plans, each reaching further than the one before.
@@ -30,18 +32,22 @@ const (
 // PlanNames lists them.
 var PlanNames = []string{Conservative, Moderate, Aggressive}
 
-// Outlook is what a simulation of the loader says of its settings: whether a change is worth it, and what limits. Since 1.2.0.
+// Outlook is what a simulation of the loader says of its settings: whether a change is worth it, and what limits. Since
+// 1.2.0.
 type Outlook struct {
-	Outcome    string   `json:"outcome"`              // one of Outcomes
-	Statement  string   `json:"statement"`            // the same in a sentence or two
-	Now        *Effect  `json:"now"`                  // what the model makes of the settings as they are, before: what was seen
-	Limit      string   `json:"limit,omitempty"`      // what limits now
-	Next       string   `json:"next_limit,omitempty"` // what would limit then
-	Headroom   *float64 `json:"headroom_times"`       // how many times the present rate the loader alone would give; null: not known
-	Confidence float64  `json:"confidence"`           // of the intervals of the plans, 0..1
-	Calibrated string   `json:"calibrated,omitempty"` // where the model's own error was measured, which the intervals then hold; "": nowhere
-	Assumed    []string `json:"assumed,omitempty"`    // inputs that were not measured in this watch
-	First      string   `json:"first,omitempty"`      // the rule whose finding comes before any setting
+	Outcome   string `json:"outcome"`   // one of Outcomes
+	Statement string `json:"statement"` // the same in a sentence or two
+	// what the model makes of the settings as they are, before: what was seen
+	Now   *Effect `json:"now"`
+	Limit string  `json:"limit,omitempty"`      // what limits now
+	Next  string  `json:"next_limit,omitempty"` // what would limit then
+	// how many times the present rate the loader alone would give; null: not known
+	Headroom   *float64 `json:"headroom_times"`
+	Confidence float64  `json:"confidence"` // of the intervals of the plans, 0..1
+	// where the model's own error was measured, which the intervals then hold; "": nowhere
+	Calibrated string   `json:"calibrated,omitempty"`
+	Assumed    []string `json:"assumed,omitempty"` // inputs that were not measured in this watch
+	First      string   `json:"first,omitempty"`   // the rule whose finding comes before any setting
 }
 
 // What a simulation of the loader comes to.
@@ -54,8 +60,8 @@ const (
 // Outcomes lists these words.
 var Outcomes = []string{OutcomeWorthwhile, OutcomeNothing, OutcomeStep}
 
-// Recommended is the plan to follow where nobody says otherwise: the moderate one, or the conservative one where that reaches as far. It is
-// nil where neither is there.
+// Recommended is the plan to follow where nobody says otherwise: the moderate one, or the conservative one where that
+// reaches as far. It is nil where neither is there.
 func (r *Report) Recommended() *Plan {
 	for _, name := range []string{Moderate, Conservative} {
 		if i := slices.IndexFunc(r.Plans, func(p Plan) bool { return p.Name == name }); i >= 0 {
@@ -68,12 +74,13 @@ func (r *Report) Recommended() *Plan {
 // Simulated are the settings that plans are about.
 var Simulated = []string{"num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "in_order"}
 
-// WorthChange is how many times as fast as now a change must make a job, at the likely figure, before it is advised: what lies below is
-// within 3 % of what there is, which is also how close to the best the smallest setting of a plan lies. TraceML's compare policy calls a
-// change of a step's time by 3 % moderate.
+// WorthChange is how many times as fast as now a change must make a job, at the likely figure, before it is advised:
+// what lies below is within 3 % of what there is, which is also how close to the best the smallest setting of a plan
+// lies. TraceML's compare policy calls a change of a step's time by 3 % moderate.
 const WorthChange = 1 / 0.97
 
-// Worthwhile tells whether an effect is one to advise a change for. One that was not predicted (nil) is not held against it.
+// Worthwhile tells whether an effect is one to advise a change for. One that was not predicted (nil) is not held
+// against it.
 func (e *Effect) Worthwhile() bool { return e == nil || e.After >= WorthChange*e.Before }
 
 // RuledOut is what a finding says against a change of a setting; nil where none does.

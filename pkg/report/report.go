@@ -1,8 +1,9 @@
-// Package report is the public schema of what pipetune concluded: the second waist, and the only package other programs may import.
+// Package report is the public schema of what pipetune concluded: the second waist, and the only package other programs
+// may import.
 //
-// A Report says what was measured, modelled or assumed, what follows from it, and what could not be seen. Names carry base units
-// (_s, _bytes, _ratio in 0..1, _per_s). Numbers are always finite; a missing value is null and has its reason in Abstained or
-// Warnings. Additive change raises the minor version and readers ignore keys they do not know.
+// A Report says what was measured, modelled or assumed, what follows from it, and what could not be seen. Names carry
+// base units (_s, _bytes, _ratio in 0..1, _per_s). Numbers are always finite; a missing value is null and has its
+// reason in Abstained or Warnings. Additive change raises the minor version and readers ignore keys they do not know.
 package report
 
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
@@ -26,18 +27,21 @@ type Report struct {
 	Ranks         []Rank            `json:"ranks,omitempty"`
 	Findings      []Finding         `json:"findings"`
 	Decisions     []Decision        `json:"decisions,omitempty"` // one for each setting that is spoken of, since 1.6.0
-	Joint         *Effect           `json:"joint,omitempty"`     // all recommendations together; single effects do not add up
-	Plans         []Plan            `json:"plans"`
-	Outlook       *Outlook          `json:"outlook,omitempty"`   // what the plans come to, since 1.2.0; absent where nothing could be modelled
-	Forecast      *Forecast         `json:"forecast,omitempty"`  // bench-io only, since 1.2.0: what a DataLoader would give
-	Benchmark     *Benchmark        `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
-	Measurements  []Measurement     `json:"measurements"`
-	Abstained     []Abstained       `json:"abstained"`
-	Warnings      []string          `json:"warnings"`             // about the watch or the measuring, for the person
-	Thresholds    []Threshold       `json:"thresholds,omitempty"` // that --threshold asked for; since 1.7.0
-	Patch         *Patch            `json:"patch,omitempty"`      // launch mode, since 1.2.0: the recommended settings as a change of the source
-	Tuning        *Tuning           `json:"tuning,omitempty"`     // of tune, since 1.7.0: settings that were measured in the job itself
-	Next          []string          `json:"next,omitempty"`       // commands worth running next, ready to copy
+	// all recommendations together; single effects do not add up
+	Joint *Effect `json:"joint,omitempty"`
+	Plans []Plan  `json:"plans"`
+	// what the plans come to, since 1.2.0; absent where nothing could be modelled
+	Outlook      *Outlook      `json:"outlook,omitempty"`
+	Forecast     *Forecast     `json:"forecast,omitempty"`  // bench-io only, since 1.2.0: what a DataLoader would give
+	Benchmark    *Benchmark    `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
+	Measurements []Measurement `json:"measurements"`
+	Abstained    []Abstained   `json:"abstained"`
+	Warnings     []string      `json:"warnings"`             // about the watch or the measuring, for the person
+	Thresholds   []Threshold   `json:"thresholds,omitempty"` // that --threshold asked for; since 1.7.0
+	// launch mode, since 1.2.0: the recommended settings as a change of the source
+	Patch  *Patch   `json:"patch,omitempty"`
+	Tuning *Tuning  `json:"tuning,omitempty"` // of tune, since 1.7.0: settings that were measured in the job itself
+	Next   []string `json:"next,omitempty"`   // commands worth running next, ready to copy
 }
 
 // Tool is the program that made the report, and what it cost.
@@ -56,7 +60,8 @@ type Overhead struct {
 
 // Host is the machine the job ran on.
 type Host struct {
-	ID               string    `json:"id,omitempty"`       // tells this machine from others, a hash; absent: not known; since 1.7.0
+	// tells this machine from others, a hash; absent: not known; since 1.7.0
+	ID               string    `json:"id,omitempty"`
 	Name             string    `json:"name,omitempty"`     // only with --no-redact; since 1.7.0
 	CPUsUsable       float64   `json:"cpus_usable"`        // min(affinity, cpuset, quota)
 	CPUsPresent      int       `json:"cpus_present"`       // online
@@ -91,10 +96,12 @@ type Job struct {
 	Command   []string `json:"command"`             // redacted
 	Ranks     int      `json:"ranks"`               // trainers watched
 	Dataset   string   `json:"dataset,omitempty"`   // the folder or file it reads most, redacted
-	// Items tells what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four items the index and a hash of
-	// the bytes; since 1.6.0 what a folder of files holds: number, hash of the names, and of four files a hash. Empty: not known. Since 1.5.0.
-	Items  string  `json:"items,omitempty"`
-	Chunk  string  `json:"chunk,omitempty"` // of the HDF5 dataset: "64x64x128"; empty: not chunked, or not known. Since 1.5.0
+	// Items tells what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four
+	// items the index and a hash of the bytes; since 1.6.0 what a folder of files holds: number, hash of the names, and
+	// of four files a hash. Empty: not known. Since 1.5.0.
+	Items string `json:"items,omitempty"`
+	// of the HDF5 dataset: "64x64x128"; empty: not chunked, or not known. Since 1.5.0
+	Chunk  string  `json:"chunk,omitempty"`
 	Loader *Loader `json:"loader"`
 	Place  *Place  `json:"place,omitempty"` // among several nodes; since 1.7.0
 }
@@ -110,22 +117,25 @@ type Place struct {
 
 // Loader is the DataLoader's settings as far as they are known; null is unknown.
 type Loader struct {
-	NumWorkers        *int       `json:"num_workers"`            // of one trainer; 0: it loads by itself
-	FedBy             string     `json:"fed_by,omitempty"`       // who makes the batches where no DataLoader does: "3 processes of the job's own (python3)"; since 1.4.0
-	StartMethod       string     `json:"start_method,omitempty"` // "fork", "spawn" or "forkserver"
-	PrefetchFactor    *int       `json:"prefetch_factor"`        // batches asked for ahead, of each worker
-	PersistentWorkers *bool      `json:"persistent_workers"`     // workers live on from epoch to epoch
-	PinMemory         *bool      `json:"pin_memory"`             // batches are copied to page-locked memory
-	BatchSize         *int       `json:"batch_size"`             // samples
-	BatchBytes        *int64     `json:"batch_bytes"`            // of a batch's tensors
-	Source            string     `json:"source"`                 // "observed" or "hook"
-	Location          *Location  `json:"location"`
-	Dataset           string     `json:"dataset,omitempty"`    // class; hook only, as are the next two
-	Sampler           string     `json:"sampler,omitempty"`    // class
-	Iterable          bool       `json:"iterable,omitempty"`   // the dataset is an IterableDataset, since 1.3.0; hook only
-	Shards            *int       `json:"shards,omitempty"`     // that it divides among the workers of one trainer, since 1.4.0; hook only
-	InOrder           *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
-	SlowItems         []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
+	NumWorkers *int `json:"num_workers"` // of one trainer; 0: it loads by itself
+	// who makes the batches where no DataLoader does: "3 processes of the job's own (python3)"; since 1.4.0
+	FedBy             string    `json:"fed_by,omitempty"`
+	StartMethod       string    `json:"start_method,omitempty"` // "fork", "spawn" or "forkserver"
+	PrefetchFactor    *int      `json:"prefetch_factor"`        // batches asked for ahead, of each worker
+	PersistentWorkers *bool     `json:"persistent_workers"`     // workers live on from epoch to epoch
+	PinMemory         *bool     `json:"pin_memory"`             // batches are copied to page-locked memory
+	BatchSize         *int      `json:"batch_size"`             // samples
+	BatchBytes        *int64    `json:"batch_bytes"`            // of a batch's tensors
+	Source            string    `json:"source"`                 // "observed" or "hook"
+	Location          *Location `json:"location"`
+	Dataset           string    `json:"dataset,omitempty"` // class; hook only, as are the next two
+	Sampler           string    `json:"sampler,omitempty"` // class
+	// the dataset is an IterableDataset, since 1.3.0; hook only
+	Iterable bool `json:"iterable,omitempty"`
+	// that it divides among the workers of one trainer, since 1.4.0; hook only
+	Shards    *int       `json:"shards,omitempty"`
+	InOrder   *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
+	SlowItems []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
 }
 
 // Location is a place in the user's source.
@@ -147,8 +157,10 @@ type Window struct {
 
 // Patch is what recommended settings amount to in the person's source.
 type Patch struct {
-	File     string           `json:"file"`     // relative to the folder the job runs in where it lies below it; redacted
-	Diff     string           `json:"diff"`     // unified diff for patch -p1, redacted; "" where no setting stands in the call as a literal
+	// relative to the folder the job runs in where it lies below it; redacted
+	File string `json:"file"`
+	// unified diff for patch -p1, redacted; "" where no setting stands in the call as a literal
+	Diff     string           `json:"diff"`
 	Settings []PatchedSetting `json:"settings"` // one for each setting that is recommended
 }
 

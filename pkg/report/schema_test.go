@@ -26,8 +26,8 @@ var words = map[string][]string{
 	"Report.Kind": {"diagnose", "bench-io"}, "Comparison.Kind": {"diagnose", "bench-io"},
 	"Report.Schema": {Schema}, "Comparison.Schema": {ComparisonSchema}, "Merged.Schema": {MergedSchema},
 	"Merged.Kind": {"diagnose"}, "Spread.Of": {"nodes", "ranks"}, "LeftOut.Reason": LeftReasons,
-	"Decision.Outcome": DecisionOutcomes, "Plan.Name": PlanNames, "Plan.Risk": {"low", "medium", "high"}, "Outlook.Outcome": Outcomes,
-	"PatchedSetting.How": PatchHows, "Change.Method": {ByRuns, ByWindows, ByIntervals},
+	"Decision.Outcome": DecisionOutcomes, "Plan.Name": PlanNames, "Plan.Risk": {"low", "medium", "high"},
+	"Outlook.Outcome": Outcomes, "PatchedSetting.How": PatchHows, "Change.Method": {ByRuns, ByWindows, ByIntervals},
 	"Benchmark.Kind": {"hdf5", "image", "npy", "tar", "other"},
 	"Layout.Storage": {"contiguous", "chunked", "compact", "virtual", "external"}, "Measurement.Probe": probeNames,
 }

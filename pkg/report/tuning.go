@@ -24,19 +24,22 @@ var TuningOutcomes = []string{TuningChange, TuningNothing, TuningNone}
 
 // TuningRow is one setting that was tried. Rates are in batches per second.
 type TuningRow struct {
-	NumWorkers        int       `json:"num_workers"`          // of the DataLoader
-	PrefetchFactor    int       `json:"prefetch_factor"`      // 0: without workers it means nothing
-	PersistentWorkers bool      `json:"persistent_workers"`   // workers live on from epoch to epoch
-	PinMemory         bool      `json:"pin_memory"`           // batches are copied to page-locked memory
-	BatchSize         *int      `json:"batch_size,omitempty"` // null: as it is
-	Present           bool      `json:"present,omitempty"`    // the setting as it is
-	Alone             *Interval `json:"alone"`                // the loader, its batches taken by nobody; null: not measured
-	InLoop            *Interval `json:"in_loop"`              // the training loop with it; null: not measured
-	Forecast          *Interval `json:"forecast"`             // of the model, in the loop, before anything was measured; null: none
-	Score             string    `json:"score,omitempty"`      // how the forecast did where the loop was measured: "inside", "above" or "below"
-	MemoryBytes       *int64    `json:"memory_bytes"`         // that the machine had less of, at most; null: not known
-	ShmBytes          *int64    `json:"shm_bytes"`            // the same of /dev/shm
-	Why               string    `json:"why,omitempty"`        // it was not measured, or ended early
+	NumWorkers        int  `json:"num_workers"`          // of the DataLoader
+	PrefetchFactor    int  `json:"prefetch_factor"`      // 0: without workers it means nothing
+	PersistentWorkers bool `json:"persistent_workers"`   // workers live on from epoch to epoch
+	PinMemory         bool `json:"pin_memory"`           // batches are copied to page-locked memory
+	BatchSize         *int `json:"batch_size,omitempty"` // null: as it is
+	Present           bool `json:"present,omitempty"`    // the setting as it is
+	// the loader, its batches taken by nobody; null: not measured
+	Alone  *Interval `json:"alone"`
+	InLoop *Interval `json:"in_loop"` // the training loop with it; null: not measured
+	// of the model, in the loop, before anything was measured; null: none
+	Forecast *Interval `json:"forecast"`
+	// how the forecast did where the loop was measured: "inside", "above" or "below"
+	Score       string `json:"score,omitempty"`
+	MemoryBytes *int64 `json:"memory_bytes"`  // that the machine had less of, at most; null: not known
+	ShmBytes    *int64 `json:"shm_bytes"`     // the same of /dev/shm
+	Why         string `json:"why,omitempty"` // it was not measured, or ended early
 }
 
 // tuning checks it.

@@ -61,24 +61,25 @@ type Verdict struct {
 	Step       Step       `json:"step"`
 }
 
-// Step is where the time of a step goes; null is unknown. Data stall, host and device are shares of the device's time and leave the rest of it;
-// the input wait is the trainer's, and may lie behind work that is queued on the device.
+// Step is where the time of a step goes; null is unknown. Data stall, host and device are shares of the device's time
+// and leave the rest of it; the input wait is the trainer's, and may lie behind work that is queued on the device.
 type Step struct {
 	TimeS          *float64 `json:"time_s"`           // wall time of a step
 	InputWaitRatio *float64 `json:"input_wait_ratio"` // share of time the trainer waits for a batch
-	// DataStall is the share of time in which the device has nothing to do because the batch is not there, since 1.4.0. Where the trainer has no
-	// device open it is the input wait.
+	// DataStall is the share of time in which the device has nothing to do because the batch is not there, since 1.4.0.
+	// Where the trainer has no device open it is the input wait.
 	DataStall *Interval `json:"data_stall_ratio,omitempty"`
 	// Headroom is the rate with free data over the present rate, since 1.4.0.
 	Headroom *Interval `json:"headroom,omitempty"`
-	// HeadroomMeasured is the same by intervention: the rate of the loop that was handed its last batches again in place of the loader's, over the present
-	// rate. Of a watch with --headroom only; since 1.7.0.
+	// HeadroomMeasured is the same by intervention: the rate of the loop that was handed its last batches again in
+	// place of the loader's, over the present rate. Of a watch with --headroom only; since 1.7.0.
 	HeadroomMeasured *Interval `json:"headroom_measured,omitempty"`
 	HostRatio        *float64  `json:"host_ratio"`   // share of time the device idles while the trainer computes
 	H2DRatio         *float64  `json:"h2d_ratio"`    // share of time the device does nothing but copy
 	DeviceRatio      *float64  `json:"device_ratio"` // share of time the device works
-	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0. What of it the trainer waits for is a part of
-	// InputWaitRatio as well; what it takes to end and start workers is a part of no other.
+	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0. What of it the
+	// trainer waits for is a part of InputWaitRatio as well; what it takes to end and start workers is a part of no
+	// other.
 	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`
 }
 
@@ -98,8 +99,8 @@ type Metric struct {
 	N          int     `json:"n"`          // independent windows behind it
 	Unit       string  `json:"unit"`       // base unit: "s", "bytes", "bytes/s", "1/s", "ratio", "1", "cores", …
 	Basis      Basis   `json:"basis"`
-	// Windows are the figure's values in the windows of a run, in order of time and at most MaxWindows, for the few metrics that runs are
-	// compared by; since 1.2.0. Windows that gave no value are left out.
+	// Windows are the figure's values in the windows of a run, in order of time and at most MaxWindows, for the few
+	// metrics that runs are compared by; since 1.2.0. Windows that gave no value are left out.
 	Windows []float64 `json:"windows,omitempty"`
 }
 
@@ -121,5 +122,6 @@ type Rank struct {
 	PID            int      `json:"pid"`              // of the trainer
 	InputWaitRatio *float64 `json:"input_wait_ratio"` // share of its time it waits for a batch
 	BatchesPerS    *float64 `json:"batches_per_s"`    // that it gets
-	Worst          bool     `json:"worst,omitempty"`  // its device starves most, or it waits most: the figures are of it
+	// its device starves most, or it waits most: the figures are of it
+	Worst bool `json:"worst,omitempty"`
 }

@@ -21,12 +21,14 @@ func main() {
 	}
 }
 
-// write makes the folder and the pages. Their date is that of SOURCE_DATE_EPOCH, so that the same source gives the same pages.
+// write makes the folder and the pages. Their date is that of SOURCE_DATE_EPOCH, so that the same source gives the same
+// pages.
 func write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	root := cli.Tree()
 	root.DisableAutoGenTag = true
-	return doc.GenManTree(root, &doc.GenManHeader{Title: "PIPETUNE", Section: "1", Source: "pipetune", Manual: "User Commands"}, folder)
+	return doc.GenManTree(root, &doc.GenManHeader{Title: "PIPETUNE", Section: "1", Source: "pipetune",
+		Manual: "User Commands"}, folder)
 }

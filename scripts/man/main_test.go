@@ -15,7 +15,8 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "man1")
 	must.Do(t, write(folder))
 	for name, want := range map[string][]string{
-		"pipetune.1": {"pipetune-diagnose(1)", "pipetune-bench-io(1)", ".SH EXAMPLE"}, "pipetune-diagnose.1": {`--duration`, `--fail-on`, ".SH OPTIONS"},
+		"pipetune.1":          {"pipetune-diagnose(1)", "pipetune-bench-io(1)", ".SH EXAMPLE"},
+		"pipetune-diagnose.1": {`--duration`, `--fail-on`, ".SH OPTIONS"},
 		"pipetune-bench-io.1": {`--budget`}, "pipetune-top.1": {".SH NAME"},
 	} {
 		page := strings.ReplaceAll(string(must.Get(os.ReadFile(filepath.Join(folder, name)))(t)), `\-`, "-")
@@ -26,7 +27,8 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 		}
 	}
 	for _, command := range cli.Tree().Commands() {
-		if _, err := os.Stat(filepath.Join(folder, "pipetune-"+command.Name()+".1")); command.Runnable() && command.Name() != "help" && err != nil {
+		if _, err := os.Stat(filepath.Join(folder, "pipetune-"+command.Name()+".1")); command.Runnable() &&
+			command.Name() != "help" && err != nil {
 			t.Error(err)
 		}
 	}

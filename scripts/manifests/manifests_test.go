@@ -1,5 +1,5 @@
-// Package manifests holds the manifests of docs/kubernetes to the types of Kubernetes. It is a module of its own, so that
-// what it takes from there is no dependency of pipetune.
+// Package manifests holds the manifests of docs/kubernetes to the types of Kubernetes. It is a module of its own, so
+// that what it takes from there is no dependency of pipetune.
 package manifests
 
 import (

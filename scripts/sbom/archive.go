@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// archives lists the static libraries that the linker took code from, with the packages of the distribution they came in.
+// archives lists the static libraries that the linker took code from, with the packages of the distribution they came
+// in.
 func archives(linkerMap string) ([]component, error) {
 	f, err := os.Open(linkerMap)
 	if err != nil {
@@ -45,7 +46,8 @@ func archives(linkerMap string) ([]component, error) {
 	return all, nil
 }
 
-// member is a line of the map's first part, as GNU ld writes it: an archive, and in brackets the object that was taken from it.
+// member is a line of the map's first part, as GNU ld writes it: an archive, and in brackets the object that was taken
+// from it.
 var member = regexp.MustCompile(`^(/.*?\.a)\(`)
 
 const (
@@ -83,16 +85,19 @@ func archive(path string) (component, error) {
 		return component{}, err
 	}
 	name := strings.TrimSuffix(filepath.Base(path), ".a")
-	c := component{Type: "library", Ref: "a:" + name, Name: name, Hashes: []hash{{"SHA-256", sum}}, Properties: append(linkage(linkedStatic), property{"pipetune:archive", path})}
+	c := component{Type: "library", Ref: "a:" + name, Name: name, Hashes: []hash{{"SHA-256", sum}},
+		Properties: append(linkage(linkedStatic), property{"pipetune:archive", path})}
 	owner, err := exec.Command("dpkg-query", "--search", path).Output()
 	if err != nil {
-		return c, fmt.Errorf("no package of this system holds %s, so its version is not known: build a release on Debian or Ubuntu, of their libraries", path)
+		return c, fmt.Errorf("no package of this system holds %s, so its version is not known: build a release on "+
+			"Debian or Ubuntu, of their libraries", path)
 	}
 	pkg, _, ok := strings.Cut(string(owner), ":") // libhdf5-dev: /usr/…, or libc6-dev:amd64: /usr/…
 	if !ok {
 		return c, fmt.Errorf("dpkg-query says of %s: %.100q", path, owner)
 	}
-	told, err := exec.Command("dpkg-query", "--show", "--showformat", "${Version} ${source:Package} ${source:Version} ${Architecture}", pkg).Output()
+	told, err := exec.Command("dpkg-query", "--show", "--showformat",
+		"${Version} ${source:Package} ${source:Version} ${Architecture}", pkg).Output()
 	fields := strings.Fields(string(told))
 	if err != nil || len(fields) != 4 {
 		return c, fmt.Errorf("dpkg-query says of the version of %s: %.100q: %w", pkg, told, err)

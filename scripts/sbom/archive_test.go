@@ -27,7 +27,8 @@ LOAD /usr/lib/libunused.a
 	if d := cmp.Diff([]string{"/usr/lib/libz.a", "/a b/build/lib/libhdf5.a", "/usr/lib/libz.a"}, got); d != "" {
 		t.Error(d)
 	}
-	for _, other := range []string{"", "LOAD /usr/lib/libz.a\n", "Archive member included to satisfy reference by file (symbol)\n"} {
+	for _, other := range []string{"", "LOAD /usr/lib/libz.a\n", "Archive member included to satisfy reference by " +
+		"file (symbol)\n"} {
 		if _, err := members(strings.NewReader(other)); err == nil {
 			t.Errorf("%q is taken for a map", other)
 		}

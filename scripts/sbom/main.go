@@ -1,5 +1,6 @@
-// Command sbom writes what a pipetune binary is made of as CycloneDX 1.5 JSON: the Go modules as the binary itself names them, the C libraries
-// whose code the linker took in, and the shared ones it asks for. It refuses to leave out what it cannot name.
+// Command sbom writes what a pipetune binary is made of as CycloneDX 1.5 JSON: the Go modules as the binary itself
+// names them, the C libraries whose code the linker took in, and the shared ones it asks for. It refuses to leave out
+// what it cannot name.
 package main
 
 import (
@@ -94,7 +95,8 @@ func describe(binary, linkerMap, version string) (*bom, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the modules of %s: %w", binary, err)
 	}
-	self := component{Type: "application", Ref: "pipetune", Name: "pipetune", Version: version, Hashes: []hash{{"SHA-256", sum}},
+	self := component{Type: "application", Ref: "pipetune", Name: "pipetune", Version: version,
+		Hashes:     []hash{{"SHA-256", sum}},
 		Properties: []property{{"pipetune:go", info.GoVersion}}}
 	for _, s := range info.Settings {
 		self.Properties = append(self.Properties, property{"pipetune:build:" + s.Key, s.Value})
@@ -116,25 +118,29 @@ func describe(binary, linkerMap, version string) (*bom, error) {
 	for _, c := range all {
 		needs.DependsOn = append(needs.DependsOn, c.Ref)
 	}
-	return &bom{Format: "CycloneDX", Spec: "1.5", Version: 1, Metadata: metadata{self}, Components: all, Dependencies: []dependency{needs}}, nil
+	return &bom{Format: "CycloneDX", Spec: "1.5", Version: 1, Metadata: metadata{self}, Components: all,
+		Dependencies: []dependency{needs}}, nil
 }
 
 // modules lists Go's standard library and the modules that the binary was built of.
 func modules(info *debug.BuildInfo) ([]component, error) {
 	release := strings.TrimPrefix(info.GoVersion, "go")
-	all := []component{{Type: "library", Ref: "go:std", Name: "std", Version: release, URL: "pkg:golang/std@" + release, Properties: linkage(linkedGo)}}
+	all := []component{{Type: "library", Ref: "go:std", Name: "std", Version: release, URL: "pkg:golang/std@" + release,
+		Properties: linkage(linkedGo)}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
-			return nil, fmt.Errorf("module %s is replaced by %s: a release is built of what go.mod names", m.Path, m.Replace.Path)
+			return nil, fmt.Errorf("module %s is replaced by %s: a release is built of what go.mod names", m.Path,
+				m.Replace.Path)
 		}
-		all = append(all, component{Type: "library", Ref: "go:" + m.Path, Name: m.Path, Version: m.Version, URL: "pkg:golang/" + m.Path + "@" + m.Version,
-			Properties: append(linkage(linkedGo), property{"pipetune:go.sum", m.Sum})})
+		all = append(all, component{Type: "library", Ref: "go:" + m.Path, Name: m.Path, Version: m.Version,
+			URL: "pkg:golang/" + m.Path + "@" + m.Version, Properties: append(linkage(linkedGo),
+				property{"pipetune:go.sum", m.Sum})})
 	}
 	return all, nil
 }
 
-// needed lists the shared libraries that the loader must find, and the one that is opened while running. Their versions are those of the machine the
-// program runs on; the newest symbol version it asks for is the least of them.
+// needed lists the shared libraries that the loader must find, and the one that is opened while running. Their versions
+// are those of the machine the program runs on; the newest symbol version it asks for is the least of them.
 func needed(binary string) ([]component, error) {
 	f, err := elf.Open(binary)
 	if err != nil {
@@ -151,7 +157,8 @@ func needed(binary string) ([]component, error) {
 	}
 	var all []component
 	for _, name := range names {
-		c := component{Type: "library", Ref: "so:" + name, Name: name, Scope: "required", Properties: linkage(linkedDynamic)}
+		c := component{Type: "library", Ref: "so:" + name, Name: name, Scope: "required",
+			Properties: linkage(linkedDynamic)}
 		for _, need := range asked {
 			if need.Name != name {
 				continue
@@ -162,7 +169,8 @@ func needed(binary string) ([]component, error) {
 		}
 		all = append(all, c)
 	}
-	return append(all, component{Type: "library", Ref: "so:libnvidia-ml.so.1", Name: "libnvidia-ml.so.1", Scope: "optional", Properties: linkage(linkedLater)}), nil
+	return append(all, component{Type: "library", Ref: "so:libnvidia-ml.so.1", Name: "libnvidia-ml.so.1",
+		Scope: "optional", Properties: linkage(linkedLater)}), nil
 }
 
 func linkage(how string) []property { return []property{{"pipetune:linkage", how}} }

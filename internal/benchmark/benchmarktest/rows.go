@@ -108,7 +108,8 @@ func rowOf(t reflect.Type, m report.Measurement) (row reflect.Value, figure []in
 			if f.Tag.Get("metric") == m.Metric {
 				figure = f.Index
 				v := m.Value
-				at.Set(reflect.ValueOf(stat.Summary{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: max(v.N, 1)}))
+				at.Set(reflect.ValueOf(stat.Summary{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence,
+					N: max(v.N, 1)}))
 			}
 		}
 	}

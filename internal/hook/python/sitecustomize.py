@@ -1,8 +1,10 @@
-"""Loads pipetune's hook once PyTorch's data loading is imported, and gives way to the sitecustomize it stands in front of.
+"""Loads pipetune's hook once PyTorch's data loading is imported, and gives way to the sitecustomize it stands in front
+of.
 
-Python imports the first sitecustomize on its path at start-up. This one notes which import to wait for, leaves sys.path and sys.modules as if
-it had never been there, and imports the next one, whose errors then surface as they would without it. It is read by any interpreter the job
-starts, so it is plain enough for Python 2 and imports nothing that is not there already.
+Python imports the first sitecustomize on its path at start-up. This one notes which import to wait for, leaves sys.path
+and sys.modules as if it had never been there, and imports the next one, whose errors then surface as they would without
+it. It is read by any interpreter the job starts, so it is plain enough for Python 2 and imports nothing that is not
+there already.
 """
 
 import sys
@@ -19,11 +21,19 @@ def _wait():
         return
 
     class Finder(object):
-        """Finds nothing itself: it lets the other finders find one of the modules named, and has the hook called when that has run."""
+        """Finds nothing itself: it lets the other finders find one of the modules named, and has the hook called when
+        that has run."""
 
         waiting = {
-            "torch.utils.data", "torchdata.stateful_dataloader.worker", "torchdata.stateful_dataloader.stateful_dataloader",
-            "torchdata.nodes.loader", "h5py", "PIL.Image", "PIL.ImageFile", "cv2", "datasets.arrow_dataset",
+            "torch.utils.data",
+            "torchdata.stateful_dataloader.worker",
+            "torchdata.stateful_dataloader.stateful_dataloader",
+            "torchdata.nodes.loader",
+            "h5py",
+            "PIL.Image",
+            "PIL.ImageFile",
+            "cv2",
+            "datasets.arrow_dataset",
         }
         loaded = None  # the hook, once torch.utils.data was imported
         finding = False
@@ -80,7 +90,9 @@ def _load(folder):
 
     kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        spec = importlib.util.spec_from_file_location("pipetune_hook", folder + "/__init__.py", submodule_search_locations=[folder])
+        spec = importlib.util.spec_from_file_location(
+            "pipetune_hook", folder + "/__init__.py", submodule_search_locations=[folder]
+        )
         module = importlib.util.module_from_spec(spec)
         sys.modules["pipetune_hook"] = module
         spec.loader.exec_module(module)

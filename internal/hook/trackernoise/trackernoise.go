@@ -13,10 +13,11 @@ import "regexp"
 // warning is one of the tracker's two: objects that were left to it, or one that was gone when it came to remove it.
 // The line after it is the source line that Python's warnings show. From Python 3.13 on the first one names the
 // objects.
-var warning = regexp.MustCompile(`(?m)^/[^\n]*/multiprocessing/resource_tracker\.py:[0-9]+: UserWarning: resource_tracker: ` +
-	`(?:There appear to be [0-9]+ leaked (?:semaphore|shared_memory) objects to clean up at shutdown(?:: \{[^\n]*\})?` +
-	`|'/[^'\n]*': \[Errno [0-9]+\] [^\n]*)\n` +
-	`  warnings\.warn\([^\n]*\n`)
+var warning = regexp.MustCompile(
+	`(?m)^/[^\n]*/multiprocessing/resource_tracker\.py:[0-9]+: UserWarning: resource_tracker: ` +
+		`(?:There appear to be [0-9]+ leaked (?:semaphore|shared_memory) objects to clean up at shutdown(?:: \{[^\n]*\})?` +
+		`|'/[^'\n]*': \[Errno [0-9]+\] [^\n]*)\n` +
+		`  warnings\.warn\([^\n]*\n`)
 
 // Strip returns stderr without the tracker's warnings, and how many there were.
 func Strip(stderr string) (rest string, warnings int) {

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	leaked = "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: resource_tracker: There appear to be 6 leaked semaphore objects to clean up at shutdown\n" +
-		"  warnings.warn('resource_tracker: There appear to be %d '\n"
-	gone = "/usr/lib/python3.11/multiprocessing/resource_tracker.py:237: UserWarning: resource_tracker: '/mp-2zvhbq5j': [Errno 2] No such file or directory\n" +
-		"  warnings.warn('resource_tracker: %r: %s' % (name, e))\n"
-	named = "/usr/lib/python3.14/multiprocessing/resource_tracker.py:400: UserWarning: resource_tracker: There appear to be 1 leaked semaphore objects to clean up at shutdown: {'/mp-x'}\n" +
-		"  warnings.warn(\n"
+	leaked = "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: resource_tracker: There " +
+		"appear to be 6 leaked semaphore objects to clean up at shutdown\n  warnings.warn('resource_tracker: There " +
+		"appear to be %d '\n"
+	gone = "/usr/lib/python3.11/multiprocessing/resource_tracker.py:237: UserWarning: resource_tracker: " +
+		"'/mp-2zvhbq5j': [Errno 2] No such file or directory\n  warnings.warn('resource_tracker: %r: %s' % (name, e))\n"
+	named = "/usr/lib/python3.14/multiprocessing/resource_tracker.py:400: UserWarning: resource_tracker: There " +
+		"appear to be 1 leaked semaphore objects to clean up at shutdown: {'/mp-x'}\n  warnings.warn(\n"
 )
 
 func TestWarningsAreTakenOut(t *testing.T) {
@@ -37,14 +38,23 @@ func TestWarningsAreTakenOut(t *testing.T) {
 
 func TestNothingElseIsTakenOut(t *testing.T) {
 	for name, stderr := range map[string]string{
-		"a warning of the job":         "/job/train.py:3: UserWarning: resource_tracker: There appear to be 6 leaked semaphore objects to clean up at shutdown\n  warnings.warn('x')\n",
-		"another warning there":        "/usr/lib/python3.11/multiprocessing/resource_tracker.py:96: UserWarning: resource_tracker: process died unexpectedly, relaunching.  Some resources might leak.\n  warnings.warn('resource_tracker: process died unexpectedly, '\n",
-		"an error of the tracker":      "Traceback (most recent call last):\n  File \"/usr/lib/python3.11/multiprocessing/resource_tracker.py\", line 209, in main\n    cache[rtype].remove(name)\nKeyError: '/mp-x'\n",
+		"a warning of the job": "/job/train.py:3: UserWarning: resource_tracker: There appear to be 6 leaked " +
+			"semaphore objects to clean up at shutdown\n  warnings.warn('x')\n",
+		"another warning there": "/usr/lib/python3.11/multiprocessing/resource_tracker.py:96: UserWarning: " +
+			"resource_tracker: process died unexpectedly, relaunching.  Some resources might leak.\n  " +
+			"warnings.warn('resource_tracker: process died unexpectedly, '\n",
+		"an error of the tracker": "Traceback (most recent call last):\n  File " +
+			"\"/usr/lib/python3.11/multiprocessing/resource_tracker.py\", line 209, in main\n    " +
+			"cache[rtype].remove(name)\nKeyError: '/mp-x'\n",
 		"cut short":                    leaked[:len(leaked)-40],
 		"without the line of source":   leaked[:bytes.IndexByte([]byte(leaked), '\n')+1] + "something else\n",
 		"not at the beginning of line": "job: " + leaked,
-		"another kind of object":       "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: resource_tracker: There appear to be 6 leaked socket objects to clean up at shutdown\n  warnings.warn('x'\n",
-		"another category":             "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: DeprecationWarning: resource_tracker: There appear to be 6 leaked semaphore objects to clean up at shutdown\n  warnings.warn('x'\n",
+		"another kind of object": "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: " +
+			"resource_tracker: There appear to be 6 leaked socket objects to clean up at shutdown\n  " +
+			"warnings.warn('x'\n",
+		"another category": "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: DeprecationWarning: " +
+			"resource_tracker: There appear to be 6 leaked semaphore objects to clean up at shutdown\n  " +
+			"warnings.warn('x'\n",
 	} {
 		if rest, warnings := Strip(stderr); rest != stderr || warnings != 0 {
 			t.Errorf("%s: %d warnings, rest %q", name, warnings, rest)

@@ -14,8 +14,9 @@ import (
 // handed are the signals whose being ignored can be handed on. Of the others SIGCHLD would take away the job's
 // status, SIGURG is the runtime's own and ignored by default, and the stops of a terminal, which the runtime leaves
 // alone, are handed on anyhow.
-var handed = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGALRM,
-	syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR}
+var handed = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM,
+	syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR}
 
 // Ignored lists the signals that were ignored when this program was started, of those that can be handed on.
 func Ignored() (list []syscall.Signal) {

@@ -30,7 +30,8 @@ func TestFromKernel(t *testing.T) {
 	if _, err := unix.Setitimer(unix.ItimerVirtual, unix.Itimerval{Value: unix.Timeval{Usec: 1000}}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(c) == 0 && time.Now().Before(deadline); { // the timer counts what is computed
+	for deadline := time.Now().Add(10 * time.Second); len(c) == 0 && time.Now().Before(deadline); {
+		// the timer counts what is computed
 	}
 	<-c
 	kill()

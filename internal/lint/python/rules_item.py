@@ -22,8 +22,7 @@ def hdf5_opened_per_item(m):
             yield Finding(
                 call,
                 "%s HDF5 file is opened for each item (in %s): "
-                "each open reads its metadata again and throws the chunk cache away"
-                % (which, function.name),
+                "each open reads its metadata again and throws the chunk cache away" % (which, function.name),
             )
 
 
@@ -177,8 +176,7 @@ def threads_in_workers(m):
                     yield Finding(
                         call,
                         "%d threads in each worker: workers are many already, "
-                        "and PyTorch gives each one thread for that reason"
-                        % n,
+                        "and PyTorch gives each one thread for that reason" % n,
                     )
 
 

@@ -180,8 +180,7 @@ def spawn_start(m):
             yield Finding(
                 call,
                 "workers are spawned, and those of line %d anew in every epoch: "
-                "each start imports torch and unpickles the dataset again"
-                % restarts[0].node.lineno,
+                "each start imports torch and unpickles the dataset again" % restarts[0].node.lineno,
             )
     for loader in m.loaders:
         if loader.setting("multiprocessing_context") == "spawn" and any(f.node is loader.call for f in restarts):

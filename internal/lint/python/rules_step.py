@@ -34,8 +34,7 @@ def non_blocking_but_pageable(m):
                 yield Finding(
                     loader.call,
                     "batches are copied with non_blocking=True (line %d), which does nothing from pageable memory: "
-                    "pin_memory is not set"
-                    % overlaps[0].lineno,
+                    "pin_memory is not set" % overlaps[0].lineno,
                     None,
                     [(loader.call, "pin_memory", "True")],
                 )
@@ -243,8 +242,7 @@ def eval_without_no_grad(m):
         yield Finding(
             used[0],
             "%s is evaluated without torch.no_grad() or torch.inference_mode(): "
-            "the graph of every batch is kept until its result is dropped"
-            % m.source.code(used[0].func, 40),
+            "the graph of every batch is kept until its result is dropped" % m.source.code(used[0].func, 40),
         )
 
 

@@ -3,19 +3,49 @@
 import ast
 
 # The parameters of torch.utils.data.DataLoader that may be passed by position, since 1.2 and until today.
-BY_POSITION = ["dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout",
-               "worker_init_fn", "multiprocessing_context", "generator"]
+BY_POSITION = [
+    "dataset",
+    "batch_size",
+    "shuffle",
+    "sampler",
+    "batch_sampler",
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+    "drop_last",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "generator",
+]
 
 # What a setting is where a call does not name it. prefetch_factor is 2 for any number of workers above 0.
-DEFAULTS = {"num_workers": 0, "pin_memory": False, "persistent_workers": False, "in_order": True, "prefetch_factor": 2, "multiprocessing_context": None}
+DEFAULTS = {
+    "num_workers": 0,
+    "pin_memory": False,
+    "persistent_workers": False,
+    "in_order": True,
+    "prefetch_factor": 2,
+    "multiprocessing_context": None,
+}
 
 # A call that names one of these takes settings of a loader, whatever it is called.
-TELLING = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "multiprocessing_context", "in_order", "worker_init_fn", "collate_fn", "batch_sampler"}
+TELLING = {
+    "num_workers",
+    "prefetch_factor",
+    "persistent_workers",
+    "pin_memory",
+    "multiprocessing_context",
+    "in_order",
+    "worker_init_fn",
+    "collate_fn",
+    "batch_sampler",
+}
 
 
 class Framework:
-    """What a call is known to take for a loader: its names for the settings (None: DataLoader's own), what each is where
-    the call does not name it, and the parameters that may be passed by position."""
+    """What a call is known to take for a loader: its names for the settings (None: DataLoader's own), what each is
+    where the call does not name it, and the parameters that may be passed by position."""
 
     def __init__(self, names, defaults, positions=()):
         self.names, self.defaults, self.positions = names, defaults, positions
@@ -25,19 +55,21 @@ TORCH = Framework(None, DEFAULTS, BY_POSITION)
 # TrainingArguments of Hugging Face's transformers, whose Trainer makes the loaders.
 TRAINING_ARGUMENTS = Framework(
     {name: "dataloader_" + name for name in ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")},
-    dict(DEFAULTS, pin_memory=True))
+    dict(DEFAULTS, pin_memory=True),
+)
 TRAINS = {"train", "evaluate", "predict"}  # the methods of Trainer that make them
 # A model of ultralytics, whose train() makes them, and the function that does.
 ULTRALYTICS = Framework({"num_workers": "workers"}, {"num_workers": 8})
 ULTRALYTICS_LOADER = Framework(
-    {"num_workers": "workers"}, {}, ["dataset", "batch", "workers", "shuffle", "rank", "drop_last", "pin_memory"])
+    {"num_workers": "workers"}, {}, ["dataset", "batch", "workers", "shuffle", "rank", "drop_last", "pin_memory"]
+)
 
 
 class Target:
     """The call that makes the loader, or that takes its settings for a framework.
 
-    first is the position of the dataset in it, None where the order of its parameters is not known. adds says whether a keyword that the call
-    does not name may be added.
+    first is the position of the dataset in it, None where the order of its parameters is not known. adds says whether a
+    keyword that the call does not name may be added.
     """
 
     def __init__(self, call, name, first, adds, framework=TORCH):
@@ -64,7 +96,12 @@ class Names:
                 self.classes[node.name] = node
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.functions.add(node.name)
-            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and isinstance(node.value, (ast.Name, ast.Attribute)):
+            elif (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], ast.Name)
+                and isinstance(node.value, (ast.Name, ast.Attribute))
+            ):
                 self.same[node.targets[0].id] = node.value
 
     def loader(self, func, depth=0):
@@ -99,7 +136,11 @@ class Names:
         if isinstance(func, ast.Attribute) and func.attr == "__init__":  # in a class made from DataLoader
             around = source.inside(call, ast.ClassDef)
             if around and self.descends(around[0], 0):
-                above = isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
+                above = (
+                    isinstance(func.value, ast.Call)
+                    and isinstance(func.value.func, ast.Name)
+                    and func.value.func.id == "super"
+                )
                 if above or self.loader(func.value):
                     return Target(call, source.code(func), 0 if above else 1, True)
         made = self.loader(func)
@@ -127,7 +168,9 @@ def training_arguments(source, names, calls):
 
 
 def ultralytics(source, names, calls):
-    """The call among some that hands ultralytics its number of workers: train() of a model of its, or build_dataloader()."""
+    """The call among some that hands ultralytics its number of workers: train() of a model of its, or
+    build_dataloader()."""
+
     def called(node):
         root, _, name = names.module(dotted(node.func)).partition(".") if isinstance(node, ast.Call) else ("", "", "")
         return name.rpartition(".")[2] if root == "ultralytics" else ""
@@ -138,8 +181,13 @@ def ultralytics(source, names, calls):
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "train":
             continue
         model = call.func.value
-        made = [model] if not isinstance(model, ast.Name) else [
-            n.value for n in ast.walk(source.tree) if isinstance(n, ast.Assign) and stores(n.targets[0], model.id)]
+        made = (
+            [model]
+            if not isinstance(model, ast.Name)
+            else [
+                n.value for n in ast.walk(source.tree) if isinstance(n, ast.Assign) and stores(n.targets[0], model.id)
+            ]
+        )
         if made and all(called(each) for each in made):
             return Target(call, source.code(call.func), None, True, ULTRALYTICS)
     return None
@@ -176,7 +224,9 @@ def find(source, line):
     if not targets:
         targets = [Target(c, source.code(c.func), None, False) for c in on if any(k.arg in TELLING for k in c.keywords)]
     if not targets:
-        raise Refused("no call on line %d is known to make a DataLoader: %s(\u2026)" % (line, source.code(on[-1].func, 40)))
+        raise Refused(
+            "no call on line %d is known to make a DataLoader: %s(\u2026)" % (line, source.code(on[-1].func, 40))
+        )
     inner = [t for t in targets if not any(t.call in source.inside(other.call, ast.Call) for other in targets)]
     if len(inner) > 1:
         inner = [t for t in inner if t.call.lineno == line] or inner
@@ -200,7 +250,11 @@ def given(source, target, setting):
         if keyword.arg == name:
             return Given(keyword.value)
     for keyword in call.keywords:
-        if keyword.arg is None and isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys):
+        if (
+            keyword.arg is None
+            and isinstance(keyword.value, ast.Dict)
+            and all(isinstance(k, ast.Constant) for k in keyword.value.keys)
+        ):
             for key, value in zip(keyword.value.keys, keyword.value.values):
                 if key.value == name:
                     return Given(value)
@@ -212,9 +266,13 @@ def given(source, target, setting):
         if target.first is not None and at < len(call.args):
             return Given(call.args[at])
         if target.first is None and len(call.args) > 2:
-            return Given(hidden=call, why="%s takes arguments by position, and their order is not known here" % target.name)
+            return Given(
+                hidden=call, why="%s takes arguments by position, and their order is not known here" % target.name
+            )
     for keyword in call.keywords:
-        if keyword.arg is None and not (isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys)):
+        if keyword.arg is None and not (
+            isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys)
+        ):
             return Given(hidden=keyword.value)
     if not target.adds:
         return Given(hidden=call, why="%s(\u2026) does not name it and may not take it" % target.name)
@@ -225,7 +283,11 @@ def literal(node):
     """Whether a value is written out, and the value."""
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (bool, int, float, str))):
         return True, node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)) and isinstance(node.operand, ast.Constant) \
-            and type(node.operand.value) in (int, float):
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, (ast.USub, ast.UAdd))
+        and isinstance(node.operand, ast.Constant)
+        and type(node.operand.value) in (int, float)
+    ):
         return True, -node.operand.value if isinstance(node.op, ast.USub) else node.operand.value
     return False, None

@@ -1,4 +1,5 @@
-"""Changes to a call in the call's own style. Each is a piece of text for a span; what comes out is parsed and compared before it is shown."""
+"""Changes to a call in the call's own style. Each is a piece of text for a span; what comes out is parsed and compared
+before it is shown."""
 
 import ast
 import io
@@ -9,7 +10,8 @@ SHORTEST, LONGEST = 79, 120
 
 
 class Layout:
-    """The arguments of a call as they are written: offsets of each with its parentheses, of the commas, and of the closing parenthesis."""
+    """The arguments of a call as they are written: offsets of each with its parentheses, of the commas, and of the
+    closing parenthesis."""
 
     def __init__(self, source, call):
         self.source = source
@@ -24,10 +26,19 @@ class Layout:
             raise Refused("the call in line %d is written in a way that is not understood" % call.lineno)
         self.open, self.close = at, end - 1
         self.arguments, self.commas = [], []
-        values = [source.span(node) for node in call.args + [k.value for k in call.keywords]]  # a lambda has commas of its own
+        values = [
+            source.span(node) for node in call.args + [k.value for k in call.keywords]
+        ]  # a lambda has commas of its own
         depth, current = 0, None
         for kind, start, stop, text in self.tokens(at, end):
-            if kind in (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+            if kind in (
+                tokenize.NL,
+                tokenize.NEWLINE,
+                tokenize.COMMENT,
+                tokenize.INDENT,
+                tokenize.DEDENT,
+                tokenize.ENDMARKER,
+            ):
                 continue
             if kind == tokenize.OP and text in ")]}":
                 depth -= 1
@@ -55,7 +66,12 @@ class Layout:
             for token in tokenize.generate_tokens(iter(lines + [""]).__next__):
                 (row0, column0), (row1, column1) = token.start, token.end
                 if row0 <= len(lines):
-                    yield token.type, begins[row0 - 1] + column0, begins[min(row1, len(lines)) - 1] + column1, token.string
+                    yield (
+                        token.type,
+                        begins[row0 - 1] + column0,
+                        begins[min(row1, len(lines)) - 1] + column1,
+                        token.string,
+                    )
         except (tokenize.TokenError, SyntaxError, StopIteration):
             raise Refused("the call cannot be taken apart")
 
@@ -79,20 +95,32 @@ def addition(source, layout, keywords):
     if indent.strip():  # not the first of its line: below the line's first argument, or the call's
         first = next(a for a in layout.arguments if source.line_of(a[0])[0] == number)
         lead = source.text[begin : first[0]]
-        indent = line[: len(line) - len(line.lstrip(" \t"))] if lead.strip() == "" else lead[: len(lead) - len(lead.lstrip(" \t"))] + " " * len(lead.lstrip(" \t"))
+        indent = (
+            line[: len(line) - len(line.lstrip(" \t"))]
+            if lead.strip() == ""
+            else lead[: len(lead) - len(lead.lstrip(" \t"))] + " " * len(lead.lstrip(" \t"))
+        )
     ending = end_line[len(end_line.rstrip("\r\n")) :] or "\n"
     close_number, close_begin, _ = source.line_of(layout.close)
     if close_number > end_number and not source.text[close_begin : layout.close].strip():
         below = end_begin + len(end_line)
         comma = [] if layout.trailing() else [(stop, stop, ",")]
-        lines = [indent + k + ("," if i + 1 < len(keywords) or layout.trailing() else "") + ending for i, k in enumerate(keywords)]
+        lines = [
+            indent + k + ("," if i + 1 < len(keywords) or layout.trailing() else "") + ending
+            for i, k in enumerate(keywords)
+        ]
         return comma + [(below, below, "".join(lines))]
     text, width = "", len(source.text[end_begin:behind])
     alone = number > source.line_of(layout.open)[0] and not source.text[begin:start].strip()  # one argument a line
     rest = len(end_line.rstrip("\r\n")) - (behind - end_begin)
     separator = "" if layout.trailing() else ","
     for k in keywords:
-        if alone and len(layout.arguments) > 1 or number > source.line_of(layout.open)[0] and width + len(k) + 2 + rest > break_width(source):
+        if (
+            alone
+            and len(layout.arguments) > 1
+            or number > source.line_of(layout.open)[0]
+            and width + len(k) + 2 + rest > break_width(source)
+        ):
             text += separator + ending + indent + k
             width = len(indent) + len(k)
         else:

@@ -56,20 +56,25 @@ class Change:
             behind = constant(self.source, node)
             if behind is None:
                 code = self.source.code(node)
-                return self.tell(name, code, to, node.lineno, "elsewhere", Origins(self.source, self.shown, name, to).tell(node))
+                return self.tell(
+                    name, code, to, node.lineno, "elsewhere", Origins(self.source, self.shown, name, to).tell(node)
+                )
             node, now = behind, literal(behind)[1]
         code = self.source.code(node)
         if same(now, value):
             return self.tell(name, code, to, node.lineno, "already")
         start, end = self.source.span(node)
         if node.lineno != node.end_lineno or not same(ast.literal_eval(self.source.text[start:end]), now):
-            return self.tell(name, code, to, node.lineno, "elsewhere", "written over several lines (line %d)" % node.lineno)
+            return self.tell(
+                name, code, to, node.lineno, "elsewhere", "written over several lines (line %d)" % node.lineno
+            )
         self.edits.append((start, end, to))
         self.values[id(node)] = to
         self.tell(name, code, to, node.lineno, "replaced")
 
     def count(self):
-        """num_workers after the change: as wanted and written, else as it stands, else as the job had it. None is unknown."""
+        """num_workers after the change: as wanted and written, else as it stands, else as the job had it. None is
+        unknown."""
         for told in self.told:
             if told["setting"] == "num_workers" and told["how"] != "elsewhere":
                 return ast.literal_eval(told["to"])
@@ -80,7 +85,7 @@ class Change:
         return now if written else self.workers
 
     def without_workers(self, to):
-        """Takes away what is refused without workers; False where that cannot be done here, and num_workers must stay."""
+        """Takes away what is refused without workers; False where that cannot be done, so num_workers must stay."""
         keywords = self.target.call.keywords
         going = []
         for name in NEED_WORKERS:
@@ -88,7 +93,14 @@ class Change:
             written, now = literal(node) if node is not None else (True, None)
             index = next((i for i, k in enumerate(keywords) if k.arg == self.target.keyword(name)), None)
             if not written or now and index is None:
-                self.tell("num_workers", None, to, node.lineno, "elsewhere", "not written: %s=%s needs workers" % (name, self.source.code(node)))
+                self.tell(
+                    "num_workers",
+                    None,
+                    to,
+                    node.lineno,
+                    "elsewhere",
+                    "not written: %s=%s needs workers" % (name, self.source.code(node)),
+                )
                 return False
             if now:
                 going.append((name, keywords[index].value))
@@ -122,7 +134,13 @@ def answer(request):
     folder = os.fsdecode(base64.b64decode(request["folder"]))
     source = Source(read(path, request["since"]))
     shown = shown_as(path, folder)
-    change = Change(source, find(source, request["line"]), shown, {s["name"]: s["to"] for s in request["settings"]}, request["workers"])
+    change = Change(
+        source,
+        find(source, request["line"]),
+        shown,
+        {s["name"]: s["to"] for s in request["settings"]},
+        request["workers"],
+    )
     text = change.make()
     told = {"file": os.fsencode(shown), "settings": change.told, "diff": b""}
     if text != source.text:

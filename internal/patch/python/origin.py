@@ -8,8 +8,8 @@ DEEPEST = 3  # assignments that are followed
 
 
 class Origins:
-    """Tells origins in one file. shown is how the file is named to the person, to is the value that is wanted: None where what is told of is only
-    a part of what the value is computed from.
+    """Tells origins in one file. shown is how the file is named to the person, to is the value that is wanted: None
+    where what is told of is only a part of what the value is computed from.
     """
 
     def __init__(self, source, shown, setting, to):
@@ -19,7 +19,8 @@ class Origins:
         return "(%s:%d)" % (self.shown.rsplit("/", 1)[-1], node.lineno)
 
     def tell(self, node, depth=0):
-        """One line about a value: how it is written, where that comes from, and how to change it from outside where that can be said."""
+        """One line about a value: how it is written, where that comes from, and how to change it from outside where
+        that can be said."""
         if isinstance(node, ast.Call) and last(node.func) in ("int", "bool", "str") and len(node.args) == 1:
             return self.tell(node.args[0], depth)
         code = self.source.code(node)
@@ -27,14 +28,22 @@ class Origins:
         if told:
             return "%s: %s" % (code, told)
         if isinstance(node, ast.Starred):
-            return "*%s: %s" % (self.source.code(node.value), self.name(node.value, depth) or "passed by position " + self.at(node))
+            return "*%s: %s" % (
+                self.source.code(node.value),
+                self.name(node.value, depth) or "passed by position " + self.at(node),
+            )
         if isinstance(node, ast.Name):
             return "%s: %s" % (code, self.name(node, depth) or "not assigned in this file")
         if isinstance(node, ast.Attribute):
             return "%s: %s" % (code, self.attribute(node, depth))
         if isinstance(node, ast.Subscript):
             return "%s: %s" % (code, self.subscript(node, depth))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
+            and node.args
+        ):
             return "%s: %s" % (code, self.base(node.func.value, depth))
         written, _ = literal(node)
         if written:
@@ -46,7 +55,8 @@ class Origins:
         return "%s: an expression %s of %s" % (code, self.at(node), alone.tell(part, depth + 1))
 
     def part(self, node):
-        """The first value in an expression that is not a function and not of an imported module; None where there is none."""
+        """The first value in an expression that is not a function and not of an imported module; None where there is
+        none."""
         skipped = {id(n) for c in ast.walk(node) if isinstance(c, ast.Call) for n in ast.walk(c.func)}
         for n in ast.walk(node.body if isinstance(node, ast.IfExp) else node):
             if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and id(n) not in skipped and n is not node:
@@ -55,7 +65,11 @@ class Origins:
 
     def value(self, how, node, at, depth):
         """A value behind another, with the place where it is handed on: "assigned 1 (train.py:3)"."""
-        if not literal(node)[0] and depth < DEEPEST and (isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or self.environment(node)):
+        if (
+            not literal(node)[0]
+            and depth < DEEPEST
+            and (isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or self.environment(node))
+        ):
             return "%s %s from %s" % (how, self.at(at), self.tell(node, depth + 1))
         return "%s %s %s" % (how, self.source.code(node), self.at(at))
 
@@ -85,7 +99,11 @@ class Origins:
     def assignment(self, node, depth):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             simple = isinstance(node.targets[0], ast.Name) if isinstance(node, ast.Assign) else True
-            return self.value("assigned", node.value, node, depth) if simple else "one of %s %s" % (self.source.code(node.value), self.at(node))
+            return (
+                self.value("assigned", node.value, node, depth)
+                if simple
+                else "one of %s %s" % (self.source.code(node.value), self.at(node))
+            )
         if isinstance(node, ast.AugAssign):
             return "changed by %s %s" % (self.source.code(node), self.at(node))
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -102,7 +120,9 @@ class Origins:
         defaults.update({p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults) if d is not None})
         called = getattr(function, "name", "a lambda")
         if a.kwarg and a.kwarg.arg == name or a.vararg and a.vararg.arg == name:
-            return "what %s is given beyond its named parameters %s" % (called, self.at(function)) + self.called(function, None, depth)
+            return "what %s is given beyond its named parameters %s" % (called, self.at(function)) + self.called(
+                function, None, depth
+            )
         if name not in [p.arg for p in plain + a.kwonlyargs]:
             return ""
         option = self.option(function, name, defaults.get(name))
@@ -118,7 +138,11 @@ class Origins:
         title = getattr(function, "name", None)
         if title == "__init__":
             title = next((c.name for c in self.source.inside(function, ast.ClassDef)), None)
-        calls = [n for n in ast.walk(self.source.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == title]
+        calls = [
+            n
+            for n in ast.walk(self.source.tree)
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == title
+        ]
         if len(calls) != 1:
             return ""
         call = calls[0]
@@ -139,10 +163,16 @@ class Origins:
             if isinstance(decorator, ast.Call) and last(decorator.func) in ("option", "argument"):
                 flags, given = words(decorator), keywords(decorator)
                 if name in flags or any(dest(f) == name for f in flags):
-                    return self.flag(next((f for f in flags if f.startswith("--")), name), given.get("default"), decorator)
+                    return self.flag(
+                        next((f for f in flags if f.startswith("--")), name), given.get("default"), decorator
+                    )
         if isinstance(default, ast.Call) and last(default.func) in ("Option", "Argument"):
             flags = words(default)
-            return self.flag(next((f for f in flags if f.startswith("--")), "--" + name.replace("_", "-")), default.args[0] if default.args else None, default)
+            return self.flag(
+                next((f for f in flags if f.startswith("--")), "--" + name.replace("_", "-")),
+                default.args[0] if default.args else None,
+                default,
+            )
         return ""
 
     def flag(self, flag, default, node, action=""):
@@ -151,30 +181,60 @@ class Origins:
         if not flag.startswith("-") or self.to is None:
             return told
         if action.startswith("store_") and action != "store_const":
-            return told + ("; start the job with %s" % flag if (action == "store_true") == (self.to == "True") else "; start the job without %s" % flag)
+            return told + (
+                "; start the job with %s" % flag
+                if (action == "store_true") == (self.to == "True")
+                else "; start the job without %s" % flag
+            )
         return "%s; start the job with %s %s" % (told, flag, self.to.strip("\"'"))
 
     def attribute(self, node, depth):
         for call in ast.walk(self.source.tree):
-            if not (isinstance(call, ast.Call) and last(call.func) == "add_argument") or last(node.value) in ("self", "cls"):
+            if not (isinstance(call, ast.Call) and last(call.func) == "add_argument") or last(node.value) in (
+                "self",
+                "cls",
+            ):
                 continue
             flags, given = words(call), keywords(call)
             named = given.get("dest")
             flag = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
             if node.attr == (named.value if isinstance(named, ast.Constant) else dest(flag)):
                 action = given.get("action")
-                return self.flag(flag, given.get("default"), call, action.value if isinstance(action, ast.Constant) and isinstance(action.value, str) else "")
+                return self.flag(
+                    flag,
+                    given.get("default"),
+                    call,
+                    action.value if isinstance(action, ast.Constant) and isinstance(action.value, str) else "",
+                )
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             for around in self.source.inside(node, ast.ClassDef)[:1]:
-                sets = [s for s in ast.walk(around) if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None
-                        and any(isinstance(t, ast.Attribute) and t.attr == node.attr and last(t.value) == "self" for t in targets(s))]
+                sets = [
+                    s
+                    for s in ast.walk(around)
+                    if isinstance(s, (ast.Assign, ast.AnnAssign))
+                    and s.value is not None
+                    and any(
+                        isinstance(t, ast.Attribute) and t.attr == node.attr and last(t.value) == "self"
+                        for t in targets(s)
+                    )
+                ]
                 if sets:
                     return self.value("assigned", sets[-1].value, sets[-1], depth)
-        fields = [f for c in ast.walk(self.source.tree) if isinstance(c, ast.ClassDef) for f in c.body
-                  if isinstance(f, (ast.Assign, ast.AnnAssign)) and any(isinstance(t, ast.Name) and t.id == node.attr for t in targets(f))]
+        fields = [
+            f
+            for c in ast.walk(self.source.tree)
+            if isinstance(c, ast.ClassDef)
+            for f in c.body
+            if isinstance(f, (ast.Assign, ast.AnnAssign))
+            and any(isinstance(t, ast.Name) and t.id == node.attr for t in targets(f))
+        ]
         if len(fields) == 1:
             owner = self.source.parents[fields[0]].name
-            return "field of %s%s %s" % (owner, ", default " + self.source.code(fields[0].value) if fields[0].value is not None else "", self.at(fields[0]))
+            return "field of %s%s %s" % (
+                owner,
+                ", default " + self.source.code(fields[0].value) if fields[0].value is not None else "",
+                self.at(fields[0]),
+            )
         return self.base(node.value, depth, node.attr)
 
     def base(self, node, depth, attr=None):
@@ -204,7 +264,15 @@ class Origins:
             name = default = None
             if isinstance(n, ast.Subscript) and last(n.value) == "environ":
                 name = n.slice.value if type(n.slice).__name__ == "Index" else n.slice
-            elif isinstance(n, ast.Call) and n.args and (last(n.func) == "getenv" or last(n.func) == "get" and last(getattr(n.func, "value", None)) == "environ"):
+            elif (
+                isinstance(n, ast.Call)
+                and n.args
+                and (
+                    last(n.func) == "getenv"
+                    or last(n.func) == "get"
+                    and last(getattr(n.func, "value", None)) == "environ"
+                )
+            ):
                 name, default = n.args[0], n.args[1] if len(n.args) > 1 else None
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 told = "environment variable %s" % name.value
@@ -216,7 +284,8 @@ class Origins:
 
 
 def scope(function):
-    """The nodes of a function or module that bind names in it, in the order they are written; those of functions within are left out."""
+    """The nodes of a function or module that bind names in it, in the order they are written; those of functions within
+    are left out."""
     found, todo = [], list(ast.iter_child_nodes(function)) if not isinstance(function, ast.Lambda) else [function.body]
     while todo:
         node = todo.pop()
@@ -236,7 +305,11 @@ def stores(node, name):
 
 def binds(node, name):
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor)):
-        return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for t in targets(node) for n in ast.walk(t))
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+            for t in targets(node)
+            for n in ast.walk(t)
+        )
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return any((a.asname or a.name.split(".")[0]) == name for a in node.names)
     if isinstance(node, (ast.With, ast.AsyncWith)):
@@ -270,12 +343,31 @@ def entries(node):
 
 
 def constant(source, node):
-    """The literal behind a name of the module that is assigned once and read once: changing it there changes this call and nothing else."""
+    """The literal behind a name of the module that is assigned once and read once: changing it there changes this call
+    and nothing else."""
     if not isinstance(node, ast.Name):
         return None
     uses = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == node.id]
-    others = [n for n in ast.walk(source.tree) if not isinstance(n, ast.Name) and (binds(n, node.id) and not isinstance(n, (ast.Assign, ast.AnnAssign))
-              or isinstance(n, ast.arg) and n.arg == node.id or isinstance(n, (ast.Global, ast.Nonlocal)) and node.id in n.names)]
-    sets = [s for s in source.tree.body if isinstance(s, (ast.Assign, ast.AnnAssign)) and len(targets(s)) == 1
-            and isinstance(targets(s)[0], ast.Name) and targets(s)[0].id == node.id and s.value is not None]
+    others = [
+        n
+        for n in ast.walk(source.tree)
+        if not isinstance(n, ast.Name)
+        and (
+            binds(n, node.id)
+            and not isinstance(n, (ast.Assign, ast.AnnAssign))
+            or isinstance(n, ast.arg)
+            and n.arg == node.id
+            or isinstance(n, (ast.Global, ast.Nonlocal))
+            and node.id in n.names
+        )
+    ]
+    sets = [
+        s
+        for s in source.tree.body
+        if isinstance(s, (ast.Assign, ast.AnnAssign))
+        and len(targets(s)) == 1
+        and isinstance(targets(s)[0], ast.Name)
+        and targets(s)[0].id == node.id
+        and s.value is not None
+    ]
     return sets[0].value if len(uses) == 2 and len(sets) == 1 and not others and literal(sets[0].value)[0] else None

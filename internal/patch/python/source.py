@@ -150,12 +150,22 @@ def extent(start, count):
 
 
 def marked(mark, lines):
-    return [mark + line if line.endswith(b"\n") else mark + line + b"\n\\ No newline at end of file\n" for line in lines]
+    return [
+        mark + line if line.endswith(b"\n") else mark + line + b"\n\\ No newline at end of file\n" for line in lines
+    ]
 
 
 def quoted(name):
-    """A name as patch reads it back: in C's quotes where it holds what would end or change it, with a tab behind where it holds a space."""
+    """A name as patch reads it back: in C's quotes where it holds what would end or change it, with a tab behind where
+    it holds a space."""
     raw = os.fsencode(name)
     if any(c < 0x20 or c == 0x7F or c in b'"\\' for c in raw) or any("\udc80" <= c <= "\udcff" for c in name):
-        return b'"' + b"".join(b"\\%03o" % c if c < 0x20 or c >= 0x7F else b"\\" + bytes([c]) if c in b'"\\' else bytes([c]) for c in raw) + b'"'
+        return (
+            b'"'
+            + b"".join(
+                b"\\%03o" % c if c < 0x20 or c >= 0x7F else b"\\" + bytes([c]) if c in b'"\\' else bytes([c])
+                for c in raw
+            )
+            + b'"'
+        )
     return raw + b"\t" if b" " in raw else raw

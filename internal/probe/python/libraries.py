@@ -10,10 +10,22 @@ import json
 import platform
 import sys
 
-# What it is called, what is imported, the distributions it may come from, and whether importing it to ask its version is cheap.
+# What it is called, what is imported, the distributions it may come from, and whether importing it to ask its version
+# is cheap.
 LIBRARIES = [
     ("Pillow", "PIL", ["pillow", "pillow-simd", "Pillow-SIMD"], True),
-    ("OpenCV", "cv2", ["opencv-python", "opencv-python-headless", "opencv-contrib-python", "opencv-contrib-python-headless", "opencv"], True),
+    (
+        "OpenCV",
+        "cv2",
+        [
+            "opencv-python",
+            "opencv-python-headless",
+            "opencv-contrib-python",
+            "opencv-contrib-python-headless",
+            "opencv",
+        ],
+        True,
+    ),
     ("torchvision", "torchvision", ["torchvision"], False),
     ("h5py", "h5py", ["h5py"], True),
     ("numpy", "numpy", ["numpy"], True),

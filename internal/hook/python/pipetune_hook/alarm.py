@@ -2,7 +2,7 @@
 
 The hook calls no code of the job's, so an error of a class that neither Python nor torch has was thrown in by another
 thread, or by a signal handler. A class of Python's own that another thread throws into the hook's few microseconds
-cannot be told from a failure: it turns the hook off, and goes no further. """
+cannot be told from a failure: it turns the hook off, and goes no further."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ def given_to(frame, wanted):
     if not code.co_flags & OPTIMIZED:
         return False
     known = frame.f_locals
-    for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & VARARGS)]:
+    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & VARARGS)]:
         value = known.get(name)
         if value is wanted or type(value) is tuple and any([each is wanted for each in value]):
             return True

@@ -1,6 +1,6 @@
-"""The size of a batch: bytes of its tensors, of which types, and how many have a sample each; and samples as the first axis
-of the first of them. Only what torch and numpy themselves made is asked; what is of another class, a subclass of theirs too, is
-of unknown size."""
+"""The size of a batch: bytes of its tensors, of which types, and how many have a sample each; and samples as the first
+axis of the first of them. Only what torch and numpy themselves made is asked; what is of another class, a subclass of
+theirs too, is of unknown size."""
 
 import sys
 from collections import UserDict
@@ -82,8 +82,8 @@ def first_axis(batch, depth):
 
 
 def size(batch, count):
-    """Bytes of the tensors and arrays of a batch of count samples, tensors in lists of one entry a sample, bytes of those in float32 that may be
-    pictures, and of those in float64; None: not known."""
+    """Bytes of the tensors and arrays of a batch of count samples, tensors in lists of one entry a sample, bytes of
+    those in float32 that may be pictures, and of those in float64; None: not known."""
     try:
         if tracing():
             return None

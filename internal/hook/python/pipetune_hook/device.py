@@ -1,8 +1,10 @@
-"""The GPU's own time, from CUDA events around some of the steps, and the calls that wait for it. Nothing here makes the job wait for the GPU.
+"""The GPU's own time, from CUDA events around some of the steps, and the calls that wait for it. Nothing here makes the
+job wait for the GPU.
 
-Of the current stream, three moments are marked: the arrival of a batch, the end of the work queued for it, the arrival of the next batch.
-Their times are asked for when the GPU has passed all three. It begins once a process that goes over a loader uses its current GPU: an event on a GPU
-without a context makes one, hundreds of MB of it, and the marks of a job that trains on another GPU than the current one would say nothing of it.
+Of the current stream, three moments are marked: the arrival of a batch, the end of the work queued for it, the arrival
+of the next batch. Their times are asked for when the GPU has passed all three. It begins once a process that goes over
+a loader uses its current GPU: an event on a GPU without a context makes one, hundreds of MB of it, and the marks of a
+job that trains on another GPU than the current one would say nothing of it.
 """
 
 import os
@@ -14,7 +16,8 @@ from . import settings, state
 from .alarm import foreign
 from .guise import standing_for
 from .look import class_fields
-from .loop import MOST_SHORT, add_site
+from .loop import MOST_SHORT
+from .sites import add_site
 
 EVERY = 50000000  # nanoseconds between two steps that are timed, on average
 PACE = 1000000000  # nanoseconds after which it is reckoned anew how many steps that is
@@ -92,8 +95,8 @@ class Device:
             self.give_up(error)
 
     def chosen(self, steps, free):
-        """Whether the step that begins is to be timed. Chance decides by the count of steps and never by how long one took: of batches that come
-        three at a time, each 50 ms after the one before would be the first of its three."""
+        """Whether the step that begins is to be timed. Chance decides by the count of steps and never by how long one
+        took: of batches that come three at a time, each 50 ms after the one before would be the first of its three."""
         now = clock()
         self.steps += steps
         if now - self.paced >= PACE:
@@ -147,7 +150,8 @@ def in_use(cuda):
 
 
 def begin():
-    """Called now and then by a trainer; starts once CUDA is in use. What goes wrong in torch.cuda is no reason to stop the rest."""
+    """Called now and then by a trainer; starts once CUDA is in use. What goes wrong in torch.cuda is no reason to stop
+    the rest."""
     if get_ident() != process.main:
         return  # a prefetcher, whose current GPU may be another
     process.look = False

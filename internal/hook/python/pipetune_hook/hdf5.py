@@ -6,7 +6,7 @@ from pathlib import PosixPath
 
 from . import settings
 from .look import class_module, name_of, one_of, text
-from .loop import add_site
+from .sites import add_site
 from .timed import wrap
 
 
@@ -43,7 +43,8 @@ def opened(work, took, args, result, done):
 
 
 def looked_up(work, took, args, result, done):
-    """A dataset found by its name reads the file's tables: after each open anew, so it is part of what an open costs. In a file that stays open it is not."""
+    """A dataset found by its name reads the file's tables: after each open anew, so it is part of what an open costs.
+    In a file that stays open it is not."""
     if work.opened:
         work.open_time += took
 

@@ -3,7 +3,7 @@ file.
 
 Of Python's, numpy's and torch's own classes it is known where they keep it. Of another class the instructions of its
 __len__ are read, and what they say is worked out where that takes no call but len() of such: `return len(self.files) *
-2` of a list of files. """
+2` of a list of files."""
 
 import sys
 from types import FunctionType
@@ -20,8 +20,13 @@ CONSTANTS = (int, str, bytes, bool, float, type(None))
 ITSELF, LEN = object(), object()  # on the stack: the dataset, and the function
 IDLE = {"RESUME", "CACHE", "PRECALL", "PUSH_NULL", "NOP", "TO_BOOL", "EXTENDED_ARG"}
 SIGNS = {
-    "*": int.__mul__, "+": int.__add__, "-": int.__sub__, "//": int.__floordiv__,
-    "BINARY_MULTIPLY": int.__mul__, "BINARY_ADD": int.__add__, "BINARY_SUBTRACT": int.__sub__,
+    "*": int.__mul__,
+    "+": int.__add__,
+    "-": int.__sub__,
+    "//": int.__floordiv__,
+    "BINARY_MULTIPLY": int.__mul__,
+    "BINARY_ADD": int.__add__,
+    "BINARY_SUBTRACT": int.__sub__,
     "BINARY_FLOOR_DIVIDE": int.__floordiv__,
 }
 

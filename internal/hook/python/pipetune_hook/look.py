@@ -2,7 +2,7 @@
 class and of an object.
 
 isinstance() asks an object for its __class__, getattr() its __getattribute__, a dictionary its keys for hashes: all of
-that may be the job's code. What is here reads C structures only. """
+that may be the job's code. What is here reads C structures only."""
 
 import weakref
 from functools import partial

@@ -7,14 +7,13 @@ from time import monotonic_ns as clock
 from . import state
 from .batch import SIZES, samples, size
 from .look import fields, reference_to
+from .sites import site_messages, with_sites
 
 LISTED = 128  # waits that one telling lists at most
-SITES = 64  # lines of source that are told of one loader and process
-TOGETHER = 4  # sites in one message
-FILES = 8  # files told apart at one line
 MOST_OPEN = 16  # epochs under way that are watched for lying within one another
 PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
-SLOW = 1000000000  # nanoseconds by which a telling is overdue when it is made at a batch's arrival, and not left to the next call for one
+# nanoseconds by which a telling is overdue when it is made at a batch's arrival, and not left to the next call for one
+SLOW = 1000000000
 INNER = 256  # epochs within one step that are kept apart
 FULL = 20000000  # nanoseconds between two steps taken in full, on average; where a step is longer, each one is
 MOST_SHORT = 256  # short steps between two in full, on average
@@ -25,11 +24,14 @@ local = state.local
 
 
 class Loop:
-    """A DataLoader of this process, or several that were made alike and are gone over one after the other: see numbers.py."""
+    """A DataLoader of this process, or several that were made alike and are gone over one after the other: see
+    numbers.py."""
 
     def __init__(self, number, made, grad):
         self.number = number
-        self.grad = grad  # None: it is of one loader; else whether those that have it are gone over with gradients enabled
+        self.grad = (
+            grad  # None: it is of one loader; else whether those that have it are gone over with gradients enabled
+        )
         self.alike = grad is not None
         self.loaders = 1 if grad is None else 0  # that had it so far
         self.made = made  # settings and place of its construction
@@ -53,9 +55,20 @@ class Loop:
 
     def message(self, now):
         steps = {
-            "clock": now, "steps": self.steps, "grad_steps": self.grad_steps, "samples": self.samples, "wait": self.wait,
-            "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
-            "nested": self.nested, "loaders": self.loaders, "begun": self.begun, "epochs": self.epochs, **dict(zip(SIZES, self.size)),
+            "clock": now,
+            "steps": self.steps,
+            "grad_steps": self.grad_steps,
+            "samples": self.samples,
+            "wait": self.wait,
+            "first_wait": self.first_wait,
+            "create": self.create,
+            "drain": self.drain,
+            "step_time": self.step_time,
+            "nested": self.nested,
+            "loaders": self.loaders,
+            "begun": self.begun,
+            "epochs": self.epochs,
+            **dict(zip(SIZES, self.size)),
         }
         if self.aside_steps:
             steps["aside_steps"] = self.aside_steps
@@ -80,12 +93,39 @@ class Loop:
 class Epoch:
     """One time over a loader. It keeps neither the loader nor its iterator, whose end ends workers.
 
-    Most of what is to be known of a step costs more than a step of a millisecond may lose, so of short ones some are taken in full, and chance
-    decides which. The others are timed and counted; they had as many samples as the one in full before them."""
+    Most of what is to be known of a step costs more than a step of a millisecond may lose, so of short ones some are
+    taken in full, and chance decides which. The others are timed and counted; they had as many samples as the one in
+    full before them."""
 
     __slots__ = (
-        "left", "due", "address", "thread", "short", "waiting", "each", "chosen", "passed", "stride", "loop", "loader", "iterator", "number", "begun",
-        "create", "last", "entered", "steps", "wait", "first_wait", "drain", "grad", "ended", "inner", "told_at", "workers", "born",
+        "left",
+        "due",
+        "address",
+        "thread",
+        "short",
+        "waiting",
+        "each",
+        "chosen",
+        "passed",
+        "stride",
+        "loop",
+        "loader",
+        "iterator",
+        "number",
+        "begun",
+        "create",
+        "last",
+        "entered",
+        "steps",
+        "wait",
+        "first_wait",
+        "drain",
+        "grad",
+        "ended",
+        "inner",
+        "told_at",
+        "workers",
+        "born",
     )
 
     def __init__(self, loop, loader, begun, create, iterator):
@@ -146,7 +186,7 @@ class Epoch:
         self.waiting = True
 
     def pace(self, took):
-        """Reckons by how long a step took how many there are to one in full, and draws how many come before the next."""
+        """Reckons by how long a step took how many there are to one in full, and draws how many come before it."""
         stride = self.stride = max(1, min(FULL // max(took, 1), 2 * self.stride, MOST_SHORT))
         self.left = process.drawn(2 * stride - 1)
 
@@ -262,7 +302,13 @@ class Epoch:
         loop.changed = True
         self.ended = True
         for other in list(process.open):
-            if other is not self and other.entered and other.entered < self.begun and not other.waiting and other.thread == self.thread:
+            if (
+                other is not self
+                and other.entered
+                and other.entered < self.begun
+                and not other.waiting
+                and other.thread == self.thread
+            ):
                 other.within(self.begun, now)
         give_up(self)
         left = process.open[-1:]
@@ -273,8 +319,8 @@ class Epoch:
             loop.drain += spent
 
     def counts(self):
-        """Says whether it is to be told: pipetune records the first 200 epochs of a loop, then each 10th, from 2,000 on each 100th, and so on. Workers that
-        were begun are always told."""
+        """Says whether it is to be told: pipetune records the first 200 epochs of a loop, then each 10th, from 2,000 on
+        each 100th, and so on. Workers that were begun are always told."""
         each = 1
         while self.number >= 200 * each:
             each *= 10
@@ -288,8 +334,15 @@ class Epoch:
 
     def message(self):
         told = {
-            "number": self.number, "begun": self.begun, "create": self.create, "steps": self.steps, "wait": self.wait,
-            "wall": self.last - self.begun, "born": self.born, "grad": self.grad, "ended": self.ended,
+            "number": self.number,
+            "begun": self.begun,
+            "create": self.create,
+            "steps": self.steps,
+            "wait": self.wait,
+            "wall": self.last - self.begun,
+            "born": self.born,
+            "grad": self.grad,
+            "ended": self.ended,
         }
         if self.first_wait is not None:
             told["first_wait"] = self.first_wait
@@ -338,63 +391,3 @@ def worker_pids(iterator):
         if type(pid) is int:
             pids.append(pid)
     return pids
-
-
-def add_site(sites, kind, what, place, took):
-    """Counts a call made from a line of the person's source."""
-    site = sites.get((kind, what) + place)
-    if site is None:
-        site = another_site(sites, kind, what, place)
-        if site is None:
-            return
-    site[0] += 1
-    site[1] += took
-    site[2] = True
-
-
-def another_site(sites, kind, what, place):
-    """The site of a call that is not known yet: one of its own, that of the line's further files, or None if full."""
-    further = (kind, "") + place
-    site = sites.get(further)
-    if site is None and len(sites) < SITES:
-        known = len([each for each in list(sites) if each[0] == kind and each[2:] == place])
-        site = sites[further if known >= FILES else (kind, what) + place] = [0, 0, False]
-    return site
-
-
-def some_sites(sites):
-    """The sites that changed, as many as go into one message beside totals, and what to do once they were told."""
-    changed = [(key, site) for key, site in list(sites.items()) if site[2]][:TOGETHER]
-
-    def told():
-        for _, site in changed:
-            site[2] = False
-
-    return [
-        {"kind": kind, "what": what, "file": file, "line": line, "function": function, "calls": site[0], "time": site[1]}
-        for (kind, what, file, line, function), site in changed
-    ], told
-
-
-def with_sites(sites, message, told):
-    """Lets a message with totals take sites along."""
-    if not sites:
-        return message, told
-    some, sites_told = some_sites(sites)
-    if not some:
-        return message, told
-
-    def both():
-        told()
-        sites_told()
-
-    return dict(message, sites=some), both
-
-
-def site_messages(sites, message):
-    """Yields messages with the sites that are left."""
-    for _ in range(SITES // TOGETHER):
-        some, told = some_sites(sites)
-        if not some:
-            return
-        yield dict(message, sites=some), told

@@ -1,6 +1,7 @@
 """The numbers that DataLoaders are told by: one each, and beyond APART one for those that are made alike.
 
-A job that makes a loader for each of its tasks makes thousands. Told apart, each telling would take longer than the one before, and nobody keeps them.
+A job that makes a loader for each of its tasks makes thousands. Told apart, each telling would take longer than the one
+before, and nobody keeps them.
 """
 
 import sys
@@ -10,8 +11,14 @@ from . import loop as loops
 from . import settings, state
 
 APART = 96  # loaders of a process that have a number of their own, from when they are made
-ALIKE = 32  # further numbers: each of those made at one line with the same settings, all for training or none, while no two are gone over at once
-VARYING = ((), ("items",), ("items", "batch_size"))  # settings that loaders of one number may differ in; those are not told
+# further numbers: each of those made at one line with the same settings, all for training or none, while no two are
+# gone over at once
+ALIKE = 32
+VARYING = (
+    (),
+    ("items",),
+    ("items", "batch_size"),
+)  # settings that loaders of one number may differ in; those are not told
 process = state.process
 
 
@@ -53,7 +60,8 @@ def keep(loader, loop, made):
 
 
 def loop_of(loader):
-    """The Loop of a loader that is about to be gone over, which release() gives back; None where there is none, which is counted."""
+    """The Loop of a loader that is about to be gone over, which release() gives back; None where there is none, which
+    is counted."""
     known = process.loaders.get(loader)
     loop = loop_known(known)
     if loop is not None and not loop.alike:
@@ -72,12 +80,16 @@ def loop_of(loader):
 
 
 def shared(loader, made, earlier):
-    """Takes the Loop of loaders made alike: the one that the loader had earlier, one that none of them is gone over with now, or a new one; None where
-    there are too many."""
+    """Takes the Loop of loaders made alike: the one that the loader had earlier, one that none of them is gone over
+    with now, or a new one; None where there are too many."""
     grad, bare = sys.modules["torch"].is_grad_enabled(), without(made, VARYING[-1])
-    same = [loop for loop in list(process.loops.values()) if loop.grad is grad and without(loop.made, VARYING[-1]) == bare]
+    same = [
+        loop for loop in list(process.loops.values()) if loop.grad is grad and without(loop.made, VARYING[-1]) == bare
+    ]
     room = len(process.loops) < APART + ALIKE
-    for names in reversed(VARYING):  # once some differ all are told together, and not those of one length between the others
+    for names in reversed(
+        VARYING
+    ):  # once some differ all are told together, and not those of one length between the others
         kind = without(made, names)
         known = [loop for loop in same if loop.made == kind]
         for loop in ([earlier] if earlier in known else []) + known:

@@ -19,7 +19,12 @@ def kind_of(name):
     if kind is None:
         if name.startswith(HERE) or "/torch/" in name and in_torch(name):
             kind = 2
-        elif "/site-packages/" in name or "/dist-packages/" in name or name.startswith(STDLIB) or name.startswith("<frozen"):
+        elif (
+            "/site-packages/" in name
+            or "/dist-packages/" in name
+            or name.startswith(STDLIB)
+            or name.startswith("<frozen")
+        ):
             kind = 1
         else:
             kind = 0
@@ -124,5 +129,5 @@ def start_method(context):
 def given(function, positional, named):
     """Parameters that a call named or passed by position."""
     code = function.__code__
-    names = code.co_varnames[1:code.co_argcount]
-    return [text(name) for name in list(names[:len(positional)]) + list(named)][:32]
+    names = code.co_varnames[1 : code.co_argcount]
+    return [text(name) for name in list(names[: len(positional)]) + list(named)][:32]

@@ -31,7 +31,7 @@ def known(dataset):
 
 
 def sources(examples, depth):
-    """Those of Hugging Face's datasets, as its own num_shards counts them: lists among the arguments of what generates."""
+    """Those of Hugging Face's datasets, as its own num_shards counts them: lists among what a generator is given."""
     if depth > DEEPEST or not of_library(examples, HUGGING):
         return None
     own = fields(examples)

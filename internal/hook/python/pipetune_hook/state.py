@@ -12,12 +12,15 @@ from . import wire
 from .alarm import HERE, foreign, trace_of
 from .look import Beside, class_module, fields, name_of, one_of, text
 
-EVERY = 250000000  # nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python 3.11)
+# nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python
+# 3.11)
+EVERY = 250000000
 SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
 PATIENCE = 3  # further tries of a worker that ends, a millisecond apart: what it does not tell now is told by nobody
 BURST = 40  # tellings ahead of time that a process may save up for the ends of epochs
 REFILL = 25000000  # nanoseconds in which it saves up one
-ROOM = 150  # what messages of a process may cost at once: the receiver looks at 400 a second of one, and what it does not is lost
+# what messages of a process may cost at once: the receiver looks at 400 a second of one, and what it does not is lost
+ROOM = 150
 SPACE = 5000000  # nanoseconds in which it saves up one
 KEPT_EPOCHS = 64  # epochs that wait to be told at most
 
@@ -131,7 +134,9 @@ def failed(error):
             process.lane.epoch = None
             switched_off(error)
     finally:
-        error = None  # its traceback holds this frame, which would hold what the job is rid of until the collector comes
+        error = (
+            None  # its traceback holds this frame, which would hold what the job is rid of until the collector comes
+        )
 
 
 def switched_off(error):
@@ -156,7 +161,7 @@ def reason(error):
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename.startswith(HERE):
-            line = " at %s:%d" % (code.co_filename[len(HERE):], trace.tb_lineno)
+            line = " at %s:%d" % (code.co_filename[len(HERE) :], trace.tb_lineno)
         trace = trace.tb_next
     return text(said + line)
 
@@ -170,7 +175,8 @@ def due(now):
 
 
 def tell(now):
-    """Sends what has changed, and says whether all of it went. What does not go stays for a later telling: totals lose nothing by it."""
+    """Sends what has changed, and says whether all of it went. What does not go stays for a later telling: totals lose
+    nothing by it."""
     if not here():
         return True
     if process.telling:
@@ -185,7 +191,8 @@ def tell(now):
         finally:
             process.telling = False
             sender.close()
-    finally:  # for an alarm that strikes in the lines above: the socket, if left to the collector, would swallow the next one
+    # for an alarm that strikes in the lines above: the socket, if left to the collector, would swallow the next one
+    finally:
         if not sender.closed:
             process.telling = False
             sender.close()
@@ -220,7 +227,8 @@ def tell_at_last():
 
 
 def pending(now):
-    """Yields each message that is due with what is to be done once it was sent: what has no second chance first, then totals, then epochs."""
+    """Yields each message that is due with what is to be done once it was sent: what has no second chance first, then
+    totals, then epochs."""
     if not process.greeted:
         yield hello(), greeted
     for loop in list(process.loops.values()):

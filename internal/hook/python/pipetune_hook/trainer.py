@@ -67,7 +67,9 @@ def constructed(loader, original, args, kwargs, frame):
         for key in ("file", "line", "function", "given"):
             made[key] = earlier.get(key)
     elif package and reference_to(dataset) is None:
-        pass  # the person may have made an earlier loader over it that is gone: the library's caller would be the wrong line, so none is told
+        # the person may have made an earlier loader over it that is gone: the library's caller would be the wrong line,
+        # so none is told
+        pass
     elif frame is not None:
         made["file"], made["line"], made["function"] = settings.place(frame)
         remember(loader, dataset, made)
@@ -84,7 +86,8 @@ def remember(loader, dataset, made):
 
 
 def earlier_over(dataset):
-    """The settings of an earlier loader over this very dataset; one that has no weak references is known as long as that loader lives."""
+    """The settings of an earlier loader over this very dataset; one that has no weak references is known as long as
+    that loader lives."""
     made = by_dataset.get(dataset)
     if made is None and id(dataset) in by_loader:
         reference, made = by_loader[id(dataset)]
@@ -186,14 +189,17 @@ def stepping(original, torch):
             return original(self)
         device = process.device
         if device is not None and get_ident() != process.main:
-            device = None  # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a graph
+            # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a
+            # graph
+            device = None
         try:
             begun = clock()
             epoch.enter(begun)
             if device is not None:
                 device.enter(epoch.loop)
             if begun >= process.next:
-                # Within the wait, which it is part of: where batches are late, telling costs nothing, as they are being made meanwhile.
+                # Within the wait, which it is part of: where batches are late, telling costs nothing, as they are being
+                # made meanwhile.
                 state.tell(begun)
         except Exception as error:
             failed(error)
@@ -226,6 +232,7 @@ def stepping(original, torch):
 
 
 def passed_over(code):
-    """The code under a file name that warnings pass over on their way up the stack, as they do the import system's (_is_internal_filename of
-    warnings.py). PyTorch 2.14 puts its warning of an IterableDataset's length at the line that asked for the batch (stacklevel=2): the person's."""
+    """The code under a file name that warnings pass over on their way up the stack, as they do the import system's
+    (_is_internal_filename of warnings.py). PyTorch 2.14 puts its warning of an IterableDataset's length at the line
+    that asked for the batch (stacklevel=2): the person's."""
     return code.replace(co_filename=code.co_filename + ", as importlib._bootstrap")

@@ -1,11 +1,9 @@
 """Datagrams to pipetune: one JSON object each, never longer than the receiver takes, never waiting for it."""
 
+import _socket
 import errno
 import json.encoder
 import os
-
-import _socket
-
 from time import monotonic_ns as clock
 
 from .alarm import foreign
@@ -28,7 +26,8 @@ encode = json.encoder.JSONEncoder(separators=(",", ":"), check_circular=False).e
 
 
 class Sender:
-    """Sends one telling. Its socket lives no longer: no descriptor is there to be inherited, or to be closed by the job and taken by another file."""
+    """Sends one telling. Its socket lives no longer: no descriptor is there to be inherited, or to be closed by the job
+    and taken by another file."""
 
     def __init__(self):
         self.socket = None

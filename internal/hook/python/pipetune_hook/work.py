@@ -9,7 +9,8 @@ from . import state
 from .batch import samples
 from .guise import standing_for
 from .look import fields
-from .loop import LISTED, site_messages, with_sites
+from .loop import LISTED
+from .sites import site_messages, with_sites
 
 SLOWEST = 8
 SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
@@ -33,7 +34,9 @@ class Work:
         self.opened_pictures = {}  # by their id, the oldest first
         self.rows = self.row_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
-        self.mark = self.collated = 0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
+        self.mark = self.collated = (
+            0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
+        )
         self.skip = 0  # batches to go until one is timed in full
         self.rough = 0  # nanoseconds of batches since the last that was
         self.times = []
@@ -80,7 +83,7 @@ class Work:
         self.skip = SKIPPED if took < SHORT else 0
 
     def slow_item(self, index, took):
-        """Keeps an item that is among the slowest, or was: its mean counts. The first one of all loads what all need."""
+        """Keeps an item that is among the slowest, or was: its mean counts. The first of all loads what all need."""
         index = whole(index)
         if index is None or self.items < 2:
             return
@@ -101,11 +104,21 @@ class Work:
 
     def message(self, now):
         told = {
-            "fetches": self.fetches, "items": self.items, "fetch_time": self.fetch_time, "fetch_cpu": self.fetch_cpu,
-            "item_time": self.item_time, "collate": self.collate, "opens": self.opens, "open_time": self.open_time, "reads": self.reads,
-            "read_time": self.read_time, "decodes": self.decodes, "decode_time": self.decode_time,
+            "fetches": self.fetches,
+            "items": self.items,
+            "fetch_time": self.fetch_time,
+            "fetch_cpu": self.fetch_cpu,
+            "item_time": self.item_time,
+            "collate": self.collate,
+            "opens": self.opens,
+            "open_time": self.open_time,
+            "reads": self.reads,
+            "read_time": self.read_time,
+            "decodes": self.decodes,
+            "decode_time": self.decode_time,
             "decoded_values": self.values,
-            "rows": self.rows, "row_time": self.row_time,
+            "rows": self.rows,
+            "row_time": self.row_time,
         }
         if self.times:
             told["times"] = self.times[-LISTED:]

@@ -12,8 +12,8 @@ from .guise import standing_for
 from .look import fields
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for
-# Milliseconds that a worker waits for its next batch before it tells what it did. From outside a poll of less than a second does not look like a
-# worker that waits for work (queuePollMillis of package sampler).
+# Milliseconds that a worker waits for its next batch before it tells what it did. From outside a poll of less than a
+# second does not look like a worker that waits for work (queuePollMillis of package sampler).
 IDLE = 1000
 process = state.process
 local = state.local
@@ -21,8 +21,9 @@ here = state.here
 
 
 class Config(dict):
-    """The configuration of this process. Each process that it begins, in whichever way, gets a copy, which is made in the thread that begins it: with the
-    number of the loader whose iterator that thread makes. Several threads may make iterators at once."""
+    """The configuration of this process. Each process that it begins, in whichever way, gets a copy, which is made in
+    the thread that begins it: with the number of the loader whose iterator that thread makes. Several threads may make
+    iterators at once."""
 
     def copy(self):
         copied = dict(self)
@@ -105,7 +106,8 @@ def watch_queue(queue, work):
 
 
 def patience(args, kwargs):
-    """How many milliseconds to wait for the queue before the original is asked: none, unless the caller waits longer itself, as torch's worker loop does."""
+    """How many milliseconds to wait for the queue before the original is asked: none, unless the caller waits longer
+    itself, as torch's worker loop does."""
     timeout = kwargs.get("timeout") if not args and len(kwargs) == 1 else None
     return IDLE if type(timeout) in (float, int) and timeout * 1000 > IDLE else 0
 

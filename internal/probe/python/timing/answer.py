@@ -1,10 +1,12 @@
 """Times the libraries of this interpreter on the files of a dataset: how it answers.
 
-The request is JSON on standard input. Answers are lines of JSON on what was standard output when the process began, each behind PREFIX;
-what libraries print goes to standard error. Each round of each subject (one library doing one thing) is a line of its own, so that
-nothing is lost when a library crashes or hangs. Only the listed files are read and no code of the dataset's is run.
+The request is JSON on standard input. Answers are lines of JSON on what was standard output when the process began,
+each behind PREFIX; what libraries print goes to standard error. Each round of each subject (one library doing one
+thing) is a line of its own, so that nothing is lost when a library crashes or hangs. Only the listed files are read and
+no code of the dataset's is run.
 
-The files of this folder are sent as one script, this one first and main.py last: what one of them defines the others use without an import.
+The files of this folder are sent as one script, this one first and main.py last: what one of them defines the others
+use without an import.
 """
 
 import importlib

@@ -32,7 +32,8 @@ class Handles:
 
 
 def inside(h5py, file, name, follow, depth=0):
-    """Opens a dataset by its path, each link looked at before it is followed: an external link leads to a file that nobody listed."""
+    """Opens a dataset by its path, each link looked at before it is followed: an external link leads to a file that
+    nobody listed."""
     if follow:
         return file[name]
     if depth > 16:
@@ -56,8 +57,14 @@ def h5py_subjects(source, items):
     h5py = library("h5py")
     if h5py is None:
         return []
-    if h5py.version.hdf5_version_tuple[:3] == (1, 10, 0):  # the one that locks files whatever HDF5_USE_FILE_LOCKING says
-        NOTES.append("h5py was left out: its libhdf5, 1.10.0, cannot be kept from locking files, and a lock keeps writers out")
+    if h5py.version.hdf5_version_tuple[:3] == (
+        1,
+        10,
+        0,
+    ):  # the one that locks files whatever HDF5_USE_FILE_LOCKING says
+        NOTES.append(
+            "h5py was left out: its libhdf5, 1.10.0, cannot be kept from locking files, and a lock keeps writers out"
+        )
         return []
     library("hdf5plugin")  # registers the filters that a job with this package has
 

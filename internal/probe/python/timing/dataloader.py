@@ -2,8 +2,8 @@
 
 
 def torch_subjects(source, items, batch):
-    """What the DataLoader adds to each item once it is an array: making tensors and batches of them, and the way from a worker process to
-    the main one."""
+    """What the DataLoader adds to each item once it is an array: making tensors and batches of them, and the way from a
+    worker process to the main one."""
     torch, numpy = library("torch"), library("numpy")
     if torch is None or numpy is None:
         return []
@@ -25,7 +25,9 @@ def torch_subjects(source, items, batch):
             arrays.append(got)
             held += got.nbytes
     if len(arrays) < min(2, len(items)):
-        NOTES.append("torch's collate was left out: the items differ in shape, or are of a type that torch does not have")
+        NOTES.append(
+            "torch's collate was left out: the items differ in shape, or are of a type that torch does not have"
+        )
         return []
     n = len(arrays)
     labels = {"version": torch.__version__, "batch_size": str(n)}
@@ -56,7 +58,16 @@ def torch_subjects(source, items, batch):
     one = [0]
     subjects = [Subject("item_time_s", dict(labels, decoder="torch as_tensor"), one, convert, weight=n)]
     try:
-        batches = iter(DataLoader(Memory(), batch_sampler=endless(), num_workers=1, collate_fn=timed, timeout=10, multiprocessing_context="fork"))
+        batches = iter(
+            DataLoader(
+                Memory(),
+                batch_sampler=endless(),
+                num_workers=1,
+                collate_fn=timed,
+                timeout=10,
+                multiprocessing_context="fork",
+            )
+        )
         next(batches)
     except Exception as e:
         NOTES.append("torch's collate was left out: a DataLoader's worker failed: " + first_line(e))
@@ -64,5 +75,7 @@ def torch_subjects(source, items, batch):
     # They come last and alone: a worker that is not waited for makes batches in advance.
     return subjects + [
         Subject("item_time_s", dict(labels, decoder="torch collate"), one, collate, weight=n, alone=True, tells=True),
-        Subject("item_time_s", dict(labels, decoder="torch dataloader", workers="1"), one, loader, weight=n, alone=True),
+        Subject(
+            "item_time_s", dict(labels, decoder="torch dataloader", workers="1"), one, loader, weight=n, alone=True
+        ),
     ]

@@ -67,8 +67,8 @@ def picture_format(data):
 
 
 def pixels(data, form):
-    """Width times height by the header of a JPEG, PNG, BMP or GIF, 0 where it cannot be told: Pillow tells the rest, OpenCV has a
-    limit of its own."""
+    """Width times height by the header of a JPEG, PNG, BMP or GIF, 0 where it cannot be told: Pillow tells the rest,
+    OpenCV has a limit of its own."""
     try:
         if form == "png":
             w, h = struct.unpack(">II", data[16:24])

@@ -6,13 +6,15 @@ import random
 import resource
 import sys
 
-MEMORY = 3 << 30  # address space beyond what the libraries themselves take: the largest picture that is decoded has half a gigabyte
+MEMORY = (
+    3 << 30
+)  # address space beyond what the libraries themselves take: the largest picture that is decoded has half a gigabyte
 LATE_SECONDS = 0.7  # what torch's part gets at least: importing it may have taken all that was left
 
 
 def confine(extra):
-    """Limits how much address space is taken beyond what is, so that a damaged file does not take the machine's memory; None lifts the
-    limit for an import."""
+    """Limits how much address space is taken beyond what is, so that a damaged file does not take the machine's memory;
+    None lifts the limit for an import."""
     with open("/proc/self/statm") as f:
         mapped = int(f.read().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -43,7 +45,11 @@ def main():
 
     if source.kind in ("image", "tar"):
         by_format, looked, load = pictures(source, items)
-        subjects = pillow_subjects(source, by_format, looked, load) + opencv_subjects(source, by_format, looked, load) if looked else []
+        subjects = (
+            pillow_subjects(source, by_format, looked, load) + opencv_subjects(source, by_format, looked, load)
+            if looked
+            else []
+        )
         if source.kind == "tar":
             subjects += plain_subjects(source, items)
     elif source.kind == "other":

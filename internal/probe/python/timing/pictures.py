@@ -73,20 +73,24 @@ def picture_subjects(source, labels, by_format, items, load, from_file, from_mem
         seen = set()
 
         def path_of(item):
-            """Brings the file to the page cache once, and leaves nothing of it in memory: that would change how memory is given back."""
+            """Brings the file to the page cache once, and leaves nothing of it in memory: that would change how memory
+            is given back."""
             if item["File"] not in seen:
                 load(item)
                 seen.add(item["File"])
             return source.files[item["File"]], None
 
-        subjects.append(Subject("item_time_s", dict(labels, cache="warm", order="random"), items, from_file, path_of, alone=True))
+        subjects.append(
+            Subject("item_time_s", dict(labels, cache="warm", order="random"), items, from_file, path_of, alone=True)
+        )
     for form, those in sorted(by_format.items()):
         subjects.append(Subject("decode_time_s", dict(labels, format=form), those, from_memory, load))
     return subjects
 
 
 def pictures(source, items):
-    """Sorts items by what their first bytes say, and returns how an item is brought to memory, which warms its file as well."""
+    """Sorts items by what their first bytes say, and returns how an item is brought to memory, which warms its file as
+    well."""
     by_format = {}
     looked = []
     for item in items:

@@ -9,7 +9,8 @@ clock = time.perf_counter
 ROUND_SECONDS = 0.02  # a round lasts about so long: 200 rounds in 4 s, and the clock's 0.1 us do not count
 CHUNK_BYTES = 64 << 20  # of encoded items held in memory for one round
 LEAST_ROUNDS, MOST_ROUNDS = 10, 200
-PRECISION = 0.04  # of the interval; below the 5 % that is asked for, because the one made of the rounds afterwards is somewhat wider
+# of the interval; below the 5 % that is asked for, because the one made of the rounds afterwards is somewhat wider
+PRECISION = 0.04
 LONG_SECONDS = 0.1  # a first round of so long is not made again when the time is up
 MOST_REASONS = 4  # told of why items could not be read, the commonest first
 BATCH = 32  # of a collate when the person names no batch size
@@ -18,12 +19,14 @@ BATCH = 32  # of a collate when the person names no batch size
 class Subject:
     """One library doing one thing.
 
-    prepare makes of an item what one is called with, off the clock; one does the work that is timed. weight is what an item counts for.
-    alone says that it and the others would disturb each other, and that it waits until they are done. tells says that one returns the seconds that count.
+    prepare makes of an item what one is called with, off the clock; one does the work that is timed. weight is what an
+    item counts for. alone says that it and the others would disturb each other, and that it waits until they are done.
+    tells says that one returns the seconds that count.
 
-    Items are held until a batch of them is there, as a worker of the DataLoader does before it collates them. That matters: memory which is
-    new to the process costs a page fault per 4 KiB, and JPEG of 500 x 375 pixels takes 2.4 ms so, 1.3 ms where each array is dropped at once
-    (Pillow 9.4, a virtual machine; a DataLoader with one worker needs 3.2 ms, its collate included).
+    Items are held until a batch of them is there, as a worker of the DataLoader does before it collates them. That
+    matters: memory which is new to the process costs a page fault per 4 KiB, and JPEG of 500 x 375 pixels takes 2.4 ms
+    so, 1.3 ms where each array is dropped at once (Pillow 9.4, a virtual machine; a DataLoader with one worker needs
+    3.2 ms, its collate included).
     """
 
     most_held = 256 << 20  # bytes of decoded items held as a batch; less where memory is short
@@ -59,7 +62,8 @@ class Subject:
         self.failed[kind] = count + 1, first
 
     def round(self, until):
-        """One timed round, as (units, seconds), or None when it does not count. Where the time is up by its end, it counts in any case."""
+        """One timed round, as (units, seconds), or None when it does not count. Where the time is up by its end, it
+        counts in any case."""
         begins = self.at
         taken = self.take()
         if not taken:
@@ -82,7 +86,9 @@ class Subject:
             seconds = clock() - began
         except Exception as e:
             self.drop(item, e)
-            self.at = begins  # the good ones before it come again: all at once, where every second is damaged, was never
+            self.at = (
+                begins  # the good ones before it come again: all at once, where every second is damaged, was never
+            )
             return None
         if held and self.hold > 1:
             self.hold = max(1, min(BATCH, self.most_held // max(1, getattr(held[0], "nbytes", 1))))
@@ -126,8 +132,8 @@ def run(out, subjects, until):
 
 
 def go_round(out, subjects, until):
-    """Goes round the subjects, one round each, so that what drifts meets all alike, until all are known or the time is up. Each gets one
-    round that counts in any case."""
+    """Goes round the subjects, one round each, so that what drifts meets all alike, until all are known or the time is
+    up. Each gets one round that counts in any case."""
     left = list(subjects)
     while left:
         for s in list(left):

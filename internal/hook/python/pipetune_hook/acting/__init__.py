@@ -1,16 +1,16 @@
 """The hook where pipetune was asked to measure a job by acting on it: `diagnose --headroom`, `tune`.
 
-The one exception to what the hook promises: here it takes the place of the loader, waits for the GPU, and calls what it is handed. So it lies in the
-private folder of no other job, and is imported where PIPETUNE_HOOK_ORDERS names the socket that orders come through. Who decides is pipetune; what
-orders there are, and what is answered, stands in orders.go. Once pipetune is gone, batches come from the job's own loader again.
+The one exception to what the hook promises: here it takes the place of the loader, waits for the GPU, and calls what it
+is handed. So it lies in the private folder of no other job, and is imported where PIPETUNE_HOOK_ORDERS names the socket
+that orders come through. Who decides is pipetune; what orders there are, and what is answered, stands in orders.go.
+Once pipetune is gone, batches come from the job's own loader again.
 """
 
+import _socket
 import json
 import os
 import sys
 from time import monotonic_ns as clock
-
-import _socket
 
 from .. import state, wire
 from ..alarm import foreign

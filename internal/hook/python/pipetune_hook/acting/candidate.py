@@ -1,4 +1,5 @@
-"""A loader with other settings over the same dataset, as tune tries it: gone over alone, or in the loop in place of the job's own."""
+"""A loader with other settings over the same dataset, as tune tries it: gone over alone, or in the loop in place of the
+job's own."""
 
 import sys
 import warnings
@@ -26,8 +27,14 @@ def describe(loader):
         return row
     row["made"] = settings.now(loader)
     own, kind = fields(loader), type(loader)
-    if of_class(kind, "__iter__") is not DataLoader.__iter__ or of_class(kind, "_get_iterator") is not DataLoader._get_iterator:
-        row["why"] = "it is a %s.%s, which goes over its batches in a way of its own" % (kind.__module__, kind.__qualname__)
+    if (
+        of_class(kind, "__iter__") is not DataLoader.__iter__
+        or of_class(kind, "_get_iterator") is not DataLoader._get_iterator
+    ):
+        row["why"] = "it is a %s.%s, which goes over its batches in a way of its own" % (
+            kind.__module__,
+            kind.__qualname__,
+        )
     elif "dataset" not in own:
         row["why"] = "it was never made by DataLoader.__init__"
     try:
@@ -45,13 +52,20 @@ def remade(loader, order):
         raise LookupError("the loader is gone, and only its iterator is left")
     own, workers = fields(loader), order["num_workers"]
     named = {
-        "num_workers": workers, "collate_fn": own["collate_fn"], "pin_memory": order["pin_memory"], "worker_init_fn": own["worker_init_fn"],
+        "num_workers": workers,
+        "collate_fn": own["collate_fn"],
+        "pin_memory": order["pin_memory"],
+        "worker_init_fn": own["worker_init_fn"],
         "generator": own.get("generator"),
     }
     if "in_order" in own:
         named["in_order"] = own["in_order"]
     if workers > 0:
-        named.update(prefetch_factor=order["prefetch_factor"], persistent_workers=order["persistent_workers"], timeout=order["patience"])
+        named.update(
+            prefetch_factor=order["prefetch_factor"],
+            persistent_workers=order["persistent_workers"],
+            timeout=order["patience"],
+        )
         named["multiprocessing_context"] = order["start_method"] or own.get("_DataLoader__multiprocessing_context")
     sizes = own.get("batch_sampler")
     if own.get("_dataset_kind") == 1:
@@ -132,7 +146,9 @@ def close(one):
         if one is not None:
             one.close()
     except RuntimeError:
-        pass  # torch's handler of SIGCHLD says so that a worker died, before or as it ended: that is none of the job's workers
+        # torch's handler of SIGCHLD says so that a worker died, before or as it ended: that is none of the job's
+        # workers
+        pass
     except Exception as error:
         if foreign(error):
             raise
@@ -163,7 +179,9 @@ class Used:
             if self.one is None:
                 self.lead = loop
                 self.one = Candidate(self.agent, loader_of(iterator), self.order, original)
-                self.agent.answer({"row": "made", "time": clock() - self.one.begun, "pids": worker_pids(self.one.iterator)[:256]})
+                self.agent.answer(
+                    {"row": "made", "time": clock() - self.one.begun, "pids": worker_pids(self.one.iterator)[:256]}
+                )
             return self.one.next()
         except Exception as error:
             self.agent.answer({"row": "died", "why": why(error)})
@@ -180,7 +198,9 @@ class Trying:
 
 
 trying = Trying()
-made = deque(maxlen=4)  # (weak reference to an iterator, its loader), of the job's newest: in `for batch in DataLoader(…)` nothing else holds the loader
+# (weak reference to an iterator, its loader), of the job's newest: in `for batch in DataLoader(…)` nothing else holds
+# the loader.
+made = deque(maxlen=4)
 
 
 def keeping(original):

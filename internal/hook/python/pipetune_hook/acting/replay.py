@@ -1,13 +1,16 @@
-"""Hands out the last batches again and again in place of the loader, and times the steps: they are what the loop does if data is free."""
+"""Hands out the last batches again and again in place of the loader, and times the steps: they are what the loop does
+if data is free."""
 
 import os
 import sys
 from time import monotonic_ns as clock
 
-from . import batches
 from ..look import fields
+from . import batches
 
-LENGTH = 1000000000  # nanoseconds that a chunk of steps is to take: the GPU is waited for at its ends, which may cost up to one step's launches
+# nanoseconds that a chunk of steps is to take: the GPU is waited for at its ends, which may cost up to one step's
+# launches
+LENGTH = 1000000000
 SHORTEST = 3  # steps of a chunk, and of the first one
 GROWTH = 4  # times as long as the one before at most
 MEMORY = 256 << 20  # bytes of batches that are kept at most, beyond the first
@@ -20,7 +23,8 @@ class Kept:
     def __init__(self, most):
         self.most = most
         self.batches = []
-        self.versions = []  # (tensor, its version as it was handed to the loop), of the last batch alone: each may hold shared memory
+        # (tensor, its version as it was handed to the loop), of the last batch alone: each may hold shared memory
+        self.versions = []
         self.checked = False
         self.changing = False  # the loop was seen to change the tensors that it is handed
         self.changed = False  # so that copies are handed out
@@ -32,7 +36,8 @@ class Kept:
         return len(self.batches) >= self.most
 
     def add(self, batch):
-        """Keeps a batch that goes to the loop. The containers are copied, as a loop may put other things in them; tensors are, once it was seen to change them."""
+        """Keeps a batch that goes to the loop. The containers are copied, as a loop may put other things in them;
+        tensors are, once it was seen to change them."""
         if not self.batches:
             taken, count = batches.size(batch)
             self.most = max(1, min(self.most, MEMORY // max(taken, 1)))
@@ -40,7 +45,9 @@ class Kept:
         self.batches.append(batches.copied(batch) if self.changed or self.apart else batches.again(batch))
         if not self.checked:
             self.look()
-            self.versions = [(tensor, tensor._version) for tensor in batches.tensors(batch) if not tensor.is_inference()]
+            self.versions = [
+                (tensor, tensor._version) for tensor in batches.tensors(batch) if not tensor.is_inference()
+            ]
 
     def look(self):
         """Notes whether the loop has changed the tensors of the last batch."""
@@ -94,7 +101,8 @@ class Meter:
         self.void = False  # something else was gone over meanwhile
 
     def tick(self, loop, iterator, between):
-        """A step ends, and the next one begins; between is called between two chunks, where no clock runs. Says whether it was the first."""
+        """A step ends, and the next one begins; between is called between two chunks, where no clock runs. Says whether
+        it was the first."""
         first = self.lead is None
         if first:
             self.lead = loop
@@ -106,8 +114,13 @@ class Meter:
                 return False
             settle()
             took = clock() - self.begun
-            self.agent.answer({"row": "chunk", "steps": self.steps, "time": took, "filled": self.filled, "void": self.void})
-            self.length = max(SHORTEST, min(self.length * LENGTH // max(took, 1), GROWTH * self.length, self.most or GROWTH * self.length))
+            self.agent.answer(
+                {"row": "chunk", "steps": self.steps, "time": took, "filled": self.filled, "void": self.void}
+            )
+            self.length = max(
+                SHORTEST,
+                min(self.length * LENGTH // max(took, 1), GROWTH * self.length, self.most or GROWTH * self.length),
+            )
         between()
         self.void, self.steps = False, 0
         self.filled = idle(iterator)
@@ -168,7 +181,8 @@ def settle():
 
 
 def idle(iterator):
-    """Says whether the workers of an iterator have made all that was asked of them: until then they take the CPUs from the step."""
+    """Says whether the workers of an iterator have made all that was asked of them: until then they take the CPUs from
+    the step."""
     own = fields(iterator)
     asked = own.get("_tasks_outstanding")
     if type(asked) is not int:
