@@ -22,7 +22,7 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 		if n := f.period.tensors; n > 0 {
 			sink.Add(metric.LoaderTensorsPer, entity, float64(n))
 			sink.Add(metric.LoaderBatches, entity, math.Floor(f.batches))
-		} else if f.tensors >= undecidedTensors && samples >= undecidedLooks {
+		} else if f.tensors >= undecidedTensors && samples >= undecidedSamples {
 			sink.Unseen(metric.LoaderTensorsPer.Name, entity, "neither sizes nor numbers of the tensors repeat "+
 				"clearly enough to tell how many make a batch",
 				"watch longer")
@@ -42,7 +42,7 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 		sink.Unseen(metric.LoaderQueued.Name, entity, why, "return tensors from the dataset or its collate_fn")
 		sink.Add(metric.LoaderBatches, entity, f.pickled.batches)
 		sink.Add(metric.LoaderBatchBytes, entity, float64(f.pickled.bytes))
-	case samples >= unsightedLooks:
+	case samples >= unsightedSamples:
 		sink.Unseen(metric.LoaderTensors.Name, entity, "no tensor on its way was seen, and the workers' write calls "+
 			"do not tell what a batch is",
 			"watch longer")
@@ -50,9 +50,9 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 }
 
 // When to say that something cannot be told, which may turn out otherwise later: after so many tensors and 12 s of
-// looks, or after 20 s of looks.
+// samples, or after 20 s of samples.
 const (
 	undecidedTensors = 100
-	undecidedLooks   = 600
-	unsightedLooks   = 1000
+	undecidedSamples = 600
+	unsightedSamples = 1000
 )

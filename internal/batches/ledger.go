@@ -12,7 +12,7 @@ const longestBurst = 65
 // heldMemory is how many numbers of sightings of a worker, two for each, are kept to find the tensors per batch.
 const heldMemory = 64
 
-// runsPrograms is at how many looks, up to four a second, the CPU time of a worker's ended programs must have grown.
+// runsPrograms is at how many samples, up to four a second, the CPU time of a worker's ended programs must have grown.
 const runsPrograms = 3
 
 // tensorLedger follows the tensors one worker hands over. Numbers are those of its shared-memory names. The zero value
@@ -39,8 +39,8 @@ type tensorLedger struct {
 	burstSizes       [longestBurst + 1]int
 
 	// Of programs that the worker ran and waited for, the kernel adds the account to its own: CPU time of them at the
-	// last look, looks at which it had grown, and whether the writes are therefore not the worker's own and are left
-	// alone.
+	// last sample, samples at which it had grown, and whether the writes are therefore not the worker's own and are
+	// left alone.
 	programs float64
 	looked   bool
 	ran      int
@@ -206,7 +206,7 @@ func (l *tensorLedger) credit(writesPerTensor float64) float64 {
 }
 
 // finish returns what is still to be credited to a worker that has ended. It handed over whole batches, of which the
-// last look may have missed the end: the exchange of its last tensors comes just before the end of the epoch.
+// last sample may have missed the end: the exchange of its last tensors comes just before the end of the epoch.
 func (l *tensorLedger) finish(writesPerTensor float64, tensors int) float64 {
 	grown := l.credit(writesPerTensor)
 	if tensors <= 0 || l.credited <= 0 {

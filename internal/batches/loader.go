@@ -42,12 +42,12 @@ type Loader struct {
 	recalibrate int // the number of calls after which the next calibration is due
 }
 
-// listLimit bounds the descriptors looked at in one listing.
+// listLimit bounds the descriptors read in one listing.
 const listLimit = 512
 
 // calibrateEvery is how many estimates share a calibration once the tensors per batch are known, one a second at first.
 // Later there is one whenever the evidence has grown by an eighth: what there is of it does not change any more.
-// But after calibrateAtLeast there is one, half a minute later. programsEvery is how many share a look for programs
+// But after calibrateAtLeast there is one, half a minute later. programsEvery is how many share a sample for programs
 // that the workers run.
 const calibrateEvery, calibrateAtLeast, programsEvery = 4, 120, 4
 

@@ -30,7 +30,7 @@ func (s *session) header(ctx context.Context, o *diagnoseOptions, start time.Tim
 	return recording.Header{
 		Tool: tool(), StartedAt: start.UTC().Round(time.Millisecond),
 		StartMonotonic: monotonicNow() - time.Since(start), Mode: mode, Interval: o.interval,
-		LookInterval: sampler.LookInterval, Warmup: o.warmup, BatchSize: o.batchSize, Redacted: !o.noRedact,
+		SampleInterval: sampler.SampleInterval, Warmup: o.warmup, BatchSize: o.batchSize, Redacted: !o.noRedact,
 		Host: machine, Job: s.job.Header(),
 	}, notes, nil
 }

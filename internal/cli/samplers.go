@@ -10,7 +10,8 @@ import (
 // samplers is the table of everything that watches, in the order it is asked, and what completes the header at the end.
 func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recording.Header)) {
 	target := s.target()
-	files := sampler.NewFiles(sampler.FilesConfig{FS: s.fs, Job: s.job, Paths: s.paths, Look: lookAtDataset(s.runner),
+	files := sampler.NewFiles(sampler.FilesConfig{FS: s.fs, Job: s.job, Paths: s.paths,
+		Describe:  describeDataset(s.runner),
 		Redaction: s.redact})
 	placement := sampler.NewPlacement(s.fs, target, files.DataPaths)
 	gpu := sampler.NewGPU(s.fs, s.runner.Child(sampler.GPUSpec()), s.job, s.hostNumbers())
@@ -36,7 +37,7 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 	return table, func(_ context.Context, h *recording.Header) {
 		h.Host.GPUs = gpu.GPUs()
 		h.Host.Storage = files.Storage()
-		h.Job, h.LookInterval = s.job.Header(), loader.Interval()
+		h.Job, h.SampleInterval = s.job.Header(), loader.Interval()
 	}
 }
 

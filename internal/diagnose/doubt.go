@@ -15,15 +15,15 @@ import (
 const (
 	// seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
 	leastWindow, fairWindow = evidence.LeastSteady, 10.0
-	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got
-	// a CPU may differ from the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a
-	// share within 7 points.
+	// Share of planned samples. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself
+	// got a CPU may differ from the others; at a fifth of 50 samples per second a watch of 20 s still has 200, which
+	// puts a share within 7 points.
 	leastCover, poorCover, fairCover = 0.2, 0.5, 0.8
 	fairSteps                        = 20 // TraceML grades nothing critical on fewer steps
 	leastSteps                       = 2  // and warns of nothing on fewer than two
 	// an interval as wide as the line between no wait and a high one says little
 	wideInterval = 0.20
-	stoppedShare = 0.5 // of looks
+	stoppedShare = 0.5 // of samples
 	someStopped  = 0.05
 )
 
@@ -45,8 +45,9 @@ func blind(e *evidence.Evidence, s split) []string {
 	} else if !ok {
 		why = append(why, "no steady stretch was found in the watch")
 	}
-	if v, ok := e.Get(metric.LookCover); ok && v.Center < leastCover {
-		why = append(why, fmt.Sprintf("only %s of the planned looks at the job could be taken", unit.Percent(v.Center)))
+	if v, ok := e.Get(metric.SampleCoverage); ok && v.Center < leastCover {
+		why = append(why, fmt.Sprintf("only %s of the planned samples of the job could be taken",
+			unit.Percent(v.Center)))
 	}
 	if !Training(e) {
 		why = append(why, "nothing of a training job was seen: no framework, no loader workers, no data being read, "+
@@ -113,13 +114,13 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("the figures hold %s of what looks like a warm-up: the watch was too short to leave it out",
 			unit.Seconds(e.Window.Kept.Seconds()))
 	}
-	if v, ok := e.Get(metric.LookCover); ok && v.Center < poorCover {
-		d.heavy("only %s of the planned looks could be taken", unit.Percent(v.Center))
+	if v, ok := e.Get(metric.SampleCoverage); ok && v.Center < poorCover {
+		d.heavy("only %s of the planned samples could be taken", unit.Percent(v.Center))
 	} else if ok && v.Center < fairCover {
-		d.add("only %s of the planned looks could be taken", unit.Percent(v.Center))
+		d.add("only %s of the planned samples could be taken", unit.Percent(v.Center))
 	}
 	if v, ok := e.Get(metric.SyscallSeen); ok && v.Center < fairCover {
-		d.add("what threads wait in could be read in %s of the looks only; states and CPU time stand in for it",
+		d.add("what threads wait in could be read in %s of the samples only; states and CPU time stand in for it",
 			unit.Percent(v.Center))
 	}
 	steps(e, &d)

@@ -68,8 +68,8 @@ func ShellWord(path string) string {
 const tooShort = "quality/too-short"
 
 // tooLittle says whether the steady window is too short for any rule, or holds no step: the line below which there is
-// no verdict either. A handful of looks gives shares of 0 or 100 % and no interval, and a rule that holds them against
-// its limits finds what chance put there.
+// no verdict either. A handful of samples gives shares of 0 or 100 % and no interval, and a rule that holds them
+// against its limits finds what chance put there.
 func tooLittle(e *evidence.Evidence) bool {
 	v, ok := e.Get(metric.WindowTime)
 	return ok && v.Center < leastWindow || e.Window.Startup.Whole
@@ -92,7 +92,7 @@ func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained) 
 	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}
 }
 
-// withhold takes off a report what a handful of looks cannot tell: how a step and a worker's time divide, and figures
+// withhold takes off a report what a handful of samples cannot tell: how a step and a worker's time divide, and figures
 // without an interval.
 func withhold(r *report.Report) {
 	r.Verdict.Step = report.Step{}

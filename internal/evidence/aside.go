@@ -58,7 +58,7 @@ func (b *builder) asideOf(r *rank) {
 		if r.hook.aside() > mostlyAside {
 			b.aside(TakenAside, inMainThread)
 		}
-	case sum(r.looks) == 0:
+	case sum(r.samples) == 0:
 	case r.noLoader && b.loadsBeside(r):
 		b.aside(AtWorkBeside, b.fromInside())
 	case r.noLoader:

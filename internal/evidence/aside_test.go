@@ -18,7 +18,7 @@ func TestHookAside(t *testing.T) {
 		l := launch(t, afterFive, "100.1")
 		l.loader(0, 88, 2)
 		l.bear("100.1", 2, 50)
-		l.looks = inputBound
+		l.samples = inputBound
 		l.begin(0, 0.1, 2)
 		for i := range 598 {
 			if i%c.every == 0 {

@@ -153,7 +153,7 @@ func (c cast) of(trainer *actor) []*actor {
 	return out
 }
 
-// loader returns the entity under which a trainer and its loader are looked at together.
+// loader returns the entity under which a trainer and its loader are sampled together.
 func (a *actor) loader() string { return "loader/" + strings.TrimPrefix(a.entity, "process/") }
 
 // pin returns the entity of a trainer's pinning thread.

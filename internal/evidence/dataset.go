@@ -16,7 +16,7 @@ type place struct {
 	entity string
 	recording.Dataset
 	known bool    // of a known kind of data, unlike what may be anything, a log or a checkpoint
-	opens float64 // in the steady window, and looks at workers that found it open
+	opens float64 // in the steady window, and samples of workers that found it open
 	size  float64 // bytes
 }
 
@@ -64,8 +64,8 @@ func truth(x *bool) figure {
 // opens takes how often dataset files are opened, and whether they are the same again and again.
 func (b *builder) opens(r *rank) {
 	present, _ := b.ofPlaces(metric.DatasetPresent, "")
-	looks, _ := b.ofPlaces(metric.DatasetLooks, "")
-	b.take(metric.HandlePresent, ratio(present, looks), metric.DatasetPresent, metric.DatasetLooks)
+	samples, _ := b.ofPlaces(metric.DatasetListings, "")
+	b.take(metric.HandlePresent, ratio(present, samples), metric.DatasetPresent, metric.DatasetListings)
 	opens, seen := b.ofPlaces(metric.DatasetOpens, "")
 	b.take(metric.FileOpens, ratio(opens, seen), metric.DatasetOpens)
 	hdf5, known := b.ofPlaces(metric.DatasetOpens, "hdf5")

@@ -6,22 +6,23 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// dwell turns counts of looks into seconds: in each step between two readings, a state gets the share of the step that
-// it had of the looks.
+// dwell turns counts of samples into seconds: in each step between two readings, a state gets the share of the step
+// that it had of the samples.
 //
 // Looks are not spread evenly over time. pipetune competes for the same cores, so fewer are taken while the machine is
-// full, which is just when a trainer waits for its workers: on two full cores 38 looks a second were taken in the waits
-// of an epoch's start and 50 in the steps after it, and the plain share of looks told an input wait of 0.69 where the
-// trainer's own watch said 0.75.
+// full, which is just when a trainer waits for its workers: on two full cores 38 samples a second were taken in the
+// waits of an epoch's start and 50 in the steps after it, and the plain share of samples gave an input wait of 0.69
+// where the trainer's own watch said 0.75.
 //
-// Afterwards looks are the seconds in which an entity was looked at, and everything counted in looks is in seconds too.
+// Afterwards samples are the seconds in which an entity was sampled, and everything counted in samples is in seconds
+// too.
 func (h history) dwell() {
-	for _, total := range h.all(metric.LooksTotal) {
-		h.index[trackKey{looksTaken.Name, total.entity}] = &track{entity: total.entity, at: total.at,
+	for _, total := range h.all(metric.ThreadSamples) {
+		h.index[trackKey{sampleCounts.Name, total.entity}] = &track{entity: total.entity, at: total.at,
 			v: slices.Clone(total.v)}
-		h.inSeconds(total.entity, []*track{total}, metric.Looks)
+		h.inSeconds(total.entity, []*track{total}, metric.Threads)
 	}
-	for _, joint := range h.all(metric.LoaderLooks) {
+	for _, joint := range h.all(metric.LoaderSamples) {
 		none := h.of(metric.LoaderNoWorkers, joint.entity)
 		whole := []*track{joint}
 		if none != nil {
@@ -31,15 +32,15 @@ func (h history) dwell() {
 	}
 }
 
-// looksTaken is where the plain count of looks is kept.
-var looksTaken = metric.Desc{Name: "looks taken"}
+// sampleCounts is where the plain count of samples is kept.
+var sampleCounts = metric.Desc{Name: "samples taken"}
 
-// jointCounts are the counters of joint looks; looks and looks without workers make up the whole.
+// jointCounts are the counters of paired samples; samples and samples without workers make up the whole.
 var jointCounts = []metric.Desc{metric.LoaderWaiting, metric.LoaderIdleSum, metric.LoaderAliveSum,
-	metric.LoaderWaitIdle, metric.LoaderWaitAlive, metric.LoaderBlocked, metric.LoaderAhead, metric.LoaderLooks,
+	metric.LoaderWaitIdle, metric.LoaderWaitAlive, metric.LoaderBlocked, metric.LoaderAhead, metric.LoaderSamples,
 	metric.LoaderNoWorkers}
 
-// inSeconds rewrites an entity's counts of looks. Steps without a look are joined to the next one that has some.
+// inSeconds rewrites an entity's counts of samples. Steps without a sample are joined to the next one that has some.
 func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) {
 	at := whole[0].at
 	taken := make([]float64, len(at))
@@ -50,13 +51,13 @@ func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) 
 		}
 	}
 	var steps []span
-	var weight []float64 // seconds per look
-	from, looks := 0, 0.0
+	var weight []float64 // seconds per sample
+	from, samples := 0, 0.0
 	for i := 1; i < len(at); i++ {
-		if looks += taken[i]; looks > 0 {
+		if samples += taken[i]; samples > 0 {
 			steps = append(steps, span{at[from], at[i]})
-			weight = append(weight, (at[i]-at[from])/looks)
-			from, looks = i, 0
+			weight = append(weight, (at[i]-at[from])/samples)
+			from, samples = i, 0
 		}
 	}
 	type rewritten struct {

@@ -8,32 +8,33 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestLooksAreWeightedByTime lets pipetune take half as many looks while the trainer waits, as it does on full cores.
-func TestLooksAreWeightedByTime(t *testing.T) {
+// TestSamplesAreWeightedByTime lets pipetune take half as many samples while the trainer waits, as it does on full
+// cores.
+func TestSamplesAreWeightedByTime(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	for range 15 {
-		s.looks = 2
+		s.samples = 2
 		s.run(1, moment{wait: 1, work: 1, batches: 10, gpu: -1})
-		s.looks = 5
+		s.samples = 5
 		s.run(1, moment{asleep: 1, idle: 1, ahead: 1, batches: 10, gpu: -1})
 	}
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.5, metric.DeviceTime: 0.5, metric.WorkerIdle: 0.5,
 		metric.LoaderIsAhead: 0.5})
-	if v, ok := e.Get(metric.LookCover); !ok || math.Abs(v.Center-0.7) > 1e-9 {
-		t.Errorf("coverage %v, want 0.7: looks taken, not time", v.Center)
+	if v, ok := e.Get(metric.SampleCoverage); !ok || math.Abs(v.Center-0.7) > 1e-9 {
+		t.Errorf("coverage %v, want 0.7: samples taken, not time", v.Center)
 	}
 }
 
-// TestTicksWithoutALook lets whole ticks pass without a look; their time goes by the next one that has some.
-func TestTicksWithoutALook(t *testing.T) {
+// TestTicksWithoutASample lets whole ticks pass without a sample; their time goes by the next one that has some.
+func TestTicksWithoutASample(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	for i := range 300 {
-		s.looks = float64(i % 3)
+		s.samples = float64(i % 3)
 		s.run(0.1, inputBound)
 	}
 	want(t, s.evidence(), map[metric.Desc]float64{metric.InputWait: 0.6, metric.HostTime: 0.1,

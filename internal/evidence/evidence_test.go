@@ -51,8 +51,9 @@ func TestInputBoundJob(t *testing.T) {
 		metric.ReadBytes: 200 << 20, metric.StorageBytes: 50 << 20, metric.CacheHits: 0.75, metric.BytesPerRead: 65536,
 		metric.ReadsPerBatch: 2 * 1600.0 / 20, metric.StoragePerBatch: 2.5 * (1 << 20),
 		metric.UsableCPUs: 8, metric.UsableBusy: 1.6 / 8, metric.CPUBusyRatio: 1.6 / 8, metric.JobCPU: 1.1,
-		metric.TrainerCPU: 0.1, metric.OtherCPU: 0.5, metric.MainCPU: 0.1, metric.WindowTime: 25, metric.LookCover: 1,
-		metric.SyscallSeen: 1, metric.GPUBusy: absent, metric.EpochTime: absent, metric.DiskLatency: absent,
+		metric.TrainerCPU: 0.1, metric.OtherCPU: 0.5, metric.MainCPU: 0.1, metric.WindowTime: 25,
+		metric.SampleCoverage: 1,
+		metric.SyscallSeen:    1, metric.GPUBusy: absent, metric.EpochTime: absent, metric.DiskLatency: absent,
 		metric.InWorkerless: absent,
 	})
 	v, _ := e.Get(metric.InputWait)
@@ -265,16 +266,16 @@ func TestEveryDerivedSignalSaysWhatItIsMadeFrom(t *testing.T) {
 	}
 }
 
-// TestLateTicksAreNoGap lets a tick be late on a full machine while the looks went on.
+// TestLateTicksAreNoGap lets a tick be late on a full machine while the samples went on.
 func TestLateTicksAreNoGap(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	s.run(15, inputBound)
-	s.tick, s.looks = 2, 40
+	s.tick, s.samples = 2, 40
 	s.run(2, inputBound)
 	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": "2"})
-	s.tick, s.looks = 0.1, 5
+	s.tick, s.samples = 0.1, 5
 	s.run(13, inputBound)
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.WindowTime: 30, metric.BatchesPerS: 20})

@@ -20,8 +20,9 @@ const leastFeeding = 0.05
 
 // handingOver are the states of a feeder that waits for work, to hand over, for a lock, or by a timer. A thread that
 // waits for the interpreter's lock is in one of them too.
-var handingOver = []metric.Desc{metric.LooksQueuePoll, metric.LooksFutexTime, metric.LooksFutex, metric.LooksPipeRead,
-	metric.LooksPipeWrite, metric.LooksSleep}
+var handingOver = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadFutexTimed, metric.ThreadFutex,
+	metric.ThreadPipeRead,
+	metric.ThreadPipeWrite, metric.ThreadSleep}
 
 // feed finds who feeds a trainer without workers. A process that the trainer started feeds it where it is at work; a
 // thread only where it works mostly while the main thread does not run, for else it is a part of the step, as the
@@ -31,16 +32,16 @@ func (b *builder) feed(r *rank) {
 	var stages [2][]*actor
 	var busy [2]float64
 	for _, a := range b.cast.feeders {
-		looks := sum(b.grow(metric.LooksTotal, a.entity))
-		work := looks - sum(b.states(a.entity, handingOver...)) - sum(b.grow(metric.LooksStopped, a.entity)) -
+		samples := sum(b.grow(metric.ThreadSamples, a.entity))
+		work := samples - sum(b.states(a.entity, handingOver...)) - sum(b.grow(metric.ThreadStopped, a.entity)) -
 			idleOnline(func(d metric.Desc) float64 { return sum(b.grow(d, a.entity)) })
 		switch {
-		case a.trainer != r.entity || looks == 0 || work < leastFeeding*looks:
+		case a.trainer != r.entity || samples == 0 || work < leastFeeding*samples:
 		case !a.thread:
-			stages[0], busy[0] = append(stages[0], a), busy[0]+work/looks
-		case sum(b.grow(metric.LooksBeside, a.entity)) >= work/2:
-			a.died = min(a.died, b.h.of(metric.LooksTotal, a.entity).last()) // no event tells of a thread's end
-			stages[1], busy[1] = append(stages[1], a), busy[1]+work/looks
+			stages[0], busy[0] = append(stages[0], a), busy[0]+work/samples
+		case sum(b.grow(metric.FeederAtWork, a.entity)) >= work/2:
+			a.died = min(a.died, b.h.of(metric.ThreadSamples, a.entity).last()) // no event tells of a thread's end
+			stages[1], busy[1] = append(stages[1], a), busy[1]+work/samples
 		}
 	}
 	for i, stage := range stages {
@@ -54,13 +55,13 @@ func (b *builder) feed(r *rank) {
 // idleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that
 // polls a server or blocks on a queue there: it does next to nothing with what comes.
 func idleOnline(grown func(metric.Desc) float64) float64 {
-	if grown(metric.LooksRunning) >= leastFeeding*grown(metric.LooksTotal) {
+	if grown(metric.ThreadRunning) >= leastFeeding*grown(metric.ThreadSamples) {
 		return 0
 	}
-	return grown(metric.LooksRemote)
+	return grown(metric.ThreadRemote)
 }
 
-// loader returns the entity under which the trainer and those that make its batches are looked at together.
+// loader returns the entity under which the trainer and those that make its batches are sampled together.
 func (r *rank) loader() string {
 	if r.fed != nil {
 		return "feeders/" + strings.TrimPrefix(r.entity, "process/")
@@ -73,7 +74,7 @@ func (r *rank) idleStates() []metric.Desc {
 	if r.fed != nil {
 		return handingOver
 	}
-	return []metric.Desc{metric.LooksQueuePoll}
+	return []metric.Desc{metric.ThreadQueuePoll}
 }
 
 // busyStates leaves out of some states those that are idle ones here.

@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// feeding is the true state of who may feed a trainer: shares of its looks, the rest is in a lock.
+// feeding is the true state of who may feed a trainer: shares of its samples, the rest is in a lock.
 type feeding struct{ work, disk, timer, beside, remote float64 }
 
 const aPool, aThread = "process/200.2", "thread/100.1.110"
@@ -30,24 +30,24 @@ func (s *simulation) feed(seconds, waits float64, m moment, who map[string]feedi
 		s.run(s.tick, m)
 		working := 0.0
 		for entity, f := range who {
-			s.count(metric.LooksTotal, entity, s.looks)
-			s.count(metric.LooksRunning, entity, s.looks*f.work)
-			s.count(metric.LooksDisk, entity, s.looks*f.disk)
-			s.count(metric.LooksSleep, entity, s.looks*f.timer)
-			s.count(metric.LooksFutex, entity, s.looks*(1-f.work-f.disk-f.timer-f.remote))
-			s.count(metric.LooksOther, entity, s.looks*f.remote)
-			s.count(metric.LooksRemote, entity, s.looks*f.remote)
-			s.count(metric.LooksBeside, entity, s.looks*f.beside)
+			s.count(metric.ThreadSamples, entity, s.samples)
+			s.count(metric.ThreadRunning, entity, s.samples*f.work)
+			s.count(metric.ThreadDisk, entity, s.samples*f.disk)
+			s.count(metric.ThreadSleep, entity, s.samples*f.timer)
+			s.count(metric.ThreadFutex, entity, s.samples*(1-f.work-f.disk-f.timer-f.remote))
+			s.count(metric.ThreadOther, entity, s.samples*f.remote)
+			s.count(metric.ThreadRemote, entity, s.samples*f.remote)
+			s.count(metric.FeederAtWork, entity, s.samples*f.beside)
 			s.count(metric.ProcMainCPU, entity, s.tick*f.work)
 			if entity == aPool {
 				s.count(metric.ProcCPU, entity, s.tick*f.work)
 			}
 			working += f.work + f.disk + f.remote
 		}
-		s.count(metric.LoaderLooks, "feeders/100.1", s.looks)
-		s.count(metric.LoaderWaiting, "feeders/100.1", s.looks*waits)
-		s.count(metric.LoaderWaitAlive, "feeders/100.1", s.looks*waits*float64(len(who)))
-		s.count(metric.LoaderWaitIdle, "feeders/100.1", s.looks*waits*(float64(len(who))-working))
+		s.count(metric.LoaderSamples, "feeders/100.1", s.samples)
+		s.count(metric.LoaderWaiting, "feeders/100.1", s.samples*waits)
+		s.count(metric.LoaderWaitAlive, "feeders/100.1", s.samples*waits*float64(len(who)))
+		s.count(metric.LoaderWaitIdle, "feeders/100.1", s.samples*waits*(float64(len(who))-working))
 	}
 }
 

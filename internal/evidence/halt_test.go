@@ -11,29 +11,29 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// stopped is a watch of 20 s over a trainer and a worker, looked at 50 times a second, of which some are found stopped
+// stopped is a watch of 20 s over a trainer and a worker, sampled 50 times a second, of which some are found stopped
 // for a while.
 func stopped(t *testing.T, from, to time.Duration, who ...string) *Evidence {
 	t.Helper()
 	rec := must.Get(recording.NewRecorder(recording.Header{Interval: 200 * time.Millisecond,
-		LookInterval: 20 * time.Millisecond}, nil))(t)
+		SampleInterval: 20 * time.Millisecond}, nil))(t)
 	const trainer, worker = "process/100.1", "process/101.1"
 	rec.Event(recording.EventProcess, trainer, map[string]string{"role": "trainer", "pid": "100", "start_s": "1"})
 	rec.Event(recording.EventProcess, worker, map[string]string{"role": "worker", "pid": "101", "start_s": "1",
 		"trainer": trainer})
-	looks, lost := 0.0, map[string]float64{}
+	samples, lost := 0.0, map[string]float64{}
 	const length = 20 * time.Second
 	for at := time.Duration(0); at <= length; at += 200 * time.Millisecond {
 		rec.Tick(at)
 		for _, entity := range []string{trainer, worker} {
-			rec.Add(metric.LooksTotal, entity, looks)
-			rec.Add(metric.LooksStopped, entity, lost[entity])
-			rec.Add(metric.LooksSleep, entity, looks-lost[entity])
+			rec.Add(metric.ThreadSamples, entity, samples)
+			rec.Add(metric.ThreadStopped, entity, lost[entity])
+			rec.Add(metric.ThreadSleep, entity, samples-lost[entity])
 			if at >= from && at < to && slices.Contains(who, entity) {
 				lost[entity] += 10
 			}
 		}
-		looks += 10
+		samples += 10
 	}
 	seen := must.Get(rec.Finish(recording.End{At: length, Reason: "duration"}))(t)
 	e := must.Get(FromRecording(seen))(t)
@@ -48,7 +48,7 @@ func TestHaltsAreToldAndLeftOut(t *testing.T) {
 		says     string
 		halted   time.Duration
 		clean    float64 // seconds of the windows
-		share    float64 // of the trainer's looks
+		share    float64 // of the trainer's samples
 	}{
 		"nobody": {0, 0, nil, "", 0, 20, 0},
 		"a worker for a while": {5 * time.Second, 9 * time.Second, []string{worker},
@@ -70,7 +70,7 @@ func TestHaltsAreToldAndLeftOut(t *testing.T) {
 				t.Errorf("%.2f s are left (%t), want %.2f", v.Center, ok, c.clean)
 			}
 			if v, ok := e.Get(metric.TrainerStopped); !ok || v.Center < c.share-0.01 || v.Center > c.share+0.01 {
-				t.Errorf("the trainer was stopped in %.3f of the looks (%t), want %.3f", v.Center, ok, c.share)
+				t.Errorf("the trainer was stopped in %.3f of the samples (%t), want %.3f", v.Center, ok, c.share)
 			}
 		})
 	}

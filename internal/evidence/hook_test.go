@@ -28,7 +28,7 @@ func TestHookTellsOneLoop(t *testing.T) {
 	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "7", "seconds": "0.5", "times": "2"})
 	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "9", "seconds": "0.7", "times": "1"})
 	l.bear("100.1", 2, 50)
-	l.looks = inputBound
+	l.samples = inputBound
 	l.begin(0, 0.1, 2)
 	l.grow(metric.HookBatchSize, l.loop(0), 5<<20)
 	l.plain(0, 29.9, 0.03, 0.02)
@@ -222,7 +222,7 @@ func TestHookZip(t *testing.T) {
 func TestHookWithoutWorkers(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 0)
-	l.looks = moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20}
+	l.samples = moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20}
 	l.begin(0, 0.1, 0)
 	for range 299 {
 		l.make(0, 0.5) // 40 ms, 25 of them on a CPU
@@ -274,7 +274,7 @@ func TestHookDevice(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 2)
 	l.bear("100.1", 2, 50)
-	l.looks = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
+	l.samples = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
 	l.begin(0, 0, 2)
 	for i := range 600 {
 		if i%10 == 0 { // each tenth step is timed
@@ -297,7 +297,7 @@ func TestHookLostHalfWay(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 2)
 	l.bear("100.1", 2, 50)
-	l.looks = inputBound
+	l.samples = inputBound
 	l.begin(0, 0, 2)
 	l.plain(0, 15, 0.01, 0.04)
 	l.off = true

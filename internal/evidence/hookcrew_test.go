@@ -29,26 +29,26 @@ func TestHookCrew(t *testing.T) {
 		l.crews["100.1"] = train
 		work, rest := moment{wait: 0.2, asleep: 0.8, idle: 0.2, work: 0.8, rss: 500 << 20, gpu: -1},
 			moment{idle: 1, rss: 100 << 20}
-		l.looks = work
+		l.samples = work
 		beside := rest
 		aside := held
 		l.also = func() {
 			for _, w := range aside {
-				l.worker("process/"+w, l.tick, l.simulation.looks, beside)
+				l.worker("process/"+w, l.tick, l.simulation.samples, beside)
 			}
 		}
 		l.begin(0, 0, 0)
 		for range 9 {
 			l.plain(0, 2.65, 0.01, 0.04)
 			l.step(0, true, 0.01, 0.04, func() {
-				l.crews["100.1"], aside, l.looks, beside = held, train, moment{wait: 0.25, asleep: 0.75, work: 1,
+				l.crews["100.1"], aside, l.samples, beside = held, train, moment{wait: 0.25, asleep: 0.75, work: 1,
 					rss: 100 << 20, gpu: -1}, moment{idle: 1, rss: 500 << 20}
 				l.begin(1, 0, 0)
 				for range 3 {
 					l.step(1, false, 0.025, 0.075)
 				}
 				l.end(1, 0)
-				l.crews["100.1"], aside, l.looks, beside = train, held, work, rest
+				l.crews["100.1"], aside, l.samples, beside = train, held, work, rest
 			})
 		}
 		e := l.evidence()
@@ -61,7 +61,8 @@ func TestHookCrew(t *testing.T) {
 		_, blocked := e.Get(metric.HeadOfLine)
 		if good := busy.Center > 0.68 && busy.Center < 0.76 && private.Center == 500<<20 && !joint &&
 			!blocked; good != told {
-			t.Errorf("told %v: workers are busy %.2f of the time, with %g bytes; joint looks %v %v", told, busy.Center,
+			t.Errorf("told %v: workers are busy %.2f of the time, with %g bytes; paired samples %v %v", told,
+				busy.Center,
 				private.Center, joint, blocked)
 		}
 	}

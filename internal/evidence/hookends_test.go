@@ -14,7 +14,7 @@ func TestHookJobThatEndsLate(t *testing.T) {
 		l := launch(t, afterFive, "100.1")
 		l.loader(0, 88, 0)
 		l.begin(0, 0, 0)
-		l.looks = moment{run: 1, gpu: -1}
+		l.samples = moment{run: 1, gpu: -1}
 		l.plain(0, 21, 0.03, 0.02)
 		l.end(0, 0)
 		l.pass(after + 1)

@@ -25,10 +25,10 @@ func TestHookPauses(t *testing.T) {
 			l.loader(2, 96, 0, "dataset", "train.Test")
 			l.bear("100.1", 2, 50)
 			training, evaluation := moment{run: 0.25, asleep: 0.75, gpu: -1}, moment{run: 0.75, asleep: 0.25, gpu: -1}
-			l.looks = training
+			l.samples = training
 			evaluate := func(cut float64) func() {
 				return func() {
-					l.looks = evaluation
+					l.samples = evaluation
 					for n := range tt.loops {
 						l.begin(1+n, 0, 0)
 						for range int((2-cut)/0.1/float64(tt.loops) + 0.5) {
@@ -38,7 +38,7 @@ func TestHookPauses(t *testing.T) {
 							l.end(1+n, 0)
 						}
 					}
-					l.looks = training
+					l.samples = training
 				}
 			}
 			l.begin(0, 0, 0)
@@ -84,7 +84,7 @@ func TestHookPausesWithWorkers(t *testing.T) {
 	l.loader(0, 88, 2, "persistent_workers", "1")
 	l.loader(1, 95, 2, "dataset", "train.Held")
 	l.bear("100.1", 2, 50)
-	l.looks = moment{run: 0.25, asleep: 0.75, gpu: -1}
+	l.samples = moment{run: 0.25, asleep: 0.75, gpu: -1}
 	l.begin(0, 0, 0)
 	for range 6 {
 		l.plain(0, 3.95, 0.01, 0.04)

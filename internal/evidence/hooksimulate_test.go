@@ -11,11 +11,11 @@ import (
 )
 
 // launched plays a job with the hook in it: a trainer does one thing after the other, and tells its totals when a thing
-// is done. Meanwhile the outside looks go on.
+// is done. Meanwhile the outside samples go on.
 type launched struct {
 	*simulation
 	id      string             // the trainer
-	looks   moment             // what is seen from outside meanwhile
+	samples moment             // what is seen from outside meanwhile
 	now     float64            // seconds since the recording's start
 	clock   float64            // up to which is told
 	totals  map[string]float64 // by signal and entity
@@ -45,7 +45,7 @@ func launch(t *testing.T, header recording.Header, id string) *launched {
 
 // join lets a trainer of a simulation tell.
 func join(s *simulation, id string) *launched {
-	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{},
+	l := &launched{simulation: s, id: id, samples: moment{asleep: 1, gpu: -1}, totals: map[string]float64{},
 		sent: map[string]float64{}, epochs: map[int]*recording.Epoch{}, written: map[string]news{}}
 	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0",
 		"python": "3.13.5"})
@@ -89,7 +89,7 @@ func (l *launched) ticks(until float64) {
 		for _, o := range l.others {
 			ids = append(ids, o.id)
 		}
-		l.run(l.tick, l.looks, ids...)
+		l.run(l.tick, l.samples, ids...)
 		if l.also != nil {
 			l.also()
 		}

@@ -32,7 +32,7 @@ func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
 	l.loader(0, 10, 1)
 	l.loader(1, 16, 1, "dataset", "train.Slow")
 	l.bear("100.1", 2, 50)
-	l.looks = inputBound
+	l.samples = inputBound
 	l.begin(0, 0, 1)
 	l.begin(1, 0, 1)
 	l.both(600, [2]float64{0.005, 0.025}, 0.02)

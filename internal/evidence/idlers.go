@@ -42,7 +42,7 @@ func (b *builder) feedingRanks() figure {
 
 // idleShare is the share of samples that found loader workers without work; 0 where there are none.
 func (b *builder) idleShare(crew []*actor) float64 {
-	return orNothing(divide(sum(b.totals(crew, metric.LooksQueuePoll)), sum(b.totals(crew, metric.LooksTotal))))
+	return orNothing(divide(sum(b.totals(crew, metric.ThreadQueuePoll)), sum(b.totals(crew, metric.ThreadSamples))))
 }
 
 // turnsEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many

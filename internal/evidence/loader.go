@@ -12,14 +12,14 @@ import (
 // loader takes how the queue of the leading trainer's loader stands.
 func (b *builder) loader(r *rank) {
 	s := b.standby(r)
-	ahead := ratio(b.grow(metric.LoaderAhead, r.loader()), b.grow(metric.LoaderLooks, r.loader()))
-	blocked := ratio(b.grow(metric.LoaderBlocked, r.loader()), s.looks)
+	ahead := ratio(b.grow(metric.LoaderAhead, r.loader()), b.grow(metric.LoaderSamples, r.loader()))
+	blocked := ratio(b.grow(metric.LoaderBlocked, r.loader()), s.samples)
 	if r.standby > 0 {
 		blocked.why.text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
-	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.LooksQueuePoll)
-	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.LooksQueuePoll)
-	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(s.idle, s.alive))), metric.LoaderWaitIdle, metric.LooksQueuePoll)
+	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.ThreadQueuePoll)
+	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)
+	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(s.idle, s.alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
 
 	var size, depth, capacity figure
 	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
@@ -43,16 +43,16 @@ func (b *builder) loader(r *rank) {
 
 // pinning takes what the thread does that pins the batches.
 func (b *builder) pinning(r *rank) {
-	looks := b.grow(metric.LooksTotal, r.pin())
-	idle := b.states(r.pin(), metric.LooksQueuePoll, metric.LooksStopped)
-	busy := each(len(looks), func(i int) float64 { return looks[i] - idle[i] })
+	samples := b.grow(metric.ThreadSamples, r.pin())
+	idle := b.states(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
+	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
 	batch := figure{Summary: notNegative(stat.Ratio(busy, r.handed))}
-	b.take(metric.PinBusy, ratio(busy, looks), metric.LooksTotal)
-	b.take(metric.PinLock, ratio(b.grow(metric.LooksFutexTime, r.pin()), looks), metric.LooksTotal)
-	if sum(looks) == 0 {
+	b.take(metric.PinBusy, ratio(busy, samples), metric.ThreadSamples)
+	b.take(metric.PinLock, ratio(b.grow(metric.ThreadFutexTimed, r.pin()), samples), metric.ThreadSamples)
+	if sum(samples) == 0 {
 		batch = none("no thread that pins batches was seen", "")
 	}
-	b.perBatch(r, metric.PinBatch, batch, metric.LooksTotal)
+	b.perBatch(r, metric.PinBatch, batch, metric.ThreadSamples)
 }
 
 // alone leaves out what is of trainer and workers at once where some of the workers are of the evaluation's loader.
@@ -85,10 +85,10 @@ func (r *rank) own(f figure) figure {
 }
 
 // joint is what was seen of trainer and workers at once, per window, in seconds.
-type joint struct{ idle, alive, looks []float64 }
+type joint struct{ idle, alive, samples []float64 }
 
 // standby returns the workers that were idle and alive while the trainer waited, and the time in which it could be told
-// whether some are idle while others are busy. Workers that stand by are idle in every look. The sampler leaves them
+// whether some are idle while others are busy. Workers that stand by are idle in every sample. The sampler leaves them
 // out once they have been for a while; before, they are taken out here.
 func (b *builder) standby(r *rank) joint {
 	if r.noLoader {
@@ -96,20 +96,20 @@ func (b *builder) standby(r *rank) joint {
 	}
 	entity := r.loader()
 	out := joint{b.grow(metric.LoaderWaitIdle, entity), b.grow(metric.LoaderWaitAlive, entity),
-		b.grow(metric.LoaderLooks, entity)}
+		b.grow(metric.LoaderSamples, entity)}
 	waits, all := b.grow(metric.LoaderWaiting, entity), b.grow(metric.LoaderAliveSum, entity)
 	for i := range out.idle {
-		extra := divide(all[i], out.looks[i]) - float64(r.working)
+		extra := divide(all[i], out.samples[i]) - float64(r.working)
 		if extra = min(extra, float64(r.standby)); extra > 0.01 {
 			out.idle[i], out.alive[i] = max(out.idle[i]-extra*waits[i], 0), max(out.alive[i]-extra*waits[i], 0)
-			out.looks[i] = math.NaN()
+			out.samples[i] = math.NaN()
 		}
 	}
 	return out
 }
 
-// parkedIdle is the share of looks at a worker that must find it waiting for work for it to stand by; a worker of a
-// loader in use works at least now and then, and in 25 s some 1,200 looks are taken at each.
+// parkedIdle is the share of samples of a worker that must find it waiting for work for it to stand by; a worker of a
+// loader in use works at least now and then, and in 25 s some 1,200 samples are taken at each.
 const parkedIdle = 0.995
 
 // park finds the workers that stood by through the whole window, and takes those of another loader out of the crew, as
@@ -206,7 +206,7 @@ func (b *builder) numWorkers(r *rank) figure {
 // time, for only then is the queue full; and the depth must have been read there often, for one reading may catch a
 // batch that is being made.
 const (
-	aheadEnough = 0.3 // share of looks
+	aheadEnough = 0.3 // share of samples
 	fullEnough  = 0.2 // share of readings
 )
 
@@ -236,7 +236,8 @@ func (b *builder) prefetch(r *rank) *int {
 
 // pinned reports whether the trainer has a pinning thread.
 func (b *builder) pinned(r *rank) bool {
-	return b.h.of(metric.LooksTotal, r.pin()) != nil || slices.ContainsFunc(b.rec.Events, func(e recording.Event) bool {
-		return e.Kind == recording.EventPin && e.Entity == r.pin()
-	})
+	return b.h.of(metric.ThreadSamples, r.pin()) != nil || slices.ContainsFunc(b.rec.Events,
+		func(e recording.Event) bool {
+			return e.Kind == recording.EventPin && e.Entity == r.pin()
+		})
 }

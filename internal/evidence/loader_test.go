@@ -45,7 +45,7 @@ func TestTensorsPerBatchToldWrong(t *testing.T) {
 }
 
 // TestLoaderThatStandsBy lets a validation loader's persistent workers wait for work through the whole watch, counted
-// in the joint looks for ten seconds and left out by the sampler from then on.
+// in the paired samples for ten seconds and left out by the sampler from then on.
 func TestLoaderThatStandsBy(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -60,13 +60,13 @@ func TestLoaderThatStandsBy(t *testing.T) {
 		}
 		s.run(0.1, inputBound)
 		for _, w := range validation {
-			s.worker("process/"+w, s.tick, s.looks, idle)
+			s.worker("process/"+w, s.tick, s.samples, idle)
 		}
 		if alive == 5 { // what the sampler sums over five workers instead of two
-			s.sums["loader_looks_alive_sum loader/100.1"] += s.looks * 3
-			s.sums["loader_looks_waiting_alive_sum loader/100.1"] += s.looks * 3 * inputBound.wait
-			s.sums["loader_looks_waiting_idle_sum loader/100.1"] += s.looks * 3 * inputBound.wait
-			s.sums["loader_looks_head_of_line loader/100.1"] += s.looks * 0.4
+			s.sums["loader_looks_alive_sum loader/100.1"] += s.samples * 3
+			s.sums["loader_looks_waiting_alive_sum loader/100.1"] += s.samples * 3 * inputBound.wait
+			s.sums["loader_looks_waiting_idle_sum loader/100.1"] += s.samples * 3 * inputBound.wait
+			s.sums["loader_looks_head_of_line loader/100.1"] += s.samples * 0.4
 		}
 		s.r.Add(metric.LoaderWorkers, "loader/100.1", alive)
 	}
@@ -111,9 +111,9 @@ func TestWorkersWithData(t *testing.T) {
 	for range 300 {
 		s.crews["100.1"] = crew[:1]
 		s.run(0.1, inputBound)
-		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.looks * 2
+		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.samples * 2
 		for _, w := range crew[1:] {
-			s.worker("process/"+w, s.tick, s.looks, moment{idle: 1})
+			s.worker("process/"+w, s.tick, s.samples, moment{idle: 1})
 		}
 	}
 	want(t, s.evidence(), map[metric.Desc]float64{metric.WithData: 1, metric.NumWorkers: 3, metric.HeadOfLine: absent})
@@ -131,9 +131,9 @@ func TestLoadersMadeTogether(t *testing.T) {
 	for range 300 {
 		s.crews["100.1"] = crew[:2]
 		s.run(0.1, inputBound)
-		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.looks * 3
+		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.samples * 3
 		for _, w := range crew[2:] {
-			s.worker("process/"+w, s.tick, s.looks, moment{idle: 1})
+			s.worker("process/"+w, s.tick, s.samples, moment{idle: 1})
 		}
 	}
 	want(t, s.evidence(), map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle,

@@ -51,14 +51,14 @@ func lostOf(all []lost, s span) (total float64) {
 	return total
 }
 
-// aliveLooks is the rate of looks, per second, from which on a stretch is no gap: the tick was late on a full machine,
-// but looks went on. A stopped pipetune takes one or two at the edges.
-const aliveLooks = 2.0
+// aliveSamples is the rate of samples, per second, from which on a stretch is no gap: the tick was late on a full
+// machine, but samples went on. A stopped pipetune takes one or two at the edges.
+const aliveSamples = 2.0
 
 // catchUp is how long, in seconds, the counts of a job may take after a gap until they hold all that came in it. A
 // worker's batches are counted by the number on the last one seen of it, and one of two workers was seen so late after
 // a gap of 8 s that half of the gap's batches were counted into the time after it: 43.9 a second where 31 came. A
-// second is several looks at each worker.
+// second is several samples of each worker.
 const catchUp = 1.0
 
 // readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
@@ -69,13 +69,13 @@ func readGaps(rec *recording.Recording, h history, c cast) (gaps []lost) {
 		if e.Kind != recording.EventGap || err != nil || math.IsNaN(lasted) || lasted <= 0 {
 			continue
 		}
-		at, looks := e.At.Seconds(), 0.0
+		at, samples := e.At.Seconds(), 0.0
 		for _, a := range c.trainers {
-			g, _ := h.of(looksTaken, a.entity).grown(span{at - lasted, at})
-			looks = max(looks, g)
+			g, _ := h.of(sampleCounts, a.entity).grown(span{at - lasted, at})
+			samples = max(samples, g)
 		}
 		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
-		if looks < max(aliveLooks*lasted, 3) {
+		if samples < max(aliveSamples*lasted, 3) {
 			gaps = append(gaps, lost{gap: true, span: span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
 		}
 	}
@@ -85,10 +85,10 @@ func readGaps(rec *recording.Recording, h history, c cast) (gaps []lost) {
 // When somebody of the job counts as stopped.
 const (
 	// leastHalt is the shortest stretch that is left out, in seconds: a debugger's touch of a tenth is not, and stays
-	// in the share of looks.
+	// in the share of samples.
 	leastHalt = 1.0
-	// stopNotice is how late a stop is noticed at the most, in seconds: the state is read with every 25th look at a
-	// thread that sleeps, and some 50 looks are taken a second.
+	// stopNotice is how late a stop is noticed at the most, in seconds: the state is read with every 25th sample at a
+	// thread that sleeps, and some 50 samples are taken a second.
 	stopNotice = 0.5
 	// haltSteps is the share of a step between two readings from which on the whole step counts.
 	haltSteps = 0.5
@@ -100,7 +100,7 @@ const (
 func readHalts(rec *recording.Recording, h history, c cast, end float64) []lost {
 	var all []lost
 	for _, a := range slices.Concat(c.trainers, c.workers) {
-		stopped, who := h.of(metric.LooksStopped, a.entity), "the job"
+		stopped, who := h.of(metric.ThreadStopped, a.entity), "the job"
 		if a.role == "worker" {
 			who = fmt.Sprintf("loader worker %d", a.pid)
 		}
@@ -156,7 +156,7 @@ const (
 	leastStandstill  = 8.0 // seconds
 	standstillFactor = 10.0
 	standstillPasses = 5   // readings in which batches had passed before
-	standstillWaits  = 0.9 // share of the looks since that found the trainer waiting
+	standstillWaits  = 0.9 // share of the samples since that found the trainer waiting
 )
 
 // readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a
@@ -169,8 +169,8 @@ func readStandstill(h history, c cast, life span) (out []lost) {
 		}
 		still := span{from, life.to}
 		waiting, _ := h.of(metric.LoaderWaiting, a.loader()).grown(still)
-		looks, _ := h.of(metric.LoaderLooks, a.loader()).grown(still)
-		if looks > 0 && waiting >= standstillWaits*looks {
+		samples, _ := h.of(metric.LoaderSamples, a.loader()).grown(still)
+		if samples > 0 && waiting >= standstillWaits*samples {
 			out = append(out, lost{span: still, open: true, why: stuckWorkers(h, c, a, still)})
 		}
 	}
@@ -199,12 +199,12 @@ var stuckIn = []struct {
 	state metric.Desc
 	words string
 }{
-	{metric.LooksStopped, "is stopped"}, {metric.LooksDisk, "waits for storage"}, {metric.LooksFileRead,
-		"reads a file"}, {metric.LooksFileOpen, "opens a file"},
-	{metric.LooksFileLock, "waits for a file lock"}, {metric.LooksChild, "waits for a program it started"},
-	{metric.LooksFutex, "waits for a lock"},
-	{metric.LooksPipeRead, "waits for a pipe or socket"}, {metric.LooksPipeWrite, "waits to hand over a batch"},
-	{metric.LooksSleep, "sleeps"}, {metric.LooksRunning, "computes"},
+	{metric.ThreadStopped, "is stopped"}, {metric.ThreadDisk, "waits for storage"}, {metric.ThreadFileRead,
+		"reads a file"}, {metric.ThreadFileOpen, "opens a file"},
+	{metric.ThreadFileLock, "waits for a file lock"}, {metric.ThreadWaitChild, "waits for a program it started"},
+	{metric.ThreadFutex, "waits for a lock"},
+	{metric.ThreadPipeRead, "waits for a pipe or socket"}, {metric.ThreadPipeWrite, "waits to hand over a batch"},
+	{metric.ThreadSleep, "sleeps"}, {metric.ThreadRunning, "computes"},
 }
 
 // stuckWorkers names the workers of a trainer that are not waiting for work, and what they do instead.
@@ -215,9 +215,9 @@ func stuckWorkers(h history, c cast, trainer *actor, s span) string {
 		if a.trainer != trainer.entity || a.died < s.to {
 			continue
 		}
-		looks, _ := h.of(metric.LooksTotal, a.entity).grown(s)
+		samples, _ := h.of(metric.ThreadSamples, a.entity).grown(s)
 		for _, state := range stuckIn {
-			if in, _ := h.of(state.state, a.entity).grown(s); looks > 0 && in >= standstillWaits*looks {
+			if in, _ := h.of(state.state, a.entity).grown(s); samples > 0 && in >= standstillWaits*samples {
 				words = append(words, fmt.Sprintf("loader worker %d %s", a.pid, state.words))
 				break
 			}

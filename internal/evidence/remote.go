@@ -16,15 +16,15 @@ type Remote struct {
 
 // remote takes how long those that load for a trainer wait on TCP connections, and to whom.
 func (b *builder) remote(r *rank) {
-	b.take(metric.WorkerRemote, b.remoteWait(r.crew), metric.LooksRemote)
+	b.take(metric.WorkerRemote, b.remoteWait(r.crew), metric.ThreadRemote)
 	all := 0.0
 	for _, e := range b.rec.Events {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
 			continue
 		}
-		if looks := sum(b.grow(metric.RemoteLooks, e.Entity)); looks > 0 {
-			all += looks
-			b.ev.Facts.Remotes = append(b.ev.Facts.Remotes, Remote{e.Attrs["address"], looks})
+		if samples := sum(b.grow(metric.RemoteSamples, e.Entity)); samples > 0 {
+			all += samples
+			b.ev.Facts.Remotes = append(b.ev.Facts.Remotes, Remote{e.Attrs["address"], samples})
 		}
 	}
 	for i := range b.ev.Facts.Remotes {
@@ -39,8 +39,8 @@ func (b *builder) remote(r *rank) {
 // told.
 func (b *builder) remoteWait(of []*actor) figure {
 	told := slices.DeleteFunc(slices.Clone(of), func(a *actor) bool {
-		return b.h.of(metric.LooksRemote,
+		return b.h.of(metric.ThreadRemote,
 			a.entity) == nil
 	})
-	return ratio(b.totals(told, metric.LooksRemote), b.totals(told, metric.LooksTotal))
+	return ratio(b.totals(told, metric.ThreadRemote), b.totals(told, metric.ThreadSamples))
 }

@@ -111,23 +111,23 @@ func (b *builder) firstBatch(trainer *actor, set []*actor, before float64) float
 
 // atWork are the states of a main thread that has a batch and lets the device work on it. It is never there while it
 // starts workers.
-var atWork = []metric.Desc{metric.LooksSleep, metric.LooksDevice}
+var atWork = []metric.Desc{metric.ThreadSleep, metric.ThreadDevice}
 
 // backAtWorkShare is the share of a step after a birth that a trainer must be at work to be taken to have its first
-// batch; one look of some ten a step may be chance.
+// batch; one sample of some ten a step may be chance.
 const backAtWorkShare = 0.25
 
 // backAtWork tells when the main thread was at work again after a birth, +Inf where that does not show. The loader is
 // told a few times a second, and forked workers hand over their first batch within hundredths: what the step that holds
 // the birth has of work beyond the time before the birth came after it.
 func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
-	looks := b.h.of(metric.LooksTotal, trainer.entity)
-	if looks == nil {
+	samples := b.h.of(metric.ThreadSamples, trainer.entity)
+	if samples == nil {
 		return math.Inf(1)
 	}
-	from, _ := slices.BinarySearch(looks.at, born)
-	for i := max(from, 1); i < len(looks.at) && looks.at[i-1] < before; i++ {
-		step := span{looks.at[i-1], looks.at[i]}
+	from, _ := slices.BinarySearch(samples.at, born)
+	for i := max(from, 1); i < len(samples.at) && samples.at[i-1] < before; i++ {
+		step := span{samples.at[i-1], samples.at[i]}
 		worked := -max(born-step.from, 0)
 		for _, d := range atWork {
 			g, _ := b.h.of(d, trainer.entity).grown(step)
@@ -141,24 +141,24 @@ func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
 	return math.Inf(1)
 }
 
-// waitsAtStart is the share of looks below which a trainer no longer waits for its first batch. Then it does nothing
+// waitsAtStart is the share of samples below which a trainer no longer waits for its first batch. Then it does nothing
 // but wait and start workers; a trainer that waits for three quarters of its steps later on would seem to start for
 // ever at a half.
 const waitsAtStart = 0.75
 
 // endOfWait returns the first step after a birth in which the trainer does something else than wait for its workers.
 func (b *builder) endOfWait(trainer *actor, born, latest float64) float64 {
-	looks := b.h.of(metric.LoaderLooks, trainer.loader())
-	if looks == nil {
+	samples := b.h.of(metric.LoaderSamples, trainer.loader())
+	if samples == nil {
 		return born
 	}
-	waits := []*track{b.h.of(metric.LoaderWaiting, trainer.loader()), b.h.of(metric.LooksChild, trainer.entity),
-		b.h.of(metric.LooksPipeWrite, trainer.entity)}
-	latest = min(latest, max(looks.last(), born))
-	from, _ := slices.BinarySearch(looks.at, born)
-	for i := max(from+1, 1); i < len(looks.at) && looks.at[i-1] < latest; i++ {
-		step := span{looks.at[i-1], looks.at[i]}
-		all, _ := looks.grown(step)
+	waits := []*track{b.h.of(metric.LoaderWaiting, trainer.loader()), b.h.of(metric.ThreadWaitChild, trainer.entity),
+		b.h.of(metric.ThreadPipeWrite, trainer.entity)}
+	latest = min(latest, max(samples.last(), born))
+	from, _ := slices.BinarySearch(samples.at, born)
+	for i := max(from+1, 1); i < len(samples.at) && samples.at[i-1] < latest; i++ {
+		step := span{samples.at[i-1], samples.at[i]}
+		all, _ := samples.grown(step)
 		waited := 0.0
 		for _, t := range waits {
 			g, _ := t.grown(step)

@@ -133,7 +133,7 @@ func TestCheapRestarts(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
-	s.tick, s.looks = 0.3, 15
+	s.tick, s.samples = 0.3, 15
 	steady := moment{asleep: 1, idle: 1, ahead: 1, batches: 20, gpu: -1}
 	for range 5 {
 		s.run(5.7, steady)

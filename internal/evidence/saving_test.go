@@ -65,12 +65,12 @@ func TestRemoteWaits(t *testing.T) {
 	}
 	m := inputBound
 	m.work, m.disk = 0.1, 0
-	s.remote = func(looks float64) {
+	s.remote = func(samples float64) {
 		for _, w := range workers {
-			s.count(metric.LooksRemote, "process/"+w, 0.6*looks)
+			s.count(metric.ThreadRemote, "process/"+w, 0.6*samples)
 		}
-		s.count(metric.RemoteLooks, "remote/100.1.10.0.0.5:443", 0.3*looks)
-		s.count(metric.RemoteLooks, "remote/100.1.10.0.0.6:443", 0.9*looks)
+		s.count(metric.RemoteSamples, "remote/100.1.10.0.0.5:443", 0.3*samples)
+		s.count(metric.RemoteSamples, "remote/100.1.10.0.0.6:443", 0.9*samples)
 	}
 	s.run(30, m)
 	e := s.evidence()
@@ -85,8 +85,8 @@ func TestRemoteWaits(t *testing.T) {
 func TestRemoteWaitsOfWorkerlessTrainer(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1", "framework", "pytorch")
-	s.remote = func(looks float64) {
-		s.count(metric.LooksRemote, "process/100.1", 0.6*looks)
+	s.remote = func(samples float64) {
+		s.count(metric.ThreadRemote, "process/100.1", 0.6*samples)
 	}
 	s.run(30, moment{run: 0.4, asleep: 0.6, gpu: -1})
 	e := s.evidence()

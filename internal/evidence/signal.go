@@ -81,7 +81,7 @@ func (b *builder) perBatch(r *rank, d metric.Desc, f figure, from ...metric.Desc
 // unbatched is why nothing can be told per batch.
 func (r *rank) unbatched() reason {
 	switch {
-	case r.looks == nil || r.rate.N > 0: // there is no trainer, or batches were counted
+	case r.samples == nil || r.rate.N > 0: // there is no trainer, or batches were counted
 		return reason{}
 	case r.noLoader:
 		return reason{text: "the trainer has no workers (num_workers=0): no batch passes where it could be counted"}

@@ -11,12 +11,12 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// moment is the true state of a simulated job over one tick. Shares are of the tick's looks.
+// moment is the true state of a simulated job over one tick. Shares are of the tick's samples.
 type moment struct {
 	wait, run, asleep float64 // the trainer's main thread: for a batch, on a CPU, in nanosleep; the rest is "other"
 	beside            float64 // CPUs of its other threads
 	idle, work, disk  float64 // each worker: for work, on a CPU, for storage; the rest is "other"
-	head, ahead       float64 // joint looks
+	head, ahead       float64 // paired samples
 	batches           float64 // per second
 	queued            float64 // tensors
 	gpu               float64 // utilization; below 0 is not read
@@ -33,16 +33,16 @@ type simulation struct {
 	t       *testing.T
 	r       *recording.Recorder
 	tick    float64
-	looks   float64 // per tick
+	samples float64 // per tick
 	tensors float64 // per batch
 	at      float64
 	sums    map[string]float64
 	crews   map[string][]string // living workers by trainer's id
 	pins    bool
 	births  int
-	writes  string              // whose main thread's writes are counted
-	written float64             // bytes per second it writes
-	remote  func(looks float64) // counts waits on connections, of a tick
+	writes  string                // whose main thread's writes are counted
+	written float64               // bytes per second it writes
+	remote  func(samples float64) // counts waits on connections, of a tick
 }
 
 // startTicks of simulated processes are hundredths of a second since boot; the watch starts at 1000 s.
@@ -51,9 +51,9 @@ const bootSeconds = 1000
 func simulate(t *testing.T, header recording.Header) *simulation {
 	t.Helper()
 	header.StartMonotonic = bootSeconds * time.Second
-	header.Interval, header.LookInterval = 100*time.Millisecond, 20*time.Millisecond
+	header.Interval, header.SampleInterval = 100*time.Millisecond, 20*time.Millisecond
 	r := must.Get(recording.NewRecorder(header, nil))(t)
-	return &simulation{t: t, r: r, tick: 0.1, looks: 5, tensors: 2, sums: map[string]float64{},
+	return &simulation{t: t, r: r, tick: 0.1, samples: 5, tensors: 2, sums: map[string]float64{},
 		crews: map[string][]string{}}
 }
 
@@ -127,40 +127,40 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		trainers = []string{"100.1"}
 	}
 	dt := s.tick * part
-	looks := s.looks * part
+	samples := s.samples * part
 	cpu := 0.0
 	for _, id := range trainers {
 		crew := s.crews[id]
 		process, loader := "process/"+id, "loader/"+id
-		waitedIn := metric.LooksQueuePoll
+		waitedIn := metric.ThreadQueuePoll
 		if s.pins {
-			waitedIn = metric.LooksFutexTime
-			s.count(metric.LooksTotal, "pin/"+id, looks)
-			s.count(metric.LooksQueuePoll, "pin/"+id, looks*m.wait)
+			waitedIn = metric.ThreadFutexTimed
+			s.count(metric.ThreadSamples, "pin/"+id, samples)
+			s.count(metric.ThreadQueuePoll, "pin/"+id, samples*m.wait)
 		}
-		// Part of the wait is taking batches: the looks see the main thread run meanwhile.
+		// Part of the wait is taking batches: the samples see the main thread run meanwhile.
 		taking := 0.0
 		if len(crew) > 0 && !s.pins {
 			taking = min(m.batches*(receiveBatch+receiveTensor*s.tensors), m.wait)
 		}
-		s.count(metric.LooksTotal, process, looks)
-		s.count(waitedIn, process, looks*(m.wait-taking))
-		s.count(metric.LooksRunning, process, looks*(m.run+taking))
-		s.count(metric.LooksSleep, process, looks*m.asleep)
-		s.count(metric.LooksStopped, process, 0)
-		s.count(metric.LooksChild, process, looks*(1-m.wait-m.run-m.asleep))
+		s.count(metric.ThreadSamples, process, samples)
+		s.count(waitedIn, process, samples*(m.wait-taking))
+		s.count(metric.ThreadRunning, process, samples*(m.run+taking))
+		s.count(metric.ThreadSleep, process, samples*m.asleep)
+		s.count(metric.ThreadStopped, process, 0)
+		s.count(metric.ThreadWaitChild, process, samples*(1-m.wait-m.run-m.asleep))
 		s.count(metric.ProcCPU, process, dt*(m.run+m.beside))
 		s.count(metric.ProcMainCPU, process, dt*m.run)
 		s.count(metric.ProcReadChars, process, dt*m.trainerReads)
 		cpu += m.run + m.beside
 		alive := float64(len(crew))
 		s.r.Add(metric.LoaderWorkers, loader, alive)
-		joint, none := looks, 0.0
+		joint, none := samples, 0.0
 		if alive == 0 {
-			joint, none = 0, looks
+			joint, none = 0, samples
 		}
 		if s.births > 0 {
-			s.count(metric.LoaderLooks, loader, joint)
+			s.count(metric.LoaderSamples, loader, joint)
 			s.count(metric.LoaderNoWorkers, loader, none)
 			s.count(metric.LoaderWaiting, loader, joint*(m.wait-taking))
 			s.count(metric.LoaderAliveSum, loader, joint*alive)
@@ -175,7 +175,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 			s.r.Add(metric.LoaderBatchBytes, loader, 1<<20)
 		}
 		for _, w := range crew {
-			s.worker("process/"+w, dt, looks, m)
+			s.worker("process/"+w, dt, samples, m)
 			cpu += m.work + m.programs
 		}
 	}
@@ -189,7 +189,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		s.count(metric.ProcMainWriteChars, s.writes, dt*s.written)
 	}
 	if s.remote != nil {
-		s.remote(looks)
+		s.remote(samples)
 	}
 	if m.gpu >= 0 {
 		s.r.Add(metric.GPUUtil, "gpu/A", m.gpu)
@@ -197,12 +197,12 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 	}
 }
 
-func (s *simulation) worker(entity string, dt, looks float64, m moment) {
-	s.count(metric.LooksTotal, entity, looks)
-	s.count(metric.LooksQueuePoll, entity, looks*m.idle)
-	s.count(metric.LooksRunning, entity, looks*m.work)
-	s.count(metric.LooksDisk, entity, looks*m.disk)
-	s.count(metric.LooksOther, entity, looks*(1-m.idle-m.work-m.disk))
+func (s *simulation) worker(entity string, dt, samples float64, m moment) {
+	s.count(metric.ThreadSamples, entity, samples)
+	s.count(metric.ThreadQueuePoll, entity, samples*m.idle)
+	s.count(metric.ThreadRunning, entity, samples*m.work)
+	s.count(metric.ThreadDisk, entity, samples*m.disk)
+	s.count(metric.ThreadOther, entity, samples*(1-m.idle-m.work-m.disk))
 	s.count(metric.ProcCPU, entity, dt*m.work)
 	s.count(metric.ProcEndedCPU, entity, dt*m.programs)
 	s.count(metric.ProcReadChars, entity, dt*m.workerReads)

@@ -21,15 +21,15 @@ const (
 	young = 600.0
 	// leastStartup is the shortest stretch that is told, in seconds; less is a long step.
 	leastStartup = 2.0
-	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each
+	// mostlyAhead is the share of samples that found all workers idle and the trainer not waiting. A worker wakes each
 	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
 	mostlyAhead = 0.8
 	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of
 	// steps, and apart how far they are no longer one: importing it computes for a second or two.
 	recurring, apart = 10.0, 1.0
-	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between
+	// allSamples is the share of samples that counts as all of them: one of a second's fifty may catch a moment between
 	// two.
-	allLooks = 0.98
+	allSamples = 0.98
 )
 
 // readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on.
@@ -65,9 +65,9 @@ func readStartup(rec *recording.Recording, h history, c cast, life span) Startup
 func startingUp(h history, c cast, a *actor, s span) string {
 	grown := func(d metric.Desc, entity string) float64 { g, _ := h.of(d, entity).grown(s); return g }
 	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
-	looks, joint := grown(metric.LooksTotal, a.entity), grown(metric.LoaderLooks, a.loader())
+	samples, joint := grown(metric.ThreadSamples, a.entity), grown(metric.LoaderSamples, a.loader())
 	switch {
-	case !(a.born > s.to-young) || looks <= 0 || slices.ContainsFunc(h.all(metric.GPUUtil), works):
+	case !(a.born > s.to-young) || samples <= 0 || slices.ContainsFunc(h.all(metric.GPUUtil), works):
 		return ""
 	case grown(metric.LoaderTensors, a.loader()) > 0 || grown(metric.LoaderBatches, a.loader()) > 0:
 		return ""
@@ -77,11 +77,12 @@ func startingUp(h history, c cast, a *actor, s span) string {
 		return ""
 	}
 	busy := 0.0
-	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
+	for _, d := range []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
+		metric.ThreadFileOpen} {
 		busy += grown(d, a.entity)
 	}
 	cpu, alone := grown(metric.ProcCPU, a.entity), 1.2*s.length()
-	if busy < allLooks*looks || cpu > alone {
+	if busy < allSamples*samples || cpu > alone {
 		return ""
 	}
 	return "the main thread computes or reads without a pause, and nothing feeds it"
@@ -98,6 +99,6 @@ func computes(h history, a *actor, s span) bool {
 func feeds(h history, c cast, a *actor, s span) bool {
 	return slices.ContainsFunc(c.feeders, func(f *actor) bool {
 		grown := func(d metric.Desc) float64 { g, _ := h.of(d, f.entity).grown(s); return g }
-		return f.trainer == a.entity && grown(metric.LooksBeside)-idleOnline(grown) >= leastFeeding*s.length()
+		return f.trainer == a.entity && grown(metric.FeederAtWork)-idleOnline(grown) >= leastFeeding*s.length()
 	})
 }

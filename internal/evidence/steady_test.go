@@ -29,7 +29,7 @@ func TestGapsAreCutOut(t *testing.T) {
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	s.run(10, inputBound)
-	// pipetune is stopped for 8 s: the job goes on, so CPU time and tensors grow, but no looks are taken.
+	// pipetune is stopped for 8 s: the job goes on, so CPU time and tensors grow, but no samples are taken.
 	s.at += 8
 	for _, w := range s.crews["100.1"] {
 		s.sums[metric.ProcCPU.Name+" process/"+w] += 8 * 0.9

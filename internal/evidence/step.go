@@ -23,23 +23,23 @@ func (b *builder) trainer(r *rank) {
 	if middle, ok := stat.Quantile(stalls, 0.5); ok && r.step != nil {
 		spread = exact(max(r.step.Stall.Likely-middle, 0)).by(metric.Inferred)
 	}
-	stopped := ratio(b.grow(metric.LooksStopped, r.entity), r.looks)
+	stopped := ratio(b.grow(metric.ThreadStopped, r.entity), r.samples)
 	if len(b.lostTo(false)) > 0 { // the windows leave out the halts, which this is about
-		in, _ := b.h.of(metric.LooksStopped, r.entity).grown(b.steady)
-		looks, _ := b.h.of(metric.LooksTotal, r.entity).grown(b.steady)
-		stopped = exact(divide(in, looks))
+		in, _ := b.h.of(metric.ThreadStopped, r.entity).grown(b.steady)
+		samples, _ := b.h.of(metric.ThreadSamples, r.entity).grown(b.steady)
+		stopped = exact(divide(in, samples))
 	}
-	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.LooksTotal)
-	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
-	b.take(metric.FeedingRanks, b.feedingRanks(), metric.LoaderTensors, metric.LooksQueuePoll)
+	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.ThreadSamples)
+	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
+	b.take(metric.FeedingRanks, b.feedingRanks(), metric.LoaderTensors, metric.ThreadQueuePoll)
 	b.take(metric.RestBusy, exact(divide(busy, counted)).by(b.gpus.basis), metric.GPUUtil)
 	b.take(metric.NumWorkers, b.numWorkers(r), metric.LoaderWorkers)
 	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.entity), metric.ProcMainCPU)
 	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.entity), metric.ProcRunDelay)
 	b.take(metric.MainReadBytes, b.mainReads(r), metric.ProcReadChars)
-	storage := b.states(r.entity, metric.LooksDisk, metric.LooksFileRead)
-	b.take(metric.MainStorage, ratio(storage, r.looks), metric.LooksDisk)
-	b.take(metric.TrainerStopped, stopped, metric.LooksStopped)
+	storage := b.states(r.entity, metric.ThreadDisk, metric.ThreadFileRead)
+	b.take(metric.MainStorage, ratio(storage, r.samples), metric.ThreadDisk)
+	b.take(metric.TrainerStopped, stopped, metric.ThreadStopped)
 }
 
 // mainReads is what the trainer itself reads. All that a child has read in its life is counted as its parent's once the
@@ -55,7 +55,7 @@ func (b *builder) mainReads(r *rank) figure {
 	return b.rate(metric.ProcReadChars, r.entity)
 }
 
-// states adds up the looks that found a thread in any of these states, per window.
+// states adds up the samples that found a thread in any of these states, per window.
 func (b *builder) states(entity string, states ...metric.Desc) []float64 {
 	out := make([]float64, len(b.spans))
 	for _, d := range states {
@@ -95,8 +95,8 @@ func (b *builder) rates(r *rank) {
 	b.perBatch(r, metric.StepTime, figure{Summary: inverse(r.rate), num: r.clock, den: r.batches})
 	b.perBatch(r, metric.SamplesPerS, samples)
 	b.perBatch(r, metric.FreeStepTime, b.freeStep(r), metric.LoaderWaiting)
-	b.take(metric.InputWait, wait, metric.LoaderWaiting, metric.LoaderLooks, metric.LooksQueuePoll)
-	b.take(metric.InWorkerless, loads, metric.ProcReadChars, metric.LooksRunning)
+	b.take(metric.InputWait, wait, metric.LoaderWaiting, metric.LoaderSamples, metric.ThreadQueuePoll)
+	b.take(metric.InWorkerless, loads, metric.ProcReadChars, metric.ThreadRunning)
 }
 
 // freeStep is the step if data were free.
@@ -104,8 +104,8 @@ func (b *builder) freeStep(r *rank) figure {
 	if r.step == nil || r.rate.N == 0 {
 		return figure{}
 	}
-	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader &&
-		(1-r.wait.Center)*sum(b.length) < look {
+	if every := b.rec.Header.SampleInterval.Seconds(); r.hook == nil && !r.noLoader &&
+		(1-r.wait.Center)*sum(b.length) < every {
 		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait "+
 			"is unknown", "")
 	}
@@ -155,10 +155,10 @@ func (b *builder) steps(r *rank) {
 			wait = b.modelled(s.Blocked)
 		}
 	}
-	b.take(metric.DataStall, stall, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
-	b.take(metric.Headroom, headroom, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
-	b.take(metric.HostTime, hostTime, metric.LooksRunning)
-	b.take(metric.DeviceTime, device, metric.GPUUtil, metric.LooksTotal)
+	b.take(metric.DataStall, stall, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
+	b.take(metric.Headroom, headroom, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
+	b.take(metric.HostTime, hostTime, metric.ThreadRunning)
+	b.take(metric.DeviceTime, device, metric.GPUUtil, metric.ThreadSamples)
 	b.take(metric.DeviceWait, wait, metric.GPUUtil, metric.HostSamples)
 	b.take(metric.CopyTime, copies, metric.GPUUtil, metric.GPUPcieRx)
 }
@@ -181,7 +181,7 @@ func (b *builder) restarts(r *rank) {
 		}
 	}
 	b.take(metric.Restarts, count, metric.LoaderWorkers)
-	b.take(metric.EpochGap, gap, metric.LoaderLooks, metric.LoaderWorkers)
+	b.take(metric.EpochGap, gap, metric.LoaderSamples, metric.LoaderWorkers)
 	b.take(metric.RestartGap, lasted, metric.LoaderWorkers)
 	b.take(metric.EpochTime, epoch, metric.LoaderWorkers)
 }
@@ -189,7 +189,7 @@ func (b *builder) restarts(r *rank) {
 // restartsSeen tells it from births and deaths. No restart in a window in which the workers were watched is a share of
 // 0.
 func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
-	if sum(r.looks) > 0 && len(r.crew) > 0 {
+	if sum(r.samples) > 0 && len(r.crew) > 0 {
 		lost, gaps, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}
 		for _, s := range r.restarts {
 			for i, part := range intersect(b.spans, s.gap()) {

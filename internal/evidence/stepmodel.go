@@ -80,11 +80,11 @@ func (b *builder) model(r *rank) {
 		Device:   r.sight(),
 		Running:  b.range_(running),
 		Asleep:   b.range_(asleep),
-		OnDevice: b.range_(b.ofLooks(r, b.states(r.entity, metric.LooksDevice))),
+		OnDevice: b.range_(b.ofSamples(r, b.states(r.entity, metric.ThreadDevice))),
 		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Loads { // what it waits for over the network it may load, as from storage, or it logs
-		remote := b.range_(b.ofLooks(r, b.grow(metric.LooksRemote, r.entity)))
+		remote := b.range_(b.ofSamples(r, b.grow(metric.ThreadRemote, r.entity)))
 		storage.Likely, storage.Hi = storage.Likely+remote.Likely, storage.Hi+remote.Hi
 		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-remote.Hi, 0), max(seen.Asleep.Likely-remote.Likely, 0)
 	}
@@ -99,7 +99,7 @@ func (b *builder) model(r *rank) {
 	seen.Works = orNothing(divide(sum(b.grow(metric.ProcMainCPU, r.entity)), sum(b.length)))
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
-	if sum(r.looks) == 0 || r.wait.N == 0 {
+	if sum(r.samples) == 0 || r.wait.N == 0 {
 		return
 	}
 	seen.Wait = rangeOf(r.wait)
@@ -128,29 +128,29 @@ func (b *builder) range_(shares []float64) step.Range {
 	return rangeOf(s)
 }
 
-// ofLooks turns seconds in which a state was seen into shares of the time in which the main thread was sampled.
-func (b *builder) ofLooks(r *rank, seconds []float64) []float64 {
-	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.looks[i]) })
+// ofSamples turns seconds in which a state was seen into shares of the time in which the main thread was sampled.
+func (b *builder) ofSamples(r *rank, seconds []float64) []float64 {
+	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.samples[i]) })
 }
 
 // asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work
 // it is there that it waits for it, and jobs that only act as if they had one sleep there too.
-var asleepOutside = []metric.Desc{metric.LooksFutexTime, metric.LooksFutex, metric.LooksSleep, metric.LooksDevice,
-	metric.LooksOther}
+var asleepOutside = []metric.Desc{metric.ThreadFutexTimed, metric.ThreadFutex, metric.ThreadSleep, metric.ThreadDevice,
+	metric.ThreadOther}
 
 // mainStates are the shares of each window in which a thread of the trainer that may hold the step up runs, in which
 // its main thread sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its
 // loader is in none of them: waiting for a batch, taking one, starting workers, and what the hook timed as loading.
 func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
-	ran := b.states(r.entity, metric.LooksHostRun)
-	if b.h.of(metric.LooksHostRun, r.entity) == nil {
-		ran = b.states(r.entity, metric.LooksRunning)
+	ran := b.states(r.entity, metric.ThreadHostRunning)
+	if b.h.of(metric.ThreadHostRunning, r.entity) == nil {
+		ran = b.states(r.entity, metric.ThreadRunning)
 	}
-	running = b.ofLooks(r, ran)
-	asleep = b.ofLooks(r, b.states(r.entity, asleepOutside...))
-	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
+	running = b.ofSamples(r, ran)
+	asleep = b.ofSamples(r, b.states(r.entity, asleepOutside...))
+	storage = b.ofSamples(r, b.states(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
-	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead))
+	polls := b.ofSamples(r, b.states(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
 	var loads []float64
 	if r.hook != nil && r.hook.training.loadsItself() {
 		loads = r.hook.training.made(metric.HookFetchCPU)
@@ -158,7 +158,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	for i := range running {
 		if !r.noLoader && r.joint != nil {
 			wait, start := divide(r.waiting[i], r.joint[i]), r.startRunning(b, i)
-			running[i] = max(running[i]-start-divide(r.receiving[i], r.looks[i]), 0)
+			running[i] = max(running[i]-start-divide(r.receiving[i], r.samples[i]), 0)
 			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside
 			// the loader.
 			asleep[i] -= max(divide(r.polled[i], r.joint[i])-polls[i], 0)
@@ -177,16 +177,16 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 
 // startRunning returns the share of a window in which the main thread ran while it started workers.
 func (r *rank) startRunning(b *builder, i int) float64 {
-	looks := 0.0
+	samples := 0.0
 	for _, s := range r.starts {
 		part := intersect(b.spans[i:i+1], span{s.born, s.first})
-		g, _ := b.h.of(metric.LooksRunning, r.entity).grow(part)
-		looks += g[0]
+		g, _ := b.h.of(metric.ThreadRunning, r.entity).grow(part)
+		samples += g[0]
 	}
-	if r.looks[i] <= 0 {
+	if r.samples[i] <= 0 {
 		return 0
 	}
-	return min(looks, r.starting[i]) / r.looks[i]
+	return min(samples, r.starting[i]) / r.samples[i]
 }
 
 // together bounds the data stall window by window, where steps are so long that a window holds less than half of one:
@@ -232,7 +232,7 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
 		return step.Range{}, false
 	}
 	all, within := sum(b.grow(metric.HostSamples, r.entity)), sum(b.grow(metric.HostSamplesDevice, r.entity))
-	ran := b.range_(b.ofLooks(r, b.states(r.entity, metric.LooksRunning)))
+	ran := b.range_(b.ofSamples(r, b.states(r.entity, metric.ThreadRunning)))
 	if all >= fewestSamples {
 		part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
 		cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
@@ -352,8 +352,9 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 		}
 	}
 	// what a socket brings is in no count of reads, nor is whether it is data
-	loads := sum(b.grow(metric.LooksRemote, r.entity))
-	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
+	loads := sum(b.grow(metric.ThreadRemote, r.entity))
+	for _, d := range []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
+		metric.ThreadFileOpen} {
 		t := b.h.of(d, r.entity)
 		for _, w := range b.spans {
 			for _, a := range active {
@@ -364,5 +365,5 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 			}
 		}
 	}
-	return hold(orNothing(divide(loads, sum(r.looks))))
+	return hold(orNothing(divide(loads, sum(r.samples))))
 }

@@ -136,13 +136,13 @@ var crewStates = []struct {
 	name   string
 	states []metric.Desc
 }{
-	{"computing", []metric.Desc{metric.LooksRunning}},
-	{"waiting for storage", []metric.Desc{metric.LooksDisk, metric.LooksFileRead}},
-	{"opening, closing files", []metric.Desc{metric.LooksFileOpen, metric.LooksFileLock}},
-	{"waiting for a lock", []metric.Desc{metric.LooksFutex, metric.LooksFutexTime}},
-	{"handing a batch over", []metric.Desc{metric.LooksPipeWrite}},
+	{"computing", []metric.Desc{metric.ThreadRunning}},
+	{"waiting for storage", []metric.Desc{metric.ThreadDisk, metric.ThreadFileRead}},
+	{"opening, closing files", []metric.Desc{metric.ThreadFileOpen, metric.ThreadFileLock}},
+	{"waiting for a lock", []metric.Desc{metric.ThreadFutex, metric.ThreadFutexTimed}},
+	{"handing a batch over", []metric.Desc{metric.ThreadPipeWrite}},
 	{"waiting elsewhere", elsewhereStates},
-	{"stopped", []metric.Desc{metric.LooksStopped}},
+	{"stopped", []metric.Desc{metric.ThreadStopped}},
 	{"idle, ahead", nil},
 }
 
@@ -185,9 +185,9 @@ func (d *drawing) crew(r *rank) {
 
 // shares is what the time of some of the crew went to, by buckets.
 func (d *drawing) shares(r *rank, actors []*actor) (all []timeline.Shares) {
-	looks := make([]float64, len(d.spans))
+	samples := make([]float64, len(d.spans))
 	for _, a := range actors {
-		add(looks, d.grow(metric.LooksTotal, a.entity))
+		add(samples, d.grow(metric.ThreadSamples, a.entity))
 	}
 	states := each(len(crewStates), func(k int) []float64 {
 		return d.totals(actors,
@@ -196,7 +196,7 @@ func (d *drawing) shares(r *rank, actors []*actor) (all []timeline.Shares) {
 	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
 	for from := 0; from < len(d.spans); from += per {
 		to := min(from+per, len(d.spans))
-		whole, left := sum(looks[from:to]), 1.0
+		whole, left := sum(samples[from:to]), 1.0
 		if !(whole > 0) {
 			continue
 		}

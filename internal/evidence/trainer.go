@@ -20,7 +20,7 @@ type rank struct {
 	working   int       // workers that did not
 	starts    []restart // of workers, that reach into the steady window
 	restarts  []restart // those that replaced others and began in it
-	looks     []float64 // seconds in which the main thread was looked at
+	samples   []float64 // seconds in which the main thread was sampled
 	joint     []float64 // seconds in which waiting could be told
 	polled    []float64 // of those, in which it waited for a batch
 	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
@@ -71,15 +71,15 @@ func (b *builder) rankOf(a *actor) *rank {
 			r.restarts = append(r.restarts, s)
 		}
 	}
-	r.looks = b.grow(metric.LooksTotal, a.entity)
-	both := summed(b.grow(metric.LoaderLooks, a.loader()), b.grow(metric.LoaderNoWorkers, a.loader()))
+	r.samples = b.grow(metric.ThreadSamples, a.entity)
+	both := summed(b.grow(metric.LoaderSamples, a.loader()), b.grow(metric.LoaderNoWorkers, a.loader()))
 	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
-	r.noLoader = len(r.crew) == 0 && sum(both) == 0 && sum(r.looks) > 0 &&
+	r.noLoader = len(r.crew) == 0 && sum(both) == 0 && sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
 	told := b.readHook(a)
 	if r.noLoader && told == nil {
 		if b.feed(r); r.fed != nil {
-			both = b.grow(metric.LoaderLooks, r.loader())
+			both = b.grow(metric.LoaderSamples, r.loader())
 		}
 	}
 	if !r.noLoader {
@@ -142,36 +142,36 @@ func (b *builder) waits(r *rank, both []float64) {
 		b.waitsOfMain(r)
 		return
 	}
-	for i := range r.joint { // before the first worker was known, only the main thread was looked at
-		r.joint[i] = max(r.joint[i], r.looks[i])
+	for i := range r.joint { // before the first worker was known, only the main thread was sampled
+		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
 		begun := intersect(b.spans, span{s.born, s.first})
-		looks, _ := b.h.of(metric.LooksTotal, r.entity).grow(begun)
+		samples, _ := b.h.of(metric.ThreadSamples, r.entity).grow(begun)
 		waited, _ := b.h.of(metric.LoaderWaiting, r.loader()).grow(begun)
 		for _, d := range atWork {
 			g, _ := b.h.of(d, r.entity).grow(begun)
 			add(waited, g)
 		}
 		between, _ := b.changing(r, s).grow(b.spans)
-		for i := range looks {
-			r.starting[i] += max(looks[i]-waited[i], 0) + between[i]
+		for i := range samples {
+			r.starting[i] += max(samples[i]-waited[i], 0) + between[i]
 		}
 	}
 	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
 }
 
-// waitsOfMain is for recordings without joint looks: the main thread's own waits, and, with a pinning thread, no more
-// timed lock waits than that thread waited for the workers.
+// waitsOfMain is for recordings without paired samples: the main thread's own waits, and, with a pinning thread, no
+// more timed lock waits than that thread waited for the workers.
 func (b *builder) waitsOfMain(r *rank) {
-	r.joint = slices.Clone(r.looks)
-	r.polled = b.grow(metric.LooksQueuePoll, r.entity)
-	pin := b.grow(metric.LooksQueuePoll, r.pin())
-	pinLooks := b.grow(metric.LooksTotal, r.pin())
-	timed := b.grow(metric.LooksFutexTime, r.entity)
+	r.joint = slices.Clone(r.samples)
+	r.polled = b.grow(metric.ThreadQueuePoll, r.entity)
+	pin := b.grow(metric.ThreadQueuePoll, r.pin())
+	pinSamples := b.grow(metric.ThreadSamples, r.pin())
+	timed := b.grow(metric.ThreadFutexTimed, r.entity)
 	for i := range r.polled {
-		if pinLooks[i] > 0 {
-			r.polled[i] += min(timed[i], r.looks[i]*hold(pin[i]/pinLooks[i]))
+		if pinSamples[i] > 0 {
+			r.polled[i] += min(timed[i], r.samples[i]*hold(pin[i]/pinSamples[i]))
 		}
 		r.polled[i] = min(r.polled[i], r.joint[i])
 	}
@@ -180,12 +180,12 @@ func (b *builder) waitsOfMain(r *rank) {
 
 // changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
 // starts one, to which it writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
-var changingStates = []metric.Desc{metric.LooksQueuePoll, metric.LooksPipeRead, metric.LooksChild,
-	metric.LooksPipeWrite}
+var changingStates = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadPipeRead, metric.ThreadWaitChild,
+	metric.ThreadPipeWrite}
 
 // changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy
-// with the change. The looks notice a death at once and the table of processes up to a scan later, so it begins before
-// the end of the old set.
+// with the change. The samples notice a death at once and the table of processes up to a scan later, so it begins
+// before the end of the old set.
 func (b *builder) changing(r *rank, s restart) *track {
 	none := b.h.of(metric.LoaderNoWorkers, r.loader())
 	if none == nil {
@@ -284,7 +284,7 @@ func (b *builder) batches(r *rank) {
 	}
 	growth, clock := t.grow(b.spans)
 	if inWatch { // before its first worker a trainer gets nothing
-		clock = r.looks
+		clock = r.samples
 	}
 	if sum(growth) <= 0 {
 		return

@@ -58,13 +58,13 @@ func (c *cast) takeTurns(h history, end float64) turns {
 }
 
 // lifeOf is from when to when a trainer trained within the watch: from the first batch that the hook told, else from
-// when it was first looked at. One that was never looked at may have trained all the time.
+// when it was first sampled. One that was never sampled may have trained all the time.
 func lifeOf(h history, a *actor, end float64) span {
-	looks := h.of(metric.LooksTotal, a.entity)
-	if looks == nil {
+	samples := h.of(metric.ThreadSamples, a.entity)
+	if samples == nil {
 		return span{0, end}
 	}
-	from, to := looks.at[0], min(looks.last(), a.died, end)
+	from, to := samples.at[0], min(samples.last(), a.died, end)
 	if clock := h.of(metric.HookClock, a.entity); clock != nil {
 		from = max(from, clock.at[0])
 	}

@@ -14,7 +14,7 @@ import (
 const (
 	shortWindow = 10.0 // seconds; 25 s give 24 windows, 10 s give ten, and below that an interval is mostly chance
 	fewSteps    = 20.0 // batches; TraceML asks for as many steps before it says anything critical
-	thinLooks   = 0.5  // share of planned looks that were taken
+	thinSamples = 0.5  // share of planned samples that were taken
 )
 
 // watch takes what can be said of the watch itself.
@@ -23,23 +23,23 @@ func (b *builder) watch(r *rank) {
 	if v, ok := b.ev.Get(metric.InputWait); ok && v.Confidence > 0 {
 		noise = exact(v.Hi - v.Lo)
 	}
-	if every := b.rec.Header.LookInterval.Seconds(); every > 0 && sum(r.looks) > 0 {
-		cover = ratio(b.grow(looksTaken, r.entity),
+	if every := b.rec.Header.SampleInterval.Seconds(); every > 0 && sum(r.samples) > 0 {
+		cover = ratio(b.grow(sampleCounts, r.entity),
 			each(len(b.length), func(i int) float64 { return b.length[i] / every }))
 	}
-	// looks at the trainer and its workers, and those for which the system call could not be read
+	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0
 	for _, a := range append([]*actor{r.actor}, r.crew...) {
-		looks := sum(b.grow(metric.LooksTotal, a.entity))
-		if all += looks; b.blind(a.entity) {
-			hidden += looks
+		samples := sum(b.grow(metric.ThreadSamples, a.entity))
+		if all += samples; b.blind(a.entity) {
+			hidden += samples
 		}
 	}
-	b.take(metric.WindowTime, exact(sum(b.length)), metric.LooksTotal)
-	b.take(metric.WaitNoise, noise, metric.LoaderWaiting, metric.LoaderLooks)
-	b.take(metric.LookCover, cover, metric.LooksTotal)
+	b.take(metric.WindowTime, exact(sum(b.length)), metric.ThreadSamples)
+	b.take(metric.WaitNoise, noise, metric.LoaderWaiting, metric.LoaderSamples)
+	b.take(metric.SampleCoverage, cover, metric.ThreadSamples)
 	// noted as looks_* where system calls are refused
-	b.take(metric.SyscallSeen, exact(1-divide(hidden, all)), metric.LooksQueuePoll)
+	b.take(metric.SyscallSeen, exact(1-divide(hidden, all)), metric.ThreadQueuePoll)
 }
 
 // blind reports whether the system calls of a thread could not be read, so that its state is taken from less.
@@ -62,8 +62,9 @@ func (b *builder) warnAfter(end float64) {
 // warnings tells what the person should know of this watch.
 func (b *builder) warnings() {
 	r, clean := b.top(), sum(b.length)
-	if cover, ok := b.center(metric.LookCover); ok && cover < thinLooks {
-		b.warn("only %.0f of 100 planned looks at threads could be taken: the machine is too busy for pipetune itself",
+	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
+		b.warn("only %.0f of 100 planned samples of threads could be taken: the machine is too busy for pipetune "+
+			"itself",
 			100*cover)
 	}
 	switch {

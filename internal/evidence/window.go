@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// How the steady window is cut into windows. About a second holds some 50 looks at each thread (they are taken 50 to
+// How the steady window is cut into windows. About a second holds some 50 samples of each thread (they are taken 50 to
 // 100 times a second) and ten readings, so that a window's share is known to a few points, while 25 s still give 24
 // windows. Few windows make no interval, so short watches get shorter ones; many make work without telling more, so
 // long watches get longer ones.
@@ -57,7 +57,7 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	// worker's, or after the last step that any trainer told, is no training.
 	trainers, workers, told := 0.0, 0.0, 0.0
 	for _, a := range c.trainers {
-		trainers = max(trainers, min(a.died, h.of(metric.LooksTotal, a.entity).last()))
+		trainers = max(trainers, min(a.died, h.of(metric.ThreadSamples, a.entity).last()))
 		if clock := h.of(metric.HookClock, a.entity); clock != nil {
 			_, last := rises(clock)
 			told = max(told, last)
@@ -158,11 +158,12 @@ const LeastSteady = 5.0
 // fringe is left to what gaps and rounding take of these seconds.
 const fringe = 0.05
 
-// waitFloor is the least difference in a share of time that makes a warm-up: two looks of ten more or less are chance.
+// waitFloor is the least difference in a share of time that makes a warm-up: two samples of ten more or less are
+// chance.
 const waitFloor = 0.2
 
 // detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second,
-// the share of looks that wait, or the GPUs' utilization. Starting up differs in all of them, and each alone may be
+// the share of samples that wait, or the GPUs' utilization. Starting up differs in all of them, and each alone may be
 // missing.
 func detectWarmup(h history, c cast, all []lost, life span) float64 {
 	if life.length() <= 0 {
@@ -184,16 +185,16 @@ func detectWarmup(h history, c cast, all []lost, life span) float64 {
 	}
 	spans := cut(parts, width)
 	rate := make([]float64, len(spans))
-	wait, looks := make([]float64, len(spans)), make([]float64, len(spans))
+	wait, samples := make([]float64, len(spans)), make([]float64, len(spans))
 	for _, a := range c.trainers {
 		add(rate, toldRate(h, a, spans))
 		g, _ := h.of(metric.LoaderWaiting, a.loader()).grow(spans)
 		add(wait, g)
-		g, _ = h.of(metric.LoaderLooks, a.loader()).grow(spans)
-		add(looks, g)
+		g, _ = h.of(metric.LoaderSamples, a.loader()).grow(spans)
+		add(samples, g)
 	}
 	for i := range wait {
-		wait[i] = divide(wait[i], looks[i])
+		wait[i] = divide(wait[i], samples[i])
 	}
 	drop := max(stat.Warmup(usual(rate), 0), stat.Warmup(usual(wait), waitFloor))
 	for _, t := range h.all(metric.GPUUtil) {

@@ -15,36 +15,36 @@ func (b *builder) workers(r *rank) {
 		without.crew, r = nil, &without
 	}
 	take := func(d metric.Desc, f figure, from ...metric.Desc) { b.take(d, r.own(f), from...) }
-	looks, alive, seen := b.total(metric.LooksTotal, r.crew)
+	samples, alive, seen := b.total(metric.ThreadSamples, r.crew)
 	for _, s := range []struct {
 		d      metric.Desc
 		states []metric.Desc
 	}{
 		{metric.WorkerIdle, r.idleStates()},
-		{metric.WorkerRunning, []metric.Desc{metric.LooksRunning}},
-		{metric.WorkerStorage, []metric.Desc{metric.LooksDisk, metric.LooksFileRead}},
-		{metric.WorkerOpenWait, []metric.Desc{metric.LooksFileOpen}},
-		{metric.WorkerFileLock, []metric.Desc{metric.LooksFileLock}},
-		{metric.WorkerLock, r.busyStates(metric.LooksFutex, metric.LooksFutexTime)},
-		{metric.WorkerHandOver, r.busyStates(metric.LooksPipeWrite)},
-		{metric.WorkerStopped, []metric.Desc{metric.LooksStopped}},
+		{metric.WorkerRunning, []metric.Desc{metric.ThreadRunning}},
+		{metric.WorkerStorage, []metric.Desc{metric.ThreadDisk, metric.ThreadFileRead}},
+		{metric.WorkerOpenWait, []metric.Desc{metric.ThreadFileOpen}},
+		{metric.WorkerFileLock, []metric.Desc{metric.ThreadFileLock}},
+		{metric.WorkerLock, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)},
+		{metric.WorkerHandOver, r.busyStates(metric.ThreadPipeWrite)},
+		{metric.WorkerStopped, []metric.Desc{metric.ThreadStopped}},
 	} {
-		take(s.d, ratio(b.totals(r.crew, s.states...), looks), s.states...)
+		take(s.d, ratio(b.totals(r.crew, s.states...), samples), s.states...)
 	}
 	idle := b.totals(r.crew, r.idleStates()...)
-	busy := each(len(looks), func(i int) float64 { return looks[i] - idle[i] })
-	take(metric.WorkerBusy, ratio(busy, looks), metric.LooksQueuePoll)
+	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
+	take(metric.WorkerBusy, ratio(busy, samples), metric.ThreadQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
 	programs, elsewhere := b.programs(r.crew), b.totals(r.crew, r.busyStates(elsewhereStates...)...)
-	used := each(len(looks), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * looks[i] })
+	used := each(len(samples), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * samples[i] })
 	left := hold(1 - orNothing(divide(sum(used), sum(elsewhere))))
-	take(metric.WorkerOtherWait, ratio(times(elsewhere, left), looks), metric.LooksOther)
+	take(metric.WorkerOtherWait, ratio(times(elsewhere, left), samples), metric.ThreadOther)
 	if sum(programs) > 0 && sum(elsewhere) > 0 {
-		take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), looks))
+		take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), samples))
 	}
-	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.LooksOther}
+	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.ThreadOther}
 
 	cpu, lived, counted := b.total(r.cpu(), r.crew)
 	add(cpu, programs)
@@ -59,10 +59,11 @@ func (b *builder) workers(r *rank) {
 	if seen {
 		waits = b.totals(r.crew, r.busyStates(waitingStates...)...)
 		for i := range waits {
-			waits[i] = orNothing(divide(waits[i], looks[i])*alive[i] - programs[i])
+			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i])
 		}
 	}
-	b.perBatch(r, metric.WorkerWaitBatch, figure{Summary: notNegative(stat.Ratio(waits, r.handed))}, metric.LooksTotal)
+	b.perBatch(r, metric.WorkerWaitBatch, figure{Summary: notNegative(stat.Ratio(waits, r.handed))},
+		metric.ThreadSamples)
 
 	usual := func(raw metric.Desc) func(*actor) (float64, bool) {
 		return func(w *actor) (float64, bool) { return b.usual(raw, w.entity) }
@@ -72,7 +73,7 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.WorkerThreads, ofEach(r, usual(metric.ProcThreads)), metric.ProcThreads)
 	b.take(metric.WorkerGrowth, b.memoryGrowth(r), metric.ProcRSS)
 	b.take(metric.FeedersAtOnce, b.feedersAtOnce(r), metric.LoaderWaitAlive)
-	take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.LooksQueuePoll)
+	take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.ThreadQueuePoll)
 	take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
 	if r.hook != nil {
@@ -92,13 +93,14 @@ func ofEach(r *rank, of func(*actor) (float64, bool)) figure {
 }
 
 // elsewhereStates are those of a wait for the network, a timer, another process, or what is unknown.
-var elsewhereStates = []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild,
-	metric.LooksOther}
+var elsewhereStates = []metric.Desc{metric.ThreadPipeRead, metric.ThreadSleep, metric.ThreadDevice,
+	metric.ThreadWaitChild,
+	metric.ThreadOther}
 
 // waitingStates are those in which a worker neither runs nor waits for work.
-var waitingStates = append([]metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen,
-	metric.LooksFileLock,
-	metric.LooksFutex, metric.LooksFutexTime, metric.LooksPipeWrite}, elsewhereStates...)
+var waitingStates = append([]metric.Desc{metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen,
+	metric.ThreadFileLock,
+	metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadPipeWrite}, elsewhereStates...)
 
 // programs returns the CPU time of the programs that workers ran and waited for the end of, per window.
 func (b *builder) programs(workers []*actor) []float64 {
@@ -106,7 +108,7 @@ func (b *builder) programs(workers []*actor) []float64 {
 	return growth
 }
 
-// totals adds up looks in several states over several processes, per window.
+// totals adds up samples in several states over several processes, per window.
 func (b *builder) totals(actors []*actor, states ...metric.Desc) []float64 {
 	out := make([]float64, len(b.spans))
 	for _, a := range actors {

@@ -7,27 +7,27 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// States are what a worker may be doing, each with the looks that found it so. They are those that package evidence
+// States are what a worker may be doing, each with the samples that found it so. They are those that package evidence
 // tells apart, but for a worker's waits outside of the job.
 var States = []struct {
-	Name  string
-	looks []metric.Desc
+	Name    string
+	samples []metric.Desc
 }{
-	{"running", []metric.Desc{metric.LooksRunning}},
-	{"storage", []metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen}},
-	{"lock", []metric.Desc{metric.LooksFutex, metric.LooksFutexTime, metric.LooksFileLock}},
-	{"hand-over", []metric.Desc{metric.LooksPipeWrite}},
-	{"other", []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild,
-		metric.LooksOther, metric.LooksStopped}},
-	{"idle", []metric.Desc{metric.LooksQueuePoll}},
+	{"running", []metric.Desc{metric.ThreadRunning}},
+	{"storage", []metric.Desc{metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen}},
+	{"lock", []metric.Desc{metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadFileLock}},
+	{"hand-over", []metric.Desc{metric.ThreadPipeWrite}},
+	{"other", []metric.Desc{metric.ThreadPipeRead, metric.ThreadSleep, metric.ThreadDevice, metric.ThreadWaitChild,
+		metric.ThreadOther, metric.ThreadStopped}},
+	{"idle", []metric.Desc{metric.ThreadQueuePoll}},
 }
 
 // wanted are the signals that are read.
 var wanted = func() map[string]bool {
 	names := map[string]bool{}
 	for _, d := range []metric.Desc{
-		metric.LoaderLooks, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer,
-		metric.LoaderWorkers, metric.LooksTotal, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars,
+		metric.LoaderSamples, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer,
+		metric.LoaderWorkers, metric.ThreadSamples, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars,
 		metric.ProcReadBytes, metric.GPUUtil, metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower,
 		metric.GPUSMActivity, metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal, metric.CPUUsable,
 		metric.MemTotal, metric.MemAvailable, metric.CgroupMemLimit, metric.CgroupMemUsed, metric.PressureCPUSome,
@@ -36,7 +36,7 @@ var wanted = func() map[string]bool {
 		names[d.Name] = true
 	}
 	for _, s := range States {
-		for _, d := range s.looks {
+		for _, d := range s.samples {
 			names[d.Name] = true
 		}
 	}
@@ -108,9 +108,9 @@ func (t *Tracker) derive(members []Member, f *Frame) values {
 // trainer takes what one trainer and its loader do.
 func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
 	of, loader := Owner{Rank: m.Rank}, "loader/"+m.ID
-	looks, _ := t.of(metric.LoaderLooks, loader)
+	samples, _ := t.of(metric.LoaderSamples, loader)
 	waits, _ := t.of(metric.LoaderWaiting, loader)
-	vs.share(metric.InputWait, of, waits, looks)
+	vs.share(metric.InputWait, of, waits, samples)
 	batches, _ := t.of(metric.LoaderBatches, loader)
 	vs.flow(metric.BatchesPerS, of, batches.grown, batches.over)
 	if queued, ok := t.of(metric.LoaderQueued, loader); ok {
@@ -137,21 +137,21 @@ func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
 }
 
 // states are the shares of its time that a worker spent in each state, and how long that was; nil where it was not
-// looked at.
+// sampled.
 func (t *Tracker) states(entity string) (shares []float64, seconds float64) {
-	looks, _ := t.of(metric.LooksTotal, entity)
-	if looks.grown <= 0 {
+	samples, _ := t.of(metric.ThreadSamples, entity)
+	if samples.grown <= 0 {
 		return nil, 0
 	}
 	for _, s := range States {
 		share := 0.0
-		for _, d := range s.looks {
+		for _, d := range s.samples {
 			r, _ := t.of(d, entity)
-			share += r.grown / looks.grown
+			share += r.grown / samples.grown
 		}
 		shares = append(shares, min(share, 1))
 	}
-	return shares, looks.over
+	return shares, samples.over
 }
 
 // job takes what all processes of the job use together.

@@ -41,16 +41,16 @@ func (w *watch) run(seconds int, tick func(at float64)) (f *Frame) {
 
 func (w *watch) job(at float64) {
 	for i, entity := range []string{"process/2.1", "process/3.1"} {
-		w.Add(metric.LooksTotal, entity, 50*at)
-		w.Add(metric.LooksRunning, entity, 30*at)
-		w.Add(metric.LooksDisk, entity, 10*at)
-		w.Add(metric.LooksQueuePoll, entity, 10*at)
+		w.Add(metric.ThreadSamples, entity, 50*at)
+		w.Add(metric.ThreadRunning, entity, 30*at)
+		w.Add(metric.ThreadDisk, entity, 10*at)
+		w.Add(metric.ThreadQueuePoll, entity, 10*at)
 		w.Add(metric.ProcCPU, entity, at*float64(i+1)/4)
 		w.Add(metric.ProcRSS, entity, 1<<20)
 		w.Add(metric.ProcReadChars, entity, 1000*at)
 	}
 	w.Add(metric.ProcCPU, "process/1.1", at/10)
-	w.Add(metric.LoaderLooks, "loader/1.1", 50*at)
+	w.Add(metric.LoaderSamples, "loader/1.1", 50*at)
 	w.Add(metric.LoaderWaiting, "loader/1.1", 20*at)
 	w.Add(metric.LoaderBatches, "loader/1.1", 8*at)
 	w.Add(metric.LoaderQueued, "loader/1.1", 6)
@@ -102,7 +102,7 @@ func TestWhatIsNotReadIsAbsent(t *testing.T) {
 	w := newWatch(t, crew...)
 	f := w.run(1, func(float64) { w.Add(metric.ProcRSS, "process/2.1", 1) })
 	if _, ok := f.Get(metric.InputWait, Owner{Rank: "0"}); ok {
-		t.Error("a wait that nobody looked at")
+		t.Error("a wait that nobody sampled")
 	}
 	f = w.run(20, w.job)
 	before, _ := f.Get(metric.BatchesPerS, Owner{Rank: "0"})
@@ -130,7 +130,7 @@ func TestATrackerStaysSmall(t *testing.T) {
 		id := string(rune('a'+i%26)) + "." + time.Duration(i).String()
 		w.members = []Member{crew[0], {ID: id, Rank: "0", Trainer: "1.1"}}
 		w.run(1, func(at float64) {
-			w.Add(metric.LooksTotal, "process/"+id, at)
+			w.Add(metric.ThreadSamples, "process/"+id, at)
 			w.Add(metric.ProcCPU, "process/"+id, at)
 		})
 		w.Forget(w.at - time.Minute)

@@ -4,7 +4,7 @@ import "slices"
 
 // Raw lists every signal a recording may hold.
 func Raw() []Desc {
-	return slices.Concat(CPU, Cgroup, Memory, Disk, Pressure, GPU, Process, Looks, Remote, Host, Loader, Files, Hook)
+	return slices.Concat(CPU, Cgroup, Memory, Disk, Pressure, GPU, Process, Threads, Remote, Host, Loader, Files, Hook)
 }
 
 // All lists every signal, raw and derived.

@@ -99,7 +99,7 @@ var (
 	WorkerPrograms = Desc{"worker_programs_ratio", Ratio, Gauge, "asleep while a program that it runs uses a CPU"}
 	WorkerStopped  = Desc{"worker_stopped_ratio", Ratio, Gauge, "stopped or frozen"}
 	TrainerStopped = Desc{"trainer_stopped_ratio", Ratio, Gauge,
-		"share of looks that found the trainer stopped or frozen"}
+		"share of samples that found the trainer stopped or frozen"}
 )
 
 // What a worker costs.
@@ -144,7 +144,8 @@ var (
 		"means each open is another file, near 0 the same files again and again"}
 	OpensPerFile = Desc{"opens_per_file", Count, Gauge, "how often a file of the dataset is opened before nearly " +
 		"all have been opened once, at the least; 1 where each holds an item"}
-	HandlePresent = Desc{"handle_present_ratio", Ratio, Gauge, "share of looks at a busy worker that found a dataset " +
+	HandlePresent = Desc{"handle_present_ratio", Ratio, Gauge, "share of samples of a busy worker that found a " +
+		"dataset " +
 		"file open"}
 	DatasetBytes = Desc{"dataset_bytes", Bytes, Gauge, "size of the dataset on storage, where it could be seen"}
 	DatasetFileN = Desc{"dataset_files", Count, Gauge, "files of the dataset, where they could be counted (bounded)"}
@@ -234,11 +235,11 @@ var (
 
 // The watch itself.
 var (
-	WindowTime  = Desc{"window_s", Seconds, Gauge, "length of the steady window"}
-	LookCover   = Desc{"look_coverage_ratio", Ratio, Gauge, "looks taken over looks planned in the window"}
-	WaitNoise   = Desc{"input_wait_spread_ratio", Ratio, Gauge, "width of the 95 % interval of the input wait"}
-	SyscallSeen = Desc{"syscall_visible_ratio", Ratio, Gauge,
-		"share of looks for which /proc/PID/syscall could be read"}
+	WindowTime     = Desc{"window_s", Seconds, Gauge, "length of the steady window"}
+	SampleCoverage = Desc{"look_coverage_ratio", Ratio, Gauge, "samples taken over samples planned in the window"}
+	WaitNoise      = Desc{"input_wait_spread_ratio", Ratio, Gauge, "width of the 95 % interval of the input wait"}
+	SyscallSeen    = Desc{"syscall_visible_ratio", Ratio, Gauge,
+		"share of samples for which /proc/PID/syscall could be read"}
 )
 
 // Derived lists all derived signals.
@@ -258,5 +259,6 @@ var Derived = []Desc{
 	IOPressure, MemPressure, Available, MemLimit, MemLimitUsed, SwapInRate, SwapOutRate, RefaultRate, ShmFree, ShmTotal,
 	DiskReadRate, DiskByteRate, DiskLatency, DiskQueue, DiskUtil, StorageNet, StorageTmpfs, Rotational, ReadIOPSLimit,
 	ReadBPSLimit, GPUBusy, GPUCount, GPUMemUsedRatio, GPUPowerRatio, GPUThrottled, GPUClockLost, GPUSMActive,
-	GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUOthersBusy, GPUIdleJob, WindowTime, LookCover, WaitNoise, SyscallSeen,
+	GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUOthersBusy, GPUIdleJob, WindowTime, SampleCoverage, WaitNoise,
+	SyscallSeen,
 }

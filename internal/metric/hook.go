@@ -16,7 +16,7 @@ var (
 	HookAside = Desc{"hook_aside_steps", Count, Counter, "of these, batches taken by another thread than the " +
 		"main one: a prefetcher's wait is not the step's"}
 	HookSamples = Desc{"hook_samples", Count, Counter, "samples in these batches, from the size of the first axis; " +
-		"of steps below 20 ms only some are looked at"}
+		"of steps below 20 ms only some are inspected"}
 	HookWait = Desc{"hook_wait_s", Seconds, Counter, "time in __next__ of the steps, the first of each epoch " +
 		"included, the one that ends it not"}
 	HookFirstWait = Desc{"hook_first_wait_s", Seconds, Counter, "of this, the first of each epoch"}
@@ -57,7 +57,7 @@ var (
 		"__getitems__ or iterator"}
 	HookCollate  = Desc{"hook_collate_s", Seconds, Counter, "of this, time in collate_fn"}
 	HookOpens    = Desc{"hook_opens", Count, Counter, "h5py.File opened while items were made"}
-	HookOpenTime = Desc{"hook_open_s", Seconds, Counter, "time in these opens, in what is looked up by name " +
+	HookOpenTime = Desc{"hook_open_s", Seconds, Counter, "time in these opens, in what is resolved by name " +
 		"after them, and in their closes"}
 	HookReads    = Desc{"hook_reads", Count, Counter, "reads of h5py datasets while items were made"}
 	HookReadTime = Desc{"hook_read_s", Seconds, Counter, "time in these reads, decompression included"}

@@ -20,7 +20,7 @@ var (
 	FetchCPU     = Desc{"batch_fetch_cpu_s", Seconds, Gauge, "CPU time of the worker's main thread to make a batch"}
 	CollateRatio = Desc{"collate_ratio", Ratio, Gauge, "share of making a batch that is collate_fn"}
 	BatchTensors = Desc{"batch_tensors", Count, Gauge, "tensors of one batch in lists of one entry a sample; at most " +
-		"512 objects of it are looked at"}
+		"512 objects of it are inspected"}
 	BatchFloat32 = Desc{"batch_float32_bytes", Bytes, Gauge, "bytes of one batch's tensors of float32 with three " +
 		"axes or more, as pictures have"}
 	BatchFloat64 = Desc{"batch_float64_bytes", Bytes, Gauge, "bytes of one batch's tensors of float64"}

@@ -1,29 +1,30 @@
 package metric
 
-// One trainer and its loader, seen together. Entity "loader/<trainer pid>.<start>". The joint counters count looks in
-// which all of its threads were looked at within the same few hundred microseconds. Those of a trainer without workers
+// One trainer and its loader, seen together. Entity "loader/<trainer pid>.<start>". The joint counters count samples in
+// which all of its threads were sampled within the same few hundred microseconds. Those of a trainer without workers
 // and all that may feed it are under "feeders/<trainer pid>.<start>": who waits for work, to hand over, or for a lock
 // is idle there, and the trainer waits for a batch where its main thread does the same while another is at work.
 var (
 	LoaderWorkers = Desc{"loader_workers", Count, Gauge, "loader workers alive, without those of a second loader " +
 		"that were idle for 10 s while others handed over batches"}
-	LoaderLooks   = Desc{"loader_looks", Count, Counter, "joint looks taken with at least one worker alive"}
+	LoaderSamples = Desc{"loader_looks", Count, Counter, "paired samples taken with at least one worker alive"}
 	LoaderWaiting = Desc{"loader_looks_waiting", Count, Counter,
-		"joint looks in which the trainer waited for a batch"}
+		"paired samples in which the trainer waited for a batch"}
 	LoaderIdleSum = Desc{"loader_looks_idle_sum", Count, Counter,
-		"workers found waiting for work, summed over joint looks"}
-	LoaderAliveSum = Desc{"loader_looks_alive_sum", Count, Counter, "workers alive, summed over joint looks"}
+		"workers found waiting for work, summed over paired samples"}
+	LoaderAliveSum = Desc{"loader_looks_alive_sum", Count, Counter, "workers alive, summed over paired samples"}
 	LoaderWaitIdle = Desc{"loader_looks_waiting_idle_sum", Count, Counter,
-		"workers found waiting for work, summed over joint looks in which the trainer waited"}
+		"workers found waiting for work, summed over paired samples in which the trainer waited"}
 	LoaderWaitAlive = Desc{"loader_looks_waiting_alive_sum", Count, Counter,
-		"workers alive, summed over joint looks in which the trainer waited"}
+		"workers alive, summed over paired samples in which the trainer waited"}
 	LoaderBlocked = Desc{"loader_looks_head_of_line", Count, Counter,
-		"joint looks in which the trainer waited while some workers were idle and others busy: finished batches wait " +
+		"paired samples in which the trainer waited while some workers were idle and others busy: finished batches " +
+			"wait " +
 			"behind a slow one"}
-	LoaderAhead = Desc{"loader_looks_ahead", Count, Counter, "joint looks in which the trainer did not wait and " +
+	LoaderAhead = Desc{"loader_looks_ahead", Count, Counter, "paired samples in which the trainer did not wait and " +
 		"all workers were idle: the loader is ahead"}
 	LoaderNoWorkers = Desc{"loader_looks_restarting", Count, Counter,
-		"looks in which a trainer that has had workers had none: between the old workers and the new"}
+		"samples in which a trainer that has had workers had none: between the old workers and the new"}
 	LoaderTensors = Desc{"loader_tensors", Count, Counter, "tensors handed over by workers through shared memory, " +
 		"from the running number in the names of their shared-memory files"}
 	LoaderQueued = Desc{"loader_queued_tensors", Count, Gauge, "shared-memory tensors held by workers now: " +
@@ -40,7 +41,7 @@ var (
 )
 
 // Loader lists the signals of the loader sampler.
-var Loader = []Desc{LoaderWorkers, LoaderLooks, LoaderWaiting, LoaderIdleSum, LoaderAliveSum, LoaderWaitIdle,
+var Loader = []Desc{LoaderWorkers, LoaderSamples, LoaderWaiting, LoaderIdleSum, LoaderAliveSum, LoaderWaitIdle,
 	LoaderWaitAlive, LoaderBlocked, LoaderAhead, LoaderNoWorkers, LoaderTensors, LoaderBatches, LoaderQueued,
 	LoaderTensorsPer, LoaderBatchBytes, LoaderBirths}
 
@@ -49,11 +50,11 @@ var (
 	DatasetOpens   = Desc{"dataset_opens", Count, Counter, "opens of files in the dataset (inotify), by any process"}
 	DatasetFiles   = Desc{"dataset_open_files", Count, Gauge, "distinct dataset files open in the job now"}
 	DatasetPresent = Desc{"dataset_handle_looks_present", Count, Counter,
-		"looks at a worker's descriptors that found a dataset file open"}
-	DatasetLooks    = Desc{"dataset_handle_looks", Count, Counter, "looks at a worker's descriptors"}
+		"listings of a worker's descriptors that found a dataset file open"}
+	DatasetListings = Desc{"dataset_handle_looks", Count, Counter, "listings of a worker's descriptors"}
 	DatasetDistinct = Desc{"dataset_distinct_files", Count, Counter,
 		"distinct files opened since the start (bounded set; stops growing at its bound)"}
 )
 
 // Files lists the signals of the files sampler.
-var Files = []Desc{DatasetOpens, DatasetFiles, DatasetPresent, DatasetLooks, DatasetDistinct}
+var Files = []Desc{DatasetOpens, DatasetFiles, DatasetPresent, DatasetListings, DatasetDistinct}

@@ -37,53 +37,58 @@ var (
 var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes,
 	ProcRSS, ProcShared, ProcMajFaults, ProcThreads, ProcMainReadChars, ProcMainWriteChars, ProcMainSystem}
 
-// Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities
+// Samples of one thread: how often it was found in each state when sampled some 50 times a second. Entities
 // "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer) and
 // "autograd/<pid>.<start>" (the autograd threads of a trainer as one: running where any of them runs, else what the
 // first is in), and "thread/<pid>.<start>.<tid>", a thread of a trainer without DataLoader workers that uses a CPU; it
-// has process_main_cpu_s and process_main_run_delay_s of its own. All are counters of looks; the share of time in a
+// has process_main_cpu_s and process_main_run_delay_s of its own. All are counters of samples; the share of time in a
 // state is the ratio of differences.
 var (
-	LooksTotal   = Desc{"looks", Count, Counter, "looks taken"}
-	LooksRunning = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
-	LooksHostRun = Desc{"looks_host_running", Count, Counter, "of a trainer: looks in which its main thread or one " +
+	ThreadSamples     = Desc{"looks", Count, Counter, "samples taken"}
+	ThreadRunning     = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
+	ThreadHostRunning = Desc{"looks_host_running", Count, Counter, "of a trainer: samples in which its main thread " +
+		"or one " +
 		"of its autograd threads was on a CPU or ready to run"}
-	LooksQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own " +
+	ThreadQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own " +
 		"time-out, of a trainer on a pipe: waiting for a batch (trainer, pinning thread) or for work (worker)"}
-	LooksFutexTime = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}
-	LooksFutex     = Desc{"looks_futex", Count, Counter, "in a futex wait without a time-out: a lock"}
-	LooksDisk      = Desc{"looks_disk", Count, Counter, "in uninterruptible sleep (state D): storage, as a rule"}
-	LooksFileRead  = Desc{"looks_file_read", Count, Counter,
+	ThreadFutexTimed = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}
+	ThreadFutex      = Desc{"looks_futex", Count, Counter, "in a futex wait without a time-out: a lock"}
+	ThreadDisk       = Desc{"looks_disk", Count, Counter, "in uninterruptible sleep (state D): storage, as a rule"}
+	ThreadFileRead   = Desc{"looks_file_read", Count, Counter,
 		"asleep in a read of a file, a network file system or FUSE"}
-	LooksFileOpen  = Desc{"looks_file_open", Count, Counter, "asleep in open, stat, close or a directory read"}
-	LooksFileLock  = Desc{"looks_file_lock", Count, Counter, "asleep in flock or fcntl: a file lock"}
-	LooksPipeWrite = Desc{"looks_pipe_write", Count, Counter, "asleep in a write: the receiver is slow"}
-	LooksPipeRead  = Desc{"looks_pipe_read", Count, Counter, "asleep in a read of a pipe or socket, of a trainer " +
+	ThreadFileOpen  = Desc{"looks_file_open", Count, Counter, "asleep in open, stat, close or a directory read"}
+	ThreadFileLock  = Desc{"looks_file_lock", Count, Counter, "asleep in flock or fcntl: a file lock"}
+	ThreadPipeWrite = Desc{"looks_pipe_write", Count, Counter, "asleep in a write: the receiver is slow"}
+	ThreadPipeRead  = Desc{"looks_pipe_read", Count, Counter, "asleep in a read of a pipe or socket, of a trainer " +
 		"only of one of this machine: receiving; of a trainer also running while it has a socket to a worker open, " +
 		"which is how a batch is received"}
-	LooksSleep   = Desc{"looks_sleep", Count, Counter, "in nanosleep"}
-	LooksDevice  = Desc{"looks_device", Count, Counter, "asleep in ioctl or poll on a GPU's descriptor"}
-	LooksChild   = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
-	LooksStopped = Desc{"looks_stopped", Count, Counter, "stopped or frozen"}
-	LooksBeside  = Desc{"looks_at_work_beside", Count, Counter, "of a feeder: looks that found it neither waiting " +
+	ThreadSleep     = Desc{"looks_sleep", Count, Counter, "in nanosleep"}
+	ThreadDevice    = Desc{"looks_device", Count, Counter, "asleep in ioctl or poll on a GPU's descriptor"}
+	ThreadWaitChild = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
+	ThreadStopped   = Desc{"looks_stopped", Count, Counter, "stopped or frozen"}
+	FeederAtWork    = Desc{"looks_at_work_beside", Count, Counter, "of a feeder: samples that found it neither " +
+		"waiting " +
 		"nor stopped while its trainer's main thread did not run"}
-	LooksRemote = Desc{"looks_remote", Count, Counter, "of these, of a trainer, a worker or a feeder: asleep for a " +
+	ThreadRemote = Desc{"looks_remote", Count, Counter, "of these, of a trainer, a worker or a feeder: asleep for a " +
 		"TCP connection, in a receive, in a connect, or in a poll of a socket with a time-out"}
-	LooksOther = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
+	ThreadOther = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
 )
 
-// Looks lists the signals of looking at threads.
-var Looks = []Desc{LooksTotal, LooksRunning, LooksQueuePoll, LooksFutexTime, LooksFutex, LooksDisk, LooksFileRead,
-	LooksFileOpen, LooksFileLock, LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped,
-	LooksOther, LooksHostRun, LooksBeside, LooksRemote}
+// Threads lists the signals of sampling threads.
+var Threads = []Desc{ThreadSamples, ThreadRunning, ThreadQueuePoll, ThreadFutexTimed, ThreadFutex, ThreadDisk,
+	ThreadFileRead,
+	ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep, ThreadDevice, ThreadWaitChild,
+	ThreadStopped,
+	ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote}
 
-// RemoteLooks splits looks_remote of a trainer and those that load for it by who they wait for. Entity "remote/<trainer
-// pid>.<start>.<address>".
-var RemoteLooks = Desc{"remote_looks", Count, Counter, "looks at a trainer, its workers or feeders that found one " +
+// RemoteSamples splits looks_remote of a trainer and those that load for it by who they wait for. Entity
+// "remote/<trainer pid>.<start>.<address>".
+var RemoteSamples = Desc{"remote_looks", Count, Counter, "samples of a trainer, its workers or feeders that found " +
+	"one " +
 	"asleep for a connection to this peer"}
 
 // Remote lists the signals of peers.
-var Remote = []Desc{RemoteLooks}
+var Remote = []Desc{RemoteSamples}
 
 // Samples of the code that a trainer runs, by a clock that the kernel runs on the thread while it is on a CPU
 // (perf_event_open, user code only). Entities "process/<pid>.<start>" (the main thread of a trainer) and

@@ -12,7 +12,7 @@ type Header struct {
 	StartMonotonic time.Duration `json:"start_monotonic_ns"`
 	Mode           string        `json:"mode"`                 // "attach" or "launch"
 	Interval       time.Duration `json:"interval_ns"`          // between ticks
-	LookInterval   time.Duration `json:"look_interval_ns"`     // mean time between looks at threads
+	SampleInterval time.Duration `json:"look_interval_ns"`     // mean time between samples of threads
 	Warmup         time.Duration `json:"warmup_ns"`            // asked for by the person
 	BatchSize      int           `json:"batch_size,omitempty"` // told by the person; 0 = unknown
 	Redacted       bool          `json:"redacted"`

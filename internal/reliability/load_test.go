@@ -135,7 +135,7 @@ func manyDescriptors(s *stand) {
 		}
 	}
 	tick := k.share * rec.Header.Interval.Seconds() * 1000
-	s.measured("%d descriptors counted; %.2f ms of CPU time a tick of %s, looks and all else included (%.2f %% of a "+
+	s.measured("%d descriptors counted; %.2f ms of CPU time a tick of %s, samples and all else included (%.2f %% of a "+
 		"core), %.1f MiB", counted, tick, rec.Header.Interval, 100*k.share, mib(k.rss))
 	if counted < workers*each {
 		s.Errorf("%d descriptors counted of %d", counted, workers*each)

@@ -51,9 +51,10 @@ func wideJob(s *stand) {
 	}
 	rec, k := s.weigh(c, 15*time.Second)
 	tick := k.share * rec.Header.Interval.Seconds() * 1000
-	s.measured("%d threads, %d mounts: %.1f ms of CPU time a tick of %s, looks and all else included (%.1f %% of a "+
-		"core); looks each %s; %.1f MiB",
-		workers*threads, count, tick, rec.Header.Interval, 100*k.share, rec.Header.LookInterval.Round(time.Millisecond),
+	s.measured("%d threads, %d mounts: %.1f ms of CPU time a tick of %s, samples and all else included (%.1f %% of a "+
+		"core); samples each %s; %.1f MiB",
+		workers*threads, count, tick, rec.Header.Interval, 100*k.share,
+		rec.Header.SampleInterval.Round(time.Millisecond),
 		mib(k.rss))
 	if tick > 10 { // 2.7 was measured: room for a CPU a third as fast
 		s.missed("%.1f ms a tick", tick)

@@ -310,9 +310,9 @@ func hoggedWatch(s *stand) {
 	}
 	cover, ok := r.Metrics["look_coverage_ratio"]
 	if !ok {
-		s.Errorf("how many looks could be taken is not told")
+		s.Errorf("how many samples could be taken is not said")
 	} else {
-		s.measured("a watch of 12 s took %.1f s, %.0f %% of the looks were taken, verdict %s (%s)", took.Seconds(),
+		s.measured("a watch of 12 s took %.1f s, %.0f %% of the samples were taken, verdict %s (%s)", took.Seconds(),
 			100*cover.Center, r.Verdict.Class, r.Verdict.Confidence)
 	}
 	hogs.kill()

@@ -186,7 +186,7 @@ func madeUp(next func() byte) *evidence.Evidence {
 		set(metric.InputWait, loading)
 		set(metric.UsableCPUs, float64(1+next()%12))
 		set(metric.TrainerStopped, 0)
-		set(metric.LookCover, 1)
+		set(metric.SampleCoverage, 1)
 		set(metric.HostTime, 1-loading)
 	}
 	return evidence.New(values, madeUpFacts(next))

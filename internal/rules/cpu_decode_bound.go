@@ -99,7 +99,7 @@ func demand(p *diagnose.Pass) float64 {
 	}
 	host, _ := p.Maybe(metric.HostTime)
 	cores := ranks * (p.Get(metric.NumWorkers)*p.Get(metric.WorkerRunning) + share(host))
-	used, _ := p.Maybe(metric.JobCPU) // threads within a worker are not looked at one by one
+	used, _ := p.Maybe(metric.JobCPU) // threads within a worker are not sampled one by one
 	return max(cores, used)
 }
 

@@ -23,8 +23,10 @@ var (
 			"ms where a read through a kept handle takes 0.02 ms (Debian)"}
 )
 
-var reopenAbsent = diagnose.Limit{Name: "looks at a busy worker without the file open", Value: 0.05, Unit: metric.Ratio,
-	Source: "measured: a kept handle was there in every look, one that is opened per item was missing in 16 to 32 % " +
+var reopenAbsent = diagnose.Limit{Name: "samples of a busy worker without the file open", Value: 0.05,
+	Unit: metric.Ratio,
+	Source: "measured: a kept handle was there in every sample, one that is opened per item was missing in 16 to 32 " +
+		"% " +
 		"(PyTorch 1.13 and 2.14, Debian); 5 % leaves room for a start"}
 
 var hdf5ReopenedPerItem = diagnose.Rule{
@@ -158,8 +160,8 @@ func openedMeasured(p *diagnose.Pass) {
 	})
 }
 
-// comesAndGoes judges without counted opens: the one file of the dataset is open in some looks at a busy worker and not
-// in others.
+// comesAndGoes judges without counted opens: the one file of the dataset is open in some samples of a busy worker and
+// not in others.
 func comesAndGoes(p *diagnose.Pass) {
 	present, ok := p.Maybe(metric.HandlePresent)
 	files, ok2 := p.Maybe(metric.DatasetFileN)
@@ -177,7 +179,7 @@ func comesAndGoes(p *diagnose.Pass) {
 		return
 	}
 	p.Report(cause{part: present / 2, hi: present, // between nothing and all the time it was open, the read included
-		summary: fmt.Sprintf("The HDF5 file is open in %s of the looks at a busy worker and closed in the others: "+
+		summary: fmt.Sprintf("The HDF5 file is open in %s of the samples of a busy worker and closed in the others: "+
 			"it is opened again and again", unit.Percent(share(present))),
 		change: reopenCure(nil),
 		seen:   seen(p, metric.HandlePresent, metric.DatasetFileN, metric.WorkerBusy),

@@ -11,7 +11,7 @@ import (
 
 var aheadLimit = diagnose.Limit{Name: "idle workers while the trainer waits", Value: 0.9, Unit: metric.Ratio,
 	Source: "derived: with all workers ahead the queue is full, and depth is not what is missing; a tenth leaves " +
-		"room for looks that are not simultaneous"}
+		"room for samples that are not simultaneous"}
 
 var loaderPrefetchShallow = diagnose.Rule{
 	ID:       "loader/prefetch-shallow",

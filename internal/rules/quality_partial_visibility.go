@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var visibleLimit = diagnose.Limit{Name: "looks with the system call visible", Value: 0.8, Unit: metric.Ratio,
+var visibleLimit = diagnose.Limit{Name: "samples with the system call visible", Value: 0.8, Unit: metric.Ratio,
 	Source: "TraceML names a cause only from 80 % coverage"}
 
 var qualityPartialVisibility = diagnose.Rule{
@@ -23,7 +23,7 @@ var qualityPartialVisibility = diagnose.Rule{
 			return
 		}
 		reason, cure := p.Evidence.WhyMissing(metric.SyscallSeen)
-		summary := fmt.Sprintf("What threads wait in could be read in %s of the looks", unit.Percent(visible))
+		summary := fmt.Sprintf("What threads wait in could be read in %s of the samples", unit.Percent(visible))
 		if reason != "" {
 			summary += ": " + reason
 		}
@@ -32,7 +32,7 @@ var qualityPartialVisibility = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
-			Evidence: seen(p, metric.SyscallSeen, metric.LookCover),
+			Evidence: seen(p, metric.SyscallSeen, metric.SampleCoverage),
 			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure,
 				Why: "waiting for data can then be told from other waiting"}},
 		})

@@ -118,7 +118,7 @@ func (c *Cgroup) addLimits(sink recording.Sink) {
 		memDir = l.Dir
 	}
 	if memDir != c.memBinds && memErr == nil {
-		c.memBinds, c.refaults.anew = memDir, true
+		c.memBinds, c.refaults.replaced = memDir, true
 		c.counters.Close()
 		c.counters = c.group.Counters()
 	}
@@ -126,8 +126,8 @@ func (c *Cgroup) addLimits(sink recording.Sink) {
 
 // joined makes one counter of those of several groups, each as long as it is the one that is read.
 type joined struct {
-	last, offset int64
-	begun, anew  bool // anew: the next reading is of another group
+	last, offset    int64
+	begun, replaced bool // anew: the next reading is of another group
 }
 
 func (j *joined) next(v procfs.Optional[int64]) procfs.Optional[int64] {
@@ -135,10 +135,10 @@ func (j *joined) next(v procfs.Optional[int64]) procfs.Optional[int64] {
 	if !ok {
 		return v
 	}
-	if j.anew && j.begun {
+	if j.replaced && j.begun {
 		j.offset = j.last - n
 	}
-	j.begun, j.anew, j.last = true, false, n+j.offset
+	j.begun, j.replaced, j.last = true, false, n+j.offset
 	return procfs.Some(j.last)
 }
 

@@ -25,15 +25,15 @@ type feeders struct {
 
 // feeder is one process, by its main thread and the CPU time of all its threads, or one thread.
 type feeder struct {
-	entity string
-	id     procfs.ID // of a process
-	proc   *procfs.Process
-	links  *procfs.FDLinks
-	thread *watchedThread
-	looks  lookCounts
-	clock  cpuClock          // of a process
-	beside uint64            // looks at it at work while the trainer's main thread did not run
-	news   map[string]string // attributes of recording.EventThread, until they were told
+	entity  string
+	id      procfs.ID // of a process
+	proc    *procfs.Process
+	links   *procfs.FDLinks
+	thread  *watchedThread
+	samples sampleCounts
+	clock   cpuClock          // of a process
+	working uint64            // samples of it at work while the trainer's main thread did not run
+	news    map[string]string // attributes of recording.EventThread, until they were told
 }
 
 // scouted is one thread of the trainer and its CPU time when the threads were last listed.
@@ -47,9 +47,9 @@ type scouted struct {
 const (
 	// scoutEvery is the time between two listings of a trainer's threads; each thread costs two microseconds.
 	scoutEvery = time.Second
-	// scoutThreads and mostFeeders bound the threads that are listed, and the threads and processes that are looked at.
+	// scoutThreads and mostFeeders bound the threads that are listed, and the threads and processes that are sampled.
 	scoutThreads, mostFeeders = 128, 32
-	// scoutCPU is the share of one CPU from which on a thread is looked at.
+	// scoutCPU is the share of one CPU from which on a thread is sampled.
 	scoutCPU = 0.01
 )
 
@@ -66,14 +66,14 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 		}
 		m := &feeder{entity: job.Entity(p.ID), id: p.ID}
 		var err error
-		if m.proc, m.links, m.thread, err = l.open(p.ID, &m.looks); err == nil {
+		if m.proc, m.links, m.thread, err = l.open(p.ID, &m.samples); err == nil {
 			m.thread.trainer, m.thread.feeder, m.thread.remotes = true, true, f.remotes
 			f.members = append(f.members, m)
 		}
 	}
 }
 
-// scout lists the trainer's threads and begins to look at those that used a CPU since the last time.
+// scout lists the trainer's threads and begins to sample those that used a CPU since the last time.
 func (f *feeders) scout(t *trainer, now time.Duration) {
 	if now < f.next {
 		return
@@ -123,19 +123,19 @@ func (f *feeders) scout(t *trainer, now time.Duration) {
 		name, _ := s.task.Comm() // "" where it ends
 		m := &feeder{entity: job.ThreadEntity(t.id, tid), news: map[string]string{"tid": strconv.Itoa(tid),
 			"trainer": job.Entity(t.id), "comm": untrusted.Cut(name, 64).String()}}
-		m.thread = &watchedThread{task: s.task, links: t.links, counts: &m.looks, proc: t.proc, remotes: f.remotes,
+		m.thread = &watchedThread{task: s.task, links: t.links, counts: &m.samples, proc: t.proc, remotes: f.remotes,
 			trainer: true, feeder: true}
 		f.members = append(f.members, m)
 	}
 }
 
-// look looks at all of them, beside the main thread that was just found to run, or to wait in what hands batches over,
-// or neither.
-func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
+// sample samples all of them, besides the main thread that was just found to run, or to wait in what hands batches
+// over, or neither.
+func (f *feeders) sample(scratch *sampleScratch, now time.Duration, runs, waits bool) {
 	idle, working, gone := 0, 0, false
 	for _, m := range f.members {
-		class, ok := m.thread.look(kit)
-		if busy := m.proc != nil && m.clock.busy(kit, m.id.PID, now); busy && ok && class != classRunning &&
+		class, ok := m.thread.sample(scratch)
+		if busy := m.proc != nil && m.clock.busy(scratch, m.id.PID, now); busy && ok && class != classRunning &&
 			class != classStopped {
 			m.thread.ran(class)
 			class = classRunning
@@ -143,14 +143,14 @@ func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
 		switch {
 		case !ok:
 			gone = true
-		case m.thread.polls(kit, class): // for whatever it is, it has nothing to do
-			m.looks.move(class, classQueuePoll)
+		case m.thread.polls(scratch, class): // for whatever it is, it has nothing to do
+			m.samples.move(class, classQueuePoll)
 			idle++
 		case handsOver(class):
 			idle++
 		case class != classStopped:
 			if working++; !runs {
-				m.beside++
+				m.working++
 			}
 		}
 	}
@@ -171,14 +171,14 @@ func handsOver(class waitClass) bool {
 	return false
 }
 
-// polls tells whether the thread that was just looked at polls descriptors that are no DataLoader's, as of a queue
+// polls tells whether the thread that was just sampled polls descriptors that are no DataLoader's, as of a queue
 // that is asked with a short time-out.
-func (t *watchedThread) polls(kit *lookKit, class waitClass) bool {
-	s := &kit.syscall
+func (t *watchedThread) polls(scratch *sampleScratch, class waitClass) bool {
+	s := &scratch.syscall
 	if class != classOther || t.blind != nil || s.Running || s.Number < 0 {
 		return false
 	}
-	call := kit.calls.of(s.Number)
+	call := scratch.calls.of(s.Number)
 	return !t.onRemote && (call == callPoll || call == callPpoll)
 }
 
@@ -200,9 +200,9 @@ func (f *feeders) emit(l *Loader, t *trainer, sink recording.Sink) {
 			sink.Event(recording.EventThread, m.entity, m.news)
 			m.news = nil
 		}
-		emitLooks(sink, m.entity, &m.looks)
-		sink.Add(metric.LooksBeside, m.entity, float64(m.beside))
-		l.tellBlind(sink, m.entity, m.thread)
+		emitSamples(sink, m.entity, &m.samples)
+		sink.Add(metric.FeederAtWork, m.entity, float64(m.working))
+		l.reportBlind(sink, m.entity, m.thread)
 		var account procfs.Schedstat
 		if m.proc == nil && !m.thread.gone && m.thread.task.Schedstat(&account) == nil {
 			sink.Add(metric.ProcMainCPU, m.entity, account.CPU.Seconds())
@@ -210,7 +210,7 @@ func (f *feeders) emit(l *Loader, t *trainer, sink recording.Sink) {
 		}
 	}
 	f.departed = nil
-	if f.joint.looks > 0 {
+	if f.joint.samples > 0 {
 		f.joint.emit(sink, job.FeedersEntity(t.id))
 	}
 }

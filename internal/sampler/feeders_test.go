@@ -22,7 +22,7 @@ func (m *machine) ran(pid, tid int, used time.Duration) {
 	m.put(pid, "task/"+strconv.Itoa(tid)+"/schedstat", strconv.Itoa(int(used))+" 1000000 3\n")
 }
 
-// TestFeedersOfTrainerWithoutWorkers: a pool's process is looked at from its birth, a thread from when it was seen to
+// TestFeedersOfTrainerWithoutWorkers: a pool's process is sampled from its birth, a thread from when it was seen to
 // use a CPU; the trainer waits for a batch where its main thread sleeps in a lock while one of them is at work.
 func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	m := newMachine(t)
@@ -36,27 +36,27 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	}
 	w := m.watch()
 	defer w.Close()
-	w.looks(60) // a second passes between two listings of the threads
+	w.samples(60) // a second passes between two listings of the threads
 	m.ran(100, 110, 500*time.Millisecond)
 	m.ran(100, 111, time.Millisecond)
-	w.looks(60)
+	w.samples(60)
 	b := w.book()
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 120, metric.LooksRunning: 120,
-		metric.LooksBeside: 120})
-	b.want(t, feeders100, map[metric.Desc]float64{metric.LoaderLooks: 120, metric.LoaderWaiting: 120,
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 120, metric.ThreadRunning: 120,
+		metric.FeederAtWork: 120})
+	b.want(t, feeders100, map[metric.Desc]float64{metric.LoaderSamples: 120, metric.LoaderWaiting: 120,
 		metric.LoaderIdleSum: 0})
 	b.want(t, thread110, map[metric.Desc]float64{metric.ProcMainCPU: 0.5, metric.ProcRunDelay: 0.001})
-	looked := b.get(t, metric.LooksTotal, thread110)
-	if looked < 10 || looked > 60 {
-		t.Errorf("%v looks at the thread", looked)
+	sampled := b.get(t, metric.ThreadSamples, thread110)
+	if sampled < 10 || sampled > 60 {
+		t.Errorf("%v samples of the thread", sampled)
 	}
-	if _, there := b.last[metric.LooksTotal.Name+" thread/100.1000.111"]; there {
-		t.Error("a thread that uses no CPU is looked at")
+	if _, there := b.last[metric.ThreadSamples.Name+" thread/100.1000.111"]; there {
+		t.Error("a thread that uses no CPU is sampled")
 	}
 
 	for _, c := range []struct {
 		name, main, process, thread string
-		waiting, idle, beside       float64 // of ten looks; beside of the thread
+		waiting, idle, working      float64 // of ten samples; beside of the thread
 	}{
 		{"the step computes with the thread", running, inLock, running, 0, 10, 0},
 		{"the step sleeps, a thread feeds", inSleep, inLock, running, 0, 10, 10},
@@ -70,14 +70,14 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 		m.thread(100, 100, c.main, "0", 'S')
 		m.thread(101, 101, c.process, "0", state(c.process))
 		m.thread(100, 110, c.thread, "0", 'S')
-		w.looks(10)
+		w.samples(10)
 		after := w.book()
 		for _, x := range []struct {
 			d      metric.Desc
 			entity string
 			want   float64
 		}{{metric.LoaderWaiting, feeders100, c.waiting}, {metric.LoaderIdleSum, feeders100, c.idle},
-			{metric.LooksBeside, thread110, c.beside}} {
+			{metric.FeederAtWork, thread110, c.working}} {
 			if got := after.get(t, x.d, x.entity) - before.get(t, x.d, x.entity); got != x.want {
 				t.Errorf("%s: %s of %s grew by %v, want %v", c.name, x.d.Name, x.entity, got, x.want)
 			}
@@ -86,50 +86,50 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 
 	// What the main thread polls beside them may bring a batch, or be the driver's, which wakes it when the device is
 	// done.
-	w.kit.pollFD = func(int, uint64) (int, bool) { return 5, true }
+	w.scratch.pollFD = func(int, uint64) (int, bool) { return 5, true }
 	m.thread(100, 100, inShortPoll, "0", 'S')
 	m.thread(101, 101, running, "0", 'R')
 	for fd5, want := range map[string]float64{"pipe:[7]": 10, "anon_inode:[eventfd]": 10, "/dev/nvidia0": 0,
 		"anon_inode:[timerfd]": 0} {
 		m.link(100, 5, fd5)
 		before := w.book()
-		w.looks(10)
+		w.samples(10)
 		if got := w.book().get(t, metric.LoaderWaiting, feeders100) - before.get(t, metric.LoaderWaiting,
 			feeders100); got != want {
-			t.Errorf("%v of 10 looks wait for a batch where %s is polled, want %v", got, fd5, want)
+			t.Errorf("%v of 10 samples wait for a batch where %s is polled, want %v", got, fd5, want)
 		}
 	}
 	m.thread(100, 100, inLock, "0", 'S')
-	w.kit.pollFD = nil
+	w.scratch.pollFD = nil
 
 	// The process's other threads use a CPU while its main thread waits for them.
 	var used time.Duration
-	w.kit.cpuTime = func(pid int) (time.Duration, bool) {
+	w.scratch.cpuTime = func(pid int) (time.Duration, bool) {
 		used += time.Second
 		return used, pid == 101
 	}
 	m.thread(101, 101, inLock, "0", 'S')
 	before := w.book()
-	w.looks(10)
-	if got := w.book().get(t, metric.LooksRunning, "process/101.1010") - before.get(t, metric.LooksRunning,
+	w.samples(10)
+	if got := w.book().get(t, metric.ThreadRunning, "process/101.1010") - before.get(t, metric.ThreadRunning,
 		"process/101.1010"); got < 9 {
-		t.Errorf("a process that computes in its threads was seen to run in %v of 10 looks", got)
+		t.Errorf("a process that computes in its threads was seen to run in %v of 10 samples", got)
 	}
 	m.thread(101, 101, inReceiveOf5, "wait_woken", 'S')
 	m.link(101, 5, "socket:[77]")
 	m.put(101, "net/tcp", heading+toStore)
-	w.looks(10)
+	w.samples(10)
 	b = w.book()
-	if _, told := b.last[metric.RemoteLooks.Name+" remote/100.1000.10.0.0.5:443"]; told ||
-		b.get(t, metric.LooksRemote, "process/101.1010") != 0 {
+	if _, reported := b.last[metric.RemoteSamples.Name+" remote/100.1000.10.0.0.5:443"]; reported ||
+		b.get(t, metric.ThreadRemote, "process/101.1010") != 0 {
 		t.Error("a process that computes in its threads waits for a connection as well")
 	}
-	w.kit.cpuTime = nil
+	w.scratch.cpuTime = nil
 
 	m.remove(101)
-	w.looks(3)
+	w.samples(3)
 	if got := len(w.trainers[0].feeders.members); got != 1 {
-		t.Errorf("%d are looked at after the pool's end, want the thread", got)
+		t.Errorf("%d are sampled after the pool's end, want the thread", got)
 	}
 }
 
@@ -141,8 +141,8 @@ func TestNoFeedersBesideWorkers(t *testing.T) {
 	m.process(102, job.Feeder, 100)
 	w := m.watch()
 	defer w.Close()
-	w.looks(10)
-	if f := w.trainers[0].feeders; len(f.members) > 0 || f.joint.looks > 0 {
+	w.samples(10)
+	if f := w.trainers[0].feeders; len(f.members) > 0 || f.joint.samples > 0 {
 		t.Errorf("feeders beside workers: %+v", f)
 	}
 }

@@ -23,7 +23,7 @@ type FilesConfig struct {
 	// Paths asks the file system in a child; nil leaves folders unrecognised and opens uncounted.
 	Paths FolderReader
 	// Look describes a dataset in a child; nil leaves kind, size and layout unknown.
-	Look      LookAtDataset
+	Describe  DescribeDataset
 	Redaction untrusted.Redaction
 }
 
@@ -36,14 +36,14 @@ type Files struct {
 	count *openCounter
 	ended context.CancelFunc
 
-	next     int // whose descriptors are looked at next
+	next     int // whose descriptors are read next
 	sights   map[string]int
 	pending  int
 	datasets []*dataset
 	named    int // datasets that were given an entity
 	mapTurn  int
 	calls    int
-	told     bool // that the kernel's queue was full
+	reported bool // that the kernel's queue was full
 	virtual  bool // in a virtual machine, whose disks call themselves rotational whatever they are
 }
 
@@ -54,19 +54,19 @@ type dataset struct {
 	counted bool
 	opens   int64
 	names   map[uint64]struct{}
-	looks   int64
+	samples int64
 	present int64
-	files   map[string]struct{} // distinct files at the last looks
+	files   map[string]struct{} // distinct files at the last readings
 }
 
 const (
-	// filesEvery is the pace of looks; each takes one process in turn. 4 looks a second of 256 descriptors are about 1
-	// ms.
+	// filesEvery is the pace of listings; each takes one process in turn. 4 listings a second of 256 descriptors are
+	// about 1 ms.
 	filesEvery = 250 * time.Millisecond
-	// calmEvery is the pace once the first looks have shown what is there.
+	// calmEvery is the pace once the first listings have shown what is there.
 	calmEvery  = time.Second
-	firstLooks = 8
-	// searching is how many processes are looked at in one call while nothing was found.
+	firstCalls = 8
+	// searching is how many processes are listed in one call while nothing was found.
 	searching = 8
 	// maxDatasets bounds the places that are followed; a job reads its samples from one or two and its labels from
 	// another.
@@ -75,11 +75,11 @@ const (
 	maxSights = 4096
 	// recurrence is how often a file that is not data by its name must be seen before it is taken for some.
 	recurrence = 3
-	// mapsEvery is the number of calls between two looks at mapped files, which take the process' mmap lock: at the
+	// mapsEvery is the number of calls between two readings of mapped files, which take the process' mmap lock: at the
 	// calm pace 10 s.
 	mapsEvery = 10
-	// mapsSearching is that number while no data was found: each look takes the next process, and the first may be one
-	// that maps none.
+	// mapsSearching is that number while no data was found: each reading takes the next process, and the first may be
+	// one that maps none.
 	mapsSearching = 3
 )
 
@@ -93,7 +93,7 @@ func (f *Files) Name() string { return "files" }
 
 // Every implements Sampler.
 func (f *Files) Every() time.Duration {
-	if f.calls < firstLooks {
+	if f.calls < firstCalls {
 		return filesEvery
 	}
 	return calmEvery
@@ -108,7 +108,7 @@ func (f *Files) Start(ctx context.Context, sink recording.Sink) error {
 			"raise fs.inotify.max_user_instances")
 	}
 	f.count = count
-	f.scout = &scout{fs: f.cfg.FS, paths: f.cfg.Paths, look: f.cfg.Look, in: make(chan sighting, 4),
+	f.scout = &scout{fs: f.cfg.FS, paths: f.cfg.Paths, describe: f.cfg.Describe, in: make(chan sighting, 4),
 		out: make(chan finding, 4), maps: make(chan procfs.ID, 1)}
 	go f.scout.run(ctx)
 	return nil
@@ -124,7 +124,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 	who := readers(tree)
 	if len(who) > 0 {
 		for range f.width(len(who)) {
-			f.lookAt(who[f.next%len(who)], sink)
+			f.list(who[f.next%len(who)], sink)
 			f.next++
 		}
 		if f.mapsDue() {
@@ -139,7 +139,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 	f.record(sink)
 }
 
-// mapsDue tells whether a process' mapped files are to be looked at in this call.
+// mapsDue tells whether a process' mapped files are to be read in this call.
 func (f *Files) mapsDue() bool {
 	every := mapsEvery
 	if len(f.datasets) == 0 {
@@ -148,7 +148,7 @@ func (f *Files) mapsDue() bool {
 	return f.calls%every == 2 && len(f.datasets) < maxDatasets
 }
 
-// width is how many processes are looked at in one call: one, and more until the data was found, because a file that is
+// width is how many processes are listed in one call: one, and more until the data was found, because a file that is
 // opened for each item is open for a fraction of a millisecond.
 func (f *Files) width(readers int) int {
 	if len(f.datasets) > 0 {
@@ -157,8 +157,8 @@ func (f *Files) width(readers int) int {
 	return min(readers, searching)
 }
 
-// lookAt looks at the descriptors of one process.
-func (f *Files) lookAt(r reader, sink recording.Sink) {
+// list reads the descriptors of one process.
+func (f *Files) list(r reader, sink recording.Sink) {
 	id := r.ID
 	p, err := f.cfg.FS.OpenID(id)
 	if err != nil {
@@ -188,7 +188,7 @@ func (f *Files) lookAt(r reader, sink recording.Sink) {
 		if d.how == "map" && held[d] == 0 && d.present == 0 {
 			continue // a mapped file needs no descriptor: its absence says nothing
 		}
-		d.looks++
+		d.samples++
 		if held[d] > 0 {
 			d.present++
 		}
@@ -258,16 +258,16 @@ func (f *Files) adopt(found finding, sink recording.Sink) {
 	f.absorb(d)
 	f.datasets = append(f.datasets, d)
 	sink.Event(recording.EventDataset, d.entity, recording.Attrs(d.row(f.cfg.Redaction, f.virtual)))
-	if d.look.Layout != nil {
+	if d.facts.Layout != nil {
 		sink.Event(recording.EventLayout, d.entity,
 			recording.Attrs(d.layout(f.cfg.Redaction, f.cfg.Job.Header().HDF5Library)))
 	}
-	if d.look.Refused != "" {
+	if d.facts.Refused != "" {
 		sink.Unseen("hdf5_*", d.entity, "the layout of the HDF5 file could not be read: "+
-			untrusted.Cut(untrusted.Path(d.look.Refused, f.cfg.Redaction), 200).String(), "")
+			untrusted.Cut(untrusted.Path(d.facts.Refused, f.cfg.Redaction), 200).String(), "")
 	}
 	if d.reason != "" {
-		sink.Unseen("dataset_files", d.entity, "the dataset could not be looked at: "+
+		sink.Unseen("dataset_files", d.entity, "the dataset could not be described: "+
 			untrusted.Cut(untrusted.Path(d.reason, f.cfg.Redaction), 200).String(), "")
 	}
 	f.countOpens(d, sink)
@@ -310,8 +310,8 @@ func (f *Files) countOpens(d *dataset, sink recording.Sink) {
 }
 
 func (f *Files) record(sink recording.Sink) {
-	if f.count != nil && f.count.lost && !f.told {
-		f.told = true
+	if f.count != nil && f.count.lost && !f.reported {
+		f.reported = true
 		sink.Unseen(metric.DatasetOpens.Name, "", "more opens than the kernel queued: the count is too low",
 			"raise fs.inotify.max_queued_events")
 	}
@@ -320,8 +320,8 @@ func (f *Files) record(sink recording.Sink) {
 			sink.Add(metric.DatasetOpens, d.entity, float64(d.opens))
 			sink.Add(metric.DatasetDistinct, d.entity, float64(len(d.names)))
 		}
-		if d.looks > 0 {
-			sink.Add(metric.DatasetLooks, d.entity, float64(d.looks))
+		if d.samples > 0 {
+			sink.Add(metric.DatasetListings, d.entity, float64(d.samples))
 			sink.Add(metric.DatasetPresent, d.entity, float64(d.present))
 		}
 		if f.calls%4 == 0 && d.how == "fd" {
@@ -335,7 +335,7 @@ func (f *Files) record(sink recording.Sink) {
 func (f *Files) DataPaths() []string {
 	var out []string
 	for _, d := range f.datasets {
-		if d.look.Kind != "other" || len(f.datasets) == 1 {
+		if d.facts.Kind != "other" || len(f.datasets) == 1 {
 			out = append(out, d.inner)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 // row is what is known of the dataset.
 func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	row := recording.Dataset{Path: untrusted.Path(d.root, r), How: d.how, Kind: "other", Folder: d.folder,
-		Extension: untrusted.Sanitize(d.look.Extension)}
-	if d.looked {
-		row.Kind = untrusted.Sanitize(d.look.Kind)
-		row.Bytes, row.Files, row.FileBytes = d.look.Bytes, d.look.Files, d.look.FileBytes
-		if d.look.Layout == nil {
-			row.Items = untrusted.Sanitize(d.look.Items)
+		Extension: untrusted.Sanitize(d.facts.Extension)}
+	if d.described {
+		row.Kind = untrusted.Sanitize(d.facts.Kind)
+		row.Bytes, row.Files, row.FileBytes = d.facts.Bytes, d.facts.Files, d.facts.FileBytes
+		if d.facts.Layout == nil {
+			row.Items = untrusted.Sanitize(d.facts.Items)
 		}
 	}
 	if row.Extension == "" {
@@ -66,15 +66,15 @@ const manyFiles = 256
 
 // layout is what is known of the HDF5 dataset that is most likely read.
 func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout {
-	l := d.look.Layout
+	l := d.facts.Layout
 	row := recording.Layout{
 		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape),
 		Chunk: untrusted.Sanitize(l.Chunk), Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout),
 		Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount, Library: untrusted.Sanitize(library),
-		Items: untrusted.Sanitize(d.look.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
+		Items: untrusted.Sanitize(d.facts.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
 	}
 	// Among many files each holds one sample, most likely, and an index of the first axis is not an item.
-	if !d.folder || d.look.Files != nil && *d.look.Files < manyFiles {
+	if !d.folder || d.facts.Files != nil && *d.facts.Files < manyFiles {
 		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = l.ItemBytes, l.ItemsPerChunk,
 			l.ChunksPerItem, l.Amplification
 	}

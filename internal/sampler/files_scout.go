@@ -22,13 +22,13 @@ type sighting struct {
 // finding is a dataset that the scout made out from a sighting.
 type finding struct {
 	sighting
-	root    string // folder or file, as descriptors name it
-	inner   string // the same as the job's mount table names it
-	folder  bool
-	look    DatasetLook
-	looked  bool
-	reason  string // why it could not be looked at; sanitized by its maker
-	storage procfs.Storage
+	root      string // folder or file, as descriptors name it
+	inner     string // the same as the job's mount table names it
+	folder    bool
+	facts     DatasetFacts
+	described bool
+	reason    string // why it could not be described; sanitized by its maker
+	storage   procfs.Storage
 	// watch are the paths to count opens on, as pipetune reaches them; empty with whyNot.
 	watch []string
 	// apart are paths to watch beside them so that the kernel does not merge events; see openCounter.
@@ -46,13 +46,13 @@ type FolderReader interface {
 // scout finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the file
 // system go through children and may take seconds.
 type scout struct {
-	fs    procfs.FS
-	paths FolderReader
-	look  LookAtDataset
-	in    chan sighting
-	out   chan finding
-	maps  chan procfs.ID
-	// seen are the datasets made out so far. They are not looked at again: the look would be counted among the job's
+	fs       procfs.FS
+	paths    FolderReader
+	describe DescribeDataset
+	in       chan sighting
+	out      chan finding
+	maps     chan procfs.ID
+	// seen are the datasets made out so far. They are not described again: that would be counted among the job's
 	// own opens.
 	seen []finding
 }
@@ -134,18 +134,18 @@ func (s *scout) examine(ctx context.Context, seen sighting) finding {
 	}
 	s.chooseRoot(ctx, where, &f)
 	f.inner = within(f.root, where.root)
-	if s.look != nil {
+	if s.describe != nil {
 		own, key := where.reach(f.root)
-		look, err := s.look(ctx, key, own)
+		facts, err := s.describe(ctx, key, own)
 		switch {
 		case err != nil:
 			f.reason = err.Error()
 		default:
-			f.look, f.looked = look, true
-			if look.Layout == nil && f.folder && look.Kind == "hdf5" { // many files: one of them stands for all
+			f.facts, f.described = facts, true
+			if facts.Layout == nil && f.folder && facts.Kind == "hdf5" { // many files: one of them stands for all
 				own, key := where.reach(seen.file)
-				if one, err := s.look(ctx, key, own); err == nil {
-					f.look.Layout = one.Layout
+				if one, err := s.describe(ctx, key, own); err == nil {
+					f.facts.Layout = one.Layout
 				}
 			}
 		}

@@ -200,8 +200,9 @@ func TestDatasetAttributes(t *testing.T) {
 	size, files, ratio := int64(1<<20), int64(1), 64.0
 	d := &dataset{finding: finding{
 		sighting: sighting{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
-		looked: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
-		look: DatasetLook{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &HDF5Layout{Name: "/x", Layout: "chunked",
+		described: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
+		facts: DatasetFacts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &HDF5Layout{Name: "/x",
+			Layout:        "chunked",
 			Amplification: &ratio, ItemBytes: &size}},
 	}}
 	r := untrusted.Redaction{Home: "/home/me"}
@@ -218,7 +219,7 @@ func TestDatasetAttributes(t *testing.T) {
 	if _, there := recording.Attrs(d.layout(r, ""))["cache_bytes"]; there {
 		t.Error("a cache size without a version")
 	}
-	d.folder, d.look.Files = true, new(int64(5000))
+	d.folder, d.facts.Files = true, new(int64(5000))
 	if _, there := recording.Attrs(d.layout(r, "1.10"))["amplification"]; there {
 		t.Error("an amplification for files of one sample each")
 	}
@@ -250,32 +251,32 @@ func TestWhatATrainerWritesIsNoData(t *testing.T) {
 }
 
 // TestMappedFilesAreLookedForAgain goes through the calls of a default watch: a dataset that is mapped after the first
-// looks, or by another process than the first, is found in it, and a job whose data is known is hardly bothered.
+// samples, or by another process than the first, is found in it, and a job whose data is known is hardly bothered.
 func TestMappedFilesAreLookedForAgain(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		datasets    int
-		least, most time.Duration // between two looks, after the first looks at what is there
+		least, most time.Duration // between two listings, after the first look at what is there
 	}{
 		{"no data found", 0, 2 * time.Second, 3 * time.Second},
 		{"data found", 1, 10 * time.Second, 10 * time.Second},
 	} {
 		f := &Files{datasets: make([]*dataset, c.datasets)}
 		var at, before time.Duration
-		looks, wasCalm := 0, false
+		samples, wasCalm := 0, false
 		for at < 30*time.Second {
-			calm := f.calls > firstLooks
+			calm := f.calls > firstCalls
 			if f.mapsDue() {
 				if gap := at - before; wasCalm && (gap < c.least || gap > c.most) {
-					t.Errorf("%s: looked at %v and at %v", c.name, before, at)
+					t.Errorf("%s: listed at %v and at %v", c.name, before, at)
 				}
-				before, looks, wasCalm = at, looks+1, calm
+				before, samples, wasCalm = at, samples+1, calm
 			}
 			f.calls++
 			at += f.Every()
 		}
-		if looks < 3 {
-			t.Errorf("%s: %d looks in 30 s", c.name, looks)
+		if samples < 3 {
+			t.Errorf("%s: %d listings in 30 s", c.name, samples)
 		}
 	}
 }

@@ -10,17 +10,17 @@ import (
 // gpuChoice is which GPUs are to be opened. To open one makes the driver start it, so those of others are left alone
 // where it can be told which are the job's.
 type gpuChoice struct {
-	wanted map[string]bool // by place; none before the job was looked at
+	wanted map[string]bool // by place; none before the job was inspected
 	failed map[string]bool // hung or ended the child: not tried again
-	tree   *job.Tree       // that was looked at last
-	rest   int             // calls until it is looked at again
+	tree   *job.Tree       // that was inspected last
+	rest   int             // calls until it is inspected again
 }
 
 func newGPUChoice() gpuChoice {
 	return gpuChoice{wanted: map[string]bool{}, failed: map[string]bool{}}
 }
 
-// chooseEvery is after how many calls of Sample the job is looked at again though its processes are the same: one may
+// chooseEvery is after how many calls of Sample the job is inspected again though its processes are the same: one may
 // have begun to use a GPU. 5 s.
 const chooseEvery = 25
 
@@ -71,9 +71,9 @@ func (g *GPU) choose() {
 	}
 }
 
-// maxDeviceLook bounds how many descriptors of a process are looked through: CUDA opens its devices at its start, so
+// maxDeviceFDs bounds how many descriptors of a process are read: CUDA opens its devices at its start, so
 // they are among the first.
-const maxDeviceLook = 512
+const maxDeviceFDs = 512
 
 // openMinors returns the minor numbers of the NVIDIA device files that a process has open: of all that CUDA has shown
 // it, whether it computes on them or not. None where it has none, or they cannot be read.
@@ -83,7 +83,7 @@ func openMinors(fs procfs.FS, id procfs.ID) map[int]bool {
 		return nil
 	}
 	defer p.Close()
-	fds, _, err := p.FDs(maxDeviceLook)
+	fds, _, err := p.FDs(maxDeviceFDs)
 	if err != nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestGPUsThatAreOpened(t *testing.T) {
 		g.devices = func(id procfs.ID) map[int]bool { return c.open[id.PID] }
 		g.report(gpuNews{found: &nvml.Inventory{Devices: listedGPUs()}})
 		if place, found := g.next(map[string]bool{}); found {
-			t.Errorf("%s: %s is opened before the job was looked at", name, place)
+			t.Errorf("%s: %s is opened before the job was inspected", name, place)
 		}
 		g.Sample(t.Context(), newBook())
 		var got []string

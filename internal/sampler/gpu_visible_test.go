@@ -89,8 +89,8 @@ func TestGPUsBarredByTheEnvironment(t *testing.T) {
 	}
 	launcher := job.Process{ID: procfs.ID{PID: 1}, Role: job.Launcher, GPUs: job.GPUChoice{Read: true}}
 	for name, c := range map[string]struct {
-		looks [][]job.Process
-		want  []bool // of server's GPUs, in NVML's order
+		samples [][]job.Process
+		want    []bool // of server's GPUs, in NVML's order
 	}{
 		"one trainer": {[][]job.Process{{launcher, chosen(2, job.Trainer, "1")}},
 			[]bool{true, true, false}},
@@ -109,8 +109,8 @@ func TestGPUsBarredByTheEnvironment(t *testing.T) {
 	} {
 		members := &crew{}
 		g := NewGPU(procfs.FS{}, nil, members, false)
-		for _, look := range c.looks {
-			members.are(look...)
+		for _, set := range c.samples {
+			members.are(set...)
 			g.report(gpuNews{found: &nvml.Inventory{Devices: server}})
 			g.Sample(t.Context(), newBook())
 		}

@@ -16,7 +16,7 @@ import (
 // device is done is as busy as one that computes, and this tells them apart.
 //
 // The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second.
-// The addresses are looked up in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
+// The addresses are found in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
 // again where an address is unknown.
 type Host struct {
 	fs      procfs.FS

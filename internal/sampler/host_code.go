@@ -16,7 +16,7 @@ const (
 	codeDevice
 	codeReading // of data: what a trainer without workers executes to load
 	codeModel   // PyTorch's mathematics, and what that calls
-	codeClock   // the vDSO: a loop that waits for the device looks at the clock
+	codeClock   // the vDSO: a loop that waits for the device reads the clock
 	codeLibc    // called by all; see hostThread.add
 )
 

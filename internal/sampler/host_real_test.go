@@ -15,7 +15,7 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// spinner is a driver that waits for its device as CUDA does: it looks at a word of memory and at the clock.
+// spinner is a driver that waits for its device as CUDA does: it reads a word of memory and the clock.
 const spinner = `
 #include <time.h>
 volatile int done;

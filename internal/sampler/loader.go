@@ -13,13 +13,13 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// LookInterval is the mean time between two looks at a thread, where they are cheap enough (see lookPace). Fifty looks
-// a second tell a share of time over 30 s to within 2.5 points (95 %, binomial, 1,500 looks).
-const LookInterval = 20 * time.Millisecond
+// SampleInterval is the mean time between two samples of a thread, where they are cheap enough (see samplePace). Fifty
+// samples a second tell a share of time over 30 s to within 2.5 points (95 %, binomial, 1,500 samples).
+const SampleInterval = 20 * time.Millisecond
 
 // Members tells which processes belong to the job; *job.Job does.
 type Members interface {
-	// Tree returns the processes as of now. It is called from the looking goroutine, about every 20 ms.
+	// Tree returns the processes as of now. It is called from the sampling goroutine, about every 20 ms.
 	Tree() *job.Tree
 }
 
@@ -35,10 +35,10 @@ type Loader struct {
 	fs      procfs.FS
 	members Members
 	clock   func() time.Duration
-	pace    lookPace
+	pace    samplePace
 
-	mu         sync.Mutex // guards all below between the looking goroutine and Sample
-	kit        lookKit
+	mu         sync.Mutex // guards all below between the sampling goroutine and Sample
+	scratch    sampleScratch
 	buf        procfs.Buffer
 	generation uint64
 	adopted    bool
@@ -58,25 +58,25 @@ func NewLoader(fs procfs.FS, members Members) *Loader {
 	l := newLoader(fs, members, func() time.Duration { return time.Since(start) },
 		rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if fs.Root == "" {
-		l.kit.pollFD, l.kit.cpuTime = procfs.PollDescriptor, procfs.CPUTime
+		l.scratch.pollFD, l.scratch.cpuTime = procfs.PollDescriptor, procfs.CPUTime
 	}
 	return l
 }
 
-// Unhurried has the loader looked at and its descriptors listed less often, for a watch without an end: a minute at
+// Unhurried has the loader sampled and its descriptors listed less often, for a watch without an end: a minute at
 // this pace tells a share of time as closely as the 25 s that remain of a usual watch at the other. It is called before
 // Start.
 func (l *Loader) Unhurried() {
 	l.pace.interval, l.pace.least, l.listing.slower = unhurriedInterval, unhurriedInterval, true
 }
 
-// unhurriedInterval is the mean time between two looks then.
+// unhurriedInterval is the mean time between two samples then.
 const unhurriedInterval = 50 * time.Millisecond
 
 func newLoader(fs procfs.FS, members Members, clock func() time.Duration, random *rand.Rand) *Loader {
-	return &Loader{fs: fs, members: members, clock: clock, pace: lookPace{random: random, interval: LookInterval,
-		least: LookInterval},
-		kit: lookKit{calls: nativeCalls()}}
+	return &Loader{fs: fs, members: members, clock: clock, pace: samplePace{random: random, interval: SampleInterval,
+		least: SampleInterval},
+		scratch: sampleScratch{calls: nativeCalls()}}
 }
 
 // Name implements Sampler.
@@ -86,14 +86,15 @@ func (l *Loader) Name() string { return "loader" }
 // slow job.
 func (l *Loader) Every() time.Duration { return 250 * time.Millisecond }
 
-// Interval returns the mean time between looks as it is now: LookInterval, or more where the looks would cost too much.
+// Interval returns the mean time between samples as it is now: SampleInterval, or more where the samples would cost too
+// much.
 func (l *Loader) Interval() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pace.interval
 }
 
-// Start implements Sampler: it begins the goroutine that looks, which ends with ctx or Close.
+// Start implements Sampler: it begins the goroutine that samples, which ends with ctx or Close.
 func (l *Loader) Start(ctx context.Context, _ recording.Sink) error {
 	wake, err := newAlarm()
 	if err != nil {
@@ -109,8 +110,8 @@ func (l *Loader) Start(ctx context.Context, _ recording.Sink) error {
 	return nil
 }
 
-// watch looks until the alarm is closed. A look that comes late, because the machine is busy or pipetune was stopped,
-// is not made up for: looks are counted, so a gap is only less coverage.
+// watch samples until the alarm is closed. A sample that comes late, because the machine is busy or pipetune was
+// stopped, is not made up for: samples are counted, so a gap is only less coverage.
 func (l *Loader) watch(wake *alarm) {
 	for next := time.Duration(0); wake.wait(next); {
 		l.mu.Lock()
@@ -120,14 +121,14 @@ func (l *Loader) watch(wake *alarm) {
 	}
 }
 
-// pass takes one look at every thread, and lists the descriptors of one worker where that is due.
+// pass samples every thread once, and lists the descriptors of one worker where that is due.
 func (l *Loader) pass(now time.Duration) {
 	if tree := l.members.Tree(); !l.adopted || tree.Generation != l.generation {
 		l.adopt(tree)
 	}
 	round := uint64(1)
 	for _, t := range l.trainers {
-		t.look(l, now)
+		t.sample(l, now)
 		round = max(round, t.setEvery())
 	}
 	l.pace.took(l.clock()-now, int(round))
@@ -195,8 +196,8 @@ func (l *Loader) trainerOf(id procfs.ID) *trainer {
 	return nil
 }
 
-// sampleTries and sampleWait bound how long Sample waits for a look under way: one that hangs in the kernel must not
-// hang the tick. A look takes well below a millisecond; one that reads the tables of connections 7 ms where they are
+// sampleTries and sampleWait bound how long Sample waits for a sample under way: one that hangs in the kernel must not
+// hang the tick. A sample takes well below a millisecond; one that reads the tables of connections 7 ms where they are
 // large (procfs.Process.Peers), and a tick that meets that goes without these readings, as one of 500 may
 // (connectionsBudget).
 const (
@@ -249,13 +250,13 @@ func (l *Loader) Close() {
 	}
 }
 
-// emitLooks records the counts of one thread.
-func emitLooks(sink recording.Sink, entity string, c *lookCounts) {
-	sink.Add(metric.LooksTotal, entity, float64(c.total))
+// emitSamples records the counts of one thread.
+func emitSamples(sink recording.Sink, entity string, c *sampleCounts) {
+	sink.Add(metric.ThreadSamples, entity, float64(c.total))
 	for k := range c.byClass {
-		sink.Add(lookMetrics[k], entity, float64(c.byClass[k]))
+		sink.Add(classMetrics[k], entity, float64(c.byClass[k]))
 	}
 	if c.sees {
-		sink.Add(metric.LooksRemote, entity, float64(c.remote))
+		sink.Add(metric.ThreadRemote, entity, float64(c.remote))
 	}
 }

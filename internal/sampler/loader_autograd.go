@@ -10,8 +10,8 @@ import (
 // thread sleeps in a futex without a time-out, which by itself looks like a wait for the device.
 type autogradThreads struct {
 	threads []*watchedThread // in the order of their numbers
-	counts  lookCounts       // of all as one
-	scrap   lookCounts       // of each, which nobody reads
+	counts  sampleCounts     // of all as one
+	scrap   sampleCounts     // of each, which nobody reads
 }
 
 // watch brings the threads up to date with those the job knows.
@@ -36,11 +36,11 @@ func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tid
 	}
 }
 
-// look looks at all of them, counts what they do as one, and tells whether any of them runs.
-func (a *autogradThreads) look(kit *lookKit) (running bool) {
+// sample samples all of them, counts what they do as one, and tells whether any of them runs.
+func (a *autogradThreads) sample(scratch *sampleScratch) (running bool) {
 	first, found := classOther, false
 	a.threads = slices.DeleteFunc(a.threads, func(t *watchedThread) bool {
-		class, ok := t.look(kit)
+		class, ok := t.sample(scratch)
 		if !ok {
 			t.close()
 			return true

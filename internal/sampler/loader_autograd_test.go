@@ -28,30 +28,32 @@ func TestBackwardInAnotherThread(t *testing.T) {
 	m.thread(100, 100, running, "0", 'R')
 	w := m.watch()
 	defer w.Close()
-	w.looks(5) // forward
-	w.book().want(t, trainer100, map[metric.Desc]float64{metric.LooksRunning: 5, metric.LooksHostRun: 5})
+	w.samples(5) // forward
+	w.book().want(t, trainer100, map[metric.Desc]float64{metric.ThreadRunning: 5, metric.ThreadHostRunning: 5})
 
 	m.thread(100, 100, inLock, "futex_do_wait", 'S')
 	m.thread(100, 110, running, "0", 'R')
 	m.thread(100, 111, inLock, "futex_do_wait", 'S')
 	m.autograd(100, 110, 111)
-	w.looks(7) // backward
+	w.samples(7) // backward
 	m.thread(100, 110, inSleep, "hrtimer_nanosleep", 'S')
-	w.looks(2)
+	w.samples(2)
 	m.thread(100, 111, running, "0", 'R')
-	w.looks(3) // on the second device
+	w.samples(3) // on the second device
 	b := w.book()
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 17, metric.LooksRunning: 5, metric.LooksFutex: 12,
-		metric.LooksHostRun: 15})
-	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12, metric.LooksRunning: 10, metric.LooksSleep: 2,
-		metric.LooksFutex: 0})
+	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 17, metric.ThreadRunning: 5,
+		metric.ThreadFutex:       12,
+		metric.ThreadHostRunning: 15})
+	b.want(t, autograd100, map[metric.Desc]float64{metric.ThreadSamples: 12, metric.ThreadRunning: 10,
+		metric.ThreadSleep: 2,
+		metric.ThreadFutex: 0})
 
 	m.thread(100, 110, inFault, "0", 'Z') // both end before the tree knows
 	m.thread(100, 111, inFault, "0", 'Z')
-	w.looks(4)
+	w.samples(4)
 	b = w.book()
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 21, metric.LooksHostRun: 15})
-	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12})
+	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 21, metric.ThreadHostRunning: 15})
+	b.want(t, autograd100, map[metric.Desc]float64{metric.ThreadSamples: 12})
 }
 
 // TestWaitsThatAreForNoBatch: a trainer's main thread polls a socket for seconds where it uploads a checkpoint, and
@@ -62,16 +64,16 @@ func TestWaitsThatAreForNoBatch(t *testing.T) {
 		name, syscall, wchan, fd5 string
 		want                      metric.Desc
 	}{
-		{"the queue", inQueuePoll, "poll_schedule_timeout", "pipe:[7]", metric.LooksQueuePoll},
-		{"an upload", inQueuePoll, "poll_schedule_timeout", "socket:[7]", metric.LooksOther},
-		{"a file's events", inQueuePoll, "poll_schedule_timeout", "anon_inode:inotify", metric.LooksOther},
-		{"the device", inQueuePoll, "poll_schedule_timeout", "/dev/nvidia0", metric.LooksDevice},
-		{"a number closed since", inQueuePoll, "poll_schedule_timeout", "", metric.LooksQueuePoll},
-		{"a tensor", inReceiveOf5, "__skb_wait_for_more_packets", "socket:[7]", metric.LooksPipeRead},
-		{"a tensor, function hidden", inReceiveOf5, "0", "socket:[7]", metric.LooksPipeRead},
-		{"a server's answer", inReceiveOf5, "sk_wait_data", "socket:[7]", metric.LooksOther},
-		{"a server's answer, read", inReadOf5, "wait_woken", "socket:[7]", metric.LooksOther},
-		{"a worker's proof, read", inReadOf5, "unix_stream_read_generic", "socket:[7]", metric.LooksPipeRead},
+		{"the queue", inQueuePoll, "poll_schedule_timeout", "pipe:[7]", metric.ThreadQueuePoll},
+		{"an upload", inQueuePoll, "poll_schedule_timeout", "socket:[7]", metric.ThreadOther},
+		{"a file's events", inQueuePoll, "poll_schedule_timeout", "anon_inode:inotify", metric.ThreadOther},
+		{"the device", inQueuePoll, "poll_schedule_timeout", "/dev/nvidia0", metric.ThreadDevice},
+		{"a number closed since", inQueuePoll, "poll_schedule_timeout", "", metric.ThreadQueuePoll},
+		{"a tensor", inReceiveOf5, "__skb_wait_for_more_packets", "socket:[7]", metric.ThreadPipeRead},
+		{"a tensor, function hidden", inReceiveOf5, "0", "socket:[7]", metric.ThreadPipeRead},
+		{"a server's answer", inReceiveOf5, "sk_wait_data", "socket:[7]", metric.ThreadOther},
+		{"a server's answer, read", inReadOf5, "wait_woken", "socket:[7]", metric.ThreadOther},
+		{"a worker's proof, read", inReadOf5, "unix_stream_read_generic", "socket:[7]", metric.ThreadPipeRead},
 	} {
 		m := newMachine(t)
 		m.process(100, job.Trainer, 0)
@@ -81,13 +83,13 @@ func TestWaitsThatAreForNoBatch(t *testing.T) {
 		m.link(100, 5, c.fd5)
 		m.link(101, 5, c.fd5)
 		w := m.watch()
-		w.kit.pollFD = func(tid int, ufds uint64) (int, bool) { return 5, tid == 100 && ufds == 0x7f05a4b0cbd0 }
-		w.looks(4)
+		w.scratch.pollFD = func(tid int, ufds uint64) (int, bool) { return 5, tid == 100 && ufds == 0x7f05a4b0cbd0 }
+		w.samples(4)
 		b := w.book()
 		if got := b.get(t, c.want, trainer100); got != 4 {
-			t.Errorf("%s: %v of 4 looks in %s: %v", c.name, got, c.want.Name, b.last)
+			t.Errorf("%s: %v of 4 samples in %s: %v", c.name, got, c.want.Name, b.last)
 		}
-		if got := b.get(t, metric.LooksOther, "process/101.1010"); got != 0 {
+		if got := b.get(t, metric.ThreadOther, "process/101.1010"); got != 0 {
 			t.Errorf("%s, of a worker: %v", c.name, b.last)
 		}
 		w.Close()

@@ -38,8 +38,8 @@ func startSleepers(b *testing.B, workers int) sleepers {
 	return sleepers{tree}
 }
 
-// BenchmarkPass takes looks at a trainer and 16 workers, accounts and listings included, as fast as it can; cpu-µs/pass
-// times fifty is what a second costs beside the wake-ups.
+// BenchmarkPass takes samples of a trainer and 16 workers, accounts and listings included, as fast as it can;
+// cpu-µs/pass times fifty is what a second costs beside the wake-ups.
 func BenchmarkPass(b *testing.B) {
 	l := NewLoader(procfs.FS{}, startSleepers(b, 16))
 	defer l.Close()
@@ -49,7 +49,7 @@ func BenchmarkPass(b *testing.B) {
 	b.ResetTimer()
 	now := time.Duration(0)
 	for b.Loop() {
-		now += LookInterval
+		now += SampleInterval
 		l.pass(now)
 	}
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(time.Microsecond)/float64(b.N), "cpu-µs/pass")

@@ -18,7 +18,7 @@ const (
 	restOthers = 3
 )
 
-// settle finds the dormant workers; it is called with each Sample. A worker wakes at the first look that finds it at
+// settle finds the dormant workers; it is called with each Sample. A worker wakes at the first sample that finds it at
 // work.
 func settle(workers []*loaderWorker) {
 	moved := false

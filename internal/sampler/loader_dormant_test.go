@@ -18,14 +18,14 @@ func TestLoaderNotInUse(t *testing.T) {
 	m.thread(101, 101, running, "0", 'R')
 	for i := range 2 * restSamples {
 		m.writes(101, int64(5*i), 300)
-		w.looks(2 * accountEvery)
+		w.samples(2 * accountEvery)
 		w.book()
 	}
 	before := w.book()
 	before.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1})
-	w.looks(10)
+	w.samples(10)
 	after := w.book()
-	for d, want := range map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderAliveSum: 10,
+	for d, want := range map[metric.Desc]float64{metric.LoaderSamples: 10, metric.LoaderAliveSum: 10,
 		metric.LoaderIdleSum: 0, metric.LoaderBlocked: 0} {
 		if got := after.get(t, d, loader100) - before.get(t, d, loader100); got != want {
 			t.Errorf("%s grew by %v, want %v", d.Name, got, want)
@@ -33,7 +33,7 @@ func TestLoaderNotInUse(t *testing.T) {
 	}
 	// Validation begins: its worker is at work, and counts at once.
 	m.thread(102, 102, running, "0", 'R')
-	w.looks(1)
+	w.samples(1)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2})
 }
 
@@ -47,10 +47,10 @@ func TestSlowSampleIsNoLoaderOfItsOwn(t *testing.T) {
 	w := m.watch()
 	defer w.Close()
 	for range 2 * restSamples {
-		w.looks(accountEvery)
+		w.samples(accountEvery)
 		w.book()
 	}
 	m.writes(101, 9, 600) // at last
-	w.looks(2 * accountEvery)
+	w.samples(2 * accountEvery)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2})
 }

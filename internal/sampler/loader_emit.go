@@ -14,35 +14,35 @@ import (
 // emit records what is known of a trainer and its loader.
 func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	entity := job.Entity(t.id)
-	emitLooks(sink, entity, &t.mainLook)
-	sink.Add(metric.LooksHostRun, entity, float64(t.hostRunning))
+	emitSamples(sink, entity, &t.mainSamples)
+	sink.Add(metric.ThreadHostRunning, entity, float64(t.hostRunning))
 	if t.autograd.counts.total > 0 {
-		emitLooks(sink, job.AutogradEntity(t.id), &t.autograd.counts)
+		emitSamples(sink, job.AutogradEntity(t.id), &t.autograd.counts)
 	}
-	l.tellBlind(sink, entity, t.main)
+	l.reportBlind(sink, entity, t.main)
 	// Of workers that are seldom sampled every second one's counts are told in turn, those of a new one at once.
-	t.tellings++
-	turns := min(t.setEvery(), 2)
+	t.emits++
+	rounds := min(t.setEvery(), 2)
 	for i, w := range t.workers {
-		if w.told && (t.tellings+uint64(i))%turns != 0 {
+		if w.reported && (t.emits+uint64(i))%rounds != 0 {
 			continue
 		}
-		w.told = true
-		emitLooks(sink, job.Entity(w.id), &w.looks)
-		l.tellBlind(sink, job.Entity(w.id), w.main)
+		w.reported = true
+		emitSamples(sink, job.Entity(w.id), &w.samples)
+		l.reportBlind(sink, job.Entity(w.id), w.main)
 	}
 	for _, w := range t.departed {
-		emitLooks(sink, job.Entity(w.id), &w.looks)
+		emitSamples(sink, job.Entity(w.id), &w.samples)
 		if !w.unlisted {
 			t.left = append(t.left, w.id)
 		}
 	}
 	t.departed = nil
-	if t.pinLook.total > 0 {
-		emitLooks(sink, job.PinEntity(t.id), &t.pinLook)
+	if t.pinSamples.total > 0 {
+		emitSamples(sink, job.PinEntity(t.id), &t.pinSamples)
 	}
-	if t.pin != nil && t.pinFound && !t.pinTold {
-		t.pinTold = true
+	if t.pin != nil && t.pinFound && !t.pinReported {
+		t.pinReported = true
 		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(t.pinThread),
 			"trainer": entity})
 	}
@@ -59,11 +59,11 @@ func (t *trainer) emitLoader(sink recording.Sink, entity string) {
 		return
 	}
 	t.joint.emit(sink, entity)
-	t.batches.Emit(sink, entity, t.joint.looks)
+	t.batches.Emit(sink, entity, t.joint.samples)
 }
 
-// tellBlind says once why the system calls of a thread cannot be read, and what would change that.
-func (l *Loader) tellBlind(sink recording.Sink, entity string, t *watchedThread) {
+// reportBlind says once why the system calls of a thread cannot be read, and what would change that.
+func (l *Loader) reportBlind(sink recording.Sink, entity string, t *watchedThread) {
 	if t.blind == nil {
 		return
 	}

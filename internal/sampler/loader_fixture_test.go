@@ -130,13 +130,13 @@ type watcher struct {
 func (m *machine) watch() *watcher {
 	w := &watcher{}
 	w.Loader = newLoader(procfs.FS{Root: m.root}, m, func() time.Duration { return w.now }, rand.New(rand.NewPCG(1, 1)))
-	w.kit.calls = newCallTable("amd64")
+	w.scratch.calls = newCallTable("amd64")
 	return w
 }
 
-func (w *watcher) looks(n int) {
+func (w *watcher) samples(n int) {
 	for range n {
-		w.now += LookInterval
+		w.now += SampleInterval
 		w.pass(w.now)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // jointCounts count samples of a trainer, and of all its workers right after it.
 type jointCounts struct {
-	looks, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
+	samples, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
 }
 
 // main counts a sample of a trainer that waits for a batch or not, and that has workers or not; had says that it once
@@ -15,7 +15,7 @@ type jointCounts struct {
 func (j *jointCounts) main(waiting, workers, had bool) {
 	switch {
 	case workers:
-		j.looks++
+		j.samples++
 		if waiting {
 			j.waiting++
 		}
@@ -51,7 +51,7 @@ func (j *jointCounts) emit(sink recording.Sink, entity string) {
 		desc  metric.Desc
 		value uint64
 	}{
-		{metric.LoaderLooks, j.looks}, {metric.LoaderWaiting, j.waiting}, {metric.LoaderIdleSum, j.idle},
+		{metric.LoaderSamples, j.samples}, {metric.LoaderWaiting, j.waiting}, {metric.LoaderIdleSum, j.idle},
 		{metric.LoaderAliveSum, j.alive},
 		{metric.LoaderWaitIdle, j.waitIdle}, {metric.LoaderWaitAlive, j.waitAlive}, {metric.LoaderBlocked,
 			j.headOfLine},

@@ -7,37 +7,38 @@ import (
 )
 
 const (
-	// lookJitter spreads the time between looks evenly by this share to both sides, so that looks cannot fall into step
-	// with the job.
-	lookJitter = 0.3
-	// lookBudget is the share of one core that the passes themselves may take; waking up for them costs about as much
+	// sampleJitter spreads the time between samples evenly by this share to both sides, so that samples cannot fall
+	// into step with the job.
+	sampleJitter = 0.3
+	// sampleBudget is the share of one core that the passes themselves may take; waking up for them costs about as much
 	// again. The whole of pipetune may take 1 % beside 16 workers. A busy machine makes each read dearer, and then the
-	// looks rarer.
-	lookBudget = 0.003
-	// slowestLooks: rarer looks would see too little of a 30 s watch (150 looks tell a share to within 8 points).
-	slowestLooks = 200 * time.Millisecond
+	// samples rarer.
+	sampleBudget = 0.003
+	// slowestSampling: rarer samples would see too little of a 30 s watch (150 samples tell a share to within 8
+	// points).
+	slowestSampling = 200 * time.Millisecond
 )
 
-// lookPace decides when to look next, and lowers the rate of a job with so many threads that looking costs more than
-// its budget.
-type lookPace struct {
+// samplePace decides when the next sample is due, and lowers the rate of a job with so many threads that sampling costs
+// more than its budget.
+type samplePace struct {
 	random   *rand.Rand
 	interval time.Duration // mean
-	least    time.Duration // where looks are cheap
+	least    time.Duration // where samples are cheap
 	sum      time.Duration // of the passes of a round
 	passes   int
 	recent   [16]time.Duration // rounds
 	n        int
 }
 
-// next returns the time until the next look.
-func (p *lookPace) next() time.Duration {
-	return time.Duration(float64(p.interval) * (1 + lookJitter*(2*p.random.Float64()-1)))
+// next returns the time until the next sample.
+func (p *samplePace) next() time.Duration {
+	return time.Duration(float64(p.interval) * (1 + sampleJitter*(2*p.random.Float64()-1)))
 }
 
 // took takes what one pass lasted, of which so many in a row make a round that samples everything. The lower quartile
 // of the last rounds decides: one that was preempted lasts long and cost little.
-func (p *lookPace) took(d time.Duration, round int) {
+func (p *samplePace) took(d time.Duration, round int) {
 	p.sum += d
 	if p.passes++; p.passes < round {
 		return
@@ -51,7 +52,7 @@ func (p *lookPace) took(d time.Duration, round int) {
 	sorted := p.recent
 	slices.Sort(sorted[:])
 	cost := sorted[len(sorted)/4]
-	p.interval = min(max(p.least, time.Duration(float64(cost)/lookBudget)), slowestLooks)
+	p.interval = min(max(p.least, time.Duration(float64(cost)/sampleBudget)), slowestSampling)
 }
 
 // listingPace spreads the listings of descriptors over the workers.
@@ -103,10 +104,10 @@ func (p *listingPace) after(now, cost time.Duration, workers int, searching, kno
 	}
 	p.recent[p.n%len(p.recent)] = cost
 	p.n++
-	dear := time.Duration(float64(slices.Min(p.recent[:min(p.n, len(p.recent))])) / listBudget)
+	costly := time.Duration(float64(slices.Min(p.recent[:min(p.n, len(p.recent))])) / listBudget)
 	if p.n < len(p.recent) {
-		dear = min(dear, listUnsure)
+		costly = min(costly, listUnsure)
 	}
-	wait = max(wait, dear)
-	p.next = now + time.Duration(float64(wait)*(1+lookJitter*(2*random.Float64()-1)))
+	wait = max(wait, costly)
+	p.next = now + time.Duration(float64(wait)*(1+sampleJitter*(2*random.Float64()-1)))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/job"
 )
 
-// TestLookAllocatesNothing keeps the garbage collector out of the loop.
-func TestLookAllocatesNothing(t *testing.T) {
+// TestSampleAllocatesNothing keeps the garbage collector out of the loop.
+func TestSampleAllocatesNothing(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
 	for pid := 101; pid <= 116; pid++ {
@@ -22,19 +22,19 @@ func TestLookAllocatesNothing(t *testing.T) {
 	m.link(104, 5, "pipe:[7]")
 	w := m.watch()
 	defer w.Close()
-	w.looks(100)
-	if n := testing.AllocsPerRun(200, func() { w.looks(1) }); n != 0 {
-		t.Errorf("a look allocates %v times", n)
+	w.samples(100)
+	if n := testing.AllocsPerRun(200, func() { w.samples(1) }); n != 0 {
+		t.Errorf("a sample allocates %v times", n)
 	}
 }
 
-// TestPaceKeepsItsBudget: looks get rarer as they get dearer, and are jittered.
+// TestPaceKeepsItsBudget: samples get rarer as they cost more, and are jittered.
 func TestPaceKeepsItsBudget(t *testing.T) {
-	p := lookPace{random: rand.New(rand.NewPCG(1, 1)), interval: LookInterval, least: LookInterval}
+	p := samplePace{random: rand.New(rand.NewPCG(1, 1)), interval: SampleInterval, least: SampleInterval}
 	for _, c := range []struct{ cost, want time.Duration }{
-		{40 * time.Microsecond, LookInterval}, {150 * time.Microsecond, 50 * time.Millisecond},
-		{time.Second, slowestLooks},
-		{40 * time.Microsecond, LookInterval},
+		{40 * time.Microsecond, SampleInterval}, {150 * time.Microsecond, 50 * time.Millisecond},
+		{time.Second, slowestSampling},
+		{40 * time.Microsecond, SampleInterval},
 	} {
 		for range len(p.recent) {
 			p.took(c.cost, 1)
@@ -51,32 +51,32 @@ func TestPaceKeepsItsBudget(t *testing.T) {
 	}
 	if mean := sum / 1000; mean < 19*time.Millisecond || mean > 21*time.Millisecond || lo > 15*time.Millisecond ||
 		hi < 25*time.Millisecond {
-		t.Errorf("looks come after %v to %v, %v in the mean", lo, hi, mean)
+		t.Errorf("samples come after %v to %v, %v in the mean", lo, hi, mean)
 	}
 }
 
 // TestListingsKeepTheirBudget: listings get rarer as they get dearer, and one that was held up by others does not make
 // them so.
 func TestListingsKeepTheirBudget(t *testing.T) {
-	const cheap, dear = 60 * time.Microsecond, 10 * time.Millisecond
+	const cheap, costly = 60 * time.Microsecond, 10 * time.Millisecond
 	for name, c := range map[string]struct {
 		costs []time.Duration
 		want  time.Duration // mean until the next
 	}{
 		"cheap":                         {[]time.Duration{cheap}, listAllEvery},
-		"the first is held up":          {[]time.Duration{dear}, listUnsure},
-		"the first is held up, no more": {[]time.Duration{dear, cheap}, listAllEvery},
-		"each fourth is held up": {[]time.Duration{cheap, cheap, cheap, dear, cheap, cheap, cheap, dear},
+		"the first is held up":          {[]time.Duration{costly}, listUnsure},
+		"the first is held up, no more": {[]time.Duration{costly, cheap}, listAllEvery},
+		"each fourth is held up": {[]time.Duration{cheap, cheap, cheap, costly, cheap, cheap, cheap, costly},
 			listAllEvery},
-		"dear":                          {[]time.Duration{dear, dear, dear, dear}, 5 * time.Second},
-		"dear again, after a cheap one": {[]time.Duration{cheap, dear, dear, dear, dear}, 5 * time.Second},
+		"dear":                          {[]time.Duration{costly, costly, costly, costly}, 5 * time.Second},
+		"dear again, after a cheap one": {[]time.Duration{cheap, costly, costly, costly, costly}, 5 * time.Second},
 	} {
 		p, random := listingPace{}, rand.New(rand.NewPCG(1, 1))
 		for _, cost := range c.costs {
 			p.after(0, cost, 4, false, false, random)
 		}
-		if p.next < time.Duration(float64(c.want)*(1-lookJitter)) ||
-			p.next > time.Duration(float64(c.want)*(1+lookJitter)) {
+		if p.next < time.Duration(float64(c.want)*(1-sampleJitter)) ||
+			p.next > time.Duration(float64(c.want)*(1+sampleJitter)) {
 			t.Errorf("%s: the next after %v, want about %v", name, p.next, c.want)
 		}
 	}

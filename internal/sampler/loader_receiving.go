@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// receiving finds the looks at a running main thread in which it is receiving a batch.
+// receiving finds the samples of a running main thread in which it is receiving a batch.
 //
 // For each tensor the trainer connects to the worker that holds it, the two prove to each other who they are, and the
 // descriptor is passed (multiprocessing/resource_sharer.py): some 0.3 to 1 ms of Python on the trainer's side, between
@@ -31,9 +31,9 @@ type receivingFD struct {
 }
 
 const (
-	// receivingSpan bounds the numbers looked at in one look; each costs a microsecond.
+	// receivingSpan bounds the numbers read in one sample; each costs a microsecond.
 	receivingSpan = 24
-	// receivingMemory is how long numbers are looked at after the last wait seen, and how often their bounds are begun
+	// receivingMemory is how long numbers are read after the last wait seen, and how often their bounds are begun
 	// anew.
 	receivingMemory = 10 * time.Second
 	// passing is longer than passing one tensor takes; a socket that lives longer is another thing.

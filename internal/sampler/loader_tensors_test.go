@@ -16,7 +16,7 @@ func TestTensorsOfALoader(t *testing.T) {
 	m.process(102, job.Worker, 100)
 	w := m.watch()
 	defer w.Close()
-	w.looks(1)
+	w.samples(1)
 	for batch := range 400 {
 		for _, pid := range []int{101, 102} {
 			for k := range 3 {
@@ -24,7 +24,7 @@ func TestTensorsOfALoader(t *testing.T) {
 			}
 			m.writes(pid, int64(batch*13), int64(batch*900))
 		}
-		w.looks(3)
+		w.samples(3)
 		if batch%4 == 0 {
 			w.book()
 		}
@@ -61,7 +61,7 @@ func TestOldWorkersAreNotNewborn(t *testing.T) {
 		}
 		w := m.watch()
 		defer w.Close()
-		w.looks(1)
+		w.samples(1)
 		missing := 0
 		for batch := range 400 {
 			if unseen.to > 0 && batch == unseen.from && back == nil {
@@ -80,7 +80,7 @@ func TestOldWorkersAreNotNewborn(t *testing.T) {
 				}
 				m.writes(pid, int64((before+batch)*9), int64((before+batch)*900))
 			}
-			w.looks(3)
+			w.samples(3)
 			if batch%4 == 0 {
 				w.book()
 			}

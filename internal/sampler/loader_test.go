@@ -7,8 +7,9 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// TestJointLooks walks a loader of two workers through its states: starved, a slow sample in front, ahead, restarting.
-func TestJointLooks(t *testing.T) {
+// TestPairedSamples walks a loader of two workers through its states: starved, a slow sample in front, ahead,
+// restarting.
+func TestPairedSamples(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
 	m.process(101, job.Worker, 100)
@@ -18,33 +19,33 @@ func TestJointLooks(t *testing.T) {
 
 	m.thread(101, 101, running, "0", 'R')
 	m.thread(102, 102, running, "0", 'R')
-	w.looks(10) // starved
+	w.samples(10) // starved
 	m.thread(101, 101, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
-	w.looks(5) // head of line
+	w.samples(5) // head of line
 	m.thread(102, 102, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
 	m.thread(100, 100, running, "0", 'R')
-	w.looks(20) // ahead
+	w.samples(20) // ahead
 	b := w.book()
 	b.want(t, loader100, map[metric.Desc]float64{
-		metric.LoaderWorkers: 2, metric.LoaderLooks: 35, metric.LoaderWaiting: 15, metric.LoaderAliveSum: 70,
+		metric.LoaderWorkers: 2, metric.LoaderSamples: 35, metric.LoaderWaiting: 15, metric.LoaderAliveSum: 70,
 		metric.LoaderIdleSum: 45, metric.LoaderWaitIdle: 5, metric.LoaderWaitAlive: 30, metric.LoaderBlocked: 5,
 		metric.LoaderAhead: 20, metric.LoaderNoWorkers: 0,
 	})
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 35, metric.LooksQueuePoll: 15,
-		metric.LooksRunning: 20})
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 35, metric.LooksQueuePoll: 25,
-		metric.LooksRunning: 10})
+	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 35, metric.ThreadQueuePoll: 15,
+		metric.ThreadRunning: 20})
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 35, metric.ThreadQueuePoll: 25,
+		metric.ThreadRunning: 10})
 
 	m.remove(101)
 	m.remove(102)
-	w.looks(7)
+	w.samples(7)
 	m.process(103, job.Worker, 100)
-	w.looks(1)
+	w.samples(1)
 	b = w.book()
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1, metric.LoaderLooks: 36,
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1, metric.LoaderSamples: 36,
 		metric.LoaderNoWorkers: 7})
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 35})
-	if _, still := w.book().last[metric.LooksTotal.Name+" process/101.1010"]; still {
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 35})
+	if _, still := w.book().last[metric.ThreadSamples.Name+" process/101.1010"]; still {
 		t.Error("a worker that is gone is recorded for ever")
 	}
 }
@@ -60,10 +61,10 @@ func TestPinnedBatches(t *testing.T) {
 	m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
 	w := m.watch()
 	defer w.Close()
-	w.looks(10)
+	w.samples(10)
 	b := w.book()
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderWaiting: 8})
-	b.want(t, "pin/100.1000", map[metric.Desc]float64{metric.LooksTotal: 7, metric.LooksQueuePoll: 7})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 10, metric.LoaderWaiting: 8})
+	b.want(t, "pin/100.1000", map[metric.Desc]float64{metric.ThreadSamples: 7, metric.ThreadQueuePoll: 7})
 	if len(b.events) != 1 || b.events[0] != "pin-thread pin/100.1000" {
 		t.Errorf("events: %v", b.events)
 	}
@@ -88,14 +89,14 @@ func TestBusyPinningThread(t *testing.T) {
 			m.link(100, 5, "socket:[7]")
 			w := m.watch()
 			defer w.Close()
-			w.looks(10)
+			w.samples(10)
 			m.link(100, 5, later.socket)
-			w.looks(60)
+			w.samples(60)
 			b := w.book()
 			if found := len(b.events) == 1 && b.events[0] == "pin-thread pin/100.1000"; found != later.pin {
 				t.Errorf("events: %v", b.events)
 			}
-			if later.pin && b.last[metric.LooksPipeRead.Name+" pin/100.1000"] == 0 {
+			if later.pin && b.last[metric.ThreadPipeRead.Name+" pin/100.1000"] == 0 {
 				t.Error("what it does is not recorded")
 			}
 		})
@@ -110,6 +111,6 @@ func TestTimedFutexWithoutPinning(t *testing.T) {
 	m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
 	w := m.watch()
 	defer w.Close()
-	w.looks(60)
-	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 60, metric.LoaderWaiting: 0})
+	w.samples(60)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 60, metric.LoaderWaiting: 0})
 }

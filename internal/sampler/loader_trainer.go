@@ -13,26 +13,26 @@ import (
 
 // trainer is one trainer with its pinning thread and its workers.
 type trainer struct {
-	id       procfs.ID
-	proc     *procfs.Process
-	links    *procfs.FDLinks
-	main     *watchedThread
-	mainLook lookCounts
+	id          procfs.ID
+	proc        *procfs.Process
+	links       *procfs.FDLinks
+	main        *watchedThread
+	mainSamples sampleCounts
 
 	remotes     *remotes
 	autograd    autogradThreads
 	feeders     feeders
-	hostRunning uint64 // looks in which the main thread or an autograd thread ran
+	hostRunning uint64 // samples in which the main thread or an autograd thread ran
 
-	pin       *watchedThread
-	pinThread int
-	pinLook   lookCounts
-	namedPin  int // by package job, from its name; 0 = none
-	pinFound  bool
-	pinTold   bool
-	pinAsked  int            // looks at the main thread in a timed futex since the threads were last searched
-	sockets   map[int]string // from which a thread was last found receiving, while the pinning one is searched
-	nextPin   time.Duration
+	pin         *watchedThread
+	pinThread   int
+	pinSamples  sampleCounts
+	namedPin    int // by package job, from its name; 0 = none
+	pinFound    bool
+	pinReported bool
+	pinAsked    int            // samples of the main thread in a timed futex since the threads were last searched
+	sockets     map[int]string // from which a thread was last found receiving, while the pinning one is searched
+	nextPin     time.Duration
 
 	workers  []*loaderWorker
 	departed []*loaderWorker // gone since the last Sample
@@ -40,12 +40,12 @@ type trainer struct {
 	ended    bool
 
 	receiving   receiving
-	isReceiving bool                        // at the last look
+	isReceiving bool                        // at the last sample
 	target      func(fd int) ([]byte, bool) // where a descriptor of the trainer points
 
 	joint    jointCounts
 	sinceSet uint64 // passes since the workers were last sampled
-	tellings uint64 // calls of emit
+	emits    uint64 // calls of emit
 	had      bool   // has had workers
 	reborn   int    // passes left in which workers count as short-lived
 	batches  *batches.Loader
@@ -57,11 +57,11 @@ type loaderWorker struct {
 	proc     *procfs.Process
 	links    *procfs.FDLinks
 	main     *watchedThread
-	looks    lookCounts
+	samples  sampleCounts
 	clock    cpuClock
 	batches  *batches.Worker
 	rest     rest
-	told     bool // of, to a sink
+	reported bool // of, to a sink
 	unlisted bool // it went from the tree, and is a member again if it comes back there; else it was found gone
 }
 
@@ -69,7 +69,7 @@ type loaderWorker struct {
 func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	t := &trainer{id: p.ID, sockets: map[int]string{}}
 	var err error
-	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainLook); err != nil {
+	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainSamples); err != nil {
 		return nil, err
 	}
 	t.batches = batches.New(l.fs, t.proc, t.links, p.InnerPID)
@@ -79,7 +79,7 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 }
 
 // open takes hold of a process and its main thread.
-func (l *Loader) open(id procfs.ID, counts *lookCounts) (*procfs.Process, *procfs.FDLinks, *watchedThread, error) {
+func (l *Loader) open(id procfs.ID, counts *sampleCounts) (*procfs.Process, *procfs.FDLinks, *watchedThread, error) {
 	proc, err := l.fs.OpenWith(id.PID, &l.buf)
 	if err != nil {
 		return nil, nil, nil, err
@@ -115,7 +115,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		}
 		w := &loaderWorker{id: p.ID}
 		var err error
-		if w.proc, w.links, w.main, err = l.open(p.ID, &w.looks); err != nil {
+		if w.proc, w.links, w.main, err = l.open(p.ID, &w.samples); err != nil {
 			continue
 		}
 		w.main.remotes = t.remotes
@@ -150,7 +150,7 @@ func (t *trainer) knows(id procfs.ID) bool {
 	return slices.Contains(t.left, id) // a second time its counters would begin at nothing
 }
 
-// shortLivedPasses is how long after the death of a worker all workers' accounts are read at every look: 60 s. What a
+// shortLivedPasses is how long after the death of a worker all workers' accounts are read at every sample: 60 s. What a
 // worker did between the last reading and its end is lost, and with epochs of a second a tenth of a second of each
 // would be much.
 const shortLivedPasses = 3000
@@ -172,33 +172,33 @@ func (t *trainer) bury(l *Loader) {
 	t.workers = kept
 }
 
-// look samples the trainer's threads and, in every pass or in some, its workers, back to back.
-func (t *trainer) look(l *Loader, now time.Duration) {
+// sample samples the trainer's threads and, in every pass or in some, its workers, back to back.
+func (t *trainer) sample(l *Loader, now time.Duration) {
 	if t.ended {
 		return
 	}
-	main, ok := t.main.look(&l.kit)
+	main, ok := t.main.sample(&l.scratch)
 	if !ok {
 		t.end()
 		return
 	}
 	// a sleep is as likely a part of the step
-	waits := handsOver(main) && main != classSleep || t.main.pollsFeeders(&l.kit, main)
-	t.lookAtPin(l, now, main)
+	waits := handsOver(main) && main != classSleep || t.main.pollsFeeders(&l.scratch, main)
+	t.samplePin(l, now, main)
 	if main == classPipeRead && t.pin == nil {
 		t.receiving.waitedOn(t.main.readFD, now)
 	}
 	if main == classRunning && t.pin == nil && len(t.workers) > 0 && t.receiving.now(t.target, now) {
 		main = classPipeRead
-		t.mainLook.move(classRunning, classPipeRead)
+		t.mainSamples.move(classRunning, classPipeRead)
 	}
-	backward := t.autograd.look(&l.kit)
+	backward := t.autograd.sample(&l.scratch)
 	if backward || main == classRunning {
 		t.hostRunning++
 	}
 	if !t.had {
 		t.feeders.scout(t, now)
-		t.feeders.look(&l.kit, now, main == classRunning, waits && !backward)
+		t.feeders.sample(&l.scratch, now, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main)
 	t.isReceiving = main == classPipeRead
@@ -206,7 +206,7 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 	var samples uint64
 	if t.sinceSet++; t.sinceSet >= t.setEvery() {
 		samples, t.sinceSet = t.sinceSet, 0
-		idle, alive = t.lookAtWorkers(l, now)
+		idle, alive = t.sampleWorkers(l, now)
 	}
 	t.joint.main(waiting, len(t.workers) > 0, t.had)
 	t.joint.set(waiting, idle, alive, samples)
@@ -223,13 +223,13 @@ func (t *trainer) setEvery() uint64 {
 	return max(1, uint64(len(t.workers)+workersAPass-1)/workersAPass)
 }
 
-// lookAtWorkers samples all workers and returns how many are idle, and how many there are, the dormant ones left out.
-func (t *trainer) lookAtWorkers(l *Loader, now time.Duration) (idle, alive int) {
+// sampleWorkers samples all workers and returns how many are idle, and how many there are, the dormant ones left out.
+func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) {
 	dormant, gone := 0, false
 	for _, w := range t.workers {
-		class, ok := w.main.look(&l.kit)
-		if ok && w.computes(&l.kit, class, now) {
-			w.looks.move(class, classRunning)
+		class, ok := w.main.sample(&l.scratch)
+		if ok && w.computes(&l.scratch, class, now) {
+			w.samples.move(class, classRunning)
 			class = classRunning
 		}
 		switch {
@@ -255,12 +255,12 @@ func (t *trainer) lookAtWorkers(l *Loader, now time.Duration) (idle, alive int) 
 
 // computes tells whether a worker whose main thread waits for a lock computes in other threads. The first sample in a
 // lock only begins the account.
-func (w *loaderWorker) computes(kit *lookKit, class waitClass, now time.Duration) bool {
+func (w *loaderWorker) computes(scratch *sampleScratch, class waitClass, now time.Duration) bool {
 	if class != classFutex && class != classFutexTimed {
 		w.clock = cpuClock{}
 		return false
 	}
-	return w.clock.busy(kit, w.id.PID, now)
+	return w.clock.busy(scratch, w.id.PID, now)
 }
 
 // waits tells whether the trainer waits for a batch, by its main thread. A thread that is refused shows no time-outs.
@@ -280,19 +280,19 @@ func (t *trainer) waits(main waitClass) bool {
 // that does its work while the main one is in a timed futex.
 const (
 	pinSearchEvery = 500 * time.Millisecond
-	// looks at the main thread in a timed futex: a wait for Python's global lock is one, too, but short
+	// samples of the main thread in a timed futex: a wait for Python's global lock is one, too, but short
 	pinSearchAfter   = 3
-	pinSearchThreads = 256 // threads looked at in one search
+	pinSearchThreads = 256 // threads sampled in one search
 )
 
-// lookAtPin looks at the pinning thread, and searches it where the main thread waits as if there were one.
-func (t *trainer) lookAtPin(l *Loader, now time.Duration, main waitClass) {
+// samplePin samples the pinning thread, and searches it where the main thread waits as if there were one.
+func (t *trainer) samplePin(l *Loader, now time.Duration, main waitClass) {
 	if t.pin != nil {
-		if _, ok := t.pin.look(&l.kit); ok {
+		if _, ok := t.pin.sample(&l.scratch); ok {
 			return
 		}
 		t.pin.close()
-		t.pin, t.pinThread, t.pinTold = nil, 0, false
+		t.pin, t.pinThread, t.pinReported = nil, 0, false
 	}
 	if t.namedPin != 0 && t.watchPin(t.namedPin, false) {
 		return
@@ -318,7 +318,7 @@ func (t *trainer) lookAtPin(l *Loader, now time.Duration, main waitClass) {
 	}
 }
 
-// pins takes one look, not counted, at a thread of the trainer, and reports whether it is seen to pin: it sits in the
+// pins takes one sample, not counted, at a thread of the trainer, and reports whether it is seen to pin: it sits in the
 // DataLoader's poll or, having no time for that, receives from one socket after another, as each tensor of a worker
 // comes through one of its own.
 func (t *trainer) pins(l *Loader, tid int) bool {
@@ -326,10 +326,10 @@ func (t *trainer) pins(l *Loader, tid int) bool {
 	if err != nil {
 		return false
 	}
-	var uncounted lookCounts
+	var uncounted sampleCounts
 	w := watchedThread{task: task, links: t.links, counts: &uncounted, trainer: true}
 	defer w.close()
-	class, ok := w.look(&l.kit)
+	class, ok := w.sample(&l.scratch)
 	switch {
 	case !ok:
 		return false
@@ -350,7 +350,7 @@ func (t *trainer) watchPin(tid int, found bool) bool {
 	if err != nil {
 		return false
 	}
-	t.pin = &watchedThread{task: task, links: t.links, counts: &t.pinLook}
+	t.pin = &watchedThread{task: task, links: t.links, counts: &t.pinSamples}
 	clear(t.sockets)
 	t.pinThread, t.pinFound = tid, found
 	return true

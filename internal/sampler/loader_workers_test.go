@@ -9,17 +9,17 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// TestWorkerGoneBeforeTheTreeKnows: a look finds the end of a worker first.
+// TestWorkerGoneBeforeTheTreeKnows: a sample finds the end of a worker first.
 func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
 	m.process(101, job.Worker, 100)
 	w := m.watch()
 	defer w.Close()
-	w.looks(1)
+	w.samples(1)
 	m.thread(101, 101, inFault, "0", 'Z')
-	w.looks(3)
-	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderLooks: 1,
+	w.samples(3)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderSamples: 1,
 		metric.LoaderNoWorkers: 3})
 }
 
@@ -31,19 +31,19 @@ func TestZombieIsNotAdoptedAgain(t *testing.T) {
 	m.process(101, job.Worker, 100)
 	w := m.watch()
 	defer w.Close()
-	w.looks(5)
+	w.samples(5)
 	m.thread(101, 101, inFault, "0", 'Z')
-	w.looks(1)
-	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 5})
+	w.samples(1)
+	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 5})
 	m.process(102, job.Worker, 100)
-	w.looks(2)
+	w.samples(2)
 	b := w.book()
-	if v, again := b.last[metric.LooksTotal.Name+" process/101.1010"]; again {
-		t.Errorf("the zombie is told of again, with %v looks", v)
+	if v, again := b.last[metric.ThreadSamples.Name+" process/101.1010"]; again {
+		t.Errorf("the zombie is told of again, with %v samples", v)
 	}
 	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1})
 	m.remove(101)
-	w.looks(1)
+	w.samples(1)
 	if left := w.trainers[0].left; len(left) != 0 {
 		t.Errorf("%v is remembered for ever", left)
 	}
@@ -56,13 +56,13 @@ func TestTrainerThatEnds(t *testing.T) {
 	m.process(101, job.Worker, 100)
 	w := m.watch()
 	defer w.Close()
-	w.looks(5)
+	w.samples(5)
 	m.remove(101)
 	m.remove(100)
-	w.looks(5)
+	w.samples(5)
 	b := w.book()
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 5})
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 5})
+	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 5})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 5})
 	if got := w.book(); got.adds != 0 {
 		t.Errorf("a trainer that is gone is still recorded: %v", got.names())
 	}
@@ -76,7 +76,7 @@ func TestReusedNumberIsAnotherProcess(t *testing.T) {
 	m.put(101, "stat", strings.Replace(stat(101, 'S'), "1010", "9999", 1))
 	w := m.watch()
 	defer w.Close()
-	w.looks(5)
+	w.samples(5)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0})
 }
 
@@ -89,15 +89,15 @@ func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
 	m.thread(101, 101, inLock, "0", 'S')
 	w := m.watch()
 	defer w.Close()
-	w.looks(10)
+	w.samples(10)
 	used := time.Duration(0)
-	w.kit.cpuTime = func(int) (time.Duration, bool) {
+	w.scratch.cpuTime = func(int) (time.Duration, bool) {
 		used += time.Second
 		return used, true
 	}
-	w.looks(11) // the first one begins the count
-	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 21, metric.LooksFutex: 11,
-		metric.LooksRunning: 10})
+	w.samples(11) // the first one begins the count
+	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 21, metric.ThreadFutex: 11,
+		metric.ThreadRunning: 10})
 }
 
 // TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is told
@@ -114,26 +114,26 @@ func TestManyWorkersShareABudget(t *testing.T) {
 	}
 	w := m.watch()
 	defer w.Close()
-	w.looks(40) // starved, four workers idle
+	w.samples(40) // starved, four workers idle
 	m.thread(100, 100, running, "0", 'R')
-	w.looks(40)
+	w.samples(40)
 	b := w.book()
 	b.want(t, loader100, map[metric.Desc]float64{
-		metric.LoaderWorkers: 16, metric.LoaderLooks: 80, metric.LoaderWaiting: 40, metric.LoaderAliveSum: 80 * 16,
+		metric.LoaderWorkers: 16, metric.LoaderSamples: 80, metric.LoaderWaiting: 40, metric.LoaderAliveSum: 80 * 16,
 		metric.LoaderIdleSum: 80 * 4, metric.LoaderWaitIdle: 40 * 4, metric.LoaderWaitAlive: 40 * 16,
 		metric.LoaderBlocked: 40, metric.LoaderAhead: 0, metric.LoaderNoWorkers: 0,
 	})
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 80})
-	b.want(t, "process/104.1040", map[metric.Desc]float64{metric.LooksTotal: 20, metric.LooksQueuePoll: 20})
-	b.want(t, "process/116.1160", map[metric.Desc]float64{metric.LooksTotal: 20, metric.LooksRunning: 20})
-	told := 0
+	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 80})
+	b.want(t, "process/104.1040", map[metric.Desc]float64{metric.ThreadSamples: 20, metric.ThreadQueuePoll: 20})
+	b.want(t, "process/116.1160", map[metric.Desc]float64{metric.ThreadSamples: 20, metric.ThreadRunning: 20})
+	reported := 0
 	for name := range w.book().last { // half of them at a time, from the second telling on
-		if strings.HasPrefix(name, metric.LooksTotal.Name+" process/1") && name != metric.LooksTotal.Name+" "+
+		if strings.HasPrefix(name, metric.ThreadSamples.Name+" process/1") && name != metric.ThreadSamples.Name+" "+
 			trainer100 {
-			told++
+			reported++
 		}
 	}
-	if told != 8 {
-		t.Errorf("%d of 16 workers are told of", told)
+	if reported != 8 {
+		t.Errorf("%d of 16 workers are told of", reported)
 	}
 }

@@ -119,9 +119,9 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 		fs, id := fakeMachine(t, "cgroup-v2", 4700)
 		must.Do(t, os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"),
 			[]byte(c.stat), 0o600))
-		got, told := sampled(t, NewCgroup(fs, id, nil)).last["cgroup_memory_file_bytes cgroup/job"]
-		if told != (c.want >= 0) || told && got != c.want {
-			t.Errorf("%q: %v (%v), want %v", c.stat, got, told, c.want)
+		got, reported := sampled(t, NewCgroup(fs, id, nil)).last["cgroup_memory_file_bytes cgroup/job"]
+		if reported != (c.want >= 0) || reported && got != c.want {
+			t.Errorf("%q: %v (%v), want %v", c.stat, got, reported, c.want)
 		}
 	}
 }

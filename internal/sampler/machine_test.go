@@ -65,7 +65,7 @@ func all(fs procfs.FS, id procfs.ID, data ...string) []Sampler {
 		NewCgroup(fs, id, place)}
 }
 
-// TestSamplersOnThisMachine looks at real values: they must be plausible, not merely there.
+// TestSamplersOnThisMachine reads real values: they must be plausible, not merely there.
 func TestSamplersOnThisMachine(t *testing.T) {
 	exe := must.Get(os.Executable())(t)
 	b := newBook()

@@ -54,7 +54,7 @@ func NewProcess(fs procfs.FS, j *job.Job) *Process {
 // Name implements Sampler.
 func (s *Process) Name() string { return "process" }
 
-// Every implements Sampler. Processes are read each 500 ms; the calls between only look whether there are new ones, so
+// Every implements Sampler. Processes are read each 500 ms; the calls between only check whether there are new ones, so
 // that a worker that lives less than half a second is read at least once.
 func (s *Process) Every() time.Duration { return 100 * time.Millisecond }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Sampler reads one source. Sample is called from one goroutine, about every Every(); a sampler that needs its own pace
-// (looks at threads, NVML) runs a goroutine that Start began and that ends with ctx, and hands over in Sample what it
+// (samples of threads, NVML) runs a goroutine that Start began and that ends with ctx, and hands over in Sample what it
 // has gathered.
 type Sampler interface {
 	// Name is the sampler's name, one word: "cpu", "disk", ….

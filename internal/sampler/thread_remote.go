@@ -24,8 +24,8 @@ type remotes struct {
 // remote is one peer.
 type remote struct {
 	entity, address string
-	looks           uint64
-	told            bool
+	samples         uint64
+	reported        bool
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 	// mostSockets bounds the connections that are taken from one table, of all programs in the namespace.
 	mostSockets = 4096
 	// connectionsEvery and connectionsBudget bound how often the table is read, and the share of a core that takes. A
-	// look waits while it is read, and holds the Loader's lock: see sampleTries.
+	// sample waits while it is read, and holds the Loader's lock: see sampleTries.
 	connectionsEvery  = 100 * time.Millisecond
 	connectionsBudget = 0.002
 	// callFrame is the part of the stack that a C function just called and its callers up to Python use: a page, which
@@ -46,23 +46,23 @@ const (
 	callFrame = 4096
 )
 
-// waitsRemote tells whether the thread that was just looked at sleeps for a TCP connection, and counts it. The class is
+// waitsRemote tells whether the thread that was just sampled sleeps for a TCP connection, and counts it. The class is
 // corrected where it polls a socket and not a queue.
-func (t *watchedThread) waitsRemote(kit *lookKit, class waitClass) (_ waitClass, remote bool) {
-	s := &kit.syscall
+func (t *watchedThread) waitsRemote(scratch *sampleScratch, class waitClass) (_ waitClass, remote bool) {
+	s := &scratch.syscall
 	if s.Running || s.Number < 0 || class != classPipeRead && class != classQueuePoll && class != classOther {
 		return class, false
 	}
 	fd, ok := int(int32(s.Args[0])), false
-	switch kit.calls.of(s.Number) {
+	switch scratch.calls.of(s.Number) {
 	case callRead, callReceive:
 		ok = t.received(classPipeRead) == classOther
 	case callPoll, callPpoll:
-		if kit.pollFD == nil || s.Args[1] != 1 || s.Args[0]-s.SP > callFrame {
+		if scratch.pollFD == nil || s.Args[1] != 1 || s.Args[0]-s.SP > callFrame {
 			return class, false
 		}
 		class = classOther
-		if fd, ok = kit.pollFD(t.task.TID, s.Args[0]); ok {
+		if fd, ok = scratch.pollFD(t.task.TID, s.Args[0]); ok {
 			ok = t.links.TCP(fd)
 		}
 	}
@@ -70,12 +70,12 @@ func (t *watchedThread) waitsRemote(kit *lookKit, class waitClass) (_ waitClass,
 		return class, false
 	}
 	if t.peer = t.remotes.of(t, fd); t.peer != nil {
-		t.peer.looks++
+		t.peer.samples++
 	}
 	return class, true
 }
 
-// ran counts the last look as one at a thread that runs, for others of its process do.
+// ran counts the last sample as one at a thread that runs, for others of its process do.
 func (t *watchedThread) ran(class waitClass) {
 	t.counts.move(class, classRunning)
 	if !t.onRemote {
@@ -83,7 +83,7 @@ func (t *watchedThread) ran(class waitClass) {
 	}
 	t.counts.remote--
 	if t.peer != nil {
-		t.peer.looks--
+		t.peer.samples--
 	}
 }
 
@@ -135,15 +135,15 @@ func (r *remotes) host(at netip.AddrPort) *remote {
 // emit records the peers of a trainer.
 func (r *remotes) emit(trainer procfs.ID, sink recording.Sink) {
 	for _, h := range r.hosts {
-		if h.looks == 0 {
+		if h.samples == 0 {
 			continue
 		}
-		if !h.told {
-			h.told = true
+		if !h.reported {
+			h.reported = true
 			h.entity = job.RemoteEntity(trainer, h.address)
 			sink.Event(recording.EventRemote, h.entity, map[string]string{"trainer": job.Entity(trainer),
 				"address": h.address})
 		}
-		sink.Add(metric.RemoteLooks, h.entity, float64(h.looks))
+		sink.Add(metric.RemoteSamples, h.entity, float64(h.samples))
 	}
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// How often a look goes deeper than the system call, in looks (50 a second).
+// How often a sample goes deeper than the system call, in samples (50 a second).
 const (
 	// stopCheckEvery: a thread that is stopped or frozen keeps showing the call it slept in, so its state letter is
 	// read twice a second.
 	stopCheckEvery = 25
-	// diskCheckEvery: state D is storage as a rule; which kernel function it is in is read at every fourth look in D
-	// only, because a loader that waits for storage is in D most of the time and the read costs as much as the look.
+	// diskCheckEvery: state D is storage as a rule; which kernel function it is in is read at every fourth sample in D
+	// only, because a loader that waits for storage is in D most of the time and the read costs as much as the sample.
 	diskCheckEvery = 4
 	// blindRetryEvery: a refused read is tried again every 5 s; the permission changes with an exec or a setting.
 	blindRetryEvery = 250
-	// hiddenLooks: wchan reads "0" both where it is refused and in the instant between two sleeps; this many in a row
+	// hiddenSamples: wchan reads "0" both where it is refused and in the instant between two sleeps; this many in a row
 	// are no instant.
-	hiddenLooks = 20
+	hiddenSamples = 20
 )
 
-// watchedThread is one thread that is looked at. It is used by the looking goroutine only.
+// watchedThread is one thread that is sampled. It is used by the sampling goroutine only.
 type watchedThread struct {
 	task   *procfs.Task
 	links  *procfs.FDLinks
-	counts *lookCounts
+	counts *sampleCounts
 	proc   *procfs.Process
 	// remotes are where waits on TCP connections are counted; nil: they are not.
 	remotes *remotes
-	// onRemote says that the last look found one, and peer, where it is known, on whose.
+	// onRemote says that the last sample found one, and peer, where it is known, on whose.
 	onRemote bool
 	peer     *remote
 	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to
@@ -43,21 +43,21 @@ type watchedThread struct {
 
 	gone bool
 	// blind is why the system call cannot be read; nil while it can.
-	blind      error
-	blindLooks int
+	blind        error
+	blindSamples int
 	// mute says that, the system call being refused, the kernel function is hidden too: only the state letter is left.
 	mute   bool
-	hidden int // sleeping looks in a row without a kernel function
+	hidden int // sleeping samples in a row without a kernel function
 
 	readFD         int // descriptor of the last call that read from one, asleep
 	sinceStopCheck int
 	stopped        bool
 	diskClass      waitClass
-	diskLooks      int
+	diskSamples    int
 }
 
-// lookKit is what looks share: the table of calls and the scratch space, so that a look allocates nothing.
-type lookKit struct {
+// sampleScratch is what samples share: the table of calls and the scratch space, so that a sample allocates nothing.
+type sampleScratch struct {
 	calls *callTable
 	// pollFD reads the first descriptor of a poll; see procfs.PollDescriptor. nil where the processes are not of this
 	// machine.
@@ -69,9 +69,9 @@ type lookKit struct {
 	stat    procfs.Stat
 }
 
-// look takes one look, counts it, and returns what the thread was doing; false where it is gone.
-func (t *watchedThread) look(kit *lookKit) (waitClass, bool) {
-	class, err := t.classify(kit)
+// sample takes one sample, counts it, and returns what the thread was doing; false where it is gone.
+func (t *watchedThread) sample(scratch *sampleScratch) (waitClass, bool) {
+	class, err := t.classify(scratch)
 	if err != nil {
 		if errors.Is(err, procfs.ErrGone) {
 			t.gone = true
@@ -82,7 +82,7 @@ func (t *watchedThread) look(kit *lookKit) (waitClass, bool) {
 	t.onRemote = false
 	if t.remotes != nil && t.blind == nil {
 		t.counts.sees = true
-		if class, t.onRemote = t.waitsRemote(kit, class); t.onRemote {
+		if class, t.onRemote = t.waitsRemote(scratch, class); t.onRemote {
 			t.counts.remote++
 		}
 	}
@@ -90,50 +90,50 @@ func (t *watchedThread) look(kit *lookKit) (waitClass, bool) {
 	return class, true
 }
 
-func (t *watchedThread) classify(kit *lookKit) (waitClass, error) {
+func (t *watchedThread) classify(scratch *sampleScratch) (waitClass, error) {
 	if t.blind != nil {
-		if t.blindLooks++; t.blindLooks < blindRetryEvery {
-			return t.classifyBlind(kit)
+		if t.blindSamples++; t.blindSamples < blindRetryEvery {
+			return t.classifyBlind(scratch)
 		}
-		t.blindLooks, t.hidden, t.mute = 0, 0, false
+		t.blindSamples, t.hidden, t.mute = 0, 0, false
 	}
-	if kit.calls == nil {
+	if scratch.calls == nil {
 		t.blind = errUnknownCalls
-		return t.classifyBlind(kit)
+		return t.classifyBlind(scratch)
 	}
-	if err := t.task.Syscall(&kit.syscall); err != nil {
+	if err := t.task.Syscall(&scratch.syscall); err != nil {
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, procfs.ErrNoData) {
 			t.blind = err
-			return t.classifyBlind(kit)
+			return t.classifyBlind(scratch)
 		}
 		return classOther, err
 	}
 	t.blind = nil
-	if kit.syscall.Running {
+	if scratch.syscall.Running {
 		t.stopped = false
 		return classRunning, nil
 	}
-	v := classify(kit.calls, &kit.syscall)
+	v := classify(scratch.calls, &scratch.syscall)
 	if t.trainer {
-		v.class = t.ofLoader(kit, v.class)
+		v.class = t.ofLoader(scratch, v.class)
 	}
-	t.readFD = int(int32(kit.syscall.Args[0]))
+	t.readFD = int(int32(scratch.syscall.Args[0]))
 	t.sinceStopCheck++
 	check := t.stopped || t.sinceStopCheck >= stopCheckEvery
 	if !check && !v.byState {
 		return v.class, nil
 	}
-	if err := t.task.Stat(&kit.stat); err != nil {
+	if err := t.task.Stat(&scratch.stat); err != nil {
 		return classOther, err
 	}
 	if check {
 		t.sinceStopCheck = 0
-		t.stopped = t.isStopped(kit.stat.State)
+		t.stopped = t.isStopped(scratch.stat.State)
 	}
 	if t.stopped {
 		return classStopped, nil
 	}
-	switch kit.stat.State {
+	switch scratch.stat.State {
 	case 'R':
 		return classRunning, nil
 	case 'T', 't':
@@ -146,7 +146,7 @@ func (t *watchedThread) classify(kit *lookKit) (waitClass, error) {
 			return t.inDisk(v.class), nil
 		}
 	}
-	if kit.syscall.Number < 0 {
+	if scratch.syscall.Number < 0 {
 		if w, err := t.task.Wchan(); err == nil {
 			if class, known := classifyWchan(w); known && class != classQueuePoll {
 				return class, nil
@@ -155,7 +155,7 @@ func (t *watchedThread) classify(kit *lookKit) (waitClass, error) {
 		return classOther, nil
 	}
 	if v.byFD {
-		return t.byTarget(v.class, int(int32(kit.syscall.Args[0]))), nil
+		return t.byTarget(v.class, int(int32(scratch.syscall.Args[0]))), nil
 	}
 	return v.class, nil
 }
@@ -183,7 +183,7 @@ func (t *watchedThread) inDisk(call waitClass) waitClass {
 	if call == classChild {
 		return classChild
 	}
-	if t.diskLooks%diskCheckEvery == 0 {
+	if t.diskSamples%diskCheckEvery == 0 {
 		t.diskClass = classDisk
 		if w, err := t.task.Wchan(); err == nil {
 			if class, known := classifyWchan(w); known && (class == classStopped || class == classFutex ||
@@ -192,7 +192,7 @@ func (t *watchedThread) inDisk(call waitClass) waitClass {
 			}
 		}
 	}
-	t.diskLooks++
+	t.diskSamples++
 	return t.diskClass
 }
 
@@ -225,11 +225,11 @@ func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
 // classifyBlind is the fallback where the system call is refused: the state letter and, where it is allowed, the kernel
 // function. Whether a futex or a poll has a time-out cannot be seen then, nor on how many descriptors: a poll counts as
 // one on a queue.
-func (t *watchedThread) classifyBlind(kit *lookKit) (waitClass, error) {
-	if err := t.task.Stat(&kit.stat); err != nil {
+func (t *watchedThread) classifyBlind(scratch *sampleScratch) (waitClass, error) {
+	if err := t.task.Stat(&scratch.stat); err != nil {
 		return classOther, err
 	}
-	switch kit.stat.State {
+	switch scratch.stat.State {
 	case 'R':
 		return classRunning, nil
 	case 'T', 't':
@@ -246,14 +246,14 @@ func (t *watchedThread) classifyBlind(kit *lookKit) (waitClass, error) {
 			if t.hidden++; len(w) > 1 {
 				t.hidden = 0
 			}
-			t.mute = t.hidden >= hiddenLooks
+			t.mute = t.hidden >= hiddenSamples
 		case errors.Is(err, procfs.ErrGone):
 			return classOther, err
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, procfs.ErrNoData):
 			t.mute = true
 		}
 	}
-	if kit.stat.State == 'D' && (!known || class == classFileRead || class == classQueuePoll) {
+	if scratch.stat.State == 'D' && (!known || class == classFileRead || class == classQueuePoll) {
 		return classDisk, nil
 	}
 	return class, nil

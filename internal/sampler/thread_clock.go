@@ -11,11 +11,11 @@ type cpuClock struct{ used, at time.Duration }
 
 // busy tells whether the threads used a CPU most of the time since the last call; false where the processes are not of
 // this machine.
-func (c *cpuClock) busy(kit *lookKit, pid int, now time.Duration) bool {
-	if kit.cpuTime == nil {
+func (c *cpuClock) busy(scratch *sampleScratch, pid int, now time.Duration) bool {
+	if scratch.cpuTime == nil {
 		return false
 	}
-	used, ok := kit.cpuTime(pid)
+	used, ok := scratch.cpuTime(pid)
 	before := *c
 	*c = cpuClock{used, now}
 	return ok && before.at > 0 && now > before.at && (used-before.used).Seconds() >= atWork*(now-before.at).Seconds()

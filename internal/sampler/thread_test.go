@@ -20,30 +20,30 @@ func TestStatesThatSystemCallsHide(t *testing.T) {
 		fd5                  string
 		want                 metric.Desc
 	}{
-		{"page fault", inFault, "folio_wait_bit_common", 'D', "", metric.LooksDisk},
-		{"fault on a FUSE file", inFault, "request_wait_answer", 'S', "", metric.LooksFileRead},
-		{"waiting for its memory map", inFault, "rwsem_down_read_slowpath", 'D', "", metric.LooksFutex},
-		{"read of a cold file", inReadOf5, "folio_wait_bit_common", 'D', "/data/a.h5", metric.LooksDisk},
-		{"read of a FUSE file", inReadOf5, "request_wait_answer", 'S', "/mnt/a.h5", metric.LooksFileRead},
-		{"read of a pipe", inReadOf5, "anon_pipe_read", 'S', "pipe:[7]", metric.LooksPipeRead},
-		{"read of a socket", inReadOf5, "unix_stream_read_generic", 'S', "socket:[7]", metric.LooksPipeRead},
-		{"read of a terminal", inReadOf5, "n_tty_read", 'S', "/dev/pts/0", metric.LooksOther},
-		{"read of a closed number", inReadOf5, "anon_pipe_read", 'S', "", metric.LooksPipeRead},
-		{"read, ready again", inReadOf5, "0", 'R', "pipe:[7]", metric.LooksRunning},
+		{"page fault", inFault, "folio_wait_bit_common", 'D', "", metric.ThreadDisk},
+		{"fault on a FUSE file", inFault, "request_wait_answer", 'S', "", metric.ThreadFileRead},
+		{"waiting for its memory map", inFault, "rwsem_down_read_slowpath", 'D', "", metric.ThreadFutex},
+		{"read of a cold file", inReadOf5, "folio_wait_bit_common", 'D', "/data/a.h5", metric.ThreadDisk},
+		{"read of a FUSE file", inReadOf5, "request_wait_answer", 'S', "/mnt/a.h5", metric.ThreadFileRead},
+		{"read of a pipe", inReadOf5, "anon_pipe_read", 'S', "pipe:[7]", metric.ThreadPipeRead},
+		{"read of a socket", inReadOf5, "unix_stream_read_generic", 'S', "socket:[7]", metric.ThreadPipeRead},
+		{"read of a terminal", inReadOf5, "n_tty_read", 'S', "/dev/pts/0", metric.ThreadOther},
+		{"read of a closed number", inReadOf5, "anon_pipe_read", 'S', "", metric.ThreadPipeRead},
+		{"read, ready again", inReadOf5, "0", 'R', "pipe:[7]", metric.ThreadRunning},
 		{"ioctl of a GPU", "16 0x5 0xc0 0x7f 0x0 0x0 0x0 0x7ffd 0x7f05\n", "nv_wait", 'S', "/dev/nvidia0",
-			metric.LooksDevice},
-		{"vfork", "58 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f05\n", "kernel_clone", 'D', "", metric.LooksChild},
-		{"stopped while computing", inFault, "do_signal_stop", 'T', "", metric.LooksStopped},
+			metric.ThreadDevice},
+		{"vfork", "58 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f05\n", "kernel_clone", 'D', "", metric.ThreadWaitChild},
+		{"stopped while computing", inFault, "do_signal_stop", 'T', "", metric.ThreadStopped},
 	} {
 		m := newMachine(t)
 		m.process(100, job.Trainer, 0)
 		m.thread(100, 100, c.syscall, c.wchan, c.state)
 		m.link(100, 5, c.fd5)
 		w := m.watch()
-		w.looks(4)
+		w.samples(4)
 		b := w.book()
 		if got := b.get(t, c.want, trainer100); got != 4 {
-			t.Errorf("%s: %v of 4 looks in %s: %v", c.name, got, c.want.Name, b.last)
+			t.Errorf("%s: %v of 4 samples in %s: %v", c.name, got, c.want.Name, b.last)
 		}
 		w.Close()
 	}
@@ -60,14 +60,14 @@ func TestStoppedInPoll(t *testing.T) {
 		m.process(100, job.Trainer, 0)
 		m.process(101, job.Worker, 100)
 		w := m.watch()
-		w.looks(stopCheckEvery)
+		w.samples(stopCheckEvery)
 		m.thread(101, 101, inQueuePoll, c.wchan, c.state)
-		w.looks(3 * stopCheckEvery)
+		w.samples(3 * stopCheckEvery)
 		m.thread(101, 101, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
-		w.looks(stopCheckEvery)
-		got := w.book().get(t, metric.LooksStopped, "process/101.1010")
+		w.samples(stopCheckEvery)
+		got := w.book().get(t, metric.ThreadStopped, "process/101.1010")
 		if got < 2*stopCheckEvery || got > 3*stopCheckEvery {
-			t.Errorf("%s: %v of %d looks found it stopped", c.name, got, 3*stopCheckEvery)
+			t.Errorf("%s: %v of %d samples found it stopped", c.name, got, 3*stopCheckEvery)
 		}
 		w.Close()
 	}
@@ -102,9 +102,9 @@ func refused(t *testing.T, m *machine, cure string) {
 	t.Helper()
 	w := m.watch()
 	defer w.Close()
-	w.looks(10)
+	w.samples(10)
 	b := w.book()
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderWaiting: 10,
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 10, metric.LoaderWaiting: 10,
 		metric.LoaderIdleSum: 10})
 	if len(b.unseen) != 2 || b.unseen[0].signal != "looks_*" || b.unseen[0].entity != trainer100 ||
 		b.unseen[0].cure != cure {

@@ -34,22 +34,22 @@ func TestWaitsOnConnections(t *testing.T) {
 	m.link(102, 5, "socket:[78]")
 	w := m.watch()
 	defer w.Close()
-	w.kit.pollFD = func(int, uint64) (int, bool) { return 5, true }
-	w.looks(20)
+	w.scratch.pollFD = func(int, uint64) (int, bool) { return 5, true }
+	w.samples(20)
 	b := w.book()
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksRemote: 20, metric.LooksPipeRead: 20})
-	b.want(t, "process/104.1040", map[metric.Desc]float64{metric.LooksQueuePoll: 0, metric.LooksOther: 20})
-	b.want(t, "process/103.1030", map[metric.Desc]float64{metric.LooksRemote: 0, metric.LooksQueuePoll: 20})
-	if got := b.get(t, metric.RemoteLooks, "remote/100.1000.10.0.0.5:443"); got < 13 {
-		t.Errorf("%v of 20 looks at who waits for the store name it", got)
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadRemote: 20, metric.ThreadPipeRead: 20})
+	b.want(t, "process/104.1040", map[metric.Desc]float64{metric.ThreadQueuePoll: 0, metric.ThreadOther: 20})
+	b.want(t, "process/103.1030", map[metric.Desc]float64{metric.ThreadRemote: 0, metric.ThreadQueuePoll: 20})
+	if got := b.get(t, metric.RemoteSamples, "remote/100.1000.10.0.0.5:443"); got < 13 {
+		t.Errorf("%v of 20 samples of who waits for the store name it", got)
 	}
-	if got := b.get(t, metric.RemoteLooks, "remote/100.1000.192.168.0.7:6379"); got < 13 {
-		t.Errorf("%v of 20 looks at who waits for the cache name it", got)
+	if got := b.get(t, metric.RemoteSamples, "remote/100.1000.192.168.0.7:6379"); got < 13 {
+		t.Errorf("%v of 20 samples of who waits for the cache name it", got)
 	}
 }
 
-// TestConnectionsAreBounded: each look finds another socket, and the table of connections is read ten times a second at
-// most.
+// TestConnectionsAreBounded: each sample finds another socket, and the table of connections is read ten times a second
+// at most.
 func TestConnectionsAreBounded(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
@@ -61,18 +61,19 @@ func TestConnectionsAreBounded(t *testing.T) {
 	readings, last := 0, time.Duration(-1)
 	for i := range 100 {
 		m.link(101, 5, "socket:["+string(rune('1'+i%9))+string(rune('0'+i/9%10))+string(rune('0'+i/90))+"]")
-		w.looks(1)
+		w.samples(1)
 		if next := w.trainers[0].remotes.next; next != last {
 			readings, last = readings+1, next
 		}
 	}
 	r := w.trainers[0].remotes
-	if want := int(100 * LookInterval / connectionsEvery); readings < want/2 || readings > want || len(r.sockets) != 1 {
-		t.Errorf("%d readings in %v, want at most %d; %d sockets kept", readings, 100*LookInterval, want,
+	if want := int(100 * SampleInterval / connectionsEvery); readings < want/2 || readings > want ||
+		len(r.sockets) != 1 {
+		t.Errorf("%d readings in %v, want at most %d; %d sockets kept", readings, 100*SampleInterval, want,
 			len(r.sockets))
 	}
 	b := w.book()
-	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksRemote: 100})
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadRemote: 100})
 	if len(r.hosts) != 0 {
 		t.Errorf("peers out of an empty table: %v", r.hosts)
 	}

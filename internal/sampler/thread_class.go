@@ -5,10 +5,10 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// waitClass is what one look found a thread doing.
+// waitClass is what one sample found a thread doing.
 type waitClass uint8
 
-// The classes, in the order of lookMetrics.
+// The classes, in the order of classMetrics.
 const (
 	classRunning waitClass = iota
 	classQueuePoll
@@ -28,28 +28,28 @@ const (
 	classes
 )
 
-// lookMetrics is the counter of each class.
-var lookMetrics = [classes]metric.Desc{
-	metric.LooksRunning, metric.LooksQueuePoll, metric.LooksFutexTime, metric.LooksFutex, metric.LooksDisk,
-	metric.LooksFileRead, metric.LooksFileOpen, metric.LooksFileLock, metric.LooksPipeWrite, metric.LooksPipeRead,
-	metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksStopped, metric.LooksOther,
+// classMetrics is the counter of each class.
+var classMetrics = [classes]metric.Desc{
+	metric.ThreadRunning, metric.ThreadQueuePoll, metric.ThreadFutexTimed, metric.ThreadFutex, metric.ThreadDisk,
+	metric.ThreadFileRead, metric.ThreadFileOpen, metric.ThreadFileLock, metric.ThreadPipeWrite, metric.ThreadPipeRead,
+	metric.ThreadSleep, metric.ThreadDevice, metric.ThreadWaitChild, metric.ThreadStopped, metric.ThreadOther,
 }
 
-// lookCounts counts looks by class. The zero value is empty.
-type lookCounts struct {
+// sampleCounts counts samples by class. The zero value is empty.
+type sampleCounts struct {
 	total   uint64
 	byClass [classes]uint64
 	remote  uint64 // of these, waiting on a TCP connection
 	sees    bool   // whether that could be told
 }
 
-func (c *lookCounts) add(k waitClass) {
+func (c *sampleCounts) add(k waitClass) {
 	c.total++
 	c.byClass[k]++
 }
 
-// move counts the last look as another class.
-func (c *lookCounts) move(from, to waitClass) {
+// move counts the last sample as another class.
+func (c *sampleCounts) move(from, to waitClass) {
 	c.byClass[from]--
 	c.byClass[to]++
 }
@@ -72,7 +72,7 @@ type verdict struct {
 	class waitClass
 	// byFD says that the class depends on what the first argument, a descriptor, points to.
 	byFD bool
-	// byState says that the state letter must be looked at: the call may sleep in state D, which is storage.
+	// byState says that the state letter must be read: the call may sleep in state D, which is storage.
 	byState bool
 }
 

@@ -14,20 +14,20 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// lookLimit is how long one look at a dataset may take: a folder on a loaded disk lists in well under a second, and a
-// person should hear of a mount that hangs within 5 s.
-const lookLimit = 5 * time.Second
+// describeLimit is how long one look at a dataset may take: a folder on a loaded disk lists in well under a second, and
+// a person should hear of a mount that hangs within 5 s.
+const describeLimit = 5 * time.Second
 
-// lookAtDataset describes a dataset in a child of its own, which ends with the answer and gives its memory back.
-func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
-	return func(ctx context.Context, key, path string) (sampler.DatasetLook, error) {
-		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: lookLimit, Only: dataset.Reach(path)}
+// describeDataset describes a dataset in a child of its own, which ends with the answer and gives its memory back.
+func describeDataset(runner *isolate.Runner) sampler.DescribeDataset {
+	return func(ctx context.Context, key, path string) (sampler.DatasetFacts, error) {
+		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: describeLimit, Only: dataset.Reach(path)}
 		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec,
 			dataset.Request{Path: []byte(path)})
 		if err != nil {
-			return sampler.DatasetLook{}, fmt.Errorf("looking at the dataset: %w", err)
+			return sampler.DatasetFacts{}, fmt.Errorf("looking at the dataset: %w", err)
 		}
-		look := datasetLook(found)
+		look := datasetFacts(found)
 		switch {
 		case look.Layout != nil:
 			look.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Dataset: look.Layout.Name})
@@ -43,7 +43,7 @@ func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 // dataset's path and size.
 func digest(ctx context.Context, runner *isolate.Runner, key, path string, what dataset.DigestRequest) string {
 	what.Path = []byte(path)
-	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: lookLimit, Only: dataset.Reach(path)}
+	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: describeLimit, Only: dataset.Reach(path)}
 	items, err := isolate.Call[dataset.DigestRequest, string](ctx, runner, spec, what)
 	if err != nil {
 		return ""
@@ -51,9 +51,9 @@ func digest(ctx context.Context, runner *isolate.Runner, key, path string, what 
 	return untrusted.Sanitize(items)
 }
 
-// datasetLook says in the sampler's words what the dataset package found.
-func datasetLook(found dataset.Description) sampler.DatasetLook {
-	look := sampler.DatasetLook{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
+// datasetFacts says in the sampler's words what the dataset package found.
+func datasetFacts(found dataset.Description) sampler.DatasetFacts {
+	look := sampler.DatasetFacts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
 	if f := found.Folder; f != nil {
 		look.Bytes = nil
 		if f.More {

@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// DatasetLook is what an isolated child tells of a path. Numbers that cannot be told are nil, never zero.
-type DatasetLook struct {
+// DatasetFacts is what an isolated child tells of a path. Numbers that cannot be told are nil, never zero.
+type DatasetFacts struct {
 	Kind      string // hdf5, image, npy, tar, other
 	Bytes     *int64 // of the file, or an estimate for the whole folder
 	Files     *int64
@@ -34,9 +34,9 @@ type HDF5Layout struct {
 	Amplification                              *float64 // bytes of the touched chunks over the bytes of an item
 }
 
-// LookAtDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run in
-// an isolated child. key is the mount the path lies on.
-type LookAtDataset func(ctx context.Context, key, path string) (DatasetLook, error)
+// DescribeDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run
+// in an isolated child. key is the mount the path lies on.
+type DescribeDataset func(ctx context.Context, key, path string) (DatasetFacts, error)
 
 // notDataFolders are where systems and Python keep what programs are made of.
 var notDataFolders = []string{"/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/",
@@ -93,8 +93,8 @@ func isKnownData(file string) bool {
 }
 
 const (
-	// maxFDsPerLook bounds the descriptors read in one look: 1 µs each.
-	maxFDsPerLook = 256
+	// maxListedFDs bounds the descriptors read in one listing: 1 µs each.
+	maxListedFDs = 256
 	// maxMapped bounds the mapped files kept of one process.
 	maxMapped = 64
 	// writeFlags is O_WRONLY|O_RDWR of open(2), the access mode in fdinfo's flags.
@@ -118,7 +118,7 @@ func within(file, root string) string {
 // already are not questioned. What is open for writing is a log or a checkpoint; only a loader worker may have its data
 // open so, by mistake or by the default mode of old h5py.
 func openData(p *procfs.Process, worker bool, known func(file string) bool) ([]string, error) {
-	fds, _, err := p.FDs(maxFDsPerLook)
+	fds, _, err := p.FDs(maxListedFDs)
 	if err != nil {
 		return nil, err
 	}
@@ -157,13 +157,13 @@ func mappedData(machine procfs.FS, id procfs.ID) []string {
 	return files
 }
 
-// reader is a process whose descriptors are looked at.
+// reader is a process whose descriptors are read.
 type reader struct {
 	procfs.ID
 	worker bool
 }
 
-// readers returns the processes whose descriptors are looked at: the workers, and the trainers where a trainer has
+// readers returns the processes whose descriptors are read: the workers, and the trainers where a trainer has
 // none.
 func readers(tree *job.Tree) []reader {
 	var ids []reader

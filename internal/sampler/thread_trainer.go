@@ -28,13 +28,13 @@ func isDevice(target []byte) bool {
 // a batch. The DataLoader's queues are pipes, and a tensor comes through a socket of this machine
 // (multiprocessing/queues.py, resource_sharer.py); the upload of a checkpoint polls a socket with a time-out of
 // seconds as well.
-func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
+func (t *watchedThread) ofLoader(scratch *sampleScratch, class waitClass) waitClass {
 	switch class {
 	case classQueuePoll:
 		if t.feeder {
 			return class
 		}
-		target, ok := t.polled(kit)
+		target, ok := t.polled(scratch)
 		switch {
 		case !ok, bytes.HasPrefix(target, pipeLink):
 			return class
@@ -49,24 +49,24 @@ func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
 }
 
 // polled returns what the descriptor is that the thread polls, the first of several; false where it is not known.
-func (t *watchedThread) polled(kit *lookKit) (target []byte, ok bool) {
-	if kit.pollFD == nil {
+func (t *watchedThread) polled(scratch *sampleScratch) (target []byte, ok bool) {
+	if scratch.pollFD == nil {
 		return nil, false
 	}
-	fd, ok := kit.pollFD(t.task.TID, kit.syscall.Args[0])
+	fd, ok := scratch.pollFD(t.task.TID, scratch.syscall.Args[0])
 	if !ok {
 		return nil, false
 	}
 	return t.links.Target(fd)
 }
 
-// pollsFeeders tells whether the main thread that was just looked at polls what others may hand a batch over by. What
+// pollsFeeders tells whether the main thread that was just sampled polls what others may hand a batch over by. What
 // is neither a pipe, nor a socket, nor an event is none of that: a driver is polled for the end of the device's work.
-func (t *watchedThread) pollsFeeders(kit *lookKit, class waitClass) bool {
-	if !t.polls(kit, class) {
+func (t *watchedThread) pollsFeeders(scratch *sampleScratch, class waitClass) bool {
+	if !t.polls(scratch, class) {
 		return false
 	}
-	target, ok := t.polled(kit)
+	target, ok := t.polled(scratch)
 	return !ok || slices.ContainsFunc([][]byte{pipeLink, socketLink, eventLink}, func(l []byte) bool {
 		return bytes.HasPrefix(target, l)
 	})
