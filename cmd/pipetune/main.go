@@ -1,4 +1,4 @@
-// Command pipetune tells why a GPU starves during training, and what to change to which value.
+// Command pipetune says why a GPU starves during training, and what to change to which value.
 package main
 
 import (

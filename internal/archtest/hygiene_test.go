@@ -21,7 +21,7 @@ var (
 
 // exits lists the files beside main's that may end the program, with the reason.
 var exits = map[string]string{
-	"internal/cli/heed.go": "a second Ctrl-C or SIGTERM ends everything at once, whatever is still going on",
+	"internal/cli/requests.go": "a second Ctrl-C or SIGTERM ends everything at once, whatever is still going on",
 }
 
 // untidy lists what no Go file of ours may hold.

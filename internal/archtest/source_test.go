@@ -1,5 +1,5 @@
 // Package archtest holds the tests that keep the house in order: who may import whom, what the pure layers may not
-// touch, and what no source file of ours may hold. It has no code of its own. The layers and their reasons are told
+// touch, and what no source file of ours may hold. It has no code of its own. The layers and their reasons are reported
 // in docs/architecture.md.
 package archtest
 

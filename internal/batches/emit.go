@@ -44,13 +44,13 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 		sink.Add(metric.LoaderBatchBytes, entity, float64(f.pickled.bytes))
 	case samples >= unsightedSamples:
 		sink.Unseen(metric.LoaderTensors.Name, entity, "no tensor on its way was seen, and the workers' write calls "+
-			"do not tell what a batch is",
+			"do not show what a batch is",
 			"watch longer")
 	}
 }
 
-// When to say that something cannot be told, which may turn out otherwise later: after so many tensors and 12 s of
-// samples, or after 20 s of samples.
+// When to say that something cannot be determined, which may turn out otherwise later: after so many tensors and 12 s
+// of samples, or after 20 s of samples.
 const (
 	undecidedTensors = 100
 	undecidedSamples = 600

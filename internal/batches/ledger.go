@@ -144,7 +144,7 @@ func (l *tensorLedger) endListing(smallest, largest int64) {
 
 // received takes the smallest and the largest number of the worker's tensors that the trainer holds: those up to the
 // largest have been passed on. whole says that it holds all between them, as it does of the batch it is working on; a
-// trainer that keeps single tensors of earlier batches tells nothing about where a batch begins.
+// trainer that keeps single tensors of earlier batches says nothing about where a batch begins.
 func (l *tensorLedger) received(smallest, largest int64, whole bool) {
 	if whole {
 		l.note(smallest, largest+1)

@@ -1,6 +1,6 @@
 // Package batches counts the batches that the workers of a DataLoader hand over to their trainer, from outside: by the
 // numbers in the names of the shared-memory files that carry their tensors, and by the workers' counts of write calls.
-// It opens none of these files, and where neither tells what a batch is, it says so and counts none.
+// It opens none of these files, and where neither says what a batch is, it says so and counts none.
 package batches
 
 import (
@@ -150,7 +150,7 @@ func (f *Loader) listReceived() {
 	if f.runs == nil {
 		f.runs = map[int]run{}
 	}
-	// What goes wrong here is told by the samples of the same process.
+	// What goes wrong here is reported by the samples of the same process.
 	_, _ = f.links.Each(listLimit, func(fd int, target []byte) {
 		name, ok := parseTensorName(target)
 		if !ok {
@@ -206,7 +206,7 @@ func (f *Loader) Estimate() {
 	undecided := f.period.tensors == 0
 	if f.estimates%programsEvery == 0 || undecided {
 		for _, w := range f.workers {
-			w.lookForPrograms()
+			w.detectPrograms()
 		}
 	}
 	if f.estimates >= f.recalibrate || undecided {
@@ -283,7 +283,7 @@ func (f *Loader) calibrate(all []*tensorLedger) {
 	}
 }
 
-// worthFolder tells whether to look for named files: workers have handed something over, and no descriptor shows it.
+// worthFolder reports whether to look for named files: workers have handed something over, and no descriptor shows it.
 func (f *Loader) worthFolder(all []*tensorLedger) bool {
 	const enough = 10 // listings, and writes
 	listings, writes := 0, int64(0)

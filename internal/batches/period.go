@@ -32,8 +32,8 @@ const (
 	// parsimony is the handicap of each further tensor, which decides between a step and its multiples where nothing
 	// else does.
 	parsimony = 0.05
-	// writesSpread is the standard deviation assumed of writes per tensor at best; a step is told from the next up to T
-	// = 6.
+	// writesSpread is the standard deviation assumed of writes per tensor at best; a step is reported from the next up
+	// to T = 6.
 	writesSpread = 0.006
 )
 
@@ -104,7 +104,7 @@ func (p *tensorPeriod) decide(e *periodEvidence) {
 	}
 }
 
-// mayBeMany tells whether the writes allow more than maxPeriod tensors per batch.
+// mayBeMany reports whether the writes allow more than maxPeriod tensors per batch.
 func (e *periodEvidence) mayBeMany() bool {
 	ratio := e.writes/max(e.tensors, 1) - e.perTensor
 	return e.tensors >= 4 && ratio <= 1.0/maxPeriod+2*writesSpread
@@ -112,7 +112,8 @@ func (e *periodEvidence) mayBeMany() bool {
 
 // tensorsOfBursts tells the tensors per batch of a slow loader by the writes its workers make at once: passing T
 // tensors takes perTensor × T, and one more where the batch was put on the result pipe within the same tenth of a
-// second. Few of its tensors are ever sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be told.
+// second. Few of its tensors are ever sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be
+// determined.
 func tensorsOfBursts(ledgers []*tensorLedger, perTensor int) int {
 	const (
 		enough = 6    // batches

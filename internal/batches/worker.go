@@ -81,8 +81,8 @@ func (w *Worker) ReadIO() {
 	w.ledger.readIO(w.io.WriteCalls, w.io.WrittenChars, w.io.ReadCalls)
 }
 
-// lookForPrograms finds out whether the account holds what programs did that the worker runs.
-func (w *Worker) lookForPrograms() {
+// detectPrograms finds out whether the account holds what programs did that the worker runs.
+func (w *Worker) detectPrograms() {
 	var st procfs.Stat
 	if w.ledger.mixed || w.Process.Stat(&st) != nil {
 		return // one that has ended runs no more

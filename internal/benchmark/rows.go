@@ -91,7 +91,7 @@ type Device struct {
 const (
 	Direct    = "direct"
 	Buffered  = "buffered"   // through the page cache, with the files' pages dropped first and that verified
-	PageCache = "page-cache" // the storage cannot be told from the page cache
+	PageCache = "page-cache" // the storage cannot be distinguished from the page cache
 )
 
 // Filter is the CPU time that undoing HDF5 filters takes of an item.

@@ -57,7 +57,7 @@ func libraries(ctx context.Context, path string) ([]string, error) {
 	return probe.PythonLibraries(ctx, []string{path})
 }
 
-// readsData tells whether a list of libraries with versions holds one that reads datasets.
+// readsData reports whether a list of libraries with versions holds one that reads datasets.
 func readsData(list []string) bool {
 	for _, l := range list {
 		switch name, _, _ := strings.Cut(strings.ToLower(l), " "); name {

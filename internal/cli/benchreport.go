@@ -65,7 +65,7 @@ func (b *bench) host() report.Host {
 	return h
 }
 
-// place is where the dataset lies; nil where that could not be told.
+// place is where the dataset lies; nil where that could not be determined.
 func (b *bench) place() *report.Storage {
 	if b.storage == nil {
 		return nil

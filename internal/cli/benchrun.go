@@ -59,7 +59,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 			return err
 		}
 	}
-	isolate.FirstVictim()
+	isolate.RaiseOOMScore()
 	if err := roomFor(procfs.FS{}, os.Getpid(), "bench-io", benchRoom); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	b := &bench{env: env, o: o, runner: newRunner(false), path: path,
 		redact: redaction(env, &diagnoseOptions{noRedact: o.noRedact})}
 	defer b.runner.Close()
-	asked, stop := heed(env)
+	asked, stop := handleRequests(env)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -85,7 +85,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	if err := b.folders(ctx); err != nil {
 		return err
 	}
-	if err := b.look(ctx); err != nil {
+	if err := b.inspect(ctx); err != nil {
 		return err
 	}
 	options, err := b.options(ctx)
@@ -121,8 +121,8 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	return o.show(env, r, nil, format, outs)
 }
 
-// look surveys the dataset and the machine.
-func (b *bench) look(ctx context.Context) error {
+// inspect surveys the dataset and the machine.
+func (b *bench) inspect(ctx context.Context) error {
 	if mounts, err := b.fs.Mounts(); err == nil {
 		if s, err := b.fs.StorageOf(mounts, b.path); err == nil {
 			b.key = s.Mount.Point
@@ -130,7 +130,7 @@ func (b *bench) look(ctx context.Context) error {
 	}
 	paths := b.runner.PathsWithin(answerLimit)
 	defer paths.Close()
-	found, err := b.surveyTold(ctx, paths)
+	found, err := b.surveyWithProgress(ctx, paths)
 	if err != nil {
 		return b.surveyFailure(err)
 	}

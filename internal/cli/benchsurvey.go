@@ -21,12 +21,12 @@ const (
 	surveyGrace = 5 * time.Second
 )
 
-// mostDeadly is how many files that end the process that looks at them are named and avoided; a dataset with more of
+// maxCrashing is how many files that end the process that looks at them are named and avoided; a dataset with more of
 // them is damaged.
-const mostDeadly = 8
+const maxCrashing = 8
 
-// surveyTold asks whether the dataset answers, and surveys it, telling the person that it goes on.
-func (b *bench) surveyTold(ctx context.Context, paths *isolate.Paths) (dataset.SurveyResult, error) {
+// surveyWithProgress asks whether the dataset answers, and surveys it, telling the person that it goes on.
+func (b *bench) surveyWithProgress(ctx context.Context, paths *isolate.Paths) (dataset.SurveyResult, error) {
 	progress := newProgress(b.env, b.o.quiet, b.surveyLimit(), surveyProgress())
 	defer progress.done()
 	defer progress.follow()()
@@ -42,8 +42,8 @@ func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 	var avoid [][]byte
 	for {
 		found, err := b.surveyWithout(ctx, avoid, false)
-		if err != nil && errors.As(err, new(*isolate.DeathError)) && len(avoid) < mostDeadly {
-			culprit := b.deadly(ctx, avoid)
+		if err != nil && errors.As(err, new(*isolate.DeathError)) && len(avoid) < maxCrashing {
+			culprit := b.crashingFile(ctx, avoid)
 			if culprit != nil {
 				avoid = append(avoid, culprit)
 				continue
@@ -73,9 +73,9 @@ func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool
 	return answer.Result, err
 }
 
-// deadly finds a file that ends the child, by halves: looks at the first files drawn only, until one more of them makes
-// the difference. nil where it cannot be told.
-func (b *bench) deadly(ctx context.Context, avoid [][]byte) []byte {
+// crashingFile finds a file that ends the child, by halves: looks at the first files drawn only, until one more of them
+// makes the difference. nil where it cannot be determined.
+func (b *bench) crashingFile(ctx context.Context, avoid [][]byte) []byte {
 	walked, err := b.surveyWithout(ctx, avoid, true)
 	if err != nil {
 		return nil

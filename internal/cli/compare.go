@@ -157,7 +157,7 @@ func (o *comparison) sides(args []string) (before, after []string, err error) {
 	return before, after, nil
 }
 
-// samePath tells whether two names are of one file. One that cannot be looked at is told when it is read.
+// samePath reports whether two names are of one file. One that cannot be looked at is reported when it is read.
 func samePath(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -206,11 +206,11 @@ func readSide(env Env, paths []string) ([]compare.Input, error) {
 	return out, nil
 }
 
-// unreadable adds what to do about a report that was edited or cut off. A recording that tells nothing is unreadable
+// unreadable adds what to do about a report that was edited or cut off. A recording that says nothing is unreadable
 // here too: nothing is measured.
 func unreadable(path string, err error) error {
 	if errors.Is(err, report.ErrInvalid) {
-		return fail(exitUsage, "the file was edited, or cut off while it was written: make it anew with pipetune "+
+		return fail(exitUsage, "the file was edited, or cut off while it was written: make it again with pipetune "+
 			"diagnose -o "+filepath.Base(path), "%w", err)
 	}
 	return err
@@ -221,7 +221,7 @@ func (o *comparison) exit(c *report.Comparison) error {
 	const again = "compare longer runs (--duration 60s), or several on each side (--before, --after)"
 	switch {
 	case o.against != "" && c.Comparable == report.NotComparable:
-		return fail(exitNotMeasured, "make the baseline anew: pipetune diagnose -o "+o.against,
+		return fail(exitNotMeasured, "make the baseline again: pipetune diagnose -o "+o.against,
 			"%s is of another workload: %s differs", o.against, c.Conditions[0].Name)
 	case c.Gate != nil && c.Gate.Answer == report.GateFailed:
 		return fail(exitGate, "", "--gate %s: %s", o.gate, c.Gate.Why)

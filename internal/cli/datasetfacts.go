@@ -27,19 +27,19 @@ func describeDataset(runner *isolate.Runner) sampler.DescribeDataset {
 		if err != nil {
 			return sampler.DatasetFacts{}, fmt.Errorf("looking at the dataset: %w", err)
 		}
-		look := datasetFacts(found)
+		facts := datasetFacts(found)
 		switch {
-		case look.Layout != nil:
-			look.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Dataset: look.Layout.Name})
-		case found.Folder != nil && look.Files != nil:
-			look.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Suffix: found.Folder.Extension.String()})
+		case facts.Layout != nil:
+			facts.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Dataset: facts.Layout.Name})
+		case found.Folder != nil && facts.Files != nil:
+			facts.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Suffix: found.Folder.Extension.String()})
 		}
-		return look, nil
+		return facts, nil
 	}
 }
 
-// digest tells what the items of a dataset are, of a folder where it has no name, in a child of its own: reading them
-// may end one that describing the file does not. It is "" where that cannot be told; then `compare` goes by the
+// digest says what the items of a dataset are, of a folder where it has no name, in a child of its own: reading them
+// may end one that describing the file does not. It is "" where that cannot be determined; then `compare` goes by the
 // dataset's path and size.
 func digest(ctx context.Context, runner *isolate.Runner, key, path string, what dataset.DigestRequest) string {
 	what.Path = []byte(path)
@@ -53,30 +53,30 @@ func digest(ctx context.Context, runner *isolate.Runner, key, path string, what 
 
 // datasetFacts says in the sampler's words what the dataset package found.
 func datasetFacts(found dataset.Description) sampler.DatasetFacts {
-	look := sampler.DatasetFacts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
+	facts := sampler.DatasetFacts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
 	if f := found.Folder; f != nil {
-		look.Bytes = nil
+		facts.Bytes = nil
 		if f.More {
-			look.Files = nil // a lower bound is no count
+			facts.Files = nil // a lower bound is no count
 		}
 		if f.Sizes != nil {
-			look.FileBytes = &f.Sizes.Median
+			facts.FileBytes = &f.Sizes.Median
 			if int64(f.Sizes.Count) >= found.Files && !f.More {
-				look.Bytes = &found.Bytes
-			} else if look.Files != nil {
+				facts.Bytes = &found.Bytes
+			} else if facts.Files != nil {
 				estimate := int64(float64(found.Bytes) / float64(f.Sizes.Count) * float64(found.Files))
-				look.Bytes = &estimate
+				facts.Bytes = &estimate
 			}
 		}
-		look.Extension = f.Extension.String()
+		facts.Extension = f.Extension.String()
 	}
 	if found.HDF5 != nil {
 		if access, ok := dataset.Likely(found.HDF5.File); ok {
-			look.Layout = hdf5Layout(access)
+			facts.Layout = hdf5Layout(access)
 		}
-		look.Refused = found.HDF5.Refused.Reason.String()
+		facts.Refused = found.HDF5.Refused.Reason.String()
 	}
-	return look
+	return facts
 }
 
 func hdf5Layout(a dataset.Access) *sampler.HDF5Layout {

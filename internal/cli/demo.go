@@ -67,7 +67,7 @@ func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
 	if err := os.WriteFile(script, demoScript, 0o600); err != nil {
 		return fail(exitNotMeasured, "", "writing the demo's script: %w", err)
 	}
-	note(env.Stderr, "starting "+python+" train.py: 1 worker, an HDF5 file opened anew for every item")
+	note(env.Stderr, "starting "+python+" train.py: 1 worker, an HDF5 file reopened for every item")
 	job, err := startDemoJob(python, script, folder)
 	if err != nil {
 		return err

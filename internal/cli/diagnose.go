@@ -56,7 +56,7 @@ func newDiagnose(env Env) *cobra.Command { return newDiagnoseWith(env, &diagnose
 func newDiagnoseWith(env Env, o *diagnoseOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diagnose [flags] [-- COMMAND [ARGS]...]",
-		Short: "watch a training job, running or started here, and tell what holds it back",
+		Short: "watch a training job, running or started here, and say what holds it back",
 		Long: `diagnose watches a running training job from outside: no code change, no root,
 no tracing, no signal, no port. It looks at the trainer, its loader workers, the
 GPUs, the CPUs, memory and the disks that hold the dataset, then reports what
@@ -242,7 +242,7 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 		return err
 	}
 	defer meter.close()
-	asked, stop := heed(env)
+	asked, stop := handleRequests(env)
 	defer stop()
 	rec, recErr := record(ctx, env, o, outs, meter, asked)
 	if rec == nil {
@@ -287,7 +287,7 @@ func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Form
 // says so.
 func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter,
 	asked <-chan os.Signal) (*recording.Recording, error) {
-	isolate.FirstVictim()
+	isolate.RaiseOOMScore()
 	if err := roomFor(procfs.FS{}, os.Getpid(), "diagnose", watchRoom); err != nil {
 		return nil, err
 	}

@@ -66,8 +66,8 @@ func runDoctor(ctx context.Context, env Env, strict bool) error {
 	defer d.runner.Close()
 	var b strings.Builder
 	missing := 0
-	for _, look := range checks {
-		for _, c := range look(ctx, d) {
+	for _, run := range checks {
+		for _, c := range run(ctx, d) {
 			b.WriteString(render.Wrapped(fmt.Sprintf("%-8s %-18s ", c.state, c.name), untrusted.Sanitize(c.detail)))
 			if c.cure != "" && c.state != stateOK {
 				b.WriteString(render.Wrapped(fmt.Sprintf("%-27s → ", ""), untrusted.Sanitize(c.cure)))
@@ -115,7 +115,7 @@ func checkGPU(ctx context.Context, d *doctor) []check {
 	return list
 }
 
-// checkDevice tells what can be read of one GPU, or of one slice of a GPU.
+// checkDevice says what can be read of one GPU, or of one slice of a GPU.
 func checkDevice(g nvml.Device) check {
 	c := check{"  " + g.UUID, stateOK, g.Name + ", with SM and DRAM activity", ""}
 	switch {
@@ -130,7 +130,7 @@ func checkDevice(g nvml.Device) check {
 	return c
 }
 
-// checkThreads tells whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module
+// checkThreads reports whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module
 // decides.
 func checkThreads(_ context.Context, d *doctor) []check {
 	const name = "threads (syscall)"
@@ -140,14 +140,14 @@ func checkThreads(_ context.Context, d *doctor) []check {
 		return []check{{name, stateOK, "what each thread of a job waits for can be read", ""}}
 	case scope == 3:
 		return []check{{name, stateLimited, "kernel.yama.ptrace_scope is 3: only wait channels can be read, which " +
-			"tell less", ""}}
+			"show less", ""}}
 	}
 	return []check{{name, stateLimited, fmt.Sprintf("kernel.yama.ptrace_scope is %d: only wait channels can be read, "+
-		"which tell less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
+		"which show less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
 }
 
-// checkHostCode tells whether a thread that spins until the GPU is done can be told from one that runs Python, by
-// sampling this program.
+// checkHostCode reports whether a thread that spins until the GPU is done can be distinguished from one that runs
+// Python, by sampling this program.
 func checkHostCode(_ context.Context, d *doctor) []check {
 	const name = "spin or Python"
 	clock, err := perf.Open(os.Getpid())
@@ -162,7 +162,7 @@ func checkHostCode(_ context.Context, d *doctor) []check {
 	}
 	reason, cure, _ := perf.Explain(err, paranoid)
 	return []check{{name, stateLimited, reason + "; whether a busy thread waits for the GPU is taken from other " +
-		"signs, which tell less", cure}}
+		"signs, which show less", cure}}
 }
 
 func checkProcesses(_ context.Context, d *doctor) []check {
@@ -265,7 +265,7 @@ func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
 	return answer.File.Library, nil
 }
 
-// checkChildren tells what keeps a child that a damaged or hostile file takes over from doing harm.
+// checkChildren says what keeps a child that a damaged or hostile file takes over from doing harm.
 func checkChildren(context.Context, *doctor) []check {
 	landlock, filter := isolate.Confinement()
 	return []check{confinement(landlock, filter)}
@@ -292,7 +292,7 @@ func confinement(landlock int, filter bool) check {
 		": what a hostile file could take over has this user's rights", cure}
 }
 
-// checkHook tells whether the folder and the socket for a launched job can be made, by making them.
+// checkHook reports whether the folder and the socket for a launched job can be made, by making them.
 func checkHook(context.Context, *doctor) []check {
 	const name = "launched jobs"
 	parent, err := hook.Try()

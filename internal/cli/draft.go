@@ -20,9 +20,9 @@ type draft struct {
 	hidden string // the name it has
 }
 
-// createBeside makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An
+// createDraft makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An
 // existing path must be a regular file.
-func createBeside(path string) (*draft, error) {
+func createDraft(path string) (*draft, error) {
 	dir, base := filepath.Split(path)
 	folder, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func createBeside(path string) (*draft, error) {
 	return d, nil
 }
 
-// mayTake says why the draft cannot get its name, as far as can be told before.
+// mayTake says why the draft cannot get its name, as far as can be determined before.
 func (d *draft) mayTake() error {
 	var st unix.Stat_t
 	switch err := unix.Fstatat(d.folder, d.base, &st, unix.AT_SYMLINK_NOFOLLOW); {

@@ -17,7 +17,7 @@ func TestDraftStaysInItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := createBeside(filepath.Join(ours, "x.json"))
+	d, err := createDraft(filepath.Join(ours, "x.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestDraftSaysWhenItWasReplaced(t *testing.T) {
 	if err := os.WriteFile(victim, []byte("untouched"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := createBeside(filepath.Join(dir, "x.json"))
+	d, err := createDraft(filepath.Join(dir, "x.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

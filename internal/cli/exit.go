@@ -79,7 +79,7 @@ type quietExit int
 
 func (q quietExit) Error() string { return fmt.Sprintf("exit status %d", int(q)) }
 
-// exitCode tells which code an error leads to: that of the failure, else usage.
+// exitCode says which code an error leads to: that of the failure, else usage.
 func exitCode(err error) int {
 	var f *failure
 	var q quietExit

@@ -17,7 +17,7 @@ import (
 func newExplain(env Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE | GROUP]",
-		Short: "what a rule means, how it is detected, how to mend it, when it is wrong",
+		Short: "what a rule means, how it is detected, how to fix it, when it is wrong",
 		Example: `  pipetune explain                            list all rules
   pipetune explain hdf5                       those about HDF5
   pipetune explain hdf5/reopened-per-item`,

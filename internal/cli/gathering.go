@@ -54,10 +54,10 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 		case <-over:
 		}
 	}()
-	var told sync.WaitGroup
-	told.Go(func() { g.pass(stderr) })
+	var readers sync.WaitGroup
+	readers.Go(func() { g.pass(stderr) })
 	readErr := g.take(stdout)
-	told.Wait()
+	readers.Wait()
 	waitErr := cmd.Wait()
 	close(over)
 	var exit *exec.ExitError

@@ -38,7 +38,7 @@ type launched struct {
 	meter  *meter
 	format render.Format
 	outs   []output
-	told   hook.State     // as of the end of the watch
+	hook   hook.State     // as of the end of the watch
 	tuning *report.Tuning // nil: no settings were to be measured
 	fix    launch.Fix
 	waited string // says that the report is of a watch that went on because nothing was seen to begin
@@ -91,7 +91,7 @@ func launchFailure(err error) error {
 // run watches the job, waits for its end and reports: at the end, or with the watch where its length was asked for.
 func (l *launched) run(ctx context.Context) error {
 	rec, err := l.measure(ctx)
-	l.told = l.Hook()
+	l.hook = l.Hook()
 	var out outcome
 	said := false
 	early := rec != nil && (rec.End.Reason == recording.EndSteps || rec.End.Reason == recording.EndDuration) &&
@@ -136,7 +136,7 @@ func (l *launched) run(ctx context.Context) error {
 }
 
 // measure watches the training. It returns no recording where the job ended, or was asked to end, before anything was
-// measured; the error then is nil. A watch that was begun without a first batch is begun anew with it.
+// measured; the error then is nil. A watch that was begun without a first batch is restarted with it.
 func (l *launched) measure(ctx context.Context) (*recording.Recording, error) {
 	var last *recording.Recording // of a trainer that ended without a batch
 	for l.Await(ctx) {
@@ -203,7 +203,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		r.Tuning = l.tuning
 		decided(r)
 	}
-	l.fix = l.Fix(ctx, r, l.told.Trainers)
+	l.fix = l.Fix(ctx, r, l.hook.Trainers)
 	nameKept(r, l.outs)
 	l.o.hold(r)
 	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
@@ -291,7 +291,7 @@ func (l *launched) nothing(err error, failed bool) {
 	default:
 		text += "nothing in it took a batch or looked like training"
 		if why := l.WhySilent(); why != "" {
-			text += "; the hook told nothing: " + why
+			text += "; the hook reported nothing: " + why
 		}
 	}
 	note(l.env.Stderr, text)

@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/launch"
 )
 
-// TestNothing: where there is no report the reason is told, and -q keeps back all but failures, which a file that was
-// asked for and is missing is.
+// TestNothing: where there is no report the reason is reported, and -q keeps back all but failures, which a file that
+// was asked for and is missing is.
 func TestNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string

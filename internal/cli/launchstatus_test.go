@@ -13,14 +13,14 @@ func TestLeave(t *testing.T) {
 		status    int
 		diagnosis error
 		want      int
-		told      bool
+		printed   bool
 	}{{0, nil, 0, false}, {0, gate, exitGate, false}, {7, nil, 7, false}, {7, gate, 7, true}} {
 		var stderr bytes.Buffer
 		err := leave(c.status, c.diagnosis, &stderr)
 		if got := exitCode(err); got != c.want {
 			t.Errorf("job %d, diagnosis %v: %d, want %d", c.status, c.diagnosis, got, c.want)
 		}
-		if told := strings.Contains(stderr.String(), "a gate failed"); told != c.told {
+		if printed := strings.Contains(stderr.String(), "a gate failed"); printed != c.printed {
 			t.Errorf("job %d, diagnosis %v: stderr %q", c.status, c.diagnosis, stderr.String())
 		}
 	}

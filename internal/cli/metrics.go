@@ -38,7 +38,7 @@ const textfileEvery = 10 * time.Second
 type meter struct {
 	*exporter.Exporter
 	env     Env
-	server  *scrapes
+	server  *metricsServer
 	file    output
 	tracker live.Tracker
 	next    time.Duration // when the file is due
@@ -46,8 +46,8 @@ type meter struct {
 	failed  bool          // a write has, and it was said
 }
 
-// open begins to listen and tries the file, so that what is wrong with them is told before anything is measured. nil:
-// no metrics are asked for.
+// open begins to listen and tries the file, so that what is wrong with them is reported before anything is measured.
+// nil: no metrics are asked for.
 func (o *metricsOptions) open(env Env) (*meter, error) {
 	if o.public && o.listen == "" {
 		return nil, fail(exitUsage, "name the address: --metrics-listen 10.0.0.7:9465 --metrics-public",
@@ -78,7 +78,7 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 	if err != nil {
 		return nil, fail(exitUsage, "choose another port", "--metrics-listen %s: %w", o.listen, err)
 	}
-	m.server = &scrapes{listener: listener, text: m.Text}
+	m.server = &metricsServer{listener: listener, text: m.Text}
 	go m.server.serve()
 	return m, nil
 }

@@ -61,7 +61,7 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output
 
 // check tries the output before a minute is spent on measuring: it makes the temporary file and removes it again.
 func (o output) check() error {
-	f, err := createBeside(o.path)
+	f, err := createDraft(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
@@ -76,7 +76,7 @@ func (o output) write(s render.Subject) error {
 // fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until
 // the new one is.
 func (o output) fill(content func(w io.Writer) error) error {
-	f, err := createBeside(o.path)
+	f, err := createDraft(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
@@ -106,7 +106,7 @@ type recordingFile struct {
 }
 
 func createRecording(path string) (*recordingFile, error) {
-	f, err := createBeside(path)
+	f, err := createDraft(path)
 	if err != nil {
 		return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", path, err)
 	}

@@ -85,7 +85,7 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestOutputsAreCheckedBefore: a folder that cannot be written to is told before a minute is spent.
+// TestOutputsAreCheckedBefore: a folder that cannot be written to is reported before a minute is spent.
 func TestOutputsAreCheckedBefore(t *testing.T) {
 	for _, path := range []string{"/nowhere/x.md", "/proc/x.md", "/sys/x.json"} {
 		if err := (output{path: path}).check(); exitCode(err) != exitUsage {

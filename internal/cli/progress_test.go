@@ -122,7 +122,7 @@ up to 60 s would be measured, in this order:
 	}
 }
 
-// TestSurveyProgress: the look at a large dataset is told too, and that Ctrl-C ends it without a report.
+// TestSurveyProgress: the look at a large dataset is reported too, and that Ctrl-C ends it without a report.
 func TestSurveyProgress(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(benchEnv(&b, true, nil), false, 30*time.Second, surveyProgress())

@@ -14,26 +14,26 @@ import (
 // that they have whole (17 and 20 s), and at 15 s 112 have the same first finding too; of the 58 whose confidence is
 // high by then, all have both.
 const (
-	firstGlance = 10 * time.Second
-	soonEnough  = 15 * time.Second // from here on a verdict of high confidence ends a watch whose length nobody chose
-	glanceEvery = 5 * time.Second  // at first; as the watch goes on, each time half as long again as the time so far
-	lastStretch = time.Minute      // what is judged of a watch without an end, and from then on how often
+	firstInterim = 10 * time.Second
+	soonEnough   = 15 * time.Second // from here on a verdict of high confidence ends a watch whose length nobody chose
+	interimEvery = 5 * time.Second  // at first; as the watch goes on, each time half as long again as the time so far
+	lastStretch  = time.Minute      // what is judged of a watch without an end, and from then on how often
 )
 
 // provisional judges what a watch has seen so far, beside it. Its zero value is not useful.
 type provisional struct {
-	show    func(words string) // what is known so far
-	tell    func(glance)       // nil, or who takes each glance
-	mayEnd  bool
-	endless bool                    // the watch has no end: its last stretch is judged, and nothing else is kept
-	amend   func(*recording.Header) // completes a header by what is known now
-	next    time.Duration
-	glance  chan glance // one that is being made; nil: none is
-	now     atomic.Bool // one was asked for
+	show     func(words string) // what is known so far
+	onGlance func(interim)      // nil, or who takes each glance
+	mayEnd   bool
+	endless  bool                    // the watch has no end: its last stretch is judged, and nothing else is kept
+	amend    func(*recording.Header) // completes a header by what is known now
+	next     time.Duration
+	interim  chan interim // one that is being made; nil: none is
+	now      atomic.Bool  // one was asked for
 }
 
-// glance is a report on the watch up to a moment; nil where there was nothing to judge, and why.
-type glance struct {
+// interim is a report on the watch up to a moment; nil where there was nothing to judge, and why.
+type interim struct {
 	at time.Duration
 	*report.Report
 	err error
@@ -42,16 +42,16 @@ type glance struct {
 // enough implements bounds.enough.
 func (p *provisional) enough(at time.Duration, _ *job.Tree, rec *recording.Recorder) string {
 	select {
-	case g := <-p.glance:
-		p.glance = nil
-		return p.heed(g)
+	case g := <-p.interim:
+		p.interim = nil
+		return p.take(g)
 	default:
 	}
-	if p.glance != nil || at < p.next && !p.now.Swap(false) {
+	if p.interim != nil || at < p.next && !p.now.Swap(false) {
 		return ""
 	}
-	made := make(chan glance, 1) // nobody may be there to take it
-	p.next, p.glance = at+max(glanceEvery, at/2), made
+	made := make(chan interim, 1) // nobody may be there to take it
+	p.next, p.interim = at+max(interimEvery, at/2), made
 	if p.endless { // judging a minute takes 0.1 s, as much as looking for ten seconds
 		p.next = at + p.judged(at)
 		rec.Forget(at - lastStretch)
@@ -61,7 +61,7 @@ func (p *provisional) enough(at time.Duration, _ *job.Tree, rec *recording.Recor
 	soFar.End = &recording.End{At: at, Reason: recording.EndDuration}
 	go func() {
 		r, err := judge(soFar.From(at - p.judged(at)))
-		made <- glance{at, r, err} // an error: too little was seen yet; the end of the watch says it if that stays so
+		made <- interim{at, r, err} // an error: too little was seen yet; the end of the watch says it if that stays so
 	}()
 	return ""
 }
@@ -74,10 +74,10 @@ func (p *provisional) judged(at time.Duration) time.Duration {
 	return at
 }
 
-// heed shows what a glance tells, and gives the reason to end the watch by it.
-func (p *provisional) heed(g glance) string {
-	if p.tell != nil {
-		p.tell(g)
+// take shows what a glance tells, and gives the reason to end the watch by it.
+func (p *provisional) take(g interim) string {
+	if p.onGlance != nil {
+		p.onGlance(g)
 	}
 	if g.Report == nil || g.Verdict.Class == report.Inconclusive {
 		return ""

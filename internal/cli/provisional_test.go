@@ -33,7 +33,7 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 	} {
 		shown := ""
 		p := &provisional{mayEnd: c.mayEnd, show: func(words string) { shown = words }}
-		if ends := p.heed(glance{c.at, c.r, nil}); ends != c.ends || shown != c.shown {
+		if ends := p.take(interim{c.at, c.r, nil}); ends != c.ends || shown != c.shown {
 			t.Errorf("%s: %q, shown %q", name, ends, shown)
 		}
 	}
@@ -47,26 +47,26 @@ func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	amended := 0
-	p := &provisional{next: firstGlance, show: func(string) {},
+	p := &provisional{next: firstInterim, show: func(string) {},
 		amend: func(h *recording.Header) { amended++; h.Warmup = time.Second }}
-	at := firstGlance - time.Second
-	if reason := p.enough(at, nil, rec); reason != "" || p.glance != nil {
+	at := firstInterim - time.Second
+	if reason := p.enough(at, nil, rec); reason != "" || p.interim != nil {
 		t.Fatalf("%q, or a glance before the first", reason)
 	}
 	rec.Add(metric.CPUBusy, "cpu/0", 1)
-	at = firstGlance
+	at = firstInterim
 	p.enough(at, nil, rec)
-	if p.glance == nil || amended != 1 || rec.Header().Warmup != 0 {
+	if p.interim == nil || amended != 1 || rec.Header().Warmup != 0 {
 		t.Fatalf("amended %d times, the recording's own warm-up is %v", amended, rec.Header().Warmup)
 	}
-	if p.next != firstGlance+glanceEvery {
+	if p.next != firstInterim+interimEvery {
 		t.Errorf("the next glance at %v", p.next)
 	}
-	for end := time.Now().Add(time.Minute); p.glance != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); p.interim != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		at += time.Millisecond
 		p.enough(at, nil, rec)
 	}
-	if p.glance != nil {
+	if p.interim != nil {
 		t.Error("a glance has not come back")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	_ "github.com/pipetune/pipetune/internal/cli/victim" // what it does comes before main
+	_ "github.com/pipetune/pipetune/internal/cli/oomscore" // what it does comes before main
 )
 
 // Main runs pipetune with args (without the program's name) and returns the exit code.
@@ -19,13 +19,13 @@ func Main(args []string, env Env) int {
 	if env.Pipes != nil {
 		defer env.Pipes()()
 	}
-	stdout := &outlet{w: env.Stdout}
+	stdout := &stdoutWriter{w: env.Stdout}
 	env.Stdout = stdout
 	root := newRoot(env)
 	root.SetArgs(args)
 	err := root.Execute()
 	if err == nil {
-		err = stdout.failure() // of a page that nobody else tells of
+		err = stdout.failure() // of a page that nobody else reports
 	}
 	complain(env.Stderr, err)
 	return exitCode(err)

@@ -17,11 +17,11 @@ func (c *cures) Unseen(_, _, _, cure string) { c.last = cure }
 // Who is root is not told to become root.
 func TestRootIsNoCureForRoot(t *testing.T) {
 	const asRoot = "run pipetune as the user of the job, or as root"
-	for uid, told := range map[int]bool{0: false, 1000: true} {
+	for uid, printed := range map[int]bool{0: false, 1000: true} {
 		var c cures
 		s := forUser(&c, uid)
 		s.Unseen("x", "", "permission denied", asRoot)
-		if (c.last == asRoot) != told || !told && !strings.Contains(c.last, "SYS_PTRACE") {
+		if (c.last == asRoot) != printed || !printed && !strings.Contains(c.last, "SYS_PTRACE") {
 			t.Errorf("user %d: %s", uid, c.last)
 		}
 		if s.Unseen("x", "", "y", "raise fs.inotify.max_user_watches"); c.last != "raise fs.inotify.max_user_watches" {

@@ -13,10 +13,10 @@ import (
 	"github.com/pipetune/pipetune/internal/exporter"
 )
 
-// scrapes answers who asks for metrics, in as much of HTTP/1.1 (RFC 9112) as that takes: one GET or HEAD, one answer,
-// and the end of the connection. net/http would do it too, and bring TLS, HTTP/2 and its own clients along: 4 MB of a
-// program whose every child maps them.
-type scrapes struct {
+// metricsServer answers who asks for metrics, in as much of HTTP/1.1 (RFC 9112) as that takes: one GET or HEAD, one
+// answer, and the end of the connection. net/http would do it too, and bring TLS, HTTP/2 and its own clients along: 4
+// MB of a program whose every child maps them.
+type metricsServer struct {
 	listener net.Listener
 	text     func(io.Writer) error
 	asking   sync.WaitGroup
@@ -33,7 +33,7 @@ const (
 )
 
 // serve answers until close.
-func (s *scrapes) serve() {
+func (s *metricsServer) serve() {
 	room := make(chan struct{}, askingAtOnce)
 	for {
 		room <- struct{}{}
@@ -51,7 +51,7 @@ func (s *scrapes) serve() {
 }
 
 // answer reads one request and returns what to write.
-func (s *scrapes) answer(from io.Reader) []byte {
+func (s *metricsServer) answer(from io.Reader) []byte {
 	lines := bufio.NewScanner(io.LimitReader(from, longestRequest))
 	if !lines.Scan() {
 		return nil // nothing was asked
@@ -93,7 +93,7 @@ func response(status, contentType, body string, head bool) []byte {
 }
 
 // close ends it, with what is being asked of it.
-func (s *scrapes) close() {
+func (s *metricsServer) close() {
 	_ = s.listener.Close() // it ends the wait for who asks next
 	ended := make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 
 func scraped(t *testing.T) (address string) {
 	t.Helper()
-	s := &scrapes{listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), text: exporter.New("1.2.3").Text}
+	s := &metricsServer{listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), text: exporter.New("1.2.3").Text}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -56,7 +56,7 @@ func TestScrape(t *testing.T) {
 
 // TestScrapeOfNoHTTP: what is no request gets an answer that says so, or none, and never the metrics.
 func TestScrapeOfNoHTTP(t *testing.T) {
-	s := &scrapes{text: exporter.New("1").Text}
+	s := &metricsServer{text: exporter.New("1").Text}
 	for request, want := range map[string]string{
 		"":                                 "",
 		"\r\n\r\n":                         "HTTP/1.1 400 ",

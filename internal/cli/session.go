@@ -225,11 +225,11 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	s.meter.begin(header.Job)
 	if mayEnd := s.launched == nil && !o.explicit && len(o.outputs) == 0 && !o.ownChild; !s.endless &&
 		(mayEnd || s.meter != nil || s.launched == nil && !o.quiet) {
-		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) {
+		p := &provisional{mayEnd: mayEnd, next: firstInterim, show: func(words string) {
 			w.progress.step(words,
 				time.Since(start))
 		},
-			tell: func(g glance) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
+			onGlance: func(g interim) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
 		w.enough = first(b.enough, s.meter.tick, p.enough)
 	}
 	rec, err := w.run(ctx, start)

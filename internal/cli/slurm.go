@@ -117,7 +117,7 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 			return fail(exitUsage, "choose a folder you may write to", "--keep %s: %w", o.keep, plainPathError(err))
 		}
 	}
-	asked, stop := heed(env)
+	asked, stop := handleRequests(env)
 	defer stop()
 	note(env.Stderr, fmt.Sprintf("watching job %s on %d nodes, %s", id, a.nodes, a.list))
 	r := &gathering{env: env, job: id, name: step, keep: o.keep, parts: map[int]*strings.Builder{}}

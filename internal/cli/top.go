@@ -90,9 +90,9 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 		return err
 	}
 	defer m.close()
-	asked, stop := heed(env)
+	asked, stop := handleRequests(env)
 	defer stop()
-	isolate.FirstVictim()
+	isolate.RaiseOOMScore()
 	if err := roomFor(procfs.FS{}, os.Getpid(), "top", watchRoom); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ type liveView struct {
 // run watches and draws until the person quits, a signal asks for that, or the terminal is gone.
 func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 	stderr, out := v.env.Stderr, v.env.Stdout
-	if o, ok := out.(*outlet); ok {
+	if o, ok := out.(*stdoutWriter); ok {
 		out = o.w // the terminal itself
 	}
 	v.env.Stderr, v.endless = &v.held, true
@@ -143,7 +143,7 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 			}
 		},
 	})
-	v.judged = provisional{endless: true, next: firstGlance, show: func(string) {}, tell: v.glance,
+	v.judged = provisional{endless: true, next: firstInterim, show: func(string) {}, onGlance: v.interim,
 		amend: func(h *recording.Header) { v.amend(ctx, h) }}
 	watched := make(chan error, 1)
 	go func() { watched <- v.watchOn(ctx) }()
@@ -210,7 +210,7 @@ func (v *liveView) tick(at time.Duration, tree *job.Tree, rec *recording.Recorde
 		v.screen.Show(f)
 		v.meter.frame(f)
 	}
-	if len(v.save) > 0 && v.judged.glance == nil {
+	if len(v.save) > 0 && v.judged.interim == nil {
 		v.judged.now.Store(true)
 	}
 	return v.judged.enough(at, tree, rec)
@@ -232,8 +232,8 @@ func members(tree *job.Tree) (list []live.Member) {
 	return list
 }
 
-// glance shows what the watch has come to, and saves it where that was asked for.
-func (v *liveView) glance(g glance) {
+// interim shows what the watch has come to, and saves it where that was asked for.
+func (v *liveView) interim(g interim) {
 	if g.Report != nil {
 		v.last = g.Report
 	}

@@ -36,7 +36,7 @@ func newTune(env Env) *cobra.Command {
 		tune: &tuneOptions{}}
 	c := &cobra.Command{
 		Use:   "tune [flags] -- COMMAND [ARGS]...",
-		Short: "measure settings of the DataLoader in the job itself, and tell the smallest that is fast",
+		Short: "measure settings of the DataLoader in the job itself, and name the smallest that is fast",
 		Long: `tune starts a training job and measures, with no change of code: the loop as it
 is, the loop with data for free, settings of the DataLoader on their own, each
 over the same dataset, sampler, collate_fn and worker_init_fn, and the best two
@@ -148,7 +148,7 @@ func (l *launched) search(e *evidence.Evidence, begun time.Time, out *report.Tun
 	if bench.Gone() != "" {
 		result.Ended = bench.Gone()
 	}
-	tell(out, result, job)
+	fillTuning(out, result, job)
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// tell puts the result into the report's form.
-func tell(out *report.Tuning, result tune.Result, job tune.Job) {
+// fillTuning puts the result into the report's form.
+func fillTuning(out *report.Tuning, result tune.Result, job tune.Job) {
 	out.Ended = result.Ended
 	for _, r := range result.Rows {
 		row := report.TuningRow{NumWorkers: r.Workers, PrefetchFactor: r.Prefetch, PersistentWorkers: r.Persistent,

@@ -22,7 +22,7 @@ func tuningOf(chosen int, tried bool) *report.Tuning {
 		return tune.Setting{Setting: predict.Setting{Workers: workers, Prefetch: prefetch}}
 	}
 	out := &report.Tuning{Outcome: report.TuningNone}
-	tell(out, tune.Result{Chosen: chosen, Tried: tried, Rows: []tune.Row{
+	fillTuning(out, tune.Result{Chosen: chosen, Tried: tried, Rows: []tune.Row{
 		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20), Forecast: &tune.Expected{Lo: 18, Center: 20,
 			Hi: 22}},
 		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80), Forecast: &tune.Expected{Lo: 90,

@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// complain writes an error and its hint to stderr, the only way errors are told.
+// complain writes an error and its hint to stderr, the only way errors are reported.
 func complain(w io.Writer, err error) {
 	var q quietExit
 	if err == nil || errors.As(err, &q) {

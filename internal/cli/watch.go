@@ -58,7 +58,7 @@ func first(list ...func(time.Duration, *job.Tree, *recording.Recorder) string) f
 func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	small := sparing()
+	small := shrink()
 	defer small.undo()
 	before := usage(w.runner)
 	due := make([]time.Duration, len(w.samplers))

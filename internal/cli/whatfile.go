@@ -90,7 +90,7 @@ func whatJSON(head []byte) string {
 	return "JSON of another program"
 }
 
-// beginsAsJSON tells whether a file may be an object of JSON at all.
+// beginsAsJSON reports whether a file may be an object of JSON at all.
 func beginsAsJSON(br *bufio.Reader) bool {
 	head, _ := br.Peek(4096) // what it could not read, reading on tells
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{"))

@@ -54,7 +54,7 @@ func (s scale) all(xs []float64) []float64 {
 	return out
 }
 
-// scaleOf chooses the scale; false where no change can be told, as from 0 on.
+// scaleOf chooses the scale; false where no change can be determined, as from 0 on.
 func scaleOf(ratio bool, before, after report.Figure, samples ...[]float64) (scale, bool) {
 	positive := before.Center > 0 && after.Center > 0 && before.Lo > 0 && after.Lo > 0
 	for _, xs := range samples {
@@ -148,8 +148,8 @@ func (p pair) samples(c *report.Change) (before, after []float64) {
 	return before, after
 }
 
-// mostlyTied tells whether more than half of the windows have one value, or there are none. Where a step takes as long
-// as several windows most of them hold no batch: the differences between the windows of two runs are then mostly
+// mostlyTied reports whether more than half of the windows have one value, or there are none. Where a step takes as
+// long as several windows most of them hold no batch: the differences between the windows of two runs are then mostly
 // nothing, and their interval would be of no width however little is known.
 func mostlyTied(windows []float64) bool {
 	longest, same := 0, 0
@@ -224,7 +224,7 @@ func possible(c report.Change, on scale, s stat.Summary) stat.Summary {
 	return s
 }
 
-// isShare tells whether a ratio can be one of a whole; there are others, of sizes.
+// isShare reports whether a ratio can be one of a whole; there are others, of sizes.
 func isShare(f report.Figure) bool { return f.Lo >= 0 && f.Hi <= 1 }
 
 // chance is how likely a difference as large is where there is none, by the interval's arm on the side of zero.
@@ -290,7 +290,7 @@ func centers(runs []report.Metric) (out []float64) {
 	return out
 }
 
-// number is x where it can be told, else nil.
+// number is x where it can be determined, else nil.
 func number(x float64) *float64 {
 	if !stat.Finite(x) {
 		return nil

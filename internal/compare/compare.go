@@ -140,7 +140,7 @@ func side(list []Input, called func(string) string) report.Side {
 	return s
 }
 
-// free is the rate of a trainer that never waits, in the unit the job's rate is told in; nil where it is not known.
+// free is the rate of a trainer that never waits, in the unit the job's rate is reported in; nil where it is not known.
 func free(r *report.Report) (*float64, string) {
 	step, ok := r.Metrics[metric.FreeStepTime.Name]
 	batches, ok2 := r.Metrics[metric.BatchesPerS.Name]

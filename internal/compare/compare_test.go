@@ -298,7 +298,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// Samples that each worker gives anew are no gain, and no figure shows it: the person is told.
+// Samples that each worker gives anew are no gain, and no figure shows it: the person is reported.
 func TestMoreWorkersOfAnIterable(t *testing.T) {
 	for iterable, want := range map[bool]bool{true: true, false: false} {
 		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")

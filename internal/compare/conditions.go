@@ -84,7 +84,7 @@ var traits = []trait{
 	{"kernel", func(r *report.Report) string { return r.Host.Kernel }, false,
 		"another kernel, perhaps another machine"},
 	{commandTrait, jobCommand, false, "whatever else it changed is part of the difference"},
-	{"pipetune's mode", mode, false, "the hook tells exact figures, watching from outside inferred ones: compare " +
+	{"pipetune's mode", mode, false, "the hook gives exact figures, watching from outside inferred ones: compare " +
 		"figures of one basis"},
 	{"pipetune's version", func(r *report.Report) string { return r.Tool.Version }, false,
 		"figures may be derived differently"},
@@ -146,7 +146,7 @@ func differences(b, a *report.Report) []report.Condition {
 var itemsDigest = regexp.MustCompile(`^[0-9x]+ \S+( [0-9]+=[0-9a-f]{16})+$`)
 
 // sameItems says whether two datasets hold the same items, whatever their chunks, filters and place: shape and type,
-// and the bytes of those that were read of both. nil: it cannot be told.
+// and the bytes of those that were read of both. nil: it cannot be determined.
 func sameItems(b, a *report.Report) *bool {
 	if !itemsDigest.MatchString(itemsOf(b)) || !itemsDigest.MatchString(itemsOf(a)) {
 		return nil
@@ -169,9 +169,9 @@ func sameItems(b, a *report.Report) *bool {
 }
 
 // sameNames is what follows from files of the same names with other contents.
-const sameNames = "files of the same names, written anew: the change to be judged, if they show the same"
+const sameNames = "files of the same names, rewritten: the change to be judged, if they show the same"
 
-// rewritten tells whether two folders hold files of the same names, but for their formats, with other contents.
+// rewritten reports whether two folders hold files of the same names, but for their formats, with other contents.
 func rewritten(b, a *report.Report) bool {
 	if same := sameItems(b, a); same == nil || *same {
 		return false
@@ -180,7 +180,7 @@ func rewritten(b, a *report.Report) bool {
 	return strings.HasPrefix(x[1], "names-") && slices.Equal(x[:2], y[:2])
 }
 
-// itemsOf is what a report tells of its dataset's items.
+// itemsOf is what a report reports its dataset's items.
 func itemsOf(r *report.Report) string {
 	switch {
 	case r.Job != nil:
@@ -230,7 +230,7 @@ func itemOf(l *report.Layout) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.ItemShape)), " x "), "[]") + " " + l.Dtype
 }
 
-// apart tells whether a metric of two reports differs by more than a share of the larger, plus an absolute amount.
+// apart reports whether a metric of two reports differs by more than a share of the larger, plus an absolute amount.
 func apart(b, a *report.Report, metric string, relative, absolute float64) (x, y float64, differ bool) {
 	m, ok := b.Metrics[metric]
 	n, ok2 := a.Metrics[metric]
@@ -342,7 +342,7 @@ func script(r *report.Report) string {
 	return path.Base(r.Job.Command[0])
 }
 
-// sameData tells whether both jobs are known to read one dataset: then they may be two versions of one job.
+// sameData reports whether both jobs are known to read one dataset: then they may be two versions of one job.
 func sameData(b, a *report.Report, items *bool) bool {
 	return items != nil && *items || b.Job.Dataset != "" && b.Job.Dataset == a.Job.Dataset
 }

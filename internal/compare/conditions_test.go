@@ -10,8 +10,8 @@ import (
 
 func pointer[T any](x T) *T { return &x }
 
-// TestConditions changes one thing of a report at a time, and expects it to be told, with whether the figures can still
-// be compared.
+// TestConditions changes one thing of a report at a time, and expects it to be determined, with whether the figures can
+// still be compared.
 func TestConditions(t *testing.T) {
 	metric := func(name string, center float64) func(r *report.Report) {
 		return func(r *report.Report) {

@@ -77,7 +77,7 @@ func readyWithoutCPU(r *report.Report) float64 {
 	return min(lost, 1)
 }
 
-// busyNeighbours tells where other programs took more of a full machine on one side.
+// busyNeighbours says where other programs took more of a full machine on one side.
 func busyNeighbours(before, after []*report.Report) []report.Condition {
 	if math.Abs(contention(before, after)) < othersApart {
 		return nil

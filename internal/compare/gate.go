@@ -11,7 +11,7 @@ import (
 
 // gateOf holds a figure, or all figures of that name, to the limit. It judges intervals: a loss passes where all of its
 // interval lies within the limit, fails where all of it lies beyond, and else the data cannot tell. What cannot be
-// compared, or was not measured, cannot be told.
+// compared, or was not measured, cannot be determined.
 func gateOf(c *report.Comparison, before, after []*report.Report, limit float64, metric string) (*report.Gate, error) {
 	if metric == "" {
 		metric = usualMetric(c)
@@ -54,7 +54,7 @@ func judge(x report.Change, limit float64) (report.GateAnswer, string) {
 		return report.GateUnclear, name + ": " + x.Note
 	}
 	worst, best := -*x.Lo, -*x.Hi // the loss
-	if goodness(x) == less {
+	if better(x) == less {
 		worst, best = *x.Hi, *x.Lo
 	}
 	loss := fmt.Sprintf("%s changed by %s to %s", name, points(*x.Lo, x.Difference), points(*x.Hi, x.Difference))
@@ -81,8 +81,8 @@ func points(x float64, difference bool) string {
 	return s + " %"
 }
 
-// goodness is the direction that is good for a row.
-func goodness(x report.Change) direction {
+// better is the direction that is good for a row.
+func better(x report.Change) direction {
 	if x.Probe != "" {
 		return measuredBetter(report.Measurement{Value: report.Metric{Unit: x.Unit}})
 	}
@@ -108,7 +108,7 @@ func usualMetric(c *report.Comparison) string {
 	return metric.SamplesPerS.Name
 }
 
-// named tells whether any report has a figure of this name that is compared.
+// named reports whether any report has a figure of this name that is compared.
 func named(metric string, before, after []*report.Report) bool {
 	for _, r := range slices.Concat(before, after) {
 		if r.Kind == "bench-io" {

@@ -205,7 +205,7 @@ func how(c *report.Comparison, before, after int) string {
 			"each other."+allowance)
 	}
 	if methods[report.ByIntervals] {
-		text := "By whether the 95 % intervals overlap, since there are no windows that tell values apart and fewer " +
+		text := "By whether the 95 % intervals overlap, since there are no windows that distinguish values and fewer " +
 			"than 4 runs on a side; no p can be given."
 		if !methods[report.ByWindows] {
 			text += allowance

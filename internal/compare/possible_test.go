@@ -66,7 +66,7 @@ func TestBenchmarksOfOtherItems(t *testing.T) {
 	}
 }
 
-// Files of one name are told apart by the folders that they were given with.
+// Files of one name are distinguished by the folders that they were given with.
 func TestFilesOfOneNameAreToldApart(t *testing.T) {
 	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 	c, err := Run([]Input{{"monday/r.json", b}}, []Input{{"tuesday/r.json", a}}, Options{})
@@ -80,7 +80,7 @@ func TestFilesOfOneNameAreToldApart(t *testing.T) {
 }
 
 // Steps of five seconds leave most windows of a second without a batch. That two such runs are the same to a few
-// percent cannot be told from 25 of them.
+// percent cannot be determined from 25 of them.
 func TestSlowStepsAreNotTheSame(t *testing.T) {
 	slow := func(at int) report.Metric {
 		m := report.Metric{Center: 0.2, Lo: 0.13, Hi: 0.27, Confidence: 0.95, N: 25, Basis: report.Measured}

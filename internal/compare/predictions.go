@@ -126,7 +126,7 @@ func alsoAdvised(b *report.Report, c *report.Comparison, applied []advice) (out 
 	return out
 }
 
-// note tells of what was changed beside a prediction that was judged.
+// note reports what was changed beside a prediction that was judged.
 func note(p *report.Prediction, settings []string) {
 	if len(settings) == 0 || p.Outcome == report.Unjudged {
 		return
@@ -141,7 +141,7 @@ func note(p *report.Prediction, settings []string) {
 // shownBy are the conditions that differ where a recommended change was made that no setting tells.
 var shownBy = map[string]string{"page cache": "page cache", "where the dataset lies": "storage of the dataset"}
 
-// made tells whether a recommended change was made, and if not, why that is thought.
+// made reports whether a recommended change was made, and if not, why that is thought.
 func made(r report.Recommended, c *report.Comparison) (bool, string) {
 	if i := slices.IndexFunc(c.Settings, func(s report.SettingChange) bool { return s.Setting == r.Setting }); i >= 0 {
 		if sameValue(c.Settings[i].After, r.To) {
@@ -197,12 +197,12 @@ func together(b *report.Report, applied []advice) (*report.Effect, string) {
 		}
 	}
 	if b.Joint == nil {
-		return nil, "no effect of these changes together was told"
+		return nil, "no effect of these changes together was predicted"
 	}
 	e := *b.Joint
 	for _, a := range applied {
 		if a.effect.Metric != e.Metric {
-			return nil, "their effects are told in different figures"
+			return nil, "their effects are given in different figures"
 		}
 	}
 	best := slices.MaxFunc(applied, func(x, y advice) int { return cmp.Compare(x.effect.Lo, y.effect.Lo) })
@@ -275,8 +275,8 @@ func observed(name string, c *report.Comparison) (report.Figure, bool) {
 	return report.Figure{}, false
 }
 
-// usualItem tells whether a benchmark's row is of what its effects are told for: warm items in random order, their file
-// kept open.
+// usualItem reports whether a benchmark's row is of what its effects are reported for: warm items in random order,
+// their file kept open.
 func usualItem(x report.Change) bool {
 	return x.Probe == report.ProbeRead && x.Labels[report.LabelCache] == "warm" &&
 		x.Labels[report.LabelOrder] == "random" && x.Labels[report.LabelHandle] != "reopened"

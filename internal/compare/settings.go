@@ -10,14 +10,14 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// toldSetting is one setting, and where a report has it.
-type toldSetting struct {
+// reportedSetting is one setting, and where a report has it.
+type reportedSetting struct {
 	name string
 	of   func(r *report.Report) string
 }
 
-// toldSettings are the settings a report tells, by the names recommendations use; "" is not known.
-var toldSettings = []toldSetting{
+// reportedSettings are the settings a report tells, by the names recommendations use; "" is not known.
+var reportedSettings = []reportedSetting{
 	{"num_workers", func(r *report.Report) string { return integer(loader(r).NumWorkers) }},
 	{"prefetch_factor", func(r *report.Report) string { return integer(loader(r).PrefetchFactor) }},
 	{"persistent_workers", func(r *report.Report) string { return boolean(loader(r).PersistentWorkers) }},
@@ -53,7 +53,7 @@ func loader(r *report.Report) *report.Loader {
 // settings lists what was changed in the loader and the dataset's layout, as far as it is known on both sides.
 func settings(b, a *report.Report) []report.SettingChange {
 	var out []report.SettingChange
-	for _, s := range toldSettings {
+	for _, s := range reportedSettings {
 		if x, y := s.of(b), s.of(a); x != "" && y != "" && x != y {
 			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: recommended(b,
 				s.name)})
@@ -80,7 +80,7 @@ func knownBatch(b, a *report.Report) *bool {
 	return &same
 }
 
-// sameBatch tells whether figures per batch may be compared: by the batch size, or else by the bytes of a batch. Not
+// sameBatch reports whether figures per batch may be compared: by the batch size, or else by the bytes of a batch. Not
 // known counts as the same.
 func sameBatch(b, a *report.Report) bool {
 	if same := knownBatch(b, a); same != nil {
@@ -90,18 +90,18 @@ func sameBatch(b, a *report.Report) bool {
 	return !differ
 }
 
-// isSetting tells whether a report can say what value a setting has.
+// isSetting reports whether a report can say what value a setting has.
 func isSetting(name string) bool {
-	return slices.ContainsFunc(toldSettings, func(s toldSetting) bool { return s.name == name })
+	return slices.ContainsFunc(reportedSettings, func(s reportedSetting) bool { return s.name == name })
 }
 
-// settingOf is the value a report tells of a setting; "" where it tells none.
+// settingOf is the value a report reports a setting; "" where it tells none.
 func settingOf(r *report.Report, name string) string {
-	i := slices.IndexFunc(toldSettings, func(s toldSetting) bool { return s.name == name })
+	i := slices.IndexFunc(reportedSettings, func(s reportedSetting) bool { return s.name == name })
 	if i < 0 {
 		return ""
 	}
-	return toldSettings[i].of(r)
+	return reportedSettings[i].of(r)
 }
 
 // sameValue compares values as people write them: True, true.

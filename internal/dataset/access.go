@@ -6,7 +6,8 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// Access is what reading one item, one index of the first axis, asks of an HDF5 dataset. What cannot be told is nil.
+// Access is what reading one item, one index of the first axis, asks of an HDF5 dataset. What cannot be determined is
+// nil.
 type Access struct {
 	Dataset hdf5.Dataset
 	// chunked: length of a chunk along the first axis, at most that of the dataset

@@ -14,7 +14,7 @@ type Span = jpeg.Span
 type decodeEach func(d *Decoder, files []byte, at []Span, took []time.Duration, longest time.Duration) (done int,
 	err error)
 
-// DecodesEach tells whether pictures of a format, as PictureFormat names it, can be decoded by DecodeEach.
+// DecodesEach reports whether pictures of a format, as PictureFormat names it, can be decoded by DecodeEach.
 func DecodesEach(format string) bool { return codecs[format].each != nil }
 
 // DecodeEach decodes pictures of one format, which lie in files one behind the other, and puts how long each took into

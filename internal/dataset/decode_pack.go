@@ -47,7 +47,7 @@ func (d *Decoder) pack(picture image.Image, channels int) (Pixels, error) {
 		}
 		return d.pick(p.Pix, p.Stride, p.Rect, 2, 3), nil
 	case *image.Paletted:
-		return d.look(p, channels), nil
+		return d.applyPalette(p, channels), nil
 	}
 	return Pixels{}, fmt.Errorf("pixels of type %T are not laid out", picture)
 }
@@ -104,9 +104,9 @@ func (d *Decoder) divide(pix []byte, stride int, bounds image.Rectangle, sampleB
 	return out
 }
 
-// look looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that the
-// palette lacks is black; Pillow has the gray of that number.
-func (d *Decoder) look(p *image.Paletted, channels int) Pixels {
+// applyPalette looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that
+// the palette lacks is black; Pillow has the gray of that number.
+func (d *Decoder) applyPalette(p *image.Paletted, channels int) Pixels {
 	var colors [256]shade
 	transparent := false
 	for i := range colors {
@@ -134,8 +134,8 @@ func (d *Decoder) look(p *image.Paletted, channels int) Pixels {
 	return out
 }
 
-// grayRamp tells whether a palette holds grays that rise in steps from black, as formats have it that know no gray but
-// by a palette.
+// grayRamp reports whether a palette holds grays that rise in steps from black, as formats have it that know no gray
+// but by a palette.
 func grayRamp(p color.Palette, step int) bool {
 	for i, c := range p {
 		want := uint32(i * step)

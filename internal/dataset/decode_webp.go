@@ -39,7 +39,7 @@ func (d *Decoder) decodeWebP(data []byte) (Pixels, error) {
 	return Pixels{}, fmt.Errorf("pixels of type %T are not laid out", picture)
 }
 
-// webpAlpha tells whether a lossless picture has alpha (WebP Container Specification; WebP Lossless Bitstream
+// webpAlpha reports whether a lossless picture has alpha (WebP Container Specification; WebP Lossless Bitstream
 // Specification, section 3). It was decoded before, so that its header is whole.
 func webpAlpha(data []byte) bool {
 	switch string(data[12:16]) {

@@ -36,7 +36,7 @@ func DigestHandler(_ context.Context, body json.RawMessage) (any, error) {
 	return Digest(string(request.Path), request.Dataset)
 }
 
-// Digest tells what the items of an HDF5 dataset are, whatever their chunks, filters and place: its shape and type, and
+// Digest says what the items of an HDF5 dataset are, whatever their chunks, filters and place: its shape and type, and
 // of up to four of its items the index and the beginning of the SHA-256 of their bytes, as in "4096x64x128 float32
 // 0=0b5c… 4095=…". Where chunks are so large that not all four can be read for 32 MiB, it names fewer, and none of a
 // dataset that does not allow one. Its errors are those of hdf5.OpenReader and of reading.

@@ -25,7 +25,7 @@ type namedFile struct {
 	name string // relative to the folder
 }
 
-// digestFolder tells what the items of a folder of files are, wherever it lies: how many files of a suffix there are, a
+// digestFolder says what the items of a folder of files are, wherever it lies: how many files of a suffix there are, a
 // hash of their names without what follows the last dot, and of four of them a hash of length and beginning, as in "60
 // names-0b5c… 17=… 2093=…". The names stay what they are where pictures are resized or written in another format; the
 // hashes do not. It is "" of a folder of too many files.

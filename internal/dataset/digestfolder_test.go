@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A folder is known wherever it lies; a file written anew changes the contents and not the names, another file changes
+// A folder is known wherever it lies; a file rewritten changes the contents and not the names, another file changes
 // both.
 func TestDigestOfAFolder(t *testing.T) {
 	fill := func(suffix, text string, files int) string {

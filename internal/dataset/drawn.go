@@ -17,13 +17,13 @@ const drawnRoom = 512 << 10
 // Why a file's Drawn may not be all, beside hdf5.Drawn's reasons.
 const (
 	unsureRoom = "it draws on more files than are listed"
-	unsureRead = "what it draws on could not be looked at"
-	unsureLate = "the time for looking at what it draws on was over"
+	unsureRead = "what it draws on could not be inspected"
+	unsureLate = "the time for inspecting what it draws on was over"
 )
 
 // drawsOn fills in what a dataset in a file draws on, and counts what lies outside of the path that is surveyed.
 func (s *surveyor) drawsOn(f File, name string) File {
-	if s.late(lookShare) {
+	if s.late(surveyShare) {
 		f.Unsure = unsureLate
 		return f
 	}
@@ -83,15 +83,16 @@ func (s *surveyor) countDrawn() {
 	}
 	s.out.Bytes += sum
 	if files > 0 {
-		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size told is with what lies in other files: %d were found "+
+		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size given includes what lies in other files: %d were "+
+			"found "+
 			"that the samples are read from.", files))
 	}
 	if unsure != "" {
-		told := "too small by those"
+		sizeKind := "too small by those"
 		if decoded > s.out.Bytes {
-			s.out.Bytes, told = decoded, "that of the samples as they are read, decoded"
+			s.out.Bytes, sizeKind = decoded, "that of the samples as they are read, decoded"
 		}
 		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+
-			". The size told is "+told+".")
+			". The size given is "+sizeKind+".")
 	}
 }

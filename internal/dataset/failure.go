@@ -19,7 +19,7 @@ type Failure struct {
 	Text  string  // of the error, sanitized, without the file's path
 }
 
-// MaxFailures is how many failures a child tells of, of at most some 300 bytes each: an answer may have 4 MiB.
+// MaxFailures is how many failures a child reports, of at most some 300 bytes each: an answer may have 4 MiB.
 const MaxFailures = 2000
 
 // Trouble gathers failures that are of one kind.

@@ -10,8 +10,8 @@ const MaxItemBytes = 1 << 30
 type Reader struct {
 	// Open opens a file to read items of it.
 	Open func(Source, File) (Handle, error)
-	// look makes lots of files; nil for as many items in each as its handle, which is Counted, says.
-	look func(*surveyor, []File) error
+	// survey makes lots of files; nil for as many items in each as its handle, which is Counted, says.
+	survey func(*surveyor, []File) error
 }
 
 // Counted is a Handle that knows how many items its file holds: those of the indices below.
@@ -19,11 +19,11 @@ type Counted interface{ Items() int64 }
 
 // Readers is the table of how items of each kind of package format are read.
 var Readers = map[Kind]Reader{
-	HDF5:  {openHDF5, (*surveyor).lookHDF5},
-	Image: {openWhole, (*surveyor).lookWhole},
-	Npy:   {openArray, (*surveyor).lookNpy},
-	Tar:   {openMembers, (*surveyor).lookTar},
-	Other: {openBlocks, (*surveyor).lookRaw},
+	HDF5:  {openHDF5, (*surveyor).surveyHDF5},
+	Image: {openWhole, (*surveyor).surveyWhole},
+	Npy:   {openArray, (*surveyor).surveyNpy},
+	Tar:   {openMembers, (*surveyor).surveyTar},
+	Other: {openBlocks, (*surveyor).surveyRaw},
 }
 
 // Open opens one file of the dataset to read its items. What it does not read before the first item, Read does: of a
@@ -38,6 +38,6 @@ func (s Source) Open(f File) (Handle, error) {
 	return r.Open(s, f)
 }
 
-// ItemIsFile tells whether a file is one item: a job then opens, reads and closes it for each, and so does who measures
-// it.
+// ItemIsFile reports whether a file is one item: a job then opens, reads and closes it for each, and so does who
+// measures it.
 func (s Source) ItemIsFile() bool { return s.Kind.Items().WholeFile }

@@ -60,10 +60,10 @@ func (s *surveyor) draw() error {
 func (s *surveyor) unreadable() error {
 	list := s.bad.sorted()
 	if len(list) == 0 {
-		return fmt.Errorf("%w: the time limit of %v was over before a file was looked at", ErrNoItems, s.o.Limit)
+		return fmt.Errorf("%w: the time limit of %v was over before a file was inspected", ErrNoItems, s.o.Limit)
 	}
 	name := list[0].Example[bytes.LastIndexByte(list[0].Example, '/')+1:]
-	return fmt.Errorf("%w: %d of %d files looked at: %s, such as %s", ErrNoItems, list[0].Count, s.asked,
+	return fmt.Errorf("%w: %d of %d files inspected: %s, such as %s", ErrNoItems, list[0].Count, s.asked,
 		list[0].Reason, untrusted.Cut(string(name), 100))
 }
 

@@ -24,11 +24,11 @@ type inside struct {
 	hdf5 hdf5.File
 }
 
-// lookHDF5 opens files, chooses the dataset and makes lots of the files that have it.
-func (s *surveyor) lookHDF5(files []File) error {
+// surveyHDF5 opens files, chooses the dataset and makes lots of the files that have it.
+func (s *surveyor) surveyHDF5(files []File) error {
 	var first []inside
 	next := 0
-	for ; next < len(files) && len(first) < votes && !(next > 0 && s.late(lookShare)); next++ {
+	for ; next < len(files) && len(first) < votes && !(next > 0 && s.late(surveyShare)); next++ {
 		if err := s.open(files[next], &first); err != nil && s.asked == 1 {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *surveyor) lookHDF5(files []File) error {
 			return err
 		}
 	}
-	for ; next < len(files) && !s.enough() && !s.late(lookShare); next++ {
+	for ; next < len(files) && !s.enough() && !s.late(surveyShare); next++ {
 		var one []inside
 		if s.open(files[next], &one) != nil {
 			continue // counted
@@ -212,7 +212,7 @@ func (s *surveyor) rather(a Access, f hdf5.File) Access {
 	return other
 }
 
-// legible tells whether items of a dataset can be read here: numbers, by filters that this libhdf5 has.
+// legible reports whether items of a dataset can be read here: numbers, by filters that this libhdf5 has.
 func legible(d hdf5.Dataset) bool {
 	return d.ItemBytes != nil && !slices.ContainsFunc(d.Filters, func(f hdf5.Filter) bool { return !f.Available })
 }

@@ -13,16 +13,16 @@ import (
 
 var (
 	errCutArray = errors.New("truncated: the array is longer than the file")
-	errElements = errors.New("the size of its elements cannot be told")
+	errElements = errors.New("the size of its elements is unknown")
 	errPickled  = errors.New("it holds Python objects, which only Python reads")
 	errColumns  = errors.New("it is stored column by column (Fortran order), so that an item is scattered over the " +
 		"whole file")
 )
 
-// lookNpy reads the headers of NumPy files and makes lots of them.
-func (s *surveyor) lookNpy(files []File) error {
+// surveyNpy reads the headers of NumPy files and makes lots of them.
+func (s *surveyor) surveyNpy(files []File) error {
 	for i, f := range files {
-		if s.enough() || i > 0 && s.late(lookShare) {
+		if s.enough() || i > 0 && s.late(surveyShare) {
 			break
 		}
 		a, err := s.arrayIn(f)

@@ -18,12 +18,12 @@ const reasonDamage = "damaged archive, of which only the members before the dama
 
 var errNoMember = errors.New("the archive has no member to read")
 
-// lookTar goes through the headers of archives and makes lots of their members: the pictures where there are some, else
-// all.
-func (s *surveyor) lookTar(files []File) error {
+// surveyTar goes through the headers of archives and makes lots of their members: the pictures where there are some,
+// else all.
+func (s *surveyor) surveyTar(files []File) error {
 	held, sparse := 0, int64(0)
 	for i, f := range files {
-		if s.enough() || held >= maxParts || i > 0 && s.late(lookShare) {
+		if s.enough() || held >= maxParts || i > 0 && s.late(surveyShare) {
 			break
 		}
 		parts, index, err := s.parts(f, maxParts-held)
@@ -78,7 +78,7 @@ func (s *surveyor) parts(f File, limit int) ([]part, TarIndex, error) {
 		case pictures == nil:
 			all = append(all, part{m.At, m.Bytes})
 		}
-		return len(all)+len(pictures) < limit && !s.late(lookShare)
+		return len(all)+len(pictures) < limit && !s.late(surveyShare)
 	})
 	if pictures != nil {
 		all = pictures

@@ -40,7 +40,7 @@ func Reach(path string) []string {
 	return []string{path}
 }
 
-// isBlob tells whether a link that lies in a folder, whose path is absolute, leads to a regular file among the blobs
+// isBlob reports whether a link that lies in a folder, whose path is absolute, leads to a regular file among the blobs
 // themselves: the link's text says so, and what is there is no further link.
 func isBlob(folder string, fd int, name []byte) bool {
 	to := blobsOf(folder)

@@ -154,7 +154,7 @@ type Handle interface {
 type Placed interface {
 	// At is where an item begins.
 	At(item Ref) (int64, error)
-	// Frame is how long the file is, and what goes before its items and tells how they are read.
+	// Frame is how long the file is, and what goes before its items and says how they are read.
 	Frame() (size int64, head []byte, err error)
 }
 

@@ -49,8 +49,8 @@ func (o SurveyOptions) withDefaults() SurveyOptions {
 // takes half a second from memory; what it leaves is for 2048 files that are looked at one by one, 5 ms each on a slow
 // network disk.
 const (
-	walkShare = 0.5
-	lookShare = 0.9
+	walkShare   = 0.5
+	surveyShare = 0.9
 )
 
 // SurveyResult is what lies at a path, and the part of it that is to be read.
@@ -188,24 +188,24 @@ func (s *surveyor) single(place int, size int64) error {
 	if err != nil {
 		return fmt.Errorf("looking at the dataset: %w", err)
 	}
-	return s.look([]File{{Path: []byte(s.path), Bytes: size, Written: info.ModTime().Unix()}})
+	return s.survey([]File{{Path: []byte(s.path), Bytes: size, Written: info.ModTime().Unix()}})
 }
 
-// look opens the files drawn as their kind needs it and fills in s.lots.
-func (s *surveyor) look(files []File) error {
+// survey opens the files drawn as their kind needs it and fills in s.lots.
+func (s *surveyor) survey(files []File) error {
 	if s.out.Kind == HDF5 && s.o.WalkOnly {
 		s.out.Sample.Files = files
 		return nil
 	}
 	r := Readers[s.out.Kind]
 	switch {
-	case r.look != nil:
-		return r.look(s, files)
+	case r.survey != nil:
+		return r.survey(s, files)
 	case r.Open == nil:
 		return fmt.Errorf("%w: nothing here reads items of kind %q", ErrNoItems, s.out.Kind)
 	}
 	for i, f := range files {
-		if s.enough() || i > 0 && s.late(lookShare) {
+		if s.enough() || i > 0 && s.late(surveyShare) {
 			break
 		}
 		if err := s.count(r, f); err != nil {
@@ -233,8 +233,8 @@ func (s *surveyor) count(r Reader, f File) error {
 	return nil
 }
 
-// lookWhole takes each file for one item.
-func (s *surveyor) lookWhole(files []File) error {
+// surveyWhole takes each file for one item.
+func (s *surveyor) surveyWhole(files []File) error {
 	for _, f := range files {
 		s.lots = append(s.lots, lot{file: f, items: 1})
 	}
@@ -244,15 +244,15 @@ func (s *surveyor) lookWhole(files []File) error {
 	return nil
 }
 
-// lookRaw takes files as blocks of bytes.
-func (s *surveyor) lookRaw(files []File) error {
+// surveyRaw takes files as blocks of bytes.
+func (s *surveyor) surveyRaw(files []File) error {
 	s.out.Sample.BlockBytes = s.o.BlockBytes
 	name := "a format that is not known here"
 	if s.out.Format != "" {
 		name = s.out.Format + ", which is not read here"
 	}
 	s.out.Part = &Part{Noun: "block", Why: fmt.Sprintf("the files are %s: they are read as raw bytes, in blocks of "+
-		"%s, as storage gives them; what a sample costs, pipetune diagnose tells of the training itself", name,
+		"%s, as storage gives them; what a sample costs, pipetune diagnose shows in the training itself", name,
 		blockText(s.o.BlockBytes))}
 	same := true
 	for _, f := range files {

@@ -45,7 +45,7 @@ func (s *surveyor) folder(place int) error {
 	}
 	files := s.sizes(chosen.drawn.inDrawnOrder(), root)
 	s.reckonBytes(files)
-	return s.look(s.verify(files))
+	return s.survey(s.verify(files))
 }
 
 // nothing is the error for a tree without a file, with what was there instead.
@@ -108,11 +108,11 @@ func asIs(path []byte) int {
 // size asks for a file's size and opens nothing.
 func size(path string) (File, error) {
 	var st unix.Stat_t
-	look := unix.Lstat
+	stat := unix.Lstat
 	if blobsOf(path) != "" {
-		look = unix.Stat // the walk has seen where its links lead
+		stat = unix.Stat // the walk has seen where its links lead
 	}
-	if err := persist(func() error { return look(path, &st) }); err != nil {
+	if err := persist(func() error { return stat(path, &st) }); err != nil {
 		return File{}, fmt.Errorf("looking at a file: %w", err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -126,7 +126,7 @@ func (s *surveyor) sizes(drawn []string, root string) []File {
 	s.asked = len(drawn)
 	files := make([]File, 0, len(drawn))
 	for i, name := range drawn {
-		if i%64 == 63 && s.late(lookShare) {
+		if i%64 == 63 && s.late(surveyShare) {
 			break
 		}
 		f, err := size(root + name)
@@ -175,7 +175,7 @@ func (s *surveyor) verify(files []File) []File {
 	dead := map[int]bool{}
 	looked := 0
 	for i := range found {
-		if s.late(lookShare) {
+		if s.late(surveyShare) {
 			break
 		}
 		var err error

@@ -15,7 +15,7 @@ type Tally struct {
 	Example []byte // the path of the first, raw
 }
 
-// maxTallies bounds the different reasons that are told apart. Each may carry a path of 4 KiB out of the child.
+// maxTallies bounds the different reasons that are distinguished. Each may carry a path of 4 KiB out of the child.
 const maxTallies = 32
 
 // tallies counts by reason. The zero value is empty.

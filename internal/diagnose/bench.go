@@ -54,7 +54,7 @@ func Settled(e *evidence.Evidence) (item evidence.Value, isCold, ok bool) {
 	return warm, false, haveWarm
 }
 
-// Outgrows tells whether the dataset is known not to fit in memory, so that every epoch reads it from storage.
+// Outgrows reports whether the dataset is known not to fit in memory, so that every epoch reads it from storage.
 func Outgrows(e *evidence.Evidence) bool {
 	memory, ok := e.Get(metric.BenchMemory)
 	return ok && memory.Center > MemoryShare.Value

@@ -71,7 +71,7 @@ func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more st
 	}
 	text := fmt.Sprintf("num_workers=%d gives %s %s", x.NumWorkers, unit.Number(x.SamplesPerS), rate)
 	if report.Vague(x.Lo, x.Hi) {
-		text = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s %s)",
+		text = fmt.Sprintf("what num_workers=%d gives is unknown on this budget (between %s and %s %s)",
 			x.NumWorkers, unit.Number(x.Lo), unit.Number(x.Hi), rate)
 	}
 	if x.Limit != "" {

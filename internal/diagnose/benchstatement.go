@@ -141,7 +141,7 @@ func itemStatement(e *evidence.Evidence, r *report.Report) string {
 func promise(c report.Recommendation) string {
 	lo, hi := unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)
 	if report.Vague(c.Effect.Lo, c.Effect.Hi) {
-		return fmt.Sprintf("What %s: %s would give cannot be told on this budget (between %s and %s items/s in one "+
+		return fmt.Sprintf("What %s: %s would give is unknown on this budget (between %s and %s items/s in one "+
 			"worker)",
 			c.Setting, c.To, lo, hi)
 	}
@@ -159,7 +159,7 @@ func undecodedStatement(e *evidence.Evidence) string {
 	if reason, _ := e.WhyMissing(metric.BenchDecode); reason != "" {
 		why += " (" + reason + ")"
 	}
-	why += ", so that it cannot be told where its time goes or what is in the way."
+	why += ", so that it is unknown where its time goes or what is in the way."
 	if read, ok := e.Get(metric.BenchRead); ok {
 		return fmt.Sprintf("Reading an item takes %s, warm; %s", unit.Seconds(read.Center), why)
 	}
@@ -199,7 +199,7 @@ func allClear(r *report.Report) string {
 	text := "Nothing in how the data is stored was found to be in the way"
 	switch {
 	case r.Benchmark.Interrupted:
-		text = "The run was interrupted: whether how the data is stored is in the way was looked at in part only"
+		text = "The run was interrupted: whether how the data is stored is in the way was checked in part only"
 	case len(mute) > 0:
 		text = "Nothing that was measured is in the way"
 	}

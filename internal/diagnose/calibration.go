@@ -6,7 +6,7 @@ import (
 )
 
 // ModelError is how far the simulation was off in real runs of settings that it had not seen, predicted from one
-// launched run of one trainer at another. It is a part of every interval of a plan. docs/calibration.md tells how it
+// launched run of one trainer at another. It is a part of every interval of a plan. docs/calibration.md says how it
 // was measured, and how well it held in runs that it was not learned from.
 var ModelError = predict.Calibration{
 	Other:       0.08,

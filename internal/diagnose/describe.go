@@ -80,7 +80,8 @@ func window(e *evidence.Evidence) *report.Window {
 	}
 	if v, ok := e.Get(metric.Restarts); ok && v.Center > 0 {
 		n := int(math.Round(v.Center))
-		// each replaced set of workers is the end of an epoch; without restarts epochs cannot be told from outside
+		// each replaced set of workers is the end of an epoch; without restarts epochs cannot be determined from
+		// outside
 		w.Epochs = &n
 	}
 	if h := e.Facts.Hook; h != nil && stat.Finite(h.Steps, h.Epochs) {
@@ -148,9 +149,11 @@ func ranks(e *evidence.Evidence) []report.Rank {
 
 // RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch.
 // persistent_workers cannot help then.
-func RecreatedEachEpoch(e *evidence.Evidence) bool { return Hooked(e) && e.Facts.Hook.Loader.Anew }
+func RecreatedEachEpoch(e *evidence.Evidence) bool {
+	return Hooked(e) && e.Facts.Hook.Loader.RecreatedEachEpoch
+}
 
-// called adds to a loader what the hook told of the call that made it. Its settings are among the facts already.
+// called adds to a loader what the hook reported on the call that made it. Its settings are among the facts already.
 func called(e *evidence.Evidence, l *report.Loader) {
 	if !Hooked(e) {
 		return

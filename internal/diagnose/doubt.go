@@ -27,7 +27,7 @@ const (
 	someStopped  = 0.05
 )
 
-// blind tells why nothing can be concluded; empty where something can.
+// blind says why nothing can be concluded; empty where something can.
 func blind(e *evidence.Evidence, s split) []string {
 	var why []string
 	if s := e.Window.Startup; s.Whole {
@@ -36,7 +36,7 @@ func blind(e *evidence.Evidence, s split) []string {
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
 		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
-	} else if share := haltedShare(e); share >= stoppedShare {
+	} else if share := stoppedOf(e); share >= stoppedShare {
 		why = append(why, fmt.Sprintf("nothing moved %s of the time", unit.Percent(share)))
 	}
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < leastWindow {
@@ -54,9 +54,9 @@ func blind(e *evidence.Evidence, s split) []string {
 			"no GPU at work")
 	}
 	switch {
-	case e.Facts.Aside != "" && !setsThePace(e):
-		why = append(why, e.Facts.Aside)
-	case e.Facts.Aside != "":
+	case e.Facts.OffMain != "" && !setsThePace(e):
+		why = append(why, e.Facts.OffMain)
+	case e.Facts.OffMain != "":
 		// who is always at work sets the pace, however long a step waits
 	case !s.seen:
 		reason, _ := e.WhyMissing(metric.DataStall)
@@ -71,8 +71,8 @@ func blind(e *evidence.Evidence, s split) []string {
 	return why
 }
 
-// haltedShare is the share of the stretch in which the trainer or a loader worker was stopped.
-func haltedShare(e *evidence.Evidence) float64 {
+// stoppedOf is the share of the stretch in which the trainer or a loader worker was stopped.
+func stoppedOf(e *evidence.Evidence) float64 {
 	if length := e.Window.End - e.Window.Start; length > 0 {
 		return e.Window.Halted.Seconds() / length.Seconds()
 	}
@@ -127,7 +127,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if s.seen {
 		precision(s, &d)
 	} else {
-		d.add("%s", e.Facts.Aside)
+		d.add("%s", e.Facts.OffMain)
 	}
 	contradictions(e, s, class, &d)
 	if class == report.GPUBound && s.sight == step.NoDevice {
@@ -210,7 +210,7 @@ func hostOrGPU(e *evidence.Evidence) string {
 		": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
-// deviceUnseen tells whether the job has a device open that cannot be read, so that the trainer's wait may lie behind
+// deviceUnseen reports whether the job has a device open that cannot be read, so that the trainer's wait may lie behind
 // its work.
 func deviceUnseen(e *evidence.Evidence) bool {
 	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.Unseen
@@ -276,7 +276,7 @@ func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {
 		d.add("the job was stopped or frozen %s of the time", unit.Percent(v.Center))
-	} else if share := haltedShare(e); share >= someStopped {
+	} else if share := stoppedOf(e); share >= someStopped {
 		d.add("nothing moved %s of the time", unit.Percent(share))
 	}
 	if e.Window.Ended && e.Header.Mode != "launch" { // a job that was started is watched to its end

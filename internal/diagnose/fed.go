@@ -36,7 +36,7 @@ func fedHow(e *evidence.Evidence) string {
 	return fmt.Sprintf("it is fed by %s, busy %s of the time", FedBy(e), unit.Percent(stat.Share(busy.Center)))
 }
 
-// ofDataLoader tells whether a rule is about a DataLoader, which a job that is fed otherwise has not.
+// ofDataLoader reports whether a rule is about a DataLoader, which a job that is fed otherwise has not.
 func ofDataLoader(rule *Rule, e *evidence.Evidence) bool {
 	return e.Facts.Fed != nil && rule.Group() == "loader"
 }

@@ -75,7 +75,7 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 	}
 }
 
-// Batches of a loader without workers can be counted from inside, and then effects are told in samples per second.
+// Batches of a loader without workers can be counted from inside, and then effects are reported in samples per second.
 func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
 	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5,
 		"free_step_time_s": 0.02, "batch_fetch_s": 0.02, "batch_fetch_cpu_s": 0.015, "batches_per_s": 25,

@@ -23,7 +23,7 @@ func promises() Rule {
 // would bring.
 func TestInconclusivePromisesNothing(t *testing.T) {
 	aside := launched("train.py", 88)
-	aside.Aside = evidence.TakenAside
+	aside.OffMain = evidence.TakenOffMain
 	for _, c := range []struct {
 		name         string
 		e            *evidence.Evidence
@@ -35,7 +35,7 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 		{"stopped", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5,
 			"free_step_time_s": 0.02, "trainer_stopped_ratio": 0.8})), true, "stopped"},
 		{"a prefetcher", saw(aside, with(map[string]float64{"free_step_time_s": 0.02})), true,
-			"What holds the job back cannot be told: batches are taken by another thread than the main one"},
+			"What holds the job back is unknown: batches are taken by another thread than the main one"},
 	} {
 		c.e.Window.By = byDuration
 		r := Run(c.e, []Rule{promises()})
@@ -52,7 +52,7 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 		if !strings.Contains(r.Verdict.Statement, c.says) {
 			t.Errorf("%s: said %q", c.name, r.Verdict.Statement)
 		}
-		if c.name == "a prefetcher" && (len(r.Next) != 0 || !slices.Contains(r.Verdict.Doubts, evidence.TakenAside)) {
+		if c.name == "a prefetcher" && (len(r.Next) != 0 || !slices.Contains(r.Verdict.Doubts, evidence.TakenOffMain)) {
 			t.Errorf("next %q, doubts %q", r.Next, r.Verdict.Doubts)
 		}
 	}
@@ -61,7 +61,7 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 // TestHeadroomOfAPrefetchedLoader: whoever takes the batches, those that are always at work make no more of them.
 func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
 	aside := launched("train.py", 88)
-	aside.Aside = evidence.TakenAside
+	aside.OffMain = evidence.TakenOffMain
 	for _, c := range []struct {
 		name, says string
 		seen       map[string]float64
@@ -89,15 +89,15 @@ func TestSaturatedPrefetchedLoader(t *testing.T) {
 		busy         float64
 		want         report.Class
 	}{
-		{"told, at its limit", evidence.TakenAside, 0.97, report.InputBound},
-		{"seen, at its limit", evidence.SeemsAside, 0.97, report.InputBound},
-		{"told, with time to spare", evidence.TakenAside, 0.6, report.Inconclusive},
+		{"told, at its limit", evidence.TakenOffMain, 0.97, report.InputBound},
+		{"seen, at its limit", evidence.SeemsOffMain, 0.97, report.InputBound},
+		{"told, with time to spare", evidence.TakenOffMain, 0.6, report.Inconclusive},
 	} {
 		facts := launched("train.py", 88)
-		if c.reason == evidence.SeemsAside {
+		if c.reason == evidence.SeemsOffMain {
 			facts.Hook = nil
 		}
-		facts.Aside = c.reason
+		facts.OffMain = c.reason
 		seen := with(map[string]float64{"worker_busy_ratio": c.busy, "worker_running_ratio": c.busy,
 			"worker_idle_ratio": 1 - c.busy})
 		for _, unknown := range []string{"input_wait_ratio", "free_step_time_s", "host_time_ratio",

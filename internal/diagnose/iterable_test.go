@@ -46,7 +46,7 @@ func TestMoreWorkersForAnIterable(t *testing.T) {
 	}
 }
 
-// TestSettingsOfTrainingArguments: from outside nothing tells who makes the loader, so where transformers may have, the
+// TestSettingsOfTrainingArguments: from outside nothing says who makes the loader, so where transformers may have, the
 // advice says how its Trainer calls a setting; what was launched has the patch for that.
 func TestSettingsOfTrainingArguments(t *testing.T) {
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 // Pass.Loader.
 type Loader struct {
 	predict.Pipeline
-	Metric, Unit string       // what effects are told in: samples_per_s, batches_per_s or relative_throughput
+	Metric, Unit string       // what effects are reported in: samples_per_s, batches_per_s or relative_throughput
 	Now          stat.Summary // in that unit
 	PerBatch     float64      // of that unit
 
@@ -311,7 +311,7 @@ type otherLoaders struct {
 
 func otherLoadersOf(e *evidence.Evidence) otherLoaders {
 	if h := e.Facts.Hook; h != nil && h.Together > 1 {
-		return otherLoaders{max(h.LeastStep, 0), max(h.BesideCPUs, 0)}
+		return otherLoaders{max(h.LeastStep, 0), max(h.OtherLoaderCPUs, 0)}
 	}
 	return otherLoaders{}
 }

@@ -79,7 +79,7 @@ const (
 )
 
 // cores takes on what cores the job computes and beside how much of other programs. How long its workers were ready
-// to run without a CPU, for each second that they had one, tells how many threads shared the cores; where that is not
+// to run without a CPU, for each second that they had one, says how many threads shared the cores; where that is not
 // known, what the others used of them does. The cores that the others leave, if they keep what they have, are at
 // least those that the job was seen to use.
 func (l *Loader) cores(e *evidence.Evidence) {
@@ -100,7 +100,7 @@ func (l *Loader) cores(e *evidence.Evidence) {
 		left.Center = min(max(free, job.Center, 0), usable.Center)
 	}
 	l.left = l.others.left(scaled(left, 1/each)).Center
-	if ok && present.Center > usable.Center { // some of them compute elsewhere; which is not told
+	if ok && present.Center > usable.Center { // some of them compute elsewhere; which is not reported
 		other.Center = max(other.Center-(present.Center-usable.Center), 0)
 	}
 	l.Others = max(other.Center, 0)
@@ -221,7 +221,7 @@ func waitsForStorage(e *evidence.Evidence) float64 {
 	return stored / all
 }
 
-// evaluating is what evaluations take; nothing where it is not told.
+// evaluating is what evaluations take; nothing where it is not reported.
 func evaluating(e *evidence.Evidence) evidence.Evaluating {
 	if h := e.Facts.Hook; h != nil && h.Evaluating.Time < 1 {
 		return h.Evaluating

@@ -140,9 +140,9 @@ func (l *Loader) Unsharded() *Loader {
 	return &free
 }
 
-// Hungriest is the model of the same loader beside the shortest step that what was seen allows; false where the device
-// was seen, and the likely step stands.
-func (l *Loader) Hungriest(e *evidence.Evidence) (*Loader, bool) {
+// MostStarved is the model of the same loader beside the shortest step that what was seen allows; false where the
+// device was seen, and the likely step stands.
+func (l *Loader) MostStarved(e *evidence.Evidence) (*Loader, bool) {
 	if !deviceUnseen(e) || !l.StepRange || l.FreeStep.Lo <= 0 {
 		return nil, false
 	}
@@ -213,7 +213,7 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
 	if othersMayGo && l.Others >= leastOthers && to.Remedy.Cores == 0 {
 		alone := to.Remedy
-		// an upper edge: how much of the variation is theirs cannot be told
+		// an upper edge: how much of the variation is theirs cannot be determined
 		alone.Cores, alone.Even = l.CPUs.Center, true
 		if gone, ok := l.forecaster.Point(to.Setting, alone); ok { // they come and go
 			hi = max(hi, gone.Rate*l.PerBatch)

@@ -58,7 +58,7 @@ func TestStartsAreNoLongerThanTheEpochLeaves(t *testing.T) {
 		l := &Loader{}
 		l.Setting.Workers, l.Epoch = 1, 40
 		l.Wait, l.FreeStep = stat.Exact(tt.batch), stat.Exact(0.01)
-		if got := l.besideBatches(tt.epoch); math.Abs(got-tt.want) > 1e-9 {
+		if got := l.startBudget(tt.epoch); math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%s: %g s, want %g", tt.name, got, tt.want)
 		}
 	}

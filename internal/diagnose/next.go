@@ -17,7 +17,7 @@ import (
 func next(e *evidence.Evidence, r *report.Report) []string {
 	var out []string
 	switch {
-	case r.Verdict.Class == report.Inconclusive && e.Facts.Aside != "" && !tooLittle(e):
+	case r.Verdict.Class == report.Inconclusive && e.Facts.OffMain != "" && !tooLittle(e):
 		// a longer watch would tell no more of what the main thread waits for
 	case r.Verdict.Class == report.Inconclusive:
 		if e.Window.Startup.Whole && e.Header.Mode != "launch" && startLine(e) != "" {

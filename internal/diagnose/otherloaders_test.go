@@ -14,7 +14,7 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 		"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
 	facts := launched("train.py", 16)
 	alone, ok := LoaderOf(saw(facts, seen), ModelError)
-	facts.Hook = &evidence.Hook{Together: 2, LeastStep: 0.03, BesideCPUs: 1}
+	facts.Hook = &evidence.Hook{Together: 2, LeastStep: 0.03, OtherLoaderCPUs: 1}
 	both, ok2 := LoaderOf(saw(facts, seen), ModelError)
 	if !ok || !ok2 || alone.FreeStep.Center != 0.01 || both.FreeStep.Center != 0.03 {
 		t.Fatalf("a step of %v s alone, %v s beside another; %v %v", alone.FreeStep, both.FreeStep, ok, ok2)

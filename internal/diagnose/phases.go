@@ -75,7 +75,7 @@ func phases(e *evidence.Evidence) []report.Phase {
 }
 
 // ownWork is the share of time in which a trainer without workers makes batches, and what is left of it. Where another
-// thread than the main one makes them nobody's wait tells the share; what they cost and how many come does.
+// thread than the main one makes them nobody's wait reports the share; what they cost and how many come does.
 func ownWork(e *evidence.Evidence) (making float64, rest report.Phase) {
 	if wait, ok := InputWait(e); ok {
 		making = stat.Share(wait.Center)
@@ -129,7 +129,7 @@ const (
 	phaseDecode  = "decoding"
 )
 
-// filtersUntimed tells whether the data has filters and what they take was not measured.
+// filtersUntimed reports whether the data has filters and what they take was not measured.
 func filtersUntimed(e *evidence.Evidence) bool {
 	filters, _ := e.Get(metric.HDF5Filters)
 	_, timed := e.Get(metric.BenchFilter)

@@ -66,7 +66,7 @@ func TestPhasesWithoutWorkers(t *testing.T) {
 	}
 }
 
-// A thread of the trainer's own that makes batches ahead: no wait tells how long it is at it.
+// A thread of the trainer's own that makes batches ahead: no wait says how long it is at it.
 func TestPhasesOfAPrefetchingThread(t *testing.T) {
 	aside := together(item, map[string]float64{"num_workers": 0, "batches_per_s": 12})
 	delete(aside, "input_wait_ratio")

@@ -31,7 +31,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b report.Finding) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)),
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)),
 			cmp.Compare(a.Rule, b.Rule))
 	})
 	for i := len(findings) - 1; i >= 0; i-- {
@@ -46,7 +46,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	}
 }
 
-// curable reports whether the job itself can mend what was found beside a circumstance. Of what the circumstance would
+// curable reports whether the job itself can fix what was found beside a circumstance. Of what the circumstance would
 // explain as well, a setting of the DataLoader can be changed; that a batch would cost less CPU time is no change yet.
 func curable(f report.Finding, circumstance *Rule) bool {
 	return !slices.Contains(circumstance.Explains, f.Rule) ||
@@ -65,13 +65,13 @@ func likelyGain(f report.Finding) float64 {
 }
 
 func milder(a, b report.Severity) report.Severity {
-	if gravity(a) < gravity(b) {
+	if severityRank(a) < severityRank(b) {
 		return a
 	}
 	return b
 }
 
-func gravity(s report.Severity) int {
+func severityRank(s report.Severity) int {
 	return slices.Index([]report.Severity{report.Info, report.Warning, report.Error}, s)
 }
 

@@ -22,7 +22,7 @@ type Rule struct {
 	Resource report.Resource
 	Needs    []metric.Desc // absent → the engine abstains for the rule
 	Limits   []Limit       // every threshold Eval uses
-	// Applies tells whether the rule can concern this job at all; nil means always. A rule that does not apply is
+	// Applies reports whether the rule can concern this job at all; nil means always. A rule that does not apply is
 	// left out in silence: a folder of images has no HDF5 signals, and nothing is missing there.
 	Applies func(*evidence.Evidence) bool
 	// Explains names the rules whose symptom this rule's cause produces. What this rule finds is taken off their
@@ -32,7 +32,7 @@ type Rule struct {
 	// Circumstance marks what other programs do to the job. It leads only where taking it away brings more than any
 	// cause of the job's own.
 	Circumstance bool
-	Eval         func(*Pass) // nil: the cause can be told by bench-io only
+	Eval         func(*Pass) // nil: the cause can be determined by bench-io only
 	Measured     *Measured   // nil: bench-io has no word on it
 }
 

@@ -99,7 +99,7 @@ func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report
 	return Judge(rule.byMeasurement(), e)
 }
 
-// lacks tells which needed signals are absent, why, and what would cure it.
+// lacks says which needed signals are absent, why, and what would cure it.
 func lacks(rule *Rule, e *evidence.Evidence) (report.Abstained, bool) {
 	a := report.Abstained{Rule: rule.ID}
 	for _, d := range rule.Needs {
@@ -136,10 +136,11 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 		return Untimed, TimeThem
 	}
 	if hookSignals[d.Name] && !Hooked(e) && e.Header.Mode == "launch" {
-		return "only the hook tells it, from inside the job, and it told nothing", ""
+		return "only the hook reports it, from inside the job, and it reported nothing", ""
 	}
 	if hookSignals[d.Name] && !Hooked(e) {
-		return "only a launched job tells it, from inside", "start the job with pipetune: pipetune diagnose -- COMMAND"
+		return "only a launched job reports it, from inside", "start the job with pipetune: pipetune diagnose -- " +
+			"COMMAND"
 	}
 	return "", ""
 }

@@ -13,12 +13,12 @@ import (
 )
 
 func inconclusive(e *evidence.Evidence, why []string) string {
-	if e.Facts.Aside != "" {
+	if e.Facts.OffMain != "" {
 		known := headroom(e)
 		if known != "" {
 			known = " What is known: " + known + "."
 		}
-		return "What holds the job back cannot be told: " + strings.Join(why, "; ") + "." + known
+		return "What holds the job back is unknown: " + strings.Join(why, "; ") + "." + known
 	}
 	return "Too little was seen to tell what holds the job back: " + strings.Join(why, "; ") + "."
 }

@@ -57,7 +57,7 @@ func splitOf(e *evidence.Evidence) split {
 	return s
 }
 
-// hidden tells whether a good part of the trainer's wait lies behind work that its device still has to do.
+// hidden reports whether a good part of the trainer's wait lies behind work that its device still has to do.
 func (s split) hidden() bool {
 	return s.seen && s.sight == step.Counted && s.wait-s.stall.Center >= Moderate.Value
 }
@@ -106,7 +106,7 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 		return v
 	}
 	var cause *report.Finding
-	if s.seen { // else nothing tells how much of the wait a finding accounts for
+	if s.seen { // else nothing says how much of the wait a finding accounts for
 		cause = leading(findings, table, s.stall.Center)
 	}
 	if v.Class = classify(e, s, cause != nil); v.Class == report.Inconclusive {
@@ -159,7 +159,7 @@ var leads = map[report.Class][]string{
 // which no single cause of it can reach.
 const BusyDevice = 0.85
 
-// classify weighs the shares against each other; explained tells whether a rule accounts for the stall.
+// classify weighs the shares against each other; explained reports whether a rule accounts for the stall.
 func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	stall := s.loading
 	switch {
@@ -191,31 +191,31 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	return report.Balanced
 }
 
-// maybeNothing tells whether the stall is that of a trainer without workers, seen from outside, which may be none, and
-// is most likely less than half of the step's largest part: its likely value is the middle of what is possible, and
+// maybeNothing reports whether the stall is that of a trainer without workers, seen from outside, which may be none,
+// and is most likely less than half of the step's largest part: its likely value is the middle of what is possible, and
 // proves nothing.
 func (s split) maybeNothing(e *evidence.Evidence) bool {
 	return s.workerless && !Hooked(e) && s.stall.Lo < Moderate.Value && 2*s.loading < max(s.host, s.device)
 }
 
 // withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's
-// threads compute, or wait for the device, as far as that could be told.
+// threads compute, or wait for the device, as far as that could be determined.
 func (s split) withoutCounters(e *evidence.Evidence) report.Class {
 	switch {
 	case s.blocked >= dominant:
 		return report.GPUBound
-	case s.hostOK && toldFromSpin(e) && s.host >= dominant:
+	case s.hostOK && spinMeasured(e) && s.host >= dominant:
 		return report.HostBound
 	}
 	return report.Inconclusive
 }
 
-// toldFromSpin tells whether it could be seen what code the trainer's main thread runs.
-func toldFromSpin(e *evidence.Evidence) bool {
+// spinMeasured reports whether it could be seen what code the trainer's main thread runs.
+func spinMeasured(e *evidence.Evidence) bool {
 	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.SpinTold
 }
 
-// launchBound tells whether the device is busy in name only: kernels so small that hardly any of its multiprocessors
+// launchBound reports whether the device is busy in name only: kernels so small that hardly any of its multiprocessors
 // work, while the trainer's threads launch the next ones.
 func (s split) launchBound(e *evidence.Evidence) bool {
 	active, ok := e.Get(metric.GPUSMActive)
@@ -233,7 +233,7 @@ const (
 // dominant is the share from which one part of the step outweighs all others together.
 const dominant = 0.5
 
-// transferring tells whether copies take the most of the time in which the device computes nothing, or more than it
+// transferring reports whether copies take the most of the time in which the device computes nothing, or more than it
 // computes.
 func (s split) transferring() bool {
 	if s.sight != step.Counted || s.copies < High.Value {

@@ -7,13 +7,13 @@ import (
 	"github.com/pipetune/pipetune/internal/step"
 )
 
-// Workerless tells whether the trainer was seen to have no loader workers.
+// Workerless reports whether the trainer was seen to have no loader workers.
 func Workerless(e *evidence.Evidence) bool {
 	n, ok := e.Get(metric.NumWorkers)
 	return ok && n.Center == 0
 }
 
-// Training tells whether anything of a training job was seen: a DataLoader that told of itself, a framework, loader
+// Training reports whether anything of a training job was seen: a DataLoader that reported itself, a framework, loader
 // workers, data being read, or a GPU at work. A process that sleeps and shows none of them may be anything, and its
 // sleep says nothing of a device.
 func Training(e *evidence.Evidence) bool {
@@ -22,7 +22,7 @@ func Training(e *evidence.Evidence) bool {
 	return Hooked(e) || gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
 }
 
-// Hooked tells whether the hook told of the training loop from inside the job: then the input wait is exact, with
+// Hooked reports whether the hook reported on the training loop from inside the job: then the input wait is exact, with
 // workers and without.
 func Hooked(e *evidence.Evidence) bool { return e.Facts.Hook != nil }
 
@@ -77,7 +77,7 @@ func setsThePace(e *evidence.Evidence) bool {
 	return ok && share >= 1-Moderate.Value
 }
 
-// TrainsOnCPU tells whether the trainer has no device open on which its model could compute: what its main thread
+// TrainsOnCPU reports whether the trainer has no device open on which its model could compute: what its main thread
 // computes then is the model, and what Python does beside it.
 func TrainsOnCPU(e *evidence.Evidence) bool {
 	_, counted := e.Get(metric.GPUBusy)

@@ -64,7 +64,7 @@ func (v pivot) table(r *report.Report) (t *Table, shared, note string) {
 				}
 			}
 			if strings.HasPrefix(row.Cells[ratio].Text, "~") {
-				note = "~ before a ratio: its interval holds 1, no difference can be told"
+				note = "~ before a ratio: its interval holds 1, no difference can be shown"
 			}
 			t.Rows = append(t.Rows, row)
 		}

@@ -60,7 +60,7 @@ func workersSection(r *report.Report) Section {
 		if len(one) > 1 {
 			bends = append(bends, joined(": ", name, bend(one)))
 		}
-		if text := besideParts(r, one[0]); text != "" {
+		if text := measuredParts(r, one[0]); text != "" {
 			apart = append(apart, joined(": ", name, text))
 		}
 		for _, g := range one {
@@ -82,9 +82,9 @@ func workersSection(r *report.Report) Section {
 	return s
 }
 
-// besideParts says that one process read at another rate than RESULT and the table of one item make of their parts,
+// measuredParts says that one process read at another rate than RESULT and the table of one item make of their parts,
 // where the intervals of the two leave that no doubt; "" where they agree.
-func besideParts(r *report.Report, one group) string {
+func measuredParts(r *report.Report, one group) string {
 	item, ok := r.Metrics[map[string]string{"warm": metric.BenchItem.Name,
 		"cold": metric.BenchColdItem.Name}[one.labels[report.LabelCache]]]
 	m := one.one(metric.ItemRate.Name)
@@ -163,7 +163,7 @@ func bend(list []group) string {
 		if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelBound] == "none" }) {
 			return "no limit found up to " + last + " processes"
 		}
-		return "what bounds it at " + last + " processes was not told"
+		return "what bounds it at " + last + " processes is unknown"
 	}
 	why, ok := limits[list[i].labels[report.LabelBound]]
 	if !ok {

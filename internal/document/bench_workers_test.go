@@ -36,7 +36,7 @@ func TestOneProcessBesideTheSumOfParts(t *testing.T) {
 				Probe: report.ProbeScaling, Metric: metric.ItemRate.Name, Value: c.rate,
 				Labels: map[string]string{report.LabelCache: cache, report.LabelOrder: "random",
 					report.LabelWorkers: "1"}}}}
-		got := besideParts(r, groups(r, report.ProbeScaling)[0])
+		got := measuredParts(r, groups(r, report.ProbeScaling)[0])
 		if c.said == "" && got != "" || !strings.Contains(got, c.said) {
 			t.Errorf("%s: %q, want %q", name, got, c.said)
 		}

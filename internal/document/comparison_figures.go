@@ -151,7 +151,7 @@ func outcome(c *report.Comparison) string {
 	}
 	name := changeName(*x)
 	if x.Change == nil {
-		return name + ": the change cannot be told"
+		return name + ": the change is unknown"
 	}
 	change, interval := movement(*x)
 	sides := changeValue(x.Before.Center, *x) + " → " + changeValue(x.After.Center, *x)

@@ -110,7 +110,7 @@ var figureRows = []struct {
 func figures(r *report.Report) (carrying, others Figures) {
 	for _, row := range figureRows {
 		m, ok := r.Metrics[row.metric]
-		if !ok || !row.carries && m.Center == 0 { // a row of nothing tells nothing
+		if !ok || !row.carries && m.Center == 0 { // a row of nothing says nothing
 			continue
 		}
 		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free)}

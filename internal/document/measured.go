@@ -133,7 +133,7 @@ func figure(m *report.Metric) string {
 	return value(m)
 }
 
-// cannotTell stands in place of a figure whose interval tells nothing.
+// cannotTell stands in place of a figure whose interval says nothing.
 const cannotTell = "cannot tell"
 
 // value writes a value whose roughness is marked beside it, or that has none.

@@ -141,7 +141,7 @@ func numbers(list []int) string {
 // mergedHow says of which time the figures are.
 func mergedHow(m *report.Merged) string {
 	if m.Window.DurationS <= 0 {
-		return "Figures are of each node's whole watch: when that was is not told."
+		return "Figures are of each node's whole watch: when that was is not reported."
 	}
 	return fmt.Sprintf("Figures are of the %s from %s on in which most nodes were watched, by their own clocks; "+
 		"those without windows are of a node's whole watch.",

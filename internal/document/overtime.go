@@ -65,7 +65,7 @@ func overTime(r *report.Report, t *timeline.Timeline) Section {
 		plot.Table = pointsTable(plot.Series, unitOf(p.series[0].signal))
 		s.add(plot)
 	}
-	s.Parts = slices.Insert(s.Parts, min(1, len(s.Parts)), crewParts(r, t, axis)...)
+	s.Parts = slices.Insert(s.Parts, min(1, len(s.Parts)), workerParts(r, t, axis)...)
 	return s
 }
 
@@ -94,7 +94,7 @@ func marked(t *timeline.Timeline) (text string) {
 	if len(t.Epochs) == 0 {
 		return text
 	}
-	if t.Epochs[0].Told {
+	if t.Epochs[0].Reported {
 		return text + "; dashed: an epoch begins"
 	}
 	return text + "; dashed: new workers are started, as at the begin of an epoch"
@@ -158,7 +158,7 @@ func axisOf(t *timeline.Timeline) Axis {
 // namedMarks is how many have room for more than their number.
 const namedMarks = 5
 
-// mostMarks is how many moments can be told apart on an axis; of more each second one is marked, or each fourth, and
+// mostMarks is how many moments can be distinguished on an axis; of more each second one is marked, or each fourth, and
 // so on.
 const mostMarks = 24
 
@@ -169,7 +169,7 @@ func epochMarks(epochs []timeline.Epoch) (marks []Tick) {
 	}
 	for i := 0; i < len(epochs); i += every {
 		text := ""
-		if e := epochs[i]; e.Told {
+		if e := epochs[i]; e.Reported {
 			text = strconv.Itoa(e.Number + 1)
 			if len(epochs) <= namedMarks {
 				text = "epoch " + text

@@ -15,7 +15,7 @@ type share struct {
 	sense Sense
 }
 
-// leastRest is the share of a step from which it is said that it could not be told apart; shares are rounded to half
+// leastRest is the share of a step from which it is said that it could not be distinguished; shares are rounded to half
 // of that.
 const leastRest = 0.01
 

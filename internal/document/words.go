@@ -31,7 +31,7 @@ func optional(x *float64, u string) string {
 var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.SamplesPerS.Name: "samples/s",
 	metric.ItemRate.Name: "items/s"}
 
-// effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s". One that tells nothing
+// effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s". One that says nothing
 // says so.
 func effectText(e report.Effect) string {
 	text := strings.ReplaceAll(e.Metric, "_", " ") + " " + span(e.Lo, e.Hi, e.Unit)

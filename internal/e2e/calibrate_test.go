@@ -62,7 +62,7 @@ func (t trial) inside() bool { return within(t.told, t.observed) }
 func within(s stat.Summary, x float64) bool { return s.Lo <= x && x <= s.Hi }
 
 // TestCalibration predicts the rate of real DataLoaders with settings of every kind, each from one run of the same
-// workload at another setting, runs them, and tells how far off the model is. E2E_JOBS='cpu|w=4' runs a part of the
+// workload at another setting, runs them, and says how far off the model is. E2E_JOBS='cpu|w=4' runs a part of the
 // grid, E2E_RESULTS=FOLDER keeps what was measured and goes on from there, E2E_PART=150s measures for about so long
 // only.
 func TestCalibration(t *testing.T) {

@@ -187,8 +187,8 @@ func (r *results) watch(by runner, from grid, how way) error {
 	return r.add(w.answer.kept(from.watched(how), others, time.Since(began)), w.recording)
 }
 
-// trials predicts each configuration from the runs that were watched. Those that cannot be predicted are told with the
-// reason.
+// trials predicts each configuration from the runs that were watched. Those that cannot be predicted are reported with
+// the reason.
 func (r *results) trials(asked []grid) (trials []trial, refused []string, err error) {
 	known := map[string]*known{}
 	for _, g := range asked {

@@ -67,7 +67,7 @@ func (s deviceStand) command(seconds, args string) []string {
 	return append(argv, strings.Fields(args)...)
 }
 
-// jobArgs are what the loop's own job is told, beside what is the same for all.
+// jobArgs are what the loop's own job is reported, beside what is the same for all.
 func (l deviceLoop) jobArgs() string {
 	if l.ranks == 0 {
 		return l.args
@@ -126,7 +126,7 @@ func (s deviceStand) withNeighbour(ctx context.Context) (stop func() error, err 
 	return j.stop, nil
 }
 
-// deviceBins is what device.py tells of a timeline, in bins of a tenth of a second.
+// deviceBins is what device.py reports a timeline, in bins of a tenth of a second.
 type deviceBins struct {
 	BinS  float64         `json:"bin_s"`
 	Began float64         `json:"began"` // CLOCK_MONOTONIC

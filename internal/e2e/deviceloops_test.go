@@ -13,7 +13,7 @@ type deviceLoop struct {
 	visible   string         // CUDA_VISIBLE_DEVICES of the loop, not of its neighbour; "": it has none
 	ranks     int            // 0: one
 	class     []report.Class // any of these is right; nil: what follows from the timeline
-	open      bool           // no counter tells whether the device was busy: stall and headroom may be unknown
+	open      bool           // no counter reports whether the device was busy: stall and headroom may be unknown
 	planted   string         // the rule that names the cause, where it is one that no other loop has; "": another one
 }
 

@@ -28,7 +28,7 @@ type hostileCase struct {
 	env   []string // beside the environment
 	stdin string
 	after func(pid int) error // what happens to pipetune once its job has begun
-	gone  bool                // pipetune itself dies; the job's end is told by its own files only
+	gone  bool                // pipetune itself dies; the job's end is reported by its own files only
 	says  string              // what must be among what pipetune writes to stderr
 }
 

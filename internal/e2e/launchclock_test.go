@@ -69,7 +69,7 @@ func (l *launched) align(stopwatch string) error {
 		}
 	}
 	if l.own.to == 0 {
-		return errors.New("the hook told nothing of a trainer")
+		return errors.New("the hook reported nothing of a trainer")
 	}
 	return l.count(stopwatch)
 }

@@ -32,7 +32,7 @@ type launched struct {
 	launchCase
 	rep     *report.Report
 	rec     *recording.Recording
-	outside *report.Report // the same recording without what the hook told
+	outside *report.Report // the same recording without what the hook reported
 	own     perStep        // by the trainer's stop-watch
 	hook    perStep        // by the hook, over the same stretch
 	passed  float64        // batches per second by the stop-watch, over the window of what is seen from outside
@@ -137,7 +137,7 @@ func (l launched) opens() (misses []miss) {
 	return misses
 }
 
-// agreement holds what is seen from outside against what the hook tells of the same time, and against the trainer's own
+// agreement holds what is seen from outside against what the hook reports the same time, and against the trainer's own
 // stop-watch.
 func (l launched) agreement() (misses []miss) {
 	if l.unseen || l.apart {

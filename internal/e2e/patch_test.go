@@ -173,7 +173,7 @@ func predicted(rep *report.Report, settings []string) (*report.Effect, error) {
 	return nil, fmt.Errorf("no effect is predicted for %v", settings)
 }
 
-// planned tells whether a patch changes just what a plan does.
+// planned reports whether a patch changes just what a plan does.
 func planned(p *report.Patch, plan *report.Plan) bool {
 	changed := 0
 	for _, s := range p.Settings {

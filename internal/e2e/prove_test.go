@@ -22,7 +22,7 @@ import (
 
 // What following a plan promises.
 const (
-	provedShare = 0.80 // of the jobs run at the predicted rate, as wide as it was told
+	provedShare = 0.80 // of the jobs run at the predicted rate, as wide as it was reported
 	ofTheBest   = 0.90 // of the best rate that an exhaustive search within the plan's reach finds, in each job
 )
 
@@ -58,7 +58,7 @@ func (p proof) inside() bool    { return p.predicted.Lo <= p.observed && p.obser
 func (p proof) ofBest() float64 { return p.observed / math.Max(p.best, p.observed) }
 
 // TestProve diagnoses jobs whose loaders have head-room, follows the plan of each report by the job's own flags, runs
-// the job again, and holds what was predicted against it; an exhaustive search over num_workers tells how much there
+// the job again, and holds what was predicted against it; an exhaustive search over num_workers says how much there
 // was to win. E2E_JOBS='workers' runs some of them.
 func TestProve(t *testing.T) {
 	m := findMachine(t)

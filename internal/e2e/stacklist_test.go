@@ -46,8 +46,8 @@ var plantQuick = []string{"--item", "0", "--step", "0"}
 
 var attachedIsPlain = map[string]string{"attached: setting": "from outside nothing tells who makes the loader"}
 
-// The processes of torchdata's nodes and of batchgenerators are none of a DataLoader's: they are told as what feeds the
-// job, without the name of a setting. Launched, the waits for nodes are told.
+// The processes of torchdata's nodes and of batchgenerators are none of a DataLoader's: they are reported as what feeds
+// the job, without the name of a setting. Launched, the waits for nodes are reported.
 var (
 	nodesAreNoLoader = map[string]string{
 		"attached: setting": "none",

@@ -91,7 +91,7 @@ func TestStacks(t *testing.T) {
 	printStacks(os.Stdout, rows)
 }
 
-// try holds an attempt to its bounds; what is known to be missed is only told.
+// try holds an attempt to its bounds; what is known to be missed is only reported.
 func (r stackRun) try(t *testing.T) try {
 	made := try{others: r.others}
 	for about, text := range r.misses() {

@@ -202,7 +202,7 @@ func (b *benchBuilder) storage() {
 		}
 		return exactly(0)
 	}
-	unknown := reason{text: "the file system of the dataset could not be told"}
+	unknown := reason{text: "the file system of the dataset is unknown"}
 	b.set(metric.StorageNet, is("network", "fuse"), unknown)
 	b.set(metric.StorageTmpfs, is("tmpfs"), unknown)
 }

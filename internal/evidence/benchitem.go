@@ -10,7 +10,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// undecoded tells whether items must be decoded and it is not known what that takes: a run that ended early, or
+// undecoded reports whether items must be decoded and it is not known what that takes: a run that ended early, or
 // pictures of which none could be decoded. What an archive holds may be no pictures at all; the decode probe then
 // says so.
 func (b *benchBuilder) undecoded() {
@@ -127,7 +127,7 @@ func (b *benchBuilder) parts() {
 	}).Time), why)
 }
 
-// OpensPerItem tells whether each item of a benchmark's dataset must open its file.
+// OpensPerItem reports whether each item of a benchmark's dataset must open its file.
 func (e *Evidence) OpensPerItem() bool {
 	files, _ := e.Get(metric.DatasetFileN)
 	perFile, _ := e.Get(metric.BenchPerFile)

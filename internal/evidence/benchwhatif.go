@@ -168,7 +168,7 @@ func wholeItem(r benchmark.Library, wanted bool) Value {
 	return measured(r.Item)
 }
 
-// delivers tells whether a library of the user's Python takes a whole item, by its name: PyTorch's rows are what
+// delivers reports whether a library of the user's Python takes a whole item, by its name: PyTorch's rows are what
 // it adds to one, and plain Python brings the bytes of a picture and decodes none.
 func (b *benchBuilder) delivers(name string) bool {
 	pictures := format.Kind(b.about.Kind).Items().Pictures

@@ -16,18 +16,18 @@ var errEmpty = errors.New("the recording holds no readings")
 // FromRecording derives every signal it can from a recording. The error says that there is nothing to derive anything
 // from; what is merely missing is absent from the evidence, with its reason. The recording is not changed and not kept.
 func FromRecording(rec *recording.Recording) (*Evidence, error) {
-	b, turns, end, err := begin(rec)
+	b, others, end, err := begin(rec)
 	if err != nil {
 		return nil, err
 	}
-	b.warnTurns(turns)
+	b.warnOtherTrainings(others)
 	b.warnAfter(end)
 	r := b.top()
 	if r == nil {
 		// of which nothing was read, so that nothing is derived, and why is known
-		r = &rank{actor: &actor{entity: "no trainer"}}
+		r = &rank{process: &process{entity: "no trainer"}}
 	}
-	b.park(r)
+	b.excludeIdleLoaders(r)
 	b.gpu(r)
 	b.trainer(r)
 	b.restarts(r)
@@ -44,8 +44,8 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.steps(r)
 	b.saving(r)
 	b.freeData(r)
-	b.told(r)
-	b.asideOf(r)
+	b.setReported(r)
+	b.checkOffMain(r)
 	b.watch(r)
 	b.warnings()
 	b.facts()
@@ -55,23 +55,23 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 
 // begin reads a recording, finds who takes part in it and the trainer that leads, and cuts the steady stretch into
 // windows.
-func begin(rec *recording.Recording) (b *builder, t turns, end float64, err error) {
+func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64, err error) {
 	if rec == nil {
 		return nil, t, 0, errEmpty
 	}
-	b = &builder{rec: rec, h: readHistory(rec.Series), cast: readCast(rec), calls: readCalls(rec)}
+	b = &builder{rec: rec, h: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec)}
 	if len(b.h.signals) == 0 {
 		return nil, t, 0, errEmpty
 	}
-	b.cast.beginAtBirth(b.h)
-	b.h.dwell()
-	end, ended := watchEnd(rec, b.h, b.cast)
-	t = b.cast.takeTurns(b.h, end)
-	b.frame = newFrame(rec, b.h, b.cast, t.life)
+	b.processes.beginAtBirth(b.h)
+	b.h.weightByTime()
+	end, ended := watchEnd(rec, b.h, b.processes)
+	t = b.processes.keepLongestTraining(b.h, end)
+	b.frame = newFrame(rec, b.h, b.processes, t.life)
 	b.Ended = ended
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
 	b.places, b.layout = b.readPlaces(), b.readLayout()
-	for _, a := range b.cast.trainers {
+	for _, a := range b.processes.trainers {
 		b.ranks = append(b.ranks, b.rankOf(a))
 	}
 	b.findGPUs()
@@ -81,9 +81,9 @@ func begin(rec *recording.Recording) (b *builder, t turns, end float64, err erro
 
 // builder holds what is being made of one recording.
 type builder struct {
-	rec  *recording.Recording
-	h    history
-	cast cast
+	rec       *recording.Recording
+	h         history
+	processes processes
 	frame
 	ev     *Evidence
 	ranks  []*rank // in the order of Evidence.Ranks
@@ -91,8 +91,8 @@ type builder struct {
 	places []place           // of the dataset, the one that is read most first
 	layout *recording.Layout // of the largest HDF5 dataset; nil where none was described
 
-	calls  map[string]LoaderCall  // of loops, by entity
-	epochs map[string][]epochTold // of loops, by entity; nil until read
+	calls  map[string]LoaderCall      // of loops, by entity
+	epochs map[string][]reportedEpoch // of loops, by entity; nil until read
 	thin   []thinHook
 }
 
@@ -153,9 +153,9 @@ func (b *builder) grow(d metric.Desc, entity string) []float64 {
 
 // total returns the growth per window of a counter summed over processes, each over its whole life within the window,
 // and how long that was, summed too; false means that none of them was ever read.
-func (b *builder) total(d metric.Desc, actors []*actor) (growth, lived []float64, ok bool) {
+func (b *builder) total(d metric.Desc, of []*process) (growth, lived []float64, ok bool) {
 	growth, lived = make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	for _, a := range actors {
+	for _, a := range of {
 		if t := b.h.of(d, a.entity); t != nil {
 			g, l := b.wholeLife(t, a)
 			add(growth, g)
@@ -172,7 +172,7 @@ const leastSeen = 0.1
 // wholeLife returns a counter's growth per window extrapolated to the life of its process, which is nil where it is not
 // known. Processes are read twice a second: what a worker did after its last reading would be missing, a quarter of all
 // where epochs take a second, and would be put down to processes outside the job.
-func (b *builder) wholeLife(t *track, a *actor) (growth, lived []float64) {
+func (b *builder) wholeLife(t *track, a *process) (growth, lived []float64) {
 	growth, seen := t.grow(b.spans)
 	lived = make([]float64, len(b.spans))
 	mean := divide(sum(growth), sum(seen))

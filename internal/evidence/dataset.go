@@ -72,7 +72,7 @@ func (b *builder) opens(r *rank) {
 	if sum(known) == 0 {
 		hdf5 = nil
 	}
-	perSec, perBatch, different := b.opensTold(r)
+	perSec, perBatch, different := b.reportedOpens(r)
 	b.take(metric.HDF5Opens, perSec.orElse(ratio(hdf5, seen)), metric.DatasetOpens)
 	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
 	all, distinct := 0.0, 0.0
@@ -104,8 +104,8 @@ func (b *builder) opens(r *rank) {
 // When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the
 // whole.
 const (
-	nearlyAll   = 0.9
-	tellingFile = 8.0
+	nearlyAll        = 0.9
+	significantFiles = 8.0
 )
 
 // openedAgain is how often a file of the dataset is opened before nearly all have been opened once, at the least: once
@@ -123,7 +123,7 @@ func (b *builder) openedAgain() figure {
 	all := distinct.v[len(distinct.v)-1]
 	again := max(1, sum(b.grow(metric.DatasetOpens, d.entity))/sum(b.length)/all)
 	for i, files := range distinct.v {
-		if files >= tellingFile && files < nearlyAll*all {
+		if files >= significantFiles && files < nearlyAll*all {
 			again = max(again, opens.v[i]/files)
 		}
 	}
@@ -226,7 +226,7 @@ func (b *builder) storageKind(d *place) string {
 	return ""
 }
 
-// readLayout returns what was told of the largest HDF5 dataset; nil where none was described.
+// readLayout returns what was reported the largest HDF5 dataset; nil where none was described.
 func (b *builder) readLayout() (layout *recording.Layout) {
 	largest := -1.0
 	for _, row := range recording.Each[recording.Layout](b.rec, recording.EventLayout) {

@@ -104,7 +104,7 @@ type Facts struct {
 	PinMemory   *bool  // a pinning thread was seen
 	// prefetch_factor, where it could be observed: in-flight batches per worker when the loader is ahead
 	Prefetch    *int
-	BatchSize   *int   // told by the person or on the command line, never measured
+	BatchSize   *int   // given by the user or on the command line, never measured
 	Dataset     string // path of what is read most, redacted
 	DatasetKind string // hdf5, image, npy, tar, other
 	Items       string // what its items are, wherever they lie, as package dataset digests them; "" unknown
@@ -116,18 +116,18 @@ type Facts struct {
 	GPUName     string // "" too where no process of the job is on a GPU
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
-	Hook        *Hook    // what the hook told of the training loop; nil without it
+	Hook        *Hook    // what the hook reported on the training loop; nil without it
 	Fed         *Fed     // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
 	Remotes     []Remote // who loading waits for over TCP, the most first
 	FreeData    *FreeData
 	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
 	// where the main thread does
-	Aside string
+	OffMain string
 }
 
-// Hook is what was told from inside a launched job about the training loop: the loader with the most time among those
-// asked while gradients are enabled or, of several that are gone over in each step, the one that training waits most
-// for.
+// Hook is what was reported from inside a launched job about the training loop: the loader with the most time among
+// those asked while gradients are enabled or, of several that are gone over in each step, the one that training waits
+// most for.
 type Hook struct {
 	Torch, Python string
 	Loader        LoaderCall
@@ -137,25 +137,25 @@ type Hook struct {
 	SyncsPartly   bool         // of these the methods of Tensor, such as item, were not timed
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
-	Epoch         EpochCost    // of all epochs that were told, those before the window too
+	Epoch         EpochCost    // of all epochs that were reported, those before the window too
 	Together      int          // loaders gone over in each step, Loader among them
 	// seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
-	LeastStep  float64
-	BesideCPUs float64 // CPUs that the others' workers use
-	Evaluating Evaluating
-	Pauses     Pauses
+	LeastStep       float64
+	OtherLoaderCPUs float64 // CPUs that the others' workers use
+	Evaluating      Evaluating
+	Pauses          Pauses
 }
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
 type LoaderCall struct {
 	recording.Loader
-	Evaluates bool    // asked without gradients
-	Made      int     // of the training loop: loaders that the call made, up to the end of the watch
-	Anew      bool    // of the training loop: it makes one for each epoch, or most of them
-	Wait      float64 // seconds of the window that its trainer stood still for it
+	Evaluates          bool    // asked without gradients
+	Made               int     // of the training loop: loaders that the call made, up to the end of the watch
+	RecreatedEachEpoch bool    // of the training loop: it makes one for each epoch, or most of them
+	Wait               float64 // seconds of the window that its trainer stood still for it
 }
 
-// foreign reports that the hook told of a loader without the settings that each DataLoader has.
+// foreign reports that the hook reported on a loader without the settings that each DataLoader has.
 func (c LoaderCall) foreign() bool { return c.Class != "" && c.NumWorkers == nil }
 
 // Site is a line of the person's source with the calls made from it in the window.

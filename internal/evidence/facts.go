@@ -22,12 +22,12 @@ func (b *builder) facts() {
 		return // what follows are settings of a DataLoader
 	}
 	f.Prefetch = b.prefetch(r)
-	for _, w := range r.crew {
+	for _, w := range r.workerSet {
 		if w.method != "" {
 			f.StartMethod = w.method
 		}
 	}
-	for _, s := range b.starts(r.actor, b.cast.of(r.actor)) {
+	for _, s := range b.starts(r.process, b.processes.of(r.process)) {
 		if !s.initial {
 			f.Persistent = new(false)
 		}
@@ -35,12 +35,12 @@ func (b *builder) facts() {
 	f.PinMemory = b.pinMemory(r)
 }
 
-// pinMemory tells whether a pinning thread is there. Its absence shows only where PyTorch names its threads, which it
+// pinMemory reports whether a pinning thread is there. Its absence shows only where PyTorch names its threads, which it
 // does since it names its workers pt_data_worker (pull request 128448, June 2024).
 func (b *builder) pinMemory(r *rank) *bool {
 	yes := b.pinned(r)
 	named := false
-	for _, w := range r.crew {
+	for _, w := range r.workerSet {
 		named = named || w.comm == "pt_data_worker"
 	}
 	if !yes && !named {

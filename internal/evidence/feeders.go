@@ -29,9 +29,9 @@ var handingOver = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadFutexTimed,
 // threads of a mathematical library are. Batches may pass through both, as where a thread unpickles what a pool made:
 // those that are busier limit the others, and stand for all.
 func (b *builder) feed(r *rank) {
-	var stages [2][]*actor
+	var stages [2][]*process
 	var busy [2]float64
-	for _, a := range b.cast.feeders {
+	for _, a := range b.processes.feeders {
 		samples := sum(b.grow(metric.ThreadSamples, a.entity))
 		work := samples - sum(b.states(a.entity, handingOver...)) - sum(b.grow(metric.ThreadStopped, a.entity)) -
 			idleOnline(func(d metric.Desc) float64 { return sum(b.grow(d, a.entity)) })
@@ -40,13 +40,13 @@ func (b *builder) feed(r *rank) {
 		case !a.thread:
 			stages[0], busy[0] = append(stages[0], a), busy[0]+work/samples
 		case sum(b.grow(metric.FeederAtWork, a.entity)) >= work/2:
-			a.died = min(a.died, b.h.of(metric.ThreadSamples, a.entity).last()) // no event tells of a thread's end
+			a.died = min(a.died, b.h.of(metric.ThreadSamples, a.entity).last()) // no event reports a thread's end
 			stages[1], busy[1] = append(stages[1], a), busy[1]+work/samples
 		}
 	}
 	for i, stage := range stages {
 		if n := len(stage); n > 0 && (r.fed == nil || busy[i]/float64(n) > busy[0]/float64(len(stages[0]))) {
-			r.crew, r.noLoader = stage, false
+			r.workerSet, r.noLoader = stage, false
 			r.fed = &Fed{Threads: i == 1, Name: stage[0].comm}
 		}
 	}
@@ -66,7 +66,7 @@ func (r *rank) loader() string {
 	if r.fed != nil {
 		return "feeders/" + strings.TrimPrefix(r.entity, "process/")
 	}
-	return r.actor.loader()
+	return r.process.loader()
 }
 
 // idleStates are those in which who makes batches has nothing to do.

@@ -10,7 +10,7 @@ import (
 )
 
 // feeding is the true state of who may feed a trainer: shares of its samples, the rest is in a lock.
-type feeding struct{ work, disk, timer, beside, remote float64 }
+type feeding struct{ work, disk, timer, others, remote float64 }
 
 const aPool, aThread = "process/200.2", "thread/100.1.110"
 
@@ -37,7 +37,7 @@ func (s *simulation) feed(seconds, waits float64, m moment, who map[string]feedi
 			s.count(metric.ThreadFutex, entity, s.samples*(1-f.work-f.disk-f.timer-f.remote))
 			s.count(metric.ThreadOther, entity, s.samples*f.remote)
 			s.count(metric.ThreadRemote, entity, s.samples*f.remote)
-			s.count(metric.FeederAtWork, entity, s.samples*f.beside)
+			s.count(metric.FeederAtWork, entity, s.samples*f.others)
 			s.count(metric.ProcMainCPU, entity, s.tick*f.work)
 			if entity == aPool {
 				s.count(metric.ProcCPU, entity, s.tick*f.work)
@@ -61,20 +61,20 @@ func TestFed(t *testing.T) {
 		fed  *Fed
 		busy float64
 	}{
-		{"a pool at its limit", map[string]feeding{aPool: {work: 0.95, beside: 0.9}}, &Fed{Name: "python3"}, 0.95},
-		{"a pool that waits for storage", map[string]feeding{aPool: {work: 0.05, disk: 0.9, beside: 0.9}},
+		{"a pool at its limit", map[string]feeding{aPool: {work: 0.95, others: 0.9}}, &Fed{Name: "python3"}, 0.95},
+		{"a pool that waits for storage", map[string]feeding{aPool: {work: 0.05, disk: 0.9, others: 0.9}},
 			&Fed{Name: "python3"}, 0.95},
-		{"a thread at its limit", map[string]feeding{aThread: {work: 1, beside: 0.95}},
+		{"a thread at its limit", map[string]feeding{aThread: {work: 1, others: 0.95}},
 			&Fed{Threads: true, Name: "python3"}, 1},
-		{"a pool, and the thread that takes its results", map[string]feeding{aPool: {work: 0.9, beside: 0.9},
-			aThread: {work: 0.2, beside: 0.2}},
+		{"a pool, and the thread that takes its results", map[string]feeding{aPool: {work: 0.9, others: 0.9},
+			aThread: {work: 0.2, others: 0.2}},
 			&Fed{Name: "python3"}, 0.9},
-		{"a thread that unpickles more slowly than the pool makes", map[string]feeding{aPool: {work: 0.3, beside: 0.3},
-			aThread: {work: 0.9, beside: 0.8}}, &Fed{Threads: true, Name: "python3"}, 0.9},
-		{"a thread of a mathematical library", map[string]feeding{aThread: {work: 0.3, beside: 0.1}}, nil, 0},
-		{"a pool that waits for a store", map[string]feeding{aPool: {work: 0.1, remote: 0.85, beside: 0.9}},
+		{"a thread that unpickles more slowly than the pool makes", map[string]feeding{aPool: {work: 0.3, others: 0.3},
+			aThread: {work: 0.9, others: 0.8}}, &Fed{Threads: true, Name: "python3"}, 0.9},
+		{"a thread of a mathematical library", map[string]feeding{aThread: {work: 0.3, others: 0.1}}, nil, 0},
+		{"a pool that waits for a store", map[string]feeding{aPool: {work: 0.1, remote: 0.85, others: 0.9}},
 			&Fed{Name: "python3"}, 0.95},
-		{"a helper that waits for its server", map[string]feeding{aPool: {work: 0.02, remote: 0.97, beside: 0.9}}, nil,
+		{"a helper that waits for its server", map[string]feeding{aPool: {work: 0.02, remote: 0.97, others: 0.9}}, nil,
 			0},
 		{"a helper that polls", map[string]feeding{aPool: {work: 0.01, timer: 0.99}}, nil, 0},
 	} {
@@ -97,7 +97,7 @@ func TestFed(t *testing.T) {
 			metric.WorkerBusy: c.busy, metric.WorkerIdle: 1 - c.busy})
 		want(t, e, map[metric.Desc]float64{metric.BatchesPerS: absent, metric.IdleWhileWaits: absent,
 			metric.InWorkerless: absent})
-		if e.Facts.Aside != "" || e.Facts.Prefetch != nil {
+		if e.Facts.OffMain != "" || e.Facts.Prefetch != nil {
 			t.Errorf("%s: %+v", c.name, e.Facts)
 		}
 	}
@@ -107,12 +107,12 @@ func TestFed(t *testing.T) {
 func TestFeedingThreadsAreNoStep(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1", "framework", "pytorch")
-	s.feed(30, 0.8, moment{wait: 0.8, asleep: 0.15, run: 0.05, beside: 1, gpu: -1},
-		map[string]feeding{aThread: {work: 1, beside: 0.95}})
+	s.feed(30, 0.8, moment{wait: 0.8, asleep: 0.15, run: 0.05, others: 1, gpu: -1},
+		map[string]feeding{aThread: {work: 1, others: 0.95}})
 	near(t, s.evidence(), 0.01, map[metric.Desc]float64{metric.TrainerCPU: 0.05, metric.WorkerCPU: 1})
 }
 
-// TestStartup: until a young job shows a first sign of a step nothing is told of training.
+// TestStartup: until a young job shows a first sign of a step nothing is reported training.
 func TestStartup(t *testing.T) {
 	importing := moment{run: 1, gpu: -1, trainerReads: 1 << 20}
 	compiling := moment{run: 1, idle: 1, ahead: 1, gpu: -1}
@@ -133,7 +133,7 @@ func TestStartup(t *testing.T) {
 			m.run, m.asleep = 0.9,
 				0.1
 		}), false},
-		{"a model that computes on several CPUs", "990.00", 0, with(importing, func(m *moment) { m.beside = 0.9 }),
+		{"a model that computes on several CPUs", "990.00", 0, with(importing, func(m *moment) { m.others = 0.9 }),
 			false},
 		{"workers with something to do", "990.00", 2, with(compiling, func(m *moment) {
 			m.idle, m.work, m.ahead = 0.7,
@@ -153,7 +153,7 @@ func TestStartup(t *testing.T) {
 	}
 }
 
-// TestStartupIsLeftOut: what comes after it is told, and how long it was.
+// TestStartupIsLeftOut: what comes after it is reported, and how long it was.
 func TestStartupIsLeftOut(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1", "framework", "pytorch", "start_s", "998.00")

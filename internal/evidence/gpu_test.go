@@ -145,7 +145,7 @@ func barredFrom(h recording.Header, uuids ...string) recording.Header {
 }
 
 // TestGPUOfTheEnvironment: in a container with four GPUs that three jobs share, and no list of processes that means
-// anything there, the environment tells which is the job's.
+// anything there, the environment says which is the job's.
 func TestGPUOfTheEnvironment(t *testing.T) {
 	busy := map[string]float64{"gpu/A": 0.97, "gpu/B": 0.3, "gpu/C": 0.9, "gpu/D": 0}
 	onGPU := onCPU
@@ -186,7 +186,7 @@ func TestGPUOfTheEnvironment(t *testing.T) {
 				return strings.Contains(w,
 					"CUDA_VISIBLE_DEVICES")
 			})
-			if told := len(c.barred) > 0 && c.gpu != ""; warned != told {
+			if reported := len(c.barred) > 0 && c.gpu != ""; warned != reported {
 				t.Errorf("warnings %q", e.Warnings)
 			}
 			if v, ok := e.Get(metric.GPUBusy); ok && v.Basis != metric.Inferred {

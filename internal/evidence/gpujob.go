@@ -98,7 +98,7 @@ func (b *builder) visibleGPUs() (all []string) {
 	return all
 }
 
-// unlisted tells whether a GPU's list of processes could not be had, or not be believed, at some time of the watch.
+// unlisted reports whether a GPU's list of processes could not be had, or not be believed, at some time of the watch.
 func (b *builder) unlisted(gpu string) bool {
 	return slices.ContainsFunc(b.rec.Unseen,
 		func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
@@ -131,14 +131,14 @@ func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	return all, false
 }
 
-// unused tells whether nobody was on a GPU in the window: never busy, its memory as good as empty.
+// unused reports whether nobody was on a GPU in the window: never busy, its memory as good as empty.
 func (b *builder) unused(gpu string) bool {
 	busy := b.h.of(metric.GPUUtil, gpu).within(b.steady)
 	held := b.h.of(metric.GPUMemUsed, gpu).within(b.steady)
 	return len(busy) > 0 && len(held) > 0 && slices.Max(busy) == 0 && slices.Max(held) < idleMemory*b.gpuMemoryOf(gpu)
 }
 
-// barred tells whether the job's environment kept it off a GPU when it started.
+// barred reports whether the job's environment kept it off a GPU when it started.
 func (b *builder) barred(gpu string) bool {
 	return slices.ContainsFunc(b.rec.Header.Host.GPUs, func(g recording.GPU) bool {
 		return g.Barred &&
@@ -182,7 +182,7 @@ func (b *builder) gpuName() string {
 	return gpus[max(of, 0)].Name
 }
 
-// gpuWhyNot tells why no GPU was watched.
+// gpuWhyNot says why no GPU was watched.
 func (b *builder) gpuWhyNot() string {
 	if b.gpus.why.text != "" {
 		return b.gpus.why.text

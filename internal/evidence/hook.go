@@ -9,7 +9,7 @@ import (
 )
 
 // hookClock ties the ticks at which a trainer's totals were recorded to the moments up to which they hold. A trainer
-// tells nothing while it waits: a wait of 18 s is told at its end, in one reading, and belongs to the 18 s before.
+// says nothing while it waits: a wait of 18 s is reported at its end, in one reading, and belongs to the 18 s before.
 type hookClock struct {
 	ticks, moments []float64 // seconds since the recording's start, rising; at most one tick for each moment
 	all            []float64 // every tick at which the clock was recorded
@@ -23,8 +23,8 @@ const (
 	lateMoment  = 5.0
 )
 
-// readHookClock reads the clock of one trainer; nil where the hook told nothing there.
-func (b *builder) readHookClock(a *actor) *hookClock {
+// readHookClock reads the clock of one trainer; nil where the hook reported nothing there.
+func (b *builder) readHookClock(a *process) *hookClock {
 	t := b.h.of(metric.HookClock, a.entity)
 	if t == nil {
 		return nil
@@ -64,8 +64,8 @@ func (c *hookClock) last(tick float64) int {
 	return i - 1
 }
 
-// retime puts the readings of a trainer's total where they belong. A total that first appears while others are told was
-// zero at the reading before.
+// retime puts the readings of a trainer's total where they belong. A total that first appears while others are reported
+// was zero at the reading before.
 func (c *hookClock) retime(t *track) *track {
 	if t == nil {
 		return nil
@@ -114,36 +114,37 @@ func (c *hookClock) sinceBirth(t *track) *track {
 	return out
 }
 
-// told returns, for each window, how long of it is told.
-func (c *hookClock) told(spans []span) []float64 {
+// reported returns, for each window, how long of it is reported.
+func (c *hookClock) reported(spans []span) []float64 {
 	whole := span{c.moments[0], c.moments[len(c.moments)-1]}
 	return each(len(spans), func(i int) float64 { return spans[i].overlap(whole) })
 }
 
-// How much of the steady window must be told for the hook's figures to stand for it. A step in progress is told when it
-// ends, so that slow steps leave a tail untold; it may be as long as the longest stretch between two readings, and a
-// half more.
+// How much of the steady window must be reported for the hook's figures to stand for it. A step in progress is
+// reported when it ends, so that slow steps leave a tail untold; it may be as long as the longest stretch between two
+// readings, and a half more.
 const (
-	enoughTold = 0.8
-	leastTold  = 0.3
-	openStep   = 1.5
+	enoughReported = 0.8
+	leastReported  = 0.3
+	openStep       = 1.5
 )
 
-// covers tells whether enough of the window is told, and how much is.
-func (c *hookClock) covers(steady span, spans []span) (told float64, ok bool) {
-	told, window := sum(c.told(spans)), 0.0
+// covers reports whether enough of the window is reported, and how much is.
+func (c *hookClock) covers(steady span, spans []span) (reported float64, ok bool) {
+	reported, window := sum(c.reported(spans)), 0.0
 	for _, s := range spans {
 		window += s.length()
 	}
-	if told >= enoughTold*window {
-		return told, told > 0
+	if reported >= enoughReported*window {
+		return reported, reported > 0
 	}
 	longest := 0.0
 	for i := 1; i < len(c.moments); i++ {
 		longest = max(longest, c.moments[i]-c.moments[i-1])
 	}
 	tail := steady.to - c.moments[len(c.moments)-1]
-	return told, told >= leastTold*window && tail <= openStep*longest && told+tail >= enoughTold*window
+	return reported, reported >= leastReported*window && tail <= openStep*longest &&
+		reported+tail >= enoughReported*window
 }
 
 // hookLoop is one call of DataLoader that a trainer goes over: one loader, or, where each epoch makes a new one at the
@@ -181,13 +182,13 @@ func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track
 	return total
 }
 
-// loadsItself tells whether the loop is known to have no workers.
+// loadsItself reports whether the loop is known to have no workers.
 func (l *hookLoop) loadsItself() bool { return l.call.NumWorkers != nil && *l.call.NumWorkers == 0 }
 
-// hasWorkers tells whether workers of a DataLoader may make its batches.
+// hasWorkers reports whether workers of a DataLoader may make its batches.
 func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.foreign() }
 
-// known tells whether a signal of the loop was told at all.
+// known reports whether a signal of the loop was reported at all.
 func (l *hookLoop) known(d metric.Desc) bool {
 	return slices.ContainsFunc(l.members, func(m string) bool { return l.b.h.of(d, m) != nil })
 }
@@ -202,7 +203,7 @@ func (l *hookLoop) waits() []float64 {
 	return summed(l.of(metric.HookCreate), l.of(metric.HookWait), l.of(metric.HookDrain))
 }
 
-// trains tells whether gradients were enabled in any of its steps.
+// trains reports whether gradients were enabled in any of its steps.
 func (l *hookLoop) trains() bool { return sum(l.of(metric.HookGradSteps)) > 0 }
 
 func summed(parts ...[]float64) []float64 {
@@ -214,7 +215,7 @@ func summed(parts ...[]float64) []float64 {
 }
 
 // hookEntities returns the loops of a trainer in order of construction.
-func (b *builder) hookEntities(a *actor) []string {
+func (b *builder) hookEntities(a *process) []string {
 	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
 	var out []string
 	for _, t := range b.h.all(metric.HookSteps) {

@@ -66,7 +66,8 @@ func TestHookTellsOneLoop(t *testing.T) {
 	}
 }
 
-// TestHookLongWait lets a wait of 6 s come twice in the window: it is told at its end and belongs to the time before.
+// TestHookLongWait lets a wait of 6 s come twice in the window: it is reported at its end and belongs to the time
+// before.
 func TestHookLongWait(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 2)
@@ -86,7 +87,7 @@ func TestHookLongWait(t *testing.T) {
 	}
 }
 
-// TestHookSlowSteps: steps of 10 s leave a tail that is not told.
+// TestHookSlowSteps: steps of 10 s leave a tail that is not reported.
 func TestHookSlowSteps(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 2)
@@ -106,14 +107,14 @@ func TestHookSlowSteps(t *testing.T) {
 // TestHookRestarts lets each epoch of 6 s begin with 0.3 s of starting workers and 0.5 s of waiting for them, and end
 // with 0.2 s of ending them.
 func TestHookRestarts(t *testing.T) {
-	for _, anew := range []bool{false, true} {
+	for _, recreated := range []bool{false, true} {
 		l := launch(t, recording.Header{}, "100.1")
 		for i := range 5 {
 			n := 0
-			if anew {
+			if recreated {
 				n = i
 			}
-			if anew || i == 0 {
+			if recreated || i == 0 {
 				l.loader(n, 88, 2)
 			}
 			l.bear("100.1", 2, 0)
@@ -128,9 +129,10 @@ func TestHookRestarts(t *testing.T) {
 		want(t, e, map[metric.Desc]float64{metric.Restarts: 4, metric.EpochTime: 6, metric.RestartGap: 1})
 		near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (5*1.0 + 25*0.2) / 30, metric.EpochGap: (4*0.8 +
 			5*0.2) / 30, metric.BatchesPerS: 101 * 5 / 30.0})
-		if h := e.Facts.Hook; h == nil || h.Loader.Anew != anew || anew && h.Loader.Made != 5 || len(h.Others) != 0 ||
+		if h := e.Facts.Hook; h == nil || h.Loader.RecreatedEachEpoch != recreated || recreated &&
+			h.Loader.Made != 5 || len(h.Others) != 0 ||
 			math.Abs(h.Epochs-5) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
-			t.Errorf("made anew %v: %+v", anew, h)
+			t.Errorf("made anew %v: %+v", recreated, h)
 		}
 	}
 }
@@ -139,7 +141,7 @@ func TestHookManyEpochsAreToldInPart(t *testing.T) {
 	b := &builder{ev: &Evidence{}, frame: frame{steady: span{0, 100}}}
 	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, b: b}}
 	for i := range 5 { // each tenth of 50 epochs of 2 s
-		h.epochs = append(h.epochs, epochTold{"loop/1.1.0", recording.Epoch{Number: 200 + 10*i,
+		h.epochs = append(h.epochs, reportedEpoch{"loop/1.1.0", recording.Epoch{Number: 200 + 10*i,
 			Begun: 20 * float64(i), Create: 0.1,
 			FirstWait: new(0.2), Drain: new(0.3), WorkersBorn: 2}})
 	}
@@ -207,7 +209,7 @@ func TestHookZip(t *testing.T) {
 			l.grow(metric.HookWait, e, wait)
 			l.grow(metric.HookStepTime, e, 0.05)
 		}
-		l.tell()
+		l.send()
 	}
 	e := l.evidence()
 	sound(t, e)
@@ -260,7 +262,7 @@ func TestHookRanks(t *testing.T) {
 			metric.HookStepTime: 0.05} {
 			other.grow(d, other.loop(0), by)
 		}
-		other.tell()
+		other.send()
 	}
 	e := l.evidence()
 	sound(t, e)
@@ -304,7 +306,7 @@ func TestHookLostHalfWay(t *testing.T) {
 	l.plain(0, 15, 0.01, 0.04)
 	e := l.evidence()
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.MadeItem: absent})
-	if e.Facts.Hook != nil || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "of only 10.0 s of the 25.0 s") {
+	if e.Facts.Hook != nil || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "only 10.0 s of the 25.0 s") {
 		t.Errorf("hook %+v, warnings %q", e.Facts.Hook, e.Warnings)
 	}
 }
@@ -312,7 +314,7 @@ func TestHookLostHalfWay(t *testing.T) {
 func TestHookAbsent(t *testing.T) {
 	for state, says := range map[string]string{"absent": "the hook did not load: python was started with -I; figures " +
 		"are from outside, as in attach mode",
-		"silent": "the hook told nothing: python was started with -I; figures are from outside, as in attach mode",
+		"silent": "the hook reported nothing: python was started with -I; figures are from outside, as in attach mode",
 		"off": "the hook switched itself off: python was started with -I; figures are from outside, as in attach " +
 			"mode"} {
 		s := simulate(t, afterFive)
@@ -385,7 +387,7 @@ func TestHookLessThanAll(t *testing.T) {
 	}
 }
 
-// In a launched job that told of no DataLoader the cure is not to launch it.
+// In a launched job that reported no DataLoader the cure is not to launch it.
 func TestNoLoaderInALaunchedJob(t *testing.T) {
 	for mode, want := range map[string]bool{"attach": true, "launch": false} {
 		s := simulate(t, recording.Header{Mode: mode})

@@ -8,7 +8,7 @@ import (
 )
 
 // TestHookJobThatEndsLate: after its last step a job without workers writes for as long as half of its training took.
-// That is no training, and what the hook told stands; where it is more than the training, who knows what it is.
+// That is no training, and what the hook reported stands; where it is more than the training, who knows what it is.
 func TestHookJobThatEndsLate(t *testing.T) {
 	for after, want := range map[float64]bool{0: true, 8: true, 40: false} {
 		l := launch(t, afterFive, "100.1")

@@ -11,21 +11,21 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// epochTold is one time over a loader.
-type epochTold struct {
+// reportedEpoch is one time over a loader.
+type reportedEpoch struct {
 	entity string
 	recording.Epoch
 }
 
-// readEpochs reads the epochs of each loop; one that is told twice, when it begins and when it ends, is one.
-func (b *builder) readEpochs() map[string][]epochTold {
+// readEpochs reads the epochs of each loop; one that is reported twice, when it begins and when it ends, is one.
+func (b *builder) readEpochs() map[string][]reportedEpoch {
 	if b.epochs != nil {
 		return b.epochs
 	}
-	b.epochs = map[string][]epochTold{}
-	at := map[epochTold]int{} // by loop and number
+	b.epochs = map[string][]reportedEpoch{}
+	at := map[reportedEpoch]int{} // by loop and number
 	for e, row := range recording.Each[recording.Epoch](b.rec, recording.EventEpoch) {
-		key := epochTold{e.Entity, recording.Epoch{Number: row.Number}}
+		key := reportedEpoch{e.Entity, recording.Epoch{Number: row.Number}}
 		i, twice := at[key]
 		if !twice {
 			i = len(b.epochs[e.Entity])
@@ -36,9 +36,9 @@ func (b *builder) readEpochs() map[string][]epochTold {
 	return b.epochs
 }
 
-// firstBegun returns when the very first epoch of a loader began, where that is told.
-func firstBegun(epochs []epochTold) (float64, bool) {
-	i := slices.IndexFunc(epochs, func(e epochTold) bool { return e.Number == 0 })
+// firstBegun returns when the very first epoch of a loader began, where that is reported.
+func firstBegun(epochs []reportedEpoch) (float64, bool) {
+	i := slices.IndexFunc(epochs, func(e reportedEpoch) bool { return e.Number == 0 })
 	if i < 0 {
 		return 0, false
 	}
@@ -47,7 +47,7 @@ func firstBegun(epochs []epochTold) (float64, bool) {
 
 // epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
 // the window too.
-func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epochTold) {
+func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]reportedEpoch) {
 	l := h.training
 	key, placed := placeOf(l.call)
 	for _, e := range entities {
@@ -68,12 +68,12 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epo
 			}
 		}
 	}
-	slices.SortStableFunc(h.epochs, func(x, y epochTold) int { return cmp.Compare(x.Begun, y.Begun) })
+	slices.SortStableFunc(h.epochs, func(x, y reportedEpoch) int { return cmp.Compare(x.Begun, y.Begun) })
 }
 
-// anew tells whether the training loop's call makes a loader for each epoch, or most of them: workers live no longer
-// than their loader.
-func (h *hooked) anew() bool { return h.made > 1 && h.again < h.made }
+// recreated reports whether the training loop's call makes a loader for each epoch, or most of them: workers live no
+// longer than their loader.
+func (h *hooked) recreated() bool { return h.made > 1 && h.again < h.made }
 
 // loadersOf is how many DataLoaders a loop stands for.
 func (b *builder) loadersOf(entity string) int { return max(b.counted(metric.HookLoaders, entity), 1) }
@@ -90,16 +90,17 @@ func (b *builder) counted(d metric.Desc, entity string) int {
 // loopNumber is the last part of a loop's name.
 func loopNumber(entity string) string { return entity[strings.LastIndexByte(entity, '.')+1:] }
 
-// never tells whether a loader was not gone over within the window, so that it is none of those gone over beside a
+// never reports whether a loader was not gone over within the window, so that it is none of those gone over beside a
 // loop.
 func (b *builder) never(l *hookLoop, entity string) bool {
 	g, _ := l.clock.retime(b.h.of(metric.HookStepTime, entity)).grow(b.spans)
 	return sum(g) <= 0
 }
 
-// restartsTold is what epochs and the restarts of workers between them cost. What a restart costs is the end of the old
-// set of workers, the making of the new, and the wait for its first batch; what the trainer does in between is its own.
-func (b *builder) restartsTold(h *hooked) (count, gap, lasted, epoch figure) {
+// reportedRestarts is what epochs and the restarts of workers between them cost. What a restart costs is the end of the
+// old set of workers, the making of the new, and the wait for its first batch; what the trainer does in between is its
+// own.
+func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure) {
 	restarts := b.hookRestarts(h)
 	var gaps, epochs []float64
 	for i := 1; i < len(h.epochs); i++ {
@@ -109,9 +110,9 @@ func (b *builder) restartsTold(h *hooked) (count, gap, lasted, epoch figure) {
 		}
 		drain := before.Drain
 		switch apart := e.Number - before.Number; {
-		case e.entity != before.entity && e.Number > 0: // those between are not told
+		case e.entity != before.entity && e.Number > 0: // those between are not reported
 			drain = e.Drain
-		case e.entity == before.entity && apart != 1: // of many epochs only some are told
+		case e.entity == before.entity && apart != 1: // of many epochs only some are reported
 			drain = e.Drain
 			epochs = append(epochs, (e.Begun-before.Begun)/max(float64(apart), 1))
 		default:
@@ -133,7 +134,7 @@ func (b *builder) restartsTold(h *hooked) (count, gap, lasted, epoch figure) {
 	return exact(restarts), ratio(lost, h.trained()), lasted, median(epochs)
 }
 
-// orNothing is a figure, or 0 where it is not told.
+// orNothing is a figure, or 0 where it is not reported.
 func orNothing(x float64) float64 {
 	if !stat.Finite(x) {
 		return 0
@@ -141,7 +142,7 @@ func orNothing(x float64) float64 {
 	return x
 }
 
-// orZero is a figure, or 0 where it is not told.
+// orZero is a figure, or 0 where it is not reported.
 func orZero(x *float64) float64 {
 	if x == nil {
 		return 0
@@ -166,15 +167,15 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 		return n
 	}
 	begun := sum(h.training.of(metric.HookBegun))
-	if at := b.firstBatchTold(h); at > b.steady.from {
+	if at := b.firstBatchReported(h); at > b.steady.from {
 		begun--
 	}
 	return max(math.Round(begun), 0)
 }
 
-// firstBatchTold returns the reading that first told a batch of the training loop, its very first; before the window
-// where that is not known.
-func (b *builder) firstBatchTold(h *hooked) float64 {
+// firstBatchReported returns the reading that first told a batch of the training loop, its very first; before the
+// window where that is not known.
+func (b *builder) firstBatchReported(h *hooked) float64 {
 	t := h.clock.retime(b.h.of(metric.HookSteps, h.training.members[0]))
 	if t == nil || t.v[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.at[0], b.steady.from) {
 		return math.Inf(-1)
@@ -185,7 +186,7 @@ func (b *builder) firstBatchTold(h *hooked) float64 {
 
 // lostToRestarts is the time of ending and starting workers, per window. The very first start is none.
 func (b *builder) lostToRestarts(h *hooked) []float64 {
-	spans := intersect(b.spans, span{b.firstBatchTold(h), math.Inf(1)})
+	spans := intersect(b.spans, span{b.firstBatchReported(h), math.Inf(1)})
 	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
 	return summed(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain))
 }

@@ -23,9 +23,9 @@ func (b *builder) hookFacts(r *rank) {
 	hello := recording.Rows[recording.Hook](b.rec, recording.EventHook)[r.entity]
 	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.rec.Header.Job.Python), Loader: h.training.call,
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
-	out.Loader.Made, out.Loader.Anew = h.made, h.anew()
+	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
-	out.LeastStep, out.BesideCPUs = h.besides()
+	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
 	b.hookPauses(r, out)
 	for _, l := range slices.Concat(h.evaluations, h.sources) {
 		if len(out.Others) < mostOthers {
@@ -120,7 +120,7 @@ func mergeSites(all []Site, key func(Site) Site) []Site {
 	return out
 }
 
-// slowItems returns the slowest items of a loop, slowest first; of several times an item is told, the last stands.
+// slowItems returns the slowest items of a loop, slowest first; of several times an item is reported, the last stands.
 func (b *builder) slowItems(l *hookLoop) []SlowItem {
 	byIndex := map[int64]SlowItem{}
 	for e, item := range recording.Each[recording.SlowItem](b.rec, recording.EventSlowItem) {
@@ -135,13 +135,13 @@ func (b *builder) slowItems(l *hookLoop) []SlowItem {
 	return out[:min(len(out), mostSlow)]
 }
 
-// allSites is the share of opens that must be told by line for the files opened to be counted from them: the hook
+// allSites is the share of opens that must be reported by line for the files opened to be counted from them: the hook
 // keeps a bounded number of lines.
 const allSites = 0.9
 
-// opensTold is how often HDF5 files are opened, in a second and for a batch, where h5py opened any: another library's
-// opens are seen from outside only. Of how many different files is told where the lines hold nearly all.
-func (b *builder) opensTold(r *rank) (perSec, perBatch, distinct figure) {
+// reportedOpens is how often HDF5 files are opened, in a second and for a batch, where h5py opened any: another
+// library's opens are seen from outside only. Of how many different files is reported where the lines hold nearly all.
+func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
 	if r.hook == nil {
 		return
 	}
@@ -151,7 +151,7 @@ func (b *builder) opensTold(r *rank) (perSec, perBatch, distinct figure) {
 	if sum(every) <= 0 {
 		return
 	}
-	perSec, perBatch = ratio(every, r.hook.told), ratio(opens, l.made(metric.HookFetches))
+	perSec, perBatch = ratio(every, r.hook.reported), ratio(opens, l.made(metric.HookFetches))
 	calls, files := 0.0, map[string]bool{}
 	for _, s := range b.sites([]*hookLoop{l}, "open") {
 		calls += s.Calls

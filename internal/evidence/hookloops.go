@@ -10,25 +10,25 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// hooked is what the hook told of one trainer over the windows.
+// hooked is what the hook reported on one trainer over the windows.
 type hooked struct {
 	clock *hookClock
 	// gradients enabled, most time; where none has any, just most time; of several in each step, most wait
 	training    *hookLoop
-	partners    []*hookLoop // of sources, those gone over in each step of training, as in zip
-	evaluations []*hookLoop // no gradients, while training stands still
-	sources     []*hookLoop // others with gradients, or all others where none has any
-	epochs      []epochTold // of training, in order of their beginning
-	told        []float64   // seconds of each window that are told
-	evaluated   []float64   // of those, in evaluations
-	earlier     bool        // the call of the training loop made loaders before those of the window
-	made        int         // loaders that this call made in all
-	again       int         // epochs of theirs that were not the first of their loader
+	partners    []*hookLoop     // of sources, those gone over in each step of training, as in zip
+	evaluations []*hookLoop     // no gradients, while training stands still
+	sources     []*hookLoop     // others with gradients, or all others where none has any
+	epochs      []reportedEpoch // of training, in order of their beginning
+	reported    []float64       // seconds of each window that are reported
+	evaluated   []float64       // of those, in evaluations
+	earlier     bool            // the call of the training loop made loaders before those of the window
+	made        int             // loaders that this call made in all
+	again       int             // epochs of theirs that were not the first of their loader
 }
 
 // trained is how long of each window the trainer did not evaluate: what shares and rates of the training loop are of.
 func (h *hooked) trained() []float64 {
-	return each(len(h.told), func(i int) float64 { return max(h.told[i]-h.evaluated[i], 0) })
+	return each(len(h.reported), func(i int) float64 { return max(h.reported[i]-h.evaluated[i], 0) })
 }
 
 // waits is how long training stood still for data.
@@ -47,15 +47,16 @@ func (h *hooked) all() []*hookLoop {
 
 // ofAll adds a signal up over all loops.
 func (h *hooked) ofAll(of func(*hookLoop) []float64) []float64 {
-	out := make([]float64, len(h.told))
+	out := make([]float64, len(h.reported))
 	for _, l := range h.all() {
 		add(out, of(l))
 	}
 	return out
 }
 
-// readHook gathers what the hook told of a trainer; nil where it told nothing, or too little to stand for the window.
-func (b *builder) readHook(a *actor) *hooked {
+// readHook gathers what the hook reported on a trainer; nil where it reported nothing, or too little to stand for the
+// window.
+func (b *builder) readHook(a *process) *hooked {
 	clock, entities := b.readHookClock(a), b.hookEntities(a)
 	if clock == nil || len(entities) == 0 {
 		return nil
@@ -64,13 +65,13 @@ func (b *builder) readHook(a *actor) *hooked {
 	if begun, ok := firstBegun(epochs[entities[0]]); ok && strings.HasSuffix(entities[0], ".0") {
 		clock.begunAt(begun)
 	}
-	if told, ok := clock.covers(b.steady, b.spans); !ok {
-		if told > 0 || len(clock.moments) > 1 {
-			b.thin = append(b.thin, thinHook{a.entity, told})
+	if reported, ok := clock.covers(b.steady, b.spans); !ok {
+		if reported > 0 || len(clock.moments) > 1 {
+			b.thin = append(b.thin, thinHook{a.entity, reported})
 		}
 		return nil
 	}
-	h := &hooked{clock: clock, told: clock.told(b.spans)}
+	h := &hooked{clock: clock, reported: clock.reported(b.spans)}
 	loops := b.gather(entities, clock)
 	main := longest(loops)
 	if main == nil || sum(main.of(metric.HookSteps)) <= 0 {
@@ -112,16 +113,16 @@ const leastOverlap = 1.02
 // evaluate adds up the time of evaluations. Where two are gone over together, each has the other's time within its
 // steps, and they are held to what training leaves.
 func (h *hooked) evaluate() {
-	h.evaluated = make([]float64, len(h.told))
+	h.evaluated = make([]float64, len(h.reported))
 	for _, l := range h.evaluations {
 		add(h.evaluated, l.time())
 	}
-	room := max(sum(h.told)-sum(h.training.time()), 0)
+	room := max(sum(h.reported)-sum(h.training.time()), 0)
 	if all := sum(h.evaluated); all > leastOverlap*room && all > 0 {
-		h.evaluated = each(len(h.told), func(i int) float64 { return h.evaluated[i] * room / all })
+		h.evaluated = each(len(h.reported), func(i int) float64 { return h.evaluated[i] * room / all })
 	}
 	for i := range h.evaluated {
-		h.evaluated[i] = min(h.evaluated[i], h.told[i])
+		h.evaluated[i] = min(h.evaluated[i], h.reported[i])
 	}
 }
 
@@ -129,7 +130,7 @@ func (h *hooked) evaluate() {
 func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	byPlace := map[callPlace][]*hookLoop{}
 	var out []*hookLoop
-	told := sum(clock.told(b.spans))
+	reported := sum(clock.reported(b.spans))
 	for _, e := range entities {
 		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, b: b, grown: map[string][]float64{}}
 		l.call.Evaluates = !l.trains()
@@ -138,7 +139,7 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 		}
 		key, ok := placeOf(l.call)
 		same := slices.IndexFunc(byPlace[key], func(o *hookLoop) bool {
-			return o.spent+l.spent <= leastOverlap*told && !b.atOnce(o, e)
+			return o.spent+l.spent <= leastOverlap*reported && !b.atOnce(o, e)
 		})
 		if ok && same >= 0 {
 			o := byPlace[key][same]
@@ -154,7 +155,7 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	return out
 }
 
-// atOnce tells whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
+// atOnce reports whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
 // reading before the other's last.
 func (b *builder) atOnce(l *hookLoop, entity string) bool {
 	_, last := rises(l.clock.retime(b.h.of(metric.HookSteps, l.members[len(l.members)-1])))
@@ -212,13 +213,14 @@ func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	return out
 }
 
-// thinHook is a trainer whose hook told of too little of the window to be used.
+// thinHook is a trainer whose hook reported too little of the window to be used.
 type thinHook struct {
-	entity string
-	told   float64 // seconds
+	entity   string
+	reported float64 // seconds
 }
 
-// hookFigures gives the exact figures of a trainer, which the hook told, in place of what was seen of it from outside.
+// hookFigures gives the exact figures of a trainer, which the hook reported, in place of what was seen of it from
+// outside.
 func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.hook = h
 	r.batches = h.training.of(metric.HookSteps)
@@ -226,5 +228,5 @@ func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.rate = stat.Ratio(r.batches, r.clock)
 	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
-	b.hookCrew(r)
+	b.hookWorkers(r)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Evaluating is what evaluations take, in the middle of epochs or between them, per second of the watch. The zero value
-// is that there are none, or that it is not told when they were.
+// is that there are none, or that it is not reported when they were.
 type Evaluating struct {
 	Time  float64 // seconds, 0..1
 	CPU   float64 // seconds of CPU of the trainer
@@ -28,8 +28,8 @@ type Pauses struct {
 // hookPauses takes them, and what evaluations take.
 func (b *builder) hookPauses(r *rank, out *Hook) {
 	h := r.hook
-	evaluated, told, steps := sum(h.evaluated), sum(h.told), sum(r.batches)
-	if evaluated <= 0 || told <= 0 || steps <= 0 {
+	evaluated, reported, steps := sum(h.evaluated), sum(h.reported), sum(r.batches)
+	if evaluated <= 0 || reported <= 0 || steps <= 0 {
 		return
 	}
 	spans := b.evaluationSpans(h, sum(h.trained())/steps)
@@ -54,8 +54,8 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 			cpu = all
 			delayed, _ := b.h.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
 			late = hold(delayed)
-			out.Evaluating = Evaluating{Time: hold(evaluated / told), CPU: cpu * evaluated / told,
-				Delay: late * evaluated / told}
+			out.Evaluating = Evaluating{Time: hold(evaluated / reported), CPU: cpu * evaluated / reported,
+				Delay: late * evaluated / reported}
 		}
 	}
 	nested := min(sum(h.training.of(metric.HookNested)), evaluated)
@@ -67,25 +67,25 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 		CPU: length * cpu}
 }
 
-// allEvaluations is the part of the time in evaluations that must be told one by one, and at most that much more may
-// be, for the times that are told to stand for all. The one under way at the end is not told.
+// allEvaluations is the part of the time in evaluations that must be reported one by one, and at most that much more
+// may be, for the times that are told to stand for all. The one under way at the end is not reported.
 const allEvaluations = 0.6
 
 // evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
-// it is not told one by one.
+// it is not reported one by one.
 func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
-	var told []span
+	var reported []span
 	for _, l := range h.evaluations {
 		for _, m := range l.members {
 			for _, e := range b.readEpochs()[m] {
 				if e.Wall > 0 && !e.Grad {
-					told = append(told, span{e.Begun, e.Begun + e.Wall})
+					reported = append(reported, span{e.Begun, e.Begun + e.Wall})
 				}
 			}
 		}
 	}
-	slices.SortFunc(told, func(x, y span) int { return cmp.Compare(x.from, y.from) })
-	for _, s := range told {
+	slices.SortFunc(reported, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	for _, s := range reported {
 		if n := len(out); n > 0 && s.from-out[n-1].to < step {
 			out[n-1].to = max(out[n-1].to, s.to)
 			continue
@@ -138,5 +138,5 @@ func (t *track) rateIn(windows, parts []span) (perSec float64, ok bool) {
 }
 
 // leastApart is 1 less the squared cosine between the time in the parts and the time outside, over the readings, from
-// which on two rates are told apart: where each reading holds as much of both, it is 0.
+// which on two rates are distinguished: where each reading holds as much of both, it is 0.
 const leastApart = 0.05

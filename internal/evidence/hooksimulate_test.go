@@ -10,14 +10,14 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// launched plays a job with the hook in it: a trainer does one thing after the other, and tells its totals when a thing
-// is done. Meanwhile the outside samples go on.
+// launched plays a job with the hook in it: a trainer does one thing after the other, and reports its totals when a
+// thing is done. Meanwhile the outside samples go on.
 type launched struct {
 	*simulation
 	id      string             // the trainer
 	samples moment             // what is seen from outside meanwhile
 	now     float64            // seconds since the recording's start
-	clock   float64            // up to which is told
+	clock   float64            // up to which is reported
 	totals  map[string]float64 // by signal and entity
 	sent    map[string]float64
 	order   []total
@@ -77,7 +77,7 @@ func (l *launched) grow(d metric.Desc, entity string, by float64) {
 	l.unsent = append(l.unsent, key)
 }
 
-// pass lets time go by, and records what was told at each tick before its end.
+// pass lets time go by, and records what was reported at each tick before its end.
 func (l *launched) pass(seconds float64) {
 	l.now += seconds
 	l.ticks(l.now - 1e-6)
@@ -127,8 +127,8 @@ func (l *launched) record() {
 
 type news struct{ value, since float64 }
 
-// tell sends the totals as they are.
-func (l *launched) tell() {
+// send sends the totals as they are.
+func (l *launched) send() {
 	if l.off {
 		return
 	}
@@ -154,7 +154,7 @@ func (l *launched) begin(n int, create float64, born int) {
 	}
 	l.grow(metric.HookBegun, e, 1)
 	l.grow(metric.HookCreate, e, create)
-	l.tell()
+	l.send()
 }
 
 // step takes a batch and works on it; nested is what happens within the work.
@@ -179,7 +179,7 @@ func (l *launched) step(n int, grad bool, wait, work float64, nested ...func()) 
 	}
 	l.grow(metric.HookSamples, e, 32)
 	l.grow(metric.HookStepTime, e, wait+work)
-	l.tell()
+	l.send()
 }
 
 // end runs an epoch to its end.
@@ -188,7 +188,7 @@ func (l *launched) end(n int, drain float64) {
 	l.pass(drain)
 	l.grow(metric.HookDrain, e, drain)
 	l.grow(metric.HookEpochs, e, 1)
-	l.tell()
+	l.send()
 	x.Drain, x.Wall = new(drain), l.now-x.Begun
 	l.r.Event(recording.EventEpoch, e, recording.Attrs(*x))
 }

@@ -39,7 +39,7 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 }
 
 // EpochCost is what the epochs of a training loop were made of, as the hook told it: medians, in seconds. A zero
-// Summary is not told.
+// Summary is not reported.
 type EpochCost struct {
 	Batches stat.Summary // of an epoch that ran to its end
 	Create  stat.Summary // iter(), of epochs that started workers
@@ -49,7 +49,7 @@ type EpochCost struct {
 }
 
 // epochCost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
-func epochCost(epochs []epochTold) EpochCost {
+func epochCost(epochs []reportedEpoch) EpochCost {
 	var whole, create, first, drain, resume []float64
 	for i, e := range epochs {
 		if e.Drain != nil && e.Steps > 0 {

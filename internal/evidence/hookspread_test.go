@@ -32,22 +32,22 @@ func TestSpreadOfARecording(t *testing.T) {
 }
 
 func TestEpochCost(t *testing.T) {
-	first := epochTold{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2,
+	first := reportedEpoch{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2,
 		Steps: 40}}
-	usual := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
+	usual := reportedEpoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
 		Steps: 40}}
-	kept := epochTold{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
-	left := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
+	kept := reportedEpoch{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
+	left := reportedEpoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
 	for _, c := range []struct {
 		name                           string
-		epochs                         []epochTold
+		epochs                         []reportedEpoch
 		batches, create, drain, resume float64
 	}{
 		{"none", nil, 0, 0, 0, 0},
-		{"only the first", []epochTold{first}, 40, 3, 0.1, 0},
-		{"restarts", []epochTold{first, usual, usual}, 40, 0.03, 0.01, 0},
-		{"persistent", []epochTold{first, kept, kept}, 40, 3, 0.1, 0.004},
-		{"left in the middle", []epochTold{first, usual, left}, 40, 0.03, 0.055, 0},
+		{"only the first", []reportedEpoch{first}, 40, 3, 0.1, 0},
+		{"restarts", []reportedEpoch{first, usual, usual}, 40, 0.03, 0.01, 0},
+		{"persistent", []reportedEpoch{first, kept, kept}, 40, 3, 0.1, 0.004},
+		{"left in the middle", []reportedEpoch{first, usual, left}, 40, 0.03, 0.055, 0},
 	} {
 		got := epochCost(c.epochs)
 		for _, x := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Two workers are started anew for each of ten epochs of 20 batches, a batch takes 30 ms of CPU, and their processes
+// Two workers are restarted for each of ten epochs of 20 batches, a batch takes 30 ms of CPU, and their processes
 // took that and 0.6 ms for each batch and what it took to start and end them. A real run with one spawned worker was
 // seen with 50 ms of importing torch in each batch.
 func TestCostOfBatchWithoutStarts(t *testing.T) {
@@ -27,7 +27,7 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 			l := &hookLoop{call: LoaderCall{Loader: recording.Loader{NumWorkers: &two}}, grown: map[string][]float64{}}
 			h := &hooked{training: l}
 			for range 10 {
-				h.epochs = append(h.epochs, epochTold{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
+				h.epochs = append(h.epochs, reportedEpoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
 					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
 			b := &builder{ev: &Evidence{}, frame: frame{spans: []span{{0, 10}, {10, 20}}}}

@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// told adds what only the hook can tell of the trainer that leads.
-func (b *builder) told(r *rank) {
+// setReported adds what only the hook can tell of the trainer that leads.
+func (b *builder) setReported(r *rank) {
 	if r.hook != nil {
 		b.hookStep(r)
 		b.hookMade(r)
@@ -16,26 +16,26 @@ func (b *builder) told(r *rank) {
 	}
 }
 
-// tell takes a figure as the hook measured it.
-func (b *builder) tell(d metric.Desc, s stat.Summary) { b.set(d, s, metric.Measured) }
+// setMeasured takes a figure as the hook measured it.
+func (b *builder) setMeasured(d metric.Desc, s stat.Summary) { b.set(d, s, metric.Measured) }
 
 // hookStep takes where a step goes. Shares of the training loop are of the time in which the trainer did not evaluate.
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	if h.training.trains() {
-		b.tell(metric.Evaluation, stat.Ratio(h.evaluated, h.told))
-		waited := make([]float64, len(h.told))
+		b.setMeasured(metric.Evaluation, stat.Ratio(h.evaluated, h.reported))
+		waited := make([]float64, len(h.reported))
 		for _, l := range h.evaluations {
 			add(waited, l.waits())
 		}
-		b.tell(metric.EvalWait, stat.Ratio(waited, h.told))
+		b.setMeasured(metric.EvalWait, stat.Ratio(waited, h.reported))
 	}
 	if h.training.known(metric.HookSyncs) {
-		b.tell(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), h.trained()))
-		b.tell(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
+		b.setMeasured(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), h.trained()))
+		b.setMeasured(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
 	}
 	if stall, ok := b.starved(r); ok {
-		b.tell(metric.Starved, summaryOf(stall, len(b.spans)))
+		b.setMeasured(metric.Starved, summaryOf(stall, len(b.spans)))
 	}
 }
 
@@ -50,8 +50,8 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), sum(b.grow(metric.ProcMainCPU, r.entity))))
 }
 
-// batchTold is the size of a batch, and what it is made of; as seen from outside where that was not told.
-func (b *builder) batchTold(l *hookLoop, seen figure) figure {
+// reportedBatch is the size of a batch, and what it is made of; as seen from outside where that was not reported.
+func (b *builder) reportedBatch(l *hookLoop, seen figure) figure {
 	read := func(d metric.Desc) (all []float64) {
 		for _, m := range l.members {
 			all = append(all, b.h.of(d, m).within(b.steady)...)
@@ -62,9 +62,9 @@ func (b *builder) batchTold(l *hookLoop, seen figure) figure {
 	if len(bytes) == 0 {
 		return seen
 	}
-	b.tell(metric.BatchTensors, stat.Median(read(metric.HookTensors)))
-	b.tell(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
-	b.tell(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
+	b.setMeasured(metric.BatchTensors, stat.Median(read(metric.HookTensors)))
+	b.setMeasured(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
+	b.setMeasured(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
 	return median(bytes)
 }
 
@@ -77,16 +77,16 @@ func (b *builder) hookMade(r *rank) {
 		return
 	}
 	collate := l.made(metric.HookCollate)
-	b.tell(metric.FetchTime, stat.Ratio(took, fetches))
-	b.tell(metric.CollateRatio, stat.Ratio(collate, took))
-	b.tell(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
-	b.tell(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
+	b.setMeasured(metric.FetchTime, stat.Ratio(took, fetches))
+	b.setMeasured(metric.CollateRatio, stat.Ratio(collate, took))
+	b.setMeasured(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
+	b.setMeasured(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.exact(metric.FetchP99, p99, metric.Measured)
 	}
 	if sum(cpu) > 0 {
-		b.tell(metric.FetchCPU, stat.Ratio(cpu, fetches))
+		b.setMeasured(metric.FetchCPU, stat.Ratio(cpu, fetches))
 		b.costOfBatch(r, fetches, took, cpu)
 	}
 	if sum(items) <= 0 {
@@ -101,12 +101,12 @@ func (b *builder) hookMade(r *rank) {
 	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
 		{metric.MadeOther, other},
 		{metric.MadeCollate, collate}} {
-		b.tell(p.d, stat.Ratio(p.took, items))
+		b.setMeasured(p.d, stat.Ratio(p.took, items))
 		b.keep(p.d, p.took, items)
 	}
-	b.tell(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
+	b.setMeasured(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.tell(metric.DecodedTimes, scaled(stat.Ratio(l.made(metric.HookDecodedValues), items), 1/taken))
+		b.setMeasured(metric.DecodedTimes, scaled(stat.Ratio(l.made(metric.HookDecodedValues), items), 1/taken))
 	}
 }
 
@@ -132,26 +132,26 @@ func (b *builder) valuesTaken(r *rank) float64 {
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	seen, ok := b.ev.Get(metric.WorkerCPUBatch)
 	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
-		b.tell(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
+		b.setMeasured(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
 	} else if besides > 0 {
-		b.tell(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
+		b.setMeasured(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
 	}
 	delay, programs := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {
 		per := b.delayPerCPU(r)
 		delay = each(len(took), func(i int) float64 { return cpu[i] * per })
-	} else if all, _, ok := b.total(metric.ProcRunDelay, r.crew); ok {
+	} else if all, _, ok := b.total(metric.ProcRunDelay, r.workerSet); ok {
 		part := divide(sum(took),
 			sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
 		if len(r.others) > 0 {
 			part = 1
 		}
 		delay = each(len(took), func(i int) float64 { return all[i] * hold(orNothing(part)) })
-		ran := b.programs(r.crew)
+		ran := b.programs(r.workerSet)
 		programs = each(len(took), func(i int) float64 { return ran[i] * hold(orNothing(part)) })
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
-	b.tell(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
+	b.setMeasured(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
 }
 
 // ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the wait for the first

@@ -17,7 +17,7 @@ const sharedTime = 0.5
 func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 	group := []*hookLoop{longest}
 	for _, l := range loops {
-		if l != longest && l.trains() == longest.trains() && together(longest, l, h.told) {
+		if l != longest && l.trains() == longest.trains() && together(longest, l, h.reported) {
 			group = append(group, l)
 		}
 	}
@@ -25,29 +25,29 @@ func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 	h.training, h.partners = group[0], group[1:]
 }
 
-// together tells whether two loops take turns within each step: their times cover each other, or the epochs of one lie
-// within the steps of the other.
-func together(x, y *hookLoop, told []float64) bool {
+// together reports whether two loops take turns within each step: their times cover each other, or the epochs of one
+// lie within the steps of the other.
+func together(x, y *hookLoop, reported []float64) bool {
 	xs, ys := x.time(), y.time()
 	shared, within := 0.0, 0.0
 	xNested, yNested := x.of(metric.HookNested), y.of(metric.HookNested)
-	for i := range told {
-		shared += max(xs[i]+ys[i]-told[i], 0)
+	for i := range reported {
+		shared += max(xs[i]+ys[i]-reported[i], 0)
 		within += max(min(xNested[i], ys[i]), min(yNested[i], xs[i]))
 	}
 	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
 }
 
-// workersTold tells from inside where the time of the workers goes, where that was not seen from outside, or was seen
-// of several loaders together.
-func (b *builder) workersTold(r *rank) {
-	l, told := r.hook.training, r.hook.told
+// reportedWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was
+// seen of several loaders together.
+func (b *builder) reportedWorkers(r *rank) {
+	l, reported := r.hook.training, r.hook.reported
 	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
 	workers := l.call.NumWorkers
 	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || sum(took) <= 0 {
 		return
 	}
-	lived := times(told, float64(*workers))
+	lived := times(reported, float64(*workers))
 	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
 	b.share(metric.WorkerBusy, busy, lived, metric.Measured)
 	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived,
@@ -60,17 +60,17 @@ func (b *builder) workersTold(r *rank) {
 	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived,
 		metric.Measured)
 	b.share(metric.WorkerCPU, cpu, lived, metric.Measured)
-	seen, _, _ := b.total(metric.ProcCPU, r.crew)
-	delay, _, _ := b.total(metric.ProcRunDelay, r.crew)
+	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
+	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
-	if all := sum(seen) + sum(b.programs(r.crew)); all > 0 && sum(delay) > 0 {
+	if all := sum(seen) + sum(b.programs(r.workerSet)); all > 0 && sum(delay) > 0 {
 		b.set(metric.WorkerRunDelay, scaled(stat.Ratio(cpu, lived), sum(delay)/all), metric.Inferred)
 	}
 }
 
-// besides says what the partners of the training loop leave to it: how short a step can get with them as they are, and
-// the CPUs that they use.
-func (h *hooked) besides() (leastStep, cpus float64) {
+// otherLoaders says what the partners of the training loop leave to it: how short a step can get with them as they are,
+// and the CPUs that they use.
+func (h *hooked) otherLoaders() (leastStep, cpus float64) {
 	steps, trained := sum(h.training.of(metric.HookSteps)), sum(h.trained())
 	if steps <= 0 || trained <= 0 {
 		return 0, 0

@@ -21,11 +21,11 @@ func (l *launched) both(steps int, waits [2]float64, work float64) {
 			l.grow(metric.HookWait, e, wait)
 			l.grow(metric.HookStepTime, e, waits[0]+waits[1]+work)
 		}
-		l.tell()
+		l.send()
 	}
 }
 
-// TestHookTellsTheLoaderThatIsWaitedFor: of two loaders of each step the one that training waits for is told of,
+// TestHookTellsTheLoaderThatIsWaitedFor: of two loaders of each step the one that training waits for is reported,
 // whichever was made first.
 func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
@@ -48,8 +48,8 @@ func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
 		math.Abs(h.Others[0].Wait-3) > 0.1 || math.Abs(h.Loader.Wait-15) > 0.1 {
 		t.Fatalf("told of %+v", h)
 	}
-	if h.Together != 2 || math.Abs(h.LeastStep-0.02) > 1e-3 || math.Abs(h.BesideCPUs-0.25) > 0.01 {
-		t.Errorf("beside it: %d loaders, at least %v s a step, %v CPUs", h.Together, h.LeastStep, h.BesideCPUs)
+	if h.Together != 2 || math.Abs(h.LeastStep-0.02) > 1e-3 || math.Abs(h.OtherLoaderCPUs-0.25) > 0.01 {
+		t.Errorf("beside it: %d loaders, at least %v s a step, %v CPUs", h.Together, h.LeastStep, h.OtherLoaderCPUs)
 	}
 	if len(e.Warnings) != 1 || !strings.HasPrefix(e.Warnings[0], "2 loaders are gone over in each step; 83 % of the "+
 		"wait is for the one made at train.py:16") {

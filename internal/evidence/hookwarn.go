@@ -12,7 +12,7 @@ import (
 // fromOutside ends a warning about a hook that is not to be had.
 const fromOutside = "figures are from outside, as in attach mode"
 
-// warnHook says where the hook told less than it should. r is the trainer that waits most.
+// warnHook says where the hook reported less than it should. r is the trainer that waits most.
 func (b *builder) warnHook(r *rank) {
 	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
 		if h.State == "refused" {
@@ -22,11 +22,11 @@ func (b *builder) warnHook(r *rank) {
 		}
 	}
 	if r != nil && r.hook != nil {
-		b.warnTold(r)
+		b.warnReported(r)
 		return
 	}
 	// Of a silent one, that it did not load would be wrong: it is in the job.
-	says := map[string]string{"absent": "did not load", "silent": "told nothing", "off": "switched itself off"}
+	says := map[string]string{"absent": "did not load", "silent": "reported nothing", "off": "switched itself off"}
 	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
 		if says[h.State] != "" {
 			b.warn("the hook %s: %s; %s", says[h.State], cmp.Or(h.Reason, "no reason was given"), fromOutside)
@@ -35,15 +35,16 @@ func (b *builder) warnHook(r *rank) {
 	}
 	for _, t := range b.thin {
 		if r != nil && t.entity == r.entity {
-			b.warn("the hook told of only %.1f s of the %.1f s that are used; %s", t.told, sum(b.length), fromOutside)
+			b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", t.reported, sum(b.length),
+				fromOutside)
 		}
 	}
 }
 
-// warnTold says where what the hook told is not all.
-func (b *builder) warnTold(r *rank) {
+// warnReported says where what the hook reported is not all.
+func (b *builder) warnReported(r *rank) {
 	h := r.hook
-	if h.aside() <= mostlyAside { // else nothing is told of waits
+	if h.offMain() <= mostlyOffMain { // else nothing is reported waits
 		b.warnTogether(h)
 	}
 	if c := h.training.call; c.foreign() {
@@ -73,12 +74,12 @@ func (b *builder) warnTold(r *rank) {
 	}
 	for _, u := range b.rec.Unseen {
 		if u.Signal == "hook_*" && (u.Entity == r.entity || u.Entity == "") {
-			b.warn("the hook did not tell all: %s", u.Reason)
+			b.warn("the hook did not report all: %s", u.Reason)
 		}
 	}
 	without := slices.DeleteFunc(slices.Clone(b.ranks), func(r *rank) bool { return r.hook != nil })
 	if len(without) > 0 {
-		b.warn("the hook told of %d of %d trainers: the figures of the others are from outside",
+		b.warn("the hook reported %d of %d trainers: the figures of the others are from outside",
 			len(b.ranks)-len(without), len(b.ranks))
 	}
 }

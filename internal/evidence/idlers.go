@@ -33,7 +33,7 @@ func (b *builder) feedingRanks() figure {
 			return none("a trainer has no RANK in its environment: whether they are one training is not known", "")
 		case sum(r.batches) >= leastFed*most:
 			n++
-		case r.fed != nil || !r.noLoader && b.idleShare(r.crew) < 1-leastFeeding:
+		case r.fed != nil || !r.noLoader && b.idleShare(r.workerSet) < 1-leastFeeding:
 			return none("whether each trainer takes batches of its own is not known", "")
 		}
 	}
@@ -41,30 +41,31 @@ func (b *builder) feedingRanks() figure {
 }
 
 // idleShare is the share of samples that found loader workers without work; 0 where there are none.
-func (b *builder) idleShare(crew []*actor) float64 {
-	return orNothing(divide(sum(b.totals(crew, metric.ThreadQueuePoll)), sum(b.totals(crew, metric.ThreadSamples))))
+func (b *builder) idleShare(workerSet []*process) float64 {
+	return orNothing(divide(sum(b.totals(workerSet, metric.ThreadQueuePoll)), sum(b.totals(workerSet,
+		metric.ThreadSamples))))
 }
 
-// turnsEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many
+// batchesEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many
 // each is asked again.
-const turnsEach = 2
+const batchesEach = 2
 
 // withData is how many workers of the leading trainer have data to read. One of an IterableDataset that came to its end
 // is not asked again in the epoch; with persistent_workers it stays, idle, and else it ends and is not seen.
 func (b *builder) withData(r *rank) figure {
-	n := len(r.crew)
+	n := len(r.workerSet)
 	if r.hook != nil && r.hook.training.call.NumWorkers != nil && r.hook.training.call.Shards != nil {
 		return exact(float64(min(*r.hook.training.call.NumWorkers, *r.hook.training.call.Shards)))
 	}
 	switch {
 	case r.fed != nil || n < 2 || len(r.starts) > 0:
 		return none("workers were started in the window, or there are not several", "")
-	case sum(r.batches) < float64(turnsEach*n):
+	case sum(r.batches) < float64(batchesEach*n):
 		return none("too few batches passed for each worker to be asked again", "")
 	}
-	var at []*actor
-	for _, w := range r.crew {
-		if b.idleShare([]*actor{w}) < parkedIdle {
+	var at []*process
+	for _, w := range r.workerSet {
+		if b.idleShare([]*process{w}) < standbyIdle {
 			at = append(at, w)
 		}
 	}

@@ -33,7 +33,7 @@ func (b *builder) loader(r *rank) {
 		}
 	}
 	if r.hook != nil {
-		size = b.batchTold(r.hook.training, size)
+		size = b.reportedBatch(r.hook.training, size)
 	}
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
 	b.take(metric.QueueBatches, r.own(depth), metric.LoaderQueued, metric.LoaderTensors)
@@ -59,15 +59,15 @@ func (b *builder) pinning(r *rank) {
 func (r *rank) alone(f figure) figure {
 	switch {
 	case len(r.others) > 0:
-		return none(besideEvaluation, "")
+		return none(evaluationHasWorkers, "")
 	case r.fed != nil:
 		return none("who feeds the trainer is no DataLoader's worker, and its queue is not known", "")
 	}
 	return f
 }
 
-// severalLoaders is why nothing of workers seen from outside is told where loaders that are gone over in each step have
-// workers each.
+// severalLoaders is why nothing of workers seen from outside is reported where loaders that are gone over in each step
+// have workers each.
 const severalLoaders = "several loaders are gone over in each step, and whose workers these are does not show"
 
 // own leaves out what is seen of workers that are not known to be the training loop's: it has none, or others' are
@@ -87,9 +87,9 @@ func (r *rank) own(f figure) figure {
 // joint is what was seen of trainer and workers at once, per window, in seconds.
 type joint struct{ idle, alive, samples []float64 }
 
-// standby returns the workers that were idle and alive while the trainer waited, and the time in which it could be told
-// whether some are idle while others are busy. Workers that stand by are idle in every sample. The sampler leaves them
-// out once they have been for a while; before, they are taken out here.
+// standby returns the workers that were idle and alive while the trainer waited, and the time in which it could be
+// determined whether some are idle while others are busy. Workers that stand by are idle in every sample. The sampler
+// leaves them out once they have been for a while; before, they are taken out here.
 func (b *builder) standby(r *rank) joint {
 	if r.noLoader {
 		return joint{}
@@ -108,17 +108,17 @@ func (b *builder) standby(r *rank) joint {
 	return out
 }
 
-// parkedIdle is the share of samples of a worker that must find it waiting for work for it to stand by; a worker of a
+// standbyIdle is the share of samples of a worker that must find it waiting for work for it to stand by; a worker of a
 // loader in use works at least now and then, and in 25 s some 1,200 samples are taken at each.
-const parkedIdle = 0.995
+const standbyIdle = 0.995
 
-// park finds the workers that stood by through the whole window, and takes those of another loader out of the crew, as
-// those of a validation loader are that waits while the trainer trains: sets of their own, and workers of a set that
-// have made what a loader makes ahead. Of others in a set with workers at work it is not known whether they are another
-// loader's or have no shard to read.
-func (b *builder) park(r *rank) {
-	var working []*actor
-	for _, w := range r.crew {
+// excludeIdleLoaders finds the workers that stood by through the whole window, and takes those of another loader out of
+// the worker set, as those of a validation loader are that waits while the trainer trains: sets of their own, and
+// workers of a set that have made what a loader makes ahead. Of others in a set with workers at work it is not known
+// whether they are another loader's or have no shard to read.
+func (b *builder) excludeIdleLoaders(r *rank) {
+	var working []*process
+	for _, w := range r.workerSet {
 		if !b.standsBy(w) {
 			working = append(working, w)
 		}
@@ -126,30 +126,30 @@ func (b *builder) park(r *rank) {
 	if len(working) == 0 {
 		return
 	}
-	inTurn := sum(r.batches) >= float64(turnsEach*len(r.crew)) && b.idleShare(working) <= 1-leastFeeding
-	var crew []*actor
-	for _, set := range workerSets(r.crew) {
-		other := !slices.ContainsFunc(set, func(w *actor) bool { return slices.Contains(working, w) })
+	inTurn := sum(r.batches) >= float64(batchesEach*len(r.workerSet)) && b.idleShare(working) <= 1-leastFeeding
+	var workerSet []*process
+	for _, set := range workerSets(r.workerSet) {
+		other := !slices.ContainsFunc(set, func(w *process) bool { return slices.Contains(working, w) })
 		for _, w := range set {
 			switch {
 			case slices.Contains(working, w):
-				crew = append(crew, w)
+				workerSet = append(workerSet, w)
 			case other || inTurn && b.madeAhead(w, working, r.batches):
 				r.standby++
 			default:
-				crew = append(crew, w)
+				workerSet = append(workerSet, w)
 				if inTurn {
 					r.standby++
 				}
 			}
 		}
 	}
-	r.crew, r.working = crew, len(working)
+	r.workerSet, r.working = workerSet, len(working)
 }
 
-// standsBy tells whether a worker was there for the whole window and waited for work.
-func (b *builder) standsBy(w *actor) bool {
-	return w.born <= b.steady.from && w.died >= b.steady.to && b.idleShare([]*actor{w}) >= parkedIdle
+// standsBy reports whether a worker was there for the whole window and waited for work.
+func (b *builder) standsBy(w *process) bool {
+	return w.born <= b.steady.from && w.died >= b.steady.to && b.idleShare([]*process{w}) >= standbyIdle
 }
 
 // What a loader makes ahead, in batches for each worker, and what it takes a worker to be forked: 8 to 15 ms were
@@ -159,10 +159,10 @@ const (
 	forkedCPU             = 0.03 // s
 )
 
-// madeAhead tells whether a worker that stands by has, in all its life, used the CPU time of a few batches such as
+// madeAhead reports whether a worker that stands by has, in all its life, used the CPU time of a few batches such as
 // those at work make: a loader asks for as many as its queue holds as soon as its iterator is there. One that has no
 // shard to read made none, and one whose shard has come to its end made many.
-func (b *builder) madeAhead(w *actor, working []*actor, batches []float64) bool {
+func (b *builder) madeAhead(w *process, working []*process, batches []float64) bool {
 	used := b.h.of(metric.ProcCPU, w.entity)
 	growth, _, ok := b.total(metric.ProcCPU, working)
 	if used == nil || !ok || w.method != "fork" {
@@ -190,7 +190,7 @@ func (b *builder) numWorkers(r *rank) figure {
 	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }
 	if alive = living(alive); len(alive) == 0 {
 		alive = living(each(len(b.spans), func(i int) (n float64) {
-			for _, w := range r.crew {
+			for _, w := range r.workerSet {
 				if w.born <= b.spans[i].from && w.died >= b.spans[i].to {
 					n++
 				}

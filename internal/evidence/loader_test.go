@@ -53,7 +53,7 @@ func TestLoaderThatStandsBy(t *testing.T) {
 	validation := s.bear("100.1", 3, 20)
 	idle := moment{idle: 1}
 	for i := range 300 {
-		s.crews["100.1"] = main
+		s.workers["100.1"] = main
 		alive := 2.0
 		if i < 100 {
 			alive = 5
@@ -79,7 +79,7 @@ func TestLoaderThatStandsBy(t *testing.T) {
 	}
 }
 
-// TestPickledBatchesToldLate has batches that pass no shared memory, which are told from the tenth second on but
+// TestPickledBatchesToldLate has batches that pass no shared memory, which are reported from the tenth second on but
 // counted from the start.
 func TestPickledBatchesToldLate(t *testing.T) {
 	s := simulate(t, recording.Header{})
@@ -107,12 +107,12 @@ func TestPickledBatchesToldLate(t *testing.T) {
 func TestWorkersWithData(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
-	crew := s.bear("100.1", 3, 50)
+	workerSet := s.bear("100.1", 3, 50)
 	for range 300 {
-		s.crews["100.1"] = crew[:1]
+		s.workers["100.1"] = workerSet[:1]
 		s.run(0.1, inputBound)
 		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.samples * 2
-		for _, w := range crew[1:] {
+		for _, w := range workerSet[1:] {
 			s.worker("process/"+w, s.tick, s.samples, moment{idle: 1})
 		}
 	}
@@ -124,15 +124,15 @@ func TestWorkersWithData(t *testing.T) {
 func TestLoadersMadeTogether(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
-	crew := s.bear("100.1", 5, 50)
-	for _, w := range crew[2:] {
+	workerSet := s.bear("100.1", 5, 50)
+	for _, w := range workerSet[2:] {
 		s.sums[metric.ProcCPU.Name+" process/"+w] = forkedCPU + 2*2*inputBound.work/inputBound.batches
 	}
 	for range 300 {
-		s.crews["100.1"] = crew[:2]
+		s.workers["100.1"] = workerSet[:2]
 		s.run(0.1, inputBound)
 		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.samples * 3
-		for _, w := range crew[2:] {
+		for _, w := range workerSet[2:] {
 			s.worker("process/"+w, s.tick, s.samples, moment{idle: 1})
 		}
 	}

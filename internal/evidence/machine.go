@@ -23,13 +23,13 @@ func (b *builder) machine() {
 		steal = nil
 	}
 	b.take(metric.StealRatio, ratio(steal, all), metric.CPUSteal)
-	trainers, _, ok := b.total(metric.ProcCPU, b.cast.trainers)
+	trainers, _, ok := b.total(metric.ProcCPU, b.processes.trainers)
 	if !ok {
 		trainers = nil
 	}
 	for _, r := range b.ranks {
 		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
-			feeding, _, _ := b.total(r.cpu(), r.crew)
+			feeding, _, _ := b.total(r.cpu(), r.workerSet)
 			trainers = each(len(trainers), func(i int) float64 { return max(trainers[i]-feeding[i], 0) })
 		}
 	}
@@ -94,8 +94,8 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 	if usable >= present-0.01 {
 		return ratio(used, all)
 	}
-	// Which cores the job may use is not told, and a quota is no set of cores: its own use of them is a lower bound,
-	// and where others keep the whole machine busier than that, they take part of its share too.
+	// Which cores the job may use is not reported, and a quota is no set of cores: its own use of them is a lower
+	// bound, and where others keep the whole machine busier than that, they take part of its share too.
 	if job == nil {
 		job = make([]float64, len(all))
 	}
@@ -107,16 +107,16 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 // jobCPU returns the CPU time of every process of the job, per window; nil where none was read.
 func (b *builder) jobCPU() (growth []float64) {
 	workers := map[int]bool{}
-	for _, w := range b.cast.workers {
+	for _, w := range b.processes.workers {
 		workers[w.pid] = true
 	}
 	for _, t := range b.h.all(metric.ProcCPU) {
-		a := b.cast.all[t.entity]
+		a := b.processes.all[t.entity]
 		if a != nil && a.role != "worker" && workers[a.parent] && stat.Finite(a.died) {
 			continue // a worker's program that ended: among what that worker ran
 		}
 		if growth == nil {
-			growth = b.programs(b.cast.workers)
+			growth = b.programs(b.processes.workers)
 		}
 		g, _ := b.wholeLife(t, a)
 		add(growth, g)

@@ -14,7 +14,7 @@ import (
 
 // lost is a stretch of the watch that no rate may be averaged over. In a gap pipetune itself did not run; else the job
 // could not go on, because the trainer or a loader worker was stopped by a signal or frozen with its cgroup, or because
-// no batch passed any more. Nothing that happens meanwhile tells of the job's pace: a trainer waits for the batch of a
+// no batch passed any more. Nothing that happens meanwhile reports the job's pace: a trainer waits for the batch of a
 // stopped worker as it would for a slow one.
 type lost struct {
 	span
@@ -25,7 +25,7 @@ type lost struct {
 }
 
 // readLost returns what is to be left out of a stretch of the watch, in order of time.
-func readLost(rec *recording.Recording, h history, c cast, life span) []lost {
+func readLost(rec *recording.Recording, h history, c processes, life span) []lost {
 	halts := readHalts(rec, h, c, life.to)
 	if len(halts) == 0 && rec.End != nil && rec.End.Reason != recording.EndJobEnded {
 		// where somebody was stopped, that says it all
@@ -63,7 +63,7 @@ const catchUp = 1.0
 
 // readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
 // counts need to catch up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
-func readGaps(rec *recording.Recording, h history, c cast) (gaps []lost) {
+func readGaps(rec *recording.Recording, h history, c processes) (gaps []lost) {
 	for _, e := range rec.Events {
 		lasted, err := strconv.ParseFloat(e.Attrs["lasted_s"], 64)
 		if e.Kind != recording.EventGap || err != nil || math.IsNaN(lasted) || lasted <= 0 {
@@ -97,7 +97,7 @@ const (
 )
 
 // readHalts returns the halts of the trainers and their workers in order of time, those that overlap as one.
-func readHalts(rec *recording.Recording, h history, c cast, end float64) []lost {
+func readHalts(rec *recording.Recording, h history, c processes, end float64) []lost {
 	var all []lost
 	for _, a := range slices.Concat(c.trainers, c.workers) {
 		stopped, who := h.of(metric.ThreadStopped, a.entity), "the job"
@@ -150,7 +150,7 @@ func haltsOf(stopped *track) (out []span) {
 }
 
 // When a job that waits for a batch is taken to stand still rather than to be slow: no batch has come for this long,
-// and for this many times as long as any other took in the same watch. Workers that are started anew take up to 7 s to
+// and for this many times as long as any other took in the same watch. Workers that are restarted take up to 7 s to
 // the first batch (8 of them by spawn on 2 cores).
 const (
 	leastStandstill  = 8.0 // seconds
@@ -161,7 +161,7 @@ const (
 
 // readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a
 // worker hangs in a dead mount, in a program it started, in a lock. Rates over that time are of nothing.
-func readStandstill(h history, c cast, life span) (out []lost) {
+func readStandstill(h history, c processes, life span) (out []lost) {
 	for _, a := range c.trainers {
 		from, ok := lastBatch(h.of(metric.LoaderTensors, a.loader()), life)
 		if !ok {
@@ -208,8 +208,8 @@ var stuckIn = []struct {
 }
 
 // stuckWorkers names the workers of a trainer that are not waiting for work, and what they do instead.
-func stuckWorkers(h history, c cast, trainer *actor, s span) string {
-	const told = 3
+func stuckWorkers(h history, c processes, trainer *process, s span) string {
+	const mostNamed = 3
 	var words []string
 	for _, a := range c.workers {
 		if a.trainer != trainer.entity || a.died < s.to {
@@ -227,21 +227,21 @@ func stuckWorkers(h history, c cast, trainer *actor, s span) string {
 		return ""
 	}
 	more := ""
-	if len(words) > told {
-		more = fmt.Sprintf(", and %d more", len(words)-told)
-		words = slices.Clip(words[:told])
+	if len(words) > mostNamed {
+		more = fmt.Sprintf(", and %d more", len(words)-mostNamed)
+		words = slices.Clip(words[:mostNamed])
 	}
 	return ": " + strings.Join(words, ", ") + more
 }
 
-// warnHalts tells who was stopped and since when.
+// warnHalts says who was stopped and since when.
 func (b *builder) warnHalts() {
-	const told = 3
+	const mostNamed = 3
 	halts := b.lostTo(false)
 	for i, x := range halts {
 		switch {
-		case i == told:
-			b.warn("it was stopped or frozen %d times more", len(halts)-told)
+		case i == mostNamed:
+			b.warn("it was stopped or frozen %d times more", len(halts)-mostNamed)
 			return
 		case x.who == "":
 			b.warn("no batch has passed since %.1f s of the watch, and the trainer waits for one%s; that time is "+

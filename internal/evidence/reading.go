@@ -16,11 +16,11 @@ const leastRead = 1 << 20 // bytes
 func (b *builder) reading(r *rank) {
 	all := b.loading()
 	chars, calls := b.reads(metric.ProcReadChars, all), b.reads(metric.ProcReadCalls, all)
-	fetched, fetchedByCrew := b.reads(metric.ProcReadBytes, all), b.reads(metric.ProcReadBytes, r.crew)
+	fetched, fetchedByWorkers := b.reads(metric.ProcReadBytes, all), b.reads(metric.ProcReadBytes, r.workerSet)
 	var uncounted reason
 	if fetched != nil {
 		if uncounted.text = b.fetchesUncounted(); uncounted.text != "" {
-			fetched, fetchedByCrew = nil, nil
+			fetched, fetchedByWorkers = nil, nil
 		}
 	}
 	hits := stat.Ratio(fetched, chars)
@@ -38,25 +38,26 @@ func (b *builder) reading(r *rank) {
 	b.take(metric.StorageBytes, ratio(fetched, b.length).or(uncounted), metric.ProcReadBytes)
 	b.take(metric.CacheHits, cached, metric.ProcReadBytes, metric.ProcReadChars)
 	b.take(metric.BytesPerRead, size, metric.ProcReadCalls, metric.ProcReadChars)
-	b.perBatch(r, metric.ReadsPerBatch, ratio(b.reads(metric.ProcReadCalls, r.crew), r.handed), metric.ProcReadCalls)
-	b.perBatch(r, metric.StoragePerBatch, ratio(fetchedByCrew, r.handed).or(uncounted), metric.ProcReadBytes)
+	b.perBatch(r, metric.ReadsPerBatch, ratio(b.reads(metric.ProcReadCalls, r.workerSet), r.handed),
+		metric.ProcReadCalls)
+	b.perBatch(r, metric.StoragePerBatch, ratio(fetchedByWorkers, r.handed).or(uncounted), metric.ProcReadBytes)
 }
 
 // loading returns the processes that load data: the workers, and the trainers that have none.
-func (b *builder) loading() []*actor {
-	var out []*actor
+func (b *builder) loading() []*process {
+	var out []*process
 	for _, r := range b.ranks {
 		if r.noLoader || r.fed != nil && r.fed.Threads {
-			out = append(out, r.actor)
+			out = append(out, r.process)
 		} else {
-			out = append(out, r.crew...)
+			out = append(out, r.workerSet...)
 		}
 	}
 	return out
 }
 
 // reads is what processes read by one of their counters, per window; nil where it was not counted.
-func (b *builder) reads(d metric.Desc, of []*actor) []float64 {
+func (b *builder) reads(d metric.Desc, of []*process) []float64 {
 	growth, _, ok := b.total(d, of)
 	if !ok {
 		return nil
@@ -68,7 +69,7 @@ func (b *builder) reads(d metric.Desc, of []*actor) []float64 {
 // that asked for it (callers of task_io_account_read: fs/nfs, fs/smb, fs/afs, and fs/netfs for ceph and 9p).
 var fetchesCounted = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p"}
 
-// fetchesUncounted tells why what the job fetches from storage cannot be taken from the kernel's count; "" where it
+// fetchesUncounted says why what the job fetches from storage cannot be taken from the kernel's count; "" where it
 // can, or where nothing is known of where the data lies. File systems on block devices count when they ask the device;
 // in memory nothing is fetched. Others may count nothing at all, which would look like a page cache that has
 // everything.

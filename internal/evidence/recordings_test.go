@@ -21,8 +21,9 @@ var update = flag.Bool("update", false, "rewrite testdata/recordings/derived.gol
 
 const recordings = "../../testdata/recordings"
 
-// told are the signals of real recordings that derived.golden keeps.
-var told = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, metric.EpochGap, metric.InWorkerless,
+// keptSignals are the signals of real recordings that derived.golden keeps.
+var keptSignals = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, metric.EpochGap,
+	metric.InWorkerless,
 	metric.NumWorkers, metric.BatchesPerS, metric.BatchBytes, metric.FreeStepTime, metric.QueueBatches, metric.Restarts,
 	metric.EpochTime, metric.RestartGap, metric.HeadOfLine, metric.LoaderIsAhead, metric.WorkerIdle,
 	metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOtherWait, metric.WorkerCPU, metric.WorkerRunDelay,
@@ -75,11 +76,11 @@ func TestRecordings(t *testing.T) {
 			sound(t, e)
 			watch := readStopwatch(t, strings.TrimSuffix(file, ".jsonl")+".stopwatch.json")
 			if e.Facts.Hook != nil {
-				hookAgainstStopwatch(t, e, watch, lastTold(t, file))
+				hookAgainstStopwatch(t, e, watch, lastReported(t, file))
 			} else {
 				againstStopwatch(t, e, watch)
 			}
-			tell(&got, name, e)
+			writeFigures(&got, name, e)
 		})
 	}
 	golden := filepath.Join(recordings, "derived.golden")
@@ -116,8 +117,8 @@ func readStopwatch(t *testing.T, file string) stopwatch {
 	return s
 }
 
-// lastTold is the moment up to which the hook told of the job, in seconds since the recording's start.
-func lastTold(t *testing.T, file string) float64 {
+// lastReported is the moment up to which the hook reported on the job, in seconds since the recording's start.
+func lastReported(t *testing.T, file string) float64 {
 	rec := read(t, file)
 	last := 0.0
 	for _, s := range rec.Series {
@@ -130,17 +131,17 @@ func lastTold(t *testing.T, file string) float64 {
 
 // How far exact figures may be from the trainer's own stop-watch: as a part of them, and by what the hook itself takes
 // to tell of a step, which is waiting to the stop-watch and none to the hook. On two full cores that was seen at 0.14
-// to 0.58 ms a step where each step is told.
+// to 0.58 ms a step where each step is reported.
 const (
 	hookTolerance = 0.01
 	hookOwn       = 0.6e-3 // seconds per batch
 )
 
-// hookAgainstStopwatch holds exact figures against what the trainer timed, up to the moment to which the hook told. The
-// stop-watch counts the waits of evaluations too, and batches of training alone.
-func hookAgainstStopwatch(t *testing.T, e *Evidence, s stopwatch, told float64) {
+// hookAgainstStopwatch holds exact figures against what the trainer timed, up to the moment to which the hook reported.
+// The stop-watch counts the waits of evaluations too, and batches of training alone.
+func hookAgainstStopwatch(t *testing.T, e *Evidence, s stopwatch, keptSignals float64) {
 	t.Helper()
-	from, to := e.Window.Start.Seconds(), min(e.Window.End.Seconds(), told)
+	from, to := e.Window.Start.Seconds(), min(e.Window.End.Seconds(), keptSignals)
 	wait, batches := s.between(from, to)
 	evaluated, _ := e.Get(metric.Evaluation)
 	there, _ := e.Get(metric.EvalWait)
@@ -185,10 +186,10 @@ func againstStopwatch(t *testing.T, e *Evidence, s stopwatch) {
 	}
 }
 
-// tell writes the main figures of one recording.
-func tell(out *strings.Builder, name string, e *Evidence) {
+// writeFigures writes the main figures of one recording.
+func writeFigures(out *strings.Builder, name string, e *Evidence) {
 	fmt.Fprintf(out, "%s\n", name)
-	for _, d := range told {
+	for _, d := range keptSignals {
 		if v, ok := e.Get(d); ok {
 			fmt.Fprintf(out, "  %-28s %10.4g  %10.4g .. %-10.4g %s\n", d.Name, v.Center, v.Lo, v.Hi, v.Basis)
 		}

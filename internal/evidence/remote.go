@@ -16,7 +16,7 @@ type Remote struct {
 
 // remote takes how long those that load for a trainer wait on TCP connections, and to whom.
 func (b *builder) remote(r *rank) {
-	b.take(metric.WorkerRemote, b.remoteWait(r.crew), metric.ThreadRemote)
+	b.take(metric.WorkerRemote, b.remoteWait(r.workerSet), metric.ThreadRemote)
 	all := 0.0
 	for _, e := range b.rec.Events {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
@@ -37,10 +37,10 @@ func (b *builder) remote(r *rank) {
 
 // remoteWait is the share of time in which processes or threads wait on TCP connections; absent where that could not be
 // told.
-func (b *builder) remoteWait(of []*actor) figure {
-	told := slices.DeleteFunc(slices.Clone(of), func(a *actor) bool {
+func (b *builder) remoteWait(of []*process) figure {
+	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool {
 		return b.h.of(metric.ThreadRemote,
 			a.entity) == nil
 	})
-	return ratio(b.totals(told, metric.ThreadRemote), b.totals(told, metric.ThreadSamples))
+	return ratio(b.totals(reported, metric.ThreadRemote), b.totals(reported, metric.ThreadSamples))
 }

@@ -29,8 +29,8 @@ const (
 )
 
 // workerSets groups workers, in order of birth, into sets started together.
-func workerSets(workers []*actor) [][]*actor {
-	var sets [][]*actor
+func workerSets(workers []*process) [][]*process {
+	var sets [][]*process
 	for _, w := range workers {
 		if n := len(sets); n > 0 {
 			set := sets[n-1]
@@ -46,14 +46,14 @@ func workerSets(workers []*actor) [][]*actor {
 				continue
 			}
 		}
-		sets = append(sets, []*actor{w})
+		sets = append(sets, []*process{w})
 	}
 	return sets
 }
 
 // starts finds the births in the watch at which no worker of before was left. Workers of another loader that live on (a
 // validation loader's) mean that not the whole set was replaced.
-func (b *builder) starts(trainer *actor, workers []*actor) []restart {
+func (b *builder) starts(trainer *process, workers []*process) []restart {
 	sets := workerSets(workers)
 	var out []restart
 	for i := range sets {
@@ -85,11 +85,11 @@ func (b *builder) starts(trainer *actor, workers []*actor) []restart {
 	return out
 }
 
-// firstBatch tells when a new set handed over its first batch: the middle of the step in which the count of tensors
+// firstBatch says when a new set handed over its first batch: the middle of the step in which the count of tensors
 // grows for the first time; what grows before the new workers are known is the old ones', counted at their death. Where
 // tensors were not seen yet, it is the first step in which the trainer mostly does something else than wait or write to
 // new workers.
-func (b *builder) firstBatch(trainer *actor, set []*actor, before float64) float64 {
+func (b *builder) firstBatch(trainer *process, set []*process, before float64) float64 {
 	born := set[0].born
 	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
 	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil && t.at[0] <= born {
@@ -117,10 +117,10 @@ var atWork = []metric.Desc{metric.ThreadSleep, metric.ThreadDevice}
 // batch; one sample of some ten a step may be chance.
 const backAtWorkShare = 0.25
 
-// backAtWork tells when the main thread was at work again after a birth, +Inf where that does not show. The loader is
+// backAtWork says when the main thread was at work again after a birth, +Inf where that does not show. The loader is
 // told a few times a second, and forked workers hand over their first batch within hundredths: what the step that holds
 // the birth has of work beyond the time before the birth came after it.
-func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
+func (b *builder) backAtWork(trainer *process, born, before float64) float64 {
 	samples := b.h.of(metric.ThreadSamples, trainer.entity)
 	if samples == nil {
 		return math.Inf(1)
@@ -147,7 +147,7 @@ func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
 const waitsAtStart = 0.75
 
 // endOfWait returns the first step after a birth in which the trainer does something else than wait for its workers.
-func (b *builder) endOfWait(trainer *actor, born, latest float64) float64 {
+func (b *builder) endOfWait(trainer *process, born, latest float64) float64 {
 	samples := b.h.of(metric.LoaderSamples, trainer.loader())
 	if samples == nil {
 		return born

@@ -56,13 +56,13 @@ func TestValidationLoaderIsNoRestart(t *testing.T) {
 	s.trainer("100.1")
 	s.bear("100.1", 4, 50)
 	s.run(10, inputBound)
-	main := s.crews["100.1"]
+	main := s.workers["100.1"]
 	validation := s.bear("100.1", 4, 0)
 	s.run(3, inputBound)
 	for _, id := range validation {
 		s.r.Event(recording.EventExit, "process/"+id, nil)
 	}
-	s.crews["100.1"] = main
+	s.workers["100.1"] = main
 	s.run(17, inputBound)
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.Restarts: 0, metric.NumWorkers: 4, metric.EpochGap: 0})
@@ -71,7 +71,7 @@ func TestValidationLoaderIsNoRestart(t *testing.T) {
 	}
 }
 
-// TestFirstBatchWithoutTensors restarts workers before any tensor was seen: the end of the wait tells when the first
+// TestFirstBatchWithoutTensors restarts workers before any tensor was seen: the end of the wait says when the first
 // batch came.
 func TestFirstBatchWithoutTensors(t *testing.T) {
 	s := simulate(t, recording.Header{})
@@ -128,7 +128,7 @@ func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
 }
 
 // TestCheapRestarts replaces forked workers within a tick: 0.05 s of waiting in a tick of 0.3 s whose rest is the step
-// on the device. A real control of 8 s epochs was told an epoch gap of 4.6 % where it lost half a percent.
+// on the device. A real control of 8 s epochs was reported an epoch gap of 4.6 % where it lost half a percent.
 func TestCheapRestarts(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

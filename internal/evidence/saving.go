@@ -11,7 +11,7 @@ const (
 	// LeastSaved is how many bytes the main thread must write between two readings, half a second, to be saving
 	// something.
 	LeastSaved = 1 << 20
-	// LeastSaveSteps is how many steps must fail to come for a pause to be told.
+	// LeastSaveSteps is how many steps must fail to come for a pause to be determined.
 	LeastSaveSteps = 2
 )
 
@@ -46,7 +46,7 @@ func (b *builder) saving(r *rank) {
 	case !(pace > 0):
 		lost.why = r.unbatched()
 	case rest < b.steady.length()/2:
-		lost.why.text = "the trainer's main thread writes most of the time: pauses cannot be told apart"
+		lost.why.text = "the trainer's main thread writes most of the time: pauses cannot be distinguished"
 	default:
 		var lengths, sizes, apart []float64
 		before := 0.0

@@ -45,7 +45,7 @@ func TestSaving(t *testing.T) {
 	}
 }
 
-// TestSavingUnknown: a recording without the count of what the main thread writes tells of no checkpoints.
+// TestSavingUnknown: a recording without the count of what the main thread writes reports no checkpoints.
 func TestSavingUnknown(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

@@ -78,7 +78,7 @@ func (b *builder) perBatch(r *rank, d metric.Desc, f figure, from ...metric.Desc
 	b.take(d, f, append(from, metric.LoaderBatches, metric.LoaderTensors)...)
 }
 
-// unbatched is why nothing can be told per batch.
+// unbatched is why nothing can be determined per batch.
 func (r *rank) unbatched() reason {
 	switch {
 	case r.samples == nil || r.rate.N > 0: // there is no trainer, or batches were counted
@@ -96,7 +96,7 @@ func (s *signal) miss(why reason) {
 	}
 }
 
-// WhyMissing tells why a derived signal is absent and what would cure it; both are "" where nothing was noted. It is
+// WhyMissing says why a derived signal is absent and what would cure it; both are "" where nothing was noted. It is
 // the note on the signal itself, else that on the first of the raw signals it is made from.
 func (e *Evidence) WhyMissing(d metric.Desc) (reason, cure string) {
 	for i, name := range append([]metric.Desc{d}, e.read(d).from...) {

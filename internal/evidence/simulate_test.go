@@ -14,7 +14,7 @@ import (
 // moment is the true state of a simulated job over one tick. Shares are of the tick's samples.
 type moment struct {
 	wait, run, asleep float64 // the trainer's main thread: for a batch, on a CPU, in nanosleep; the rest is "other"
-	beside            float64 // CPUs of its other threads
+	others            float64 // CPUs of its other threads
 	idle, work, disk  float64 // each worker: for work, on a CPU, for storage; the rest is "other"
 	head, ahead       float64 // paired samples
 	batches           float64 // per second
@@ -37,7 +37,7 @@ type simulation struct {
 	tensors float64 // per batch
 	at      float64
 	sums    map[string]float64
-	crews   map[string][]string // living workers by trainer's id
+	workers map[string][]string // living workers by trainer's id
 	pins    bool
 	births  int
 	writes  string                // whose main thread's writes are counted
@@ -54,14 +54,14 @@ func simulate(t *testing.T, header recording.Header) *simulation {
 	header.Interval, header.SampleInterval = 100*time.Millisecond, 20*time.Millisecond
 	r := must.Get(recording.NewRecorder(header, nil))(t)
 	return &simulation{t: t, r: r, tick: 0.1, samples: 5, tensors: 2, sums: map[string]float64{},
-		crews: map[string][]string{}}
+		workers: map[string][]string{}}
 }
 
 // trainer adds a trainer that was there before the watch.
 func (s *simulation) trainer(id string, attrs ...string) {
 	s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds-60, append([]string{"role", "trainer"},
 		attrs...)))
-	s.crews[id] = nil
+	s.workers[id] = nil
 	s.r.Add(metric.LoaderWorkers, "loader/"+id, 0)
 }
 
@@ -72,7 +72,7 @@ func (s *simulation) bear(trainer string, n int, ago float64, attrs ...string) (
 		id := fmt.Sprintf("%d.%d", 2000+s.births, s.births)
 		attrs := append([]string{"role", "worker", "trainer", "process/" + trainer, "start_method", "fork"}, attrs...)
 		s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds+s.at-ago, attrs))
-		s.crews[trainer] = append(s.crews[trainer], id)
+		s.workers[trainer] = append(s.workers[trainer], id)
 		ids = append(ids, id)
 	}
 	return ids
@@ -80,10 +80,10 @@ func (s *simulation) bear(trainer string, n int, ago float64, attrs ...string) (
 
 // bury ends all workers of a trainer.
 func (s *simulation) bury(trainer string) {
-	for _, id := range s.crews[trainer] {
+	for _, id := range s.workers[trainer] {
 		s.r.Event(recording.EventExit, "process/"+id, nil)
 	}
-	s.crews[trainer] = nil
+	s.workers[trainer] = nil
 }
 
 func (s *simulation) attrs(id string, start float64, pairs []string) map[string]string {
@@ -130,7 +130,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 	samples := s.samples * part
 	cpu := 0.0
 	for _, id := range trainers {
-		crew := s.crews[id]
+		workerSet := s.workers[id]
 		process, loader := "process/"+id, "loader/"+id
 		waitedIn := metric.ThreadQueuePoll
 		if s.pins {
@@ -140,7 +140,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		}
 		// Part of the wait is taking batches: the samples see the main thread run meanwhile.
 		taking := 0.0
-		if len(crew) > 0 && !s.pins {
+		if len(workerSet) > 0 && !s.pins {
 			taking = min(m.batches*(receiveBatch+receiveTensor*s.tensors), m.wait)
 		}
 		s.count(metric.ThreadSamples, process, samples)
@@ -149,11 +149,11 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		s.count(metric.ThreadSleep, process, samples*m.asleep)
 		s.count(metric.ThreadStopped, process, 0)
 		s.count(metric.ThreadWaitChild, process, samples*(1-m.wait-m.run-m.asleep))
-		s.count(metric.ProcCPU, process, dt*(m.run+m.beside))
+		s.count(metric.ProcCPU, process, dt*(m.run+m.others))
 		s.count(metric.ProcMainCPU, process, dt*m.run)
 		s.count(metric.ProcReadChars, process, dt*m.trainerReads)
-		cpu += m.run + m.beside
-		alive := float64(len(crew))
+		cpu += m.run + m.others
+		alive := float64(len(workerSet))
 		s.r.Add(metric.LoaderWorkers, loader, alive)
 		joint, none := samples, 0.0
 		if alive == 0 {
@@ -174,7 +174,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 			s.r.Add(metric.LoaderQueued, loader, m.queued)
 			s.r.Add(metric.LoaderBatchBytes, loader, 1<<20)
 		}
-		for _, w := range crew {
+		for _, w := range workerSet {
 			s.worker("process/"+w, dt, samples, m)
 			cpu += m.work + m.programs
 		}

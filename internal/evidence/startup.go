@@ -19,7 +19,7 @@ const (
 	// young is how long after its start a trainer may still start up, in seconds: compiling a large model takes
 	// minutes.
 	young = 600.0
-	// leastStartup is the shortest stretch that is told, in seconds; less is a long step.
+	// leastStartup is the shortest stretch that is reported, in seconds; less is a long step.
 	leastStartup = 2.0
 	// mostlyAhead is the share of samples that found all workers idle and the trainer not waiting. A worker wakes each
 	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
@@ -34,7 +34,7 @@ const (
 
 // readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on.
 // It ends with the first second in which any trainer shows a sign of a step.
-func readStartup(rec *recording.Recording, h history, c cast, life span) Startup {
+func readStartup(rec *recording.Recording, h history, c processes, life span) Startup {
 	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
 		return Startup{}
 	}
@@ -62,7 +62,7 @@ func readStartup(rec *recording.Recording, h history, c cast, life span) Startup
 // startingUp says what a young trainer does in a stretch that shows no step of it; "" where one may have passed. A
 // step passes where a batch does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread
 // sleeps outside of storage.
-func startingUp(h history, c cast, a *actor, s span) string {
+func startingUp(h history, c processes, a *process, s span) string {
 	grown := func(d metric.Desc, entity string) float64 { g, _ := h.of(d, entity).grown(s); return g }
 	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
 	samples, joint := grown(metric.ThreadSamples, a.entity), grown(metric.LoaderSamples, a.loader())
@@ -88,16 +88,16 @@ func startingUp(h history, c cast, a *actor, s span) string {
 	return "the main thread computes or reads without a pause, and nothing feeds it"
 }
 
-// computes tells whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step
+// computes reports whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step
 // passes, unless there is a device that steps would show on.
-func computes(h history, a *actor, s span) bool {
+func computes(h history, a *process, s span) bool {
 	in := func(of span) bool { n, _ := h.of(metric.HostSamplesModel, a.entity).grown(of); return n > 0 }
 	return in(s) && (in(span{s.to + apart, s.to + recurring}) || in(span{s.from - recurring, s.from - apart}))
 }
 
-// feeds tells whether anybody but DataLoader workers is at work for a trainer.
-func feeds(h history, c cast, a *actor, s span) bool {
-	return slices.ContainsFunc(c.feeders, func(f *actor) bool {
+// feeds reports whether anybody but DataLoader workers is at work for a trainer.
+func feeds(h history, c processes, a *process, s span) bool {
+	return slices.ContainsFunc(c.feeders, func(f *process) bool {
 		grown := func(d metric.Desc) float64 { g, _ := h.of(d, f.entity).grown(s); return g }
 		return f.trainer == a.entity && grown(metric.FeederAtWork)-idleOnline(grown) >= leastFeeding*s.length()
 	})

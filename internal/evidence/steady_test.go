@@ -31,7 +31,7 @@ func TestGapsAreCutOut(t *testing.T) {
 	s.run(10, inputBound)
 	// pipetune is stopped for 8 s: the job goes on, so CPU time and tensors grow, but no samples are taken.
 	s.at += 8
-	for _, w := range s.crews["100.1"] {
+	for _, w := range s.workers["100.1"] {
 		s.sums[metric.ProcCPU.Name+" process/"+w] += 8 * 0.9
 	}
 	s.sums[metric.LoaderTensors.Name+" loader/100.1"] += 8 * 500
@@ -90,9 +90,9 @@ func TestCutOffAndShortRecordings(t *testing.T) {
 	rec.End = nil
 	e := s.derive(rec)
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.NumWorkers: 2})
-	told := strings.Join(e.Warnings, "\n")
-	if !strings.Contains(told, "cut off") || !strings.Contains(told, "watch for longer") {
-		t.Errorf("warnings: %q", told)
+	reported := strings.Join(e.Warnings, "\n")
+	if !strings.Contains(reported, "cut off") || !strings.Contains(reported, "watch for longer") {
+		t.Errorf("warnings: %q", reported)
 	}
 	if v, _ := e.Get(metric.InputWait); v.Confidence != 0 {
 		t.Errorf("2 s gave an interval at %v", v.Confidence)

@@ -43,10 +43,10 @@ func (b *builder) trainer(r *rank) {
 }
 
 // mainReads is what the trainer itself reads. All that a child has read in its life is counted as its parent's once the
-// parent has waited for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be told
+// parent has waited for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be determined
 // apart.
 func (b *builder) mainReads(r *rank) figure {
-	for _, w := range b.cast.of(r.actor) {
+	for _, w := range b.processes.of(r.process) {
 		if w.died > b.steady.from-lateNotice && w.died < b.steady.to+lateNotice {
 			return none("a worker ended in the window, and the kernel counts all it had read as read by the trainer",
 				"")
@@ -66,16 +66,16 @@ func (b *builder) states(entity string, states ...metric.Desc) []float64 {
 
 // rates takes batches per second, what follows from it, and the wait for them.
 func (b *builder) rates(r *rank) {
-	samples, n, told := figure{}, float64(b.rec.Header.BatchSize), []float64(nil)
+	samples, n, reported := figure{}, float64(b.rec.Header.BatchSize), []float64(nil)
 	if r.hook != nil {
-		told = r.hook.training.of(metric.HookSamples)
+		reported = r.hook.training.of(metric.HookSamples)
 		if size := r.hook.training.call.BatchSize; n <= 0 && size != nil {
 			n = float64(*size)
 		}
 	}
 	switch {
-	case sum(told) > 0:
-		samples = ratio(told, r.clock)
+	case sum(reported) > 0:
+		samples = ratio(reported, r.clock)
 	case r.rate.N > 0 && n > 0:
 		samples = figure{Summary: scaled(r.rate, n), basis: metric.Inferred}.over(times(r.batches, n), r.clock)
 	case r.rate.N > 0 && r.hook == nil:
@@ -175,7 +175,7 @@ func (b *builder) restarts(r *rank) {
 	case r.hook == nil:
 		count, gap, lasted, epoch = b.restartsSeen(r)
 	case !r.hook.training.loadsItself():
-		count, gap, lasted, epoch = b.restartsTold(r.hook)
+		count, gap, lasted, epoch = b.reportedRestarts(r.hook)
 		if epoch.N == 0 && !r.hook.training.call.foreign() {
 			_, _, _, epoch = b.restartsSeen(r)
 		}
@@ -189,7 +189,7 @@ func (b *builder) restarts(r *rank) {
 // restartsSeen tells it from births and deaths. No restart in a window in which the workers were watched is a share of
 // 0.
 func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
-	if sum(r.samples) > 0 && len(r.crew) > 0 {
+	if sum(r.samples) > 0 && len(r.workerSet) > 0 {
 		lost, gaps, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}
 		for _, s := range r.restarts {
 			for i, part := range intersect(b.spans, s.gap()) {
@@ -197,7 +197,7 @@ func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
 			}
 			gaps = append(gaps, s.gap().length())
 		}
-		sets := workerSets(b.cast.of(r.actor))
+		sets := workerSets(b.processes.of(r.process))
 		for i := 1; i < len(sets) && len(gaps) > 0; i++ {
 			if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && stat.Finite(before) {
 				epochs = append(epochs, begun-before)

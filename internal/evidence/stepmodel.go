@@ -15,7 +15,7 @@ import (
 // modelConfidence is that of the shares which the model of a step begins with, and so of what it derives.
 const modelConfidence = 0.95
 
-// accelerators tells what kind of device a process has open; "" none was seen.
+// accelerators says what kind of device a process has open; "" none was seen.
 func accelerators(rec *recording.Recording) func(entity string) string {
 	rows := recording.Rows[struct {
 		Name string `json:"accelerator"`
@@ -167,7 +167,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 		}
 		if loads != nil { // ready to run looks like running
 			wait := hold(orNothing(divide(r.hook.waits()[i], r.hook.trained()[i])))
-			own := min(wait, hold(orNothing(divide(loads[i]*(1+b.delayPerCPU(r)), r.hook.told[i]))), running[i])
+			own := min(wait, hold(orNothing(divide(loads[i]*(1+b.delayPerCPU(r)), r.hook.reported[i]))), running[i])
 			running[i] -= own
 			asleep[i] = max(asleep[i]-max(wait-own-orNothing(storage[i]), 0), 0)
 		}
@@ -190,7 +190,7 @@ func (r *rank) startRunning(b *builder, i int) float64 {
 }
 
 // together bounds the data stall window by window, where steps are so long that a window holds less than half of one:
-// then windows differ, and what waits and what works is told apart by time. Shorter steps are all alike, and noise
+// then windows differ, and what waits and what works is distinguished by time. Shorter steps are all alike, and noise
 // would pass for a difference.
 func (b *builder) together(r *rank) *step.Range {
 	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*sum(b.length) > float64(len(b.spans))/2 {
@@ -227,7 +227,7 @@ func (b *builder) starved(r *rank) (step.Range, bool) {
 // of the time in the kernel, which is not sampled, it is unknown. Without samples it is anything up to what runs while
 // the device works, and most likely what the device works beyond the trainer's sleep: a thread that has nothing else to
 // do waits.
-func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
+func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool) {
 	if seen.Device == step.NoDevice {
 		return step.Range{}, false
 	}
@@ -254,10 +254,10 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
 func (b *builder) delay(r *rank, running step.Range) step.Range {
 	loading, own, elapsed := 0.0, 0.0, sum(b.length)
 	for _, o := range b.ranks {
-		made, _, _ := b.total(o.cpu(), o.crew)
-		loading += sum(made) + sum(b.programs(o.crew))
+		made, _, _ := b.total(o.cpu(), o.workerSet)
+		loading += sum(made) + sum(b.programs(o.workerSet))
 		if o == r {
-			all, _, _ := b.total(metric.ProcCPU, []*actor{r.actor})
+			all, _, _ := b.total(metric.ProcCPU, []*process{r.process})
 			if own = sum(all); r.fed != nil && r.fed.Threads {
 				own -= sum(made)
 			}
@@ -287,13 +287,13 @@ const activityBytes = 4096
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
 	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
-	reads, part, told := b.codeOfLoading(r, seen.Running)
-	if seen.Device == step.NoDevice { // nothing but reads tells that it loads at all
+	reads, part, reported := b.codeOfLoading(r, seen.Running)
+	if seen.Device == step.NoDevice { // nothing but reads says that it loads at all
 		most = likely
 	} else if likely < activeShare {
 		likely = (seen.Running.Likely - seen.Spin.Likely) / 2
 	}
-	if told {
+	if reported {
 		likely = min(part*(seen.Running.Likely-seen.Spin.Likely)+storage.Likely, most)
 	}
 	least := storage.Lo + reads.Lo
@@ -305,7 +305,7 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 // decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
 // training call, half. Not told where little else was met, or nothing was sampled. Of the time in the kernel, which is
 // not sampled, nothing is known.
-func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, told bool) {
+func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
 	all := sum(b.grow(metric.HostSamples, r.entity))
 	within, model := sum(b.grow(metric.HostSamplesReading, r.entity)), sum(b.grow(metric.HostSamplesModel, r.entity))
 	if all < fewestSamples || within+model < leastCode*all {

@@ -15,7 +15,7 @@ import (
 const (
 	mostBuckets   = 240
 	mostPerBucket = 15
-	mostShares    = 120 // of a row of shares, whose columns have to be told apart
+	mostShares    = 120 // of a row of shares, whose columns have to be distinguished
 	mostRows      = 8   // of workers; more are drawn as one
 )
 
@@ -71,7 +71,7 @@ func (d *drawing) line(of metric.Desc, num, den []float64) {
 
 // trainer draws what the leading trainer waited and got, its device, and who makes its batches.
 func (d *drawing) trainer(lead *rank) {
-	r := d.rankOf(lead.actor)
+	r := d.rankOf(lead.process)
 	if r.hook != nil || !r.noLoader { // a load of its own looks like any other work from outside
 		d.inputWait(r, step.Seen{}, step.Range{})
 		d.line(metric.InputWait, r.waited, r.watched)
@@ -86,7 +86,7 @@ func (d *drawing) trainer(lead *rank) {
 	}
 	d.line(metric.BatchesPerS, r.batches, r.clock)
 	d.epochsSeen(r)
-	d.crew(r)
+	d.workerSet(r)
 }
 
 // machine draws how busy CPUs and storage are.
@@ -122,7 +122,7 @@ func (d *drawing) epochsSeen(r *rank) {
 	}
 	if r.hook != nil {
 		for _, e := range r.hook.epochs {
-			add(timeline.Epoch{At: e.Begun, Number: e.Number, Told: true})
+			add(timeline.Epoch{At: e.Begun, Number: e.Number, Reported: true})
 		}
 		return
 	}
@@ -131,8 +131,8 @@ func (d *drawing) epochsSeen(r *rank) {
 	}
 }
 
-// crewStates are what makes batches may be found at, in the words of the report's phases. Being idle is what is left.
-var crewStates = []struct {
+// workerStates are what makes batches may be found at, in the words of the report's phases. Being idle is what is left.
+var workerStates = []struct {
 	name   string
 	states []metric.Desc
 }{
@@ -146,18 +146,18 @@ var crewStates = []struct {
 	{"idle, ahead", nil},
 }
 
-// crew draws what the workers did, or who else feeds the trainer: each of them where they are few, all together else.
-// Workers of one set after the other share a row, each by its place in its set.
-func (d *drawing) crew(r *rank) {
-	c := &timeline.Crew{Of: "worker"}
+// workerSet draws what the workers did, or who else feeds the trainer: each of them where they are few, all together
+// else. Workers of one set after the other share a row, each by its place in its set.
+func (d *drawing) workerSet(r *rank) {
+	c := &timeline.Workers{Of: "worker"}
 	if r.fed != nil {
 		c.Of = map[bool]string{true: "thread", false: "process"}[r.fed.Threads]
 	}
-	for _, s := range crewStates {
+	for _, s := range workerStates {
 		c.States = append(c.States, s.name)
 	}
-	var places [][]*actor
-	for _, set := range workerSets(r.crew) {
+	var places [][]*process
+	for _, set := range workerSets(r.workerSet) {
 		for i, a := range set {
 			if i == len(places) {
 				places = append(places, nil)
@@ -167,10 +167,10 @@ func (d *drawing) crew(r *rank) {
 	}
 	c.All = len(places)
 	if c.All > mostRows {
-		places = [][]*actor{slices.Concat(places...)}
+		places = [][]*process{slices.Concat(places...)}
 	}
-	for i, actors := range places {
-		row := timeline.Row{Number: i + 1, Buckets: d.shares(r, actors)}
+	for i, place := range places {
+		row := timeline.Row{Number: i + 1, Buckets: d.shares(r, place)}
 		if c.All > mostRows {
 			row.Number = 0
 		}
@@ -179,19 +179,19 @@ func (d *drawing) crew(r *rank) {
 		}
 	}
 	if len(c.Rows) > 0 {
-		d.Crew = c
+		d.Workers = c
 	}
 }
 
-// shares is what the time of some of the crew went to, by buckets.
-func (d *drawing) shares(r *rank, actors []*actor) (all []timeline.Shares) {
+// shares is what the time of some of the workers went to, by buckets.
+func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
 	samples := make([]float64, len(d.spans))
-	for _, a := range actors {
+	for _, a := range of {
 		add(samples, d.grow(metric.ThreadSamples, a.entity))
 	}
-	states := each(len(crewStates), func(k int) []float64 {
-		return d.totals(actors,
-			r.busyStates(crewStates[k].states...)...)
+	states := each(len(workerStates), func(k int) []float64 {
+		return d.totals(of,
+			r.busyStates(workerStates[k].states...)...)
 	})
 	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
 	for from := 0; from < len(d.spans); from += per {

@@ -46,8 +46,8 @@ func TestTimelineAgreesWithTheFigures(t *testing.T) {
 					want.Center)
 			}
 		}
-		if c := line.Crew; c != nil {
-			drawn["crew"]++
+		if c := line.Workers; c != nil {
+			drawn["workers"]++
 			for _, row := range c.Rows {
 				for _, b := range row.Buckets {
 					total := 0.0
@@ -62,7 +62,7 @@ func TestTimelineAgreesWithTheFigures(t *testing.T) {
 		}
 	}
 	for _, name := range []string{metric.InputWait.Name, metric.GPUBusy.Name, metric.UsableBusy.Name,
-		metric.IOPressure.Name, "crew"} {
+		metric.IOPressure.Name, "workers"} {
 		if drawn[name] < 3 {
 			t.Errorf("%s is drawn of %d recordings", name, drawn[name])
 		}

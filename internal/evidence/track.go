@@ -14,7 +14,7 @@ import (
 type track struct {
 	entity string
 	at, v  []float64
-	resets int // steps at which a counter ran backwards that never should; builder.idle tells of one that may
+	resets int // steps at which a counter ran backwards that never should; builder.idle reports one that may
 }
 
 // span is a stretch of time in seconds since the recording's start.

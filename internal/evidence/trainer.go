@@ -11,23 +11,24 @@ import (
 
 // rank is one trainer with what was seen of its loader, per window.
 type rank struct {
-	*actor
-	// workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
-	crew      []*actor
-	others    []*actor  // those left out
-	fed       *Fed      // it has no DataLoader workers, and these make its batches: crew
-	standby   int       // workers that stood by through the window; those known to be another loader's are left out too
+	*process
+	// workers that lived within the steady window; those of evaluations are left out where the hook distinguishes them
+	workerSet []*process
+	others    []*process // those left out
+	fed       *Fed       // it has no DataLoader workers, and these make its batches: workerSet
+	// workers that stood by through the window; those known to be another loader's are left out too
+	standby   int
 	working   int       // workers that did not
 	starts    []restart // of workers, that reach into the steady window
 	restarts  []restart // those that replaced others and began in it
 	samples   []float64 // seconds in which the main thread was sampled
-	joint     []float64 // seconds in which waiting could be told
+	joint     []float64 // seconds in which waiting could be determined
 	polled    []float64 // of those, in which it waited for a batch
 	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
 	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
 	receiving []float64 // of those, in which it took a batch; see receive
 	clock     []float64 // seconds in which batches could be counted
-	// batches handed over, of the training loop where the hook tells it apart; nil where they could not be counted
+	// batches handed over, of the training loop where the hook distinguishes it; nil where they could not be counted
 	batches  []float64
 	handed   []float64 // batches of all its loaders
 	rate     stat.Summary
@@ -43,7 +44,7 @@ type rank struct {
 	step     *step.Step   // where its time goes; nil where that is unknown
 
 	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
-	hook        *hooked // what was told from inside; nil without it
+	hook        *hooked // what was reported from inside; nil without it
 }
 
 // top returns the trainer that the step signals are of, nil where there is none.
@@ -55,12 +56,12 @@ func (b *builder) top() *rank {
 }
 
 // rankOf gathers what was seen of a trainer and its loader.
-func (b *builder) rankOf(a *actor) *rank {
-	r := &rank{actor: a}
-	all := b.cast.of(a)
+func (b *builder) rankOf(a *process) *rank {
+	r := &rank{process: a}
+	all := b.processes.of(a)
 	for _, w := range all {
 		if w.died > b.steady.from && w.born < b.steady.to {
-			r.crew = append(r.crew, w)
+			r.workerSet = append(r.workerSet, w)
 		}
 	}
 	for _, s := range b.starts(a, all) {
@@ -74,10 +75,10 @@ func (b *builder) rankOf(a *actor) *rank {
 	r.samples = b.grow(metric.ThreadSamples, a.entity)
 	both := summed(b.grow(metric.LoaderSamples, a.loader()), b.grow(metric.LoaderNoWorkers, a.loader()))
 	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
-	r.noLoader = len(r.crew) == 0 && sum(both) == 0 && sum(r.samples) > 0 &&
+	r.noLoader = len(r.workerSet) == 0 && sum(both) == 0 && sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
-	told := b.readHook(a)
-	if r.noLoader && told == nil {
+	reported := b.readHook(a)
+	if r.noLoader && reported == nil {
 		if b.feed(r); r.fed != nil {
 			both = b.grow(metric.LoaderSamples, r.loader())
 		}
@@ -91,13 +92,13 @@ func (b *builder) rankOf(a *actor) *rank {
 		b.receive(r)
 		r.handed = r.batches
 	}
-	if told != nil {
-		b.hookFigures(r, told)
+	if reported != nil {
+		b.hookFigures(r, reported)
 	}
 	return r
 }
 
-// waitSource is what tells how long a trainer waits for its loader.
+// waitSource is what says how long a trainer waits for its loader.
 type waitSource int
 
 const (
@@ -113,7 +114,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	switch {
 	case r.hook != nil:
 		r.source, r.waited, r.watched = fromHook, r.hook.waits(), r.hook.trained()
-		if r.hook.aside() > mostlyAside {
+		if r.hook.offMain() > mostlyOffMain {
 			return // another thread waits, and for how long is not what a step waits
 		}
 	case r.noLoader:
@@ -224,7 +225,8 @@ func intersect(spans []span, s span) []span {
 // window is off by up to one at each end, which at 40 batches is 5 %.
 const fewBatches = 40
 
-// steadyPeriod is the share of readings a number of tensors per batch must hold to be believed where several were told.
+// steadyPeriod is the share of readings a number of tensors per batch must hold to be believed where several were
+// reported.
 const steadyPeriod = 0.1
 
 // tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after
@@ -250,9 +252,9 @@ func (b *builder) tensorsPerBatch(r *rank) (per float64, ok bool) {
 // way.
 const justBegun = 16.0
 
-// batches counts the batches a trainer got: from the tensors its workers handed over, which are told from the first on,
-// else as the loader counted them, which takes until it is known what a batch looks like. None in the whole window is
-// no rate: it may be that nothing was seen.
+// batches counts the batches a trainer got: from the tensors its workers handed over, which are reported from the first
+// on, else as the loader counted them, which takes until it is known what a batch looks like. None in the whole window
+// is no rate: it may be that nothing was seen.
 func (b *builder) batches(r *rank) {
 	t := b.h.of(metric.LoaderTensors, r.loader())
 	per, known := b.tensorsPerBatch(r)
@@ -264,7 +266,7 @@ func (b *builder) batches(r *rank) {
 		return
 	}
 	alive := b.h.of(metric.LoaderWorkers, r.loader())
-	all := b.cast.of(r.actor)
+	all := b.processes.of(r.process)
 	inWatch := len(all) > 0 && all[0].bornInWatch
 	switch before := alive.lastBefore(t.at[0]); {
 	case before < 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Lines below which the person is told that the watch itself is thin.
+// Lines below which the person is reported that the watch itself is thin.
 const (
 	shortWindow = 10.0 // seconds; 25 s give 24 windows, 10 s give ten, and below that an interval is mostly chance
 	fewSteps    = 20.0 // batches; TraceML asks for as many steps before it says anything critical
@@ -29,7 +29,7 @@ func (b *builder) watch(r *rank) {
 	}
 	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0
-	for _, a := range append([]*actor{r.actor}, r.crew...) {
+	for _, a := range append([]*process{r.process}, r.workerSet...) {
 		samples := sum(b.grow(metric.ThreadSamples, a.entity))
 		if all += samples; b.blind(a.entity) {
 			hidden += samples
@@ -59,7 +59,7 @@ func (b *builder) warnAfter(end float64) {
 	}
 }
 
-// warnings tells what the person should know of this watch.
+// warnings says what the person should know of this watch.
 func (b *builder) warnings() {
 	r, clean := b.top(), sum(b.length)
 	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
@@ -121,7 +121,7 @@ func (b *builder) warnings() {
 	b.warnHook(r)
 }
 
-// warnFull tells what the recording had no room for.
+// warnFull says what the recording had no room for.
 func (b *builder) warnFull() {
 	type full struct {
 		Kept *int `json:"kept"`

@@ -31,7 +31,7 @@ type frame struct {
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
-func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended bool) {
+func watchEnd(rec *recording.Recording, h history, c processes) (end float64, ended bool) {
 	for _, tracks := range h.signals {
 		for _, t := range tracks {
 			end = max(end, t.last())
@@ -55,20 +55,20 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	}
 	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last
 	// worker's, or after the last step that any trainer told, is no training.
-	trainers, workers, told := 0.0, 0.0, 0.0
+	trainers, workers, reported := 0.0, 0.0, 0.0
 	for _, a := range c.trainers {
 		trainers = max(trainers, min(a.died, h.of(metric.ThreadSamples, a.entity).last()))
 		if clock := h.of(metric.HookClock, a.entity); clock != nil {
 			_, last := rises(clock)
-			told = max(told, last)
+			reported = max(reported, last)
 		} else {
-			told = end // how long this one trains is not known
+			reported = end // how long this one trains is not known
 		}
 	}
 	for _, a := range c.workers {
 		workers = max(workers, min(a.died, end))
 	}
-	for _, life := range []float64{trainers, workers, told} {
+	for _, life := range []float64{trainers, workers, reported} {
 		if life > end/2 && life < end {
 			end = life
 		}
@@ -117,7 +117,7 @@ func cut(parts []span, width float64) []span {
 }
 
 // newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
-func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
+func newFrame(rec *recording.Recording, h history, c processes, life span) frame {
 	f := frame{lost: readLost(rec, h, c, life)}
 	if rec.End != nil {
 		f.By = rec.End.Reason
@@ -165,7 +165,7 @@ const waitFloor = 0.2
 // detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second,
 // the share of samples that wait, or the GPUs' utilization. Starting up differs in all of them, and each alone may be
 // missing.
-func detectWarmup(h history, c cast, all []lost, life span) float64 {
+func detectWarmup(h history, c processes, all []lost, life span) float64 {
 	if life.length() <= 0 {
 		return 0
 	}
@@ -187,7 +187,7 @@ func detectWarmup(h history, c cast, all []lost, life span) float64 {
 	rate := make([]float64, len(spans))
 	wait, samples := make([]float64, len(spans)), make([]float64, len(spans))
 	for _, a := range c.trainers {
-		add(rate, toldRate(h, a, spans))
+		add(rate, tensorRate(h, a, spans))
 		g, _ := h.of(metric.LoaderWaiting, a.loader()).grow(spans)
 		add(wait, g)
 		g, _ = h.of(metric.LoaderSamples, a.loader()).grow(spans)
@@ -206,8 +206,9 @@ func detectWarmup(h history, c cast, all []lost, life span) float64 {
 	return spans[drop-1].to - life.from
 }
 
-// toldRate returns the tensors per second a trainer got; NaN where it had workers but their tensors were not told yet.
-func toldRate(h history, a *actor, spans []span) []float64 {
+// tensorRate returns the tensors per second a trainer got; NaN where it had workers but their tensors were not reported
+// yet.
+func tensorRate(h history, a *process, spans []span) []float64 {
 	rate, seen := h.of(metric.LoaderTensors, a.loader()).grow(spans)
 	workers := h.of(metric.LoaderWorkers, a.loader())
 	for i, s := range spans {

@@ -12,10 +12,10 @@ import (
 func (b *builder) workers(r *rank) {
 	if r.hook != nil && !r.hook.training.hasWorkers() { // those that were seen are of an evaluation
 		without := *r
-		without.crew, r = nil, &without
+		without.workerSet, r = nil, &without
 	}
 	take := func(d metric.Desc, f figure, from ...metric.Desc) { b.take(d, r.own(f), from...) }
-	samples, alive, seen := b.total(metric.ThreadSamples, r.crew)
+	samples, alive, seen := b.total(metric.ThreadSamples, r.workerSet)
 	for _, s := range []struct {
 		d      metric.Desc
 		states []metric.Desc
@@ -29,15 +29,15 @@ func (b *builder) workers(r *rank) {
 		{metric.WorkerHandOver, r.busyStates(metric.ThreadPipeWrite)},
 		{metric.WorkerStopped, []metric.Desc{metric.ThreadStopped}},
 	} {
-		take(s.d, ratio(b.totals(r.crew, s.states...), samples), s.states...)
+		take(s.d, ratio(b.totals(r.workerSet, s.states...), samples), s.states...)
 	}
-	idle := b.totals(r.crew, r.idleStates()...)
+	idle := b.totals(r.workerSet, r.idleStates()...)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
 	take(metric.WorkerBusy, ratio(busy, samples), metric.ThreadQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
-	programs, elsewhere := b.programs(r.crew), b.totals(r.crew, r.busyStates(elsewhereStates...)...)
+	programs, elsewhere := b.programs(r.workerSet), b.totals(r.workerSet, r.busyStates(elsewhereStates...)...)
 	used := each(len(samples), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * samples[i] })
 	left := hold(1 - orNothing(divide(sum(used), sum(elsewhere))))
 	take(metric.WorkerOtherWait, ratio(times(elsewhere, left), samples), metric.ThreadOther)
@@ -46,18 +46,18 @@ func (b *builder) workers(r *rank) {
 	}
 	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.ThreadOther}
 
-	cpu, lived, counted := b.total(r.cpu(), r.crew)
+	cpu, lived, counted := b.total(r.cpu(), r.workerSet)
 	add(cpu, programs)
 	take(metric.WorkerCPU, ratio(cpu, lived), metric.ProcCPU)
 	if !counted {
 		cpu = nil
 	}
 	b.perBatch(r, metric.WorkerCPUBatch, r.own(ratio(cpu, r.handed)), metric.ProcCPU)
-	delay, lived, _ := b.total(metric.ProcRunDelay, r.crew)
+	delay, lived, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	take(metric.WorkerRunDelay, ratio(delay, lived), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
-		waits = b.totals(r.crew, r.busyStates(waitingStates...)...)
+		waits = b.totals(r.workerSet, r.busyStates(waitingStates...)...)
 		for i := range waits {
 			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i])
 		}
@@ -65,8 +65,8 @@ func (b *builder) workers(r *rank) {
 	b.perBatch(r, metric.WorkerWaitBatch, figure{Summary: notNegative(stat.Ratio(waits, r.handed))},
 		metric.ThreadSamples)
 
-	usual := func(raw metric.Desc) func(*actor) (float64, bool) {
-		return func(w *actor) (float64, bool) { return b.usual(raw, w.entity) }
+	usual := func(raw metric.Desc) func(*process) (float64, bool) {
+		return func(w *process) (float64, bool) { return b.usual(raw, w.entity) }
 	}
 	b.take(metric.WorkerRSS, ofEach(r, usual(metric.ProcRSS)), metric.ProcRSS)
 	b.take(metric.WorkerPrivate, ofEach(r, b.private).by(metric.Inferred), metric.ProcRSS, metric.ProcShared)
@@ -77,14 +77,14 @@ func (b *builder) workers(r *rank) {
 	take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
 	if r.hook != nil {
-		b.workersTold(r)
+		b.reportedWorkers(r)
 	}
 }
 
 // ofEach is the median worker's figure.
-func ofEach(r *rank, of func(*actor) (float64, bool)) figure {
+func ofEach(r *rank, of func(*process) (float64, bool)) figure {
 	var all []float64
-	for _, w := range r.crew {
+	for _, w := range r.workerSet {
 		if x, ok := of(w); ok {
 			all = append(all, x)
 		}
@@ -103,15 +103,15 @@ var waitingStates = append([]metric.Desc{metric.ThreadDisk, metric.ThreadFileRea
 	metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadPipeWrite}, elsewhereStates...)
 
 // programs returns the CPU time of the programs that workers ran and waited for the end of, per window.
-func (b *builder) programs(workers []*actor) []float64 {
+func (b *builder) programs(workers []*process) []float64 {
 	growth, _, _ := b.total(metric.ProcEndedCPU, workers)
 	return growth
 }
 
 // totals adds up samples in several states over several processes, per window.
-func (b *builder) totals(actors []*actor, states ...metric.Desc) []float64 {
+func (b *builder) totals(of []*process, states ...metric.Desc) []float64 {
 	out := make([]float64, len(b.spans))
-	for _, a := range actors {
+	for _, a := range of {
 		add(out, b.states(a.entity, states...))
 	}
 	return out
@@ -121,7 +121,7 @@ func (b *builder) totals(actors []*actor, states ...metric.Desc) []float64 {
 // left out: at an epoch's start all are busy.
 func (b *builder) imbalance(r *rank) figure {
 	var rates []float64
-	for _, w := range r.crew {
+	for _, w := range r.workerSet {
 		cpu, seen := b.h.of(metric.ProcCPU, w.entity).grow(b.spans)
 		if lived := sum(seen); lived > b.steady.length()/2 {
 			rates = append(rates, (sum(cpu)+sum(b.grow(metric.ProcEndedCPU, w.entity)))/lived)
@@ -138,7 +138,7 @@ func (b *builder) imbalance(r *rank) figure {
 // leastCores is the fewest cores that a worker may run on, where they are fewer than its trainer's.
 func (r *rank) leastCores() figure {
 	least := r.affinity
-	for _, w := range r.crew {
+	for _, w := range r.workerSet {
 		if w.affinity > 0 {
 			least = min(least, w.affinity)
 		}
@@ -150,21 +150,21 @@ func (r *rank) leastCores() figure {
 }
 
 // private is a worker's resident memory less what it shares.
-func (b *builder) private(w *actor) (float64, bool) {
+func (b *builder) private(w *process) (float64, bool) {
 	all, ok := b.usual(metric.ProcRSS, w.entity)
 	common, known := b.usual(metric.ProcShared, w.entity)
 	return max(all-common, 0), ok && known
 }
 
-// leastTrend is how long a worker must have lived in the window for the growth of its memory to be told from its start,
-// in seconds.
+// leastTrend is how long a worker must have lived in the window for the growth of its memory to be distinguished from
+// its start, in seconds.
 const leastTrend = 5.0
 
 // memoryGrowth is the median worker's, with its own interval.
 func (b *builder) memoryGrowth(r *rank) figure {
 	var growths []stat.Summary
 	middle := each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
-	for _, w := range r.crew {
+	for _, w := range r.workerSet {
 		rss := b.h.of(metric.ProcRSS, w.entity)
 		if rss == nil || (span{w.born, w.died}).overlap(b.steady) < leastTrend {
 			continue

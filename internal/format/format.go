@@ -1,5 +1,5 @@
 // Package format is the table of the formats that datasets are kept in: how a file of each is known, by its first bytes
-// or its name, and what can be told of the items in it.
+// or its name, and what can be determined of the items in it.
 //
 // It promises that all of pipetune asks this one table. How an item is read stands beside it, in one file of package
 // dataset for each kind. It opens nothing.
@@ -24,7 +24,7 @@ const (
 	Other Kind = "other"
 )
 
-// Items is what can be told of the items of a kind.
+// Items is what can be determined of the items of a kind.
 type Items struct {
 	Words     string // for people: "NumPy array"
 	WholeFile bool   // a file is one item: a job opens, reads and closes it for each, and so does who measures it
@@ -40,7 +40,7 @@ const (
 	mostHandles = 1000
 )
 
-// OpensPerItem tells whether an item must open its file: because a file is one item, or because there are more array
+// OpensPerItem reports whether an item must open its file: because a file is one item, or because there are more array
 // files than a process keeps open, so that an item in random order finds its file closed. The only file of a dataset of
 // arrays is never closed for another. What is not known is 0.
 func (i Items) OpensPerItem(files, perFile float64) bool {
@@ -172,14 +172,14 @@ func OfName(name string) (f Format, data bool) {
 	return unknown, false
 }
 
-// Promises tells whether a name is that of a file of a kind and nothing else.
+// Promises reports whether a name is that of a file of a kind and nothing else.
 func (k Kind) Promises(name string) bool {
 	return slices.ContainsFunc(Table, func(f Format) bool { return f.Kind == k && has(f.Sole, path.Ext(name)) })
 }
 
 func has(endings, ending string) bool { return slices.Contains(strings.Fields(endings), ending) }
 
-// Items is what can be told of a kind's items: nothing of a kind that is not in the table.
+// Items is what can be determined of a kind's items: nothing of a kind that is not in the table.
 func (k Kind) Items() Items {
 	for _, f := range Table {
 		if f.Kind == k {

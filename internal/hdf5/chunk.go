@@ -32,10 +32,10 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 	return buf[:0], 0, err
 }
 
-// missing tells whether the error of reading a chunk means that none is stored there. Of chunks without filters,
-// libhdf5 1.10 gives the full size or an error then, which is told from others by a walk through the whole index. That
-// is made once for each wording: walking for each of many chunks that were never written takes time quadratic in their
-// number.
+// missing reports whether the error of reading a chunk means that none is stored there. Of chunks without filters,
+// libhdf5 1.10 gives the full size or an error then, which is distinguished from others by a walk through the whole
+// index. That is made once for each wording: walking for each of many chunks that were never written takes time
+// quadratic in their number.
 func (r *Reader) missing(corner []int64, err error) bool {
 	if words := err.Error(); words != r.noChunk {
 		r.walks++

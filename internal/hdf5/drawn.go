@@ -20,9 +20,9 @@ type Drawn struct {
 
 // Why files that a dataset draws on are not known.
 const (
-	unsureMany    = "it draws on more files than are looked at"
+	unsureMany    = "it draws on more files than are inspected"
 	unsurePattern = "it names its sources by a pattern"
-	unsureSource  = "a source could not be looked at"
+	unsureSource  = "a source could not be inspected"
 )
 
 // maxNested bounds virtual datasets whose sources are virtual.

@@ -81,10 +81,10 @@ const (
 	Compact    Storage = "compact"  // inside the object header
 	Virtual    Storage = "virtual"  // stitched together from other datasets
 	External   Storage = "external" // contiguous, but in files beside this one
-	Unknown    Storage = "unknown"  // could not be told; Problem says why
+	Unknown    Storage = "unknown"  // could not be determined; Problem says why
 )
 
-// Dataset is one dataset. Sizes that cannot be told are nil, never zero.
+// Dataset is one dataset. Sizes that cannot be determined are nil, never zero.
 type Dataset struct {
 	Path         untrusted.Text
 	Shape        []int64   // empty for a scalar

@@ -292,7 +292,7 @@ func Product(element int64, dims []int64) *int64 {
 	return new(int64(total))
 }
 
-// chunks counts the chunks that cover a shape. It is nil when that cannot be told.
+// chunks counts the chunks that cover a shape. It is nil when that cannot be determined.
 func chunks(shape, chunk []int64) *int64 {
 	if len(shape) != len(chunk) {
 		return nil

@@ -27,8 +27,8 @@ static hid_t open_file(const char *name, int locked) {
 	return file;
 }
 
-// open_dataset opens one link's dataset with a chunk cache of its own: slots and bytes, 0 slots for the library's. It never leaves the file
-// for external storage unless the job would find it beside the file.
+// open_dataset opens one link's dataset with a chunk cache of its own: slots and bytes, 0 slots for the library's. It
+// never leaves the file for external storage unless the job would find it beside the file.
 static hid_t open_dataset(hid_t group, const char *name, size_t slots, size_t bytes, const char *beside) {
 	hid_t access = H5P_DEFAULT, dset = -1;
 	if (slots > 0 || beside) {
@@ -46,7 +46,7 @@ static hid_t open_dataset(hid_t group, const char *name, size_t slots, size_t by
 
 static hid_t open_below(hid_t group, const char *name) { return H5Oopen(group, name, H5P_DEFAULT); }
 
-// leaves_gaps tells whether reading what was never written leaves the buffer as it was: 1 it may.
+// leaves_gaps reports whether reading what was never written leaves the buffer as it was: 1 it may.
 static int leaves_gaps(hid_t plist) {
 	H5D_fill_time_t when;
 	H5D_fill_value_t defined;
@@ -123,7 +123,7 @@ func (h handle) dataset(name string, cache chunkCache, beside string) (handle, e
 	return handle(id), nil
 }
 
-// leavesGaps tells whether libhdf5 leaves the buffer as it was where nothing was ever written.
+// leavesGaps reports whether libhdf5 leaves the buffer as it was where nothing was ever written.
 func (c creation) leavesGaps() bool { return C.leaves_gaps(C.hid_t(c)) != 0 }
 
 // extent is the shape of a dataset that is not virtual; nil for a scalar.

@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// account is what one process told of one loader: its newest totals, so that what came since can be added to the
+// account is what one process reported on one loader: its newest totals, so that what came since can be added to the
 // loop's.
 type account struct {
 	loop  *loop // nil until it is known whose batches they are
@@ -21,7 +21,7 @@ type account struct {
 
 const maxHeld = 4096
 
-// account finds what a process told of a loader; nil where there is no room.
+// account finds what a process reported on a loader; nil where there is no room.
 func (l *ledger) account(p *process, number int) *account {
 	a := p.accounts[number]
 	if a == nil {
@@ -36,7 +36,7 @@ func (l *ledger) account(p *process, number int) *account {
 	return a
 }
 
-// closeAccounts forgets what a process told; in its loops' totals it stays.
+// closeAccounts forgets what a process reported; in its loops' totals it stays.
 func (l *ledger) closeAccounts(p *process) {
 	l.bind(p)
 	for _, a := range p.accounts {
@@ -77,7 +77,7 @@ func (l *ledger) work(p *process, m *message, at time.Duration) {
 	l.sites(p, a, m)
 }
 
-// addWork adds to a loop what a process did since it told before.
+// addWork adds to a loop what a process did since it reported before.
 func (lp *loop) addWork(now, before workTotals, times []int64, at time.Duration) {
 	if lp.work == nil {
 		lp.work = &workTotals{}
@@ -109,7 +109,7 @@ func (l *ledger) sites(p *process, a *account, m *message) {
 	}
 }
 
-// bind finds the loops of what a process told, where they are known by now, and adds it to them. It reports whether
+// bind finds the loops of what a process reported, where they are known by now, and adds it to them. It reports whether
 // none is left.
 func (l *ledger) bind(p *process) bool {
 	left := false
@@ -124,7 +124,7 @@ func (l *ledger) bind(p *process) bool {
 		}
 		a.loop = lp
 		if a.seq > 0 {
-			lp.addWork(a.work, workTotals{}, a.times, l.heard)
+			lp.addWork(a.work, workTotals{}, a.times, l.lastSeen)
 		}
 		a.times = nil
 		for _, key := range slices.SortedFunc(maps.Keys(a.sites), inOrder) {
@@ -132,9 +132,9 @@ func (l *ledger) bind(p *process) bool {
 		}
 		if p != lp.trainer {
 			l.recruit(p, lp)
-			if p.boss == nil {
-				p.boss = lp.trainer
-				p.boss.lostAll = plus(p.boss.lostAll, p.lostAll)
+			if p.workerOf == nil {
+				p.workerOf = lp.trainer
+				p.workerOf.lostAll = plus(p.workerOf.lostAll, p.lostAll)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (l *ledger) owner(p *process, number int) *loop {
 	if lp := p.byNum[number]; lp != nil {
 		return lp
 	}
-	if lp := l.told[p.inner]; lp != nil && lp.trainer != p {
+	if lp := l.namedWorkers[p.inner]; lp != nil && lp.trainer != p {
 		return lp
 	}
 	if parent := l.inner[p.parent]; parent != nil && p.parent.pid != 0 && parent != p {

@@ -7,7 +7,7 @@ func (l *ledger) apply(p *process, m *message, at time.Duration) {
 	if m.Kind == kindHello && m.Seq <= p.seq && m.At > p.at {
 		l.restart(p)
 	}
-	p.heard, l.heard = at, at
+	p.lastSeen, l.lastSeen = at, at
 	if m.Seq > p.seq {
 		p.seq, p.at = m.Seq, m.At
 		l.lose(p, m)
@@ -20,9 +20,9 @@ func (l *ledger) apply(p *process, m *message, at time.Duration) {
 		if p.hello == nil {
 			l.loaded++
 		}
-		told := m.hello
-		told.Python, told.Torch = l.name(told.Python), l.name(told.Torch)
-		p.hello = &told
+		hello := m.hello
+		hello.Python, hello.Torch = l.name(hello.Python), l.name(hello.Torch)
+		p.hello = &hello
 		return
 	case kindOff:
 		l.switchedOff(p, m)
@@ -70,13 +70,13 @@ func (l *ledger) lose(p *process, m *message) {
 	p.lost += more
 	l.lost = plus(l.lost, more)
 	to := p
-	if p.boss != nil {
-		to = p.boss
+	if p.workerOf != nil {
+		to = p.workerOf
 	}
 	to.lostAll = plus(to.lostAll, more)
 	if m.Untold > p.untold {
 		p.untold = m.Untold
-		l.drop(noteUntold, p)
+		l.drop(noteUncounted, p)
 	}
 }
 
@@ -97,7 +97,7 @@ func (l *ledger) switchedOff(p *process, m *message) {
 // epoch books the beginning or the end of an epoch, and whose workers are whose.
 func (l *ledger) epoch(p *process, lp *loop, m *message) {
 	for _, pid := range m.Epoch.Workers {
-		l.tell(innerPID{pid, p.inner.same}, lp)
+		l.nameWorker(innerPID{pid, p.inner.same}, lp)
 	}
 	m.Epoch.Workers, m.Epoch.seq = nil, m.Seq
 	number := m.Epoch.Number
@@ -116,18 +116,18 @@ func (l *ledger) epoch(p *process, lp *loop, m *message) {
 	lp.newest = max(lp.newest, number)
 }
 
-// tell keeps whose worker a process is, the newest maxTold of them.
-func (l *ledger) tell(worker innerPID, lp *loop) {
-	if _, there := l.told[worker]; !there {
-		if len(l.toldRing) < maxTold {
-			l.toldRing = append(l.toldRing, worker)
+// nameWorker keeps whose worker a process is, the newest maxNamedWorkers of them.
+func (l *ledger) nameWorker(worker innerPID, lp *loop) {
+	if _, there := l.namedWorkers[worker]; !there {
+		if len(l.workerRing) < maxNamedWorkers {
+			l.workerRing = append(l.workerRing, worker)
 		} else {
-			delete(l.told, l.toldRing[l.toldNext])
-			l.toldRing[l.toldNext] = worker
-			l.toldNext = (l.toldNext + 1) % maxTold
+			delete(l.namedWorkers, l.workerRing[l.workerNext])
+			l.workerRing[l.workerNext] = worker
+			l.workerNext = (l.workerNext + 1) % maxNamedWorkers
 		}
 	}
-	l.told[worker] = lp
+	l.namedWorkers[worker] = lp
 }
 
 // steps books a trainer's totals for one of its loops.

@@ -37,18 +37,18 @@ func (b *budget) spend(cost, limit int, at time.Duration) bool {
 type note struct{ signal, reason string }
 
 var (
-	noteFlood = noteOf("hook_*", "more messages came than are looked at, %d a second of one process: totals of this "+
+	noteFlood = noteOf("hook_*", "more messages came than are read, %d a second of one process: totals of this "+
 		"time came late",
 		processBudget)
-	noteNoise = noteOf("hook_*", "a process of the job sends what no hook of this version sends: it is heard once in "+
+	noteNoise = noteOf("hook_*", "a process of the job sends what no hook of this version sends: it is read once in "+
 		"%v",
 		restTime)
-	noteProcesses = noteOf("hook_*", "more than %d processes with the hook at a time: later ones are not heard",
+	noteProcesses = noteOf("hook_*", "more than %d processes with the hook at a time: later ones are ignored",
 		maxProcesses)
-	noteLoaders = noteOf("hook_*", "more than %d loaders of a trainer, or %d trainers: later ones are not heard",
+	noteLoaders = noteOf("hook_*", "more than %d loaders of a trainer, or %d trainers: later ones are ignored",
 		maxLoaders, maxTrainers)
-	noteUntold = noteOf("hook_*", "more loaders of different kinds, or at once, are gone over than the hook keeps "+
-		"apart: of some nothing is told, and the time in them looks like the step's")
+	noteUncounted = noteOf("hook_*", "more loaders of different kinds, or at once, are gone over than the hook keeps "+
+		"apart: some are not reported, and the time in them looks like the step's")
 	noteSites  = noteOf("hook_site_*", "more than %d lines of one loader: later ones are not counted", maxSites)
 	noteEvents = noteOf(recording.EventEpoch, "more than %d events: later ones are left out", maxEvents)
 	noteEpochs = noteOf(recording.EventEpoch, "more than %d epochs between two readings: some have no event of their "+

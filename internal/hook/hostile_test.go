@@ -13,69 +13,69 @@ import (
 
 func TestOnlyTheJobIsHeard(t *testing.T) {
 	for name, c := range map[string]struct {
-		deliver                     func(f *told)
+		deliver                     func(f *fixture)
 		loaded                      int
 		refused, malformed, dropped int64
 		asked                       int
 	}{
-		"of the job": {deliver: func(f *told) { f.tell(10, "hello", nil) }, loaded: 1, asked: 1},
-		"another user": {deliver: func(f *told) {
+		"of the job": {deliver: func(f *fixture) { f.send(10, "hello", nil) }, loaded: 1, asked: 1},
+		"another user": {deliver: func(f *fixture) {
 			f.take(sender{10, testUID + 1},
 				f.datagram(10, "hello", nil), true, f.at)
 		}, refused: 1},
-		"root": {deliver: func(f *told) {
+		"root": {deliver: func(f *fixture) {
 			f.take(sender{10, 0}, f.datagram(10, "hello", nil),
 				true, f.at)
 		}, refused: 1},
-		"a process that we do not see": {deliver: func(f *told) {
+		"a process that we do not see": {deliver: func(f *fixture) {
 			f.take(sender{0, testUID}, f.datagram(10, "hello",
 				nil), true, f.at)
 		}, refused: 1},
-		"a stranger": {deliver: func(f *told) {
+		"a stranger": {deliver: func(f *fixture) {
 			f.alien[20] = true
 			for range 100 { // asked for once in 200 ms
-				f.tell(20, "hello", nil)
+				f.send(20, "hello", nil)
 			}
 			f.at += time.Second
-			f.tell(20, "hello", nil)
+			f.send(20, "hello", nil)
 		}, refused: 101, asked: 2},
-		"another token": {deliver: func(f *told) {
-			f.tell(10, "hello",
+		"another token": {deliver: func(f *fixture) {
+			f.send(10, "hello",
 				fields{"token": "0123456789abcdef0123456789abcdee"})
 		}, refused: 1, asked: 1},
-		"no token": {deliver: func(f *told) { f.tell(10, "hello", fields{"token": ""}) },
+		"no token": {deliver: func(f *fixture) { f.send(10, "hello", fields{"token": ""}) },
 			refused: 1, asked: 1},
-		"another version": {deliver: func(f *told) { f.tell(10, "hello", fields{"v": 2}) },
+		"another version": {deliver: func(f *fixture) { f.send(10, "hello", fields{"v": 2}) },
 			malformed: 1, asked: 1},
-		"cut off": {deliver: func(f *told) {
+		"cut off": {deliver: func(f *fixture) {
 			f.take(sender{10, testUID},
 				f.datagram(10, "hello", nil), false, f.at)
 		}, malformed: 1, asked: 1},
-		"gone before it was heard, nobody's": {deliver: func(f *told) { f.tell(30, "hello", nil) }, refused: 1,
+		"gone before it was heard, nobody's": {deliver: func(f *fixture) { f.send(30, "hello", nil) }, refused: 1,
 			asked: 1},
-		"gone before it was heard, a worker by its trainer's word": {deliver: func(f *told) {
-			f.tell(10, "epoch", epochOf(0, 30))
-			f.tell(30, "work", work(10, 1e6))
+		"gone before it was heard, a worker by its trainer's word": {deliver: func(f *fixture) {
+			f.send(10, "epoch", epochOf(0, 30))
+			f.send(30, "work", work(10, 1e6))
 		}, asked: 2},
-		"gone before it was heard, a worker by its own word": {deliver: func(f *told) {
-			f.tell(10, "hello", nil)
-			f.tell(30, "hello", fields{"parent": 10})
+		"gone before it was heard, a worker by its own word": {deliver: func(f *fixture) {
+			f.send(10, "hello", nil)
+			f.send(30, "hello", fields{"parent": 10})
 		}, loaded: 2, asked: 2},
-		"gone before it was heard, and tells of loaders": {deliver: func(f *told) {
-			f.tell(10, "hello", nil)
-			f.tell(30, "hello", fields{"parent": 10})
-			f.tell(30, "steps", steps(1, 1))
+		"gone before it was heard, and tells of loaders": {deliver: func(f *fixture) {
+			f.send(10, "hello", nil)
+			f.send(30, "hello", fields{"parent": 10})
+			f.send(30, "steps", steps(1, 1))
 		}, loaded: 2, asked: 2, dropped: 1},
-		"it left the job": {deliver: func(f *told) {
-			f.tell(10, "hello", nil)
+		"it left the job": {deliver: func(f *fixture) {
+			f.send(10, "hello", nil)
 			delete(f.start, 10)
 			f.alien[10] = true
 			f.at += time.Minute
-			f.tell(10, "hello", nil)
+			f.send(10, "hello", nil)
 		}, loaded: 1, refused: 1, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newTold(t)
+			f := newFixture(t)
 			f.run(10)
 			c.deliver(f)
 			if f.loaded != c.loaded || f.refused != c.refused || f.malformed != c.malformed || f.dropped != c.dropped ||
@@ -128,9 +128,9 @@ func TestImpossibleNumbersAreIgnored(t *testing.T) {
 		"a list for an account": {"work", fields{"loader": 0, "work": []int{1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newTold(t)
+			f := newFixture(t)
 			f.run(10)
-			f.tell(10, m.kind, m.more)
+			f.send(10, m.kind, m.more)
 			f.pass(100 * time.Millisecond)
 			if f.malformed != 1 || f.loaded != 0 {
 				t.Errorf("%d malformed, %d loaded", f.malformed, f.loaded)
@@ -151,7 +151,7 @@ func TestImpossibleNumbersAreIgnored(t *testing.T) {
 func TestTotalsInAnyOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		f := newTold(t)
+		f := newFixture(t)
 		f.run(10, 11, 12)
 		type one struct {
 			pid  int
@@ -191,12 +191,12 @@ func TestTotalsInAnyOrder(t *testing.T) {
 }
 
 func TestTotalsThatShrinkAreNotBelieved(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "steps", steps(50, 5e9))
-	f.tell(10, "steps", steps(49, 6e9))
-	f.tell(10, "work", work(50, 5e9))
-	f.tell(10, "work", work(60, 4e9))
+	f.send(10, "steps", steps(50, 5e9))
+	f.send(10, "steps", steps(49, 6e9))
+	f.send(10, "work", work(50, 5e9))
+	f.send(10, "work", work(60, 4e9))
 	f.pass(100 * time.Millisecond)
 	f.want("hook_wait_s", "loop/10.110.0", 5)
 	f.want("hook_items", "loop/10.110.0", 50)
@@ -206,7 +206,7 @@ func TestTotalsThatShrinkAreNotBelieved(t *testing.T) {
 }
 
 func TestStateIsBounded(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	many := func(name string, n int, send func(i int)) {
 		for i := range n {
 			if i%200 == 0 {
@@ -222,15 +222,15 @@ func TestStateIsBounded(t *testing.T) {
 	}
 	f.run(10, 11)
 	many("loaders of one trainer", 300,
-		func(i int) { f.tell(10, "steps", fields{"loader": i, "steps": fields{"steps": 1}}) })
+		func(i int) { f.send(10, "steps", fields{"loader": i, "steps": fields{"steps": 1}}) })
 	many("lines", 400, func(i int) {
-		f.tell(10, "steps", fields{"loader": 0, "sites": []fields{{"kind": "sync", "what": "item",
+		f.send(10, "steps", fields{"loader": 0, "sites": []fields{{"kind": "sync", "what": "item",
 			"file": fmt.Sprint("/f", i), "calls": 1}}})
 	})
-	many("epochs", 1500, func(i int) { f.tell(10, "epoch", epochOf(i)) })
+	many("epochs", 1500, func(i int) { f.send(10, "epoch", epochOf(i)) })
 	many("processes", 5000, func(i int) {
 		f.run(100 + i)
-		f.tell(100+i, "hello", nil)
+		f.send(100+i, "hello", nil)
 	})
 	if len(f.trainers) > maxTrainers || len(f.loops) > maxLoops || len(f.processes) > maxProcesses ||
 		len(f.loops[0].siteList) > maxSites || f.epochs > maxEpochs {
@@ -247,14 +247,14 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 func TestAFloodIsNotLookedAt(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11, 12)
-	f.tell(10, "epoch", epochOf(0, 11))
+	f.send(10, "epoch", epochOf(0, 11))
 	flood := f.datagram(12, "hello", fields{"cwd": strings.Repeat("x", 500)})
 	const seconds, each = 5, readsPerSlice * 10 // what is read at most: a slice is a tenth of a second
 	for i := range seconds * each {
 		if i%(each/10) == 0 {
-			f.tell(11, "work", work(int64(i), int64(i)))
+			f.send(11, "work", work(int64(i), int64(i)))
 		}
 		f.deliver(12, flood)
 		f.at += time.Second / each
@@ -275,9 +275,9 @@ func TestNoiseIsNotLookedAt(t *testing.T) {
 	for name, noise := range map[string]string{"no message": "\xff{",
 		"without the token": `{"v": 1, "token": "0", "kind": "hello"}`} {
 		t.Run(name, func(t *testing.T) {
-			f := newTold(t)
+			f := newFixture(t)
 			f.run(10, 12)
-			f.tell(10, "hello", nil)
+			f.send(10, "hello", nil)
 			const seconds, each = 2, 5000
 			for range seconds * each {
 				f.deliver(12, []byte(noise))
@@ -293,7 +293,7 @@ func TestNoiseIsNotLookedAt(t *testing.T) {
 				t.Errorf("said: %v", rec.Unseen)
 			}
 			f.at += restTime
-			f.tell(12, "hello", nil)
+			f.send(12, "hello", nil)
 			if f.loaded != 2 {
 				t.Errorf("%d loaded: a process that was not heard stays unheard", f.loaded)
 			}

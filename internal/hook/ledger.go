@@ -14,17 +14,17 @@ import (
 
 // What the ledger keeps at most. Whatever goes beyond is counted and left out.
 const (
-	maxProcesses   = 4096 // at a time
-	maxTrainers    = 256
-	maxLoaders     = 256  // of one trainer; its hook has 128 numbers for them (numbers.py)
-	maxLoops       = 1024 // of all trainers
-	maxAccounts    = 8192 // what one process told of one loader
-	maxSites       = 256  // of one loop, and of one process
-	maxSiteRecords = 1 << 16
-	maxTold        = 8192 // process numbers of workers told by trainers
-	maxEpochs      = 1024 // epochs under way or not recorded yet
-	maxOffs        = 256
-	maxNumber      = 1 << 16 // number of a loader in its trainer
+	maxProcesses    = 4096 // at a time
+	maxTrainers     = 256
+	maxLoaders      = 256  // of one trainer; its hook has 128 numbers for them (numbers.py)
+	maxLoops        = 1024 // of all trainers
+	maxAccounts     = 8192 // what one process reported on one loader
+	maxSites        = 256  // of one loop, and of one process
+	maxSiteRecords  = 1 << 16
+	maxNamedWorkers = 8192 // process numbers of workers told by trainers
+	maxEpochs       = 1024 // epochs under way or not recorded yet
+	maxOffs         = 256
+	maxNumber       = 1 << 16 // number of a loader in its trainer
 )
 
 // stale is how long after its last message a process is asked for again: its number may have been given to another.
@@ -38,23 +38,23 @@ type ledger struct {
 	start  time.Duration // of the recording, of CLOCK_MONOTONIC
 	gone   func(pid int) bool
 
-	processes map[int]*process // by process number as we see it
-	inner     map[innerPID]*process
-	told      map[innerPID]*loop // workers that a trainer named
-	toldRing  []innerPID         // the same, oldest first once it is full
-	toldNext  int
-	trainers  []*process
-	loops     []*loop      // all, in the order they were first heard of
-	unbound   []*process   // some of what they told is of a loop that is not known yet
-	resting   map[int]rest // senders that are not heard, by process number as we see it
-	budget    budget
-	swept     time.Duration
+	processes    map[int]*process // by process number as we see it
+	inner        map[innerPID]*process
+	namedWorkers map[innerPID]*loop // workers that a trainer named
+	workerRing   []innerPID         // the same, oldest first once it is full
+	workerNext   int
+	trainers     []*process
+	loops        []*loop      // all, in the order they were first heard of
+	unbound      []*process   // some of what they told is of a loop that is not known yet
+	resting      map[int]rest // senders that are not heard, by process number as we see it
+	budget       budget
+	swept        time.Duration
 
 	accounts, siteRecords, epochs int
 	loaded                        int
 	refused, malformed, dropped   int64
 	lost                          int64
-	heard                         time.Duration
+	lastSeen                      time.Duration
 	offs                          []Off
 	notes                         map[note]string // what was left out, with the entity of the first
 	greetings                     []greeting
@@ -73,39 +73,39 @@ func newLedger(c Config, token string, uid uint32) *ledger {
 		return unix.Kill(pid,
 			0) == unix.ESRCH
 	},
-		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{},
+		processes: map[int]*process{}, inner: map[innerPID]*process{}, namedWorkers: map[innerPID]*loop{},
 		resting: map[int]rest{}, notes: map[note]string{}}
 }
 
 // process is one process of the job that the hook was loaded in.
 type process struct {
-	pid     int
-	inner   innerPID
-	entity  string // "" for one that was gone before it could be asked for
-	parent  innerPID
-	hello   *hello // nil: it said none
-	off     string
-	seq     int64 // the newest of all kinds
-	at      time.Duration
-	heard   time.Duration
-	lost    int64
-	untold  int64
-	ended   bool // it was gone at the last sweep
-	greeted bool // among the greetings
-	unbound bool // among the ledger's
-	budget  budget
+	pid      int
+	inner    innerPID
+	entity   string // "" for one that was gone before it could be asked for
+	parent   innerPID
+	hello    *hello // nil: it said none
+	off      string
+	seq      int64 // the newest of all kinds
+	at       time.Duration
+	lastSeen time.Duration
+	lost     int64
+	untold   int64
+	ended    bool // it was gone at the last sweep
+	greeted  bool // among the greetings
+	unbound  bool // among the ledger's
+	budget   budget
 
 	// of a trainer
 	base    int // added to the numbers of its loaders: it has begun another program since, which counts from 0 again
 	begun   time.Duration
 	loops   []*loop
 	byNum   map[int]*loop
-	clock   time.Duration // up to which its loops' totals are told
+	clock   time.Duration // up to which its loops' totals are reported
 	lostAll int64         // messages lost by it and by its workers, for the recording
 	index   bool          // it is among the trainers
 
 	// of whoever makes batches, or calls what is counted
-	boss     *process         // the trainer whose worker it is, nil where that is not known, or it is none
+	workerOf *process         // the trainer whose worker it is, nil where that is not known, or it is none
 	accounts map[int]*account // by the loader's number as it told it; -1 where it did not
 }
 
@@ -146,7 +146,7 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 		}
 		return
 	}
-	if known && (m.Kind == kindHello && m.Seq <= p.seq || at-p.heard > stale) {
+	if known && (m.Kind == kindHello && m.Seq <= p.seq || at-p.lastSeen > stale) {
 		if again, ok := l.identify(from.pid); ok && again != p.entity { // the number was given to another process
 			l.forget(p)
 			known, entity = false, again
@@ -221,7 +221,7 @@ func (l *ledger) refuse(pid int, at time.Duration) {
 func (l *ledger) admit(pid int, entity string, m *message) *process {
 	inner := innerPID{m.PID, m.PID == pid}
 	parent := innerPID{m.Parent, inner.same}
-	if entity == "" && l.told[inner] == nil && (m.Parent == 0 || l.inner[parent] == nil) {
+	if entity == "" && l.namedWorkers[inner] == nil && (m.Parent == 0 || l.inner[parent] == nil) {
 		l.refused++
 		return nil
 	}
@@ -235,7 +235,7 @@ func (l *ledger) admit(pid int, entity string, m *message) *process {
 	return p
 }
 
-// forget drops a process; what it told stays in its loops' totals.
+// forget drops a process; what it reported stays in its loops' totals.
 func (l *ledger) forget(p *process) {
 	l.closeAccounts(p)
 	delete(l.processes, p.pid)
@@ -256,7 +256,7 @@ func (l *ledger) sweep(at time.Duration) {
 		case p.index:
 		case p.ended:
 			l.forget(p)
-		case at-p.heard > stale:
+		case at-p.lastSeen > stale:
 			p.ended = l.gone(p.pid)
 		}
 	}
@@ -279,7 +279,7 @@ func (l *ledger) loop(p *process, number int) *loop {
 	}
 	number += p.base
 	lp := &loop{trainer: p, name: p.entity[len(processPrefix):] + "." + strconv.Itoa(number), number: number,
-		epochs: map[int]*epochTold{}, sites: map[recording.Site]*site{}}
+		epochs: map[int]*epochMessage{}, sites: map[recording.Site]*site{}}
 	if p.hello != nil {
 		lp.folder = p.hello.Folder
 	}

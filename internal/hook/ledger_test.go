@@ -19,8 +19,8 @@ const (
 	testUID   = 1000
 )
 
-// told is a ledger under test: a job of made-up processes.
-type told struct {
+// fixture is a ledger under test: a job of made-up processes.
+type fixture struct {
 	*ledger
 	t     testing.TB
 	at    time.Duration
@@ -31,8 +31,8 @@ type told struct {
 	sink  *recording.Recorder
 }
 
-func newTold(t testing.TB) *told {
-	f := &told{t: t, at: time.Hour, start: map[int]int{}, alien: map[int]bool{}, seq: map[int]int64{}}
+func newFixture(t testing.TB) *fixture {
+	f := &fixture{t: t, at: time.Hour, start: map[int]int{}, alien: map[int]bool{}, seq: map[int]int64{}}
 	f.ledger = newLedger(Config{Identify: f.identify, Folder: "/home/ann/run",
 		Redaction: untrusted.Redaction{Home: "/home/ann", User: "ann"}}, testToken, testUID)
 	f.ledger.gone = func(pid int) bool { return f.start[pid] == 0 && !f.alien[pid] }
@@ -41,13 +41,13 @@ func newTold(t testing.TB) *told {
 	return f
 }
 
-func (f *told) identify(pid int) (string, bool) {
+func (f *fixture) identify(pid int) (string, bool) {
 	f.asked++
 	return fmt.Sprintf("process/%d.%d", pid, f.start[pid]), f.start[pid] != 0
 }
 
 // run starts processes.
-func (f *told) run(pids ...int) {
+func (f *fixture) run(pids ...int) {
 	for _, pid := range pids {
 		f.start[pid] = 100 + pid
 	}
@@ -57,7 +57,7 @@ func (f *told) run(pids ...int) {
 type fields map[string]any
 
 // datagram makes the next message of a process.
-func (f *told) datagram(pid int, kind string, more fields) []byte {
+func (f *fixture) datagram(pid int, kind string, more fields) []byte {
 	f.seq[pid]++
 	m := fields{"v": Version, "token": testToken, "kind": kind, "pid": pid, "seq": f.seq[pid], "at": int64(f.at),
 		"lost": 0}
@@ -69,12 +69,14 @@ func (f *told) datagram(pid int, kind string, more fields) []byte {
 	return data
 }
 
-func (f *told) deliver(pid int, data []byte) { f.take(sender{pid, testUID}, data, true, f.at) }
+func (f *fixture) deliver(pid int, data []byte) { f.take(sender{pid, testUID}, data, true, f.at) }
 
-func (f *told) tell(pid int, kind string, more fields) { f.deliver(pid, f.datagram(pid, kind, more)) }
+func (f *fixture) send(pid int, kind string, more fields) {
+	f.deliver(pid, f.datagram(pid, kind, more))
+}
 
 // pass lets time pass in steps of a tick, recording at each.
-func (f *told) pass(d time.Duration) {
+func (f *fixture) pass(d time.Duration) {
 	for end := f.at + d; f.at < end; {
 		f.at += 100 * time.Millisecond
 		f.sink.Tick(f.at - time.Hour)
@@ -83,7 +85,7 @@ func (f *told) pass(d time.Duration) {
 }
 
 // recorded is what the sink has by now.
-func (f *told) recorded() *recording.Recording {
+func (f *fixture) recorded() *recording.Recording {
 	rec, err := f.sink.Finish(recording.End{})
 	if err != nil {
 		f.t.Fatal(err)
@@ -92,7 +94,7 @@ func (f *told) recorded() *recording.Recording {
 }
 
 // last is the newest reading of a series; it fails where there is none.
-func (f *told) last(metric, entity string) float64 {
+func (f *fixture) last(metric, entity string) float64 {
 	f.t.Helper()
 	for _, s := range f.recorded().Series {
 		if s.Metric == metric && s.Entity == entity {
@@ -103,7 +105,7 @@ func (f *told) last(metric, entity string) float64 {
 	return 0
 }
 
-func (f *told) want(metric, entity string, want float64) {
+func (f *fixture) want(metric, entity string, want float64) {
 	f.t.Helper()
 	if got := f.last(metric, entity); got != want {
 		f.t.Errorf("%s of %s is %v, want %v", metric, entity, got, want)
@@ -111,7 +113,7 @@ func (f *told) want(metric, entity string, want float64) {
 }
 
 // events are the recorded ones of a kind.
-func (f *told) events(kind string) []recording.Event {
+func (f *fixture) events(kind string) []recording.Event {
 	var list []recording.Event
 	for _, e := range f.recorded().Events {
 		if e.Kind == kind {
@@ -137,21 +139,21 @@ func epochOf(number int, workers ...int) fields {
 }
 
 func TestTotalsOfALoop(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11, 12)
-	f.tell(10, "hello", fields{"python": "3.11.2", "torch": "1.13.1", "executable": "/usr/bin/python3",
+	f.send(10, "hello", fields{"python": "3.11.2", "torch": "1.13.1", "executable": "/usr/bin/python3",
 		"cwd": "/home/ann/run", "rank": 3})
-	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "DataLoader", "num_workers": 2, "batch_size": 10,
+	f.send(10, "loader", fields{"loader": 0, "made": fields{"class": "DataLoader", "num_workers": 2, "batch_size": 10,
 		"pin_memory": false, "file": "/home/ann/run/train.py", "line": 88, "function": "main",
 		"given": []string{"batch_size", "num_workers"}}})
-	f.tell(10, "epoch", epochOf(0, 11, 12))
-	f.tell(11, "hello", fields{"parent": 10})
-	f.tell(12, "hello", fields{"parent": 10})
-	f.tell(11, "work", work(100, 5e9))
-	f.tell(12, "work", work(200, 7e9))
-	f.tell(10, "steps", steps(30, 2e9))
+	f.send(10, "epoch", epochOf(0, 11, 12))
+	f.send(11, "hello", fields{"parent": 10})
+	f.send(12, "hello", fields{"parent": 10})
+	f.send(11, "work", work(100, 5e9))
+	f.send(12, "work", work(200, 7e9))
+	f.send(10, "steps", steps(30, 2e9))
 	f.pass(100 * time.Millisecond)
-	f.tell(12, "work", work(300, 9e9))
+	f.send(12, "work", work(300, 9e9))
 	f.pass(100 * time.Millisecond)
 
 	const loop = "loop/10.110.0"
@@ -188,33 +190,33 @@ func TestTotalsOfALoop(t *testing.T) {
 }
 
 func TestWorkersAreMappedHoweverLateTheirTrainerSpeaks(t *testing.T) {
-	for name, order := range map[string]func(f *told){
-		"told by the trainer afterwards": func(f *told) {
-			f.tell(11, "work", work(100, 5e9))
-			f.tell(10, "epoch", epochOf(0, 11))
-			f.tell(11, "work", work(150, 6e9))
+	for name, order := range map[string]func(f *fixture){
+		"told by the trainer afterwards": func(f *fixture) {
+			f.send(11, "work", work(100, 5e9))
+			f.send(10, "epoch", epochOf(0, 11))
+			f.send(11, "work", work(150, 6e9))
 		},
-		"told by the trainer, without a hello or a number": func(f *told) {
+		"told by the trainer, without a hello or a number": func(f *fixture) {
 			for _, more := range []fields{work(60, 1e9), work(150, 6e9)} {
 				delete(more, "loader")
-				f.tell(11, "work", more)
+				f.send(11, "work", more)
 			}
-			f.tell(10, "epoch", epochOf(0, 11))
+			f.send(10, "epoch", epochOf(0, 11))
 		},
-		"by its parent alone": func(f *told) {
-			f.tell(11, "hello", fields{"parent": 10})
-			f.tell(11, "work", work(150, 6e9))
-			f.tell(10, "steps", steps(1, 1))
+		"by its parent alone": func(f *fixture) {
+			f.send(11, "hello", fields{"parent": 10})
+			f.send(11, "work", work(150, 6e9))
+			f.send(10, "steps", steps(1, 1))
 		},
-		"by its parent, which speaks first": func(f *told) {
-			f.tell(10, "steps", steps(1, 1))
-			f.tell(11, "work", work(100, 5e9))
-			f.tell(11, "hello", fields{"parent": 10})
-			f.tell(11, "work", work(150, 6e9))
+		"by its parent, which speaks first": func(f *fixture) {
+			f.send(10, "steps", steps(1, 1))
+			f.send(11, "work", work(100, 5e9))
+			f.send(11, "hello", fields{"parent": 10})
+			f.send(11, "work", work(150, 6e9))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newTold(t)
+			f := newFixture(t)
 			f.run(10, 11)
 			order(f)
 			f.pass(100 * time.Millisecond)
@@ -225,7 +227,7 @@ func TestWorkersAreMappedHoweverLateTheirTrainerSpeaks(t *testing.T) {
 }
 
 func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
 	const epochs, each = 800, 8
 	for e := range epochs {
@@ -234,10 +236,10 @@ func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
 			workers = append(workers, 1000+e*each+w)
 		}
 		f.run(workers...)
-		f.tell(10, "epoch", epochOf(e, workers...))
+		f.send(10, "epoch", epochOf(e, workers...))
 		for _, pid := range workers {
-			f.tell(pid, "hello", fields{"parent": 10, "loader": 0})
-			f.tell(pid, "work", work(10, 1e6))
+			f.send(pid, "hello", fields{"parent": 10, "loader": 0})
+			f.send(pid, "work", work(10, 1e6))
 			delete(f.start, pid)
 		}
 		f.pass(time.Second)
@@ -256,29 +258,29 @@ func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
 }
 
 func TestANumberGivenToAnotherProcessIsAnotherProcess(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11)
-	f.tell(10, "epoch", epochOf(0, 11))
-	f.tell(11, "hello", fields{"parent": 10})
-	f.tell(11, "work", work(100, 5e9))
+	f.send(10, "epoch", epochOf(0, 11))
+	f.send(11, "hello", fields{"parent": 10})
+	f.send(11, "work", work(100, 5e9))
 	f.start[11], f.seq[11] = 999, 0
-	f.tell(10, "epoch", epochOf(1, 11))
-	f.tell(11, "hello", fields{"parent": 10})
-	f.tell(11, "work", work(30, 1e9))
+	f.send(10, "epoch", epochOf(1, 11))
+	f.send(11, "hello", fields{"parent": 10})
+	f.send(11, "work", work(30, 1e9))
 	f.pass(100 * time.Millisecond)
 	f.want("hook_items", "loop/10.110.0", 130)
 	f.want("hook_fetch_s", "loop/10.110.0", 6)
 }
 
 func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "hello", nil)
-	f.tell(10, "steps", steps(50, 5e9))
+	f.send(10, "hello", nil)
+	f.send(10, "steps", steps(50, 5e9))
 	f.at += time.Second
 	f.seq[10] = 0
-	f.tell(10, "hello", nil)
-	f.tell(10, "steps", steps(7, 1e9))
+	f.send(10, "hello", nil)
+	f.send(10, "steps", steps(7, 1e9))
 	f.pass(100 * time.Millisecond)
 	f.want("hook_steps", "loop/10.110.0", 50)
 	f.want("hook_steps", "loop/10.110.1", 7)
@@ -288,9 +290,9 @@ func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
 }
 
 func TestNamesAreRedacted(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "x\x1b[31m\nDataLoader",
+	f.send(10, "loader", fields{"loader": 0, "made": fields{"class": "x\x1b[31m\nDataLoader",
 		"dataset": strings.Repeat("ä", 3000), "file": "/home/ann/lib/data.py", "line": 3,
 		"given": []string{"a,b", "\u202e"}}})
 	site := func(kind, what string) fields {
@@ -300,7 +302,7 @@ func TestNamesAreRedacted(t *testing.T) {
 	more := work(3, 1e9)
 	more["sites"] = []fields{site("open", "/home/ann/data/hf_abcdefghijklmnopqrst/train.h5"),
 		site("sync", "Tensor.item")}
-	f.tell(10, "work", more)
+	f.send(10, "work", more)
 	f.pass(100 * time.Millisecond)
 	made := f.events(recording.EventLoader)[0].Attrs
 	if made["class"] != `x\x1b[31m\nDataLoader` || made["file"] != "~/lib/data.py" ||

@@ -18,16 +18,16 @@ type loop struct {
 	folder  string // the one the job worked in, as told
 
 	made     *recording.Loader
-	steps    *stepTotals // nil: none were told
+	steps    *stepTotals // nil: none were reported
 	stepsSeq int64
-	work     *workTotals // of all who make its batches; nil: none were told
+	work     *workTotals // of all who make its batches; nil: none were reported
 	waits    spread
 	fetches  spread
 
 	sites      map[recording.Site]*site
 	siteList   []*site
 	slow       []slowItem // slowest first
-	epochs     map[int]*epochTold
+	epochs     map[int]*epochMessage
 	newest     int // the highest number of an epoch told of
 	recordedTo int // epochs below this number are recorded, or were left out
 
@@ -110,9 +110,9 @@ const (
 	slowEach = 400 // events of a loop
 )
 
-// noteSlow adds what one process told of its slowest items, with their means; before is what it told last.
-func (lp *loop) noteSlow(told, before [][3]int64) {
-	for _, t := range told {
+// noteSlow adds what one process reported on its slowest items, with their means; before is what it reported last.
+func (lp *loop) noteSlow(slow, before [][3]int64) {
+	for _, t := range slow {
 		micros, times := product(t[1], t[2]), t[2]
 		for _, b := range before {
 			if b[0] == t[0] {

@@ -25,7 +25,7 @@ const (
 // The environment through which the hook learns where to send.
 const (
 	EnvSocket = "PIPETUNE_HOOK_SOCKET" // path of the receiver's socket
-	// repeated in each message, so that a stray sender of the same user is told from the job
+	// repeated in each message, so that a stray sender of the same user is distinguished from the job
 	EnvToken = "PIPETUNE_HOOK_TOKEN"
 )
 
@@ -51,7 +51,7 @@ type message struct {
 	Seq   int64         `json:"seq"`  // of this process, from 1
 	At    time.Duration `json:"at"`   // when it was sent
 	Lost  int64         `json:"lost"` // messages this process could not send so far
-	// Untold is how often this process went over a loader for which it had no number: of these nothing is told.
+	// Untold is how often this process went over a loader for which it had no number: of these nothing is reported.
 	Untold int64 `json:"untold"`
 
 	// Parent is the process that multiprocessing says began this one, else the parent; workers say it in "work" too.
@@ -63,7 +63,7 @@ type message struct {
 	// with those that were made alike.
 	Loader *int              `json:"loader"`
 	Made   *recording.Loader `json:"made"`
-	Epoch  *epochTold        `json:"epoch"`
+	Epoch  *epochMessage     `json:"epoch"`
 	Steps  *stepTotals       `json:"steps"` // left out where it only tells sites
 	Work   *workTotals       `json:"work"`  // the same
 	Sites  []siteTotal       `json:"sites"` // with steps and work: those that changed
@@ -78,8 +78,8 @@ type hello struct {
 	Rank       *int   `json:"rank"`
 }
 
-// epochTold is one time over a loader. What is not known yet is left out.
-type epochTold struct {
+// epochMessage is one time over a loader. What is not known yet is left out.
+type epochMessage struct {
 	Number    int            `json:"number"` // from 0, of this loader
 	Begun     time.Duration  `json:"begun"`  // moment iter() was entered
 	Create    time.Duration  `json:"create"` // time in iter()
@@ -102,7 +102,7 @@ type stepTotals struct {
 	Clock         time.Duration `json:"clock"` // moment up to which the totals of all loaders of this process are told
 	Steps         int64         `json:"steps" signal:"hook_steps"`
 	GradSteps     int64         `json:"grad_steps" signal:"hook_grad_steps"`
-	AsideSteps    int64         `json:"aside_steps,omitempty" signal:"hook_aside_steps"`
+	OffMainSteps  int64         `json:"aside_steps,omitempty" signal:"hook_aside_steps"`
 	Samples       int64         `json:"samples,omitempty" signal:"hook_samples"`
 	Wait          time.Duration `json:"wait" signal:"hook_wait_s"`
 	FirstWait     time.Duration `json:"first_wait" signal:"hook_first_wait_s"`

@@ -45,7 +45,7 @@ func FuzzMessage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		l := newTold(t)
+		l := newFixture(t)
 		l.run(10, 11)
 		for i, data := range [][]byte{first, second, first} {
 			if len(data) > MaxMessage {
@@ -88,7 +88,7 @@ func clean(t *testing.T, s string) {
 // What real jobs sent is understood to the last field, and accepted to the last message.
 func TestRecordedMessages(t *testing.T) {
 	for name, messages := range recordedMessages(t) {
-		f := newTold(t)
+		f := newFixture(t)
 		last := map[string]message{}
 		for _, data := range messages {
 			decoder := json.NewDecoder(bytes.NewReader(data))
@@ -139,7 +139,7 @@ func TestRecordedMessages(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	for name, messages := range recordedMessages(b) {
 		b.Run(name, func(b *testing.B) {
-			f := newTold(b)
+			f := newFixture(b)
 			size := 0
 			for i := 0; b.Loop(); i++ {
 				m := messages[i%len(messages)]

@@ -97,8 +97,8 @@ func (r Row) sound() bool {
 // heldRows is how many rows of one trainer wait to be read; it sends one a second.
 const heldRows = 256
 
-// Actor is a trainer that takes orders.
-type Actor struct {
+// Control is a trainer that takes orders.
+type Control struct {
 	PID    int
 	Entity string // "process/<pid>.<start>"
 	conn   *net.UnixConn
@@ -106,7 +106,7 @@ type Actor struct {
 }
 
 // Send gives an order.
-func (a *Actor) Send(o Order) error {
+func (a *Control) Send(o Order) error {
 	data, err := json.Marshal(o)
 	if err != nil {
 		return fmt.Errorf("writing an order: %w", err)
@@ -119,7 +119,7 @@ func (a *Actor) Send(o Order) error {
 }
 
 // Rows are its answers; closed when it is gone.
-func (a *Actor) Rows() <-chan Row { return a.rows }
+func (a *Control) Rows() <-chan Row { return a.rows }
 
 // orders takes the lines of trainers that act.
 type orders struct {
@@ -127,9 +127,9 @@ type orders struct {
 	listener *net.UnixListener
 	done     sync.WaitGroup
 
-	mu     sync.Mutex
-	actors []*Actor
-	closed bool
+	mu       sync.Mutex
+	controls []*Control
+	closed   bool
 }
 
 // takeOrders begins to listen. admit names the process of a peer, and says whether it is of the job.
@@ -159,9 +159,9 @@ func (o *orders) accept(token string, admit func(int, uint32) (string, bool)) {
 		if ok {
 			entity, ok = admit(int(peer.Pid), peer.Uid)
 		}
-		a := &Actor{PID: int(peer.Pid), Entity: entity, conn: conn, rows: make(chan Row, heldRows)}
+		a := &Control{PID: int(peer.Pid), Entity: entity, conn: conn, rows: make(chan Row, heldRows)}
 		o.mu.Lock()
-		if ok = ok && !o.closed && len(o.actors) < maxTrainers; ok {
+		if ok = ok && !o.closed && len(o.controls) < maxTrainers; ok {
 			o.done.Go(func() { o.listen(a, token) })
 		}
 		o.mu.Unlock()
@@ -172,7 +172,7 @@ func (o *orders) accept(token string, admit func(int, uint32) (string, bool)) {
 }
 
 // listen reads one trainer's rows. It is an actor from the first one on, which has to hold the token.
-func (o *orders) listen(a *Actor, token string) {
+func (o *orders) listen(a *Control, token string) {
 	defer close(a.rows)
 	defer a.conn.Close()
 	buf, known := make([]byte, MaxMessage), false
@@ -197,33 +197,33 @@ func (o *orders) listen(a *Actor, token string) {
 		}
 		known = true
 		o.mu.Lock()
-		o.actors = append(o.actors, a)
+		o.controls = append(o.controls, a)
 		o.mu.Unlock()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i, each := range o.actors {
+	for i, each := range o.controls {
 		if each == a {
-			o.actors = append(o.actors[:i:i], o.actors[i+1:]...)
+			o.controls = append(o.controls[:i:i], o.controls[i+1:]...)
 			break
 		}
 	}
 }
 
-func (o *orders) list() []*Actor {
+func (o *orders) list() []*Control {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]*Actor(nil), o.actors...)
+	return append([]*Control(nil), o.controls...)
 }
 
 // close ends all lines; hooks then hand out their loaders' batches again.
 func (o *orders) close() error {
 	o.mu.Lock()
 	o.closed = true
-	actors := append([]*Actor(nil), o.actors...)
+	controls := append([]*Control(nil), o.controls...)
 	o.mu.Unlock()
 	err := o.listener.Close()
-	for _, a := range actors {
+	for _, a := range controls {
 		a.conn.Close()
 	}
 	o.done.Wait()

@@ -39,20 +39,20 @@ func act(t *testing.T, args ...string) *acted {
 	return a
 }
 
-// actors waits until so many trainers take orders.
-func (a *acted) actors(want int) []*hook.Actor {
+// controls waits until so many trainers take orders.
+func (a *acted) controls(want int) []*hook.Control {
 	a.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if list := a.hook.Actors(); len(list) >= want {
+		if list := a.hook.Controls(); len(list) >= want {
 			return list
 		}
 	}
-	a.t.Fatalf("of %d trainers %d take orders", want, len(a.hook.Actors()))
+	a.t.Fatalf("of %d trainers %d take orders", want, len(a.hook.Controls()))
 	return nil
 }
 
 // row waits for one of a kind.
-func (a *acted) row(from *hook.Actor, kind string) hook.Row {
+func (a *acted) row(from *hook.Control, kind string) hook.Row {
 	a.t.Helper()
 	for late := time.After(time.Minute); ; {
 		select {
@@ -95,7 +95,7 @@ func TestReplayHandsOutTheLastBatchesAgain(t *testing.T) {
 	}{{"plain", false}, {"workers", false}, {"zip", false}, {"changing", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			a := act(t, c.name)
-			trainer := a.actors(1)[0]
+			trainer := a.controls(1)[0]
 			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCount}))
 			if row := a.row(trainer, hook.RowCount); row.Steps < 1 || row.Time <= 0 {
 				t.Errorf("count: %+v", row)
@@ -134,7 +134,7 @@ func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 		{[]string{"workers", "stream"}, true, 0, ""}} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			a := act(t, c.args...)
-			trainer := a.actors(1)[0]
+			trainer := a.controls(1)[0]
 			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
 			if row := a.row(trainer, hook.RowLoader); row.Why != "" || row.Made == nil ||
 				row.Made.Iterable != c.iterable || row.Batches != c.batches {
@@ -164,10 +164,10 @@ func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 	}
 }
 
-// TestCandidateThatDies is told of, alone and in the loop, which then goes on with its own loader.
+// TestCandidateThatDies is reported, alone and in the loop, which then goes on with its own loader.
 func TestCandidateThatDies(t *testing.T) {
 	a := act(t, "workers", "dies")
-	trainer := a.actors(1)[0]
+	trainer := a.controls(1)[0]
 	try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 2, Seconds: 5, Patience: 30}
 	for _, order := range []string{hook.OrderCandidate, hook.OrderUse} {
 		must.Do(t, trainer.Send(hook.Order{Order: order, Candidate: try}))
@@ -190,7 +190,7 @@ func TestCandidateThatDies(t *testing.T) {
 // TestLoaderThatCannotBeMadeAgain says why.
 func TestLoaderThatCannotBeMadeAgain(t *testing.T) {
 	a := act(t, "plain", "own")
-	trainer := a.actors(1)[0]
+	trainer := a.controls(1)[0]
 	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
 	if row := a.row(trainer, hook.RowLoader); !strings.Contains(row.Why,
 		"__main__.Own, which goes over its batches in a way of its own") {
@@ -201,7 +201,7 @@ func TestLoaderThatCannotBeMadeAgain(t *testing.T) {
 
 func TestReplayIsMarkedWhereTheJobEvaluates(t *testing.T) {
 	a := act(t, "plain", "evaluates")
-	trainer := a.actors(1)[0]
+	trainer := a.controls(1)[0]
 	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderReplay, Keep: 2}))
 	void := false
 	for range 3 {
@@ -217,8 +217,8 @@ func TestReplayIsMarkedWhereTheJobEvaluates(t *testing.T) {
 // their own, and begin where they are told to.
 func TestReplayOfRanksBeginsAtOneStep(t *testing.T) {
 	a := act(t, "forked")
-	list := a.actors(3)
-	var forked []*hook.Actor
+	list := a.controls(3)
+	var forked []*hook.Control
 	for _, each := range list {
 		if each.PID != a.cmd.Process.Pid {
 			forked = append(forked, each)
@@ -243,7 +243,7 @@ func TestReplayOfRanksBeginsAtOneStep(t *testing.T) {
 // TestJobRunsOnWithItsOwnLoader once pipetune is gone.
 func TestJobRunsOnWithItsOwnLoader(t *testing.T) {
 	a := act(t, "plain")
-	trainer := a.actors(1)[0]
+	trainer := a.controls(1)[0]
 	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderReplay, Keep: 2}))
 	a.row(trainer, hook.RowChunk)
 	a.hook.Close()
@@ -272,7 +272,7 @@ func TestActingIsOutOfReachElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if len(r.Actors()) != 0 {
+	if len(r.Controls()) != 0 {
 		t.Error("somebody takes orders")
 	}
 }

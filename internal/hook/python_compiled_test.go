@@ -11,7 +11,7 @@ import (
 )
 
 // TestHookLeavesCompilingAlone: inductor, export and batches in any order give what they give without the hook, with as
-// many graphs, breaks and frames; and the hook is told of each loader. It needs a C++ compiler, as inductor does.
+// many graphs, breaks and frames; and the hook is reported each loader. It needs a C++ compiler, as inductor does.
 func TestHookLeavesCompilingAlone(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "torch._inductor.config")

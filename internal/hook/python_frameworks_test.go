@@ -22,7 +22,7 @@ func needFrameworks(t *testing.T, modules string) {
 }
 
 // TestHookKnowsTheStatefulDataLoader: torchdata's loader replaces all that is wrapped of PyTorch's. It gives the same
-// batches, states and errors with the hook, which is told how it was made and what its workers did.
+// batches, states and errors with the hook, which is reported how it was made and what its workers did.
 func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "torchdata.stateful_dataloader")
@@ -58,8 +58,8 @@ func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 	}
 }
 
-// TestHookCountsShards: of the classes of two libraries it is told how many shards there are to divide, of none that
-// look like them, and nobody is asked.
+// TestHookCountsShards: of the classes of two libraries it is reported how many shards there are to divide, of none
+// that look like them, and nobody is asked.
 func TestHookCountsShards(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "datasets, webdataset")
@@ -81,7 +81,7 @@ func TestHookCountsShards(t *testing.T) {
 }
 
 // TestHookTellsWhatNodesAreWaitedFor: torchdata's nodes are no DataLoader. Their Loader gives the same with the hook,
-// which tells its steps and where it is made, and no settings that it has not.
+// which reports its steps and where it is made, and no settings that it has not.
 func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "torchdata.nodes")

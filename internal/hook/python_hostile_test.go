@@ -71,7 +71,7 @@ func TestHookKeepsOutWhereNobodyListens(t *testing.T) {
 		}
 	}
 	if e.take() {
-		t.Errorf("told %+v", e.told)
+		t.Errorf("told %+v", e.received)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestHookGoesOffWhereItFails(t *testing.T) {
 		t.Errorf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
 	}
 	reasons := map[string]bool{}
-	for _, d := range e.told {
+	for _, d := range e.received {
 		if d.Kind == "off" {
 			reasons[d.Reason] = true
 		}

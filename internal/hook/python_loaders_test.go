@@ -44,7 +44,7 @@ func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 		float64(line(t, file, "# kept"))
 	want := []any{
 		dropped, fresh, kept, kept, // a dataset of its own has only the library's caller to name
-		dropped, nil, kept, kept, nil, // where the dataset cannot be known again, no line is told
+		dropped, nil, kept, kept, nil, // where the dataset cannot be known again, no line is reported
 	}
 	var got []any
 	for _, made := range e.made() {
@@ -90,8 +90,8 @@ func TestHookAsksForNoLengthThatDoesSomething(t *testing.T) {
 	}
 }
 
-// TestHookCountsSamplesOfBatchesMadeInside: where the dataset makes the batches, what they cost is told by sample as
-// far as these can be counted.
+// TestHookCountsSamplesOfBatchesMadeInside: where the dataset makes the batches, what they cost is reported by sample
+// as far as these can be counted.
 func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 }
 
 // TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did
-// is lost, and whoever makes a loader's batches is told as such.
+// is lost, and whoever makes a loader's batches is reported as such.
 func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	// not beside other tests: a worker that ends waits 3 ms for its last message to be taken, and no longer
 	needTorch(t)
@@ -116,14 +116,14 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	if o.status != 0 || o.stdout != "[]\n" || o.stderr != "" {
 		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
 	}
-	for _, d := range e.told {
+	for _, d := range e.received {
 		if d.Kind == "off" {
 			t.Errorf("the hook went off: %s", d.Reason)
 		}
 	}
 	for n, epochs := range []float64{151, 151, 151, 151, 4, 4} {
 		steps := e.steps(n)
-		// Its last epoch may be told with nothing after it.
+		// Its last epoch may be determined with nothing after it.
 		if taken, _ := steps["steps"].(float64); taken < 6*(epochs-1) || taken > 6*epochs {
 			t.Errorf("loader %d: %v batches in %v epochs, want %v in %v", n, steps["steps"], steps["epochs"], 6*epochs,
 				epochs)

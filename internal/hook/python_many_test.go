@@ -11,7 +11,7 @@ import (
 const manyTasks = 3000
 
 // TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders: what the hook keeps, and what each telling goes over, is
-// bounded; no batch is lost by it, and each is told under the line that made its loader.
+// bounded; no batch is lost by it, and each is reported under the line that made its loader.
 func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 	if diff := cmp.Diff(map[any]bool{nil: true}, sizes); diff != "" {
 		t.Errorf("items told of what loaders of several sizes share (-want +got):\n%s", diff)
 	}
-	for _, d := range e.told {
+	for _, d := range e.received {
 		if d.Untold != 0 {
 			t.Fatalf("%d loaders were gone over untold", d.Untold)
 		}
@@ -81,11 +81,11 @@ func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 }
 
 // dearest is the most that the messages of one process cost the receiver within a second.
-func (e *ear) dearest() int {
+func (e *listener) dearest() int {
 	most := 0
-	for i, first := range e.told {
+	for i, first := range e.received {
 		cost := 0
-		for _, d := range e.told[i:] {
+		for _, d := range e.received[i:] {
 			if d.PID == first.PID && d.At < first.At+1e9 {
 				cost += 1 + d.bytes/1024
 			}
@@ -106,7 +106,7 @@ func TestHookCountsLoadersThatItCannotTell(t *testing.T) {
 	}
 	var untold int64
 	numbers := map[int]bool{}
-	for _, d := range e.told {
+	for _, d := range e.received {
 		untold = max(untold, d.Untold)
 		if d.Loader != nil {
 			numbers[*d.Loader] = true

@@ -134,7 +134,7 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 }
 
 // stopwatchApart runs stopwatch.py and says in which figures the hook and the stop-watch are too far apart.
-func stopwatchApart(t *testing.T, names []string) (*ear, string) {
+func stopwatchApart(t *testing.T, names []string) (*listener, string) {
 	e := listen(t)
 	o := e.run(nil, script(t, "stopwatch.py"), "spawn")
 	if o.status != 0 || o.stderr != "" {
@@ -212,7 +212,7 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 		}
 		// An item that lost its CPU meanwhile was slow too; of those planted it is known how slow they were at least.
 		planted := map[float64]bool{7: false, 23: false}
-		for _, d := range e.told {
+		for _, d := range e.received {
 			if d.Work == nil || *d.Loader != n {
 				continue
 			}
@@ -263,7 +263,7 @@ func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 	}
 	type batches struct{ steps, aside any } // nil: not told
 	got := map[any]batches{}                // by batch size
-	for _, d := range e.told {
+	for _, d := range e.received {
 		if d.Kind != "steps" || d.Steps == nil {
 			continue
 		}
@@ -271,7 +271,7 @@ func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 		got[made.Made["batch_size"]] = batches{d.Steps["steps"], d.Steps["aside_steps"]}
 	}
 	want := map[any]batches{5.0: {2.0, nil}, 2.0: {5.0, 5.0}, 1.0: {10.0, 8.0}, 4.0: {3.0, nil}, 3.0: {4.0, 4.0}}
-	delete(got, 10.0) // those that were only made so that the others are told
+	delete(got, 10.0) // those that were only made so that the others are reported
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(batches{})); diff != "" {
 		t.Errorf("batches by batch size (-want +got):\n%s", diff)
 	}
@@ -319,8 +319,8 @@ func TestHookTimesAPretendedGPU(t *testing.T) {
 	}
 }
 
-// pretended checks what was told of the loaders of cuda.py, in the second of which so many calls wait for the GPU.
-func pretended(t *testing.T, e *ear, calls float64) {
+// pretended checks what was reported the loaders of cuda.py, in the second of which so many calls wait for the GPU.
+func pretended(t *testing.T, e *listener, calls float64) {
 	t.Helper()
 	if steps := e.steps(0); steps["steps"] != 100.0 || steps["device_steps"] != nil {
 		t.Errorf("on another GPU than the current one: %v", steps)

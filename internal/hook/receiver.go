@@ -139,8 +139,8 @@ func (r *Receiver) admit(pid int, uid uint32) (string, bool) {
 	return r.ledger.identify(pid)
 }
 
-// Actors are the trainers that take orders now, in the order they first asked for a batch; none without Config.Acts.
-func (r *Receiver) Actors() []*Actor {
+// Controls are the trainers that take orders now, in the order they first asked for a batch; none without Config.Acts.
+func (r *Receiver) Controls() []*Control {
 	if r.orders == nil {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (r *Receiver) Align(start time.Duration) {
 	r.ledger.start = start
 }
 
-// State returns what was told so far.
+// State returns what was reported so far.
 func (r *Receiver) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +218,7 @@ func (r *Receiver) Sample(_ context.Context, sink recording.Sink) {
 	}
 }
 
-// Close ends listening and removes the folder. It may be called more than once. What was told stays known.
+// Close ends listening and removes the folder. It may be called more than once. What was reported stays known.
 func (r *Receiver) Close() {
 	r.once.Do(func() {
 		close(r.closed)

@@ -22,7 +22,7 @@ const (
 	// maxEvents bounds the events of one recording.
 	maxEvents = 20000
 	// maxRecruits is of how many workers a recording tells for which loop they make batches: workers that are started
-	// anew each epoch must not take the room of what else is told.
+	// anew each epoch must not take the room of what else is reported.
 	maxRecruits = 1024
 )
 
@@ -37,7 +37,7 @@ func (l *ledger) record(sink recording.Sink, at time.Duration) {
 	}
 	l.recordGreetings(sink)
 	pause := restful + restful*time.Duration(len(l.loops)/restfulLoops)
-	told := map[*process]bool{}
+	reported := map[*process]bool{}
 	for _, lp := range l.loops {
 		entity, last := "loop/"+lp.name, lp.recorded.at
 		if lp.made != nil && !lp.recorded.made {
@@ -60,9 +60,9 @@ func (l *ledger) record(sink recording.Sink, at time.Duration) {
 		lp.fetches.record(sink, metric.HookFetchSpread, lp.name, &lp.recorded.fetches)
 		l.recordSites(sink, lp)
 		l.recordSlow(sink, lp, entity)
-		told[lp.trainer] = true
+		reported[lp.trainer] = true
 	}
-	for t := range told {
+	for t := range reported {
 		sink.Add(metric.HookClock, t.entity, seconds(t.clock))
 		sink.Add(metric.HookLost, t.entity, float64(t.lostAll))
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // points are the readings of a series.
-func (f *told) points(metric, entity string) []recording.Point {
+func (f *fixture) points(metric, entity string) []recording.Point {
 	for _, s := range f.recorded().Series {
 		if s.Metric == metric && s.Entity == entity {
 			return s.Points
@@ -23,11 +23,11 @@ func (f *told) points(metric, entity string) []recording.Point {
 }
 
 func TestTotalsAreRecordedWhileThereIsNewsAndNowAndThenAfter(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "steps", steps(5, 1e9))
+	f.send(10, "steps", steps(5, 1e9))
 	f.pass(time.Second)
-	f.tell(10, "steps", steps(6, 1e9))
+	f.send(10, "steps", steps(6, 1e9))
 	f.pass(10 * time.Second)
 	points := f.points("hook_steps", "loop/10.110.0")
 	if n := len(points); n < 34 || n > 42 { // 3 s of ticks, then one a second
@@ -44,9 +44,9 @@ func TestTotalsAreRecordedWhileThereIsNewsAndNowAndThenAfter(t *testing.T) {
 }
 
 func TestWhatBeganBeforeTheRecordingIsInItsFirstReading(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "steps", steps(500, 1e9))
+	f.send(10, "steps", steps(500, 1e9))
 	f.at += time.Hour
 	f.sink.Tick(0)
 	f.record(f.sink, f.at)
@@ -56,9 +56,9 @@ func TestWhatBeganBeforeTheRecordingIsInItsFirstReading(t *testing.T) {
 }
 
 func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 3, "wait": 1}})
+	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 3, "wait": 1}})
 	f.pass(100 * time.Millisecond)
 	for _, absent := range []string{"hook_aside_steps", "hook_samples", "hook_syncs", "hook_device_steps",
 		"hook_batch_bytes", "hook_items"} {
@@ -72,13 +72,13 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 // TestLoadersWithoutANumberAreSaid: that the hook could not tell all loaders apart is recorded once, and how many have
 // one number with the totals.
 func TestLoadersWithoutANumberAreSaid(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
 	for i := range 3 {
-		told := steps(int64(i+1), 1e9)
-		told["untold"] = i
-		told["steps"].(fields)["loaders"] = 4 + i
-		f.tell(10, "steps", told)
+		fixture := steps(int64(i+1), 1e9)
+		fixture["untold"] = i
+		fixture["steps"].(fields)["loaders"] = 4 + i
+		f.send(10, "steps", fixture)
 		f.pass(100 * time.Millisecond)
 	}
 	f.want("hook_loaders", "loop/10.110.0", 6)
@@ -89,29 +89,29 @@ func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 }
 
 func TestBatchesTakenAsideAreRecorded(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 30, "grad_steps": 20, "aside_steps": 12,
+	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 30, "grad_steps": 20, "aside_steps": 12,
 		"samples": 300, "wait": 4e9, "step_time": 6e9}})
 	f.pass(100 * time.Millisecond)
 	for metric, want := range map[string]float64{"hook_steps": 30, "hook_grad_steps": 20, "hook_aside_steps": 12,
 		"hook_samples": 300, "hook_wait_s": 4, "hook_step_time_s": 6} {
 		f.want(metric, "loop/10.110.0", want)
 	}
-	f.tell(10, "steps", fields{"loader": 0, "steps": fields{"steps": 31, "aside_steps": -1}})
+	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 31, "aside_steps": -1}})
 	if f.malformed != 1 {
 		t.Error("fewer batches aside than before were taken in")
 	}
 }
 
 func TestEpochs(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
 	epoch := func(number int, more fields) {
 		e := fields{"number": number, "begun": int64(time.Hour) - 25e8, "create": 1e7, "steps": 4, "wait": 3e9,
 			"wall": 5e9, "born": 2, "grad": true, "ended": false}
 		maps.Copy(e, more)
-		f.tell(10, "epoch", fields{"loader": 0, "epoch": e})
+		f.send(10, "epoch", fields{"loader": 0, "epoch": e})
 		f.pass(100 * time.Millisecond)
 	}
 	epoch(0, nil)
@@ -157,13 +157,13 @@ func TestSpreads(t *testing.T) {
 			t.Errorf("%d µs is of class %d, from %v to %v", micros, k, low, high)
 		}
 	}
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10)
-	f.tell(10, "steps", steps(1, 1))
+	f.send(10, "steps", steps(1, 1))
 	for range 2 {
 		more := work(10, 1e9)
 		more["work"].(fields)["times"] = []int{1000, 1000, 1020, 50000}
-		f.tell(10, "work", more)
+		f.send(10, "work", more)
 		f.pass(100 * time.Millisecond)
 	}
 	f.pass(time.Second)
@@ -174,13 +174,13 @@ func TestSpreads(t *testing.T) {
 }
 
 func TestSlowItems(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11, 12)
 	slow := func(pid int, list ...[3]int64) {
-		f.tell(pid, "work", fields{"loader": 0, "work": fields{"items": f.seq[pid], "slow": list}})
+		f.send(pid, "work", fields{"loader": 0, "work": fields{"items": f.seq[pid], "slow": list}})
 		f.pass(100 * time.Millisecond)
 	}
-	f.tell(10, "epoch", epochOf(0, 11, 12))
+	f.send(10, "epoch", epochOf(0, 11, 12))
 	slow(11, [3]int64{17, 900000, 1}, [3]int64{-3, 5000, 1})
 	slow(12, [3]int64{17, 800000, 1})
 	slow(11, [3]int64{17, 900000, 3}, [3]int64{-3, 5000, 1})
@@ -208,17 +208,17 @@ func TestSlowItems(t *testing.T) {
 }
 
 func TestLostMessagesOfWorkersAreTheirTrainers(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11, 12)
-	f.tell(11, "hello", fields{"lost": 2, "parent": 10})
-	f.tell(10, "steps", steps(1, 1))
-	f.tell(10, "epoch", epochOf(0, 11))
+	f.send(11, "hello", fields{"lost": 2, "parent": 10})
+	f.send(10, "steps", steps(1, 1))
+	f.send(10, "epoch", epochOf(0, 11))
 	for _, lost := range []int{3, 5} {
 		more := work(10, 1)
 		more["lost"] = lost
-		f.tell(11, "work", more)
+		f.send(11, "work", more)
 	}
-	f.tell(10, "hello", fields{"lost": 4})
+	f.send(10, "hello", fields{"lost": 4})
 	f.pass(100 * time.Millisecond)
 	f.want("hook_lost_messages", "process/10.110", 9)
 	if s := f.state(); s.Lost != 9 {
@@ -227,11 +227,11 @@ func TestLostMessagesOfWorkersAreTheirTrainers(t *testing.T) {
 }
 
 func TestAHookThatSwitchedItselfOffIsSaid(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11)
-	f.tell(10, "steps", steps(1, 1))
-	f.tell(10, "off", fields{"reason": "KeyError: '\x1b[2J' at loop.py:5"})
-	f.tell(11, "off", fields{"reason": ""})
+	f.send(10, "steps", steps(1, 1))
+	f.send(10, "off", fields{"reason": "KeyError: '\x1b[2J' at loop.py:5"})
+	f.send(11, "off", fields{"reason": ""})
 	f.pass(100 * time.Millisecond)
 	events := f.events(recording.EventHook)
 	if len(events) != 4 || events[1].Attrs["state"] != "off" ||
@@ -245,17 +245,17 @@ func TestAHookThatSwitchedItselfOffIsSaid(t *testing.T) {
 }
 
 func TestASecondRecordingHasAllAgain(t *testing.T) {
-	f := newTold(t)
+	f := newFixture(t)
 	f.run(10, 11, 12)
 	made := fields{"loader": 0, "made": fields{"class": "DataLoader"}}
 	more := steps(5, 1e9)
 	more["steps"].(fields)["waits"] = []int{77}
 	more["sites"] = []fields{{"kind": "sync", "what": "item", "file": "/a.py", "line": 3, "calls": 2}}
-	f.tell(10, "loader", made)
-	f.tell(10, "steps", more)
-	f.tell(10, "work", fields{"loader": 0, "work": fields{"items": 9, "slow": [][3]int64{{4, 7000, 1}}}})
-	f.tell(11, "off", fields{"reason": "x"})
-	f.tell(12, "work", fields{"parent": 10, "loader": 0, "work": fields{"items": 3}})
+	f.send(10, "loader", made)
+	f.send(10, "steps", more)
+	f.send(10, "work", fields{"loader": 0, "work": fields{"items": 9, "slow": [][3]int64{{4, 7000, 1}}}})
+	f.send(11, "off", fields{"reason": "x"})
+	f.send(12, "work", fields{"parent": 10, "loader": 0, "work": fields{"items": 3}})
 	f.pass(3 * time.Second)
 	first := f.recorded()
 	f.sink, _ = recording.NewRecorder(recording.Header{}, nil)

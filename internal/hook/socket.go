@@ -34,8 +34,8 @@ type socket struct {
 	oob  []byte
 }
 
-// bind makes the socket. Senders are told by the kernel from the first datagram on: nobody knows of the path before the
-// folder's owner tells.
+// bind makes the socket. Senders are identified by the kernel from the first datagram on: nobody knows of the path
+// before the folder's owner tells.
 func bind(dir string) (*socket, error) {
 	name := filepath.Join(dir, socketName)
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})

@@ -85,7 +85,7 @@ func TestAStrangerOfTheSameUserIsRefused(t *testing.T) {
 // stands in the way.
 func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 { // only root can be somebody else
-		f := newTold(t)
+		f := newFixture(t)
 		f.run(10)
 		f.take(sender{10, testUID + 1}, f.datagram(10, "hello", nil), true, f.at)
 		if f.refused != 1 || f.loaded != 0 || f.asked != 0 {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// State is what was told so far. Processes are as this process numbers them, moments are of CLOCK_MONOTONIC.
+// State is what was reported so far. Processes are as this process numbers them, moments are of CLOCK_MONOTONIC.
 type State struct {
 	Loaded  int   // processes that said hello
-	Made    int   // loaders that were told of: made, or gone over
+	Made    int   // loaders that were reported: made, or gone over
 	Refused int64 // messages from other users, strangers, or without the token
 	// messages of the job that make no sense: broken, of another version, too long, numbers that no hook can have
 	// counted
@@ -42,12 +42,12 @@ type Trainer struct {
 // Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a
 // recording.
 type Call struct {
-	File   string // absolute; "" where no such loader was told of
+	File   string // absolute; "" where no such loader was reported
 	Line   int
 	Folder string // the folder the job worked in then
 }
 
-// state gathers what was told so far.
+// state gathers what was reported so far.
 func (l *ledger) state() State {
 	s := State{Loaded: l.loaded, Refused: l.refused, Malformed: l.malformed, Dropped: l.dropped, Lost: l.lost,
 		Off: slices.Clone(l.offs)}
@@ -61,16 +61,16 @@ func (l *ledger) state() State {
 		if t.begun == 0 {
 			continue
 		}
-		told := Trainer{PID: t.pid, Entity: t.entity, Call: t.call(), Calls: t.calls()}
+		trainer := Trainer{PID: t.pid, Entity: t.entity, Call: t.call(), Calls: t.calls()}
 		if h := t.hello; h != nil {
-			told.Executable = h.Executable
+			trainer.Executable = h.Executable
 		}
 		for _, lp := range t.loops {
 			if lp.steps != nil {
-				told.Steps += lp.steps.Steps
+				trainer.Steps += lp.steps.Steps
 			}
 		}
-		s.Trainers = append(s.Trainers, told)
+		s.Trainers = append(s.Trainers, trainer)
 	}
 	slices.SortStableFunc(s.Trainers, func(a, b Trainer) int { return cmp.Compare(a.PID, b.PID) })
 	return s
@@ -105,7 +105,7 @@ func (p *process) calls() []Call {
 	return out
 }
 
-// inFile tells whether the construction of a loader is in a file, and not typed ("<stdin>").
+// inFile reports whether the construction of a loader is in a file, and not typed ("<stdin>").
 func (lp *loop) inFile() bool { return lp.made != nil && lp.made.File != "" && lp.made.File[0] != '<' }
 
 // call is the construction of a loader that is in a file.

@@ -48,7 +48,7 @@ func record(sink recording.Sink, entity string, signals []total, row any) {
 	}
 }
 
-// shrinks says whether a counter of a row is below what was told before; both are pointers to one struct.
+// shrinks says whether a counter of a row is below what was reported before; both are pointers to one struct.
 func shrinks(signals []total, row, before any) bool {
 	now, then := reflect.ValueOf(row).Elem(), reflect.ValueOf(before).Elem()
 	return slices.ContainsFunc(signals, func(s total) bool {
@@ -56,7 +56,7 @@ func shrinks(signals []total, row, before any) bool {
 	})
 }
 
-// accumulate adds to sum what a process did since it told before.
+// accumulate adds to sum what a process did since it reported before.
 func (sum *workTotals) accumulate(now, before workTotals) {
 	to, n, b := reflect.ValueOf(sum).Elem(), reflect.ValueOf(now), reflect.ValueOf(before)
 	for _, s := range workSignals {

@@ -13,7 +13,7 @@ import (
 //
 // Starting takes a fraction of a millisecond and waits for nothing, so one thread is enough. Should the kernel not come
 // back from it all the same, the launcher is stuck by that alone: that it has been inside one start longer than its
-// limit. A caller that goes meanwhile, at Ctrl-C say, tells nothing about the next start.
+// limit. A caller that goes meanwhile, at Ctrl-C say, says nothing about the next start.
 type launcher struct {
 	limit  time.Duration
 	jobs   chan func()

@@ -39,7 +39,7 @@ func (l Limits) withDefaults() Limits {
 
 // apply sets the limits on the calling process, for good.
 func (l Limits) apply() error {
-	FirstVictim()
+	RaiseOOMScore()
 
 	debug.SetMemoryLimit(l.MemoryBytes / 2) // the collector works harder before the kernel says no
 	mapped, err := mappedBytes()

@@ -25,7 +25,7 @@ type process struct {
 	requests *os.File
 	answers  *os.File
 	reader   *bufio.Reader
-	stderr   *mouth
+	stderr   *stderrTail
 	next     int
 	ending   sync.Once
 	done     chan struct{} // closed once the child has been reaped; state is valid then

@@ -210,7 +210,7 @@ func TestLauncherIsStuckByTimeOnly(t *testing.T) {
 	})
 }
 
-// inherited is what a child finds that it was not told.
+// inherited is what a child finds that it was not reported.
 type inherited struct {
 	Descriptors         []string
 	SigBlk, SigIgn, Dir string

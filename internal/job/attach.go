@@ -81,7 +81,7 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 		}
 		hint := fmt.Sprintf("run pipetune as root: sudo pipetune diagnose --pid %d", pid)
 		if o.UID == 0 {
-			hint = "name the training process itself; what belongs to another container is looked at from the host"
+			hint = "name the training process itself; what belongs to another container is watched from the host"
 		}
 		return nil, fail(ErrRefused, "it has privileges of its own or has switched looking off", hint)
 	}
@@ -135,7 +135,7 @@ func (o Options) below(pid, ancestor int) bool {
 // assemble climbs from a process to the top of its job and gathers what is below.
 func assemble(asked procfs.ID, o Options) (*Job, error) {
 	j := &Job{opts: o, table: newTable(o), births: map[procfs.ID]int{}}
-	roots, err := climb(asked, o)
+	roots, err := topOfJob(asked, o)
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +145,10 @@ func assemble(asked procfs.ID, o Options) (*Job, error) {
 	for _, n := range j.table.nodes {
 		j.table.recheck(n)
 	}
-	j.table.heed()
+	j.table.markBatchTakers()
 	j.table.classify(asked)
 	if len(j.table.nodes) == 0 {
-		return nil, &Error{PID: asked.PID, Kind: ErrNoProcess, Detail: "it ended while it was looked at"}
+		return nil, &Error{PID: asked.PID, Kind: ErrNoProcess, Detail: "it ended while it was inspected"}
 	}
 	j.publish()
 	return j, nil

@@ -53,7 +53,7 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 		}
 		was := before[n]
 		if was.role != n.role || was.owner != n.owner || was.rank != n.rank || was.method != n.method {
-			n.told, changed = false, true
+			n.recordedRole, changed = false, true
 		}
 	}
 	return changed

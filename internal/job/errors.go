@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The reasons why a process cannot be watched, told apart with errors.Is on an *Error.
+// The reasons why a process cannot be watched, distinguished with errors.Is on an *Error.
 var (
 	// ErrNoProcess: no process has that number, or it cannot be seen (/proc mounted with hidepid).
 	ErrNoProcess = errors.New("no such process")
@@ -14,7 +14,7 @@ var (
 	// ErrOtherUser: the process belongs to another user.
 	ErrOtherUser = errors.New("process belongs to another user")
 	// ErrRefused: the process is of the same user but lets nobody look at it.
-	ErrRefused = errors.New("process may not be looked at")
+	ErrRefused = errors.New("process may not be inspected")
 	// ErrOrphan: the process is a leftover of a job that has ended.
 	ErrOrphan = errors.New("process is left over from a job that has ended")
 	// ErrSelf: the process is pipetune itself or one of its children.

@@ -125,12 +125,12 @@ func (m *machine) death(pid int) {
 
 // adopt writes the lists of children.
 func (m *machine) adopt() {
-	kids := map[int]string{}
+	childPIDs := map[int]string{}
 	for pid := range m.procs {
-		kids[m.procs[pid].ppid] += strconv.Itoa(pid) + " "
+		childPIDs[m.procs[pid].ppid] += strconv.Itoa(pid) + " "
 	}
 	for pid := range m.procs {
-		m.write(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid)), "children", kids[pid])
+		m.write(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid)), "children", childPIDs[pid])
 	}
 }
 

@@ -155,7 +155,7 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 			return inside{}
 		}
 		defer q.Close()
-		return look(o.FS, q)
+		return readInside(o.FS, q)
 	})
 	return ok && (in.framework != "" || in.accelerator != "")
 }

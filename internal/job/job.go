@@ -26,9 +26,9 @@ type Options struct {
 	// Launched says that pipetune itself started the process that is attached to: that it launches the trainers is no
 	// news.
 	Launched bool
-	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil
-	// where nobody does. It is asked at each full look, and may know more each time.
-	Told func() []string
+	// BatchTakers returns the entities of processes that are known to take batches, as somebody inside of the job
+	// tells; nil where nobody does. It is asked at each full look, and may know more each time.
+	BatchTakers func() []string
 	// Slurm is the SlurmKey of pipetune itself: Find then returns only jobs of the same Slurm job on this node, where
 	// there is one.
 	Slurm string
@@ -46,8 +46,8 @@ type Job struct {
 	traits   traits // of the first trainer
 	place    *recording.Place
 	warnings []string
-	// libraryLooks counts reads of a worker's mapped files for its HDF5 library.
-	libraryLooks int
+	// librarySearches counts reads of a worker's mapped files for its HDF5 library.
+	librarySearches int
 
 	lastFull, lastSlow, lastTrainer time.Duration
 	refreshed                       bool

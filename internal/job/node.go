@@ -12,40 +12,40 @@ import (
 
 // node is one living process below the job's roots: what is known of it and the role it was given.
 type node struct {
-	id     procfs.ID
-	ppid   int
-	proc   *procfs.Process
-	kids   *procfs.MainChildren // opened once the process is one whose births matter
-	facts  facts
-	inside inside
+	id        procfs.ID
+	ppid      int
+	proc      *procfs.Process
+	childPIDs *procfs.MainChildren // opened once the process is one whose births matter
+	facts     facts
+	inside    inside
 
 	seen      time.Duration // when it was first seen
 	described bool
 	// everOwner says that it had loader workers: a trainer stays one between two epochs, when its workers are gone.
 	everOwner    bool
-	takesBatches bool // as it was told
+	takesBatches bool // as it was reported
 	// everLauncher says that trainers with workers, or ranks, were found below it: it is none itself once they are
 	// gone.
 	everLauncher bool
 	threads      threadNames // of a trainer
 
-	role   Role
-	owner  procfs.ID // trainer of a worker
-	rank   int
-	method StartMethod
-	told   bool // the sink knows this role
+	role         Role
+	owner        procfs.ID // trainer of a worker
+	rank         int
+	method       StartMethod
+	recordedRole bool // the sink knows this role
 
 	// What was handed to the sink: of a worker, that its birth was counted; of a trainer, the count.
-	counted    bool
-	recorded   bool // its birth is among the events, and so must its exit be
-	toldBirths int
-	toldCount  bool
+	counted        bool
+	recorded       bool // its birth is among the events, and so must its exit be
+	recordedBirths int
+	birthsRecorded bool
 }
 
 func (n *node) close() {
-	if n.kids != nil {
-		n.kids.Close()
-		n.kids = nil
+	if n.childPIDs != nil {
+		n.childPIDs.Close()
+		n.childPIDs = nil
 	}
 	n.proc.Close()
 }
@@ -121,8 +121,8 @@ func (f *facts) setArgv(argv [][]byte) {
 	f.python = isPython(f.exe, argv)
 }
 
-// look reads what is inside a process that may be a trainer.
-func look(fs procfs.FS, p *procfs.Process) inside {
+// readInside reads what is inside a process that may be a trainer.
+func readInside(fs procfs.FS, p *procfs.Process) inside {
 	in := inside{rank: -1}
 	if env, err := p.Environ(); err == nil {
 		in.rank, in.gpus = rankOf(env), choiceOf(fs, p, env)
@@ -156,7 +156,7 @@ func (n *node) pollsForWork() bool {
 			return true
 		}
 	}
-	fds, _, err := n.proc.FDs(maxGPULook)
+	fds, _, err := n.proc.FDs(maxGPUDescriptors)
 	if err != nil {
 		return false
 	}

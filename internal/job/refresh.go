@@ -46,17 +46,17 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	j.refreshed = true
 	if full {
 		j.lastFull = now
-		changed = j.bury(now, sink) || changed
+		changed = j.dropEnded(now, sink) || changed
 		changed = len(j.table.grow(j.roots, now, slow)) > 0 || changed
-		changed = j.table.heed() || changed
+		changed = j.table.markBatchTakers() || changed
 	} else {
-		changed = j.newborns(now, sink)
+		changed = j.readChildren(now, sink)
 	}
-	changed = j.ripen(now, full) || changed
+	changed = j.settleRoles(now, full) || changed
 	if slow {
 		j.lastSlow = now
 		changed = j.renew() || changed
-		j.heedExec(sink)
+		j.noteExec(sink)
 	}
 	if changed {
 		j.table.inspectCandidates()
@@ -67,7 +67,7 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	if full {
 		j.nameThreads(sink)
 	}
-	j.tell(now, sink)
+	j.record(now, sink)
 	j.end(now, sink)
 }
 
@@ -80,25 +80,25 @@ func (j *Job) follow() {
 		parent := j.table.nodes[n.ppid]
 		server := n.role == Server && n.facts.kind == forkServer && parent != nil && parent.role == Trainer
 		switch follow := n.role == Trainer || server; {
-		case follow && n.kids == nil && !j.table.noChildren:
-			n.kids, _ = n.proc.MainChildren() // without it, births are found by the full look
-		case !follow && n.kids != nil:
-			n.kids.Close()
-			n.kids = nil
+		case follow && n.childPIDs == nil && !j.table.noChildren:
+			n.childPIDs, _ = n.proc.MainChildren() // without it, births are found by the full look
+		case !follow && n.childPIDs != nil:
+			n.childPIDs.Close()
+			n.childPIDs = nil
 		}
 	}
 }
 
-// newborns reads the lists of children of trainers and their forkservers. It reports whether anything changed.
-func (j *Job) newborns(now time.Duration, sink recording.Sink) bool {
+// readChildren reads the lists of children of trainers and their forkservers. It reports whether anything changed.
+func (j *Job) readChildren(now time.Duration, sink recording.Sink) bool {
 	changed := false
 	var buf [64]int
 	for _, n := range j.followed() {
-		kids, err := n.kids.Read(buf[:0])
+		childPIDs, err := n.childPIDs.Read(buf[:0])
 		if err != nil {
 			continue
 		}
-		for _, pid := range kids {
+		for _, pid := range childPIDs {
 			if known := j.table.nodes[pid]; known != nil && known.ppid == n.id.PID {
 				continue
 			} else if known != nil && j.table.alive(known) {
@@ -111,7 +111,7 @@ func (j *Job) newborns(now time.Duration, sink recording.Sink) bool {
 			}
 		}
 		for _, known := range j.table.nodes {
-			if known.ppid == n.id.PID && known.role == Worker && !slices.Contains(kids, known.id.PID) &&
+			if known.ppid == n.id.PID && known.role == Worker && !slices.Contains(childPIDs, known.id.PID) &&
 				!j.table.alive(known) {
 				j.exit(known, sink)
 				changed = true
@@ -124,15 +124,15 @@ func (j *Job) newborns(now time.Duration, sink recording.Sink) bool {
 func (j *Job) followed() []*node {
 	var out []*node
 	for _, n := range j.table.nodes {
-		if n.kids != nil {
+		if n.childPIDs != nil {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// bury takes out what has ended, and what no longer hangs below a root: a worker whose trainer died is init's.
-func (j *Job) bury(now time.Duration, sink recording.Sink) bool {
+// dropEnded takes out what has ended, and what no longer hangs below a root: a worker whose trainer died is init's.
+func (j *Job) dropEnded(now time.Duration, sink recording.Sink) bool {
 	changed := false
 	for _, n := range j.table.nodes {
 		if !j.table.alive(n) {
@@ -166,9 +166,9 @@ func (j *Job) exit(n *node, sink recording.Sink) {
 	j.table.drop(n)
 }
 
-// ripen looks again at processes whose role is not settled: the signal handlers that tell a worker are installed after
-// its birth.
-func (j *Job) ripen(now time.Duration, full bool) bool {
+// settleRoles looks again at processes whose role is not settled: the signal handlers that tell a worker are installed
+// after its birth.
+func (j *Job) settleRoles(now time.Duration, full bool) bool {
 	changed := false
 	for _, n := range j.table.nodes {
 		if n.role == Worker || n.role == Trainer || n.role == Server || n.facts.kind == distributedRun {
@@ -201,7 +201,7 @@ func (j *Job) renew() bool {
 			n.facts.python {
 			read, on := n.inside.gpus.Read, n.inside.accelerator
 			j.table.inspect(n)
-			n.told = n.told && n.inside.accelerator == on
+			n.recordedRole = n.recordedRole && n.inside.accelerator == on
 			changed = changed || n.inside.gpus.Read != read || n.inside.accelerator != on
 			left--
 		}
@@ -228,15 +228,15 @@ func (j *Job) amend() {
 	}
 	if n := j.table.nodes[trainers[0].PID]; n != nil {
 		j.traits.framework, j.traits.accelerator = n.inside.framework, n.inside.accelerator
-		if j.libraryLooks < maxLibraryLooks {
-			j.libraryLooks++
+		if j.librarySearches < maxLibrarySearches {
+			j.librarySearches++
 			j.traits.hdf5 = j.hdf5OfWorkers(n.inside.hdf5)
 		}
 	}
 }
 
-// heedExec ends the job where its only trainer has become another program: what it does from then on is no training.
-func (j *Job) heedExec(sink recording.Sink) {
+// noteExec ends the job where its only trainer has become another program: what it does from then on is no training.
+func (j *Job) noteExec(sink recording.Sink) {
 	trainers := j.tree.Load().Trainers()
 	if len(trainers) != 1 {
 		return
@@ -252,8 +252,8 @@ func (j *Job) heedExec(sink recording.Sink) {
 	}
 }
 
-// maxLibraryLooks bounds how often a worker's mapped files are read to learn its HDF5 library.
-const maxLibraryLooks = 3
+// maxLibrarySearches bounds how often a worker's mapped files are read to learn its HDF5 library.
+const maxLibrarySearches = 3
 
 // end tells once that all trainers are gone.
 func (j *Job) end(now time.Duration, sink recording.Sink) {
@@ -271,7 +271,7 @@ func (j *Job) end(now time.Duration, sink recording.Sink) {
 	j.finish(sink, "all trainers have ended")
 }
 
-// finish tells that the job is over, once.
+// finish says that the job is over, once.
 func (j *Job) finish(sink recording.Sink, reason string) {
 	if j.ended {
 		return

@@ -197,11 +197,12 @@ func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
 }
 
 // TestRefreshHeedsWhoTakesBatches: ranks without workers below a script that imports torch itself look like its
-// helpers, until they are told of.
+// helpers, until they are reported.
 func TestRefreshHeedsWhoTakesBatches(t *testing.T) {
 	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50))
 	var told []string
-	j := must.Get(Attach(context.Background(), 50, Options{FS: m.fs(), Told: func() []string { return told }}))(t)
+	j := must.Get(Attach(context.Background(), 50, Options{FS: m.fs(),
+		BatchTakers: func() []string { return told }}))(t)
 	t.Cleanup(j.Close)
 	s := newMemo()
 	j.Refresh(context.Background(), 0, s)

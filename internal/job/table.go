@@ -27,7 +27,7 @@ type table struct {
 }
 
 func newTable(o Options) *table {
-	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}, inner: o.Told}
+	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}, inner: o.BatchTakers}
 }
 
 // add takes hold of a process that was seen below the roots, as a child of parent. It returns nil where there is none,
@@ -93,7 +93,7 @@ func (t *table) inspect(n *node) {
 			return inside{rank: -1}
 		}
 		defer p.Close()
-		return look(fs, p)
+		return readInside(fs, p)
 	})
 	if ok {
 		in.tries = n.inside.tries
@@ -118,15 +118,15 @@ func (t *table) recheck(n *node) bool {
 	return changed
 }
 
-// heed marks the processes that are told to take batches. It reports whether there are new ones.
-func (t *table) heed() bool {
+// markBatchTakers marks the processes that are told to take batches. It reports whether there are new ones.
+func (t *table) markBatchTakers() bool {
 	if t.inner == nil {
 		return false
 	}
 	changed := false
-	told := t.inner()
+	takers := t.inner()
 	for _, n := range t.nodes {
-		if !n.takesBatches && slices.Contains(told, Entity(n.id)) {
+		if !n.takesBatches && slices.Contains(takers, Entity(n.id)) {
 			n.takesBatches, changed = true, true
 		}
 	}
@@ -155,11 +155,11 @@ func (t *table) alive(n *node) bool {
 
 // children returns the direct children of a node.
 func (t *table) children(n *node) []int {
-	kids, err := n.proc.Children(nil)
+	childPIDs, err := n.proc.Children(nil)
 	if err != nil && !errors.Is(err, procfs.ErrGone) { // not there, or not for us
 		t.noChildren = true
 	}
-	return kids
+	return childPIDs
 }
 
 // grow adds what is below the given roots and not yet known, and returns what was added. Loader workers rarely have
@@ -244,11 +244,11 @@ func (t *table) growFromTable(roots []procfs.ID, now time.Duration) []*node {
 
 // downwards returns the nodes so that each comes after its parent, and siblings by age.
 func (t *table) downwards() []*node {
-	kids := map[int][]*node{}
+	childPIDs := map[int][]*node{}
 	var top []*node
 	for _, n := range t.nodes {
 		if parent := t.nodes[n.ppid]; parent != nil && parent != n {
-			kids[n.ppid] = append(kids[n.ppid], n)
+			childPIDs[n.ppid] = append(childPIDs[n.ppid], n)
 		} else {
 			top = append(top, n)
 		}
@@ -272,7 +272,7 @@ func (t *table) downwards() []*node {
 		}
 		done[n] = true
 		out = append(out, n)
-		below := kids[n.id.PID]
+		below := childPIDs[n.id.PID]
 		slices.SortFunc(below, byAge)
 		queue = append(queue, below...)
 	}

@@ -103,7 +103,7 @@ func librariesOf(files []string) libraries {
 	return l
 }
 
-// hdf5Release turns the file name of a shared HDF5 library into its release, "" where the name tells nothing. The
+// hdf5Release turns the file name of a shared HDF5 library into its release, "" where the name says nothing. The
 // numbers are the libtool interfaces of HDF5's config/lt_vers.am: Debian 12 ships 1.10.8 as 103.3.1, openSUSE 1.12.2 as
 // 200, Debian 13 1.14.5 as 310, Debian sid 2.2.0 as 320.2.0. From 320 on the second number follows the minor release.
 func hdf5Release(file string) string {
@@ -169,13 +169,13 @@ func NVIDIAMinor(target string) (int, bool) {
 	return n, err == nil
 }
 
-// maxGPULook bounds how many descriptors are looked through for a GPU's device file. CUDA opens them at its start, so
-// they are among the first.
-const maxGPULook = 256
+// maxGPUDescriptors bounds how many descriptors are looked through for a GPU's device file. CUDA opens them at its
+// start, so they are among the first.
+const maxGPUDescriptors = 256
 
 // acceleratorHeld returns whose device file the process has open, "" where it has none.
 func acceleratorHeld(p *procfs.Process) string {
-	fds, _, err := p.FDs(maxGPULook)
+	fds, _, err := p.FDs(maxGPUDescriptors)
 	if err != nil {
 		return ""
 	}

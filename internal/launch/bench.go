@@ -29,17 +29,17 @@ const (
 
 // Bench measures settings in a job whose trainer takes orders. It implements tune.Bench.
 type Bench struct {
-	job    *Job
-	actor  actor
-	rows   <-chan hook.Row
-	room   func() (memory, shm int64) // that is free; below 0: not known
-	Loader hook.Row                   // what the training loop's loader is
-	gone   string                     // why nothing more can be measured; "" where it can
+	job     *Job
+	control control
+	rows    <-chan hook.Row
+	room    func() (memory, shm int64) // that is free; below 0: not known
+	Loader  hook.Row                   // what the training loop's loader is
+	gone    string                     // why nothing more can be measured; "" where it can
 }
 
 // Bench asks the one trainer of the job for its loader. The error says why settings cannot be measured here.
 func (j *Job) Bench() (*Bench, error) {
-	list := j.receiver.Actors()
+	list := j.receiver.Controls()
 	switch {
 	case len(list) == 0:
 		return nil, errors.New("no trainer takes batches from a loader of torch.utils.data")
@@ -47,8 +47,8 @@ func (j *Job) Bench() (*Bench, error) {
 		return nil, fmt.Errorf("%d trainers take batches, and settings are measured on one alone: start the job with "+
 			"one rank", len(list))
 	}
-	b := &Bench{job: j, actor: list[0], rows: list[0].Rows(), room: roomOf(j.fs, list[0].PID)}
-	if err := b.actor.Send(hook.Order{Order: hook.OrderDescribe}); err != nil {
+	b := &Bench{job: j, control: list[0], rows: list[0].Rows(), room: roomOf(j.fs, list[0].PID)}
+	if err := b.control.Send(hook.Order{Order: hook.OrderDescribe}); err != nil {
 		return nil, fmt.Errorf("asking for the loader: %w", err)
 	}
 	b.await(time.Now().Add(replyPatience), func(row hook.Row) bool {
@@ -114,7 +114,7 @@ func (b *Bench) InLoop(set tune.Setting, most time.Duration) tune.Rate {
 func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string) (out tune.Rate) {
 	out.Memory, out.Shm = -1, -1
 	if b.gone == "" {
-		if err := b.actor.Send(o); err != nil {
+		if err := b.control.Send(o); err != nil {
 			b.gone = "the training takes no orders any more: " + err.Error()
 		}
 	}
@@ -127,7 +127,7 @@ func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string)
 	halt := func() {
 		if stopped.IsZero() && stop != "" {
 			stopped = time.Now()
-			if err := b.actor.Send(hook.Order{Order: stop}); err != nil {
+			if err := b.control.Send(hook.Order{Order: stop}); err != nil {
 				b.gone = "the training takes no orders any more: " + err.Error()
 			}
 		}
@@ -160,7 +160,7 @@ func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string)
 		}
 		return done
 	}, func() {
-		if g.look(); g.beyond != "" && out.Why == "" {
+		if g.check(); g.beyond != "" && out.Why == "" {
 			out.Why = g.beyond
 			halt()
 			done = done || stop == ""
@@ -208,7 +208,7 @@ func newGuard(room func() (int64, int64)) *guard {
 	return g
 }
 
-func (g *guard) look() {
+func (g *guard) check() {
 	memory, shm := g.room()
 	g.leastMemory, g.leastShm = min(g.leastMemory, memory), min(g.leastShm, shm)
 	switch {

@@ -182,7 +182,7 @@ func whyNoDiff(p report.Patch) string {
 		if s.How == report.PatchAlready {
 			why = append(why, s.Setting+" is "+s.To+" there already")
 		} else {
-			why = append(why, s.Setting+" stands elsewhere: "+s.Origin)
+			why = append(why, s.Setting+" is set elsewhere: "+s.Origin)
 		}
 	}
 	return strings.Join(why, "; ")

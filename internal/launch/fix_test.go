@@ -160,7 +160,7 @@ func TestNoFix(t *testing.T) {
 			"6")}, nil},
 		"cannot be read": {[]report.Finding{recommends(report.Error, "num_workers", "6")},
 			[]hook.Trainer{{Call: hook.Call{File: folder + "/gone.py", Line: 1}}}},
-		"num_workers stands elsewhere: args.workers: args is not assigned in": {[]report.Finding{recommends(
+		"num_workers is set elsewhere: args.workers: args is not assigned in": {[]report.Finding{recommends(
 			report.Error, "num_workers", "6")},
 			[]hook.Trainer{{Call: hook.Call{File: elsewhere, Line: 1, Folder: folder}}}},
 		"in code that is in no file": {[]report.Finding{recommends(report.Error, "num_workers", "6")},

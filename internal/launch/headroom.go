@@ -22,28 +22,28 @@ const (
 	replyPatience  = 30 * time.Second // for a first answer, which comes with the next batch
 )
 
-// actor is a trainer that takes orders; a *hook.Actor, but for tests.
-type actor interface {
+// control is a trainer that takes orders; a *hook.Actor, but for tests.
+type control interface {
 	Send(hook.Order) error
 	Rows() <-chan hook.Row
 }
 
 // replay is one trainer that is handed its last batches again.
 type replay struct {
-	actor  actor
-	entity string
-	rows   <-chan hook.Row // nil once it is gone
-	count  hook.Row
-	kept   hook.Row
-	chunks []hook.Row
-	why    string // no more comes
+	control control
+	entity  string
+	rows    <-chan hook.Row // nil once it is gone
+	count   hook.Row
+	kept    hook.Row
+	chunks  []hook.Row
+	why     string // no more comes
 }
 
 // headroom hands the trainers of the job their last batches again and records how long their steps take then.
 func (j *Job) headroom(r *recording.Recorder, trainers int) {
 	var all []*replay
-	for _, a := range j.receiver.Actors() {
-		all = append(all, &replay{actor: a, entity: a.Entity, rows: a.Rows()})
+	for _, a := range j.receiver.Controls() {
+		all = append(all, &replay{control: a, entity: a.Entity, rows: a.Rows()})
 	}
 	none := "no trainer took a batch from a loader of torch.utils.data, so none could be handed out again"
 	if j.Ended() || j.Interrupted() {
@@ -113,7 +113,7 @@ func replayAll(all []*replay, over <-chan struct{}, now func() time.Time) {
 func ask(all []*replay, o hook.Order) {
 	for _, t := range all {
 		if t.rows != nil {
-			if err := t.actor.Send(o); err != nil {
+			if err := t.control.Send(o); err != nil {
 				t.drop("the training ended, or took no orders: " + err.Error())
 			}
 		}

@@ -58,7 +58,7 @@ func measured(t *testing.T, over <-chan struct{}, puppets ...*puppet) (rows []re
 	t.Helper()
 	var all []*replay
 	for i, p := range puppets {
-		all = append(all, &replay{actor: p, rows: p.rows, entity: "process/" + string(rune('1'+i)) + ".1"})
+		all = append(all, &replay{control: p, rows: p.rows, entity: "process/" + string(rune('1'+i)) + ".1"})
 	}
 	replayAll(all, over, time.Now)
 	r := must.Get(recording.NewRecorder(recording.Header{}, nil))(t)

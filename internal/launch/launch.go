@@ -35,7 +35,7 @@ type Job struct {
 	redact  untrusted.Redaction
 	started time.Time
 	process *process
-	kin     *kinship
+	kin     *jobProcesses
 	below   trainings // of a job that was told to end
 
 	receiver *hook.Receiver // nil where it could not be made; noHook says why
@@ -57,7 +57,7 @@ type Job struct {
 // job runs without it. An error is an *Error.
 func Start(command []string, c Config) (*Job, error) {
 	j := &Job{
-		uid: os.Geteuid(), redact: c.Redaction, kin: &kinship{known: map[procfs.ID]bool{}},
+		uid: os.Geteuid(), redact: c.Redaction, kin: &jobProcesses{known: map[procfs.ID]bool{}},
 		over: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
 	}
 	folder, err := os.Getwd()
@@ -72,7 +72,7 @@ func Start(command []string, c Config) (*Job, error) {
 		j.CloseHook()
 		return nil, err
 	}
-	isolate.FirstVictim() // not before: the job would inherit it
+	isolate.RaiseOOMScore() // not before: the job would inherit it
 	j.kin.root(j.process.Pid)
 	j.started = time.Now()
 	go relay(c.Signals, controllingTerminal(), j.process.signal, j.over, j.hurry, j.done)
@@ -171,7 +171,7 @@ func (j *Job) trainers() (entities []string) {
 // Attach takes hold of the processes below the first one: where several trainings run there, of one that the hook
 // says takes batches, else of the oldest.
 func (j *Job) Attach(ctx context.Context) (*job.Job, error) {
-	opts := job.Options{FS: j.fs, UID: j.uid, Redaction: j.redact, Launched: true, Told: j.trainers}
+	opts := job.Options{FS: j.fs, UID: j.uid, Redaction: j.redact, Launched: true, BatchTakers: j.trainers}
 	found, err := job.Attach(ctx, j.process.Pid, opts)
 	var several *job.Error
 	if !errors.As(err, &several) || len(several.Candidates) == 0 {

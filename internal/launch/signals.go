@@ -75,13 +75,13 @@ func inForeground() (yes, there bool) {
 	return err == nil && group == unix.Getpgrp(), err == nil
 }
 
-// told says whether the job has a signal already, because it went to the whole group. The kernel does not tell a
+// hasReceived says whether the job has a signal already, because it went to the whole group. The kernel does not tell a
 // program whether a signal came to it alone, so this is what can be known: Ctrl-C, Ctrl-\ and a change of size, which
 // the kernel sends, go to the group in the foreground; a shell's fg and bg continue the group; when the terminal is
 // gone, the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session. What a
 // process sends with kill is taken to have come to pipetune alone: what is left is that a kill of the whole group
 // reaches the job twice.
-func (t terminal) told(s os.Signal) bool {
+func (t terminal) hasReceived(s os.Signal) bool {
 	if !t.had {
 		return false
 	}
@@ -102,7 +102,7 @@ func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hur
 			return
 		case s := <-signals:
 			first, asked := r.Take(s, time.Now())
-			if told := t.told(s); first && !told {
+			if hasReceived := t.hasReceived(s); first && !hasReceived {
 				// asked of each, so that what the kernel sent is not taken for a later one
 				pass(s)
 			}

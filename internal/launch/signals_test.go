@@ -14,7 +14,7 @@ func TestTerminalHasTold(t *testing.T) {
 	for _, c := range []struct {
 		name                               string
 		had, leader, yes, there, byProcess bool
-		told, forwarded                    []os.Signal
+		received, forwarded                []os.Signal
 	}{
 		{"no terminal: a scheduler's", false, false, false, false, false, nil, []os.Signal{int, quit, hup, term, usr1,
 			cont, winch}},
@@ -31,13 +31,13 @@ func TestTerminalHasTold(t *testing.T) {
 	} {
 		tty := terminal{had: c.had, leader: c.leader, foreground: func() (bool, bool) { return c.yes, c.there },
 			fromKernel: func(os.Signal) bool { return !c.byProcess }}
-		for _, s := range c.told {
-			if !tty.told(s) {
+		for _, s := range c.received {
+			if !tty.hasReceived(s) {
 				t.Errorf("%s: %s would reach the job twice", c.name, s)
 			}
 		}
 		for _, s := range c.forwarded {
-			if tty.told(s) {
+			if tty.hasReceived(s) {
 				t.Errorf("%s: %s would not reach the job", c.name, s)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// silence is what is needed to say why the hook of a launched job tells nothing.
+// silence is what is needed to say why the hook of a launched job says nothing.
 type silence struct {
 	fs     procfs.FS
 	socket string         // of the receiver
@@ -56,19 +56,19 @@ const (
 	switchedOff = "it switched itself off: " // and the reason that it gave
 )
 
-// reason is why the hook tells nothing of a process. The zero value: that cannot be told now.
+// reason is why the hook says nothing of a process. The zero value: that cannot be determined now.
 type reason struct {
 	text   string
 	weight int // 1: the process is nothing for the hook; 2: it may become something; 3: the hook was kept out, or went
 }
 
-// explain says why the hook tells nothing of a process.
+// explain says why the hook says nothing of a process.
 func (s silence) explain(id procfs.ID) reason {
-	switch told := s.state(); {
-	case len(told.Off) > 0:
-		return reason{switchedOff + told.Off[0].Reason, 3}
-	case told.Loaded > 0:
-		return reason{loaded(told), 2}
+	switch state := s.state(); {
+	case len(state.Off) > 0:
+		return reason{switchedOff + state.Off[0].Reason, 3}
+	case state.Loaded > 0:
+		return reason{loaded(state), 2}
 	}
 	p, err := s.fs.OpenID(id)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s silence) explain(id procfs.ID) reason {
 		return reason{} // it has just ended
 	}
 	if err != nil {
-		return reason{"process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has " +
+		return reason{"process " + strconv.Itoa(id.PID) + " may not be inspected: it belongs to another user or has " +
 			"privileges of its own", 3}
 	}
 	name := path.Base(strings.TrimSuffix(exe, " (deleted)"))
@@ -102,7 +102,7 @@ func (s silence) explain(id procfs.ID) reason {
 		case env[hook.EnvSocket] != s.socket:
 			return reason{"another pipetune, below this one, has launched the training", 3}
 		case found && !slices.Contains(strings.Split(search, ":"), s.folder):
-			return reason{"PYTHONPATH was set anew within the job; add to it instead: PYTHONPATH=folder:$PYTHONPATH", 3}
+			return reason{"PYTHONPATH was replaced within the job; add to it instead: PYTHONPATH=folder:$PYTHONPATH", 3}
 		}
 	}
 	if status, err := p.Status(); err == nil && status.UID.Or(-1) != os.Geteuid() {
@@ -120,9 +120,9 @@ func (s silence) explain(id procfs.ID) reason {
 	return reason{silentTorch, 2}
 }
 
-// loaded says why a hook that is in the job has told of no batch.
-func loaded(told hook.State) string {
-	if told.Made > 0 {
+// loaded says why a hook that is in the job has reported no batch.
+func loaded(state hook.State) string {
+	if state.Made > 0 {
 		return silentBatch
 	}
 	return silentLoader

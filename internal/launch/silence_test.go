@@ -73,16 +73,16 @@ func TestSilenceOfNoPython(t *testing.T) {
 	}
 }
 
-// TestEntered: a hook that has switched itself off tells of no first batch, so the job must be looked at from outside.
+// TestEntered: a hook that has switched itself off reports no first batch, so the job must be looked at from outside.
 func TestEntered(t *testing.T) {
 	off := []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}
 	for _, c := range []struct {
-		told hook.State
-		want bool
+		state hook.State
+		want  bool
 	}{{hook.State{}, false}, {hook.State{Loaded: 2}, true}, {hook.State{Loaded: 2, Off: off}, false},
 		{hook.State{Off: off}, false}} {
-		if got := entered(c.told); got != c.want {
-			t.Errorf("%+v: %t, want %t", c.told, got, c.want)
+		if got := entered(c.state); got != c.want {
+			t.Errorf("%+v: %t, want %t", c.state, got, c.want)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func startOf(t *testing.T, pid int) uint64 {
 // TestKinship: this process belongs to a job whose first process is its parent, and goes on belonging to it when it
 // was known once.
 func TestKinship(t *testing.T) {
-	k := &kinship{known: map[procfs.ID]bool{}}
+	k := &jobProcesses{known: map[procfs.ID]bool{}}
 	if _, ok := k.identify(os.Getpid()); ok {
 		t.Error("a process of a job that was not started")
 	}

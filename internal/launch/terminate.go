@@ -52,7 +52,7 @@ func (j *Job) Terminate(ctx context.Context) {
 // LetEnd gives a job whose trainers have ended by themselves the moment that it needs to end too, so that its status is
 // its own and not that of a signal. It is for jobs whose hook acts, and before CloseHook.
 func (j *Job) LetEnd() {
-	if !j.acted || len(j.receiver.Actors()) > 0 {
+	if !j.acted || len(j.receiver.Controls()) > 0 {
 		return
 	}
 	select {
@@ -73,7 +73,7 @@ func (j *Job) endsInTime() bool {
 	return j.Ended()
 }
 
-// linesToTrainings finds the trainings of the job: those that the hook has told of, and those that look like one.
+// linesToTrainings finds the trainings of the job: those that the hook has reported, and those that look like one.
 func (j *Job) linesToTrainings(ctx context.Context) (lines [][]procfs.ID) {
 	known := map[procfs.ID]bool{}
 	add := func(pid int, is func(procfs.ID) bool) {
@@ -108,7 +108,7 @@ func (j *Job) endTrainings(own int) (status int, notes Notes) {
 	ticker := time.NewTicker(terminateEvery)
 	defer ticker.Stop()
 	for j.below.last = time.Now(); time.Since(j.below.last) < terminatePatience; {
-		if j.below.look(j.fs, time.Now()); len(j.below.lines) == 0 {
+		if j.below.prune(j.fs, time.Now()); len(j.below.lines) == 0 {
 			break
 		}
 		select {
@@ -138,8 +138,8 @@ func (t *trainings) tops() (tops []procfs.ID) {
 	return tops
 }
 
-// look drops what has ended, and sends SIGTERM to those that have outlived all above them for terminateGrace.
-func (t *trainings) look(fs procfs.FS, now time.Time) {
+// prune drops what has ended, and sends SIGTERM to those that have outlived all above them for terminateGrace.
+func (t *trainings) prune(fs procfs.FS, now time.Time) {
 	var left [][]procfs.ID
 	for _, line := range t.lines {
 		for len(line) > 0 && !running(fs, line[0]) {
@@ -177,7 +177,7 @@ func running(fs procfs.FS, id procfs.ID) bool {
 }
 
 // askToEnd sends SIGTERM to this very process, not to one that has been given its number since. Where it may not, the
-// process goes on, which is told in the end.
+// process goes on, which is reported in the end.
 func askToEnd(fs procfs.FS, id procfs.ID) {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
@@ -197,7 +197,7 @@ func askToEnd(fs procfs.FS, id procfs.ID) {
 }
 
 // terminatedStatus is the status that pipetune ends with for a job that it told to end and that ended with the status
-// own: 0, however it took the signal; torchrun ends with 1. said tells of a status that is not plainly the signal's
+// own: 0, however it took the signal; torchrun ends with 1. said reports a status that is not plainly the signal's
 // doing. One that the person asked to end as well keeps its own.
 func terminatedStatus(own int, asked bool) (status int, said string) {
 	switch {

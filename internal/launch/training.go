@@ -16,9 +16,9 @@ import (
 const (
 	beginEvery = 100 * time.Millisecond // the hook is asked: a lock and a copy
 	// at the job's processes: Python has started by then, and a job that ends soon is seen once
-	firstLook = 300 * time.Millisecond
+	firstCheck = 300 * time.Millisecond
 	// the job's processes are looked at: some milliseconds, in which torch's import is disturbed by microseconds
-	lookEvery = time.Second
+	checkEvery = time.Second
 	// steadyFor is how long a process has to have a framework loaded before it is taken for a trainer without loader
 	// workers: importing torch and making a model takes some seconds.
 	steadyFor = 5 * time.Second
@@ -26,7 +26,7 @@ const (
 	watchAfter = 20 * time.Second
 	// patience is for how long a job with the hook in it, but no batch yet, is watched at least before that watch
 	// counts: it may be reading an index of its dataset. A first batch, or what begunOutside sees, lets the watch
-	// begin anew.
+	// restart.
 	patience = 5 * time.Minute
 	// gpuBusyFor is for how long the job's GPU has to work without a pause for a training that the hook knows no
 	// loader of. Putting a model there, and choosing kernels for it, is done in bursts.
@@ -46,7 +46,7 @@ func (j *Job) Await(ctx context.Context) bool {
 	ticker := time.NewTicker(beginEvery)
 	defer ticker.Stop()
 	var b beginning
-	look := j.started.Add(firstLook)
+	next := j.started.Add(firstCheck)
 	for {
 		select {
 		case <-j.process.gone:
@@ -58,8 +58,8 @@ func (j *Job) Await(ctx context.Context) bool {
 		if j.Trains() || time.Since(j.started) >= watchAfter {
 			return true
 		}
-		if told := j.Hook(); (!entered(told) || told.Made == 0) && !time.Now().Before(look) {
-			look = time.Now().Add(lookEvery)
+		if state := j.Hook(); (!entered(state) || state.Made == 0) && !time.Now().Before(next) {
+			next = time.Now().Add(checkEvery)
 			if j.looksLikeTraining(ctx, &b) {
 				return true
 			}
@@ -69,7 +69,7 @@ func (j *Job) Await(ctx context.Context) bool {
 
 // entered says whether the hook is in the job and will tell of the first batch. One that has switched itself off in a
 // process may have been the trainer's: then the job is looked at from outside, as without a hook.
-func entered(told hook.State) bool { return told.Loaded > 0 && len(told.Off) == 0 }
+func entered(state hook.State) bool { return state.Loaded > 0 && len(state.Off) == 0 }
 
 // looksLikeTraining looks at the job's processes as attaching to it would: a trainer with loader workers trains; one
 // that has had a framework loaded for some seconds is taken to. With the hook in it only loader workers count that
@@ -80,10 +80,10 @@ func (j *Job) looksLikeTraining(ctx context.Context, b *beginning) bool {
 		return false // it ended, or cannot be looked at: then at least the watch will say so
 	}
 	defer found.Close()
-	tree, told := found.Tree(), j.Hook()
+	tree, state := found.Tree(), j.Hook()
 	j.notice(tree)
-	if entered(told) {
-		j.shows = told.Made == 0 && haveWorkers(tree)
+	if entered(state) {
+		j.shows = state.Made == 0 && haveWorkers(tree)
 		return j.shows
 	}
 	if haveWorkers(tree) {
@@ -104,11 +104,11 @@ func haveWorkers(tree *job.Tree) bool {
 	return slices.ContainsFunc(tree.Trainers(), func(p job.Process) bool { return len(tree.Workers(p.ID)) > 0 })
 }
 
-// begunOutside says whether a job with the hook in it, which tells of no batch, is seen from outside to train: it has
-// loader workers though no DataLoader was made that the hook knows of (where one was, the hook tells when its first
+// begunOutside says whether a job with the hook in it, which reports no batch, is seen from outside to train: it has
+// loader workers though no DataLoader was made that the hook knows of (where one was, the hook says when its first
 // batch has come), or its GPU works without a pause.
-func begunOutside(told hook.State, tree *job.Tree, rec *recording.Recorder, at time.Duration) bool {
-	if told.Made == 0 && haveWorkers(tree) {
+func begunOutside(state hook.State, tree *job.Tree, rec *recording.Recorder, at time.Duration) bool {
+	if state.Made == 0 && haveWorkers(tree) {
 		return true
 	}
 	if at < gpuBusyFor {

@@ -13,7 +13,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Again is the reason of a watch that was begun before the training was seen to, and is begun anew because it has
+// Again is the reason of a watch that was begun before the training was seen to, and is restarted because it has
 // begun now. No recording is kept of it.
 const Again = "again"
 
@@ -37,16 +37,16 @@ func (l Limits) enough(taken int64, at time.Duration) bool {
 type Watch struct {
 	Limits // Duration is longer than asked for where the hook may yet report a first batch
 
-	of      *Job
-	asked   time.Duration    // Duration as it was asked for
-	taking  bool             // a trainer takes batches: the receiver's totals belong into this recording
-	waiting bool             // nothing was seen to begin before the watch did, though the hook may report it yet
-	from    int64            // batches taken at the end of the warm-up; -1 before
-	trainer func() procfs.ID // that the watch is of
-	silence silence
-	why     string    // why the hook reports nothing, as far as known
-	looked  time.Time // when why was looked for
-	again   bool      // it is begun anew
+	of        *Job
+	asked     time.Duration    // Duration as it was asked for
+	taking    bool             // a trainer takes batches: the receiver's totals belong into this recording
+	waiting   bool             // nothing was seen to begin before the watch did, though the hook may report it yet
+	from      int64            // batches taken at the end of the warm-up; -1 before
+	trainer   func() procfs.ID // that the watch is of
+	silence   silence
+	why       string    // why the hook reports nothing, as far as known
+	explained time.Time // when why was looked for
+	again     bool      // it is restarted
 }
 
 // Watch begins a watch of the training that trainer names. paths are children that may look into the job's root folder.
@@ -62,7 +62,7 @@ func (j *Job) Watch(l Limits, trainer func() procfs.ID, paths *isolate.Paths) *W
 
 // Over returns why the watch is over at the time at since its start, "" where it goes on.
 func (w *Watch) Over(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
-	steps, told := w.of.Steps(), w.of.Hook()
+	steps, state := w.of.Steps(), w.of.Hook()
 	if w.from < 0 && at >= w.Warmup {
 		w.from = steps
 	}
@@ -74,9 +74,9 @@ func (w *Watch) Over(at time.Duration, tree *job.Tree, rec *recording.Recorder) 
 	case !w.taking && steps > 0:
 		w.again = true
 		return Again
-	case w.waiting && at >= w.asked && !entered(told) && !w.Headroom: // which has to wait for a first batch
+	case w.waiting && at >= w.asked && !entered(state) && !w.Headroom: // which has to wait for a first batch
 		return recording.EndDuration
-	case w.waiting && entered(told) && begunOutside(told, tree, rec, at):
+	case w.waiting && entered(state) && begunOutside(state, tree, rec, at):
 		w.of.shows, w.again = true, true
 		return Again
 	case w.from >= 0 && w.enough(steps-w.from, at):
@@ -128,8 +128,8 @@ func (w *Watch) Sample(ctx context.Context, sink recording.Sink) {
 		w.of.receiver.Sample(ctx, sink)
 		return
 	}
-	if w.of.receiver != nil && time.Since(w.looked) >= explainEvery {
-		w.looked = time.Now()
+	if w.of.receiver != nil && time.Since(w.explained) >= explainEvery {
+		w.explained = time.Now()
 		if why := w.silence.explain(w.trainer()).text; why != "" {
 			w.why = why
 		}
@@ -145,12 +145,12 @@ func (w *Watch) Align(start time.Duration) {
 
 // Finish records why there is nothing of the hook.
 func (w *Watch) Finish(r *recording.Recorder) {
-	told := w.of.Hook()
-	if told.Refused > 0 {
-		r.Event(recording.EventHook, "", recording.Attrs(recording.Hook{State: "refused", Messages: told.Refused}))
+	state := w.of.Hook()
+	if state.Refused > 0 {
+		r.Event(recording.EventHook, "", recording.Attrs(recording.Hook{State: "refused", Messages: state.Refused}))
 	}
 	if w.Headroom && !w.again {
-		w.of.headroom(r, len(told.Trainers))
+		w.of.headroom(r, len(state.Trainers))
 	}
 	if w.taking {
 		return
@@ -158,11 +158,11 @@ func (w *Watch) Finish(r *recording.Recorder) {
 	trainer := w.trainer()
 	said := recording.Hook{State: "absent", Reason: w.why}
 	switch {
-	case len(told.Off) > 0: // in the trainer where it has done so there, else in the first process that it did
-		i := slices.IndexFunc(told.Off, func(o hook.Off) bool { return o.PID == trainer.PID })
-		said = recording.Hook{State: "off", Reason: told.Off[max(0, i)].Reason}
-	case told.Loaded > 0:
-		said = recording.Hook{State: "silent", Reason: loaded(told)}
+	case len(state.Off) > 0: // in the trainer where it has done so there, else in the first process that it did
+		i := slices.IndexFunc(state.Off, func(o hook.Off) bool { return o.PID == trainer.PID })
+		said = recording.Hook{State: "off", Reason: state.Off[max(0, i)].Reason}
+	case state.Loaded > 0:
+		said = recording.Hook{State: "silent", Reason: loaded(state)}
 	}
 	r.Event(recording.EventHook, job.Entity(trainer), recording.Attrs(said))
 }

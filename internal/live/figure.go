@@ -31,7 +31,7 @@ const (
 	frames = 160
 	// smooth is how many of the last values a flow's present one is the mean of.
 	smooth = 5
-	// stands is for how many frames a value stands that is not read anew: some sources are read each 5 s.
+	// stands is for how many frames a value stands that is not read again: some sources are read each 5 s.
 	stands = 6
 )
 

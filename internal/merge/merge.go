@@ -89,7 +89,7 @@ type merger struct {
 	first *Watch // the worst straggler's; nil where there is none
 }
 
-// keep leaves out what a reason is told for.
+// keep leaves out what a reason is reported for.
 func (m *merger) keep(list []*Watch, why func(*Watch) (reason, text string)) []*Watch {
 	var kept []*Watch
 	for _, w := range list {
@@ -263,7 +263,7 @@ func (m *merger) rules() {
 // missing names the nodes and ranks that the job has and no report is of.
 func (m *merger) missing() {
 	nodes, ranks := map[int]bool{}, map[int]bool{}
-	numbered := true // all trainers go by rank: those that are not there can be told
+	numbered := true // all trainers go by rank: those that are not there can be determined
 	for _, w := range m.list {
 		if r := w.place.NodeRank; r != nil {
 			nodes[*r] = true
@@ -332,7 +332,8 @@ func (m *merger) warnings() {
 		m.warn("There is one node only: nothing can be held against it.")
 	}
 	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }) {
-		m.warn("The job's environment gives no job id: that these are nodes of one job is told by what they run, %s.",
+		m.warn("The job's environment gives no job id: that these are nodes of one job is concluded from what they "+
+			"run, %s.",
 			m.list[0].job())
 	}
 }

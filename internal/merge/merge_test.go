@@ -216,7 +216,7 @@ func TestTwoJobsAreRefused(t *testing.T) {
 	}
 }
 
-// Who names no job is told by what it runs.
+// Who names no job is reported by what it runs.
 func TestJobsWithoutAnID(t *testing.T) {
 	list := job(3)
 	for _, r := range list {

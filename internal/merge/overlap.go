@@ -56,7 +56,7 @@ func joint(list []*Watch) span {
 	return s
 }
 
-// seen is the share of the joint window in which a node was watched; 1 where that is not told.
+// seen is the share of the joint window in which a node was watched; 1 where that is not reported.
 func (w *Watch) seen(all span) float64 {
 	if w.to <= w.from || all.length() == 0 {
 		return 1

@@ -167,7 +167,7 @@ func (m *merger) verdict() {
 	case known:
 		v.Statement = fmt.Sprintf("No node lacks data for more than %s of its time.", unit.Percent(stall.Worst))
 	default:
-		v.Statement = "No report tells for how long its trainer lacks data."
+		v.Statement = "No report says for how long its trainer lacks data."
 	}
 }
 

@@ -11,7 +11,7 @@ var (
 	BenchOpen        = Desc{"bench_open_s", Seconds, Gauge, "time to open and close one file, warm"}
 	BenchColdOpen    = Desc{"bench_cold_open_s", Seconds, Gauge, "time to open and close one file, cold"}
 	BenchReopened    = Desc{"bench_reopened_item_s", Seconds, Gauge,
-		"time per item when its file is opened anew for each, warm, in random order"}
+		"time per item when its file is reopened for each, warm, in random order"}
 	BenchLock   = Desc{"bench_lock_s", Seconds, Gauge, "what HDF5's file lock adds to opening a file"}
 	BenchDecode = Desc{"bench_decode_s", Seconds, Gauge, "time to decode one item that is in memory, by " +
 		"pipetune's decoder"}

@@ -40,7 +40,7 @@ var (
 		"storage itself"}
 	MainReadBytes = Desc{"main_read_bytes_per_s", BytesPerS, Gauge,
 		"bytes per second the trainer process itself reads through system calls, what it receives from workers' " +
-			"pipes included; not told where a worker ended"}
+			"pipes included; unknown where a worker ended"}
 	InWorkerless = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads " +
 		"or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
 )

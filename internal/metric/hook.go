@@ -6,14 +6,14 @@ package metric
 // clock (CLOCK_MONOTONIC) told them: a lost message costs resolution in time, never an amount.
 var (
 	HookClock = Desc{"hook_clock_s", Seconds, Counter, "moment of CLOCK_MONOTONIC up to which the totals of a " +
-		"trainer's loops are told; entity process/… of the trainer"}
+		"trainer's loops are reported; entity process/… of the trainer"}
 	HookLost = Desc{"hook_lost_messages", Count, Counter, "messages the hook could not send because nobody took them " +
 		"in time; entity process/… of the trainer, its workers included"}
 
 	HookSteps     = Desc{"hook_steps", Count, Counter, "batches the trainer took"}
 	HookGradSteps = Desc{"hook_grad_steps", Count, Counter, "of these, batches asked for while gradients were " +
 		"enabled: training, not evaluation"}
-	HookAside = Desc{"hook_aside_steps", Count, Counter, "of these, batches taken by another thread than the " +
+	HookOffMain = Desc{"hook_aside_steps", Count, Counter, "of these, batches taken by another thread than the " +
 		"main one: a prefetcher's wait is not the step's"}
 	HookSamples = Desc{"hook_samples", Count, Counter, "samples in these batches, from the size of the first axis; " +
 		"of steps below 20 ms only some are inspected"}
@@ -82,7 +82,7 @@ var (
 )
 
 // Hook lists the signals of the hook.
-var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookAside, HookSamples, HookWait, HookFirstWait,
+var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookOffMain, HookSamples, HookWait, HookFirstWait,
 	HookCreate, HookDrain, HookStepTime, HookNested, HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors,
 	HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
 	HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens, HookOpenTime, HookReads,

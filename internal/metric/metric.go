@@ -23,7 +23,7 @@ const (
 	Cores     Unit = "cores"
 )
 
-// Kind tells how a signal's values are to be read.
+// Kind says how a signal's values are to be read.
 type Kind uint8
 
 const (

@@ -25,8 +25,8 @@ type device struct {
 	gpm     gpm
 	others  processUse
 
-	told    map[Field]string // what was last reported absent, and why
-	changed map[Field]string // what to report with this reading
+	reported map[Field]string // what was last reported absent, and why
+	changed  map[Field]string // what to report with this reading
 }
 
 // Bounds of what can be true of a GPU. A value beyond is garbage, and is reported as that instead of being recorded.
@@ -166,10 +166,10 @@ func (d *device) failed(ret nvml.Return) string {
 
 // absent notes why a field is missing, once per reason; "" means it was read.
 func (d *device) absent(field Field, why string) {
-	if why == "" || d.told[field] == why {
+	if why == "" || d.reported[field] == why {
 		return
 	}
-	d.told[field] = why
+	d.reported[field] = why
 	if d.changed == nil {
 		d.changed = map[Field]string{}
 	}

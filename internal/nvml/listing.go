@@ -12,14 +12,14 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// driverFolder is where the NVIDIA kernel module tells of its GPUs, without starting one:
+// driverFolder is where the NVIDIA kernel module reports its GPUs, without starting one:
 // gpus/DOMAIN:BUS:DEVICE.FUNCTION/information and, for GPUs that MIG has cut up, capabilities/gpuMINOR/mig/gi….
 const driverFolder = "/proc/driver/nvidia"
 
 // indexPlace begins the place of a GPU of which nothing but NVML's index is known.
 const indexPlace = "#"
 
-// listed returns the GPUs that can be opened: as the kernel module tells of them, where it tells of as many as NVML
+// listed returns the GPUs that can be opened: as the kernel module reports them, where it reports as many as NVML
 // counts, else by NVML's indices.
 func (s *Session) listed(count int) []Device {
 	if s.library.has(byPCI) {

@@ -79,7 +79,7 @@ type Device struct {
 type Session struct {
 	now     func() time.Time
 	places  []string // where the library may be
-	proc    string   // what the kernel's module tells of its GPUs: a folder each
+	proc    string   // what the kernel's module reports its GPUs: a folder each
 	library *library
 	devices []*device
 }

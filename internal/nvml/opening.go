@@ -17,7 +17,7 @@ import (
 const byPCI = "nvmlDeviceGetHandleByPciBusId_v2"
 
 // openGPU takes hold of one GPU. Of one that MIG has cut up the slices are opened in its place, where there are any:
-// the driver tells of slices what it does not tell of their parent. A GPU that is lost is kept as that, so that the
+// the driver reports slices what it does not report their parent. A GPU that is lost is kept as that, so that the
 // report names it.
 func (s *Session) openGPU(place string) Opened {
 	var again []Device
@@ -30,7 +30,7 @@ func (s *Session) openGPU(place string) Opened {
 		return Opened{Devices: again}
 	}
 	handle, raw, ret := s.take(place)
-	whole := &device{library: s.library, place: place, handle: handle, told: map[Field]string{}}
+	whole := &device{library: s.library, place: place, handle: handle, reported: map[Field]string{}}
 	switch {
 	case ret == nvml.ERROR_GPU_IS_LOST:
 		whole.lost = true

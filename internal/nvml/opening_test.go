@@ -47,7 +47,7 @@ Device Minor: 	 %d
 GPU Excluded:	 No
 `
 
-// TestListedWithoutOpening: what the kernel's module tells of GPUs starts none of them, and one is opened alone.
+// TestListedWithoutOpening: what the kernel's module reports GPUs starts none of them, and one is opened alone.
 func TestListedWithoutOpening(t *testing.T) {
 	dir := BuildDriver(t, "deny 0 4\n")
 	c := child(t, "LD_LIBRARY_PATH="+dir, kernelModule(t, map[string]string{
@@ -94,7 +94,7 @@ func TestListedWithoutOpening(t *testing.T) {
 	}
 }
 
-// TestListedByIndex: where the module does not tell of as many GPUs as NVML counts, or they cannot be opened by their
+// TestListedByIndex: where the module does not report as many GPUs as NVML counts, or they cannot be opened by their
 // places, indices are used.
 func TestListedByIndex(t *testing.T) {
 	one := kernelModule(t, map[string]string{"0000:10:00.0": fmt.Sprintf(information, firstUUID, 0)})

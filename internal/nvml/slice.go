@@ -31,7 +31,7 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true,
 			slice: &slice{handle: handle,
 				instance: -1},
-			told: map[Field]string{}, lister: s.library.lister(s.library.rawSlice(raw, i))}
+			reported: map[Field]string{}, lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid
 		if s.library.has("nvmlDeviceGetUUID") {

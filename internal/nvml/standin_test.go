@@ -67,19 +67,19 @@ func TestSliceUncounted(t *testing.T) {
 		if found, err := open(t, c); err != nil || len(found.Devices) != 2 {
 			t.Fatalf("found %+v, %v", found, err)
 		}
-		told := map[Field]string{}
+		reported := map[Field]string{}
 		for range 2 { // what is refused when it is read is known after the first reading
 			got := must.Get(isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample}))(t)
 			d := got.Devices[1]
 			if d.UtilizationRatio != nil || d.GraphicsRatio != nil || d.MemoryUsedBytes == nil {
 				t.Errorf("%s: read %+v", gpm, d)
 			}
-			maps.Copy(told, d.Absent)
+			maps.Copy(reported, d.Absent)
 		}
 		utilization := "MIG is enabled, and of a slice nothing but GPU performance monitoring " +
-			"tells whether it works: " + why
-		if told[FieldActivity] != why || told[FieldUtilization] != utilization {
-			t.Errorf("%s: %+v", gpm, told)
+			"shows whether it works: " + why
+		if reported[FieldActivity] != why || reported[FieldUtilization] != utilization {
+			t.Errorf("%s: %+v", gpm, reported)
 		}
 	}
 }

@@ -12,7 +12,7 @@ const maxPCIePerSec = 500e9
 
 // traffic follows the cumulative PCIe counters of newer GPUs, or remembers that there are none.
 type traffic struct {
-	measured bool // GPM tells the rates
+	measured bool // GPM reports the rates
 	calls    bool // no counters: ask for the throughput instead
 	at       time.Time
 	tx, rx   float64
@@ -22,9 +22,9 @@ type traffic struct {
 // wrapAt is where counters of 32 bits begin at zero again.
 const wrapAt = 1 << 32
 
-// grown returns what a counter has gone on by; false where that cannot be told. The counters may wrap (nvml.h,
+// grown returns what a counter has gone on by; false where that cannot be determined. The counters may wrap (nvml.h,
 // NVML_FI_DEV_PCIE_COUNT_TX_BYTES): one of 32 bits does so once in a reading at most where the link carries less than
-// 21 GB/s, and beyond that only GPM tells the rate.
+// 21 GB/s, and beyond that only GPM reports the rate.
 func grown(kind nvml.ValueType, before, now float64) (float64, bool) {
 	switch {
 	case now >= before:

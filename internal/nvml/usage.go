@@ -20,8 +20,8 @@ type usage struct {
 // is new.
 func (d *device) utilization(r *DeviceReading) (why string) {
 	if d.mig {
-		why := "MIG is enabled, and of a slice nothing but GPU performance monitoring tells whether it works"
-		if refused := d.told[FieldActivity]; refused != "" {
+		why := "MIG is enabled, and of a slice nothing but GPU performance monitoring shows whether it works"
+		if refused := d.reported[FieldActivity]; refused != "" {
 			why += ": " + refused
 		}
 		return why

@@ -18,7 +18,7 @@ func (d *device) processUse(r *DeviceReading) {
 		return
 	}
 	if d.mig {
-		d.absent(FieldProcessUse, "MIG is enabled: the driver does not tell what processes use")
+		d.absent(FieldProcessUse, "MIG is enabled: the driver does not report what processes use")
 		return
 	}
 	if why := d.library.lacks("nvmlDeviceGetProcessUtilization"); why != "" {

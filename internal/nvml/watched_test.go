@@ -148,7 +148,7 @@ func TestWatchedDriverDies(t *testing.T) {
 	}
 }
 
-// TestWatchedGPUsOfNobody tells of GPUs without processes that the job holds nothing there: an empty list is not a
+// TestWatchedGPUsOfNobody reports GPUs without processes that the job holds nothing there: an empty list is not a
 // missing one.
 func TestWatchedGPUsOfNobody(t *testing.T) {
 	t.Parallel()

@@ -123,8 +123,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestInterpreters: one that is gone is stood in for, one that lies, floods, hangs or dies is told, and none of them
-// lives on.
+// TestInterpreters: one that is gone is stood in for, one that lies, floods, hangs or dies is reported, and none of
+// them lives on.
 func TestInterpreters(t *testing.T) {
 	r := request(t, "train.py", "DataLoader(data, num_workers=1)\n")
 	r.Python = "/nonexistent/python3"

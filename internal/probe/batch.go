@@ -16,7 +16,7 @@ const (
 	gatherSelection = benchmark.BySelection
 )
 
-// hasBatches tells whether a batch size was asked for.
+// hasBatches reports whether a batch size was asked for.
 func hasBatches(s *session) bool { return s.options.BatchSize > 0 }
 
 // batches measures gathering a whole batch in one process, as a sampler that shuffles names its items.
@@ -28,7 +28,7 @@ func batches(ctx context.Context, s *session) error {
 			"give a smaller --batch-size")
 		return nil
 	}
-	c := &crowd{session: s, items: items}
+	c := &workerGroup{session: s, items: items}
 	defer c.close()
 	if err := c.warmUp(ctx, s.time.part(warmUpShare)); err != nil {
 		return err
@@ -53,7 +53,7 @@ func batches(ctx context.Context, s *session) error {
 }
 
 // gatherWay measures one way. With an error nothing was measured.
-func (c *crowd) gatherWay(ctx context.Context, way string, within span) error {
+func (c *workerGroup) gatherWay(ctx context.Context, way string, within span) error {
 	c.pass = within.pass()
 	from := 0
 	v, _, err := c.repeat(ctx, within, func() (r round, err error) {
@@ -80,13 +80,13 @@ func (c *crowd) gatherWay(ctx context.Context, way string, within span) error {
 var errTooFewItems = errors.New("fewer items can be read than a batch has")
 
 // gatherRound gathers for the time of a pass, beginning at an item, and says where it stopped.
-func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, int, error) {
+func (c *workerGroup) gatherRound(ctx context.Context, way string, from int) (round, int, error) {
 	for {
 		c.items = c.sound(&c.sample, c.items)
 		if len(c.items) < c.options.BatchSize {
 			return round{}, 0, errTooFewItems
 		}
-		if err := c.recruit(ctx, 1); err != nil {
+		if err := c.startUpTo(ctx, 1); err != nil {
 			return round{}, 0, err
 		}
 		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(),
@@ -96,7 +96,7 @@ func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, i
 			// Read one by one, the same items end a process as well.
 			asked := load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds,
 				Handle: usualHandle(&c.sample), Decode: q.Decode}
-			_, err = c.mend(ctx, []load{asked}, make([]loaded, 1), []error{err})
+			_, err = c.replaceDead(ctx, []load{asked}, make([]loaded, 1), []error{err})
 			if err == nil {
 				continue
 			}

@@ -76,7 +76,7 @@ func TestBatchesGoOnWithoutBadItems(t *testing.T) {
 	sample := hdf5Sample(t, "/x", 40)
 	sample.Items[7].Index = 1000 // not there
 	s := testSession(t, sample, Options{BatchSize: 8})
-	c := &crowd{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
+	c := &workerGroup{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
 	defer c.close()
 	if _, _, err := c.gatherRound(t.Context(), gatherSelection, 0); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestBatchesGoOnWithoutBadItems(t *testing.T) {
 func TestBatchesSurviveACrash(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c")
 	s := testSession(t, sample, Options{BatchSize: 8})
-	c := &crowd{session: s, items: inOrder(&s.sample, sequential, 0), pass: 10 * time.Millisecond}
+	c := &workerGroup{session: s, items: inOrder(&s.sample, sequential, 0), pass: 10 * time.Millisecond}
 	defer c.close()
 	if _, _, err := c.gatherRound(t.Context(), gatherItems, 0); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestBatchesSurviveACrash(t *testing.T) {
 
 func TestBatchesOneByOneOnly(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 16, "a"), Options{BatchSize: 8})
-	c := &crowd{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
+	c := &workerGroup{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
 	defer c.close()
 	if r, _, err := c.gatherRound(t.Context(), gatherSelection, 0); err == nil {
 		t.Errorf("raw bytes were read by one call: %+v", r)

@@ -128,7 +128,7 @@ func (g *gathering) selected(batch []int) (bad int, err error) {
 		}
 		got, err := reader.ReadBatch(g.refs, g.Buf)
 		if err != nil {
-			return g.culprit(h, g.byFile[file], err)
+			return g.failingItem(h, g.byFile[file], err)
 		}
 		if cap(got) > cap(g.Buf) {
 			g.Buf = got[:0]
@@ -137,8 +137,8 @@ func (g *gathering) selected(batch []int) (bad int, err error) {
 	return -1, nil
 }
 
-// culprit reads items one by one to find the one that a call for all of them failed at.
-func (g *gathering) culprit(h dataset.Handle, items []int, all error) (bad int, err error) {
+// failingItem reads items one by one to find the one that a call for all of them failed at.
+func (g *gathering) failingItem(h dataset.Handle, items []int, all error) (bad int, err error) {
 	for _, item := range items {
 		if _, err := h.Read(g.Sample.Items[item], nil); err != nil {
 			return item, err

@@ -61,7 +61,7 @@ func (s step) efficiency(one step) stat.Summary {
 	return v
 }
 
-// bent tells whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot
+// bent reports whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot
 // be told.
 func bent(efficiency stat.Summary) bool {
 	return efficiency.Confidence > 0 && efficiency.Hi < bendsBelow
@@ -85,7 +85,7 @@ func (s step) bound(one step, usable float64) string {
 	return ""
 }
 
-// unexplained tells whether a step is bent and nothing that was counted says by what.
+// unexplained reports whether a step is bent and nothing that was counted says by what.
 func (s step) unexplained(one step, usable float64) bool {
 	return bent(s.efficiency(one)) && s.bound(one, usable) == ""
 }

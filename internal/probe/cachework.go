@@ -14,7 +14,7 @@ import (
 )
 
 // cacheWork looks at the page cache.
-var cacheWork = work[cacheAsk, residency]{"cache", lookAtCache}
+var cacheWork = work[cacheAsk, residency]{"cache", readResidency}
 
 // cacheAsk asks a worker process how much of some files the page cache holds.
 type cacheAsk struct {
@@ -26,8 +26,8 @@ type cacheAsk struct {
 type residency struct {
 	Pages  int64  // of the files that could be looked at
 	Cached int64  // of them in the page cache
-	How    string // "cachestat" or "mincore"; "" where it cannot be told
-	Reason string // why it cannot be told
+	How    string // "cachestat" or "mincore"; "" where it cannot be determined
+	Reason string // why it cannot be determined
 	// InMemory says that the file system has no storage below it (tmpfs, ramfs): its files cannot be cold.
 	InMemory bool
 	Remote   bool // one of them lies on another machine or behind another process, where fetching may not be counted
@@ -37,7 +37,7 @@ type residency struct {
 	Ahead     int64 // the most that the kernel reads ahead of one of them, in bytes
 }
 
-// ratio is the share that is cached; nil where it cannot be told.
+// ratio is the share that is cached; nil where it cannot be determined.
 func (r residency) ratio() *float64 {
 	if r.How == "" || r.Pages == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (r residency) ratio() *float64 {
 	return new(float64(r.Cached) / float64(r.Pages))
 }
 
-func lookAtCache(_ context.Context, w *state, q cacheAsk) (residency, error) {
+func readResidency(_ context.Context, w *state, q cacheAsk) (residency, error) {
 	if q.Drop {
 		w.Forget()
 	}
@@ -54,9 +54,9 @@ func lookAtCache(_ context.Context, w *state, q cacheAsk) (residency, error) {
 	return r, nil
 }
 
-// chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches
+// dropCaches makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches
 // belongs to a handle, and a job that keeps its files open pays for opening them once. It returns what stayed.
-func (l *loading) chill() residency {
+func (l *loading) dropCaches() residency {
 	l.Forget()
 	var files []int
 	seen := map[int]bool{}
@@ -76,7 +76,7 @@ func (l *loading) chill() residency {
 }
 
 // residency looks at files and what they draw on, dropping their pages first where asked. Files that cannot be opened
-// are left out: reading them says why. One file that cannot be told about makes the whole unknown.
+// are left out: reading them says why. One file that cannot be determined about makes the whole unknown.
 func (w *state) residency(files []int, drop bool) residency {
 	var all residency
 	for _, i := range files {
@@ -85,7 +85,7 @@ func (w *state) residency(files []int, drop bool) residency {
 		}
 		file := w.Sample.Files[i]
 		for _, one := range append([]dataset.File{file}, file.Drawn...) {
-			all.look(string(one.Path), drop)
+			all.add(string(one.Path), drop)
 		}
 		if file.Unsure != "" && all.Reason == "" {
 			all.Reason = unknownFiles(file.Unsure)
@@ -105,8 +105,8 @@ func unknownFiles(unsure string) string {
 	return "not all files that the samples are read from are known: " + unsure
 }
 
-// look adds one file to what is known of all.
-func (r *residency) look(path string, drop bool) {
+// add adds one file to what is known of all.
+func (r *residency) add(path string, drop bool) {
 	f, size, err := dataset.OpenRegular(path, 0)
 	if err != nil {
 		return
@@ -146,7 +146,7 @@ func fileResidency(f *os.File, size int64, drop bool) residency {
 	return r
 }
 
-// fileSystem is the number that statfs(2) gives for the file system that holds a file; 0 where it cannot be told.
+// fileSystem is the number that statfs(2) gives for the file system that holds a file; 0 where it cannot be determined.
 func fileSystem(f *os.File) int64 {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
@@ -179,10 +179,10 @@ func cachedPages(f *os.File, size, kind int64) residency {
 		r.How, r.Cached = "cachestat", min(int64(stat.Cache), r.Pages)
 		return r
 	case errors.Is(err, unix.EPERM):
-		r.Reason = "the page cache is told to the files' owner and to who may write to them only"
+		r.Reason = "the page cache is shown to the files' owner and to who may write to them only"
 		return r
 	case !mayAsk(f):
-		r.Reason = "cachestat does not tell (" + err.Error() + "), and mincore tells the files' owner only"
+		r.Reason = "cachestat does not work (" + err.Error() + "), and mincore answers the files' owner only"
 		return r
 	}
 	if r.Cached, err = mincore(f, size, page); err != nil {
@@ -193,7 +193,7 @@ func cachedPages(f *os.File, size, kind int64) residency {
 	return r
 }
 
-// mayAsk tells whether mincore tells the truth about a file: to its owner, and to who may write to it.
+// mayAsk reports whether mincore tells the truth about a file: to its owner, and to who may write to it.
 func mayAsk(f *os.File) bool {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -216,7 +216,7 @@ func mincore(f *os.File, size, page int64) (int64, error) {
 		length := min(mincoreWindow, size-at)
 		m, err := unix.Mmap(int(f.Fd()), at, int(length), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
-			return 0, fmt.Errorf("mapping the file to look at its pages: %w", err)
+			return 0, fmt.Errorf("mapping the file to see its pages: %w", err)
 		}
 		flags := make([]byte, (length+page-1)/page)
 		err = mincoreOf(m, flags)

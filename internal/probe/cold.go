@@ -78,7 +78,7 @@ func (m *measuring) coldRound(ctx context.Context) (round, error) {
 		}
 		p := out.Passes[0]
 		if p.Cached == nil {
-			return round{}, fmt.Errorf("%w: it could not be told any more", errNotCold)
+			return round{}, fmt.Errorf("%w: it could not be verified any more", errNotCold)
 		}
 		if share = *p.Cached; share > coldShare || p.Items == 0 {
 			continue

@@ -79,7 +79,7 @@ func TestHolesAreNotCold(t *testing.T) {
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
 	notCold(t, r, report.ProbeRead, "0 % of what was read came from storage")
 	s := coldly(t, sample, Options{})
-	if err := (&crowd{session: s, cold: true}).curve(t.Context(), begin(s.clock, time.Second)); err == nil ||
+	if err := (&workerGroup{session: s, cold: true}).curve(t.Context(), begin(s.clock, time.Second)); err == nil ||
 		!strings.Contains(err.Error(), "0 % of what was read came from storage") {
 		t.Errorf("several processes: %v", err)
 	}
@@ -102,11 +102,11 @@ func TestOpeningHDF5IsCold(t *testing.T) {
 	}
 }
 
-// notCold sees that no figure is called cold, and that the reason is told.
+// notCold sees that no figure is called cold, and that the reason is reported.
 func notCold(t *testing.T, r Result, probe, why string) {
 	t.Helper()
 	for _, m := range r.Rows.Measurements() {
-		if m.Probe == probe && m.Labels[report.LabelCache] == chilled {
+		if m.Probe == probe && m.Labels[report.LabelCache] == cachesDropped {
 			t.Errorf("called cold: %+v", m)
 		}
 	}

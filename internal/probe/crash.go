@@ -15,15 +15,15 @@ import (
 // takes as many processes as the sample has binary digits, 20 ms and a part of the reading each.
 const mostDeaths = 8
 
-// died tells whether a worker process ended instead of answering, by a crash or by nonsense on its pipe.
+// died reports whether a worker process ended instead of answering, by a crash or by nonsense on its pipe.
 func died(err error) bool {
 	return errors.As(err, new(*isolate.DeathError)) || errors.As(err, new(*isolate.GarbageError))
 }
 
-// culprit finds whose reading ends a worker process: the fewest first of n things that do, by halves, each try in a
-// fresh process. It returns the place of the last of them; -1 when none does any more, as after the kernel's memory
+// crashingItem finds whose reading ends a worker process: the fewest first of n things that do, by halves, each try in
+// a fresh process. It returns the place of the last of them; -1 when none does any more, as after the kernel's memory
 // killer chose the process.
-func culprit(ctx context.Context, n int, try func(first int) error) (int, error) {
+func crashingItem(ctx context.Context, n int, try func(first int) error) (int, error) {
 	var other error
 	dies := func(first int) bool {
 		if other != nil || ctx.Err() != nil {
@@ -71,7 +71,7 @@ func (s *session) find(ctx context.Context, death error, n int, did string, try 
 	if s.faults.deaths > mostDeaths {
 		return fmt.Errorf("worker processes died %d times, the last: %w", s.faults.deaths, death)
 	}
-	at, err := culprit(ctx, n, try)
+	at, err := crashingItem(ctx, n, try)
 	switch {
 	case err != nil:
 		return errors.Join(death, err)
@@ -100,7 +100,7 @@ func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, d
 		item := q.Items[at]
 		ref := sample.Items[item]
 		if len(sample.Files) > 1 || q.OpenOnly {
-			s.shun(string(sample.Files[ref.File].Path), death.Error())
+			s.exclude(string(sample.Files[ref.File].Path), death.Error())
 			return
 		}
 		s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v",

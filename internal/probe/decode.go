@@ -12,7 +12,7 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// holdsPictures tells whether items of the dataset may be pictures.
+// holdsPictures reports whether items of the dataset may be pictures.
 func holdsPictures(sample *dataset.Sample) bool {
 	return sample.Kind.Items().Pictures
 }

@@ -43,7 +43,7 @@ func (p *pile) add(format string, file []byte, e entry) {
 	p.entries = append(p.entries, e)
 }
 
-// enough tells whether the pile is large enough for a call.
+// enough reports whether the pile is large enough for a call.
 func (p *pile) enough() bool {
 	return len(p.files) > 0 && float64(len(p.files)) >= min(p.most, mostPiled)
 }

@@ -59,7 +59,7 @@ func device(ctx context.Context, s *session) error {
 		block      int64
 		sequential bool
 	}{{"random", d.block, false}, {"sequential", mostBlock, true}} {
-		var c climb
+		var c depthSearch
 		for i, depth := range depths() {
 			rate, err := d.measure(ctx, depth, direct{Block: o.block, Whole: d.whole, Sequential: o.sequential}, o.name)
 			if err != nil {
@@ -75,14 +75,14 @@ func device(ctx context.Context, s *session) error {
 	return nil
 }
 
-// climb follows the rate from depth to depth.
-type climb struct {
+// depthSearch follows the rate from depth to depth.
+type depthSearch struct {
 	best float64
 	idle int // depths in a row that brought nothing
 }
 
-// over tells whether two depths in a row brought less than deeperPays more than the best before them.
-func (c *climb) over(rate float64) bool {
+// over reports whether two depths in a row brought less than deeperPays more than the best before them.
+func (c *depthSearch) over(rate float64) bool {
 	if rate < c.best*(1+deeperPays) {
 		c.idle++
 	} else {
@@ -101,8 +101,8 @@ func depths() []int {
 	return out
 }
 
-// itemBlock is how many bytes of storage one item takes, as far as can be told before it is read; else what reading it
-// delivered.
+// itemBlock is how many bytes of storage one item takes, as far as can be determined before it is read; else what
+// reading it delivered.
 func (s *session) itemBlock() int64 {
 	if size := s.middleBytes(); size > 0 {
 		return size
@@ -146,7 +146,7 @@ func (s *session) middleBytes() int64 {
 	return sizes[len(sizes)/2]
 }
 
-// mostlyBelow tells whether most files are shorter than a block: then a read is a file.
+// mostlyBelow reports whether most files are shorter than a block: then a read is a file.
 func mostlyBelow(sample *dataset.Sample, block int64) bool {
 	below := 0
 	for _, f := range sample.Files {
@@ -209,7 +209,7 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 // call makes one call, on the next window of files. O_DIRECT refused turns to buffered reads for good.
 func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRead, error) {
 	q.Files = d.window()
-	if len(d.sample.Files) <= mostDirect { // else the window moves on and the order begins anew
+	if len(d.sample.Files) <= mostDirect { // else the window moves on and the order restarts
 		q.Skip = d.skip[order]
 	}
 	q.Buffered = d.buffered
@@ -246,7 +246,7 @@ func (d *devicePlan) window() []int {
 	return out
 }
 
-// modeOf tells what kind of reads were made.
+// modeOf says what kind of reads were made.
 func modeOf(buffered bool, got directRead) string {
 	switch {
 	case !buffered && (got.Stored == nil || *got.Stored >= storedDirect):

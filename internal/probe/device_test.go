@@ -233,7 +233,7 @@ func TestClimb(t *testing.T) {
 		{"falling", []float64{100, 50, 25}, 3},
 		{"creeping", []float64{100, 104, 108, 112}, 3},
 	} {
-		var c climb
+		var c depthSearch
 		stopped := 0
 		for i, r := range tc.rates {
 			if c.over(r) {

@@ -86,8 +86,8 @@ func readDirect(ctx context.Context, w *state, q direct) (directRead, error) {
 	return b.read(ctx, w)
 }
 
-// refusesDirect tells whether an error means that a file cannot be read past the page cache: open(2) gives EINVAL, FUSE
-// and others EOPNOTSUPP, and a file system that only finds out when it reads gives EINVAL then.
+// refusesDirect reports whether an error means that a file cannot be read past the page cache: open(2) gives EINVAL,
+// FUSE and others EOPNOTSUPP, and a file system that only finds out when it reads gives EINVAL then.
 func refusesDirect(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP)
 }

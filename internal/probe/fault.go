@@ -66,8 +66,8 @@ func (s *session) note(sample *dataset.Sample, failures []dataset.Failure) {
 	}
 }
 
-// shun has no item of a file read any more: reading it ended a worker process.
-func (s *session) shun(path, text string) {
+// exclude has no item of a file read any more: reading it ended a worker process.
+func (s *session) exclude(path, text string) {
 	s.faults.files[path] = true
 	s.blame(path, dataset.Crashed, text)
 }

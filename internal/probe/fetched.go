@@ -53,7 +53,7 @@ func unopened(passes []pass) error {
 		"which stay in memory", errNotCold)
 }
 
-// readsAgain tells whether libhdf5 may read the same part of a file several times in storage order: chunks that went
+// readsAgain reports whether libhdf5 may read the same part of a file several times in storage order: chunks that went
 // through a filter and do not fit into its cache are read for each of their items.
 func (s *session) readsAgain() bool {
 	l := s.options.Layout
@@ -71,13 +71,13 @@ const (
 // file's pages nor told.
 var ownCaches = []int64{zfsMagic, gpfsMagic}
 
-// hidden is why it cannot be told what is cached of a file system's files; "" where it can.
+// hidden is why it cannot be determined what is cached of a file system's files; "" where it can.
 func hidden(kind int64) string {
 	switch {
 	case kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC:
 		return "the files lie in memory (tmpfs): there is no storage to read them from"
 	case slices.Contains(ownCaches, kind):
-		return "the file system (ZFS, GPFS) has a cache of its own, which cannot be dropped or looked at"
+		return "the file system (ZFS, GPFS) has a cache of its own, which cannot be dropped or inspected"
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ func over[T any](all []T, num, den func(T) float64) stat.Summary {
 	return stat.Ratio(a, b)
 }
 
-// counted tells whether the kernel counted what every pass read.
+// counted reports whether the kernel counted what every pass read.
 func counted(passes []pass) bool {
 	for _, p := range passes {
 		if p.IO == nil {

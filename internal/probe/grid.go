@@ -49,7 +49,7 @@ func (g grid) byIndex() grid {
 	return g
 }
 
-// shared tells whether several items may lie in a chunk.
+// shared reports whether several items may lie in a chunk.
 func (g grid) shared() bool { return len(g.chunk) > 0 && (g.patch != nil || g.chunk[0] > 1) }
 
 // box is the first and the last chunk along each axis that hold a part of an item; of an index of the first axis, along
@@ -85,7 +85,7 @@ func (m met) add(ref dataset.Ref) {
 	}
 }
 
-// has tells whether one of the chunks that hold the item holds a part of another one that was added.
+// has reports whether one of the chunks that hold the item holds a part of another one that was added.
 func (m met) has(ref dataset.Ref) bool {
 	if !m.shared() {
 		return false

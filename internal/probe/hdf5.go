@@ -13,7 +13,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// hasHDF5 tells whether there is an HDF5 layout to look into.
+// hasHDF5 reports whether there is an HDF5 layout to look into.
 func hasHDF5(s *session) bool { return s.sample.Kind == dataset.HDF5 }
 
 // measureLayout measures what an HDF5 file's layout costs: the filters, opening the file for each item, the file lock,
@@ -127,8 +127,8 @@ func (s *session) unsettled() (time.Duration, bool) {
 	return max(age, 0), age < settled
 }
 
-// locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without. Files
-// that cannot be locked are no faulty files.
+// locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without.
+// Files that cannot be locked are no faulty files.
 func (s *session) locks(ctx context.Context, within span) error {
 	part := within.evenly(2)
 	for _, o := range []struct {

@@ -62,7 +62,7 @@ func (argv interpreter) run(ctx context.Context, script string, request any, lim
 	if err != nil {
 		return fmt.Errorf("starting the interpreter: %w", err)
 	}
-	out, said := &answers{take: take, stop: cancel}, &complaint{}
+	out, said := &answers{take: take, stop: cancel}, &stderrEnds{}
 	defer out.end()
 	head := fmt.Sprintf("%d\n%s", len(script), script)
 	cmd.Stdin = io.MultiReader(strings.NewReader(head), bytes.NewReader(body))
@@ -198,13 +198,13 @@ func pythonEnvironment(own []string) []string {
 		"OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
 }
 
-// complaint keeps the beginning of a standard error and, behind it, its end.
-type complaint struct {
+// stderrEnds keeps the beginning of a standard error and, behind it, its end.
+type stderrEnds struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-func (c *complaint) Write(p []byte) (int, error) {
+func (c *stderrEnds) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = append(c.text, p...)
@@ -215,17 +215,17 @@ func (c *complaint) Write(p []byte) (int, error) {
 }
 
 // String is the line that says most, as the end of a sentence; "" when there is none.
-func (c *complaint) String() string {
+func (c *stderrEnds) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if line := tellingLine(string(c.text)); line != "" {
+	if line := errorLine(string(c.text)); line != "" {
 		return ": " + line
 	}
 	return ""
 }
 
-// tellingLine picks the exception behind a traceback, else a fatal error, else the first line that is not empty.
-func tellingLine(text string) string {
+// errorLine picks the exception behind a traceback, else a fatal error, else the first line that is not empty.
+func errorLine(text string) string {
 	var first, fatal, exception string
 	traceback := false
 	for line := range strings.Lines(text) {

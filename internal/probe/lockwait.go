@@ -9,19 +9,19 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// lookEvery is how often processes are looked at for what they wait for. A look costs some 0.2 ms a process, so a round
+// pollEvery is how often processes are looked at for what they wait for. A look costs some 0.2 ms a process, so a round
 // with looks is not among those that are measured.
-const lookEvery = 5 * time.Millisecond
+const pollEvery = 5 * time.Millisecond
 
 // locked has the processes read one round more, and says in what share of looks one of them waited for a lock, 0..1.
-func (c *crowd) locked(ctx context.Context, count int) (float64, error) {
+func (c *workerGroup) locked(ctx context.Context, count int) (float64, error) {
 	ended, looked := make(chan struct{}), make(chan float64)
 	var pids []int
 	for _, p := range c.processes[:count] {
 		pids = append(pids, p.pid)
 	}
 	go func() {
-		tick := time.NewTicker(lookEvery)
+		tick := time.NewTicker(pollEvery)
 		defer tick.Stop()
 		looks, waits := 0, 0
 		for {
@@ -44,9 +44,9 @@ func (c *crowd) locked(ctx context.Context, count int) (float64, error) {
 	return <-looked, err
 }
 
-// waitsForLock tells whether a process waits for a lock: no thread of it runs, and one is in flock or fcntl, or sleeps
-// in the kernel uninterruptibly, which without reading from storage is waiting for another process's lock on a page, an
-// inode or the file system (proc_pid_stat(5), state D).
+// waitsForLock reports whether a process waits for a lock: no thread of it runs, and one is in flock or fcntl, or
+// sleeps in the kernel uninterruptibly, which without reading from storage is waiting for another process's lock on a
+// page, an inode or the file system (proc_pid_stat(5), state D).
 func waitsForLock(pid int) (waits bool) {
 	p, err := procfs.FS{}.Open(pid)
 	if err != nil {

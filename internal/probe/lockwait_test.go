@@ -38,7 +38,7 @@ func TestWaitsForLock(t *testing.T) {
 
 func TestCrowdLooksForLocks(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
-	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: 50 * time.Millisecond}
+	c := &workerGroup{session: s, items: inOrder(&s.sample, random, 1), pass: 50 * time.Millisecond}
 	defer c.close()
 	must.Get(c.round(t.Context(), 2))(t)
 	share, err := c.locked(t.Context(), 2)

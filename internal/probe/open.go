@@ -25,7 +25,7 @@ func open(ctx context.Context, s *session) error {
 		return err
 	}
 	v, err = s.opens(ctx, &s.sample, true, s.time)
-	s.result.Rows.Opens = append(s.result.Rows.Opens, benchmark.Open{Cache: chilled, Time: v})
+	s.result.Rows.Opens = append(s.result.Rows.Opens, benchmark.Open{Cache: cachesDropped, Time: v})
 	if errors.Is(err, errNotCold) {
 		s.abstain(report.ProbeOpen, "opening, cold: "+err.Error(), "")
 		return nil

@@ -55,7 +55,7 @@ func unlinked(sample *dataset.Sample, items []int) []int {
 	})
 }
 
-// isLink tells whether a file is a further name of one in first, which it is put into where it is not.
+// isLink reports whether a file is a further name of one in first, which it is put into where it is not.
 func isLink(sample *dataset.Sample, file int, first map[[2]uint64]int) bool {
 	inode := [2]uint64{sample.Files[file].Device, sample.Files[file].Inode}
 	if inode == [2]uint64{} {

@@ -28,7 +28,7 @@ type passing struct {
 func (l *loading) pass(ctx context.Context) pass {
 	p := passing{loading: l}
 	if l.Drop {
-		r := l.chill()
+		r := l.dropCaches()
 		p.sum.Cached, p.sum.Remote = r.ratio(), r.Remote
 	}
 	before := usedSoFar()
@@ -87,7 +87,7 @@ func (p *passing) advance(items int) {
 	p.at = (p.at + items) % len(p.Items)
 }
 
-// last tells whether the item just tried ends a pass that ends with Items.
+// last reports whether the item just tried ends a pass that ends with Items.
 func (p *passing) last() bool {
 	return len(p.again) == 0 && p.n%len(p.Items) == 0 && (p.Once || p.Seconds <= 0)
 }
@@ -104,8 +104,8 @@ func (p *passing) account(ctx context.Context, now time.Time) {
 }
 
 // miss notes an item that could not be read. How much of the time since the last look was that of the good ones before
-// it cannot be told: they are read again. That is few of them, and from memory: only items of some microseconds are
-// read several to a look.
+// it cannot be determined: they are read again. That is few of them, and from memory: only items of some microseconds
+// are read several to a look.
 func (p *passing) miss(item int, err error) {
 	p.fail(item, err)
 	p.misses++
@@ -160,7 +160,7 @@ func (p *passing) sweep(ctx context.Context) bool {
 	return true
 }
 
-// fill puts the items that come next on the list, as many as are read in sweepTime, and tells whether there are any.
+// fill puts the items that come next on the list, as many as are read in sweepTime, and reports whether there are any.
 func (p *passing) fill() bool {
 	most := min(mostSwept, max(1, int(sweepTime.Seconds()/p.each)))
 	if p.Once || p.Seconds <= 0 {
@@ -171,7 +171,7 @@ func (p *passing) fill() bool {
 		ref := p.Sample.Items[p.Items[(p.at+i)%len(p.Items)]]
 		handle, ok := p.Handles[ref.File].(dataset.Sweeper)
 		if !ok || handle.Queue(ref, &p.list) != nil {
-			break // it is read on its own when its turn comes, and its error is told then
+			break // it is read on its own when its turn comes, and its error is reported then
 		}
 	}
 	if p.took == nil {

@@ -30,5 +30,6 @@ var probes = []one{
 	{name: report.ProbePython, what: "the same items by the libraries of the Python that was named", weight: 3,
 		wants: hasPython, run: timePython},
 	{name: report.ProbeTry, what: "a sample rewritten into other layouts", weight: 6, wants: wantsTry, run: try},
-	{name: report.ProbeTier, what: "a copy of the sample at another place", weight: 3, wants: wantsTier, run: tier},
+	{name: report.ProbeTier, what: "a copy of the sample at another place", weight: 3, wants: wantsTier,
+		run: measureOtherPlace},
 }

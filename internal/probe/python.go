@@ -101,8 +101,8 @@ type timing struct {
 	PixelLimit int64
 }
 
-// told is one line of the script's answer: a subject, a round of one, items that failed in one, or the end.
-type told struct {
+// answer is one line of the script's answer: a subject, a round of one, items that failed in one, or the end.
+type answer struct {
 	Subject *int
 	Metric  string
 	Labels  struct {
@@ -141,7 +141,7 @@ type timed struct {
 type refusal struct{ library, reason string }
 
 func (t *timed) take(line []byte) error {
-	var got told
+	var got answer
 	if err := json.Unmarshal(line, &got); err != nil {
 		return fmt.Errorf("the interpreter answered nonsense: %w", err)
 	}
@@ -177,7 +177,7 @@ func (t *timed) take(line []byte) error {
 
 // refused takes down what a library cannot read, and why: of pictures each format apart, and those that were decoded
 // from memory before not a second time from their files.
-func (t *timed) refused(s *subject, got told) {
+func (t *timed) refused(s *subject, got answer) {
 	reason := untrusted.Cut(got.Reason, 200).String()
 	same := func(r refusal) bool { return r.library == s.row.Name && wording(r.reason) == wording(reason) }
 	if !s.decode && slices.ContainsFunc(t.refusals, same) {
@@ -191,7 +191,7 @@ func (t *timed) refused(s *subject, got told) {
 	t.warn(fmt.Sprintf("%s cannot read %d of %d %s: %s", s.row.Name, got.Count, got.Of, items, reason))
 }
 
-func (t *timed) begin(got told) error {
+func (t *timed) begin(got answer) error {
 	decode := got.Metric == metric.DecodeTime.Name
 	known := decode || got.Metric == metric.ItemTime.Name
 	if !known || *got.Subject != len(t.subjects) || len(t.subjects) >= mostSubjects {
@@ -219,7 +219,7 @@ func (t *timed) warn(text string) {
 	}
 }
 
-// hasPython tells whether there is an interpreter to time.
+// hasPython reports whether there is an interpreter to time.
 func hasPython(s *session) bool { return len(s.options.Python) > 0 }
 
 // timePython times the person's own libraries on the same items.

@@ -55,7 +55,7 @@ const (
 )
 
 // readFiles reads the sample's files from end to end: those whose items pipetune cannot read, as where a filter is
-// missing here that need not be missing there. It tells whether all of them were read.
+// missing here that need not be missing there. It reports whether all of them were read.
 func (s *session) readFiles(ctx context.Context, within span) bool {
 	whole := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: wholeBlock}, Files: s.sample.All()}
 	var list []int

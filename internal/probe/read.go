@@ -24,14 +24,14 @@ func read(ctx context.Context, s *session) error {
 	// The warm ones first: reading everything once more is what makes them warm, and the cold ones drop it again.
 	caches := []string{warm}
 	if cold {
-		caches = append(caches, chilled)
+		caches = append(caches, cachesDropped)
 	}
 	part := s.time.evenly(2 * len(caches))
 	for _, cache := range caches {
 		for _, order := range []string{random, sequential} {
 			w := way{probe: report.ProbeRead, what: fmt.Sprintf("%s reads, %s", order, cache), keep: s.keepRead,
 				row: benchmark.Way{Cache: cache, Order: order}, items: inOrder(&s.sample, order, s.options.Seed),
-				handle: handleKept, cold: cache == chilled, apart: order == random}
+				handle: handleKept, cold: cache == cachesDropped, apart: order == random}
 			if s.sample.ItemIsFile() {
 				w.handle = handleReopened
 			} else {
@@ -49,8 +49,8 @@ func read(ctx context.Context, s *session) error {
 func (s *session) keepRead(r benchmark.Read) { s.result.Rows.Reads = append(s.result.Rows.Reads, r) }
 
 const (
-	warm    = benchmark.Warm
-	chilled = benchmark.Cold
+	warm          = benchmark.Warm
+	cachesDropped = benchmark.Cold
 )
 
 // figure measures one way of reading and adds what came of it. The error says that nothing did, and that the others

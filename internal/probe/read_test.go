@@ -126,7 +126,7 @@ func TestReadWithoutCold(t *testing.T) {
 		t.Errorf("cold: %+v", r.Cold)
 	}
 	for _, m := range r.Rows.Measurements() {
-		if m.Labels[report.LabelCache] == chilled {
+		if m.Labels[report.LabelCache] == cachesDropped {
 			t.Errorf("measured %v", m)
 		}
 	}

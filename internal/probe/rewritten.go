@@ -19,12 +19,12 @@ func try(ctx context.Context, s *session) error {
 	return rewrite.Layouts(ctx, s.rewriting(report.ProbeTry))
 }
 
-// tier measures a copy of the sample at another place.
-func tier(ctx context.Context, s *session) error {
+// measureOtherPlace measures a copy of the sample at another place.
+func measureOtherPlace(ctx context.Context, s *session) error {
 	return rewrite.Place(ctx, s.rewriting(report.ProbeTier))
 }
 
-// rewriting is what the sample is written anew with, for a probe.
+// rewriting is what the sample is rewritten with, for a probe.
 func (s *session) rewriting(probe string) *rewrite.Job {
 	o := &s.options
 	return &rewrite.Job{Bench: bench{s, probe}, Runner: s.runner, Sample: &s.sample, Layout: o.Layout,
@@ -52,7 +52,7 @@ func (b bench) Abstain(reason, cure string)                 { b.abstain(b.probe,
 func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) error {
 	s, caches := b.session, []string{warm}
 	if c.Cold {
-		caches = append(caches, chilled)
+		caches = append(caches, cachesDropped)
 	}
 	key, part := s.options.Key, begin(s.clock, limit).evenly(len(caches))
 	defer func() { s.options.Key = key }()
@@ -61,7 +61,7 @@ func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) er
 		w := way{probe: b.probe, what: fmt.Sprintf("%s: %s, random reads, %s", b.probe, c.What, cache), keep: c.Keep,
 			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample, items: inOrder(c.Sample, random,
 				s.options.Seed),
-			handle: usualHandle(c.Sample), decode: holdsPictures(c.Sample), cold: cache == chilled, apart: true}
+			handle: usualHandle(c.Sample), decode: holdsPictures(c.Sample), cold: cache == cachesDropped, apart: true}
 		if err := s.figure(ctx, w, part()); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// What is written anew is measured as the sample is: the rows of both probes come from reads.
+// What is rewritten is measured as the sample is: the rows of both probes come from reads.
 func TestRewrittenSamplesAreMeasured(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.h5")
 	runPython(t, compressedLarge, path)
@@ -18,10 +18,10 @@ func TestRewrittenSamplesAreMeasured(t *testing.T) {
 	s.time = begin(s.clock, time.Second)
 	must.Do(t, try(t.Context(), s))
 	s.time = begin(s.clock, time.Second)
-	must.Do(t, tier(t.Context(), s))
+	must.Do(t, measureOtherPlace(t.Context(), s))
 	measured := func(r benchmark.Read) bool { return r.Time.N > 0 && r.Order == random && r.Bytes.Center == 56*56*4 }
 	for _, c := range s.result.Rows.Tried {
-		if !measured(c.Warm) || c.Warm.Cache != warm || c.Cold.Time.N > 0 && c.Cold.Cache != chilled {
+		if !measured(c.Warm) || c.Warm.Cache != warm || c.Cold.Time.N > 0 && c.Cold.Cache != cachesDropped {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 	}

@@ -43,7 +43,7 @@ func scaling(ctx context.Context, s *session) error {
 	if cold {
 		within = within.part(1 - coldPart)
 	}
-	c := &crowd{session: s}
+	c := &workerGroup{session: s}
 	if err := c.curve(ctx, within); err != nil || !cold {
 		return err
 	}
@@ -52,7 +52,7 @@ func scaling(ctx context.Context, s *session) error {
 			s.larger().String())
 		return nil
 	}
-	c = &crowd{session: s, cold: true}
+	c = &workerGroup{session: s, cold: true}
 	err = c.curve(ctx, s.time)
 	if err != nil && ctx.Err() == nil {
 		s.abstain(report.ProbeScaling, "cold: "+err.Error(), "")
@@ -61,9 +61,9 @@ func scaling(ctx context.Context, s *session) error {
 	return err
 }
 
-// crowdSizes are how many processes are tried: powers of two to the usable CPUs, rounded up, and one step beyond, to
+// groupSizes are how many processes are tried: powers of two to the usable CPUs, rounded up, and one step beyond, to
 // see it bend; at most as asked for.
-func crowdSizes(cpus float64, most, items int) []int {
+func groupSizes(cpus float64, most, items int) []int {
 	last := most
 	if most <= 0 {
 		whole := uint(math.Ceil(min(max(2, cpus), mostProcesses)))
@@ -81,7 +81,7 @@ func crowdSizes(cpus float64, most, items int) []int {
 }
 
 // curve measures each number of processes. An error comes only when nothing could be measured.
-func (c *crowd) curve(ctx context.Context, within span) error {
+func (c *workerGroup) curve(ctx context.Context, within span) error {
 	s := c.session
 	c.items = s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
 	defer c.close()
@@ -90,7 +90,7 @@ func (c *crowd) curve(ctx context.Context, within span) error {
 			return err
 		}
 	}
-	sizes := crowdSizes(s.options.CPUs, s.options.MaxWorkers, len(c.items))
+	sizes := groupSizes(s.options.CPUs, s.options.MaxWorkers, len(c.items))
 	var steps []step
 	defer func() { s.addSteps(steps, c.cold) }()
 	part := within.evenly(len(sizes))
@@ -124,7 +124,7 @@ func (c *crowd) curve(ctx context.Context, within span) error {
 }
 
 // endedAt says why the rest of the sizes was not measured, or the first of them not to its end.
-func (c *crowd) endedAt(rest []int, got step, err error) string {
+func (c *workerGroup) endedAt(rest []int, got step, err error) string {
 	which := fmt.Sprintf("%s reads by %s", c.cache(), several(rest[0], "process", "processes"))
 	if got.rate.N > 0 {
 		return fmt.Sprintf("%s ended early: %v", which, err)
@@ -135,29 +135,29 @@ func (c *crowd) endedAt(rest []int, got step, err error) string {
 	return fmt.Sprintf("%s were left out: %v", which, err)
 }
 
-func (c *crowd) cache() string {
+func (c *workerGroup) cache() string {
 	if c.cold {
-		return chilled
+		return cachesDropped
 	}
 	return warm
 }
 
 // warmUp has one process read and decode every item once. Where that takes longer than there is, what was read until
 // then is what is measured.
-func (c *crowd) warmUp(ctx context.Context, within span) error {
+func (c *workerGroup) warmUp(ctx context.Context, within span) error {
 	c.pass = within.left()
 	for {
 		items := c.sound(&c.sample, c.items)
 		if len(items) == 0 {
 			return errNoneReadable
 		}
-		if err := c.recruit(ctx, 1); err != nil {
+		if err := c.startUpTo(ctx, 1); err != nil {
 			return err
 		}
 		asked := []load{{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample),
 			Decode: holdsPictures(&c.sample)}}
 		got, errs := c.ask(ctx, asked)
-		if _, err := c.mend(ctx, asked, got, errs); err != nil {
+		if _, err := c.replaceDead(ctx, asked, got, errs); err != nil {
 			return err
 		}
 		if errs[0] != nil {
@@ -175,11 +175,11 @@ func (c *crowd) warmUp(ctx context.Context, within span) error {
 }
 
 // step measures so many processes. With an error comes what was measured before it.
-func (c *crowd) step(ctx context.Context, within span, count int) (step, error) {
-	if err := c.recruit(ctx, count); err != nil {
+func (c *workerGroup) step(ctx context.Context, within span, count int) (step, error) {
+	if err := c.startUpTo(ctx, count); err != nil {
 		return step{}, err
 	}
-	var all []crowdRound
+	var all []groupRound
 	var seen []pass
 	_, counted, err := c.repeat(ctx, within, func() (round, error) {
 		r, err := c.round(ctx, count)
@@ -203,7 +203,7 @@ func (c *crowd) step(ctx context.Context, within span, count int) (step, error) 
 func (s *session) addSteps(steps []step, cold bool) {
 	as := benchmark.Way{Cache: warm, Order: random}
 	if cold {
-		as.Cache = chilled
+		as.Cache = cachesDropped
 	}
 	if !s.sample.ItemIsFile() {
 		as.Handle = jobHandle(&s.sample)

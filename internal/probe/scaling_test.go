@@ -34,7 +34,7 @@ func TestCrowdSizes(t *testing.T) {
 		"a very large machine": {448, 0, 1000, []int{1, 2, 4, 8, 16, 32, 64, 128}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, crowdSizes(c.cpus, c.most, c.items)); diff != "" {
+			if diff := cmp.Diff(c.want, groupSizes(c.cpus, c.most, c.items)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -56,7 +56,7 @@ func TestShares(t *testing.T) {
 func TestScalingWarmAndCold(t *testing.T) {
 	sample := rawSample(t, 64<<10, 16, "a", "b", "c", "d", "e", "f", "g", "h")
 	r := measured(t, sample, Options{Budget: 3 * time.Second, Seed: 1, CPUs: 2}, report.ProbeScaling)
-	for _, cache := range []string{warm, chilled} {
+	for _, cache := range []string{warm, cachesDropped} {
 		for _, n := range []int{1, 2, 4} {
 			want := []string{"workers=" + strconv.Itoa(n), "cache=" + cache, "order=random", "handle=kept"}
 			efficiency := find(t, r, report.ProbeScaling, metric.Efficiency, want...)
@@ -152,7 +152,7 @@ func TestScalingEnds(t *testing.T) {
 // All processes of a round begin at the same instant, none before it.
 func TestCrowdStartsTogether(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
-	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: shortestPass}
+	c := &workerGroup{session: s, items: inOrder(&s.sample, random, 1), pass: shortestPass}
 	defer c.close()
 	before := must.Get(monotonic())(t)
 	r := must.Get(c.round(t.Context(), 3))(t)

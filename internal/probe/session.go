@@ -162,7 +162,7 @@ func perUnit(rounds []round) stat.Summary {
 	return over(rounds, func(r round) float64 { return r.Seconds }, func(r round) float64 { return r.Units })
 }
 
-// precise tells whether a figure is known as well as it is to be.
+// precise reports whether a figure is known as well as it is to be.
 func precise(v stat.Summary) bool { return !report.Rough(v.Center, v.Lo, v.Hi, v.Confidence) }
 
 // inverse turns seconds per unit into units per second.

@@ -71,16 +71,16 @@ func TestRepeatKeepsToItsTime(t *testing.T) {
 // What could not be read is in none of a round's figures, so that the round stands.
 func TestCrowdKeepsRoundsWithFailures(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 8, "a"), Options{})
-	c := &crowd{session: s}
+	c := &workerGroup{session: s}
 	got := []loaded{{Passes: []pass{{Items: 3, Seconds: 1}},
 		Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}
-	again, err := c.mend(t.Context(), make([]load, 1), got, make([]error, 1))
+	again, err := c.replaceDead(t.Context(), make([]load, 1), got, make([]error, 1))
 	if err != nil || again || len(s.sound(&s.sample, []int{1, 2, 3})) != 2 {
 		t.Errorf("again %v, %v; item 2 is left out: %v", again, err, s.sound(&s.sample, []int{1, 2, 3}))
 	}
 }
 
-// Damage is told apart by its wording, and the figures in it are none of that.
+// Damage is distinguished by its wording, and the figures in it are none of that.
 func TestDamageIsNamedByItsWords(t *testing.T) {
 	s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
 	for i, text := range []string{"JPEG: 30 bytes are missing", "BMP: a kind that is not read",

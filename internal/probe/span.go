@@ -61,6 +61,6 @@ func (s span) pass() time.Duration {
 // once is how long reading everything once may take, in seconds: a round's time at least.
 func (s span) once() float64 { return max(s.left(), shortestPass).Seconds() }
 
-// fits tells whether there is time for another round like one that took so many seconds. A short one always fits: a
+// fits reports whether there is time for another round like one that took so many seconds. A short one always fits: a
 // figure that takes milliseconds is worth more than they are.
 func (s span) fits(took float64) bool { return took < longRound || s.left().Seconds() >= took }

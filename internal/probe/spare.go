@@ -50,7 +50,7 @@ func (s *session) cacheWithin(files int64) int64 {
 
 // roomFor tells, by an error, that so many processes would take more memory than there is. Each is taken to grow as
 // large as the largest is now.
-func (c *crowd) roomFor(count int) error {
+func (c *workerGroup) roomFor(count int) error {
 	if count <= 1 || count <= len(c.processes) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (c *crowd) roomFor(count int) error {
 	return nil
 }
 
-// ownPages is the memory of a process that is no file's, in bytes; 0 where it cannot be told.
+// ownPages is the memory of a process that is no file's, in bytes; 0 where it cannot be determined.
 func ownPages(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	var m procfs.Statm

@@ -38,9 +38,9 @@ func TestMemoryThatIsShortIsNotTaken(t *testing.T) {
 // A process is taken to grow as large as the largest is.
 func TestRoomForProcesses(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
-	c := &crowd{session: s}
+	c := &workerGroup{session: s}
 	defer c.close()
-	must.Do(t, c.recruit(t.Context(), 1))
+	must.Do(t, c.startUpTo(t.Context(), 1))
 	own := ownPages(c.processes[0].pid)
 	if own <= 0 || own > 1<<30 {
 		t.Fatalf("a process has %d bytes of its own", own)

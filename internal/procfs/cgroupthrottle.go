@@ -129,7 +129,7 @@ func (t *Throttling) Read(c *CgroupCPU) error {
 }
 
 // grownSince is what a level counted since it was last read; false where it was
-// not, does not count, or began anew.
+// not, does not count, or restarted.
 func grownSince(l *quotaLevel, now CgroupCPU) (CgroupCPU, bool) {
 	periods, ok1 := now.Periods.Get()
 	throttled, ok2 := now.Throttled.Get()

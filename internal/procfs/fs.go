@@ -41,7 +41,7 @@ type FS struct {
 	Root string
 }
 
-// The kinds of absence, told apart with errors.Is. A permission error is
+// The kinds of absence, distinguished with errors.Is. A permission error is
 // fs.ErrPermission of the standard library.
 var (
 	// ErrNoData says that this kernel, machine or cgroup does not have the

@@ -73,7 +73,7 @@ func (m *Machine) Diskstats(visit func(*DiskStat)) error {
 }
 
 // Pressure reads one file of /proc/pressure. ErrNoData says that the kernel has
-// no PSI or has it switched off; PSISwitchedOff tells the two apart.
+// no PSI or has it switched off; PSISwitchedOff distinguishes the two.
 func (m *Machine) Pressure(r PressureResource, p *Pressure) error {
 	return into(p, ParsePressure)(m.pressure[r].read(&m.buf))
 }

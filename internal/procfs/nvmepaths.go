@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Uncounted says why /proc/diskstats tells nothing of what a device does, and what would change that; zero where it
+// Uncounted says why /proc/diskstats says nothing of what a device does, and what would change that; zero where it
 // does tell.
 type Uncounted struct{ Reason, Cure string }
 
@@ -34,7 +34,7 @@ func (f FS) count(d *BlockDevice, dir string) {
 	d.Counters = names
 }
 
-// countingOff tells whether queue/iostats is 0, which ends a device's counting where the block layer counts requests
+// countingOff reports whether queue/iostats is 0, which ends a device's counting where the block layer counts requests
 // (Documentation/ABI/stable/sysfs-block). Drivers that take bios call for the counting themselves, whatever is there.
 func countingOff(dir string, kind BlockKind) bool {
 	if !slices.Contains([]BlockKind{BlockNVMe, BlockSCSI, BlockVirtio, BlockXen, BlockMMC}, kind) {

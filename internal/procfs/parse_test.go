@@ -72,7 +72,7 @@ func TestParsersTakeWhatTheKernelWrites(t *testing.T) {
 }
 
 // TestParsersRefuseDamage cuts every good text at every byte and spoils it. Whatever a parser says, it must not panic;
-// where a prefix cannot be told from a whole file (a list that ended earlier) it may be taken.
+// where a prefix cannot be distinguished from a whole file (a list that ended earlier) it may be taken.
 func TestParsersRefuseDamage(t *testing.T) {
 	for _, p := range parsers {
 		for i := range len(p.good) {

@@ -105,7 +105,7 @@ func (t *Task) Syscall(s *Syscall) error { return into(s, ParseSyscall)(t.read(&
 // runs. The bytes are valid until the next read with the same Buffer. Where the
 // caller may not see it, or the kernel keeps no symbols, the error is
 // ErrNoData: the kernel prints 0 for a running thread and for both of these, so
-// state R must be known from elsewhere to tell them apart.
+// state R must be known from elsewhere to distinguish them.
 func (t *Task) Wchan() ([]byte, error) {
 	b, err := t.read(&t.wchan, "wchan")
 	if err != nil {

@@ -56,8 +56,8 @@ func text(v reflect.Value, digits string) string {
 func (e Event) Into(row any) {
 	for f, v := range reflect.ValueOf(row).Elem().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		s, told := e.Attrs[name]
-		if !told {
+		s, reported := e.Attrs[name]
+		if !reported {
 			continue
 		}
 		to := v

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The file form: one JSON object a line, told apart by its only or first key.
+// The file form: one JSON object a line, distinguished by its only or first key.
 //
 //	{"header":{…}}                          first line; repeated before the end where it was amended
 //	{"series":[id,"metric","entity"]}       names a series before its first reading

@@ -22,7 +22,7 @@ type Sink interface {
 // concurrent use: samplers with goroutines of their own hand over their readings when they are asked to sample.
 //
 // A Recorder takes a bounded amount of memory however long the watch lasts; room.go says what is left out then, and how
-// that is told.
+// that is reported.
 type Recorder struct {
 	rec     Recording
 	kept    map[string]*keptEntity

@@ -38,7 +38,7 @@ type ahead struct {
 // refused counts what the recording has no room for.
 type refused struct {
 	readings, events int
-	told             bool
+	reported         bool
 }
 
 const processPrefix = "process/"
@@ -51,7 +51,7 @@ func (r *Recorder) entity(name string) *keptEntity {
 	}
 	if strings.HasPrefix(name, processPrefix) {
 		if r.held.processes >= MaxProcesses {
-			r.tellFull()
+			r.reportFull()
 			return nil
 		}
 		r.held.processes++
@@ -67,7 +67,7 @@ func (r *Recorder) entityOf(kind, name string) *keptEntity {
 	case kind == EventJobEnded:
 		return &keptEntity{}
 	case len(r.rec.Events) >= maxEvents:
-		r.tellFull()
+		r.reportFull()
 		return nil
 	case strings.HasPrefix(name, processPrefix):
 		return r.entity(name)
@@ -77,12 +77,12 @@ func (r *Recorder) entityOf(kind, name string) *keptEntity {
 
 // isRefused says whether the recording has no room for an entity.
 func (r *Recorder) isRefused(name string) bool {
-	return r.refused.told && strings.HasPrefix(name, processPrefix) && r.kept[name] == nil
+	return r.refused.reported && strings.HasPrefix(name, processPrefix) && r.kept[name] == nil
 }
 
-func (r *Recorder) tellFull() {
-	if !r.refused.told {
-		r.refused.told = true
+func (r *Recorder) reportFull() {
+	if !r.refused.reported {
+		r.refused.reported = true
 		r.happened(EventFull, "", map[string]string{"kept": strconv.Itoa(r.held.processes)})
 	}
 }

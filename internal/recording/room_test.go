@@ -91,7 +91,7 @@ func TestLastReadingStands(t *testing.T) {
 	}
 	at(200)
 	r.Event(EventExit, "process/7.1", nil)
-	r.Add(metric.ProcCPU, "process/7.1", 200) // what was read of it before it went is told in the same tick
+	r.Add(metric.ProcCPU, "process/7.1", 200) // what was read of it before it went is reported in the same tick
 	rec := must.Get(r.Finish(End{At: 21 * time.Second}))(t)
 	s := rec.Series[1].Points
 	if n := len(s); s[n-1].Value != 200 || s[n-2].Value != 199 {
@@ -104,7 +104,7 @@ func TestLastReadingStands(t *testing.T) {
 }
 
 // TestProcessesAreBounded: of ever new processes the first are kept; what is left out is counted, and when that began
-// is told.
+// is reported.
 func TestProcessesAreBounded(t *testing.T) {
 	r, file := bounded(t, maxReadings)
 	const births = 3 * MaxProcesses

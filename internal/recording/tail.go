@@ -46,7 +46,7 @@ func (r *Recorder) Forget(before time.Duration) {
 		}
 	}
 	if r.held.processes < MaxProcesses {
-		r.refused.told = false
+		r.refused.reported = false
 	}
 	left := 0
 	r.held.readings = 0

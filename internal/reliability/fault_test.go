@@ -4,7 +4,7 @@ package reliability
 
 import "slices"
 
-// faultTrials are those of faults in what pipetune reads, writes and is told, in the order of their ids.
+// faultTrials are those of faults in what pipetune reads, writes and is reported, in the order of their ids.
 func faultTrials() []trial {
 	return slices.Concat(
 		stoppedTrials,      // F3, F7

@@ -81,7 +81,7 @@ func (s *stand) examine(path string) verdict {
 // verdictLimit is how long pipetune may take to say what it thinks of a file.
 const verdictLimit = 10 * time.Second
 
-// examineLimit is how long it is waited for, so that a slow answer on a busy machine is told with its time.
+// examineLimit is how long it is waited for, so that a slow answer on a busy machine is reported with its time.
 const examineLimit = time.Minute
 
 // busy is how busy the machine is: its load average over a minute.
@@ -177,7 +177,7 @@ func (r *reader) lookFor(ctx context.Context, path string, o dataset.SurveyOptio
 		dataset.SurveyRequest{Path: []byte(path), Options: o})
 }
 
-// judge tells what an error of a child means, and lets go of one that cannot go on.
+// judge says what an error of a child means, and lets go of one that cannot go on.
 func (r *reader) judge(err error, child **isolate.Child) outcome {
 	if errors.As(err, new(*isolate.RemoteError)) {
 		return refused

@@ -18,8 +18,9 @@ var brokenTrials = []trial{
 		id: "H9", fault: "the hook is broken in the job",
 		made: "16 ways: its files, its socket, its token or its functions are spoilt by the shell that becomes the " +
 			"job",
-		target: "stdout, stderr and status as bare in all of them; the report says that the hook told nothing, or less",
-		run:    brokenHook,
+		target: "stdout, stderr and status as bare in all of them; the report says that the hook reported nothing, " +
+			"or less",
+		run: brokenHook,
 	},
 	{
 		id: "H9-folder", fault: "the hook cannot be laid out",
@@ -134,9 +135,9 @@ func brokenFolder(s *stand) {
 			unharmed++
 		}
 		c.alone()
-		// Where the hook told of a small part alone, the report says so, and takes its figures from outside.
+		// Where the hook reported on a small part alone, the report says so, and takes its figures from outside.
 		if r := s.report(report); r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook" ||
-			strings.Contains(said(r), "the hook told of only") {
+			strings.Contains(said(r), "the hook reported only") {
 			elsewhere++
 		} else if s.hookTold(name, report) {
 			told++

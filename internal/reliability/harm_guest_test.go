@@ -85,8 +85,8 @@ func guests(s *stand) {
 		bare.wait(10 * time.Minute)
 		launched.wait(10 * time.Minute)
 		launched.alone()
-		// The environment of children is told apart from all else: there the hook's folder must stand for workers that
-		// are spawned.
+		// The environment of children is distinguished from all else: there the hook's folder must stand for workers
+		// that are spawned.
 		want, path := withoutPath(string(bare.output()))
 		output := string(launched.output())
 		if c.stays {

@@ -26,7 +26,7 @@ type family struct {
 	over     chan struct{}
 }
 
-// longSleep tells what waits for a mount that hangs, for as long as anybody looks, from what sleeps uninterruptibly for
+// longSleep says what waits for a mount that hangs, for as long as anybody looks, from what sleeps uninterruptibly for
 // a moment.
 const longSleep = 500 * time.Millisecond
 

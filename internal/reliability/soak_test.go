@@ -86,7 +86,7 @@ func soak(s *stand, lasts time.Duration) {
 
 func countFDs(u usage) float64 { return float64(u.fds) }
 
-// fullAt tells when a recording was thinned first; the hour, or what is left of a shorter soak, where it never was.
+// fullAt says when a recording was thinned first; the hour, or what is left of a shorter soak, where it never was.
 func (s *stand) fullAt(file string) time.Duration {
 	s.Helper()
 	f := must.Get(os.Open(file))(s)

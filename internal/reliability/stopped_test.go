@@ -207,7 +207,7 @@ func hungWorker(s *stand) {
 	s.leftNothing()
 }
 
-// monotonic is CLOCK_MONOTONIC, which recordings are told in.
+// monotonic is CLOCK_MONOTONIC, which recordings are reported in.
 func monotonic(s *stand) time.Duration {
 	s.Helper()
 	text := must.Get(os.ReadFile("/proc/uptime"))(s) // CLOCK_BOOTTIME: the same where the machine was never suspended

@@ -186,8 +186,8 @@ func unreadableFiles(s *stand) {
 	s.leftNothing()
 }
 
-// lateSignals are those that are told only after enough batches have passed to tell how many tensors make one, which a
-// busy machine puts off.
+// lateSignals are those that are reported only after enough batches have passed to tell how many tensors make one,
+// which a busy machine puts off.
 var lateSignals = []string{metric.LoaderBatches.Name, metric.LoaderBatchBytes.Name, metric.LoaderTensorsPer.Name}
 
 // signalsOf is the set of signals that a recording holds.

@@ -46,7 +46,7 @@ const (
 func TestOnlySectionsWithDataAppear(t *testing.T) {
 	got := textOf(t, bare())
 	for _, title := range []string{"READING", "WHERE", "WORKERS", "WHAT IF", "ANOTHER PLACE", "\nHDF5", "A BATCH",
-		"STORAGE AT BEST", "NOT MEASURED", "NOT READ", "OUTSIDE", "MIND", "Next"} {
+		"STORAGE AT BEST", "NOT MEASURED", "NOT READ", "OUTSIDE", "NOTES", "Next"} {
 		if strings.Contains(got, title) {
 			t.Errorf("%q appears in\n%s", title, got)
 		}
@@ -98,7 +98,7 @@ func TestLines(t *testing.T) {
 		"does not bend": {[]report.Measurement{workers("1", "none", 10), workers("2", "none", 20)},
 			"no limit found up to 2 processes\n"},
 		"bend unknown": {[]report.Measurement{workers("1", "", 10), workers("2", "", 20)},
-			"what bounds it at 2 processes was not told\n"},
+			"what bounds it at 2 processes is unknown\n"},
 		"cache pays at once": {[]report.Measurement{cache("4194304", 0.001), cache("1048576", 0.01)},
 			"At random a larger cache pays from 4 MiB on, 10 × (9.61 – 10.4) as fast.\n"},
 		"cache pays more later": {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.005),
@@ -114,7 +114,7 @@ func TestLines(t *testing.T) {
 			"new-one        10 ms              ?  0.5 ×\n"},
 		"cannot be told apart": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
 			"as-is"), figured(report.ProbeTry, itemTime, 0.0099, "s", "candidate", "contiguous")},
-			"~1.01 (0.97 – 1.05)     ?\n  ~ before a ratio: its interval holds 1, no difference can be told\n"},
+			"~1.01 (0.97 – 1.05)     ?\n  ~ before a ratio: its interval holds 1, no difference can be shown\n"},
 		"batch": {[]report.Measurement{figured(report.ProbeBatch, batchTime, 0.5, "s", "batch_size", "64", "gather",
 			"selection", "order", "random")},
 			"64  one call for all items     500 ms   490 – 510 ms\n"},

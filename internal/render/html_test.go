@@ -12,7 +12,7 @@ import (
 // TestPageOfADayIsBounded: a timeline with all there may be in it makes a page of less than 2 MB.
 func TestPageOfADayIsBounded(t *testing.T) {
 	day := &timeline.Timeline{To: 86400, Window: 24, Per: 15, Steady: timeline.Span{From: 300, To: 86400},
-		Crew: &timeline.Crew{Of: "worker", All: 8}}
+		Workers: &timeline.Workers{Of: "worker", All: 8}}
 	for _, d := range []metric.Desc{metric.InputWait, metric.Starved, metric.GPUBusy, metric.BatchesPerS,
 		metric.UsableBusy,
 		metric.CPUPressure, metric.IOPressure, metric.DiskByteRate} {
@@ -26,17 +26,17 @@ func TestPageOfADayIsBounded(t *testing.T) {
 		day.Lines = append(day.Lines, line)
 	}
 	for range 8 {
-		day.Crew.States = append(day.Crew.States, "computing")
-		row := timeline.Row{Number: len(day.Crew.Rows) + 1}
+		day.Workers.States = append(day.Workers.States, "computing")
+		row := timeline.Row{Number: len(day.Workers.Rows) + 1}
 		for i := range 120 {
 			row.Buckets = append(row.Buckets, timeline.Shares{Span: timeline.Span{From: float64(i) * 720,
 				To: float64(i+1) * 720},
 				Of: []float64{0.11, 0.12, 0.13, 0.14, 0.12, 0.13, 0.14, 0.11}})
 		}
-		day.Crew.Rows = append(day.Crew.Rows, row)
+		day.Workers.Rows = append(day.Workers.Rows, row)
 	}
 	for i := range 5000 {
-		day.Epochs = append(day.Epochs, timeline.Epoch{At: float64(i) * 17, Number: i, Told: true})
+		day.Epochs = append(day.Epochs, timeline.Epoch{At: float64(i) * 17, Number: i, Reported: true})
 	}
 	var page bytes.Buffer
 	if err := writePage(&page, Watch(load(t, fixtures+"/launch-classifier.json"), day), Options{}); err != nil {

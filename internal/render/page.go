@@ -83,7 +83,7 @@ func (p *page) apart(style, left, right visible) {
 	}
 }
 
-// leastBar and mostBar bound the length of a bar behind a row: a shorter one tells nothing, a longer one no more.
+// leastBar and mostBar bound the length of a bar behind a row: a shorter one says nothing, a longer one no more.
 const leastBar, mostBar = 6, 20
 
 func (p *page) Table(t *document.Table) {

@@ -20,7 +20,7 @@ const (
 	covered     = 0.90 // share of recordings whose true headroom lies in the interval
 )
 
-// knownMisses tells of which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has
+// knownMisses reports which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has
 // the same. Any other miss fails, and so does one that is listed and is none.
 func knownMisses(t *testing.T, folder string) (known map[string]string) {
 	text := must.Get(os.ReadFile(filepath.Join(folder, "known.json")))(t)
@@ -28,7 +28,7 @@ func knownMisses(t *testing.T, folder string) (known map[string]string) {
 	return known
 }
 
-// deviceTruth is what the stand-in GPU's own timeline tells of a recording.
+// deviceTruth is what the stand-in GPU's own timeline reports a recording.
 type deviceTruth struct {
 	Recording   string         // below testdata/recordings/device
 	Class       []report.Class // any of these is right
@@ -135,7 +135,7 @@ func TestADeviceUnseenPromisesNothing(t *testing.T) {
 		t.Fatalf("findings %+v", r.Findings)
 	}
 	f := r.Findings[0].Recommendations[0]
-	if f.Setting != "num_workers" || f.Effect != nil || !strings.Contains(f.Why, "cannot be told") ||
+	if f.Setting != "num_workers" || f.Effect != nil || !strings.Contains(f.Why, "is unknown") ||
 		len(r.Plans) > 0 || r.Outlook != nil {
 		t.Errorf("%+v, plans %v, outlook %+v", f, r.Plans, r.Outlook)
 	}

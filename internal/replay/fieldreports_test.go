@@ -155,7 +155,7 @@ var fieldCases = []fieldCase{
 					`up to [0-9.]+ [MG]iB more memory for the workers`}},
 			{2, "prefetch_factor 2: 10-20 % from better overlap", "loader/workers-too-few", []string{prefetchAnswer}},
 			{1, "spawn (the second report: faster than fork)", "loader/spawn-start-cost",
-				[]string{`started by spawn anew with each epoch, which takes [0-9.]+ % of the time`}},
+				[]string{`restarted by spawn with each epoch, which takes [0-9.]+ % of the time`}},
 		},
 	},
 	{

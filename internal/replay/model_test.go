@@ -8,7 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/predict"
 )
 
-// What the model says of the loader as it is, is what the report tells of it; and it is widened by the model's own
+// What the model says of the loader as it is, is what the report reports it; and it is widened by the model's own
 // error.
 func TestModelSaysWhatReportsTell(t *testing.T) {
 	const path = "../../testdata/recordings/launched-no-workers.jsonl"

@@ -153,7 +153,7 @@ func (j *Job) repack(name string, options ...string) string {
 		quote(from), quote("*"+suffix), quote(from+"-new"), how, quote(from+"-new"))
 }
 
-// pictureCandidates are the ways that pictures are tried in; counts is what writing them as they are told.
+// pictureCandidates are the ways that pictures are tried in; counts is what writing them as they are reported.
 func (j *Job) pictureCandidates(counts rewritten) []candidate {
 	from := j.Sample.Folder()
 	mostly := func(n int) bool { return 2*n > len(counts.Items) }

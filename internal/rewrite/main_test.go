@@ -100,7 +100,7 @@ func (r *run) Read(ctx context.Context, c Copy, _ time.Duration) error {
 	return ctx.Err()
 }
 
-// writing is a sample that is to be written anew, and the run that it is measured in.
+// writing is a sample that is to be rewritten, and the run that it is measured in.
 type writing struct {
 	*Job
 	*run

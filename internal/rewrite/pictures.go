@@ -11,7 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// What pictures are written anew with.
+// What pictures are rewritten with.
 const (
 	shortSide   = 256 // pixels: from this size the usual crops of 224 are cut
 	jpegQuality = 90

@@ -29,7 +29,7 @@ type Bench interface {
 	Sound() []int
 	// Note takes into account what could not be read of the sample.
 	Note(failures []dataset.Failure)
-	// CanBeCold tells whether reads of the sample can be cold.
+	// CanBeCold reports whether reads of the sample can be cold.
 	CanBeCold(ctx context.Context) (bool, error)
 	// Read measures a sample within a limit.
 	Read(ctx context.Context, c Copy, limit time.Duration) error
@@ -49,7 +49,7 @@ type Copy struct {
 	Cold   bool
 }
 
-// Job is a sample that is to be written anew.
+// Job is a sample that is to be rewritten.
 type Job struct {
 	Bench
 	Runner  *isolate.Runner
@@ -68,7 +68,7 @@ const leastCompare = 300 * time.Millisecond
 // errNoneReadable says that there is nothing to write anew.
 var errNoneReadable = errors.New("none of the sampled items could be read")
 
-// noRoom tells whether an error is that of a disk or a quota without room, or of a file beyond what is allowed.
+// noRoom reports whether an error is that of a disk or a quota without room, or of a file beyond what is allowed.
 func noRoom(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

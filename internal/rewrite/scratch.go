@@ -15,7 +15,7 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// scratch is a folder of pipetune's own, in which a sample is written anew. It is removed on every way out; a run that
+// scratch is a folder of pipetune's own, in which a sample is rewritten. It is removed on every way out; a run that
 // is killed leaves it to the next one with the same place, which knows by the lock that nobody uses it.
 type scratch struct {
 	scratchMade
@@ -74,7 +74,7 @@ func (j *Job) scratchIn(ctx context.Context, option string, within []string, avo
 	return k, nil
 }
 
-// trySample is the most of a sample that is written anew, decoded.
+// trySample is the most of a sample that is rewritten, decoded.
 const trySample = 256 << 20
 
 // scratchFileBytes is the most that one file in a scratch folder may have: a sample of trySample decoded, with room for

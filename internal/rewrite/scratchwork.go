@@ -85,11 +85,11 @@ func (c *child) makeScratchIn(within string, q scratchAsk) (scratchMade, error) 
 	return scratchMade{Path: []byte(path), InMemory: memory, Removed: removed}, nil
 }
 
-// liesIn tells whether a folder, without symbolic links in its path, is another one or lies below it.
+// liesIn reports whether a folder, without symbolic links in its path, is another one or lies below it.
 func liesIn(path, folder string) bool {
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return true // it cannot be told, so it is not risked
+		return true // it cannot be determined, so it is not risked
 	}
 	rest, err := filepath.Rel(folder, path)
 	return err != nil || rest != ".." && !strings.HasPrefix(rest, "../")
@@ -129,8 +129,8 @@ func removeLeftovers(within string) (removed int) {
 // seen from here.
 const settling = time.Minute
 
-// unused tells whether a scratch folder is this user's and nobody uses it: its lock can be had, or, where there are no
-// locks, its process is gone. The lock, if there is one, is to be closed.
+// unused reports whether a scratch folder is this user's and nobody uses it: its lock can be had, or, where there are
+// no locks, its process is gone. The lock, if there is one, is to be closed.
 func unused(path, pid string) (lock *os.File, free bool) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR ||
@@ -189,7 +189,7 @@ func removeScratch(ctx context.Context, q scratchGone) error {
 	return errors.Join(failures...)
 }
 
-// missing tells whether there is nothing at a path; ENOTDIR says that the place is no folder.
+// missing reports whether there is nothing at a path; ENOTDIR says that the place is no folder.
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)

@@ -185,7 +185,7 @@ func copyItems(t *writer) error {
 		}
 		place, known := files[item.File]
 		if !known {
-			f, err := t.hollow(from, len(open))
+			f, err := t.preallocate(from, len(open))
 			if err != nil {
 				return err
 			}
@@ -223,8 +223,8 @@ func (t *writer) placed(file int) (dataset.Placed, error) {
 	return p, nil
 }
 
-// hollow makes a file as long as one of the sample's, with nothing in it but what goes before its items.
-func (t *writer) hollow(from dataset.Placed, n int) (*os.File, error) {
+// preallocate makes a file as long as one of the sample's, with nothing in it but what goes before its items.
+func (t *writer) preallocate(from dataset.Placed, n int) (*os.File, error) {
 	if n >= dataset.MaxOpen {
 		return nil, fmt.Errorf("copying items of more than %d files", dataset.MaxOpen)
 	}

@@ -84,7 +84,8 @@ func starved(p *diagnose.Pass) float64 {
 	return steadyWait(p) * (1 - share(idle))
 }
 
-// saturated tells whether the workers have no time to spare: then what they spend their time on holds the trainer back.
+// saturated reports whether the workers have no time to spare: then what they spend their time on holds the trainer
+// back.
 func saturated(p *diagnose.Pass) bool {
 	if diagnose.Workerless(p.Evidence) {
 		return true
@@ -179,7 +180,7 @@ func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
 }
 
 // idleDevice is the share of time in which the device does not work, all of it where nothing tells: no change of what
-// feeds it brings more. A trainer that waits for its device tells that it works.
+// feeds it brings more. A trainer that waits for its device says that it works.
 func idleDevice(p *diagnose.Pass) float64 {
 	busy, _ := p.Evidence.Get(metric.GPUBusy)
 	waits, _ := p.Evidence.Get(metric.DeviceWait)

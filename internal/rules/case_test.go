@@ -27,7 +27,7 @@ import (
 //	fact KEY VALUE               a fact, by the name of its field in evidence.Facts, and as setFact has it
 //	candidate NAME SECONDS STORED    what --try measured: time per item, and its size over that of the sample as it is
 //	decoder NAME SECONDS         what a library of the user's Python needs for an item
-//	hook KEY VALUE               what a launched job told of itself, by the keys of setHook; the first makes it so
+//	hook KEY VALUE               what a launched job reported itself, by the keys of setHook; the first makes it so
 //	spread CLASS:COUNT ...       how long batches took to make, by the classes of metric.HookFetchSpread
 //	location FILE:LINE           where the finding points; without this line it is not looked at
 //	want error|warning|info      the severity of the one finding

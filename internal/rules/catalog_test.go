@@ -28,7 +28,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: the title is empty or ends in a full stop", r.ID)
 		}
 		page, measuredPage := written(r.ID)
-		for _, heading := range []string{"## What it means\n", "## How it is detected\n", "## How to mend it\n",
+		for _, heading := range []string{"## What it means\n", "## How it is detected\n", "## How to fix it\n",
 			"## When it is wrong\n"} {
 			if !strings.Contains(page, heading) {
 				t.Errorf("%s: the page lacks %q", r.ID, heading)

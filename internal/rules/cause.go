@@ -62,8 +62,8 @@ func cautious(share float64) report.Severity {
 	return report.Warning
 }
 
-// besideLoader grades the share of a cause outside the loader: at most a warning while data is ready in time.
-func besideLoader(p *diagnose.Pass, share float64) report.Severity {
+// gradeOutside grades the share of a cause outside the loader: at most a warning while data is ready in time.
+func gradeOutside(p *diagnose.Pass, share float64) report.Severity {
 	if p.Stall() < diagnose.Moderate.Value {
 		return cautious(share)
 	}

@@ -47,7 +47,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 		}
 		lost = min(lost, idleDevice(p)) // what the main thread loses while its device works costs nothing
 		p.Report(report.Finding{
-			Severity: besideLoader(p, lost),
+			Severity: gradeOutside(p, lost),
 			Score:    lost,
 			Summary: fmt.Sprintf("Programs outside the job use %s of %s; the job's processes are ready to run but "+
 				"without a CPU up to %s of the time",
@@ -60,7 +60,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 				Why:    "the job alone has the cores it needs: the wait comes from sharing them",
 				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
 			}},
-			Unhelpful: besideOthers(p),
+			Unhelpful: moreWorkersShareCores(p),
 		})
 	},
 }

@@ -36,7 +36,7 @@ var cpuQuotaThrottled = diagnose.Rule{
 			}
 		}
 		p.Report(report.Finding{
-			Severity: besideLoader(p, score), Score: score,
+			Severity: gradeOutside(p, score), Score: score,
 			Summary: fmt.Sprintf("The job's quota of %s is used up in %s of the kernel's periods; all its threads "+
 				"then stop",
 				unit.Number(quota)+" CPUs", unit.Percent(throttled)),

@@ -30,7 +30,7 @@ var cpuSaturated = diagnose.Rule{
 		}
 		score := max(steadyWait(p)*queued(p), main) * ownPart(p)
 		f := report.Finding{
-			Severity: besideLoader(p, score),
+			Severity: gradeOutside(p, score),
 			Score:    score,
 			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have "+
 				"no CPU",

@@ -35,7 +35,7 @@ var gpuBatchHeadroom = diagnose.Rule{
 			from = fromFact(b)
 		}
 		p.Report(report.Finding{
-			Severity: report.Info, // what a larger batch gives cannot be told from outside: the score stays 0
+			Severity: report.Info, // what a larger batch gives cannot be determined from outside: the score stays 0
 			Summary: fmt.Sprintf("The GPU is busy %s of the time and %s of %s is allocated, while data is ready",
 				unit.Percent(busy), unit.Percent(memory), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),

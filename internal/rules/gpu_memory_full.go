@@ -26,11 +26,11 @@ var gpuMemoryFull = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: report.Info,
 			Summary: fmt.Sprintf("%s of %s is allocated; how much of it is needed, and how much PyTorch's allocator "+
-				"only keeps, cannot be told from outside", unit.Percent(used), gpuMemory(p)),
+				"only keeps, cannot be known from outside", unit.Percent(used), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUMemUsedRatio, metric.GPUCount),
 			Recommendations: []report.Recommendation{
 				{Setting: "torch.cuda.max_memory_allocated()", To: "printed after some steps",
-					Why: "it tells what was needed at the most; what nvidia-smi shows beyond it is kept by the " +
+					Why: "it shows what was needed at the most; what nvidia-smi shows beyond it is kept by the " +
 						"allocator and can be used again"},
 				{Setting: "precision", To: "mixed: torch.autocast with bfloat16 or float16",
 					Why: "activations kept for the backward pass take about half; by how much the peak falls is " +

@@ -32,7 +32,7 @@ var gpuPcieDegraded = diagnose.Rule{
 		// time on the link, and what a whole link would save of it
 		score := share(rx/(link*p.Limit(pinnedRate.Name))) * (1 - link)
 		p.Report(report.Finding{
-			Severity: besideLoader(p, score), Score: score,
+			Severity: gradeOutside(p, score), Score: score,
 			Summary:  fmt.Sprintf("The PCIe link gives %s of what device and slot allow", unit.Percent(link)),
 			Evidence: seen(p, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUBusy),
 			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: new(unit.Percent(link) +

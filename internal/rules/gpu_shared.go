@@ -20,7 +20,7 @@ var gpuShared = diagnose.Rule{
 			return
 		}
 		p.Report(report.Finding{
-			Severity: besideLoader(p, others), Score: others,
+			Severity: gradeOutside(p, others), Score: others,
 			Summary:  fmt.Sprintf("Processes outside the job compute on its GPUs %s of the time", unit.Percent(others)),
 			Evidence: seen(p, metric.GPUOthersBusy, metric.GPUBusy, metric.GPUMemUsedRatio),
 			Recommendations: []report.Recommendation{{Setting: "GPU",

@@ -26,7 +26,8 @@ var gpuSmallKernels = diagnose.Rule{
 		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)),
 			share(p.Get(metric.DeviceWait))
 		if v, ok := p.Evidence.Get(metric.DeviceWait); ok && len(p.Evidence.Ranks) < 2 {
-			// known to wait: launching and waiting cannot always be told apart; of several ranks it may be a collective
+			// known to wait: launching and waiting cannot always be distinguished; of several ranks it may be a
+			// collective
 			waits = share(v.Lo)
 		}
 		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits >= diagnose.High.Value ||

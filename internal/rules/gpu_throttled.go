@@ -30,7 +30,7 @@ var gpuThrottled = diagnose.Rule{
 		}
 		score := share(device) * lost
 		p.Report(report.Finding{
-			Severity: besideLoader(p, score), Score: score, Summary: summary,
+			Severity: gradeOutside(p, score), Score: score, Summary: summary,
 			Evidence: seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),
 			Unhelpful: unlessStarved(p, "the time the device is slowed down",
 				against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),

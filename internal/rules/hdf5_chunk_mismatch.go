@@ -68,7 +68,7 @@ func mismatchMeasured(p *diagnose.Pass) {
 	rechunked(p, amplify, summary)
 }
 
-// readsInVain tells whether the job really reads more than its batches hold: in order, neighbours come from the chunk
+// readsInVain reports whether the job really reads more than its batches hold: in order, neighbours come from the chunk
 // cache. Where the batch's size is unknown the layout alone must do.
 func readsInVain(p *diagnose.Pass) bool {
 	batch, ok := p.Maybe(metric.BatchBytes)

@@ -22,7 +22,7 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	distinct, ok3 := p.Maybe(metric.DistinctOpens)
 	switch {
 	case !ok || !ok2 || !ok3:
-		p.Abstain("how many different files are opened is unknown: they are too many to be told one by one", "")
+		p.Abstain("how many different files are opened is unknown: they are too many to be reported one by one", "")
 		return
 	case perBatch < p.Limit(reopenPerBatch.Name) || distinct > p.Limit(otherFiles.Name):
 		return
@@ -67,7 +67,7 @@ func howOften(perBatch, items float64) string {
 	return unit.Number(n) + " times per " + of
 }
 
-// openedFiles is how many different files the opens that were told are of.
+// openedFiles is how many different files the opens that were reported are of.
 func openedFiles(p *diagnose.Pass, distinct float64) float64 {
 	calls := 0.0
 	for _, o := range p.Evidence.Facts.Hook.Opens {

@@ -206,7 +206,7 @@ func reopenEach(from *string, files float64) report.Recommendation {
 	}
 }
 
-// opensOften tells whether files are opened with the items rather than with the workers.
+// opensOften reports whether files are opened with the items rather than with the workers.
 func opensOften(p *diagnose.Pass, opens float64) bool {
 	if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok {
 		return perBatch >= p.Limit(reopenPerBatch.Name)

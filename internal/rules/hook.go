@@ -20,7 +20,7 @@ type made struct {
 	open, read, decode, other, collate float64
 }
 
-// madeOf is false where the hook told nothing.
+// madeOf is false where the hook reported nothing.
 func madeOf(p *diagnose.Pass) (made, bool) {
 	item, ok := p.Maybe(metric.MadeItem)
 	if !diagnose.Hooked(p.Evidence) || !ok || !(item > 0) {
@@ -31,7 +31,7 @@ func madeOf(p *diagnose.Pass) (made, bool) {
 		other: of(metric.MadeOther), collate: of(metric.MadeCollate)}, true
 }
 
-// withoutH5py tells whether items are known to be made without h5py; false where the hook told nothing.
+// withoutH5py reports whether items are known to be made without h5py; false where the hook reported nothing.
 func withoutH5py(e *evidence.Evidence) bool {
 	open, ok := e.Get(metric.MadeOpen)
 	read, ok2 := e.Get(metric.MadeRead)
@@ -64,7 +64,7 @@ var (
 	fetchesAll = version{1, 13}
 )
 
-// lacks tells whether the job's PyTorch is known to be older than since; false where its version is unknown.
+// lacks reports whether the job's PyTorch is known to be older than since; false where its version is unknown.
 func lacks(p *diagnose.Pass, since version) bool {
 	h := p.Evidence.Facts.Hook
 	if h == nil {
@@ -90,7 +90,7 @@ func torch(p *diagnose.Pass) string {
 	return ""
 }
 
-// callOf is the DataLoader of the training loop; its zero value where nothing was told.
+// callOf is the DataLoader of the training loop; its zero value where nothing was reported.
 func callOf(p *diagnose.Pass) evidence.LoaderCall {
 	if h := p.Evidence.Facts.Hook; h != nil {
 		return h.Loader

@@ -8,7 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 )
 
-// setHook sets what a launched job told of itself. Its keys:
+// setHook sets what a launched job reported itself. Its keys:
 //
 //	torch VERSION
 //	call FILE:LINE
@@ -55,7 +55,7 @@ func setHook(f *evidence.Facts, key, value string) error {
 	case "slow":
 		h.Slow, err = addSlow(h.Slow, value)
 	case "anew":
-		call.Anew = true
+		call.RecreatedEachEpoch = true
 		call.Made, err = strconv.Atoi(value)
 	default:
 		err = setField(call, key, value)

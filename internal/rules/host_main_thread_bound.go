@@ -100,8 +100,8 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
 			metric.UsableCPUs),
 		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
-			To: "on a GPU", Why: "what of the time is the model and what is Python tells a sampling profiler: py-spy " +
-				"record --native --pid PID"}},
+			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's: py-spy record --native " +
+				"--pid PID"}},
 		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 	}
 }

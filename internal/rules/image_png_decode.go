@@ -78,7 +78,7 @@ func pngMeasured(p *diagnose.Pass) {
 	case ok:
 		times = t
 	case p.Evidence.Bench != nil && len(p.Evidence.Bench.Formats) > 1:
-		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not told apart",
+		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not separated",
 			"--try, or bench-io on a folder of PNGs alone")
 		return
 	}

@@ -38,7 +38,7 @@ var jobCollectiveWait = diagnose.Rule{
 	},
 }
 
-// severalTrainers tells whether the job has more than one trainer; where their number is unknown, it may.
+// severalTrainers reports whether the job has more than one trainer; where their number is unknown, it may.
 func severalTrainers(e *evidence.Evidence) bool {
 	n, known := e.Get(metric.Ranks)
 	return !known || n.Center > 1

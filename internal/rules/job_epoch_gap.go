@@ -52,7 +52,7 @@ var jobEpochGap = diagnose.Rule{
 		}
 		score := gap * (1 - explained/each)
 		p.Report(report.Finding{
-			Severity: besideLoader(p, score), Score: score,
+			Severity: gradeOutside(p, score), Score: score,
 			Summary: fmt.Sprintf("%s pass between epochs; starting workers and making a batch explain at most %s of "+
 				"them",
 				unit.Seconds(each), unit.Seconds(explained)),

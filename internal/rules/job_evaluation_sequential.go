@@ -80,7 +80,8 @@ func evaluateRarer(p *diagnose.Pass) report.Recommendation {
 		Why: fmt.Sprintf("half of %s of the time goes back to training; at every %dth epoch training would be %s "+
 			"faster", unit.Percent(spent), rare, unit.Percent(faster)),
 		Caveat: "early stopping and the choice of the best checkpoint see fewer points",
-		Effect: relativeSpeedup(lo/2, hi/2, "training itself")} // rates of training are told without evaluation's time
+		// rates of training are reported without evaluation's time
+		Effect: relativeSpeedup(lo/2, hi/2, "training itself")}
 }
 
 // evaluationCall is the DataLoader of the evaluation.
@@ -110,7 +111,7 @@ func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, wai
 			Caveat: "workers that persist keep their memory while training runs", Effect: effect}}
 	case call.Persistent != nil && !*call.Persistent:
 		return []report.Recommendation{{Setting: "persistent_workers of the evaluation's DataLoader",
-			From: new("False"), To: "True", Why: "its workers are started anew for each evaluation, and the first " +
+			From: new("False"), To: "True", Why: "its workers are restarted for each evaluation, and the first " +
 				"batches wait for that",
 			Caveat: "they keep their memory while training runs; create the DataLoader once, outside of the epoch's " +
 				"loop", Effect: effect}}

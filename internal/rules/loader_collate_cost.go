@@ -100,7 +100,7 @@ func collateName(p *diagnose.Pass) string {
 	return "collate_fn"
 }
 
-// defaultCollate tells whether the job uses PyTorch's own function.
+// defaultCollate reports whether the job uses PyTorch's own function.
 func defaultCollate(p *diagnose.Pass) bool {
 	_, name, _ := cutLast(callOf(p).Collate, ".")
 	return name == "default_collate" || name == "default_convert"
@@ -119,7 +119,7 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 	first := report.Recommendation{Setting: "collate_fn", To: "one allocation and one copy of each tensor",
 		Why: "torch.stack or pad_sequence on whole tensors, or a batch that is allocated once and filled; no cat " +
 			"in a loop, no tensor for each value; padding can also be done on the GPU",
-		Caveat: "work that the function does beside copying (tokenizing, mixing) stays"}
+		Caveat: "work that the function does besides copying (tokenizing, mixing) stays"}
 	if c := callOf(p).Collate; c != "" {
 		first.From = new(c)
 	}

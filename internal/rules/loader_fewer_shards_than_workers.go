@@ -78,7 +78,7 @@ func mayLackShards(e *evidence.Evidence) bool {
 	return (!known || n.Center >= 2) && e.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
 }
 
-// lacksShards reports whether the hook told of fewer shards than workers.
+// lacksShards reports whether the hook reported fewer shards than workers.
 func lacksShards(p *diagnose.Pass) bool {
 	workers, ok := p.Maybe(metric.NumWorkers)
 	shards := callOf(p).Shards

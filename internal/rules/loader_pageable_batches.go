@@ -44,7 +44,7 @@ var loaderPageableBatches = diagnose.Rule{
 				"seen; %s of the step"
 		}
 		p.Report(report.Finding{
-			Severity: besideLoader(p, score), Score: score,
+			Severity: gradeOutside(p, score), Score: score,
 			Summary:  fmt.Sprintf(summary, unit.Bytes(p.Get(metric.BatchBytes)), least),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchesPerS, metric.PcieRxRate, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: from, To: "True",

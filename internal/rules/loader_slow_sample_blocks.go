@@ -74,8 +74,8 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 			"PyTorch", Caveat: caveat, Effect: effect}}
 }
 
-// slowest names the items that took longest, those that came again with their mean; "" where the hook told of none that
-// is clearly slower than the others.
+// slowest names the items that took longest, those that came again with their mean; "" where the hook reported none
+// that is clearly slower than the others.
 func slowest(p *diagnose.Pass) string {
 	h := p.Evidence.Facts.Hook
 	usual, ok := p.Maybe(metric.MadeItem)

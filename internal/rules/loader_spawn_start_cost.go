@@ -27,8 +27,8 @@ var loaderSpawnStartCost = diagnose.Rule{
 			return
 		}
 		p.Report(report.Finding{
-			Severity: besideLoader(p, gap), Score: gap,
-			Summary: fmt.Sprintf("Workers are started by %s anew with each epoch, which takes %s of the time", method,
+			Severity: gradeOutside(p, gap), Score: gap,
+			Summary: fmt.Sprintf("Workers are restarted by %s with each epoch, which takes %s of the time", method,
 				unit.Percent(gap)),
 			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.NumWorkers),
 			Recommendations: []report.Recommendation{{Setting: "multiprocessing_context", From: new(method), To: "fork",

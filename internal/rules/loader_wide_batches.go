@@ -59,7 +59,7 @@ var loaderWideBatches = diagnose.Rule{
 			rec.Effect = loader.Saving(lo, hi)
 		}
 		p.Report(report.Finding{
-			Severity: besideLoader(p, score), Score: score,
+			Severity: gradeOutside(p, score), Score: score,
 			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size),
 				unit.Bytes(size-spared), between(least, most)),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio,
@@ -70,7 +70,7 @@ var loaderWideBatches = diagnose.Rule{
 	},
 }
 
-// eightBits tells whether what the batch is made from was seen to have 8 bits a value.
+// eightBits reports whether what the batch is made from was seen to have 8 bits a value.
 func eightBits(p *diagnose.Pass) bool {
 	decode, _ := p.Maybe(metric.MadeDecode)
 	layout := p.Evidence.Facts.HDF5

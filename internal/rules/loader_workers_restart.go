@@ -12,7 +12,7 @@ import (
 
 var loaderWorkersRestart = diagnose.Rule{
 	ID:       "loader/workers-restart",
-	Title:    "Workers end and start anew with every epoch",
+	Title:    "Workers restart with every epoch",
 	Resource: report.Startup,
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.NumWorkers},
 	Limits:   limits(gainLimit),
@@ -34,7 +34,7 @@ var loaderWorkersRestart = diagnose.Rule{
 		v, _ := p.Evidence.Get(metric.EpochGap)
 		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Stall()), gap) // no more than the wait can be won
 		p.Report(report.Finding{
-			Severity: besideLoader(p, gap), Score: gap, Summary: summary,
+			Severity: gradeOutside(p, gap), Score: gap, Summary: summary,
 			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime,
 				metric.NumWorkers),
 			Location: at(callOf(p).File, callOf(p).Line),
@@ -72,7 +72,7 @@ func notSpawn(p *diagnose.Pass) []report.Unhelpful {
 		"forked one takes 0.02 to 0.1 s); it is the safe choice beside threads and CUDA, not the fast one", spawned)
 }
 
-// whereMade is the setting of a DataLoader that is made anew: a change of the script, which no argument of the call
+// whereMade is the setting of a DataLoader that is recreated: a change of the script, which no argument of the call
 // stands for.
 const whereMade = "where the DataLoader is made"
 

@@ -35,9 +35,9 @@ var loaderWorkersTooFew = diagnose.Rule{
 		if shards {
 			need, ok = loader.Unsharded().WorkersNeeded(false)
 		}
-		hungriest, unseen := loader.Hungriest(p.Evidence)
+		starved, unseen := loader.MostStarved(p.Evidence)
 		if unseen = unseen && ok && !shards && need.Workers <= loader.Setting.Workers; unseen {
-			loader = hungriest
+			loader = starved
 			need, ok = loader.WorkersNeeded(false)
 		}
 		if !ok || need.Workers <= loader.Setting.Workers {
@@ -90,7 +90,7 @@ func promiseNothing(f *report.Finding, most *report.Effect) {
 	if c.Effect = nil; f.Severity == report.Error {
 		f.Severity = report.Warning
 	}
-	c.Why = "what it brings cannot be told, as no counter of the GPU was read: nothing if it works while the trainer " +
+	c.Why = "what it brings is unknown, as no counter of the GPU was read: nothing if it works while the trainer " +
 		"waits"
 	if most != nil && most.Before > 0 {
 		c.Why += fmt.Sprintf(", and up to %s times as many batches if it idles", unit.Number(most.After/most.Before))

@@ -48,7 +48,7 @@ func settled(p *diagnose.Pass) (item stat.Summary, state string) {
 	return v.Summary, "warm"
 }
 
-// outgrows tells whether every epoch reads from storage.
+// outgrows reports whether every epoch reads from storage.
 func outgrows(p *diagnose.Pass) bool { return diagnose.Outgrows(p.Evidence) }
 
 // quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is
@@ -118,7 +118,7 @@ func tried(p *diagnose.Pass, names ...string) (t timing, c evidence.Candidate, o
 				was, is = b.AsIs.Cold, x.Cold
 			}
 			if outgrown(p, x.Stored.Center) {
-				is = x.Cold // as it will be read; without that figure the candidate tells nothing
+				is = x.Cold // as it will be read; without that figure the candidate says nothing
 			}
 			if was.N > 0 && is.N > 0 && is.Center > 0 && (!ok || is.Center < t.after.Center) {
 				t, c, ok = timing{was.Summary, is.Summary, report.Measured}, x, true
@@ -182,7 +182,7 @@ var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one w
 	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that " +
 		"less is not noticed"}
 
-// briefly tells whether a first epoch is known to wait less than that for storage: what cold items take beyond warm
+// briefly reports whether a first epoch is known to wait less than that for storage: what cold items take beyond warm
 // ones, times the items.
 func briefly(p *diagnose.Pass) bool {
 	cold, ok := p.Maybe(metric.BenchColdItem)

@@ -27,7 +27,7 @@ var memorySwap = diagnose.Rule{
 		pressure, _ := p.Maybe(metric.MemPressure)
 		score := max(share(pressure), starved(p)*waitsForStorage(p))
 		f := report.Finding{
-			Severity: besideLoader(p, score), Score: score,
+			Severity: gradeOutside(p, score), Score: score,
 			Summary: fmt.Sprintf("Memory is short: %s come back from swap",
 				unit.Format(rate, string(metric.BytesPerS))),
 			Evidence: seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available,

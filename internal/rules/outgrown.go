@@ -6,7 +6,7 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// outgrown tells whether a dataset that fits in memory no longer does once it is so many times as large.
+// outgrown reports whether a dataset that fits in memory no longer does once it is so many times as large.
 func outgrown(p *diagnose.Pass, grown float64) bool {
 	memory, ok := p.Maybe(metric.BenchMemory)
 	return ok && !outgrows(p) && memory*grown > diagnose.MemoryShare.Value

@@ -11,13 +11,13 @@ import (
 )
 
 // pages holds what is written of each rule by hand, in a file named after it: what it means, how it is detected, how to
-// mend it, when it is wrong and, where bench-io judges by it too, how that does.
+// fix it, when it is wrong and, where bench-io judges by it too, how that does.
 //
 //go:embed pages/*.md
 var pages embed.FS
 
 // benchHeading begins the part of a page that is about the measured half.
-const benchHeading = "## How bench-io tells\n"
+const benchHeading = "## How bench-io measures it\n"
 
 // written returns what is written of a rule: of its watch, and of its measured half. A rule without a page is a mistake
 // in the catalogue and panics.

@@ -34,7 +34,7 @@ var qualityPartialVisibility = diagnose.Rule{
 			Severity: report.Info, Summary: summary,
 			Evidence: seen(p, metric.SyscallSeen, metric.SampleCoverage),
 			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure,
-				Why: "waiting for data can then be told from other waiting"}},
+				Why: "waiting for data can then be distinguished from other waiting"}},
 		})
 	},
 }

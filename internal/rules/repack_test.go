@@ -30,7 +30,7 @@ func judgedCase(t *testing.T, rule diagnose.Rule, name string) report.Finding {
 	return report.Finding{}
 }
 
-// A layout that --try measured is told with its own figure and its own command, which names the person's file.
+// A layout that --try measured is reported with its own figure and its own command, which names the person's file.
 func TestTriedLayoutsAreNotMixed(t *testing.T) {
 	c := judgedCase(t, hdf5FilterCPU, "measured-fires-by-the-layout-of-the-command").Recommendations[0]
 	if c.Effect == nil || c.Effect.After < 5000 || c.Effect.After > 5500 {

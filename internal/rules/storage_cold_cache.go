@@ -82,13 +82,13 @@ func coldMeasured(p *diagnose.Pass) {
 	})
 }
 
-// onNetwork tells whether the dataset is known to lie on a network or FUSE file system.
+// onNetwork reports whether the dataset is known to lie on a network or FUSE file system.
 func onNetwork(p *diagnose.Pass) bool {
 	network, ok := p.Maybe(metric.StorageNet)
 	return ok && network > 0
 }
 
-// thrashing tells whether the page cache loses what it still needs.
+// thrashing reports whether the page cache loses what it still needs.
 func thrashing(p *diagnose.Pass) bool {
 	refaults, ok := p.Maybe(metric.RefaultRate)
 	fetched, ok2 := p.Maybe(metric.StorageBytes)

@@ -48,7 +48,7 @@ var storageRemoteWait = diagnose.Rule{
 	},
 }
 
-// onLoopback tells whether most of the waits whose peer is known are for a program on this machine.
+// onLoopback reports whether most of the waits whose peer is known are for a program on this machine.
 func onLoopback(p *diagnose.Pass) bool {
 	r := p.Evidence.Facts.Remotes
 	if len(r) == 0 {

@@ -70,8 +70,8 @@ func allowance(p *diagnose.Pass) (used float64, reads bool, limit float64, ok bo
 	return 0, false, 0, false
 }
 
-// deviceFull tells whether the device itself gives what it can: never idle, and busy by published rates or with a queue
-// deeper than its readers make.
+// deviceFull reports whether the device itself gives what it can: never idle, and busy by published rates or with a
+// queue deeper than its readers make.
 func deviceFull(p *diagnose.Pass) bool {
 	util, ok := p.Maybe(metric.DiskUtil)
 	if !ok || util < neverEmpty.Value {
@@ -90,7 +90,7 @@ func deviceFull(p *diagnose.Pass) bool {
 	return queue >= deepQueue.Value*math.Max(split.storage*split.busy, 1)
 }
 
-// full tells whether storage, device or allowance, gives no more.
+// full reports whether storage, device or allowance, gives no more.
 func full(p *diagnose.Pass) bool {
 	used, _, _, ok := allowance(p)
 	return ok && used >= nearLimit.Value || deviceFull(p)

@@ -50,9 +50,9 @@ func unlessStarved(p *diagnose.Pass, part string, list []report.Unhelpful) []rep
 	return within(part, list)
 }
 
-// besideOthers is what to say of workers where other programs hold the cores. From none to some they do another thing
-// than sharing: loading then runs while the step waits for its device.
-func besideOthers(p *diagnose.Pass) []report.Unhelpful {
+// moreWorkersShareCores is what to say of workers where other programs hold the cores. From none to some they do
+// another thing than sharing: loading then runs while the step waits for its device.
+func moreWorkersShareCores(p *diagnose.Pass) []report.Unhelpful {
 	if n, ok := p.Maybe(metric.NumWorkers); ok && n == 0 {
 		return nil
 	}

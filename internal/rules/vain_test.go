@@ -52,7 +52,7 @@ fact hdf5_filters gzip-4
 	}
 }
 
-// Of large pictures only a measurement tells what smaller ones would bring: the command stands there.
+// Of large pictures only a measurement says what smaller ones would bring: the command stands there.
 func TestLargePicturesPointToTry(t *testing.T) {
 	f := new(figures).read(0.0005, 0.003).add(report.ProbeDecode, metric.DecodeTime, 0.02, "decoder", "libjpeg-turbo",
 		"format", "jpeg")

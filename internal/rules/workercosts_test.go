@@ -8,7 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// What more workers take is told as what is added, and of each trainer where there are several.
+// What more workers take is reported as what is added, and of each trainer where there are several.
 func TestMemoryOfMoreWorkers(t *testing.T) {
 	text := `
 signal num_workers 2

@@ -62,7 +62,7 @@ func (c *Cgroup) Start(_ context.Context, sink recording.Sink) error {
 	return nil
 }
 
-// Sample implements Sampler. Limits can be changed while the job runs, so they are read anew every tenth time.
+// Sample implements Sampler. Limits can be changed while the job runs, so they are read again every tenth time.
 func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 	if c.counters == nil {
 		return

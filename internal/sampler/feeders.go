@@ -17,8 +17,8 @@ import (
 type feeders struct {
 	members  []*feeder
 	departed []*feeder
-	threads  map[int]*scouted // by number
-	next     time.Duration    // when the threads are listed again
+	threads  map[int]*listedThread // by number
+	next     time.Duration         // when the threads are listed again
 	joint    jointCounts
 	remotes  *remotes
 }
@@ -33,11 +33,11 @@ type feeder struct {
 	samples sampleCounts
 	clock   cpuClock          // of a process
 	working uint64            // samples of it at work while the trainer's main thread did not run
-	news    map[string]string // attributes of recording.EventThread, until they were told
+	news    map[string]string // attributes of recording.EventThread, until they were reported
 }
 
-// scouted is one thread of the trainer and its CPU time when the threads were last listed.
-type scouted struct {
+// listedThread is one thread of the trainer and its CPU time when the threads were last listed.
+type listedThread struct {
 	task    *procfs.Task
 	cpu     time.Duration
 	at      time.Duration
@@ -45,12 +45,13 @@ type scouted struct {
 }
 
 const (
-	// scoutEvery is the time between two listings of a trainer's threads; each thread costs two microseconds.
-	scoutEvery = time.Second
-	// scoutThreads and mostFeeders bound the threads that are listed, and the threads and processes that are sampled.
-	scoutThreads, mostFeeders = 128, 32
-	// scoutCPU is the share of one CPU from which on a thread is sampled.
-	scoutCPU = 0.01
+	// listThreadsEvery is the time between two listings of a trainer's threads; each thread costs two microseconds.
+	listThreadsEvery = time.Second
+	// maxListedThreads and mostFeeders bound the threads that are listed, and the threads and processes that are
+	// sampled.
+	maxListedThreads, mostFeeders = 128, 32
+	// leastThreadCPU is the share of one CPU from which on a thread is sampled.
+	leastThreadCPU = 0.01
 )
 
 // adopt brings the processes up to date.
@@ -58,7 +59,7 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 	for _, m := range f.members {
 		m.thread.gone = m.thread.gone || m.proc != nil && !listed(now, m.id)
 	}
-	f.bury()
+	f.dropEnded()
 	for _, p := range now {
 		known := slices.ContainsFunc(f.members, func(m *feeder) bool { return m.id == p.ID })
 		if known || len(f.members) >= mostFeeders {
@@ -73,18 +74,18 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 	}
 }
 
-// scout lists the trainer's threads and begins to sample those that used a CPU since the last time.
-func (f *feeders) scout(t *trainer, now time.Duration) {
+// listThreads lists the trainer's threads and begins to sample those that used a CPU since the last time.
+func (f *feeders) listThreads(t *trainer, now time.Duration) {
 	if now < f.next {
 		return
 	}
-	f.next = now + scoutEvery
+	f.next = now + listThreadsEvery
 	tids, err := t.proc.Threads(nil)
 	if err != nil {
 		return
 	}
 	if f.threads == nil {
-		f.threads = map[int]*scouted{}
+		f.threads = map[int]*listedThread{}
 	}
 	for tid, s := range f.threads {
 		if !slices.Contains(tids, tid) {
@@ -99,14 +100,14 @@ func (f *feeders) scout(t *trainer, now time.Duration) {
 		}
 		s := f.threads[tid]
 		if s == nil {
-			if len(f.threads) >= scoutThreads {
+			if len(f.threads) >= maxListedThreads {
 				continue
 			}
 			task, err := t.proc.Task(tid)
 			if err != nil {
 				continue // it ended since
 			}
-			s = &scouted{task: task}
+			s = &listedThread{task: task}
 			f.threads[tid] = s
 		}
 		var account procfs.Schedstat
@@ -116,7 +117,7 @@ func (f *feeders) scout(t *trainer, now time.Duration) {
 		used, lasted := account.CPU-s.cpu, now-s.at
 		first := s.at == 0
 		s.cpu, s.at = account.CPU, max(now, 1)
-		if first || used.Seconds() < scoutCPU*lasted.Seconds() || len(f.members) >= mostFeeders {
+		if first || used.Seconds() < leastThreadCPU*lasted.Seconds() || len(f.members) >= mostFeeders {
 			continue
 		}
 		s.watched = true
@@ -155,13 +156,13 @@ func (f *feeders) sample(scratch *sampleScratch, now time.Duration, runs, waits 
 		}
 	}
 	if gone {
-		f.bury()
+		f.dropEnded()
 	}
 	f.joint.main(waits && working > 0, idle+working > 0, false)
 	f.joint.set(waits && working > 0, idle, idle+working, 1)
 }
 
-// handsOver tells whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or
+// handsOver reports whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or
 // in a timer.
 func handsOver(class waitClass) bool {
 	switch class {
@@ -171,7 +172,7 @@ func handsOver(class waitClass) bool {
 	return false
 }
 
-// polls tells whether the thread that was just sampled polls descriptors that are no DataLoader's, as of a queue
+// polls reports whether the thread that was just sampled polls descriptors that are no DataLoader's, as of a queue
 // that is asked with a short time-out.
 func (t *watchedThread) polls(scratch *sampleScratch, class waitClass) bool {
 	s := &scratch.syscall
@@ -182,8 +183,8 @@ func (t *watchedThread) polls(scratch *sampleScratch, class waitClass) bool {
 	return !t.onRemote && (call == callPoll || call == callPpoll)
 }
 
-// bury moves those found gone to the departed.
-func (f *feeders) bury() {
+// dropEnded moves those found gone to the departed.
+func (f *feeders) dropEnded() {
 	f.members = slices.DeleteFunc(f.members, func(m *feeder) bool {
 		if m.thread.gone {
 			f.departed = append(f.departed, m)
@@ -228,7 +229,7 @@ func (f *feeders) close() {
 	for _, m := range f.members {
 		m.thread.gone = true
 	}
-	f.bury()
+	f.dropEnded()
 	for _, s := range f.threads {
 		s.task.Close()
 	}

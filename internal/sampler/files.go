@@ -22,7 +22,7 @@ type FilesConfig struct {
 	Job *job.Job
 	// Paths asks the file system in a child; nil leaves folders unrecognised and opens uncounted.
 	Paths FolderReader
-	// Look describes a dataset in a child; nil leaves kind, size and layout unknown.
+	// Describe describes a dataset in a child; nil leaves kind, size and layout unknown.
 	Describe  DescribeDataset
 	Redaction untrusted.Redaction
 }
@@ -31,10 +31,10 @@ type FilesConfig struct {
 // opens none of the files itself: what lies in them is asked of a child, and opens are counted by inotify on local file
 // systems.
 type Files struct {
-	cfg   FilesConfig
-	scout *scout
-	count *openCounter
-	ended context.CancelFunc
+	cfg           FilesConfig
+	datasetFinder *datasetFinder
+	count         *openCounter
+	ended         context.CancelFunc
 
 	next     int // whose descriptors are read next
 	sights   map[string]int
@@ -108,9 +108,10 @@ func (f *Files) Start(ctx context.Context, sink recording.Sink) error {
 			"raise fs.inotify.max_user_instances")
 	}
 	f.count = count
-	f.scout = &scout{fs: f.cfg.FS, paths: f.cfg.Paths, describe: f.cfg.Describe, in: make(chan sighting, 4),
+	f.datasetFinder = &datasetFinder{fs: f.cfg.FS, paths: f.cfg.Paths, describe: f.cfg.Describe, in: make(chan openFile,
+		4),
 		out: make(chan finding, 4), maps: make(chan procfs.ID, 1)}
-	go f.scout.run(ctx)
+	go f.datasetFinder.run(ctx)
 	return nil
 }
 
@@ -129,7 +130,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 		}
 		if f.mapsDue() {
 			select {
-			case f.scout.maps <- who[f.mapTurn%len(who)].ID:
+			case f.datasetFinder.maps <- who[f.mapTurn%len(who)].ID:
 				f.mapTurn++
 			default: // the scout is busy
 			}
@@ -139,7 +140,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 	f.record(sink)
 }
 
-// mapsDue tells whether a process' mapped files are to be read in this call.
+// mapsDue reports whether a process' mapped files are to be read in this call.
 func (f *Files) mapsDue() bool {
 	every := mapsEvery
 	if len(f.datasets) == 0 {
@@ -182,7 +183,7 @@ func (f *Files) list(r reader, sink recording.Sink) {
 			}
 			continue
 		}
-		f.see(sighting{file: file, by: id, how: "fd"})
+		f.see(openFile{file: file, by: id, how: "fd"})
 	}
 	for _, d := range f.datasets {
 		if d.how == "map" && held[d] == 0 && d.present == 0 {
@@ -206,7 +207,7 @@ func (f *Files) of(file string) *dataset {
 }
 
 // see remembers a file, and sends the scout for it once it looks like data.
-func (f *Files) see(s sighting) {
+func (f *Files) see(s openFile) {
 	if len(f.sights) >= maxSights {
 		return
 	}
@@ -219,7 +220,7 @@ func (f *Files) see(s sighting) {
 		return
 	}
 	select {
-	case f.scout.in <- s:
+	case f.datasetFinder.in <- s:
 		f.sights[s.file] = asked + 1
 		f.pending++
 	default: // the scout is busy: the file will be seen again
@@ -233,7 +234,7 @@ const asked = 1 << 30
 func (f *Files) collect(sink recording.Sink) {
 	for {
 		select {
-		case found := <-f.scout.out:
+		case found := <-f.datasetFinder.out:
 			if found.how == "fd" {
 				f.pending--
 			}

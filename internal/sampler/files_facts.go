@@ -11,7 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// DatasetFacts is what an isolated child tells of a path. Numbers that cannot be told are nil, never zero.
+// DatasetFacts is what an isolated child reports a path. Numbers that cannot be determined are nil, never zero.
 type DatasetFacts struct {
 	Kind      string // hdf5, image, npy, tar, other
 	Bytes     *int64 // of the file, or an estimate for the whole folder
@@ -20,8 +20,8 @@ type DatasetFacts struct {
 	Extension string // the most frequent of a folder, with its dot
 	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
 	Layout    *HDF5Layout
-	// Refused says why an HDF5 file's layout could not be told; sanitized, "" where it could or where there is none to
-	// tell.
+	// Refused says why an HDF5 file's layout could not be determined; sanitized, "" where it could or where there is
+	// none to tell.
 	Refused string
 }
 

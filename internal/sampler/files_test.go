@@ -167,10 +167,10 @@ func TestAFolderTakesOverItsFiles(t *testing.T) {
 	f.count = count
 	defer f.Close()
 	sink := newTally()
-	f.adopt(finding{sighting: sighting{file: file, how: "map"}, root: file, watch: []string{file},
+	f.adopt(finding{openFile: openFile{file: file, how: "map"}, root: file, watch: []string{file},
 		apart: []string{dir}}, sink)
-	f.adopt(finding{sighting: sighting{file: file, how: "map"}, root: file}, sink) // again
-	f.adopt(finding{sighting: sighting{file: filepath.Join(dir, "b.h5"), how: "map"}, root: dir, folder: true,
+	f.adopt(finding{openFile: openFile{file: file, how: "map"}, root: file}, sink) // again
+	f.adopt(finding{openFile: openFile{file: filepath.Join(dir, "b.h5"), how: "map"}, root: dir, folder: true,
 		watch: []string{dir}}, sink)
 	if diff := cmp.Diff([]string{"dataset dataset/0", "dataset dataset/1"}, sink.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -189,7 +189,7 @@ func TestFilesOnOtherMachinesAreNotWatched(t *testing.T) {
 	for fstype, kind := range map[string]procfs.StorageKind{"nfs4": procfs.StorageNetwork,
 		"fuse.sshfs": procfs.StorageFUSE, "9p": procfs.StorageShared, "": ""} {
 		f := finding{root: "/mnt/data/a.h5", storage: procfs.Storage{Kind: kind, FSType: fstype}}
-		(&scout{}).chooseWatches(t.Context(), place{}, &f)
+		(&datasetFinder{}).chooseWatches(t.Context(), place{}, &f)
 		if len(f.watch) != 0 || f.whyNot == "" {
 			t.Errorf("%s: watch %v, reason %q", fstype, f.watch, f.whyNot)
 		}
@@ -199,7 +199,7 @@ func TestFilesOnOtherMachinesAreNotWatched(t *testing.T) {
 func TestDatasetAttributes(t *testing.T) {
 	size, files, ratio := int64(1<<20), int64(1), 64.0
 	d := &dataset{finding: finding{
-		sighting: sighting{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
+		openFile: openFile{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
 		described: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
 		facts: DatasetFacts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &HDF5Layout{Name: "/x",
 			Layout:        "chunked",

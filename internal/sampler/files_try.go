@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// TryOpens tells whether opens of files can be counted here, by counting some of a file of its own in folder. Its error
-// says what is in the way.
+// TryOpens reports whether opens of files can be counted here, by counting some of a file of its own in folder. Its
+// error says what is in the way.
 func TryOpens(folder string) error {
 	own, err := os.MkdirTemp(folder, "pipetune-opens-")
 	if err != nil {
@@ -39,7 +39,7 @@ func TryOpens(folder string) error {
 	}
 	counter.read()
 	if tried.opens != opens {
-		return fmt.Errorf("of %d opens of a file in %s the kernel told %d", opens, folder, tried.opens)
+		return fmt.Errorf("of %d opens of a file in %s the kernel reported %d", opens, folder, tried.opens)
 	}
 	return nil
 }

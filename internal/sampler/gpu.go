@@ -26,7 +26,7 @@ const (
 	gpuReopen    = time.Second
 )
 
-// GPUSpec is the child that reads GPUs. The time-out tells of a hang within 5 s; what takes longer has its own (see
+// GPUSpec is the child that reads GPUs. The time-out reports a hang within 5 s; what takes longer has its own (see
 // OpenGPU). The grace lets the library shut down in order: a reader killed in the middle of a call once left a GPU
 // frozen (dcgm-exporter issue 84).
 func GPUSpec() isolate.Spec {
@@ -50,7 +50,7 @@ func OpenGPU(ctx context.Context, child *isolate.Child, place string) (nvml.Open
 }
 
 // GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with
-// errors. Where it cannot be told which are the job's, it samples all.
+// errors. Where it cannot be determined which are the job's, it samples all.
 type GPU struct {
 	source  gpuSource
 	members Members

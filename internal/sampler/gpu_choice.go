@@ -8,7 +8,7 @@ import (
 )
 
 // gpuChoice is which GPUs are to be opened. To open one makes the driver start it, so those of others are left alone
-// where it can be told which are the job's.
+// where it can be determined which are the job's.
 type gpuChoice struct {
 	wanted map[string]bool // by place; none before the job was inspected
 	failed map[string]bool // hung or ended the child: not tried again

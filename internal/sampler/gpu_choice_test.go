@@ -15,7 +15,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// listedGPUs are four GPUs of one model as the kernel's module tells of them, of which one was never started.
+// listedGPUs are four GPUs of one model as the kernel's module reports them, of which one was never started.
 func listedGPUs() []nvml.Device {
 	minors := []int{0, 1, 2, 3}
 	return []nvml.Device{
@@ -26,7 +26,7 @@ func listedGPUs() []nvml.Device {
 	}
 }
 
-// TestGPUsThatAreOpened: those of others are left alone where it can be told whose they are.
+// TestGPUsThatAreOpened: those of others are left alone where it can be determined whose they are.
 func TestGPUsThatAreOpened(t *testing.T) {
 	trainer := func(pid int, visible string) job.Process {
 		return job.Process{ID: procfs.ID{PID: pid}, Role: job.Trainer, GPUs: job.GPUChoice{Read: true,

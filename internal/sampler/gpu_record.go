@@ -102,7 +102,7 @@ func (g *GPU) ours() map[int]procfs.ID {
 	return ours
 }
 
-// match tells which of the job's own processes are on the GPU, and adds up what they hold of it.
+// match says which of the job's own processes are on the GPU, and adds up what they hold of it.
 // Both sides use the host's process numbers. A driver that lists nobody on a GPU that is busy does not list
 // everybody, as in WSL and in containers: nothing follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {

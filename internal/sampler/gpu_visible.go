@@ -105,7 +105,7 @@ type allowance struct {
 	certain bool
 }
 
-// barred tells whether the environment of every process that was on a GPU, or may have been, at any time of the watch
+// barred reports whether the environment of every process that was on a GPU, or may have been, at any time of the watch
 // kept it off this one.
 func (g *GPU) barred(uuid string) bool {
 	for _, a := range g.mayUse {

@@ -22,7 +22,7 @@ func TestVisibleGPUs(t *testing.T) {
 	yes := true
 	cut := []nvml.Device{{UUID: "GPU-cccc-1", Name: "A", PCI: "0:3", MIG: &yes}}
 	sliced := append([]nvml.Device{{UUID: "MIG-5c6f7a1e-1", Parent: "GPU-cccc-1", MIG: &yes}}, server...)
-	unplaced := []nvml.Device{{UUID: "GPU-cccc-1", Name: "A"}}
+	unmappedSample := []nvml.Device{{UUID: "GPU-cccc-1", Name: "A"}}
 	const unsure = "?"
 	for _, c := range []struct {
 		visible, order string
@@ -50,7 +50,7 @@ func TestVisibleGPUs(t *testing.T) {
 		{"MIG-5c6f7a1e", "", cut, []string{unsure}},
 		{"MIG-5c6f7a1e", "", sliced, []string{"MIG-5c6f7a1e-1"}},
 		{"0", "PCI_BUS_ID", cut, []string{unsure}},
-		{"0", "", unplaced, []string{unsure}},
+		{"0", "", unmappedSample, []string{unsure}},
 		{"all", "", server, []string{unsure}},
 	} {
 		got, certain := visibleGPUs(job.GPUChoice{Read: true, Set: true, Visible: c.visible, Order: c.order,

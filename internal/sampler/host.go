@@ -13,7 +13,7 @@ import (
 )
 
 // Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the
-// device is done is as busy as one that computes, and this tells them apart.
+// device is done is as busy as one that computes, and this distinguishes them.
 //
 // The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second.
 // The addresses are found in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
@@ -46,8 +46,8 @@ const (
 	// maxClocks bounds the threads: the kernel lets a user lock some 500 kB for each CPU of the machine, and each takes
 	// two pages.
 	maxClocks = 64
-	// maxUnplaced bounds the samples of a trainer that wait for its maps.
-	maxUnplaced = 4096
+	// maxUnmapped bounds the samples of a trainer that wait for its maps.
+	maxUnmapped = 4096
 )
 
 // NewHost samples the trainers of a job.

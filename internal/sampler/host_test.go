@@ -164,7 +164,7 @@ func TestHostRefused(t *testing.T) {
 		p = newPlayedHost(t)
 		p.broken = errors.New("maps cannot be read")
 		b = p.sample(t, 10*hostEvery)
-		p.clocks[100].samples = make([]uint64, 2*maxUnplaced)
+		p.clocks[100].samples = make([]uint64, 2*maxUnmapped)
 		p.sample(t, hostEvery)
 		if len(b.unseen) != 1 || b.unseen[0].reason != "maps cannot be read" || p.sample(t, hostEvery).get(t,
 			metric.HostSamples, trainer100) != 0 {

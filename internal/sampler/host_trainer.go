@@ -8,12 +8,12 @@ type hostTrainer struct {
 	main, autograd hostCounts
 	refused        bool // the kernel gives no clock on this process
 
-	code     codeMap
-	known    bool      // code was read
-	asked    time.Time // when it was last asked for; zero = never
-	reading  chan readMap
-	unread   error // why it could not be read, until it was told
-	unplaced []unplaced
+	code           codeMap
+	known          bool      // code was read
+	asked          time.Time // when it was last asked for; zero = never
+	reading        chan readMap
+	unread         error // why it could not be read, until it was reported
+	unmappedSample []unmappedSample
 }
 
 // hostThread is one sampled thread.
@@ -31,8 +31,8 @@ type hostCounts struct {
 	byClass [codeLibc + 1]uint64
 }
 
-// unplaced is a sample whose address is not in the map yet, and the class of the one before it.
-type unplaced struct {
+// unmappedSample is a sample whose address is not in the map yet, and the class of the one before it.
+type unmappedSample struct {
 	ip     uint64
 	thread *hostThread
 	last   codeClass
@@ -43,7 +43,7 @@ type readMap struct {
 	err  error
 }
 
-// read takes the samples that are there, and has the maps read anew where an address is unknown. While that is due or
+// read takes the samples that are there, and has the maps read again where an address is unknown. While that is due or
 // under way, the samples wait.
 func (t *hostTrainer) read(now time.Time, code func() (codeMap, error)) {
 	t.arrived()
@@ -55,14 +55,14 @@ func (t *hostTrainer) read(now time.Time, code func() (codeMap, error)) {
 				if class != codeLibc {
 					thread.last = class
 				}
-			} else if len(t.unplaced) < maxUnplaced {
-				t.unplaced = append(t.unplaced, unplaced{ip, thread, thread.last})
+			} else if len(t.unmappedSample) < maxUnmapped {
+				t.unmappedSample = append(t.unmappedSample, unmappedSample{ip, thread, thread.last})
 			} else if t.known {
 				thread.count(codeOther, codeOther)
 			}
 		})
 	}
-	wanted := len(t.threads) > 0 && !t.known || len(t.unplaced) > 0
+	wanted := len(t.threads) > 0 && !t.known || len(t.unmappedSample) > 0
 	if wanted && t.reading == nil && (t.asked.IsZero() || now.Sub(t.asked) >= codeEvery) {
 		t.asked = now
 		reading := make(chan readMap, 1)
@@ -88,11 +88,11 @@ func (t *hostTrainer) arrived() {
 	default:
 		return
 	}
-	for _, s := range t.unplaced {
+	for _, s := range t.unmappedSample {
 		class, _ := t.code.find(s.ip)
 		s.thread.count(class, s.last)
 	}
-	t.unplaced = t.unplaced[:0]
+	t.unmappedSample = t.unmappedSample[:0]
 }
 
 // count counts a sample. The C library is called by all; right after code of the device it is that code's copy of

@@ -17,7 +17,7 @@ import (
 // samples a second tell a share of time over 30 s to within 2.5 points (95 %, binomial, 1,500 samples).
 const SampleInterval = 20 * time.Millisecond
 
-// Members tells which processes belong to the job; *job.Job does.
+// Members says which processes belong to the job; *job.Job does.
 type Members interface {
 	// Tree returns the processes as of now. It is called from the sampling goroutine, about every 20 ms.
 	Tree() *job.Tree
@@ -44,7 +44,7 @@ type Loader struct {
 	adopted    bool
 	began      uint64 // when the first members were adopted, in clock ticks since boot; 0 = unknown
 	trainers   []*trainer
-	unopened   error // why a trainer's threads cannot be looked at, until it was told
+	unopened   error // why a trainer's threads cannot be looked at, until it was reported
 	passes     uint64
 	listing    listingPace
 
@@ -177,9 +177,9 @@ func (l *Loader) adopt(tree *job.Tree) {
 	l.adopted, l.generation = true, tree.Generation
 }
 
-// bornInWatch tells whether a process began after the watch did. A worker that is recognised late, or lost for a moment
-// and found again, may be as old as the job; its own start tells. Where the time since boot cannot be read, what comes
-// after the first adoption is new.
+// bornInWatch reports whether a process began after the watch did. A worker that is recognised late, or lost for a
+// moment and found again, may be as old as the job; its own start tells. Where the time since boot cannot be read, what
+// comes after the first adoption is new.
 func (l *Loader) bornInWatch(id procfs.ID) bool {
 	if l.began == 0 {
 		return l.adopted

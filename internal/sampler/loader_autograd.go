@@ -9,9 +9,9 @@ import (
 // autogradThreads are the threads that run a trainer's backward pass, one for each device. While they run, the main
 // thread sleeps in a futex without a time-out, which by itself looks like a wait for the device.
 type autogradThreads struct {
-	threads []*watchedThread // in the order of their numbers
-	counts  sampleCounts     // of all as one
-	scrap   sampleCounts     // of each, which nobody reads
+	threads   []*watchedThread // in the order of their numbers
+	counts    sampleCounts     // of all as one
+	discarded sampleCounts     // of each, which nobody reads
 }
 
 // watch brings the threads up to date with those the job knows.
@@ -32,11 +32,11 @@ func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tid
 			continue // it ended since
 		}
 		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: links,
-			counts: &a.scrap})
+			counts: &a.discarded})
 	}
 }
 
-// sample samples all of them, counts what they do as one, and tells whether any of them runs.
+// sample samples all of them, counts what they do as one, and reports whether any of them runs.
 func (a *autogradThreads) sample(scratch *sampleScratch) (running bool) {
 	first, found := classOther, false
 	a.threads = slices.DeleteFunc(a.threads, func(t *watchedThread) bool {

@@ -57,7 +57,7 @@ func TestBackwardInAnotherThread(t *testing.T) {
 }
 
 // TestWaitsThatAreForNoBatch: a trainer's main thread polls a socket for seconds where it uploads a checkpoint, and
-// receives what is no tensor; a worker that does so is not told apart.
+// receives what is no tensor; a worker that does so is not distinguished.
 func TestWaitsThatAreForNoBatch(t *testing.T) {
 	const inReceiveOf5 = "47 0x5 0x7f 0x0 0x7f 0x0 0x0 0x7ffd 0x7f05\n"
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		emitSamples(sink, job.AutogradEntity(t.id), &t.autograd.counts)
 	}
 	l.reportBlind(sink, entity, t.main)
-	// Of workers that are seldom sampled every second one's counts are told in turn, those of a new one at once.
+	// Of workers that are seldom sampled every second one's counts are reported in turn, those of a new one at once.
 	t.emits++
 	rounds := min(t.setEvery(), 2)
 	for i, w := range t.workers {
@@ -71,7 +71,7 @@ func (l *Loader) reportBlind(sink recording.Sink, entity string, t *watchedThrea
 		"); what a thread waits for is taken from the kernel function it sleeps in"
 	if t.mute {
 		reason = "neither system calls nor kernel functions can be read (" + t.blind.Error() +
-			"); only running, storage wait and stopped are told apart"
+			"); only running, storage wait and stopped are distinguished"
 	}
 	sink.Unseen("looks_*", entity, reason, l.blindCure(t.blind))
 }

@@ -3,10 +3,10 @@ package sampler
 import "time"
 
 // How often a worker's calls are counted, in passes: ten times a second, so that single batches of a slow worker can be
-// told apart, and four times once what makes a batch is known.
+// distinguished, and four times once what makes a batch is known.
 const accountEvery, calmAccountEvery = 5, 12
 
-// accounts reads the workers' counts of calls, each worker's in turn, so that no pass is much dearer than others.
+// accounts reads the workers' counts of calls, each worker's in turn, so that no pass is much costlier than others.
 func (l *Loader) accounts() {
 	for _, t := range l.trainers {
 		if t.reborn > 0 {

@@ -11,8 +11,8 @@ const (
 	// into step with the job.
 	sampleJitter = 0.3
 	// sampleBudget is the share of one core that the passes themselves may take; waking up for them costs about as much
-	// again. The whole of pipetune may take 1 % beside 16 workers. A busy machine makes each read dearer, and then the
-	// samples rarer.
+	// again. The whole of pipetune may take 1 % beside 16 workers. A busy machine makes each read costlier, and then
+	// the samples rarer.
 	sampleBudget = 0.003
 	// slowestSampling: rarer samples would see too little of a 30 s watch (150 samples tell a share to within 8
 	// points).
@@ -85,7 +85,7 @@ const (
 	listUnsure = 500 * time.Millisecond
 )
 
-// after sets when the next listing is due. Of the last ones the shortest tells what they cost: one that was preempted
+// after sets when the next listing is due. Of the last ones the shortest says what they cost: one that was preempted
 // lasts long and cost little.
 func (p *listingPace) after(now, cost time.Duration, workers int, searching, known bool, random *rand.Rand) {
 	wait := listAllEvery

@@ -55,8 +55,8 @@ func TestPaceKeepsItsBudget(t *testing.T) {
 	}
 }
 
-// TestListingsKeepTheirBudget: listings get rarer as they get dearer, and one that was held up by others does not make
-// them so.
+// TestListingsKeepTheirBudget: listings get rarer as they get costlier, and one that was held up by others does not
+// make them so.
 func TestListingsKeepTheirBudget(t *testing.T) {
 	const cheap, costly = 60 * time.Microsecond, 10 * time.Millisecond
 	for name, c := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 // For each tensor the trainer connects to the worker that holds it, the two prove to each other who they are, and the
 // descriptor is passed (multiprocessing/resource_sharer.py): some 0.3 to 1 ms of Python on the trainer's side, between
 // short waits on the socket. Those waits are seen as such; the running in between would look like the training step.
-// What tells it apart is the socket: while it is open the thread is receiving. Sockets get the lowest free descriptor,
-// so they lie among the numbers seen in the waits.
+// What distinguishes it is the socket: while it is open the thread is receiving. Sockets get the lowest free
+// descriptor, so they lie among the numbers seen in the waits.
 //
 // Measured with a microsecond step job at 200 batches/s of 5 tensors: of 36 % running, 23 % had a socket open; what is
 // left, some 0.5 ms per batch, unpickles, maps the memory and runs the DataLoader's own code, and stays counted as
@@ -55,7 +55,7 @@ func (r *receiving) waitedOn(fd int, now time.Duration) {
 	r.last = now
 }
 
-// now tells whether one of the numbers is a short-lived socket at this moment.
+// now reports whether one of the numbers is a short-lived socket at this moment.
 func (r *receiving) now(target func(fd int) ([]byte, bool), now time.Duration) bool {
 	if !r.any || now-r.last > receivingMemory {
 		return false

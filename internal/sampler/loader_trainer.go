@@ -107,7 +107,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 			w.main.gone, w.unlisted = true, true
 		}
 	}
-	t.bury(l)
+	t.dropEnded(l)
 	t.left = slices.DeleteFunc(t.left, func(id procfs.ID) bool { return !listed(now, id) })
 	for _, p := range now {
 		if t.knows(p.ID) {
@@ -135,7 +135,7 @@ func listed(processes []job.Process, id procfs.ID) bool {
 	return false
 }
 
-// knows tells whether a worker is watched, or was found gone before the job's tree has noticed.
+// knows reports whether a worker is watched, or was found gone before the job's tree has noticed.
 func (t *trainer) knows(id procfs.ID) bool {
 	for _, w := range t.workers {
 		if w.id == id {
@@ -155,8 +155,8 @@ func (t *trainer) knows(id procfs.ID) bool {
 // would be much.
 const shortLivedPasses = 3000
 
-// bury moves the workers found gone to the departed.
-func (t *trainer) bury(l *Loader) {
+// dropEnded moves the workers found gone to the departed.
+func (t *trainer) dropEnded(l *Loader) {
 	kept := t.workers[:0]
 	for _, w := range t.workers {
 		if !w.main.gone {
@@ -197,7 +197,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		t.hostRunning++
 	}
 	if !t.had {
-		t.feeders.scout(t, now)
+		t.feeders.listThreads(t, now)
 		t.feeders.sample(&l.scratch, now, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main)
@@ -244,7 +244,7 @@ func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) 
 		}
 	}
 	if gone {
-		t.bury(l)
+		t.dropEnded(l)
 	}
 	alive = len(t.workers) - dormant
 	if alive == 0 { // nothing to tell one loader from the other by
@@ -253,7 +253,7 @@ func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) 
 	return idle, alive
 }
 
-// computes tells whether a worker whose main thread waits for a lock computes in other threads. The first sample in a
+// computes reports whether a worker whose main thread waits for a lock computes in other threads. The first sample in a
 // lock only begins the account.
 func (w *loaderWorker) computes(scratch *sampleScratch, class waitClass, now time.Duration) bool {
 	if class != classFutex && class != classFutexTimed {
@@ -263,7 +263,7 @@ func (w *loaderWorker) computes(scratch *sampleScratch, class waitClass, now tim
 	return w.clock.busy(scratch, w.id.PID, now)
 }
 
-// waits tells whether the trainer waits for a batch, by its main thread. A thread that is refused shows no time-outs.
+// waits reports whether the trainer waits for a batch, by its main thread. A thread that is refused shows no time-outs.
 func (t *trainer) waits(main waitClass) bool {
 	switch main {
 	case classQueuePoll, classPipeRead:

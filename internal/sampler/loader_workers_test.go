@@ -100,8 +100,8 @@ func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
 		metric.ThreadRunning: 10})
 }
 
-// TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is told
-// of them and their trainer together weighs as much as if all passes had sampled them.
+// TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is
+// reported of them and their trainer together weighs as much as if all passes had sampled them.
 func TestManyWorkersShareABudget(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)

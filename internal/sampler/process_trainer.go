@@ -12,7 +12,7 @@ import (
 // mainThread is that of a trainer, which is read by itself.
 type mainThread struct {
 	task   *procfs.Task // nil where it cannot be opened
-	unread error        // why not, until it is told
+	unread error        // why not, until it is reported
 	noIO   bool         // the kernel refuses or lacks the account of its reads and writes
 }
 
@@ -43,7 +43,7 @@ func (t *mainThread) read(h *heldProcess, sink recording.Sink) {
 		return
 	}
 	var st procfs.Stat
-	if t.task.Stat(&st) == nil { // what keeps it from being read keeps the process's own from it, and is told there
+	if t.task.Stat(&st) == nil { // what keeps it from being read keeps the process's own from it, and is reported there
 		sink.Add(metric.ProcMainSystem, h.entity, st.SystemSeconds)
 	}
 	if t.noIO {

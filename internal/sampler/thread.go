@@ -160,7 +160,7 @@ func (t *watchedThread) classify(scratch *sampleScratch) (waitClass, error) {
 	return v.class, nil
 }
 
-// errUnknownCalls says why system calls cannot be told here.
+// errUnknownCalls says why system calls cannot be determined here.
 var errUnknownCalls = errors.New("the system call numbers of this architecture are not known")
 
 // isStopped tells a stopped or frozen thread. The cgroup v1 freezer shows D in __refrigerator, that of v2 shows S in

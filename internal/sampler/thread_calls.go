@@ -23,7 +23,7 @@ const (
 	callWaitChild
 )
 
-// callTable tells the group of a system call by its number.
+// callTable reports the group of a system call by its number.
 type callTable struct {
 	groups  []call
 	hasPoll bool

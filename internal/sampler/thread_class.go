@@ -40,7 +40,7 @@ type sampleCounts struct {
 	total   uint64
 	byClass [classes]uint64
 	remote  uint64 // of these, waiting on a TCP connection
-	sees    bool   // whether that could be told
+	sees    bool   // whether that could be determined
 }
 
 func (c *sampleCounts) add(k waitClass) {
@@ -67,7 +67,7 @@ const futexCommand = 0x7f
 // FUTEX_WAIT_BITSET.
 var futexTimed = map[uint64]bool{0: true, 6: true, 9: true}
 
-// verdict is what a system call alone tells of a sleeping thread.
+// verdict is what a system call alone reports a sleeping thread.
 type verdict struct {
 	class waitClass
 	// byFD says that the class depends on what the first argument, a descriptor, points to.

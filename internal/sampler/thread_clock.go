@@ -9,8 +9,8 @@ const atWork = 0.5
 // read Zarr 3, wait for others of their process, which do the work.
 type cpuClock struct{ used, at time.Duration }
 
-// busy tells whether the threads used a CPU most of the time since the last call; false where the processes are not of
-// this machine.
+// busy reports whether the threads used a CPU most of the time since the last call; false where the processes are not
+// of this machine.
 func (c *cpuClock) busy(scratch *sampleScratch, pid int, now time.Duration) bool {
 	if scratch.cpuTime == nil {
 		return false

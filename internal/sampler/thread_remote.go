@@ -29,7 +29,7 @@ type remote struct {
 }
 
 const (
-	// mostRemotes bounds the peers told apart: those beyond it count as one. An object store's name has some eight
+	// mostRemotes bounds the peers distinguished: those beyond it count as one. An object store's name has some eight
 	// addresses at a time.
 	mostRemotes = 32
 	// mostSockets bounds the connections that are taken from one table, of all programs in the namespace.
@@ -46,7 +46,7 @@ const (
 	callFrame = 4096
 )
 
-// waitsRemote tells whether the thread that was just sampled sleeps for a TCP connection, and counts it. The class is
+// waitsRemote reports whether the thread that was just sampled sleeps for a TCP connection, and counts it. The class is
 // corrected where it polls a socket and not a queue.
 func (t *watchedThread) waitsRemote(scratch *sampleScratch, class waitClass) (_ waitClass, remote bool) {
 	s := &scratch.syscall

@@ -60,7 +60,7 @@ func (t *watchedThread) polled(scratch *sampleScratch) (target []byte, ok bool) 
 	return t.links.Target(fd)
 }
 
-// pollsFeeders tells whether the main thread that was just sampled polls what others may hand a batch over by. What
+// pollsFeeders reports whether the main thread that was just sampled polls what others may hand a batch over by. What
 // is neither a pipe, nor a socket, nor an event is none of that: a driver is polled for the end of the device's work.
 func (t *watchedThread) pollsFeeders(scratch *sampleScratch, class waitClass) bool {
 	if !t.polls(scratch, class) {
@@ -72,7 +72,7 @@ func (t *watchedThread) pollsFeeders(scratch *sampleScratch, class waitClass) bo
 	})
 }
 
-// received is what a receive from a socket counts as. Which family the socket is of is told by the kernel function
+// received is what a receive from a socket counts as. Which family the socket is of is known by the kernel function
 // that the thread sleeps in; where it is hidden, the class stays.
 func (t *watchedThread) received(class waitClass) waitClass {
 	w, err := t.task.Wchan()

@@ -13,7 +13,7 @@ type Timeline struct {
 	Per      int     // windows of a bucket
 	OneOf    int     // one of so many readings was kept; 0: all were
 	Lines    []Line
-	Crew     *Crew // nil where nobody who makes batches was seen
+	Workers  *Workers // nil where nobody who makes batches was seen
 	Epochs   []Epoch
 	Gaps     []Span // in which pipetune itself did not run, or the job was stopped
 }
@@ -33,8 +33,8 @@ type Bucket struct {
 	Mean, Lo, Hi float64
 }
 
-// Crew is who makes the batches, and what they did.
-type Crew struct {
+// Workers is who makes the batches, and what they did.
+type Workers struct {
 	Of     string // "worker", "process" or "thread"
 	All    int    // how many there were at once at the most
 	States []string
@@ -55,9 +55,9 @@ type Shares struct {
 
 // Epoch is the beginning of one.
 type Epoch struct {
-	At     float64
-	Number int  // from 0; -1 where it is not known
-	Told   bool // the job told it; else it is the start of new workers
+	At       float64
+	Number   int  // from 0; -1 where it is not known
+	Reported bool // the job told it; else it is the start of new workers
 }
 
 // Thin gathers a ratio of two sums by windows into buckets of so many. A window in which den is not above 0 was not

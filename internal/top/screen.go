@@ -32,7 +32,7 @@ type Screen struct {
 	news    chan tea.Msg
 }
 
-// The news that a screen is told.
+// The news that a screen is reported.
 type (
 	judgement struct {
 		*report.Report
@@ -77,21 +77,21 @@ func (s *Screen) Run() error {
 }
 
 // Show draws a frame, unless the terminal has not even taken what came before it.
-func (s *Screen) Show(f *live.Frame) { s.tell(f) }
+func (s *Screen) Show(f *live.Frame) { s.send(f) }
 
 // Judge shows what a watch has come to at a moment; nil where there is nothing to conclude yet.
-func (s *Screen) Judge(r *report.Report, at time.Duration) { s.tell(judgement{Report: r, at: at}) }
+func (s *Screen) Judge(r *report.Report, at time.Duration) { s.send(judgement{Report: r, at: at}) }
 
 // End shows the last state until the person quits.
-func (s *Screen) End(r *report.Report, at time.Duration) { s.tell(judgement{r, at, true}) }
+func (s *Screen) End(r *report.Report, at time.Duration) { s.send(judgement{r, at, true}) }
 
 // Say shows a line for a while.
-func (s *Screen) Say(text string) { s.tell(said(text)) }
+func (s *Screen) Say(text string) { s.send(said(text)) }
 
 // Quit ends the screen.
 func (s *Screen) Quit() { s.program.Quit() }
 
-func (s *Screen) tell(msg tea.Msg) {
+func (s *Screen) send(msg tea.Msg) {
 	select {
 	case s.news <- msg:
 	default:

@@ -59,9 +59,9 @@ var (
 		`(?s)(^|[\s;&|("'])(--?[A-Za-z][A-Za-z0-9_.\-]{1,63})(\s+)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|"'\-][^\s;&|"']*)`)
 )
 
-// told are values that a program's own way of taking secrets gives away: the header of HTTP that holds one, curl's
-// account, a line of netrc(5), a password for the standard input. The last group is the secret.
-var told = []*regexp.Regexp{
+// secretForms are values that a program's own way of taking secrets gives away: the header of HTTP that holds one,
+// curl's account, a line of netrc(5), a password for the standard input. The last group is the secret.
+var secretForms = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization["']?:\s*["']?)([^"'\n\\]+)`),
 	regexp.MustCompile(`(\s(?:-u|--user|--proxy-user)[ =][^\s:/@"']+:)([^\s"']+)`),
 	regexp.MustCompile(`(?s)(\b(?:machine\s+\S+\s+(?:login\s+\S+\s+)?|default\s+login\s+\S+\s+)(?:account\s+\S+\s+)?password\s+)(\S+)`),
@@ -102,7 +102,7 @@ func hideSecrets(s string) string {
 		}
 		return m
 	})
-	for _, re := range told {
+	for _, re := range secretForms {
 		s = hideLast(s, re)
 	}
 	s = hideUserinfo(s)

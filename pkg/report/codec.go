@@ -40,7 +40,7 @@ type Head struct {
 	Version string `json:"schema_version"`
 }
 
-// Check tells whether what begins so is a report that this version can read: ErrNotReport, ErrNewer, or nil.
+// Check reports whether what begins so is a report that this version can read: ErrNotReport, ErrNewer, or nil.
 func (h Head) Check() error {
 	if h.Schema != Schema {
 		return ErrNotReport

@@ -116,7 +116,7 @@ func (r *Report) planned() (out []Decision) {
 	return out
 }
 
-// unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows
+// unshared reports whether an iterable dataset is to have several workers that has none or one: nothing then shows
 // whether its code shares the data out between them, and if it does not, training sees every sample once for each. One
 // whose shards are known does.
 func (r *Report) unshared(list []Decision) bool {

@@ -11,7 +11,7 @@ type Severity string
 // The closed list of severities.
 const (
 	Error   Severity = "error"   // costs a large share of the step now
-	Warning Severity = "warning" // costs a noticeable share, or will when something else is mended
+	Warning Severity = "warning" // costs a noticeable share, or will when something else is fixed
 	Info    Severity = "info"    // worth knowing; costs nothing measurable now
 )
 
@@ -51,7 +51,7 @@ type Unhelpful struct {
 	Why    string `json:"why"` // in words
 }
 
-// Covers tells whether a change of a setting from one value to another is such a one. Where only the order of values
+// Covers reports whether a change of a setting from one value to another is such a one. Where only the order of values
 // would tell, and they have none or the present one is not known, it is not.
 func (u Unhelpful) Covers(setting, from, to string) bool {
 	if u.Setting != setting || strings.EqualFold(from, to) {

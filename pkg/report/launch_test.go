@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// launchedReport is the smallest with a patch and a loader that the hook told.
+// launchedReport is the smallest with a patch and a loader that the hook reported.
 func launchedReport() *Report {
 	from := "1"
 	return &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose",

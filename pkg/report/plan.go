@@ -79,7 +79,7 @@ var Simulated = []string{"num_workers", "prefetch_factor", "persistent_workers",
 // lies. TraceML's compare policy calls a change of a step's time by 3 % moderate.
 const WorthChange = 1 / 0.97
 
-// Worthwhile tells whether an effect is one to advise a change for. One that was not predicted (nil) is not held
+// Worthwhile reports whether an effect is one to advise a change for. One that was not predicted (nil) is not held
 // against it.
 func (e *Effect) Worthwhile() bool { return e == nil || e.After >= WorthChange*e.Before }
 

@@ -96,7 +96,7 @@ type Job struct {
 	Command   []string `json:"command"`             // redacted
 	Ranks     int      `json:"ranks"`               // trainers watched
 	Dataset   string   `json:"dataset,omitempty"`   // the folder or file it reads most, redacted
-	// Items tells what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four
+	// Items says what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four
 	// items the index and a hash of the bytes; since 1.6.0 what a folder of files holds: number, hash of the names, and
 	// of four files a hash. Empty: not known. Since 1.5.0.
 	Items string `json:"items,omitempty"`

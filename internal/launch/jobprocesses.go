@@ -8,10 +8,10 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// kinship says which processes belong to a launched job: its first one, and whoever descends from a process that was
-// found to belong to it. It remembers, so that a trainer whose launcher has ended stays one of the job. It may be
+// jobProcesses says which processes belong to a launched job: its first one, and whoever descends from a process that
+// was found to belong to it. It remembers, so that a trainer whose launcher has ended stays one of the job. It may be
 // asked from any goroutine.
-type kinship struct {
+type jobProcesses struct {
 	fs    procfs.FS
 	mu    sync.Mutex
 	first int // process number of the job's first process; 0: not started yet
@@ -19,14 +19,14 @@ type kinship struct {
 }
 
 // root names the job's first process, a child that has not been collected.
-func (k *kinship) root(pid int) {
+func (k *jobProcesses) root(pid int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.first = pid
 }
 
 // identify implements hook.Config.Identify.
-func (k *kinship) identify(pid int) (entity string, ok bool) {
+func (k *jobProcesses) identify(pid int) (entity string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.first == 0 {
@@ -34,7 +34,7 @@ func (k *kinship) identify(pid int) (entity string, ok bool) {
 	}
 	var line []procfs.ID
 	for at := pid; at > 1 && len(line) < 256; {
-		id, parent, err := k.look(at)
+		id, parent, err := k.stat(at)
 		if err != nil {
 			return "", false
 		}
@@ -52,12 +52,12 @@ func (k *kinship) identify(pid int) (entity string, ok bool) {
 
 // line is a process of the job and those above it, the topmost first; the job's first process is left out. Where
 // those between have ended, it is what is left below. It is empty for a process that is not of the job.
-func (k *kinship) line(pid int) (line []procfs.ID) {
+func (k *jobProcesses) line(pid int) (line []procfs.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	of := 0 // how many of them are known to be of the job
 	for at := pid; at > 1 && at != k.first && len(line) < 256; {
-		id, parent, err := k.look(at)
+		id, parent, err := k.stat(at)
 		if err != nil {
 			break
 		}
@@ -72,7 +72,7 @@ func (k *kinship) line(pid int) (line []procfs.ID) {
 	return line
 }
 
-func (k *kinship) look(pid int) (procfs.ID, int, error) {
+func (k *jobProcesses) stat(pid int) (procfs.ID, int, error) {
 	p, err := k.fs.Open(pid)
 	if err != nil {
 		return procfs.ID{}, 0, err

@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestHookAside: of batches that a prefetcher takes, counts and costs are told, and no wait of a step; a few of them
-// change nothing.
+// TestHookAside: of batches that a prefetcher takes, counts and costs are reported, and no wait of a step; a few of
+// them change nothing.
 func TestHookAside(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -22,7 +22,7 @@ func TestHookAside(t *testing.T) {
 		l.begin(0, 0.1, 2)
 		for i := range 598 {
 			if i%c.every == 0 {
-				l.grow(metric.HookAside, l.loop(0), 1)
+				l.grow(metric.HookOffMain, l.loop(0), 1)
 			}
 			l.make(0, 1)
 			l.step(0, true, 0.03, 0.02)
@@ -30,7 +30,7 @@ func TestHookAside(t *testing.T) {
 		e := l.evidence()
 		sound(t, e)
 		h := e.Facts.Hook
-		if h == nil || (e.Facts.Aside != "") != c.want {
+		if h == nil || (e.Facts.OffMain != "") != c.want {
 			t.Fatalf("%s: %+v", c.name, h)
 		}
 		near(t, e, 1e-6, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.MadeItem: 0.0025,
@@ -39,7 +39,7 @@ func TestHookAside(t *testing.T) {
 		_, waits := e.Get(metric.InputWait)
 		_, free := e.Get(metric.FreeStepTime)
 		_, host := e.Get(metric.HostTime)
-		if c.want && (waits || free || host || why != TakenAside || cure == "" || e.Ranks[0].InputWait != nil ||
+		if c.want && (waits || free || host || why != TakenOffMain || cure == "" || e.Ranks[0].InputWait != nil ||
 			e.Windows(metric.InputWait) != nil) || !c.want && !(waits && free && host) {
 			t.Errorf("%s: input wait %v, free step %v, host %v; %q", c.name, waits, free, host, why)
 		}
@@ -61,20 +61,20 @@ func TestSeemsAside(t *testing.T) {
 		m       moment
 		want    string
 	}{
-		{"a prefetcher before workers at their limit", 2, prefetched, SeemsAside},
+		{"a prefetcher before workers at their limit", 2, prefetched, SeemsOffMain},
 		{"workers that wait for storage at their limit", 2, with(func(m *moment) { m.work, m.disk = 0.2, 0.79 }),
-			SeemsAside},
-		{"a GPU half busy explains half of the sleep", 2, with(func(m *moment) { m.gpu = 0.5 }), SeemsAside},
+			SeemsOffMain},
+		{"a GPU half busy explains half of the sleep", 2, with(func(m *moment) { m.gpu = 0.5 }), SeemsOffMain},
 		{"a GPU explains the sleep", 2, with(func(m *moment) { m.gpu = 0.9 }), ""},
 		{"workers ahead", 2, with(func(m *moment) { m.idle, m.work = 0.3, 0.7 }), ""},
 		{"a trainer that waits for them itself", 2, with(func(m *moment) { m.wait, m.asleep = 0.5, 0.49 }), ""},
 		{"a main thread at its own limit", 2, with(func(m *moment) { m.run, m.asleep = 0.9, 0.09 }), ""},
-		{"no workers, a thread that loads", 0, moment{asleep: 1, beside: 0.9, gpu: -1}, AtWorkBeside},
-		{"no workers, a thread that loads and a GPU half busy", 0, moment{asleep: 1, beside: 0.9, gpu: 0.5},
-			AtWorkBeside},
-		{"no workers, a GPU explains the sleep", 0, moment{asleep: 1, beside: 0.9, gpu: 0.9}, ""},
-		{"no workers, quiet threads", 0, moment{asleep: 1, beside: 0.02, gpu: -1}, ""},
-		{"no workers, a main thread that loads", 0, moment{run: 0.5, asleep: 0.5, beside: 0.9, gpu: -1,
+		{"no workers, a thread that loads", 0, moment{asleep: 1, others: 0.9, gpu: -1}, OthersAtWork},
+		{"no workers, a thread that loads and a GPU half busy", 0, moment{asleep: 1, others: 0.9, gpu: 0.5},
+			OthersAtWork},
+		{"no workers, a GPU explains the sleep", 0, moment{asleep: 1, others: 0.9, gpu: 0.9}, ""},
+		{"no workers, quiet threads", 0, moment{asleep: 1, others: 0.02, gpu: -1}, ""},
+		{"no workers, a main thread that loads", 0, moment{run: 0.5, asleep: 0.5, others: 0.9, gpu: -1,
 			trainerReads: 1e9}, ""},
 	} {
 		s := simulate(t, recording.Header{})
@@ -82,8 +82,8 @@ func TestSeemsAside(t *testing.T) {
 		s.bear("100.1", c.workers, 50)
 		s.run(30, c.m)
 		e := s.evidence()
-		if e.Facts.Aside != c.want {
-			t.Errorf("%s: %q, want %q", c.name, e.Facts.Aside, c.want)
+		if e.Facts.OffMain != c.want {
+			t.Errorf("%s: %q, want %q", c.name, e.Facts.OffMain, c.want)
 		}
 		for _, d := range []metric.Desc{metric.InputWait, metric.InWorkerless, metric.FreeStepTime, metric.HostTime} {
 			if v, ok := e.Get(d); ok && c.want != "" || e.Windows(d) != nil && c.want != "" {

@@ -88,8 +88,8 @@ func TestScoutChoosesTheDataset(t *testing.T) {
 		{"more classes than can be watched", "/data/wide/c0007/a.jpg", "/data/wide", true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := &scout{paths: s}
-			f := finding{sighting: sighting{file: c.file, how: "fd"}, root: c.file,
+			sc := &datasetFinder{paths: s}
+			f := finding{openFile: openFile{file: c.file, how: "fd"}, root: c.file,
 				storage: procfs.Storage{Kind: procfs.StorageBlock, FSType: "ext4"}}
 			sc.chooseRoot(t.Context(), place{root: "/"}, &f)
 			sc.chooseWatches(t.Context(), place{root: "/"}, &f)

@@ -15,7 +15,7 @@ import (
 // would fill the memory otherwise. The counter of births goes on.
 const maxEvents = 4096
 
-// event tells of something, and reports whether there was room for it.
+// event reports something, and reports whether there was room for it.
 func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]string) bool {
 	if j.events++; j.events > maxEvents {
 		if !j.lostEvents {
@@ -29,14 +29,14 @@ func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]s
 	return true
 }
 
-// tell hands over the processes the sink does not know yet or whose role changed, trainers first.
-func (j *Job) tell(now time.Duration, sink recording.Sink) {
+// record hands over the processes the sink does not know yet or whose role changed, trainers first.
+func (j *Job) record(now time.Duration, sink recording.Sink) {
 	if j.table.skipped > 0 {
 		sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxNodes)+" processes below the job", "")
 	}
 	var news []*node
 	for _, n := range j.table.nodes {
-		if n.role != "" && !n.told {
+		if n.role != "" && !n.recordedRole {
 			news = append(news, n)
 		}
 	}
@@ -47,7 +47,7 @@ func (j *Job) tell(now time.Duration, sink recording.Sink) {
 		return a.id.PID - b.id.PID
 	})
 	for _, n := range news {
-		n.told = true
+		n.recordedRole = true
 		if n.role == Worker && !n.counted {
 			n.counted = true
 			j.births[n.owner]++
@@ -55,9 +55,9 @@ func (j *Job) tell(now time.Duration, sink recording.Sink) {
 		n.recorded = j.event(sink, recording.EventProcess, Entity(n.id), n.attrs()) || n.recorded
 	}
 	for _, n := range j.table.nodes {
-		if n.role == Trainer && (j.births[n.id] != n.toldBirths || !n.toldCount) {
-			n.toldBirths, n.toldCount = j.births[n.id], true
-			sink.Add(metric.LoaderBirths, LoaderEntity(n.id), float64(n.toldBirths))
+		if n.role == Trainer && (j.births[n.id] != n.recordedBirths || !n.birthsRecorded) {
+			n.recordedBirths, n.birthsRecorded = j.births[n.id], true
+			sink.Add(metric.LoaderBirths, LoaderEntity(n.id), float64(n.recordedBirths))
 		}
 	}
 }

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 /* Runs before Go's runtime, while the program holds next to nothing. glibc hands a constructor what main gets. What cannot be done here changes
-   nothing: isolate.FirstVictim tries again. */
-__attribute__((constructor)) static void first_victim(int argc, char **argv)
+   nothing: isolate.RaiseOOMScore tries again. */
+__attribute__((constructor)) static void raise_oom_score(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--") == 0)

@@ -70,24 +70,25 @@ type siteSeen struct {
 	Calls, Time                int64
 }
 
-// ear is a socket that the hook speaks to, opened by the test itself.
-type ear struct {
-	t      *testing.T
-	fd     int
-	path   string
-	folder string // PYTHONPATH's
-	paused atomic.Bool
-	heard  chan []byte
-	told   []datagram
+// listener is a socket that the hook speaks to, opened by the test itself.
+type listener struct {
+	t         *testing.T
+	fd        int
+	path      string
+	folder    string // PYTHONPATH's
+	paused    atomic.Bool
+	datagrams chan []byte
+	received  []datagram
 }
 
 // listen opens the socket, and lays out the hook as it is laid out for a job: in a folder that cannot be written to.
 // listen opens the socket, and lays out the hook as it is laid out for a job: in a folder that cannot be written to.
-func listen(t *testing.T) *ear {
+func listen(t *testing.T) *listener {
 	t.Helper()
 	dir := t.TempDir()
-	e := &ear{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python"), heard: make(chan []byte,
-		mostHeard)}
+	e := &listener{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python"),
+		datagrams: make(chan []byte,
+			maxPending)}
 	must.Do(t, os.CopyFS(e.folder, os.DirFS("python")))
 	err := filepath.WalkDir(e.folder, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -103,7 +104,7 @@ func listen(t *testing.T) *ear {
 	must.Do(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50000}))
 	e.fd = fd
 	ended, over := make(chan struct{}), make(chan struct{})
-	go e.hear(ended, over)
+	go e.drain(ended, over)
 	t.Cleanup(func() {
 		close(ended)
 		<-over
@@ -112,12 +113,12 @@ func listen(t *testing.T) *ear {
 	return e
 }
 
-// mostHeard is how many messages a test may leave untaken; the jobs here send some hundreds.
-const mostHeard = 1 << 16
+// maxPending is how many messages a test may leave untaken; the jobs here send some hundreds.
+const maxPending = 1 << 16
 
-// hear empties the socket, which holds some ten messages, and does nothing else: what ends waits 3 ms for its last
+// drain empties the socket, which holds some ten messages, and does nothing else: what ends waits 3 ms for its last
 // message to be taken. Its thread comes before the jobs' where the system lets it, as root: tests run beside others.
-func (e *ear) hear(ended <-chan struct{}, over chan<- struct{}) {
+func (e *listener) drain(ended <-chan struct{}, over chan<- struct{}) {
 	defer close(over)
 	runtime.LockOSThread() // never unlocked: the thread ends with its priority
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20)
@@ -135,7 +136,7 @@ func (e *ear) hear(ended <-chan struct{}, over chan<- struct{}) {
 		n, _, err := unix.Recvfrom(e.fd, buf, 0)
 		switch {
 		case err == nil:
-			e.heard <- bytes.Clone(buf[:n])
+			e.datagrams <- bytes.Clone(buf[:n])
 		case !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
 			e.t.Error(err)
 			return
@@ -150,7 +151,7 @@ type outcome struct {
 }
 
 // run runs a job with the hook and takes in what it tells until the job is over and nothing more comes.
-func (e *ear) run(env []string, args ...string) outcome {
+func (e *listener) run(env []string, args ...string) outcome {
 	e.t.Helper()
 	ended := make(chan outcome, 1)
 	go func() { ended <- run(e.t, append(e.environ(), env...), args...) }()
@@ -161,22 +162,22 @@ func (e *ear) run(env []string, args ...string) outcome {
 			for e.take() {
 			}
 			return o
-		case data := <-e.heard:
+		case data := <-e.datagrams:
 			e.read(data)
 		}
 	}
 }
 
-func (e *ear) environ() []string {
+func (e *listener) environ() []string {
 	return append(os.Environ(), "PIPETUNE_HOOK_SOCKET="+e.path, "PIPETUNE_HOOK_TOKEN=secret", "PYTHONPATH="+e.folder,
 		"PYTHONDONTWRITEBYTECODE=1")
 }
 
 // take takes in one message; false where none came for a while.
-func (e *ear) take() bool {
+func (e *listener) take() bool {
 	e.t.Helper()
 	select {
-	case data := <-e.heard:
+	case data := <-e.datagrams:
 		e.read(data)
 		return true
 	case <-time.After(100 * time.Millisecond):
@@ -184,7 +185,7 @@ func (e *ear) take() bool {
 	}
 }
 
-func (e *ear) read(data []byte) {
+func (e *listener) read(data []byte) {
 	e.t.Helper()
 	d := datagram{bytes: len(data)}
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -193,7 +194,7 @@ func (e *ear) read(data []byte) {
 	if d.V != 1 || d.Token != "secret" || d.PID == 0 || d.Seq == 0 || len(data) > 16<<10 {
 		e.t.Errorf("datagram of %d bytes: %+v", len(data), d)
 	}
-	e.told = append(e.told, d)
+	e.received = append(e.received, d)
 }
 
 // run runs a job to its end.
@@ -233,9 +234,9 @@ func line(t *testing.T, name, text string) int {
 }
 
 // last returns the newest message of a kind for which keep holds.
-func (e *ear) last(kind string, keep func(datagram) bool) (datagram, bool) {
+func (e *listener) last(kind string, keep func(datagram) bool) (datagram, bool) {
 	var newest datagram
-	for _, d := range e.told {
+	for _, d := range e.received {
 		if d.Kind == kind && d.Seq > newest.Seq && keep(d) {
 			newest = d
 		}
@@ -243,8 +244,8 @@ func (e *ear) last(kind string, keep func(datagram) bool) (datagram, bool) {
 	return newest, newest.Seq > 0
 }
 
-// made returns what was told of the loaders of a process, by number.
-func (e *ear) made() []map[string]any {
+// made returns what was reported the loaders of a process, by number.
+func (e *listener) made() []map[string]any {
 	var made []map[string]any
 	for n := 0; ; n++ {
 		d, ok := e.last("loader", func(d datagram) bool { return *d.Loader == n && d.Made != nil })
@@ -256,15 +257,15 @@ func (e *ear) made() []map[string]any {
 }
 
 // steps returns a loader's newest totals.
-func (e *ear) steps(number int) map[string]any {
+func (e *listener) steps(number int) map[string]any {
 	d, _ := e.last("steps", func(d datagram) bool { return *d.Loader == number && d.Steps != nil })
 	return d.Steps
 }
 
 // work adds up what all processes did for a loader: each one's newest totals.
-func (e *ear) work(number int) (totals map[string]float64, processes int) {
+func (e *listener) work(number int) (totals map[string]float64, processes int) {
 	newest := map[int]datagram{}
-	for _, d := range e.told {
+	for _, d := range e.received {
 		if d.Kind == "work" && d.Work != nil && *d.Loader == number && d.Seq > newest[d.PID].Seq {
 			newest[d.PID] = d
 		}
@@ -281,13 +282,13 @@ func (e *ear) work(number int) (totals map[string]float64, processes int) {
 }
 
 // sites returns the newest totals of all lines of one kind, those of several processes added up.
-func (e *ear) sites(kind string) map[siteSeen]int64 {
+func (e *listener) sites(kind string) map[siteSeen]int64 {
 	type key struct {
 		pid, loader int
 		site        siteSeen
 	}
 	newest := map[key]int64{}
-	for _, d := range e.told {
+	for _, d := range e.received {
 		for _, s := range d.Sites {
 			if s.Kind == kind {
 				calls := s.Calls

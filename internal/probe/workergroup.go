@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// crowd is several worker processes that read disjoint shares of the sample at the same time.
-type crowd struct {
+// workerGroup is several worker processes that read disjoint shares of the sample at the same time.
+type workerGroup struct {
 	*session
 	processes []*process
 	items     []int         // in random order
@@ -25,8 +25,8 @@ type crowd struct {
 	took      float64 // seconds of the last round
 }
 
-// crowdRound is what one round of a crowd came to.
-type crowdRound struct {
+// groupRound is what one round of a crowd came to.
+type groupRound struct {
 	rate    float64 // items per second, all together
 	seconds float64 // mean of the processes
 	cores   float64 // cores' worth of CPU time
@@ -36,20 +36,20 @@ type crowdRound struct {
 	bytes   float64 // bytes delivered
 }
 
-func (c *crowd) close() {
+func (c *workerGroup) close() {
 	for _, p := range c.processes {
 		p.close()
 	}
 }
 
-// recruit starts processes until there are so many. Their key is empty: those of one mount would wait for each other,
+// startUpTo starts processes until there are so many. Their key is empty: those of one mount would wait for each other,
 // which is what is to be measured.
-func (c *crowd) recruit(ctx context.Context, count int) error {
+func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 	if err := c.roomFor(count); err != nil {
 		return err
 	}
 	for len(c.processes) < count {
-		p, err := c.hire(ctx)
+		p, err := c.startWorker(ctx)
 		if err != nil {
 			return fmt.Errorf("starting worker process %d: %w", len(c.processes)+1, err)
 		}
@@ -58,8 +58,9 @@ func (c *crowd) recruit(ctx context.Context, count int) error {
 	return nil
 }
 
-// hire starts one process with the sample in it, so that its next request does not wait for others to be started.
-func (c *crowd) hire(ctx context.Context) (*process, error) {
+// startWorker starts one process with the sample in it, so that its next request does not wait for others to be
+// started.
+func (c *workerGroup) startWorker(ctx context.Context) (*process, error) {
 	p := c.processOn("", nil, c.pass)
 	if _, err := p.begin(ctx, c.time); err != nil {
 		p.close()
@@ -76,24 +77,24 @@ func lead(count int) time.Duration {
 
 // round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is
 // left out.
-func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
+func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) {
 	for tried := false; ; tried = true {
 		if tried && c.time.left() == 0 {
-			return crowdRound{}, errNoneInTime
+			return groupRound{}, errNoneInTime
 		}
 		items, err := c.forRound(ctx, count)
 		if err != nil {
-			return crowdRound{}, err
+			return groupRound{}, err
 		}
-		if err := c.recruit(ctx, count); err != nil {
-			return crowdRound{}, err
+		if err := c.startUpTo(ctx, count); err != nil {
+			return groupRound{}, err
 		}
 		if c.shares != count {
 			c.shares, c.next = count, make([]int, count)
 		}
 		now, err := monotonic()
 		if err != nil {
-			return crowdRound{}, err
+			return groupRound{}, err
 		}
 		asked := make([]load, count)
 		for i := range asked {
@@ -104,8 +105,8 @@ func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 			}
 		}
 		got, errs := c.ask(ctx, asked)
-		if again, err := c.mend(ctx, asked, got, errs); err != nil {
-			return crowdRound{}, err
+		if again, err := c.replaceDead(ctx, asked, got, errs); err != nil {
+			return groupRound{}, err
 		} else if again {
 			continue
 		}
@@ -130,7 +131,7 @@ func (e tooFew) Error() string {
 }
 
 // forRound is what is read in a round: warm all of the items, cold those that lie apart, with all pages dropped.
-func (c *crowd) forRound(ctx context.Context, count int) ([]int, error) {
+func (c *workerGroup) forRound(ctx context.Context, count int) ([]int, error) {
 	items := c.sound(&c.sample, c.items)
 	if len(items) < count {
 		return nil, tooFew{len(items), "could be read"}
@@ -151,11 +152,11 @@ func (c *crowd) forRound(ctx context.Context, count int) ([]int, error) {
 	case len(far) < count:
 		return nil, tooFew{len(far), "lie far enough apart"}
 	}
-	return far, c.chill(ctx)
+	return far, c.dropCaches(ctx)
 }
 
-// chill drops the pages of all files and sees that they are gone.
-func (c *crowd) chill(ctx context.Context) error {
+// dropCaches drops the pages of all files and sees that they are gone.
+func (c *workerGroup) dropCaches(ctx context.Context) error {
 	var share *float64
 	for range coldTries {
 		r, err := c.residency(ctx, true)
@@ -168,13 +169,13 @@ func (c *crowd) chill(ctx context.Context) error {
 		}
 	}
 	if share == nil {
-		return fmt.Errorf("%w: it could not be told any more", errNotCold)
+		return fmt.Errorf("%w: it could not be verified any more", errNotCold)
 	}
 	return fmt.Errorf("%w: %s", errNotCold, stays(*share))
 }
 
 // ask sends the requests at the same time and waits for all answers.
-func (c *crowd) ask(ctx context.Context, asked []load) ([]loaded, []error) {
+func (c *workerGroup) ask(ctx context.Context, asked []load) ([]loaded, []error) {
 	got, errs := make([]loaded, len(asked)), make([]error, len(asked))
 	var all sync.WaitGroup
 	for i := range asked {
@@ -186,9 +187,10 @@ func (c *crowd) ask(ctx context.Context, asked []load) ([]loaded, []error) {
 	return got, errs
 }
 
-// mend notes what could not be read, and replaces processes that died. again says that one did, and that the round must
-// be made again.
-func (c *crowd) mend(ctx context.Context, asked []load, got []loaded, errs []error) (again bool, err error) {
+// replaceDead notes what could not be read, and replaces processes that died. again says that one did, and that the
+// round must be made again.
+func (c *workerGroup) replaceDead(ctx context.Context, asked []load, got []loaded, errs []error) (again bool,
+	err error) {
 	for i := range asked {
 		c.note(&c.sample, got[i].Failures)
 		switch {
@@ -201,7 +203,7 @@ func (c *crowd) mend(ctx context.Context, asked []load, got []loaded, errs []err
 			if err := c.survive(ctx, &c.sample, asked[i], errs[i]); err != nil {
 				return false, err
 			}
-			if c.processes[i], err = c.hire(ctx); err != nil {
+			if c.processes[i], err = c.startWorker(ctx); err != nil {
 				return false, fmt.Errorf("starting a worker process again: %w", err)
 			}
 		}
@@ -210,8 +212,8 @@ func (c *crowd) mend(ctx context.Context, asked []load, got []loaded, errs []err
 }
 
 // added sums up what the processes did; not ok when none read an item.
-func added(got []loaded) (crowdRound, bool) {
-	var r crowdRound
+func added(got []loaded) (groupRound, bool) {
+	var r groupRound
 	var runnable float64
 	n := float64(len(got))
 	for _, g := range got {
@@ -252,7 +254,7 @@ func monotonic() (int64, error) {
 }
 
 // summary makes a step of rounds; the first of them may be a warm-up and is left out then.
-func summary(count int, rounds []crowdRound) step {
+func summary(count int, rounds []groupRound) step {
 	var units, seconds, cores, one []float64
 	s := step{workers: count}
 	var stored, bytes float64

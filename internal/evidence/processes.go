@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// actor is one process of the job.
-type actor struct {
+// process is one process of the job.
+type process struct {
 	entity      string
 	role        string
 	trainer     string // entity of a worker's trainer
@@ -26,21 +26,21 @@ type actor struct {
 	thread      bool // of a trainer
 }
 
-// cast is who takes part: trainers in order of rank, workers in order of birth, and everybody by entity.
-type cast struct {
-	trainers []*actor
-	workers  []*actor
-	feeders  []*actor // who may feed a trainer and is no DataLoader worker
-	all      map[string]*actor
+// processes is who takes part: trainers in order of rank, workers in order of birth, and everybody by entity.
+type processes struct {
+	trainers []*process
+	workers  []*process
+	feeders  []*process // who may feed a trainer and is no DataLoader worker
+	all      map[string]*process
 }
 
 // slackBirth is what a birth may seem later than the first sight of the process, by the 10 ms steps of the kernel's
 // start times.
 const slackBirth = 0.05
 
-// readCast learns from the events who took part.
-func readCast(rec *recording.Recording) cast {
-	c := cast{all: map[string]*actor{}}
+// readProcesses learns from the events who took part.
+func readProcesses(rec *recording.Recording) processes {
+	c := processes{all: map[string]*process{}}
 	started := rec.Header.StartMonotonic.Seconds()
 	first := map[string]float64{}
 	parents := map[string]bool{} // process numbers of those that started a trainer
@@ -51,7 +51,7 @@ func readCast(rec *recording.Recording) cast {
 		case recording.EventProcess:
 			a := c.all[e.Entity]
 			if a == nil {
-				a = &actor{entity: e.Entity, born: at, died: math.Inf(1)}
+				a = &process{entity: e.Entity, born: at, died: math.Inf(1)}
 				c.all[e.Entity], first[e.Entity] = a, at
 				if s, err := strconv.ParseFloat(e.Attrs["start_s"], 64); err == nil && s > 0 && s < 1e12 &&
 					started > 0 {
@@ -71,7 +71,7 @@ func readCast(rec *recording.Recording) cast {
 				parents[e.Attrs["ppid"]] = true
 			}
 		case recording.EventThread:
-			if a := (&actor{entity: e.Entity, role: "feeder", thread: true, born: at,
+			if a := (&process{entity: e.Entity, role: "feeder", thread: true, born: at,
 				died: math.Inf(1)}); c.all[e.Entity] == nil {
 				c.all[e.Entity], first[e.Entity] = a, at
 				a.learn(e.Attrs)
@@ -84,7 +84,7 @@ func readCast(rec *recording.Recording) cast {
 	}
 	for _, entity := range rec.Header.Job.Trainers {
 		if c.all[entity] == nil && entity != "" {
-			c.all[entity], first[entity] = &actor{entity: entity, role: "trainer", born: math.Inf(-1),
+			c.all[entity], first[entity] = &process{entity: entity, role: "trainer", born: math.Inf(-1),
 				died: math.Inf(1)}, 0
 		}
 	}
@@ -100,11 +100,11 @@ func readCast(rec *recording.Recording) cast {
 			c.feeders = append(c.feeders, a)
 		}
 	}
-	slices.SortFunc(c.trainers, func(a, b *actor) int {
+	slices.SortFunc(c.trainers, func(a, b *process) int {
 		return cmp.Or(cmp.Compare(number(a.rank), number(b.rank)), strings.Compare(a.entity, b.entity))
 	})
-	for _, crew := range [][]*actor{c.workers, c.feeders} {
-		slices.SortFunc(crew, func(a, b *actor) int {
+	for _, workerSet := range [][]*process{c.workers, c.feeders} {
+		slices.SortFunc(workerSet, func(a, b *process) int {
 			return cmp.Or(cmp.Compare(a.born, b.born), strings.Compare(a.entity, b.entity))
 		})
 	}
@@ -116,8 +116,8 @@ func readCast(rec *recording.Recording) cast {
 	return c
 }
 
-// learn takes over what an event tells of a process; what a later event leaves out stays.
-func (a *actor) learn(attrs map[string]string) {
+// learn takes over what an event reports a process; what a later event leaves out stays.
+func (a *process) learn(attrs map[string]string) {
 	for key, to := range map[string]*string{"role": &a.role, "trainer": &a.trainer, "rank": &a.rank,
 		"start_method": &a.method, "comm": &a.comm} {
 		if v, ok := attrs[key]; ok {
@@ -143,8 +143,8 @@ func number(rank string) int {
 }
 
 // of returns the workers of one trainer, in order of birth.
-func (c cast) of(trainer *actor) []*actor {
-	var out []*actor
+func (c processes) of(trainer *process) []*process {
+	var out []*process
 	for _, w := range c.workers {
 		if w.trainer == trainer.entity {
 			out = append(out, w)
@@ -154,13 +154,13 @@ func (c cast) of(trainer *actor) []*actor {
 }
 
 // loader returns the entity under which a trainer and its loader are sampled together.
-func (a *actor) loader() string { return "loader/" + strings.TrimPrefix(a.entity, "process/") }
+func (a *process) loader() string { return "loader/" + strings.TrimPrefix(a.entity, "process/") }
 
 // pin returns the entity of a trainer's pinning thread.
-func (a *actor) pin() string { return "pin/" + strings.TrimPrefix(a.entity, "process/") }
+func (a *process) pin() string { return "pin/" + strings.TrimPrefix(a.entity, "process/") }
 
 // beginAtBirth lets the counters of processes born in the watch begin at zero, so that their first part counts too.
-func (c cast) beginAtBirth(h history) {
+func (c processes) beginAtBirth(h history) {
 	for _, d := range metric.Raw() {
 		if d.Kind != metric.Counter || d.Name == metric.HookClock.Name { // a clock begins nowhere
 			continue

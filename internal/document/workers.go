@@ -22,9 +22,9 @@ func phaseSense(name string) Sense {
 	return Working
 }
 
-// crewParts is what those who make the batches did over time.
-func crewParts(r *report.Report, t *timeline.Timeline, axis Axis) []Part {
-	c := t.Crew
+// workerParts is what those who make the batches did over time.
+func workerParts(r *report.Report, t *timeline.Timeline, axis Axis) []Part {
+	c := t.Workers
 	if c == nil {
 		return nil
 	}

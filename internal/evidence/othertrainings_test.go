@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestTrainersInTurnAreNoRanks: of two trainings one after the other the longer one is told, whichever waits more; two
-// beside each other are ranks.
+// TestTrainersInTurnAreNoRanks: of two trainings one after the other the longer one is reported, whichever waits more;
+// two beside each other are ranks.
 func TestTrainersInTurnAreNoRanks(t *testing.T) {
 	short, long := moment{wait: 0.9, run: 0.1, gpu: -1, batches: 10}, moment{wait: 0.2, run: 0.8, gpu: -1, batches: 20}
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// sighting is a file that a process of the job was found to have open or mapped.
-type sighting struct {
+// openFile is a file that a process of the job was found to have open or mapped.
+type openFile struct {
 	file string
 	by   procfs.ID
 	how  string // fd, map
@@ -21,7 +21,7 @@ type sighting struct {
 
 // finding is a dataset that the scout made out from a sighting.
 type finding struct {
-	sighting
+	openFile
 	root      string // folder or file, as descriptors name it
 	inner     string // the same as the job's mount table names it
 	folder    bool
@@ -43,13 +43,13 @@ type FolderReader interface {
 	ReadDir(ctx context.Context, key, path string, limit int) (isolate.Listing, error)
 }
 
-// scout finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the file
-// system go through children and may take seconds.
-type scout struct {
+// datasetFinder finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the
+// file system go through children and may take seconds.
+type datasetFinder struct {
 	fs       procfs.FS
 	paths    FolderReader
 	describe DescribeDataset
-	in       chan sighting
+	in       chan openFile
 	out      chan finding
 	maps     chan procfs.ID
 	// seen are the datasets made out so far. They are not described again: that would be counted among the job's
@@ -69,7 +69,7 @@ const (
 	siblings = 3
 )
 
-func (s *scout) run(ctx context.Context) {
+func (s *datasetFinder) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,12 +77,12 @@ func (s *scout) run(ctx context.Context) {
 		case id := <-s.maps:
 			for _, file := range mappedData(s.fs, id) {
 				if !s.knows(file) {
-					s.send(ctx, s.examine(ctx, sighting{file: file, by: id, how: "map"}))
+					s.send(ctx, s.examine(ctx, openFile{file: file, by: id, how: "map"}))
 				}
 			}
 		case seen := <-s.in:
 			if s.knows(seen.file) {
-				s.send(ctx, finding{sighting: seen})
+				s.send(ctx, finding{openFile: seen})
 				continue
 			}
 			s.send(ctx, s.examine(ctx, seen))
@@ -90,7 +90,7 @@ func (s *scout) run(ctx context.Context) {
 	}
 }
 
-func (s *scout) knows(file string) bool {
+func (s *datasetFinder) knows(file string) bool {
 	return slices.ContainsFunc(s.seen, func(f finding) bool { return f.holds(file) })
 }
 
@@ -99,7 +99,7 @@ func (f *finding) holds(file string) bool {
 	return file == f.root || (f.folder && strings.HasPrefix(file, f.root+"/"))
 }
 
-func (s *scout) send(ctx context.Context, f finding) {
+func (s *datasetFinder) send(ctx context.Context, f finding) {
 	select {
 	case s.out <- f:
 	case <-ctx.Done():
@@ -126,8 +126,8 @@ func (p place) reach(file string) (own, key string) {
 	return own, key
 }
 
-func (s *scout) examine(ctx context.Context, seen sighting) finding {
-	f := finding{sighting: seen, root: seen.file}
+func (s *datasetFinder) examine(ctx context.Context, seen openFile) finding {
+	f := finding{openFile: seen, root: seen.file}
 	where := s.placeOf(seen.by)
 	if storage, err := s.fs.StorageOf(where.mounts, within(seen.file, where.root)); err == nil {
 		f.storage = storage
@@ -156,7 +156,7 @@ func (s *scout) examine(ctx context.Context, seen sighting) finding {
 }
 
 // placeOf reads the mounts of a process and how to reach its files.
-func (s *scout) placeOf(id procfs.ID) place {
+func (s *datasetFinder) placeOf(id procfs.ID) place {
 	mounts, err := mountsOf(s.fs, id)
 	if err != nil {
 		return place{}
@@ -185,10 +185,10 @@ func (s *scout) placeOf(id procfs.ID) place {
 
 // chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files
 // alike is one, and so is a folder of such folders (torchvision's ImageFolder).
-func (s *scout) chooseRoot(ctx context.Context, where place, f *finding) {
+func (s *datasetFinder) chooseRoot(ctx context.Context, where place, f *finding) {
 	ext := strings.ToLower(path.Ext(f.file))
 	dir := path.Dir(f.file)
-	same, _, ok := s.census(ctx, where, dir, ext)
+	same, _, ok := s.countFiles(ctx, where, dir, ext)
 	if !ok || same < alike || (holdsMany(f.file) && same < 2*alike) {
 		return
 	}
@@ -197,7 +197,7 @@ func (s *scout) chooseRoot(ctx context.Context, where place, f *finding) {
 	if up == "/" || up == dir {
 		return
 	}
-	_, folders, ok := s.census(ctx, where, up, ext)
+	_, folders, ok := s.countFiles(ctx, where, up, ext)
 	if !ok || len(folders) < 2 {
 		return
 	}
@@ -208,7 +208,7 @@ func (s *scout) chooseRoot(ctx context.Context, where place, f *finding) {
 		}
 		if sibling := path.Join(up, name); sibling != dir {
 			tried++
-			if n, _, ok := s.census(ctx, where, sibling, ext); ok && n > 0 {
+			if n, _, ok := s.countFiles(ctx, where, sibling, ext); ok && n > 0 {
 				good++
 			}
 		}
@@ -218,8 +218,9 @@ func (s *scout) chooseRoot(ctx context.Context, where place, f *finding) {
 	}
 }
 
-// census counts the files of one kind in a folder and names the folders in it.
-func (s *scout) census(ctx context.Context, where place, dir, ext string) (same int, folders []string, ok bool) {
+// countFiles counts the files of one kind in a folder and names the folders in it.
+func (s *datasetFinder) countFiles(ctx context.Context, where place, dir, ext string) (same int, folders []string,
+	ok bool) {
 	if s.paths == nil {
 		return 0, nil, false
 	}
@@ -244,7 +245,7 @@ const folderType = 4
 
 // chooseWatches says on what to count opens. Counting asks the kernel to look the path up in pipetune's own process, so
 // it is done only where the file system is local and has just answered.
-func (s *scout) chooseWatches(ctx context.Context, where place, f *finding) {
+func (s *datasetFinder) chooseWatches(ctx context.Context, where place, f *finding) {
 	switch f.storage.Kind {
 	case procfs.StorageBlock, procfs.StorageMemory:
 	case procfs.StorageUnknown, "":
@@ -253,7 +254,7 @@ func (s *scout) chooseWatches(ctx context.Context, where place, f *finding) {
 		return
 	default:
 		f.whyNot = "it lies on a file system of another machine or of a program (" + f.storage.FSType +
-			"), where the kernel does not tell every open"
+			"), where the kernel does not report every open"
 		return
 	}
 	if s.paths == nil {

@@ -22,25 +22,25 @@ const (
 	sizeEvery = 10 * time.Second
 )
 
-// smallness is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each
+// footprint is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each
 // wake-up of a second one costs more than the 30 µs of work it would take over, and the garbage takes some room, but
 // not more as the recording grows.
-type smallness struct {
+type footprint struct {
 	threads, percent int // before
 	now              int // percent
 	next             time.Duration
 	live             []metrics.Sample
 }
 
-func sparing() *smallness {
-	return &smallness{
+func shrink() *footprint {
+	return &footprint{
 		threads: runtime.GOMAXPROCS(1), percent: debug.SetGCPercent(mostPercent), now: mostPercent,
 		live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}},
 	}
 }
 
 // keep sets the collector by the size of the heap, now and then. at is the time since the watch's start.
-func (s *smallness) keep(at time.Duration) {
+func (s *footprint) keep(at time.Duration) {
 	if at < s.next {
 		return
 	}
@@ -61,7 +61,7 @@ func collectAt(live uint64) int {
 	return min(max(int(garbageRoom*100/max(live, 1)), leastPercent), mostPercent)
 }
 
-func (s *smallness) undo() {
+func (s *footprint) undo() {
 	runtime.GOMAXPROCS(s.threads)
 	debug.SetGCPercent(s.percent)
 }

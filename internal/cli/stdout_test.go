@@ -17,8 +17,8 @@ func (f failing) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
 }
 
-// TestStdoutThatFails: a full disk under stdout is told, a reader that has gone is not, and the files are whole in both
-// cases.
+// TestStdoutThatFails: a full disk under stdout is reported, a reader that has gone is not, and the files are whole in
+// both cases.
 func TestStdoutThatFails(t *testing.T) {
 	recording := filepath.Join("..", "..", "testdata", "recordings", "no-workers.jsonl")
 	for name, c := range map[string]struct {
@@ -37,8 +37,8 @@ func TestStdoutThatFails(t *testing.T) {
 			if code := Main(append([]string{"report", recording, "-o", file}, c.args...), env); code != c.code {
 				t.Errorf("exit code %d, want %d; stderr: %s", code, c.code, stderr.String())
 			}
-			if told := strings.Contains(stderr.String(), "writing to stdout: "+
-				c.err.Error()); told != (c.err == syscall.ENOSPC) {
+			if printed := strings.Contains(stderr.String(), "writing to stdout: "+
+				c.err.Error()); printed != (c.err == syscall.ENOSPC) {
 				t.Errorf("stderr: %s", stderr.String())
 			}
 			if text, err := os.ReadFile(file); err != nil || !bytes.HasSuffix(text, []byte("}\n")) {
@@ -58,7 +58,7 @@ func TestStdoutThatFails(t *testing.T) {
 // TestOutletKeepsTheFirstFailure: what comes after a failed write would leave a hole.
 func TestOutletKeepsTheFirstFailure(t *testing.T) {
 	var b bytes.Buffer
-	o := outlet{w: &flaky{w: &b, good: 1}}
+	o := stdoutWriter{w: &flaky{w: &b, good: 1}}
 	for range 3 {
 		_, _ = o.Write([]byte("x")) // what it answers is asked for below
 	}

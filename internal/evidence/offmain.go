@@ -2,28 +2,29 @@ package evidence
 
 import "github.com/pipetune/pipetune/internal/metric"
 
-// mostlyAside is the share of a loop's steps beyond which another thread than the main one takes its batches: a
+// mostlyOffMain is the share of a loop's steps beyond which another thread than the main one takes its batches: a
 // prefetcher, or one that trains.
-const mostlyAside = 0.5
+const mostlyOffMain = 0.5
 
-// aside is the share of the training loop's steps in the window that another thread than the main one took.
-func (h *hooked) aside() float64 {
-	return orNothing(divide(sum(h.training.of(metric.HookAside)), sum(h.training.of(metric.HookSteps))))
+// offMain is the share of the training loop's steps in the window that another thread than the main one took.
+func (h *hooked) offMain() float64 {
+	return orNothing(divide(sum(h.training.of(metric.HookOffMain)), sum(h.training.of(metric.HookSteps))))
 }
 
-// TakenAside and SeemsAside say why the wait of a step is unknown where another thread takes the batches: as the hook
-// told, and as it looks from outside.
+// TakenOffMain and SeemsOffMain say why the wait of a step is unknown where another thread takes the batches: as the
+// hook told, and as it looks from outside.
 const (
-	TakenAside = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
+	TakenOffMain = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
 		"is not what a step waits"
-	SeemsAside = "the workers are never idle, and yet the main thread does not wait for them: another thread seems " +
-		"to take the batches (a prefetcher), and how long a step waits for that one cannot be told"
+	SeemsOffMain = "the workers are never idle, and yet the main thread does not wait for them: another thread seems " +
+		"to take the batches (a prefetcher), and how long a step waits for that one is unknown"
 )
 
-// AtWorkBeside says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work
+// OthersAtWork says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work
 // while its main thread sleeps.
-const AtWorkBeside = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they " +
-	"may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be told apart from " +
+const OthersAtWork = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they " +
+	"may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be distinguished " +
+	"from " +
 	"outside"
 
 const inMainThread = "for one watch, let the main thread take the batches"
@@ -39,7 +40,7 @@ const (
 	// of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
 	asleepApart = 0.20
 	// CPUs that others of the job than the main thread use, which may be as much of a wait: the same line
-	busyBeside = 0.20
+	othersBusy = 0.20
 )
 
 // working are the states of a worker that makes a batch, and is not waiting for something that its trainer may hold.
@@ -50,29 +51,29 @@ var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataSt
 	metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
 	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
-// asideOf leaves out how a step divides where another thread takes the batches, as the hook told, or where that must be
-// so, or may be, by what was seen from outside.
-func (b *builder) asideOf(r *rank) {
+// checkOffMain leaves out how a step divides where another thread takes the batches, as the hook reported, or where
+// that must be so, or may be, by what was seen from outside.
+func (b *builder) checkOffMain(r *rank) {
 	switch {
 	case r.hook != nil:
-		if r.hook.aside() > mostlyAside {
-			b.aside(TakenAside, inMainThread)
+		if r.hook.offMain() > mostlyOffMain {
+			b.withholdSteps(TakenOffMain, inMainThread)
 		}
 	case sum(r.samples) == 0:
-	case r.noLoader && b.loadsBeside(r):
-		b.aside(AtWorkBeside, b.fromInside())
+	case r.noLoader && b.mayLoadElsewhere(r):
+		b.withholdSteps(OthersAtWork, b.fromInside())
 	case r.noLoader:
 		b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any "+
 			"other work",
 			b.fromInside(), metric.InputWait)
-	case b.seemsAside():
-		b.aside(SeemsAside, inMainThread)
+	case b.seemsOffMain():
+		b.withholdSteps(SeemsOffMain, inMainThread)
 		b.ev.Ranks[0].InputWait = nil
 	}
 }
 
-// seemsAside tells whether the workers are never idle and the main thread does not wait for them either.
-func (b *builder) seemsAside() bool {
+// seemsOffMain reports whether the workers are never idle and the main thread does not wait for them either.
+func (b *builder) seemsOffMain() bool {
 	wait, ok := b.center(metric.InputWait)
 	atWork := 0.0
 	for _, d := range working {
@@ -82,14 +83,14 @@ func (b *builder) seemsAside() bool {
 	return ok && wait < hardlyWaits && atWork >= alwaysAtWork && b.unexplained(wait) >= asleepApart
 }
 
-// loadsBeside tells whether a trainer without workers may load in a thread of its own, or in processes that are no
-// DataLoader's.
-func (b *builder) loadsBeside(r *rank) bool {
+// mayLoadElsewhere reports whether a trainer without workers may load in a thread of its own, or in processes that are
+// no DataLoader's.
+func (b *builder) mayLoadElsewhere(r *rank) bool {
 	loads, _ := b.center(metric.InWorkerless)
 	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
 	job, _ := b.center(metric.JobCPU)
-	beside := job/float64(len(b.ranks)) - divide(sum(main), sum(seen))
-	return loads < hardlyWaits && beside >= busyBeside && b.unexplained(loads) >= asleepApart
+	others := job/float64(len(b.ranks)) - divide(sum(main), sum(seen))
+	return loads < hardlyWaits && others >= othersBusy && b.unexplained(loads) >= asleepApart
 }
 
 // fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader told
@@ -112,9 +113,9 @@ func (b *builder) unexplained(wait float64) float64 {
 	return asleep
 }
 
-// aside leaves out how a step divides. Counts and what batches cost to make stand.
-func (b *builder) aside(reason, cure string) {
-	b.ev.Facts.Aside = reason
+// withholdSteps leaves out how a step divides. Counts and what batches cost to make stand.
+func (b *builder) withholdSteps(reason, cure string) {
+	b.ev.Facts.OffMain = reason
 	for _, d := range ofSteps {
 		b.ev.row(d).Value, b.ev.row(d).windows = Value{}, nil
 	}

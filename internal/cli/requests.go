@@ -24,12 +24,12 @@ func secondRequest(signals <-chan os.Signal, first os.Signal, over <-chan struct
 	}
 }
 
-// heed takes the requests to end a command from here on, whatever the command is busy with, a write that nobody reads
-// included. A first one is handed to who asks for it; a second ends the program at once.
-func heed(env Env) (first <-chan os.Signal, stop func()) {
+// handleRequests takes the requests to end a command from here on, whatever the command is busy with, a write that
+// nobody reads included. A first one is handed to who asks for it; a second ends the program at once.
+func handleRequests(env Env) (first <-chan os.Signal, stop func()) {
 	signals, end := env.Signals()
 	asked, over := make(chan os.Signal, 1), make(chan struct{})
-	insist := func(sig os.Signal) {
+	second := func(sig os.Signal) {
 		if again := secondRequest(signals, sig, over); again != nil {
 			abort(again, func() { note(env.Stderr, "no report: a second signal asked pipetune to end without one") })
 		}
@@ -37,13 +37,13 @@ func heed(env Env) (first <-chan os.Signal, stop func()) {
 	select {
 	case sig := <-signals:
 		asked <- sig
-		go insist(sig)
+		go second(sig)
 	default:
 		go func() {
 			select {
 			case sig := <-signals:
 				asked <- sig
-				insist(sig)
+				second(sig)
 			case <-over:
 			}
 		}()

@@ -9,22 +9,25 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// turns is what is left out of a watch in which trainers ran one after the other, as a script runs one training and
-// then the next: they are no ranks of one job, and figures of all of them together are of none.
-type turns struct {
+// otherTrainings is what is left out of a watch in which trainers ran one after the other, as a script runs one
+// training and then the next: they are no ranks of one job, and figures of all of them together are of none.
+type otherTrainings struct {
 	life          span // of the trainers that are left, within the watch
 	before, after int  // trainers that ended before these, and that began after them
 }
 
-// takeTurns keeps the trainers of the longest turn. Those that overlap are of one turn.
-func (c *cast) takeTurns(h history, end float64) turns {
-	type turn struct {
+// keepLongestTraining keeps the trainers of the longest training. Those that overlap are one training.
+func (c *processes) keepLongestTraining(h history, end float64) otherTrainings {
+	type training struct {
 		life     span
-		trainers []*actor
+		trainers []*process
 	}
-	lives := each(len(c.trainers), func(i int) turn { return turn{lifeOf(h, c.trainers[i], end), c.trainers[i : i+1]} })
-	slices.SortStableFunc(lives, func(x, y turn) int { return cmp.Compare(x.life.from, y.life.from) })
-	var all []turn
+	lives := each(len(c.trainers), func(i int) training {
+		return training{lifeOf(h, c.trainers[i], end),
+			c.trainers[i : i+1]}
+	})
+	slices.SortStableFunc(lives, func(x, y training) int { return cmp.Compare(x.life.from, y.life.from) })
+	var all []training
 	longest := 0
 	for _, one := range lives {
 		n := len(all) - 1
@@ -36,14 +39,14 @@ func (c *cast) takeTurns(h history, end float64) turns {
 		}
 	}
 	if len(all) < 2 {
-		return turns{life: span{0, end}}
+		return otherTrainings{life: span{0, end}}
 	}
 	for i, x := range all {
 		if x.life.length() > all[longest].life.length() {
 			longest = i
 		}
 	}
-	out := turns{life: all[longest].life}
+	out := otherTrainings{life: all[longest].life}
 	for i, x := range all {
 		if i < longest {
 			out.before += len(x.trainers)
@@ -51,15 +54,15 @@ func (c *cast) takeTurns(h history, end float64) turns {
 			out.after += len(x.trainers)
 		}
 	}
-	c.trainers = slices.DeleteFunc(slices.Clone(c.trainers), func(a *actor) bool {
+	c.trainers = slices.DeleteFunc(slices.Clone(c.trainers), func(a *process) bool {
 		return !slices.Contains(all[longest].trainers, a)
 	})
 	return out
 }
 
-// lifeOf is from when to when a trainer trained within the watch: from the first batch that the hook told, else from
-// when it was first sampled. One that was never sampled may have trained all the time.
-func lifeOf(h history, a *actor, end float64) span {
+// lifeOf is from when to when a trainer trained within the watch: from the first batch that the hook reported, else
+// from when it was first sampled. One that was never sampled may have trained all the time.
+func lifeOf(h history, a *process, end float64) span {
 	samples := h.of(metric.ThreadSamples, a.entity)
 	if samples == nil {
 		return span{0, end}
@@ -71,8 +74,8 @@ func lifeOf(h history, a *actor, end float64) span {
 	return span{max(from, 0), max(to, from, 0)}
 }
 
-// warnTurns says which of several trainings the report is of.
-func (b *builder) warnTurns(t turns) {
+// warnOtherTrainings says which of several trainings the report is of.
+func (b *builder) warnOtherTrainings(t otherTrainings) {
 	if t.before+t.after == 0 || len(b.ranks) == 0 {
 		return
 	}
@@ -80,7 +83,8 @@ func (b *builder) warnTurns(t turns) {
 	if n := len(b.ranks); n > 1 {
 		who = strconv.Itoa(n) + " trainers that ran together"
 	}
-	b.warn("trainers ran one after the other: the figures are of the longest turn, %.0f s of %s; %d ran before and "+
+	b.warn("trainers ran one after the other: the figures are of the longest training, %.0f s of %s; %d ran before "+
+		"and "+
 		"%d after",
 		math.Round(t.life.length()), who, t.before, t.after)
 }

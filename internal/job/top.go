@@ -7,10 +7,10 @@ import (
 // maxClimb bounds the way up; real trees are some ten processes deep.
 const maxClimb = 64
 
-// climb returns the top of the job that a process belongs to: a worker's trainer, the trainer's torchrun. It does not
-// climb over shells and terminals, which have other children too. Tasks of one Slurm step have no process of the same
-// user above them, so they are all returned.
-func climb(from procfs.ID, o Options) ([]procfs.ID, error) {
+// topOfJob returns the top of the job that a process belongs to: a worker's trainer, the trainer's torchrun. It does
+// not climb over shells and terminals, which have other children too. Tasks of one Slurm step have no process of the
+// same user above them, so they are all returned.
+func topOfJob(from procfs.ID, o Options) ([]procfs.ID, error) {
 	t := newTable(o)
 	defer func() {
 		for _, n := range t.nodes {
@@ -19,7 +19,7 @@ func climb(from procfs.ID, o Options) ([]procfs.ID, error) {
 	}()
 	cur := t.add(from.PID, 0, 0)
 	if cur == nil || cur.id != from {
-		return nil, &Error{PID: from.PID, Kind: ErrNoProcess, Detail: "it ended while it was looked at"}
+		return nil, &Error{PID: from.PID, Kind: ErrNoProcess, Detail: "it ended while it was inspected"}
 	}
 	for range maxClimb {
 		parent := t.add(cur.ppid, 0, 0)

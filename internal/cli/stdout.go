@@ -6,16 +6,16 @@ import (
 	"syscall"
 )
 
-// outlet is stdout. It keeps the first failure of a write, since not everybody who writes to it tells of one. A pipe
-// whose reader has gone is none: who reads through head has seen what was wanted, and what else was asked for, files
-// and a gate, is still owed.
-type outlet struct {
+// stdoutWriter is stdout. It keeps the first failure of a write, since not everybody who writes to it reports one. A
+// pipe whose reader has gone is none: who reads through head has seen what was wanted, and what else was asked for,
+// files and a gate, is still owed.
+type stdoutWriter struct {
 	w   io.Writer
 	err error
 }
 
 // Write implements io.Writer. After a failure nothing is written any more.
-func (o *outlet) Write(b []byte) (int, error) {
+func (o *stdoutWriter) Write(b []byte) (int, error) {
 	if o.err == nil {
 		n, err := o.w.Write(b)
 		if err == nil {
@@ -26,8 +26,8 @@ func (o *outlet) Write(b []byte) (int, error) {
 	return len(b), o.failure()
 }
 
-// failure tells what was lost, nil where nothing was that somebody waits for.
-func (o *outlet) failure() error {
+// failure says what was lost, nil where nothing was that somebody waits for.
+func (o *stdoutWriter) failure() error {
 	if o.err == nil || errors.Is(o.err, syscall.EPIPE) {
 		return nil
 	}

@@ -16,9 +16,9 @@ import (
 // maxStderr bounds what is kept of a child's standard error at its start and again at its end; the middle is dropped.
 const maxStderr = 4096
 
-// mouth takes in what a child writes to standard error. It reads for ever, so that a chatty library cannot block on
-// a full pipe, and keeps the two ends.
-type mouth struct {
+// stderrTail takes in what a child writes to standard error. It reads for ever, so that a chatty library cannot block
+// on a full pipe, and keeps the two ends.
+type stderrTail struct {
 	from *os.File
 	over chan struct{} // closed at end of file
 
@@ -26,8 +26,8 @@ type mouth struct {
 	head, tail []byte
 }
 
-func listen(from *os.File) *mouth {
-	m := &mouth{from: from, over: make(chan struct{})}
+func listen(from *os.File) *stderrTail {
+	m := &stderrTail{from: from, over: make(chan struct{})}
 	go func() {
 		defer close(m.over)
 		defer from.Close()
@@ -43,7 +43,7 @@ func listen(from *os.File) *mouth {
 	return m
 }
 
-func (m *mouth) take(piece []byte) {
+func (m *stderrTail) take(piece []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if room := maxStderr - len(m.head); room > 0 {
@@ -58,12 +58,12 @@ func (m *mouth) take(piece []byte) {
 }
 
 // settle waits until all that a dead child wrote has been read; a moment at most, should somebody else hold the pipe.
-func (m *mouth) settle() {
+func (m *stderrTail) settle() {
 	_ = m.from.SetReadDeadline(time.Now().Add(reapLimit))
 	<-m.over
 }
 
-func (m *mouth) lines() []string {
+func (m *stderrTail) lines() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return strings.Split(string(m.head)+string(m.tail), "\n")
@@ -74,7 +74,7 @@ var cause = regexp.MustCompile(
 	`^(fatal error: |panic: |runtime: |SIG[A-Z0-9]+: |.*symbol lookup error|.*Assertion .* failed)`)
 
 // line returns the line that says most: the first that names a cause, else the last that is not empty.
-func (m *mouth) line() string {
+func (m *stderrTail) line() string {
 	last := ""
 	for _, line := range m.lines() {
 		if cause.MatchString(line) {
@@ -91,7 +91,7 @@ func (m *mouth) line() string {
 var signalLine = regexp.MustCompile(`^(SIG[A-Z0-9]+): `)
 
 // signal returns the signal that the Go runtime named, 0 when it named none.
-func (m *mouth) signal() syscall.Signal {
+func (m *stderrTail) signal() syscall.Signal {
 	for _, line := range m.lines() {
 		if found := signalLine.FindStringSubmatch(line); found != nil {
 			return unix.SignalNum(found[1])

@@ -22,7 +22,7 @@ func TestCollectorLeavesBoundedRoom(t *testing.T) {
 func TestSparingFollowsTheHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	s := sparing()
+	s := shrink()
 	ballast := make([]byte, 64<<20)
 	runtime.GC()
 	s.keep(time.Second)

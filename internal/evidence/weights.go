@@ -6,17 +6,17 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// dwell turns counts of samples into seconds: in each step between two readings, a state gets the share of the step
-// that it had of the samples.
+// weightByTime turns counts of samples into seconds: in each step between two readings, a state gets the share of the
+// step that it had of the samples.
 //
-// Looks are not spread evenly over time. pipetune competes for the same cores, so fewer are taken while the machine is
-// full, which is just when a trainer waits for its workers: on two full cores 38 samples a second were taken in the
+// Samples are not spread evenly over time. pipetune competes for the same cores, so fewer are taken while the machine
+// is full, which is just when a trainer waits for its workers: on two full cores 38 samples a second were taken in the
 // waits of an epoch's start and 50 in the steps after it, and the plain share of samples gave an input wait of 0.69
 // where the trainer's own watch said 0.75.
 //
 // Afterwards samples are the seconds in which an entity was sampled, and everything counted in samples is in seconds
 // too.
-func (h history) dwell() {
+func (h history) weightByTime() {
 	for _, total := range h.all(metric.ThreadSamples) {
 		h.index[trackKey{sampleCounts.Name, total.entity}] = &track{entity: total.entity, at: total.at,
 			v: slices.Clone(total.v)}
