@@ -326,7 +326,7 @@ func TestBurstsOfASlowLoader(t *testing.T) {
 	}
 }
 
-// TestLateFirstSightingLosesNothing: what a worker's writes told before its first tensor was sighted stays counted,
+// TestLateFirstSightingLosesNothing: what a worker's writes reported before its first tensor was sighted stays counted,
 // whether the worker or the trainer is seen to hold it.
 func TestLateFirstSightingLosesNothing(t *testing.T) {
 	for name, sight := range map[string]func(l *tensorLedger, number int64){

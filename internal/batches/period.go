@@ -110,7 +110,7 @@ func (e *periodEvidence) mayBeMany() bool {
 	return e.tensors >= 4 && ratio <= 1.0/maxPeriod+2*writesSpread
 }
 
-// tensorsOfBursts tells the tensors per batch of a slow loader by the writes its workers make at once: passing T
+// tensorsOfBursts derives the tensors per batch of a slow loader by the writes its workers make at once: passing T
 // tensors takes perTensor × T, and one more where the batch was put on the result pipe within the same tenth of a
 // second. Few of its tensors are ever sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be
 // determined.

@@ -189,7 +189,7 @@ func overheadOf(now, before spent, took time.Duration) *report.Overhead {
 	return o
 }
 
-// real is the dataset's path without symbolic links where the survey told it, for the mount table.
+// real is the dataset's path without symbolic links where the survey reported it, for the mount table.
 func (b *bench) real() string {
 	for _, f := range b.found.Sample.Files {
 		if name := string(f.Path); path.IsAbs(name) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLeave: the diagnosis decides only over a job that ended well; else what went wrong with it is still told.
+// TestLeave: the diagnosis decides only over a job that ended well; else what went wrong with it is still reported.
 func TestLeave(t *testing.T) {
 	gate := fail(exitGate, "", "a gate failed")
 	for _, c := range []struct {

@@ -204,7 +204,7 @@ func writeAll(env Env, s render.Subject, outs []output) error {
 	return failed
 }
 
-// inconclusiveBench says why a benchmark tells too little, "" where it does not, or is none.
+// inconclusiveBench says why a benchmark reports too little, "" where it does not, or is none.
 func inconclusiveBench(r *report.Report) string {
 	switch {
 	case r.Benchmark == nil:

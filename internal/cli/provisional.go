@@ -22,14 +22,14 @@ const (
 
 // provisional judges what a watch has seen so far, beside it. Its zero value is not useful.
 type provisional struct {
-	show     func(words string) // what is known so far
-	onGlance func(interim)      // nil, or who takes each glance
-	mayEnd   bool
-	endless  bool                    // the watch has no end: its last stretch is judged, and nothing else is kept
-	amend    func(*recording.Header) // completes a header by what is known now
-	next     time.Duration
-	interim  chan interim // one that is being made; nil: none is
-	now      atomic.Bool  // one was asked for
+	show      func(words string) // what is known so far
+	onInterim func(interim)      // nil, or who takes each interim report
+	mayEnd    bool
+	endless   bool                    // the watch has no end: its last stretch is judged, and nothing else is kept
+	amend     func(*recording.Header) // completes a header by what is known now
+	next      time.Duration
+	interim   chan interim // one that is being made; nil: none is
+	now       atomic.Bool  // one was asked for
 }
 
 // interim is a report on the watch up to a moment; nil where there was nothing to judge, and why.
@@ -74,10 +74,10 @@ func (p *provisional) judged(at time.Duration) time.Duration {
 	return at
 }
 
-// take shows what a glance tells, and gives the reason to end the watch by it.
+// take shows what an interim report says, and gives the reason to end the watch by it.
 func (p *provisional) take(g interim) string {
-	if p.onGlance != nil {
-		p.onGlance(g)
+	if p.onInterim != nil {
+		p.onInterim(g)
 	}
 	if g.Report == nil || g.Verdict.Class == report.Inconclusive {
 		return ""

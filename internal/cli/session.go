@@ -229,7 +229,7 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 			w.progress.step(words,
 				time.Since(start))
 		},
-			onGlance: func(g interim) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
+			onInterim: func(g interim) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
 		w.enough = first(b.enough, s.meter.tick, p.enough)
 	}
 	rec, err := w.run(ctx, start)

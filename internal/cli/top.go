@@ -143,7 +143,7 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 			}
 		},
 	})
-	v.judged = provisional{endless: true, next: firstInterim, show: func(string) {}, onGlance: v.interim,
+	v.judged = provisional{endless: true, next: firstInterim, show: func(string) {}, onInterim: v.interim,
 		amend: func(h *recording.Header) { v.amend(ctx, h) }}
 	watched := make(chan error, 1)
 	go func() { watched <- v.watchOn(ctx) }()

@@ -19,8 +19,8 @@ type advice struct {
 	why     string // it is not applied, or cannot be told to be
 }
 
-// predictions holds what BEFORE predicted against what AFTER shows. An effect told for one change can be judged where
-// that change is the only one; where several were made, their effect together is.
+// predictions holds what BEFORE predicted against what AFTER shows. An effect reported for one change can be judged
+// where that change is the only one; where several were made, their effect together is.
 func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction, *report.Tally) {
 	list := advised(b, a, c)
 	var applied []advice

@@ -216,7 +216,7 @@ func (s *surveyor) verify(files []File) []File {
 	return kept
 }
 
-// firstBytes tells a file's format from its head.
+// firstBytes recognizes a file's format from its head.
 func firstBytes(f File) (format.Format, error) {
 	head, _, err := headOf(f, asIs(f.Path))
 	if err != nil {

@@ -106,7 +106,7 @@ func TestLaunchedIsNotToldToLaunch(t *testing.T) {
 	}
 }
 
-// What only the hook tells is missing for one reason, and has one cure.
+// What only the hook reports is missing for one reason, and has one cure.
 func TestHookSignalsAskForALaunch(t *testing.T) {
 	rule := Rule{ID: "a/collate", Needs: []metric.Desc{metric.CollateRatio}, Eval: func(*Pass) {}}
 	_, abstained := Judge(&rule, saw(evidence.Facts{}, steady))

@@ -46,7 +46,7 @@ func (s *subject) joint(r *report.Report) *report.Effect {
 	if !ok {
 		return nil
 	}
-	if effect.Hi < best.Hi { // told by a rule from shares of time
+	if effect.Hi < best.Hi { // reported by a rule from shares of time
 		effect.Hi, effect.Limit = best.Hi, best.Limit
 	}
 	effect.After, effect.Lo = max(effect.After, best.After), max(effect.Lo, best.Lo)

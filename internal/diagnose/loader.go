@@ -11,7 +11,7 @@ import (
 )
 
 // Loader is the model of the watched loader: what it costs, and what another setting or another cost would bring,
-// told in the job's own unit. A report has one of it, which rules, plans and the outlook all ask. It is made by
+// reported in the job's own unit. A report has one of it, which rules, plans and the outlook all ask. It is made by
 // Pass.Loader.
 type Loader struct {
 	predict.Pipeline

@@ -10,7 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap
+// epochs takes how long an epoch is and what beginning and ending one costs: as the hook reported it, or from the gap
 // that was seen between the batches of two sets of workers.
 func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	start := l.Setting.Start

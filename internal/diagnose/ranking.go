@@ -81,7 +81,7 @@ var callSettings = map[string]bool{"num_workers": true, "prefetch_factor": true,
 	"in_order": true, "multiprocessing_context": true, "collate_fn": true}
 
 // locate gives a finding that recommends an argument of the training loop's DataLoader the place of that call, where
-// the hook told it. A place that the rule itself knows stands.
+// the hook reported it. A place that the rule itself knows stands.
 func locate(e *evidence.Evidence, f *report.Finding) {
 	h := e.Facts.Hook
 	if f.Location != nil || h == nil || h.Loader.File == "" || h.Loader.Line < 1 {

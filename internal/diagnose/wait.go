@@ -53,7 +53,7 @@ func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 }
 
 // Stall is the center of the data stall within 0..1; 0 where it is unknown, and then nothing is at stake that could be
-// told.
+// reported.
 func (p *Pass) Stall() float64 {
 	v, _ := Stall(p.Evidence)
 	return stat.Share(v.Center)

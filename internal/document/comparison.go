@@ -27,7 +27,7 @@ func OfComparison(c *report.Comparison) *Document {
 	return d
 }
 
-// comparisonKey tells the comment of one job from that of another: its script, else the kind of report.
+// comparisonKey distinguishes the comment of one job from that of another: its script, else the kind of report.
 func comparisonKey(c *report.Comparison) string {
 	for _, word := range strings.Fields(c.After.Job) {
 		if script, ok := strings.CutSuffix(path.Base(word), ".py"); ok && script != "" {

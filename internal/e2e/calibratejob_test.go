@@ -144,7 +144,7 @@ func childrenCPU() float64 {
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
-// answer is what a run told.
+// answer is what a run reported.
 type answer struct {
 	Steps, Seconds, Wait float64 // the wait is a step's mean
 	Epochs               [][5]float64

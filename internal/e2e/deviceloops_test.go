@@ -146,7 +146,7 @@ var deviceLoops = []deviceLoop{
 		args: "--loader-ms=30 --device-ms=80 --launch-ms=5 --sync=block",
 	},
 	{
-		// The driver tells neither utilization nor activity, as in some virtual machines.
+		// The driver reports neither utilization nor activity, as in some virtual machines.
 		name: "no-counters-input", class: inputOrUnknown, open: true, conf: "utilization=0",
 		args: "--loader-ms=90 --device-ms=30 --launch-ms=10 --sync=block",
 	},

@@ -19,7 +19,7 @@ import (
 type recordedTruth struct {
 	Recording   string
 	Class       []report.Class // any of these is right
-	Open        bool           // no counter told whether the device was busy
+	Open        bool           // no counter reported whether the device was busy
 	Stall, Most float64        // the data stall; with the time in which a neighbour's work hides it
 	Headroom    float64        // the rate with data for free over the rate
 	OthersCores float64        // CPUs that other programs used meanwhile

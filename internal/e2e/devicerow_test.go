@@ -75,7 +75,7 @@ func (r deviceRow) worst() deviceTruth {
 	}))
 }
 
-// judged is a rank over the time that a report is about: the hook tells evaluations apart, and shares and rates are of
+// judged is a rank over the time that a report is about: the hook keeps evaluations apart, and shares and rates are of
 // the time without them.
 func (r deviceRow) judged(t deviceTruth) deviceTruth {
 	if r.how == "launched" {

@@ -106,7 +106,7 @@ func medianBetween(sorted []float64) (low, high float64) {
 }
 
 // TestLaunchHookByTurns compares stretches of steps with the hook's wrappers and without them in one process, which
-// tells apart what pairs of whole jobs cannot.
+// distinguishes what pairs of whole jobs cannot.
 func TestLaunchHookByTurns(t *testing.T) {
 	for _, workers := range []string{"0", "4"} {
 		t.Run(workers+" workers", func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // TestLaunch launches each job with the hook, as a user would, and holds the exact figures against the trainer's own
-// stop-watch, and what the same recording tells without the hook against what it tells with it.
+// stop-watch, and what the same recording reports without the hook against what it tells with it.
 func TestLaunch(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

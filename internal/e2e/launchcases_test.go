@@ -10,7 +10,8 @@ import (
 type launchCase struct {
 	testCase
 	opensAt string // pattern of the line in __getitem__ that opens an HDF5 file; one open an item is planted
-	// what is seen from outside may differ: the hook tells training from evaluation, or sees what cannot be counted
+	// what is seen from outside may differ: the hook distinguishes training from evaluation, or sees what cannot be
+	// counted
 	apart bool
 }
 

@@ -73,8 +73,8 @@ func (l launched) location() *report.Location {
 	return l.rep.Job.Loader.Location
 }
 
-// try holds an attempt to its bounds. The verdict is judged where what was planted showed; what the hook tells holds in
-// any case.
+// try holds an attempt to its bounds. The verdict is judged where what was planted showed; what the hook reports holds
+// in any case.
 func (l launched) try() try {
 	share := l.own.wait / (l.own.to - l.own.from)
 	t := try{others: l.others, unshown: share < l.wait[0] || share > l.wait[1]}
@@ -128,7 +128,7 @@ func (l launched) opens() (misses []miss) {
 		lineOf(l.script, "def __getitem__") - 1
 	i := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool { return f.Rule == l.planted[0] })
 	if i < 0 {
-		return misses // told already
+		return misses // reported already
 	}
 	if at := l.rep.Findings[i].Location; at == nil || at.Line != want || !strings.HasSuffix(at.File, l.file()) {
 		misses = append(misses, wrongVerdict("files are opened at line %d of %s, the finding says %+v", want, l.file(),

@@ -8,7 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/step"
 )
 
-// collectives tells apart, for each rank of a distributed training with a GPU of its own, what its GPU works and what
+// collectives distinguishes, for each rank of a distributed training with a GPU of its own, what its GPU works and what
 // it waits in collectives for the data of other ranks. NVML calls both busy.
 func (b *builder) collectives() {
 	var peers []*rank

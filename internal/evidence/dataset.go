@@ -206,7 +206,7 @@ func (b *builder) datasetFacts() {
 	}
 }
 
-// storageKind says what the dataset lies on, by the dataset itself or by what the host told of its mounts.
+// storageKind says what the dataset lies on, by the dataset itself or by what the host reported of its mounts.
 func (b *builder) storageKind(d *place) string {
 	for _, s := range b.rec.Header.Host.Storage {
 		if s.Path != "" && (s.Path == d.Path || len(b.rec.Header.Host.Storage) == 1) {

@@ -17,7 +17,7 @@ type hookClock struct {
 
 // How far the hook's moments may lie from the ticks they were recorded at, in seconds, at their nearest. Beyond it the
 // two clocks do not begin at the same time (a time namespace, an edited file), and the nearest is taken to have been
-// told at once.
+// reported at once.
 const (
 	earlyMoment = 0.5
 	lateMoment  = 5.0

@@ -349,8 +349,8 @@ func TestHookClockOfAnotherOrigin(t *testing.T) {
 	near(t, l.derive(rec), 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
 }
 
-// TestHookLessThanAll: messages that were lost cost no amount, but epochs; a hook that switched itself off late told
-// enough.
+// TestHookLessThanAll: messages that were lost cost no amount, but epochs; a hook that switched itself off late
+// reported enough.
 func TestHookLessThanAll(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
 	l.loader(0, 88, 2)

@@ -173,7 +173,7 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 	return max(math.Round(begun), 0)
 }
 
-// firstBatchReported returns the reading that first told a batch of the training loop, its very first; before the
+// firstBatchReported returns the reading that first reported a batch of the training loop, its very first; before the
 // window where that is not known.
 func (b *builder) firstBatchReported(h *hooked) float64 {
 	t := h.clock.retime(b.h.of(metric.HookSteps, h.training.members[0]))

@@ -38,7 +38,7 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 	return out
 }
 
-// EpochCost is what the epochs of a training loop were made of, as the hook told it: medians, in seconds. A zero
+// EpochCost is what the epochs of a training loop were made of, as the hook reported it: medians, in seconds. A zero
 // Summary is not reported.
 type EpochCost struct {
 	Batches stat.Summary // of an epoch that ran to its end

@@ -9,7 +9,7 @@ import (
 
 // TestHookCrew lets training's workers compute 80 % of the time and an evaluation's two persistent ones wait for work,
 // but for a tenth of the watch in which they compute and training's wait: shares, costs and memory are of training's,
-// once the hook tells whose workers they are.
+// once the hook reports whose workers they are.
 func TestHookCrew(t *testing.T) {
 	for _, reported := range []bool{true, false} {
 		l := launch(t, recording.Header{}, "100.1")

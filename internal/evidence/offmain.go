@@ -12,7 +12,7 @@ func (h *hooked) offMain() float64 {
 }
 
 // TakenOffMain and SeemsOffMain say why the wait of a step is unknown where another thread takes the batches: as the
-// hook told, and as it looks from outside.
+// hook reported, and as it looks from outside.
 const (
 	TakenOffMain = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
 		"is not what a step waits"
@@ -93,8 +93,8 @@ func (b *builder) mayLoadElsewhere(r *rank) bool {
 	return loads < hardlyWaits && others >= othersBusy && b.unexplained(loads) >= asleepApart
 }
 
-// fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader told
-// of itself there, and inside there is nothing more to see.
+// fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader
+// reported of itself there, and inside there is nothing more to see.
 func (b *builder) fromInside() string {
 	if b.rec.Header.Mode == "launch" {
 		return ""

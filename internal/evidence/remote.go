@@ -36,7 +36,7 @@ func (b *builder) remote(r *rank) {
 }
 
 // remoteWait is the share of time in which processes or threads wait on TCP connections; absent where that could not be
-// told.
+// reported.
 func (b *builder) remoteWait(of []*process) figure {
 	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool {
 		return b.h.of(metric.ThreadRemote,

@@ -118,8 +118,8 @@ var atWork = []metric.Desc{metric.ThreadSleep, metric.ThreadDevice}
 const backAtWorkShare = 0.25
 
 // backAtWork says when the main thread was at work again after a birth, +Inf where that does not show. The loader is
-// told a few times a second, and forked workers hand over their first batch within hundredths: what the step that holds
-// the birth has of work beyond the time before the birth came after it.
+// reported a few times a second, and forked workers hand over their first batch within hundredths: what the step that
+// holds the birth has of work beyond the time before the birth came after it.
 func (b *builder) backAtWork(trainer *process, born, before float64) float64 {
 	samples := b.h.of(metric.ThreadSamples, trainer.entity)
 	if samples == nil {

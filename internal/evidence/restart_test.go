@@ -101,8 +101,8 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 	}
 }
 
-// TestTrainerThatAlwaysWaitsStartsOnce has the first workers born in the watch and their tensors told late; the trainer
-// waits for four fifths of all its steps, so that its start must not seem to last until then.
+// TestTrainerThatAlwaysWaitsStartsOnce has the first workers born in the watch and their tensors reported late; the
+// trainer waits for four fifths of all its steps, so that its start must not seem to last until then.
 func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

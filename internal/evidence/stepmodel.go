@@ -303,8 +303,8 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 
 // codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or
 // decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
-// training call, half. Not told where little else was met, or nothing was sampled. Of the time in the kernel, which is
-// not sampled, nothing is known.
+// training call, half. Not reported where little else was met, or nothing was sampled. Of the time in the kernel, which
+// is not sampled, nothing is known.
 func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
 	all := sum(b.grow(metric.HostSamples, r.entity))
 	within, model := sum(b.grow(metric.HostSamplesReading, r.entity)), sum(b.grow(metric.HostSamplesModel, r.entity))

@@ -113,7 +113,7 @@ func (d *drawing) exactCores() {
 	d.take(metric.PresentCPUs, d.cores(metric.CPUPresent, float64(d.rec.Header.Host.CPUsPresent)))
 }
 
-// epochsSeen marks the beginnings of epochs as the job told them; without that, of sets of new workers.
+// epochsSeen marks the beginnings of epochs as the job reported them; without that, of sets of new workers.
 func (d *drawing) epochsSeen(r *rank) {
 	add := func(e timeline.Epoch) {
 		if e.At >= 0 && e.At < d.To {

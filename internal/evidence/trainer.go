@@ -270,7 +270,7 @@ func (b *builder) batches(r *rank) {
 	inWatch := len(all) > 0 && all[0].bornInWatch
 	switch before := alive.lastBefore(t.at[0]); {
 	case before < 0:
-	case !known: // told late, but counted since the workers were first seen
+	case !known: // reported late, but counted since the workers were first seen
 		since := alive.at[0]
 		if inWatch {
 			since = max(since, all[0].born)

@@ -54,7 +54,7 @@ func watchEnd(rec *recording.Recording, h history, c processes) (end float64, en
 		return end, ended
 	}
 	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last
-	// worker's, or after the last step that any trainer told, is no training.
+	// worker's, or after the last step that any trainer reported, is no training.
 	trainers, workers, reported := 0.0, 0.0, 0.0
 	for _, a := range c.trainers {
 		trainers = max(trainers, min(a.died, h.of(metric.ThreadSamples, a.entity).last()))

@@ -110,7 +110,7 @@ var Table = []Format{
 
 var unknown = Format{Kind: Other, Items: raw}
 
-// OfBytes tells a file's format from its first bytes; HeadBytes of them are enough.
+// OfBytes recognizes a file's format from its first bytes; HeadBytes of them are enough.
 func OfBytes(head []byte) Format {
 	for _, f := range Table {
 		if f.Mark != "" && len(head) >= f.At && bytes.HasPrefix(head[f.At:], []byte(f.Mark)) {
@@ -123,8 +123,8 @@ func OfBytes(head []byte) Format {
 	return unknown
 }
 
-// oldTar tells the archives of Unix V7, which have no mark, by the sum of their first header: its 512 bytes with eight
-// spaces in the place of the sum, which is written in octal digits (tar(5)).
+// oldTar recognizes the archives of Unix V7, which have no mark, by the sum of their first header: its 512 bytes with
+// eight spaces in the place of the sum, which is written in octal digits (tar(5)).
 func oldTar(head []byte) bool {
 	const length, at, digits = 512, 148, 8
 	if len(head) < length || head[0] == 0 {
@@ -151,7 +151,7 @@ var signs = func() map[string]Format {
 	return out
 }()
 
-// OfFolder tells the format of a folder that holds a file of that name; not ok where the name says nothing.
+// OfFolder recognizes the format of a folder that holds a file of that name; not ok where the name says nothing.
 func OfFolder(name []byte) (f Format, ok bool) {
 	f, ok = signs[string(name)]
 	return f, ok
@@ -161,7 +161,7 @@ func OfFolder(name []byte) (f Format, ok bool) {
 // array of a hundred fields fits in.
 const HeadBytes = 4096
 
-// OfName tells a file's likely format from its name. data says that what is so called is data.
+// OfName recognizes a file's likely format from its name. data says that what is so called is data.
 func OfName(name string) (f Format, data bool) {
 	ending := strings.ToLower(path.Ext(name))
 	for _, f := range Table {

@@ -15,7 +15,7 @@ type account struct {
 	loop  *loop // nil until it is known whose batches they are
 	seq   int64
 	work  workTotals // without its Times
-	times []int64    // of batches told before the loop was known, in microseconds, at most maxHeld
+	times []int64    // of batches reported before the loop was known, in microseconds, at most maxHeld
 	sites map[recording.Site]siteCalls
 }
 

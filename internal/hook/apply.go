@@ -102,7 +102,7 @@ func (l *ledger) epoch(p *process, lp *loop, m *message) {
 	m.Epoch.Workers, m.Epoch.seq = nil, m.Seq
 	number := m.Epoch.Number
 	switch e := lp.epochs[number]; {
-	case e == nil && number < lp.recordedTo: // told of and recorded before
+	case e == nil && number < lp.recordedTo: // reported and recorded before
 		return
 	case e == nil && l.epochs >= maxEpochs:
 		l.drop(noteEpochs, p)

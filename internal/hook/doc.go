@@ -6,7 +6,7 @@
 // form). It promises to be a guest: no thread, no lock, no finalizer, no atexit in the job, nothing that blocks,
 // nothing written; whatever fails inside it switches it off and lets the job run on.
 //
-// The receiver is a sampler: it takes datagrams as they come, adds up what processes told, and records the totals at
-// each tick. It trusts no sender: another user's, or one outside of the job, is refused and counted, and what a message
-// holds is checked and bounded like any foreign input.
+// The receiver is a sampler: it takes datagrams as they come, adds up what processes reported, and records the totals
+// at each tick. It trusts no sender: another user's, or one outside of the job, is refused and counted, and what a
+// message holds is checked and bounded like any foreign input.
 package hook

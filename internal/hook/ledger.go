@@ -21,7 +21,7 @@ const (
 	maxAccounts     = 8192 // what one process reported on one loader
 	maxSites        = 256  // of one loop, and of one process
 	maxSiteRecords  = 1 << 16
-	maxNamedWorkers = 8192 // process numbers of workers told by trainers
+	maxNamedWorkers = 8192 // process numbers of workers reported by trainers
 	maxEpochs       = 1024 // epochs under way or not recorded yet
 	maxOffs         = 256
 	maxNumber       = 1 << 16 // number of a loader in its trainer
@@ -30,7 +30,7 @@ const (
 // stale is how long after its last message a process is asked for again: its number may have been given to another.
 const stale = 5 * time.Second
 
-// ledger adds up what processes told. It touches nothing but the process table, and is not safe for concurrent use.
+// ledger adds up what processes reported. It touches nothing but the process table, and is not safe for concurrent use.
 type ledger struct {
 	config Config
 	token  string
@@ -44,8 +44,8 @@ type ledger struct {
 	workerRing   []innerPID         // the same, oldest first once it is full
 	workerNext   int
 	trainers     []*process
-	loops        []*loop      // all, in the order they were first heard of
-	unbound      []*process   // some of what they told is of a loop that is not known yet
+	loops        []*loop      // all, in the order they were first seen
+	unbound      []*process   // some of what they reported is of a loop that is not known yet
 	resting      map[int]rest // senders that are not heard, by process number as we see it
 	budget       budget
 	swept        time.Duration
@@ -106,7 +106,7 @@ type process struct {
 
 	// of whoever makes batches, or calls what is counted
 	workerOf *process         // the trainer whose worker it is, nil where that is not known, or it is none
-	accounts map[int]*account // by the loader's number as it told it; -1 where it did not
+	accounts map[int]*account // by the loader's number as it reported it; -1 where it did not
 }
 
 // take takes one datagram. whole is false where its end was cut off.

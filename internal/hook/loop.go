@@ -9,13 +9,13 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// loop is one DataLoader of a trainer, or several that its hook tells by one number, with the workers that make their
+// loop is one DataLoader of a trainer, or several that its hook reports by one number, with the workers that make their
 // batches.
 type loop struct {
 	trainer *process
 	name    string // "<pid>.<start>.<n>", what follows the slash of its entities
 	number  int
-	folder  string // the one the job worked in, as told
+	folder  string // the one the job worked in, as reported
 
 	made     *recording.Loader
 	steps    *stepTotals // nil: none were reported
@@ -28,10 +28,10 @@ type loop struct {
 	siteList   []*site
 	slow       []slowItem // slowest first
 	epochs     map[int]*epochMessage
-	newest     int // the highest number of an epoch told of
+	newest     int // the highest number of an epoch reported
 	recordedTo int // epochs below this number are recorded, or were left out
 
-	news     time.Duration // when it was last told of
+	news     time.Duration // when it was last reported
 	recorded recorded
 }
 

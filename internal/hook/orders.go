@@ -97,7 +97,7 @@ func (r Row) sound() bool {
 // heldRows is how many rows of one trainer wait to be read; it sends one a second.
 const heldRows = 256
 
-// Control is a trainer that takes orders.
+// Control is the connection to a trainer that takes orders.
 type Control struct {
 	PID    int
 	Entity string // "process/<pid>.<start>"
@@ -171,7 +171,7 @@ func (o *orders) accept(token string, admit func(int, uint32) (string, bool)) {
 	}
 }
 
-// listen reads one trainer's rows. It is an actor from the first one on, which has to hold the token.
+// listen reads one trainer's rows. It takes orders from the first one on, which has to hold the token.
 func (o *orders) listen(a *Control, token string) {
 	defer close(a.rows)
 	defer a.conn.Close()

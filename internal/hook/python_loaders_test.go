@@ -28,7 +28,7 @@ def fresh(data):
 	return packages
 }
 
-// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line told is that of the person's own
+// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line reported is that of the person's own
 // loader over the same dataset, never that of one whose dataset had the same address before.
 func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	needTorch(t)
@@ -123,7 +123,7 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	}
 	for n, epochs := range []float64{151, 151, 151, 151, 4, 4} {
 		steps := e.steps(n)
-		// Its last epoch may be determined with nothing after it.
+		// Its last epoch may be reported with nothing after it.
 		if taken, _ := steps["steps"].(float64); taken < 6*(epochs-1) || taken > 6*epochs {
 			t.Errorf("loader %d: %v batches in %v epochs, want %v in %v", n, steps["steps"], steps["epochs"], 6*epochs,
 				epochs)

@@ -261,7 +261,7 @@ func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 	if o := e.run(nil, script(t, "aside.py")); o.status != 0 || o.stderr != "" {
 		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
 	}
-	type batches struct{ steps, aside any } // nil: not told
+	type batches struct{ steps, aside any } // nil: not reported
 	got := map[any]batches{}                // by batch size
 	for _, d := range e.received {
 		if d.Kind != "steps" || d.Steps == nil {

@@ -31,13 +31,13 @@ type Config struct {
 	Redaction untrusted.Redaction
 	// SyncPoints has the hook time the methods of Tensor that wait for the GPU, which it otherwise leaves alone.
 	SyncPoints bool
-	// Acts has the hook take orders, and puts the Python that follows them beside it: see Receiver.Actors.
+	// Acts has the hook take orders, and puts the Python that follows them beside it: see Receiver.Controls.
 	Acts bool
 	// Folder is the one the job was started in: files below it are named relative to it.
 	Folder string
 }
 
-// Receiver takes what the hook tells. It is a sampler; State may be asked from any goroutine, also after Close.
+// Receiver takes what the hook reports. It is a sampler; State may be asked from any goroutine, also after Close.
 type Receiver struct {
 	folder *folder
 	socket *socket

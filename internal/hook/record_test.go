@@ -119,7 +119,7 @@ func TestEpochs(t *testing.T) {
 		t.Fatalf("%d events of an epoch under way", n)
 	}
 	epoch(0, fields{"ended": true, "drain": 2e6, "first_wait": 15e8})
-	epoch(0, fields{"ended": true, "drain": 2e6}) // told twice
+	epoch(0, fields{"ended": true, "drain": 2e6}) // reported twice
 	epoch(1, fields{"drain": 7})
 	epoch(2, nil)
 	want := []map[string]string{

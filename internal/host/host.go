@@ -72,8 +72,9 @@ func (d *describer) note(signal string, err error, cure string) {
 	d.notes = append(d.notes, Note{Signal: signal, Entity: "host", Reason: untrusted.Sanitize(err.Error()), Cure: cure})
 }
 
-// identity tells this machine from the others of a job. The number of the boot is what nobody can guess: a hash of the
-// name alone would give the name away to who has a list of names. The name tells containers on one machine apart.
+// identity distinguishes this machine from the others of a job. The number of the boot is what nobody can guess: a hash
+// of the name alone would give the name away to who has a list of names. The name tells containers on one machine
+// apart.
 func (d *describer) identity() {
 	name, nameErr := d.fs.HostName()
 	boot, err := d.fs.BootID()

@@ -90,8 +90,9 @@ func ownNamespace(t *testing.T) (done bool) {
 	return true
 }
 
-// longSleep tells a thread that waits for a mount that hangs, which goes on for as long as the test looks, from one
-// that sleeps uninterruptibly for a moment: in clone(2) until its child has called execve, in an unmount, on a disk.
+// longSleep distinguishes a thread that waits for a mount that hangs, which goes on for as long as the test looks, from
+// one that sleeps uninterruptibly for a moment: in clone(2) until its child has called execve, in an unmount, on a
+// disk.
 const longSleep = 500 * time.Millisecond
 
 // watchOwnThreads looks at every thread of this process until stop is called, and returns those that were in state D

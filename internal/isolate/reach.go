@@ -103,7 +103,7 @@ func (r *Runner) reach(spec Spec) reach {
 }
 
 // ownPlaces are what pipetune's program itself needs to start and run: its file, the dynamic linker, libraries, and
-// what the kernel tells about the process and the machine.
+// what the kernel reports about the process and the machine.
 func (r *Runner) ownPlaces() []place {
 	const running = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	list := []place{{path: r.config.Executable, rights: running}}

@@ -129,7 +129,7 @@ func hdf5Release(file string) string {
 	return ""
 }
 
-// pythonOf tells the version from the interpreter's own path, "" where it does not say.
+// pythonOf reads the version from the interpreter's own path, "" where it does not say.
 func pythonOf(exe string) string {
 	if m := pythonInPath.FindStringSubmatch(exe); m != nil {
 		return m[1]

@@ -22,7 +22,7 @@ const (
 	replyPatience  = 30 * time.Second // for a first answer, which comes with the next batch
 )
 
-// control is a trainer that takes orders; a *hook.Actor, but for tests.
+// control gives orders to a trainer; a *hook.Control, but for tests.
 type control interface {
 	Send(hook.Order) error
 	Rows() <-chan hook.Row

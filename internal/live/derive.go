@@ -8,7 +8,7 @@ import (
 )
 
 // States are what a worker may be doing, each with the samples that found it so. They are those that package evidence
-// tells apart, but for a worker's waits outside of the job.
+// distinguishes, but for a worker's waits outside of the job.
 var States = []struct {
 	Name    string
 	samples []metric.Desc

@@ -41,11 +41,11 @@ type Watch struct {
 	command  []string
 	frame    string
 	run      run
-	from, to float64 // by the wall clock of the node, in seconds; both 0: not told
+	from, to float64 // by the wall clock of the node, in seconds; both 0: not reported
 	class    report.Class
 	rule     string
 	found    []found
-	figures  []figure // as many as spread; of those not told the unit is ""
+	figures  []figure // as many as spread; of those not reported the unit is ""
 	ranks    []report.Rank
 }
 

@@ -1,9 +1,9 @@
 package metric
 
-// What the hook tells from inside a launched job. Entity "loop/<trainer pid>.<start>.<n>" is the n-th DataLoader its
+// What the hook reports from inside a launched job. Entity "loop/<trainer pid>.<start>.<n>" is the n-th DataLoader its
 // trainer iterates over, together with that loader's workers; n counts from 0 in the order of construction, and in a
 // job that makes hundreds later ones share a number. The counters are running totals since the job began, as the hook's
-// clock (CLOCK_MONOTONIC) told them: a lost message costs resolution in time, never an amount.
+// clock (CLOCK_MONOTONIC) reported them: a lost message costs resolution in time, never an amount.
 var (
 	HookClock = Desc{"hook_clock_s", Seconds, Counter, "moment of CLOCK_MONOTONIC up to which the totals of a " +
 		"trainer's loops are reported; entity process/… of the trainer"}

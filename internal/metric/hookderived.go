@@ -1,6 +1,6 @@
 package metric
 
-// Derived from what the hook tells; absent where a job is watched from outside. They are of the training loop: the
+// Derived from what the hook reports; absent where a job is watched from outside. They are of the training loop: the
 // loader with the most time among those that are asked while gradients are enabled.
 var (
 	MadeItem = Desc{"made_item_s", Seconds, Gauge, "a worker's time to make an item, its share of collate included"}

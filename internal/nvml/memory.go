@@ -12,7 +12,7 @@ type memoryInfo struct {
 	reserved    *float64 // by the driver; nil where it does not say. used does not hold it then
 }
 
-// memory reads what is in use. The second version of the call tells apart what the driver keeps for itself, some
+// memory reads what is in use. The second version of the call distinguishes what the driver keeps for itself, some
 // hundred megabytes of a large card, with which an unused GPU looks used.
 func (d *device) memory() (memoryInfo, string) {
 	handle := d.handle

@@ -16,7 +16,7 @@ type DeviceReading struct {
 	UtilizationRatio   *float64 `json:"utilization_ratio,omitempty"`
 	UtilizationSamples int      `json:"utilization_samples,omitempty"`
 
-	// MemoryUsedBytes leaves out MemoryReservedBytes where the driver tells it.
+	// MemoryUsedBytes leaves out MemoryReservedBytes where the driver reports it.
 	MemoryUsedBytes     *float64 `json:"memory_used_bytes,omitempty"`
 	MemoryTotalBytes    *float64 `json:"memory_total_bytes,omitempty"`
 	MemoryReservedBytes *float64 `json:"memory_reserved_bytes,omitempty"`

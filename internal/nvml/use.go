@@ -43,7 +43,7 @@ func (d *device) processUse(r *DeviceReading) {
 	r.ProcessUse = found
 }
 
-// latestUses joins what the driver tells: of a process that is there several times the mean counts, a use that cannot
+// latestUses joins what the driver reports: of a process that is there several times the mean counts, a use that cannot
 // be is passed over.
 func latestUses(found []rawUse, since uint64) (uses []ProcessUse, newest uint64) {
 	uses = []ProcessUse{}

@@ -62,7 +62,7 @@ func (s step) efficiency(one step) stat.Summary {
 }
 
 // bent reports whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot
-// be told.
+// be determined.
 func bent(efficiency stat.Summary) bool {
 	return efficiency.Confidence > 0 && efficiency.Hi < bendsBelow
 }

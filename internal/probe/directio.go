@@ -49,7 +49,7 @@ type directRead struct {
 	// Stored is what share of the bytes the kernel counted as fetched from storage; nil: /proc/self/io may not be read.
 	Stored *float64
 	// Cached is what share of the files' pages was in the page cache when buffered reads began; nil where that cannot
-	// be told.
+	// be determined.
 	Cached   *float64
 	Failures []dataset.Failure `json:",omitempty"` // one for a file
 }

@@ -68,7 +68,7 @@ const (
 )
 
 // ownCaches are the file systems that keep what they read in a cache of their own, which is neither dropped with a
-// file's pages nor told.
+// file's pages nor reported.
 var ownCaches = []int64{zfsMagic, gpfsMagic}
 
 // hidden is why it cannot be determined what is cached of a file system's files; "" where it can.

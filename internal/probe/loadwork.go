@@ -65,7 +65,7 @@ type pass struct {
 	// What /proc/self/io counted; nil where it may not be read.
 	IO *transfer `json:",omitempty"`
 	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to
-	// be told.
+	// be determined.
 	Cached *float64 `json:",omitempty"`
 	Remote bool     `json:",omitempty"` // with Cached: files lie on another machine or behind another process
 }

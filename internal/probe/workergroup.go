@@ -25,7 +25,7 @@ type workerGroup struct {
 	took      float64 // seconds of the last round
 }
 
-// groupRound is what one round of a crowd came to.
+// groupRound is what one round of a group came to.
 type groupRound struct {
 	rate    float64 // items per second, all together
 	seconds float64 // mean of the processes

@@ -40,7 +40,7 @@ func (p *Process) Children(dst []int) ([]int, error) {
 	return dst, nil
 }
 
-// hasTask tells a thread that ended from a kernel without the file.
+// hasTask distinguishes a thread that ended from a kernel without the file.
 func (p *Process) hasTask(tid int) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(p.dirfd, "task/"+strconv.Itoa(tid), &st, 0) == nil

@@ -11,8 +11,8 @@ const (
 	// maxUnseen bounds the notes of what could not be read: ten for each of the 1,024 processes that a recording holds
 	// are half as many.
 	maxUnseen = 20_000
-	// maxHeld bounds what the names of series, the events and the notes take in memory, as told by the costs below. A
-	// worker that is born and ends costs some 800 bytes, so that a watch may see 200,000 of them.
+	// maxHeld bounds what the names of series, the events and the notes take in memory, as reported by the costs below.
+	// A worker that is born and ends costs some 800 bytes, so that a watch may see 200,000 of them.
 	maxHeld = 160 << 20
 )
 

@@ -61,7 +61,7 @@ func (r *Recorder) entity(name string) *keptEntity {
 	return e
 }
 
-// entityOf is entity for an event. The end of the job is always told.
+// entityOf is entity for an event. The end of the job is always reported.
 func (r *Recorder) entityOf(kind, name string) *keptEntity {
 	switch {
 	case kind == EventJobEnded:

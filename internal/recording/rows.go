@@ -39,12 +39,12 @@ type Layout struct {
 	CacheBytes    *int64   `json:"cache_bytes,omitempty"`   // chunk cache of a dataset that nobody configured
 }
 
-// The rows of what a launched job's hook tells. In all of them an empty text and a nil pointer are unknown.
+// The rows of what a launched job's hook reports. In all of them an empty text and a nil pointer are unknown.
 
 // Hook is the row of EventHook.
 type Hook struct {
 	// State is loaded, worker or off in a process in which the hook spoke up, makes batches for a loop, or switched
-	// itself off; absent or silent of the trainer where the hook did not load, or told nothing; refused, without an
+	// itself off; absent or silent of the trainer where the hook did not load, or reported nothing; refused, without an
 	// entity, where messages came from elsewhere.
 	State      string `json:"state"`
 	Python     string `json:"python,omitempty"`      // version; this and the next three with loaded
@@ -56,7 +56,7 @@ type Hook struct {
 	Messages   int64  `json:"messages,omitempty"` // how many, with refused
 }
 
-// Loader is the construction of a DataLoader, as the hook tells it and as the row of EventLoader. What a version of
+// Loader is the construction of a DataLoader, as the hook reports it and as the row of EventLoader. What a version of
 // PyTorch lacks, or what is None, is unknown. Names of classes and functions are with their module.
 type Loader struct {
 	Class       string   `json:"class,omitempty"`

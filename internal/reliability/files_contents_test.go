@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Contents tells items apart: what bytes one has, and of a picture its shape.
+// Contents distinguishes items: what bytes one has, and of a picture its shape.
 type Contents struct {
 	SHA256                        string
 	Bytes                         int64

@@ -101,7 +101,7 @@ func (s *stand) hookTold(name, path string) bool {
 
 // brokenFolder runs the job where the hook's folder or socket cannot be made.
 func brokenFolder(s *stand) {
-	j := paced{batches: 300, workers: 2, step: 5 * time.Millisecond} // long enough for what the hook tells to be used
+	j := paced{batches: 300, workers: 2, step: 5 * time.Millisecond} // long enough for what the hook reports to be used
 	mounted := func(name, options string) string {
 		dir := filepath.Join(s.work, name)
 		must.Do(s, os.Mkdir(dir, 0o700))

@@ -167,7 +167,7 @@ func sharedMemory(s *stand, roomMiB int64) {
 		s.Errorf("pipetune itself was not seen with oom_score_adj 1000 at the last look: %v", last)
 	}
 	if ended := c.wait(10 * time.Minute); roomMiB < 200 && ended == 137 {
-		// Beyond what is asked (200 MiB): told as it is.
+		// Beyond what is asked (200 MiB): reported as it is.
 		s.missed("the kernel ended the job: %s process(es) in all, exit %d", killed, ended)
 	} else if s.same("beside bench-io", bare, c) {
 		s.measured("the job ended as the bare one")

@@ -142,7 +142,7 @@ func stalls(s *stand) {
 	const stretch, rounds = 10.0, 7
 	job := s.start("job", []string{s.python, script, library, strconv.FormatFloat(gib, 'f', 2, 64)})
 	job.awaitLines(1)
-	// Every line is the worst stall since the one before, told each second: "moment microseconds".
+	// Every line is the worst stall since the one before, reported each second: "moment microseconds".
 	worst := func(from, to float64) (us float64) {
 		for line := range strings.Lines(string(job.output())) {
 			var at, value float64

@@ -32,7 +32,7 @@ func knownMisses(t *testing.T, folder string) (known map[string]string) {
 type deviceTruth struct {
 	Recording   string         // below testdata/recordings/device
 	Class       []report.Class // any of these is right
-	Open        bool           // no counter told whether the device was busy: stall and headroom may be wide
+	Open        bool           // no counter reported whether the device was busy: stall and headroom may be wide
 	Stall, Most float64        // the data stall; with the time in which a neighbour's work hides it
 	Headroom    float64        // the rate with data for free, measured, over the rate
 	OthersCores float64        // CPUs that other programs used meanwhile

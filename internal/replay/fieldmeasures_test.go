@@ -114,7 +114,7 @@ func TestWorkersFollowFromCosts(t *testing.T) {
 	}
 }
 
-// "RTX 5090 24GB": the memory is what the driver tells, and no card's name stands for it.
+// "RTX 5090 24GB": the memory is what the driver reports, and no card's name stands for it.
 func TestMemoryIsWhatTheDriverTells(t *testing.T) {
 	rec := fieldRecording(t, "c-mels-later-fed.jsonl")
 	if len(rec.Header.Host.GPUs) != 1 {

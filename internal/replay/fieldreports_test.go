@@ -285,7 +285,7 @@ func (want change) check(t *testing.T, r *report.Report) {
 	t.Helper()
 	f := finding(r, want.rule)
 	if f == nil {
-		return // told already
+		return // reported already
 	}
 	for _, got := range f.Recommendations {
 		if got.Setting != want.setting || want.from != "" && (got.From == nil || *got.From != want.from) ||

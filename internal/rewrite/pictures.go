@@ -27,7 +27,7 @@ func (t *writer) judge(data []byte, p dataset.Pixels) {
 	}
 }
 
-// lossless tells by its first bytes whether a picture's format loses nothing. A WebP says so in its first chunk.
+// lossless recognizes by its first bytes whether a picture's format loses nothing. A WebP says so in its first chunk.
 func lossless(data []byte) bool {
 	switch dataset.PictureFormat(data) {
 	case "jpeg":

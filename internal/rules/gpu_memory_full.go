@@ -46,7 +46,7 @@ var gpuMemoryFull = diagnose.Rule{
 	},
 }
 
-// gpuMemory names the memory as the driver tells it: the card's name alone says nothing sure of its size.
+// gpuMemory names the memory as the driver reports it: the card's name alone says nothing sure of its size.
 func gpuMemory(p *diagnose.Pass) string {
 	f := p.Evidence.Facts
 	for _, g := range p.Evidence.Header.Host.GPUs {

@@ -132,7 +132,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 			select {
 			case f.datasetFinder.maps <- who[f.mapTurn%len(who)].ID:
 				f.mapTurn++
-			default: // the scout is busy
+			default: // the finder is busy
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (f *Files) of(file string) *dataset {
 	return nil
 }
 
-// see remembers a file, and sends the scout for it once it looks like data.
+// see remembers a file, and sends it to the finder once it looks like data.
 func (f *Files) see(s openFile) {
 	if len(f.sights) >= maxSights {
 		return
@@ -223,14 +223,14 @@ func (f *Files) see(s openFile) {
 	case f.datasetFinder.in <- s:
 		f.sights[s.file] = asked + 1
 		f.pending++
-	default: // the scout is busy: the file will be seen again
+	default: // the finder is busy: the file will be seen again
 	}
 }
 
-// asked marks a file the scout was sent for.
+// asked marks a file that the finder was given.
 const asked = 1 << 30
 
-// collect takes over what the scout found.
+// collect takes over what the finder found.
 func (f *Files) collect(sink recording.Sink) {
 	for {
 		select {

@@ -143,7 +143,7 @@ func openData(p *procfs.Process, worker bool, known func(file string) bool) ([]s
 }
 
 // mappedData returns the files a process has mapped that may be data. It takes the process' mmap lock, so it may hang,
-// and is called from the scout alone.
+// and is called from the finder alone.
 func mappedData(machine procfs.FS, id procfs.ID) []string {
 	p, err := machine.OpenID(id)
 	if err != nil {

@@ -19,7 +19,7 @@ type openFile struct {
 	how  string // fd, map
 }
 
-// finding is a dataset that the scout made out from a sighting.
+// finding is a dataset that the finder made out from an open file.
 type finding struct {
 	openFile
 	root      string // folder or file, as descriptors name it
@@ -43,8 +43,8 @@ type FolderReader interface {
 	ReadDir(ctx context.Context, key, path string, limit int) (isolate.Listing, error)
 }
 
-// datasetFinder finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the
-// file system go through children and may take seconds.
+// datasetFinder finds out which dataset an open file belongs to. It runs in a goroutine of its own, because its
+// questions to the file system go through children and may take seconds.
 type datasetFinder struct {
 	fs       procfs.FS
 	paths    FolderReader

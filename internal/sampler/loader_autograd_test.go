@@ -9,7 +9,7 @@ import (
 
 const autograd100 = "autograd/100.1000"
 
-// autograd tells the job's tree of a trainer's autograd threads.
+// autograd informs the job's tree of a trainer's autograd threads.
 func (m *machine) autograd(pid int, tids ...int) {
 	t := job.Tree{Generation: m.tree.Generation + 1, Processes: append([]job.Process{}, m.tree.Processes...)}
 	for i := range t.Processes {

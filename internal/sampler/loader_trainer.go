@@ -36,7 +36,7 @@ type trainer struct {
 
 	workers  []*loaderWorker
 	departed []*loaderWorker // gone since the last Sample
-	left     []procfs.ID     // told as departed; the tree may list them until they are collected
+	left     []procfs.ID     // reported as departed; the tree may list them until they are collected
 	ended    bool
 
 	receiving   receiving

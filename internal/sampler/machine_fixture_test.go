@@ -110,7 +110,7 @@ func TestCgroupOfFixtures(t *testing.T) {
 func TestTmpfsDoesNotGiveWay(t *testing.T) {
 	for _, c := range []struct {
 		stat string
-		want float64 // below 0: not told
+		want float64 // below 0: not reported
 	}{
 		{"anon 5000\nfile 10000\nshmem 9000\n", 1000},
 		{"anon 5000\nfile 10000\nshmem 10001\n", 0}, // the two are not counted at one moment

@@ -163,8 +163,8 @@ func (t *watchedThread) classify(scratch *sampleScratch) (waitClass, error) {
 // errUnknownCalls says why system calls cannot be determined here.
 var errUnknownCalls = errors.New("the system call numbers of this architecture are not known")
 
-// isStopped tells a stopped or frozen thread. The cgroup v1 freezer shows D in __refrigerator, that of v2 shows S in
-// get_signal or do_freezer_trap (both seen on Linux 6.18).
+// isStopped recognizes a stopped or frozen thread. The cgroup v1 freezer shows D in __refrigerator, that of v2 shows S
+// in get_signal or do_freezer_trap (both seen on Linux 6.18).
 func (t *watchedThread) isStopped(state byte) bool {
 	switch state {
 	case 'T', 't':

@@ -57,7 +57,7 @@ type Shares struct {
 type Epoch struct {
 	At       float64
 	Number   int  // from 0; -1 where it is not known
-	Reported bool // the job told it; else it is the start of new workers
+	Reported bool // the job reported it; else it is the start of new workers
 }
 
 // Thin gathers a ratio of two sums by windows into buckets of so many. A window in which den is not above 0 was not

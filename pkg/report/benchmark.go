@@ -24,7 +24,7 @@ type Benchmark struct {
 	ItemNote    string   `json:"item_note,omitempty"`  // why it is none; since 1.6.0
 	LargestDir  int64    `json:"largest_folder_files"` // files of the fullest folder
 	Sample      Sample   `json:"sample"`
-	Storage     *Storage `json:"storage"` // where it lies; null: could not be told
+	Storage     *Storage `json:"storage"` // where it lies; null: not known
 	Cold        Cold     `json:"cold"`
 	BudgetS     float64  `json:"budget_s"`              // that was given
 	UsedS       float64  `json:"used_s"`                // of it

@@ -148,7 +148,7 @@ const (
 	Unjudged  Outcome = "not-judged"  // why says what is in the way
 )
 
-// Prediction is an effect that a report before the change told, and what was seen after it.
+// Prediction is an effect that a report before the change reported, and what was seen after it.
 type Prediction struct {
 	Changes  []Recommended `json:"changes"` // more than one: their effect together
 	Metric   string        `json:"metric"`  // what was predicted

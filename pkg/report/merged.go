@@ -49,7 +49,7 @@ type MergedWindow struct {
 // MergedVerdict says what bounds the nodes.
 type MergedVerdict struct {
 	Classes   []ClassNodes `json:"classes"`        // those of most nodes first
-	Lead      *Where       `json:"lead"`           // whose trainer lacks data most; null where no node tells
+	Lead      *Where       `json:"lead"`           // whose trainer lacks data most; null where no node says
 	Statement string       `json:"statement"`      // one or two sentences
 	Grade     Severity     `json:"grade"`          // of the lead's data stall
 	Rule      string       `json:"rule,omitempty"` // the first finding of the lead
@@ -99,7 +99,7 @@ type RuleNodes struct {
 // Node is one report.
 type Node struct {
 	Name     string   `json:"name"`                // "node 3", else its host's id, else the file
-	Rank     *int     `json:"node_rank"`           // from 0; null: not told
+	Rank     *int     `json:"node_rank"`           // from 0; null: not reported
 	Host     string   `json:"host,omitempty"`      // its id
 	HostName string   `json:"host_name,omitempty"` // only with --no-redact
 	File     string   `json:"file"`                // without its folder

@@ -106,7 +106,7 @@ type Job struct {
 	Place  *Place  `json:"place,omitempty"` // among several nodes; since 1.7.0
 }
 
-// Place is where among the nodes of a job the watched trainers stand, as the job's own environment tells.
+// Place is where among the nodes of a job the watched trainers stand, as the job's own environment says.
 type Place struct {
 	JobID     string `json:"job_id,omitempty"` // of Slurm, or of torchrun's rendezvous
 	Step      string `json:"step,omitempty"`   // of Slurm, in the job

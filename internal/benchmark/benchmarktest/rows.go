@@ -60,7 +60,7 @@ func put(rows, row reflect.Value, figure []int, index map[string]int, key string
 	}
 }
 
-// key tells rows apart: by all labels but those that say something of a row and do not make another one.
+// key distinguishes rows: by all labels but those that say something of a row and do not make another one.
 func key(m report.Measurement) string {
 	labels := maps.Clone(m.Labels)
 	besides := []string{report.LabelVersion, report.LabelCommand, report.LabelBound}

@@ -1,8 +1,8 @@
-"""pipetune's hook inside a training job: tells, by datagrams, what each step waited for and what each item cost.
+"""pipetune's hook inside a training job: reports, by datagrams, what each step waited for and what each item cost.
 
 It promises not to hurt the job. No thread, lock, finalizer, exit handler or signal handler; nothing printed, nothing
 written; sends never block; each wrapper calls the original exactly once and lets its result and its exceptions through;
-no other code of the job's is called. A failure of its own turns it off in this process. What it tells, and in which
+no other code of the job's is called. A failure of its own turns it off in this process. What it reports, and in which
 words, stands in message.go next to this folder.
 """
 

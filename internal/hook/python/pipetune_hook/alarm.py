@@ -2,7 +2,7 @@
 
 The hook calls no code of the job's, so an error of a class that neither Python nor torch has was thrown in by another
 thread, or by a signal handler. A class of Python's own that another thread throws into the hook's few microseconds
-cannot be told from a failure: it turns the hook off, and goes no further."""
+cannot be distinguished from a failure: it turns the hook off, and goes no further."""
 
 import os
 import sys

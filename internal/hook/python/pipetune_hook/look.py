@@ -73,7 +73,7 @@ def reference_to(thing):
     return weakref.ref(thing) if weak_at(type(thing)) else None
 
 
-class Beside:
+class SideTable:
     """What the hook knows of objects of the job, kept beside them: they look, copy and pickle as without it. An address
     alone would not do, the next object may get it."""
 

@@ -9,10 +9,10 @@ from .batch import SIZES, samples, size
 from .look import fields, reference_to
 from .sites import site_messages, with_sites
 
-LISTED = 128  # waits that one telling lists at most
+LISTED = 128  # waits that one report lists at most
 MOST_OPEN = 16  # epochs under way that are watched for lying within one another
-PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
-# nanoseconds by which a telling is overdue when it is made at a batch's arrival, and not left to the next call for one
+PROGRESS = 1000000000  # nanoseconds between two reports of an epoch under way
+# nanoseconds by which a report is overdue when it is made at a batch's arrival, and not left to the next call for one
 SLOW = 1000000000
 INNER = 256  # epochs within one step that are kept apart
 FULL = 20000000  # nanoseconds between two steps taken in full, on average; where a step is longer, each one is
@@ -35,9 +35,9 @@ class Loop:
         self.alike = grad is not None
         self.loaders = 1 if grad is None else 0  # that had it so far
         self.made = made  # settings and place of its construction
-        self.told_made = False
+        self.made_sent = False
         self.changed = False
-        self.told_at = 0  # when its totals were told last
+        self.reported_at = 0  # when its totals were reported last
         self.steps = self.grad_steps = self.aside_steps = self.samples = 0
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
@@ -50,8 +50,8 @@ class Loop:
         self.syncs = self.sync_time = 0
         self.device_steps = self.device_time = self.device_starved = 0
 
-    def made_told(self):
-        self.told_made = True
+    def made_reported(self):
+        self.made_sent = True
 
     def message(self, now):
         steps = {
@@ -79,13 +79,14 @@ class Loop:
             steps["device_starved"] = self.device_starved
         if self.waits:
             steps["waits"] = self.waits[-LISTED:]
-        return with_sites(self.sites, {"kind": "steps", "loader": self.number, "steps": steps}, partial(self.told, now))
+        message = {"kind": "steps", "loader": self.number, "steps": steps}
+        return with_sites(self.sites, message, partial(self.reported, now))
 
     def site_messages(self):
         return site_messages(self.sites, {"kind": "steps", "loader": self.number})
 
-    def told(self, now):
-        self.told_at = now
+    def reported(self, now):
+        self.reported_at = now
         self.changed = False
         self.waits = []
 
@@ -123,7 +124,7 @@ class Epoch:
         "grad",
         "ended",
         "inner",
-        "told_at",
+        "reported_at",
         "workers",
         "born",
     )
@@ -151,7 +152,7 @@ class Epoch:
         self.grad = False
         self.ended = False
         self.inner = []  # (begun, ended) of epochs of other loaders within the step under way
-        self.told_at = 0
+        self.reported_at = 0
         self.workers = worker_pids(iterator)
         self.born = len([pid for pid in self.workers if pid not in loop.workers])
         loop.workers = set(self.workers)
@@ -215,11 +216,11 @@ class Epoch:
         self.fold()
         self.last = now
         if now >= process.next + SLOW:
-            self.told_late(now)
+            self.report_late(now)
 
-    def told_late(self, now):
+    def report_late(self, now):
         """Tells as a batch arrives, which its wait takes in."""
-        spent = telling(now)
+        spent = timed_report(now)
         self.wait += spent
         self.loop.wait += spent
         return spent
@@ -251,7 +252,7 @@ class Epoch:
             loop.aside_steps += 1
         if not self.steps:
             self.thread = thread
-            self.told_at = 0
+            self.reported_at = 0
         count = samples(batch)
         loop.samples += count
         if self.chosen:
@@ -280,7 +281,7 @@ class Epoch:
         loop.changed = True
         if now >= process.next + SLOW or self.steps == 1 and (not process.trains or state.due(now)):
             process.trains = True
-            spent = self.told_late(now)
+            spent = self.report_late(now)
             if self.steps == 1:
                 self.first_wait += spent
                 loop.first_wait += spent
@@ -314,26 +315,27 @@ class Epoch:
         left = process.open[-1:]
         local.current = left[0].loop if left else None
         if state.due(now):
-            spent = telling(now)
+            spent = timed_report(now)
             self.drain += spent
             loop.drain += spent
 
     def counts(self):
-        """Says whether it is to be told: pipetune records the first 200 epochs of a loop, then each 10th, from 2,000 on
-        each 100th, and so on. Workers that were begun are always told."""
+        """Says whether it is to be reported: pipetune records the first 200 epochs of a loop, then each 10th, from
+        2,000 on each 100th, and so on. Workers that were begun are always reported."""
         each = 1
         while self.number >= 200 * each:
             each *= 10
         return self.born > 0 or self.number % each == 0
 
     def news(self, now):
-        return self.counts() and (not self.told_at or now - self.told_at >= PROGRESS and self.last > self.told_at)
+        last = self.reported_at
+        return self.counts() and (not last or now - last >= PROGRESS and self.last > last)
 
-    def told(self):
-        self.told_at = self.last
+    def reported(self):
+        self.reported_at = self.last
 
     def message(self):
-        told = {
+        body = {
             "number": self.number,
             "begun": self.begun,
             "create": self.create,
@@ -345,16 +347,16 @@ class Epoch:
             "ended": self.ended,
         }
         if self.first_wait is not None:
-            told["first_wait"] = self.first_wait
+            body["first_wait"] = self.first_wait
         if self.drain is not None:
-            told["drain"] = self.drain
+            body["drain"] = self.drain
         if self.workers:
-            told["workers"] = self.workers[:256]
-        return {"kind": "epoch", "loader": self.loop.number, "epoch": told}
+            body["workers"] = self.workers[:256]
+        return {"kind": "epoch", "loader": self.loop.number, "epoch": body}
 
 
 def give_up(epoch):
-    """Takes an epoch from those under way and keeps it to be told a last time."""
+    """Takes an epoch from those under way and keeps it to be reported a last time."""
     if state.drop(process.open, epoch) and epoch.counts():
         state.keep(epoch)
 
@@ -372,15 +374,15 @@ def begin(loop, loader, begun, now, iterator):
     for other in process.open[:-MOST_OPEN]:
         give_up(other)
     if state.due(now):
-        spent = telling(now)
+        spent = timed_report(now)
         epoch.create += spent
         loop.create += spent
     return epoch
 
 
-def telling(now):
+def timed_report(now):
     """Tells, and returns the time that took: the job waits for it as for the call it is made in, so it counts there."""
-    state.tell(now)
+    state.report(now)
     return clock() - now
 
 

@@ -1,5 +1,5 @@
-"""Wraps torchdata's nodes, which are no DataLoader: what their Loader is waited for is told, and where it is made. The
-processes and threads that its nodes start are none of a DataLoader's; of what they do nothing is told."""
+"""Wraps torchdata's nodes, which are no DataLoader: what their Loader is waited for is reported, and where it is made.
+The processes and threads that its nodes start are none of a DataLoader's; of what they do nothing is reported."""
 
 import sys
 

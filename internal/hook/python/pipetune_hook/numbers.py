@@ -1,6 +1,6 @@
-"""The numbers that DataLoaders are told by: one each, and beyond APART one for those that are made alike.
+"""The numbers that DataLoaders are identified by: one each, and beyond APART one for those that are made alike.
 
-A job that makes a loader for each of its tasks makes thousands. Told apart, each telling would take longer than the one
+A job that makes a loader for each of its tasks makes thousands. Kept apart, each report would take longer than the one
 before, and nobody keeps them.
 """
 
@@ -18,7 +18,7 @@ VARYING = (
     (),
     ("items",),
     ("items", "batch_size"),
-)  # settings that loaders of one number may differ in; those are not told
+)  # settings that loaders of one number may differ in; those are not reported
 process = state.process
 
 
@@ -28,7 +28,7 @@ def constructed(loader, made):
     if loop is None or loop.alike:
         loop = own(made)
     elif made != loop.made:
-        loop.made, loop.told_made = made, False
+        loop.made, loop.made_sent = made, False
     keep(loader, loop, made)
 
 
@@ -53,10 +53,10 @@ def begun(made, grad):
 
 def keep(loader, loop, made):
     process.loaders.keep(loader, (process.pid, loop.number if loop is not None else None, made))
-    if loop is not None and not loop.told_made:
+    if loop is not None and not loop.made_sent:
         now = clock()
         if state.due(now):
-            state.tell(now)
+            state.report(now)
 
 
 def loop_of(loader):
@@ -67,7 +67,7 @@ def loop_of(loader):
     if loop is not None and not loop.alike:
         made = dict(loop.made, **settings.now(loader))
         if made != loop.made:
-            loop.made, loop.told_made = made, False
+            loop.made, loop.made_sent = made, False
         return loop
     made = dict(known[2] if known is not None else {}, **settings.now(loader))
     another = (loop is None and own(made)) or shared(loader, made, loop)
@@ -89,7 +89,7 @@ def shared(loader, made, earlier):
     room = len(process.loops) < APART + ALIKE
     for names in reversed(
         VARYING
-    ):  # once some differ all are told together, and not those of one length between the others
+    ):  # once some differ all are reported together, and not those of one length between the others
         kind = without(made, names)
         known = [loop for loop in same if loop.made == kind]
         for loop in ([earlier] if earlier in known else []) + known:

@@ -56,7 +56,7 @@ def of_rank(count, divided):
 
 
 def tars(stage):
-    """Those of a list of tar files; ranks that are told of in the environment divide it, as WebDataset asks for."""
+    """Those of a list of tar files; ranks that are named in the environment divide it, as WebDataset asks for."""
     urls = fields(stage).get("urls")
     if of_library(stage, "webdataset.shardlists") != "SimpleShardList" or type(urls) is not list:
         return None

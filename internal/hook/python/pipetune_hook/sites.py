@@ -1,8 +1,8 @@
 """Lines of source that open, read or wait, and how often: a few of them for each loader."""
 
-SITES = 64  # lines of source that are told of one loader and process
+SITES = 64  # lines of source that are reported of one loader and process
 TOGETHER = 4  # sites in one message
-FILES = 8  # files told apart at one line
+FILES = 8  # files kept apart at one line
 
 
 def add_site(sites, kind, what, place, took):
@@ -28,10 +28,10 @@ def another_site(sites, kind, what, place):
 
 
 def some_sites(sites):
-    """The sites that changed, as many as go into one message beside totals, and what to do once they were told."""
+    """The sites that changed, as many as go into one message with totals, and what to do once they were sent."""
     changed = [(key, site) for key, site in list(sites.items()) if site[2]][:TOGETHER]
 
-    def told():
+    def reported():
         for _, site in changed:
             site[2] = False
 
@@ -46,19 +46,19 @@ def some_sites(sites):
             "time": site[1],
         }
         for (kind, what, file, line, function), site in changed
-    ], told
+    ], reported
 
 
-def with_sites(sites, message, told):
+def with_sites(sites, message, reported):
     """Lets a message with totals take sites along."""
     if not sites:
-        return message, told
+        return message, reported
     some, sites_told = some_sites(sites)
     if not some:
-        return message, told
+        return message, reported
 
     def both():
-        told()
+        reported()
         sites_told()
 
     return dict(message, sites=some), both
@@ -67,7 +67,7 @@ def with_sites(sites, message, told):
 def site_messages(sites, message):
     """Yields messages with the sites that are left."""
     for _ in range(SITES // TOGETHER):
-        some, told = some_sites(sites)
+        some, reported = some_sites(sites)
         if not some:
             return
-        yield dict(message, sites=some), told
+        yield dict(message, sites=some), reported

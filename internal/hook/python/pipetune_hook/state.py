@@ -1,4 +1,4 @@
-"""What one process knows of itself: whether the hook is on, when to tell, and the totals told so far."""
+"""What one process knows of itself: whether the hook is on, when to report, and the totals reported so far."""
 
 import os
 import sys
@@ -10,19 +10,20 @@ from time import sleep
 
 from . import wire
 from .alarm import HERE, foreign, trace_of
-from .look import Beside, class_module, fields, name_of, one_of, text
+from .look import SideTable, class_module, fields, name_of, one_of, text
 
-# nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python
+# nanoseconds between two reports of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python
 # 3.11)
 EVERY = 250000000
 SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
-PATIENCE = 3  # further tries of a worker that ends, a millisecond apart: what it does not tell now is told by nobody
-BURST = 40  # tellings ahead of time that a process may save up for the ends of epochs
+# further tries of a worker that ends, a millisecond apart: what it does not report now is reported by nobody
+PATIENCE = 3
+BURST = 40  # reports ahead of time that a process may save up for the ends of epochs
 REFILL = 25000000  # nanoseconds in which it saves up one
 # what messages of a process may cost at once: the receiver looks at 400 a second of one, and what it does not is lost
 ROOM = 150
 SPACE = 5000000  # nanoseconds in which it saves up one
-KEPT_EPOCHS = 64  # epochs that wait to be told at most
+KEPT_EPOCHS = 64  # epochs that wait to be reported at most
 
 getpid = os.getpid
 
@@ -61,9 +62,9 @@ class Process:
 
     def __init__(self):
         self.on = True
-        self.loaders = Beside()  # of each loader: number of the process, its own or None, settings and place
-        self.iterators = Beside()  # of each iterator: its Epoch
-        self.fetchers = Beside()  # of each fetcher of a trainer without workers: its Work
+        self.loaders = SideTable()  # of each loader: number of the process, its own or None, settings and place
+        self.iterators = SideTable()  # of each iterator: its Epoch
+        self.fetchers = SideTable()  # of each fetcher of a trainer without workers: its Work
         self.inherited = []  # iterators of the process that this worker was forked from
         self.lane = Lane()
         self.begin()
@@ -80,18 +81,18 @@ class Process:
         self.numbers = count()  # of its loaders
         self.loops = {}  # number: Loop, of the loaders that this process has made or gone over
         self.taken = {}  # number: whoever makes an iterator for it, of loops that several loaders have
-        self.trains = False  # a first batch was taken, and told
+        self.trains = False  # a first batch was taken, and reported
         self.works = {}  # (number, parent): Work, of the loaders whose batches it makes
-        self.epochs = []  # ended, or given up, and not told yet
+        self.epochs = []  # ended, or given up, and not reported yet
         self.open = []  # epochs under way, the newest last
         self.lane.epoch = None
         self.device = None
         self.seed = 1
         self.look = False  # for CUDA, now and then
         self.next = 0
-        self.telling = False  # a thread tells; another one leaves it to that
+        self.reporting = False  # a thread reports; another one leaves it to that
         self.retry = SOON
-        self.tellings = Allowance(BURST, REFILL)
+        self.reports = Allowance(BURST, REFILL)
         self.room = Allowance(ROOM, SPACE)
 
     def drawn(self, below):
@@ -149,7 +150,7 @@ def switched_off(error):
     except Exception as another:
         if foreign(another):
             raise
-        # Else there is nobody to tell.
+        # Else there is nobody to report to.
 
 
 def reason(error):
@@ -167,41 +168,41 @@ def reason(error):
 
 
 def due(now):
-    """Spends one of the tellings saved up, so that many short epochs cost no more than REFILL allows."""
-    if process.tellings.at(now) <= 0:
+    """Spends one of the reports saved up, so that many short epochs cost no more than REFILL allows."""
+    if process.reports.at(now) <= 0:
         return False
-    process.tellings.left -= 1
+    process.reports.left -= 1
     return True
 
 
-def tell(now):
-    """Sends what has changed, and says whether all of it went. What does not go stays for a later telling: totals lose
+def report(now):
+    """Sends what has changed, and says whether all of it went. What does not go stays for a later report: totals lose
     nothing by it."""
     if not here():
         return True
-    if process.telling:
+    if process.reporting:
         return False
     sender = wire.Sender()
     try:
         try:
-            process.telling = True
+            process.reporting = True
             process.next = now + EVERY
             process.look = True
-            return tell_all(now, sender)
+            return send_pending(now, sender)
         finally:
-            process.telling = False
+            process.reporting = False
             sender.close()
     # for an alarm that strikes in the lines above: the socket, if left to the collector, would swallow the next one
     finally:
         if not sender.closed:
-            process.telling = False
+            process.reporting = False
             sender.close()
 
 
-def tell_all(now, sender):
-    for message, told in pending(now):
+def send_pending(now, sender):
+    for message, reported in pending(now):
         if process.room.at(now) <= 0:
-            return False  # what is left comes with the next telling
+            return False  # what is left comes with the next report
         outcome = sender.send(process, message)
         process.room.left -= sender.cost
         if outcome == wire.GONE:
@@ -212,18 +213,18 @@ def tell_all(now, sender):
             process.next = now + process.retry
             process.retry = min(2 * process.retry, EVERY)
             return False
-        told()
+        reported()
     process.retry = SOON
     return True
 
 
-def tell_at_last():
-    """Tells what a worker that ends has left to tell, a little more patiently."""
+def report_at_exit():
+    """Reports what a worker that ends has left, a little more patiently."""
     for _ in range(PATIENCE):
-        if tell(clock()):
+        if report(clock()):
             return
         sleep(0.001)
-    tell(clock())
+    report(clock())
 
 
 def pending(now):
@@ -232,10 +233,10 @@ def pending(now):
     if not process.greeted:
         yield hello(), greeted
     for loop in list(process.loops.values()):
-        if loop.made is not None and not loop.told_made:
-            yield {"kind": "loader", "loader": loop.number, "made": loop.made}, loop.made_told
+        if loop.made is not None and not loop.made_sent:
+            yield {"kind": "loader", "loader": loop.number, "made": loop.made}, loop.made_reported
     changed = [each for each in list(process.loops.values()) + list(process.works.values()) if each.changed]
-    for each in sorted(changed, key=told_at):
+    for each in sorted(changed, key=reported_at):
         yield each.message(now)
     for each in list(process.loops.values()) + list(process.works.values()):
         if each.sites:
@@ -245,11 +246,11 @@ def pending(now):
         yield epoch.message(), partial(drop, process.epochs, epoch)
     for epoch in list(process.open):
         if epoch.news(now):
-            yield epoch.message(), epoch.told
+            yield epoch.message(), epoch.reported
 
 
-def told_at(totals):
-    return totals.told_at
+def reported_at(totals):
+    return totals.reported_at
 
 
 def drop(epochs, epoch):
@@ -264,7 +265,7 @@ def drop(epochs, epoch):
 
 
 def keep(epoch):
-    """Keeps a finished epoch until it was told."""
+    """Keeps a finished epoch until it was reported."""
     process.epochs.append(epoch)
     more = len(process.epochs) - KEPT_EPOCHS
     if more > 0:

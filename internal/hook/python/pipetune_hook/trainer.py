@@ -8,12 +8,12 @@ from . import device as gpu
 from . import lengths, numbers, settings, shards, state, work, worker
 from . import loop as loops
 from .guise import standing_for, untraced
-from .look import Beside, fields, reference_to, text
+from .look import SideTable, fields, reference_to, text
 
 process = state.process
 local = state.local
 here = state.here
-by_dataset = Beside()  # of a dataset: settings of the newest loader that the person made over it
+by_dataset = SideTable()  # of a dataset: settings of the newest loader that the person made over it
 by_loader = {}  # address of a dataset that has no weak references: (that loader, settings)
 MOST = 256  # entries of by_loader
 
@@ -26,7 +26,7 @@ def patch(data):
     work.patch(data)
     worker.patch(data._utils.worker)
     if here():
-        state.tell(clock())
+        state.report(clock())
 
 
 def patch_loader(loader):
@@ -68,7 +68,7 @@ def constructed(loader, original, args, kwargs, frame):
             made[key] = earlier.get(key)
     elif package and reference_to(dataset) is None:
         # the person may have made an earlier loader over it that is gone: the library's caller would be the wrong line,
-        # so none is told
+        # so none is reported
         pass
     elif frame is not None:
         made["file"], made["line"], made["function"] = settings.place(frame)
@@ -198,9 +198,9 @@ def stepping(original, torch):
             if device is not None:
                 device.enter(epoch.loop)
             if begun >= process.next:
-                # Within the wait, which it is part of: where batches are late, telling costs nothing, as they are being
-                # made meanwhile.
-                state.tell(begun)
+                # Within the wait, which it is part of: where batches are late, reporting costs nothing, as they are
+                # being made meanwhile.
+                state.report(begun)
         except Exception as error:
             failed(error)
             return original(self)

@@ -26,7 +26,7 @@ encode = json.encoder.JSONEncoder(separators=(",", ":"), check_circular=False).e
 
 
 class Sender:
-    """Sends one telling. Its socket lives no longer: no descriptor is there to be inherited, or to be closed by the job
+    """Sends one report. Its socket lives no longer: no descriptor is there to be inherited, or to be closed by the job
     and taken by another file."""
 
     def __init__(self):

@@ -26,7 +26,7 @@ class Work:
         self.number = number
         self.parent = parent  # the process whose loader it is; None: this one
         self.changed = False
-        self.told_at = 0  # when its totals were told last
+        self.reported_at = 0  # when its totals were reported last
         self.fetches = self.items = 0
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
@@ -65,7 +65,7 @@ class Work:
                 del times[:-LISTED]
         self.changed = True
         if self.parent is not None and now >= process.next:
-            state.tell(now)
+            state.report(now)
 
     def timed(self):
         """What calls of other libraries took."""
@@ -103,7 +103,7 @@ class Work:
         return summed // times
 
     def message(self, now):
-        told = {
+        body = {
             "fetches": self.fetches,
             "items": self.items,
             "fetch_time": self.fetch_time,
@@ -121,11 +121,11 @@ class Work:
             "row_time": self.row_time,
         }
         if self.times:
-            told["times"] = self.times[-LISTED:]
+            body["times"] = self.times[-LISTED:]
         if self.slow:
             slow = sorted(self.slow, key=self.mean, reverse=True)
-            told["slow"] = [[index, self.mean(index) // 1000, self.slow[index][1]] for index in slow]
-        return with_sites(self.sites, dict(self.head(), work=told), partial(self.told, now))
+            body["slow"] = [[index, self.mean(index) // 1000, self.slow[index][1]] for index in slow]
+        return with_sites(self.sites, dict(self.head(), work=body), partial(self.reported, now))
 
     def head(self):
         head = {"kind": "work", "loader": self.number}
@@ -136,8 +136,8 @@ class Work:
     def site_messages(self):
         return site_messages(self.sites, self.head())
 
-    def told(self, now):
-        self.told_at = now
+    def reported(self, now):
+        self.reported_at = now
         self.changed = False
         self.times = []
 

@@ -1,4 +1,4 @@
-"""A worker of a loader: whose it is, and what it tells before it goes idle or ends."""
+"""A worker of a loader: whose it is, and what it reports before it goes idle or ends."""
 
 import select
 import sys
@@ -12,7 +12,7 @@ from .guise import standing_for
 from .look import fields
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for
-# Milliseconds that a worker waits for its next batch before it tells what it did. From outside a poll of less than a
+# Milliseconds that a worker waits for its next batch before it reports what it did. From outside a poll of less than a
 # second does not look like a worker that waits for work (queuePollMillis of package sampler).
 IDLE = 1000
 process = state.process
@@ -66,7 +66,7 @@ def working(original):
         finally:
             try:
                 if here():
-                    state.tell_at_last()
+                    state.report_at_exit()
             except Exception as error:
                 state.failed(error)
 
@@ -82,7 +82,7 @@ def worker_began(args):
     process.greeted = False
     local.work = work.known(number, process.parent)
     watch_queue(args[2], local.work)
-    state.tell(clock())
+    state.report(clock())
 
 
 def watch_queue(queue, work):
@@ -97,7 +97,7 @@ def watch_queue(queue, work):
     def get(*args, **kwargs):
         try:
             if work.changed and process.on and not poll.poll(patience(args, kwargs)):
-                state.tell(clock())
+                state.report(clock())
         except Exception as error:
             state.failed(error)
         return original(known(), *args, **kwargs)
