@@ -57,7 +57,8 @@ var mayImport = map[string][]string{
 
 	// what goes on now, beside judging
 	"live":     {"metric", "recording"},
-	"exporter": {"live", "metric", "pkg/report"},
+	"exporter": {"live", "metric", "otlp", "pkg/report"},
+	"otlp":     {},
 
 	// judge: pure
 	"step":     {"stat"},

@@ -87,8 +87,8 @@ type Seen struct {
 	Asleep   Range   // main thread asleep elsewhere, beside its loader and storage
 }
 
-// PerStep are figures whose unit is the mean step. What a step needs varies less than how long it waits for its batch, so
-// ranges of them may be narrower than those of shares of time.
+// PerStep are figures whose unit is the mean step. What a step needs varies less than how long it waits for its batch,
+// so ranges of them may be narrower than those of shares of time.
 type PerStep struct {
 	Rest Range // what Wait leaves
 	Busy Range
