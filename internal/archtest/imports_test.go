@@ -107,6 +107,8 @@ var thirdParty = map[string][]string{
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},
+	"go.opentelemetry.io/proto":             {"test files"},
+	"google.golang.org/protobuf":            {"test files"},
 	"k8s.io":                                {"scripts/manifests"}, // a module of its own
 	"sigs.k8s.io/yaml":                      {"scripts/manifests"},
 }
