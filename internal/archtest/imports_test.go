@@ -57,7 +57,8 @@ var mayImport = map[string][]string{
 
 	// what goes on now, beside judging
 	"live":     {"metric", "recording"},
-	"exporter": {"live", "metric", "pkg/report"},
+	"exporter": {"live", "metric", "otlp", "pkg/report"},
+	"otlp":     {},
 
 	// judge: pure
 	"step":     {"stat"},
@@ -106,6 +107,8 @@ var thirdParty = map[string][]string{
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},
+	"go.opentelemetry.io/proto":             {"test files"},
+	"google.golang.org/protobuf":            {"test files"},
 	"k8s.io":                                {"scripts/manifests"}, // a module of its own
 	"sigs.k8s.io/yaml":                      {"scripts/manifests"},
 }

@@ -39,6 +39,7 @@ type meter struct {
 	*exporter.Exporter
 	env     Env
 	server  *metricsServer
+	sender  *sender
 	file    output
 	tracker live.Tracker
 	next    time.Duration // when the file is due
@@ -53,34 +54,42 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 		return nil, fail(exitUsage, "name the address: --metrics-listen 10.0.0.7:9465 --metrics-public",
 			"--metrics-public says that others may read what --metrics-listen offers, and that is not given")
 	}
-	if o.listen == "" && o.textfile == "" {
-		return nil, nil
-	}
 	m := &meter{Exporter: exporter.New(version), env: env, file: output{path: o.textfile, flag: "--metrics-textfile"}}
 	if o.textfile != "" {
 		if err := m.file.check(); err != nil {
 			return nil, err
 		}
 	}
-	if o.listen == "" {
-		return m, nil
+	if o.listen != "" {
+		if err := m.serve(o); err != nil {
+			return nil, err
+		}
 	}
+	m.sender = openSender(env, m.Exporter)
+	if o.listen == "" && o.textfile == "" && m.sender == nil {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// serve begins to answer scrapes.
+func (m *meter) serve(o *metricsOptions) error {
 	address, err := net.ResolveTCPAddr("tcp", o.listen)
 	if err != nil {
-		return nil, fail(exitUsage, "an address and a port, like 127.0.0.1:9465", "--metrics-listen %s: %w", o.listen,
+		return fail(exitUsage, "an address and a port, like 127.0.0.1:9465", "--metrics-listen %s: %w", o.listen,
 			err)
 	}
 	if !address.IP.IsLoopback() && !o.public {
-		return nil, fail(exitUsage, "listen at 127.0.0.1, or say --metrics-public",
+		return fail(exitUsage, "listen at 127.0.0.1, or say --metrics-public",
 			"--metrics-listen %s: anyone who reaches this machine could read there what runs on it and how", o.listen)
 	}
 	listener, err := net.ListenTCP("tcp", address)
 	if err != nil {
-		return nil, fail(exitUsage, "choose another port", "--metrics-listen %s: %w", o.listen, err)
+		return fail(exitUsage, "choose another port", "--metrics-listen %s: %w", o.listen, err)
 	}
 	m.server = &metricsServer{listener: listener, text: m.Text}
 	go m.server.serve()
-	return m, nil
+	return nil
 }
 
 // begin names the job.
@@ -104,6 +113,7 @@ func (m *meter) frame(f *live.Frame) {
 		return
 	}
 	m.Frame(f)
+	m.sender.complain(m.env)
 	if m.file.path == "" || f.At < m.next {
 		return
 	}
@@ -162,10 +172,13 @@ func (m *meter) complain(err error) {
 	m.writing = nil
 }
 
-// close ends the server, with what is being asked of it.
+// close ends the server, with what is being asked of it, and what is sent.
 func (m *meter) close() {
-	if m == nil || m.server == nil {
+	if m == nil {
 		return
 	}
-	m.server.close()
+	if m.server != nil {
+		m.server.close()
+	}
+	m.sender.close(m.env)
 }

@@ -89,7 +89,12 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer func() {
+		if m != nil {
+			m.env = env // what is said from here on, is said at once
+		}
+		m.close()
+	}()
 	asked, stop := handleRequests(env)
 	defer stop()
 	isolate.RaiseOOMScore()

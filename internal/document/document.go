@@ -41,7 +41,7 @@ const (
 type Answer struct {
 	Label    string // "Verdict" or "Result"
 	Headline string // the whole answer in one line
-	Aside  string // how sure it is: "confidence: high"
+	Aside    string // how sure it is: "confidence: high"
 	Short    string // the answer in a few words
 	Why      string
 	Figure   string // the figure it rests on, with interval and test, where that stands in no sentence

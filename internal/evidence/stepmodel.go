@@ -106,6 +106,11 @@ func (b *builder) model(r *rank) {
 	if !seen.Loads {
 		seen.Together = b.together(r)
 	}
+	if seen.Device == step.Counted && r.waited != nil && r.rate.N > 0 {
+		rest := each(len(r.clock), func(i int) float64 { return 1 - divide(r.waited[i], r.watched[i]) })
+		seen.PerStep = &step.PerStep{Busy: b.perStep(r, r.busy, seen.Busy),
+			Rest: b.perStep(r, rest, step.Share(1-seen.Wait.Hi, 1-seen.Wait.Likely, 1-seen.Wait.Lo))}
+	}
 	if s, ok := b.starved(r); ok {
 		seen.Starved, seen.Device = &s, max(seen.Device, step.Unseen)
 	}
@@ -126,6 +131,19 @@ func (b *builder) range_(shares []float64) step.Range {
 		return step.Range{}
 	}
 	return rangeOf(s)
+}
+
+// perStep is a share of time by what a step takes of it, where its range is narrower than the share's own.
+func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
+	s := stat.Ratio(each(len(share), func(i int) float64 { return share[i] * r.clock[i] }), r.batches)
+	if s.Confidence == 0 || s.Center <= 0 {
+		return of
+	}
+	scale := of.Likely / s.Center
+	if narrow := step.Share(s.Lo*scale, of.Likely, s.Hi*scale); narrow.Width() < of.Width() {
+		return narrow
+	}
+	return of
 }
 
 // ofSamples turns seconds in which a state was seen into shares of the time in which the main thread was sampled.

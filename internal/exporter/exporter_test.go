@@ -4,12 +4,19 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/pipetune/pipetune/internal/live"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/otlp"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -113,5 +120,54 @@ func TestTextOfForeignNames(t *testing.T) {
 	if got, want := text(t, e), "pipetune_watching{job_name=\"a\\\"b\\\\c\\nd\uFFFD.py\"} 1\n"; !strings.Contains(got,
 		want) {
 		t.Errorf("lacks %s\n%s", want, got)
+	}
+}
+
+// TestOTLP: what is sent is a message of OpenTelemetry's own definition, with every series of a scrape.
+func TestOTLP(t *testing.T) {
+	e := New("1.2.3")
+	e.Job("a\xff.py")
+	e.Frame(frame())
+	began := time.Unix(100, 0)
+	sent := must.Get(e.OTLP([]otlp.Attribute{{Name: "deployment", Value: "lab"}, {Name: "service.name", Value: "mine"}},
+		began, began.Add(90*time.Second)))(t)
+	var got metricspb.MetricsData               // of the same fields as a request
+	must.Do(t, protojson.Unmarshal(sent, &got)) // it refuses fields that it does not know
+	if len(got.ResourceMetrics) != 1 || len(got.ResourceMetrics[0].ScopeMetrics) != 1 {
+		t.Fatalf("%s", sent)
+	}
+	var resource []string
+	for _, a := range got.ResourceMetrics[0].Resource.Attributes {
+		resource = append(resource, a.Key+"="+a.Value.GetStringValue())
+	}
+	if diff := cmp.Diff([]string{"service.name=mine", "deployment=lab"}, resource); diff != "" {
+		t.Error(diff)
+	}
+	var lines []string
+	for _, m := range got.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		points := m.GetGauge().GetDataPoints()
+		if sum := m.GetSum(); sum != nil {
+			points = sum.DataPoints
+			if !sum.IsMonotonic || sum.AggregationTemporality.String() != "AGGREGATION_TEMPORALITY_CUMULATIVE" ||
+				points[0].StartTimeUnixNano != uint64(began.UnixNano()) {
+				t.Errorf("%v", sum)
+			}
+		}
+		for _, p := range points {
+			var labels []label
+			for _, a := range p.Attributes {
+				labels = append(labels, label{a.Key, a.Value.GetStringValue()})
+			}
+			lines = append(lines, m.Name+written(labels)+" "+strconv.FormatFloat(p.GetAsDouble(), 'g', -1, 64))
+		}
+	}
+	var scraped []string
+	for line := range strings.Lines(text(t, e)) {
+		if !strings.HasPrefix(line, "#") {
+			scraped = append(scraped, strings.TrimSpace(line))
+		}
+	}
+	if diff := cmp.Diff(scraped, lines); diff != "" {
+		t.Errorf("-scraped +sent:\n%s", diff)
 	}
 }

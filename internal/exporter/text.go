@@ -28,7 +28,13 @@ type label struct{ name, value string }
 type family struct {
 	kind   kind
 	help   string
-	values map[string]float64 // by their labels as they are written
+	values map[string]value // by their labels as they are written
+}
+
+// value is one value with its labels.
+type value struct {
+	labels []label
+	is     float64
 }
 
 // collection is one answer to a scrape.
@@ -39,13 +45,15 @@ type collection struct {
 }
 
 // send takes a value. Of several with the same labels the last one counts.
-func (c *collection) send(k kind, name, help string, value float64, labels ...label) {
+func (c *collection) send(k kind, name, help string, is float64, labels ...label) {
 	f := c.families[name]
 	if f == nil {
-		f = &family{kind: k, help: help, values: map[string]float64{}}
+		f = &family{kind: k, help: help, values: map[string]value{}}
 		c.families[name] = f
 	}
-	f.values[written(append(labels, label{"job_name", c.job}))] = value
+	labels = slices.DeleteFunc(append(labels, label{"job_name", c.job}), func(l label) bool { return l.value == "" })
+	slices.SortFunc(labels, func(a, b label) int { return cmp.Compare(a.name, b.name) })
+	f.values[written(labels)] = value{labels, is}
 }
 
 // inLabel and inHelp escape what would end a value or a line.
@@ -55,12 +63,9 @@ var (
 )
 
 func written(labels []label) string {
-	slices.SortFunc(labels, func(a, b label) int { return cmp.Compare(a.name, b.name) })
 	var all []string
 	for _, l := range labels {
-		if l.value != "" {
-			all = append(all, l.name+`="`+inLabel.Replace(strings.ToValidUTF8(l.value, "\uFFFD"))+`"`)
-		}
+		all = append(all, l.name+`="`+inLabel.Replace(strings.ToValidUTF8(l.value, "\uFFFD"))+`"`)
 	}
 	if len(all) == 0 {
 		return ""
@@ -76,7 +81,7 @@ func (c *collection) write(w io.Writer) error {
 		b.WriteString("# HELP " + full + " " + inHelp.Replace(f.help) + "\n# TYPE " + full + " " + string(f.kind) +
 			"\n")
 		for _, labels := range slices.Sorted(maps.Keys(f.values)) {
-			b.WriteString(full + labels + " " + strconv.FormatFloat(f.values[labels], 'g', -1, 64) + "\n")
+			b.WriteString(full + labels + " " + strconv.FormatFloat(f.values[labels].is, 'g', -1, 64) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())

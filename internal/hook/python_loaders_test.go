@@ -173,7 +173,7 @@ func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
 // otherwise. `make overhead` measures the time that this takes.
 const (
 	shortStep   = 85  // where workers make the batch: a step that chance did not choose, as most are
-	countedStep = 340 // where none do
+	countedStep = 225 // where none do
 )
 
 // TestHookAddsFewInstructionsToAStep counts what the wrappers execute where nothing else shows, in the shortest of

@@ -37,8 +37,14 @@
 // On the left all steps starve alike, on the right no two ranks ever starve at the same time. See Peers for what lies
 // between.
 //
-// Who makes the batches may keep the trainer off the CPUs: of N, it is ready to run and has none d. With free data
-// nobody loads, and N is less by d in F, or by nothing, as nobody knows who else would run there.
+// Who makes the batches may keep the trainer off the CPUs: of N, it is ready to run and has none D. While it would spin
+// on its device anyway nothing is lost by that. It spins a share p of the time in which it runs or is ready to, and a
+// scheduler that is fair keeps it off no less there than where it launches, right after its wait. So its own part of a
+// step is kept off by
+//
+//	max(0, D - p) <= d <= D (1 - p / running)
+//
+// With free data nobody loads, and N is less by d in F, or by nothing, as nobody knows who else would run there.
 package step
 
 import "github.com/pipetune/pipetune/internal/stat"
@@ -64,6 +70,8 @@ type Seen struct {
 	Together *Range // the data stall from short windows, where steps are longer than those; nil without
 	Starved  *Range // the data stall by the device's own clock; nil without
 
+	PerStep *PerStep // Wait and Busy by what a step takes; nil without
+
 	Busy     Range // the device runs work of anybody; only where it is Counted
 	Others   Range // of this, work of processes outside the job
 	Peers    Peers // of this, collectives that wait for the data of other ranks
@@ -79,6 +87,13 @@ type Seen struct {
 	Asleep   Range   // main thread asleep elsewhere, beside its loader and storage
 }
 
+// PerStep are figures whose unit is the mean step. What a step needs varies less than how long it waits for its batch,
+// so ranges of them may be narrower than those of shares of time.
+type PerStep struct {
+	Rest Range // what Wait leaves
+	Busy Range
+}
+
 // Step is where a step's time goes, as shares of it. On the device's side Stall, Device, Host and Other add up to 1.
 type Step struct {
 	Sight   Sight
@@ -89,7 +104,7 @@ type Step struct {
 	Copies  Range // the copy engine works, beside the device or with the trainer waiting for it
 	Blocked Range // the trainer waits for the device
 	Spin    Range // of this, its main thread spins
-	Delay   Range // its threads are ready to run, and those who load have the CPUs
+	Delay   Range // its threads are ready to run and would not spin, and those who load have the CPUs
 	Free    Range // the step if data were free, as a share of the present one
 
 	SpinTold bool // it was seen what code the trainer's main thread runs
@@ -117,7 +132,7 @@ const leastFree = 1e-3
 func Of(seen Seen) Step {
 	seen.Delay = seen.delayed(seen.Wait.rest())
 	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold,
-		Delay: seen.Delay}
+		Delay: seen.held()}
 	switch seen.Device {
 	case NoDevice:
 		s.Stall, s.Free = s.Wait, seen.undelayed(s.Wait.rest())
@@ -168,8 +183,23 @@ func (s Seen) delayed(n Range) Range {
 	return Range{min(s.Delay.Lo, likely), likely, max(min(s.Delay.Hi, n.Hi), likely)}
 }
 
+// held is how much of the delay holds a step up: where the trainer would not spin on its device.
+func (s Seen) held() Range {
+	least := max(s.Delay.Lo-s.Spin.Hi, 0)
+	most := max(s.Delay.Hi*s.beside(s.Spin.Lo), least)
+	return Range{least, min(max(s.Delay.Likely*s.beside(s.Spin.Likely), least), most), most}
+}
+
+// beside is the part of the time in which the trainer runs, or is ready to, that is no spin.
+func (s Seen) beside(spin float64) float64 {
+	if s.Running.Likely <= 0 {
+		return 1
+	}
+	return 1 - min(spin/s.Running.Likely, 1)
+}
+
 // undelayed is what the trainer does beside waiting if nobody loaded beside it.
-func (s Seen) undelayed(n Range) Range { return n.minus(s.Delay) }
+func (s Seen) undelayed(n Range) Range { return n.minus(s.held()) }
 
 // stallAndFree applies the bounds of the package's comment.
 func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
@@ -189,6 +219,9 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	if s.Starved != nil {
 		likely = s.Starved.Likely
 	}
+	if s.PerStep != nil {
+		n, u = s.PerStep.Rest, s.PerStep.Busy.minus(s.Others)
+	}
 	n = s.undelayed(n)
 	if s.Peers.Known { // what follows is of data that are free for all ranks
 		n, u, b = n.minus(s.Peers.Waits.within(b)), s.Peers.Work.minus(s.Others), b.minus(s.Peers.Waits)
@@ -196,10 +229,13 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	least := min(max(n.Lo, u.Lo, c.Lo), max(1-lo, n.Lo))
 	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
 	near := min(max(n.Likely, u.Likely, c.Likely), max(1-lo, n.Likely))
+	// The slowest loop that looks so: if it spins much, little of the delay holds a step up.
+	spin := s.Spin.Hi
 	if s.Spin.Width() <= resolved*n.Likely {
-		b.Lo, b.Hi = b.Likely, b.Likely
+		spin, b.Lo, b.Hi = s.Spin.Likely, b.Likely, b.Likely
 	}
-	far := max(near, min(1-lo, synced(u.Likely, n.Likely, b.Lo, b.Hi)))
+	slow := n.Likely + s.held().Likely - s.Delay.Likely*s.beside(spin)
+	far := max(near, min(1-lo, synced(u.Likely, max(slow, n.Likely), b.Lo, b.Hi)))
 	free = Share(least, max(near, far/(1+promise)), most)
 	return Share(lo, min(max(likely, lo), hi), hi), free
 }
@@ -216,7 +252,7 @@ func synced(u, n, lo, hi float64) float64 {
 
 // hostAlone is the share in which the device idles while the trainer's own threads run.
 func (s Seen) hostAlone(at Step) Range {
-	own := s.Running.minus(s.Spin).minus(s.Delay)
+	own := s.Running.minus(s.Spin).minus(s.held())
 	if s.Loads {
 		own.Lo, own.Likely = 0, max(own.Likely-s.Wait.Likely, 0)
 	}

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import multiprocessing
 import os
 import pickle
 import re
@@ -44,8 +45,13 @@ def wrong():
     raise ValueError("item 5 is broken")
 
 
+taken = multiprocessing.get_context("fork").Value("i")  # samples that the loop has had
+due = multiprocessing.get_context("fork").Value("i", 5)  # those in the batches before item 5
+
+
 def killed():
-    time.sleep(0.5)  # the batch before is delivered by then
+    while taken.value < due.value:
+        time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -64,9 +70,11 @@ def collate(items):
 def attempt(title, **named):
     """Goes over a loader and prints the batches and how it ended."""
     print("==", title)
+    taken.value, due.value = 0, 5 - 5 % named["batch_size"]
     try:
         for batch in DataLoader(**named):
             print(batch)
+            taken.value += named["batch_size"]
     except BaseException as error:
         print(type(error).__name__, re.sub(r"pid\(?s?\)? ?:? ?[0-9]+|pid\(s\) [0-9, ]+", "pid", str(error)))
         # Else the iterator lives on in a cycle, and the next worker inherits it, with a finalizer that is not made for that.
@@ -113,6 +121,7 @@ def main():
     if len(sys.argv) > 1:
         for number, _ in enumerate(DataLoader(Items(globals().get(sys.argv[2])), 1, num_workers=int(sys.argv[1]))):
             print(number, flush=True)
+            taken.value += 1
             if sys.argv[2] == "here" and number == 4:
                 sys.exit(5)
         return

@@ -7,7 +7,7 @@ from time import thread_time_ns
 
 from . import state
 from .batch import samples
-from .guise import standing_for
+from .guise import standing_for, untraced
 from .look import fields
 from .loop import LISTED
 from .sites import site_messages, with_sites
@@ -34,11 +34,12 @@ class Work:
         self.opened_pictures = {}  # by their id, the oldest first
         self.rows = self.row_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
-        self.mark = self.collated = (
-            0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
-        )
+        # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
+        self.mark = self.collated = 0
         self.skip = 0  # batches to go until one is timed in full
-        self.rough = 0  # nanoseconds of batches since the last that was
+        self.batched = False  # those are made of lists of indices; else each is an item
+        self.short = []  # nanoseconds of those since the last that was
+        self.rough = 0  # the same in all, each at most SHORT
         self.times = []
         self.slow = {}  # index: [summed nanoseconds, times measured]
         self.floor = 0  # nanoseconds that an item must take to be among the slowest
@@ -51,21 +52,27 @@ class Work:
         self.fetch_time += took
         if cpu is not None:
             self.divided(took, self.mark - begun, min(thread_time_ns() - cpu, took))
-        elif took < SHORT:
-            self.rough += took
-        else:
-            self.rough += SHORT
-            self.skip = 0
-        self.opened = False
         if done:
             self.fetches += 1
-            times = self.times
-            times.append(took // 1000)
-            if len(times) > 2 * LISTED:
-                del times[:-LISTED]
+            self.times.append(took // 1000)
+        if len(self.times) > 2 * LISTED:
+            del self.times[:-LISTED]
+        self.opened = False
         self.changed = True
         if self.parent is not None and now >= process.next:
             state.report(now)
+
+    def fold(self):
+        """Books the short batches, of which other threads may add more meanwhile."""
+        count = len(self.short)
+        if not count:
+            return
+        took = self.short[:count]
+        del self.short[:count]
+        self.fetches += count
+        self.fetch_time += sum(took)
+        self.rough += sum([min(each, SHORT) for each in took])
+        self.times += [each // 1000 for each in took]
 
     def timed(self):
         """What calls of other libraries took."""
@@ -80,7 +87,6 @@ class Work:
             self.collate += self.collated + rough * self.collated // took
         self.fetch_cpu += cpu
         self.item_time += items
-        self.skip = SKIPPED if took < SHORT else 0
 
     def slow_item(self, index, took):
         """Keeps an item that is among the slowest, or was: its mean counts. The first of all loads what all need."""
@@ -103,6 +109,7 @@ class Work:
         return summed // times
 
     def message(self, now):
+        self.fold()
         body = {
             "fetches": self.fetches,
             "items": self.items,
@@ -163,29 +170,56 @@ def known(number, parent):
 
 
 def fetching(original, kind):
-    of_trainer = process.fetchers.get
+    of_trainers = process.fetchers.known
+    failed = state.failed
 
     @standing_for(original)
     def fetch(self, possibly_batched_index):
-        work = of_trainer(self) or local.work
+        own = of_trainers.get(id(self))
+        work = own[1] if own is not None and own[0]() is self else local.work
         if work is None or not process.on or local.fetching is not None:
             return original(self, possibly_batched_index)
+        batched = work.batched
+        if work.skip <= 0 or type(self) is not kind or batched and type(possibly_batched_index) is not list:
+            return in_full(self, possibly_batched_index, work)
+        # A short batch: two clocks, and how many items it has.
+        try:
+            local.fetching = work
+            begun = clock()
+            batch = original(self, possibly_batched_index)
+        finally:
+            local.fetching = None
+        try:
+            now = clock()
+            work.short.append(now - begun)
+            work.items += len(possibly_batched_index) if batched else 1
+            work.skip = work.skip - 1 if now - begun < SHORT else 0
+            work.opened = False
+            work.changed = True
+            if work.parent is not None and now >= process.next:
+                state.report(now)
+        except Exception as error:
+            failed(error)
+        return batch
+
+    def in_full(self, index, work):
         fetcher, cpu, done = self, None, False
         try:
-            exact = type(self) is kind
-            items, before = counted(self.__dict__, possibly_batched_index) if exact else 0, work.items
-            if work.skip > 0 and items:
-                work.skip -= 1
-            elif exact:
+            work.fold()
+            own = fields(self)
+            exact, before = type(self) is kind, work.items
+            items = counted(own, index) if exact else 0
+            work.batched = own.get("auto_collation") is True
+            if exact:
                 fetcher, work.collated = timed(self, work), 0
                 cpu = thread_time_ns()
             work.mark = begun = clock()
         except Exception as error:
-            state.failed(error)
-            return original(self, possibly_batched_index)
+            failed(error)
+            return original(self, index)
         try:
             local.fetching = work
-            batch = original(fetcher, possibly_batched_index)
+            batch = original(fetcher, index)
             done = True
             return batch
         finally:
@@ -196,9 +230,11 @@ def fetching(original, kind):
                 if done and work.items == before:
                     work.items += items
                 work.fetched(begun, cpu, done)
+                work.skip = SKIPPED if items and clock() - begun < SHORT else 0
             except Exception as error:
-                state.failed(error)
+                failed(error)
 
+    in_full = untraced(in_full)
     return fetch
 
 

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/exporter"
+	"github.com/pipetune/pipetune/internal/must"
+)
+
+// TestSender: a watch is sent again and again where the environment asks for it, at its end once more, and what a
+// collector refuses is said once.
+func TestSender(t *testing.T) {
+	for status, want := range map[int]string{200: "", 404: "metrics were not sent to http://"} {
+		sent := make(chan string, 1000)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sent <- r.URL.Path + string(must.Get(io.ReadAll(r.Body))(t))
+			w.WriteHeader(status)
+		}))
+		var said bytes.Buffer
+		env := Env{Stderr: &said, Getenv: func(name string) string {
+			return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL, "OTEL_METRIC_EXPORT_INTERVAL": "20"}[name]
+		}}
+		from := exporter.New("1.2.3")
+		sender := openSender(env, from)
+		for range 3 {
+			if got := take(t, sent, sender); !strings.HasPrefix(got, "/v1/metrics{") ||
+				!strings.Contains(got, "pipetune_build_info") {
+				t.Fatal(got)
+			}
+		}
+		from.Job("train.py")
+		sender.close(env)
+		sender.complain(env)
+		last := ""
+		for len(sent) > 0 {
+			last = <-sent
+		}
+		if !strings.Contains(last, "train.py") {
+			t.Errorf("at the end %s", last)
+		}
+		first, rest, _ := strings.Cut(said.String(), "\n")
+		if !strings.Contains(first, s.URL+"/v1/metrics every 20ms, as OTEL_EXPORTER_OTLP_ENDPOINT asks") ||
+			strings.Count(rest, "metrics were not sent") != strings.Count(want, "metrics were not sent") {
+			t.Errorf("said:\n%s", said.String())
+		}
+		s.Close()
+	}
+}
+
+// TestSenderOfNothing: without the variables nothing is sent, and one that cannot be followed holds up no watch.
+func TestSenderOfNothing(t *testing.T) {
+	var said bytes.Buffer
+	if s := openSender(Env{Stderr: &said, Getenv: func(string) string { return "" }}, nil); s != nil || said.Len() > 0 {
+		t.Errorf("%v, said %q", s, said.String())
+	}
+	grpc := func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4317",
+			"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}[name]
+	}
+	var none *sender
+	none.close(Env{})
+	none.complain(Env{})
+	if s := openSender(Env{Stderr: &said, Getenv: grpc}, nil); s != nil ||
+		!strings.Contains(said.String(), "OTEL_METRICS_EXPORTER=none") {
+		t.Errorf("%v, said %q", s, said.String())
+	}
+}
+
+// take waits for an export, no longer than it takes to see that none comes.
+func take(t *testing.T, sent chan string, s *sender) string {
+	t.Helper()
+	select {
+	case got := <-sent:
+		return got
+	case <-time.After(10 * time.Second):
+		t.Fatal(<-s.refused)
+		return ""
+	}
+}
