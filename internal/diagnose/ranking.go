@@ -8,8 +8,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// rank orders findings by what is at stake. What special causes explain is taken off the general ones first, and a
-// circumstance follows each cause of the job's own whose cure brings as much.
+// rank orders findings by what is at stake. What special causes explain is taken off the general ones first. A finding
+// whose cure brings less at best than another's at worst follows it, and a circumstance each cause of the job's own
+// whose cure brings as much.
 func rank(findings []report.Finding, rules map[string]*Rule) {
 	own, cured := map[string]float64{}, map[string]float64{}
 	for _, f := range findings {
@@ -34,6 +35,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)),
 			cmp.Compare(a.Rule, b.Rule))
 	})
+	lead(findings)
 	for i := len(findings) - 1; i >= 0; i-- {
 		first := findings[i]
 		for j := len(findings) - 1; j > i; j-- {
@@ -46,6 +48,25 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	}
 }
 
+// lead moves each finding behind those whose cure surely brings more. What brings more of what brings more is surely
+// more as well, so that one pass from the front gives the one order that holds for all.
+func lead(findings []report.Finding) {
+	for i := range findings {
+		first := slices.IndexFunc(findings[i:], func(f report.Finding) bool {
+			return !slices.ContainsFunc(findings[i:], func(better report.Finding) bool { return surpasses(better, f) })
+		})
+		f := findings[i+first]
+		copy(findings[i+1:i+first+1], findings[i:i+first])
+		findings[i] = f
+	}
+}
+
+// surpasses reports whether one finding's cure brings more at worst than another's at best.
+func surpasses(f, other report.Finding) bool {
+	a, b := firstEffect(&f), firstEffect(&other)
+	return a != nil && b != nil && a.Metric == b.Metric && f.Severity != report.Info && a.Lo > b.Hi
+}
+
 // curable reports whether the job itself can fix what was found beside a circumstance. Of what the circumstance would
 // explain as well, a setting of the DataLoader can be changed; that a batch would cost less CPU time is no change yet.
 func curable(f report.Finding, circumstance *Rule) bool {
@@ -56,10 +77,8 @@ func curable(f report.Finding, circumstance *Rule) bool {
 // likelyGain is how many times the present rate a finding's first cure with a predicted effect makes likely; 0 where
 // none is predicted.
 func likelyGain(f report.Finding) float64 {
-	for _, c := range f.Recommendations {
-		if c.Effect != nil && c.Effect.Before > 0 {
-			return c.Effect.After / c.Effect.Before
-		}
+	if e := firstEffect(&f); e != nil && e.Before > 0 {
+		return e.After / e.Before
 	}
 	return 0
 }

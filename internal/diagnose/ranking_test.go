@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,5 +64,46 @@ func TestCircumstancesYield(t *testing.T) {
 				t.Errorf("the last one's score is %v, want %v", last, c.score)
 			}
 		})
+	}
+}
+
+// What surely brings more comes first, whatever is at stake; where ranges meet, or nothing is predicted, the score
+// decides.
+func TestWhatSurelyBringsMoreLeads(t *testing.T) {
+	finding := func(rule string, score, lo, hi float64) report.Finding {
+		f := report.Finding{Rule: rule, Score: score, Severity: Grade(score)}
+		if hi > 0 {
+			f.Recommendations = []report.Recommendation{{Effect: &report.Effect{Metric: "samples_per_s", Before: 100,
+				After: lo, Lo: lo, Hi: hi}}}
+		}
+		return f
+	}
+	for _, c := range []struct {
+		name     string
+		findings []report.Finding
+		want     []string
+	}{
+		{"surely more", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.8, 600, 1400)},
+			[]string{"b", "a"}},
+		{"may be more", []report.Finding{finding("a", 0.9, 120, 610), finding("b", 0.8, 600, 1400)},
+			[]string{"a", "b"}},
+		{"not known", []report.Finding{finding("a", 0.9, 0, 0), finding("b", 0.8, 600, 1400)}, []string{"a", "b"}},
+		{"of no weight", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.01, 600, 1400)},
+			[]string{"a", "b"}},
+		{"three", []report.Finding{finding("a", 0.9, 120, 130), finding("b", 0.8, 0, 0), finding("c", 0.7, 140, 150),
+			finding("d", 0.6, 160, 170)}, []string{"b", "d", "c", "a"}},
+	} {
+		rules := map[string]*Rule{}
+		for _, f := range c.findings {
+			rules[f.Rule] = &Rule{ID: f.Rule}
+		}
+		rank(c.findings, rules)
+		var got []string
+		for _, f := range c.findings {
+			got = append(got, f.Rule)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
 	}
 }

@@ -15,10 +15,10 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	Resource: report.HDF5,
 	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache,
 		metric.ReadBytes},
-	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, chunkPassing),
 	Applies: onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu",
-		"hdf5/cache-too-small", "storage/saturated"},
+	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
+		"hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		amplify := p.Get(metric.HDF5Amplify)
 		filters, _ := p.Maybe(metric.HDF5Filters)
