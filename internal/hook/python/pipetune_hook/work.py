@@ -46,7 +46,7 @@ class Work:
         self.sites = {}
 
     def fetched(self, begun, cpu, done):
-        """A batch was made, or could not be; cpu is None where it was not timed in full."""
+        """A batch was made, or could not be; cpu is None where it was not timed in full. Returns how long it took."""
         now = clock()
         took = now - begun
         self.fetch_time += took
@@ -61,6 +61,7 @@ class Work:
         self.changed = True
         if self.parent is not None and now >= process.next:
             state.report(now)
+        return took
 
     def fold(self):
         """Books the short batches, of which other threads may add more meanwhile."""
@@ -183,6 +184,7 @@ def fetching(original, kind):
         if work.skip <= 0 or type(self) is not kind or batched and type(possibly_batched_index) is not list:
             return in_full(self, possibly_batched_index, work)
         # A short batch: two clocks, and how many items it has.
+        items = len(possibly_batched_index) if batched else 1
         try:
             local.fetching = work
             begun = clock()
@@ -192,7 +194,7 @@ def fetching(original, kind):
         try:
             now = clock()
             work.short.append(now - begun)
-            work.items += len(possibly_batched_index) if batched else 1
+            work.items += items
             work.skip = work.skip - 1 if now - begun < SHORT else 0
             work.opened = False
             work.changed = True
@@ -229,8 +231,8 @@ def fetching(original, kind):
                     take_over(self, fetcher)
                 if done and work.items == before:
                     work.items += items
-                work.fetched(begun, cpu, done)
-                work.skip = SKIPPED if items and clock() - begun < SHORT else 0
+                took = work.fetched(begun, cpu, done)
+                work.skip = SKIPPED if items and took < SHORT else 0
             except Exception as error:
                 failed(error)
 
