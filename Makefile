@@ -31,7 +31,7 @@ export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_QUIC
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
 GIT     := git -c safe.directory='*'
 VERSION ?= $(shell $(GIT) describe --tags --exact-match 2>/dev/null | sed 's/^v//')
-COMMIT  ?= $(shell $(GIT) describe --always --dirty --exclude '*' 2>/dev/null)
+COMMIT  ?= $(shell $(GIT) describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 # Go's own build ID is left out: it is made of the folder that the libraries are found in, and the same source must give the same file anywhere.
 CLI     := github.com/pipetune/pipetune/internal/cli
 LDFLAGS := -s -w -buildid= $(if $(VERSION),-X $(CLI).version=$(VERSION)) $(if $(COMMIT),-X $(CLI).commit=$(COMMIT))
@@ -58,7 +58,30 @@ portable: ## bin/pipetune-linux-amd64 and -arm64, for glibc 2.17 and newer, with
 man: ## bin/man: manual pages, to be read by man -M bin/man pipetune-diagnose
 	@scripts/deps build
 	@scripts/static-libs "$(LIB)"
+	@rm -rf bin/man
 	SOURCE_DATE_EPOCH="$$($(GIT) log -1 --format=%ct 2>/dev/null || date +%s)" $(GO) run ./scripts/man bin/man/man1
+
+DIST := bin/dist
+.PHONY: dist
+dist: ## bin/dist: what is released, for amd64 and arm64: tar.gz, .deb, .rpm, wheel, OCI image, SBOM, SHA256SUMS
+	@scripts/deps build portable dist
+	@$(MAKE) portable
+	@$(MAKE) man
+	PORTABLE=1 scripts/dist $(DIST) bin/man/man1 amd64=bin/pipetune-linux-amd64 arm64=bin/pipetune-linux-arm64
+
+.PHONY: dist-test
+dist-test: ## all of it made twice with the same bytes, and installed, run and removed in clean places; writes docs/install.md
+	@scripts/deps build portable dist places
+	@$(MAKE) dist
+	scripts/check-dist $(DIST)
+	scripts/dist-test --page docs/install.md $(DIST)
+
+# The short half of it: what this machine's bin/pipetune is packed into, without scripts/portable's libraries.
+.PHONY: dist-trial
+dist-trial:
+	@scripts/deps build dist places
+	@$(MAKE) man
+	scripts/dist-trial
 
 .PHONY: sbom
 sbom: ## bin/pipetune.cdx.json: what bin/pipetune is made of, Go modules and C libraries (CycloneDX)
