@@ -133,7 +133,7 @@ test-lint:
 
 test-unit:
 	@$(STAGE) "unit tests, recordings and fuzz seeds" $(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
-	@$(STAGE) "Kubernetes manifests" $(MAKE) manifests
+	@$(STAGE) "Kubernetes manifests, GitHub workflows" $(MAKE) manifests workflows
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1 -timeout 30m
@@ -178,9 +178,12 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 e2e-run:
 	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
 
-.PHONY: manifests
-manifests: ## the manifests of docs/kubernetes against the types of Kubernetes, in a module of its own
+# Each in a module of its own.
+.PHONY: manifests workflows
+manifests: ## the manifests of docs/kubernetes against the types of Kubernetes
 	cd scripts/manifests && CGO_ENABLED=0 $(GO) test ./...
+workflows: ## the workflows of .github and docs/ci by actionlint, their actions pinned
+	cd scripts/workflows && CGO_ENABLED=0 $(GO) test ./...
 
 .PHONY: e2e-slurm
 e2e-slurm: ## jobs on a real Slurm of three nodes that the test starts on this machine, watched by pipetune slurm and merged
