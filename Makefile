@@ -76,10 +76,10 @@ dist-test: ## all of it made twice with the same bytes, and installed, run and r
 	scripts/check-dist $(DIST)
 	scripts/dist-test --page docs/install.md $(DIST)
 
-# The short half of it: what this machine's bin/pipetune is packed into, without scripts/portable's libraries.
 .PHONY: dist-trial
-dist-trial:
+dist-trial: ## the short half of it: what this machine's bin/pipetune is packed into
 	@scripts/deps build dist places
+	@$(MAKE) build
 	@$(MAKE) man
 	scripts/dist-trial
 
@@ -116,10 +116,10 @@ test: ## what every change is held to, in some 18 minutes: lint, unit tests, rec
 	@$(STAGE) dependencies scripts/deps build
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(MAKE) -j2 --output-sync=target test-python test-lint
-	@$(MAKE) -j2 --output-sync=target test-trials test-unit
+	@$(MAKE) -j2 --output-sync=target test-trials test-unit test-packages
 	@$(MAKE) test-live
 
-.PHONY: test-python test-lint test-trials test-unit test-live
+.PHONY: test-python test-lint test-trials test-unit test-packages test-live
 test-python:
 	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
 	@$(STAGE) "newest PyTorch" scripts/python-env
@@ -137,6 +137,9 @@ test-unit:
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1 -timeout 30m
+
+test-packages:
+	@$(STAGE) "packages" $(MAKE) dist-trial
 
 test-trials:
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
@@ -257,7 +260,7 @@ reliability: ## the short trials that it does no harm and survives everything; r
 	@$(MAKE) trials RELIABILITY_PAGE=../../docs/data/reliability.md
 
 # What is too long for every change: each of these is gone through, whatever fails before it, and the night fails with any.
-NIGHTLY := unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
+NIGHTLY := unit night-trials dist-test e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
 
 .PHONY: nightly
 nightly: ## all live suites and the race detector over all, hours; rows to docs/data

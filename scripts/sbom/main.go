@@ -72,11 +72,12 @@ func main() {
 	binary := flag.String("binary", "bin/pipetune", "the program")
 	linkerMap := flag.String("map", "", "the linker's map of the same program")
 	list := flag.String("sources", "", "the list that scripts/portable-libs wrote, in place of a map")
+	compiler := flag.String("compiler", "", "with -sources, the compiler as PyPI names it: ziglang==0.17.1")
 	version := flag.String("version", "", "its version, where it has one")
 	flag.Parse()
 	static := func() ([]component, error) { return archives(*linkerMap) }
 	if *list != "" {
-		static = func() ([]component, error) { return sources(*list, *binary) }
+		static = func() ([]component, error) { return sources(*list, *binary, *compiler) }
 	}
 	b, err := describe(*binary, static, *version)
 	if err != nil {

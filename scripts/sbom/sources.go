@@ -8,8 +8,13 @@ import (
 )
 
 // sources lists the libraries that scripts/portable-libs built from source. A line of its list holds the library, its
-// version, the crate it came in, the crate's version and SHA-256, and words that a binary with the library holds.
-func sources(list, binary string) ([]component, error) {
+// version, the crate it came in, the crate's version and SHA-256, and words that a binary with the library holds. The
+// compiler (ziglang==0.17.1) adds its own runtime.
+func sources(list, binary, compiler string) ([]component, error) {
+	zig, release, ok := strings.Cut(compiler, "==")
+	if !ok {
+		return nil, fmt.Errorf("the compiler %q has no version", compiler)
+	}
 	text, err := os.ReadFile(list)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of sources: %w", err)
@@ -37,5 +42,6 @@ func sources(list, binary string) ([]component, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s names no library", list)
 	}
-	return all, nil
+	return append(all, component{Type: "library", Ref: "a:" + zig, Name: zig, Version: release,
+		URL: "pkg:pypi/" + zig + "@" + release, Properties: linkage(linkedStatic)}), nil
 }
