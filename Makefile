@@ -67,6 +67,7 @@ dist: ## bin/dist: what is released, for amd64 and arm64: tar.gz, .deb, .rpm, wh
 	@scripts/deps build portable dist
 	@$(MAKE) portable
 	@$(MAKE) man
+	scripts/check-binary bin/pipetune-linux-$$($(GO) env GOHOSTARCH)
 	PORTABLE=1 scripts/dist $(DIST) bin/man/man1 amd64=bin/pipetune-linux-amd64 arm64=bin/pipetune-linux-arm64
 
 .PHONY: dist-test
@@ -181,12 +182,12 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 e2e-run:
 	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
 
-# Each in a module of its own.
+# Each in a module of its own, of which these files are none that Go watches: a kept result would stand for others.
 .PHONY: manifests workflows
 manifests: ## the manifests of docs/kubernetes against the types of Kubernetes
-	cd scripts/manifests && CGO_ENABLED=0 $(GO) test ./...
+	cd scripts/manifests && CGO_ENABLED=0 $(GO) test -count=1 ./...
 workflows: ## the workflows of .github and docs/ci by actionlint, their actions pinned
-	cd scripts/workflows && CGO_ENABLED=0 $(GO) test ./...
+	cd scripts/workflows && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
 .PHONY: e2e-slurm
 e2e-slurm: ## jobs on a real Slurm of three nodes that the test starts on this machine, watched by pipetune slurm and merged
@@ -260,7 +261,8 @@ reliability: ## the short trials that it does no harm and survives everything; r
 	@$(MAKE) trials RELIABILITY_PAGE=../../docs/data/reliability.md
 
 # What is too long for every change: each of these is gone through, whatever fails before it, and the night fails with any.
-NIGHTLY := unit night-trials dist-test e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
+# dist-test stands first: it makes the commit again, and those after it write pages.
+NIGHTLY := dist-test unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
 
 .PHONY: nightly
 nightly: ## all live suites and the race detector over all, hours; rows to docs/data
