@@ -72,7 +72,7 @@ dist: ## bin/dist: what is released, for amd64 and arm64: tar.gz, .deb, .rpm, wh
 
 .PHONY: dist-test
 dist-test: ## all of it made twice with the same bytes, and installed, run and removed in clean places; writes docs/install.md
-	@scripts/deps build portable dist places
+	@scripts/deps build portable dist places arm64
 	@$(MAKE) dist
 	scripts/check-dist $(DIST)
 	scripts/dist-test --page docs/install.md $(DIST)
