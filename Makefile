@@ -31,7 +31,7 @@ export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_QUIC
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
 GIT     := git -c safe.directory='*'
 VERSION ?= $(shell $(GIT) describe --tags --exact-match 2>/dev/null | sed 's/^v//')
-COMMIT  ?= $(shell $(GIT) describe --always --dirty --exclude '*' 2>/dev/null)
+COMMIT  ?= $(shell $(GIT) describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 # Go's own build ID is left out: it is made of the folder that the libraries are found in, and the same source must give the same file anywhere.
 CLI     := github.com/pipetune/pipetune/internal/cli
 LDFLAGS := -s -w -buildid= $(if $(VERSION),-X $(CLI).version=$(VERSION)) $(if $(COMMIT),-X $(CLI).commit=$(COMMIT))
@@ -58,7 +58,31 @@ portable: ## bin/pipetune-linux-amd64 and -arm64, for glibc 2.17 and newer, with
 man: ## bin/man: manual pages, to be read by man -M bin/man pipetune-diagnose
 	@scripts/deps build
 	@scripts/static-libs "$(LIB)"
+	@rm -rf bin/man
 	SOURCE_DATE_EPOCH="$$($(GIT) log -1 --format=%ct 2>/dev/null || date +%s)" $(GO) run ./scripts/man bin/man/man1
+
+DIST := bin/dist
+.PHONY: dist
+dist: ## bin/dist: what is released, for amd64 and arm64: tar.gz, .deb, .rpm, wheel, OCI image, SBOM, SHA256SUMS
+	@scripts/deps build portable dist
+	@$(MAKE) portable
+	@$(MAKE) man
+	scripts/check-binary bin/pipetune-linux-$$($(GO) env GOHOSTARCH)
+	PORTABLE=1 scripts/dist $(DIST) bin/man/man1 amd64=bin/pipetune-linux-amd64 arm64=bin/pipetune-linux-arm64
+
+.PHONY: dist-test
+dist-test: ## made twice with the same bytes, each file installed, run and removed; 11 minutes; writes docs/install.md
+	@scripts/deps build portable dist places arm64
+	@$(MAKE) dist
+	scripts/check-dist $(DIST)
+	scripts/dist-test --page docs/install.md $(DIST)
+
+.PHONY: dist-trial
+dist-trial: ## the short half of it: what this machine's bin/pipetune is packed into
+	@scripts/deps build dist places
+	@$(MAKE) build
+	@$(MAKE) man
+	scripts/dist-trial
 
 .PHONY: sbom
 sbom: ## bin/pipetune.cdx.json: what bin/pipetune is made of, Go modules and C libraries (CycloneDX)
@@ -93,10 +117,10 @@ test: ## what every change is held to, in some 18 minutes: lint, unit tests, rec
 	@$(STAGE) dependencies scripts/deps build
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(MAKE) -j2 --output-sync=target test-python test-lint
-	@$(MAKE) -j2 --output-sync=target test-trials test-unit
+	@$(MAKE) -j2 --output-sync=target test-trials test-unit test-packages
 	@$(MAKE) test-live
 
-.PHONY: test-python test-lint test-trials test-unit test-live
+.PHONY: test-python test-lint test-trials test-unit test-packages test-live
 test-python:
 	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
 	@$(STAGE) "newest PyTorch" scripts/python-env
@@ -110,10 +134,13 @@ test-lint:
 
 test-unit:
 	@$(STAGE) "unit tests, recordings and fuzz seeds" $(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
-	@$(STAGE) "Kubernetes manifests" $(MAKE) manifests
+	@$(STAGE) "Kubernetes manifests, GitHub workflows" $(MAKE) manifests workflows
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1 -timeout 30m
+
+test-packages:
+	@$(STAGE) "packages" $(MAKE) dist-trial
 
 test-trials:
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
@@ -155,9 +182,12 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 e2e-run:
 	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
 
-.PHONY: manifests
-manifests: ## the manifests of docs/kubernetes against the types of Kubernetes, in a module of its own
-	cd scripts/manifests && CGO_ENABLED=0 $(GO) test ./...
+# Each in a module of its own, of which these files are none that Go watches: a kept result would stand for others.
+.PHONY: manifests workflows
+manifests: ## the manifests of docs/kubernetes against the types of Kubernetes
+	cd scripts/manifests && CGO_ENABLED=0 $(GO) test -count=1 ./...
+workflows: ## the workflows of .github and docs/ci by actionlint, their actions pinned
+	cd scripts/workflows && CGO_ENABLED=0 $(GO) test -count=1 ./...
 
 .PHONY: e2e-slurm
 e2e-slurm: ## jobs on a real Slurm of three nodes that the test starts on this machine, watched by pipetune slurm and merged
@@ -231,7 +261,8 @@ reliability: ## the short trials that it does no harm and survives everything; r
 	@$(MAKE) trials RELIABILITY_PAGE=../../docs/data/reliability.md
 
 # What is too long for every change: each of these is gone through, whatever fails before it, and the night fails with any.
-NIGHTLY := unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
+# dist-test stands first: it makes the commit again, and those after it write pages.
+NIGHTLY := dist-test unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
 
 .PHONY: nightly
 nightly: ## all live suites and the race detector over all, hours; rows to docs/data

@@ -82,6 +82,7 @@ var mayImport = map[string][]string{
 	"scripts/sbom":      {},
 	"scripts/man":       {"cli"},
 	"scripts/manifests": {},
+	"scripts/workflows": {},
 	"e2e":               {anything},
 	"replay":            {anything},
 	"reliability":       {anything},
@@ -111,6 +112,7 @@ var thirdParty = map[string][]string{
 	"google.golang.org/protobuf":            {"test files"},
 	"k8s.io":                                {"scripts/manifests"}, // a module of its own
 	"sigs.k8s.io/yaml":                      {"scripts/manifests"},
+	"github.com/rhysd/actionlint":           {"scripts/workflows"}, // a module of its own
 }
 
 // short names a package as the tables do: below internal, and by the listed package that it is a part of.

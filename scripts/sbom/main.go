@@ -1,6 +1,6 @@
 // Command sbom writes what a pipetune binary is made of as CycloneDX 1.5 JSON: the Go modules as the binary itself
-// names them, the C libraries whose code the linker took in, and the shared ones it asks for. It refuses to leave out
-// what it cannot name.
+// names them, the C libraries whose code the linker took in (by its map) or that scripts/portable-libs built (by its
+// list), and the shared ones it asks for. It refuses to leave out what it cannot name.
 package main
 
 import (
@@ -71,9 +71,15 @@ func main() {
 	log.SetPrefix("sbom: ")
 	binary := flag.String("binary", "bin/pipetune", "the program")
 	linkerMap := flag.String("map", "", "the linker's map of the same program")
+	list := flag.String("sources", "", "the list that scripts/portable-libs wrote, in place of a map")
+	compiler := flag.String("compiler", "", "with -sources, the compiler as PyPI names it: ziglang==0.17.1")
 	version := flag.String("version", "", "its version, where it has one")
 	flag.Parse()
-	b, err := describe(*binary, *linkerMap, *version)
+	static := func() ([]component, error) { return archives(*linkerMap) }
+	if *list != "" {
+		static = func() ([]component, error) { return sources(*list, *binary, *compiler) }
+	}
+	b, err := describe(*binary, static, *version)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,8 +91,8 @@ func main() {
 	}
 }
 
-// describe gathers everything about the program.
-func describe(binary, linkerMap, version string) (*bom, error) {
+// describe gathers everything about the program; static lists the libraries that were linked into it.
+func describe(binary string, static func() ([]component, error), version string) (*bom, error) {
 	sum, err := digest(binary)
 	if err != nil {
 		return nil, err
@@ -105,7 +111,7 @@ func describe(binary, linkerMap, version string) (*bom, error) {
 	if err != nil {
 		return nil, err
 	}
-	static, err := archives(linkerMap)
+	linked, err := static()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +119,7 @@ func describe(binary, linkerMap, version string) (*bom, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = append(append(all, static...), shared...)
+	all = append(append(all, linked...), shared...)
 	needs := dependency{Ref: self.Ref, DependsOn: []string{}}
 	for _, c := range all {
 		needs.DependsOn = append(needs.DependsOn, c.Ref)
