@@ -40,7 +40,8 @@ func layersOf(page string) map[string][]string {
 }
 
 // untold are packages that the page leaves out: tests and tools.
-var untold = []string{"archtest", "scripts/sbom", "scripts/man", "scripts/manifests", "scripts/workflows", "e2e", "reliability", "replay"}
+var untold = []string{"archtest", "scripts/sbom", "scripts/man", "scripts/manifests", "scripts/workflows", "e2e",
+	"reliability", "replay"}
 
 func TestArchitectureTellsTheLayers(t *testing.T) {
 	page := must.Get(os.ReadFile(filepath.Join(root, "docs", "architecture.md")))(t)
