@@ -241,6 +241,21 @@ func TestPredictions(t *testing.T) {
 		{"what no report tells, by its finding", []report.Finding{recommend("opening the file", "once", 850, 1000)},
 			nil, func(b, a *report.Report) { a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers },
 			[]report.Outcome{report.Inside}, 1, 1},
+		{"a finding that a setting may have resolved", []report.Finding{recommend("num_workers", "2", 850, 1000),
+			recommend("bytes per read", "more", 1, 2)}, nil, nil,
+			[]report.Outcome{report.Inside, report.Unjudged}, 1, 1},
+		{"what its figure shows, and it did not fall", []report.Finding{recommend("other programs on this machine",
+			"none", 850, 1000)}, nil, func(b, a *report.Report) {
+			a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers
+			b.Metrics["other_cpu_cores"] = report.Metric{Center: 0.9, Lo: 0.8, Hi: 1}
+			a.Metrics["other_cpu_cores"] = report.Metric{Center: 1, Lo: 0.9, Hi: 1.1}
+		}, []report.Outcome{report.Unjudged}, 0, 0},
+		{"what its figure shows, and it fell", []report.Finding{recommend("collate_fn", "one copy", 850, 1000)}, nil,
+			func(b, a *report.Report) {
+				a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers
+				b.Metrics["made_item_collate_s"] = report.Metric{Center: 9e-3, Lo: 8e-3, Hi: 10e-3}
+				a.Metrics["made_item_collate_s"] = report.Metric{Center: 1e-3, Lo: 1e-3, Hi: 2e-3}
+			}, []report.Outcome{report.Inside}, 1, 1},
 	} {
 		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 		b.Findings, b.Joint = c.findings, c.joint

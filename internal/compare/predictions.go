@@ -91,7 +91,7 @@ func advised(b, after *report.Report, c *report.Comparison) (out []advice) {
 		if len(d.Rules) > 0 {
 			a.Rule = d.Rules[0]
 		}
-		if a.applied, a.why = made(a.Recommended, c); a.applied {
+		if a.applied, a.why = made(a.Recommended, b, after, c); a.applied {
 			a.why = without(d.Recommendation, after)
 			a.applied = a.why == ""
 		}
@@ -141,8 +141,25 @@ func note(p *report.Prediction, settings []string) {
 // shownBy are the conditions that differ where a recommended change was made that no setting tells.
 var shownBy = map[string]string{"page cache": "page cache", "where the dataset lies": "storage of the dataset"}
 
+// fallsBy are the figures that fall where a recommended change was made that no setting tells.
+var fallsBy = map[string]string{
+	"other programs on this machine":    metric.OtherCPU.Name,
+	"opening the HDF5 file":             metric.MadeOpen.Name,
+	"collate_fn":                        metric.MadeCollate.Name,
+	"size that a JPEG is decoded at":    metric.MadeDecode.Name,
+	"CPU time per batch in the workers": metric.WorkerCPUBatch.Name,
+}
+
+// fell reports whether a figure is surely lower, beyond what runs differ by; known is false where it is not on both
+// sides.
+func fell(name string, before, after *report.Report) (yes, known bool) {
+	b, ok := before.Metrics[name]
+	a, ok2 := after.Metrics[name]
+	return b.Lo-a.Hi > normal975*runSpread*math.Abs(b.Center), ok && ok2
+}
+
 // made reports whether a recommended change was made, and if not, why that is thought.
-func made(r report.Recommended, c *report.Comparison) (bool, string) {
+func made(r report.Recommended, before, after *report.Report, c *report.Comparison) (bool, string) {
 	if i := slices.IndexFunc(c.Settings, func(s report.SettingChange) bool { return s.Setting == r.Setting }); i >= 0 {
 		if sameValue(c.Settings[i].After, r.To) {
 			return true, ""
@@ -156,10 +173,22 @@ func made(r report.Recommended, c *report.Comparison) (bool, string) {
 	if told || isSetting(r.Setting) {
 		return false, r.Setting + " was not seen to change"
 	}
-	if slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
-		return true, ""
+	if !slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
+		return false, "not seen to be made: " + r.Rule + " is still found, or was not judged"
 	}
-	return false, "not seen to be made: " + r.Rule + " is still found, or was not judged"
+	if figure, told := fallsBy[r.Setting]; told {
+		if yes, known := fell(figure, before, after); known && !yes {
+			return false, "not seen to be made: " + r.Rule + " is not found any more, and " + figure + " did not fall"
+		} else if known {
+			return true, ""
+		}
+	}
+	for _, s := range c.Settings { // it may have resolved the finding as well
+		if d := before.Decision(s.Setting); d != nil && d.Outcome == report.ToChange && sameValue(d.To, s.After) {
+			return false, "not seen to be made: that " + r.Rule + " is not found any more may follow from " + s.Setting
+		}
+	}
+	return true, ""
 }
 
 // without says what was not changed along with a recommendation that names it: its effect is that of both. It is ""

@@ -19,7 +19,7 @@ func (s *subject) joint(r *report.Report) *report.Effect {
 	told := 0
 	set, least, likely, most := l.Setting, 1.0, 1.0, 1.0
 	for _, d := range r.Decided() {
-		if d.Outcome != report.ToChange || d.Hold == report.HoldFurther {
+		if d.Outcome != report.ToChange || d.Hold == report.HoldFurther || d.Hold == report.HoldInstead {
 			continue
 		}
 		if slices.Contains(report.Simulated, d.Setting) {

@@ -23,6 +23,7 @@ type Loader struct {
 
 	ranks   float64 // trainers whose loaders share the machine; 0 = one
 	others  otherLoaders
+	noWait  float64             // batches per second with free data, at most, as it is reported; 0 = unknown
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
 	assumed []string            // inputs that were not measured
 	error   predict.Calibration // how far the model itself may be off
@@ -143,6 +144,9 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 func (l *Loader) takeStep(e *evidence.Evidence) bool {
 	free, ok := e.Get(metric.FreeStepTime)
 	l.FreeStep = l.others.step(free.Summary)
+	if ok && l.FreeStep.Lo > 0 {
+		l.noWait = 1 / l.FreeStep.Lo
+	}
 	lead, onDevice := leadingStep(e)
 	batches, counted := e.Get(metric.BatchesPerS)
 	if !onDevice || !counted || batches.Center <= 0 {

@@ -227,6 +227,9 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 		after = min(after, to.Bounds[0].Rate*l.PerBatch)
 	}
 	most := l.forecaster.Cap(to.Setting, to.Remedy) * l.PerBatch
+	if l.noWait > 0 && to.Remedy.Cores == 0 { // what is told to be had with free data; other programs stay
+		most = min(most, l.noWait*l.PerBatch)
+	}
 	if !l.fits() {
 		most = max(most, now) // what was seen is possible, whatever the model makes of it
 	}

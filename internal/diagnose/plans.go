@@ -180,7 +180,7 @@ func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendat
 	}
 	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: text.risk, Watch: text.watch,
 		Effect: l.effect(c.Alone, true)}
-	if at.Workers == 0 && c.Knob != predict.NumWorkers {
+	if l.present.Setting.Workers == 0 && c.Knob != predict.NumWorkers {
 		out.Effect = nil // without workers it means nothing, and PyTorch 2 refuses it
 	}
 	if l.seen(c.Knob) {

@@ -16,7 +16,7 @@ func ranged(t *testing.T, signals map[string]float64, lo, center, hi float64) *L
 	if !ok {
 		t.Fatal("no model")
 	}
-	l.FreeStep, l.StepRange = stat.Summary{Center: center, Lo: lo, Hi: hi, N: 20}, true
+	l.FreeStep, l.StepRange, l.noWait = stat.Summary{Center: center, Lo: lo, Hi: hi, N: 20}, true, 1/lo
 	if !l.simulate() || !l.fits() {
 		t.Fatalf("the model makes %+v of %g/s", l.present.StepsPerS, l.Now.Center)
 	}

@@ -82,7 +82,7 @@ func changes(r *report.Report) (list []report.Decision) {
 	first := lead(r)
 	of := func(d report.Decision) bool { return first != nil && slices.Contains(d.Rules, first.Rule) }
 	for _, d := range r.Decided() {
-		if d.Outcome != report.ToLeave && d.Hold != report.HoldFurther {
+		if d.Outcome != report.ToLeave && d.Hold != report.HoldFurther && d.Hold != report.HoldInstead {
 			list = append(list, d)
 		}
 	}
@@ -134,16 +134,24 @@ func afterwardsSection(r *report.Report) Section {
 	}
 	var facts Facts
 	for _, d := range list {
-		if cured && d.Hold == report.HoldCostsNothing || len(facts) == mostAfterwards {
+		if cured && (d.Hold == report.HoldCostsNothing || named(changes(r)[0], d)) || len(facts) == mostAfterwards {
 			continue
 		}
 		effect := "what it brings is not known"
-		if d.Effect != nil {
+		switch workers := r.Decision("num_workers"); {
+		case d.Effect != nil:
 			effect = effectText(*d.Effect)
+		case workers != nil && workers.Outcome == report.ToChange && slices.Contains(report.NeedWorkers, d.Setting):
+			effect = "only along with num_workers"
 		}
 		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), changeText(d.Recommendation) + ": " + effect})
 	}
 	return section(title, "predicted, each alone", Main, facts)
+}
+
+// named reports whether a change has another one along with it, to the same value.
+func named(first, d report.Decision) bool {
+	return slices.ContainsFunc(first.With, func(w report.Value) bool { return w.Setting == d.Setting && w.To == d.To })
 }
 
 // aside is what a sentence says in parentheses.

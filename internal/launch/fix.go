@@ -77,9 +77,19 @@ func whyNoSource(r *report.Report) string {
 // down.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
-	for _, c := range r.Ready() {
-		if to, ok := asPython(c.Setting, c.To); ok {
-			list = append(list, patch.Setting{Name: c.Setting, To: to})
+	add := func(setting, to string) {
+		known := slices.ContainsFunc(list, func(s patch.Setting) bool { return s.Name == setting })
+		if to, ok := asPython(setting, to); ok && !known {
+			list = append(list, patch.Setting{Name: setting, To: to})
+		}
+	}
+	ready := r.Ready()
+	for _, c := range ready {
+		add(c.Setting, c.To)
+	}
+	for _, c := range ready { // a decision of its own comes before what goes along with another
+		for _, w := range c.With {
+			add(w.Setting, w.To)
 		}
 	}
 	return list
@@ -179,9 +189,12 @@ func whyNoDiff(p report.Patch) string {
 	}
 	var why []string
 	for _, s := range p.Settings {
-		if s.How == report.PatchAlready {
+		switch {
+		case s.How == report.PatchAlready:
 			why = append(why, s.Setting+" is "+s.To+" there already")
-		} else {
+		case strings.HasPrefix(s.Origin, "not written: "):
+			why = append(why, s.Setting+" is "+s.Origin)
+		default:
 			why = append(why, s.Setting+" is set elsewhere: "+s.Origin)
 		}
 	}

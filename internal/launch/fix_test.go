@@ -47,6 +47,12 @@ func TestPatchable(t *testing.T) {
 			"files of the dataset", "fewer", "seed", "1")}, nil},
 		"no number of this kind": {[]report.Finding{recommends(report.Error, "num_workers", "-1", "prefetch_factor",
 			"4.5", "persistent_workers", "yes", "multiprocessing_context", "thread")}, nil},
+		"what goes along with it": {[]report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{{
+			Setting: "num_workers", To: "2", With: []report.Value{{Setting: "persistent_workers", To: "True"}}}}}},
+			[]patch.Setting{{Name: "num_workers", To: "2"}, {Name: "persistent_workers", To: "True"}}},
+		"what cannot be made along with it": {[]report.Finding{recommends(report.Error, "persistent_workers", "True"),
+			recommends(report.Warning, "num_workers", "0")},
+			[]patch.Setting{{Name: "persistent_workers", To: "True"}}},
 		"a number written oddly":  {[]report.Finding{recommends(report.Error, "num_workers", "+6")}, nil},
 		"a number with something": {[]report.Finding{recommends(report.Error, "num_workers", "6); import os")}, nil},
 	} {

@@ -64,6 +64,20 @@ func TestDecidedOfFindings(t *testing.T) {
 	}
 }
 
+// Without workers PyTorch refuses what is about workers: of two such changes the one that comes first is made.
+func TestDecidedTogether(t *testing.T) {
+	none, keep := Recommendation{Setting: "num_workers", To: "0"}, Recommendation{Setting: "persistent_workers",
+		To: "True"}
+	for _, list := range [][]Recommendation{{none, keep}, {keep, none}} {
+		r := &Report{Findings: []Finding{{Rule: "a/a", Severity: Error, Recommendations: list[:1]},
+			{Rule: "b/b", Severity: Error, Recommendations: list[1:]}}}
+		if ready := r.Ready(); len(ready) != 1 || ready[0].Setting != list[0].Setting ||
+			r.Decision(list[1].Setting).Hold != HoldInstead {
+			t.Errorf("%+v", r.Decided())
+		}
+	}
+}
+
 // The recommended plan has the last word on what it is about, and none on the rest; what only another plan changes is
 // held.
 func TestDecidedOfPlans(t *testing.T) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -33,8 +34,12 @@ const (
 	HoldCostsNothing = "what it mends takes no time now"
 	HoldTooLittle    = "it is predicted to bring less than 3 %"
 	HoldFurther      = "it reaches further than the plan that is recommended"
+	HoldInstead      = "a change that comes before it goes without it"
 	HoldIterable     = "the dataset is iterable: each worker goes over all of it unless its own code takes a share"
 )
+
+// NeedWorkers are the settings of a DataLoader that PyTorch refuses without workers.
+var NeedWorkers = []string{"prefetch_factor", "persistent_workers", "multiprocessing_context"}
 
 // Decided are the report's decisions, and where it holds none, as before 1.6.0, what its findings and plans amount to:
 // what the recommended plan changes is changed to the plan's value; of other settings the first finding that recommends
@@ -85,6 +90,7 @@ func (r *Report) Decided() []Decision {
 			}
 		}
 	}
+	withoutWorkers(out)
 	if r.unshared(out) {
 		for i, d := range out {
 			if d.Outcome == ToChange && slices.Contains(Simulated, d.Setting) {
@@ -93,6 +99,23 @@ func (r *Report) Decided() []Decision {
 		}
 	}
 	return out
+}
+
+// withoutWorkers holds what cannot be made along with a change that comes before it: without workers PyTorch refuses
+// persistent_workers and prefetch_factor.
+func withoutWorkers(list []Decision) {
+	needs := func(d Decision) bool { return slices.Contains(NeedWorkers, d.Setting) && d.To != "False" }
+	first := ""
+	for i, d := range list {
+		none := d.Setting == "num_workers" && d.To == "0"
+		if d.Outcome == ToLeave || d.Hold != "" || !none && !needs(d) {
+			continue
+		}
+		kind := map[bool]string{true: "none", false: "some"}[none]
+		if first = cmp.Or(first, kind); kind != first {
+			list[i].Hold = HoldInstead
+		}
+	}
 }
 
 // planned are the changes of all plans, those of the recommended one first; the others are held.
