@@ -20,7 +20,8 @@ class Steps:
             else {x for n in self.taken for t in n.targets for x in names_in(t)}
         )
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call)]
-        self.trains = any(last(c.func) == "backward" or "backward" in last(c.func) for c in self.all_calls())
+        # a loss scaler may hide the backward pass, hardly ever both
+        self.trains = any("backward" in last(c.func) or last(c.func) == "zero_grad" for c in self.all_calls())
         batch = set(self.targets)
         for _ in range(2):  # "images = batch['image']" and what is taken out of that
             for n in self.nodes:
@@ -51,7 +52,9 @@ class Steps:
         return True
 
     def every_turn(self):
-        """Calls that are made in every turn."""
+        """Calls that are made in every turn: none where the first turn is the last one."""
+        if any(isinstance(n, (ast.Return, ast.Break)) for n in self.loop.body):
+            return []
         return sorted((c for c in self.calls if not self.guarded(c)), key=lambda c: (c.lineno, c.col_offset))
 
     def repeated(self):
