@@ -131,6 +131,8 @@ class Module:
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             for owner in self.inside(at, ast.ClassDef)[:1]:
                 self.bound.setdefault((id(owner), "self." + target.attr), []).append(value)
+        elif isinstance(target, ast.Attribute):
+            self.bound.setdefault((id(self.tree), dotted(target)), []).append(value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
@@ -207,6 +209,9 @@ class Module:
                 if node.id in parameters(function):
                     return defaults.get(node.id)
         if isinstance(node, ast.Attribute):
+            written = [v for v in self.bound.get((id(self.tree), dotted(node)), []) if isinstance(v, ast.Constant)]
+            if written:  # "args.workers = 0", whatever the option's default is
+                return written[-1]
             for call in self.callers.get("add_argument", []):
                 flags = [
                     a.value.lstrip("-").replace("-", "_")

@@ -83,10 +83,7 @@ class Items:
                     self.functions.append(f)
         self.taints = {f: taint(m, f) for f in self.functions}
         self.calls = [
-            (f, c)
-            for f in self.functions
-            for c in ast.walk(f)
-            if isinstance(c, ast.Call) and not m.switched_off(c)
+            (f, c) for f in self.functions for c in ast.walk(f) if isinstance(c, ast.Call) and not m.switched_off(c)
         ]
 
     def varies(self, function, node):
