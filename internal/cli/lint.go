@@ -39,7 +39,8 @@ run. Of a folder, hidden folders, virtual environments and installed packages
 are left out.
 
 A line that ends in "# pipetune: ignore" is left out, or one rule of it with
-"# pipetune: ignore[RULE]".
+"# pipetune: ignore[RULE]". A file that cannot be read or parsed is named, the
+others are judged all the same, and the exit code is 1, as with ruff.
 
 Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 		Example: `  pipetune lint train.py
@@ -187,7 +188,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 		return err
 	}
 	if n := len(result.Unjudged); n > 0 {
-		return fail(exitUsage, "--exclude leaves files out", "%d of %d files could not be judged", n, result.Files)
+		return fail(exitGate, "--exclude leaves files out", "%d of %d files could not be judged", n, result.Files)
 	}
 	return l.gate(result)
 }

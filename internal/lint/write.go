@@ -88,7 +88,8 @@ func shown(list []Finding) []Finding {
 	return out
 }
 
-// writeGitHub writes workflow commands, which become annotations of a pull request.
+// writeGitHub writes workflow commands, which become annotations of a pull request: one for each finding, and for each
+// file that was not judged.
 func writeGitHub(w io.Writer, r Result, _ string) error {
 	levels := map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
 	value := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -102,6 +103,10 @@ func writeGitHub(w io.Writer, r Result, _ string) error {
 		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity],
 			value.Replace(untrusted.String(f.File).String()), at, value.Replace(f.Rule),
 			text.Replace(untrusted.Cut(f.Message+". "+f.Help, 2*mostText).String()))
+	}
+	for _, u := range r.Unjudged {
+		fmt.Fprintf(&b, "::error file=%s,title=not judged::%s\n", value.Replace(untrusted.String(u.File).String()),
+			text.Replace(u.Why))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
