@@ -228,10 +228,12 @@ def handle_shared(m):
 
 
 def opening(m, value):
-    """The call that opens what an expression is: "h5py.File(p)", or "h5py.File(p)['x']"."""
+    """The call that opens what an expression is: "h5py.File(p)", "h5py.File(p)['x']", or "self.file['x']" of such."""
+    part = isinstance(value, ast.Subscript)
     while isinstance(value, ast.Subscript):
         value = value.value
-    return value if isinstance(value, ast.Call) and opens(m, value, HANDLES) else None
+    found = m.values(value) if part else [value]
+    return next((v for v in found if isinstance(v, ast.Call) and opens(m, v, HANDLES)), None)
 
 
 def reset(m, items, attribute, init):
