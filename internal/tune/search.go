@@ -74,8 +74,8 @@ type Result struct {
 	Open float64
 }
 
-// Unclear reports whether the present setting was chosen for want of figures that would tell: a machine that others use,
-// too.
+// Unclear reports whether the present setting was chosen for want of figures that would tell, as on a machine that
+// others use, too.
 func (r Result) Unclear() bool { return r.Open > 1.10 }
 
 // How long measuring takes, and what is close enough.
@@ -117,6 +117,10 @@ func Search(b Bench, j Job) Result {
 		return !r.Present && r.Batch == 0 &&
 			r.InLoop.N > 0
 	})
+	if r := s.rows[s.choose()]; s.ended == "" && s.Free.N > 0 && r.Workers >= s.Most && r.InLoop.Hi < enough*s.Free.Lo {
+		s.ended = fmt.Sprintf("more than %d workers are not tried on the usable CPUs, and the loop still waits with them: "+
+			"if they wait rather than compute, more may bring more", s.Most)
+	}
 	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended, Open: s.open()}
 }
 

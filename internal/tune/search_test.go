@@ -149,6 +149,21 @@ func TestChanceIsNoGain(t *testing.T) {
 }
 
 // TestBatchSizesAreMeasuredAndNotChosen.
+// TestTheBoundIsTold: where the most workers that are tried still leave the loop waiting, that is said.
+func TestTheBoundIsTold(t *testing.T) {
+	for _, c := range []struct {
+		item float64
+		want bool
+	}{{0.3, true}, {0.15, false}} {
+		l := loop{step: 0.025, item: c.item, cores: 99}
+		j := l.job(Setting{Setting: predict.Setting{Workers: 3, Prefetch: 2, Persistent: true}})
+		j.Most = 8
+		if got := Search(&l, j); strings.Contains(got.Ended, "more than 8 workers are not tried") != c.want {
+			t.Errorf("%+v: %d workers, %q", c, got.Rows[got.Chosen].Workers, got.Ended)
+		}
+	}
+}
+
 // TestNoiseIsNotNothing: where the intervals leave a gain open, that is the answer, and no further than data for free.
 func TestNoiseIsNotNothing(t *testing.T) {
 	for _, c := range []struct {
