@@ -118,8 +118,8 @@ func Search(b Bench, j Job) Result {
 			r.InLoop.N > 0
 	})
 	if r := s.rows[s.choose()]; s.ended == "" && s.Free.N > 0 && r.Workers >= s.Most && r.InLoop.Hi < enough*s.Free.Lo {
-		s.ended = fmt.Sprintf("more than %d workers are not tried on the usable CPUs, and the loop still waits with them: "+
-			"if they wait rather than compute, more may bring more", s.Most)
+		s.ended = fmt.Sprintf("more than %d workers are not tried on the usable CPUs, and the loop still waits with "+
+			"them: if they wait rather than compute, more may bring more", s.Most)
 	}
 	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended, Open: s.open()}
 }
