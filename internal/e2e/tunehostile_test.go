@@ -52,7 +52,8 @@ func TestTuneHostile(t *testing.T) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1")
-			cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, 10*time.Second // who holds stderr is left
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.WaitDelay = 10 * time.Second // who holds stderr after that is left
 			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
