@@ -9,7 +9,7 @@ import (
 // launch.
 const (
 	exitOK           = 0   // ran and reported; findings are not failures
-	exitGate         = 1   // a gate failed: --fail-on, --threshold, --gate
+	exitGate         = 1   // a gate failed: --fail-on, --threshold, --gate; a file that lint could not judge
 	exitUsage        = 2   // usage, configuration, unreadable input, unknown rule, newer schema
 	exitNotMeasured  = 3   // could not measure; inconclusive under --strict
 	exitMissing      = 4   // a signal named by --require was missing; the report is still written
@@ -21,7 +21,8 @@ const (
 const exitCodesHelp = `pipetune ends with one of these:
 
   0    ran and reported; findings are not failures unless a gate was asked for
-  1    a gate failed (--fail-on, --threshold, compare --gate)
+  1    a gate failed (--fail-on, --threshold, compare --gate), or lint met a
+       file that it could not parse; the findings of the others are given
   2    usage, configuration, unreadable input, unknown rule, newer schema
   3    could not measure: no target, target ended too early, permission denied;
        --threshold of what was not measured; inconclusive under --strict

@@ -23,6 +23,7 @@ import (
 // linting is what the flags of lint say.
 type linting struct {
 	format, certainty, failOn, python string
+	report                            string
 	chosen, ignored, exclude          []string
 	fix, diff                         bool
 }
@@ -39,12 +40,14 @@ run. Of a folder, hidden folders, virtual environments and installed packages
 are left out.
 
 A line that ends in "# pipetune: ignore" is left out, or one rule of it with
-"# pipetune: ignore[RULE]".
+"# pipetune: ignore[RULE]". A file that cannot be read or parsed is named, the
+others are judged all the same, and the exit code is 1, as with ruff.
 
 Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 		Example: `  pipetune lint train.py
   pipetune lint src --fix --diff            show what would be changed
   pipetune lint . --format sarif >lint.sarif
+  pipetune lint . --report run.json         what a run says of each finding
   pipetune explain lint/handle-shared`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -68,6 +71,8 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 	f.StringSliceVar(&l.exclude, "exclude", nil, "leave out files and folders that match these `PATTERNS`")
 	f.BoolVar(&l.fix, "fix", false, "change the files where a finding knows how")
 	f.BoolVar(&l.diff, "diff", false, "with --fix: print the changes as a unified diff, and write nothing")
+	f.StringVar(&l.report, "report", "", "a report or recording `FILE` of pipetune diagnose -- ...: a finding that it "+
+		"has too is marked as measured, with its cost")
 	f.StringVar(&l.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warning or never")
 	f.StringVar(&l.python, "python", "python3", "the `INTERPRETER` that parses the files, 3.9 or newer")
 	complete(c, "format", lintFormats()...)
@@ -167,12 +172,21 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 	if len(request.Files) == 0 {
 		return fail(exitUsage, "", "no Python file and no notebook in %s", strings.Join(paths, ", "))
 	}
+	var measured *report.Report
+	if l.report != "" {
+		if measured, _, err = replay(env, l.report); err != nil {
+			return unreadable(l.report, err)
+		}
+	}
 	result, err := lint.Run(ctx, request)
 	if ctx.Err() != nil {
 		return quietExit(exitInterrupted)
 	}
 	if err != nil {
 		return fail(exitUsage, "--python names another interpreter", "%s: %w", request.Python, err)
+	}
+	if measured != nil {
+		result.Mark(request, measured)
 	}
 	for _, u := range result.Unjudged {
 		note(env.Stderr, untrusted.String(u.File).String()+" is not judged: "+u.Why)
@@ -187,7 +201,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 		return err
 	}
 	if n := len(result.Unjudged); n > 0 {
-		return fail(exitUsage, "--exclude leaves files out", "%d of %d files could not be judged", n, result.Files)
+		return fail(exitGate, "--exclude leaves files out", "%d of %d files could not be judged", n, result.Files)
 	}
 	return l.gate(result)
 }

@@ -42,6 +42,12 @@ func fillTuning(out *report.Tuning, result tune.Result, job tune.Job) {
 		out.Chosen, out.Outcome, out.Statement = nil, report.TuningNone, "No other setting was measured in the loop."
 		return
 	}
+	if result.Unclear() {
+		out.Chosen, out.Outcome = nil, report.TuningUnclear
+		out.Statement = fmt.Sprintf("Not clear: rates varied too much. A setting that was measured may still be %.2f "+
+			"times as fast; measure again when the machine has less else to do.", result.Open)
+		return
+	}
 	if chosen.Present {
 		out.Statement = "Nothing to gain: no setting that was measured brings 3 %."
 		return
@@ -87,7 +93,7 @@ var tunedSettings = []string{"num_workers", "prefetch_factor", "persistent_worke
 // decided makes the setting that was chosen what the report comes to: it was measured, and what was forecast before
 // gives way.
 func decided(r *report.Report) {
-	if r.Tuning.Outcome == report.TuningNone {
+	if r.Tuning.Chosen == nil {
 		return
 	}
 	changed := changes(r.Tuning)

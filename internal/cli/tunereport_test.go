@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,12 @@ func TestTuningIsTold(t *testing.T) {
 	}
 	if got := tuningOf(0, true); got.Outcome != report.TuningNothing || *got.Chosen != 0 || got.Gain != nil {
 		t.Errorf("nothing to gain: %+v", got)
+	}
+	unclear := &report.Tuning{}
+	fillTuning(unclear, tune.Result{Tried: true, Open: 1.3, Rows: []tune.Row{{Present: true}}}, tune.Job{})
+	if unclear.Outcome != report.TuningUnclear || unclear.Chosen != nil ||
+		!strings.Contains(unclear.Statement, "1.30 times as fast") {
+		t.Errorf("unclear: %+v", unclear)
 	}
 	if got := tuningOf(0, false); got.Outcome != report.TuningNone || got.Chosen != nil {
 		t.Errorf("nothing measured: %+v", got)

@@ -134,7 +134,11 @@ func (l launched) opens() (misses []miss) {
 		misses = append(misses, wrongVerdict("files are opened at line %d of %s, the finding says %+v", want, l.file(),
 			at))
 	}
-	return misses
+	same, err := l.inSource(want)
+	if err != nil {
+		misses = append(misses, wrongVerdict("what lint says of %s: %v", l.file(), err))
+	}
+	return append(misses, same...)
 }
 
 // agreement holds what is seen from outside against what the hook reports the same time, and against the trainer's own

@@ -35,6 +35,7 @@ func TestTuneHostile(t *testing.T) {
 		{name: "forks its own trainers", way: "forks", outcome: report.TuningNone, says: "2 trainers take batches"},
 		{name: "a dataset that takes a minute to make", way: "slow-start", says: `"alone": {`},
 		{name: "dies with two workers", way: "dies-with-two", says: "exited unexpectedly"},
+		{name: "a server forks its workers, which outlive their trainer", way: "forkserver", says: `"alone": {`},
 		{name: "ends in the loop", way: "exits", status: 7, says: "the training ended"},
 		{name: "full /dev/shm", way: "full-shm", says: "beyond /dev/shm"},
 	} {
@@ -52,6 +53,7 @@ func TestTuneHostile(t *testing.T) {
 			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.WaitDelay = 10 * time.Second // who holds stderr after that is left
 			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr

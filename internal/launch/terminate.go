@@ -73,7 +73,8 @@ func (j *Job) endsInTime() bool {
 	return j.Ended()
 }
 
-// linesToTrainings finds the trainings of the job: those that the hook has reported, and those that look like one.
+// linesToTrainings finds the trainings of the job: those that the hook has reported, and those that look like one. What
+// outlives a training is counted to it.
 func (j *Job) linesToTrainings(ctx context.Context) (lines [][]procfs.ID) {
 	known := map[procfs.ID]bool{}
 	add := func(pid int, is func(procfs.ID) bool) {
@@ -92,6 +93,13 @@ func (j *Job) linesToTrainings(ctx context.Context) (lines [][]procfs.ID) {
 	if found, err := j.Attach(ctx); err == nil { // else the job has ended, or the hook's word is all there is
 		for _, p := range found.Tree().Trainers() {
 			add(p.PID, func(id procfs.ID) bool { return id == p.ID })
+			// PyTorch's workers end when their parent has. Of those that a server forks (forkserver) that is not the
+			// trainer, and they would stay.
+			for _, w := range found.Tree().Workers(p.ID) {
+				if line := j.kin.line(w.PID); len(line) > 1 && line[len(line)-2] != p.ID {
+					add(w.PID, func(id procfs.ID) bool { return id == w.ID })
+				}
+			}
 		}
 		found.Close()
 	}

@@ -54,6 +54,7 @@ type Finding struct {
 	EndLine   int             `json:"end_line"`
 	EndColumn int             `json:"end_column"` // behind the last character
 	Fixable   bool            `json:"fixable"`
+	Measured  *Measured       `json:"measured,omitempty"` // by a run, where a report of one was given
 }
 
 // Unjudged is a file that could not be read or parsed.

@@ -37,13 +37,16 @@ func writeSARIF(w io.Writer, r Result, version string) error {
 		region := object{"startLine": f.Line, "startColumn": f.Column, "endLine": f.EndLine, "endColumn": f.EndColumn}
 		physical := object{"artifactLocation": artifact(f.File), "region": region}
 		properties := object{"certainty": f.Certainty}
+		if f.Measured != nil {
+			properties["measured"] = f.Measured
+		}
 		if f.Cell > 0 { // the lines of a cell are none of the file's
 			delete(physical, "region")
 			properties["cell"], properties["line"] = f.Cell, f.Line
 		}
 		results = append(results, object{"ruleId": f.Rule, "ruleIndex": slices.IndexFunc(All(),
 			func(x Rule) bool { return x.ID == f.Rule }),
-			"level": levels[f.Severity], "message": text(f.Message + ". " + f.Help),
+			"level": levels[f.Severity], "message": text(f.sentence()),
 			"locations": []object{{"physicalLocation": physical}}, "properties": properties})
 	}
 	for _, u := range r.Unjudged {

@@ -40,6 +40,9 @@ func writeText(w io.Writer, r Result, _ string) error {
 			doubt = " (possible)"
 		}
 		fmt.Fprintf(&b, "%s: %s %s%s\n  help: %s\n", f.place(), f.Rule, f.Message, doubt, f.Help)
+		if f.Measured != nil {
+			fmt.Fprintf(&b, "  measured: %s\n", f.Measured.said())
+		}
 		if f.Fixable {
 			fixable++
 		}
@@ -68,12 +71,20 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// writeJSON writes one object: pipetune.lint 1.0.
+// sentence is a finding in one piece, for formats that have a line for it.
+func (f Finding) sentence() string {
+	if f.Measured == nil {
+		return f.Message + ". " + f.Help
+	}
+	return f.Message + ". " + f.Help + ". Measured: " + f.Measured.said()
+}
+
+// writeJSON writes one object: pipetune.lint 1.1.
 func writeJSON(w io.Writer, r Result, version string) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{"schema": "pipetune.lint", "schema_version": "1.0.0",
+	return e.Encode(map[string]any{"schema": "pipetune.lint", "schema_version": "1.1.0",
 		"tool":  map[string]string{"name": "pipetune", "version": version},
 		"files": r.Files, "findings": shown(r.Findings), "unjudged": r.Unjudged})
 }
@@ -88,7 +99,8 @@ func shown(list []Finding) []Finding {
 	return out
 }
 
-// writeGitHub writes workflow commands, which become annotations of a pull request.
+// writeGitHub writes workflow commands, which become annotations of a pull request: one for each finding, and for each
+// file that was not judged.
 func writeGitHub(w io.Writer, r Result, _ string) error {
 	levels := map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
 	value := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -101,7 +113,11 @@ func writeGitHub(w io.Writer, r Result, _ string) error {
 		}
 		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity],
 			value.Replace(untrusted.String(f.File).String()), at, value.Replace(f.Rule),
-			text.Replace(untrusted.Cut(f.Message+". "+f.Help, 2*mostText).String()))
+			text.Replace(untrusted.Cut(f.sentence(), 3*mostText).String()))
+	}
+	for _, u := range r.Unjudged {
+		fmt.Fprintf(&b, "::error file=%s,title=not judged::%s\n", value.Replace(untrusted.String(u.File).String()),
+			text.Replace(u.Why))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

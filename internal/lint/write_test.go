@@ -64,13 +64,20 @@ func TestWriters(t *testing.T) {
 			if strings.ContainsAny(b.String(), "\x1b\x00") {
 				t.Errorf("%s of %s: %q", f.Name, name, b.String())
 			}
-			if f.Name == "github" && strings.Count(b.String(), "\n") != len(result.Findings) {
-				t.Errorf("github: %d lines for %d findings", strings.Count(b.String(), "\n"), len(result.Findings))
+			for _, u := range result.Unjudged { // of text, the command names them on stderr
+				if f.Name != "text" && !strings.Contains(b.String(), strings.Trim(u.Why, "\x1b\n")[:4]) {
+					t.Errorf("%s: %s is not in it", f.Name, u.File)
+				}
+			}
+			if lines := len(result.Findings) + len(result.Unjudged); f.Name == "github" &&
+				strings.Count(b.String(), "\n") != lines {
+				t.Errorf("github: %d lines for %d places", strings.Count(b.String(), "\n"), lines)
 			}
 			if (f.Name == "json" || f.Name == "sarif") && !json.Valid(b.Bytes()) {
 				t.Errorf("%s of %s is no JSON", f.Name, name)
 			}
-			if err := f.Write(full{}, result, ""); err == nil && (f.Name != "github" || len(result.Findings) > 0) {
+			if err := f.Write(full{}, result, ""); err == nil &&
+				(f.Name != "github" || len(result.Findings)+len(result.Unjudged) > 0) {
 				t.Errorf("%s: a writer that takes nothing is no error", f.Name)
 			}
 		}

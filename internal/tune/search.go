@@ -70,7 +70,13 @@ type Result struct {
 	Chosen int    // index of the row to take; that of the present setting where nothing brings more
 	Tried  bool   // that is so: another setting was measured in the loop, or data for free brings nothing
 	Ended  string // why the search ended before its end; ""
+	// the present setting was chosen, and this times its rate is what another may still bring, as far as was measured
+	Open float64
 }
+
+// Unclear reports whether the present setting was chosen for want of figures that would tell, as on a machine that
+// others use, too.
+func (r Result) Unclear() bool { return r.Open > 1.10 }
 
 // How long measuring takes, and what is close enough.
 const (
@@ -111,7 +117,30 @@ func Search(b Bench, j Job) Result {
 		return !r.Present && r.Batch == 0 &&
 			r.InLoop.N > 0
 	})
-	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended}
+	if r := s.rows[s.choose()]; s.ended == "" && s.Free.N > 0 && r.Workers >= s.Most && r.InLoop.Hi < enough*s.Free.Lo {
+		s.ended = fmt.Sprintf("more than %d workers are not tried on the usable CPUs, and the loop still waits with "+
+			"them: if they wait rather than compute, more may bring more", s.Most)
+	}
+	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended, Open: s.open()}
+}
+
+// open is how many times as fast a setting may be that was measured in the loop and not chosen: no faster than with
+// data for free. 0 where a setting was chosen, or none can be faster.
+func (s *search) open() (most float64) {
+	if s.choose() != 0 || s.settled || s.Rate.Center <= 0 {
+		return 0
+	}
+	for _, r := range s.rows {
+		if r.InLoop.N == 0 || r.Present || r.Batch != 0 {
+			continue
+		}
+		rate := r.InLoop.Hi
+		if s.Free.N > 0 {
+			rate = min(rate, s.Free.Hi)
+		}
+		most = max(most, rate/s.Rate.Center)
+	}
+	return most
 }
 
 // worthwhile reports whether data for free brings anything at all.

@@ -149,6 +149,50 @@ func TestChanceIsNoGain(t *testing.T) {
 }
 
 // TestBatchSizesAreMeasuredAndNotChosen.
+// TestTheBoundIsTold: where the most workers that are tried still leave the loop waiting, that is said.
+func TestTheBoundIsTold(t *testing.T) {
+	for _, c := range []struct {
+		item float64
+		want bool
+	}{{0.3, true}, {0.15, false}} {
+		l := loop{step: 0.025, item: c.item, cores: 99}
+		j := l.job(Setting{Setting: predict.Setting{Workers: 3, Prefetch: 2, Persistent: true}})
+		j.Most = 8
+		if got := Search(&l, j); strings.Contains(got.Ended, "more than 8 workers are not tried") != c.want {
+			t.Errorf("%+v: %d workers, %q", c, got.Rows[got.Chosen].Workers, got.Ended)
+		}
+	}
+}
+
+// TestNoiseIsNotNothing: where the intervals leave a gain open, that is the answer, and no further than data for free.
+func TestNoiseIsNotNothing(t *testing.T) {
+	for _, c := range []struct {
+		spread, free float64
+		want         float64
+	}{{0.01, 30, 1.01}, {0.05, 30, 1.05}, {0.4, 30, 1.4}, {0.4, 12, 1.2}, {0.4, 10.1, 0}} {
+		b := &noisy{loop: loop{step: 1 / c.free, item: 1 / 10.0, cores: 1}, spread: c.spread}
+		j := b.job(Setting{Setting: predict.Setting{Workers: 1, Prefetch: 2, Persistent: true}})
+		j.Free = stat.Summary{Center: c.free, Lo: c.free, Hi: c.free, Confidence: 0.95, N: 8}
+		got := Search(b, j)
+		if got.Chosen != 0 || got.Open > c.want+0.011 || got.Open < c.want-0.011 ||
+			got.Unclear() != (c.want > 1.1) {
+			t.Errorf("%+v: chosen %d, %.3f open", c, got.Chosen, got.Open)
+		}
+	}
+}
+
+// noisy is a loop whose rates are known only so far.
+type noisy struct {
+	loop
+	spread float64
+}
+
+func (l *noisy) InLoop(s Setting, most time.Duration) Rate {
+	r := l.loop.InLoop(s, most)
+	r.Lo, r.Hi = (1-l.spread)*r.Center, (1+l.spread)*r.Center
+	return r
+}
+
 func TestBatchSizesAreMeasuredAndNotChosen(t *testing.T) {
 	l := loop{step: 0.01, item: 0.035, cores: 16}
 	job := l.job(workers(1))

@@ -5,7 +5,7 @@ type Tuning struct {
 	Statement string      `json:"statement"`       // in a sentence or two
 	Outcome   string      `json:"outcome"`         // one of TuningOutcomes
 	Rows      []TuningRow `json:"rows"`            // in the order they were tried, the present setting first
-	Chosen    *int        `json:"chosen"`          // index of the row to take; null: nothing was measured
+	Chosen    *int        `json:"chosen"`          // index of the row to take; null: nothing was measured, or unclear
 	Gain      *Interval   `json:"gain,omitempty"`  // its rate in the loop over the present one
 	BudgetS   float64     `json:"budget_s"`        // that was given
 	SpentS    float64     `json:"spent_s"`         // from the end of the watch on
@@ -16,11 +16,12 @@ type Tuning struct {
 const (
 	TuningChange  = "change"     // a setting brings 3 % or more
 	TuningNothing = "nothing"    // none does
+	TuningUnclear = "unclear"    // rates vary too much to tell
 	TuningNone    = "unmeasured" // none could be measured
 )
 
 // TuningOutcomes lists these words.
-var TuningOutcomes = []string{TuningChange, TuningNothing, TuningNone}
+var TuningOutcomes = []string{TuningChange, TuningNothing, TuningUnclear, TuningNone}
 
 // TuningRow is one setting that was tried. Rates are in batches per second.
 type TuningRow struct {

@@ -31,7 +31,8 @@ def train(seconds):
     data = Items()
     end = time.monotonic() + seconds
     while True:
-        for x, y in DataLoader(data, batch_size=8, num_workers=1):
+        context = "forkserver" if WAY == "forkserver" else None
+        for x, y in DataLoader(data, batch_size=8, num_workers=1, multiprocessing_context=context):
             time.sleep(0.005)
             if time.monotonic() > end:
                 if WAY == "exits":

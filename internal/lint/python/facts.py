@@ -86,6 +86,7 @@ class Module:
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call)]
         self.classes = [n for n in self.nodes if isinstance(n, ast.ClassDef)]
         self.functions, self.callers, self.bound, self.returns, self.known = {}, {}, {}, {}, {}
+        self.followed = 0
         for node in self.nodes:
             if isinstance(node, FUNCTIONS):
                 self.functions.setdefault(node.name, []).append(node)
@@ -130,6 +131,8 @@ class Module:
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             for owner in self.inside(at, ast.ClassDef)[:1]:
                 self.bound.setdefault((id(owner), "self." + target.attr), []).append(value)
+        elif isinstance(target, ast.Attribute):
+            self.bound.setdefault((id(self.tree), dotted(target)), []).append(value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
@@ -160,10 +163,12 @@ class Module:
         if isinstance(node, ast.Name):
             for scope in self.inside(node, FUNCTIONS) + [self.tree]:
                 bound = self.bound.get((id(scope), node.id))
-                if bound:
-                    return [v for b in bound for v in self.values(b, depth + 1)]
+                found = [v for b in bound or [] for v in self.values(b, depth + 1)]
                 if isinstance(scope, FUNCTIONS) and node.id in parameters(scope):
-                    return self.passed(scope, node.id, depth) or [node]
+                    # what is passed, and what the name is bound to anew: "loader = tqdm(loader)"
+                    return found + self.passed(scope, node.id, depth) or [node]
+                if bound:
+                    return found
         if isinstance(node, ast.Attribute) and dotted(node.value) == "self":
             for owner in self.inside(node, ast.ClassDef)[:1]:
                 bound = self.assigned(owner, node.attr)
@@ -204,6 +209,9 @@ class Module:
                 if node.id in parameters(function):
                     return defaults.get(node.id)
         if isinstance(node, ast.Attribute):
+            written = [v for v in self.bound.get((id(self.tree), dotted(node)), []) if isinstance(v, ast.Constant)]
+            if written:  # "args.workers = 0", whatever the option's default is
+                return written[-1]
             for call in self.callers.get("add_argument", []):
                 flags = [
                     a.value.lstrip("-").replace("-", "_")
@@ -213,6 +221,23 @@ class Module:
                 if node.attr in flags:
                     return keyword(call, "default")
         return None
+
+    def switched_off(self, node):
+        """Whether an if on a parameter stands before a node that is False by default and that no call here gives."""
+        for around in self.inside(node, ast.If):
+            function = self.scope(around)
+            if not isinstance(around.test, ast.Name) or not isinstance(function, FUNCTIONS):
+                continue
+            within = any(s in self.inside(node, ast.stmt) for s in around.body)
+            default = self.default(around.test) if within and around.test.id in parameters(function) else None
+            if (
+                isinstance(default, ast.Constant)
+                and not default.value
+                and not self.passed(function, around.test.id, 1)
+                and not self.bound.get((id(function), around.test.id))
+            ):
+                return True
+        return False
 
     def local(self, call):
         """The function of this file that a call calls: by its name, or by self and its name."""

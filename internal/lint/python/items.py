@@ -82,7 +82,9 @@ class Items:
                 if f not in self.functions and f.name != "__init__" and not cached(f):
                     self.functions.append(f)
         self.taints = {f: taint(m, f) for f in self.functions}
-        self.calls = [(f, c) for f in self.functions for c in ast.walk(f) if isinstance(c, ast.Call)]
+        self.calls = [
+            (f, c) for f in self.functions for c in ast.walk(f) if isinstance(c, ast.Call) and not m.switched_off(c)
+        ]
 
     def varies(self, function, node):
         """Whether an expression depends on the item that is asked for, or may."""

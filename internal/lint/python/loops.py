@@ -8,19 +8,16 @@ EPOCHS = re.compile(r"epoch", re.I)
 
 
 class Steps:
-    """A loop whose every turn takes a batch."""
+    """A loop whose every turn takes a batch: as a for loop does, or by calling next()."""
 
-    def __init__(self, m, loop, loaders):
-        self.m, self.loop, self.loaders = m, loop, loaders
+    def __init__(self, m, loop, loaders, by_next=False):
+        self.m, self.loop, self.loaders, self.by_next = m, loop, loaders, by_next
         self.nodes = list(m.within(loop))
-        self.taken = [n for n in self.nodes if isinstance(n, ast.Assign) and takes(n.value)]
-        self.targets = (
-            names_in(loop.target)
-            if isinstance(loop, (ast.For, ast.AsyncFor)) and not self.taken
-            else {x for n in self.taken for t in n.targets for x in names_in(t)}
-        )
+        taken = [n for n in self.nodes if isinstance(n, ast.Assign) and takes(n.value)]
+        self.targets = {x for n in taken for t in n.targets for x in names_in(t)} if by_next else names_in(loop.target)
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call)]
-        self.trains = any(last(c.func) == "backward" or "backward" in last(c.func) for c in self.all_calls())
+        # a loss scaler may hide the backward pass, hardly ever both
+        self.trains = any("backward" in last(c.func) or last(c.func) == "zero_grad" for c in self.all_calls())
         batch = set(self.targets)
         for _ in range(2):  # "images = batch['image']" and what is taken out of that
             for n in self.nodes:
@@ -55,8 +52,19 @@ class Steps:
         return sorted((c for c in self.calls if not self.guarded(c)), key=lambda c: (c.lineno, c.col_offset))
 
     def repeated(self):
-        """The loop that this one is gone through again in: around it, or around a call of the function it stands in."""
-        return repeated(self.m, self.loop, 0)
+        """The loop that this one is gone through again in: around it, or around a call of the function it stands in.
+        Where batches are taken by next(), the loader begins anew only where iter() is called there.
+        """
+        again = repeated(self.m, self.loop, 0)
+        if again is None or not self.by_next:
+            return again
+        own = self.m.inside(self.loop, FUNCTIONS)
+        begun = (c for c in self.m.callers.get("iter", []) if isinstance(c.func, ast.Name))
+        return (
+            again
+            if any(again in self.m.inside(c, LOOPS) or own and own[0] in self.m.inside(c, FUNCTIONS) for c in begun)
+            else None
+        )
 
 
 def repeated(m, node, depth):
@@ -125,9 +133,13 @@ def over(m, expression):
 
 
 def steps(m):
-    """The loops over batches of a file: for loops over a loader, and loops that call next() on one."""
+    """The loops over batches of a file: for loops over a loader, and loops that call next() on one. One whose first
+    turn is its last takes a single batch, and is none.
+    """
     found = []
     for loop in m.nodes:
+        if isinstance(loop, LOOPS) and any(isinstance(n, (ast.Return, ast.Break)) for n in loop.body):
+            continue
         if isinstance(loop, (ast.For, ast.AsyncFor)):
             counts = isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "items", "keys")
             loaders, named = over(m, loop.iter)
@@ -139,7 +151,7 @@ def steps(m):
             for expression in taken:
                 loaders, named = over(m, expression) if expression is not None else ([], False)
                 if loaders or named:
-                    found.append(Steps(m, loop, loaders))
+                    found.append(Steps(m, loop, loaders, by_next=True))
                     break
     return found
 
@@ -160,7 +172,8 @@ def without_gradients(m, node):
             return True
         if any(isinstance(n, ast.Call) and last(n.func) == "set_grad_enabled" for n in ast.walk(function)):
             return True
-    return False
+    # before PyTorch 0.4
+    return any(isinstance(n, ast.keyword) and n.arg == "volatile" and is_true(n.value) for n in ast.walk(node))
 
 
 def epochs(m, loop):

@@ -3,12 +3,7 @@
 
 @rule("hdf5-chunks")
 def hdf5_chunks(m):
-    read = any(
-        isinstance(n, ast.Subscript) and not isinstance(n.slice, (ast.Slice, ast.Constant))
-        for items in m.datasets
-        for f in items.functions
-        for n in ast.walk(f)
-    ) and any(opens(m, c, HANDLES) == "HDF5 file" for c in m.calls)
+    read = any(opens(m, c, HANDLES) == "HDF5 file" for c in m.calls) and any(by_number(items) for items in m.datasets)
     for call in m.calls:
         if last(call.func) != "create_dataset" or keyword(call, "compression") is None:
             continue
@@ -30,6 +25,29 @@ def hdf5_chunks(m):
                 % (rows[1], rows[1]),
                 sure,
             )
+
+
+def by_number(items):
+    """Whether an item is one row: looked up by the number that is asked for, not by a region made of it."""
+    for name in ("__getitem__", "__getitems__"):
+        function = items.methods.get(name)
+        asked = set(parameters(function)) - {"self"} if function is not None else set()
+        for n in ast.walk(function) if asked else []:
+            if isinstance(n, ast.Subscript) and names_in(n.slice) & asked and numeric(n.slice):
+                if not on_self(n.value) or isinstance(n.value, ast.Subscript) or handle(items, n.value):
+                    return True
+    return False
+
+
+def numeric(node):
+    """Whether an index is a name or a sum of such, and no region."""
+    return not any(isinstance(n, (ast.Slice, ast.Tuple, ast.Subscript, ast.Call)) for n in ast.walk(node))
+
+
+def handle(items, node):
+    """Whether an attribute of self may be a dataset of an HDF5 file, rather than a list that was made."""
+    made = [v for v in items.m.assigned(items.owner, on_self(node)) if v is not None and not isinstance(v, Item)]
+    return any(isinstance(v, ast.Subscript) or isinstance(v, ast.Call) and opens(items.m, v, HANDLES) for v in made)
 
 
 @rule("hdf5-cache-unused")

@@ -93,7 +93,8 @@ def whole_file_per_item(m):
             if word in ("torch.load", "pickle.load", "pickle.loads", "pd.read_csv", "joblib.load"):
                 yield Finding(
                     call,
-                    "%s for each item: unpickling or parsing takes the worker's CPU, and the file is read whole" % word,
+                    "%s for each item: unpickling or parsing takes the worker's CPU%s"
+                    % (word, "" if word == "pickle.loads" else ", and the file is read whole"),
                     POSSIBLE,
                 )
         elif on_self(path) or isinstance(path, ast.Constant):
@@ -217,20 +218,22 @@ def handle_shared(m):
             word = opens(m, call, HANDLES)
             if word in INHERITED:
                 sure = LIKELY if items.workers() is None else SURE
+                forked = "may not use it (LMDB)" if word == "LMDB environment" else "share one position and one cache"
                 yield Finding(
                     call,
                     "the %s is opened in __init__ and read by every worker through self.%s: "
-                    "forked workers share one position and one cache, "
-                    "spawned ones cannot pickle it" % (word, attribute),
+                    "forked workers %s, spawned ones cannot pickle it" % (word, attribute, forked),
                     sure,
                 )
 
 
 def opening(m, value):
-    """The call that opens what an expression is: "h5py.File(p)", or "h5py.File(p)['x']"."""
+    """The call that opens what an expression is: "h5py.File(p)", "h5py.File(p)['x']", or "self.file['x']" of such."""
+    part = isinstance(value, ast.Subscript)
     while isinstance(value, ast.Subscript):
         value = value.value
-    return value if isinstance(value, ast.Call) and opens(m, value, HANDLES) else None
+    found = m.values(value) if part else [value]
+    return next((v for v in found if isinstance(v, ast.Call) and opens(m, v, HANDLES)), None)
 
 
 def reset(m, items, attribute, init):

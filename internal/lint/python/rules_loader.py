@@ -204,7 +204,7 @@ def batch_one(m):
 
 def loops_evaluate(m, loader):
     over = loader_loops(m, loader)
-    return bool(over) and not any(s.trains for s in over)
+    return bool(over) and all(without_gradients(m, s.loop) for s in over)
 
 
 @rule("collate-padding")

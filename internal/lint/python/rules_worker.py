@@ -160,6 +160,8 @@ def python_objects(m):
             {on_self(n) for f in items.functions for n in ast.walk(f) if isinstance(n, ast.Subscript)} - {""}
         ):
             made = [v for v in m.assigned(items.owner, attribute) if v is not None and not isinstance(v, Item)]
+            if any(isinstance(v, ast.Call) and not empty(v) for v in made):
+                continue  # not known to be a list or a dict of this process: "manager.list()"
             grown = [
                 n
                 for n in ast.walk(init)
@@ -168,6 +170,7 @@ def python_objects(m):
                 and isinstance(n.func, ast.Attribute)
                 and on_self(n.func.value) == attribute
                 and m.inside(n, LOOPS)
+                and not any(isinstance(a, ast.Call) and array(m, a) for a in n.args)
             ]
             comprehended = [
                 v
@@ -181,6 +184,11 @@ def python_objects(m):
                     "self.%s is made of Python objects: reading one writes its reference count, so each worker "
                     "gets a copy of the pages over time" % attribute,
                 )
+
+
+def array(m, call):
+    """Whether a call makes an array: one object, whose elements are none."""
+    return m.full(call.func).split(".")[0] in ("numpy", "np", "torch")
 
 
 @rule("cache-per-worker")
@@ -276,6 +284,8 @@ def device_in_worker(m):
                 )
                 return
             if call.func.attr == "to" and call.args and last(call.args[0]) == "device":
+                if isinstance(call.args[0], ast.Attribute) and items.varies(function, call.args[0]):
+                    continue  # where the item's own tensor is: "x.to(y.device)"
                 yield Finding(
                     call,
                     "a tensor is put on a device in %s: a forked worker cannot use CUDA, and the copy cannot overlap"
