@@ -188,7 +188,7 @@ func narrower(e *evidence.Evidence) string {
 	case !Hooked(e):
 		return "pipetune diagnose -- COMMAND"
 	case e.Facts.Dataset == "":
-		return "pipetune bench-io DATASET --try"
+		return "watch for longer, pipetune diagnose --duration 2m -- COMMAND"
 	}
 	return "pipetune bench-io " + ShellWord(e.Facts.Dataset) + " --try"
 }

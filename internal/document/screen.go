@@ -115,6 +115,9 @@ func fix(r *report.Report) (lines []Line) {
 		if _, rate := rateNouns[e.Metric]; rate && e.Before > 0 && !report.Vague(e.Lo, e.Hi) {
 			text = unit.Number(e.Before) + " → " + text
 		}
+		if e.Lo < e.Before {
+			text += ", and it may bring nothing"
+		}
 		return append(lines, Line{Label: "Expect", Text: text})
 	}
 	return append(lines, Line{Label: "Expect", Text: "what it brings is not known"})

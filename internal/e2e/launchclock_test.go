@@ -35,8 +35,18 @@ func (l *launched) align(stopwatch string) error {
 		if _, err := fmt.Sscanf(clock.Entity, "process/%d.", &pid); err != nil || owner[pid] == "" {
 			return fmt.Errorf("the hook tells of %s, no stop-watch does: %w", clock.Entity, err)
 		}
+		readings, err := readStopwatch(owner[pid])
+		if err != nil {
+			return err
+		}
 		hook, i, j := perStep{}, 0, 0
-		if i, j = readingsWithin(clock.Points, from, to); j <= i {
+		if i, j = readingsWithin(clock.Points, from, to); len(readings) > 0 {
+			// The hook's last word may come after the stop-watch's, which is written after a step.
+			for j > i && clock.Points[j].Value > readings[len(readings)-1].T {
+				j--
+			}
+		}
+		if j <= i {
 			return fmt.Errorf("the hook told %s's clock fewer than twice in the window", clock.Entity)
 		}
 		first, last := clock.Points[i], clock.Points[j]
@@ -53,10 +63,6 @@ func (l *launched) align(stopwatch string) error {
 			case metric.HookWait.Name, metric.HookCreate.Name, metric.HookDrain.Name:
 				hook.wait += grown
 			}
-		}
-		readings, err := readStopwatch(owner[pid])
-		if err != nil {
-			return err
 		}
 		a, ok := at(readings, hook.from)
 		z, ok2 := at(readings, hook.to)
