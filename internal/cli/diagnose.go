@@ -320,6 +320,9 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output,
 		}
 	}
 	rec, err := s.watch(ctx, o, writer, b)
+	if cut := s.cutShort(rec); cut != nil {
+		rec, err = nil, cut
+	}
 	if file == nil {
 		return rec, err
 	}

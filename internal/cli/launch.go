@@ -142,7 +142,7 @@ func (l *launched) measure(ctx context.Context) (*recording.Recording, error) {
 	for l.Await(ctx) {
 		rec, err := l.watch(ctx)
 		if rec == nil {
-			if l.Ended() {
+			if l.Ended() && !l.Interrupted() {
 				return last, nil // it went while it was being looked at
 			}
 			return last, err
@@ -190,7 +190,7 @@ type outcome struct {
 // conclude judges what was recorded and writes the files.
 func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err error) outcome {
 	if rec == nil {
-		l.nothing(err, err != nil)
+		l.nothing(err, err != nil && !l.Interrupted())
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	r, judgeErr := judge(rec)
