@@ -282,7 +282,11 @@ func (l *launched) nothing(err error, failed bool) {
 	if l.o.quiet && !failed && missing == "" {
 		return
 	}
-	text := fmt.Sprintf("no report%s: the job ended after %s, and ", missing, l.Age().Round(100*time.Millisecond))
+	ended := fmt.Sprintf("ended after %s", l.Age().Round(100*time.Millisecond))
+	if end, failed := l.Failure(); failed {
+		ended = end.String()
+	}
+	text := fmt.Sprintf("no report%s: the job %s, and ", missing, ended)
 	switch taken := l.Steps(); {
 	case err != nil:
 		text += err.Error()
