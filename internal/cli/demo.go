@@ -49,7 +49,7 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 	c.Flags().StringVar(&o.python, "python", "", "the interpreter to use (default: the first of "+
 		strings.Join(demoInterpreters, ", ")+" that has torch and h5py)")
 	o.interval = 100 * time.Millisecond
-	o.addFlags(c)
+	o.addFlags(c, ofRecording)
 	return c
 }
 

@@ -128,7 +128,7 @@ runs on. See: pipetune help exit-codes`,
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.metrics.addFlags(c)
-	o.addFlags(c)
+	o.addFlags(c, ofRecording, ofPatch)
 	o.addThreshold(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours

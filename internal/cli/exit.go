@@ -26,8 +26,8 @@ const exitCodesHelp = `pipetune ends with one of these:
   3    could not measure: no target, target ended too early, permission denied;
        --threshold of what was not measured; inconclusive under --strict
   4    a signal named by --require was missing (the report is still written)
-  130  second Ctrl-C, or one before enough was seen to conclude anything from: no
-       report, and files of -o stay as they were
+  130  second Ctrl-C, or one before enough was seen to conclude anything from:
+       no report, and files of -o stay as they were
   143  the same by SIGTERM
 
 A reader of stdout that goes away (| head) is no failure: files are written and

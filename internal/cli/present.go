@@ -24,6 +24,7 @@ type presentation struct {
 	format string
 	display
 	outputs []string
+	also    []string // endings that outputs may have beside those of reports
 	failOn  string
 	strict  bool
 	require []string
@@ -39,10 +40,18 @@ type display struct {
 	verbose bool // all of a report, not its first screen alone
 }
 
-func (p *presentation) addFlags(c *cobra.Command) {
+// The endings of what -o can name beside reports.
+const (
+	ofRecording = recordingSuffix + " (recording)"
+	ofPatch     = ".patch or .diff (of a command after --)"
+)
+
+// addFlags gives a command the flags. also are the endings that its -o takes beside those of reports.
+func (p *presentation) addFlags(c *cobra.Command, also ...string) {
+	p.also = also
 	f := c.Flags()
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		".txt .jsonl, .patch where diagnose launches the job (repeatable)")
+		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
 	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have "+
@@ -106,7 +115,7 @@ func (p *presentation) check() (render.Format, []output, error) {
 		}
 		p.held = append(p.held, t)
 	}
-	outs, err := parseOutputs(p.outputs, render.Formats(), true)
+	outs, err := parseOutputs(p.outputs, render.Formats(), true, p.also...)
 	if err == nil && !p.launch {
 		err = refusePatch(outs)
 	}

@@ -89,10 +89,10 @@ func findProgram(name string) (string, error) {
 	return "", fail(notFound, "", "starting %s: there is no such program", name)
 }
 
-// folder says whether a name with a slash in it, which is not looked up in PATH, is a folder's.
+// folder says whether a name, of which PATH has no program, is a folder's.
 func folder(name string) bool {
 	info, err := os.Stat(name)
-	return err == nil && info.IsDir() && strings.Contains(name, "/")
+	return err == nil && info.IsDir()
 }
 
 // inPath says whether a file of this name lies in a folder of PATH.
