@@ -54,6 +54,10 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 }
 
 func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
+	o.warmup = defaultWarmup(o.duration)
+	if _, _, err := o.ready(false); err != nil { // before a job is started for it
+		return err
+	}
 	python, err := findPython(o.python)
 	if err != nil {
 		return err
@@ -73,7 +77,7 @@ func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
 		return err
 	}
 	defer job.end()
-	o.pid, o.ownChild, o.warmup = job.cmd.Process.Pid, true, defaultWarmup(o.duration)
+	o.pid, o.ownChild = job.cmd.Process.Pid, true
 	return runDiagnose(ctx, env, &o.diagnoseOptions, true)
 }
 

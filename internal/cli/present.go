@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -248,9 +249,9 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 			"required signals are missing: %s", strings.Join(missing, ", "))
 	}
 	if p.strict && r.Verdict != nil && r.Verdict.Class == report.Inconclusive {
-		hint := "watch longer: --duration 60s"
+		hint := watchLonger
 		if p.launch {
-			hint = "let the job train for longer"
+			hint = fmt.Sprintf("let the job train for longer: at least %.0f s", evidence.AdvisedTraining)
 		}
 		return fail(exitNotMeasured, hint, "the verdict is inconclusive")
 	}
@@ -283,7 +284,7 @@ func (p *presentation) thresholds(r *report.Report) error {
 				"--threshold %s: %s", t.Text, t.Why)
 		}
 		if t.Answer == report.GateUnclear && p.strict {
-			return fail(exitNotMeasured, "watch longer: --duration 60s", "--threshold %s cannot tell: %s", t.Text,
+			return fail(exitNotMeasured, watchLonger, "--threshold %s cannot tell: %s", t.Text,
 				t.Why)
 		}
 	}

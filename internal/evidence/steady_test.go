@@ -91,7 +91,7 @@ func TestCutOffAndShortRecordings(t *testing.T) {
 	e := s.derive(rec)
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.NumWorkers: 2})
 	reported := strings.Join(e.Warnings, "\n")
-	if !strings.Contains(reported, "cut off") || !strings.Contains(reported, "watch for longer") {
+	if !strings.Contains(reported, "cut off") || !strings.Contains(reported, "watch for longer, --duration 60s") {
 		t.Errorf("warnings: %q", reported)
 	}
 	if v, _ := e.Get(metric.InputWait); v.Confidence != 0 {

@@ -91,10 +91,10 @@ func (b *builder) warnings() {
 	case b.Failure != "": // a longer watch cures nothing
 		b.warn("only %.1f s could be used", clean)
 	case ownEnd:
-		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean, shortWindow+
-			b.Warmup.Seconds())
+		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean,
+			AdvisedTraining)
 	default:
-		b.warn("only %.1f s could be used: watch for longer, at least %.0f s", clean, shortWindow+b.Warmup.Seconds())
+		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, AdvisedWatch)
 	}
 	if r != nil && r.batches != nil && sum(r.batches) < fewSteps {
 		longer := ": watch for longer"
