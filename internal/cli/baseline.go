@@ -50,7 +50,7 @@ func (b *baseline) check(format render.Format, strict bool) (err error) {
 	}
 	f, err := openRegular(b.path)
 	if err != nil {
-		return fail(exitUsage, "", "--baseline: reading %s: %w", b.path, err)
+		return fail(exitUsage, readHint(err), "--baseline: reading %s: %w", b.path, err)
 	}
 	defer f.Close()
 	br := bufio.NewReaderSize(f, 64<<10)

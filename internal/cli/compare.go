@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/compare"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -218,7 +219,8 @@ func unreadable(path string, err error) error {
 
 // exit says which exit code the comparison leads to.
 func (o *comparison) exit(c *report.Comparison) error {
-	const again = "compare longer runs (--duration 60s), or several on each side (--before, --after)"
+	again := fmt.Sprintf("compare longer runs (--duration %.0fs), ", evidence.AdvisedWatch) +
+		"or several on each side (--before, --after)"
 	switch {
 	case o.against != "" && c.Comparable == report.NotComparable:
 		return fail(exitNotMeasured, "make the baseline again: pipetune diagnose -o "+o.against,

@@ -49,11 +49,15 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 	c.Flags().StringVar(&o.python, "python", "", "the interpreter to use (default: the first of "+
 		strings.Join(demoInterpreters, ", ")+" that has torch and h5py)")
 	o.interval = 100 * time.Millisecond
-	o.addFlags(c)
+	o.addFlags(c, ofRecording)
 	return c
 }
 
 func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
+	o.warmup = defaultWarmup(o.duration)
+	if _, _, err := o.ready(false); err != nil { // before a job is started for it
+		return err
+	}
 	python, err := findPython(o.python)
 	if err != nil {
 		return err
@@ -73,7 +77,7 @@ func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
 		return err
 	}
 	defer job.end()
-	o.pid, o.ownChild, o.warmup = job.cmd.Process.Pid, true, defaultWarmup(o.duration)
+	o.pid, o.ownChild = job.cmd.Process.Pid, true
 	return runDiagnose(ctx, env, &o.diagnoseOptions, true)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/launch"
@@ -19,11 +20,11 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Bounds of what can be asked for: the shortest watch that leaves the six windows of a second a 95 % interval of a
-// median needs, and a tick that is not a burden.
+// Bounds of what can be asked for: the shortest watch that anything can be concluded from, and a tick that is not a
+// burden.
 const (
-	minDuration = 6 * time.Second
-	minSteady   = 5 * time.Second // of it after the warm-up
+	minDuration = evidence.LeastWatch * time.Second
+	minSteady   = evidence.LeastSteady * time.Second // of it after the warm-up
 	minInterval = 20 * time.Millisecond
 	maxInterval = 5 * time.Second
 )
@@ -128,7 +129,7 @@ runs on. See: pipetune help exit-codes`,
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.metrics.addFlags(c)
-	o.addFlags(c)
+	o.addFlags(c, ofRecording, ofPatch)
 	o.addThreshold(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
@@ -176,6 +177,9 @@ func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// watchLonger is the hint where a watch was too short for what was asked of it.
+var watchLonger = fmt.Sprintf("watch longer: --duration %.0fs", evidence.AdvisedWatch)
+
 // defaultWarmup is 5 s, or less where a short watch would lose too much by it: the shortest that is allowed must leave
 // enough to judge by.
 func defaultWarmup(duration time.Duration) time.Duration {
@@ -192,8 +196,8 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 		return fail(exitUsage, "give the number of the trainer, as ps shows it", "--pid %d: not a process number",
 			o.pid)
 	case o.duration < minDuration:
-		return fail(exitUsage, "", "--duration %s: at least %s is needed, for six windows of a second", o.duration,
-			minDuration)
+		return fail(exitUsage, watchLonger, "--duration %s: at least %s is needed, %s of it after the warm-up",
+			o.duration, minDuration, minSteady)
 	case o.warmup < 0:
 		return fail(exitUsage, "", "--warmup %s: must not be negative", o.warmup)
 	case o.warmup > o.duration-minSteady:
@@ -320,6 +324,9 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output,
 		}
 	}
 	rec, err := s.watch(ctx, o, writer, b)
+	if cut := s.cutShort(rec); cut != nil {
+		rec, err = nil, cut
+	}
 	if file == nil {
 		return rec, err
 	}

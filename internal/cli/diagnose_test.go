@@ -88,11 +88,11 @@ func TestInterruptWhileWatching(t *testing.T) {
 	w := startWatched(t)
 	dir := t.TempDir()
 	go func() {
-		time.Sleep(1500 * time.Millisecond) // real time: the watch runs on the real clock
+		time.Sleep(minDuration + 500*time.Millisecond) // real time: the watch runs on the real clock
 		w.signals <- os.Interrupt
 	}()
 	began := time.Now()
-	if code := w.run(t, "--duration", "60s", "-o", filepath.Join(dir, "run.jsonl"), "-o",
+	if code := w.run(t, "--duration", "60s", "--warmup", "0", "-o", filepath.Join(dir, "run.jsonl"), "-o",
 		filepath.Join(dir, "run.json")); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, w.stderr.String())
 	}
@@ -123,6 +123,43 @@ func TestInterruptBeforeWatching(t *testing.T) {
 	}
 	onlyFiles(t, dir)
 	w.alive(t)
+}
+
+// TestInterruptTooSoon: a watch that has seen too little to conclude anything from reports nothing, and leaves files
+// that were good as they are, a recording among them.
+func TestInterruptTooSoon(t *testing.T) {
+	for _, c := range []struct {
+		request os.Signal
+		want    int
+	}{{os.Interrupt, exitInterrupted}, {syscall.SIGTERM, exitTerminated}} {
+		w := startWatched(t)
+		dir := t.TempDir()
+		for _, name := range []string{"run.json", "run.jsonl"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("good\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		go func() {
+			time.Sleep(300 * time.Millisecond) // real time: the watch runs on the real clock
+			w.signals <- c.request
+		}()
+		code := w.run(t, "--duration", "60s", "-o", filepath.Join(dir, "run.jsonl"), "-o",
+			filepath.Join(dir, "run.json"))
+		if code != c.want || w.stdout.Len() > 0 {
+			t.Errorf("exit code %d, want %d\n%s", code, c.want, w.stdout.String())
+		}
+		if !strings.Contains(w.stderr.String(), "too little to conclude anything from") ||
+			!strings.Contains(w.stderr.String(), "no file was written") {
+			t.Errorf("does not say why there is no report:\n%s", w.stderr.String())
+		}
+		for _, name := range []string{"run.json", "run.jsonl"} {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != "good\n" {
+				t.Errorf("%s: %q, %v", name, text, err)
+			}
+		}
+		onlyFiles(t, dir, "run.json", "run.jsonl")
+		w.alive(t)
+	}
 }
 
 // TestJobEndsWhileWatched: what was seen until then is reported, and the report says that the job ended.

@@ -13,7 +13,7 @@ const (
 	exitUsage        = 2   // usage, configuration, unreadable input, unknown rule, newer schema
 	exitNotMeasured  = 3   // could not measure; inconclusive under --strict
 	exitMissing      = 4   // a signal named by --require was missing; the report is still written
-	exitInterrupted  = 130 // second Ctrl-C
+	exitInterrupted  = 130 // second Ctrl-C, or one before there is anything to report
 	exitTerminated   = 143 // second SIGTERM
 	exitChildFailure = 70  // a child of pipetune's own could not serve; never seen by a person
 )
@@ -27,7 +27,8 @@ const exitCodesHelp = `pipetune ends with one of these:
   3    could not measure: no target, target ended too early, permission denied;
        --threshold of what was not measured; inconclusive under --strict
   4    a signal named by --require was missing (the report is still written)
-  130  second Ctrl-C, or one before anything was measured: no report
+  130  second Ctrl-C, or one before enough was seen to conclude anything from:
+       no report, and files of -o stay as they were
   143  the same by SIGTERM
 
 A reader of stdout that goes away (| head) is no failure: files are written and

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 
 	"github.com/spf13/pflag"
 )
@@ -17,6 +19,9 @@ var allowed = map[string]string{
 	"bool":     "true or false is expected",
 }
 
+// wholeDuration is a duration as time.ParseDuration takes it. One that it refuses all the same is beyond 292 years.
+var wholeDuration = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
 // readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they
 // are.
 func readable(err error) error {
@@ -25,6 +30,9 @@ func readable(err error) error {
 		return err
 	}
 	f := bad.GetFlag()
+	if wholeDuration.MatchString(bad.GetValue()) || errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("--%s %q: too large", f.Name, bad.GetValue())
+	}
 	if want, ok := allowed[f.Value.Type()]; ok {
 		return fmt.Errorf("--%s %q: %s", f.Name, bad.GetValue(), want)
 	}

@@ -142,7 +142,7 @@ func (l *launched) measure(ctx context.Context) (*recording.Recording, error) {
 	for l.Await(ctx) {
 		rec, err := l.watch(ctx)
 		if rec == nil {
-			if l.Ended() {
+			if l.Ended() && !l.Interrupted() {
 				return last, nil // it went while it was being looked at
 			}
 			return last, err
@@ -190,7 +190,7 @@ type outcome struct {
 // conclude judges what was recorded and writes the files.
 func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err error) outcome {
 	if rec == nil {
-		l.nothing(err, err != nil)
+		l.nothing(err, err != nil && !l.Interrupted())
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	r, judgeErr := judge(rec)
@@ -282,7 +282,11 @@ func (l *launched) nothing(err error, failed bool) {
 	if l.o.quiet && !failed && missing == "" {
 		return
 	}
-	text := fmt.Sprintf("no report%s: the job ended after %s, and ", missing, l.Age().Round(100*time.Millisecond))
+	ended := fmt.Sprintf("ended after %s", l.Age().Round(100*time.Millisecond))
+	if end, failed := l.Failure(); failed {
+		ended = end.String()
+	}
+	text := fmt.Sprintf("no report%s: the job %s, and ", missing, ended)
 	switch taken := l.Steps(); {
 	case err != nil:
 		text += err.Error()

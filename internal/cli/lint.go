@@ -135,6 +135,9 @@ func (l *linting) request(paths []string) (lint.Request, error) {
 	if err != nil {
 		return r, fail(exitUsage, "", "%w", err)
 	}
+	if err := lintable(paths); err != nil {
+		return r, err
+	}
 	files, err := lint.Files(paths, l.exclude)
 	if err != nil {
 		return r, fail(exitUsage, "", "%w", err)
@@ -170,7 +173,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 		return err
 	}
 	if len(request.Files) == 0 {
-		return fail(exitUsage, "", "no Python file and no notebook in %s", strings.Join(paths, ", "))
+		return fail(exitUsage, "", "there is no Python file and no notebook in %s", strings.Join(paths, ", "))
 	}
 	var measured *report.Report
 	if l.report != "" {

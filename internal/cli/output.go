@@ -25,8 +25,8 @@ type output struct {
 }
 
 // parseOutputs checks the -o flags: a known suffix, no name twice, and at most one recording. ofRun says that there may
-// be a recording and a patch, as there are of a watch.
-func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output, error) {
+// be a recording and a patch, as there are of a watch; also are endings to name beside those of formats.
+func parseOutputs(paths []string, formats []render.Format, ofRun bool, also ...string) ([]output, error) {
 	var outs []output
 	seen := map[string]bool{}
 	recordings := 0
@@ -41,13 +41,8 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output
 		case o.recording:
 			recordings++
 		case o.patch:
-		case ofRun:
-			if o.format, err = render.BySuffix(formats, p, recordingSuffix+" (recording)"); err != nil {
-				return nil, fail(exitUsage, "", "-o: %w; of a command after --, %s for the patch", err,
-					strings.Join(patchSuffixes, " or "))
-			}
 		default:
-			if o.format, err = render.BySuffix(formats, p); err != nil {
+			if o.format, err = render.BySuffix(formats, p, also...); err != nil {
 				return nil, fail(exitUsage, "", "-o: %w", err)
 			}
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type presentation struct {
 	format string
 	display
 	outputs []string
+	also    []string // endings that outputs may have beside those of reports
 	failOn  string
 	strict  bool
 	require []string
@@ -39,10 +41,18 @@ type display struct {
 	verbose bool // all of a report, not its first screen alone
 }
 
-func (p *presentation) addFlags(c *cobra.Command) {
+// The endings of what -o can name beside reports.
+const (
+	ofRecording = recordingSuffix + " (recording)"
+	ofPatch     = ".patch or .diff (of a command after --)"
+)
+
+// addFlags gives a command the flags. also are the endings that its -o takes beside those of reports.
+func (p *presentation) addFlags(c *cobra.Command, also ...string) {
+	p.also = also
 	f := c.Flags()
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		".txt .jsonl, .patch where diagnose launches the job (repeatable)")
+		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
 	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have "+
@@ -106,7 +116,7 @@ func (p *presentation) check() (render.Format, []output, error) {
 		}
 		p.held = append(p.held, t)
 	}
-	outs, err := parseOutputs(p.outputs, render.Formats(), true)
+	outs, err := parseOutputs(p.outputs, render.Formats(), true, p.also...)
 	if err == nil && !p.launch {
 		err = refusePatch(outs)
 	}
@@ -120,6 +130,7 @@ func judge(rec *recording.Recording) (*report.Report, error) {
 		return nil, err
 	}
 	r := diagnose.Run(e, rules.All())
+	diagnose.PutFailureFirst(e, r)
 	if rec.End != nil {
 		r.Tool.Overhead = &report.Overhead{CPURatio: rec.End.Overhead.CPURatio, MaxRSSBytes: rec.End.Overhead.MaxRSS}
 	}
@@ -238,9 +249,9 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 			"required signals are missing: %s", strings.Join(missing, ", "))
 	}
 	if p.strict && r.Verdict != nil && r.Verdict.Class == report.Inconclusive {
-		hint := "watch longer: --duration 60s"
+		hint := watchLonger
 		if p.launch {
-			hint = "let the job train for longer"
+			hint = fmt.Sprintf("let the job train for longer: at least %.0f s", evidence.AdvisedTraining)
 		}
 		return fail(exitNotMeasured, hint, "the verdict is inconclusive")
 	}
@@ -273,7 +284,7 @@ func (p *presentation) thresholds(r *report.Report) error {
 				"--threshold %s: %s", t.Text, t.Why)
 		}
 		if t.Answer == report.GateUnclear && p.strict {
-			return fail(exitNotMeasured, "watch longer: --duration 60s", "--threshold %s cannot tell: %s", t.Text,
+			return fail(exitNotMeasured, watchLonger, "--threshold %s cannot tell: %s", t.Text,
 				t.Why)
 		}
 	}

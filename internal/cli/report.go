@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 
@@ -42,7 +43,7 @@ input.`,
 			}
 			r, rec, err := replay(env, args[0])
 			if err != nil {
-				return err
+				return unreadable(args[0], err)
 			}
 			return p.show(env, r, rec, format, outs)
 		},
@@ -63,7 +64,7 @@ func replay(env Env, path string) (*report.Report, *recording.Recording, error) 
 	if path != "-" {
 		f, err := openRegular(path)
 		if err != nil {
-			return nil, nil, fail(exitUsage, "", "reading %s: %w", path, err)
+			return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
 		}
 		defer f.Close()
 		in = f
@@ -105,11 +106,16 @@ func readReport(br *bufio.Reader, path string) (*report.Report, error) {
 	return r, nil
 }
 
+var errFolder = errors.New("it is a folder")
+
 // openRegular opens a file that can be read to its end: no folder, no device, no pipe that may hang.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, plainPathError(err)
+	}
+	if info.IsDir() {
+		return nil, errFolder
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
@@ -130,6 +136,8 @@ func looksLikeRecording(br *bufio.Reader) bool {
 
 func readHint(err error) string {
 	switch {
+	case errors.Is(err, errFolder), errors.Is(err, fs.ErrNotExist):
+		return "a report is a .json, a recording a .jsonl file that pipetune wrote: pipetune diagnose -o run.json"
 	case errors.Is(err, recording.ErrNewer), errors.Is(err, report.ErrNewer):
 		return "install a newer pipetune"
 	case errors.Is(err, recording.ErrNotRecording), errors.Is(err, report.ErrNotReport):

@@ -35,6 +35,7 @@ func Main(args []string, env Env) int {
 func Tree() *cobra.Command { return newRoot(Env{}) }
 
 func newRoot(env Env) *cobra.Command {
+	var origins map[string]string // of the flags of the command that is executed
 	root := &cobra.Command{
 		Use:   "pipetune",
 		Short: "why the GPU starves during training, and what to change to which value",
@@ -61,7 +62,8 @@ finds what holds it back, and predicts what each change would bring.`,
 			if len(settable(c.Root())[c.Name()]) == 0 {
 				return nil
 			}
-			_, err := settle(c, env)
+			var err error
+			origins, err = settle(c, env)
 			return err
 		},
 	}
@@ -87,6 +89,11 @@ finds what holds it back, and predicts what each change would bring.`,
 	root.AddCommand(newDiagnose(env), newTune(env), newTop(env), newBench(env), newCompare(env), newMerge(env),
 		newSlurm(env), newReport(env), newExplain(env), newLint(env), newDoctor(env), newDemo(env), newConfig(env),
 		newVersion(env))
+	for _, c := range root.Commands() {
+		if run := c.RunE; run != nil {
+			c.RunE = func(c *cobra.Command, args []string) error { return sourced(run(c, args), origins) }
+		}
+	}
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(helpTemplate(root))
 	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables",

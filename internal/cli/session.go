@@ -32,6 +32,7 @@ type session struct {
 	launched *launch.Watch // of a job that pipetune started; nil when attached
 	meter    *meter        // offers what is seen to others; nil: to nobody
 	endless  bool          // the watch goes on for as long as somebody looks at it
+	by       os.Signal     // the request that ended the watch; nil: none did
 
 	amend func(context.Context, *recording.Header) // completes a header by what is known now; set by watch
 }
@@ -233,6 +234,7 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 		w.enough = first(b.enough, s.meter.tick, p.enough)
 	}
 	rec, err := w.run(ctx, start)
+	s.by = w.by
 	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {
 		note(s.env.Stderr, fmt.Sprintf("ended after %.0f s: more would not change the verdict; --duration %s watches "+
 			"on", rec.End.At.Seconds(), o.duration))

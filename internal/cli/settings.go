@@ -55,6 +55,23 @@ func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
 	return origins, err
 }
 
+// sourced names, with a flag's value that a command refuses, what it was set by where that is not the command line.
+func sourced(err error, origins map[string]string) error {
+	var f *failure
+	if !errors.As(err, &f) || f.code != exitUsage {
+		return err
+	}
+	text, flag := strings.CutPrefix(f.Error(), "--")
+	if end := strings.IndexAny(text, " :"); flag && end > 0 {
+		switch origin := origins[text[:end]]; origin {
+		case "", settings.Default, settings.CommandLine:
+		default:
+			return &failure{code: f.code, hint: f.hint, err: fmt.Errorf("%s: %w", origin, f.err)}
+		}
+	}
+	return err
+}
+
 // settable are the flags of each command that settings can give.
 func settable(root *cobra.Command) map[string][]string {
 	flags := map[string][]string{}

@@ -33,6 +33,7 @@ type slurmOptions struct {
 
 func newSlurm(env Env) *cobra.Command {
 	var o slurmOptions
+	own := &diagnoseOptions{} // of each node
 	c := &cobra.Command{
 		Use:   "slurm JOBID",
 		Short: "watch a Slurm job on all of its nodes, and join what they report",
@@ -53,6 +54,12 @@ command line and runs nothing.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("warmup") {
+				own.warmup = defaultWarmup(own.duration)
+			}
+			if err := own.check(false); err != nil { // else each node would refuse it
+				return err
+			}
 			for _, name := range handedOn {
 				if f := c.Flags().Lookup(name); f.Changed {
 					o.handed = append(o.handed, f)
@@ -61,7 +68,6 @@ command line and runs nothing.`,
 			return o.runSlurm(c.Context(), env, args[0])
 		},
 	}
-	own := &diagnoseOptions{}
 	of := newDiagnoseWith(env, own).Flags()
 	for _, name := range handedOn {
 		c.Flags().AddFlag(of.Lookup(name))

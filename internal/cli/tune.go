@@ -74,7 +74,7 @@ With Ctrl-C what was learned so far is reported.`,
 		"is chosen, since they change training")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
-	o.addFlags(c)
+	o.addFlags(c, ofRecording, ofPatch)
 	f.SetInterspersed(false)
 	return c
 }

@@ -26,6 +26,7 @@ type watch struct {
 	progress *progress
 	warn     func(string)
 	bounds
+	by os.Signal // the request that ended it; nil: none did
 	// amend completes the recording with what became known while watching, before it is closed.
 	amend func(context.Context, *recording.Recorder)
 }
@@ -107,7 +108,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		select {
 		case <-ticker.C:
 		case <-w.over:
-		case <-w.asked:
+		case w.by = <-w.asked:
 			reason = recording.EndInterrupted
 		}
 		at = time.Since(start)

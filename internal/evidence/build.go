@@ -20,6 +20,9 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.Failure != "" { // first: it is why there may be little to see
+		b.warn("the job %s", b.Failure)
+	}
 	b.warnOtherTrainings(others)
 	b.warnAfter(end)
 	r := b.top()
@@ -69,6 +72,11 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 	t = b.processes.keepLongestTraining(b.h, end)
 	b.frame = newFrame(rec, b.h, b.processes, t.life)
 	b.Ended = ended
+	for _, e := range recording.Each[recording.JobEnd](rec, recording.EventJobEnded) {
+		if e.Status != 0 {
+			b.Failure = e.String()
+		}
+	}
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
 	b.places, b.layout = b.readPlaces(), b.readLayout()
 	for _, a := range b.processes.trainers {

@@ -88,6 +88,7 @@ type Window struct {
 	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
 	Startup    Startup       // of it, what showed no step yet
 	Ended      bool          // the job ended in the watch
+	Failure    string        // of a job that pipetune started: how it failed, "ended with status 1 after 5.2 s"; ""
 	// of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all
 	// values
 	Halted time.Duration

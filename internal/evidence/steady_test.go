@@ -91,7 +91,7 @@ func TestCutOffAndShortRecordings(t *testing.T) {
 	e := s.derive(rec)
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.NumWorkers: 2})
 	reported := strings.Join(e.Warnings, "\n")
-	if !strings.Contains(reported, "cut off") || !strings.Contains(reported, "watch for longer") {
+	if !strings.Contains(reported, "cut off") || !strings.Contains(reported, "watch for longer, --duration 60s") {
 		t.Errorf("warnings: %q", reported)
 	}
 	if v, _ := e.Get(metric.InputWait); v.Confidence != 0 {
@@ -113,4 +113,22 @@ func TestJobThatEndsInTheWatch(t *testing.T) {
 		t.Errorf("window %+v, want its end at the workers' end", e.Window)
 	}
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6})
+}
+
+// TestJobThatFails: how a launched job failed is the first warning, and no longer watch is advised against it.
+func TestJobThatFails(t *testing.T) {
+	s := simulate(t, recording.Header{Mode: "launch"})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(4, inputBound)
+	s.r.Event(recording.EventJobEnded, "", recording.Attrs(recording.JobEnd{Status: 139, Signal: "SIGSEGV",
+		LastedS: 5.21}))
+	e := s.derive(s.recording("job-ended"))
+	const failure = "was ended by SIGSEGV after 5.2 s"
+	if e.Window.Failure != failure || len(e.Warnings) == 0 || e.Warnings[0] != "the job "+failure {
+		t.Errorf("failure %q, warnings %q", e.Window.Failure, e.Warnings)
+	}
+	if said := strings.Join(e.Warnings, "\n"); strings.Contains(said, "longer") {
+		t.Errorf("a longer watch would cure nothing: %q", said)
+	}
 }

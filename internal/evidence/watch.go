@@ -88,18 +88,22 @@ func (b *builder) warnings() {
 	}
 	switch ownEnd := b.Ended && b.rec.Header.Mode == "launch"; {
 	case clean >= shortWindow:
+	case b.Failure != "": // a longer watch cures nothing
+		b.warn("only %.1f s could be used", clean)
 	case ownEnd:
-		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean, shortWindow+
-			b.Warmup.Seconds())
+		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean,
+			AdvisedTraining)
 	default:
-		b.warn("only %.1f s could be used: watch for longer, at least %.0f s", clean, shortWindow+b.Warmup.Seconds())
+		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, AdvisedWatch)
 	}
 	if r != nil && r.batches != nil && sum(r.batches) < fewSteps {
-		longer := "watch for longer"
-		if b.Ended && b.rec.Header.Mode == "launch" {
-			longer = "let the job run longer"
+		longer := ": watch for longer"
+		if b.Failure != "" {
+			longer = ""
+		} else if b.Ended && b.rec.Header.Mode == "launch" {
+			longer = ": let the job run longer"
 		}
-		b.warn("only %.0f batches passed in the window: %s", sum(r.batches), longer)
+		b.warn("only %.0f batches passed in the window%s", sum(r.batches), longer)
 	}
 	if lost := lostOf(b.lostTo(true), b.steady); lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)

@@ -150,11 +150,6 @@ func newFrame(rec *recording.Recording, h history, c processes, life span) frame
 	return f
 }
 
-// LeastSteady is for how many seconds a job must be seen after the warm-up before anything is concluded. A watch that
-// is long enough for that without the warm-up that shows in it keeps so much of it: with a word on it, figures are
-// worth more than none.
-const LeastSteady = 5.0
-
 // fringe is left to what gaps and rounding take of these seconds.
 const fringe = 0.05
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -119,6 +120,14 @@ func (j *Job) Chosen() int { return j.chosen }
 // Ended reports whether the job's first process has ended.
 func (j *Job) Ended() bool { return closed(j.process.gone) }
 
+// Failure is how the job ended where it failed by itself; false where it runs, ended well, or was told to end.
+func (j *Job) Failure() (recording.JobEnd, bool) {
+	if j.process == nil || !j.Ended() || j.Interrupted() || j.process.terminated || j.process.end.Status == 0 {
+		return recording.JobEnd{}, false
+	}
+	return j.process.end, true
+}
+
 // Interrupted reports whether a signal has asked the job to end.
 func (j *Job) Interrupted() bool { return closed(j.over) }
 
@@ -195,6 +204,9 @@ func (j *Job) WhySilent() string {
 	case len(state.Off) > 0:
 		return switchedOff + state.Off[0].Reason
 	case state.Loaded > 0:
+		if _, failed := j.Failure(); failed {
+			return unmade(state)
+		}
 		return loaded(state)
 	}
 	return cmp.Or(j.noHook, j.quiet.text)

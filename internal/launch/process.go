@@ -9,8 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // process is the job's first process: an ordinary child, in pipetune's own process group, which nothing ties to
@@ -20,7 +24,8 @@ type process struct {
 	// gone is closed when it has ended. It is collected only by collect: until then its number stays its own, and its
 	// CPU time is not among that of the children pipetune has collected.
 	gone       chan struct{}
-	terminated bool // it was told to end by --then terminate
+	end        recording.JobEnd // what it has ended with; known once gone is closed
+	terminated bool             // it was told to end by --then terminate
 }
 
 // The statuses that env, nice and nohup end with where they cannot start a program.
@@ -84,10 +89,10 @@ func findProgram(name string) (string, error) {
 	return "", fail(notFound, "", "starting %s: there is no such program", name)
 }
 
-// folder says whether a name with a slash in it, which is not looked up in PATH, is a folder's.
+// folder says whether a name, of which PATH has no program, is a folder's.
 func folder(name string) bool {
 	info, err := os.Stat(name)
-	return err == nil && info.IsDir() && strings.Contains(name, "/")
+	return err == nil && info.IsDir()
 }
 
 // inPath says whether a file of this name lies in a folder of PATH.
@@ -122,12 +127,29 @@ func startFailure(name string, err error) error {
 // watch closes gone when the job has ended, and leaves it to be collected.
 func (p *process) watch() {
 	defer close(p.gone)
+	began := time.Now()
 	for {
 		var info unix.Siginfo
-		if err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != syscall.EINTR {
+		err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if err == nil {
+			p.end = childEnd(&info)
+			p.end.LastedS = time.Since(began).Seconds()
+		}
+		if err != syscall.EINTR {
 			return // what else can fail here is that there is no such child, and then there is nothing to wait for
 		}
 	}
+}
+
+// childEnd is what waitid says of a child that has ended. The fields stand in a union that the library leaves out
+// (siginfo_t of <asm-generic/siginfo.h>): si_pid, si_uid, si_status, from where the union begins.
+func childEnd(info *unix.Siginfo) recording.JobEnd {
+	const exited, union = 1, 16 // CLD_EXITED; bytes, where a pointer has eight
+	child := (*struct{ pid, uid, status int32 })(unsafe.Add(unsafe.Pointer(info), union))
+	if info.Code == exited {
+		return recording.JobEnd{Status: int(child.status)}
+	}
+	return recording.JobEnd{Status: signalBase + int(child.status), Signal: unix.SignalName(unix.Signal(child.status))}
 }
 
 // signal passes a signal on. A job that has ended needs none.

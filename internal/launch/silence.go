@@ -128,6 +128,14 @@ func loaded(state hook.State) string {
 	return silentLoader
 }
 
+// unmade says of a job that failed what it had not come to: of one that ended early, its loaders say nothing yet.
+func unmade(state hook.State) string {
+	if state.Made > 0 {
+		return "a DataLoader of torch.utils.data was made, but no batch was taken from it by then"
+	}
+	return "torch was imported, but no DataLoader of torch.utils.data was made by then"
+}
+
 // pythonVersion reads the version in the name of an interpreter: python3.7.
 func pythonVersion(name string) (major, minor int, ok bool) {
 	n, err := fmt.Sscanf(strings.TrimPrefix(name, "python"), "%d.%d", &major, &minor)

@@ -149,6 +149,9 @@ func (w *Watch) Finish(r *recording.Recorder) {
 	if state.Refused > 0 {
 		r.Event(recording.EventHook, "", recording.Attrs(recording.Hook{State: "refused", Messages: state.Refused}))
 	}
+	if end, failed := w.of.Failure(); failed {
+		r.Event(recording.EventJobEnded, "", recording.Attrs(end))
+	}
 	if w.Headroom && !w.again {
 		w.of.headroom(r, len(state.Trainers))
 	}

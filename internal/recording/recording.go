@@ -71,7 +71,7 @@ const (
 	EventLayout = "hdf5-layout"
 	// EventGap: pipetune itself was not running (stopped, suspended) for longer than three intervals. Attrs: lasted_s.
 	EventGap = "gap"
-	// EventJobEnded: the watched job ended while it was watched. Attrs: reason.
+	// EventJobEnded: the watched job ended while it was watched; row JobEnd.
 	EventJobEnded = "job-ended"
 	// EventFull: from now on only the processes known so far are recorded; others are counted. Attrs: kept (how many
 	// they are).

@@ -1,5 +1,7 @@
 package recording
 
+import "fmt"
+
 // Dataset is the row of EventDataset. Nil and empty are unknown.
 type Dataset struct {
 	Path       string `json:"path"`   // redacted
@@ -37,6 +39,23 @@ type Layout struct {
 	Amplification *float64 `json:"amplification,omitempty"` // bytes of chunks touched over bytes of the item
 	Items         string   `json:"items,omitempty"`         // shape, type and hashes of some items, whatever the layout
 	CacheBytes    *int64   `json:"cache_bytes,omitempty"`   // chunk cache of a dataset that nobody configured
+}
+
+// JobEnd is the row of EventJobEnded. A job that pipetune started and that failed has a second one, with its status.
+type JobEnd struct {
+	Reason  string  `json:"reason,omitempty"`
+	Status  int     `json:"status,omitempty"`              // as a shell would give it: 128 and the number of a signal
+	Signal  string  `json:"signal,omitempty"`              // name of the one that ended it; "" where none did
+	LastedS float64 `json:"lasted_s,omitempty" digits:"3"` // from its start, with Status
+}
+
+// String says how a job failed: "ended with status 1 after 5.2 s".
+func (e JobEnd) String() string {
+	how := fmt.Sprintf("ended with status %d", e.Status)
+	if e.Signal != "" {
+		how = "was ended by " + e.Signal
+	}
+	return fmt.Sprintf("%s after %.1f s", how, e.LastedS)
 }
 
 // The rows of what a launched job's hook reports. In all of them an empty text and a nil pointer are unknown.

@@ -69,6 +69,10 @@ func (s *stand) watch(job *command, report, duration string, change ...func(*exe
 // intoTheWatch is slept before a fault is to meet a watch at work.
 const intoTheWatch = 2 * time.Second
 
+// enoughToReport is slept before a watch is asked to end with a report: its warm-up, what is needed after it, and a
+// second.
+const enoughToReport = 11 * time.Second
+
 func hangUp(s *stand) {
 	j := steady{batches: 120, step: 50 * time.Millisecond, workers: 2}
 	c := j.start(s)
@@ -170,12 +174,12 @@ func readerGone(s *stand) {
 }
 
 func twiceAtOnce(s *stand) {
-	j := steady{batches: 160, step: 50 * time.Millisecond, workers: 2}
+	j := steady{batches: 520, step: 50 * time.Millisecond, workers: 2}
 	c := j.start(s)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		report := filepath.Join(s.work, "report.json")
 		p := s.watch(c, report, "60s")
-		time.Sleep(intoTheWatch)
+		time.Sleep(enoughToReport)
 		p.signal(sig)
 		time.Sleep(5 * time.Millisecond)
 		p.signal(sig)

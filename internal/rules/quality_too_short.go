@@ -32,6 +32,11 @@ var qualityTooShort = diagnose.Rule{
 		if window >= p.Limit(shortWindow.Name) {
 			summary = fmt.Sprintf("Only about %s steps were seen in %s", unit.Number(steps), unit.Seconds(window))
 		}
+		if failure := p.Evidence.Window.Failure; failure != "" { // nor would a longer watch have seen more
+			p.Report(report.Finding{Severity: report.Info, Summary: summary + ": the job " + failure,
+				Evidence: seen(p, metric.WindowTime, metric.BatchesPerS)})
+			return
+		}
 		const longest = 3600 // more than an hour's watch is no longer a watch
 		seconds := 0.0
 		if counted && rate > 0 {

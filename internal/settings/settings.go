@@ -9,8 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Default is the origin of a flag that nobody has set.
-const Default = "default"
+// The origins of a flag that no source has set: nobody has, or the command line.
+const (
+	Default     = "default"
+	CommandLine = "command line"
+)
 
 // Refused is a value that a flag does not take.
 type Refused struct {
@@ -36,7 +39,7 @@ func Apply(command string, flags *pflag.FlagSet, sources []Source, except ...str
 	origins = map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
-			origins[f.Name] = "command line"
+			origins[f.Name] = CommandLine
 			return
 		}
 		origins[f.Name] = Default

@@ -76,7 +76,10 @@ func Decode(r io.Reader) (*Report, error) {
 // DecodePart reads of a report what part, a pointer to a struct that is a Head or embeds one, has fields for. It checks
 // no more than that these are what they should be: for who reads thousands. Errors as of Decode.
 func DecodePart(b []byte, part interface{ Check() error }) error {
-	if err := json.Unmarshal(b, part); err != nil && bytes.Contains(b, []byte(`"`+Schema+`"`)) {
+	if err := json.Unmarshal(bytes.TrimSpace(b), part); err != nil && bytes.Contains(b, []byte(`"`+Schema+`"`)) {
+		if err.Error() == "unexpected end of JSON input" {
+			return fmt.Errorf("%w: the file is cut off after %d bytes", ErrInvalid, len(b))
+		}
 		return fmt.Errorf("%w: %v", ErrInvalid, err) // one that was edited by hand or cut off
 	} else if err != nil {
 		return ErrNotReport
