@@ -38,11 +38,11 @@
 // between.
 //
 // Who makes the batches may keep the trainer off the CPUs: of N, it is ready to run and has none D. While it would spin
-// on its device anyway nothing is lost by that. It spins a share p of the time in which it runs or is ready to, and a
+// on its device anyway nothing is lost by that. Of the share r in which it runs or is ready to, it spins q, and a
 // scheduler that is fair keeps it off no less there than where it launches, right after its wait. So its own part of a
 // step is kept off by
 //
-//	max(0, D - p) <= d <= D (1 - p / running)
+//	max(0, D - q) <= d <= D (1 - q / r)
 //
 // With free data nobody loads, and N is less by d in F, or by nothing, as nobody knows who else would run there.
 package step
