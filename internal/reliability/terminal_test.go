@@ -22,7 +22,7 @@ import (
 var terminalTrials = []trial{
 	{
 		id: "F14-hup", fault: "the terminal goes away during a watch",
-		made:   "SIGHUP to pipetune 2 s into `diagnose --pid`",
+		made:   "SIGHUP to pipetune 7 s into `diagnose --pid`",
 		target: "the job is untouched, nothing is left, and pipetune ends by itself within 2 s, exit 0, report written",
 		run:    hangUp,
 	},
@@ -62,23 +62,23 @@ var terminalTrials = []trial{
 // watch is `diagnose --pid` of a job, with a report.
 func (s *stand) watch(job *command, report, duration string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	return s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", report},
-		change...)
+	return s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "--warmup", "0",
+		"-o", report}, change...)
 }
 
 // intoTheWatch is slept before a fault is to meet a watch at work.
 const intoTheWatch = 2 * time.Second
 
-// enoughToReport is slept before a watch is asked to end with a report: its warm-up, what is needed after it, and a
-// second.
-const enoughToReport = 11 * time.Second
+// enoughToReport is slept before a watch is asked to end with a report: what is needed after its warm-up of none, and
+// two seconds.
+const enoughToReport = 7 * time.Second
 
 func hangUp(s *stand) {
-	j := steady{batches: 120, step: 50 * time.Millisecond, workers: 2}
+	j := steady{batches: 240, step: 50 * time.Millisecond, workers: 2}
 	c := j.start(s)
 	report := filepath.Join(s.work, "report.json")
 	p := s.watch(c, report, "60s")
-	time.Sleep(intoTheWatch)
+	time.Sleep(enoughToReport)
 	p.signal(syscall.SIGHUP)
 	status, took := p.ending(time.Minute)
 	p.alone()
@@ -214,7 +214,7 @@ func (s *stand) fullPipe() *os.File {
 }
 
 func secondRequestEnds(s *stand) {
-	j := steady{batches: 260, step: 50 * time.Millisecond, workers: 2}
+	j := steady{batches: 700, step: 50 * time.Millisecond, workers: 2}
 	c := j.start(s)
 	cost := s.endingCost()
 	for _, run := range []struct {
@@ -225,7 +225,7 @@ func secondRequestEnds(s *stand) {
 			cmd.Stdout,
 				cmd.Stderr = s.fullPipe(), s.fullPipe()
 		})
-		time.Sleep(intoTheWatch)
+		time.Sleep(enoughToReport)
 		p.signal(run.sig)
 		time.Sleep(1200 * time.Millisecond) // within a second it is the same request
 		select {
