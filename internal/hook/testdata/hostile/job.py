@@ -176,7 +176,9 @@ def go(name, make, workers):
             said = ""
             if type(error) not in (RecursionError, *classes.silent):
                 # Of workers that ended, some or all are named.
-                said = re.sub("[0-9]+(, [0-9]+)*", "n", str(error).strip().split("\n")[-1])[:60]
+                said = re.sub("[0-9]+(, [0-9]+)*", "n", str(error).strip().split("\n")[-1])
+                # Of workers that die at once, torch names one with its status or all, by which it hears of first.
+                said = re.sub(r"\(pid(\(s\))? n\) exited unexpectedly.*", "(pid n) exited unexpectedly", said)[:60]
             print(type(error).__name__, said)
             error.__traceback__ = None
             failed = True
