@@ -51,17 +51,27 @@ func (s *sender) run(ctx context.Context) {
 			over = true
 		case <-every.C:
 		}
-		body, err := s.from.OTLP(s.target.Resource, s.began, time.Now())
-		if err == nil {
-			err = s.target.Post(context.WithoutCancel(ctx), body)
-		}
-		if err != nil {
+		if err := s.send(ctx, over); err != nil && (over || ctx.Err() == nil) {
 			select {
 			case s.refused <- fmt.Sprintf("metrics were not sent to %s: %v", s.target.Endpoint.Redacted(), err):
 			default: // it was said already, or will be
 			}
 		}
 	}
+}
+
+// send makes one export. The last one may take no longer than the end waits for a scrape.
+func (s *sender) send(ctx context.Context, last bool) error {
+	if last {
+		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+		defer cancel()
+		ctx = patient
+	}
+	body, err := s.from.OTLP(s.target.Resource, s.began, time.Now())
+	if err != nil {
+		return err
+	}
+	return s.target.Post(ctx, body)
 }
 
 // complain says once that exports fail, from the goroutine that may write.
@@ -77,7 +87,7 @@ func (s *sender) complain(env Env) {
 	}
 }
 
-// close sends what the watch came to, and waits for the collector no longer than an export may take.
+// close sends what the watch came to; an export under way is given up. A job that has ended is not held by a collector.
 func (s *sender) close(env Env) {
 	if s == nil {
 		return

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -69,6 +70,24 @@ func TestSenderOfNothing(t *testing.T) {
 	if s := openSender(Env{Stderr: &said, Getenv: grpc}, nil); s != nil ||
 		!strings.Contains(said.String(), "OTEL_METRICS_EXPORTER=none") {
 		t.Errorf("%v, said %q", s, said.String())
+	}
+}
+
+// TestSenderEndsInTime: whoever takes an export and never answers holds the end no longer than a scrape may.
+func TestSenderEndsInTime(t *testing.T) {
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	var said bytes.Buffer
+	env := Env{Stderr: &said, Getenv: func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + silent.Addr().String(),
+			"OTEL_METRIC_EXPORT_INTERVAL": "1"}[name]
+	}}
+	s := openSender(env, exporter.New("1"))
+	must.Get(silent.Accept())(t) // an export is under way
+	began := time.Now()
+	s.close(env)
+	if took := time.Since(began); took > s.target.Timeout/2 || !strings.Contains(said.String(), "were not sent") {
+		t.Errorf("ended after %v, said %q", took, said.String())
 	}
 }
 

@@ -184,7 +184,9 @@ func made(r report.Recommended, before, after *report.Report, c *report.Comparis
 		}
 	}
 	for _, s := range c.Settings { // it may have resolved the finding as well
-		if d := before.Decision(s.Setting); d != nil && d.Outcome == report.ToChange && sameValue(d.To, s.After) {
+		if slices.ContainsFunc(values(before), func(v report.Value) bool {
+			return v.Setting == s.Setting && sameValue(v.To, s.After)
+		}) {
 			return false, "not seen to be made: that " + r.Rule + " is not found any more may follow from " + s.Setting
 		}
 	}

@@ -58,8 +58,8 @@ var cpuNoisyNeighbour = diagnose.Rule{
 				Setting: "other programs on this machine", From: new(unit.Number(others) + " CPUs"),
 				To:  "none, or lower priority (nice 19), or another CPU set",
 				Why: "the job alone has the cores it needs: the wait comes from sharing them",
-				// which they are, pipetune does not record: they are not this job's
-				Command: "ps -eo pid,user,ni,pcpu,comm --sort=-pcpu | head",
+				// pipetune does not record them: they are not this job's
+				Caveat: "which they are shows ps -eo pid,user,ni,pcpu,comm --sort=-pcpu | head",
 				Effect:  speedup(p, lost/2, lost, "the job's own next limit"),
 			}},
 			Unhelpful: moreWorkersShareCores(p),
