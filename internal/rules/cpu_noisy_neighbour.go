@@ -60,7 +60,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 				Why: "the job alone has the cores it needs: the wait comes from sharing them",
 				// pipetune does not record them: they are not this job's
 				Caveat: "which they are shows ps -eo pid,user,ni,pcpu,comm --sort=-pcpu | head",
-				Effect:  speedup(p, lost/2, lost, "the job's own next limit"),
+				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
 			}},
 			Unhelpful: moreWorkersShareCores(p),
 		})

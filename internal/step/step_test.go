@@ -13,7 +13,8 @@ type loop struct {
 	late               bool    // work is launched at the end of the host's part, not at its beginning
 	queue              int     // launches that fit before the host is held up
 	// seconds without a CPU for each on one, while batches are loaded: of the host's part, and how many times that
-	// where it spins on its device: 1 to 1.2, as for one loop of 25 ms beside four workers on two CPUs 1 gives 25.1 and 25.3
+	// where it spins on its device: 1 to 1.2, as for one loop of 25 ms beside four workers on two CPUs 1 gives 25.1 and
+	// 25.3
 	crowd, spun float64
 }
 
@@ -123,6 +124,24 @@ func TestStarvedStaysWithinWhatWasSeen(t *testing.T) {
 		if got := Of(seen).Stall; math.Abs(got.Likely-want) > 1e-9 || got.Lo > got.Likely || got.Likely > got.Hi {
 			t.Errorf("%.2f of some steps: %+v, want %.2f", starved, got, want)
 		}
+	}
+}
+
+// What is known by the step narrows the free step, and nothing else; it still holds the truth.
+func TestRangesByTheStep(t *testing.T) {
+	l := loop{load: 0.05, host: 0.005, device: 0.02, sync: 1, queue: 50}
+	now, free := l.run(1000, false), l.run(1000, true)
+	seen := now.seen(true)
+	wide := func(r Range) Range { return Share(r.Lo*0.9, r.Likely, r.Hi*1.1) }
+	exact := &PerStep{Rest: seen.Wait.rest(), Busy: seen.Busy}
+	seen.Wait, seen.Busy = wide(seen.Wait), wide(seen.Busy)
+	by := seen
+	by.PerStep = exact
+	shares, steps, truth := Of(seen), Of(by), free.total/now.total
+	if steps.Free.Width() >= shares.Free.Width()/2 || truth < steps.Free.Lo-slack || truth > steps.Free.Hi+slack ||
+		steps.Stall != shares.Stall {
+		t.Errorf("free %.3f: %+v by shares, %+v by the step; stall %+v, %+v", truth, shares.Free, steps.Free,
+			shares.Stall, steps.Stall)
 	}
 }
 
