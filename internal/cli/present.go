@@ -130,7 +130,6 @@ func judge(rec *recording.Recording) (*report.Report, error) {
 		return nil, err
 	}
 	r := diagnose.Run(e, rules.All())
-	diagnose.PutFailureFirst(e, r)
 	if rec.End != nil {
 		r.Tool.Overhead = &report.Overhead{CPURatio: rec.End.Overhead.CPURatio, MaxRSSBytes: rec.End.Overhead.MaxRSS}
 	}

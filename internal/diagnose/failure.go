@@ -7,9 +7,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// PutFailureFirst gives, in a report that concludes nothing, the failure of a launched job as the first reason: it is
+// failureFirst gives, in a report that concludes nothing, the failure of a launched job as the first reason: it is
 // why too little was seen, and a longer watch would not see more.
-func PutFailureFirst(e *evidence.Evidence, r *report.Report) {
+func failureFirst(e *evidence.Evidence, r *report.Report) {
 	if e.Window.Failure == "" || r.Verdict == nil || r.Verdict.Class != report.Inconclusive {
 		return
 	}

@@ -11,7 +11,6 @@ func TestFailureIsTheFirstReason(t *testing.T) {
 	e := shortOf(0.42)
 	e.Header.Mode, e.Window.Ended, e.Window.Failure = "launch", true, "ended with status 1 after 5.2 s"
 	r := Run(e, shortRules())
-	PutFailureFirst(e, r)
 	if !strings.HasPrefix(r.Verdict.Doubts[0], "the job ended with status 1") ||
 		!strings.Contains(r.Verdict.Statement, "back: the job ended with status 1 after 5.2 s; only") {
 		t.Errorf("%q of %q", r.Verdict.Statement, r.Verdict.Doubts)
@@ -21,7 +20,6 @@ func TestFailureIsTheFirstReason(t *testing.T) {
 	}
 	e.Window.Failure = ""
 	whole := Run(e, shortRules())
-	PutFailureFirst(e, whole)
 	if len(whole.Next) == 0 || strings.Contains(whole.Verdict.Statement, "status") {
 		t.Errorf("without a failure: %q, next %q", whole.Verdict.Statement, whole.Next)
 	}

@@ -27,6 +27,7 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	if tooLittle(e) {
 		withhold(r)
 	}
+	failureFirst(e, r)
 	return r
 }
 
