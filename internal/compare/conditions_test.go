@@ -1,10 +1,14 @@
 package compare
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -280,6 +284,21 @@ func TestPredictions(t *testing.T) {
 		if !slices.Equal(outcomes, c.want) || tally.Held != c.held || tally.Judged != c.of {
 			t.Errorf("%s: %v, %d of %d; want %v, %d of %d", c.name, outcomes, tally.Held, tally.Judged, c.want, c.held,
 				c.of)
+		}
+	}
+}
+
+// TestWhatFallsIsRecommended: each setting whose change a figure shows is one that a rule recommends, by that name.
+func TestWhatFallsIsRecommended(t *testing.T) {
+	var source strings.Builder
+	for _, name := range must.Get(filepath.Glob("../rules/*.go"))(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			source.Write(must.Get(os.ReadFile(name))(t))
+		}
+	}
+	for setting := range fallsBy {
+		if !strings.Contains(source.String(), strconv.Quote(setting)) {
+			t.Errorf("no rule recommends %q", setting)
 		}
 	}
 }
