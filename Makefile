@@ -262,7 +262,7 @@ reliability: ## the short trials that it does no harm and survives everything; r
 
 # What is too long for every change: each of these is gone through, whatever fails before it, and the night fails with any.
 # dist-test stands first: it makes the commit again, and those after it write pages.
-NIGHTLY := dist-test unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
+NIGHTLY := dist-test unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove prove-tune overhead
 
 .PHONY: nightly
 nightly: ## all live suites and the race detector over all, hours; rows to docs/data
@@ -312,6 +312,12 @@ prove: ## follows the plans of diagnosed jobs, runs them again, and searches for
 	@scripts/deps build job tools $(if $(TORCH),suite)
 	@$(MAKE) build
 	E2E_PROOF=$(if $(TORCH),,../../docs/calibration.md) $(GO) test -tags e2e,calibrate ./internal/e2e -run TestProve -count=1 -v -timeout 60m
+
+.PHONY: prove-tune
+prove-tune: ## tunes jobs and runs each with every setting of a grid; writes docs/tune.md; 50 minutes
+	@scripts/deps build job tools
+	@$(MAKE) build
+	E2E_TUNED=../../docs/tune.md $(GO) test -tags e2e,calibrate ./internal/e2e -run '^TestTuned$$' -count=1 -v -timeout 120m
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck and the import rules

@@ -95,7 +95,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	if o.list {
 		return b.list(options)
 	}
-	before := usage(b.runner)
+	before, busy := usage(b.runner), b.machineBusy()
 	began := time.Now()
 	progress := newProgress(env, o.quiet, o.budget, benchProgress())
 	result, err := b.measure(ctx, options, progress)
@@ -110,8 +110,9 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		b.digest = digest(ctx, b.runner, b.key, b.path, dataset.DigestRequest{})
 	}
 	r := b.report(options, result)
-	used := usage(b.runner)
-	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
+	used, took := usage(b.runner), time.Since(began)
+	r.Tool.Overhead = overheadOf(used, before, took)
+	b.beside(r, busy, used.cpu-before.cpu, took)
 	e := evidence.FromBenchmark(r, result.Rows)
 	diagnose.Bench(r, e, rules.All())
 	diagnose.Forecast(r, e, diagnose.TrainingAhead{BatchSize: o.batchSize, Step: o.step, Transform: o.transform})

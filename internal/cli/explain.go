@@ -66,7 +66,7 @@ func explain(env Env, args []string) error {
 var link = regexp.MustCompile(`\[([^]]+)\]\([^)]+\)`)
 
 // rulePage is the rule's page, the one that docs/rules holds, laid out for a terminal.
-func rulePage(r diagnose.Rule) string { return prose(rules.Page(r)) }
+func rulePage(r diagnose.Rule) string { return prose(rules.Page(r) + lint.InSource(r.ID)) }
 
 func prose(page string) string { return render.Prose(link.ReplaceAllString(page, "$1")) }
 

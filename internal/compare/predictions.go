@@ -91,7 +91,7 @@ func advised(b, after *report.Report, c *report.Comparison) (out []advice) {
 		if len(d.Rules) > 0 {
 			a.Rule = d.Rules[0]
 		}
-		if a.applied, a.why = made(a.Recommended, b, after, c); a.applied {
+		if a.applied, a.why = made(a.Recommended, d.Falls, b, after, c); a.applied {
 			a.why = without(d.Recommendation, after)
 			a.applied = a.why == ""
 		}
@@ -117,8 +117,7 @@ func alsoAdvised(b *report.Report, c *report.Comparison, applied []advice) (out 
 	for _, s := range c.Settings {
 		told := slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting })
 		if !told && slices.ContainsFunc(values(b), func(v report.Value) bool {
-			return v.Setting == s.Setting &&
-				sameValue(v.To, s.After)
+			return v.Setting == s.Setting && sameValue(v.To, s.After)
 		}) {
 			out = append(out, s.Setting)
 		}
@@ -138,18 +137,6 @@ func note(p *report.Prediction, settings []string) {
 	p.Why = text
 }
 
-// shownBy are the conditions that differ where a recommended change was made that no setting tells.
-var shownBy = map[string]string{"page cache": "page cache", "where the dataset lies": "storage of the dataset"}
-
-// fallsBy are the figures that fall where a recommended change was made that no setting tells.
-var fallsBy = map[string]string{
-	"other programs on this machine":    metric.OtherCPU.Name,
-	"opening the HDF5 file":             metric.MadeOpen.Name,
-	"collate_fn":                        metric.MadeCollate.Name,
-	"size that a JPEG is decoded at":    metric.MadeDecode.Name,
-	"CPU time per batch in the workers": metric.WorkerCPUBatch.Name,
-}
-
 // fell reports whether a figure is surely lower, beyond what runs differ by; known is false where it is not on both
 // sides.
 func fell(name string, before, after *report.Report) (yes, known bool) {
@@ -158,30 +145,28 @@ func fell(name string, before, after *report.Report) (yes, known bool) {
 	return b.Lo-a.Hi > normal975*runSpread*math.Abs(b.Center), ok && ok2
 }
 
-// made reports whether a recommended change was made, and if not, why that is thought.
-func made(r report.Recommended, before, after *report.Report, c *report.Comparison) (bool, string) {
+// made reports whether a recommended change was made, and if not, why that is thought. falls is the figure that is
+// lower then, where no setting tells.
+func made(r report.Recommended, falls string, before, after *report.Report, c *report.Comparison) (bool, string) {
 	if i := slices.IndexFunc(c.Settings, func(s report.SettingChange) bool { return s.Setting == r.Setting }); i >= 0 {
 		if sameValue(c.Settings[i].After, r.To) {
 			return true, ""
 		}
 		return false, fmt.Sprintf("%s was changed to %s, not to %s", r.Setting, c.Settings[i].After, r.To)
 	}
-	condition, told := shownBy[r.Setting]
-	if told && slices.ContainsFunc(c.Conditions, func(x report.Condition) bool { return x.Name == condition }) {
+	if slices.ContainsFunc(c.Conditions, func(x report.Condition) bool { return x.Name == r.Setting }) {
 		return true, ""
 	}
-	if told || isSetting(r.Setting) {
+	if isCondition(r.Setting) || isSetting(r.Setting) {
 		return false, r.Setting + " was not seen to change"
 	}
 	if !slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
 		return false, "not seen to be made: " + r.Rule + " is still found, or was not judged"
 	}
-	if figure, told := fallsBy[r.Setting]; told {
-		if yes, known := fell(figure, before, after); known && !yes {
-			return false, "not seen to be made: " + r.Rule + " is not found any more, and " + figure + " did not fall"
-		} else if known {
-			return true, ""
-		}
+	if yes, known := fell(falls, before, after); known && !yes {
+		return false, "not seen to be made: " + r.Rule + " is not found any more, and " + falls + " did not fall"
+	} else if known {
+		return true, ""
 	}
 	for _, s := range c.Settings { // it may have resolved the finding as well
 		if slices.ContainsFunc(values(before), func(v report.Value) bool {
@@ -247,8 +232,7 @@ func samePlan(changes []report.Recommendation, applied []advice) bool {
 	}
 	for _, r := range changes {
 		if !slices.ContainsFunc(applied, func(a advice) bool {
-			return a.Setting == r.Setting &&
-				sameValue(a.To, r.To)
+			return a.Setting == r.Setting && sameValue(a.To, r.To)
 		}) {
 			return false
 		}
@@ -287,8 +271,7 @@ func observed(name string, c *report.Comparison) (report.Figure, bool) {
 	}
 	for _, wanted := range want {
 		i := slices.IndexFunc(c.Changes, func(x report.Change) bool {
-			return x.Metric == wanted &&
-				(x.Probe == "" || usualItem(x))
+			return x.Metric == wanted && (x.Probe == "" || usualItem(x))
 		})
 		if i < 0 {
 			continue

@@ -30,8 +30,7 @@ func walked(t *testing.T, root string, stop func() bool) (*walk, []string, error
 	}
 	var files []string
 	w := &walk{stop: stop, root: len(root) + 1, file: func(folder, name []byte) {
-		files = append(files, string(folder)+
-			string(name))
+		files = append(files, string(folder)+string(name))
 	}}
 	err = w.run(fd)
 	slices.Sort(files)

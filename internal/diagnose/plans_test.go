@@ -96,8 +96,7 @@ func TestPlansFollowTheEvidence(t *testing.T) {
 				t.Errorf("%s: planned %+v", c.name, r.Outlook)
 			}
 			said := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
-				return a.Rule == PlansID &&
-					strings.Contains(a.Reason, c.why)
+				return a.Rule == PlansID && strings.Contains(a.Reason, c.why)
 			})
 			if !said && c.why != "short" {
 				t.Errorf("%s: %+v", c.name, r.Abstained)

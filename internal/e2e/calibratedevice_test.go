@@ -81,8 +81,7 @@ func deviceWorkloadNames() (names []string) {
 // deviceOf is the workload of a name.
 func deviceOf(workload string) deviceWorkload {
 	return deviceWorkloads[slices.IndexFunc(deviceWorkloads, func(w deviceWorkload) bool {
-		return devicePrefix+
-			w.name == workload
+		return devicePrefix+w.name == workload
 	})]
 }
 

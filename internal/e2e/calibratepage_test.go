@@ -146,8 +146,7 @@ func judgeTrials(trials []trial) (calibration, error) {
 		{"on the stand-in GPU, launched", func(t trial) bool { return onDevice(t.Workload) && t.how == byLaunch }},
 		{"on the stand-in GPU, attached", func(t trial) bool { return t.how == byPID }},
 		{"waits for the device each step", func(t trial) bool {
-			return onDevice(t.Workload) &&
-				!deviceOf(t.Workload).never()
+			return onDevice(t.Workload) && !deviceOf(t.Workload).never()
 		}},
 		{"never, or each tenth", func(t trial) bool { return onDevice(t.Workload) && deviceOf(t.Workload).never() }},
 	} {

@@ -131,34 +131,42 @@ func (m machine) watchLoop(ctx context.Context, loop deviceLoop, how *regexp.Reg
 
 // measureFree returns what the loop's slowest rank does with data for free.
 func (s deviceStand) measureFree(ctx context.Context) (free deviceTruth, err error) {
+	free, _, err = s.measureAlone(ctx, s.loop.jobArgs(), "DEVICE_FREE=1")
+	return free, errors.Join(err, s.write("free.json", free))
+}
+
+// measureAlone returns what the slowest rank of a loop does that nobody watches, and the cores that others used.
+func (s deviceStand) measureAlone(ctx context.Context, args string, environment ...string) (slowest deviceTruth,
+	others float64, err error) {
 	stopNeighbour, err := s.withNeighbour(ctx)
 	if err != nil {
-		return free, err
+		return slowest, 0, err
 	}
 	defer func() { err = errors.Join(err, stopNeighbour()) }()
-	j, err := s.start(ctx, s.loop.jobArgs(), append(s.shown(), "DEVICE_FREE=1")...)
+	j, err := s.start(ctx, args, append(s.shown(), environment...)...)
 	if err != nil {
-		return free, err
+		return slowest, 0, err
 	}
 	defer func() { err = errors.Join(err, j.stop(), s.again()) }()
 	if _, err := s.await(j, s.flows); err != nil {
-		return free, err
+		return slowest, 0, err
 	}
+	before := readCPU(j.pid)
 	select {
 	case <-time.After(freeSeconds * time.Second):
 	case <-ctx.Done():
-		return free, ctx.Err()
+		return slowest, 0, ctx.Err()
 	}
+	others = before.others(readCPU(j.pid), nil)
 	b, err := s.bins()
 	if err != nil {
-		return free, err
+		return slowest, 0, err
 	}
 	ranks := b.last(freeSeconds)
 	if len(ranks) == 0 {
-		return free, errors.New("the timeline has no ranks")
+		return slowest, 0, errors.New("the timeline has no ranks")
 	}
-	free = slices.MinFunc(ranks, func(x, y deviceTruth) int { return cmp.Compare(x.Rate, y.Rate) })
-	return free, s.write("free.json", free)
+	return slices.MinFunc(ranks, func(x, y deviceTruth) int { return cmp.Compare(x.Rate, y.Rate) }), others, nil
 }
 
 func (s deviceStand) write(name string, what any) error {

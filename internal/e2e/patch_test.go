@@ -73,8 +73,7 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 	}
 	for _, want := range c.settings {
 		if !slices.ContainsFunc(before.Patch.Settings, func(s report.PatchedSetting) bool {
-			return s.Setting == want &&
-				s.How != "elsewhere"
+			return s.Setting == want && s.How != "elsewhere"
 		}) {
 			wrong("the patch does not change %s", want)
 		}

@@ -220,44 +220,50 @@ func perBatch(e report.Effect, r *report.Report) (report.Effect, error) {
 	return e, nil
 }
 
-// rate runs the job with other settings and nobody watching, and returns the batches per second that its stop-watch
-// counts after the start.
+// rate is that of the job with other settings.
 func (p *proof) rate(ctx context.Context, b bench, seconds int, settings []string) (float64, error) {
+	rate, others, err := b.rate(ctx, p.testCase, seconds, settings)
+	p.others = math.Max(p.others, others)
+	return rate, err
+}
+
+// rate runs a job with other settings and nobody watching, and returns the batches per second that its stop-watch
+// counts after the start, and the cores that others used.
+func (b bench) rate(ctx context.Context, c testCase, seconds int, settings []string) (rate, others float64, err error) {
 	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
-	c := p.testCase
 	c.args = append(append([]string{}, c.args...), settings...)
 	cmd := b.shell(nil, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds", strconv.Itoa(seconds))...)
 	var output bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = b.environment(), &output, &output
 	before := readCPU()
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	j := &job{ctx: ctx, pid: cmd.Process.Pid, ended: make(chan struct{})}
 	go func() { j.err = cmd.Wait(); close(j.ended) }()
 	select {
 	case <-j.ended:
 	case <-ctx.Done():
-		return 0, errors.Join(ctx.Err(), j.stop())
+		return 0, 0, errors.Join(ctx.Err(), j.stop())
 	case <-time.After(2 * time.Minute):
-		return 0, errors.Join(fmt.Errorf("the job does not end: %.500s", output.Bytes()), j.stop())
+		return 0, 0, errors.Join(fmt.Errorf("the job does not end: %.500s", output.Bytes()), j.stop())
 	}
 	if j.err != nil {
-		return 0, fmt.Errorf("%v: %w: %.1000s", settings, j.err, output.Bytes())
+		return 0, 0, fmt.Errorf("%v: %w: %.1000s", settings, j.err, output.Bytes())
 	}
-	p.others = math.Max(p.others, before.others(readCPU(), cmd))
+	others = before.others(readCPU(), cmd)
 	readings, err := readStopwatch(stopwatch)
 	if err != nil {
-		return 0, err
+		return 0, others, err
 	}
 	if len(readings) == 0 {
-		return 0, errors.New("the stop-watch is empty")
+		return 0, others, errors.New("the stop-watch is empty")
 	}
 	end := readings[len(readings)-1]
 	for _, r := range readings {
 		if r.T >= readings[0].T+proveWarmup && r.Batches > 0 && r.T < end.T {
-			return (end.Batches - r.Batches) / (end.T - r.T), nil
+			return (end.Batches - r.Batches) / (end.T - r.T), others, nil
 		}
 	}
-	return 0, fmt.Errorf("no batch came within %d s", seconds)
+	return 0, others, fmt.Errorf("no batch came within %d s", seconds)
 }

@@ -141,8 +141,7 @@ func (b *builder) unused(gpu string) bool {
 // barred reports whether the job's environment kept it off a GPU when it started.
 func (b *builder) barred(gpu string) bool {
 	return slices.ContainsFunc(b.rec.Header.Host.GPUs, func(g recording.GPU) bool {
-		return g.Barred &&
-			"gpu/"+g.UUID == gpu
+		return g.Barred && "gpu/"+g.UUID == gpu
 	})
 }
 
@@ -172,8 +171,7 @@ func (b *builder) gpuName() string {
 	of := slices.IndexFunc(gpus, func(g recording.GPU) bool { return g.OfJob })
 	if of < 0 {
 		of = slices.IndexFunc(gpus, func(g recording.GPU) bool {
-			return len(b.gpus.job) > 0 && b.gpus.job[0] == "gpu/"+
-				g.UUID
+			return len(b.gpus.job) > 0 && b.gpus.job[0] == "gpu/"+g.UUID
 		})
 	}
 	if b.gpus.none || len(gpus) == 0 || of < 0 && b.gpus.why.text != "" {

@@ -153,8 +153,7 @@ func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
 	}
 	at := r.Job.Loader.Location
 	i := slices.IndexFunc(from.Calls, func(c hook.Call) bool {
-		return c.Line == at.Line &&
-			filepath.Base(c.File) == filepath.Base(at.File)
+		return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File)
 	})
 	if i < 0 {
 		return hook.Call{}, false

@@ -60,8 +60,7 @@ func All() []Rule {
 func Find(id string) (Rule, bool) {
 	all := All()
 	if i := slices.IndexFunc(all, func(r Rule) bool {
-		return r.ID == id ||
-			strings.TrimPrefix(r.ID, "lint/") == id
+		return r.ID == id || strings.TrimPrefix(r.ID, "lint/") == id
 	}); i >= 0 {
 		return all[i], true
 	}
@@ -90,6 +89,22 @@ func Page(r Rule) string {
 	fmt.Fprintf(&b, "\n## To leave it out\n`# pipetune: ignore[%s]` at the end of the line.\n", strings.TrimPrefix(r.ID,
 		"lint/"))
 	return b.String()
+}
+
+// InSource is the part of a measured rule's page that names the rules which read the same in the source, in Markdown; ""
+// where there is none.
+func InSource(measured string) string {
+	var b strings.Builder
+	for _, r := range All() {
+		if r.Confirms == measured {
+			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", r.ID, strings.ReplaceAll(r.ID, "/", "-"), r.Title)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n## In the source\n`pipetune lint` reads it there, and `pipetune lint --report run.json` sets it beside what " +
+		"was measured:\n\n" + b.String()
 }
 
 // Index is the part of the list of all pages that is about these, in Markdown.

@@ -328,8 +328,13 @@ func (m *merger) warnings() {
 	if len(versions) > 1 {
 		m.warn("The reports are of %d versions of pipetune: figures may be made in different ways.", len(versions))
 	}
-	if len(hosts) == 1 {
+	switch {
+	case len(m.list) == 1:
 		m.warn("There is one node only: nothing can be held against it.")
+	case len(hosts) == 1:
+		m.warn("All %d reports are of one machine: what is called a node here is one of its trainers.", len(m.list))
+	case len(hosts) < len(m.list):
+		m.warn("%d reports are of %d machines: those of one machine are counted as a node each.", len(m.list), len(hosts))
 	}
 	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }) {
 		m.warn("The job's environment gives no job id: that these are nodes of one job is concluded from what they "+

@@ -116,8 +116,7 @@ func TestPythonLibraries(t *testing.T) {
 	list := must.Get(PythonLibraries(t.Context(), []string{realPython(t)}))(t)
 	for _, name := range []string{"Python", "Pillow", "h5py", "numpy", "torch"} {
 		if !slices.ContainsFunc(list, func(l string) bool {
-			return strings.HasPrefix(l, name+" ") &&
-				strings.ContainsAny(l, "0123456789")
+			return strings.HasPrefix(l, name+" ") && strings.ContainsAny(l, "0123456789")
 		}) {
 			t.Errorf("no %s with its version in %q", name, list)
 		}

@@ -33,6 +33,18 @@ func (t CPUTimes) Seconds(s CPUState) (float64, bool) {
 	return ticksToSeconds(t.ticks[s]), true
 }
 
+// busyStates are the columns that are work. Guest time is already in user time.
+var busyStates = [...]CPUState{CPUUser, CPUNice, CPUSystem, CPUIRQ, CPUSoftIRQ}
+
+// Busy returns the seconds spent working since boot. A kernel without a column counts that time under another.
+func (t CPUTimes) Busy() (seconds float64) {
+	for _, state := range busyStates {
+		s, _ := t.Seconds(state)
+		seconds += s
+	}
+	return seconds
+}
+
 // CPUCore is one CPU of /proc/stat; offline CPUs have no line.
 type CPUCore struct {
 	Num   int

@@ -52,8 +52,7 @@ func missingFunctions(s *stand, library string) (missing []string) {
 	for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
 		name := string(found[1])
 		if !slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool {
-			return symbol.Name == name &&
-				symbol.Section != elf.SHN_UNDEF
+			return symbol.Name == name && symbol.Section != elf.SHN_UNDEF
 		}) {
 			missing = append(missing, name)
 		}

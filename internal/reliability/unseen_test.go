@@ -138,8 +138,7 @@ func unreadableFiles(s *stand) {
 					continue
 				}
 				if !slices.ContainsFunc(rec.Unseen, func(u recording.Unseen) bool {
-					return names(u.Signal, signal) &&
-						u.Reason != ""
+					return names(u.Signal, signal) && u.Reason != ""
 				}) {
 					unnamed++
 					s.Errorf("%s: %s is lost and nobody says so", r.name, signal)

@@ -88,58 +88,131 @@ const leastBar, mostBar = 6, 20
 
 func (p *page) Table(t *document.Table) {
 	widths, gap := p.fit(t)
-	row := func(cells []visible) (line visible) {
-		for i, c := range t.Columns {
-			line += spaces(gap)
-			if text := cut(cells[i], widths[i]); c.Right {
-				line += padLeft(text, widths[i])
-			} else {
-				line += pad(text, widths[i])
+	shown := t.Columns[:len(widths)]
+	row := func(cells []visible) (lines []visible) {
+		from := 0
+		for i, c := range shown {
+			for k, text := range inLines(cells[i], widths[i]) {
+				if k == len(lines) {
+					lines = append(lines, "")
+				}
+				if c.Right {
+					text = padLeft(text, widths[i])
+				}
+				lines[k] = pad(lines[k], from) + spaces(gap) + text
 			}
+			from += gap + widths[i]
 		}
-		return line
+		lines[0] = pad(lines[0], from)
+		return lines
 	}
 	var head []visible
-	free := p.width - gap
-	for i, c := range t.Columns {
+	for _, c := range shown {
 		head = append(head, safe(c.Name))
-		free -= widths[i] + gap
 	}
-	p.line(p.paint(dim, visible(strings.TrimRight(string(row(head)), " "))))
+	for _, line := range row(head) {
+		p.line(p.paint(dim, visible(strings.TrimRight(string(line), " "))))
+	}
+	free := p.width - gap
+	for _, w := range widths {
+		free -= w + gap
+	}
 	bars := slices.ContainsFunc(t.Rows, func(r document.Row) bool { return r.Share > 0 }) && free >= leastBar
 	for _, r := range t.Rows {
 		var texts []visible
-		for _, c := range r.Cells {
+		for _, c := range r.Cells[:len(shown)] {
 			texts = append(texts, safe(c.Text))
 		}
-		line := row(texts)
+		lines := row(texts)
 		if bars {
 			full, _, _ := strings.Cut(string(bar(r.Share, min(mostBar, free))), "-")
-			line += spaces(gap) + visible(full)
+			lines[0] += spaces(gap) + visible(full)
 		}
-		p.line(line)
+		for _, line := range lines {
+			p.line(line)
+		}
 		p.copied("      ", r.Copy)
+	}
+	if left := t.Columns[len(shown):]; len(left) > 0 {
+		var names []string
+		for _, c := range left {
+			names = append(names, c.Name)
+		}
+		p.painted(dim, spaces(gap), safe("a wider terminal also has: "+strings.Join(names, ", ")))
 	}
 }
 
-// fit gives the widths of a table's columns and the gap before each. Where the page is too narrow the widest columns
-// give way.
+// inLines is a cell in lines of a column's width: broken at spaces, and a single word cut in its middle.
+func inLines(cell visible, width int) []visible {
+	switch {
+	case columns(cell) <= width:
+		return []visible{cell}
+	case !strings.Contains(string(cell), " "):
+		return []visible{cut(cell, width)}
+	}
+	return wrap(cell, width)
+}
+
+// leastColumns are shown however narrow a page is.
+const leastColumns = 3
+
+// fit gives the widths of the columns that a page has room for, and the gap before each. Where it is too narrow names
+// are broken into lines, the widest column's before others'; then, narrower than usual, the last columns are left out;
+// then figures are broken, and words cut.
 func (p *page) fit(t *document.Table) (widths []int, gap int) {
-	all := 0
+	var words []int // the longest of each column; one of more than a third of the page is cut
 	for i, c := range t.Columns {
-		w := columns(safe(c.Name))
-		for _, r := range t.Rows {
-			w = max(w, columns(safe(r.Cells[i].Text)))
+		width, word := 0, 0
+		measure := func(text string) {
+			width = max(width, columns(safe(text)))
+			for w := range strings.FieldsSeq(text) {
+				word = max(word, columns(safe(w)))
+			}
 		}
-		widths, all = append(widths, w), all+w
+		measure(c.Name)
+		for _, r := range t.Rows {
+			measure(r.Cells[i].Text)
+		}
+		widths, words = append(widths, width), append(words, min(word, p.width/3))
 	}
 	gap = 2
-	if all+gap*len(widths) > p.width {
+	over := func() int {
+		all := gap*len(widths) - p.width
+		for _, w := range widths {
+			all += w
+		}
+		return all
+	}
+	if over() > 0 {
 		gap = 1
 	}
-	for ; all+gap*len(widths) > p.width; all-- {
-		widths[slices.Index(widths, slices.Max(widths))]--
+	narrow := func(may func(i int) bool) {
+		for over() > 0 {
+			widest := -1
+			for i := range widths {
+				if may(i) && (widest < 0 || widths[i] > widths[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				return
+			}
+			widths[widest]--
+		}
 	}
+	full := slices.Clone(widths)
+	least := len(full)
+	if p.width < usual {
+		least = min(leastColumns, least)
+	}
+	for n := len(full); n >= least; n-- {
+		widths = slices.Clone(full[:n])
+		if narrow(func(i int) bool { return !t.Columns[i].Right && widths[i] > words[i] }); over() <= 0 {
+			return widths, gap
+		}
+	}
+	narrow(func(i int) bool { return widths[i] > words[i] })
+	narrow(func(i int) bool { return widths[i] > 1 })
 	return widths, gap
 }
 

@@ -52,7 +52,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestTableFitsThePage: the widest column gives way, a bar is drawn where there is room, a command is never cut.
+// TestTableFitsThePage: the widest column is broken into lines, columns are left out where a page is narrow, a bar is
+// drawn where there is room, a command is never cut.
 func TestTableFitsThePage(t *testing.T) {
 	row := func(share float64, command string, texts ...string) document.Row {
 		r := document.Row{Share: share, Copy: command}
@@ -66,13 +67,22 @@ func TestTableFitsThePage(t *testing.T) {
 	p.Table(&document.Table{Columns: []document.Column{{Name: "name"}, {Name: "n", Right: true}},
 		Rows: []document.Row{row(0, long, strings.Repeat("wide ", 40), "12"), row(0, "", "b", "3")}})
 	lines := strings.Split(strings.TrimRight(p.b.String(), "\n"), "\n")
-	if len(lines) != 4 || lines[2] != "      "+long {
+	if len(lines) != 6 || lines[4] != "      "+long || strings.Count(p.b.String(), "wide") != 40 {
 		t.Fatalf("%q", lines)
 	}
 	for i, l := range lines {
-		if i != 2 && columns(visible(l)) > usual {
+		if i != 4 && columns(visible(l)) > usual {
 			t.Errorf("%d columns: %s", columns(visible(l)), l)
 		}
+	}
+	p = newPage(Options{Width: narrowest})
+	p.Table(&document.Table{Columns: []document.Column{{Name: "name"}, {Name: "one", Right: true},
+		{Name: "two", Right: true}, {Name: "three", Right: true}},
+		Rows: []document.Row{row(0, "", "random warm", "16.6 – 17.1 ms", "16.6 – 17.1 ms", "16.6 – 17.1 ms"),
+			row(0, "", "sequentially", "1 – 2 milliseconds", "3", "4")}})
+	if got := p.b.String(); strings.Contains(got, "…") || !strings.Contains(got, "16.6 – 17.1 ms 16.6 – 17.1 ms\n") ||
+		!strings.HasSuffix(got, " a wider terminal also has: three\n") {
+		t.Errorf("narrow: %s", got)
 	}
 	p = newPage(Options{})
 	p.Table(&document.Table{Columns: []document.Column{{Name: "n", Right: true}},

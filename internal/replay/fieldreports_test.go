@@ -260,8 +260,7 @@ func (c fieldCase) check(t *testing.T, r *report.Report) {
 	}
 	for setting, to := range c.planned {
 		if !slices.ContainsFunc(planned(r), func(x report.Recommendation) bool {
-			return x.Setting == setting &&
-				x.To == to
+			return x.Setting == setting && x.To == to
 		}) {
 			t.Errorf("no plan has %s=%s: %+v", setting, to, planned(r))
 		}

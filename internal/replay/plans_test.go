@@ -35,8 +35,7 @@ func TestPlansOfRecordings(t *testing.T) {
 				return
 			}
 			abstained := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
-				return a.Rule == "plans" &&
-					a.Reason != ""
+				return a.Rule == "plans" && a.Reason != ""
 			})
 			if (r.Outlook == nil) != abstained {
 				t.Errorf("an outlook: %v, a reason why there is none: %v", r.Outlook != nil, abstained)

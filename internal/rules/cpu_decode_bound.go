@@ -122,7 +122,8 @@ func wontHelpWorkers(usable float64) string {
 
 // cheaper says how far the CPU time per batch must fall, and what cheaper means for this kind of data.
 func cheaper(p *diagnose.Pass) []report.Recommendation {
-	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs"}
+	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs",
+		Falls: metric.WorkerCPUBatch.Name}
 	rec.Why, rec.Command = cheaperHow(p)
 	loader, ok := p.Loader()
 	if !ok || loader.CPU.Center <= 0 || loader.FreeStep.Center <= 0 {

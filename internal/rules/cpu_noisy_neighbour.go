@@ -61,6 +61,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 				// pipetune does not record them: they are not this job's
 				Caveat: "which they are shows ps -eo pid,user,ni,pcpu,comm --sort=-pcpu | head",
 				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
+				Falls:  metric.OtherCPU.Name,
 			}},
 			Unhelpful: moreWorkersShareCores(p),
 		})

@@ -83,7 +83,7 @@ func oversized(p *diagnose.Pass) {
 			To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
 			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: " +
 				"IMREAD_REDUCED_COLOR_2); pictures resized once, ahead of training, need no such code",
-			Caveat: "for JPEG alone; ask for as much as random crops need"}
+			Caveat: "for JPEG alone; ask for as much as random crops need", Falls: metric.MadeDecode.Name}
 		lo, hi = m.decode*p.Limit(draftLeast.Name), m.decode*p.Limit(draftBy(times).Name)+m.other*(1-4/times)
 	}
 	f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: change,

@@ -119,7 +119,8 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 	first := report.Recommendation{Setting: "collate_fn", To: "one allocation and one copy of each tensor",
 		Why: "torch.stack or pad_sequence on whole tensors, or a batch that is allocated once and filled; no cat " +
 			"in a loop, no tensor for each value; padding can also be done on the GPU",
-		Caveat: "work that the function does besides copying (tokenizing, mixing) stays"}
+		Caveat: "work that the function does besides copying (tokenizing, mixing) stays",
+		Falls:  metric.MadeCollate.Name}
 	if c := callOf(p).Collate; c != "" {
 		first.From = new(c)
 	}

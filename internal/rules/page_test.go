@@ -26,7 +26,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "rules")
 	want := map[string]string{"README.md": Index() + lint.Index()}
 	for _, r := range All() {
-		want[PageFile(r.ID)] = Page(r)
+		want[PageFile(r.ID)] = Page(r) + lint.InSource(r.ID)
 	}
 	for _, r := range lint.All() {
 		want[PageFile(r.ID)] = lint.Page(r)

@@ -68,17 +68,8 @@ func (c *CPU) Sample(_ context.Context, sink recording.Sink) {
 	}
 }
 
-// busyStates are the columns that are work. Guest time is already in user time.
-var busyStates = [...]procfs.CPUState{procfs.CPUUser, procfs.CPUNice, procfs.CPUSystem, procfs.CPUIRQ,
-	procfs.CPUSoftIRQ}
-
 func (c *CPU) times(sink recording.Sink, entity string, t procfs.CPUTimes) {
-	busy := 0.0
-	for _, state := range busyStates {
-		s, _ := t.Seconds(state) // a kernel without a column counts that time under another
-		busy += s
-	}
-	sink.Add(metric.CPUBusy, entity, busy)
+	sink.Add(metric.CPUBusy, entity, t.Busy())
 	add := func(d metric.Desc, state procfs.CPUState) {
 		if s, ok := t.Seconds(state); ok {
 			sink.Add(d, entity, s)

@@ -287,8 +287,7 @@ func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
 	}
 	listed := g.entityAt(place)
 	g.gpus = slices.DeleteFunc(g.gpus, func(known recording.GPU) bool {
-		return known.Unwatched &&
-			gpuEntity(known.UUID) == listed
+		return known.Unwatched && gpuEntity(known.UUID) == listed
 	})
 	g.found = slices.DeleteFunc(g.found, func(d nvml.Device) bool { return d.Place == place })
 	g.found, g.narrowed = append(g.found, opened.Devices...), nil
@@ -297,8 +296,7 @@ func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
 			continue
 		}
 		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes,
-			MIG: d.MIG != nil &&
-				*d.MIG, Parent: d.Parent})
+			MIG: d.MIG != nil && *d.MIG, Parent: d.Parent})
 		sink.Event(recording.EventGPU, gpuEntity(d.UUID), map[string]string{"state": "found", "name": d.Name})
 		if !g.matchable {
 			for _, signal := range matched {

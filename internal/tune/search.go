@@ -114,8 +114,7 @@ func Search(b Bench, j Job) Result {
 		s.inLoop(set)
 	}
 	tried := s.settled || slices.ContainsFunc(s.rows, func(r Row) bool {
-		return !r.Present && r.Batch == 0 &&
-			r.InLoop.N > 0
+		return !r.Present && r.Batch == 0 && r.InLoop.N > 0
 	})
 	if r := s.rows[s.choose()]; s.ended == "" && s.Free.N > 0 && r.Workers >= s.Most && r.InLoop.Hi < enough*s.Free.Lo {
 		s.ended = fmt.Sprintf("more than %d workers are not tried on the usable CPUs, and the loop still waits with "+

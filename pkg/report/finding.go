@@ -88,6 +88,7 @@ type Recommendation struct {
 	Caveat  string  `json:"caveat,omitempty"` // what to mind
 	Effect  *Effect `json:"effect"`           // null: cannot be predicted; the why says so
 	Watch   string  `json:"watch,omitempty"`  // of a plan's change, since 1.2.0: what to look at afterwards
+	Falls   string  `json:"falls,omitempty"`  // metric that is lower once it is made; "": the setting tells. Since 1.7.0
 }
 
 // Value is a setting with the value it is to have.

@@ -32,8 +32,7 @@ func (v *validator) launch(r *Report) {
 		return
 	}
 	changes := slices.ContainsFunc(r.Patch.Settings, func(s PatchedSetting) bool {
-		return s.How != PatchAlready &&
-			s.How != PatchElsewhere
+		return s.How != PatchAlready && s.How != PatchElsewhere
 	})
 	for _, s := range r.Patch.Settings {
 		v.word("patch "+s.Setting+" how", s.How, PatchHows...)
