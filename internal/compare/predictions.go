@@ -240,9 +240,6 @@ func samePlan(changes []report.Recommendation, applied []advice) bool {
 	return true
 }
 
-// relative is the metric of effects where no rate could be counted before: a factor on what was.
-const relative = "relative_throughput"
-
 // observe holds a prediction against the figure after the change.
 func observe(p *report.Prediction, c *report.Comparison) {
 	f, ok := observed(p.Metric, c)
@@ -266,7 +263,7 @@ func observe(p *report.Prediction, c *report.Comparison) {
 // observed is the figure after the change, or, for a factor, how the rate grew.
 func observed(name string, c *report.Comparison) (report.Figure, bool) {
 	want := []string{name}
-	if name == relative {
+	if name == report.RelativeThroughput {
 		want = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name}
 	}
 	for _, wanted := range want {
@@ -277,7 +274,7 @@ func observed(name string, c *report.Comparison) (report.Figure, bool) {
 			continue
 		}
 		x := c.Changes[i]
-		if name != relative {
+		if name != report.RelativeThroughput {
 			return acrossRuns(x.After, x.Difference), true
 		}
 		if x.Change == nil || x.Lo == nil || x.Hi == nil {

@@ -115,9 +115,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 			unit.Seconds(e.Window.Kept.Seconds()))
 	}
 	if v, ok := e.Get(metric.SampleCoverage); ok && v.Center < poorCover {
-		d.heavy("only %s of the planned samples could be taken", unit.Percent(v.Center))
+		d.heavy(fewSamples, unit.Percent(v.Center))
 	} else if ok && v.Center < fairCover {
-		d.add("only %s of the planned samples could be taken", unit.Percent(v.Center))
+		d.add(fewSamples, unit.Percent(v.Center))
 	}
 	if v, ok := e.Get(metric.SyscallSeen); ok && v.Center < fairCover {
 		d.add("what threads wait in could be read in %s of the samples only; states and CPU time stand in for it",
@@ -125,7 +125,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	}
 	steps(e, &d)
 	if s.seen {
-		precision(s, &d)
+		precision(e, s, &d)
 	} else {
 		d.add("%s", e.Facts.OffMain)
 	}
@@ -152,7 +152,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 			unit.Percent(stat.Share(delay.Center)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
-		d.add("the GPU may lack data %s of the time", unit.Percent(s.stall.Center))
+		d.add("the GPU sets the pace, and still lacks data %s of the time", unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead != nil {
 		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&
@@ -171,8 +171,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 			say = d.heavy
 		}
 		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the "+
-			"time",
-			shareRange(s.stall.Lo, s.stall.Hi))
+			"time", shareRange(s.stall.Lo, s.stall.Center, s.stall.Hi))
 	}
 	return d.level(), d.said
 }
@@ -239,23 +238,33 @@ func steps(e *evidence.Evidence, d *doubts) {
 }
 
 // precision doubts a data stall whose interval is wide, or lies across the line that decides the class.
-func precision(s split, d *doubts) {
+func precision(e *evidence.Evidence, s split, d *doubts) {
 	w := s.stall
 	if w.Confidence == 0 {
 		d.add("the %s has no interval: too few independent windows", s.stallName())
 		return
 	}
 	if w.Hi-w.Lo > wideInterval {
+		if s.workerless && !Hooked(e) {
+			return // that range is told as what it comes from
+		}
 		d.add("the %s is uncertain: %s to %s", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi))
 		return
 	}
 	for _, line := range []float64{Moderate.Value, High.Value} {
 		if w.Lo < line && line < w.Hi {
-			d.add("the %s (%s to %s) lies across the %s line", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi),
-				unit.Percent(line))
+			d.add("the %s, %s, may lie on either side of %s, the line from which it counts as %s", s.stallName(),
+				shareRange(w.Lo, w.Center, w.Hi), unit.Percent(line), counts[line])
 		}
 	}
 }
+
+// counts are the words for what lies above a line.
+var counts = map[float64]string{Moderate.Value: "moderate", High.Value: "high"}
+
+// fewSamples is said where the machine did not let pipetune run when it was to.
+const fewSamples = "only %s of the planned samples could be taken, as the CPUs were busy: what lasts for less than a " +
+	"few of them is known less well"
 
 // stallName is what the share that the verdict goes by is called: a data stall needs a device that starves.
 func (s split) stallName() string {

@@ -8,6 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // Loader is the model of the watched loader: what it costs, and what another setting or another cost would bring,
@@ -38,7 +39,7 @@ type Loader struct {
 
 // Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now,
 // its result a factor.
-const Relative = "relative_throughput"
+const Relative = report.RelativeThroughput
 
 // LoaderOf makes the model of a watched loader, which is off by as much as own says; false where its costs are too
 // little known. Without workers, and where batches do not pass through shared memory, no batches can be counted from

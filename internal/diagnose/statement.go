@@ -68,7 +68,11 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		return text
 	case report.GPUBound:
 		if v, ok := e.Get(metric.GPUBusy); ok {
-			text = fmt.Sprintf("The GPU is busy %s of the time and lacks data %s.", unit.Percent(v.Center), wait)
+			others := ""
+			if x := othersCompute(e); x >= Moderate.Value {
+				others = fmt.Sprintf(", %s with work of other processes,", unit.Percent(x))
+			}
+			text = fmt.Sprintf("The GPU is busy %s of the time%s and lacks data %s.", unit.Percent(v.Center), others, wait)
 			if s.hidden() {
 				text += " " + s.behind()
 			}
@@ -122,7 +126,11 @@ func (s split) ready() string {
 	if s.stall.Center >= Moderate.Value {
 		nearly = "nearly "
 	}
-	return fmt.Sprintf("Data is %sready in time (input wait %s)", nearly, unit.Percent(s.stall.Center))
+	what := "the trainer waits for it"
+	if s.sight == step.Counted {
+		what = "the GPU lacks it"
+	}
+	return fmt.Sprintf("Data is %sready in time (%s %s of the time)", nearly, what, unit.Percent(s.stall.Center))
 }
 
 // starving says how much of the time the device lacks data, or the trainer waits for it, and what the workers do
@@ -150,7 +158,11 @@ func starving(e *evidence.Evidence, s split) string {
 	}
 	text := fmt.Sprintf("%s waits for data %s of the time", who, unit.Percent(s.wait))
 	if s.sight == step.Counted {
-		text += fmt.Sprintf(", and its GPU idles for lack of it %s", shareRange(s.stall.Lo, s.stall.Hi))
+		idles := "idles for lack of it"
+		if othersCompute(e) >= Moderate.Value {
+			idles = "has nothing of this job to do for lack of it"
+		}
+		text += fmt.Sprintf(", and its GPU %s %s", idles, shareRange(s.stall.Lo, s.stall.Center, s.stall.Hi))
 	}
 	if s.delay >= Moderate.Value {
 		text += fmt.Sprintf("; another %s it has no CPU, because loading takes them", unit.Percent(s.delay))
@@ -170,12 +182,18 @@ func starving(e *evidence.Evidence, s split) string {
 	return text + "."
 }
 
-// shareRange writes a range of shares; one figure where its ends are no more than a point apart.
-func shareRange(lo, hi float64) string {
+// shareRange writes a share of which a range is known; one figure where its ends are no more than a point apart.
+func shareRange(lo, likely, hi float64) string {
 	if hi-lo < 0.015 {
 		return unit.Percent((lo + hi) / 2)
 	}
-	return unit.Percent(lo) + " to " + unit.Percent(hi)
+	return fmt.Sprintf("%s (%s to %s)", unit.Percent(likely), unit.Percent(lo), unit.Percent(hi))
+}
+
+// othersCompute is the share of time in which processes outside the job compute on its GPUs; 0 where it is not known.
+func othersCompute(e *evidence.Evidence) float64 {
+	others, _ := e.Get(metric.GPUOthersBusy)
+	return stat.Share(others.Center)
 }
 
 // behind says that the trainer's wait is no loss.

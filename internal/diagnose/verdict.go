@@ -121,7 +121,7 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 	}
 	if lead == nil {
 		for i, f := range findings { // the class is the finding: gpu/bound, host/main-thread-bound, …
-			if lead == nil && slices.Contains(leads[v.Class], f.Rule) {
+			if lead == nil && (slices.Contains(leads[v.Class], f.Rule) || shared(f, v.Class)) {
 				lead, v.Rule = &findings[i], f.Rule
 			}
 		}
@@ -149,10 +149,16 @@ func leading(findings []report.Finding, table map[string]*Rule, stall float64) *
 	return nil
 }
 
+// shared reports whether a finding is that others' work on the GPU sets the pace with this job's.
+func shared(f report.Finding, c report.Class) bool {
+	return c == report.GPUBound && f.Rule == "gpu/shared" && f.Score >= High.Value
+}
+
 // leads names the rules that state a class which is not input-bound, the first that fired first.
 var leads = map[report.Class][]string{
-	report.GPUBound:  {"gpu/bound", "gpu/small-kernels"},
-	report.HostBound: {"host/main-thread-bound", "gpu/small-kernels"},
+	report.GPUBound:      {"gpu/bound", "gpu/small-kernels"},
+	report.HostBound:     {"host/main-thread-bound", "gpu/small-kernels"},
+	report.TransferBound: {"loader/pageable-batches", "gpu/copies"},
 }
 
 // BusyDevice is the share of time from which on a device that is counted sets the pace: what is left is less than High,
@@ -232,6 +238,9 @@ const (
 
 // dominant is the share from which one part of the step outweighs all others together.
 const dominant = 0.5
+
+// Transferring reports whether copies to the device hold a step up.
+func Transferring(e *evidence.Evidence) bool { return splitOf(e).transferring() }
 
 // transferring reports whether copies take the most of the time in which the device computes nothing, or more than it
 // computes.

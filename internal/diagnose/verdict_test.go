@@ -141,3 +141,17 @@ func TestWorstRankIsNamed(t *testing.T) {
 		t.Errorf("ranks %+v", r.Ranks)
 	}
 }
+
+// TestOthersOnTheGPULead: where others compute on the job's GPU for long, leaving it is what to do first.
+func TestOthersOnTheGPULead(t *testing.T) {
+	shared := finds("gpu/shared", 0.5, report.NoResource)
+	for others, rule := range map[float64]string{0.5: "gpu/shared", 0.1: "gpu/bound"} {
+		shared.Eval = func(p *Pass) { p.Report(report.Finding{Score: others}) }
+		bound := finds("gpu/bound", 0, report.NoResource)
+		v := Run(saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.01, "device_ratio": 0.98,
+			"gpu_busy_ratio": 0.98, "gpu_others_busy_ratio": others})), []Rule{shared, bound}).Verdict
+		if v.Class != report.GPUBound || v.Rule != rule || !strings.Contains(v.Statement, "with work of other processes") {
+			t.Errorf("others %g: %s, %s, %q", others, v.Class, v.Rule, v.Statement)
+		}
+	}
+}

@@ -94,7 +94,7 @@ var figureRows = []struct {
 }{
 	{"GPU busy", metric.GPUBusy.Name, "", true},
 	{"Trainer waits for data", metric.InputWait.Name, "", true},
-	{"Throughput, samples", metric.SamplesPerS.Name, "", false},
+	{"Throughput, samples", metric.SamplesPerS.Name, "1/" + metric.FreeStepTime.Name, false},
 	{"Throughput, batches", metric.BatchesPerS.Name, "1/" + metric.FreeStepTime.Name, true},
 	{"Step time", metric.StepTime.Name, metric.FreeStepTime.Name, true},
 	{"CPU in use, of usable", metric.UsableBusy.Name, "", true},
@@ -106,14 +106,23 @@ var figureRows = []struct {
 	{"of it from storage", metric.StorageBytes.Name, "", false},
 }
 
-// figures are those that carry the verdict, and the others.
+// figures are those that carry the verdict, and the others. The rate that carries it is the one that effects are
+// reported in.
 func figures(r *report.Report) (carrying, others Figures) {
+	samples, inSamples := r.Metrics[metric.SamplesPerS.Name]
 	for _, row := range figureRows {
 		m, ok := r.Metrics[row.metric]
 		if !ok || !row.carries && m.Center == 0 { // a row of nothing says nothing
 			continue
 		}
-		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free)}
+		perBatch := 1.0
+		switch batches := r.Metrics[metric.BatchesPerS.Name].Center; row.metric {
+		case metric.SamplesPerS.Name:
+			row.carries, perBatch = batches > 0, samples.Center/batches
+		case metric.BatchesPerS.Name:
+			row.carries = !inSamples
+		}
+		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free, perBatch)}
 		if m.Confidence > 0 && m.Lo != m.Hi {
 			f.Interval = span(m.Lo, m.Hi, m.Unit)
 		}
@@ -133,8 +142,8 @@ func figures(r *report.Report) (carrying, others Figures) {
 // known.
 const apart = 1.05
 
-// freeText is what a figure would be if data were free, by a signal or its inverse.
-func freeText(r *report.Report, signal string) string {
+// freeText is what a figure would be if data were free, by a signal, or by its inverse so many times.
+func freeText(r *report.Report, signal string, times float64) string {
 	name, inverse := strings.CutPrefix(signal, "1/")
 	m, ok := r.Metrics[name]
 	if !ok || name == "" {
@@ -142,7 +151,7 @@ func freeText(r *report.Report, signal string) string {
 	}
 	at, lo, hi, u := m.Center, m.Lo, m.Hi, m.Unit
 	if inverse {
-		at, lo, hi, u = 1/at, 1/hi, 1/lo, "1/s"
+		at, lo, hi, u = times/at, times/hi, times/lo, "1/s"
 	}
 	switch {
 	case math.IsInf(at, 0):

@@ -19,11 +19,19 @@ type share struct {
 // of that.
 const leastRest = 0.01
 
+// leastOthers is the share of time from which on work of others on the device is told: the line at which shares count.
+const leastOthers = 0.05
+
 // stepShares are the shares of a step, as the device spends it. Where all are known they sum to the whole: the time
 // between epochs takes what of it no other has, and the rest of it from the wait, which holds that as well; what is
-// then left is a share of its own.
-func stepShares(s report.Step) []share {
-	lacks, wait, between, rest := "wait for data", s.InputWaitRatio, s.EpochGapRatio, (*float64)(nil)
+// then left is a share of its own. Work of others on the device, a share of time as well, is none of the job's: only
+// what lies beside none of its shares is shown.
+func stepShares(s report.Step, others float64) []share {
+	lacks, wait, between := "wait for data", s.InputWaitRatio, s.EpochGapRatio
+	var turns, rest *float64
+	if s.DeviceRatio != nil && others > 0 {
+		s.DeviceRatio = new(max(*s.DeviceRatio-others, 0))
+	}
 	if hiddenWait(s) != "" { // two quantities have two names
 		lacks = "device lacks data"
 	}
@@ -42,6 +50,9 @@ func stepShares(s report.Step) []share {
 			wait, between = &steady, &gap
 			lacks = "wait within epochs" // what the trainer waits in all is another figure
 		}
+		if theirs := min(others, left); theirs >= leastRest {
+			turns, left = &theirs, left-theirs
+		}
 		if left >= leastRest {
 			rest = &left
 		}
@@ -49,7 +60,8 @@ func stepShares(s report.Step) []share {
 		between = nil // the wait may hold it
 	}
 	return []share{{lacks, wait, Waiting}, {"between epochs", between, Waiting}, {"CPU work", s.HostRatio, Other},
-		{"copies to device", s.H2DRatio, Other}, {"device", s.DeviceRatio, Working}, {"unresolved", rest, Idle}}
+		{"copies to device", s.H2DRatio, Other}, {"device", s.DeviceRatio, Working},
+		{"device, others' turn", turns, Other}, {"unresolved", rest, Idle}}
 }
 
 // hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to
@@ -72,7 +84,11 @@ func stepSection(r *report.Report) Section {
 		return Section{}
 	}
 	var bars Bars
-	for _, s := range stepShares(r.Verdict.Step) {
+	others := 0.0
+	if m := r.Metrics[metric.GPUOthersBusy.Name]; m.Center >= leastOthers {
+		others = min(m.Center, 1)
+	}
+	for _, s := range stepShares(r.Verdict.Step, others) {
 		if s.ratio != nil && *s.ratio >= leastRest/2 { // nothing needs no bar
 			bars = append(bars, Bar{Name: s.name, Ratio: *s.ratio, Share: unit.Percent(*s.ratio), Sense: s.sense})
 		}
@@ -84,7 +100,12 @@ func stepSection(r *report.Report) Section {
 	if t := r.Verdict.Step.TimeS; t != nil {
 		about = unit.Seconds(*t) + " per step"
 	}
-	return section("Where a step goes", about, Main, bars, Note(hiddenWait(r.Verdict.Step)), Note(freeData(r)))
+	beside := ""
+	if others > 0 {
+		beside = fmt.Sprintf("the GPU works for other processes %s of the time", unit.Percent(others))
+	}
+	return section("Where a step goes", about, Main, bars, Note(beside), Note(hiddenWait(r.Verdict.Step)),
+		Note(freeData(r)))
 }
 
 // freeData says what data for free brings, where that was measured, beside what is estimated without; "" where it was

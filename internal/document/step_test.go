@@ -29,7 +29,7 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 			s.EpochGapRatio = at(c.gap)
 		}
 		total := 0.0
-		for _, row := range stepShares(s) {
+		for _, row := range stepShares(s, 0) {
 			if row.ratio == nil {
 				continue
 			}
@@ -41,6 +41,25 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 		}
 		if math.Abs(total-1) > leastRest {
 			t.Errorf("%s: the rows sum to %g", c.name, total)
+		}
+	}
+}
+
+// TestOthersTurnsAreTheirs: work of others on the device is none of the job's, and only what lies beside none of its
+// shares delays it.
+func TestOthersTurnsAreTheirs(t *testing.T) {
+	for _, c := range []struct{ wait, device, others, own, turns float64 }{
+		{0.02, 1, 0.5, 0.5, 0.48}, {0.75, 0.99, 0.87, 0.12, 0.13}, {0.02, 0.98, 0, 0.98, 0},
+	} {
+		host, got := 0.0, map[string]float64{}
+		for _, row := range stepShares(report.Step{InputWaitRatio: &c.wait, HostRatio: &host, DeviceRatio: &c.device},
+			c.others) {
+			if row.ratio != nil {
+				got[row.name] = *row.ratio
+			}
+		}
+		if math.Abs(got["device"]-c.own) > 1e-9 || math.Abs(got["device, others' turn"]-c.turns) > 1e-9 {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

@@ -35,7 +35,11 @@ var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.S
 // says so.
 func effectText(e report.Effect) string {
 	text := strings.ReplaceAll(e.Metric, "_", " ") + " " + span(e.Lo, e.Hi, e.Unit)
-	if noun, ok := rateNouns[e.Metric]; ok {
+	noun, ok := rateNouns[e.Metric]
+	if e.Metric == report.RelativeThroughput {
+		noun, ok = "times as fast", true
+	}
+	if ok {
 		text = unit.Number(e.Lo) + " – " + unit.Number(e.Hi) + " " + noun
 	}
 	switch {

@@ -72,12 +72,12 @@ var deviceLoops = []deviceLoop{
 	{name: "host-python", class: hostBound, args: "--loader-ms=30 --device-ms=25 --launch-ms=5 --after-ms=55"},
 	{
 		// The driver copies through its own buffer, on the main thread.
-		name: "copy-pageable", class: transferBound, conf: "gpm=1",
+		name: "copy-pageable", class: transferBound, conf: "gpm=1", planted: "gpu/copies",
 		args: "--loader-ms=30 --device-ms=30 --launch-ms=2 --copy-mb=400 --copy=pageable",
 	},
 	{
 		// Copies run beside kernels over an older link, and take longer than they.
-		name: "copy-beside", class: transferBound, conf: "gpm=1 generation=3 link-gb=12",
+		name: "copy-beside", class: transferBound, conf: "gpm=1 generation=3 link-gb=12", planted: "gpu/copies",
 		args: "--loader-ms=30 --device-ms=30 --launch-ms=5 --copy-mb=720 --copy=beside --sync-every=10",
 	},
 	{
@@ -194,7 +194,7 @@ var deviceLoops = []deviceLoop{
 	},
 	{name: "host-launches", class: hostBound, args: "--loader-ms=30 --launch-ms=70 --device-ms=40 --sync-every=0"},
 	{
-		name: "copy-pinned", class: transferBound, conf: "gpm=1",
+		name: "copy-pinned", class: transferBound, conf: "gpm=1", planted: "gpu/copies",
 		args: "--pin --loader-ms=30 --device-ms=25 --launch-ms=2 --copy-mb=500 --copy=pinned --sync=block",
 	},
 	{

@@ -133,7 +133,7 @@ func (r deviceRow) misses(known map[string]string) (misses []miss) {
 		missed("%s promises %.2f times the rate, data for free brings %.2f", by, most, r.headroom())
 	}
 	// A rule that is planted in some loops is found there and nowhere else.
-	for _, planted := range []string{"loader/pin-thread-bound"} {
+	for _, planted := range []string{"loader/pin-thread-bound", "gpu/copies"} {
 		found := slices.ContainsFunc(r.rep.Findings, func(f report.Finding) bool { return f.Rule == planted })
 		if found != (r.loop.planted == planted) {
 			missed("%s is found: %t", planted, found)

@@ -163,7 +163,12 @@ func (b *builder) warnRanks() {
 		if !strings.HasPrefix(name, "pid") {
 			name = "rank " + name
 		}
+		most := b.ranks[0].step.Stall.Likely
+		if most-median < 0.01 {
+			b.warn("%d trainers lack data alike, %.0f %% of the time", len(b.ranks), 100*most)
+			return
+		}
 		b.warn("%d trainers: %s lacks data most, %.0f %% of the time; the median is %.0f %%", len(b.ranks), name,
-			100*b.ranks[0].step.Stall.Likely, 100*median)
+			100*most, 100*median)
 	}
 }

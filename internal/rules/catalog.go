@@ -75,6 +75,7 @@ func All() []diagnose.Rule {
 		gpuIdleNoJob,
 		gpuSmallKernels,
 		gpuShared,
+		gpuCopies,
 
 		jobEpochGap,
 		jobEvaluationSequential,

@@ -30,7 +30,8 @@ var loaderPageableBatches = diagnose.Rule{
 			p.Abstain("whether a pinning thread runs is unknown", "")
 			return
 		}
-		if pinned != nil && *pinned || max(score, copies) < diagnose.Moderate.Value {
+		if pinned != nil && *pinned || pinned == nil && besideKernels(p) ||
+			max(score, copies) < diagnose.Moderate.Value {
 			return
 		}
 		least, effect := "at least "+unit.Percent(score), speedup(p, 0, score, "the device")

@@ -57,7 +57,7 @@ var loaderWorkersTooFew = diagnose.Rule{
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: new(whole(workers)), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
-				Caveat: memoryOf(p, loader, need.Workers),
+				Caveat: bound(need, loader) + memoryOf(p, loader, need.Workers),
 				Effect: effect,
 			}},
 			Unhelpful: tooSlowly(p),
@@ -155,6 +155,15 @@ func why(l *diagnose.Loader, need diagnose.Needed) string {
 		text += "; beyond that storage gives no more"
 	}
 	return text
+}
+
+// bound says, where the workers mostly wait, that the number is no more than what is recommended for the CPUs.
+func bound(need diagnose.Needed, l *diagnose.Loader) string {
+	if need.Clamp != predict.ByCPUs || l.Wait.Center <= l.CPU.Center {
+		return ""
+	}
+	return fmt.Sprintf("%d are as many as are recommended for %s; as they mostly wait, more may bring more, which "+
+		"pipetune tune measures; ", need.Workers, cpus(l.UsableCPUs))
 }
 
 // memoryOf says what more workers cost.

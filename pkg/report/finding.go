@@ -97,6 +97,9 @@ type Value struct {
 	To      string `json:"to"`      // the value it is to have
 }
 
+// RelativeThroughput is the metric of effects where no rate could be counted: how many times as fast as before.
+const RelativeThroughput = "relative_throughput"
+
 // Effect is what a change is predicted to bring.
 type Effect struct {
 	Metric string  `json:"metric"` // what changes: "batches_per_s", …
