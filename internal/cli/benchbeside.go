@@ -34,8 +34,8 @@ func (b *bench) beside(r *report.Report, before, own float64, took time.Duration
 	r.Metrics[metric.OtherCPU.Name] = report.Metric{Center: others, Lo: others, Hi: others, Confidence: 1, N: 1,
 		Unit: string(metric.OtherCPU.Unit), Basis: report.Measured}
 	if usable := b.machine.CPUsUsable; usable > 0 && others/usable >= diagnose.Moderate.Value {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("other programs used %s of the %s CPUs meanwhile: what computes, and "+
-			"what several processes do together, would be faster without them; rows that were measured at different "+
-			"moments may not agree", unit.Number(others), unit.Number(usable)))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("other programs used %s of the %s CPUs meanwhile: what computes, "+
+			"and what several processes do together, would be faster without them; rows that were measured at "+
+			"different moments may not agree", unit.Number(others), unit.Number(usable)))
 	}
 }

@@ -131,8 +131,8 @@ func differences(b, a *report.Report) []report.Condition {
 	}
 	if x, y, differ := apart(b, a, metric.CacheHits.Name, 0, cacheApart); differ {
 		c := report.Condition{Name: cacheCondition, Before: percent(x) + " of the bytes read came from memory",
-			After: percent(y), Breaks: true, Consequence: "one run read from memory what the other read from storage: " +
-				"warm the cache for both, or for neither"}
+			After: percent(y), Breaks: true, Consequence: "one run read from memory what the other read from " +
+				"storage: warm the cache for both, or for neither"}
 		if y > x && slices.ContainsFunc(values(b), func(v report.Value) bool { return v.Setting == cacheCondition }) {
 			c.Breaks, c.Consequence = false, "read once before training, as advised: the change to be judged"
 		}

@@ -270,7 +270,8 @@ func TestPredictions(t *testing.T) {
 				b.Metrics["made_item_collate_s"] = report.Metric{Center: 9e-3, Lo: 8e-3, Hi: 10e-3}
 				a.Metrics["made_item_collate_s"] = report.Metric{Center: 1e-3, Lo: 1e-3, Hi: 2e-3}
 			}, []report.Outcome{report.Inside}, 1, 1},
-		{"a cache that was to be warmed, and is", []report.Finding{recommend("page cache", "all of it", 850, 1000)}, nil,
+		{"a cache that was to be warmed, and is", []report.Finding{recommend("page cache", "all of it", 850,
+			1000)}, nil,
 			cached(0.1, 0.99), []report.Outcome{report.Inside}, 1, 1},
 		{"a cache that was to be warmed, and is colder", []report.Finding{recommend("page cache", "all of it", 850,
 			1000)}, nil, cached(0.9, 0.1), []report.Outcome{report.Unjudged}, 0, 0},

@@ -72,7 +72,8 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			if x := othersCompute(e); x >= Moderate.Value {
 				others = fmt.Sprintf(", %s with work of other processes,", unit.Percent(x))
 			}
-			text = fmt.Sprintf("The GPU is busy %s of the time%s and lacks data %s.", unit.Percent(v.Center), others, wait)
+			text = fmt.Sprintf("The GPU is busy %s of the time%s and lacks data %s.", unit.Percent(v.Center),
+				others, wait)
 			if s.hidden() {
 				text += " " + s.behind()
 			}

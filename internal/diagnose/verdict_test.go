@@ -150,7 +150,8 @@ func TestOthersOnTheGPULead(t *testing.T) {
 		bound := finds("gpu/bound", 0, report.NoResource)
 		v := Run(saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.01, "device_ratio": 0.98,
 			"gpu_busy_ratio": 0.98, "gpu_others_busy_ratio": others})), []Rule{shared, bound}).Verdict
-		if v.Class != report.GPUBound || v.Rule != rule || !strings.Contains(v.Statement, "with work of other processes") {
+		if v.Class != report.GPUBound || v.Rule != rule || !strings.Contains(v.Statement, "with work of other "+
+			"processes") {
 			t.Errorf("others %g: %s, %s, %q", others, v.Class, v.Rule, v.Statement)
 		}
 	}

@@ -48,8 +48,8 @@ func expectedSection(r *report.Report) Section {
 	}
 	if free, ok := r.Metrics[metric.FreeStepTime.Name]; ok && rate == metric.BatchesPerS.Name && free.Lo > 0 &&
 		free.Confidence > 0 {
-		x := Range{"without waiting for data", freeText(r, "1/"+metric.FreeStepTime.Name, 1), 1 / free.Center, 1 / free.Hi,
-			1 / free.Lo, Idle}
+		x := Range{"without waiting for data", freeText(r, "1/"+metric.FreeStepTime.Name, 1), 1 / free.Center,
+			1 / free.Hi, 1 / free.Lo, Idle}
 		if x.Hi < 20*most {
 			p.Rows, most = append(p.Rows, x), max(most, x.Hi)
 		}

@@ -26,7 +26,7 @@ import (
 
 // What tuning promises.
 const (
-	tunedShare  = 0.97            // of the best rate that an exhaustive search finds, by the chosen setting in a run of its own
+	tunedShare  = 0.97            // by the chosen setting, run alone, of the best that a search finds
 	tunedMissed = 1               // jobs that may fall short of it
 	tunedWithin = 3 * time.Minute // that a whole tuning may take
 )
@@ -88,7 +88,8 @@ var tunedJobs = []tunedJob{
 	{name: "input-block", what: "stand-in GPU, waits for the device", now: tunedOne},
 	{name: "async-input", what: "stand-in GPU, never waits for it", now: tunedOne},
 	{name: "hdf5-input", what: "stand-in GPU, HDF5", now: tunedOne},
-	{name: "slow-store", what: "stand-in GPU, waits for a store", now: trainedBy{workers: 3, prefetch: 2, persistent: true}},
+	{name: "slow-store", what: "stand-in GPU, waits for a store",
+		now: trainedBy{workers: 3, prefetch: 2, persistent: true}},
 	{name: "cpu-workers-spin", what: "stand-in GPU, spins; CPUs full", now: tunedTwo},
 }
 
@@ -154,12 +155,12 @@ func tunedText(rows []tuned, versions string) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("Measured on %s: %s; %s. Rates are in batches per second; a setting is num_workers × prefetch_factor.\n",
 		time.Now().UTC().Format(time.DateOnly), describeMachine(), versions)
-	line("| job | dataset, workers | now | answer | chosen | in a run | best of the search | in a run | reached of it | " +
-		"took | forecasts of others inside | others used, cores |")
+	line("| job | dataset, workers | now | answer | chosen | in a run | best of the search | in a run | reached " +
+		"of it | took | forecasts of others inside | others used, cores |")
 	line("|---|---|---|---|---|--:|---|--:|--:|--:|--:|--:|")
 	for _, r := range rows {
-		line("| %s | %s | %s | %s | %s | %.1f | %s | %.1f | %.0f %% | %.0f s | %d of %d | %.2f |", r.name, r.what, r.now,
-			r.outcome, r.chosen, r.reached, r.best, r.had, 100*r.share(), r.took.Seconds(), r.forecasts[0],
+		line("| %s | %s | %s | %s | %s | %.1f | %s | %.1f | %.0f %% | %.0f s | %d of %d | %.2f |", r.name, r.what,
+			r.now, r.outcome, r.chosen, r.reached, r.best, r.had, 100*r.share(), r.took.Seconds(), r.forecasts[0],
 			r.forecasts[1], r.others)
 	}
 	return b.String()

@@ -91,8 +91,8 @@ func Page(r Rule) string {
 	return b.String()
 }
 
-// InSource is the part of a measured rule's page that names the rules which read the same in the source, in Markdown; ""
-// where there is none.
+// InSource is the part of a measured rule's page that names the rules which read the same in the source, in Markdown;
+// "" where there is none.
 func InSource(measured string) string {
 	var b strings.Builder
 	for _, r := range All() {
@@ -103,8 +103,8 @@ func InSource(measured string) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\n## In the source\n`pipetune lint` reads it there, and `pipetune lint --report run.json` sets it beside what " +
-		"was measured:\n\n" + b.String()
+	return "\n## In the source\n`pipetune lint` reads it there, and `pipetune lint --report run.json` sets it " +
+		"beside what was measured:\n\n" + b.String()
 }
 
 // Index is the part of the list of all pages that is about these, in Markdown.

@@ -334,7 +334,8 @@ func (m *merger) warnings() {
 	case len(hosts) == 1:
 		m.warn("All %d reports are of one machine: what is called a node here is one of its trainers.", len(m.list))
 	case len(hosts) < len(m.list):
-		m.warn("%d reports are of %d machines: those of one machine are counted as a node each.", len(m.list), len(hosts))
+		m.warn("%d reports are of %d machines: those of one machine are counted as a node each.", len(m.list),
+			len(hosts))
 	}
 	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }) {
 		m.warn("The job's environment gives no job id: that these are nodes of one job is concluded from what they "+

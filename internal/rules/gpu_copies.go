@@ -28,10 +28,12 @@ var gpuCopies = diagnose.Rule{
 		cures := []report.Recommendation{fewer}
 		if !besideKernels(p) {
 			cures = append([]report.Recommendation{{Setting: "copies to the GPU",
-				To: "beside the computation: one batch ahead, batch.to(device, non_blocking=True) on a stream of its own",
-				Why: fmt.Sprintf("needs page-locked memory (pin_memory=True); the GPU computes nothing %s of the time, and "+
-					"hiding all copies behind its work cannot bring more than that", unit.Percent(1-device)),
-				Caveat: "the stream that computes has to wait for the copy: torch.cuda.Stream.wait_stream, record_stream"}},
+				To: "beside the computation: one batch ahead, batch.to(device, non_blocking=True) on a stream of " +
+					"its own",
+				Why: fmt.Sprintf("needs page-locked memory (pin_memory=True); the GPU computes nothing %s of the "+
+					"time, and hiding all copies behind its work cannot bring more than that", unit.Percent(1-device)),
+				Caveat: "the stream that computes has to wait for the copy: torch.cuda.Stream.wait_stream, " +
+					"record_stream"}},
 				cures...)
 		}
 		p.Report(report.Finding{
@@ -46,9 +48,9 @@ var gpuCopies = diagnose.Rule{
 	},
 }
 
-// besideKernels reports whether copies to the GPU run beside its kernels: the two take more than all of the time. Copies
-// from pageable memory wait for the kernels of their stream first (CUDA Runtime API, "API synchronization behavior"), so
-// with one stream they never do.
+// besideKernels reports whether copies to the GPU run beside its kernels: the two take more than all of the time.
+// Copies from pageable memory wait for the kernels of their stream first (CUDA Runtime API, "API synchronization
+// behavior"), so with one stream they never do.
 func besideKernels(p *diagnose.Pass) bool {
 	copies, _ := p.Maybe(metric.CopyTime)
 	device, _ := p.Maybe(metric.DeviceTime)

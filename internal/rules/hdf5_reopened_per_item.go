@@ -198,8 +198,9 @@ func reopenCure(from *string) report.Recommendation {
 // reopenEach is what to do about several files of which each is opened again and again.
 func reopenEach(from *string, files float64) report.Recommendation {
 	return report.Recommendation{
-		Setting: "opening the HDF5 file", From: from, To: "once per worker and file, on first use", Falls: metric.MadeOpen.Name,
-		Why: `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); then read from self.files[path] (self.files = {} in __init__)`,
+		Setting: "opening the HDF5 file", From: from, To: "once per worker and file, on first use",
+		Falls: metric.MadeOpen.Name,
+		Why:   `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); then read from self.files[path] (self.files = {} in __init__)`,
 		Caveat: fmt.Sprintf("do not open in __init__: a handle must not be shared across a fork, and cannot be "+
 			"pickled for spawn; each worker keeps the files open that it has read from (%s were opened; ulimit -n)",
 			unit.Number(files)),
