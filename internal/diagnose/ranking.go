@@ -9,8 +9,8 @@ import (
 )
 
 // rank orders findings by what is at stake. What special causes explain is taken off the general ones first. A finding
-// whose cure brings less at best than another's at worst follows it, and a circumstance each cause of the job's own
-// whose cure brings as much.
+// follows those whose cure surely brings more (surpasses), and a circumstance each cause of the job's own whose cure
+// brings as much.
 func rank(findings []report.Finding, rules map[string]*Rule) {
 	own, cured := map[string]float64{}, map[string]float64{}
 	for _, f := range findings {
@@ -48,8 +48,8 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	}
 }
 
-// lead moves each finding behind those whose cure surely brings more. What brings more of what brings more is surely
-// more as well, so that one pass from the front gives the one order that holds for all.
+// lead moves each finding behind those whose cure surely brings more. Each of these has the higher lower end, so that no
+// two findings follow each other, and one pass from the front gives an order that holds for all.
 func lead(findings []report.Finding) {
 	for i := range findings {
 		first := slices.IndexFunc(findings[i:], func(f report.Finding) bool {
@@ -61,10 +61,14 @@ func lead(findings []report.Finding) {
 	}
 }
 
-// surpasses reports whether one finding's cure brings more at worst than another's at best.
+// surpasses reports whether one finding's cure brings more at worst than another's at best, or surely brings something
+// where the other's may bring nothing, and no less at best.
 func surpasses(f, other report.Finding) bool {
 	a, b := firstEffect(&f), firstEffect(&other)
-	return a != nil && b != nil && a.Metric == b.Metric && f.Severity != report.Info && a.Lo > b.Hi
+	if a == nil || b == nil || a.Metric != b.Metric || f.Severity == report.Info {
+		return false
+	}
+	return a.Lo > b.Hi || a.Lo >= report.WorthChange*a.Before && b.Lo <= b.Before && a.Hi >= b.Hi
 }
 
 // curable reports whether the job itself can fix what was found beside a circumstance. Of what the circumstance would

@@ -90,6 +90,10 @@ func TestWhatSurelyBringsMoreLeads(t *testing.T) {
 		{"not known", []report.Finding{finding("a", 0.9, 0, 0), finding("b", 0.8, 600, 1400)}, []string{"a", "b"}},
 		{"of no weight", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.01, 600, 1400)},
 			[]string{"a", "b"}},
+		{"surely something, where the other may bring nothing", []report.Finding{finding("a", 0.9, 100, 134),
+			finding("b", 0.8, 108, 142)}, []string{"b", "a"}},
+		{"surely something, but less at best", []report.Finding{finding("a", 0.9, 100, 240),
+			finding("b", 0.8, 108, 142)}, []string{"a", "b"}},
 		{"three", []report.Finding{finding("a", 0.9, 120, 130), finding("b", 0.8, 0, 0), finding("c", 0.7, 140, 150),
 			finding("d", 0.6, 160, 170)}, []string{"b", "d", "c", "a"}},
 	} {
