@@ -121,6 +121,11 @@ func figures(r *report.Report) (carrying, others Figures) {
 			row.carries, perBatch = batches > 0, samples.Center/batches
 		case metric.BatchesPerS.Name:
 			row.carries = !inSamples
+		case metric.UsableBusy.Name:
+			usable, others := r.Metrics[metric.UsableCPUs.Name].Center, r.Metrics[metric.OtherCPU.Name].Center
+			if usable > 0 && others/usable >= leastOthers {
+				row.name = fmt.Sprintf("CPU in use (others %s)", unit.Percent(min(others/usable, 1)))
+			}
 		}
 		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free, perBatch)}
 		if m.Confidence > 0 && m.Lo != m.Hi {
