@@ -48,8 +48,8 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	}
 }
 
-// lead moves each finding behind those whose cure surely brings more. Each of these has the higher lower end, so that no
-// two findings follow each other, and one pass from the front gives an order that holds for all.
+// lead moves each finding behind those whose cure surely brings more. Each of these has the higher lower end, so that
+// no two findings follow each other, and one pass from the front gives an order that holds for all.
 func lead(findings []report.Finding) {
 	for i := range findings {
 		first := slices.IndexFunc(findings[i:], func(f report.Finding) bool {
