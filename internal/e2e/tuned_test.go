@@ -77,7 +77,6 @@ var tunedJobs = []tunedJob{
 	{name: "workers_few", what: "map-style, fork", now: tunedOne},
 	{name: "workers_few by spawn", what: "map-style, spawn", now: tunedOne,
 		job: testCase{name: "workers_few", args: bySpawn}},
-	{name: "iterable_text", what: "iterable, fork", now: tunedOne},
 	{name: "iterable_text by spawn", what: "iterable, spawn", now: tunedOne,
 		job: testCase{name: "iterable_text", args: bySpawn}},
 	{name: "remote_storage", what: "map-style, fork, waits", now: tunedTwo},
@@ -85,7 +84,6 @@ var tunedJobs = []tunedJob{
 	{name: "workers_zero", what: "map-style, no workers", now: trainedBy{prefetch: 2}},
 	{name: "workers_restart_spawn", what: "map-style, spawn each epoch", now: tunedAnew, epoch: true},
 	{name: "control_keeps_up", what: "map-style, fork, nothing to gain", now: tunedTwo},
-	{name: "input-block", what: "stand-in GPU, waits for the device", now: tunedOne},
 	{name: "async-input", what: "stand-in GPU, never waits for it", now: tunedOne},
 	{name: "hdf5-input", what: "stand-in GPU, HDF5", now: tunedOne},
 	{name: "slow-store", what: "stand-in GPU, waits for a store",
@@ -244,7 +242,7 @@ func (m machine) tuned(ctx context.Context, c tunedJob) (r tuned, err error) {
 // search returns the setting with the best rate.
 func (c tunedJob) search(at func(trainedBy) (float64, error), chosen trainedBy) (best trainedBy, err error) {
 	grid := []trainedBy{c.now, chosen}
-	for _, workers := range []int{1, 2, 3, 4, 6, 8} {
+	for _, workers := range []int{1, 2, 3, 4, 8} {
 		grid = append(grid, trainedBy{workers: workers, prefetch: c.now.prefetch, persistent: true})
 		if c.epoch {
 			grid = append(grid, trainedBy{workers: workers, prefetch: c.now.prefetch})
