@@ -42,14 +42,17 @@ var gpuBound = diagnose.Rule{
 				unit.Percent(wait.Center))
 			why = "what the trainer waits is hidden behind the GPU's work"
 		}
-		p.Report(report.Finding{
+		f := report.Finding{
 			Severity: report.Info,
-			Summary:  summary, // the score stays 0: no loader setting gives any of it back
+			Summary:  summary, // the score stays 0: no loader setting gives much of it back
 			Evidence: seen(p, metric.DataStall, metric.InputWait, metric.DeviceTime, metric.GPUBusy,
 				metric.GPUSMActive, metric.LoaderIsAhead),
-			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: "+why, moreWorkers,
-				deeperPrefetch, moved),
-		})
+		}
+		if free, ok := p.Evidence.Get(metric.Headroom); !ok || free.Center < 1/(1-diagnose.Moderate.Value) {
+			f.Unhelpful = against("more workers, a deeper prefetch_factor or faster storage: "+why, moreWorkers,
+				deeperPrefetch, moved)
+		}
+		p.Report(f)
 	},
 }
 
