@@ -134,7 +134,10 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping "+
 			"outside the loader", because(e.Facts.GPUWhyNot))
 	}
-	if s.sight == step.Unseen {
+	if s.clocked() {
+		d.add("no counter of the GPU was read%s: that it lacks data is by the clock of some steps",
+			because(e.Facts.GPUWhyNot))
+	} else if s.sight == step.Unseen {
 		d.heavy("the job has a GPU open and no counter of it was read%s: whether it works meanwhile is unknown",
 			because(e.Facts.GPUWhyNot))
 	}
@@ -265,6 +268,9 @@ var counts = map[float64]string{Moderate.Value: "moderate", High.Value: "high"}
 // fewSamples is said where the machine did not let pipetune run when it was to.
 const fewSamples = "only %s of the planned samples could be taken, as the CPUs were busy: what lasts for less than a " +
 	"few of them is known less well"
+
+// clocked reports whether no counter of the device was read, and the job's own clock of it says that it starves.
+func (s split) clocked() bool { return s.sight == step.Unseen && s.stall.Lo > 0 }
 
 // stallName is what the share that the verdict goes by is called: a data stall needs a device that starves.
 func (s split) stallName() string {

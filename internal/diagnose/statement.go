@@ -158,7 +158,7 @@ func starving(e *evidence.Evidence, s split) string {
 		who = fmt.Sprintf("The trainer that lacks data most (rank %s, of %d trainers)", e.Ranks[0].Name, len(e.Ranks))
 	}
 	text := fmt.Sprintf("%s waits for data %s of the time", who, unit.Percent(s.wait))
-	if s.sight == step.Counted {
+	if s.sight == step.Counted || s.clocked() {
 		idles := "idles for lack of it"
 		if othersCompute(e) >= Moderate.Value {
 			idles = "has nothing of this job to do for lack of it"

@@ -7,6 +7,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -153,6 +154,31 @@ func TestOthersOnTheGPULead(t *testing.T) {
 		if v.Class != report.GPUBound || v.Rule != rule || !strings.Contains(v.Statement, "with work of other "+
 			"processes") {
 			t.Errorf("others %g: %s, %s, %q", others, v.Class, v.Rule, v.Statement)
+		}
+	}
+}
+
+// TestTheJobsOwnClockIsBelieved: without a counter of the GPU what the job's clock of it says holds, and nothing else
+// does.
+func TestTheJobsOwnClockIsBelieved(t *testing.T) {
+	for least, want := range map[float64]struct {
+		confidence report.Confidence
+		says       bool
+	}{0.58: {report.Medium, true}, 0: {report.Low, false}} {
+		signals := with(map[string]float64{"input_wait_ratio": 0.6, "data_stall_ratio": 0.6})
+		values := map[string]evidence.Value{}
+		for name, x := range signals {
+			values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x, Hi: x, Confidence: 0.95, N: 20}}
+		}
+		values["data_stall_ratio"] = evidence.Value{Summary: stat.Summary{Center: 0.6, Lo: least, Hi: 0.62,
+			Confidence: 0.95, N: 20}}
+		e := evidence.New(values, evidence.Facts{})
+		e.Ranks = []evidence.Rank{{Name: "0", Step: &step.Step{Sight: step.Unseen,
+			Stall: step.Range{Lo: least, Likely: 0.6, Hi: 0.62}, Free: step.Range{Lo: 0.4, Likely: 0.4, Hi: 0.4}}}}
+		v := Run(e, []Rule{finds("x/lead", 0.5, report.CPU)}).Verdict
+		if says := strings.Contains(v.Statement, "its GPU idles for lack of it"); v.Confidence != want.confidence ||
+			says != want.says {
+			t.Errorf("at least %g: %s, %q, %q", least, v.Confidence, v.Statement, v.Doubts)
 		}
 	}
 }
