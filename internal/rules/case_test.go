@@ -34,6 +34,7 @@ import (
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
 //	caveat FRAGMENT              how the caveat of one of its recommendations begins
+//	unknown SETTING              one of its recommendations has no effect that could be predicted
 //	leaves SETTING               a setting of which it recommends nothing
 //	reaches VALUE                what the upper end of its first recommendation's effect comes to at least
 //	least VALUE                  what the lower end of its first recommendation's effect comes to at most
@@ -49,7 +50,7 @@ type ruleCase struct {
 	location        string
 	reaches, least  float64
 	recommend       [][3]string
-	leaves          []string
+	leaves, unknown []string
 	missing         []string
 }
 
@@ -95,6 +96,8 @@ func parseCase(text string) (ruleCase, error) {
 			c.reaches, err = parseNumber(rest)
 		case "least":
 			c.least, err = parseNumber(rest)
+		case "unknown":
+			c.unknown = append(c.unknown, rest)
 		case "unhelpful":
 			c.unhelpful = append(c.unhelpful, rest)
 		case "reason":
@@ -274,6 +277,13 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	}
 	if c.summary == "" || !strings.Contains(f.Summary, c.summary) {
 		t.Errorf("summary %q lacks %q", f.Summary, c.summary)
+	}
+	for _, setting := range c.unknown {
+		if !slices.ContainsFunc(f.Recommendations, func(r report.Recommendation) bool {
+			return r.Setting == setting && r.Effect == nil
+		}) {
+			t.Errorf("%s, want %s without an effect", describeAll(f.Recommendations), setting)
+		}
 	}
 	for _, line := range c.unhelpful {
 		if line == "-" {

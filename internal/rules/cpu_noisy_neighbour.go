@@ -46,6 +46,10 @@ var cpuNoisyNeighbour = diagnose.Rule{
 			lost = min(lost, share(1-job/usable))
 		}
 		lost = min(lost, idleDevice(p)) // what the main thread loses while its device works costs nothing
+		effect := speedup(p, lost/2, lost, "the job's own next limit")
+		if _, seen := diagnose.Stall(p.Evidence); !seen { // nor is what workers that go without a CPU cost
+			effect = nil
+		}
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, lost),
 			Score:    lost,
@@ -60,7 +64,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 				Why: "the job alone has the cores it needs: the wait comes from sharing them",
 				// pipetune does not record them: they are not this job's
 				Caveat: "which they are shows ps -eo pid,user,ni,pcpu,comm --sort=-pcpu | head",
-				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
+				Effect: effect,
 				Falls:  metric.OtherCPU.Name,
 			}},
 			Unhelpful: moreWorkersShareCores(p),
