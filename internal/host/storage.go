@@ -36,33 +36,17 @@ var magics = map[int64]string{
 	0x9123683E: kindDisk, 0x2fc12fc1: kindDisk,
 }
 
-// Storage says what holds a path of the job. The path is absolute and without
-// symbolic links, as the job's process sees it. The mount table and /sys are
-// read here; the path itself is asked for in the child only, and where that
-// does not answer in time the note says that the mount hangs.
-func Storage(ctx context.Context, o Options, file string) (recording.Storage, []Note, error) {
-	p, err := o.FS.OpenID(o.Target)
-	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
-	}
-	defer p.Close()
-	mounts, err := p.Mounts()
-	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
-	}
-	s, err := o.FS.StorageOf(mounts, file)
-	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
-	}
-	out := recording.Storage{Path: untrusted.Path(file, o.Redaction), FSType: untrusted.Sanitize(s.FSType),
-		Kind: kinds[s.Kind]}
-	if procfs.RemoteFUSE(s.FSType) {
+// PlaceOf is a header's row on where a path of the job lies, which is shown as
+// the redaction says; virtual: on a virtual machine, whose disks call themselves
+// rotational whatever they are.
+func PlaceOf(file string, s procfs.Storage, virtual bool, r untrusted.Redaction) recording.Storage {
+	out := recording.Storage{Path: untrusted.Path(file, r), FSType: untrusted.Sanitize(s.FSType), Kind: kinds[s.Kind]}
+	switch {
+	case out.Kind == "":
+		out.Kind = kindUnknown
+	case procfs.RemoteFUSE(s.FSType):
 		out.Kind = kindNetwork
 	}
-	virtual := o.FS.Hypervisor() != ""
 	for i, dev := range s.Devices {
 		out.Devices = append(out.Devices, untrusted.Sanitize(dev.Name))
 		if turning, ok := dev.Turning(virtual).Get(); ok && (out.Rotational == nil || turning) {
@@ -72,6 +56,32 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, []
 			out.Model = untrusted.Sanitize(model)
 		}
 	}
+	return out
+}
+
+// Storage says what holds a path of the job. The path is absolute and without
+// symbolic links, as the job's process sees it. The mount table and /sys are
+// read here; the path itself is asked for in the child only, and where that
+// does not answer in time the note says that the mount hangs.
+func Storage(ctx context.Context, o Options, file string) (recording.Storage, []Note, error) {
+	failed := func(err error) (recording.Storage, []Note, error) {
+		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
+			err)
+	}
+	p, err := o.FS.OpenID(o.Target)
+	if err != nil {
+		return failed(err)
+	}
+	defer p.Close()
+	mounts, err := p.Mounts()
+	if err != nil {
+		return failed(err)
+	}
+	s, err := o.FS.StorageOf(mounts, file)
+	if err != nil {
+		return failed(err)
+	}
+	out := PlaceOf(file, s, o.FS.Hypervisor() != "", o.Redaction)
 	var notes []Note
 	if s.Unresolved != "" {
 		notes = append(notes, Note{Signal: "disk_*", Entity: "", Reason: untrusted.Sanitize(s.Unresolved),
