@@ -30,8 +30,8 @@ var mayImport = map[string][]string{
 	"batches":   {"procfs", "metric", "recording"},
 	"openfiles": {"format", "host", "isolate", "procfs", "job", "metric", "recording", "untrusted"},
 	"sampler":   {"batches", "isolate", "procfs", "job", "metric", "recording", "untrusted", "nvml", "perf"},
-	"probe": {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report",
-		"untrusted"},
+	"probe": {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "python", "stat",
+		"pkg/report", "untrusted"},
 	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
 	"dataset": {"format", "hdf5", "jpeg", "untrusted"},
 
