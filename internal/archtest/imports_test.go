@@ -31,7 +31,8 @@ var mayImport = map[string][]string{
 	"openfiles": {"format", "host", "isolate", "procfs", "job", "metric", "recording", "untrusted"},
 	"sampler":   {"batches", "isolate", "procfs", "job", "metric", "recording", "untrusted", "nvml", "perf"},
 	"probe": {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "python", "stat",
-		"pkg/report", "untrusted"},
+		"storage", "pkg/report", "untrusted"},
+	"storage": {"dataset", "procfs"},
 	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
 	"dataset": {"format", "hdf5", "jpeg", "untrusted"},
 
@@ -103,7 +104,7 @@ var thirdParty = map[string][]string{
 	"github.com/rivo/uniseg":       {"render"},
 	"golang.org/x/perf":            {"stat"},
 	"github.com/yuin/goldmark":     {"reliability", "test files"},
-	"golang.org/x/sys": {"cli", "job", "hook", "python", "host", "openfiles", "sampler", "probe", "rewrite",
+	"golang.org/x/sys": {"cli", "job", "hook", "python", "host", "openfiles", "sampler", "probe", "storage", "rewrite",
 		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},

@@ -13,27 +13,15 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// The kinds of recording.Storage.
+// The kinds of recording.Storage that are not only looked up.
 const (
-	kindDisk    = "disk"
-	kindTmpfs   = "tmpfs"
 	kindNetwork = "network"
-	kindFUSE    = "fuse"
 	kindUnknown = "unknown"
 )
 
 var kinds = map[procfs.StorageKind]string{
-	procfs.StorageBlock: kindDisk, procfs.StorageMemory: kindTmpfs, procfs.StorageNetwork: kindNetwork,
-	procfs.StorageFUSE: kindFUSE, procfs.StorageShared: kindNetwork, procfs.StorageUnknown: kindUnknown,
-}
-
-// magics are file-system types of statfs(2) (include/uapi/linux/magic.h) that
-// correct a mount table which does not say what is behind a name.
-var magics = map[int64]string{
-	0x01021994: kindTmpfs, 0x858458f6: kindTmpfs, 0x6969: kindNetwork, 0xFF534D42: kindNetwork, 0xFE534D42: kindNetwork,
-	0x00c36400: kindNetwork, 0x01021997: kindNetwork, 0x5346414F: kindNetwork, 0x0BD00BD0: kindNetwork,
-	0x47504653: kindNetwork, 0x19830326: kindNetwork, 0x65735546: kindFUSE, 0xEF53: kindDisk, 0x58465342: kindDisk,
-	0x9123683E: kindDisk, 0x2fc12fc1: kindDisk,
+	procfs.StorageBlock: "disk", procfs.StorageMemory: "tmpfs", procfs.StorageNetwork: kindNetwork,
+	procfs.StorageFUSE: "fuse", procfs.StorageShared: kindNetwork, procfs.StorageUnknown: kindUnknown,
 }
 
 // PlaceOf is a header's row on where a path of the job lies, which is shown as
@@ -111,8 +99,8 @@ func ask(ctx context.Context, o Options, p *procfs.Process, m procfs.Mount, file
 	case err != nil:
 		return nil // the mount table's word stands
 	}
-	if kind, ok := magics[st.Type]; ok && out.Kind == kindUnknown {
-		out.Kind = kind
+	if kind, ok := procfs.KindOfMagic(st.Type); ok && out.Kind == kindUnknown {
+		out.Kind = kinds[kind]
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	row.FSType, row.Rotational, row.Device = place.FSType, place.Rotational, strings.Join(place.Devices, ",")
 	row.Tmpfs = new(kind == procfs.StorageMemory)
 	if kind != procfs.StorageUnknown {
-		row.Network = new(kind == procfs.StorageNetwork || kind == procfs.StorageFUSE || kind == procfs.StorageShared)
+		row.Network = new(kind.Distant())
 	}
 	return row
 }

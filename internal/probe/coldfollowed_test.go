@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
@@ -91,13 +89,7 @@ func TestColdReadsOfOtherFiles(t *testing.T) {
 func TestNotColdWhereASourceStays(t *testing.T) {
 	folder := onDisk(t)
 	runPython(t, elsewhereIn, folder)
-	f, size := resident(t, filepath.Join(folder, "parts", "1.h5"))
-	m := must.Get(unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE))(t)
-	defer func() {
-		if err := unix.Munmap(m); err != nil {
-			t.Error(err)
-		}
-	}()
+	mapped(t, filepath.Join(folder, "parts", "1.h5"))
 	for name, want := range map[string]string{"virtual.h5": "stay in the page cache", "pattern.h5": "by a pattern"} {
 		found := followed(t, filepath.Join(folder, name))
 		if found.Bytes < 192*64<<10 {

@@ -1,11 +1,6 @@
 package probe
 
-import (
-	"fmt"
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "fmt"
 
 // leastFetched is the least that must have come from storage, of what was read, for reads to be called cold, besides
 // that the pages were gone. It is far below 1: a file system that compresses fetches less than it gives, and libhdf5
@@ -58,26 +53,4 @@ func unopened(passes []pass) error {
 func (s *session) readsAgain() bool {
 	l := s.options.Layout
 	return l != nil && len(l.Dataset.Filters) > 0
-}
-
-// Numbers of file systems in statfs(2) that golang.org/x/sys has no name for: OpenZFS (include/sys/fs/zfs.h) and GPFS
-// (its gpfs.h).
-const (
-	zfsMagic  = 0x2fc12fc1
-	gpfsMagic = 0x47504653
-)
-
-// ownCaches are the file systems that keep what they read in a cache of their own, which is neither dropped with a
-// file's pages nor reported.
-var ownCaches = []int64{zfsMagic, gpfsMagic}
-
-// hidden is why it cannot be determined what is cached of a file system's files; "" where it can.
-func hidden(kind int64) string {
-	switch {
-	case kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC:
-		return "the files lie in memory (tmpfs): there is no storage to read them from"
-	case slices.Contains(ownCaches, kind):
-		return "the file system (ZFS, GPFS) has a cache of its own, which cannot be dropped or inspected"
-	}
-	return ""
 }

@@ -107,7 +107,7 @@ func (s *session) asFound(ctx context.Context) error {
 		return err
 	}
 	s.page.looked = true
-	if share := r.ratio(); share != nil {
+	if share := r.Ratio(); share != nil {
 		s.keepRead(benchmark.Read{Cached: stat.Exact(*share)})
 	}
 	return nil
