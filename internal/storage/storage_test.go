@@ -13,16 +13,12 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// written makes a file of random bytes, on disk and not in the page cache alone, and returns them.
+// written makes a file of random bytes and returns them.
 func written(t *testing.T, path string, size int) []byte {
 	t.Helper()
 	data := make([]byte, size)
-	rng := rand.NewChaCha8([32]byte{1})
-	_, _ = rng.Read(data)
-	f := must.Get(os.Create(path))(t)
-	defer f.Close()
-	must.Get(f.Write(data))(t)
-	must.Do(t, f.Sync())
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(data)
+	must.Do(t, os.WriteFile(path, data, 0o600))
 	return data
 }
 
