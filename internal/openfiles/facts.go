@@ -2,7 +2,7 @@ package openfiles
 
 import "context"
 
-// Facts is what an isolated child reports a path. Numbers that cannot be determined are nil, never zero.
+// Facts is what an isolated child reports of a path. Numbers that cannot be determined are nil, never zero.
 type Facts struct {
 	Kind      string // hdf5, image, npy, tar, other
 	Bytes     *int64 // of the file, or an estimate for the whole folder
