@@ -24,6 +24,7 @@ func startsGoroutine(s source) (starts bool) {
 		case *ast.GoStmt:
 			starts = true
 		case *ast.SelectorExpr:
+			starts = starts || n.Sel.Name == "Go" // of a sync.WaitGroup, or what is like one
 			if x, ok := n.X.(*ast.Ident); ok {
 				name := x.Name + "." + n.Sel.Name
 				starts = starts || slices.Contains([]string{"time.AfterFunc", "context.AfterFunc", "signal.Notify"},
@@ -63,6 +64,7 @@ func TestGoroutinesAreFound(t *testing.T) {
 		"func f() { go f() }":                                     true,
 		"func f() { g := func() { go f() }; g() }":                true,
 		"import \"time\"\nvar _ = time.AfterFunc(0, func() {})":   true,
+		"func f(g *sync.WaitGroup) { g.Go(f) }":                   true,
 		"func f() { goes := 1; _ = goes }":                        false,
 		"import \"time\"\nfunc f() { <-time.After(time.Second) }": false,
 	} {

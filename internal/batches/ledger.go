@@ -129,17 +129,7 @@ func (l *tensorLedger) endListing(smallest, largest int64) {
 		return
 	}
 	l.note(smallest, largest+1)
-	if !l.sighted {
-		l.sighted = true
-		if !l.born {
-			l.base = l.firstCounted(largest + 1)
-		}
-		l.firstPassed, l.firstWrites = smallest, l.writes
-	}
-	l.next = max(l.next, largest+1)
-	if smallest > l.passed {
-		l.passed, l.writesAtPassed = smallest, l.writes
-	}
+	l.sight(largest+1, smallest)
 }
 
 // received takes the smallest and the largest number of the worker's tensors that the trainer holds: those up to the
@@ -149,16 +139,21 @@ func (l *tensorLedger) received(smallest, largest int64, whole bool) {
 	if whole {
 		l.note(smallest, largest+1)
 	}
+	l.sight(largest+1, largest+1)
+}
+
+// sight takes up to which numbers tensors were made and passed on.
+func (l *tensorLedger) sight(next, passed int64) {
 	if !l.sighted {
 		l.sighted = true
 		if !l.born {
-			l.base = l.firstCounted(largest + 1)
+			l.base = l.firstCounted(next)
 		}
-		l.firstPassed, l.firstWrites = largest+1, l.writes
+		l.firstPassed, l.firstWrites = passed, l.writes
 	}
-	l.next = max(l.next, largest+1)
-	if largest+1 > l.passed {
-		l.passed, l.writesAtPassed = largest+1, l.writes
+	l.next = max(l.next, next)
+	if passed > l.passed {
+		l.passed, l.writesAtPassed = passed, l.writes
 	}
 }
 

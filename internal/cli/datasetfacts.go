@@ -10,7 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/isolate"
-	"github.com/pipetune/pipetune/internal/sampler"
+	"github.com/pipetune/pipetune/internal/openfiles"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -19,13 +19,13 @@ import (
 const describeLimit = 5 * time.Second
 
 // describeDataset describes a dataset in a child of its own, which ends with the answer and gives its memory back.
-func describeDataset(runner *isolate.Runner) sampler.DescribeDataset {
-	return func(ctx context.Context, key, path string) (sampler.DatasetFacts, error) {
+func describeDataset(runner *isolate.Runner) openfiles.Describe {
+	return func(ctx context.Context, key, path string) (openfiles.Facts, error) {
 		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: describeLimit, Only: dataset.Reach(path)}
 		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec,
 			dataset.Request{Path: []byte(path)})
 		if err != nil {
-			return sampler.DatasetFacts{}, fmt.Errorf("looking at the dataset: %w", err)
+			return openfiles.Facts{}, fmt.Errorf("looking at the dataset: %w", err)
 		}
 		facts := datasetFacts(found)
 		switch {
@@ -51,9 +51,9 @@ func digest(ctx context.Context, runner *isolate.Runner, key, path string, what 
 	return untrusted.Sanitize(items)
 }
 
-// datasetFacts says in the sampler's words what the dataset package found.
-func datasetFacts(found dataset.Description) sampler.DatasetFacts {
-	facts := sampler.DatasetFacts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
+// datasetFacts says in the words of openfiles what the dataset package found.
+func datasetFacts(found dataset.Description) openfiles.Facts {
+	facts := openfiles.Facts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
 	if f := found.Folder; f != nil {
 		facts.Bytes = nil
 		if f.More {
@@ -79,9 +79,9 @@ func datasetFacts(found dataset.Description) sampler.DatasetFacts {
 	return facts
 }
 
-func hdf5Layout(a dataset.Access) *sampler.HDF5Layout {
+func hdf5Layout(a dataset.Access) *openfiles.Layout {
 	d := a.Dataset
-	return &sampler.HDF5Layout{
+	return &openfiles.Layout{
 		Name: d.Path.String(), Shape: joined(d.Shape), Dtype: d.Type, Layout: string(d.Storage), Chunk: joined(d.Chunk),
 		Filters: filterNames(d.Filters), FilterCount: len(d.Filters), ChunkBytes: d.ChunkBytes, ItemBytes: d.ItemBytes,
 		ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem, StoredBytes: d.StoredBytes,

@@ -17,6 +17,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/openfiles"
 	"github.com/pipetune/pipetune/internal/perf"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/render"
@@ -211,7 +212,7 @@ func checkFiles(context.Context, *doctor) []check {
 	const name = "file opens"
 	folder, err := hook.Try()
 	if err == nil {
-		err = sampler.TryOpens(folder)
+		err = openfiles.Try(folder)
 	}
 	switch {
 	case errors.Is(err, syscall.EMFILE):

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"github.com/pipetune/pipetune/internal/openfiles"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/sampler"
 )
@@ -10,8 +11,7 @@ import (
 // samplers is the table of everything that watches, in the order it is asked, and what completes the header at the end.
 func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recording.Header)) {
 	target := s.target()
-	files := sampler.NewFiles(sampler.FilesConfig{FS: s.fs, Job: s.job, Paths: s.paths,
-		Describe:  describeDataset(s.runner),
+	files := openfiles.New(openfiles.Config{FS: s.fs, Job: s.job, Paths: s.paths, Describe: describeDataset(s.runner),
 		Redaction: s.redact})
 	placement := sampler.NewPlacement(s.fs, target, files.DataPaths)
 	gpu := sampler.NewGPU(s.fs, s.runner.Child(sampler.GPUSpec()), s.job, s.hostNumbers())

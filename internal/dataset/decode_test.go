@@ -10,7 +10,6 @@ import (
 	"image/color"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,14 +38,7 @@ func pillow(tb testing.TB) (dir string, pictures []pillowPicture) {
 // python runs a script of the fixtures.
 func python(tb testing.TB, script string, args ...string) {
 	tb.Helper()
-	interpreter := os.Getenv("PYTHON")
-	if interpreter == "" {
-		interpreter = "/usr/bin/python3"
-	}
-	command := exec.Command(interpreter, append([]string{"-B", filepath.Join(fixtures, script)}, args...)...)
-	if out, err := command.CombinedOutput(); err != nil {
-		tb.Fatalf("%v\n%s\nwith Debian's Python: apt-get install python3-pil python3-numpy", err, out)
-	}
+	must.Python(tb, append([]string{filepath.Join(fixtures, script)}, args...)...)
 }
 
 func load(tb testing.TB, path string) []byte {

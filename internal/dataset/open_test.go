@@ -254,3 +254,14 @@ func FuzzArrayItems(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	fifo := t.TempDir() + "/fifo"
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
+	for _, path := range []string{fifo, "/dev/null", t.TempDir(), fifo + "-not-there"} {
+		if f, _, err := OpenRegular(path, 0); err == nil {
+			_ = f.Close()
+			t.Errorf("%s is opened", path)
+		}
+	}
+}

@@ -127,7 +127,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		// Items vary by about as much as their mean; a batch of many varies less.
 		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
 		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
-	p.FreeStep, p.CPU, p.Wait = stat.Exact(t.Step.Seconds()), scaled(cpu, batch), scaled(wait, batch)
+	p.FreeStep, p.CPU, p.Wait = stat.Exact(t.Step.Seconds()), cpu.Scaled(batch), wait.Scaled(batch)
 	p.CPUs, p.UsableCPUs, p.BatchBytes = usable.Summary, usable.Center, batch*bytes.Center
 	p.CPU.N = max(p.CPU.N, 1)
 	extra := batch * t.Transform.Seconds()
@@ -136,7 +136,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		p.Storage, p.FromStore = stat.Exact(most), stat.Exact(batch)
 		// The part of an item that is read one after another, whoever reads.
 		if least := batch / most; p.Wait.N == 0 && least < p.CPU.Center {
-			p.CPU, p.Wait = scaled(p.CPU, 1-least/p.CPU.Center), stat.Exact(least)
+			p.CPU, p.Wait = p.CPU.Scaled(1-least/p.CPU.Center), stat.Exact(least)
 		}
 	}
 	return p, out, true
@@ -168,7 +168,7 @@ var limitAhead = map[predict.Term]string{
 }
 
 func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.ForecastRow {
-	rate := scaled(one.StepsPerS, float64(p.Slices))
+	rate := one.StepsPerS.Scaled(float64(p.Slices))
 	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: rate.Center, Lo: rate.Lo, Hi: rate.Hi,
 		Limit: limitAhead[one.Limit]}
 	if t.Step > 0 {

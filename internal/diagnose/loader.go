@@ -209,7 +209,7 @@ func (l *Loader) fit(e *evidence.Evidence, workers, rate float64) {
 	seen := workers * max(busy.Center-delay.Center, 0) / rate
 	const close = 1.25 // within a quarter they agree as well as intervals of such shares do
 	if factor := seen / cost; factor > 0 && (factor > close || factor < 1/close) {
-		l.CPU, l.Wait = scaled(l.CPU, factor), scaled(l.Wait, factor)
+		l.CPU, l.Wait = l.CPU.Scaled(factor), l.Wait.Scaled(factor)
 	}
 }
 
@@ -224,11 +224,11 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 		return false
 	}
 	l.relative(e, rest(wait.Summary))
-	l.CPU = scaled(cpu.Summary, workers)
+	l.CPU = cpu.Summary.Scaled(workers)
 	l.Wait = stat.Exact(workers * max(busy.Center-running.Center, 0))
 	l.Wait.N = busy.N
 	if v, ok := e.Get(metric.StorageBytes); ok && v.Center > 0 {
-		l.FromStore, l.Storage = scaled(v.Summary, 1/max(l.ranks, 1)), ceiling(e)
+		l.FromStore, l.Storage = v.Summary.Scaled(1/max(l.ranks, 1)), ceiling(e)
 	}
 	return true
 }
@@ -262,7 +262,7 @@ func (l *Loader) inTrainer(e *evidence.Evidence) bool {
 		wait = min(stat.Share(v.Center), load.Center)
 	}
 	l.relative(e, rest(load.Summary))
-	l.CPU, l.Wait = scaled(load.Summary, 1-wait/load.Center), scaled(load.Summary, wait/load.Center)
+	l.CPU, l.Wait = load.Summary.Scaled(1-wait/load.Center), load.Summary.Scaled(wait/load.Center)
 	return true
 }
 
@@ -277,7 +277,7 @@ func (l *Loader) timedInside(e *evidence.Evidence) bool {
 	if cpu, ok := e.Get(metric.FetchCPU); ok {
 		onCPU = stat.Share(cpu.Center / fetch.Center)
 	}
-	l.CPU, l.Wait = scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
+	l.CPU, l.Wait = fetch.Summary.Scaled(onCPU), fetch.Summary.Scaled(1-onCPU)
 	if wait, ok := e.Get(metric.WorkerWaitBatch); ok { // without what it was ready for without a CPU
 		l.Wait = wait.Summary
 	}
@@ -293,14 +293,9 @@ func ceiling(e *evidence.Evidence) stat.Summary {
 	reads, ok2 := e.Get(metric.DiskReadRate)
 	bytes, ok3 := e.Get(metric.DiskByteRate)
 	if ok && ok2 && ok3 && reads.Center > 0 {
-		return scaled(iops.Summary, bytes.Center/reads.Center)
+		return iops.Summary.Scaled(bytes.Center / reads.Center)
 	}
 	return stat.Summary{}
-}
-
-func scaled(s stat.Summary, by float64) stat.Summary {
-	s.Center, s.Lo, s.Hi = s.Center*by, s.Lo*by, s.Hi*by
-	return s
 }
 
 // Trainers is how many trainers of the job were watched, each with a loader like this one; at least one. Those that

@@ -88,7 +88,7 @@ func (l *Loader) cores(e *evidence.Evidence) {
 		return
 	}
 	each := max(l.ranks, 1)
-	l.CPUs = l.others.left(scaled(usable.Summary, 1/each))
+	l.CPUs = l.others.left(usable.Summary.Scaled(1 / each))
 	other, ok := e.Get(metric.OtherCPU)
 	if !ok {
 		return
@@ -99,7 +99,7 @@ func (l *Loader) cores(e *evidence.Evidence) {
 	if free := present.Center - other.Center; ok && free < usable.Center {
 		left.Center = min(max(free, job.Center, 0), usable.Center)
 	}
-	l.left = l.others.left(scaled(left, 1/each)).Center
+	l.left = l.others.left(left.Scaled(1 / each)).Center
 	if ok && present.Center > usable.Center { // some of them compute elsewhere; which is not reported
 		other.Center = max(other.Center-(present.Center-usable.Center), 0)
 	}
@@ -133,7 +133,7 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 		l.Spin = 0
 		return
 	}
-	own := scaled(all, 1/rate)
+	own := all.Scaled(1 / rate)
 	taking := l.Receive + l.Dispatch
 	if l.Setting.Workers == 0 {
 		taking = l.CPU.Center
@@ -143,13 +143,13 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	if own.Center <= 0 {
 		return
 	}
-	l.TrainerCPU = scaled(own, left/own.Center)
+	l.TrainerCPU = own.Scaled(left / own.Center)
 	// What the trainer was ready for without a CPU is not the step's own; the simulation adds it where it arises. What
 	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the
 	// device waited for the rest.
 	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
 		late := max(delay-delayedByLoading(e), 0) / rate * left / own.Center
-		l.FreeStep = scaled(l.FreeStep, max(l.FreeStep.Center-late, min(left, l.FreeStep.Center))/l.FreeStep.Center)
+		l.FreeStep = l.FreeStep.Scaled(max(l.FreeStep.Center-late, min(left, l.FreeStep.Center)) / l.FreeStep.Center)
 	}
 }
 
@@ -240,9 +240,9 @@ func trainerCPU(e *evidence.Evidence) (stat.Summary, bool) {
 	if n, ok := e.Get(metric.Ranks); ok && n.Center > 1 {
 		ranks = n.Center
 	}
-	s := scaled(all.Summary, 1/ranks)
+	s := all.Summary.Scaled(1 / ranks)
 	if x := evaluating(e); x.Time > 0 && s.Center > 0 {
-		s = scaled(s, max(s.Center-x.CPU, 0)/s.Center/(1-x.Time))
+		s = s.Scaled(max(s.Center-x.CPU, 0) / s.Center / (1 - x.Time))
 	}
 	return s, true
 }

@@ -201,8 +201,8 @@ const byGroup = "other programs use the CPU time that it needs, and the kernel s
 // as fast as now that is, applied to what was seen. The interval is the narrower one with room for both figures, and,
 // where others may go, up to what would be without other programs; it ends where the inputs' best ends do.
 func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
-	now, rate := l.Now.Center, scaled(to.StepsPerS, l.PerBatch)
-	gained := scaled(l.forecaster.Gain(l.present, to), now)
+	now, rate := l.Now.Center, to.StepsPerS.Scaled(l.PerBatch)
+	gained := l.forecaster.Gain(l.present, to).Scaled(now)
 	if !l.fits() || l.StepRange { // then the model's own rate says nothing, or less than the rate that was seen
 		rate = gained
 	}

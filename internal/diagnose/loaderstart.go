@@ -126,7 +126,7 @@ func (l *Loader) lateStart(e *evidence.Evidence, first float64) bool {
 		return false
 	}
 	keep := (allTime - slowTime) / (all - slow) / (allTime / all)
-	l.CPU, l.Wait = scaled(l.CPU, keep), scaled(l.Wait, keep)
+	l.CPU, l.Wait = l.CPU.Scaled(keep), l.Wait.Scaled(keep)
 	l.Kept = true // whether the trainer would pay for its first batch once, or each epoch, did not show
 	return true
 }
@@ -137,6 +137,6 @@ const leastCost = 0.1
 // withoutStart takes the CPU time of starting workers off that of the batches of an epoch, over which it was divided.
 func (l *Loader) withoutStart(cpu float64) {
 	if l.Epoch > 0 && l.CPU.Center > 0 {
-		l.CPU = scaled(l.CPU, max(1-cpu/float64(l.Epoch)/l.CPU.Center, leastCost))
+		l.CPU = l.CPU.Scaled(max(1-cpu/float64(l.Epoch)/l.CPU.Center, leastCost))
 	}
 }

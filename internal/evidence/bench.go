@@ -181,7 +181,7 @@ func (b *benchBuilder) perFile() (v Value) {
 	case l != nil && len(l.Shape) > 0: // of the file that was described
 		v, v.Basis = amount(l.Shape[0]), metric.Inferred
 		if len(l.ItemShape) > 0 {
-			v.Summary = scaled(v.Summary, 1/float64(max(l.ItemShape[0], 1)))
+			v.Summary = v.Summary.Scaled(1 / float64(max(l.ItemShape[0], 1)))
 		}
 	}
 	return v
@@ -233,7 +233,7 @@ func (b *benchBuilder) layout() {
 	b.set(metric.HDF5Cache, cache, whole)
 	b.set(metric.HDF5PerChunk, perChunk, whole)
 	b.set(metric.HDF5Touched, touched, whole)
-	chunk.Summary = scaled(chunk.Summary, max(touched.Center, 1))
+	chunk.Summary = chunk.Summary.Scaled(max(touched.Center, 1))
 	b.set(metric.HDF5Amplify, quotient(chunk, item), whole)
 }
 

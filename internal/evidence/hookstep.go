@@ -106,7 +106,7 @@ func (b *builder) hookMade(r *rank) {
 	}
 	b.setMeasured(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.setMeasured(metric.DecodedTimes, scaled(stat.Ratio(l.made(metric.HookDecodedValues), items), 1/taken))
+		b.setMeasured(metric.DecodedTimes, stat.Ratio(l.made(metric.HookDecodedValues), items).Scaled(1/taken))
 	}
 }
 
@@ -134,7 +134,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
 		b.setMeasured(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
 	} else if besides > 0 {
-		b.setMeasured(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
+		b.setMeasured(metric.WorkerCPUBatch, seen.Summary.Scaled(1-besides/seen.Center))
 	}
 	delay, programs := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {

@@ -64,7 +64,7 @@ func (b *builder) reportedWorkers(r *rank) {
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
 	if all := sum(seen) + sum(b.programs(r.workerSet)); all > 0 && sum(delay) > 0 {
-		b.set(metric.WorkerRunDelay, scaled(stat.Ratio(cpu, lived), sum(delay)/all), metric.Inferred)
+		b.set(metric.WorkerRunDelay, stat.Ratio(cpu, lived).Scaled(sum(delay)/all), metric.Inferred)
 	}
 }
 

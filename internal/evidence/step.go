@@ -77,7 +77,7 @@ func (b *builder) rates(r *rank) {
 	case sum(reported) > 0:
 		samples = ratio(reported, r.clock)
 	case r.rate.N > 0 && n > 0:
-		samples = figure{Summary: scaled(r.rate, n), basis: metric.Inferred}.over(times(r.batches, n), r.clock)
+		samples = figure{Summary: r.rate.Scaled(n), basis: metric.Inferred}.over(times(r.batches, n), r.clock)
 	case r.rate.N > 0 && r.hook == nil:
 		samples.why = reason{"the batch size is not known", "give it with --batch-size"}
 	}
@@ -122,7 +122,7 @@ func (b *builder) freeStep(r *rank) figure {
 		return figure{}
 	}
 	// One center for the rate and for what is made of it.
-	return figure{Summary: scaled(s, max(f.Likely, 0)/r.rate.Center/s.Center), basis: r.basis}
+	return figure{Summary: s.Scaled(max(f.Likely, 0) / r.rate.Center / s.Center), basis: r.basis}
 }
 
 // steps takes where a step of the leading trainer goes.
@@ -220,11 +220,5 @@ func inverse(s stat.Summary) stat.Summary {
 	if lo <= 0 { // so few batches that none would not be a surprise: there is no upper bound
 		s.Lo, s.Hi, s.Confidence = s.Center, s.Center, 0
 	}
-	return s
-}
-
-// scaled multiplies a figure and its interval by a positive factor.
-func scaled(s stat.Summary, factor float64) stat.Summary {
-	s.Center, s.Lo, s.Hi = s.Center*factor, s.Lo*factor, s.Hi*factor
 	return s
 }

@@ -309,6 +309,6 @@ func (b *builder) batches(r *rank) {
 	}
 	between, _ := t.grown(span{at[0], at[len(at)-1]})
 	if exact := between / per / (at[len(at)-1] - at[0]); stat.Finite(exact) && exact > 0 {
-		r.rate = scaled(r.rate, exact/r.rate.Center)
+		r.rate = r.rate.Scaled(exact / r.rate.Center)
 	}
 }

@@ -25,62 +25,52 @@ func benchFolder(b *testing.B) string {
 	return generate(b, "make_bench.py")
 }
 
-// BenchmarkItem reads items of 32 KiB in random order from a warm file; testdata/make_bench.py times h5py on the same.
-func BenchmarkItem(b *testing.B) {
+// benchEach opens each layout of items of 32 KiB in a warm file, and has them read in random order.
+func benchEach(b *testing.B, read func(b *testing.B, r *Reader, order []int)) {
 	folder := benchFolder(b)
 	for _, name := range benchLayouts {
 		b.Run(name, func(b *testing.B) {
-			r, err := OpenReader(filepath.Join(folder, "bench.h5"), ReaderOptions{Dataset: name})
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := must.Get(OpenReader(filepath.Join(folder, "bench.h5"), ReaderOptions{Dataset: name}))(b)
 			defer r.Close()
 			b.SetBytes(r.ItemBytes())
 			order := rand.New(rand.NewPCG(1, 2)).Perm(int(r.Shape()[0]))
-			var buf []byte
 			b.ReportAllocs()
 			before := processor(b)
-			for i := 0; b.Loop(); i++ {
-				if buf, err = r.Item(int64(order[i%len(order)]), buf); err != nil {
-					b.Fatal(err)
-				}
-			}
+			read(b, r, order)
 			b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
 
-// BenchmarkSweep reads the same items with one call for many.
-func BenchmarkSweep(b *testing.B) {
-	folder := benchFolder(b)
-	for _, name := range benchLayouts {
-		b.Run(name, func(b *testing.B) {
-			r, err := OpenReader(filepath.Join(folder, "bench.h5"), ReaderOptions{Dataset: name})
-			if err != nil {
+// BenchmarkItem reads one item with each call; testdata/make_bench.py times h5py on the same.
+func BenchmarkItem(b *testing.B) {
+	benchEach(b, func(b *testing.B, r *Reader, order []int) {
+		var buf []byte
+		var err error
+		for i := 0; b.Loop(); i++ {
+			if buf, err = r.Item(int64(order[i%len(order)]), buf); err != nil {
 				b.Fatal(err)
 			}
-			defer r.Close()
-			b.SetBytes(r.ItemBytes())
-			order := rand.New(rand.NewPCG(1, 2)).Perm(int(r.Shape()[0]))
-			var buf []byte
-			var s Sweep
-			took := make([]time.Duration, 1024)
-			b.ReportAllocs()
-			before := processor(b)
-			for i := 0; i < b.N; {
-				s.Clear()
-				for s.Len() < min(b.N-i, len(took)) {
-					must.Do(b, s.Item(r, int64(order[(i+s.Len())%len(order)])))
-				}
-				var done int
-				if done, _, buf, err = s.Read(buf, took, 20*time.Millisecond); err != nil {
-					b.Fatal(err)
-				}
-				i += done
+		}
+	})
+}
+
+// BenchmarkSweep reads the same items with one call for many.
+func BenchmarkSweep(b *testing.B) {
+	benchEach(b, func(b *testing.B, r *Reader, order []int) {
+		var buf []byte
+		var s Sweep
+		took := make([]time.Duration, 1024)
+		for i := 0; i < b.N; {
+			s.Clear()
+			for s.Len() < min(b.N-i, len(took)) {
+				must.Do(b, s.Item(r, int64(order[(i+s.Len())%len(order)])))
 			}
-			b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op")
-		})
-	}
+			done, _, filled, err := s.Read(buf, took, 20*time.Millisecond)
+			must.Do(b, err)
+			i, buf = i+done, filled
+		}
+	})
 }
 
 // processor is the CPU time this process has used, in nanoseconds: on a shared machine it says more than the clock.

@@ -2,10 +2,11 @@ package hdf5
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // boundScript writes chunks that decode to other sizes than their headers say.
@@ -59,9 +60,7 @@ with h5py.File("heap.h5", "w", libver="latest") as f:
 // A filter makes no more of a chunk than the header says the chunk has, whatever the data asks for.
 func TestFiltersAreBounded(t *testing.T) {
 	folder := t.TempDir()
-	if out, err := exec.Command(python(), "-c", boundScript, folder).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Python(t, "-c", boundScript, folder)
 	for _, c := range []struct{ file, dataset, refused string }{
 		{"inflates_1000_times", "x", "a chunk inflates to more than its size"},
 		{"inflates_as_bound", "x", ""},

@@ -2,9 +2,10 @@ package hdf5
 
 import (
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // gapsScript writes datasets of 3,000 chunks of which every third was written, with each kind of chunk index.
@@ -23,9 +24,7 @@ with h5py.File("earliest.h5", "w") as f, h5py.File("latest.h5", "w", libver="lat
 // libhdf5 walks through the whole chunk index to tell that a chunk is not stored; once is enough for a block.
 func TestGapsAreLookedForOnce(t *testing.T) {
 	folder := t.TempDir()
-	if out, err := exec.Command(python(), "-c", gapsScript, folder).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Python(t, "-c", gapsScript, folder)
 	for _, file := range []string{"earliest.h5", "latest.h5"} {
 		for name, c := range map[string]struct{ chunks, walks int }{"fixed": {1000, 1}, "grows": {1000, 1},
 			"grows_both": {1000, 1}, "gzip": {1000, 1}, "never": {0, 1}} {

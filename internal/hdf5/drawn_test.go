@@ -1,8 +1,6 @@
 package hdf5
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,11 +10,7 @@ import (
 
 func TestDrawnBy(t *testing.T) {
 	folder := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3"
-	}
-	out, err := exec.Command(python, "-c", `import os, sys, h5py, numpy as n
+	must.Python(t, "-c", `import os, sys, h5py, numpy as n
 os.chdir(sys.argv[1])
 os.mkdir("parts")
 for i in range(2):
@@ -45,10 +39,7 @@ with h5py.File("raw.h5", "w") as f: f.create_dataset("x", (8, 4), "u1", external
 with h5py.File("plain.h5", "w") as f: f["x"] = n.zeros((8, 4), "u1")
 with h5py.File("link.h5", "w") as f: f["x"] = h5py.ExternalLink("one.h5", "/x")
 for name in "ab": n.zeros(16, "u1").tofile("parts/%s.raw" % name)
-`, folder).CombinedOutput()
-	if err != nil {
-		t.Fatalf("writing HDF5 files: %v (apt-get install python3-h5py python3-numpy)\n%s", err, out)
-	}
+`, folder)
 	for name, want := range map[string]Drawn{
 		"plain":    {},
 		"within":   {},

@@ -2,10 +2,11 @@ package hdf5
 
 import (
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // heavyScript writes files that declare much and hold next to nothing: all is zeros that compress, or was never
@@ -51,9 +52,7 @@ with h5py.File("sparse.h5", "w") as f:
 // before any of it is taken. The children's memory shows that the reckoning is what libhdf5 does.
 func TestHeldTogether(t *testing.T) {
 	folder := t.TempDir()
-	if out, err := exec.Command(python(), "-c", heavyScript, folder).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Python(t, "-c", heavyScript, folder)
 	const mib = 1 << 20
 	for _, c := range []struct {
 		file, dataset string

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,22 +13,11 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// python is the interpreter that has h5py.
-func python() string {
-	if p := os.Getenv("PYTHON"); p != "" {
-		return p
-	}
-	return "/usr/bin/python3"
-}
-
 // generate runs a script of testdata that writes into a folder.
 func generate(t testing.TB, script string, arguments ...string) string {
 	t.Helper()
 	folder := t.TempDir()
-	command := exec.Command(python(), append([]string{filepath.Join("testdata", script), folder}, arguments...)...)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v (apt install python3-h5py python3-numpy)\n%s", script, err, out)
-	}
+	must.Python(t, append([]string{filepath.Join("testdata", script), folder}, arguments...)...)
 	return folder
 }
 

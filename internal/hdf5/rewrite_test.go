@@ -87,7 +87,7 @@ func TestRewriteForH5py(t *testing.T) {
 a, b = (h5py.File(p, "r")["gzip_shuffle"] for p in sys.argv[1:])
 assert b.dtype == a.dtype and b.chunks == (1, 4, 6) and b.compression == "gzip" and b.compression_opts == a.compression_opts and b.shuffle, b
 assert (a[3:23] == b[:]).all() and b.shape == (20, 4, 6), b`
-	if out, err := exec.Command(python(), "-c", script, src, dst).CombinedOutput(); err != nil {
+	if out, err := exec.Command(must.Interpreter(), "-c", script, src, dst).CombinedOutput(); err != nil {
 		t.Errorf("%v (apt install python3-h5py)\n%s", err, out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -144,9 +143,7 @@ with h5py.File(sys.argv[1], "w") as f:
     x = h5py.Dataset(h5py.h5d.create(f.id, b"x", h5py.h5t.NATIVE_UINT8, h5py.h5s.create_simple((4, 8)), how))
     x[1] = 9
 `
-	if out, err := exec.Command(python(), "-c", script, path).CombinedOutput(); err != nil {
-		t.Fatalf("%v (apt install python3-h5py python3-numpy)\n%s", err, out)
-	}
+	must.Python(t, "-c", script, path)
 	r := reader(t, path, ReaderOptions{Dataset: "x"})
 	if !r.gaps {
 		t.Fatal("libhdf5 would fill")

@@ -2,7 +2,6 @@ package hook_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -22,7 +21,7 @@ import (
 )
 
 // python is the interpreter that the hook is tested in: the one that $PYTHON names, or Debian's.
-var python = cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3")
+var python = must.Interpreter()
 
 // needTorch fails where the interpreter has no PyTorch, with what to do about it: the hook is about nothing else.
 func needTorch(t *testing.T) {

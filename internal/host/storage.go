@@ -13,56 +13,28 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// The kinds of recording.Storage.
+// The kinds of recording.Storage that are not only looked up.
 const (
-	kindDisk    = "disk"
-	kindTmpfs   = "tmpfs"
 	kindNetwork = "network"
-	kindFUSE    = "fuse"
 	kindUnknown = "unknown"
 )
 
 var kinds = map[procfs.StorageKind]string{
-	procfs.StorageBlock: kindDisk, procfs.StorageMemory: kindTmpfs, procfs.StorageNetwork: kindNetwork,
-	procfs.StorageFUSE: kindFUSE, procfs.StorageShared: kindNetwork, procfs.StorageUnknown: kindUnknown,
+	procfs.StorageBlock: "disk", procfs.StorageMemory: "tmpfs", procfs.StorageNetwork: kindNetwork,
+	procfs.StorageFUSE: "fuse", procfs.StorageShared: kindNetwork, procfs.StorageUnknown: kindUnknown,
 }
 
-// magics are file-system types of statfs(2) (include/uapi/linux/magic.h) that
-// correct a mount table which does not say what is behind a name.
-var magics = map[int64]string{
-	0x01021994: kindTmpfs, 0x858458f6: kindTmpfs, 0x6969: kindNetwork, 0xFF534D42: kindNetwork, 0xFE534D42: kindNetwork,
-	0x00c36400: kindNetwork, 0x01021997: kindNetwork, 0x5346414F: kindNetwork, 0x0BD00BD0: kindNetwork,
-	0x47504653: kindNetwork, 0x19830326: kindNetwork, 0x65735546: kindFUSE, 0xEF53: kindDisk, 0x58465342: kindDisk,
-	0x9123683E: kindDisk, 0x2fc12fc1: kindDisk,
-}
-
-// Storage says what holds a path of the job. The path is absolute and without
-// symbolic links, as the job's process sees it. The mount table and /sys are
-// read here; the path itself is asked for in the child only, and where that
-// does not answer in time the note says that the mount hangs.
-func Storage(ctx context.Context, o Options, file string) (recording.Storage, []Note, error) {
-	p, err := o.FS.OpenID(o.Target)
-	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
-	}
-	defer p.Close()
-	mounts, err := p.Mounts()
-	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
-	}
-	s, err := o.FS.StorageOf(mounts, file)
-	if err != nil {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
-	}
-	out := recording.Storage{Path: untrusted.Path(file, o.Redaction), FSType: untrusted.Sanitize(s.FSType),
-		Kind: kinds[s.Kind]}
-	if procfs.RemoteFUSE(s.FSType) {
+// PlaceOf is a header's row on where a path of the job lies, which is shown as
+// the redaction says; virtual: on a virtual machine, whose disks call themselves
+// rotational whatever they are.
+func PlaceOf(file string, s procfs.Storage, virtual bool, r untrusted.Redaction) recording.Storage {
+	out := recording.Storage{Path: untrusted.Path(file, r), FSType: untrusted.Sanitize(s.FSType), Kind: kinds[s.Kind]}
+	switch {
+	case out.Kind == "":
+		out.Kind = kindUnknown
+	case procfs.RemoteFUSE(s.FSType):
 		out.Kind = kindNetwork
 	}
-	virtual := o.FS.Hypervisor() != ""
 	for i, dev := range s.Devices {
 		out.Devices = append(out.Devices, untrusted.Sanitize(dev.Name))
 		if turning, ok := dev.Turning(virtual).Get(); ok && (out.Rotational == nil || turning) {
@@ -72,6 +44,32 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, []
 			out.Model = untrusted.Sanitize(model)
 		}
 	}
+	return out
+}
+
+// Storage says what holds a path of the job. The path is absolute and without
+// symbolic links, as the job's process sees it. The mount table and /sys are
+// read here; the path itself is asked for in the child only, and where that
+// does not answer in time the note says that the mount hangs.
+func Storage(ctx context.Context, o Options, file string) (recording.Storage, []Note, error) {
+	failed := func(err error) (recording.Storage, []Note, error) {
+		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
+			err)
+	}
+	p, err := o.FS.OpenID(o.Target)
+	if err != nil {
+		return failed(err)
+	}
+	defer p.Close()
+	mounts, err := p.Mounts()
+	if err != nil {
+		return failed(err)
+	}
+	s, err := o.FS.StorageOf(mounts, file)
+	if err != nil {
+		return failed(err)
+	}
+	out := PlaceOf(file, s, o.FS.Hypervisor() != "", o.Redaction)
 	var notes []Note
 	if s.Unresolved != "" {
 		notes = append(notes, Note{Signal: "disk_*", Entity: "", Reason: untrusted.Sanitize(s.Unresolved),
@@ -101,8 +99,8 @@ func ask(ctx context.Context, o Options, p *procfs.Process, m procfs.Mount, file
 	case err != nil:
 		return nil // the mount table's word stands
 	}
-	if kind, ok := magics[st.Type]; ok && out.Kind == kindUnknown {
-		out.Kind = kind
+	if kind, ok := procfs.KindOfMagic(st.Type); ok && out.Kind == kindUnknown {
+		out.Kind = kinds[kind]
 	}
 	return nil
 }

@@ -198,15 +198,7 @@ func (t *table) rank(trainers []*node) {
 		}
 		taken[n.inside.rank] = true
 	}
-	slices.SortStableFunc(trainers, func(a, b *node) int {
-		if a.id.Start != b.id.Start {
-			if a.id.Start < b.id.Start {
-				return -1
-			}
-			return 1
-		}
-		return a.id.PID - b.id.PID
-	})
+	slices.SortStableFunc(trainers, byAge)
 	for i, n := range trainers {
 		n.rank = i
 		if clear {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -242,6 +243,9 @@ func (t *table) growFromTable(roots []procfs.ID, now time.Duration) []*node {
 	return added
 }
 
+// byAge orders nodes, the oldest first.
+func byAge(a, b *node) int { return cmp.Or(cmp.Compare(a.id.Start, b.id.Start), a.id.PID-b.id.PID) }
+
 // downwards returns the nodes so that each comes after its parent, and siblings by age.
 func (t *table) downwards() []*node {
 	childPIDs := map[int][]*node{}
@@ -252,15 +256,6 @@ func (t *table) downwards() []*node {
 		} else {
 			top = append(top, n)
 		}
-	}
-	byAge := func(a, b *node) int {
-		if a.id.Start != b.id.Start {
-			if a.id.Start < b.id.Start {
-				return -1
-			}
-			return 1
-		}
-		return a.id.PID - b.id.PID
 	}
 	slices.SortFunc(top, byAge)
 	out := make([]*node, 0, len(t.nodes))

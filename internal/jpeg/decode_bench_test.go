@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // photo has Pillow make a picture of the size that ImageNet's have in the middle, with the spectrum of a photo.
@@ -13,7 +15,7 @@ func photo(tb testing.TB) []byte {
 	path := filepath.Join(tb.TempDir(), "photo.jpg")
 	script := "import sys; sys.path.insert(0, '../../testdata/datasets'); from make_pictures import photo; " +
 		"photo(500, 375).save(sys.argv[1], quality=92)"
-	python(tb, "-c", script, path)
+	must.Python(tb, "-c", script, path)
 	return read(tb, filepath.Dir(path), filepath.Base(path))
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -22,23 +21,11 @@ type picture struct {
 	Refused                       string
 }
 
-// python runs Debian's Python, or the one that PYTHON names.
-func python(tb testing.TB, args ...string) {
-	tb.Helper()
-	interpreter := os.Getenv("PYTHON")
-	if interpreter == "" {
-		interpreter = "/usr/bin/python3"
-	}
-	if out, err := exec.Command(interpreter, append([]string{"-B"}, args...)...).CombinedOutput(); err != nil {
-		tb.Fatalf("%v\n%s\nwith Debian's Python: apt-get install python3-pil python3-numpy", err, out)
-	}
-}
-
 // pillow has Pillow write its pictures into a folder, and returns those of JPEG.
 func pillow(tb testing.TB) (dir string, pictures []picture) {
 	tb.Helper()
 	dir = tb.TempDir()
-	python(tb, "../../testdata/datasets/make_pictures.py", dir)
+	must.Python(tb, "../../testdata/datasets/make_pictures.py", dir)
 	raw := must.Get(os.ReadFile(filepath.Join(dir, "pictures.json")))(tb)
 	var all []picture
 	must.Do(tb, json.Unmarshal(raw, &all))

@@ -2,6 +2,7 @@ package must
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -26,5 +27,17 @@ func TestOnlyAnErrorEndsATest(t *testing.T) {
 	Get("", failed)(&e)
 	if len(e.with) != 2 || e.with[0] != failed || e.with[1] != failed {
 		t.Errorf("ended with %v, want the error twice", e.with)
+	}
+}
+
+func TestPythonThatFailsEndsATest(t *testing.T) {
+	var e ended
+	Python(&e, "-c", "pass")
+	if len(e.with) != 0 {
+		t.Errorf("ended with %v", e.with)
+	}
+	Python(&e, "-c", "raise SystemExit('no such luck')")
+	if len(e.with) != 1 || !strings.Contains(e.with[0].(string), "no such luck") {
+		t.Errorf("ended with %v, want what it wrote", e.with)
 	}
 }

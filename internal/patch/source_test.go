@@ -136,7 +136,7 @@ func TestInterpreters(t *testing.T) {
 		"answered too much":   "yes",
 		"out of memory":       "echo 'MemoryError: out of memory' >&2; exit 1",
 		"Python 3.8 or newer": "echo 'Python 3.8 or newer is needed to read the source' >&2; exit 1",
-		"signal: killed":      "kill -9 $$",
+		"signal 9, killed":    "kill -9 $$",
 	} {
 		if want == "answered too much" {
 			script = "head -c 2000000 /dev/zero"

@@ -63,10 +63,8 @@ func (c *workerGroup) gatherWay(ctx context.Context, way string, within span) er
 	if err != nil {
 		return err
 	}
-	size := float64(c.options.BatchSize)
 	row := benchmark.Batch{Way: benchmark.Way{Cache: warm, Order: random}, Size: int64(c.options.BatchSize),
-		Gather: way, Time: v, Item: v}
-	row.Item.Center, row.Item.Lo, row.Item.Hi = v.Center/size, v.Lo/size, v.Hi/size
+		Gather: way, Time: v, Item: v.Scaled(1 / float64(c.options.BatchSize))}
 	if !c.sample.ItemIsFile() {
 		row.Handle = handleKept
 	}

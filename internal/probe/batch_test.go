@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -25,9 +25,7 @@ with h5py.File(sys.argv[1], "w") as f:
     f["x"] = numpy.arange(n * 12, dtype="f4").reshape(n, 4, 3)
     f.create_dataset("z", data=f["x"][:], chunks=(8, 4, 3), compression="gzip")
 `
-	if out, err := exec.Command(realPython(t), "-c", script, path, strconv.Itoa(items)).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Python(t, "-c", script, path, strconv.Itoa(items))
 	s := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: name}, path)
 	s.Items = nil
 	for i := range items {

@@ -37,7 +37,7 @@ func (s *session) canBeCold(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	s.page.asked, s.page.ahead = true, r.Ahead
-	c.How, c.CachedRatio = r.How, r.ratio()
+	c.How, c.CachedRatio = r.How, r.Ratio()
 	switch {
 	case c.CachedRatio == nil:
 		c.Reason = r.Reason

@@ -32,7 +32,7 @@ func coldly(t *testing.T, sample dataset.Sample, o Options) *session {
 // of a chunk comes out of memory. Only first ones are cold.
 func TestColdItemsOfAChunkThatFitsTheCache(t *testing.T) {
 	path := filepath.Join(onDisk(t), "chunks.h5")
-	runPython(t, `import sys, h5py, numpy as n
+	must.Python(t, "-c", `import sys, h5py, numpy as n
 with h5py.File(sys.argv[1], "w") as f:
     f.create_dataset("x", data=n.random.randint(0, 255, (512, 64, 512), dtype="u1"), chunks=(16, 64, 512))
     f.create_dataset("gzip", data=n.random.randint(0, 9, (512, 64, 512), dtype="u1"), chunks=(16, 64, 512), compression="gzip")
@@ -94,7 +94,7 @@ func TestOpeningWithoutReadingIsNotCold(t *testing.T) {
 // Of HDF5, opening reads what the file says of itself.
 func TestOpeningHDF5IsCold(t *testing.T) {
 	path := filepath.Join(onDisk(t), "one.h5")
-	runPython(t, compressed, path)
+	must.Python(t, "-c", compressed, path)
 	sample, access := surveyed(t, path)
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1, Layout: access}, report.ProbeOpen)
 	if v := find(t, r, report.ProbeOpen, metric.OpenTime, "cache=cold"); v.Center <= 0 {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
@@ -57,7 +55,7 @@ func followed(t *testing.T, path string) dataset.SurveyResult {
 // names them is.
 func TestColdReadsOfOtherFiles(t *testing.T) {
 	folder := onDisk(t)
-	runPython(t, elsewhereIn, folder)
+	must.Python(t, "-c", elsewhereIn, folder)
 	for name, files := range map[string]int{"virtual.h5": 3, "nested.h5": 4, "external.h5": 2, "chunks.h5": 3} {
 		t.Run(name, func(t *testing.T) {
 			found := followed(t, filepath.Join(folder, name))
@@ -90,14 +88,8 @@ func TestColdReadsOfOtherFiles(t *testing.T) {
 
 func TestNotColdWhereASourceStays(t *testing.T) {
 	folder := onDisk(t)
-	runPython(t, elsewhereIn, folder)
-	f, size := resident(t, filepath.Join(folder, "parts", "1.h5"))
-	m := must.Get(unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE))(t)
-	defer func() {
-		if err := unix.Munmap(m); err != nil {
-			t.Error(err)
-		}
-	}()
+	must.Python(t, "-c", elsewhereIn, folder)
+	mapped(t, filepath.Join(folder, "parts", "1.h5"))
 	for name, want := range map[string]string{"virtual.h5": "stay in the page cache", "pattern.h5": "by a pattern"} {
 		found := followed(t, filepath.Join(folder, name))
 		if found.Bytes < 192*64<<10 {
@@ -114,7 +106,7 @@ func TestNotColdWhereASourceStays(t *testing.T) {
 // Where it is not known which files are read, that which names them does not stand in for their storage.
 func TestNoDeviceWhereSourcesAreNotKnown(t *testing.T) {
 	folder := onDisk(t)
-	runPython(t, elsewhereIn, folder)
+	must.Python(t, "-c", elsewhereIn, folder)
 	r := measured(t, followed(t, filepath.Join(folder, "pattern.h5")).Sample, Options{Budget: time.Second},
 		report.ProbeDevice)
 	if len(r.Rows.Measurements()) > 0 || len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason,
@@ -126,7 +118,7 @@ func TestNoDeviceWhereSourcesAreNotKnown(t *testing.T) {
 // The storage is measured where the data is, not where it is named.
 func TestDeviceReadsWhatIsFollowed(t *testing.T) {
 	folder := onDisk(t)
-	runPython(t, elsewhereIn, folder)
+	must.Python(t, "-c", elsewhereIn, folder)
 	for _, name := range []string{"0.h5", "1.h5", "2.h5"} { // what was just written is not on the device yet
 		f := must.Get(os.Open(filepath.Join(folder, "parts", name)))(t)
 		must.Do(t, f.Sync())

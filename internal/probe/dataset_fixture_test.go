@@ -1,30 +1,11 @@
 package probe
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/must"
 )
-
-// testPython is the Python that the tests make files with.
-func testPython() string {
-	if p := os.Getenv("PYTHON"); p != "" {
-		return p
-	}
-	return "/usr/bin/python3"
-}
-
-// runPython runs a script.
-func runPython(t *testing.T, script string, args ...string) {
-	t.Helper()
-	out, err := exec.Command(testPython(), append([]string{"-c", script}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v (apt-get install python3-h5py python3-numpy python3-pil)\n%s", testPython(), err, out)
-	}
-}
 
 // compressed is the script for an HDF5 file of 256 items in compressed chunks of 64.
 const compressed = `import sys, h5py, numpy as n

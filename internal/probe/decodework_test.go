@@ -23,8 +23,7 @@ func decodeHere(t *testing.T, ctx context.Context, w *state, q decode) decoded {
 func mixedPictures(t *testing.T) (w *state, cut int) {
 	t.Helper()
 	dir := t.TempDir()
-	runPython(t, "import runpy, sys; runpy.run_path('../../testdata/datasets/make_pictures.py', run_name='__main__')",
-		dir)
+	must.Python(t, "../../testdata/datasets/make_pictures.py", dir)
 	var paths []string
 	for _, name := range []string{"photo_420.jpg", "gray.jpg", "rgb.png", "photo_444.jpg", "cmyk.jpg", "gray.jpg"} {
 		paths = append(paths, filepath.Join(dir, name))

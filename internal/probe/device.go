@@ -9,6 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/storage"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -34,12 +35,18 @@ const (
 	modePageCache = benchmark.PageCache
 )
 
+// directWork reads blocks of files as fast as the storage gives them.
+var directWork = work[storage.Request, storage.Result]{"direct",
+	func(ctx context.Context, w *state, q storage.Request) (storage.Result, error) {
+		return storage.Read(ctx, &w.Sample, q)
+	}}
+
 // device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past
 // the page cache, with more and more requests in flight until that brings nothing any more.
 func device(ctx context.Context, s *session) error {
 	for _, f := range s.sample.Files {
 		if f.Unsure != "" {
-			s.abstain(report.ProbeDevice, unknownFiles(f.Unsure), "")
+			s.abstain(report.ProbeDevice, storage.Unsure(f.Unsure), "")
 			return nil
 		}
 	}
@@ -61,7 +68,8 @@ func device(ctx context.Context, s *session) error {
 	}{{"random", d.block, false}, {"sequential", mostBlock, true}} {
 		var c depthSearch
 		for i, depth := range depths() {
-			rate, err := d.measure(ctx, depth, direct{Block: o.block, Whole: d.whole, Sequential: o.sequential}, o.name)
+			q := storage.Request{Block: o.block, Whole: d.whole, Sequential: o.sequential}
+			rate, err := d.measure(ctx, depth, q, o.name)
 			if err != nil {
 				return err
 			}
@@ -173,12 +181,12 @@ type devicePlan struct {
 }
 
 // measure reads at one depth until the rate is known well enough, and returns it in bytes per second.
-func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order string) (float64, error) {
+func (d *devicePlan) measure(ctx context.Context, depth int, q storage.Request, order string) (float64, error) {
 	share := d.time.part(1 / float64(max(1, d.calls)))
 	d.calls--
 	q.Depth, q.Seed, q.Seconds = depth, d.options.Seed, max(leastTakes, min(callTakes, share.left()/2)).Seconds()
-	var all []slice
-	var last directRead
+	var all []storage.Slice
+	var last storage.Result
 	mode := modeDirect
 	for {
 		got, err := d.call(ctx, q, order)
@@ -207,9 +215,9 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 }
 
 // call makes one call, on the next window of files. O_DIRECT refused turns to buffered reads for good.
-func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRead, error) {
+func (d *devicePlan) call(ctx context.Context, q storage.Request, order string) (storage.Result, error) {
 	q.Files = d.window()
-	if len(d.sample.Files) <= mostDirect { // else the window moves on and the order restarts
+	if len(d.sample.Files) <= storage.MostFiles { // else the window moves on and the order restarts
 		q.Skip = d.skip[order]
 	}
 	q.Buffered = d.buffered
@@ -223,7 +231,7 @@ func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRe
 		d.buffered = true
 		return d.call(ctx, q, order)
 	case len(got.Slices) == 0:
-		return got, fmt.Errorf("no read of %d bytes came back within %v", got.Block, slowest)
+		return got, fmt.Errorf("no read of %d bytes came back within %v", got.Block, storage.SlowestRead)
 	}
 	d.skip[order] = got.Next
 	for _, f := range got.Failures {
@@ -236,18 +244,18 @@ func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRe
 // window is the next files to read, going round.
 func (d *devicePlan) window() []int {
 	n := len(d.sample.Files)
-	out := make([]int, min(n, mostDirect))
+	out := make([]int, min(n, storage.MostFiles))
 	for i := range out {
 		out[i] = (d.from + i) % n
 	}
-	if n > mostDirect {
-		d.from = (d.from + mostDirect) % n
+	if n > storage.MostFiles {
+		d.from = (d.from + storage.MostFiles) % n
 	}
 	return out
 }
 
 // modeOf says what kind of reads were made.
-func modeOf(buffered bool, got directRead) string {
+func modeOf(buffered bool, got storage.Result) string {
 	switch {
 	case !buffered && (got.Stored == nil || *got.Stored >= storedDirect):
 		return modeDirect
@@ -257,17 +265,17 @@ func modeOf(buffered bool, got directRead) string {
 	return modePageCache
 }
 
-func readsOf(s slice) float64 { return float64(s.Reads) }
-func bytesOf(s slice) float64 { return float64(s.Bytes) }
+func readsOf(s storage.Slice) float64 { return float64(s.Reads) }
+func bytesOf(s storage.Slice) float64 { return float64(s.Bytes) }
 
 // rateOf is something per second.
-func rateOf(all []slice, what func(slice) float64) stat.Summary {
-	return over(all, what, func(s slice) float64 { return s.Seconds })
+func rateOf(all []storage.Slice, what func(storage.Slice) float64) stat.Summary {
+	return over(all, what, func(s storage.Slice) float64 { return s.Seconds })
 }
 
 // waitOf is the time a request takes.
-func waitOf(all []slice) stat.Summary {
-	return over(all, func(s slice) float64 { return s.Waited }, readsOf)
+func waitOf(all []storage.Slice) stat.Summary {
+	return over(all, func(s storage.Slice) float64 { return s.Waited }, readsOf)
 }
 
 // remark says what to mind about the figures.

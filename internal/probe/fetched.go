@@ -1,35 +1,36 @@
 package probe
 
-import (
-	"fmt"
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "fmt"
 
 // leastFetched is the least that must have come from storage, of what was read, for reads to be called cold, besides
 // that the pages were gone. It is far below 1: a file system that compresses fetches less than it gives, and libhdf5
 // reads parts of a chunk index again.
 const leastFetched = 0.1
 
+// transferred is how many bytes passes brought from storage, asked the kernel for and delivered; not ok where the
+// kernel did not count all of them, as of files that lie elsewhere.
+func transferred(passes []pass) (stored, asked, delivered float64, ok bool) {
+	for _, p := range passes {
+		if p.IO == nil || p.Remote {
+			return 0, 0, 0, false
+		}
+		stored += float64(p.IO.Stored)
+		asked += float64(p.IO.Asked)
+		delivered += float64(p.Bytes)
+	}
+	return stored, asked, delivered, true
+}
+
 // unfetched is errNotCold where the kernel counted that reads which were to be cold brought little or nothing from
 // storage: of holes in files and of data that was never written, there is nothing to bring, and below the page cache
 // there may be another one. again says that what was read may have been read over and over, as a chunk is that does not
 // fit into libhdf5's cache. It is nil too where the kernel does not count.
 func unfetched(passes []pass, again bool) error {
-	var stored, read, delivered float64
-	for _, p := range passes {
-		if p.IO == nil || p.Remote {
-			return nil
-		}
-		stored += float64(p.IO.Stored)
-		read += float64(p.IO.Asked)
-		delivered += float64(p.Bytes)
-	}
+	stored, read, delivered, ok := transferred(passes)
 	if read == 0 { // never written, or mapped
 		read = delivered
 	}
-	if read == 0 || stored > 0 && (again || stored >= leastFetched*read) {
+	if !ok || read == 0 || stored > 0 && (again || stored >= leastFetched*read) {
 		return nil
 	}
 	return fmt.Errorf("%w: %.0f %% of what was read came from storage, although the files' pages were gone: the "+
@@ -39,14 +40,7 @@ func unfetched(passes []pass, again bool) error {
 
 // unopened is unfetched for opening files.
 func unopened(passes []pass) error {
-	stored := int64(0)
-	for _, p := range passes {
-		if p.IO == nil || p.Remote {
-			return nil
-		}
-		stored += p.IO.Stored
-	}
-	if stored > 0 || len(passes) == 0 {
+	if stored, _, _, ok := transferred(passes); !ok || stored > 0 || len(passes) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: nothing came from storage: opening takes no more than the files' folders and inodes, "+
@@ -58,26 +52,4 @@ func unopened(passes []pass) error {
 func (s *session) readsAgain() bool {
 	l := s.options.Layout
 	return l != nil && len(l.Dataset.Filters) > 0
-}
-
-// Numbers of file systems in statfs(2) that golang.org/x/sys has no name for: OpenZFS (include/sys/fs/zfs.h) and GPFS
-// (its gpfs.h).
-const (
-	zfsMagic  = 0x2fc12fc1
-	gpfsMagic = 0x47504653
-)
-
-// ownCaches are the file systems that keep what they read in a cache of their own, which is neither dropped with a
-// file's pages nor reported.
-var ownCaches = []int64{zfsMagic, gpfsMagic}
-
-// hidden is why it cannot be determined what is cached of a file system's files; "" where it can.
-func hidden(kind int64) string {
-	switch {
-	case kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC:
-		return "the files lie in memory (tmpfs): there is no storage to read them from"
-	case slices.Contains(ownCaches, kind):
-		return "the file system (ZFS, GPFS) has a cache of its own, which cannot be dropped or inspected"
-	}
-	return ""
 }

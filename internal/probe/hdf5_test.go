@@ -2,7 +2,6 @@ package probe
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,17 +32,11 @@ func surveyedHDF5(t *testing.T, kind string, names ...string) (dataset.Sample, *
 	t.Helper()
 	folder := must.Get(os.MkdirTemp("/var/tmp", "pipetune-probe-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3"
-	}
 	args := []string{"-c", layoutScript, kind}
 	for _, name := range names {
 		args = append(args, filepath.Join(folder, name))
 	}
-	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
-		t.Fatalf("writing HDF5 files: %v (apt-get install python3-h5py python3-numpy)\n%s", err, out)
-	}
+	must.Python(t, args...)
 	for _, path := range args[3:] { // settled, as training data is
 		if then := time.Now().Add(-2 * settled); os.Chtimes(path, then, then) != nil {
 			t.Fatalf("setting the time of %s", path)

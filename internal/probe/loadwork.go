@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/storage"
 )
 
 // loadWork reads items.
@@ -63,18 +64,11 @@ type pass struct {
 	CPU     float64 // seconds, user and system, of the whole process
 	Bytes   int64   // delivered
 	// What /proc/self/io counted; nil where it may not be read.
-	IO *transfer `json:",omitempty"`
+	IO *storage.Transfer `json:",omitempty"`
 	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to
 	// be determined.
 	Cached *float64 `json:",omitempty"`
 	Remote bool     `json:",omitempty"` // with Cached: files lie on another machine or behind another process
-}
-
-// transfer is what the kernel counted of a process's reads (proc_pid_io(5)).
-type transfer struct {
-	Stored int64 // read_bytes: fetched from storage
-	Asked  int64 // rchar: through system calls, from the page cache as well
-	Calls  int64 // syscr: system calls that read
 }
 
 const (

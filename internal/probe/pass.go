@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/storage"
 )
 
 // passing is a pass under way.
@@ -29,9 +30,9 @@ func (l *loading) pass(ctx context.Context) pass {
 	p := passing{loading: l}
 	if l.Drop {
 		r := l.dropCaches()
-		p.sum.Cached, p.sum.Remote = r.ratio(), r.Remote
+		p.sum.Cached, p.sum.Remote = r.Ratio(), r.Remote
 	}
-	before := usedSoFar()
+	before := storage.Used()
 	p.mark = time.Now()
 	p.end = p.mark.Add(time.Duration(l.Seconds * float64(time.Second)))
 	var single time.Time
@@ -65,8 +66,8 @@ func (l *loading) pass(ctx context.Context) pass {
 		p.open.Seconds = now.Sub(p.mark).Seconds()
 		p.account(ctx, now)
 	}
-	after := usedSoFar()
-	p.sum.CPU, p.sum.IO = after.since(before)
+	after := storage.Used()
+	p.sum.CPU, p.sum.IO = after.Since(before)
 	return p.sum
 }
 

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -28,10 +27,7 @@ for path in sys.argv[1:]:
     with h5py.File(path, "w") as f:
         f.create_dataset("z", data=numpy.random.default_rng(1).integers(0, 4096, (12, 128, 256)).astype("f4"), chunks=(1, 128, 256), compression="gzip")
 `
-	if out, err := exec.Command(realPython(t), append([]string{"-c", script},
-		paths...)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Python(t, append([]string{"-c", script}, paths...)...)
 	r := must.Get(hdf5.OpenReader(paths[0], hdf5.ReaderOptions{Dataset: "z"}))(t)
 	at, size, err := r.ChunkPlace([]int64{5, 0, 0})
 	must.Do(t, r.Close())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/storage"
 )
 
 // What direct reads must reach of fio's rate, and the most that each may take of fio's CPU time, as medians of ratios
@@ -37,8 +38,8 @@ func TestDirectReadsKeepUpWithFio(t *testing.T) {
 			t.Run(fmt.Sprintf("%d KiB, depth %d", block>>10, depth), func(t *testing.T) {
 				var rates, costs, ours, theirs []float64
 				for i := range rounds {
-					rate, cost := ownReads(t, path, direct{Files: []int{0}, Block: block, Depth: depth, Seed: uint64(i),
-						Seconds: takes.Seconds()})
+					rate, cost := ownReads(t, path, storage.Request{Files: []int{0}, Block: block, Depth: depth,
+						Seed: uint64(i), Seconds: takes.Seconds()})
 					fioRate, fioCost := fioReads(t, path, block, depth, takes)
 					ours, theirs = append(ours, rate), append(theirs, fioRate)
 					rates, costs = append(rates, rate/fioRate), append(costs, cost/fioCost)
@@ -59,7 +60,7 @@ func TestDirectReadsKeepUpWithFio(t *testing.T) {
 }
 
 // ownReads is the rate of direct reads in a worker process, per second, and the CPU seconds that one takes.
-func ownReads(t *testing.T, path string, q direct) (rate, cost float64) {
+func ownReads(t *testing.T, path string, q storage.Request) (rate, cost float64) {
 	t.Helper()
 	s := newSession(newRunner(t), rawBytes(q.Block, path), Options{})
 	p := s.process(nil, time.Second)
@@ -71,7 +72,7 @@ func ownReads(t *testing.T, path string, q direct) (rate, cost float64) {
 	for _, s := range got.Slices {
 		reads += s.Reads
 	}
-	all := float64(reads) * slicesPerCall / (slicesPerCall - 1) // with the first, a warm-up
+	all := float64(reads) * float64(len(got.Slices)+1) / float64(len(got.Slices)) // with the first, a warm-up
 	return rateOf(got.Slices, readsOf).Center, (cpuOf(t, p.pid) - before) / all
 }
 

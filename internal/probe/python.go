@@ -14,34 +14,21 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/python"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 //go:embed python/libraries.py
-var librariesScript string
+var librariesScript []byte
 
 //go:embed python/timing/*.py
 var timingFiles embed.FS
 
-// timingParts are the files of the script that times libraries. They run one behind the other in one namespace, because
-// the interpreter is sent one script and has no folder of ours to import from.
-var timingParts = []string{"answer.py", "items.py", "rounds.py", "pictures.py", "arrays.py", "dataloader.py", "main.py"}
-
-// timingScript puts the parts together.
-func timingScript() (string, error) {
-	var script strings.Builder
-	for _, name := range timingParts {
-		part, err := timingFiles.ReadFile("python/timing/" + name)
-		if err != nil {
-			return "", fmt.Errorf("reading the embedded script: %w", err)
-		}
-		script.Write(part)
-		script.WriteByte('\n')
-	}
-	return script.String(), nil
-}
+// timingParts are the files of the script that times libraries, in the order they run.
+var timingParts = []string{"python/timing/answer.py", "python/timing/items.py", "python/timing/rounds.py",
+	"python/timing/pictures.py", "python/timing/arrays.py", "python/timing/dataloader.py", "python/timing/main.py"}
 
 // PythonLibraries asks an interpreter, given with its arguments, which libraries that read datasets it has, as "name
 // version": itself first, then those of Pillow, OpenCV, torchvision, h5py, numpy and torch that are there. Heavy ones
@@ -52,7 +39,11 @@ func PythonLibraries(ctx context.Context, argv []string) ([]string, error) {
 	if until, ok := ctx.Deadline(); ok {
 		limit = time.Until(until)
 	}
-	err := interpreter(argv).run(ctx, librariesScript, nil, limit, func(line []byte) error {
+	asked, err := python.Question(librariesScript, nil)
+	if err != nil {
+		return nil, err
+	}
+	err = python.Listen(ctx, argv, asked, limit, func(line []byte) error {
 		var got struct{ Libraries [][2]string }
 		if err := json.Unmarshal(line, &got); err != nil {
 			return fmt.Errorf("the interpreter answered nonsense: %w", err)
@@ -225,7 +216,7 @@ func hasPython(s *session) bool { return len(s.options.Python) > 0 }
 // timePython times the person's own libraries on the same items.
 func timePython(ctx context.Context, s *session) error {
 	argv := s.options.Python
-	script, err := timingScript()
+	script, err := python.Script(timingFiles, timingParts...)
 	if err != nil {
 		return err
 	}
@@ -243,10 +234,14 @@ func timePython(ctx context.Context, s *session) error {
 		return err
 	}
 	seconds := s.time.left()
+	asked, err := python.Question(script, timing{Sample: sample, Seconds: seconds.Seconds(), Seed: s.options.Seed,
+		BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch, HeldBytes: room,
+		PixelLimit: pixelLimit})
+	if err != nil {
+		return err
+	}
 	var got timed
-	err = interpreter(argv).run(ctx, script, timing{Sample: sample, Seconds: seconds.Seconds(),
-		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch,
-		HeldBytes: room, PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
+	err = python.Listen(ctx, argv, asked, seconds+pythonGrace, got.take)
 	figures := 0
 	for _, one := range got.subjects {
 		v, row := perUnit(one.rounds), one.row

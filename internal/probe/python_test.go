@@ -24,10 +24,7 @@ import (
 // realPython is the interpreter tests use, which has the libraries.
 func realPython(t testing.TB) string {
 	t.Helper()
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3"
-	}
+	python := must.Interpreter()
 	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m).name for m in ('numpy', "+
 		"'h5py', 'PIL', 'torch')]").CombinedOutput(); err != nil {
 		t.Fatalf("%s lacks libraries (apt install python3-numpy python3-h5py python3-pil python3-torch, or set "+
@@ -127,7 +124,7 @@ func TestPythonLibraries(t *testing.T) {
 func TestTimingPartsAreAll(t *testing.T) {
 	entries := must.Get(timingFiles.ReadDir("python/timing"))(t)
 	for _, e := range entries {
-		if !slices.Contains(timingParts, e.Name()) {
+		if !slices.Contains(timingParts, "python/timing/"+e.Name()) {
 			t.Errorf("%s is in no row of timingParts", e.Name())
 		}
 	}

@@ -23,7 +23,7 @@ def stored():
     return int(dict(line.split(": ") for line in open("/proc/self/io").read().splitlines())["read_bytes"])
 before = stored()
 open("%s", "rb").read()
-open("%s", "w").write(str(stored() - before))'`, testPython(), path, into)))
+open("%s", "w").write(str(stored() - before))'`, must.Interpreter(), path, into)))
 }
 
 // The probe before ends with cold reads, which leave nothing of the sample in the page cache: a library that met it so
@@ -77,7 +77,8 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.h5")
-			runPython(t, "import sys, h5py, numpy as n\nwith h5py.File(sys.argv[1], 'w') as f:\n    "+made, path)
+			must.Python(t, "-c", "import sys, h5py, numpy as n\nwith h5py.File(sys.argv[1], 'w') as f:\n    "+made,
+				path)
 			sample, layout := surveyed(t, path)
 			s := pythonSession(t, []string{realPython(t)}, sample, time.Second)
 			s.options.Layout = layout
@@ -96,8 +97,8 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 // A file that cannot be read whole in time is not said to be warm.
 func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.h5")
-	runPython(t, compressed+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', data=n.zeros((64, 100), 'f4'), "+
-		"chunks=(8, 100), compression='lzf')\n", path)
+	must.Python(t, "-c", compressed+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', "+
+		"data=n.zeros((64, 100), 'f4'), chunks=(8, 100), compression='lzf')\n", path)
 	r := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Dataset: "lzf"}))(t)
 	r.Sample.Files[0].Bytes = (mostBlocks + 1) * wholeBlock // as if
 	s := pythonSession(t, []string{realPython(t)}, r.Sample, time.Second)

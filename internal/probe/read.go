@@ -85,16 +85,8 @@ func (s *session) figure(ctx context.Context, w way, within span) error {
 // fromStorage is how much of what passes read came from storage; not ok where the kernel did not count. What is
 // delivered may be less than what is read, and what is mapped is not counted as read: the larger of the two it is.
 func fromStorage(passes []pass) (float64, bool) {
-	var stored, asked, delivered float64
-	for _, p := range passes {
-		if p.IO == nil {
-			return 0, false
-		}
-		stored += float64(p.IO.Stored)
-		asked += float64(p.IO.Asked)
-		delivered += float64(p.Bytes)
-	}
-	return stored / max(1, asked, delivered), true
+	stored, asked, delivered, ok := transferred(passes)
+	return stored / max(1, asked, delivered), ok
 }
 
 // asFound puts into the result, once, how much of the sample was in the page cache before any of it was read.
@@ -107,7 +99,7 @@ func (s *session) asFound(ctx context.Context) error {
 		return err
 	}
 	s.page.looked = true
-	if share := r.ratio(); share != nil {
+	if share := r.Ratio(); share != nil {
 		s.keepRead(benchmark.Read{Cached: stat.Exact(*share)})
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/storage"
 )
 
 // Task is the name of the worker processes' task in the table of children.
@@ -106,9 +107,8 @@ type process struct {
 	remote bool // likewise: the files lie on another machine or behind another process
 }
 
-// slowest is how long one piece of work may last beyond the time it is asked to take: one item from a slow network
-// disk.
-const slowest = 20 * time.Second
+// slowest is how long one piece of work may last beyond the time it is asked to take: one read.
+const slowest = storage.SlowestRead
 
 // process begins a worker process for a sample; the session's own where nil. It is started by the first piece of work.
 func (s *session) process(given *dataset.Sample, takes time.Duration) *process {

@@ -164,7 +164,7 @@ func (c *workerGroup) dropCaches(ctx context.Context) error {
 			return err
 		}
 		c.distant = r.Remote
-		if share = r.ratio(); share != nil && *share <= coldShare {
+		if share = r.Ratio(); share != nil && *share <= coldShare {
 			return nil
 		}
 	}

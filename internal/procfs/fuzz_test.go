@@ -173,7 +173,7 @@ func FuzzLinesOfOneValue(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, err := parseNamespaceLink("pid", string(b)); err != nil && n != 0 {
+		if n, err := parseNamespaceLink(string(b)); err != nil && n != 0 {
 			t.Errorf("namespace %d beside %v", n, err)
 		}
 		if paths, err := ParseMappedFiles(bytes.NewReader(b), func(string) bool { return true }, 3); err == nil &&

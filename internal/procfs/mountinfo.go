@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -38,6 +39,24 @@ func (p *Process) Mounts() ([]Mount, error) {
 		return nil, goneFrom(err)
 	}
 	return ParseMounts(b)
+}
+
+// MountsSeenBy reads the mounts that the process sees, or ours where it ended or
+// hides them.
+func (f FS) MountsSeenBy(id ID) ([]Mount, error) {
+	p, err := f.OpenID(id)
+	if err == nil {
+		defer p.Close()
+		var mounts []Mount
+		if mounts, err = p.Mounts(); err == nil && len(mounts) > 0 {
+			return mounts, nil
+		}
+	}
+	own, ownErr := f.Mounts()
+	if ownErr != nil {
+		return nil, errors.Join(err, ownErr)
+	}
+	return own, nil
 }
 
 // ParseMounts parses mountinfo.

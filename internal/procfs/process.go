@@ -75,26 +75,20 @@ func ParseCmdline(b []byte) [][]byte {
 }
 
 // PIDNamespace returns the inode number of the process' pid namespace.
-func (p *Process) PIDNamespace() (uint64, error) { return p.namespace("pid") }
-
-// MountNamespace returns the inode number of the process' mount namespace: where it differs from ours, the paths of its
-// descriptors mean other files here, and are reached below /proc/PID/root.
-func (p *Process) MountNamespace() (uint64, error) { return p.namespace("mnt") }
-
-func (p *Process) namespace(kind string) (uint64, error) {
-	link, err := p.readlink("ns/" + kind)
+func (p *Process) PIDNamespace() (uint64, error) {
+	link, err := p.readlink("ns/pid")
 	if err != nil {
 		return 0, err
 	}
-	return parseNamespaceLink(kind, link)
+	return parseNamespaceLink(link)
 }
 
-func parseNamespaceLink(kind, link string) (uint64, error) {
-	s, ok := strings.CutPrefix(link, kind+":[")
+func parseNamespaceLink(link string) (uint64, error) {
+	s, ok := strings.CutPrefix(link, "pid:[")
 	s, ok2 := strings.CutSuffix(s, "]")
 	n, err := strconv.ParseUint(s, 10, 64)
 	if !ok || !ok2 || err != nil {
-		return 0, malformed("ns/"+kind, "not "+kind+":[number]")
+		return 0, malformed("ns/pid", "not pid:[number]")
 	}
 	return n, nil
 }

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // StorageKind says what kind of thing holds the data of a mount.
@@ -73,6 +75,35 @@ func KindOfFS(fstype string) StorageKind {
 	return StorageBlock
 }
 
+// Numbers of file systems in statfs(2) that golang.org/x/sys has no name for, from
+// their own sources: OpenZFS (include/sys/fs/zfs.h), GPFS (its gpfs.h), Lustre and
+// BeeGFS.
+const (
+	MagicZFS    = 0x2fc12fc1
+	MagicGPFS   = 0x47504653
+	magicLustre = 0x0bd00bd0
+	magicBeeGFS = 0x19830326
+)
+
+// magicKinds are the kinds by these numbers and those of
+// include/uapi/linux/magic.h.
+var magicKinds = map[int64]StorageKind{
+	unix.TMPFS_MAGIC: StorageMemory, unix.RAMFS_MAGIC: StorageMemory, unix.NFS_SUPER_MAGIC: StorageNetwork,
+	unix.CIFS_SUPER_MAGIC: StorageNetwork, unix.SMB2_SUPER_MAGIC: StorageNetwork,
+	unix.CEPH_SUPER_MAGIC: StorageNetwork, unix.AFS_SUPER_MAGIC: StorageNetwork, unix.AFS_FS_MAGIC: StorageNetwork,
+	unix.OCFS2_SUPER_MAGIC: StorageNetwork, magicLustre: StorageNetwork, MagicGPFS: StorageNetwork,
+	magicBeeGFS: StorageNetwork, unix.V9FS_MAGIC: StorageShared, unix.FUSE_SUPER_MAGIC: StorageFUSE,
+	unix.EXT4_SUPER_MAGIC: StorageBlock, unix.XFS_SUPER_MAGIC: StorageBlock, unix.BTRFS_SUPER_MAGIC: StorageBlock,
+	MagicZFS: StorageBlock,
+}
+
+// KindOfMagic classifies a file system by its number in statfs(2); not ok where
+// the number says nothing of that.
+func KindOfMagic(number int64) (kind StorageKind, ok bool) {
+	kind, ok = magicKinds[int64(uint32(number))]
+	return kind, ok
+}
+
 // RemoteFUSE reports whether a FUSE type is one whose data is known to be on
 // the network.
 func RemoteFUSE(fstype string) bool {
@@ -87,8 +118,10 @@ func RemoteFUSE(fstype string) bool {
 // and give an anonymous device number.
 var ownVolumes = map[string]bool{"btrfs": true, "zfs": true, "bcachefs": true}
 
-// distant are the kinds behind which something else than a device here does the reading.
-var distant = map[StorageKind]bool{StorageNetwork: true, StorageFUSE: true, StorageShared: true}
+// Distant reports whether something else than a device here does the reading.
+func (k StorageKind) Distant() bool {
+	return k == StorageNetwork || k == StorageFUSE || k == StorageShared
+}
 
 // maxStorageDepth bounds overlay on loop on overlay …
 const maxStorageDepth = 8
@@ -116,12 +149,12 @@ func (f FS) resolve(mounts []Mount, m Mount, s *Storage, depth int) {
 		f.resolveOverlay(mounts, m, s, depth)
 	case KindOfFS(m.FSType) == StorageBlock:
 		// A layer of an overlay may lie on the network: that is the slower one.
-		if !distant[s.Kind] {
+		if !s.Kind.Distant() {
 			s.Kind, s.FSType = StorageBlock, m.FSType
 		}
 		f.resolveBlock(m, s, depth)
 	default:
-		if kind := KindOfFS(m.FSType); distant[kind] || !distant[s.Kind] && s.Kind != StorageBlock {
+		if kind := KindOfFS(m.FSType); kind.Distant() || !s.Kind.Distant() && s.Kind != StorageBlock {
 			s.Kind, s.FSType = kind, m.FSType
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/must"
 )
@@ -184,5 +185,20 @@ func TestOverlayOverTheNetwork(t *testing.T) {
 		if err != nil || s.Kind != StorageNetwork || s.FSType != "nfs4" {
 			t.Errorf("%s: %+v, %v", options, s, err)
 		}
+	}
+}
+
+// TestKindOfMagic: statfs(2) and the mount table agree, also where a number does not fit into 31 bits.
+func TestKindOfMagic(t *testing.T) {
+	for fstype, number := range map[string]int64{"nfs": unix.NFS_SUPER_MAGIC, "cifs": unix.CIFS_SUPER_MAGIC,
+		"smb3": -1<<32 | unix.SMB2_SUPER_MAGIC, "9p": unix.V9FS_MAGIC, "fuse": unix.FUSE_SUPER_MAGIC,
+		"tmpfs": unix.TMPFS_MAGIC, "ramfs": unix.RAMFS_MAGIC, "ext4": unix.EXT4_SUPER_MAGIC, "zfs": MagicZFS,
+		"gpfs": MagicGPFS, "ocfs2": unix.OCFS2_SUPER_MAGIC} {
+		if kind, ok := KindOfMagic(number); !ok || kind != KindOfFS(fstype) {
+			t.Errorf("%s: %q (%v), by its name %q", fstype, kind, ok, KindOfFS(fstype))
+		}
+	}
+	if kind, ok := KindOfMagic(unix.OVERLAYFS_SUPER_MAGIC); ok || kind.Distant() {
+		t.Errorf("an overlay, which says nothing of what is below: %q", kind)
 	}
 }

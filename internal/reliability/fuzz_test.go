@@ -24,8 +24,8 @@ var fuzzTrials = []trial{
 
 // mustFuzz are the packages that take in, or write out, what others have made.
 var mustFuzz = strings.Fields(
-	`internal/compare internal/dataset internal/evidence internal/hdf5 internal/hook internal/isolate internal/jpeg internal/patch internal/procfs
-	internal/recording internal/render internal/sampler internal/untrusted pkg/report`)
+	`internal/compare internal/dataset internal/evidence internal/hdf5 internal/hook internal/isolate internal/jpeg internal/openfiles internal/patch internal/procfs
+	internal/recording internal/render internal/untrusted pkg/report`)
 
 // executed is the last figure that go's fuzzer prints of a target.
 var executed = regexp.MustCompile(`execs: ([0-9]+) `)

@@ -62,19 +62,7 @@ func TestComparisonGolden(t *testing.T) {
 			}
 			golden := filepath.Join(comparisons, c.name+suffix)
 			t.Run(filepath.Base(golden), func(t *testing.T) {
-				got := compareTo(t, f.Name, compared(t, i))
-				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d := cmp.Diff(string(want), got); d != "" {
-					t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
-				}
+				compareToFile(t, golden, compareTo(t, f.Name, compared(t, i)))
 			})
 		}
 	}

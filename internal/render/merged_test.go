@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pipetune/pipetune/internal/merge"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -29,15 +27,7 @@ func TestMergedGolden(t *testing.T) {
 	for _, f := range Formats() {
 		golden := filepath.Join(nodes, "job"+f.Suffix)
 		t.Run(filepath.Base(golden), func(t *testing.T) {
-			got := written(t, f.Name, Merged(m), Options{})
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if d := cmp.Diff(string(must.Get(os.ReadFile(golden))(t)), got); d != "" {
-				t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
-			}
+			compareToFile(t, golden, written(t, f.Name, Merged(m), Options{}))
 		})
 	}
 }

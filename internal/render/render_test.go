@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/document"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -33,21 +34,20 @@ func TestGolden(t *testing.T) {
 		for _, f := range Formats() {
 			golden := strings.TrimSuffix(path, ".json") + f.Suffix
 			t.Run(filepath.Base(golden), func(t *testing.T) {
-				got := written(t, f.Name, Report(load(t, path)), Options{})
-				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d := cmp.Diff(string(want), got); d != "" {
-					t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
-				}
+				compareToFile(t, golden, written(t, f.Name, Report(load(t, path)), Options{}))
 			})
 		}
+	}
+}
+
+// compareToFile holds what was written to a golden file.
+func compareToFile(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		must.Do(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	if d := cmp.Diff(string(must.Get(os.ReadFile(golden))(t)), got); d != "" {
+		t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
 	}
 }
 

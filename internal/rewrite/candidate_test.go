@@ -25,7 +25,7 @@ for name, how in {
 
 func TestHDF5Candidates(t *testing.T) {
 	dir := t.TempDir()
-	runPython(t, fiveLayouts, dir)
+	must.Python(t, "-c", fiveLayouts, dir)
 	for _, tc := range []struct {
 		file string
 		want []string
@@ -65,8 +65,8 @@ func TestHDF5CandidatesOfSmallItems(t *testing.T) {
 		`chunks=(1, 16)`:                        {"as-is", "contiguous"},
 		``:                                      {"as-is"},
 	} {
-		runPython(t, "import sys, h5py\nwith h5py.File(sys.argv[1], 'w') as f: f.create_dataset('features', (40000, "+
-			"16), 'f4', "+how+")", path)
+		must.Python(t, "-c", "import sys, h5py\nwith h5py.File(sys.argv[1], 'w') as f: f.create_dataset('features', "+
+			"(40000, 16), 'f4', "+how+")", path)
 		s := trying(t, path)
 		list, err := s.hdf5Candidates(trySample)
 		if err != nil {
@@ -133,7 +133,7 @@ func TestRepackOfManyFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder")
 	for _, sub := range []string{"", "sub"} {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o700))
-		runPython(t, fiveLayouts, filepath.Join(dir, sub))
+		must.Python(t, "-c", fiveLayouts, filepath.Join(dir, sub))
 	}
 	sample, access := surveyed(t, dir)
 	s := jobOf(nil, sample, access)

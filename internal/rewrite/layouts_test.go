@@ -23,7 +23,7 @@ import (
 
 func TestTryHDF5(t *testing.T) {
 	path, within := filepath.Join(t.TempDir(), "it's.h5"), t.TempDir()
-	runPython(t, hdf5Of(56), path)
+	must.Python(t, "-c", hdf5Of(56), path)
 	s := trying(t, path)
 	s.Scratch = within
 	must.Do(t, Layouts(t.Context(), s.Job))
@@ -54,7 +54,7 @@ func TestTryHDF5(t *testing.T) {
 		command := s.tried(name).Command
 		runCommand(t, command)
 		made := strings.TrimSuffix(path, ".h5") + "-new.h5"
-		runPython(t, `import sys, h5py, numpy as n
+		must.Python(t, "-c", `import sys, h5py, numpy as n
 a, b = (h5py.File(p, "r")["group/images"] for p in sys.argv[1:3])
 assert n.array_equal(a[()], b[()])
 got = "%s %s" % (b.chunks, b.compression)
@@ -69,7 +69,7 @@ assert got == sys.argv[3], got`, path, made, layout)
 func runCommand(t *testing.T, command string) {
 	t.Helper()
 	bin := t.TempDir()
-	must.Do(t, os.Symlink(testPython(), filepath.Join(bin, "python3")))
+	must.Do(t, os.Symlink(must.Interpreter(), filepath.Join(bin, "python3")))
 	shell := exec.Command("/bin/bash", "-euc", command)
 	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	if out, err := shell.CombinedOutput(); err != nil {
@@ -114,8 +114,8 @@ func TestTryPictures(t *testing.T) {
 		runCommand(t, s.tried(tc.name).Command)
 		made := dir + map[string]string{"jpeg-90": "-jpeg", "resized-256": "-256", "packed-npy": ".npy",
 			"packed-tar": ".tar"}[tc.name]
-		runPython(t, "import sys,pathlib,tarfile,numpy as n\nfrom PIL import Image\nd=sys.argv[1]\nf=[p for p in "+
-			"pathlib.Path(d).rglob('*') if p.is_file()]\n"+tc.check, made)
+		must.Python(t, "-c", "import sys,pathlib,tarfile,numpy as n\nfrom PIL import Image\nd=sys.argv[1]\n"+
+			"f=[p for p in pathlib.Path(d).rglob('*') if p.is_file()]\n"+tc.check, made)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestTryAbstains(t *testing.T) {
 	file := filepath.Join(dir, "data.bin")
 	written(t, file, make([]byte, 1<<20))
 	h5 := filepath.Join(t.TempDir(), "data.h5")
-	runPython(t, hdf5Of(16), h5)
+	must.Python(t, "-c", hdf5Of(16), h5)
 	for _, tc := range []struct {
 		name, path, scratch, reason string
 	}{
@@ -167,7 +167,7 @@ func TestTryAbstains(t *testing.T) {
 
 func TestTryInterrupted(t *testing.T) {
 	path, within := filepath.Join(t.TempDir(), "data.h5"), t.TempDir()
-	runPython(t, hdf5Of(16), path)
+	must.Python(t, "-c", hdf5Of(16), path)
 	s := trying(t, path)
 	s.Scratch = within
 	interrupted(t, s, Layouts, within, "*.h5")

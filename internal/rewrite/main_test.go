@@ -9,7 +9,6 @@ import (
 	"image/color"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -168,23 +167,6 @@ func (w writing) tried(name string) benchmark.Candidate {
 		}
 	}
 	return benchmark.Candidate{}
-}
-
-// testPython is the Python that the tests make files with.
-func testPython() string {
-	if p := os.Getenv("PYTHON"); p != "" {
-		return p
-	}
-	return "/usr/bin/python3"
-}
-
-// runPython runs a script.
-func runPython(t *testing.T, script string, args ...string) {
-	t.Helper()
-	out, err := exec.Command(testPython(), append([]string{"-c", script}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v (apt-get install python3-h5py python3-numpy python3-pil)\n%s", testPython(), err, out)
-	}
 }
 
 // hdf5Of is the script for an HDF5 file of 256 items of so many rows and columns in compressed chunks of 64.

@@ -16,19 +16,19 @@ import (
 
 // kinds makes a dataset of each kind.
 var kinds = map[string]func(t *testing.T, path string){
-	"HDF5":     func(t *testing.T, path string) { runPython(t, hdf5Of(16), path) },
+	"HDF5":     func(t *testing.T, path string) { must.Python(t, "-c", hdf5Of(16), path) },
 	"pictures": func(t *testing.T, path string) { pngs(t, path, image.Pt(30, 20), image.Pt(31, 20), image.Pt(32, 20)) },
 	"raw bytes": func(t *testing.T, path string) {
 		written(t, path, bytes.Repeat([]byte("0123456789"), dataset.DefaultBlockBytes/2))
 	},
 	"array": func(t *testing.T, path string) {
-		runPython(t, "import sys, numpy as n\nwith open(sys.argv[1], 'wb') as f: n.save(f, n.arange(3000, "+
+		must.Python(t, "-c", "import sys, numpy as n\nwith open(sys.argv[1], 'wb') as f: n.save(f, n.arange(3000, "+
 			"dtype='i4').reshape(100, 30))", path)
 	},
 	"archive": func(t *testing.T, path string) {
 		pngs(t, path+"-train", image.Pt(30, 20), image.Pt(31, 20))
-		runPython(t, "import sys, tarfile\nwith tarfile.open(sys.argv[1], 'w') as f: f.add(sys.argv[2], '.')", path,
-			path+"-train")
+		must.Python(t, "-c", "import sys, tarfile\nwith tarfile.open(sys.argv[1], 'w') as f: f.add(sys.argv[2], '.')",
+			path, path+"-train")
 	},
 }
 
@@ -66,7 +66,7 @@ func TestTier(t *testing.T) {
 	memory := must.Get(os.MkdirTemp("/dev/shm", "pipetune-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(memory) })
 	path := filepath.Join(t.TempDir(), "data.h5")
-	runPython(t, hdf5Of(16), path)
+	must.Python(t, "-c", hdf5Of(16), path)
 	s := trying(t, path)
 	s.Other = memory
 	must.Do(t, Place(t.Context(), s.Job))

@@ -21,7 +21,7 @@ func BenchmarkHost(b *testing.B) {
 	defer p.Close()
 	h := NewHost(procfs.FS{}, oneTrainer(p.ID))
 	defer h.Close()
-	sink := newTally()
+	sink := newBook()
 	b.ReportAllocs()
 	for b.Loop() {
 		h.Sample(b.Context(), sink)

@@ -63,7 +63,7 @@ func TestTrainerThatEnds(t *testing.T) {
 	b := w.book()
 	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 5})
 	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 5})
-	if got := w.book(); got.adds != 0 {
+	if got := w.book(); len(got.last) != 0 {
 		t.Errorf("a trainer that is gone is still recorded: %v", got.names())
 	}
 }

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -42,7 +41,7 @@ func (p *Placement) refresh() {
 	if len(paths) == 0 {
 		return
 	}
-	mounts, err := mountsOf(p.fs, p.target)
+	mounts, err := p.fs.MountsSeenBy(p.target)
 	if err != nil {
 		p.err = err
 		return
@@ -61,21 +60,4 @@ func (p *Placement) refresh() {
 			}
 		}
 	}
-}
-
-// mountsOf reads the mounts of the process, or ours where it ended or hides them.
-func mountsOf(fs procfs.FS, id procfs.ID) ([]procfs.Mount, error) {
-	p, err := fs.OpenID(id)
-	if err == nil {
-		defer p.Close()
-		var mounts []procfs.Mount
-		if mounts, err = p.Mounts(); err == nil && len(mounts) > 0 {
-			return mounts, nil
-		}
-	}
-	own, ownErr := fs.Mounts()
-	if ownErr != nil {
-		return nil, errors.Join(err, ownErr)
-	}
-	return own, nil
 }

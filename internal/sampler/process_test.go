@@ -46,15 +46,15 @@ func TestProcessReadsEverySignal(t *testing.T) {
 		Generation: 1}
 	s, _ := processSampler(tree)
 	defer s.Close()
-	sink := newTally()
+	sink := newBook()
 	s.Sample(context.Background(), sink)
 	for _, d := range metric.Process {
-		v, ok := sink.values[d.Name+" "+job.Entity(self.ID)]
+		v, ok := sink.last[d.Name+" "+job.Entity(self.ID)]
 		if !ok || v < 0 {
 			t.Errorf("%s: %v, recorded %v", d.Name, v, ok)
 		}
 	}
-	if v := sink.values[metric.ProcRSS.Name+" "+job.Entity(self.ID)]; v < 1<<20 {
+	if v := sink.last[metric.ProcRSS.Name+" "+job.Entity(self.ID)]; v < 1<<20 {
 		t.Errorf("resident memory %v", v)
 	}
 	if len(sink.unseen) != 0 {
@@ -68,7 +68,7 @@ func TestProcessKeepsItsPaceAndReadsNewcomersAtOnce(t *testing.T) {
 	tree := &job.Tree{Processes: []job.Process{{ID: first}}, Generation: 1}
 	s, clock := processSampler(tree)
 	defer s.Close()
-	sink := newTally()
+	sink := newBook()
 	key := func(id procfs.ID) string { return metric.ProcCPU.Name + " " + job.Entity(id) }
 	s.Sample(context.Background(), sink)
 	clock.now = clock.now.Add(100 * time.Millisecond)
@@ -95,10 +95,10 @@ func TestProcessNeverReadsAnotherProcessOfTheSameNumber(t *testing.T) {
 	former := procfs.ID{PID: id.PID, Start: id.Start - 1}
 	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1})
 	defer s.Close()
-	sink := newTally()
+	sink := newBook()
 	s.Sample(context.Background(), sink)
-	if len(sink.values) != 0 {
-		t.Errorf("credited %v", sink.values)
+	if len(sink.last) != 0 {
+		t.Errorf("credited %v", sink.last)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 		former, cmd := sleeper(t)
 		tree := &job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1}
 		held, clock := processSampler(tree) // was watching when the number changed hands
-		sink := newTally()
+		sink := newBook()
 		held.Sample(context.Background(), sink)
 		next, same := successor(t, former, cmd)
 		if same {
@@ -132,12 +132,12 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 			t.Errorf("%d readings of %v, want 1", n, former)
 		}
 		late, _ := processSampler(tree) // comes when the number has changed hands
-		sink = newTally()
+		sink = newBook()
 		late.Sample(context.Background(), sink)
 		// Where another program took the number, it may have begun within the same 10 ms, and nothing tells it from the
 		// former.
-		if same && next != former && len(sink.values) != 0 {
-			t.Errorf("%v was credited with %v", former, sink.values)
+		if same && next != former && len(sink.last) != 0 {
+			t.Errorf("%v was credited with %v", former, sink.last)
 		}
 		held.Close()
 		late.Close()
@@ -149,7 +149,7 @@ func TestProcessStopsAtTheEnd(t *testing.T) {
 	id, cmd := sleeper(t)
 	s, clock := processSampler(&job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
 	defer s.Close()
-	sink := newTally()
+	sink := newBook()
 	s.Sample(context.Background(), sink)
 	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
@@ -168,10 +168,10 @@ func TestProcessBoundsItsSeries(t *testing.T) {
 	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
 	defer s.Close()
 	s.known = maxProcesses
-	sink := newTally()
+	sink := newBook()
 	s.Sample(context.Background(), sink)
-	if len(sink.values) != 0 || len(sink.unseen) != 1 {
-		t.Errorf("values %v, unseen %v", sink.values, sink.unseen)
+	if len(sink.last) != 0 || len(sink.unseen) != 1 {
+		t.Errorf("values %v, unseen %v", sink.last, sink.unseen)
 	}
 }
 
@@ -193,7 +193,7 @@ func BenchmarkProcess17(b *testing.B) {
 	tree.Generation = 1
 	s, clock := processSampler(&tree)
 	defer s.Close()
-	sink := newTally()
+	sink := newBook()
 	b.ReportAllocs()
 	for b.Loop() {
 		clock.now = clock.now.Add(processEvery)
@@ -219,9 +219,9 @@ func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
 	defer p.Close()
 	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: p.ID, Role: job.Worker}}, Generation: 1})
 	defer s.Close()
-	sink := newTally()
+	sink := newBook()
 	s.Sample(context.Background(), sink)
-	own, ended := sink.values[metric.ProcCPU.Name+" "+job.Entity(p.ID)], sink.values[metric.ProcEndedCPU.Name+" "+
+	own, ended := sink.last[metric.ProcCPU.Name+" "+job.Entity(p.ID)], sink.last[metric.ProcEndedCPU.Name+" "+
 		job.Entity(p.ID)]
 	if ended < 0.05 || own > ended {
 		t.Errorf("the shell used %v s itself, its child %v s", own, ended)

@@ -14,5 +14,11 @@ type Summary struct {
 	Warnings   []string
 }
 
+// Scaled multiplies a figure and its interval by a positive factor.
+func (s Summary) Scaled(factor float64) Summary {
+	s.Center, s.Lo, s.Hi = s.Center*factor, s.Lo*factor, s.Hi*factor
+	return s
+}
+
 // Exact is a figure that was read off, not sampled: a setting, a size, a count.
 func Exact(x float64) Summary { return Summary{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1} }

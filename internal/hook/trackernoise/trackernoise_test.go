@@ -2,10 +2,11 @@ package trackernoise
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 const (
@@ -71,7 +72,7 @@ resource_tracker.register(left.name, "semaphore")
 resource_tracker.register("/pipetune-gone-%d" % os.getpid(), "semaphore")
 os._exit(0)
 `
-	cmd := exec.Command(cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3"), "-c", script)
+	cmd := exec.Command(must.Interpreter(), "-c", script)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr // a pipe, which the tracker holds open until it has ended
 	cmd.Env = append(os.Environ(), "PYTHONWARNINGS=")

@@ -264,19 +264,13 @@ def device_in_worker(m):
         for function, call in items.calls:
             if not isinstance(call.func, ast.Attribute):
                 continue
-            if call.func.attr == "cuda" and not m.full(call.func).startswith("torch."):
-                yield Finding(
-                    call,
-                    "a tensor is put on the GPU in %s: a forked worker cannot use CUDA, and the copy cannot overlap"
-                    % function.name,
-                )
-                return
-            if (
+            to_cuda = (
                 call.func.attr == "to"
                 and call.args
                 and isinstance(call.args[0], ast.Constant)
                 and str(call.args[0].value).startswith("cuda")
-            ):
+            )
+            if to_cuda or call.func.attr == "cuda" and not m.full(call.func).startswith("torch."):
                 yield Finding(
                     call,
                     "a tensor is put on the GPU in %s: a forked worker cannot use CUDA, and the copy cannot overlap"

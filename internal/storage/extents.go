@@ -1,4 +1,4 @@
-package probe
+package storage
 
 import (
 	"math/bits"
@@ -8,12 +8,12 @@ import (
 
 // extents are the files that are read and the order of their blocks.
 type extents struct {
-	direct
+	Request
 	open   []source
 	total  int64 // blocks in all
 	align  int64
 	misses int // blocks that could not be read
-	out    directRead
+	out    Result
 }
 
 // source is one open file.
@@ -98,11 +98,11 @@ func scramble(n, total int64, seed uint64) int64 {
 // a warm-up.
 type meter struct {
 	length  time.Duration // of a slice, at least
-	mark    time.Time     // when the current slice began
+	mark    time.Time     // when the current Slice began
 	ends    time.Time
 	takes   time.Duration
-	current slice
-	slices  []slice
+	current Slice
+	slices  []Slice
 	bytes   int64 // of all reads, warm-up included
 	next    int64 // blocks taken so far
 }
@@ -132,12 +132,12 @@ func (m *meter) tick(now time.Time) {
 	if long := now.Sub(m.mark); long >= m.length && !m.mark.After(m.ends) {
 		m.current.Seconds = long.Seconds()
 		m.slices = append(m.slices, m.current)
-		m.mark, m.current = now, slice{}
+		m.mark, m.current = now, Slice{}
 	}
 }
 
 // cut returns the slices but the warm-up; where reads were so few that there is one slice or none, all that was read.
-func (m *meter) cut() []slice {
+func (m *meter) cut() []Slice {
 	if len(m.slices) > 1 {
 		return m.slices[1:]
 	}

@@ -1,4 +1,4 @@
-package sampler
+package openfiles
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -35,9 +36,9 @@ func (s shelf) ReadDir(_ context.Context, _, p string, limit int) (isolate.Listi
 			continue
 		}
 		first, _, deeper := strings.Cut(rest, "/")
-		kinds[first] = 8
+		kinds[first] = unix.DT_REG
 		if deeper {
-			kinds[first] = folderType
+			kinds[first] = unix.DT_DIR
 		}
 	}
 	var names []string
@@ -58,7 +59,7 @@ func (s shelf) put(format string, n int) {
 	}
 }
 
-func TestScoutChoosesTheDataset(t *testing.T) {
+func TestFinderChoosesTheDataset(t *testing.T) {
 	s := shelf{"/data/one/train.h5": true, "/data/one/val.h5": true, "/data/one/README": true, "/data/labels.csv": true,
 		"/data/maps/a.npy": true}
 	for class := range 20 {
@@ -88,7 +89,7 @@ func TestScoutChoosesTheDataset(t *testing.T) {
 		{"more classes than can be watched", "/data/wide/c0007/a.jpg", "/data/wide", true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := &datasetFinder{paths: s}
+			sc := &finder{paths: s}
 			f := finding{openFile: openFile{file: c.file, how: "fd"}, root: c.file,
 				storage: procfs.Storage{Kind: procfs.StorageBlock, FSType: "ext4"}}
 			sc.chooseRoot(t.Context(), place{root: "/"}, &f)
@@ -107,7 +108,7 @@ func TestScoutChoosesTheDataset(t *testing.T) {
 	}
 }
 
-func TestScoutReachesContainers(t *testing.T) {
+func TestFinderReachesContainers(t *testing.T) {
 	mounts := []procfs.Mount{{ID: 1, Parent: 0, Point: "/", FSType: "overlay"}, {ID: 2, Parent: 1, Point: "/data",
 		FSType: "ext4"}}
 	for _, c := range []struct {

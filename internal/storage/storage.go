@@ -1,4 +1,11 @@
-package probe
+// Package storage reads blocks of a dataset's files past the page cache, as fast as what they lie on gives them, and
+// tells what the kernel knows of their place: how much of them the page cache holds, how far it reads ahead, what was
+// fetched from storage, and whether they lie on another machine.
+//
+// It promises that files are opened for reading only, that what it drops from the page cache is stored, and that what
+// the kernel does not tell is absent, with the reason. It is meant for processes that may be stuck with the storage:
+// nothing here is bounded in time but Read.
+package storage
 
 import (
 	"context"
@@ -16,13 +23,9 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// directWork reads blocks of files as fast as the storage gives them.
-var directWork = work[direct, directRead]{"direct", readDirect}
-
-// direct asks a worker process to read blocks of files with so many requests in flight. Files are opened for reading
-// only.
-type direct struct {
-	Files []int // positions in the sample's Files; at most mostDirect
+// Request asks for blocks of files, with so many requests in flight.
+type Request struct {
+	Files []int // positions in the sample's Files; at most MostFiles
 	Block int64 // bytes of one request, rounded up to what the file system asks for; a shorter file is read whole
 	Whole bool  // read whole files, in pieces of at most Block
 	// in the order of the files; else in a random order that takes each block once before any comes again
@@ -35,13 +38,13 @@ type direct struct {
 	Buffered bool
 }
 
-// mostDirect is how many files are read at once: each has an open descriptor.
-const mostDirect = 512
+// MostFiles is how many files are read at once: each has an open descriptor.
+const MostFiles = 512
 
-// directRead is what came of it.
-type directRead struct {
+// Result is what came of a Request.
+type Result struct {
 	Refused bool    // O_DIRECT is not to be had here; nothing was read
-	Slices  []slice // in order of time, warm-up left out
+	Slices  []Slice // in order of time, warm-up left out
 	Block   int64   // bytes of one request, as it was made
 	Blocks  int64   // blocks that the files hold
 	Bytes   int64   // what they hold in all
@@ -54,36 +57,40 @@ type directRead struct {
 	Failures []dataset.Failure `json:",omitempty"` // one for a file
 }
 
-// slice is a stretch of time with the queue full.
-type slice struct {
+// Slice is a stretch of time with the queue full.
+type Slice struct {
 	Reads   int
 	Bytes   int64
 	Seconds float64
 	Waited  float64 // seconds, summed over the requests, from asking to having
 }
 
-// readDirect is the work.
-func readDirect(ctx context.Context, w *state, q direct) (directRead, error) {
-	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) > mostDirect || q.Skip < 0 ||
+// SlowestRead is how long one read is waited for: from a slow network disk.
+const SlowestRead = 20 * time.Second
+
+// Read reads blocks of a sample's files for as long as was asked, or until ctx ends. Files that cannot be read are
+// Failures; the error says that nothing could be.
+func Read(ctx context.Context, sample *dataset.Sample, q Request) (Result, error) {
+	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) > MostFiles || q.Skip < 0 ||
 		q.Seconds <= 0 {
-		return directRead{}, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth,
+		return Result{}, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth,
 			q.Block, len(q.Files), q.Seconds)
 	}
-	if err := w.Sample.HasFiles(q.Files); err != nil {
-		return directRead{}, err
+	if err := sample.HasFiles(q.Files); err != nil {
+		return Result{}, err
 	}
-	b := &extents{direct: q, align: minAlign}
+	b := &extents{Request: q, align: minAlign}
 	defer b.close()
 	for _, i := range q.Files {
-		err := b.add(w.Sample.Files[i], i)
+		err := b.add(sample.Files[i], i)
 		if err != nil && !q.Buffered && refusesDirect(err) {
-			return directRead{Refused: true}, nil
+			return Result{Refused: true}, nil
 		}
 		if err != nil {
-			b.fail(i, w.Sample.Files[i].Path, err)
+			b.fail(i, sample.Files[i].Path, err)
 		}
 	}
-	return b.read(ctx, w)
+	return b.read(ctx, sample)
 }
 
 // refusesDirect reports whether an error means that a file cannot be read past the page cache: open(2) gives EINVAL,
@@ -140,16 +147,15 @@ func openDirect(file *os.File) (*os.File, int64, error) {
 
 // read reads until the time is up, through asynchronous I/O if that is to be had, else with a thread for each request
 // in flight.
-func (b *extents) read(ctx context.Context, w *state) (directRead, error) {
+func (b *extents) read(ctx context.Context, sample *dataset.Sample) (Result, error) {
 	if len(b.open) == 0 {
-		return directRead{}, fmt.Errorf("none of %s could be opened: %s", several(len(b.Files), "file", "files"),
-			b.out.Failures[0].Text)
+		return Result{}, fmt.Errorf("none of the files could be opened: %s", b.out.Failures[0].Text)
 	}
 	b.layOut()
 	if b.Buffered {
-		b.out.Cached = w.residency(b.Files, true).ratio()
+		b.out.Cached = Resident(sample, b.Files, true).Ratio()
 	}
-	before := usedSoFar()
+	before := Used()
 	m := newMeter(time.Duration(b.Seconds * float64(time.Second)))
 	err := errNoAIO
 	if !b.Buffered { // reads through the page cache wait inside of io_submit: threads are needed for these
@@ -159,12 +165,12 @@ func (b *extents) read(ctx context.Context, w *state) (directRead, error) {
 		err = b.readThreaded(ctx, m)
 	}
 	if err != nil && !b.Buffered && refusesDirect(err) {
-		return directRead{Refused: true}, nil
+		return Result{Refused: true}, nil
 	}
 	if err != nil {
-		return directRead{}, err
+		return Result{}, err
 	}
-	if _, io := usedSoFar().since(before); io != nil && m.bytes > 0 {
+	if _, io := Used().Since(before); io != nil && m.bytes > 0 {
 		b.out.Stored = new(float64(io.Stored) / float64(m.bytes))
 	}
 	b.out.Next = b.Skip + m.next

@@ -1,4 +1,4 @@
-package sampler
+package openfiles
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// TryOpens reports whether opens of files can be counted here, by counting some of a file of its own in folder. Its
-// error says what is in the way.
-func TryOpens(folder string) error {
+// Try reports whether opens of files can be counted here, by counting some of a file of its own in folder. Its error
+// says what is in the way.
+func Try(folder string) error {
 	own, err := os.MkdirTemp(folder, "pipetune-opens-")
 	if err != nil {
 		return err

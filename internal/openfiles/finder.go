@@ -1,12 +1,13 @@
-package sampler
+package openfiles
 
 import (
 	"context"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -25,7 +26,7 @@ type finding struct {
 	root      string // folder or file, as descriptors name it
 	inner     string // the same as the job's mount table names it
 	folder    bool
-	facts     DatasetFacts
+	facts     Facts
 	described bool
 	reason    string // why it could not be described; sanitized by its maker
 	storage   procfs.Storage
@@ -37,18 +38,18 @@ type finding struct {
 	cure   string
 }
 
-// FolderReader asks the file system in a child: what of *isolate.Paths the files sampler needs.
+// FolderReader asks the file system in a child: what of *isolate.Paths a Sampler needs.
 type FolderReader interface {
 	Stat(ctx context.Context, key, path string) (isolate.FileInfo, error)
 	ReadDir(ctx context.Context, key, path string, limit int) (isolate.Listing, error)
 }
 
-// datasetFinder finds out which dataset an open file belongs to. It runs in a goroutine of its own, because its
+// finder finds out which dataset an open file belongs to. It runs in a goroutine of its own, because its
 // questions to the file system go through children and may take seconds.
-type datasetFinder struct {
+type finder struct {
 	fs       procfs.FS
 	paths    FolderReader
-	describe DescribeDataset
+	describe Describe
 	in       chan openFile
 	out      chan finding
 	maps     chan procfs.ID
@@ -69,7 +70,7 @@ const (
 	siblings = 3
 )
 
-func (s *datasetFinder) run(ctx context.Context) {
+func (s *finder) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -90,7 +91,7 @@ func (s *datasetFinder) run(ctx context.Context) {
 	}
 }
 
-func (s *datasetFinder) knows(file string) bool {
+func (s *finder) knows(file string) bool {
 	return slices.ContainsFunc(s.seen, func(f finding) bool { return f.holds(file) })
 }
 
@@ -99,7 +100,7 @@ func (f *finding) holds(file string) bool {
 	return file == f.root || (f.folder && strings.HasPrefix(file, f.root+"/"))
 }
 
-func (s *datasetFinder) send(ctx context.Context, f finding) {
+func (s *finder) send(ctx context.Context, f finding) {
 	select {
 	case s.out <- f:
 	case <-ctx.Done():
@@ -126,7 +127,7 @@ func (p place) reach(file string) (own, key string) {
 	return own, key
 }
 
-func (s *datasetFinder) examine(ctx context.Context, seen openFile) finding {
+func (s *finder) examine(ctx context.Context, seen openFile) finding {
 	f := finding{openFile: seen, root: seen.file}
 	where := s.placeOf(seen.by)
 	if storage, err := s.fs.StorageOf(where.mounts, within(seen.file, where.root)); err == nil {
@@ -156,28 +157,21 @@ func (s *datasetFinder) examine(ctx context.Context, seen openFile) finding {
 }
 
 // placeOf reads the mounts of a process and how to reach its files.
-func (s *datasetFinder) placeOf(id procfs.ID) place {
-	mounts, err := mountsOf(s.fs, id)
+func (s *finder) placeOf(id procfs.ID) place {
+	mounts, err := s.fs.MountsSeenBy(id)
 	if err != nil {
 		return place{}
 	}
 	p := place{mounts: mounts, root: "/"}
-	theirs, err1 := s.fs.OpenID(id)
-	if err1 != nil {
+	theirs, err := s.fs.OpenID(id)
+	if err != nil {
 		return p
 	}
 	defer theirs.Close()
 	if root, err := theirs.Root(); err == nil {
 		p.root = root
 	}
-	ours, err2 := s.fs.Open(os.Getpid())
-	if err2 != nil {
-		return p
-	}
-	defer ours.Close()
-	a, errA := theirs.MountNamespace()
-	b, errB := ours.MountNamespace()
-	if errA == nil && errB == nil && a != b {
+	if shared, err := theirs.SharesOurMounts(s.fs); err == nil && !shared {
 		p.prefix = s.fs.Path("proc", strconv.Itoa(id.PID), "root")
 	}
 	return p
@@ -185,7 +179,7 @@ func (s *datasetFinder) placeOf(id procfs.ID) place {
 
 // chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files
 // alike is one, and so is a folder of such folders (torchvision's ImageFolder).
-func (s *datasetFinder) chooseRoot(ctx context.Context, where place, f *finding) {
+func (s *finder) chooseRoot(ctx context.Context, where place, f *finding) {
 	ext := strings.ToLower(path.Ext(f.file))
 	dir := path.Dir(f.file)
 	same, _, ok := s.countFiles(ctx, where, dir, ext)
@@ -219,7 +213,7 @@ func (s *datasetFinder) chooseRoot(ctx context.Context, where place, f *finding)
 }
 
 // countFiles counts the files of one kind in a folder and names the folders in it.
-func (s *datasetFinder) countFiles(ctx context.Context, where place, dir, ext string) (same int, folders []string,
+func (s *finder) countFiles(ctx context.Context, where place, dir, ext string) (same int, folders []string,
 	ok bool) {
 	if s.paths == nil {
 		return 0, nil, false
@@ -231,7 +225,7 @@ func (s *datasetFinder) countFiles(ctx context.Context, where place, dir, ext st
 	}
 	for _, e := range list.Entries {
 		switch {
-		case e.Type == folderType:
+		case e.Type == unix.DT_DIR:
 			folders = append(folders, string(e.Name))
 		case strings.ToLower(path.Ext(string(e.Name))) == ext:
 			same++
@@ -240,12 +234,9 @@ func (s *datasetFinder) countFiles(ctx context.Context, where place, dir, ext st
 	return same, folders, true
 }
 
-// folderType is DT_DIR of readdir(3).
-const folderType = 4
-
 // chooseWatches says on what to count opens. Counting asks the kernel to look the path up in pipetune's own process, so
 // it is done only where the file system is local and has just answered.
-func (s *datasetFinder) chooseWatches(ctx context.Context, where place, f *finding) {
+func (s *finder) chooseWatches(ctx context.Context, where place, f *finding) {
 	switch f.storage.Kind {
 	case procfs.StorageBlock, procfs.StorageMemory:
 	case procfs.StorageUnknown, "":
@@ -277,7 +268,7 @@ func (s *datasetFinder) chooseWatches(ctx context.Context, where place, f *findi
 		return
 	}
 	for _, e := range list.Entries {
-		if e.Type == folderType {
+		if e.Type == unix.DT_DIR {
 			f.watch = append(f.watch, path.Join(own, string(e.Name)))
 		} else if len(list.Entries) <= maxApart {
 			f.apart = append(f.apart, path.Join(own, string(e.Name)))

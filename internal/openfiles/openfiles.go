@@ -1,14 +1,20 @@
-package sampler
+// Package openfiles says which data a watched job reads: from the files that its processes have open and mapped it
+// makes out the datasets, has them described, and counts the opens of their files.
+//
+// It promises that it opens none of these files and asks a file system that may hang in a child only, that what looks
+// like a log, a library or a checkpoint is not taken for data, and that opens which the kernel does not report are said
+// to be uncounted, with the reason. It refuses to guess: what could not be described stays unknown.
+package openfiles
 
 import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -16,25 +22,25 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// FilesConfig says what the files sampler works with.
-type FilesConfig struct {
+// Config says what a Sampler works with.
+type Config struct {
 	FS  procfs.FS
 	Job *job.Job
 	// Paths asks the file system in a child; nil leaves folders unrecognised and opens uncounted.
 	Paths FolderReader
 	// Describe describes a dataset in a child; nil leaves kind, size and layout unknown.
-	Describe  DescribeDataset
+	Describe  Describe
 	Redaction untrusted.Redaction
 }
 
-// Files finds which data the job reads, from what its processes have open and mapped, and counts the opens of it. It
+// Sampler finds which data the job reads, from what its processes have open and mapped, and counts the opens of it. It
 // opens none of the files itself: what lies in them is asked of a child, and opens are counted by inotify on local file
-// systems.
-type Files struct {
-	cfg           FilesConfig
-	datasetFinder *datasetFinder
-	count         *openCounter
-	ended         context.CancelFunc
+// systems. It is one of a watch's samplers, so its methods are called from one goroutine.
+type Sampler struct {
+	cfg    Config
+	finder *finder
+	count  *openCounter
+	ended  context.CancelFunc
 
 	next     int // whose descriptors are read next
 	sights   map[string]int
@@ -83,24 +89,24 @@ const (
 	mapsSearching = 3
 )
 
-// NewFiles finds the data a job reads.
-func NewFiles(cfg FilesConfig) *Files {
-	return &Files{cfg: cfg, virtual: cfg.FS.Hypervisor() != "", sights: map[string]int{}}
+// New finds the data a job reads.
+func New(cfg Config) *Sampler {
+	return &Sampler{cfg: cfg, virtual: cfg.FS.Hypervisor() != "", sights: map[string]int{}}
 }
 
-// Name implements Sampler.
-func (f *Files) Name() string { return "files" }
+// Name implements sampler.Sampler.
+func (f *Sampler) Name() string { return "files" }
 
-// Every implements Sampler.
-func (f *Files) Every() time.Duration {
+// Every implements sampler.Sampler.
+func (f *Sampler) Every() time.Duration {
 	if f.calls < firstCalls {
 		return filesEvery
 	}
 	return calmEvery
 }
 
-// Start implements Sampler.
-func (f *Files) Start(ctx context.Context, sink recording.Sink) error {
+// Start implements sampler.Sampler.
+func (f *Sampler) Start(ctx context.Context, sink recording.Sink) error {
 	ctx, f.ended = context.WithCancel(ctx)
 	count, err := newOpenCounter()
 	if err != nil {
@@ -108,15 +114,14 @@ func (f *Files) Start(ctx context.Context, sink recording.Sink) error {
 			"raise fs.inotify.max_user_instances")
 	}
 	f.count = count
-	f.datasetFinder = &datasetFinder{fs: f.cfg.FS, paths: f.cfg.Paths, describe: f.cfg.Describe, in: make(chan openFile,
-		4),
+	f.finder = &finder{fs: f.cfg.FS, paths: f.cfg.Paths, describe: f.cfg.Describe, in: make(chan openFile, 4),
 		out: make(chan finding, 4), maps: make(chan procfs.ID, 1)}
-	go f.datasetFinder.run(ctx)
+	go f.finder.run(ctx)
 	return nil
 }
 
-// Sample implements Sampler.
-func (f *Files) Sample(_ context.Context, sink recording.Sink) {
+// Sample implements sampler.Sampler.
+func (f *Sampler) Sample(_ context.Context, sink recording.Sink) {
 	f.collect(sink)
 	if f.count != nil {
 		f.count.read()
@@ -130,7 +135,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 		}
 		if f.mapsDue() {
 			select {
-			case f.datasetFinder.maps <- who[f.mapTurn%len(who)].ID:
+			case f.finder.maps <- who[f.mapTurn%len(who)].ID:
 				f.mapTurn++
 			default: // the finder is busy
 			}
@@ -141,7 +146,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 }
 
 // mapsDue reports whether a process' mapped files are to be read in this call.
-func (f *Files) mapsDue() bool {
+func (f *Sampler) mapsDue() bool {
 	every := mapsEvery
 	if len(f.datasets) == 0 {
 		every = mapsSearching
@@ -151,7 +156,7 @@ func (f *Files) mapsDue() bool {
 
 // width is how many processes are listed in one call: one, and more until the data was found, because a file that is
 // opened for each item is open for a fraction of a millisecond.
-func (f *Files) width(readers int) int {
+func (f *Sampler) width(readers int) int {
 	if len(f.datasets) > 0 {
 		return 1
 	}
@@ -159,7 +164,7 @@ func (f *Files) width(readers int) int {
 }
 
 // list reads the descriptors of one process.
-func (f *Files) list(r reader, sink recording.Sink) {
+func (f *Sampler) list(r reader, sink recording.Sink) {
 	id := r.ID
 	p, err := f.cfg.FS.OpenID(id)
 	if err != nil {
@@ -197,7 +202,7 @@ func (f *Files) list(r reader, sink recording.Sink) {
 }
 
 // of returns the dataset a file belongs to.
-func (f *Files) of(file string) *dataset {
+func (f *Sampler) of(file string) *dataset {
 	for _, d := range f.datasets {
 		if d.holds(file) {
 			return d
@@ -207,7 +212,7 @@ func (f *Files) of(file string) *dataset {
 }
 
 // see remembers a file, and sends it to the finder once it looks like data.
-func (f *Files) see(s openFile) {
+func (f *Sampler) see(s openFile) {
 	if len(f.sights) >= maxSights {
 		return
 	}
@@ -220,7 +225,7 @@ func (f *Files) see(s openFile) {
 		return
 	}
 	select {
-	case f.datasetFinder.in <- s:
+	case f.finder.in <- s:
 		f.sights[s.file] = asked + 1
 		f.pending++
 	default: // the finder is busy: the file will be seen again
@@ -231,10 +236,10 @@ func (f *Files) see(s openFile) {
 const asked = 1 << 30
 
 // collect takes over what the finder found.
-func (f *Files) collect(sink recording.Sink) {
+func (f *Sampler) collect(sink recording.Sink) {
 	for {
 		select {
-		case found := <-f.datasetFinder.out:
+		case found := <-f.finder.out:
 			if found.how == "fd" {
 				f.pending--
 			}
@@ -246,7 +251,7 @@ func (f *Files) collect(sink recording.Sink) {
 }
 
 // adopt begins to follow a dataset.
-func (f *Files) adopt(found finding, sink recording.Sink) {
+func (f *Sampler) adopt(found finding, sink recording.Sink) {
 	if found.root == "" || f.of(found.file) != nil || len(f.datasets) >= maxDatasets {
 		return
 	}
@@ -276,7 +281,7 @@ func (f *Files) adopt(found finding, sink recording.Sink) {
 
 // absorb drops what was followed inside a folder that now is the dataset itself. Its entity stays in the recording with
 // what was seen of it.
-func (f *Files) absorb(whole *dataset) {
+func (f *Sampler) absorb(whole *dataset) {
 	kept := f.datasets[:0]
 	for _, d := range f.datasets {
 		if whole.folder && strings.HasPrefix(d.root, whole.root+"/") {
@@ -290,7 +295,7 @@ func (f *Files) absorb(whole *dataset) {
 	f.datasets = kept
 }
 
-func (f *Files) countOpens(d *dataset, sink recording.Sink) {
+func (f *Sampler) countOpens(d *dataset, sink recording.Sink) {
 	switch {
 	case f.count == nil:
 	case d.whyNot != "":
@@ -310,7 +315,7 @@ func (f *Files) countOpens(d *dataset, sink recording.Sink) {
 	}
 }
 
-func (f *Files) record(sink recording.Sink) {
+func (f *Sampler) record(sink recording.Sink) {
 	if f.count != nil && f.count.lost && !f.reported {
 		f.reported = true
 		sink.Unseen(metric.DatasetOpens.Name, "", "more opens than the kernel queued: the count is too low",
@@ -333,7 +338,7 @@ func (f *Files) record(sink recording.Sink) {
 }
 
 // DataPaths returns where the data lies, by the names the job's own mount table uses, for what resolves its devices.
-func (f *Files) DataPaths() []string {
+func (f *Sampler) DataPaths() []string {
 	var out []string
 	for _, d := range f.datasets {
 		if d.facts.Kind != "other" || len(f.datasets) == 1 {
@@ -344,22 +349,18 @@ func (f *Files) DataPaths() []string {
 }
 
 // Storage describes where the data lies, for the recording's header.
-func (f *Files) Storage() []recording.Storage {
+func (f *Sampler) Storage() []recording.Storage {
 	var out []recording.Storage
 	for _, d := range f.datasets {
-		out = append(out, d.place(f.cfg.Redaction, f.virtual))
+		out = append(out, host.PlaceOf(d.root, d.storage, f.virtual, f.cfg.Redaction))
 	}
 	return out
 }
 
-// Close implements Sampler.
-func (f *Files) Close() {
+// Close implements sampler.Sampler.
+func (f *Sampler) Close() {
 	if f.ended != nil {
 		f.ended()
 	}
 	f.count.close()
-}
-
-func extensionOf(file string) string {
-	return untrusted.Cut(strings.ToLower(path.Ext(file)), 16).String()
 }

@@ -1,4 +1,4 @@
-package sampler
+package openfiles
 
 import (
 	"os"
@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-func TestTryOpensCountsAndLeavesNothing(t *testing.T) {
+func TestTryCountsAndLeavesNothing(t *testing.T) {
 	folder := t.TempDir()
-	if err := TryOpens(folder); err != nil {
+	if err := Try(folder); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if err := TryOpens(filepath.Join(folder, "none")); err == nil {
+	if err := Try(filepath.Join(folder, "none")); err == nil {
 		t.Error("a folder that is not there passes")
 	}
 }

@@ -1,4 +1,4 @@
-package probe
+package storage
 
 import (
 	"errors"
@@ -105,7 +105,7 @@ const glance = 100 * time.Millisecond
 // 15,300, in turns, on two busy cores).
 func (q *queue) wait() ([]ioEvent, error) {
 	limit := unix.NsecToTimespec(glance.Nanoseconds())
-	for range slowest / glance {
+	for range SlowestRead / glance {
 		n, _, e := unix.RawSyscall6(unix.SYS_IO_GETEVENTS, q.id, 1, uintptr(len(q.events)),
 			uintptr(unsafe.Pointer(&q.events[0])), uintptr(unsafe.Pointer(&limit)), 0)
 		switch {
@@ -118,5 +118,5 @@ func (q *queue) wait() ([]ioEvent, error) {
 		}
 		runtime.Gosched()
 	}
-	return nil, fmt.Errorf("waiting for reads: %w after %v", unix.ETIMEDOUT, slowest)
+	return nil, fmt.Errorf("waiting for reads: %w after %v", unix.ETIMEDOUT, SlowestRead)
 }

@@ -1,4 +1,4 @@
-package sampler
+package openfiles
 
 import (
 	"encoding/binary"

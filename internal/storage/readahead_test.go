@@ -1,4 +1,4 @@
-package probe
+package storage
 
 import (
 	"os"

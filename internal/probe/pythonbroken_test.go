@@ -1,16 +1,11 @@
 package probe
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/must"
@@ -98,54 +93,5 @@ func TestNoPythonAtAll(t *testing.T) {
 				t.Errorf("libraries %q", list)
 			}
 		})
-	}
-}
-
-// An interpreter that hangs, and all that it started, is gone when the time is over or the context ends.
-func TestHangingInterpreterIsKilled(t *testing.T) {
-	pids := filepath.Join(t.TempDir(), "pids")
-	argv := interpreter(fakePython(t, "sleep 1000 & echo $$ $! > "+pids+"; echo pipetune-answer:1; wait"))
-	for name, c := range map[string]struct {
-		limit time.Duration
-		stop  bool
-	}{"limit": {300 * time.Millisecond, false}, "context": {time.Hour, true}} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			err := argv.run(ctx, "", nil, c.limit, func([]byte) error {
-				if c.stop {
-					cancel()
-				}
-				return nil
-			})
-			if err == nil || errors.Is(err, context.Canceled) != c.stop {
-				t.Fatalf("%v", err)
-			}
-			text := must.Get(os.ReadFile(pids))(t)
-			for pid := range strings.FieldsSeq(string(text)) {
-				waitUntilGone(t, pid)
-			}
-		})
-	}
-}
-
-// waitUntilGone waits for a process that was killed to have ended.
-func waitUntilGone(t *testing.T, pid string) {
-	t.Helper()
-	number := must.Get(strconv.Atoi(pid))(t)
-	fd, err := unix.PidfdOpen(number, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	ready := 0
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		ready, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
-	}
-	if ready != 1 {
-		t.Errorf("process %s is still there 10 s after it was killed: %v", pid, err)
 	}
 }

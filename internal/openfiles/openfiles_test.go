@@ -1,4 +1,4 @@
-package sampler
+package openfiles
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -159,20 +160,29 @@ func TestAWatchThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
+// events is a Sink that keeps what kinds of events there were of what.
+type events []string
+
+func (e *events) Add(metric.Desc, string, float64) {}
+func (e *events) Event(kind, entity string, _ map[string]string) {
+	*e = append(*e, kind+" "+entity)
+}
+func (e *events) Unseen(string, string, string, string) {}
+
 func TestAFolderTakesOverItsFiles(t *testing.T) {
-	f := NewFiles(FilesConfig{FS: procfs.FS{Root: t.TempDir()}})
+	f := New(Config{FS: procfs.FS{Root: t.TempDir()}})
 	dir := t.TempDir()
 	file := create(t, filepath.Join(dir, "a.h5"))
 	count := must.Get(newOpenCounter())(t)
 	f.count = count
 	defer f.Close()
-	sink := newTally()
+	sink := &events{}
 	f.adopt(finding{openFile: openFile{file: file, how: "map"}, root: file, watch: []string{file},
 		apart: []string{dir}}, sink)
 	f.adopt(finding{openFile: openFile{file: file, how: "map"}, root: file}, sink) // again
 	f.adopt(finding{openFile: openFile{file: filepath.Join(dir, "b.h5"), how: "map"}, root: dir, folder: true,
 		watch: []string{dir}}, sink)
-	if diff := cmp.Diff([]string{"dataset dataset/0", "dataset dataset/1"}, sink.events); diff != "" {
+	if diff := cmp.Diff(events{"dataset dataset/0", "dataset dataset/1"}, *sink); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if len(f.datasets) != 1 || f.datasets[0].root != dir {
@@ -189,7 +199,7 @@ func TestFilesOnOtherMachinesAreNotWatched(t *testing.T) {
 	for fstype, kind := range map[string]procfs.StorageKind{"nfs4": procfs.StorageNetwork,
 		"fuse.sshfs": procfs.StorageFUSE, "9p": procfs.StorageShared, "": ""} {
 		f := finding{root: "/mnt/data/a.h5", storage: procfs.Storage{Kind: kind, FSType: fstype}}
-		(&datasetFinder{}).chooseWatches(t.Context(), place{}, &f)
+		(&finder{}).chooseWatches(t.Context(), place{}, &f)
 		if len(f.watch) != 0 || f.whyNot == "" {
 			t.Errorf("%s: watch %v, reason %q", fstype, f.watch, f.whyNot)
 		}
@@ -201,7 +211,7 @@ func TestDatasetAttributes(t *testing.T) {
 	d := &dataset{finding: finding{
 		openFile: openFile{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
 		described: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
-		facts: DatasetFacts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &HDF5Layout{Name: "/x",
+		facts: Facts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &Layout{Name: "/x",
 			Layout:        "chunked",
 			Amplification: &ratio, ItemBytes: &size}},
 	}}
@@ -261,7 +271,7 @@ func TestMappedFilesAreLookedForAgain(t *testing.T) {
 		{"no data found", 0, 2 * time.Second, 3 * time.Second},
 		{"data found", 1, 10 * time.Second, 10 * time.Second},
 	} {
-		f := &Files{datasets: make([]*dataset, c.datasets)}
+		f := &Sampler{datasets: make([]*dataset, c.datasets)}
 		var at, before time.Duration
 		samples, wasCalm := 0, false
 		for at < 30*time.Second {

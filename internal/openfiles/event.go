@@ -1,10 +1,11 @@
-package sampler
+package openfiles
 
 import (
-	"slices"
+	"path"
 	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -22,27 +23,17 @@ func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 		}
 	}
 	if row.Extension == "" {
-		row.Extension = extensionOf(d.file)
+		row.Extension = untrusted.Cut(strings.ToLower(path.Ext(d.file)), 16).String()
 	}
-	s := d.storage
-	if s.FSType == "" {
+	if d.storage.FSType == "" {
 		return row
 	}
-	row.FSType = untrusted.Sanitize(s.FSType)
-	row.Tmpfs = new(s.Kind == procfs.StorageMemory)
-	if s.Kind != procfs.StorageUnknown {
-		row.Network = new(slices.Contains([]procfs.StorageKind{procfs.StorageNetwork, procfs.StorageFUSE,
-			procfs.StorageShared}, s.Kind))
+	kind, place := d.storage.Kind, host.PlaceOf(d.root, d.storage, virtual, r)
+	row.FSType, row.Rotational, row.Device = place.FSType, place.Rotational, strings.Join(place.Devices, ",")
+	row.Tmpfs = new(kind == procfs.StorageMemory)
+	if kind != procfs.StorageUnknown {
+		row.Network = new(kind.Distant())
 	}
-	var names []string
-	for _, dev := range s.Devices {
-		names = append(names, untrusted.Sanitize(dev.Name))
-		// Virtual disks call themselves rotational by default, so there the flag is no evidence.
-		if turns, ok := dev.Turning(virtual).Get(); ok {
-			row.Rotational = new(turns || row.Rotational != nil && *row.Rotational)
-		}
-	}
-	row.Device = strings.Join(names, ",")
 	return row
 }
 
@@ -82,30 +73,4 @@ func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout
 		row.CacheBytes = &bytes
 	}
 	return row
-}
-
-// place is the header's line about where the dataset lies.
-func (d *dataset) place(r untrusted.Redaction, virtual bool) recording.Storage {
-	s := recording.Storage{Path: untrusted.Path(d.root, r), FSType: untrusted.Sanitize(d.storage.FSType),
-		Kind: "unknown"}
-	switch d.storage.Kind {
-	case procfs.StorageBlock:
-		s.Kind = "disk"
-	case procfs.StorageMemory:
-		s.Kind = "tmpfs"
-	case procfs.StorageNetwork, procfs.StorageShared:
-		s.Kind = "network"
-	case procfs.StorageFUSE:
-		s.Kind = "fuse"
-	}
-	for _, dev := range d.storage.Devices {
-		s.Devices = append(s.Devices, untrusted.Sanitize(dev.Name))
-		if turns, ok := dev.Turning(virtual).Get(); ok {
-			s.Rotational = &turns
-		}
-		if model, ok := dev.Model.Get(); ok {
-			s.Model = untrusted.Sanitize(model)
-		}
-	}
-	return s
 }

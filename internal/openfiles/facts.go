@@ -1,0 +1,30 @@
+package openfiles
+
+import "context"
+
+// Facts is what an isolated child reports of a path. Numbers that cannot be determined are nil, never zero.
+type Facts struct {
+	Kind      string // hdf5, image, npy, tar, other
+	Bytes     *int64 // of the file, or an estimate for the whole folder
+	Files     *int64
+	FileBytes *int64 // median of a folder's files
+	Extension string // the most frequent of a folder, with its dot
+	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
+	Layout    *Layout
+	// Refused says why an HDF5 file's layout could not be determined; sanitized, "" where it could or where there is
+	// none to tell.
+	Refused string
+}
+
+// Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
+type Layout struct {
+	Name, Shape, Dtype, Layout, Chunk, Filters string
+	FilterCount                                int
+	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
+	ChunksPerItem, StoredBytes                 *int64
+	Amplification                              *float64 // bytes of the touched chunks over the bytes of an item
+}
+
+// Describe describes what lies at a path, which may hang or hold a file made to break its reader: it has to run
+// in an isolated child. key is the mount the path lies on.
+type Describe func(ctx context.Context, key, path string) (Facts, error)
