@@ -33,7 +33,11 @@ var mayImport = map[string][]string{
 	"probe": {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report",
 		"untrusted"},
 	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
-	"dataset": {"format", "hdf5", "jpeg", "untrusted"},
+	"dataset": {"format", "hdf5", "isolate", "jpeg", "untrusted"},
+	// it judges beside the watch: rules
+	"watch": {"dataset", "evidence", "footprint", "host", "isolate", "job", "launch", "live", "procfs", "recording",
+		"rules", "sampler", "untrusted", "pkg/report"},
+	"footprint": {"isolate", "procfs", "unit"},
 
 	// adapters and the parts that know nothing of ours but the gate
 	"isolate":    {"untrusted"},
@@ -69,7 +73,8 @@ var mayImport = map[string][]string{
 	// unit: its statements hold numbers
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"},
 	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"}, // diagnose: from where on a share is too large
-	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
+	"rules": {"diagnose", "format", "evidence", "metric", "predict", "recording", "stat", "unit",
+		"pkg/report"},
 
 	// present: pure
 	"compare":  {"metric", "stat", "pkg/report"},
@@ -104,7 +109,8 @@ var thirdParty = map[string][]string{
 	"golang.org/x/perf":            {"stat"},
 	"github.com/yuin/goldmark":     {"reliability", "test files"},
 	"golang.org/x/sys": {"cli", "job", "hook", "python", "host", "sampler", "probe", "rewrite",
-		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
+		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch", "watch",
+		"footprint"},
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/probe"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -181,10 +182,10 @@ func (b *bench) title() string {
 }
 
 // overheadOf is what pipetune itself used; reading is its work here, so its CPU time is no overhead to the dataset.
-func overheadOf(now, before spent, took time.Duration) *report.Overhead {
-	o := &report.Overhead{MaxRSSBytes: now.peak}
+func overheadOf(now, before footprint.Usage, took time.Duration) *report.Overhead {
+	o := &report.Overhead{MaxRSSBytes: now.Peak}
 	if took > 0 {
-		o.CPURatio = (now.cpu - before.cpu) / took.Seconds()
+		o.CPURatio = (now.CPU - before.CPU) / took.Seconds()
 	}
 	return o
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/probe"
@@ -60,7 +61,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		}
 	}
 	isolate.RaiseOOMScore()
-	if err := roomFor(procfs.FS{}, os.Getpid(), "bench-io", benchRoom); err != nil {
+	if err := roomFor("bench-io", footprint.BenchRoom); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(o.path)
@@ -95,7 +96,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	if o.list {
 		return b.list(options)
 	}
-	before := usage(b.runner)
+	before := footprint.Used(b.runner)
 	began := time.Now()
 	progress := newProgress(env, o.quiet, o.budget, benchProgress())
 	result, err := b.measure(ctx, options, progress)
@@ -104,13 +105,13 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		return b.nothingMeasured(ctx, err)
 	}
 	if sample := b.found.Sample; sample.Kind == dataset.HDF5 && b.found.Files == 1 && len(sample.Files) == 1 {
-		b.digest = digest(ctx, b.runner, b.key, string(sample.Files[0].Path),
+		b.digest = dataset.DigestAt(ctx, b.runner, b.key, string(sample.Files[0].Path),
 			dataset.DigestRequest{Dataset: sample.Dataset})
 	} else if b.found.Files > 1 {
-		b.digest = digest(ctx, b.runner, b.key, b.path, dataset.DigestRequest{})
+		b.digest = dataset.DigestAt(ctx, b.runner, b.key, b.path, dataset.DigestRequest{})
 	}
 	r := b.report(options, result)
-	used := usage(b.runner)
+	used := footprint.Used(b.runner)
 	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
 	e := evidence.FromBenchmark(r, result.Rows)
 	diagnose.Bench(r, e, rules.All())
@@ -190,7 +191,7 @@ func (b *bench) options(ctx context.Context) (probe.Options, error) {
 	}
 	o := probe.Options{Budget: b.o.budget, Seed: b.o.seed, CPUs: b.machine.CPUsUsable, MaxWorkers: b.o.workers,
 		BatchSize: b.o.batchSize, Python: python, NoCold: b.o.noCold, Try: b.o.try, Scratch: b.o.scratch,
-		Other: b.o.other, Key: b.key, Spare: spareFor(b.fs, os.Getpid())}
+		Other: b.o.other, Key: b.key, Spare: footprint.SpareFor(b.fs, os.Getpid())}
 	if b.found.Access != nil {
 		o.Layout = b.found.Access
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/watch"
 )
 
 //go:embed demo/train.py
@@ -54,7 +56,7 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 }
 
 func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
-	o.warmup = defaultWarmup(o.duration)
+	o.warmup = watch.DefaultWarmup(o.duration)
 	if _, _, err := o.ready(false); err != nil { // before a job is started for it
 		return err
 	}

@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/launch"
-	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -164,15 +164,14 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s := &session{env: l.env, fs: procfs.FS{}, self: os.Getpid(), redact: redaction(l.env, l.o), meter: l.meter}
-	s.take(j)
-	defer s.close()
+	s := &session{Session: watch.New(j, redaction(l.env, l.o), newRunner), env: l.env, meter: l.meter}
+	defer s.Close()
 	o := *l.o
-	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady,
+	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: watch.LeastSteady,
 		Headroom: o.headroom}
-	s.launched = l.Watch(limits, s.target, s.paths)
+	s.launched = l.Watch(limits, s.Target, s.Paths)
 	o.duration = s.launched.Duration
-	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.Over(), enough: s.launched.Over})
+	rec, err := s.record(ctx, &o, l.outs, watch.Options{Over: l.Over()})
 	if rec != nil {
 		l.waited = s.launched.Waited(rec.End)
 	}
@@ -193,7 +192,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		l.nothing(err, err != nil && !l.Interrupted())
 		return outcome{err: l.o.gateOnNothing()}
 	}
-	r, judgeErr := judge(rec)
+	r, judgeErr := rules.Judge(rec)
 	if judgeErr != nil {
 		l.nothing(judgeErr, false)
 		return outcome{err: l.o.gateOnNothing()}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/internal/exporter"
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/live"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -41,7 +40,6 @@ type meter struct {
 	server  *metricsServer
 	sender  *sender
 	file    output
-	tracker live.Tracker
 	next    time.Duration // when the file is due
 	writing chan error    // the end of a write that goes on; nil: none does
 	failed  bool          // a write has, and it was said
@@ -97,14 +95,6 @@ func (m *meter) begin(h recording.Job) {
 	if m != nil {
 		m.Job(document.Script(&report.Job{Command: h.Command}))
 	}
-}
-
-// tick offers the state of a watch where one is due.
-func (m *meter) tick(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
-	if m != nil && m.tracker.Due(at) {
-		m.frame(m.tracker.Update(rec, members(tree), at))
-	}
-	return ""
 }
 
 // frame offers the state now, and writes the file where that is due.

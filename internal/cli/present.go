@@ -16,7 +16,6 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
-	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -121,19 +120,6 @@ func (p *presentation) check() (render.Format, []output, error) {
 		err = refusePatch(outs)
 	}
 	return format, outs, err
-}
-
-// judge turns a recording into a report: the right half of the hourglass.
-func judge(rec *recording.Recording) (*report.Report, error) {
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		return nil, err
-	}
-	r := diagnose.Run(e, rules.All())
-	if rec.End != nil {
-		r.Tool.Overhead = &report.Overhead{CPURatio: rec.End.Overhead.CPURatio, MaxRSSBytes: rec.End.Overhead.MaxRSS}
-	}
-	return r, nil
 }
 
 // subject is a report to be shown, with the watch over time where a format draws it.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -75,7 +76,7 @@ func replay(env Env, path string) (*report.Report, *recording.Recording, error) 
 		if err != nil {
 			return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
 		}
-		r, err := judge(rec)
+		r, err := rules.Judge(rec)
 		if err != nil {
 			return nil, nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings",
 				"judging %s: %w", path, err)

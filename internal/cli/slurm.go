@@ -17,6 +17,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/merge"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -55,7 +56,7 @@ command line and runs nothing.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("warmup") {
-				own.warmup = defaultWarmup(own.duration)
+				own.warmup = watch.DefaultWarmup(own.duration)
 			}
 			if err := own.check(false); err != nil { // else each node would refuse it
 				return err

@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/tune"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -59,7 +60,7 @@ With Ctrl-C what was learned so far is reported.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			o.warmup = defaultWarmup(o.duration)
+			o.warmup = watch.DefaultWarmup(o.duration)
 			if err := o.tune.check(); err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package cli
+package footprint
 
 import (
 	"runtime"
@@ -22,15 +22,15 @@ func TestCollectorLeavesBoundedRoom(t *testing.T) {
 func TestSparingFollowsTheHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	s := shrink()
+	s := Shrink()
 	ballast := make([]byte, 64<<20)
 	runtime.GC()
-	s.keep(time.Second)
+	s.Keep(time.Second)
 	if s.now >= mostPercent {
 		t.Errorf("with %d bytes in use the heap may grow by %d %%", len(ballast), s.now)
 	}
 	runtime.KeepAlive(ballast)
-	s.undo()
+	s.Undo()
 	if after := debug.SetGCPercent(100); after != 100 {
 		t.Errorf("left at %d %%", after)
 	}

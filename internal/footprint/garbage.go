@@ -1,4 +1,6 @@
-package cli
+// Package footprint keeps what pipetune itself takes of a machine small beside a job, and accounts for it: memory of a
+// control group, its own garbage, CPU time and memory of its children.
+package footprint
 
 import (
 	"runtime"
@@ -22,25 +24,26 @@ const (
 	sizeEvery = 10 * time.Second
 )
 
-// footprint is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each
+// Shrunk is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each
 // wake-up of a second one costs more than the 30 µs of work it would take over, and the garbage takes some room, but
 // not more as the recording grows.
-type footprint struct {
+type Shrunk struct {
 	threads, percent int // before
 	now              int // percent
 	next             time.Duration
 	live             []metrics.Sample
 }
 
-func shrink() *footprint {
-	return &footprint{
+// Shrink makes the process small until Undo.
+func Shrink() *Shrunk {
+	return &Shrunk{
 		threads: runtime.GOMAXPROCS(1), percent: debug.SetGCPercent(mostPercent), now: mostPercent,
 		live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}},
 	}
 }
 
-// keep sets the collector by the size of the heap, now and then. at is the time since the watch's start.
-func (s *footprint) keep(at time.Duration) {
+// Keep sets the collector by the size of the heap, now and then. at is the time since the watch's start.
+func (s *Shrunk) Keep(at time.Duration) {
 	if at < s.next {
 		return
 	}
@@ -61,7 +64,8 @@ func collectAt(live uint64) int {
 	return min(max(int(garbageRoom*100/max(live, 1)), leastPercent), mostPercent)
 }
 
-func (s *footprint) undo() {
+// Undo leaves the process as it was.
+func (s *Shrunk) Undo() {
 	runtime.GOMAXPROCS(s.threads)
 	debug.SetGCPercent(s.percent)
 }

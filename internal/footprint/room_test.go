@@ -1,4 +1,4 @@
-package cli
+package footprint
 
 import (
 	"os"
@@ -21,7 +21,7 @@ func TestRoomFor(t *testing.T) {
 	}{
 		{name: "no control groups", root: "bare", pid: 7},
 		{name: "much is left", root: "container-v2", pid: 7, use: 1 << 30},
-		{name: "just enough is left", root: "container-v2", pid: 7, use: 8<<30 - benchRoom},
+		{name: "just enough is left", root: "container-v2", pid: 7, use: 8<<30 - BenchRoom},
 		{name: "little is left", root: "container-v2", pid: 7, use: 8<<30 - 8<<20,
 			want: "of the memory limit of 8 GiB, 8 MiB is left: bench-io begins with 64 MiB or more"},
 		{name: "the rest is page cache", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, cached: 1 << 30},
@@ -46,13 +46,12 @@ func TestRoomFor(t *testing.T) {
 				}
 			}
 		}
-		err = roomFor(procfs.FS{Root: root}, c.pid, "bench-io", benchRoom)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || exitCode(err) != exitNotMeasured ||
-			!strings.Contains(err.Error(), c.want)) {
+		err = RoomFor(procfs.FS{Root: root}, c.pid, "bench-io", BenchRoom)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		spare, known := spareFor(procfs.FS{Root: root}, c.pid)()
-		if free := int64(8<<30) - c.use + c.cached - benchRoom; c.use > 0 && (!known || spare > max(0, free)) {
+		spare, known := SpareFor(procfs.FS{Root: root}, c.pid)()
+		if free := int64(8<<30) - c.use + c.cached - BenchRoom; c.use > 0 && (!known || spare > max(0, free)) {
 			t.Errorf("%s: %d bytes may be taken, %v; the limit leaves %d", c.name, spare, known, free)
 		}
 	}

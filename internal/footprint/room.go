@@ -1,6 +1,8 @@
-package cli
+package footprint
 
 import (
+	"fmt"
+
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/unit"
 )
@@ -9,24 +11,21 @@ import (
 // of 300 MiB had a process ended by the kernel under a limit of 32 MiB, and none under one of 48; a watch of 6 s of a
 // job with two workers was ended under 12 MiB, and not under 16.
 const (
-	benchRoom = 64 << 20
-	watchRoom = 32 << 20
+	BenchRoom = 64 << 20
+	WatchRoom = 32 << 20
 )
 
-// roomFor refuses where what pipetune is about to do might have the kernel end a process of a control group for want of
+// RoomFor refuses where what pipetune is about to do might have the kernel end a process of a control group for want of
 // memory. That would seldom be pipetune's own alone: by oom_score_adj 1000 it is put before what has less resident than
 // the limit, and a job has more where it maps files that another group pays for, as libraries that were read before it
 // began. Where no limit can be read there is none to keep to, and the host's description says so.
-func roomFor(fs procfs.FS, pid int, command string, need int64) error {
+func RoomFor(fs procfs.FS, pid int, command string, need int64) error {
 	left, limited := roomLeft(fs, pid)
 	if !limited || left.Bytes >= need {
 		return nil
 	}
-	return fail(exitNotMeasured, "run it outside of the job's control group, on the host or in a container of its "+
-		"own, or raise the limit",
-		"of the memory limit of %s, %s is left: %s begins with %s or more, so that the kernel need not end the job "+
-			"for it",
-		unit.Bytes(float64(left.Limit.Bytes)), unit.Bytes(float64(max(left.Bytes, 0))), command,
+	return fmt.Errorf("of the memory limit of %s, %s is left: %s begins with %s or more, so that the kernel need not "+
+		"end the job for it", unit.Bytes(float64(left.Limit.Bytes)), unit.Bytes(float64(max(left.Bytes, 0))), command,
 		unit.Bytes(float64(need)))
 }
 
@@ -43,10 +42,10 @@ func roomLeft(fs procfs.FS, pid int) (procfs.MemoryRoom, bool) {
 	return room.Get()
 }
 
-// spareFor is how much memory bench-io may take beyond what it has: what the control group's limit leaves, or the
+// SpareFor is how much memory bench-io may take beyond what it has: what the control group's limit leaves, or the
 // machine where that is less, but for the room it begins with, which is left to the job. It is asked anew at each call,
 // since a job may grow; false where neither can be read.
-func spareFor(fs procfs.FS, pid int) func() (int64, bool) {
+func SpareFor(fs procfs.FS, pid int) func() (int64, bool) {
 	machine := fs.Machine()
 	return func() (int64, bool) {
 		left, limited := roomLeft(fs, pid)
@@ -57,6 +56,6 @@ func spareFor(fs procfs.FS, pid int) func() (int64, bool) {
 				spare, limited = free, true
 			}
 		}
-		return max(0, spare-benchRoom), limited
+		return max(0, spare-BenchRoom), limited
 	}
 }

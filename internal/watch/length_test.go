@@ -1,18 +1,21 @@
-package cli
+package watch
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // firstSeconds is what a recording would be had it ended after so long, with the warm-up of such a watch.
 func firstSeconds(rec *recording.Recording, length time.Duration) *recording.Recording {
 	out := *rec
-	out.Header.Warmup = defaultWarmup(length)
+	out.Header.Warmup = DefaultWarmup(length)
 	out.Series = nil
 	for _, s := range rec.Series {
 		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p recording.Point) bool { return p.At > length })
@@ -33,11 +36,13 @@ func firstSeconds(rec *recording.Recording, length time.Duration) *recording.Rec
 // does not say that it was too short.
 func TestTheShortestWatchIsLongEnough(t *testing.T) {
 	for _, name := range []string{"one-worker", "loader-keeps-up"} {
-		r, err := judge(firstSeconds(readRecording(t, "../../testdata/recordings/"+name+".jsonl"), minDuration))
+		file := must.Get(os.Open("../../testdata/recordings/" + name + ".jsonl"))(t)
+		r, err := rules.Judge(firstSeconds(must.Get(recording.Read(file))(t), Least))
+		must.Do(t, file.Close())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Verdict.Class == report.Inconclusive || r.Window.DurationS < minSteady.Seconds() {
+		if r.Verdict.Class == report.Inconclusive || r.Window.DurationS < LeastSteady.Seconds() {
 			t.Errorf("%s: %s after a warm-up of %.2f s, %.2f s are left: %s", name, r.Verdict.Class, r.Window.WarmupS,
 				r.Window.DurationS, r.Verdict.Statement)
 		}
@@ -48,10 +53,10 @@ func TestDefaultWarmup(t *testing.T) {
 	for duration, want := range map[time.Duration]time.Duration{
 		4 * time.Second: 0, 6 * time.Second: 500 * time.Millisecond, 12 * time.Second: 2 * time.Second,
 		30 * time.Second: 5 * time.Second, time.Hour: 5 * time.Second} {
-		if got := defaultWarmup(duration); got != want {
+		if got := DefaultWarmup(duration); got != want {
 			t.Errorf("%v: %v, want %v", duration, got, want)
 		}
-		if got := defaultWarmup(duration); duration >= minDuration && duration-got < minSteady+edges {
+		if got := DefaultWarmup(duration); duration >= Least && duration-got < LeastSteady+edges {
 			t.Errorf("%v: %v leaves %v", duration, got, duration-got)
 		}
 	}

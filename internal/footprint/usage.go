@@ -1,22 +1,29 @@
-package cli
+package footprint
 
 import (
+	"golang.org/x/sys/unix"
+
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/procfs"
-	"golang.org/x/sys/unix"
 )
 
-// usage adds up what this process, the children it has collected and those still living have used. Memory is this
+// Usage is what pipetune and its children have used so far.
+type Usage struct {
+	CPU  float64 // seconds
+	Peak int64   // bytes, peaks added
+}
+
+// Used adds up what this process, the children it has collected and those still living have used. Memory is this
 // process' peak and what living children hold beyond the pages of the program they share with it.
-func usage(r *isolate.Runner) spent {
-	var s spent
+func Used(r *isolate.Runner) Usage {
+	var s Usage
 	var self, reaped unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &self); err == nil {
-		s.cpu += cpuSeconds(self)
-		s.peak += self.Maxrss * 1024
+		s.CPU += cpuSeconds(self)
+		s.Peak += self.Maxrss * 1024
 	}
 	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &reaped); err == nil {
-		s.cpu += cpuSeconds(reaped)
+		s.CPU += cpuSeconds(reaped)
 	}
 	for _, pid := range r.Children() {
 		s.add(pid)
@@ -25,7 +32,7 @@ func usage(r *isolate.Runner) spent {
 }
 
 // add counts a living child. One that ends meanwhile is counted when it is collected.
-func (s *spent) add(pid int) {
+func (s *Usage) add(pid int) {
 	p, err := procfs.FS{}.Open(pid)
 	if err != nil {
 		return
@@ -33,11 +40,11 @@ func (s *spent) add(pid int) {
 	defer p.Close()
 	var st procfs.Stat
 	if p.Stat(&st) == nil {
-		s.cpu += st.UserSeconds + st.SystemSeconds
+		s.CPU += st.UserSeconds + st.SystemSeconds
 	}
 	var m procfs.Statm
 	if p.Statm(&m) == nil {
-		s.peak += m.ResidentBytes - m.SharedBytes
+		s.Peak += m.ResidentBytes - m.SharedBytes
 	}
 }
 

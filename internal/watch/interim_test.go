@@ -1,4 +1,4 @@
-package cli
+package watch
 
 import (
 	"testing"
@@ -32,8 +32,9 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 		"nothing to judge":       {true, time.Minute, nil, "", ""},
 	} {
 		shown := ""
-		p := &provisional{mayEnd: c.mayEnd, show: func(words string) { shown = words }}
-		if ends := p.take(interim{c.at, c.r, nil}); ends != c.ends || shown != c.shown {
+		p := &provisional{Options: Options{MayEnd: c.mayEnd,
+			Words: func(words string, _ time.Duration) { shown = words }}}
+		if ends := p.take(Interim{c.at, c.r, nil}, c.at); ends != c.ends || shown != c.shown {
 			t.Errorf("%s: %q, shown %q", name, ends, shown)
 		}
 	}
@@ -47,15 +48,15 @@ func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	amended := 0
-	p := &provisional{next: firstInterim, show: func(string) {},
+	p := &provisional{next: firstInterim,
 		amend: func(h *recording.Header) { amended++; h.Warmup = time.Second }}
 	at := firstInterim - time.Second
-	if reason := p.enough(at, nil, rec); reason != "" || p.interim != nil {
+	if reason := p.enough(at, rec); reason != "" || p.interim != nil {
 		t.Fatalf("%q, or a glance before the first", reason)
 	}
 	rec.Add(metric.CPUBusy, "cpu/0", 1)
 	at = firstInterim
-	p.enough(at, nil, rec)
+	p.enough(at, rec)
 	if p.interim == nil || amended != 1 || rec.Header().Warmup != 0 {
 		t.Fatalf("amended %d times, the recording's own warm-up is %v", amended, rec.Header().Warmup)
 	}
@@ -64,7 +65,7 @@ func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 	}
 	for end := time.Now().Add(time.Minute); p.interim != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		at += time.Millisecond
-		p.enough(at, nil, rec)
+		p.enough(at, rec)
 	}
 	if p.interim != nil {
 		t.Error("a glance has not come back")

@@ -1,0 +1,86 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/sampler"
+)
+
+// describe describes a dataset in a child of its own, which ends with the answer and gives its memory back.
+func describe(runner *isolate.Runner) sampler.DescribeDataset {
+	return func(ctx context.Context, key, path string) (sampler.DatasetFacts, error) {
+		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: dataset.LookLimit, Only: dataset.Reach(path)}
+		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec,
+			dataset.Request{Path: []byte(path)})
+		if err != nil {
+			return sampler.DatasetFacts{}, fmt.Errorf("looking at the dataset: %w", err)
+		}
+		facts := factsOf(found)
+		var items dataset.DigestRequest
+		switch {
+		case facts.Layout != nil:
+			items.Dataset = facts.Layout.Name
+		case found.Folder != nil && facts.Files != nil:
+			items.Suffix = found.Folder.Extension.String()
+		default:
+			return facts, nil
+		}
+		facts.Items = dataset.DigestAt(ctx, runner, key, path, items)
+		return facts, nil
+	}
+}
+
+// factsOf says in the sampler's words what the dataset package found.
+func factsOf(found dataset.Description) sampler.DatasetFacts {
+	facts := sampler.DatasetFacts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
+	if f := found.Folder; f != nil {
+		facts.Bytes = nil
+		if f.More {
+			facts.Files = nil // a lower bound is no count
+		}
+		if f.Sizes != nil {
+			facts.FileBytes = &f.Sizes.Median
+			if int64(f.Sizes.Count) >= found.Files && !f.More {
+				facts.Bytes = &found.Bytes
+			} else if facts.Files != nil {
+				estimate := int64(float64(found.Bytes) / float64(f.Sizes.Count) * float64(found.Files))
+				facts.Bytes = &estimate
+			}
+		}
+		facts.Extension = f.Extension.String()
+	}
+	if found.HDF5 != nil {
+		if access, ok := dataset.Likely(found.HDF5.File); ok {
+			facts.Layout = hdf5Layout(access)
+		}
+		facts.Refused = found.HDF5.Refused.Reason.String()
+	}
+	return facts
+}
+
+func hdf5Layout(a dataset.Access) *sampler.HDF5Layout {
+	d := a.Dataset
+	names := make([]string, len(d.Filters))
+	for i, f := range d.Filters {
+		names[i] = f.Name.String()
+	}
+	return &sampler.HDF5Layout{
+		Name: d.Path.String(), Shape: joined(d.Shape), Dtype: d.Type, Layout: string(d.Storage), Chunk: joined(d.Chunk),
+		Filters: strings.Join(names, ", "), FilterCount: len(d.Filters), ChunkBytes: d.ChunkBytes,
+		ItemBytes: d.ItemBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem,
+		StoredBytes: d.StoredBytes, Amplification: a.Amplification,
+	}
+}
+
+func joined(lengths []int64) string {
+	texts := make([]string, len(lengths))
+	for i, n := range lengths {
+		texts[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(texts, "x")
+}
