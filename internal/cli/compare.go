@@ -103,8 +103,7 @@ func (o *comparison) run(env Env, args []string) error {
 
 // options are what is asked of the comparison itself.
 func (o *comparison) options() (compare.Options, error) {
-	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit},
-		GateMetric: o.gateMetric}
+	opts := compare.Options{Tool: ofTool(), GateMetric: o.gateMetric}
 	if o.gateMetric != "" && o.gate == "" {
 		return opts, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
 	}

@@ -88,8 +88,7 @@ func (o *merging) run(env Env, paths []string, format render.Format, outs []outp
 // join merges and shows what was read of so many files. amend has the last word on what is shown.
 func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format,
 	outs []output, amend func(*report.Merged)) error {
-	m, err := merge.Run(list, merge.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version,
-		Commit: tool().Commit}, Job: o.job, Left: left})
+	m, err := merge.Run(list, merge.Options{Tool: ofTool(), Job: o.job, Left: left})
 	switch {
 	case errors.Is(err, merge.ErrMixed):
 		return fail(exitUsage, "name the one to merge: --job ID", "%w", err)

@@ -1,4 +1,4 @@
-package cli
+package benchrun
 
 import (
 	"context"
@@ -16,22 +16,21 @@ import (
 // disk.
 const pythonLimit = 20 * time.Second
 
-// python chooses the interpreter whose libraries are timed; nil is none. A chosen one that does not work is an error,
-// one that was merely found and does not work is passed over.
-func (o *benchOptions) interpreter(ctx context.Context, env Env) ([]string, error) {
-	switch o.python {
+// Interpreter returns the command of the Python whose libraries are timed; nil is none. chosen is a path or name, where
+// one that does not work is an error; or "auto", for one of a running job of this user or of the system that has a
+// library that reads datasets; or "none".
+func Interpreter(ctx context.Context, chosen string) ([]string, error) {
+	switch chosen {
 	case "none", "":
 		return nil, nil
 	case "auto":
 	default:
-		path, err := exec.LookPath(o.python)
-		if err != nil {
-			return nil, fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w",
-				o.python, err)
+		path, err := exec.LookPath(chosen)
+		if err == nil {
+			_, err = libraries(ctx, path)
 		}
-		if _, err := libraries(ctx, path); err != nil {
-			return nil, fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w",
-				o.python, err)
+		if err != nil {
+			return nil, err
 		}
 		return []string{path}, nil
 	}
@@ -43,10 +42,6 @@ func (o *benchOptions) interpreter(ctx context.Context, env Env) ([]string, erro
 		if list, err := libraries(ctx, found); err == nil && readsData(list) {
 			return []string{found}, nil
 		}
-	}
-	if !o.quiet && ctx.Err() == nil {
-		note(env.Stderr, "no python3 here has Pillow, OpenCV, torchvision or h5py: only pipetune's own readers are "+
-			"timed (--python PATH names another)")
 	}
 	return nil, nil
 }
