@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"dataset": {"format", "hdf5", "isolate", "jpeg", "untrusted"},
 	"benchrun": {"dataset", "diagnose", "evidence", "footprint", "host", "isolate", "job", "metric", "probe",
 		"procfs", "recording", "rules", "unit", "untrusted", "pkg/report"},
+	"slurm": {"merge", "untrusted", "pkg/report"},
 	// it judges beside the watch: rules
 	"watch": {"dataset", "evidence", "footprint", "host", "isolate", "job", "launch", "live", "procfs", "recording",
 		"rules", "sampler", "untrusted", "pkg/report"},

@@ -1,7 +1,8 @@
-package cli
+package slurm
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,21 +19,22 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// gathering takes the nodes' reports from one srun, whose lines begin with the number of their task: "3: {".
-type gathering struct {
-	env   Env
-	job   string // its number
-	name  string // of the step
-	keep  string
+// Gathering takes the nodes' reports from one srun, whose lines begin with the number of their task: "3: {".
+type Gathering struct {
+	Job  Job
+	Step string
+	Note func(text string)                           // what is to be known of the gathering itself
+	Said func(line string)                           // by the nodes, or srun; sanitized
+	Took func(task int, w *merge.Watch, text string) // a whole report
+	Left []report.LeftOut                            // reports that cannot be used
+
 	parts map[int]*strings.Builder // reports that have not ended yet
-	list  []*merge.Watch
-	left  []report.LeftOut
 }
 
-// run runs the command to its end. A request to end is handed on to the nodes, which then report what they have seen.
-func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.Signal) error {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Env = slurmEnvironment()
+// Run runs the command to its end. A request to end is handed on to the nodes, which then report what they have seen.
+func (g *Gathering) Run(ctx context.Context, line []string, asked <-chan os.Signal) error {
+	g.parts = map[int]*strings.Builder{}
+	cmd := command(ctx, line[0], line[1:]...)
 	// Ctrl-C is ours to hand on: srun would ask for a second one
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	stdout, err := cmd.StdoutPipe()
@@ -41,14 +43,14 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fail(exitNotMeasured, "", "starting srun: %w", err)
+		return fmt.Errorf("starting srun: %w", err)
 	}
 	over := make(chan struct{})
 	go func() {
 		select {
 		case <-asked:
 			if err := g.endEarly(ctx); err != nil {
-				note(g.env.Stderr, "the nodes could not be asked to report now: "+err.Error())
+				g.Note("the nodes could not be asked to report now: " + err.Error())
 				_ = cmd.Process.Signal(syscall.SIGTERM) // one that has ended needs none
 			}
 		case <-over:
@@ -62,13 +64,13 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 	close(over)
 	var exit *exec.ExitError
 	if readErr != nil {
-		return fail(exitNotMeasured, "", "reading what the nodes report: %w", readErr)
+		return fmt.Errorf("reading what the nodes report: %w", readErr)
 	}
 	if waitErr != nil && !errors.As(waitErr, &exit) {
-		return fail(exitNotMeasured, "", "srun: %w", waitErr)
+		return fmt.Errorf("srun: %w", waitErr)
 	}
 	for task := range g.parts { // it was killed, or its node is gone
-		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
+		g.Left = append(g.Left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
 			Why: "the report was cut off"})
 	}
 	return nil
@@ -76,22 +78,18 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 
 // endEarly has Slurm send the nodes what Ctrl-C would: they report what they have seen. srun itself, asked to end,
 // kills its tasks.
-func (g *gathering) endEarly(ctx context.Context) error {
-	list := exec.CommandContext(ctx, "squeue", "--noheader", "--steps", "--jobs="+g.job, "--format=%i|%j")
-	list.Env = slurmEnvironment()
-	said, err := list.Output()
+func (g *Gathering) endEarly(ctx context.Context) error {
+	said, err := command(ctx, "squeue", "--noheader", "--steps", "--jobs="+g.Job.ID, "--format=%i|%j").Output()
 	if err != nil {
 		return fmt.Errorf("squeue: %w", err)
 	}
 	for line := range strings.Lines(string(said)) {
 		id, name, _ := strings.Cut(strings.TrimSpace(line), "|")
-		if name != g.name {
+		if name != g.Step {
 			continue
 		}
-		send := exec.CommandContext(ctx, "scancel", "--signal=INT", id)
-		send.Env = slurmEnvironment()
-		if text, err := send.CombinedOutput(); err != nil {
-			return fmt.Errorf("scancel: %w: %s", err, lastLine(string(text)))
+		if text, err := command(ctx, "scancel", "--signal=INT", id).CombinedOutput(); err != nil {
+			return fmt.Errorf("scancel: %w: %s", err, bytes.TrimSpace(text))
 		}
 		return nil
 	}
@@ -102,33 +100,33 @@ func (g *gathering) endEarly(ctx context.Context) error {
 const mostWords = 40
 
 // pass hands on what the nodes, and srun, have to say.
-func (g *gathering) pass(r io.Reader) {
+func (g *Gathering) pass(r io.Reader) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	n := 0
 	for lines.Scan() {
 		if n++; n <= mostWords {
-			fmt.Fprintln(g.env.Stderr, untrusted.Sanitize(lines.Text()))
+			g.Said(untrusted.Sanitize(lines.Text()))
 		}
 	}
 	if n > mostWords {
-		note(g.env.Stderr, fmt.Sprintf("%d more lines of the nodes", n-mostWords))
+		g.Note(fmt.Sprintf("%d more lines of the nodes", n-mostWords))
 	}
 	if err := lines.Err(); err != nil {
-		note(g.env.Stderr, "what else the nodes said was lost: "+err.Error())
+		g.Note("what else the nodes said was lost: " + err.Error())
 		_, _ = io.Copy(io.Discard, r) // so that nobody waits for a reader
 	}
 }
 
 // take sorts lines by their task; a line "}" ends a report.
-func (g *gathering) take(r io.Reader) error {
+func (g *Gathering) take(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, merge.MaxBytes)
 	for lines.Scan() {
 		label, text, ok := strings.Cut(lines.Text(), ": ")
 		task, err := strconv.Atoi(strings.TrimSpace(label))
 		if !ok || err != nil {
-			note(g.env.Stderr, lines.Text()) // srun itself
+			g.Note(lines.Text()) // srun itself
 			continue
 		}
 		part := g.parts[task]
@@ -148,20 +146,12 @@ func (g *gathering) take(r io.Reader) error {
 }
 
 // done takes a whole report.
-func (g *gathering) done(task int, text string) {
+func (g *Gathering) done(task int, text string) {
 	w, err := merge.Decode("", []byte(text))
 	if err != nil {
-		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
+		g.Left = append(g.Left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
 			Why: untrusted.Message(err.Error())})
 		return
 	}
-	w.SetFile(nodeFile(g.keep, w, task))
-	g.list = append(g.list, w)
-	if g.keep == "" {
-		return
-	}
-	out := output{path: nodeFile(g.keep, w, task), flag: "--keep"}
-	if err := out.fill(func(f io.Writer) error { _, err := io.WriteString(f, text); return err }); err != nil {
-		complain(g.env.Stderr, err)
-	}
+	g.Took(task, w, text)
 }
