@@ -24,8 +24,8 @@ var mayImport = map[string][]string{
 	"python": {"untrusted"},
 	"patch":  {"python", "untrusted", "pkg/report"},
 	"lint":   {"python", "patch", "untrusted", "pkg/report"},
-	"launch": {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "tune", "untrusted",
-		"pkg/report"},
+	"launch": {"hook", "patch", "isolate", "predict", "procfs", "job", "metric", "recording", "stat", "tune",
+		"untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"batches": {"procfs", "metric", "recording"},
 	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml",
@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 	// judge: pure
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
-	"tune":     {"predict", "stat"},
+	"tune":     {"diagnose", "evidence", "metric", "predict", "stat", "pkg/report"},
 	// pkg/report: what a change must bring to be worth one
 	"predict": {"stat", "pkg/report"},
 	// unit: its statements hold numbers

@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/tune"
 	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -200,7 +201,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 	l.meter.end(r)
 	if l.tuning != nil {
 		r.Tuning = l.tuning
-		decided(r)
+		tune.Decide(r)
 	}
 	l.fix = l.Fix(ctx, r, l.hook.Trainers)
 	nameKept(r, l.outs)

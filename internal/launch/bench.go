@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/tune"
@@ -89,6 +90,20 @@ func (b *Bench) await(until time.Time, ends func(hook.Row) bool, each func()) {
 			}
 		}
 	}
+}
+
+// Now is the setting that the loader has.
+func (b *Bench) Now() tune.Setting {
+	made := b.Loader.Made
+	now := tune.Setting{Pin: made.PinMemory != nil && *made.PinMemory}
+	if made.NumWorkers != nil && *made.NumWorkers > 0 {
+		now.Workers, now.Prefetch = *made.NumWorkers, predict.DefaultPrefetch
+		if made.Prefetch != nil {
+			now.Prefetch = *made.Prefetch
+		}
+		now.Persistent = made.Persistent != nil && *made.Persistent
+	}
+	return now
 }
 
 // Gone is why nothing more can be measured; "" where it can.

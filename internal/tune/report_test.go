@@ -1,4 +1,4 @@
-package cli
+package tune
 
 import (
 	"strings"
@@ -8,28 +8,27 @@ import (
 
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
-	"github.com/pipetune/pipetune/internal/tune"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-func measuredAt(x float64) tune.Rate {
-	return tune.Rate{Summary: stat.Summary{Center: x, Lo: 0.99 * x, Hi: 1.01 * x, Confidence: 0.95, N: 8}, Memory: 100,
+func measuredAt(x float64) Rate {
+	return Rate{Summary: stat.Summary{Center: x, Lo: 0.99 * x, Hi: 1.01 * x, Confidence: 0.95, N: 8}, Memory: 100,
 		Shm: -1}
 }
 
 // tuningOf is a search of two settings of which one was chosen.
 func tuningOf(chosen int, tried bool) *report.Tuning {
-	set := func(workers, prefetch int) tune.Setting {
-		return tune.Setting{Setting: predict.Setting{Workers: workers, Prefetch: prefetch}}
+	set := func(workers, prefetch int) Setting {
+		return Setting{Setting: predict.Setting{Workers: workers, Prefetch: prefetch}}
 	}
 	out := &report.Tuning{Outcome: report.TuningNone}
-	fillTuning(out, tune.Result{Chosen: chosen, Tried: tried, Rows: []tune.Row{
-		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20), Forecast: &tune.Expected{Lo: 18, Center: 20,
+	fill(out, Result{Chosen: chosen, Tried: tried, Rows: []Row{
+		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20), Forecast: &Expected{Lo: 18, Center: 20,
 			Hi: 22}},
-		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80), Forecast: &tune.Expected{Lo: 90,
+		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80), Forecast: &Expected{Lo: 90,
 			Center: 95, Hi: 99}},
-		{Setting: set(9, 2), Alone: tune.Rate{Why: "not tried: beyond /dev/shm", Memory: -1, Shm: -1}},
-	}}, tune.Job{Rate: measuredAt(20).Summary})
+		{Setting: set(9, 2), Alone: Rate{Why: "not tried: beyond /dev/shm", Memory: -1, Shm: -1}},
+	}}, Job{Rate: measuredAt(20).Summary})
 	return out
 }
 
@@ -47,7 +46,7 @@ func TestTuningIsTold(t *testing.T) {
 		t.Errorf("nothing to gain: %+v", got)
 	}
 	unclear := &report.Tuning{}
-	fillTuning(unclear, tune.Result{Tried: true, Open: 1.3, Rows: []tune.Row{{Present: true}}}, tune.Job{})
+	fill(unclear, Result{Tried: true, Open: 1.3, Rows: []Row{{Present: true}}}, Job{})
 	if unclear.Outcome != report.TuningUnclear || unclear.Chosen != nil ||
 		!strings.Contains(unclear.Statement, "1.30 times as fast") {
 		t.Errorf("unclear: %+v", unclear)
@@ -80,7 +79,7 @@ func TestWhatWasMeasuredIsDecided(t *testing.T) {
 				Findings: []report.Finding{{Rule: "loader/workers-too-few", Severity: report.Error,
 					Recommendations: []report.Recommendation{
 						{Setting: "num_workers", To: "3"}, {Setting: "HDF5 chunk shape", To: "1x2"}}}}}
-			decided(r)
+			Decide(r)
 			got, found := map[string]string{}, map[string]string{}
 			for _, d := range r.Decided() {
 				got[d.Setting] = d.To

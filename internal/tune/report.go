@@ -1,4 +1,4 @@
-package cli
+package tune
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
-	"github.com/pipetune/pipetune/internal/tune"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// fillTuning puts the result into the report's form.
-func fillTuning(out *report.Tuning, result tune.Result, job tune.Job) {
+// fill puts the result into the report's form.
+func fill(out *report.Tuning, result Result, job Job) {
 	out.Ended = result.Ended
 	for _, r := range result.Rows {
 		row := report.TuningRow{NumWorkers: r.Workers, PrefetchFactor: r.Prefetch, PersistentWorkers: r.Persistent,
@@ -25,7 +24,7 @@ func fillTuning(out *report.Tuning, result tune.Result, job tune.Job) {
 		if r.InLoop.Why != "" {
 			row.Why = r.InLoop.Why
 		}
-		for _, m := range []tune.Rate{r.Alone, r.InLoop} {
+		for _, m := range []Rate{r.Alone, r.InLoop} {
 			if m.N > 0 || m.Why != "" {
 				row.MemoryBytes, row.ShmBytes = more(row.MemoryBytes, m.Memory), more(row.ShmBytes, m.Shm)
 			}
@@ -60,7 +59,7 @@ func fillTuning(out *report.Tuning, result tune.Result, job tune.Job) {
 }
 
 // score says how a forecast did.
-func score(s stat.Summary, f tune.Expected) string {
+func score(s stat.Summary, f Expected) string {
 	switch {
 	case s.N == 0:
 		return ""
@@ -90,9 +89,9 @@ func more(known *int64, n int64) *int64 {
 // tunedSettings are those that tune measures.
 var tunedSettings = []string{"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"}
 
-// decided makes the setting that was chosen what the report comes to: it was measured, and what was forecast before
+// Decide makes the setting that was chosen what the report comes to: it was measured, and what was forecast before
 // gives way.
-func decided(r *report.Report) {
+func Decide(r *report.Report) {
 	if r.Tuning.Chosen == nil {
 		return
 	}
