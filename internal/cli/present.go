@@ -243,9 +243,8 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 	if why := inconclusiveBench(r); p.strict && why != "" {
 		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)
 	}
-	fatal := map[string][]report.Severity{"error": {report.Error}, "warning": {report.Error, report.Warning}}[p.failOn]
 	for _, f := range r.Findings {
-		if slices.Contains(fatal, f.Severity) {
+		if fatal(p.failOn, f.Severity) {
 			return fail(exitGate, "", "--fail-on %s: %s is %s", p.failOn, f.Rule, f.Severity)
 		}
 	}
@@ -253,6 +252,11 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 		return p.thresholds(r)
 	}
 	return nil
+}
+
+// fatal reports whether a finding is what --fail-on asks to fail on.
+func fatal(failOn string, s report.Severity) bool {
+	return failOn != "never" && (s == report.Error || s == report.Warning && failOn == string(report.Warning))
 }
 
 // thresholds says which exit code the limits lead to: one that was missed weighs more than one on which there are no
