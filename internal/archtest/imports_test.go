@@ -37,6 +37,8 @@ var mayImport = map[string][]string{
 	"benchrun": {"dataset", "diagnose", "evidence", "footprint", "host", "isolate", "job", "metric", "probe",
 		"procfs", "recording", "rules", "unit", "untrusted", "pkg/report"},
 	"slurm": {"merge", "untrusted", "pkg/report"},
+	// rules: what is read is judged anew
+	"saved": {"merge", "recording", "rules", "untrusted", "pkg/report"},
 	// it judges beside the watch: rules
 	"watch": {"dataset", "evidence", "footprint", "host", "isolate", "job", "launch", "live", "procfs", "recording",
 		"rules", "sampler", "untrusted", "pkg/report"},
@@ -113,7 +115,7 @@ var thirdParty = map[string][]string{
 	"github.com/yuin/goldmark":     {"reliability", "test files"},
 	"golang.org/x/sys": {"cli", "job", "hook", "python", "host", "sampler", "probe", "rewrite",
 		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch", "watch",
-		"footprint"},
+		"footprint", "saved"},
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},

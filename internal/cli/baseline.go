@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"bufio"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/compare"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -48,20 +49,12 @@ func (b *baseline) check(format render.Format, strict bool) (err error) {
 	if b.options, err = b.comparison.options(); err != nil {
 		return err
 	}
-	f, err := openRegular(b.path)
-	if err != nil {
-		return fail(exitUsage, readHint(err), "--baseline: reading %s: %w", b.path, err)
-	}
-	defer f.Close()
-	br := bufio.NewReaderSize(f, 64<<10)
-	if looksLikeRecording(br) {
-		return fail(exitUsage, "judge it first: pipetune report "+b.path+" -o before.json",
-			"--baseline: %s is a recording, not a report", b.path)
-	}
-	r, err := readReport(br, b.path)
+	r, err := saved.LoadReport(b.path)
 	switch {
+	case errors.Is(err, saved.ErrRecording):
+		return fail(exitUsage, "judge it first: pipetune report "+b.path+" -o before.json", "--baseline: %w", err)
 	case err != nil:
-		return unreadable(b.path, err)
+		return fail(exitUsage, readHint(b.path, err), "--baseline: %w", err)
 	case r.Kind != "diagnose":
 		return fail(exitUsage, "pipetune compare takes two reports of it", "--baseline: %s is a report of %s", b.path,
 			r.Kind)

@@ -195,7 +195,7 @@ func readSide(env Env, paths []string) ([]compare.Input, error) {
 	for _, path := range paths {
 		r, _, err := replay(env, path)
 		if err != nil {
-			return nil, unreadable(path, err)
+			return nil, err
 		}
 		name := path
 		if path == "-" {
@@ -204,16 +204,6 @@ func readSide(env Env, paths []string) ([]compare.Input, error) {
 		out = append(out, compare.Input{Name: name, Report: r})
 	}
 	return out, nil
-}
-
-// unreadable adds what to do about a report that was edited or cut off. A recording that says nothing is unreadable
-// here too: nothing is measured.
-func unreadable(path string, err error) error {
-	if errors.Is(err, report.ErrInvalid) {
-		return fail(exitUsage, "the file was edited, or cut off while it was written: make it again with pipetune "+
-			"diagnose -o "+filepath.Base(path), "%w", err)
-	}
-	return err
 }
 
 // exit says which exit code the comparison leads to.

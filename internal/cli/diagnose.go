@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -312,14 +314,16 @@ func roomFor(command string, need int64) error {
 // record watches the job, and writes the recording to the output that takes it.
 func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, w watch.Options) (
 	*recording.Recording, error) {
-	var file *recordingFile
+	var file *saved.Recording
 	var writer *recording.Writer
+	path := ""
 	for _, out := range outs {
 		if out.recording {
 			var err error
-			if file, err = createRecording(out.path); err != nil {
-				return nil, err
+			if file, err = saved.CreateRecording(out.path); err != nil {
+				return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", out.path, err)
 			}
+			path = out.path
 			writer = recording.NewWriter(file)
 		}
 	}
@@ -331,10 +335,18 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output,
 		return rec, err
 	}
 	if rec == nil || rec.End.Reason == launch.Again {
-		if dropErr := file.drop(); dropErr != nil {
+		if dropErr := file.Drop(); dropErr != nil {
 			note(s.env.Stderr, "removing the empty recording: "+dropErr.Error())
 		}
 		return rec, err
 	}
-	return rec, file.finish()
+	var kept *saved.KeptError
+	switch err := file.Finish(); {
+	case errors.As(err, &kept):
+		return rec, fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it",
+			kept.Kept), "-o %s: %w", path, err)
+	case err != nil:
+		return rec, fail(exitUsage, "", "-o %s: %w", path, err)
+	}
+	return rec, nil
 }

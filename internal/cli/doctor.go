@@ -21,6 +21,7 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/sampler"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -220,7 +221,7 @@ func checkFiles(context.Context, *doctor) []check {
 		return []check{{name, stateMissing, "inotify: no watch is left, or the disk of " + folder + " is full",
 			"sudo sysctl fs.inotify.max_user_watches=524288"}}
 	case err != nil:
-		return []check{{name, stateMissing, plainPathError(err).Error(), ""}}
+		return []check{{name, stateMissing, saved.Plain(err).Error(), ""}}
 	}
 	return []check{{name, stateOK, "opens of dataset files can be counted (inotify), except on network file systems",
 		""}}

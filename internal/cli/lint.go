@@ -181,7 +181,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 	var measured *report.Report
 	if l.report != "" {
 		if measured, _, err = replay(env, l.report); err != nil {
-			return unreadable(l.report, err)
+			return err
 		}
 	}
 	result, err := lint.Run(ctx, request)

@@ -1,20 +1,13 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"path/filepath"
-	"runtime"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/merge"
 	"github.com/pipetune/pipetune/internal/render"
-	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -81,7 +74,7 @@ func (o *merging) check() (format render.Format, outs []output, err error) {
 
 // run reads, merges and shows.
 func (o *merging) run(env Env, paths []string, format render.Format, outs []output) error {
-	list, left := readNodes(env, paths)
+	list, left := saved.LoadNodes(paths)
 	return o.join(env, list, left, len(paths), format, outs, func(*report.Merged) {})
 }
 
@@ -115,64 +108,4 @@ func ofJob(job string) string {
 		return ""
 	}
 	return " for job " + job
-}
-
-// readNodes reads the files, several at once, and keeps of each what merging needs. What cannot be read is left out.
-func readNodes(env Env, paths []string) ([]*merge.Watch, []report.LeftOut) {
-	watches, errs := make([]*merge.Watch, len(paths)), make([]error, len(paths))
-	next := make(chan int)
-	var readers sync.WaitGroup
-	var recordings sync.Mutex // one at a time: each takes as much memory as it has readings
-	for range min(runtime.GOMAXPROCS(0), len(paths)) {
-		readers.Go(func() {
-			var room bytes.Buffer
-			for i := range next {
-				watches[i], errs[i] = readNode(env, paths[i], &room, &recordings)
-			}
-		})
-	}
-	for i := range paths {
-		next <- i
-	}
-	close(next)
-	readers.Wait()
-	var list []*merge.Watch
-	var left []report.LeftOut
-	for i, err := range errs {
-		switch {
-		case err == nil:
-			list = append(list, watches[i])
-		case errors.Is(err, merge.ErrOtherKind):
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind,
-				Why: untrusted.Message(err.Error())})
-		default:
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable,
-				Why: untrusted.Message(err.Error())})
-		}
-	}
-	return list, left
-}
-
-// readNode reads one file. room is used again.
-func readNode(env Env, path string, room *bytes.Buffer, recordings *sync.Mutex) (*merge.Watch, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	br := bufio.NewReaderSize(f, 4<<10)
-	if looksLikeRecording(br) {
-		recordings.Lock()
-		defer recordings.Unlock()
-		r, _, err := replay(env, path)
-		if err != nil {
-			return nil, err
-		}
-		return merge.Of(path, r)
-	}
-	room.Reset()
-	if _, err := room.ReadFrom(io.LimitReader(br, merge.MaxBytes+1)); err != nil {
-		return nil, fmt.Errorf("reading: %w", plainPathError(err))
-	}
-	return merge.Decode(path, room.Bytes())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/exporter"
 	"github.com/pipetune/pipetune/internal/live"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -144,7 +145,7 @@ func (m *meter) end(r *report.Report) {
 // write writes the file, which is for node_exporter's own user to read.
 func (m *meter) write() error {
 	return m.file.fill(func(w io.Writer) error {
-		if f, ok := w.(*draft); ok {
+		if f, ok := w.(*saved.Draft); ok {
 			if err := f.Chmod(0o644); err != nil {
 				return err
 			}

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/saved"
 )
 
 // recordingSuffix marks the output that takes the recording instead of the report.
@@ -56,11 +54,11 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool, also ...s
 
 // check tries the output before a minute is spent on measuring: it makes the temporary file and removes it again.
 func (o output) check() error {
-	f, err := createDraft(o.path)
+	f, err := saved.Create(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
-	return f.drop()
+	return f.Drop()
 }
 
 // write writes a report or a comparison to the output's file.
@@ -71,71 +69,13 @@ func (o output) write(s render.Subject) error {
 // fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until
 // the new one is.
 func (o output) fill(content func(w io.Writer) error) error {
-	f, err := createDraft(o.path)
+	f, err := saved.Create(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
-	if err := f.settle(content(f)); err != nil {
+	if err := f.Settle(content(f)); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there",
 			"%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	return nil
 }
-
-// plainPathError leaves out the temporary name that a person never chose.
-func plainPathError(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
-// recordingFile is a recording being written: whole lines under a temporary name, renamed at the end. Where a write
-// fails the torn line is taken back, so that what is there can be read.
-type recordingFile struct {
-	f    *draft
-	path string
-	good int64 // bytes of whole lines
-	err  error
-}
-
-func createRecording(path string) (*recordingFile, error) {
-	f, err := createDraft(path)
-	if err != nil {
-		return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", path, err)
-	}
-	return &recordingFile{f: f, path: path}, nil
-}
-
-// Write implements io.Writer; each call holds whole lines.
-func (r *recordingFile) Write(b []byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	n, err := r.f.Write(b)
-	if err != nil {
-		_, seekErr := r.f.Seek(r.good, io.SeekStart)
-		r.err = errors.Join(plainPathError(err), r.f.Truncate(r.good), seekErr)
-		return 0, r.err
-	}
-	r.good += int64(n)
-	return n, nil
-}
-
-// finish gives the recording its name. After a failed write what was recorded until then is kept under its temporary
-// name, and the error says so.
-func (r *recordingFile) finish() error {
-	if r.err != nil {
-		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it",
-			r.f.Name()),
-			"-o %s: %w", r.path, errors.Join(r.err, r.f.Close()))
-	}
-	if err := r.f.settle(nil); err != nil {
-		return fail(exitUsage, "", "-o %s: %w", r.path, err)
-	}
-	return nil
-}
-
-// drop removes the recording: nothing was measured.
-func (r *recordingFile) drop() error { return r.f.drop() }

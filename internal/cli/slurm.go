@@ -16,6 +16,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/merge"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/slurm"
 	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -130,7 +131,7 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	}
 	if o.keep != "" {
 		if err := os.MkdirAll(o.keep, 0o700); err != nil {
-			return fail(exitUsage, "choose a folder you may write to", "--keep %s: %w", o.keep, plainPathError(err))
+			return fail(exitUsage, "choose a folder you may write to", "--keep %s: %w", o.keep, saved.Plain(err))
 		}
 	}
 	asked, stop := handleRequests(env)

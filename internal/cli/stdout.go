@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"syscall"
+
+	"github.com/pipetune/pipetune/internal/saved"
 )
 
 // stdoutWriter is stdout. It keeps the first failure of a write, since not everybody who writes to it reports one. A
@@ -32,5 +34,5 @@ func (o *stdoutWriter) failure() error {
 		return nil
 	}
 	return fail(exitUsage, "free some space, or write to another file; -o FILE is written in any case",
-		"writing to stdout: %w", plainPathError(o.err))
+		"writing to stdout: %w", saved.Plain(o.err))
 }

@@ -1,34 +1,37 @@
-package cli
+// Package saved holds the files that pipetune writes and reads again. A file is written whole or not at all, and an
+// error about one that is no report or recording says what it is instead.
+package saved
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// draft is a file being written under a temporary name, in the folder where it gets its own. The folder is held open:
+// Draft is a file being written under a temporary name, in the folder where it gets its own. The folder is held open:
 // whatever is renamed or linked in its place meanwhile, the file is made, named and removed in the one that was found
 // at first.
-type draft struct {
+type Draft struct {
 	*os.File
 	folder int    // O_PATH: it need not be readable
 	base   string // the name it gets
 	hidden string // the name it has
 }
 
-// createDraft makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An
+// Create makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An
 // existing path must be a regular file.
-func createDraft(path string) (*draft, error) {
+func Create(path string) (*Draft, error) {
 	dir, base := filepath.Split(path)
 	folder, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{folder: folder, base: base, hidden: "." + base + ".partial-" + rand.Text()[:8]}
+	d := &Draft{folder: folder, base: base, hidden: "." + base + ".partial-" + rand.Text()[:8]}
 	if err := d.mayTake(); err != nil {
 		return nil, errors.Join(err, unix.Close(folder))
 	}
@@ -42,7 +45,7 @@ func createDraft(path string) (*draft, error) {
 }
 
 // mayTake says why the draft cannot get its name, as far as can be determined before.
-func (d *draft) mayTake() error {
+func (d *Draft) mayTake() error {
 	var st unix.Stat_t
 	switch err := unix.Fstatat(d.folder, d.base, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case errors.Is(err, unix.ENOENT):
@@ -57,15 +60,15 @@ func (d *draft) mayTake() error {
 	return nil
 }
 
-// settle closes the draft and gives it its name, or removes it where writing failed.
-func (d *draft) settle(err error) error {
+// Settle closes the draft and gives it its name, or removes it where writing failed.
+func (d *Draft) Settle(err error) error {
 	var ours unix.Stat_t
 	err = errors.Join(err, d.Sync(), unix.Fstat(int(d.Fd()), &ours), d.Close())
 	if err == nil {
 		err = unix.Renameat(d.folder, d.hidden, d.folder, d.base)
 	}
 	if err != nil {
-		return errors.Join(plainPathError(err), d.remove(), unix.Close(d.folder))
+		return errors.Join(Plain(err), d.remove(), unix.Close(d.folder))
 	}
 	// In a folder that others may rename in, what has got the name may be theirs.
 	var there unix.Stat_t
@@ -76,8 +79,17 @@ func (d *draft) settle(err error) error {
 	return errors.Join(err, unix.Close(d.folder))
 }
 
-// drop removes the draft.
-func (d *draft) drop() error { return errors.Join(d.Close(), d.remove(), unix.Close(d.folder)) }
+// Drop removes the draft.
+func (d *Draft) Drop() error { return errors.Join(d.Close(), d.remove(), unix.Close(d.folder)) }
 
 // remove takes the temporary name away.
-func (d *draft) remove() error { return unix.Unlinkat(d.folder, d.hidden, 0) }
+func (d *Draft) remove() error { return unix.Unlinkat(d.folder, d.hidden, 0) }
+
+// Plain leaves out the call and the name, which may be a temporary one that a person never chose.
+func Plain(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

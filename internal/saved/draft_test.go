@@ -1,4 +1,4 @@
-package cli
+package saved
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func TestDraftStaysInItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := createDraft(filepath.Join(ours, "x.json"))
+	d, err := Create(filepath.Join(ours, "x.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestDraftStaysInItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.WriteString("ours")
-	if err := d.settle(err); err != nil {
+	if err := d.Settle(err); err != nil {
 		t.Fatal(err)
 	}
 	onlyFiles(t, theirs)
@@ -45,7 +45,7 @@ func TestDraftSaysWhenItWasReplaced(t *testing.T) {
 	if err := os.WriteFile(victim, []byte("untouched"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := createDraft(filepath.Join(dir, "x.json"))
+	d, err := Create(filepath.Join(dir, "x.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +56,26 @@ func TestDraftSaysWhenItWasReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.WriteString("ours")
-	if err := d.settle(err); err == nil || !strings.Contains(err.Error(), "somebody else") {
+	if err := d.Settle(err); err == nil || !strings.Contains(err.Error(), "somebody else") {
 		t.Errorf("got %v", err)
 	}
 	if b, err := os.ReadFile(victim); err != nil || string(b) != "untouched" {
 		t.Errorf("the victim holds %q, %v", b, err)
+	}
+}
+
+// onlyFiles expects exactly these names in a folder, hidden ones included.
+func onlyFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("files %v, want %v", got, want)
 	}
 }

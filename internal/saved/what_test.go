@@ -1,12 +1,9 @@
-package cli
+package saved
 
 import (
 	"bufio"
-	"errors"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 func TestWhatAFileIs(t *testing.T) {
@@ -30,25 +27,5 @@ func TestWhatAFileIs(t *testing.T) {
 		if got := whatIs(bufio.NewReaderSize(strings.NewReader(content), 64<<10)); !strings.HasPrefix(got, want) {
 			t.Errorf("%.40q: %q, want %q", content, got, want)
 		}
-	}
-}
-
-func TestValuesThatCannotBeRead(t *testing.T) {
-	f := pflag.NewFlagSet("x", pflag.ContinueOnError)
-	f.Duration("duration", 0, "")
-	f.IntP("number", "n", 0, "")
-	f.Bool("yes", false, "")
-	for arg, want := range map[string]string{
-		"--duration=3":  `--duration "3": a time with its unit, like 30s, 2m or 1h30m, is expected`,
-		"--number=many": `--number "many": a whole number is expected`,
-		"-nx":           `--number "x": a whole number is expected`,
-		"--yes=maybe":   `--yes "maybe": true or false is expected`,
-	} {
-		if err := readable(f.Parse([]string{arg})); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", arg, err, want)
-		}
-	}
-	if other := errors.New("unknown flag"); !errors.Is(readable(other), other) {
-		t.Error("another mistake is not passed on")
 	}
 }
