@@ -36,7 +36,9 @@ var mayImport = map[string][]string{
 	"dataset": {"format", "hdf5", "isolate", "jpeg", "untrusted"},
 	"benchrun": {"dataset", "diagnose", "evidence", "footprint", "host", "isolate", "job", "metric", "probe",
 		"procfs", "recording", "rules", "unit", "untrusted", "pkg/report"},
-	"slurm": {"merge", "untrusted", "pkg/report"},
+	"slurm":  {"merge", "untrusted", "pkg/report"},
+	"demo":   {},
+	"doctor": {"demo", "hdf5", "hook", "isolate", "nvml", "perf", "procfs", "sampler"},
 	// rules: what is read is judged anew
 	"saved": {"merge", "recording", "rules", "untrusted", "pkg/report"},
 	// it judges beside the watch: rules
