@@ -9,6 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // DatasetFacts is what an isolated child reports a path. Numbers that cannot be determined are nil, never zero.
@@ -19,19 +20,11 @@ type DatasetFacts struct {
 	FileBytes *int64 // median of a folder's files
 	Extension string // the most frequent of a folder, with its dot
 	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
-	Layout    *HDF5Layout
+	// of the HDF5 dataset that a job most likely reads; without what the job's library and the file's name tell
+	Layout *recording.Layout
 	// Refused says why an HDF5 file's layout could not be determined; sanitized, "" where it could or where there is
 	// none to tell.
 	Refused string
-}
-
-// HDF5Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
-type HDF5Layout struct {
-	Name, Shape, Dtype, Layout, Chunk, Filters string
-	FilterCount                                int
-	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
-	ChunksPerItem, StoredBytes                 *int64
-	Amplification                              *float64 // bytes of the touched chunks over the bytes of an item
 }
 
 // DescribeDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run

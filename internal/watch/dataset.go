@@ -8,7 +8,9 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/sampler"
+	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // describe describes a dataset in a child of its own, which ends with the answer and gives its memory back.
@@ -56,25 +58,25 @@ func factsOf(found dataset.Description) sampler.DatasetFacts {
 	}
 	if found.HDF5 != nil {
 		if access, ok := dataset.Likely(found.HDF5.File); ok {
-			facts.Layout = hdf5Layout(access)
+			facts.Layout = layoutOf(access)
 		}
 		facts.Refused = found.HDF5.Refused.Reason.String()
 	}
 	return facts
 }
 
-func hdf5Layout(a dataset.Access) *sampler.HDF5Layout {
+// layoutOf is the layout of a dataset; its texts are sanitized.
+func layoutOf(a dataset.Access) *recording.Layout {
 	d := a.Dataset
 	names := make([]string, len(d.Filters))
 	for i, f := range d.Filters {
 		names[i] = f.Name.String()
 	}
-	return &sampler.HDF5Layout{
-		Name: d.Path.String(), Shape: joined(d.Shape), Dtype: d.Type, Layout: string(d.Storage), Chunk: joined(d.Chunk),
-		Filters: strings.Join(names, ", "), FilterCount: len(d.Filters), ChunkBytes: d.ChunkBytes,
-		ItemBytes: d.ItemBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem,
-		StoredBytes: d.StoredBytes, Amplification: a.Amplification,
-	}
+	return &recording.Layout{Name: d.Path.String(), Shape: joined(d.Shape), Dtype: untrusted.Sanitize(d.Type),
+		Layout: untrusted.Sanitize(string(d.Storage)), Chunk: joined(d.Chunk),
+		Filters: untrusted.Sanitize(strings.Join(names, ", ")), FilterCount: new(len(d.Filters)),
+		ChunkBytes: d.ChunkBytes, ItemBytes: d.ItemBytes, ItemsPerChunk: a.ItemsPerChunk,
+		ChunksPerItem: a.ChunksPerItem, StoredBytes: d.StoredBytes, Amplification: a.Amplification}
 }
 
 func joined(lengths []int64) string {
