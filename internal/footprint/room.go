@@ -42,20 +42,29 @@ func roomLeft(fs procfs.FS, pid int) (procfs.MemoryRoom, bool) {
 	return room.Get()
 }
 
-// SpareFor is how much memory bench-io may take beyond what it has: what the control group's limit leaves, or the
-// machine where that is less, but for the room it begins with, which is left to the job. It is asked anew at each call,
-// since a job may grow; false where neither can be read.
-func SpareFor(fs procfs.FS, pid int) func() (int64, bool) {
+// Free is how much memory a process may still take: what its control group's limit leaves, or the machine where that is
+// less. It is asked anew at each call; false where neither can be read.
+func Free(fs procfs.FS, pid int) func() (int64, bool) {
 	machine := fs.Machine()
 	return func() (int64, bool) {
 		left, limited := roomLeft(fs, pid)
-		spare := left.Bytes
+		free := left.Bytes
 		var m procfs.Meminfo
 		if machine.Meminfo(&m) == nil {
-			if free, ok := m.Available.Get(); ok && (!limited || free < spare) {
-				spare, limited = free, true
+			if n, ok := m.Available.Get(); ok && (!limited || n < free) {
+				free, limited = n, true
 			}
 		}
-		return max(0, spare-BenchRoom), limited
+		return max(0, free), limited
+	}
+}
+
+// SpareFor is how much memory bench-io may take beyond what it has: what is free, but for the room it begins with,
+// which is left to the job, since a job may grow.
+func SpareFor(fs procfs.FS, pid int) func() (int64, bool) {
+	free := Free(fs, pid)
+	return func() (int64, bool) {
+		bytes, known := free()
+		return max(0, bytes-BenchRoom), known
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -249,19 +250,11 @@ func (g *guard) taken() (memory, shm int64) {
 
 // roomOf reads what memory a process's control group and the machine leave, and what room /dev/shm has.
 func roomOf(fs procfs.FS, pid int) func() (memory, shm int64) {
-	machine := fs.Machine()
+	free := footprint.Free(fs, pid)
 	return func() (memory, shm int64) {
 		memory, shm = -1, -1
-		var m procfs.Meminfo
-		if machine.Meminfo(&m) == nil {
-			memory = m.Available.Or(-1)
-		}
-		if group, err := fs.Cgroup(pid); err == nil {
-			if room, err := group.MemoryRoom(); err == nil {
-				if left, limited := room.Get(); limited && (memory < 0 || left.Bytes < memory) {
-					memory = max(left.Bytes, 0)
-				}
-			}
+		if bytes, known := free(); known {
+			memory = bytes
 		}
 		var st unix.Statfs_t
 		if unix.Statfs("/dev/shm", &st) == nil {

@@ -7,6 +7,11 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // How the garbage collector is set beside a job.
@@ -68,4 +73,46 @@ func collectAt(live uint64) int {
 func (s *Shrunk) Undo() {
 	runtime.GOMAXPROCS(s.threads)
 	debug.SetGCPercent(s.percent)
+}
+
+// Usage is what pipetune and its children have used so far.
+type Usage struct {
+	CPU  float64 // seconds
+	Peak int64   // bytes, peaks added
+}
+
+// Used adds up what this process, the children it has collected and those still living have used. Memory is this
+// process' peak and what living children hold beyond the pages of the program they share with it.
+func Used(r *isolate.Runner) Usage {
+	var s Usage
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if unix.Getrusage(who, &u) == nil {
+			s.CPU += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+		}
+		if who == unix.RUSAGE_SELF {
+			s.Peak += u.Maxrss * 1024
+		}
+	}
+	for _, pid := range r.Children() {
+		s.add(pid)
+	}
+	return s
+}
+
+// add counts a living child. One that ends meanwhile is counted when it is collected.
+func (s *Usage) add(pid int) {
+	p, err := procfs.FS{}.Open(pid)
+	if err != nil {
+		return
+	}
+	defer p.Close()
+	var st procfs.Stat
+	if p.Stat(&st) == nil {
+		s.CPU += st.UserSeconds + st.SystemSeconds
+	}
+	var m procfs.Statm
+	if p.Statm(&m) == nil {
+		s.Peak += m.ResidentBytes - m.SharedBytes
+	}
 }
