@@ -40,7 +40,8 @@ func (r *Run) mind() (list []string) {
 		list = append(list, fmt.Sprintf("%d files of another kind were left out", r.found.Others))
 	}
 	for _, s := range r.found.Special {
-		list = append(list, fmt.Sprintf("%d × %s, never opened, such as %s", s.Count, s.Reason, r.inside(s.Example)))
+		list = append(list, fmt.Sprintf("%d × %s, never opened, such as %s", s.Count, s.Reason,
+			untrusted.Path(string(s.Example), r.Redact)))
 	}
 	if len(r.found.Missing) > 0 {
 		list = append(list, "HDF5 filters that are not available here: "+strings.Join(r.found.Missing, ", ")+
@@ -53,19 +54,10 @@ func (r *Run) host() report.Host {
 	m := r.machine
 	h := report.Host{CPUsUsable: m.CPUsUsable, CPUsPresent: m.CPUsPresent, MemoryBytes: m.MemoryBytes,
 		MemoryLimitBytes: m.MemoryLimit, Kernel: m.Kernel, GPUs: []report.GPU{}, Storage: []report.Storage{}}
-	if s := r.place(); s != nil {
-		h.Storage = append(h.Storage, *s)
+	if r.storage != nil {
+		h.Storage = append(h.Storage, *r.storage)
 	}
 	return h
-}
-
-// place is where the dataset lies; nil where that could not be determined.
-func (r *Run) place() *report.Storage {
-	if r.storage == nil {
-		return nil
-	}
-	return &report.Storage{Path: r.storage.Path, Kind: r.storage.Kind, FSType: r.storage.FSType,
-		Devices: r.storage.Devices}
 }
 
 // metrics holds what the machine has for the dataset to fit into.
@@ -102,7 +94,7 @@ func (r *Run) benchmark(result probe.Result) *report.Benchmark {
 	out := &report.Benchmark{
 		Path: untrusted.Path(r.Path, r.Redact), Kind: string(f.Kind), Format: f.Format, Files: f.Files,
 		FilesExact: f.FilesExact, Bytes: f.Bytes, Items: f.Items, ItemBytes: f.ItemBytes, LargestDir: f.LargestDir,
-		Storage: r.place(), Cold: result.Cold, BudgetS: r.Budget.Seconds(), UsedS: result.Used.Seconds(),
+		Storage: r.storage, Cold: result.Cold, BudgetS: r.Budget.Seconds(), UsedS: result.Used.Seconds(),
 		Interrupted: result.Interrupted, Interpreter: untrusted.Path(result.Interpreter, r.Redact),
 		Libraries: result.Libraries, Sample: report.Sample{Files: len(f.Sample.Files), Items: len(f.Sample.Items),
 			Seed: int64(r.Seed)},
@@ -115,7 +107,7 @@ func (r *Run) benchmark(result probe.Result) *report.Benchmark {
 	}
 	for _, t := range f.Unread {
 		out.Unread = append(out.Unread, report.Unread{Reason: untrusted.Sanitize(t.Reason), Count: t.Count,
-			Example: r.inside(t.Example)})
+			Example: untrusted.Path(string(t.Example), r.Redact)})
 	}
 	for _, u := range result.Unread {
 		u.Example = untrusted.Path(u.Example, r.Redact)
@@ -130,11 +122,6 @@ func (r *Run) benchmark(result probe.Result) *report.Benchmark {
 	}
 	out.Digest = r.digest
 	return out
-}
-
-// inside names a file of the dataset, from its folder on.
-func (r *Run) inside(name []byte) string {
-	return untrusted.Path(string(name), r.Redact)
 }
 
 func layoutOf(a dataset.Access, item []int64) *report.Layout {

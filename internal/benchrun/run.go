@@ -48,7 +48,7 @@ type Run struct {
 	fs      procfs.FS
 	runner  *isolate.Runner
 	machine recording.Host
-	storage *recording.Storage
+	storage *report.Storage // where the dataset lies; nil: could not be determined
 	found   dataset.SurveyResult
 	digest  string // of its items; "": not known
 }
@@ -90,7 +90,7 @@ func (r *Run) Describe(ctx context.Context) error {
 		return err
 	}
 	if s, _, err := host.Storage(ctx, about, r.real()); err == nil {
-		r.storage = &s
+		r.storage = &report.Storage{Path: s.Path, Kind: s.Kind, FSType: s.FSType, Devices: s.Devices}
 	}
 	r.CPUs = r.machine.CPUsUsable
 	return nil

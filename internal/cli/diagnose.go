@@ -113,7 +113,7 @@ runs on. See: pipetune help exit-codes`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	o.addJobFlags(c)
 	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to "+
 		"its end, at most "+launchDuration.String())
 	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that "+
@@ -127,22 +127,22 @@ runs on. See: pipetune help exit-codes`,
 		"tensors as well, and name their lines")
 	f.BoolVar(&o.headroom, "headroom", false, "of a command: after the watch hand out the last batches again in "+
 		"place of the loader's for some seconds, to measure what data for free brings; then end the job")
-	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
-	o.metrics.addFlags(c)
 	o.addFlags(c, ofRecording, ofPatch)
 	o.addThreshold(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
 	complete(c, "then", thenRun, thenTerminate)
-	completePIDs(c)
 	return c
 }
 
-// completePIDs offers the training jobs that run for --pid.
-func completePIDs(c *cobra.Command) {
-	// It cannot fail for a flag that was just defined.
+// addJobFlags gives a command the flags of a job that it finds and watches.
+func (o *diagnoseOptions) addJobFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
+	o.addRedaction(c)
+	o.metrics.addFlags(c)
+	// The training jobs that run are offered. It cannot fail for a flag that was just defined.
 	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string,
 		cobra.ShellCompDirective) {
 		// a shell has nowhere to say why there is none
@@ -153,6 +153,13 @@ func completePIDs(c *cobra.Command) {
 		}
 		return pids, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// addRedaction gives a command the flags of what is not to be told of the job.
+func (o *diagnoseOptions) addRedaction(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
+	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 }
 
 // arguments checks what is not a flag: nothing, or -- and a command.

@@ -225,6 +225,27 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 	return out
 }
 
+// writePatch writes the patch to the outputs that take one. Where there is none it says why; that is no failure.
+func (l *launched) writePatch() error {
+	var failed error
+	for _, o := range l.outs {
+		switch {
+		case !o.patch:
+		case l.fix.Diff == "":
+			note(l.env.Stderr, fmt.Sprintf("-o %s: no patch was written: %s", o.path, l.fix.Why))
+		default:
+			if err := o.fill(func(w io.Writer) error {
+				_, err := io.WriteString(w, l.fix.Diff)
+				return err
+			}); err != nil {
+				complain(l.env.Stderr, err)
+				failed = errors.Join(failed, quietExit(exitCode(err)))
+			}
+		}
+	}
+	return failed
+}
+
 // say lets out what was held back, and the report after it.
 func (l *launched) say(out outcome) {
 	if err := l.Hook().Err; err != nil {

@@ -83,26 +83,23 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 	return c
 }
 
-func lintFormats() (names []string) {
-	for _, f := range lint.Formats() {
-		names = append(names, f.Name)
+// names lists what each of a list is called.
+func names[T any](list []T, name func(T) string) (all []string) {
+	for _, each := range list {
+		all = append(all, name(each))
 	}
-	return names
+	return all
 }
 
-func certainties() (names []string) {
-	for _, c := range lint.Certainties {
-		names = append(names, string(c))
-	}
-	return names
+func lintFormats() []string {
+	return names(lint.Formats(), func(f lint.Format) string { return f.Name })
 }
 
-func lintIDs() (ids []string) {
-	for _, r := range lint.All() {
-		ids = append(ids, r.ID)
-	}
-	return ids
+func certainties() []string {
+	return names(lint.Certainties, func(c lint.Certainty) string { return string(c) })
 }
+
+func lintIDs() []string { return names(lint.All(), func(r lint.Rule) string { return r.ID }) }
 
 // request checks all that was asked for before a file is opened.
 func (l *linting) request(paths []string) (lint.Request, error) {

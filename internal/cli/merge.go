@@ -13,11 +13,9 @@ import (
 
 // merging is what a person asked merge for.
 type merging struct {
-	job     string
-	format  string
-	outputs []string
-	strict  bool
-	display
+	showing
+	job    string
+	strict bool
 }
 
 func newMerge(env Env) *cobra.Command {
@@ -39,7 +37,7 @@ as well.`,
 			if len(args) == 0 {
 				return fail(exitUsage, "pipetune merge nodes/*.json", "merge needs the reports of a job's nodes")
 			}
-			format, outs, err := o.check()
+			format, outs, err := o.check(render.Formats(), false)
 			if err != nil {
 				return err
 			}
@@ -53,23 +51,8 @@ as well.`,
 
 // addFlags gives a command the flags of how it shows what was merged.
 func (o *merging) addFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		".txt (repeatable)")
-	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or html")
-	f.StringVar(&o.color, "color", "auto", "auto, always or never")
-	f.BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
-	complete(c, "format", render.Names(render.Formats())...)
-	complete(c, "color", colors...)
-}
-
-// check validates the flags about formats and files.
-func (o *merging) check() (format render.Format, outs []output, err error) {
-	if format, err = formatOf(render.Formats(), o.format, o.color); err != nil {
-		return format, nil, err
-	}
-	outs, err = parseOutputs(o.outputs, render.Formats(), false)
-	return format, outs, err
+	o.showing.addFlags(c, render.Formats())
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
 }
 
 // run reads, merges and shows.
@@ -89,8 +72,12 @@ func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, file
 		for _, l := range left[:min(len(left), 5)] {
 			note(env.Stderr, l.File+": "+l.Why)
 		}
+		of := ""
+		if o.job != "" {
+			of = " for job " + o.job
+		}
 		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes",
-			"%w: of %d files none can be merged%s", err, files, ofJob(o.job))
+			"%w: of %d files none can be merged%s", err, files, of)
 	}
 	amend(m)
 	if err := deliver(env, render.Merged(m), format, o.display, outs); err != nil {
@@ -101,11 +88,4 @@ func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, file
 			len(m.Missing.Nodes), len(m.Missing.Ranks), len(m.LeftOut))
 	}
 	return nil
-}
-
-func ofJob(job string) string {
-	if job == "" {
-		return ""
-	}
-	return " for job " + job
 }

@@ -21,9 +21,7 @@ import (
 
 // presentation is how a report is to be shown and judged; the same flags serve every command that ends in a report.
 type presentation struct {
-	format string
-	display
-	outputs []string
+	showing
 	also    []string // endings that outputs may have beside those of reports
 	failOn  string
 	strict  bool
@@ -32,6 +30,39 @@ type presentation struct {
 	held    []compare.Threshold
 	quiet   bool
 	launch  bool // the command was given a job to start: only then is there a patch to write
+}
+
+// showing is in which format something is printed, and to which files it is also written.
+type showing struct {
+	display
+	format  string
+	outputs []string
+}
+
+// addFlags gives a command the flags. also are the endings that its -o takes beside those of the formats.
+func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...string) {
+	names := render.Names(formats)
+	last := len(names) - 1
+	f := c.Flags()
+	f.StringArrayVarP(&s.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
+		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
+	f.StringVar(&s.format, "format", "text", "what to print: "+strings.Join(names[:last], ", ")+" or "+names[last])
+	f.StringVar(&s.color, "color", "auto", "auto, always or never")
+	complete(c, "format", names...)
+	complete(c, "color", colors...)
+}
+
+// check validates the flags; ofRun and also are parseOutputs'.
+func (s *showing) check(formats []render.Format, ofRun bool, also ...string) (render.Format, []output, error) {
+	format, err := render.ByName(formats, s.format)
+	if err != nil {
+		return format, nil, fail(exitUsage, "", "--format: %w", err)
+	}
+	if err := oneOf("color", s.color, colors...); err != nil {
+		return format, nil, err
+	}
+	outs, err := parseOutputs(s.outputs, formats, ofRun, also...)
+	return format, outs, err
 }
 
 // display is how a terminal shows it.
@@ -50,10 +81,7 @@ const (
 func (p *presentation) addFlags(c *cobra.Command, also ...string) {
 	p.also = also
 	f := c.Flags()
-	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
-	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
-	f.StringVar(&p.color, "color", "auto", "auto, always or never")
+	p.showing.addFlags(c, render.Formats(), also...)
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have "+
 		"all of it")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warning or never")
@@ -61,8 +89,6 @@ func (p *presentation) addFlags(c *cobra.Command, also ...string) {
 	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, "+
 		"or names of metrics")
 	f.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no notes")
-	complete(c, "format", render.Names(render.Formats())...)
-	complete(c, "color", colors...)
 	complete(c, "fail-on", failOn...)
 }
 
@@ -82,18 +108,9 @@ var (
 var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": metric.WorkerBusy.Name,
 	"io": metric.StorageBytes.Name}
 
-// formatOf checks --format and --color.
-func formatOf(formats []render.Format, name, color string) (render.Format, error) {
-	format, err := render.ByName(formats, name)
-	if err != nil {
-		return format, fail(exitUsage, "", "--format: %w", err)
-	}
-	return format, oneOf("color", color, colors...)
-}
-
 // check validates everything before anything is measured.
 func (p *presentation) check() (render.Format, []output, error) {
-	format, err := formatOf(render.Formats(), p.format, p.color)
+	format, outs, err := p.showing.check(render.Formats(), true, p.also...)
 	if err != nil {
 		return format, nil, err
 	}
@@ -115,8 +132,7 @@ func (p *presentation) check() (render.Format, []output, error) {
 		}
 		p.held = append(p.held, t)
 	}
-	outs, err := parseOutputs(p.outputs, render.Formats(), true, p.also...)
-	if err == nil && !p.launch {
+	if !p.launch {
 		err = refusePatch(outs)
 	}
 	return format, outs, err

@@ -54,7 +54,7 @@ input.`,
 func replay(env Env, path string) (*report.Report, *recording.Recording, error) {
 	r, rec, err := saved.Load(path, env.Stdin)
 	switch {
-	case errors.As(err, new(saved.JudgeError)):
+	case err != nil && rec != nil:
 		return nil, nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings", "%w",
 			err)
 	case err != nil:

@@ -22,7 +22,7 @@ import (
 type session struct {
 	*watch.Session
 	env      Env
-	meter    *meter        // offers what is seen to others; nil: to nobody
+	meter    *meter        // offers what is seen to others
 	launched *launch.Watch // of a job that pipetune started; nil when attached
 }
 
@@ -154,8 +154,8 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	if attached && !o.quiet {
 		w.Words = progress.step
 	}
-	if w.Frame == nil && s.meter != nil {
-		w.Frame, w.Judge = s.meter.frame, func(g watch.Interim) { s.meter.judge(g.Report) }
+	if w.Frame == nil && s.meter.asked {
+		w.Frame, w.Judge = s.meter.frame, func(g watch.Interim) { s.meter.Judge(g.Report) }
 	}
 	s.meter.begin(header)
 	rec, err := s.Run(ctx, w, out)

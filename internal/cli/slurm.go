@@ -16,6 +16,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/merge"
+	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/slurm"
 	"github.com/pipetune/pipetune/internal/watch"
@@ -86,17 +87,22 @@ var jobID = regexp.MustCompile(`^[0-9]{1,18}(?:_[0-9]{1,9})?$`)
 
 // slurmFailure gives an error of package slurm its exit code and hint.
 func slurmFailure(err error, id string) error {
-	var e *slurm.Error
-	if errors.As(err, &e) && e.Problem == slurm.Array {
+	hint := ""
+	switch {
+	case errors.Is(err, slurm.ErrArray):
 		return fail(exitUsage, "name one of it: pipetune slurm "+id+"_1", "%w", err)
+	case errors.Is(err, slurm.ErrNoSlurm):
+		hint = "run it where you submit jobs, or inside of one"
+	case errors.Is(err, slurm.ErrUnknown):
+		hint = "squeue --me lists yours that run"
+	case errors.Is(err, slurm.ErrNotRunning):
+		hint = "try again when it runs"
 	}
-	hints := map[slurm.Problem]string{slurm.NoSlurm: "run it where you submit jobs, or inside of one",
-		slurm.Unknown: "squeue --me lists yours that run", slurm.NotRunning: "try again when it runs"}
-	return fail(exitNotMeasured, hints[e.Problem], "%w", err)
+	return fail(exitNotMeasured, hint, "%w", err)
 }
 
 func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
-	format, outs, err := o.check()
+	format, outs, err := o.check(render.Formats(), false)
 	if err != nil {
 		return err
 	}

@@ -42,16 +42,11 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runTop(c.Context(), env, o, c.Flags().Changed("pid")) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	o.addJobFlags(c)
 	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: .md "+
 		".json .txt (repeatable; default: a new name each time, .json and .md)")
-	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	complete(c, "color", colors...)
-	o.metrics.addFlags(c)
-	completePIDs(c)
 	return c
 }
 
@@ -86,9 +81,7 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 		return err
 	}
 	defer func() {
-		if m != nil {
-			m.env = env // what is said from here on, is said at once
-		}
+		m.env = env // what is said from here on, is said at once
 		m.close()
 	}()
 	asked, stop := handleRequests(env)
@@ -127,9 +120,7 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 		out = o.w // the terminal itself
 	}
 	v.env.Stderr = &v.held
-	if v.meter != nil {
-		v.meter.env = v.env
-	}
+	v.meter.env = v.env
 	v.save, v.stop, v.left = make(chan struct{}, 1), make(chan os.Signal, 1), make(chan struct{})
 	h := v.Job.Header()
 	v.screen = top.New(top.Config{
@@ -211,7 +202,7 @@ func (v *liveView) interim(g watch.Interim) {
 		v.last = g.Report
 	}
 	v.screen.Judge(g.Report, g.At)
-	v.meter.judge(g.Report)
+	v.meter.Judge(g.Report)
 	select {
 	case <-v.save:
 		go v.write(g.Report, g.Err) // a disk may take its time

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/launch"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/tune"
 	"github.com/pipetune/pipetune/internal/watch"
@@ -65,8 +66,7 @@ With Ctrl-C what was learned so far is reported.`,
 	f.DurationVar(&o.duration, "duration", tuneWatch, "how long to watch the loop as it is, warm-up included")
 	f.IntSliceVar(&o.tune.batchSizes, "batch-sizes", nil, "also measure these batch sizes in the loop; none of them "+
 		"is chosen, since they change training")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	o.addRedaction(c)
 	o.addFlags(c, ofRecording, ofPatch)
 	f.SetInterspersed(false)
 	return c
@@ -93,7 +93,12 @@ func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
 	out := &report.Tuning{Outcome: report.TuningNone, Rows: []report.TuningRow{}, BudgetS: l.o.tune.budget.Seconds()}
 	e, err := evidence.FromRecording(rec)
 	if err == nil && !l.Interrupted() {
-		err = l.search(e, begun, out)
+		var bench *launch.Bench
+		if bench, err = l.Bench(); err == nil {
+			err = tune.Measure(e, bench, tune.Loader{Now: bench.Now(), Epoch: bench.Loader.Batches,
+				Batches: l.o.tune.batchSizes, Gone: bench.Gone,
+				Left: func() time.Duration { return l.o.tune.budget - time.Since(begun) }}, out)
+		}
 	}
 	switch {
 	case l.Interrupted() && len(out.Rows) == 0:
@@ -103,15 +108,4 @@ func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
 	}
 	out.SpentS = time.Since(begun).Seconds()
 	return out
-}
-
-// search measures.
-func (l *launched) search(e *evidence.Evidence, begun time.Time, out *report.Tuning) error {
-	bench, err := l.Bench()
-	if err != nil {
-		return err
-	}
-	return tune.Measure(e, bench, tune.Loader{Now: bench.Now(), Epoch: bench.Loader.Batches,
-		Batches: l.o.tune.batchSizes, Gone: bench.Gone,
-		Left: func() time.Duration { return l.o.tune.budget - time.Since(begun) }}, out)
 }

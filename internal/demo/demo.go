@@ -55,17 +55,7 @@ type Job struct{ cmd *exec.Cmd }
 // PID is the trainer's process number.
 func (j *Job) PID() int { return j.cmd.Process.Pid }
 
-// SilentError is that of a job that came to no batch; Said is the last line of its stderr.
-type SilentError struct {
-	Said string
-	error
-}
-
-// Unwrap implements what errors.Is asks for.
-func (e *SilentError) Unwrap() error { return e.error }
-
-// Start starts the job, which makes its dataset in folder, and waits for its first batch. An error may be a
-// *SilentError.
+// Start starts the job, which makes its dataset in folder, and waits for its first batch.
 func Start(python, folder string) (*Job, error) {
 	path := filepath.Join(folder, "train.py")
 	if err := os.WriteFile(path, script, 0o600); err != nil {
@@ -87,7 +77,7 @@ func Start(python, folder string) (*Job, error) {
 	if err := awaitTraining(stdout); err != nil {
 		j.End()
 		lines := strings.Split(strings.TrimSpace(words.String()), "\n")
-		return nil, &SilentError{lines[len(lines)-1], fmt.Errorf("the demo's job: %w", err)}
+		return nil, fmt.Errorf("the demo's job: %w; it said: %s", err, lines[len(lines)-1])
 	}
 	return j, nil
 }

@@ -239,8 +239,7 @@ func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
 
 // checkChildren says what keeps a child that a damaged or hostile file takes over from doing harm.
 func checkChildren(context.Context, *doctor) []Check {
-	landlock, filter := isolate.Confinement()
-	return []Check{confinement(landlock, filter)}
+	return []Check{confinement(isolate.Confinement())}
 }
 
 func confinement(landlock int, filter bool) Check {

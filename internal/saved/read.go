@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"sync"
 
+	"github.com/pipetune/pipetune/internal/merge"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -20,18 +25,13 @@ var (
 	ErrRecording = errors.New("is a recording, not a report")
 )
 
-// JudgeError is that of a recording that can be read, and nothing can be concluded from.
-type JudgeError struct{ error }
-
-// Unwrap implements what errors.Is asks for.
-func (e JudgeError) Unwrap() error { return e.error }
-
 // replayMemory is from where on the collector runs as often as it must while a file is read and judged: the file may be
 // anybody's. It is no limit: a long recording takes 16 bytes a reading.
 const replayMemory = 160 << 20
 
 // Load reads a file of either kind, stdin where path is "-", and returns its report, and the recording where it is one.
-// An error names the file. It is a JudgeError, or wraps ErrFolder or one of packages report and recording.
+// An error names the file. Where a recording comes with it, that could be read, and nothing can be concluded from it;
+// else it may wrap ErrFolder or an error of packages report and recording.
 func Load(path string, stdin io.Reader) (*report.Report, *recording.Recording, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(replayMemory))
 	in := stdin
@@ -54,7 +54,7 @@ func Load(path string, stdin io.Reader) (*report.Report, *recording.Recording, e
 	}
 	r, err := rules.Judge(rec)
 	if err != nil {
-		return nil, nil, JudgeError{fmt.Errorf("judging %s: %w", path, err)}
+		return nil, rec, fmt.Errorf("judging %s: %w", path, err)
 	}
 	if r.Job != nil {
 		r.Job.Mode = "replay"
@@ -117,4 +117,64 @@ func isRecording(br *bufio.Reader) bool {
 		return false
 	}
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(`{"header":`))
+}
+
+// LoadNodes reads the files, several at once, and keeps of each what merging needs. What cannot be read is left out.
+func LoadNodes(paths []string) ([]*merge.Watch, []report.LeftOut) {
+	watches, errs := make([]*merge.Watch, len(paths)), make([]error, len(paths))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	var recordings sync.Mutex // one at a time: each takes as much memory as it has readings
+	for range min(runtime.GOMAXPROCS(0), len(paths)) {
+		readers.Go(func() {
+			var room bytes.Buffer
+			for i := range next {
+				watches[i], errs[i] = loadNode(paths[i], &room, &recordings)
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	var list []*merge.Watch
+	var left []report.LeftOut
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			list = append(list, watches[i])
+		case errors.Is(err, merge.ErrOtherKind):
+			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind,
+				Why: untrusted.Message(err.Error())})
+		default:
+			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable,
+				Why: untrusted.Message(err.Error())})
+		}
+	}
+	return list, left
+}
+
+// loadNode reads one file. room is used again.
+func loadNode(path string, room *bytes.Buffer, recordings *sync.Mutex) (*merge.Watch, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	br := bufio.NewReaderSize(f, 4<<10)
+	if isRecording(br) {
+		recordings.Lock()
+		defer recordings.Unlock()
+		r, _, err := Load(path, nil)
+		if err != nil {
+			return nil, err
+		}
+		return merge.Of(path, r)
+	}
+	room.Reset()
+	if _, err := room.ReadFrom(io.LimitReader(br, merge.MaxBytes+1)); err != nil {
+		return nil, fmt.Errorf("reading: %w", Plain(err))
+	}
+	return merge.Decode(path, room.Bytes())
 }

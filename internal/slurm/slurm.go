@@ -1,3 +1,5 @@
+// Package slurm runs a program on each node of a Slurm job that runs, by one srun, and takes the reports that it brings
+// back. It asks squeue and scancel, opens no port, and logs in nowhere.
 package slurm
 
 import (
@@ -9,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +21,73 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
+
+// Job is what Slurm says of a job that runs.
+type Job struct {
+	ID    string
+	Nodes int
+	List  string // their names, in Slurm's short form
+}
+
+// Why a job cannot be watched.
+var (
+	ErrNoSlurm    = errors.New("is this a Slurm cluster?")
+	ErrUnknown    = errors.New("Slurm knows no job")
+	ErrArray      = errors.New("is an array")
+	ErrNotRunning = errors.New("it has to run")
+)
+
+// Find asks Slurm for a job. Its error may be one of those above.
+func Find(ctx context.Context, id string) (Job, error) {
+	for _, program := range []string{"squeue", "srun"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return Job{}, fmt.Errorf("there is no %s here: %w", program, ErrNoSlurm)
+		}
+	}
+	said, err := command(ctx, "squeue", "--noheader", "--jobs="+id, "--format=%T|%D|%N").CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	last := lines[len(lines)-1]
+	switch {
+	case last == "":
+		return Job{}, fmt.Errorf("%w %s", ErrUnknown, id)
+	case err != nil:
+		return Job{}, fmt.Errorf("%w %s: %s", ErrUnknown, id, last)
+	case len(lines) > 1:
+		return Job{}, fmt.Errorf("job %s %w with %d jobs", id, ErrArray, len(lines))
+	}
+	state, rest, _ := strings.Cut(last, "|")
+	count, list, _ := strings.Cut(rest, "|")
+	n, err := strconv.Atoi(count)
+	switch {
+	case err != nil || n < 1:
+		return Job{}, fmt.Errorf("squeue said what is not understood: %s", last)
+	case state != "RUNNING":
+		return Job{}, fmt.Errorf("job %s is %s: %w", id, strings.ToLower(state), ErrNotRunning)
+	}
+	return Job{ID: id, Nodes: n, List: list}, nil
+}
+
+// Command is the srun that runs a program on each node, as the step of that name. Each of its flags is there for a
+// reason: with --jobid alone srun takes one node; without --overlap it waits until the job is over; and the settings of
+// a cluster may end all tasks when the first has failed, or wait for one that hangs for ever.
+func (j Job) Command(step string, program ...string) []string {
+	n := strconv.Itoa(j.Nodes)
+	return append([]string{"srun", "--jobid=" + j.ID, "--job-name=" + step, "--overlap", "--nodes=" + n,
+		"--ntasks=" + n, "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0", "--kill-on-bad-exit=0", "--wait=60",
+		"--input=none", "--label"}, program...)
+}
+
+// command is a program with this process's environment without what an allocation around it says of its own tasks:
+// pipetune slurm may run inside a batch script, whose memory and tasks per node are no wish of ours.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	keep := []string{"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_CLUSTERS"}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "SLURM_") && !slices.Contains(keep, name)
+	})
+	return cmd
+}
 
 // Gathering takes the nodes' reports from one srun, whose lines begin with the number of their task: "3: {".
 type Gathering struct {
