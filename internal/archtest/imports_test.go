@@ -24,8 +24,8 @@ var mayImport = map[string][]string{
 	"python": {"untrusted"},
 	"patch":  {"python", "untrusted", "pkg/report"},
 	"lint":   {"python", "patch", "untrusted", "pkg/report"},
-	"launch": {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "tune", "untrusted",
-		"pkg/report"},
+	"launch": {"footprint", "hook", "patch", "isolate", "predict", "procfs", "job", "metric", "recording", "stat",
+		"tune", "untrusted", "pkg/report"},
 	"host":      {"isolate", "procfs", "recording", "untrusted"},
 	"batches":   {"procfs", "metric", "recording"},
 	"openfiles": {"format", "host", "isolate", "procfs", "job", "metric", "recording", "untrusted"},
@@ -34,7 +34,18 @@ var mayImport = map[string][]string{
 		"storage", "pkg/report", "untrusted"},
 	"storage": {"dataset", "procfs"},
 	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
-	"dataset": {"format", "hdf5", "jpeg", "untrusted"},
+	"dataset": {"format", "hdf5", "isolate", "jpeg", "untrusted"},
+	"benchrun": {"dataset", "diagnose", "evidence", "footprint", "host", "isolate", "job", "metric", "probe",
+		"procfs", "recording", "rules", "unit", "untrusted", "pkg/report"},
+	"slurm":  {"merge", "untrusted", "pkg/report"},
+	"demo":   {},
+	"doctor": {"demo", "hdf5", "hook", "isolate", "nvml", "perf", "procfs", "openfiles", "sampler"},
+	// rules: what is read is judged anew
+	"saved": {"merge", "recording", "rules", "untrusted", "pkg/report"},
+	// it judges beside the watch: rules
+	"watch": {"dataset", "evidence", "footprint", "host", "isolate", "job", "launch", "live", "procfs", "recording",
+		"rules", "openfiles", "sampler", "untrusted", "pkg/report"},
+	"footprint": {"isolate", "procfs", "unit"},
 
 	// adapters and the parts that know nothing of ours but the gate
 	"isolate":    {"untrusted"},
@@ -64,13 +75,14 @@ var mayImport = map[string][]string{
 	// judge: pure
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
-	"tune":     {"predict", "stat"},
+	"tune":     {"diagnose", "evidence", "metric", "predict", "stat", "pkg/report"},
 	// pkg/report: what a change must bring to be worth one
 	"predict": {"stat", "pkg/report"},
 	// unit: its statements hold numbers
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"},
 	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"}, // diagnose: from where on a share is too large
-	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
+	"rules": {"diagnose", "format", "evidence", "metric", "predict", "recording", "stat", "unit",
+		"pkg/report"},
 
 	// present: pure
 	"compare":  {"metric", "stat", "pkg/report"},
@@ -105,7 +117,8 @@ var thirdParty = map[string][]string{
 	"golang.org/x/perf":            {"stat"},
 	"github.com/yuin/goldmark":     {"reliability", "test files"},
 	"golang.org/x/sys": {"cli", "job", "hook", "python", "host", "openfiles", "sampler", "probe", "storage", "rewrite",
-		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
+		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch", "watch",
+		"footprint", "saved"},
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,17 +14,17 @@ import (
 	"github.com/pipetune/pipetune/internal/compare"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // comparison is what a person asked compare for.
 type comparison struct {
+	showing
 	before, after []string
 	against       string // a baseline: all arguments are after it
 	gate          string
 	gateMetric    string
-	format, color string
-	outputs       []string
 	strict        bool
 }
 
@@ -57,13 +58,8 @@ same workload as the baseline ends with 3.`,
 	f.StringVar(&o.gate, "gate", "", "exit 1 where the rate fell by more than this `SHARE`, as 5%; judges the interval")
 	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of "+
 		"--format json")
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		".txt (repeatable)")
-	f.StringVar(&o.format, "format", "text", "what to print: text, json, md, html or github")
-	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	f.BoolVar(&o.strict, "strict", false, "exit 3 where the gate cannot tell, or nothing can be compared")
-	complete(c, "format", render.Names(render.ComparisonFormats())...)
-	complete(c, "color", colors...)
+	o.addFlags(c, render.ComparisonFormats())
 	return c
 }
 
@@ -72,7 +68,7 @@ func (o *comparison) run(env Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	format, outs, err := o.check()
+	format, outs, err := o.check(render.ComparisonFormats(), false)
 	if err != nil {
 		return err
 	}
@@ -80,22 +76,20 @@ func (o *comparison) run(env Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := readSide(env, before)
-	if err != nil {
-		return err
+	sides := make([][]compare.Input, 2)
+	for i, paths := range [][]string{before, after} {
+		if sides[i], err = readSide(env, paths); err != nil {
+			return err
+		}
 	}
-	a, err := readSide(env, after)
-	if err != nil {
-		return err
-	}
-	c, err := compare.Run(b, a, opts)
+	c, err := compare.Run(sides[0], sides[1], opts)
 	switch {
 	case errors.Is(err, compare.ErrUnknownMetric):
 		return fail(exitUsage, "a \"key\" or \"metric\" under \"changes\" of --format json", "--gate-metric: %w", err)
 	case err != nil:
 		return fail(exitUsage, "", "comparing: %w", err)
 	}
-	if err := deliver(env, render.Comparison(c), format, display{color: o.color}, outs); err != nil {
+	if err := deliver(env, render.Comparison(c), format, o.display, outs); err != nil {
 		return err
 	}
 	return o.exit(c)
@@ -103,8 +97,7 @@ func (o *comparison) run(env Env, args []string) error {
 
 // options are what is asked of the comparison itself.
 func (o *comparison) options() (compare.Options, error) {
-	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit},
-		GateMetric: o.gateMetric}
+	opts := compare.Options{Tool: ofTool(), GateMetric: o.gateMetric}
 	if o.gateMetric != "" && o.gate == "" {
 		return opts, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
 	}
@@ -165,15 +158,6 @@ func samePath(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y) || filepath.Clean(a) == filepath.Clean(b)
 }
 
-// check validates the flags about formats and files.
-func (o *comparison) check() (format render.Format, outs []output, err error) {
-	if format, err = formatOf(render.ComparisonFormats(), o.format, o.color); err != nil {
-		return format, nil, err
-	}
-	outs, err = parseOutputs(o.outputs, render.ComparisonFormats(), false)
-	return format, outs, err
-}
-
 // parseShare reads "5%" or "0.05": from 0 to 1, exclusive.
 func parseShare(s string) (float64, error) {
 	number, isPercent := strings.CutSuffix(strings.TrimSpace(s), "%")
@@ -196,7 +180,7 @@ func readSide(env Env, paths []string) ([]compare.Input, error) {
 	for _, path := range paths {
 		r, _, err := replay(env, path)
 		if err != nil {
-			return nil, unreadable(path, err)
+			return nil, err
 		}
 		name := path
 		if path == "-" {
@@ -205,16 +189,6 @@ func readSide(env Env, paths []string) ([]compare.Input, error) {
 		out = append(out, compare.Input{Name: name, Report: r})
 	}
 	return out, nil
-}
-
-// unreadable adds what to do about a report that was edited or cut off. A recording that says nothing is unreadable
-// here too: nothing is measured.
-func unreadable(path string, err error) error {
-	if errors.Is(err, report.ErrInvalid) {
-		return fail(exitUsage, "the file was edited, or cut off while it was written: make it again with pipetune "+
-			"diagnose -o "+filepath.Base(path), "%w", err)
-	}
-	return err
 }
 
 // exit says which exit code the comparison leads to.
@@ -236,4 +210,80 @@ func (o *comparison) exit(c *report.Comparison) error {
 			"the two sides are not comparable: %s differs", c.Conditions[0].Name)
 	}
 	return nil
+}
+
+// baseline is an earlier report of the job, which diagnose compares its own with.
+type baseline struct {
+	comparison
+	path    string
+	report  *report.Report // nil: none was asked for
+	options compare.Options
+}
+
+// addFlags gives diagnose the flags.
+func (b *baseline) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&b.path, "baseline", "", "an earlier report of the job, a .json `FILE`: also compare with it, as "+
+		"pipetune compare does")
+	f.StringVar(&b.gate, "gate", "", "with --baseline: exit 1 where the rate fell by more than this `SHARE`, as 5%; "+
+		"judges the interval")
+	f.StringVar(&b.gateMetric, "gate-metric", "", "with --baseline: the `METRIC` to judge instead: a name under "+
+		"\"metrics\" of a JSON report")
+}
+
+// check reads the report and refuses what cannot be compared with, before anything is measured.
+func (b *baseline) check(format render.Format, strict bool) (err error) {
+	b.strict = strict
+	if b.path == "" {
+		if b.gate != "" || b.gateMetric != "" {
+			return fail(exitUsage, "name the report to compare with: --baseline before.json",
+				"--gate and --gate-metric need --baseline")
+		}
+		return nil
+	}
+	if format.Name != "text" && format.Name != "md" {
+		return fail(exitUsage, "write the report with -o after.json, then: pipetune compare "+b.path+
+			" after.json --format "+format.Name,
+			"--baseline prints the report and the comparison, which --format %s cannot hold in one", format.Name)
+	}
+	if b.options, err = b.comparison.options(); err != nil {
+		return err
+	}
+	r, err := saved.LoadReport(b.path)
+	switch {
+	case errors.Is(err, saved.ErrRecording):
+		return fail(exitUsage, "judge it first: pipetune report "+b.path+" -o before.json", "--baseline: %w", err)
+	case err != nil:
+		return fail(exitUsage, readHint(b.path, err), "--baseline: %w", err)
+	case r.Kind != "diagnose":
+		return fail(exitUsage, "pipetune compare takes two reports of it", "--baseline: %s is a report of %s", b.path,
+			r.Kind)
+	}
+	if _, known := r.Metrics[b.gateMetric]; b.gateMetric != "" && !known {
+		return fail(exitUsage, "a name under \"metrics\" of "+b.path, "--gate-metric: %w", compare.ErrUnknownMetric)
+	}
+	b.report = r
+	return nil
+}
+
+// against compares a report with the earlier one; nil where there is none.
+func (b *baseline) against(r *report.Report) (*report.Comparison, error) {
+	if b.report == nil {
+		return nil, nil
+	}
+	c, err := compare.Run([]compare.Input{{Name: b.path, Report: b.report}},
+		[]compare.Input{{Name: "this run", Report: r}}, b.options)
+	if err != nil {
+		return nil, fail(exitUsage, "", "comparing with %s: %w", b.path, err)
+	}
+	return c, nil
+}
+
+// printComparison writes it below the report.
+func printComparison(w io.Writer, terminal bool, env Env, c *report.Comparison, format render.Format,
+	how display) error {
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return printTo(w, terminal, env, render.Comparison(c), format, how)
 }

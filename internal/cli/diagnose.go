@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,20 +12,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/launch"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/saved"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Bounds of what can be asked for: the shortest watch that anything can be concluded from, and a tick that is not a
-// burden.
+// Bounds of a tick that is not a burden.
 const (
-	minDuration = evidence.LeastWatch * time.Second
-	minSteady   = evidence.LeastSteady * time.Second // of it after the warm-up
 	minInterval = 20 * time.Millisecond
 	maxInterval = 5 * time.Second
 )
@@ -102,7 +104,7 @@ runs on. See: pipetune help exit-codes`,
 				o.then = thenTerminate
 			}
 			if !o.ownWarmup {
-				o.warmup = defaultWarmup(o.duration)
+				o.warmup = watch.DefaultWarmup(o.duration)
 			}
 			if len(args) > 0 {
 				return runLaunch(c.Context(), env, o, args)
@@ -111,36 +113,36 @@ runs on. See: pipetune help exit-codes`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	o.addJobFlags(c)
 	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to "+
 		"its end, at most "+launchDuration.String())
 	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that "+
-		"is less, and of a short one what leaves "+minSteady.String())
+		"is less, and of a short one what leaves "+watch.LeastSteady.String())
 	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
 	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+
-		minSteady.String()+" (0: as long as --duration says)")
+		watch.LeastSteady.String()+" (0: as long as --duration says)")
 	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends "+
 		"it with SIGTERM")
 	f.BoolVar(&o.sync, "sync-points", false, "of a command: time item(), cpu(), tolist() and the like of CUDA "+
 		"tensors as well, and name their lines")
 	f.BoolVar(&o.headroom, "headroom", false, "of a command: after the watch hand out the last batches again in "+
 		"place of the loader's for some seconds, to measure what data for free brings; then end the job")
-	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
-	o.metrics.addFlags(c)
 	o.addFlags(c, ofRecording, ofPatch)
 	o.addThreshold(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
 	complete(c, "then", thenRun, thenTerminate)
-	completePIDs(c)
 	return c
 }
 
-// completePIDs offers the training jobs that run for --pid.
-func completePIDs(c *cobra.Command) {
-	// It cannot fail for a flag that was just defined.
+// addJobFlags gives a command the flags of a job that it finds and watches.
+func (o *diagnoseOptions) addJobFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
+	o.addRedaction(c)
+	o.metrics.addFlags(c)
+	// The training jobs that run are offered. It cannot fail for a flag that was just defined.
 	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string,
 		cobra.ShellCompDirective) {
 		// a shell has nowhere to say why there is none
@@ -151,6 +153,13 @@ func completePIDs(c *cobra.Command) {
 		}
 		return pids, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// addRedaction gives a command the flags of what is not to be told of the job.
+func (o *diagnoseOptions) addRedaction(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
+	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 }
 
 // arguments checks what is not a flag: nothing, or -- and a command.
@@ -180,28 +189,18 @@ func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 // watchLonger is the hint where a watch was too short for what was asked of it.
 var watchLonger = fmt.Sprintf("watch longer: --duration %.0fs", evidence.AdvisedWatch)
 
-// defaultWarmup is 5 s, or less where a short watch would lose too much by it: the shortest that is allowed must leave
-// enough to judge by.
-func defaultWarmup(duration time.Duration) time.Duration {
-	return max(min(5*time.Second, duration/6, duration-minSteady-edges), 0)
-}
-
-// edges is what a watch loses at its beginning and its end: a tick each, and what finding the job's processes and the
-// first readings take.
-const edges = 500 * time.Millisecond
-
 func (o *diagnoseOptions) check(pidGiven bool) error {
 	switch {
 	case pidGiven && o.pid <= 0:
 		return fail(exitUsage, "give the number of the trainer, as ps shows it", "--pid %d: not a process number",
 			o.pid)
-	case o.duration < minDuration:
+	case o.duration < watch.Least:
 		return fail(exitUsage, watchLonger, "--duration %s: at least %s is needed, %s of it after the warm-up",
-			o.duration, minDuration, minSteady)
+			o.duration, watch.Least, watch.LeastSteady)
 	case o.warmup < 0:
 		return fail(exitUsage, "", "--warmup %s: must not be negative", o.warmup)
-	case o.warmup > o.duration-minSteady:
-		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.warmup, minSteady,
+	case o.warmup > o.duration-watch.LeastSteady:
+		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.warmup, watch.LeastSteady,
 			o.duration)
 	case o.interval < minInterval || o.interval > maxInterval:
 		return fail(exitUsage, "", "--interval %s: must be between %s and %s", o.interval, minInterval, maxInterval)
@@ -252,7 +251,7 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if rec == nil {
 		return recErr
 	}
-	r, err := judge(rec)
+	r, err := rules.Judge(rec)
 	if err != nil {
 		return fail(exitNotMeasured, "watch longer, or while the job is in its training loop", "%w", err)
 	}
@@ -292,38 +291,50 @@ func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Form
 func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter,
 	asked <-chan os.Signal) (*recording.Recording, error) {
 	isolate.RaiseOOMScore()
-	if err := roomFor(procfs.FS{}, os.Getpid(), "diagnose", watchRoom); err != nil {
+	if err := roomFor("diagnose", footprint.WatchRoom); err != nil {
 		return nil, err
 	}
 	s, err := newSession(ctx, env, o, asked)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	select {
 	case sig := <-asked:
 		return nil, unmeasured(sig)
 	default:
 	}
 	s.meter = m
-	return s.record(ctx, o, outs, bounds{asked: asked})
+	return s.record(ctx, o, outs, watch.Options{Asked: asked,
+		MayEnd: !o.explicit && len(o.outputs) == 0 && !o.ownChild})
+}
+
+// roomFor refuses where the memory that is left might not do for a command.
+func roomFor(command string, need int64) error {
+	if err := footprint.RoomFor(procfs.FS{}, os.Getpid(), command, need); err != nil {
+		return fail(exitNotMeasured, "run it outside of the job's control group, on the host or in a container of its "+
+			"own, or raise the limit", "%w", err)
+	}
+	return nil
 }
 
 // record watches the job, and writes the recording to the output that takes it.
-func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, b bounds) (*recording.Recording,
-	error) {
-	var file *recordingFile
+func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, w watch.Options) (
+	*recording.Recording, error) {
+	var file *saved.Recording
 	var writer *recording.Writer
+	path := ""
 	for _, out := range outs {
 		if out.recording {
 			var err error
-			if file, err = createRecording(out.path); err != nil {
-				return nil, err
+			if file, err = saved.CreateRecording(out.path); err != nil {
+				return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", out.path, err)
 			}
+			path = out.path
 			writer = recording.NewWriter(file)
 		}
 	}
-	rec, err := s.watch(ctx, o, writer, b)
+	rec, err := s.watch(ctx, o, writer, w)
 	if cut := s.cutShort(rec); cut != nil {
 		rec, err = nil, cut
 	}
@@ -331,10 +342,18 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output,
 		return rec, err
 	}
 	if rec == nil || rec.End.Reason == launch.Again {
-		if dropErr := file.drop(); dropErr != nil {
+		if dropErr := file.Drop(); dropErr != nil {
 			note(s.env.Stderr, "removing the empty recording: "+dropErr.Error())
 		}
 		return rec, err
 	}
-	return rec, file.finish()
+	var kept *saved.KeptError
+	switch err := file.Finish(); {
+	case errors.As(err, &kept):
+		return rec, fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it",
+			kept.Kept), "-o %s: %w", path, err)
+	case err != nil:
+		return rec, fail(exitUsage, "", "-o %s: %w", path, err)
+	}
+	return rec, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/watch"
 )
 
 // TestMain lets the test binary be pipetune's own children, as the real one is.
@@ -88,7 +89,7 @@ func TestInterruptWhileWatching(t *testing.T) {
 	w := startWatched(t)
 	dir := t.TempDir()
 	go func() {
-		time.Sleep(minDuration + 500*time.Millisecond) // real time: the watch runs on the real clock
+		time.Sleep(watch.Least + 500*time.Millisecond) // real time: the watch runs on the real clock
 		w.signals <- os.Interrupt
 	}()
 	began := time.Now()

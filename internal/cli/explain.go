@@ -70,11 +70,8 @@ func rulePage(r diagnose.Rule) string { return prose(rules.Page(r) + lint.InSour
 
 func prose(page string) string { return render.Prose(link.ReplaceAllString(page, "$1")) }
 
-func ruleIDs() (ids []string) {
-	for _, r := range rules.All() {
-		ids = append(ids, r.ID)
-	}
-	return append(ids, lintIDs()...)
+func ruleIDs() []string {
+	return append(names(rules.All(), func(r diagnose.Rule) string { return r.ID }), lintIDs()...)
 }
 
 // nearestHint names the rules that share the group or a word with what was typed.

@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/launch"
-	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/tune"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -164,15 +165,14 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s := &session{env: l.env, fs: procfs.FS{}, self: os.Getpid(), redact: redaction(l.env, l.o), meter: l.meter}
-	s.take(j)
-	defer s.close()
+	s := &session{Session: watch.New(j, redaction(l.env, l.o), newRunner), env: l.env, meter: l.meter}
+	defer s.Close()
 	o := *l.o
-	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady,
+	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: watch.LeastSteady,
 		Headroom: o.headroom}
-	s.launched = l.Watch(limits, s.target, s.paths)
+	s.launched = l.Watch(limits, s.Target, s.Paths)
 	o.duration = s.launched.Duration
-	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.Over(), enough: s.launched.Over})
+	rec, err := s.record(ctx, &o, l.outs, watch.Options{Over: l.Over()})
 	if rec != nil {
 		l.waited = s.launched.Waited(rec.End)
 	}
@@ -193,7 +193,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		l.nothing(err, err != nil && !l.Interrupted())
 		return outcome{err: l.o.gateOnNothing()}
 	}
-	r, judgeErr := judge(rec)
+	r, judgeErr := rules.Judge(rec)
 	if judgeErr != nil {
 		l.nothing(judgeErr, false)
 		return outcome{err: l.o.gateOnNothing()}
@@ -201,7 +201,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 	l.meter.end(r)
 	if l.tuning != nil {
 		r.Tuning = l.tuning
-		decided(r)
+		tune.Decide(r)
 	}
 	l.fix = l.Fix(ctx, r, l.hook.Trainers)
 	nameKept(r, l.outs)
@@ -223,6 +223,27 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		complain(l.env.Stderr, err)
 	}
 	return out
+}
+
+// writePatch writes the patch to the outputs that take one. Where there is none it says why; that is no failure.
+func (l *launched) writePatch() error {
+	var failed error
+	for _, o := range l.outs {
+		switch {
+		case !o.patch:
+		case l.fix.Diff == "":
+			note(l.env.Stderr, fmt.Sprintf("-o %s: no patch was written: %s", o.path, l.fix.Why))
+		default:
+			if err := o.fill(func(w io.Writer) error {
+				_, err := io.WriteString(w, l.fix.Diff)
+				return err
+			}); err != nil {
+				complain(l.env.Stderr, err)
+				failed = errors.Join(failed, quietExit(exitCode(err)))
+			}
+		}
+	}
+	return failed
 }
 
 // say lets out what was held back, and the report after it.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -83,26 +83,23 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 	return c
 }
 
-func lintFormats() (names []string) {
-	for _, f := range lint.Formats() {
-		names = append(names, f.Name)
+// names lists what each of a list is called.
+func names[T any](list []T, name func(T) string) (all []string) {
+	for _, each := range list {
+		all = append(all, name(each))
 	}
-	return names
+	return all
 }
 
-func certainties() (names []string) {
-	for _, c := range lint.Certainties {
-		names = append(names, string(c))
-	}
-	return names
+func lintFormats() []string {
+	return names(lint.Formats(), func(f lint.Format) string { return f.Name })
 }
 
-func lintIDs() (ids []string) {
-	for _, r := range lint.All() {
-		ids = append(ids, r.ID)
-	}
-	return ids
+func certainties() []string {
+	return names(lint.Certainties, func(c lint.Certainty) string { return string(c) })
 }
+
+func lintIDs() []string { return names(lint.All(), func(r lint.Rule) string { return r.ID }) }
 
 // request checks all that was asked for before a file is opened.
 func (l *linting) request(paths []string) (lint.Request, error) {
@@ -135,11 +132,14 @@ func (l *linting) request(paths []string) (lint.Request, error) {
 	if err != nil {
 		return r, fail(exitUsage, "", "%w", err)
 	}
-	if err := lintable(paths); err != nil {
-		return r, err
-	}
 	files, err := lint.Files(paths, l.exclude)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r, fail(exitUsage, "give a Python file, a notebook or a folder: pipetune lint .", "%w", err)
+	case errors.Is(err, lint.ErrNoSource):
+		return r, fail(exitUsage, "a Python file ends in .py or names python in its first line, a notebook ends in "+
+			".ipynb", "%w", err)
+	case err != nil:
 		return r, fail(exitUsage, "", "%w", err)
 	}
 	return lint.Request{Python: python, Folder: folder, Files: files, Rules: rules, Least: lint.Certainty(l.certainty),
@@ -178,7 +178,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 	var measured *report.Report
 	if l.report != "" {
 		if measured, _, err = replay(env, l.report); err != nil {
-			return unreadable(l.report, err)
+			return err
 		}
 	}
 	result, err := lint.Run(ctx, request)
@@ -195,7 +195,11 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 		note(env.Stderr, untrusted.String(u.File).String()+" is not judged: "+u.Why)
 	}
 	if l.diff {
-		err = printDiffs(env, result)
+		var b bytes.Buffer
+		for _, c := range result.Changes {
+			b.Write(c.Diff)
+		}
+		_, err = env.Stdout.Write(b.Bytes())
 	} else if err = l.write(env, request, result); err == nil {
 		i := slices.IndexFunc(lint.Formats(), func(f lint.Format) bool { return f.Name == l.format })
 		err = lint.Formats()[i].Write(env.Stdout, result, version)
@@ -209,24 +213,10 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 	return l.gate(result)
 }
 
-// printDiffs prints the changes of all files as one diff.
-func printDiffs(env Env, result lint.Result) error {
-	var b bytes.Buffer
-	for _, c := range result.Changes {
-		b.Write(c.Diff)
-	}
-	_, err := env.Stdout.Write(b.Bytes())
-	return err
-}
-
 // write changes the files, each whole or not at all.
 func (l *linting) write(env Env, request lint.Request, result lint.Result) error {
 	for _, c := range result.Changes {
-		path := c.File
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(request.Folder, path)
-		}
-		if err := replace(path, c.Text); err != nil {
+		if err := c.Write(request.Folder); err != nil {
 			return fail(exitUsage, "", "changing %s: %w", c.File, err)
 		}
 		note(env.Stderr, "changed "+c.File)
@@ -234,38 +224,11 @@ func (l *linting) write(env Env, request lint.Request, result lint.Result) error
 	return nil
 }
 
-// replace writes a file anew under a temporary name beside it, with its mode, and renames that.
-func replace(path string, text []byte) error {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return plainPathError(err)
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return plainPathError(err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(real), ".pipetune-*")
-	if err != nil {
-		return plainPathError(err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), real)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
 // gate applies --fail-on.
 func (l *linting) gate(result lint.Result) error {
-	fatal := map[string][]report.Severity{"error": {report.Error}, "warning": {report.Error, report.Warning}}[l.failOn]
 	for _, f := range result.Findings {
-		if slices.Contains(fatal, f.Severity) {
-			return fail(exitGate, "", "--fail-on %s: %s", l.failOn, fmt.Sprintf("%s in %s is %s", f.Rule, f.File,
-				f.Severity))
+		if fatal(l.failOn, f.Severity) {
+			return fail(exitGate, "", "--fail-on %s: %s in %s is %s", l.failOn, f.Rule, f.File, f.Severity)
 		}
 	}
 	return nil

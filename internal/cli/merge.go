@@ -1,30 +1,21 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"path/filepath"
-	"runtime"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/merge"
 	"github.com/pipetune/pipetune/internal/render"
-	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // merging is what a person asked merge for.
 type merging struct {
-	job     string
-	format  string
-	outputs []string
-	strict  bool
-	display
+	showing
+	job    string
+	strict bool
 }
 
 func newMerge(env Env) *cobra.Command {
@@ -46,7 +37,7 @@ as well.`,
 			if len(args) == 0 {
 				return fail(exitUsage, "pipetune merge nodes/*.json", "merge needs the reports of a job's nodes")
 			}
-			format, outs, err := o.check()
+			format, outs, err := o.check(render.Formats(), false)
 			if err != nil {
 				return err
 			}
@@ -60,36 +51,20 @@ as well.`,
 
 // addFlags gives a command the flags of how it shows what was merged.
 func (o *merging) addFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		".txt (repeatable)")
-	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or html")
-	f.StringVar(&o.color, "color", "auto", "auto, always or never")
-	f.BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
-	complete(c, "format", render.Names(render.Formats())...)
-	complete(c, "color", colors...)
-}
-
-// check validates the flags about formats and files.
-func (o *merging) check() (format render.Format, outs []output, err error) {
-	if format, err = formatOf(render.Formats(), o.format, o.color); err != nil {
-		return format, nil, err
-	}
-	outs, err = parseOutputs(o.outputs, render.Formats(), false)
-	return format, outs, err
+	o.showing.addFlags(c, render.Formats())
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
 }
 
 // run reads, merges and shows.
 func (o *merging) run(env Env, paths []string, format render.Format, outs []output) error {
-	list, left := readNodes(env, paths)
+	list, left := saved.LoadNodes(paths)
 	return o.join(env, list, left, len(paths), format, outs, func(*report.Merged) {})
 }
 
 // join merges and shows what was read of so many files. amend has the last word on what is shown.
 func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format,
 	outs []output, amend func(*report.Merged)) error {
-	m, err := merge.Run(list, merge.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version,
-		Commit: tool().Commit}, Job: o.job, Left: left})
+	m, err := merge.Run(list, merge.Options{Tool: ofTool(), Job: o.job, Left: left})
 	switch {
 	case errors.Is(err, merge.ErrMixed):
 		return fail(exitUsage, "name the one to merge: --job ID", "%w", err)
@@ -97,8 +72,12 @@ func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, file
 		for _, l := range left[:min(len(left), 5)] {
 			note(env.Stderr, l.File+": "+l.Why)
 		}
+		of := ""
+		if o.job != "" {
+			of = " for job " + o.job
+		}
 		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes",
-			"%w: of %d files none can be merged%s", err, files, ofJob(o.job))
+			"%w: of %d files none can be merged%s", err, files, of)
 	}
 	amend(m)
 	if err := deliver(env, render.Merged(m), format, o.display, outs); err != nil {
@@ -109,71 +88,4 @@ func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, file
 			len(m.Missing.Nodes), len(m.Missing.Ranks), len(m.LeftOut))
 	}
 	return nil
-}
-
-func ofJob(job string) string {
-	if job == "" {
-		return ""
-	}
-	return " for job " + job
-}
-
-// readNodes reads the files, several at once, and keeps of each what merging needs. What cannot be read is left out.
-func readNodes(env Env, paths []string) ([]*merge.Watch, []report.LeftOut) {
-	watches, errs := make([]*merge.Watch, len(paths)), make([]error, len(paths))
-	next := make(chan int)
-	var readers sync.WaitGroup
-	var recordings sync.Mutex // one at a time: each takes as much memory as it has readings
-	for range min(runtime.GOMAXPROCS(0), len(paths)) {
-		readers.Go(func() {
-			var room bytes.Buffer
-			for i := range next {
-				watches[i], errs[i] = readNode(env, paths[i], &room, &recordings)
-			}
-		})
-	}
-	for i := range paths {
-		next <- i
-	}
-	close(next)
-	readers.Wait()
-	var list []*merge.Watch
-	var left []report.LeftOut
-	for i, err := range errs {
-		switch {
-		case err == nil:
-			list = append(list, watches[i])
-		case errors.Is(err, merge.ErrOtherKind):
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind,
-				Why: untrusted.Message(err.Error())})
-		default:
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable,
-				Why: untrusted.Message(err.Error())})
-		}
-	}
-	return list, left
-}
-
-// readNode reads one file. room is used again.
-func readNode(env Env, path string, room *bytes.Buffer, recordings *sync.Mutex) (*merge.Watch, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	br := bufio.NewReaderSize(f, 4<<10)
-	if looksLikeRecording(br) {
-		recordings.Lock()
-		defer recordings.Unlock()
-		r, _, err := replay(env, path)
-		if err != nil {
-			return nil, err
-		}
-		return merge.Of(path, r)
-	}
-	room.Reset()
-	if _, err := room.ReadFrom(io.LimitReader(br, merge.MaxBytes+1)); err != nil {
-		return nil, fmt.Errorf("reading: %w", plainPathError(err))
-	}
-	return merge.Decode(path, room.Bytes())
 }

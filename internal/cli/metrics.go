@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -9,9 +11,10 @@ import (
 
 	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/internal/exporter"
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/live"
+	"github.com/pipetune/pipetune/internal/otlp"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -34,21 +37,20 @@ func (o *metricsOptions) addFlags(c *cobra.Command) {
 // textfileEvery is how often the file of metrics is written. A node_exporter is asked each 15 s, as a rule.
 const textfileEvery = 10 * time.Second
 
-// meter offers what a watch sees. A nil one offers nothing.
+// meter offers what a watch sees, where that was asked for.
 type meter struct {
 	*exporter.Exporter
+	asked   bool
 	env     Env
 	server  *metricsServer
 	sender  *sender
 	file    output
-	tracker live.Tracker
 	next    time.Duration // when the file is due
 	writing chan error    // the end of a write that goes on; nil: none does
 	failed  bool          // a write has, and it was said
 }
 
 // open begins to listen and tries the file, so that what is wrong with them is reported before anything is measured.
-// nil: no metrics are asked for.
 func (o *metricsOptions) open(env Env) (*meter, error) {
 	if o.public && o.listen == "" {
 		return nil, fail(exitUsage, "name the address: --metrics-listen 10.0.0.7:9465 --metrics-public",
@@ -66,9 +68,7 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 		}
 	}
 	m.sender = openSender(env, m.Exporter)
-	if o.listen == "" && o.textfile == "" && m.sender == nil {
-		return nil, nil
-	}
+	m.asked = o.listen != "" || o.textfile != "" || m.sender != nil
 	return m, nil
 }
 
@@ -94,24 +94,11 @@ func (m *meter) serve(o *metricsOptions) error {
 
 // begin names the job.
 func (m *meter) begin(h recording.Job) {
-	if m != nil {
-		m.Job(document.Script(&report.Job{Command: h.Command}))
-	}
-}
-
-// tick offers the state of a watch where one is due.
-func (m *meter) tick(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
-	if m != nil && m.tracker.Due(at) {
-		m.frame(m.tracker.Update(rec, members(tree), at))
-	}
-	return ""
+	m.Job(document.Script(&report.Job{Command: h.Command}))
 }
 
 // frame offers the state now, and writes the file where that is due.
 func (m *meter) frame(f *live.Frame) {
-	if m == nil {
-		return
-	}
 	m.Frame(f)
 	m.sender.complain(m.env)
 	if m.file.path == "" || f.At < m.next {
@@ -129,18 +116,8 @@ func (m *meter) frame(f *live.Frame) {
 	go func(done chan<- error) { done <- m.write() }(m.writing)
 }
 
-// judge offers what a watch has come to.
-func (m *meter) judge(r *report.Report) {
-	if m != nil && r != nil {
-		m.Judge(r)
-	}
-}
-
 // end offers what it came to in the end, in the file for good.
 func (m *meter) end(r *report.Report) {
-	if m == nil {
-		return
-	}
 	m.End(r)
 	if m.file.path == "" {
 		return
@@ -154,7 +131,7 @@ func (m *meter) end(r *report.Report) {
 // write writes the file, which is for node_exporter's own user to read.
 func (m *meter) write() error {
 	return m.file.fill(func(w io.Writer) error {
-		if f, ok := w.(*draft); ok {
+		if f, ok := w.(*saved.Draft); ok {
 			if err := f.Chmod(0o644); err != nil {
 				return err
 			}
@@ -174,11 +151,96 @@ func (m *meter) complain(err error) {
 
 // close ends the server, with what is being asked of it, and what is sent.
 func (m *meter) close() {
-	if m == nil {
-		return
-	}
 	if m.server != nil {
 		m.server.close()
 	}
 	m.sender.close(m.env)
+}
+
+// sender sends what a watch sees to a collector, again and again. A nil one sends nothing.
+type sender struct {
+	target  *otlp.Target
+	from    *exporter.Exporter
+	began   time.Time
+	stop    context.CancelFunc
+	ended   chan struct{}
+	refused chan string // why an export failed, until it was said
+	said    bool
+}
+
+// openSender begins to send where the environment asks for it. What it asks for may be meant for the job: where that
+// cannot be done it is said, and the watch goes on.
+func openSender(env Env, from *exporter.Exporter) *sender {
+	target, err := otlp.FromEnvironment(env.Getenv)
+	if err != nil {
+		note(env.Stderr, "no metrics are sent to a collector: "+err.Error()+
+			"; OTEL_METRICS_EXPORTER=none says that none are to be")
+	}
+	if target == nil {
+		return nil
+	}
+	note(env.Stderr, fmt.Sprintf("metrics are sent to %s every %s, as %s asks", target.Endpoint.Redacted(),
+		target.Interval, target.Asked))
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &sender{target: target, from: from, began: time.Now(), stop: cancel, ended: make(chan struct{}),
+		refused: make(chan string, 1)}
+	go s.run(ctx)
+	return s
+}
+
+// run sends until it is stopped, and then once more: what the watch came to.
+func (s *sender) run(ctx context.Context) {
+	defer close(s.ended)
+	every := time.NewTicker(s.target.Interval)
+	defer every.Stop()
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			over = true
+		case <-every.C:
+		}
+		if err := s.send(ctx, over); err != nil && (over || ctx.Err() == nil) {
+			select {
+			case s.refused <- fmt.Sprintf("metrics were not sent to %s: %v", s.target.Endpoint.Redacted(), err):
+			default: // it was said already, or will be
+			}
+		}
+	}
+}
+
+// send makes one export. The last one may take no longer than the end waits for a scrape.
+func (s *sender) send(ctx context.Context, last bool) error {
+	if last {
+		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+		defer cancel()
+		ctx = patient
+	}
+	body, err := s.from.OTLP(s.target.Resource, s.began, time.Now())
+	if err != nil {
+		return err
+	}
+	return s.target.Post(ctx, body)
+}
+
+// complain says once that exports fail, from the goroutine that may write.
+func (s *sender) complain(env Env) {
+	if s == nil || s.said {
+		return
+	}
+	select {
+	case why := <-s.refused:
+		note(env.Stderr, why+"; they are sent on, and this is not said again")
+		s.said = true
+	default:
+	}
+}
+
+// close sends what the watch came to; an export under way is given up. A job that has ended is not held by a collector.
+func (s *sender) close(env Env) {
+	if s == nil {
+		return
+	}
+	s.stop()
+	<-s.ended
+	s.complain(env)
 }

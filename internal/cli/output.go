@@ -2,14 +2,16 @@ package cli
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/saved"
 )
 
 // recordingSuffix marks the output that takes the recording instead of the report.
@@ -56,11 +58,11 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool, also ...s
 
 // check tries the output before a minute is spent on measuring: it makes the temporary file and removes it again.
 func (o output) check() error {
-	f, err := createDraft(o.path)
+	f, err := saved.Create(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
-	return f.drop()
+	return f.Drop()
 }
 
 // write writes a report or a comparison to the output's file.
@@ -71,71 +73,90 @@ func (o output) write(s render.Subject) error {
 // fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until
 // the new one is.
 func (o output) fill(content func(w io.Writer) error) error {
-	f, err := createDraft(o.path)
+	f, err := saved.Create(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
-	if err := f.settle(content(f)); err != nil {
+	if err := f.Settle(content(f)); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there",
 			"%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	return nil
 }
 
-// plainPathError leaves out the temporary name that a person never chose.
-func plainPathError(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+// patchSuffixes mark the outputs that take the patch instead of the report.
+var patchSuffixes = []string{".patch", ".diff"}
+
+func takesPatch(path string) bool {
+	return slices.ContainsFunc(patchSuffixes, func(s string) bool { return strings.HasSuffix(path, s) })
 }
 
-// recordingFile is a recording being written: whole lines under a temporary name, renamed at the end. Where a write
-// fails the torn line is taken back, so that what is there can be read.
-type recordingFile struct {
-	f    *draft
-	path string
-	good int64 // bytes of whole lines
-	err  error
-}
-
-func createRecording(path string) (*recordingFile, error) {
-	f, err := createDraft(path)
-	if err != nil {
-		return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", path, err)
-	}
-	return &recordingFile{f: f, path: path}, nil
-}
-
-// Write implements io.Writer; each call holds whole lines.
-func (r *recordingFile) Write(b []byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	n, err := r.f.Write(b)
-	if err != nil {
-		_, seekErr := r.f.Seek(r.good, io.SeekStart)
-		r.err = errors.Join(plainPathError(err), r.f.Truncate(r.good), seekErr)
-		return 0, r.err
-	}
-	r.good += int64(n)
-	return n, nil
-}
-
-// finish gives the recording its name. After a failed write what was recorded until then is kept under its temporary
-// name, and the error says so.
-func (r *recordingFile) finish() error {
-	if r.err != nil {
-		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it",
-			r.f.Name()),
-			"-o %s: %w", r.path, errors.Join(r.err, r.f.Close()))
-	}
-	if err := r.f.settle(nil); err != nil {
-		return fail(exitUsage, "", "-o %s: %w", r.path, err)
+// refusePatch ends a command that was asked for a patch and never makes one.
+func refusePatch(outs []output) error {
+	for _, o := range outs {
+		if o.patch {
+			return fail(exitUsage, "let pipetune start the job: pipetune diagnose -o fix.patch -- python train.py",
+				"-o %s: only of a job that it has launched does pipetune know the line to patch", o.path)
+		}
 	}
 	return nil
 }
 
-// drop removes the recording: nothing was measured.
-func (r *recordingFile) drop() error { return r.f.drop() }
+// nodeNames replaces %j, %n, %h and %p in names of files, so that one command line serves all nodes of a job: by the
+// job's id and the rank of the node as this process's own environment has them, the host, and the process. %% is a
+// percent sign, any other % is itself.
+func nodeNames(env Env, paths []string) (out []string, err error) {
+	place := job.PlaceOf(env.Getenv)
+	for _, path := range paths {
+		var b strings.Builder
+		for i := 0; i < len(path); i++ {
+			if path[i] != '%' || i+1 == len(path) {
+				b.WriteByte(path[i])
+				continue
+			}
+			i++
+			value, missing := "", ""
+			switch path[i] {
+			case 'j':
+				value, missing = place.JobID, "names no job (SLURM_JOB_ID, TORCHELASTIC_RUN_ID)"
+			case 'n':
+				if place.NodeRank != nil {
+					value = strconv.Itoa(*place.NodeRank)
+				}
+				missing = "numbers no node (GROUP_RANK, PET_NODE_RANK, JOB_COMPLETION_INDEX, SLURM_NODEID)"
+			case 'h':
+				if value, err = os.Hostname(); err != nil {
+					return nil, fail(exitUsage, "", "-o %s: %w", path, err)
+				}
+				value, _, _ = strings.Cut(value, ".")
+			case 'p':
+				value = strconv.Itoa(os.Getpid())
+			case '%':
+				value = "%"
+			default:
+				value = path[i-1 : i+1]
+			}
+			if value == "" {
+				return nil, fail(exitUsage, "use %h for the host, or %p for the process",
+					"-o %s: %%%c: the environment %s", path, path[i], missing)
+			}
+			if strings.IndexByte("jh", path[i]) >= 0 {
+				value = fileWord(value)
+			}
+			b.WriteString(value)
+		}
+		out = append(out, b.String())
+	}
+	return out, nil
+}
+
+// fileWord makes a word of what somebody else chose that leads to no other folder.
+func fileWord(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, s)
+}

@@ -16,15 +16,12 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
-	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // presentation is how a report is to be shown and judged; the same flags serve every command that ends in a report.
 type presentation struct {
-	format string
-	display
-	outputs []string
+	showing
 	also    []string // endings that outputs may have beside those of reports
 	failOn  string
 	strict  bool
@@ -33,6 +30,39 @@ type presentation struct {
 	held    []compare.Threshold
 	quiet   bool
 	launch  bool // the command was given a job to start: only then is there a patch to write
+}
+
+// showing is in which format something is printed, and to which files it is also written.
+type showing struct {
+	display
+	format  string
+	outputs []string
+}
+
+// addFlags gives a command the flags. also are the endings that its -o takes beside those of the formats.
+func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...string) {
+	names := render.Names(formats)
+	last := len(names) - 1
+	f := c.Flags()
+	f.StringArrayVarP(&s.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
+		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
+	f.StringVar(&s.format, "format", "text", "what to print: "+strings.Join(names[:last], ", ")+" or "+names[last])
+	f.StringVar(&s.color, "color", "auto", "auto, always or never")
+	complete(c, "format", names...)
+	complete(c, "color", colors...)
+}
+
+// check validates the flags; ofRun and also are parseOutputs'.
+func (s *showing) check(formats []render.Format, ofRun bool, also ...string) (render.Format, []output, error) {
+	format, err := render.ByName(formats, s.format)
+	if err != nil {
+		return format, nil, fail(exitUsage, "", "--format: %w", err)
+	}
+	if err := oneOf("color", s.color, colors...); err != nil {
+		return format, nil, err
+	}
+	outs, err := parseOutputs(s.outputs, formats, ofRun, also...)
+	return format, outs, err
 }
 
 // display is how a terminal shows it.
@@ -51,10 +81,7 @@ const (
 func (p *presentation) addFlags(c *cobra.Command, also ...string) {
 	p.also = also
 	f := c.Flags()
-	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
-	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
-	f.StringVar(&p.color, "color", "auto", "auto, always or never")
+	p.showing.addFlags(c, render.Formats(), also...)
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have "+
 		"all of it")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warning or never")
@@ -62,8 +89,6 @@ func (p *presentation) addFlags(c *cobra.Command, also ...string) {
 	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, "+
 		"or names of metrics")
 	f.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no notes")
-	complete(c, "format", render.Names(render.Formats())...)
-	complete(c, "color", colors...)
 	complete(c, "fail-on", failOn...)
 }
 
@@ -83,18 +108,9 @@ var (
 var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": metric.WorkerBusy.Name,
 	"io": metric.StorageBytes.Name}
 
-// formatOf checks --format and --color.
-func formatOf(formats []render.Format, name, color string) (render.Format, error) {
-	format, err := render.ByName(formats, name)
-	if err != nil {
-		return format, fail(exitUsage, "", "--format: %w", err)
-	}
-	return format, oneOf("color", color, colors...)
-}
-
 // check validates everything before anything is measured.
 func (p *presentation) check() (render.Format, []output, error) {
-	format, err := formatOf(render.Formats(), p.format, p.color)
+	format, outs, err := p.showing.check(render.Formats(), true, p.also...)
 	if err != nil {
 		return format, nil, err
 	}
@@ -116,24 +132,10 @@ func (p *presentation) check() (render.Format, []output, error) {
 		}
 		p.held = append(p.held, t)
 	}
-	outs, err := parseOutputs(p.outputs, render.Formats(), true, p.also...)
-	if err == nil && !p.launch {
+	if !p.launch {
 		err = refusePatch(outs)
 	}
 	return format, outs, err
-}
-
-// judge turns a recording into a report: the right half of the hourglass.
-func judge(rec *recording.Recording) (*report.Report, error) {
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		return nil, err
-	}
-	r := diagnose.Run(e, rules.All())
-	if rec.End != nil {
-		r.Tool.Overhead = &report.Overhead{CPURatio: rec.End.Overhead.CPURatio, MaxRSSBytes: rec.End.Overhead.MaxRSS}
-	}
-	return r, nil
 }
 
 // subject is a report to be shown, with the watch over time where a format draws it.
@@ -257,9 +259,8 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 	if why := inconclusiveBench(r); p.strict && why != "" {
 		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)
 	}
-	fatal := map[string][]report.Severity{"error": {report.Error}, "warning": {report.Error, report.Warning}}[p.failOn]
 	for _, f := range r.Findings {
-		if slices.Contains(fatal, f.Severity) {
+		if fatal(p.failOn, f.Severity) {
 			return fail(exitGate, "", "--fail-on %s: %s is %s", p.failOn, f.Rule, f.Severity)
 		}
 	}
@@ -267,6 +268,11 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 		return p.thresholds(r)
 	}
 	return nil
+}
+
+// fatal reports whether a finding is what --fail-on asks to fail on.
+func fatal(failOn string, s report.Severity) bool {
+	return failOn != "never" && (s == report.Error || s == report.Warning && failOn == string(report.Warning))
 }
 
 // thresholds says which exit code the limits lead to: one that was missed weighs more than one on which there are no

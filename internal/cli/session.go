@@ -11,36 +11,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/launch"
-	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/internal/watch"
 )
 
-// session is one diagnosis under way: the job, and the children that may be asked on its behalf.
+// session is one diagnosis under way.
 type session struct {
-	env    Env
-	fs     procfs.FS
-	runner *isolate.Runner
-	paths  *isolate.Paths
-	job    *job.Job
-	self   int // pipetune's own process number
-	redact untrusted.Redaction
-
+	*watch.Session
+	env      Env
+	meter    *meter        // offers what is seen to others
 	launched *launch.Watch // of a job that pipetune started; nil when attached
-	meter    *meter        // offers what is seen to others; nil: to nobody
-	endless  bool          // the watch goes on for as long as somebody looks at it
-	by       os.Signal     // the request that ended the watch; nil: none did
-
-	amend func(context.Context, *recording.Header) // completes a header by what is known now; set by watch
 }
 
 // newSession finds the job to watch, unless it is asked to end meanwhile.
 func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan os.Signal) (*session, error) {
-	s := &session{env: env, self: os.Getpid(), redact: redaction(env, o)}
-	opts := job.Options{FS: s.fs, UID: os.Geteuid(), Self: s.self, Slurm: job.SlurmKey(env.Getenv), Redaction: s.redact}
+	opts := job.Options{UID: os.Geteuid(), Self: os.Getpid(), Slurm: job.SlurmKey(env.Getenv),
+		Redaction: redaction(env, o)}
 	if o.ownChild {
 		opts.Self = 0
 	}
@@ -56,46 +45,12 @@ func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan o
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s.take(j)
 	for _, w := range j.Warnings() {
 		if !o.quiet {
 			note(env.Stderr, w)
 		}
 	}
-	return s, nil
-}
-
-// take makes j the job of the session, and starts the account of children for it.
-func (s *session) take(j *job.Job) {
-	s.job = j
-	s.runner = newRunner(s.foreign())
-	s.paths = s.runner.Paths()
-}
-
-func (s *session) close() {
-	s.paths.Close()
-	s.runner.Close()
-	s.job.Close()
-}
-
-// foreign says whether the job belongs to another user than pipetune runs as.
-func (s *session) foreign() bool {
-	p, err := s.fs.OpenID(s.target())
-	if err != nil {
-		return true // unknown: the safer of the two
-	}
-	defer p.Close()
-	st, err := p.Status()
-	return err != nil || st.UID.Or(-1) != os.Geteuid()
-}
-
-// target is the process whose limits, mounts and cgroup stand for the job's.
-func (s *session) target() procfs.ID {
-	if trainers := s.job.Tree().Trainers(); len(trainers) > 0 {
-		return trainers[0].ID
-	}
-	h := s.job.Header()
-	return procfs.ID{PID: h.PID, Start: h.StartTicks}
+	return &session{Session: watch.New(j, opts.Redaction, newRunner), env: env}, nil
 }
 
 // redaction hides what does not belong into a public report.
@@ -187,57 +142,44 @@ func ask(env Env, list []job.Candidate, asked <-chan os.Signal) (int, error) {
 }
 
 // watch records the job for as long as was asked for, or until one of the bounds is met.
-func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, b bounds) (*recording.Recording,
-	error) {
-	start := time.Now()
-	header, notes, err := s.header(ctx, o, start)
-	if err != nil {
-		return nil, err
+func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, w watch.Options) (
+	*recording.Recording, error) {
+	attached := s.launched == nil
+	header := s.Job.Header()
+	// The streams of a launched job are its own.
+	progress := newProgress(s.env, o.quiet || !attached, o.duration, watchProgress(header.PID))
+	w.Tool, w.Launched, w.Duration, w.Interval = tool(), s.launched, o.duration, o.interval
+	w.Warmup, w.FitWarmup, w.BatchSize = o.warmup, !o.ownWarmup && o.steps == 0, o.batchSize
+	w.Tick, w.Warn = progress.tick, func(text string) { note(s.env.Stderr, text) }
+	if attached && !o.quiet {
+		w.Words = progress.step
 	}
-	recorder, err := recording.NewRecorder(header, out)
-	if err != nil {
-		return nil, fail(exitUsage, "", "%w", err)
+	if w.Frame == nil && s.meter.asked {
+		w.Frame, w.Judge = s.meter.frame, func(g watch.Interim) { s.meter.Judge(g.Report) }
 	}
-	for _, n := range notes {
-		forUser(recorder, os.Geteuid()).Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
+	s.meter.begin(header)
+	rec, err := s.Run(ctx, w, out)
+	progress.done()
+	if errors.As(err, new(watch.HostError)) {
+		return nil, fail(exitNotMeasured, "the job may have ended", "%w", err)
 	}
-	set, amend := s.samplers()
-	s.amend = amend
-	w := &watch{
-		job: s.job, samplers: set, runner: s.runner, recorder: recorder, sink: forUser(recorder, os.Geteuid()),
-		duration: o.duration, interval: o.interval, bounds: b,
-		// The streams of a launched job are its own.
-		progress: newProgress(s.env, o.quiet || s.launched != nil, o.duration, watchProgress(header.Job.PID)),
-		warn:     func(text string) { note(s.env.Stderr, text) },
-		amend: func(ctx context.Context, r *recording.Recorder) {
-			amend(ctx, r.Header())
-			if s.launched == nil {
-				return
-			}
-			if !o.ownWarmup && o.steps == 0 { // nobody could know before how long the watch would be
-				r.Header().Warmup = min(o.warmup, defaultWarmup(time.Since(start)))
-			}
-			s.launched.Finish(r)
-		},
-	}
-	if s.launched != nil {
-		s.launched.Align(header.StartMonotonic)
-	}
-	s.meter.begin(header.Job)
-	if mayEnd := s.launched == nil && !o.explicit && len(o.outputs) == 0 && !o.ownChild; !s.endless &&
-		(mayEnd || s.meter != nil || s.launched == nil && !o.quiet) {
-		p := &provisional{mayEnd: mayEnd, next: firstInterim, show: func(words string) {
-			w.progress.step(words,
-				time.Since(start))
-		},
-			onInterim: func(g interim) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
-		w.enough = first(b.enough, s.meter.tick, p.enough)
-	}
-	rec, err := w.run(ctx, start)
-	s.by = w.by
 	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {
 		note(s.env.Stderr, fmt.Sprintf("ended after %.0f s: more would not change the verdict; --duration %s watches "+
 			"on", rec.End.At.Seconds(), o.duration))
 	}
 	return rec, err
+}
+
+// cutShort is the end of a watch that was interrupted before enough was seen to conclude anything: nothing is
+// reported, and a file that was asked for stays as it was. It is nil where there is something to report.
+func (s *session) cutShort(rec *recording.Recording) error {
+	if rec == nil || rec.End.Reason != recording.EndInterrupted || watch.SawEnough(rec) {
+		return nil
+	}
+	code := exitNotMeasured // of a launched job: its status is the one to end with
+	if s.launched == nil {
+		code = requestCode(s.By)
+	}
+	return fail(code, "", "the watch was interrupted after %s: too little to conclude anything from, which takes %s "+
+		"after the warm-up; no file was written", rec.End.At.Round(100*time.Millisecond), watch.LeastSteady)
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,10 +101,8 @@ func newConfig(env Env) *cobra.Command {
 		Example: "  pipetune config show diagnose",
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string,
 			_ cobra.ShellCompDirective) {
-			for name := range settable(c.Root()) {
-				if len(args) == 0 {
-					names = append(names, name)
-				}
+			if len(args) == 0 {
+				names = slices.Collect(maps.Keys(settable(c.Root())))
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -136,11 +137,7 @@ func showConfig(c *cobra.Command, env Env, args []string) error {
 	}
 	for _, name := range args {
 		if len(flags[name]) == 0 {
-			var names []string
-			for known := range flags {
-				names = append(names, known)
-			}
-			return fail(exitUsage, didYouMean(name, names), "%q has no settings", name)
+			return fail(exitUsage, didYouMean(name, slices.Collect(maps.Keys(flags))), "%q has no settings", name)
 		}
 	}
 	_, err := fmt.Fprint(env.Stdout, strings.TrimSuffix(b.String(), "\n"))
@@ -197,3 +194,33 @@ another user could have written is not read, and a note says so. --isolated
 reads no file. A folder may be somebody else's: its pipetune.toml may not set
 ` + "`compare-path`, `no-redact`, `output`, `python`, `scratch` or `then`" + `.
 `
+
+// allowed says what values flags of a type take.
+var allowed = map[string]string{
+	"duration": "a time with its unit, like 30s, 2m or 1h30m, is expected",
+	"int":      "a whole number is expected",
+	"int64":    "a whole number is expected",
+	"uint64":   "a whole number of at least 0 is expected",
+	"float64":  "a number is expected",
+	"bool":     "true or false is expected",
+}
+
+// wholeDuration is a duration as time.ParseDuration takes it. One that it refuses all the same is beyond 292 years.
+var wholeDuration = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+// readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they
+// are.
+func readable(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f := bad.GetFlag()
+	if wholeDuration.MatchString(bad.GetValue()) || errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("--%s %q: too large", f.Name, bad.GetValue())
+	}
+	if want, ok := allowed[f.Value.Type()]; ok {
+		return fmt.Errorf("--%s %q: %s", f.Name, bad.GetValue(), want)
+	}
+	return err
+}

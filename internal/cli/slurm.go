@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +17,9 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/merge"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/saved"
+	"github.com/pipetune/pipetune/internal/slurm"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -55,7 +58,7 @@ command line and runs nothing.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("warmup") {
-				own.warmup = defaultWarmup(own.duration)
+				own.warmup = watch.DefaultWarmup(own.duration)
 			}
 			if err := own.check(false); err != nil { // else each node would refuse it
 				return err
@@ -82,14 +85,24 @@ command line and runs nothing.`,
 // jobID is a job, or one of an array.
 var jobID = regexp.MustCompile(`^[0-9]{1,18}(?:_[0-9]{1,9})?$`)
 
-// allocation is what Slurm says of a job that runs.
-type allocation struct {
-	nodes int
-	list  string // their names, in Slurm's short form
+// slurmFailure gives an error of package slurm its exit code and hint.
+func slurmFailure(err error, id string) error {
+	hint := ""
+	switch {
+	case errors.Is(err, slurm.ErrArray):
+		return fail(exitUsage, "name one of it: pipetune slurm "+id+"_1", "%w", err)
+	case errors.Is(err, slurm.ErrNoSlurm):
+		hint = "run it where you submit jobs, or inside of one"
+	case errors.Is(err, slurm.ErrUnknown):
+		hint = "squeue --me lists yours that run"
+	case errors.Is(err, slurm.ErrNotRunning):
+		hint = "try again when it runs"
+	}
+	return fail(exitNotMeasured, hint, "%w", err)
 }
 
 func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
-	format, outs, err := o.check()
+	format, outs, err := o.check(render.Formats(), false)
 	if err != nil {
 		return err
 	}
@@ -104,12 +117,16 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 				err)
 		}
 	}
-	a, err := lookUp(ctx, env, id)
+	j, err := slurm.Find(ctx, id)
 	if err != nil {
-		return err
+		return slurmFailure(err, id)
 	}
 	step := fmt.Sprintf("pipetune-%d", os.Getpid())
-	command := o.command(id, step, a)
+	program := []string{o.remote, "diagnose", "--quiet", "--format=json"}
+	for _, f := range o.handed {
+		program = append(program, "--"+f.Name+"="+f.Value.String())
+	}
+	command := j.Command(step, program...)
 	if o.dryRun {
 		words := make([]string, len(command))
 		for i, w := range command {
@@ -120,23 +137,30 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	}
 	if o.keep != "" {
 		if err := os.MkdirAll(o.keep, 0o700); err != nil {
-			return fail(exitUsage, "choose a folder you may write to", "--keep %s: %w", o.keep, plainPathError(err))
+			return fail(exitUsage, "choose a folder you may write to", "--keep %s: %w", o.keep, saved.Plain(err))
 		}
 	}
 	asked, stop := handleRequests(env)
 	defer stop()
-	note(env.Stderr, fmt.Sprintf("watching job %s on %d nodes, %s", id, a.nodes, a.list))
-	r := &gathering{env: env, job: id, name: step, keep: o.keep, parts: map[int]*strings.Builder{}}
-	if err := r.run(ctx, command, asked); err != nil {
-		return err
+	note(env.Stderr, fmt.Sprintf("watching job %s on %d nodes, %s", id, j.Nodes, j.List))
+	var list []*merge.Watch
+	g := &slurm.Gathering{Job: j, Step: step, Note: func(text string) { note(env.Stderr, text) },
+		Said: func(line string) { fmt.Fprintln(env.Stderr, line) },
+		Took: func(task int, w *merge.Watch, text string) {
+			out := output{path: nodeFile(o.keep, w, task), flag: "--keep"}
+			w.SetFile(out.path)
+			list = append(list, w)
+			if o.keep != "" {
+				complain(env.Stderr, out.fill(func(f io.Writer) error {
+					_, err := io.WriteString(f, text)
+					return err
+				}))
+			}
+		}}
+	if err := g.Run(ctx, command, asked); err != nil {
+		return fail(exitNotMeasured, "", "%w", err)
 	}
-	return o.conclude(env, id, a, r, format, outs)
-}
-
-// conclude merges what came back. Which nodes the job has Slurm knows better than what the nodes themselves say.
-func (o *slurmOptions) conclude(env Env, id string, a allocation, r *gathering, format render.Format,
-	outs []output) error {
-	if len(r.list) == 0 {
+	if len(list) == 0 {
 		return fail(exitNotMeasured, "what the nodes said stands above; try one: srun --jobid="+id+
 			" --overlap pipetune doctor", "no node of job %s has reported", id)
 	}
@@ -144,28 +168,15 @@ func (o *slurmOptions) conclude(env Env, id string, a allocation, r *gathering, 
 	if strings.Contains(id, "_") { // an array's job has a number of its own, which only its tasks know
 		o.job = ""
 	}
-	return o.join(env, r.list, r.left, a.nodes, format, outs, func(m *report.Merged) {
-		if m.Job.Nodes == nil || *m.Job.Nodes < a.nodes {
-			m.Warnings = append(m.Warnings, fmt.Sprintf("Slurm gave the job %d nodes: %s.", a.nodes, a.list))
+	// Which nodes the job has Slurm knows better than what the nodes themselves say.
+	return o.join(env, list, g.Left, j.Nodes, format, outs, func(m *report.Merged) {
+		if m.Job.Nodes == nil || *m.Job.Nodes < j.Nodes {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("Slurm gave the job %d nodes: %s.", j.Nodes, j.List))
 		}
 		if o.keep == "" {
 			m.Next = slices.DeleteFunc(m.Next, func(s string) bool { return strings.HasPrefix(s, "pipetune report ") })
 		}
 	})
-}
-
-// command is the one that runs pipetune on each node. Each of its flags is there for a reason: with --jobid alone srun
-// takes one node; without --overlap it waits until the job is over; and the settings of a cluster may end all tasks
-// when the first has failed, or wait for one that hangs for ever.
-func (o *slurmOptions) command(id, step string, a allocation) []string {
-	n := strconv.Itoa(a.nodes)
-	command := []string{"srun", "--jobid=" + id, "--job-name=" + step, "--overlap", "--nodes=" + n, "--ntasks=" + n,
-		"--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0", "--kill-on-bad-exit=0", "--wait=60", "--input=none",
-		"--label", o.remote, "diagnose", "--quiet", "--format=json"}
-	for _, f := range o.handed {
-		command = append(command, "--"+f.Name+"="+f.Value.String())
-	}
-	return command
 }
 
 // word is one of a command line as a shell takes it.
@@ -174,58 +185,6 @@ func word(w string) string {
 		return w // a flag of ours, which holds nothing that a shell reads
 	}
 	return diagnose.ShellWord(w)
-}
-
-// lookUp asks Slurm for a job.
-func lookUp(ctx context.Context, env Env, id string) (allocation, error) {
-	for _, program := range []string{"squeue", "srun"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return allocation{}, fail(exitNotMeasured, "run it where you submit jobs, or inside of one",
-				"there is no %s here: is this a Slurm cluster?", program)
-		}
-	}
-	ask := exec.CommandContext(ctx, "squeue", "--noheader", "--jobs="+id, "--format=%T|%D|%N")
-	ask.Env = slurmEnvironment()
-	said, err := ask.CombinedOutput()
-	text := strings.TrimSpace(string(said))
-	if err != nil || text == "" {
-		return allocation{}, fail(exitNotMeasured, "squeue --me lists yours that run", "Slurm knows no job %s%s", id,
-			because(lastLine(text)))
-	}
-	lines := strings.Split(text, "\n")
-	fields := strings.Split(lines[len(lines)-1], "|")
-	if len(fields) != 3 {
-		return allocation{}, fail(exitNotMeasured, "", "squeue said what is not understood: %s", lastLine(text))
-	}
-	n, err := strconv.Atoi(fields[1])
-	switch {
-	case len(lines) > 1:
-		return allocation{}, fail(exitUsage, "name one of it: pipetune slurm "+id+"_1",
-			"job %s is an array with %d jobs", id, len(lines))
-	case fields[0] != "RUNNING":
-		return allocation{}, fail(exitNotMeasured, "try again when it runs", "job %s is %s", id,
-			strings.ToLower(fields[0]))
-	case err != nil || n < 1:
-		return allocation{}, fail(exitNotMeasured, "", "squeue said what is not understood: %s", lastLine(text))
-	}
-	return allocation{nodes: n, list: fields[2]}, nil
-}
-
-func because(text string) string {
-	if text == "" {
-		return ""
-	}
-	return ": " + text
-}
-
-// slurmEnvironment is this process's without what an allocation around it says of its own tasks: pipetune slurm may run
-// inside a batch script, whose memory and tasks per node are no wish of ours.
-func slurmEnvironment() []string {
-	keep := []string{"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_CLUSTERS"}
-	return slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "SLURM_") && !slices.Contains(keep, name)
-	})
 }
 
 // nodeFile is where a node's report is kept, or what it is called.

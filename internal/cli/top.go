@@ -5,21 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/isolate"
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/live"
-	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/internal/top"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -43,29 +42,21 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runTop(c.Context(), env, o, c.Flags().Changed("pid")) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	o.addJobFlags(c)
 	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: .md "+
 		".json .txt (repeatable; default: a new name each time, .json and .md)")
-	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	complete(c, "color", colors...)
-	o.metrics.addFlags(c)
-	completePIDs(c)
 	return c
 }
 
-// endless is the duration of a watch that has none.
-const endless = time.Duration(math.MaxInt64)
-
-// endlessInterval is the time between two ticks of such a watch: a worker that lives for less than a fifth of a second
-// may be missed.
+// endlessInterval is the time between two ticks of a watch without an end: a worker that lives for less than a fifth of
+// a second may be missed.
 const endlessInterval = 200 * time.Millisecond
 
 // runTop finds the job, and shows it until the person quits.
 func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) error {
-	o.duration, o.warmup, o.interval, o.quiet = endless, defaultWarmup(endless), endlessInterval, true
+	o.duration, o.warmup, o.interval, o.quiet = watch.Endless, watch.DefaultWarmup(watch.Endless), endlessInterval, true
 	if err := o.check(pidGiven); err != nil {
 		return err
 	}
@@ -90,22 +81,20 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 		return err
 	}
 	defer func() {
-		if m != nil {
-			m.env = env // what is said from here on, is said at once
-		}
+		m.env = env // what is said from here on, is said at once
 		m.close()
 	}()
 	asked, stop := handleRequests(env)
 	defer stop()
 	isolate.RaiseOOMScore()
-	if err := roomFor(procfs.FS{}, os.Getpid(), "top", watchRoom); err != nil {
+	if err := roomFor("top", footprint.WatchRoom); err != nil {
 		return err
 	}
 	s, err := newSession(ctx, env, o, asked)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	s.meter = m
 	v := &liveView{session: s, o: o, outs: outs}
 	return v.run(ctx, asked)
@@ -114,16 +103,14 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 // liveView is one job on the screen.
 type liveView struct {
 	*session
-	o       *diagnoseOptions
-	outs    []output
-	screen  *top.Screen
-	tracker live.Tracker
-	judged  provisional
-	save    chan struct{} // a report is to be saved; one at a time
-	stop    chan os.Signal
-	left    chan struct{} // closed when the screen is left
-	held    bytes.Buffer  // what is to be said when the screen is the terminal's own again
-	last    *report.Report
+	o      *diagnoseOptions
+	outs   []output
+	screen *top.Screen
+	save   chan struct{} // a report is to be saved; one at a time
+	stop   chan os.Signal
+	left   chan struct{} // closed when the screen is left
+	held   bytes.Buffer  // what is to be said when the screen is the terminal's own again
+	last   *report.Report
 }
 
 // run watches and draws until the person quits, a signal asks for that, or the terminal is gone.
@@ -132,12 +119,10 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 	if o, ok := out.(*stdoutWriter); ok {
 		out = o.w // the terminal itself
 	}
-	v.env.Stderr, v.endless = &v.held, true
-	if v.meter != nil {
-		v.meter.env = v.env
-	}
+	v.env.Stderr = &v.held
+	v.meter.env = v.env
 	v.save, v.stop, v.left = make(chan struct{}, 1), make(chan os.Signal, 1), make(chan struct{})
-	h := v.job.Header()
+	h := v.Job.Header()
 	v.screen = top.New(top.Config{
 		In: v.env.Stdin, Out: out, Job: &report.Job{PID: h.PID, Command: h.Command, Ranks: len(h.Trainers)},
 		Color: useColor(v.o.color, v.env.Getenv, true), ASCII: !unicodeTerminal(v.env.Getenv),
@@ -148,8 +133,6 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 			}
 		},
 	})
-	v.judged = provisional{endless: true, next: firstInterim, show: func(string) {}, onInterim: v.interim,
-		amend: func(h *recording.Header) { v.amend(ctx, h) }}
 	watched := make(chan error, 1)
 	go func() { watched <- v.watchOn(ctx) }()
 	var by os.Signal
@@ -182,7 +165,12 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 // watchOn watches until the job has ended or the screen is left; then it saves reports of what it saw for as long as
 // the screen is there.
 func (v *liveView) watchOn(ctx context.Context) error {
-	rec, err := v.watch(ctx, v.o, nil, bounds{asked: v.stop, enough: v.tick})
+	rec, err := v.watch(ctx, v.o, nil, watch.Options{Asked: v.stop, Judge: v.interim,
+		Now: func() bool { return len(v.save) > 0 },
+		Frame: func(f *live.Frame) {
+			v.screen.Show(f)
+			v.meter.frame(f)
+		}})
 	if err != nil {
 		v.screen.Quit()
 		return err
@@ -191,7 +179,7 @@ func (v *liveView) watchOn(ctx context.Context) error {
 		v.meter.end(v.last)
 		return nil
 	}
-	r, err := judge(rec.From(rec.End.At - lastStretch))
+	r, err := rules.Judge(rec.From(rec.End.At - watch.LastStretch))
 	if err != nil {
 		r = v.last
 	}
@@ -208,45 +196,16 @@ func (v *liveView) watchOn(ctx context.Context) error {
 	}
 }
 
-// tick implements bounds.enough: it draws a frame where one is due, and judges now and then.
-func (v *liveView) tick(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
-	if v.tracker.Due(at) {
-		f := v.tracker.Update(rec, members(tree), at)
-		v.screen.Show(f)
-		v.meter.frame(f)
-	}
-	if len(v.save) > 0 && v.judged.interim == nil {
-		v.judged.now.Store(true)
-	}
-	return v.judged.enough(at, tree, rec)
-}
-
-// members are the processes of a job as package live has them.
-func members(tree *job.Tree) (list []live.Member) {
-	for _, p := range tree.Processes {
-		m := live.Member{ID: strings.TrimPrefix(job.Entity(p.ID), "process/"), PID: p.PID,
-			Trains: p.Role == job.Trainer}
-		if p.Role == job.Trainer || p.Role == job.Worker {
-			m.Rank = strconv.Itoa(p.Rank)
-		}
-		if p.Role == job.Worker {
-			m.Trainer = strings.TrimPrefix(job.Entity(p.Trainer), "process/")
-		}
-		list = append(list, m)
-	}
-	return list
-}
-
 // interim shows what the watch has come to, and saves it where that was asked for.
-func (v *liveView) interim(g interim) {
+func (v *liveView) interim(g watch.Interim) {
 	if g.Report != nil {
 		v.last = g.Report
 	}
-	v.screen.Judge(g.Report, g.at)
-	v.meter.judge(g.Report)
+	v.screen.Judge(g.Report, g.At)
+	v.meter.Judge(g.Report)
 	select {
 	case <-v.save:
-		go v.write(g.Report, g.err) // a disk may take its time
+		go v.write(g.Report, g.Err) // a disk may take its time
 	default:
 	}
 }

@@ -1,19 +1,16 @@
 package cli
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/launch"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/tune"
+	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -26,9 +23,6 @@ type tuneOptions struct {
 const (
 	tuneWatch   = 15 * time.Second // of the loop as it is
 	leastTuning = 30 * time.Second
-	// workersPerCPU bounds the workers that are tried where they mostly wait; where they compute, one per CPU and a
-	// half are.
-	workersPerCPU, computingPerCPU = 4, 1.5
 )
 
 func newTune(env Env) *cobra.Command {
@@ -59,7 +53,7 @@ With Ctrl-C what was learned so far is reported.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			o.warmup = defaultWarmup(o.duration)
+			o.warmup = watch.DefaultWarmup(o.duration)
 			if err := o.tune.check(); err != nil {
 				return err
 			}
@@ -72,8 +66,7 @@ With Ctrl-C what was learned so far is reported.`,
 	f.DurationVar(&o.duration, "duration", tuneWatch, "how long to watch the loop as it is, warm-up included")
 	f.IntSliceVar(&o.tune.batchSizes, "batch-sizes", nil, "also measure these batch sizes in the loop; none of them "+
 		"is chosen, since they change training")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	o.addRedaction(c)
 	o.addFlags(c, ofRecording, ofPatch)
 	f.SetInterspersed(false)
 	return c
@@ -100,7 +93,12 @@ func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
 	out := &report.Tuning{Outcome: report.TuningNone, Rows: []report.TuningRow{}, BudgetS: l.o.tune.budget.Seconds()}
 	e, err := evidence.FromRecording(rec)
 	if err == nil && !l.Interrupted() {
-		err = l.search(e, begun, out)
+		var bench *launch.Bench
+		if bench, err = l.Bench(); err == nil {
+			err = tune.Measure(e, bench, tune.Loader{Now: bench.Now(), Epoch: bench.Loader.Batches,
+				Batches: l.o.tune.batchSizes, Gone: bench.Gone,
+				Left: func() time.Duration { return l.o.tune.budget - time.Since(begun) }}, out)
+		}
 	}
 	switch {
 	case l.Interrupted() && len(out.Rows) == 0:
@@ -110,86 +108,4 @@ func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
 	}
 	out.SpentS = time.Since(begun).Seconds()
 	return out
-}
-
-// search measures.
-func (l *launched) search(e *evidence.Evidence, begun time.Time, out *report.Tuning) error {
-	bench, err := l.Bench()
-	if err != nil {
-		return err
-	}
-	rate, ok := e.Get(metric.BatchesPerS)
-	if !ok {
-		return fmt.Errorf("how fast the loop is now could not be measured")
-	}
-	free, _ := e.Get(metric.FreeRate)
-	made := bench.Loader.Made
-	now := tune.Setting{Pin: made.PinMemory != nil && *made.PinMemory}
-	if made.NumWorkers != nil && *made.NumWorkers > 0 {
-		now.Workers, now.Prefetch = *made.NumWorkers, predict.DefaultPrefetch
-		if made.Prefetch != nil {
-			now.Prefetch = *made.Prefetch
-		}
-		now.Persistent = made.Persistent != nil && *made.Persistent
-	}
-	usable, _ := e.Get(metric.UsableCPUs)
-	job := tune.Job{Now: now, Rate: rate.Summary, Free: free.Summary, Epoch: bench.Loader.Batches,
-		Batches: l.o.tune.batchSizes, Pins: e.Facts.GPUName != "",
-		Most: max(int(math.Ceil(usable.Center*workersPerCPU)), 1),
-		Fits: func(tune.Setting) string { return bench.Gone() },
-		Left: func() time.Duration {
-			if bench.Gone() != "" {
-				return 0
-			}
-			return l.o.tune.budget - time.Since(begun)
-		}}
-	l.model(e, bench.Gone, &job)
-	result := tune.Search(bench, job)
-	if bench.Gone() != "" {
-		result.Ended = bench.Gone()
-	}
-	fillTuning(out, result, job)
-	return nil
-}
-
-// model lets the search begin where the model of the loader points, and keep to what fits here.
-func (l *launched) model(e *evidence.Evidence, gone func() string, job *tune.Job) {
-	m, ok := diagnose.LoaderOf(e, diagnose.OwnError(e))
-	if !ok {
-		return
-	}
-	if needed, ok := m.WorkersNeeded(false); ok {
-		job.First = needed.Workers
-	}
-	if m.Wait.Center < m.CPU.Center { // they compute
-		job.Most = max(int(math.Ceil(m.UsableCPUs*computingPerCPU)), 2)
-	}
-	plain := func(set tune.Setting) predict.Setting {
-		if set.Start = m.Setting.Start; set.Workers == 0 {
-			return predict.Setting{}
-		}
-		set.Unordered = m.Setting.Unordered
-		return set.Setting
-	}
-	job.Fits = func(set tune.Setting) string {
-		if why := gone(); why != "" {
-			return why
-		}
-		reach := predict.Reach{Memory: 0.75, PerCore: workersPerCPU, Waiting: workersPerCPU}
-		if limit := m.Limit(plain(set), reach); limit != predict.NoClamp {
-			return "beyond " + string(limit)
-		}
-		return ""
-	}
-	if m.Metric == diagnose.Relative {
-		return
-	}
-	job.Forecast = func(set tune.Setting) (tune.Expected, bool) {
-		_, effect, ok := m.Predict(plain(set), predict.Remedy{})
-		if !ok {
-			return tune.Expected{}, false
-		}
-		return tune.Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch},
-			true
-	}
 }

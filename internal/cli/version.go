@@ -20,6 +20,9 @@ var (
 
 func tool() recording.Tool { return recording.Tool{Name: "pipetune", Version: version, Commit: commit} }
 
+// ofTool is the same for reports.
+func ofTool() report.Tool { return report.Tool{Name: tool().Name, Version: version, Commit: commit} }
+
 func newVersion(env Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

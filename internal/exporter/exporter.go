@@ -7,6 +7,7 @@
 package exporter
 
 import (
+	"cmp"
 	"io"
 	"strings"
 	"sync"
@@ -36,17 +37,12 @@ func (e *Exporter) Job(name string) { e.locked(func() { e.job = name }) }
 // Frame takes the state now.
 func (e *Exporter) Frame(f *live.Frame) { e.locked(func() { e.frame = f }) }
 
-// Judge takes what the watch has come to so far.
-func (e *Exporter) Judge(r *report.Report) { e.locked(func() { e.report = r }) }
+// Judge takes what the watch has come to so far; nil leaves the last.
+func (e *Exporter) Judge(r *report.Report) { e.locked(func() { e.report = cmp.Or(r, e.report) }) }
 
 // End takes what it came to in the end; nil leaves the last. What was the state is none any more.
 func (e *Exporter) End(r *report.Report) {
-	e.locked(func() {
-		e.over, e.frame = true, nil
-		if r != nil {
-			e.report = r
-		}
-	})
+	e.locked(func() { e.over, e.frame, e.report = true, nil, cmp.Or(r, e.report) })
 }
 
 func (e *Exporter) locked(f func()) {

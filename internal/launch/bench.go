@@ -7,7 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/tune"
@@ -89,6 +91,20 @@ func (b *Bench) await(until time.Time, ends func(hook.Row) bool, each func()) {
 			}
 		}
 	}
+}
+
+// Now is the setting that the loader has.
+func (b *Bench) Now() tune.Setting {
+	made := b.Loader.Made
+	now := tune.Setting{Pin: made.PinMemory != nil && *made.PinMemory}
+	if made.NumWorkers != nil && *made.NumWorkers > 0 {
+		now.Workers, now.Prefetch = *made.NumWorkers, predict.DefaultPrefetch
+		if made.Prefetch != nil {
+			now.Prefetch = *made.Prefetch
+		}
+		now.Persistent = made.Persistent != nil && *made.Persistent
+	}
+	return now
 }
 
 // Gone is why nothing more can be measured; "" where it can.
@@ -234,19 +250,11 @@ func (g *guard) taken() (memory, shm int64) {
 
 // roomOf reads what memory a process's control group and the machine leave, and what room /dev/shm has.
 func roomOf(fs procfs.FS, pid int) func() (memory, shm int64) {
-	machine := fs.Machine()
+	free := footprint.Free(fs, pid)
 	return func() (memory, shm int64) {
 		memory, shm = -1, -1
-		var m procfs.Meminfo
-		if machine.Meminfo(&m) == nil {
-			memory = m.Available.Or(-1)
-		}
-		if group, err := fs.Cgroup(pid); err == nil {
-			if room, err := group.MemoryRoom(); err == nil {
-				if left, limited := room.Get(); limited && (memory < 0 || left.Bytes < memory) {
-					memory = max(left.Bytes, 0)
-				}
-			}
+		if bytes, known := free(); known {
+			memory = bytes
 		}
 		var st unix.Statfs_t
 		if unix.Statfs("/dev/shm", &st) == nil {

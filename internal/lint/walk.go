@@ -1,8 +1,11 @@
 package lint
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +15,13 @@ import (
 
 // leftOut are folders that hold no source of the person's own.
 var leftOut = []string{"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "env", "build", "dist"}
+
+// sources are the endings of what is judged: Python files, and notebooks.
+var sources = []string{".py", ".pyi", ".pyw", ".ipynb"}
+
+// ErrNoSource is of a file given by name that is no source: much of what is not Python parses as such, a report in JSON
+// for one, and then nothing would be found in it.
+var ErrNoSource = errors.New("is no Python file and no notebook")
 
 // mostFiles is how many files one run judges.
 const mostFiles = 100_000
@@ -24,11 +34,21 @@ func Files(paths, exclude []string) ([]string, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading %s: %w", path, plain(err))
 		}
 		if !info.IsDir() {
 			if !info.Mode().IsRegular() {
 				return nil, fmt.Errorf("%s is not a regular file", path)
+			}
+			python, err := slices.Contains(sources, filepath.Ext(path)), error(nil)
+			if !python {
+				python, err = script(path)
+			}
+			switch {
+			case err != nil:
+				return nil, fmt.Errorf("reading %s: %w", path, plain(err))
+			case !python:
+				return nil, fmt.Errorf("%s %w", path, ErrNoSource)
 			}
 			found = append(found, path)
 			continue
@@ -54,6 +74,29 @@ func Files(paths, exclude []string) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// script reports whether a file's first line has Python execute it.
+func script(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return bytes.HasPrefix(line, []byte("#!")) && bytes.Contains(line, []byte("python")), err
+}
+
+// plain leaves out the call and the path, which the caller names.
+func plain(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func foreign(folder string) bool {

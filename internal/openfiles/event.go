@@ -57,17 +57,12 @@ const manyFiles = 256
 
 // layout is what is known of the HDF5 dataset that is most likely read.
 func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout {
-	l := d.facts.Layout
-	row := recording.Layout{
-		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape),
-		Chunk: untrusted.Sanitize(l.Chunk), Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout),
-		Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount, Library: untrusted.Sanitize(library),
-		Items: untrusted.Sanitize(d.facts.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
-	}
+	row := *d.facts.Layout
+	row.File, row.Library, row.Items = untrusted.Path(d.file, r), untrusted.Sanitize(library),
+		untrusted.Sanitize(d.facts.Items)
 	// Among many files each holds one sample, most likely, and an index of the first axis is not an item.
-	if !d.folder || d.facts.Files != nil && *d.facts.Files < manyFiles {
-		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = l.ItemBytes, l.ItemsPerChunk,
-			l.ChunksPerItem, l.Amplification
+	if d.folder && (d.facts.Files == nil || *d.facts.Files >= manyFiles) {
+		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = nil, nil, nil, nil
 	}
 	if bytes, ok := chunkCacheBytes(library); ok {
 		row.CacheBytes = &bytes

@@ -1,6 +1,10 @@
 package openfiles
 
-import "context"
+import (
+	"context"
+
+	"github.com/pipetune/pipetune/internal/recording"
+)
 
 // Facts is what an isolated child reports of a path. Numbers that cannot be determined are nil, never zero.
 type Facts struct {
@@ -10,19 +14,11 @@ type Facts struct {
 	FileBytes *int64 // median of a folder's files
 	Extension string // the most frequent of a folder, with its dot
 	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
-	Layout    *Layout
+	// of the HDF5 dataset that a job most likely reads; without what the job's library and the file's name tell
+	Layout *recording.Layout
 	// Refused says why an HDF5 file's layout could not be determined; sanitized, "" where it could or where there is
 	// none to tell.
 	Refused string
-}
-
-// Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
-type Layout struct {
-	Name, Shape, Dtype, Layout, Chunk, Filters string
-	FilterCount                                int
-	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
-	ChunksPerItem, StoredBytes                 *int64
-	Amplification                              *float64 // bytes of the touched chunks over the bytes of an item
 }
 
 // Describe describes what lies at a path, which may hang or hold a file made to break its reader: it has to run

@@ -211,7 +211,7 @@ func TestDatasetAttributes(t *testing.T) {
 	d := &dataset{finding: finding{
 		openFile: openFile{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
 		described: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
-		facts: Facts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &Layout{Name: "/x",
+		facts: Facts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &recording.Layout{Name: "/x",
 			Layout:        "chunked",
 			Amplification: &ratio, ItemBytes: &size}},
 	}}

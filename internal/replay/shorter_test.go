@@ -15,7 +15,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestAWatchMayEndSoon holds to recordings what ends a watch early (cli/provisional.go): cut off at 15 s, a verdict of
+// TestAWatchMayEndSoon holds to recordings what ends a watch early (watch/interim.go): cut off at 15 s, a verdict of
 // high confidence and its first finding are those of the whole recording. It takes every fourth of the stand-in GPU's;
 // of all 113, 58 are of high confidence by then, and all agree.
 func TestAWatchMayEndSoon(t *testing.T) {

@@ -1,0 +1,41 @@
+package benchrun
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// machineBusy is the CPU time that the whole machine has spent working since boot, in seconds; NaN where that cannot be
+// read.
+func (r *Run) machineBusy() float64 {
+	machine := r.fs.Machine()
+	defer machine.Close()
+	var s procfs.SystemStat
+	if machine.Stat(&s) != nil {
+		return math.NaN()
+	}
+	return s.Total.Busy()
+}
+
+// beside notes what other programs took of the CPUs while a dataset was measured, from what the machine had spent
+// before, and what pipetune used itself, in seconds.
+func (r *Run) beside(out *report.Report, before, own float64, took time.Duration) {
+	others := max((r.machineBusy()-before-own)/took.Seconds(), 0)
+	if math.IsNaN(others) || took <= 0 {
+		return
+	}
+	out.Metrics[metric.OtherCPU.Name] = report.Metric{Center: others, Lo: others, Hi: others, Confidence: 1, N: 1,
+		Unit: string(metric.OtherCPU.Unit), Basis: report.Measured}
+	if usable := r.machine.CPUsUsable; usable > 0 && others/usable >= diagnose.Moderate.Value {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("other programs used %s of the %s CPUs meanwhile: what "+
+			"computes, and what several processes do together, would be faster without them; rows that were measured at "+
+			"different moments may not agree", unit.Number(others), unit.Number(usable)))
+	}
+}

@@ -1,0 +1,81 @@
+package saved
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDraftStaysInItsFolder swaps the folder for a link to another while a file is being written.
+func TestDraftStaysInItsFolder(t *testing.T) {
+	within := t.TempDir()
+	ours, theirs, moved := filepath.Join(within, "ours"), filepath.Join(within, "theirs"),
+		filepath.Join(within, "moved")
+	for _, dir := range []string{ours, theirs} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Create(filepath.Join(ours, "x.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(ours, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(theirs, ours); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.WriteString("ours")
+	if err := d.Settle(err); err != nil {
+		t.Fatal(err)
+	}
+	onlyFiles(t, theirs)
+	if b, err := os.ReadFile(filepath.Join(moved, "x.json")); err != nil || string(b) != "ours" {
+		t.Errorf("%q, %v", b, err)
+	}
+	onlyFiles(t, moved, "x.json")
+}
+
+// TestDraftSaysWhenItWasReplaced puts somebody else's link under the temporary name before it gets its own.
+func TestDraftSaysWhenItWasReplaced(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("untouched"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Create(filepath.Join(dir, "x.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(d.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, d.Name()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.WriteString("ours")
+	if err := d.Settle(err); err == nil || !strings.Contains(err.Error(), "somebody else") {
+		t.Errorf("got %v", err)
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "untouched" {
+		t.Errorf("the victim holds %q, %v", b, err)
+	}
+}
+
+// onlyFiles expects exactly these names in a folder, hidden ones included.
+func onlyFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("files %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,95 @@
+package tune
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// workersPerCPU bounds the workers that are tried where they mostly wait; where they compute, one per CPU and a half
+// are.
+const workersPerCPU, computingPerCPU = 4, 1.5
+
+// Loader is the loader of a watched job, with what may be spent on it.
+type Loader struct {
+	Now     Setting
+	Epoch   int                  // batches; 0: not known
+	Batches []int                // batch sizes to measure as well
+	Gone    func() string        // why nothing more can be measured; "" where it can
+	Left    func() time.Duration // of the budget
+}
+
+// Measure searches in the job that e is of, and puts what came of it into out.
+func Measure(e *evidence.Evidence, bench Bench, l Loader, out *report.Tuning) error {
+	rate, ok := e.Get(metric.BatchesPerS)
+	if !ok {
+		return errors.New("how fast the loop is now could not be measured")
+	}
+	free, _ := e.Get(metric.FreeRate)
+	usable, _ := e.Get(metric.UsableCPUs)
+	job := Job{Now: l.Now, Rate: rate.Summary, Free: free.Summary, Epoch: l.Epoch, Batches: l.Batches,
+		Pins: e.Facts.GPUName != "", Most: max(int(math.Ceil(usable.Center*workersPerCPU)), 1),
+		Fits: func(Setting) string { return l.Gone() },
+		Left: func() time.Duration {
+			if l.Gone() != "" {
+				return 0
+			}
+			return l.Left()
+		}}
+	job.model(e)
+	result := Search(bench, job)
+	if gone := l.Gone(); gone != "" {
+		result.Ended = gone
+	}
+	fill(out, result, job)
+	return nil
+}
+
+// model lets the search begin where the model of the loader points, and keep to what fits here.
+func (job *Job) model(e *evidence.Evidence) {
+	m, ok := diagnose.LoaderOf(e, diagnose.OwnError(e))
+	if !ok {
+		return
+	}
+	if needed, ok := m.WorkersNeeded(false); ok {
+		job.First = needed.Workers
+	}
+	if m.Wait.Center < m.CPU.Center { // they compute
+		job.Most = max(int(math.Ceil(m.UsableCPUs*computingPerCPU)), 2)
+	}
+	plain := func(set Setting) predict.Setting {
+		if set.Start = m.Setting.Start; set.Workers == 0 {
+			return predict.Setting{}
+		}
+		set.Unordered = m.Setting.Unordered
+		return set.Setting
+	}
+	gone := job.Fits
+	job.Fits = func(set Setting) string {
+		if why := gone(set); why != "" {
+			return why
+		}
+		reach := predict.Reach{Memory: 0.75, PerCore: workersPerCPU, Waiting: workersPerCPU}
+		if limit := m.Limit(plain(set), reach); limit != predict.NoClamp {
+			return "beyond " + string(limit)
+		}
+		return ""
+	}
+	if m.Metric == diagnose.Relative {
+		return
+	}
+	job.Forecast = func(set Setting) (Expected, bool) {
+		_, effect, ok := m.Predict(plain(set), predict.Remedy{})
+		if !ok {
+			return Expected{}, false
+		}
+		return Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch},
+			true
+	}
+}
