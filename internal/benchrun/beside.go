@@ -35,7 +35,7 @@ func (r *Run) beside(out *report.Report, before, own float64, took time.Duration
 		Unit: string(metric.OtherCPU.Unit), Basis: report.Measured}
 	if usable := r.machine.CPUsUsable; usable > 0 && others/usable >= diagnose.Moderate.Value {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("other programs used %s of the %s CPUs meanwhile: what "+
-			"computes, and what several processes do together, would be faster without them; rows that were measured at "+
-			"different moments may not agree", unit.Number(others), unit.Number(usable)))
+			"computes, and what several processes do together, would be faster without them; rows that were "+
+			"measured at different moments may not agree", unit.Number(others), unit.Number(usable)))
 	}
 }
