@@ -108,7 +108,7 @@ demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
 
 # The packages that start goroutines: their tests run under the race detector, which finds nothing in the others and is slow there.
 # internal/archtest holds the list to the code.
-RACED := ./internal/cli ./internal/demo ./internal/hook ./internal/isolate ./internal/isolate/hungmount ./internal/job ./internal/launch ./internal/openfiles ./internal/otlp ./internal/probe ./internal/python ./internal/sampler ./internal/saved ./internal/slurm ./internal/storage ./internal/top ./internal/watch
+RACED := ./internal/cli ./internal/demo ./internal/exporter ./internal/hook ./internal/isolate ./internal/isolate/hungmount ./internal/job ./internal/launch ./internal/openfiles ./internal/otlp ./internal/probe ./internal/python ./internal/sampler ./internal/saved ./internal/slurm ./internal/storage ./internal/top ./internal/watch
 
 # Some 18 minutes on two cores from a fresh clone; 15 are the aim. Stages that wait for a network or a clock run beside those that compute; jobs that are watched
 # live run last and alone. CONTRIBUTING.md says what runs where.

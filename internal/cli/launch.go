@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/tune"
 	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -234,10 +235,8 @@ func (l *launched) writePatch() error {
 		case l.fix.Diff == "":
 			note(l.env.Stderr, fmt.Sprintf("-o %s: no patch was written: %s", o.path, l.fix.Why))
 		default:
-			if err := o.fill(func(w io.Writer) error {
-				_, err := io.WriteString(w, l.fix.Diff)
-				return err
-			}); err != nil {
+			err := o.fill(func(d *saved.Draft) error { _, err := d.WriteString(l.fix.Diff); return err })
+			if err != nil {
 				complain(l.env.Stderr, err)
 				failed = errors.Join(failed, quietExit(exitCode(err)))
 			}

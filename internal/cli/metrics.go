@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-	"io"
 	"net"
 	"time"
 
@@ -12,7 +9,6 @@ import (
 	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/internal/exporter"
 	"github.com/pipetune/pipetune/internal/live"
-	"github.com/pipetune/pipetune/internal/otlp"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -42,8 +38,8 @@ type meter struct {
 	*exporter.Exporter
 	asked   bool
 	env     Env
-	server  *metricsServer
-	sender  *sender
+	server  *exporter.Server
+	sender  *exporter.Sender
 	file    output
 	next    time.Duration // when the file is due
 	writing chan error    // the end of a write that goes on; nil: none does
@@ -67,7 +63,7 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 			return nil, err
 		}
 	}
-	m.sender = openSender(env, m.Exporter)
+	m.sender = exporter.OpenSender(env.Getenv, func(text string) { note(m.env.Stderr, text) }, m.Exporter)
 	m.asked = o.listen != "" || o.textfile != "" || m.sender != nil
 	return m, nil
 }
@@ -87,8 +83,8 @@ func (m *meter) serve(o *metricsOptions) error {
 	if err != nil {
 		return fail(exitUsage, "choose another port", "--metrics-listen %s: %w", o.listen, err)
 	}
-	m.server = &metricsServer{listener: listener, text: m.Text}
-	go m.server.serve()
+	m.server = exporter.NewServer(listener, m.Exporter)
+	go m.server.Serve()
 	return nil
 }
 
@@ -100,7 +96,7 @@ func (m *meter) begin(h recording.Job) {
 // frame offers the state now, and writes the file where that is due.
 func (m *meter) frame(f *live.Frame) {
 	m.Frame(f)
-	m.sender.complain(m.env)
+	m.sender.Complain()
 	if m.file.path == "" || f.At < m.next {
 		return
 	}
@@ -130,13 +126,11 @@ func (m *meter) end(r *report.Report) {
 
 // write writes the file, which is for node_exporter's own user to read.
 func (m *meter) write() error {
-	return m.file.fill(func(w io.Writer) error {
-		if f, ok := w.(*saved.Draft); ok {
-			if err := f.Chmod(0o644); err != nil {
-				return err
-			}
+	return m.file.fill(func(d *saved.Draft) error {
+		if err := d.Chmod(0o644); err != nil {
+			return err
 		}
-		return m.Text(w)
+		return m.Text(d)
 	})
 }
 
@@ -152,95 +146,7 @@ func (m *meter) complain(err error) {
 // close ends the server, with what is being asked of it, and what is sent.
 func (m *meter) close() {
 	if m.server != nil {
-		m.server.close()
+		m.server.Close()
 	}
-	m.sender.close(m.env)
-}
-
-// sender sends what a watch sees to a collector, again and again. A nil one sends nothing.
-type sender struct {
-	target  *otlp.Target
-	from    *exporter.Exporter
-	began   time.Time
-	stop    context.CancelFunc
-	ended   chan struct{}
-	refused chan string // why an export failed, until it was said
-	said    bool
-}
-
-// openSender begins to send where the environment asks for it. What it asks for may be meant for the job: where that
-// cannot be done it is said, and the watch goes on.
-func openSender(env Env, from *exporter.Exporter) *sender {
-	target, err := otlp.FromEnvironment(env.Getenv)
-	if err != nil {
-		note(env.Stderr, "no metrics are sent to a collector: "+err.Error()+
-			"; OTEL_METRICS_EXPORTER=none says that none are to be")
-	}
-	if target == nil {
-		return nil
-	}
-	note(env.Stderr, fmt.Sprintf("metrics are sent to %s every %s, as %s asks", target.Endpoint.Redacted(),
-		target.Interval, target.Asked))
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &sender{target: target, from: from, began: time.Now(), stop: cancel, ended: make(chan struct{}),
-		refused: make(chan string, 1)}
-	go s.run(ctx)
-	return s
-}
-
-// run sends until it is stopped, and then once more: what the watch came to.
-func (s *sender) run(ctx context.Context) {
-	defer close(s.ended)
-	every := time.NewTicker(s.target.Interval)
-	defer every.Stop()
-	for over := false; !over; {
-		select {
-		case <-ctx.Done():
-			over = true
-		case <-every.C:
-		}
-		if err := s.send(ctx, over); err != nil && (over || ctx.Err() == nil) {
-			select {
-			case s.refused <- fmt.Sprintf("metrics were not sent to %s: %v", s.target.Endpoint.Redacted(), err):
-			default: // it was said already, or will be
-			}
-		}
-	}
-}
-
-// send makes one export. The last one may take no longer than the end waits for a scrape.
-func (s *sender) send(ctx context.Context, last bool) error {
-	if last {
-		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
-		defer cancel()
-		ctx = patient
-	}
-	body, err := s.from.OTLP(s.target.Resource, s.began, time.Now())
-	if err != nil {
-		return err
-	}
-	return s.target.Post(ctx, body)
-}
-
-// complain says once that exports fail, from the goroutine that may write.
-func (s *sender) complain(env Env) {
-	if s == nil || s.said {
-		return
-	}
-	select {
-	case why := <-s.refused:
-		note(env.Stderr, why+"; they are sent on, and this is not said again")
-		s.said = true
-	default:
-	}
-}
-
-// close sends what the watch came to; an export under way is given up. A job that has ended is not held by a collector.
-func (s *sender) close(env Env) {
-	if s == nil {
-		return
-	}
-	s.stop()
-	<-s.ended
-	s.complain(env)
+	m.sender.Close()
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,12 +66,12 @@ func (o output) check() error {
 
 // write writes a report or a comparison to the output's file.
 func (o output) write(s render.Subject) error {
-	return o.fill(func(w io.Writer) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
+	return o.fill(func(w *saved.Draft) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
 }
 
 // fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until
 // the new one is.
-func (o output) fill(content func(w io.Writer) error) error {
+func (o output) fill(content func(*saved.Draft) error) error {
 	f, err := saved.Create(o.path)
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -151,10 +150,7 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 			w.SetFile(out.path)
 			list = append(list, w)
 			if o.keep != "" {
-				complain(env.Stderr, out.fill(func(f io.Writer) error {
-					_, err := io.WriteString(f, text)
-					return err
-				}))
+				complain(env.Stderr, out.fill(func(d *saved.Draft) error { _, err := d.WriteString(text); return err }))
 			}
 		}}
 	if err := g.Run(ctx, command, asked); err != nil {

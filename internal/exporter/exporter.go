@@ -1,5 +1,5 @@
-// Package exporter offers what a watch sees to Prometheus: the state now as gauges, what it adds up to as counters, and
-// the verdict with the signals it rests on.
+// Package exporter offers what a watch sees to Prometheus and OpenTelemetry: the state now as gauges, what it adds up
+// to as counters, and the verdict with the signals it rests on. It answers scrapes, and sends to a collector.
 //
 // A share of time is a gauge for who looks now and then, and a counter of seconds for who wants all of it: between two
 // scrapes nothing of a counter is lost. Labels say rank, worker state and device, and no process number, so that a job

@@ -1,7 +1,9 @@
 package exporter
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -108,3 +110,92 @@ func attribute(name, value string) otlpAttribute {
 }
 
 func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
+
+// Sender sends what a watch sees to a collector, again and again. A nil one sends nothing.
+type Sender struct {
+	say     func(text string)
+	target  *otlp.Target
+	from    *Exporter
+	began   time.Time
+	stop    context.CancelFunc
+	ended   chan struct{}
+	refused chan string // why an export failed, until it was said
+	said    bool
+}
+
+// OpenSender begins to send where the environment asks for it. What it asks for may be meant for the job: where that
+// cannot be done it is said, and the watch goes on. It is nil where nothing is to be sent.
+func OpenSender(getenv func(name string) string, say func(text string), from *Exporter) *Sender {
+	target, err := otlp.FromEnvironment(getenv)
+	if err != nil {
+		say("no metrics are sent to a collector: " + err.Error() +
+			"; OTEL_METRICS_EXPORTER=none says that none are to be")
+	}
+	if target == nil {
+		return nil
+	}
+	say(fmt.Sprintf("metrics are sent to %s every %s, as %s asks", target.Endpoint.Redacted(),
+		target.Interval, target.Asked))
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Sender{say: say, target: target, from: from, began: time.Now(), stop: cancel, ended: make(chan struct{}),
+		refused: make(chan string, 1)}
+	go s.run(ctx)
+	return s
+}
+
+// run sends until it is stopped, and then once more: what the watch came to.
+func (s *Sender) run(ctx context.Context) {
+	defer close(s.ended)
+	every := time.NewTicker(s.target.Interval)
+	defer every.Stop()
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			over = true
+		case <-every.C:
+		}
+		if err := s.send(ctx, over); err != nil && (over || ctx.Err() == nil) {
+			select {
+			case s.refused <- fmt.Sprintf("metrics were not sent to %s: %v", s.target.Endpoint.Redacted(), err):
+			default: // it was said already, or will be
+			}
+		}
+	}
+}
+
+// send makes one export. The last one may take no longer than the end waits for a scrape.
+func (s *Sender) send(ctx context.Context, last bool) error {
+	if last {
+		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+		defer cancel()
+		ctx = patient
+	}
+	body, err := s.from.OTLP(s.target.Resource, s.began, time.Now())
+	if err != nil {
+		return err
+	}
+	return s.target.Post(ctx, body)
+}
+
+// Complain says once that exports fail, from the goroutine that may write.
+func (s *Sender) Complain() {
+	if s == nil || s.said {
+		return
+	}
+	select {
+	case why := <-s.refused:
+		s.say(why + "; they are sent on, and this is not said again")
+		s.said = true
+	default:
+	}
+}
+
+// Close sends what the watch came to; an export under way is given up. A job that has ended is not held by a collector.
+func (s *Sender) Close() {
+	if s == nil {
+		return
+	}
+	s.stop()
+	<-s.ended
+	s.Complain()
+}

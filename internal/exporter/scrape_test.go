@@ -1,4 +1,4 @@
-package cli
+package exporter
 
 import (
 	"io"
@@ -7,20 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/exporter"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
 func scraped(t *testing.T) (address string) {
 	t.Helper()
-	s := &metricsServer{listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), text: exporter.New("1.2.3").Text}
+	s := NewServer(must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), New("1.2.3"))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		s.serve()
+		s.Serve()
 	}()
 	t.Cleanup(func() {
-		s.close()
+		s.Close()
 		<-served
 	})
 	return s.listener.Addr().String()
@@ -34,9 +33,9 @@ func TestScrape(t *testing.T) {
 		status       int
 		kind, holds  string
 	}{
-		{"GET", "/metrics", 200, exporter.ContentType, `pipetune_build_info{version="1.2.3"} 1`},
-		{"GET", "/metrics?collect=all", 200, exporter.ContentType, "pipetune_build_info"},
-		{"HEAD", "/metrics", 200, exporter.ContentType, ""},
+		{"GET", "/metrics", 200, ContentType, `pipetune_build_info{version="1.2.3"} 1`},
+		{"GET", "/metrics?collect=all", 200, ContentType, "pipetune_build_info"},
+		{"HEAD", "/metrics", 200, ContentType, ""},
 		{"GET", "/", 200, "text/plain; charset=utf-8", "/metrics"},
 		{"GET", "/metrics/", 404, "text/plain; charset=utf-8", "/metrics"},
 		{"POST", "/metrics", 405, "text/plain; charset=utf-8", "GET"},
@@ -56,7 +55,7 @@ func TestScrape(t *testing.T) {
 
 // TestScrapeOfNoHTTP: what is no request gets an answer that says so, or none, and never the metrics.
 func TestScrapeOfNoHTTP(t *testing.T) {
-	s := &metricsServer{text: exporter.New("1").Text}
+	s := &Server{text: New("1").Text}
 	for request, want := range map[string]string{
 		"":                                 "",
 		"\r\n\r\n":                         "HTTP/1.1 400 ",

@@ -1,4 +1,4 @@
-package cli
+package exporter
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/exporter"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -24,11 +23,11 @@ func TestSender(t *testing.T) {
 			w.WriteHeader(status)
 		}))
 		var said bytes.Buffer
-		env := Env{Stderr: &said, Getenv: func(name string) string {
+		getenv := func(name string) string {
 			return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL, "OTEL_METRIC_EXPORT_INTERVAL": "20"}[name]
-		}}
-		from := exporter.New("1.2.3")
-		sender := openSender(env, from)
+		}
+		from := New("1.2.3")
+		sender := OpenSender(getenv, into(&said), from)
 		for range 3 {
 			if got := take(t, sent, sender); !strings.HasPrefix(got, "/v1/metrics{") ||
 				!strings.Contains(got, "pipetune_build_info") {
@@ -36,8 +35,8 @@ func TestSender(t *testing.T) {
 			}
 		}
 		from.Job("train.py")
-		sender.close(env)
-		sender.complain(env)
+		sender.Close()
+		sender.Complain()
 		last := ""
 		for len(sent) > 0 {
 			last = <-sent
@@ -57,17 +56,17 @@ func TestSender(t *testing.T) {
 // TestSenderOfNothing: without the variables nothing is sent, and one that cannot be followed holds up no watch.
 func TestSenderOfNothing(t *testing.T) {
 	var said bytes.Buffer
-	if s := openSender(Env{Stderr: &said, Getenv: func(string) string { return "" }}, nil); s != nil || said.Len() > 0 {
+	if s := OpenSender(func(string) string { return "" }, into(&said), nil); s != nil || said.Len() > 0 {
 		t.Errorf("%v, said %q", s, said.String())
 	}
 	grpc := func(name string) string {
 		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4317",
 			"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}[name]
 	}
-	var none *sender
-	none.close(Env{})
-	none.complain(Env{})
-	if s := openSender(Env{Stderr: &said, Getenv: grpc}, nil); s != nil ||
+	var none *Sender
+	none.Close()
+	none.Complain()
+	if s := OpenSender(grpc, into(&said), nil); s != nil ||
 		!strings.Contains(said.String(), "OTEL_METRICS_EXPORTER=none") {
 		t.Errorf("%v, said %q", s, said.String())
 	}
@@ -78,21 +77,24 @@ func TestSenderEndsInTime(t *testing.T) {
 	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	var said bytes.Buffer
-	env := Env{Stderr: &said, Getenv: func(name string) string {
+	getenv := func(name string) string {
 		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + silent.Addr().String(),
 			"OTEL_METRIC_EXPORT_INTERVAL": "1"}[name]
-	}}
-	s := openSender(env, exporter.New("1"))
+	}
+	s := OpenSender(getenv, into(&said), New("1"))
 	must.Get(silent.Accept())(t) // an export is under way
 	began := time.Now()
-	s.close(env)
+	s.Close()
 	if took := time.Since(began); took > s.target.Timeout/2 || !strings.Contains(said.String(), "were not sent") {
 		t.Errorf("ended after %v, said %q", took, said.String())
 	}
 }
 
+// into keeps what is said, a line each.
+func into(b *bytes.Buffer) func(string) { return func(text string) { b.WriteString(text + "\n") } }
+
 // take waits for an export, no longer than it takes to see that none comes.
-func take(t *testing.T, sent chan string, s *sender) string {
+func take(t *testing.T, sent chan string, s *Sender) string {
 	t.Helper()
 	select {
 	case got := <-sent:

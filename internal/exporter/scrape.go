@@ -1,4 +1,4 @@
-package cli
+package exporter
 
 import (
 	"bufio"
@@ -9,17 +9,20 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/pipetune/pipetune/internal/exporter"
 )
 
-// metricsServer answers who asks for metrics, in as much of HTTP/1.1 (RFC 9112) as that takes: one GET or HEAD, one
+// Server answers who asks for metrics, in as much of HTTP/1.1 (RFC 9112) as that takes: one GET or HEAD, one
 // answer, and the end of the connection. net/http would do it too, and bring TLS, HTTP/2 and its own clients along: 4
 // MB of a program whose every child maps them.
-type metricsServer struct {
+type Server struct {
 	listener net.Listener
 	text     func(io.Writer) error
 	asking   sync.WaitGroup
+}
+
+// NewServer answers with what e has, at listener.
+func NewServer(listener net.Listener, e *Exporter) *Server {
+	return &Server{listener: listener, text: e.Text}
 }
 
 const (
@@ -32,8 +35,8 @@ const (
 	endPatience = time.Second
 )
 
-// serve answers until close.
-func (s *metricsServer) serve() {
+// Serve answers until Close.
+func (s *Server) Serve() {
 	room := make(chan struct{}, askingAtOnce)
 	for {
 		room <- struct{}{}
@@ -51,7 +54,7 @@ func (s *metricsServer) serve() {
 }
 
 // answer reads one request and returns what to write.
-func (s *metricsServer) answer(from io.Reader) []byte {
+func (s *Server) answer(from io.Reader) []byte {
 	lines := bufio.NewScanner(io.LimitReader(from, longestRequest))
 	if !lines.Scan() {
 		return nil // nothing was asked
@@ -76,7 +79,7 @@ func (s *metricsServer) answer(from io.Reader) []byte {
 		if err := s.text(&b); err != nil {
 			return response("500 Internal Server Error", "text/plain; charset=utf-8", err.Error()+"\n", head)
 		}
-		return response("200 OK", exporter.ContentType, b.String(), head)
+		return response("200 OK", ContentType, b.String(), head)
 	}
 	return response("404 Not Found", "text/plain; charset=utf-8", "metrics are at /metrics\n", head)
 }
@@ -92,8 +95,8 @@ func response(status, contentType, body string, head bool) []byte {
 	return b
 }
 
-// close ends it, with what is being asked of it.
-func (s *metricsServer) close() {
+// Close ends it, with what is being asked of it.
+func (s *Server) Close() {
 	_ = s.listener.Close() // it ends the wait for who asks next
 	ended := make(chan struct{})
 	go func() {
