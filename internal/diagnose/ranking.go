@@ -16,8 +16,11 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	for _, f := range findings {
 		own[f.Rule], cured[f.Rule] = max(own[f.Rule], f.Score), max(cured[f.Rule], likelyGain(f))
 	}
+	// Without the circumstance the job would still spend most of a step on what was found, or a setting brings as much.
 	outweighs := func(f report.Finding, rule *Rule) bool {
-		return rule.Circumstance && curable(f, rule) && likelyGain(f) >= max(cured[rule.ID], report.WorthChange)
+		without := cured[rule.ID]
+		return rule.Circumstance && (without > 0 && dominant*likelyGain(f) >= without ||
+			curable(f, rule) && likelyGain(f) >= max(without, report.WorthChange))
 	}
 	for i := range findings {
 		f, explained := &findings[i], 0.0

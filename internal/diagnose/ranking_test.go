@@ -48,8 +48,11 @@ func TestCircumstancesYield(t *testing.T) {
 			finding("workers", 0.5, "num_workers", 14)},
 			[]string{"workers", "others"}, 0.3},
 		{"a wish is", []report.Finding{finding("others", 0.3, "others", 13), finding("decoding", 0.5,
-			"CPU time per batch", 60)},
+			"CPU time per batch", 20)},
 			[]string{"others", "decoding"}, 0.2},
+		{"but not what would stay most of a step", []report.Finding{finding("others", 0.6, "others", 13),
+			finding("decoding", 0.5, "CPU time per batch", 60)},
+			[]string{"decoding", "others"}, 0.6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rank(c.findings, rules)

@@ -41,12 +41,11 @@ const tunedBy = "E2E_TUNED"
 
 // tunedJob is a job that is tuned and then run with each setting of a grid.
 type tunedJob struct {
-	name  string
-	what  string     // dataset and start method, for the page
-	now   trainedBy  // as it is
-	job   testCase   // on a stop-watch; no name: loop
-	loop  deviceLoop // of testdata/jobs/device
-	epoch bool       // its epochs are short: whether workers live on is a setting of the search
+	name  string    // of a job, or of a loop on the stand-in GPU
+	what  string    // dataset and start method, for the page
+	now   trainedBy // as it is
+	job   testCase  // on a stop-watch; no name: that of name
+	epoch bool      // its epochs are short: whether workers live on is a setting of the search
 }
 
 // trainedBy is what a search varies.

@@ -32,7 +32,7 @@ type Job struct {
 // Why a job cannot be watched.
 var (
 	ErrNoSlurm    = errors.New("is this a Slurm cluster?")
-	ErrUnknown    = errors.New("Slurm knows no job")
+	ErrUnknown    = errors.New("unknown to Slurm: job")
 	ErrArray      = errors.New("is an array")
 	ErrNotRunning = errors.New("it has to run")
 )
