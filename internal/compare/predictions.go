@@ -15,6 +15,7 @@ import (
 type advice struct {
 	report.Recommended
 	effect  report.Effect
+	falls   string // the figure that is lower where it was applied; "": a setting tells
 	applied bool
 	why     string // it is not applied, or cannot be told to be
 }
@@ -29,6 +30,9 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 			applied = append(applied, a)
 		}
 	}
+	if len(applied) > 1 { // a figure that others' changes lower as well is no change beside them
+		applied = slices.DeleteFunc(applied, func(a advice) bool { return a.falls == metric.WorkerCPUBatch.Name })
+	}
 	obstacle := inTheWay(b, c, applied)
 	beside := alsoAdvised(b, c, applied)
 	var out []report.Prediction
@@ -37,6 +41,8 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 		switch {
 		case !a.applied:
 			p.Why = a.why
+		case !slices.ContainsFunc(applied, func(x advice) bool { return x.Setting == a.Setting }):
+			p.Why = "part of what the other change made"
 		case obstacle != "":
 			p.Why = obstacle
 		case len(applied) > 1:
@@ -84,7 +90,7 @@ func advised(b, after *report.Report, c *report.Comparison) (out []advice) {
 		if d.Outcome != report.ToChange || d.Effect == nil {
 			continue
 		}
-		a := advice{Recommended: report.Recommended{Setting: d.Setting, To: d.To}, effect: *d.Effect}
+		a := advice{Recommended: report.Recommended{Setting: d.Setting, To: d.To}, effect: *d.Effect, falls: d.Falls}
 		if d.From != nil {
 			a.From = *d.From
 		}
@@ -137,12 +143,12 @@ func note(p *report.Prediction, settings []string) {
 	p.Why = text
 }
 
-// fell reports whether a figure is surely lower, beyond what runs differ by; known is false where it is not on both
-// sides.
+// fell reports whether a figure is surely less than half of what it was: less may follow from another change, or from
+// none. known is false where it is not on both sides.
 func fell(name string, before, after *report.Report) (yes, known bool) {
 	b, ok := before.Metrics[name]
 	a, ok2 := after.Metrics[name]
-	return b.Lo-a.Hi > normal975*runSpread*math.Abs(b.Center), ok && ok2
+	return a.Hi < b.Lo/2, ok && ok2
 }
 
 // made reports whether a recommended change was made, and if not, why that is thought. falls is the figure that is

@@ -198,6 +198,9 @@ func allClear(r *report.Report) string {
 	slices.Sort(mute)
 	text := "Nothing in how the data is stored was found to be in the way"
 	switch {
+	case r.Benchmark.ItemNote != "" && r.Benchmark.Noun() == "block":
+		return "Whether how samples are stored in these files is in the way was not judged: " +
+			"pipetune diagnose shows what they cost in the training itself."
 	case r.Benchmark.Interrupted:
 		text = "The run was interrupted: whether how the data is stored is in the way was checked in part only"
 	case len(mute) > 0:

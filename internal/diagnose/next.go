@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -28,7 +29,12 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	case r.Verdict.Rule != "":
 		out = append(out, "pipetune explain "+r.Verdict.Rule)
 	case len(r.Findings) > 0:
-		out = append(out, "pipetune explain "+r.Findings[0].Rule)
+		i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Severity != report.Info })
+		if short := slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Rule == tooShort }); short {
+			out = append(out, longerWatch(e))
+		} else {
+			out = append(out, "pipetune explain "+r.Findings[max(i, 0)].Rule)
+		}
 	}
 	if e.Facts.Dataset != "" && r.Verdict.Class == report.InputBound {
 		out = append(out, "pipetune bench-io "+ShellWord(e.Facts.Dataset))

@@ -118,6 +118,9 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		}
 		return text
 	}
+	if max(s.stall.Center, s.host, s.device) >= dominant {
+		return fmt.Sprintf("Nothing was found that holds the step back: %s.", shares(s))
+	}
 	return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
 }
 

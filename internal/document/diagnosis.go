@@ -106,6 +106,10 @@ var figureRows = []struct {
 	{"of it from storage", metric.StorageBytes.Name, "", false},
 }
 
+// manyEvaluations is the share of all time from which on evaluating is a figure that carries a verdict: the line from
+// which a single cause counts as high.
+const manyEvaluations = 0.2
+
 // figures are those that carry the verdict, and the others. The rate that carries it is the one that effects are
 // reported in.
 func figures(r *report.Report) (carrying, others Figures) {
@@ -121,6 +125,8 @@ func figures(r *report.Report) (carrying, others Figures) {
 			row.carries, perBatch = batches > 0, samples.Center/batches
 		case metric.BatchesPerS.Name:
 			row.carries = !inSamples
+		case metric.Evaluation.Name:
+			row.carries = m.Center >= manyEvaluations
 		case metric.UsableBusy.Name:
 			usable, others := r.Metrics[metric.UsableCPUs.Name].Center, r.Metrics[metric.OtherCPU.Name].Center
 			if usable > 0 && others/usable >= leastOthers {

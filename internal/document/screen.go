@@ -137,7 +137,8 @@ func afterwardsSection(r *report.Report) Section {
 	}
 	var facts Facts
 	for _, d := range list {
-		if cured && (d.Hold == report.HoldCostsNothing || named(changes(r)[0], d)) || len(facts) == mostAfterwards {
+		if cured && (d.Hold == report.HoldCostsNothing || named(changes(r)[0], d)) || len(facts) == mostAfterwards ||
+			aboutTheWatch(d) {
 			continue
 		}
 		effect := "what it brings is not known"
@@ -150,6 +151,11 @@ func afterwardsSection(r *report.Report) Section {
 		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), changeText(d.Recommendation) + ": " + effect})
 	}
 	return section(title, "predicted, each alone", Main, facts)
+}
+
+// aboutTheWatch reports whether a change is one of how the job is watched, which is no help to it.
+func aboutTheWatch(d report.Decision) bool {
+	return len(d.Rules) > 0 && strings.HasPrefix(d.Rules[0], "quality/")
 }
 
 // named reports whether a change has another one along with it, to the same value.

@@ -77,7 +77,7 @@ func TestSlurm(t *testing.T) {
 		said, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(said),
-			"Slurm knows no job 999999") {
+			"unknown to Slurm: job 999999") {
 			t.Errorf("%v: %s", err, said)
 		}
 	})

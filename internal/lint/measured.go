@@ -58,6 +58,11 @@ func (result *Result) Mark(asked Request, r *report.Report) {
 			continue // it is that finding, or it is elsewhere
 		}
 		f.Measured = &Measured{Verdict: Quiet, Rule: f.Confirms}
+		if list := found[computes]; len(list) > 0 && strings.HasPrefix(f.Confirms, "storage/") {
+			f.Measured.Verdict, f.Measured.Why = Unknown, "the workers compute ("+computes+"), and what of that "+
+				"is this "+
+				"line's was not seen"
+		}
 		for _, a := range r.Abstained {
 			if a.Rule == f.Confirms {
 				f.Measured.Verdict, f.Measured.Why = Unknown, untrusted.Cut(a.Reason, mostText).String()
@@ -65,6 +70,10 @@ func (result *Result) Mark(asked Request, r *report.Report) {
 		}
 	}
 }
+
+// computes is the measured rule of workers that compute: reading an index or a header again for each item is that as
+// well, and no wait for storage.
+const computes = "cpu/decode-bound"
 
 // judged is the judged file that a report names, "" where there is none. The report may be of another machine, and its
 // folders may be redacted: the file that agrees in most parts from the end is it.

@@ -40,6 +40,12 @@ func TestMark(t *testing.T) {
 		"quiet":                      {restart, job(report.Report{}), &Measured{Quiet, restart.Confirms, 0, ""}},
 		"not judged": {restart, job(report.Report{Abstained: []report.Abstained{{Rule: restart.Confirms,
 			Reason: "one epoch"}}}), &Measured{Unknown, restart.Confirms, 0, "one epoch"}},
+		"quiet where the workers compute": {Finding{Rule: "lint/file-per-item", Confirms: "storage/latency-bound",
+			File: "sub/train.py", Line: 4, EndLine: 4},
+			job(report.Report{Findings: []report.Finding{{Rule: computes}}}),
+			&Measured{Unknown, "storage/latency-bound", 0, "the workers compute (cpu/decode-bound), and what of " +
+				"that is " +
+				"this line's was not seen"}},
 		"a rule that nothing measures": {Finding{Rule: "lint/handle-shared", File: "sub/train.py", Line: 4,
 			EndLine: 4}, job(report.Report{}), nil},
 		"a cell": {Finding{Rule: restart.Rule, Confirms: restart.Confirms, File: "sub/train.py", Cell: 2, Line: 4,

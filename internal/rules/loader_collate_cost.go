@@ -131,7 +131,8 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 			Caveat: "the training loop then takes the values apart"}
 	}
 	first.Effect = saving(p, avoidable*collateLeast.Value, avoidable)
-	if callOf(p).Iterable || lacks(p, fetchesAll) {
+	// a function of the job's own does more than stacking, which nothing would do then
+	if callOf(p).Iterable || lacks(p, fetchesAll) || !defaultCollate(p) {
 		return []report.Recommendation{first}
 	}
 	return []report.Recommendation{first, {Setting: "__getitems__ of the dataset", To: "the whole batch in one call, " +

@@ -37,12 +37,12 @@ func Paths(getenv func(string) string) []string {
 	return paths
 }
 
-// Open reads a file; nil where there is none. It is ErrForeign where another user than root or this one could have
-// written it.
+// Open reads a file; nil where there is none that this user can reach. It is ErrForeign where another user than root or
+// this one could have written it.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil // one that may not be searched is another user's home, kept in HOME
 	}
 	if err != nil {
 		return nil, err
