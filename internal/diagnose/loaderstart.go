@@ -72,8 +72,8 @@ func (l *Loader) startBudget(epoch float64) float64 {
 // The samplers of which the number of items of an epoch follows from that of the dataset
 // (torch/utils/data/sampler.py, distributed.py; 1.13 to 2.14).
 const (
-	inSequence  = "torch.utils.data.sampler.SequentialSampler"
-	atRandom    = "torch.utils.data.sampler.RandomSampler"
+	inSequence  = evidence.InSequence
+	atRandom    = evidence.AtRandom
 	distributed = "torch.utils.data.distributed.DistributedSampler"
 )
 

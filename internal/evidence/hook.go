@@ -156,6 +156,7 @@ type hookLoop struct {
 	b       *builder
 	grown   map[string][]float64
 	spent   float64 // seconds of the window, all members together
+	heldOut bool    // gone over with gradients, and yet most likely for an evaluation
 }
 
 // of returns the growth of a trainer's total per window.
@@ -203,8 +204,8 @@ func (l *hookLoop) waits() []float64 {
 	return summed(l.of(metric.HookCreate), l.of(metric.HookWait), l.of(metric.HookDrain))
 }
 
-// trains reports whether gradients were enabled in any of its steps.
-func (l *hookLoop) trains() bool { return sum(l.of(metric.HookGradSteps)) > 0 }
+// trains reports whether gradients were enabled in any of its steps, and it is not held out.
+func (l *hookLoop) trains() bool { return !l.heldOut && sum(l.of(metric.HookGradSteps)) > 0 }
 
 func summed(parts ...[]float64) []float64 {
 	out := make([]float64, len(parts[0]))

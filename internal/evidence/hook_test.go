@@ -190,6 +190,34 @@ func TestHookEvaluation(t *testing.T) {
 	}
 }
 
+// TestHookEvaluationWithGradients: a loop in order, in turns with one at random, evaluates though nobody said no_grad,
+// and however long it takes.
+func TestHookEvaluationWithGradients(t *testing.T) {
+	for sampler, evaluates := range map[string]bool{InSequence: true, AtRandom: false} {
+		l := launch(t, recording.Header{}, "100.1")
+		l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
+		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held", "sampler", sampler)
+		l.bear("100.1", 4, 50)
+		for range 5 {
+			l.begin(0, 0, 0)
+			l.plain(0, 2, 0.01, 0.04)
+			l.end(0, 0)
+			l.begin(1, 0, 0)
+			l.plain(1, 4, 0.02, 0.02)
+			l.end(1, 0)
+		}
+		e := l.evidence()
+		sound(t, e)
+		h := e.Facts.Hook
+		if h == nil || len(h.Others) != 1 || h.Others[0].Evaluates != evaluates || evaluates != (h.Loader.Line == 88) {
+			t.Fatalf("%s: %+v", sampler, h)
+		}
+		if evaluates {
+			near(t, e, 0.02, map[metric.Desc]float64{metric.Evaluation: 4. / 6, metric.BatchesPerS: 20})
+		}
+	}
+}
+
 // TestHookZip goes over two loaders at once; the second one's wait lies within the steps of the first.
 func TestHookZip(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")

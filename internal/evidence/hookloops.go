@@ -73,6 +73,7 @@ func (b *builder) readHook(a *process) *hooked {
 	}
 	h := &hooked{clock: clock, reported: clock.reported(b.spans)}
 	loops := b.gather(entities, clock)
+	holdOut(loops, h.reported)
 	main := longest(loops)
 	if main == nil || sum(main.of(metric.HookSteps)) <= 0 {
 		b.thin = append(b.thin, thinHook{a.entity, 0})
@@ -92,6 +93,23 @@ func (b *builder) readHook(a *process) *hooked {
 	h.evaluate()
 	b.epochsOf(h, entities, epochs)
 	return h
+}
+
+// The samplers that PyTorch makes itself, by shuffle (torch/utils/data/dataloader.py, 1.13 to 2.14).
+const (
+	InSequence = "torch.utils.data.sampler.SequentialSampler"
+	AtRandom   = "torch.utils.data.sampler.RandomSampler"
+)
+
+// holdOut finds evaluations that leave gradients enabled: loops over a dataset in its order, in turns with one that
+// trains on another one at random.
+func holdOut(loops []*hookLoop, reported []float64) {
+	for _, l := range loops {
+		l.heldOut = l.call.Sampler == InSequence && l.trains() && slices.ContainsFunc(loops, func(o *hookLoop) bool {
+			return o.call.Sampler == AtRandom && o.trains() && !together(l, o, reported)
+		})
+		l.call.Evaluates = l.call.Evaluates || l.heldOut
+	}
 }
 
 // longest picks the loop with the most time, those that train first.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -55,6 +56,12 @@ func (b *builder) warnReported(r *rank) {
 		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an " +
 			"evaluation, or of inference")
 	}
+	for _, l := range h.evaluations {
+		if l.heldOut {
+			b.warn("%s goes over its dataset in order, with gradients enabled, in turns with one that shuffles: taken for "+
+				"an evaluation, which torch.no_grad() would make cheaper", l.named())
+		}
+	}
 	for e, said := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
 		if e.Entity == r.entity && said.State == "off" && e.At.Seconds() < b.steady.to {
 			b.warn("the hook switched itself off: %s; the exact figures are of the time before", said.Reason)
@@ -82,4 +89,12 @@ func (b *builder) warnReported(r *rank) {
 		b.warn("the hook reported %d of %d trainers: the figures of the others are from outside",
 			len(b.ranks)-len(without), len(b.ranks))
 	}
+}
+
+// named is a loop by where its loader is made.
+func (l *hookLoop) named() string {
+	if l.call.File == "" {
+		return "a loader"
+	}
+	return fmt.Sprintf("the loader of %s:%d", l.call.File, l.call.Line)
 }
