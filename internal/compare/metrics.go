@@ -44,6 +44,7 @@ var compared = []struct {
 	{metric.GPUBusy.Name, more},
 	{metric.DeviceTime.Name, more},
 	{metric.EpochGap.Name, less},
+	{metric.Evaluation.Name, less},
 	{metric.MadeItem.Name, less},
 	{metric.FetchTime.Name, less},
 	{metric.WorkerCPUBatch.Name, less},

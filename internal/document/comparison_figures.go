@@ -22,6 +22,7 @@ var changeNames = map[string]struct{ name, noun string }{
 	metric.GPUBusy.Name:         {"GPU busy", ""},
 	metric.DeviceTime.Name:      {"device", ""},
 	metric.EpochGap.Name:        {"between epochs", ""},
+	metric.Evaluation.Name:      {"evaluating", ""},
 	metric.MadeItem.Name:        {"making an item", ""},
 	metric.FetchTime.Name:       {"making a batch", ""},
 	metric.WorkerCPUBatch.Name:  {"CPU per batch", ""},

@@ -58,8 +58,8 @@ func (b *builder) warnReported(r *rank) {
 	}
 	for _, l := range h.evaluations {
 		if l.heldOut {
-			b.warn("%s goes over its dataset in order, with gradients enabled, in turns with one that shuffles: taken for "+
-				"an evaluation, which torch.no_grad() would make cheaper", l.named())
+			b.warn("%s goes over its dataset in order, with gradients enabled, in turns with one that shuffles: "+
+				"taken for an evaluation, which torch.no_grad() would make cheaper", l.named())
 		}
 	}
 	for e, said := range recording.Each[recording.Hook](b.rec, recording.EventHook) {

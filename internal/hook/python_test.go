@@ -39,7 +39,7 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 			"drop_last": false, "persistent_workers": false, "pin_memory": false, "timeout": 0.0,
 			"dataset": "torch.utils.data.dataset.TensorDataset", "sampler": "torch.utils.data.sampler.RandomSampler",
 			"collate": "torch.utils.data._utils.collate.default_collate", "iterable": false, "items": 10.0,
-			"given": []any{"dataset", "batch_size", "shuffle"},
+			"given": []any{"dataset", "batch_size", "shuffle"}, "item_file": nil, "item_line": nil, // PyTorch's own
 		},
 		{
 			"num_workers": 1.0, "batch_size": 2.0, "prefetch_factor": 3.0, "start_method": "spawn", "drop_last": true,
@@ -54,6 +54,9 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 		{"batch_size": 1.0},
 		{"batch_size": 9.0, "given": []any{"dataset", "batch_size"}}, // made by a library over the same dataset
 		{"dataset": "__main__.Loud"},
+	}
+	for n, method := range map[int]string{3: "def __iter__", 4: "def __getitem__"} {
+		want[n]["item_file"], want[n]["item_line"] = file, float64(line(t, file, method))
 	}
 	places := []map[string]any{
 		at("DataLoader(DATA, 4, True)", "main"), at("DataLoader(\n            DATA,", "Trainer.fit"),

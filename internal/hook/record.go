@@ -129,6 +129,9 @@ func (l *ledger) construction(m recording.Loader) recording.Loader {
 	if m.File = l.path(m.File); m.File == "" {
 		m.Line = 0
 	}
+	if m.ItemFile = l.path(m.ItemFile); m.ItemFile == "" {
+		m.ItemLine = 0
+	}
 	given := m.Given[:min(len(m.Given), 64)]
 	m.Given = nil
 	for _, g := range given {

@@ -27,7 +27,7 @@ var (
 	RowsPerBatch = Desc{"rows_per_batch", Count, Gauge, "rows of Hugging Face's datasets read one by one for a batch"}
 	RowRatio     = Desc{"row_ratio", Ratio, Gauge, "share of making a batch that is reading them"}
 	Evaluation   = Desc{"evaluation_ratio", Ratio, Gauge, "share of time the trainer goes over loaders without " +
-		"gradients: evaluation, while training stands still"}
+		"gradients, or in order beside one that shuffles: evaluation, while training stands still"}
 	EvalWait     = Desc{"evaluation_wait_ratio", Ratio, Gauge, "share of all time that is input wait of such loaders"}
 	SyncRatio    = Desc{"sync_ratio", Ratio, Gauge, "share of time in calls that wait for the GPU"}
 	SyncsPerStep = Desc{"syncs_per_step", Count, Gauge, "such calls per step"}

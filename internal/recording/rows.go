@@ -98,9 +98,13 @@ type Loader struct {
 	Shards      *int     `json:"shards,omitempty"` // that the dataset divides among the workers of this trainer
 	// File is of the call nearest to it outside of torch and of installed packages, else outside of torch. It is
 	// redacted in a recording.
-	File     string   `json:"file,omitempty"`
-	Line     int      `json:"line,omitempty"`
-	Function string   `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Function string `json:"function,omitempty"`
+	// ItemFile is of the person's own method of the dataset's class that makes items, redacted as File; "" where it has
+	// none.
+	ItemFile string   `json:"item_file,omitempty"`
+	ItemLine int      `json:"item_line,omitempty"`
 	Given    []string `json:"given,omitempty"` // parameters that the call named or passed by position
 }
 

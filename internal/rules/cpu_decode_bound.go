@@ -38,7 +38,7 @@ var cpuDecodeBound = diagnose.Rule{
 				what)
 		}
 		p.Report(report.Finding{
-			Score: score, Summary: summary,
+			Score: score, Summary: summary, Location: itemsMadeAt(p),
 			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate,
 				metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU,
 				metric.WorkerCPUBatch, metric.FreeStepTime),
@@ -124,7 +124,9 @@ func wontHelpWorkers(usable float64) string {
 func cheaper(p *diagnose.Pass) []report.Recommendation {
 	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs",
 		Falls: metric.WorkerCPUBatch.Name}
-	rec.Why, rec.Command = cheaperHow(p)
+	if rec.Why, rec.Command = cheaperHow(p); rec.Command == "" {
+		rec.Command = profile(p, "--subprocesses")
+	}
 	loader, ok := p.Loader()
 	if !ok || loader.CPU.Center <= 0 || loader.FreeStep.Center <= 0 {
 		return []report.Recommendation{rec}
@@ -144,6 +146,14 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 	cut := 1 - target/loader.CPU.Center
 	rec.Effect = loader.Saving(cut, cut)
 	return []report.Recommendation{rec}
+}
+
+// itemsMadeAt is the dataset's own method that makes items; nil where none was seen.
+func itemsMadeAt(p *diagnose.Pass) *report.Location {
+	if c := callOf(p); c.ItemFile != "" && c.ItemLine > 0 {
+		return &report.Location{File: c.ItemFile, Line: c.ItemLine}
+	}
+	return nil
 }
 
 // deviceTime is what transforms take a GPU, where a whole batch is transformed at once.

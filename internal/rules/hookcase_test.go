@@ -11,6 +11,7 @@ import (
 // setHook sets what a launched job reported itself. Its keys:
 //
 //	torch VERSION
+//	items FILE:LINE       of the dataset's method that makes items
 //	call FILE:LINE
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings evaluation.KEY are of it
 //	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards, sharing,
@@ -42,6 +43,8 @@ func setHook(f *evidence.Facts, key, value string) error {
 		h.Torch = value
 	case "call":
 		call.File, call.Line, err = sourceLine(value)
+	case "items":
+		call.ItemFile, call.ItemLine, err = sourceLine(value)
 	case "evaluation":
 		other := evidence.LoaderCall{Evaluates: true}
 		other.File, other.Line, err = sourceLine(value)

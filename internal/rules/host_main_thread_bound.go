@@ -61,7 +61,7 @@ var hostMainThreadBound = diagnose.Rule{
 				Setting: "work of the main thread per step", From: perStep(p, score),
 				To:     "as little as launching the step needs",
 				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
-				Effect: speedup(p, 0, score, "the device"), Command: profile(p),
+				Effect: speedup(p, 0, score, "the device"), Command: profile(p, "--native"),
 			}},
 			Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 		})
@@ -100,17 +100,18 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
 			metric.UsableCPUs),
 		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
-			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's", Command: profile(p)}},
+			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's",
+			Command: profile(p, "--native")}},
 		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 	}
 }
 
-// profile names the lines that the main thread spends its time in, ready to copy.
-func profile(p *diagnose.Pass) string {
+// profile names the lines that the trainer, or, with such an option, its workers spend their time in, ready to copy.
+func profile(p *diagnose.Pass, option string) string {
 	if list := p.Evidence.Ranks; !diagnose.Hooked(p.Evidence) && len(list) > 0 && list[0].PID > 0 {
-		return fmt.Sprintf("py-spy top --native --pid %d", list[0].PID)
+		return fmt.Sprintf("py-spy record %s -o profile.svg --duration 30 --pid %d", option, list[0].PID)
 	}
-	return "py-spy record --native -o profile.svg -- COMMAND"
+	return "py-spy record " + option + " -o profile.svg -- COMMAND"
 }
 
 // spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took

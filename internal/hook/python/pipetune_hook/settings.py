@@ -3,6 +3,7 @@
 import os
 import sys
 from resource import RLIMIT_NOFILE, getrlimit
+from types import FunctionType
 
 from .alarm import HERE, STDLIB, in_torch
 from .look import fields, name_of, of_class, one_of, text
@@ -106,6 +107,7 @@ def now(loader):
         "collate": name_of(own.get("collate_fn")),
         "iterable": whole(own.get("_dataset_kind")) == 1,
     }
+    made["item_file"], made["item_line"] = where_items_are_made(own.get("dataset"))
     if not made["iterable"]:
         made["sampler"] = name_of(type(sampler))
     if made["num_workers"]:
@@ -114,6 +116,23 @@ def now(loader):
         made["sharing"] = text(getattr(sys.modules["torch.multiprocessing"], "_sharing_strategy", None)) or None
         made["open_files"] = whole(getrlimit(RLIMIT_NOFILE)[0])
     return {key: value for key, value in made.items() if value is not None}
+
+
+SUBSET = "torch.utils.data.dataset.Subset"
+
+
+def where_items_are_made(dataset):
+    """File and line of the person's own method of a dataset's class that makes items; None twice where it has none."""
+    for _ in range(DEEPEST):
+        if name_of(type(dataset)) != SUBSET:
+            break
+        dataset = fields(dataset).get("dataset")
+    for name in ("__getitems__", "__getitem__", "__iter__"):
+        method = of_class(type(dataset), name)
+        if type(method) is FunctionType and whose(method.__code__) == 0:
+            name = file_of(method.__code__)
+            return text(name if name.startswith("<") else os.path.abspath(name)), method.__code__.co_firstlineno
+    return None, None
 
 
 def start_method(context):
