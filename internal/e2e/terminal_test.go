@@ -89,8 +89,9 @@ func (p terminal) resize(width, height int) {
 func (p terminal) settings() string {
 	p.t.Helper()
 	file := filepath.Join(p.folder, "stty")
-	p.enter("stty -a >" + file + "; clear; echo writ''ten")
-	p.wait("written")
+	again := strconv.FormatInt(time.Now().UnixNano(), 36) // what an earlier call wrote may still stand on the screen
+	p.enter("stty -a >" + file + "; clear; echo writ''ten " + again)
+	p.wait("written " + again)
 	out, err := os.ReadFile(file)
 	if err != nil {
 		p.t.Fatal(err)
