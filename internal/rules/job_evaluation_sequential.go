@@ -42,11 +42,11 @@ var jobEvaluationSequential = diagnose.Rule{
 			f.Summary += fmt.Sprintf("; %s of that it waits for its own data", unit.Percent(waits/spent))
 			f.Recommendations = append(evaluationLoader(p, call, told, waits), rarer)
 			if waits <= (1-p.Limit(evalWaits.Name))*spent { // its computing is a part worth less as well
-				f.Recommendations = append(f.Recommendations, largerEvaluation(call)...)
+				f.Recommendations = append(f.Recommendations, largerEvaluation(p, call)...)
 			}
 		} else {
 			f.Summary += "; its data is ready in time"
-			f.Recommendations = append([]report.Recommendation{rarer}, largerEvaluation(call)...)
+			f.Recommendations = append([]report.Recommendation{rarer}, largerEvaluation(p, call)...)
 			f.Unhelpful = append(f.Unhelpful, against("more workers for the evaluation's loader: it hardly waits for "+
 				"data",
 				report.Unhelpful{Setting: "num_workers of the evaluation's DataLoader", Direction: report.Up})...)
@@ -135,13 +135,18 @@ func evaluationWorkers(p *diagnose.Pass) float64 {
 	return max(1, math.Floor(usable/max(ranks, 1)))
 }
 
-// largerEvaluation recommends larger batches where the size is known.
-func largerEvaluation(call evidence.LoaderCall) []report.Recommendation {
+// largerEvaluation recommends larger batches where the size is known: twice as large, and no smaller than training's,
+// which fit with all that a backward pass keeps.
+func largerEvaluation(p *diagnose.Pass, call evidence.LoaderCall) []report.Recommendation {
 	if call.BatchSize == nil || *call.BatchSize < 1 {
 		return nil
 	}
+	size := 2 * *call.BatchSize
+	if training := callOf(p).BatchSize; training != nil {
+		size = max(size, *training)
+	}
 	return []report.Recommendation{{Setting: "batch_size of the evaluation's DataLoader",
-		From: fromFact(call.BatchSize), To: whole(2 * float64(*call.BatchSize)),
+		From: fromFact(call.BatchSize), To: whole(float64(size)),
 		Why: "without gradients no activations are kept for a backward pass, so more fits; what it gives depends " +
 			"on the model",
 		Caveat: "only where the device is not full already; metrics that are averaged per batch change, average per " +
