@@ -86,7 +86,7 @@ var fieldCases = []fieldCase{
 		recommended: []change{
 			{"hdf5/chunk-exceeds-cache", "HDF5 chunk shape", "80x64x64", `^1x64x64$`, true},
 			{"job/evaluation-sequential", "num_workers of the evaluation's DataLoader", "0", `^2$`, true},
-			{"job/evaluation-sequential", "batch_size of the evaluation's DataLoader", "1", `^2$`, false},
+			{"job/evaluation-sequential", "batch_size of the evaluation's DataLoader", "1", `^16$`, false},
 		},
 		// it evaluates in the middle of its epochs, and a deeper queue holds what is made meanwhile
 		planned:   map[string]string{"prefetch_factor": "8"},
