@@ -1,14 +1,11 @@
 package benchrun
 
 import (
-	"fmt"
 	"math"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/procfs"
-	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -33,9 +30,4 @@ func (r *Run) beside(out *report.Report, before, own float64, took time.Duration
 	}
 	out.Metrics[metric.OtherCPU.Name] = report.Metric{Center: others, Lo: others, Hi: others, Confidence: 1, N: 1,
 		Unit: string(metric.OtherCPU.Unit), Basis: report.Measured}
-	if usable := r.machine.CPUsUsable; usable > 0 && others/usable >= diagnose.Moderate.Value {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("other programs used %s of the %s CPUs meanwhile: what "+
-			"computes, and what several processes do together, would be faster without them; rows that were "+
-			"measured at different moments may not agree", unit.Number(others), unit.Number(usable)))
-	}
 }

@@ -265,9 +265,8 @@ func precision(e *evidence.Evidence, s split, d *doubts) {
 // counts are the words for what lies above a line.
 var counts = map[float64]string{Moderate.Value: "moderate", High.Value: "high"}
 
-// fewSamples is said where the machine did not let pipetune run when it was to.
-const fewSamples = "only %s of the planned samples could be taken, as the CPUs were busy: what lasts for less than a " +
-	"few of them is known less well"
+// fewSamples is said where pipetune did not come to run when it was to, for whatever reason.
+const fewSamples = "only %s of the planned samples could be taken: what is short is known less well"
 
 // clocked reports whether no counter of the device was read, and the job's own clock of it says that it starves.
 func (s split) clocked() bool { return s.sight == step.Unseen && s.stall.Lo > 0 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -86,7 +87,8 @@ func outsideSection(b *report.Benchmark) Section {
 	return section("Outside files", "named by the dataset; --follow reads them", Supporting, List(list))
 }
 
-// benchMethod says how it was measured: the budget, the sample, and how cold cold reads were.
+// benchMethod says how it was measured: the budget, the sample, how cold cold reads were, and what others took of the
+// CPUs.
 func benchMethod(r *report.Report) []string {
 	b := r.Benchmark
 	used := fmt.Sprintf("%s used of a budget of %s; sample: %s of %s, %s, seed %d", unit.Seconds(b.UsedS),
@@ -95,6 +97,11 @@ func benchMethod(r *report.Report) []string {
 	lines := []string{used, coldText(b.Cold)}
 	if slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return rough(m.Value) }) {
 		lines = append(lines, "~: the 95 % interval is wider than ±5 %, or there is none; a larger --budget narrows it")
+	}
+	others, usable := r.Metrics[metric.OtherCPU.Name].Center, r.Metrics[metric.UsableCPUs.Name].Center
+	if usable > 0 && others/usable >= leastOthers {
+		lines = append(lines, fmt.Sprintf("other programs used %s of %s CPUs meanwhile: rows may not agree, and what "+
+			"computes would be faster without them", unit.Number(others), unit.Number(usable)))
 	}
 	return lines
 }

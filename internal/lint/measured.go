@@ -60,8 +60,7 @@ func (result *Result) Mark(asked Request, r *report.Report) {
 		f.Measured = &Measured{Verdict: Quiet, Rule: f.Confirms}
 		if list := found[computes]; len(list) > 0 && strings.HasPrefix(f.Confirms, "storage/") {
 			f.Measured.Verdict, f.Measured.Why = Unknown, "the workers compute ("+computes+"), and what of that "+
-				"is this "+
-				"line's was not seen"
+				"is this line's was not seen"
 		}
 		for _, a := range r.Abstained {
 			if a.Rule == f.Confirms {
