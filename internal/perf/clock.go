@@ -54,15 +54,13 @@ func Open(tid int) (*Clock, error) {
 	return &Clock{fd: fd, all: all, ring: all[size:], page: (*unix.PerfEventMmapPage)(unsafe.Pointer(&all[0]))}, nil
 }
 
-// Drain calls visit with the instruction pointer of each sample since the last call, oldest first, and returns how
-// many the kernel dropped because the last call was too long ago: the pages hold what 1.7 s of CPU time bring. It
-// makes no system call.
-func (c *Clock) Drain(visit func(ip uint64)) (lost uint64) {
-	head, tail := atomic.LoadUint64(&c.page.Data_head), c.page.Data_tail
-	tail, lost = c.decode(head, tail, visit)
-	atomic.StoreUint64(&c.page.Data_tail, tail)
+// Drain calls visit with the instruction pointer of each sample since the last call, oldest first. The pages hold what
+// 1.7 s of CPU time bring; what comes beyond that the kernel drops. It makes no system call.
+func (c *Clock) Drain(visit func(ip uint64)) {
+	head := atomic.LoadUint64(&c.page.Data_head)
+	c.decode(head, c.page.Data_tail, visit)
+	atomic.StoreUint64(&c.page.Data_tail, head)
 	runtime.KeepAlive(c)
-	return lost
 }
 
 // Close stops sampling. It may be called more than once.

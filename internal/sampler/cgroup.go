@@ -15,6 +15,7 @@ import (
 // dataset's devices. A limit of a group above counts: what is recorded is the tightest, the memory in use of the group
 // that sets it, and the throttling of the level where it happens.
 type Cgroup struct {
+	steady
 	fs        procfs.FS
 	target    procfs.ID
 	placement *Placement
@@ -31,16 +32,11 @@ type Cgroup struct {
 	refaults joined
 }
 
-// NewCgroup watches the groups of a job's process. placement names the dataset's devices and may be nil.
+// NewCgroup watches the groups of a job's process. placement names the dataset's devices and may be nil. Reading
+// memory.stat makes the kernel gather the counters of all CPUs and groups below.
 func NewCgroup(fs procfs.FS, target procfs.ID, placement *Placement) *Cgroup {
-	return &Cgroup{fs: fs, target: target, placement: placement}
+	return &Cgroup{steady: steady{"cgroup", time.Second}, fs: fs, target: target, placement: placement}
 }
-
-// Name implements Sampler.
-func (c *Cgroup) Name() string { return "cgroup" }
-
-// Every implements Sampler. Reading memory.stat makes the kernel gather the counters of all CPUs and groups below.
-func (c *Cgroup) Every() time.Duration { return time.Second }
 
 // Start implements Sampler.
 func (c *Cgroup) Start(_ context.Context, sink recording.Sink) error {
@@ -73,15 +69,15 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 	}
 	c.addDeviceLimits(sink, due)
 	if err := c.quotas.Read(&c.cpu); err == nil {
-		add(sink, metric.CgroupCPUPeriods, c.cpu.Periods)
-		add(sink, metric.CgroupCPUThrottled, c.cpu.Throttled)
+		addKnown(sink, metric.CgroupCPUPeriods, jobGroup, c.cpu.Periods)
+		addKnown(sink, metric.CgroupCPUThrottled, jobGroup, c.cpu.Throttled)
 	} else if !errors.Is(err, procfs.ErrNoData) {
 		unread(sink, "cgroup_cpu_*", jobGroup, err, "")
 	}
 	if err := c.counters.Memory(&c.memory); err == nil {
-		add(sink, metric.CgroupMemUsed, c.memory.UseBytes)
-		add(sink, metric.CgroupMemFile, givesWay(&c.memory))
-		add(sink, metric.CgroupRefaults, c.refaults.next(c.memory.FileRefaults))
+		addKnown(sink, metric.CgroupMemUsed, jobGroup, c.memory.UseBytes)
+		addKnown(sink, metric.CgroupMemFile, jobGroup, givesWay(&c.memory))
+		addKnown(sink, metric.CgroupRefaults, jobGroup, c.refaults.next(c.memory.FileRefaults))
 	} else if !errors.Is(err, procfs.ErrNoData) {
 		unread(sink, "cgroup_memory_*", jobGroup, err, "")
 	}
@@ -97,12 +93,6 @@ func givesWay(m *procfs.CgroupMemory) procfs.Optional[int64] {
 		return procfs.Optional[int64]{}
 	}
 	return procfs.Some(max(file-tmpfs, 0))
-}
-
-func add(sink recording.Sink, d metric.Desc, v procfs.Optional[int64]) {
-	if n, ok := v.Get(); ok {
-		sink.Add(d, jobGroup, float64(n))
-	}
 }
 
 // addLimits records the memory limit. Where another group binds than before, its counters are read from now on.
@@ -168,8 +158,8 @@ func (c *Cgroup) addDeviceLimits(sink recording.Sink, due bool) {
 			}
 		}
 	}
-	add(sink, metric.CgroupReadIOPSMax, iops)
-	add(sink, metric.CgroupReadBPSMax, bytes)
+	addKnown(sink, metric.CgroupReadIOPSMax, jobGroup, iops)
+	addKnown(sink, metric.CgroupReadBPSMax, jobGroup, bytes)
 }
 
 func tighter(a, b procfs.Optional[int64]) procfs.Optional[int64] {

@@ -16,6 +16,7 @@ const hostEntity = "host"
 
 // CPU samples the CPU time of the machine and of each core, and the cores the job may use.
 type CPU struct {
+	steady
 	fs      procfs.FS
 	target  procfs.ID
 	machine *procfs.Machine
@@ -24,18 +25,12 @@ type CPU struct {
 	slow    slowly
 }
 
-// NewCPU watches the machine on behalf of a job's process, whose affinity and quota decide the usable cores.
+// NewCPU watches the machine on behalf of a job's process, whose affinity and quota decide the usable cores. The kernel
+// counts in steps of 10 ms, so over half a second a share is known to 2 points. Single cores come every 5 s: a machine
+// with 256 of them has 1,000 series here, which would be most of the recording otherwise.
 func NewCPU(fs procfs.FS, target procfs.ID) *CPU {
-	return &CPU{fs: fs, target: target, machine: fs.Machine()}
+	return &CPU{steady: steady{"cpu", 500 * time.Millisecond}, fs: fs, target: target, machine: fs.Machine()}
 }
-
-// Name implements Sampler.
-func (c *CPU) Name() string { return "cpu" }
-
-// Every implements Sampler. The kernel counts in steps of 10 ms, so over half a second a share is known to 2 points.
-// Single cores come every 5 s: a machine with 256 of them has 1,000 series here, which would be most of the recording
-// otherwise.
-func (c *CPU) Every() time.Duration { return 500 * time.Millisecond }
 
 // Start implements Sampler.
 func (c *CPU) Start(_ context.Context, sink recording.Sink) error {
@@ -89,7 +84,9 @@ func (c *CPU) entity(num int) string {
 }
 
 func (c *CPU) usable(sink recording.Sink) {
-	u, err := usableCPUs(c.fs, c.target)
+	u, err := ofProcess(c.fs, c.target, func(*procfs.Process) (procfs.UsableCPUs, error) {
+		return c.fs.UsableCPUs(c.target.PID)
+	})
 	if errors.Is(err, procfs.ErrGone) {
 		return // the job ended, which others report
 	}
@@ -101,16 +98,6 @@ func (c *CPU) usable(sink recording.Sink) {
 	for _, w := range u.Warnings {
 		sink.Unseen(metric.CPUUsable.Name, hostEntity, w, "")
 	}
-}
-
-// usableCPUs reads the limits of this very process, never of one that took over its number.
-func usableCPUs(fs procfs.FS, id procfs.ID) (procfs.UsableCPUs, error) {
-	p, err := fs.OpenID(id)
-	if err != nil {
-		return procfs.UsableCPUs{}, err
-	}
-	defer p.Close()
-	return fs.UsableCPUs(id.PID)
 }
 
 // Close implements Sampler.

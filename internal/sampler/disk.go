@@ -12,6 +12,7 @@ import (
 // Disk samples the physical block devices that hold the job's data, and no others; of NVMe multipath the paths, which
 // count. Data on a network or FUSE file system or in memory has no device here, which is reported once per mount.
 type Disk struct {
+	steady
 	machine   *procfs.Machine
 	placement *Placement
 	entities  map[string]string // device name to entity
@@ -24,18 +25,13 @@ type Disk struct {
 	shown      map[string]bool // devices met at least once
 }
 
-// NewDisk watches the devices that a Placement names.
+// NewDisk watches the devices that a Placement names. The kernel's times are exact to the millisecond.
 func NewDisk(fs procfs.FS, placement *Placement) *Disk {
-	d := &Disk{machine: fs.Machine(), placement: placement, shown: make(map[string]bool)}
+	d := &Disk{steady: steady{"disk", 500 * time.Millisecond}, machine: fs.Machine(), placement: placement,
+		shown: make(map[string]bool)}
 	d.visit = d.device // bound once: a method value made in each tick would be garbage
 	return d
 }
-
-// Name implements Sampler.
-func (d *Disk) Name() string { return "disk" }
-
-// Every implements Sampler. The kernel's times are exact to the millisecond.
-func (d *Disk) Every() time.Duration { return 500 * time.Millisecond }
 
 // Start implements Sampler.
 func (d *Disk) Start(_ context.Context, sink recording.Sink) error {
@@ -122,9 +118,7 @@ func (d *Disk) device(s *procfs.DiskStat) {
 	if !ok {
 		return
 	}
-	if !d.shown[entity] {
-		d.shown[entity] = true
-	}
+	d.shown[entity] = true
 	d.left--
 	d.sink.Add(metric.DiskReads, entity, float64(s.Reads))
 	d.sink.Add(metric.DiskReadBytes, entity, float64(s.ReadBytes))

@@ -26,9 +26,8 @@ type feeders struct {
 // feeder is one process, by its main thread and the CPU time of all its threads, or one thread.
 type feeder struct {
 	entity  string
-	id      procfs.ID // of a process
-	proc    *procfs.Process
-	links   *procfs.FDLinks
+	id      procfs.ID       // of a process
+	proc    *procfs.Process // nil of a thread
 	thread  *watchedThread
 	samples sampleCounts
 	clock   cpuClock          // of a process
@@ -54,7 +53,6 @@ const (
 	leastThreadCPU = 0.01
 )
 
-// adopt brings the processes up to date.
 func (f *feeders) adopt(l *Loader, now []job.Process) {
 	for _, m := range f.members {
 		m.thread.gone = m.thread.gone || m.proc != nil && !listed(now, m.id)
@@ -66,9 +64,9 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 			continue
 		}
 		m := &feeder{entity: job.Entity(p.ID), id: p.ID}
-		var err error
-		if m.proc, m.links, m.thread, err = l.open(p.ID, &m.samples); err == nil {
-			m.thread.trainer, m.thread.feeder, m.thread.remotes = true, true, f.remotes
+		if thread, err := l.open(p.ID, &m.samples); err == nil {
+			thread.trainer, thread.feeder, thread.remotes = true, true, f.remotes
+			m.proc, m.thread = thread.proc, thread
 			f.members = append(f.members, m)
 		}
 	}
@@ -183,7 +181,6 @@ func (t *watchedThread) polls(scratch *sampleScratch, class waitClass) bool {
 	return !t.onRemote && (call == callPoll || call == callPpoll)
 }
 
-// dropEnded moves those found gone to the departed.
 func (f *feeders) dropEnded() {
 	f.members = slices.DeleteFunc(f.members, func(m *feeder) bool {
 		if m.thread.gone {
@@ -194,7 +191,6 @@ func (f *feeders) dropEnded() {
 	})
 }
 
-// emit records what is known of them.
 func (f *feeders) emit(l *Loader, t *trainer, sink recording.Sink) {
 	for _, m := range slices.Concat(f.members, f.departed) {
 		if m.news != nil {
@@ -217,12 +213,9 @@ func (f *feeders) emit(l *Loader, t *trainer, sink recording.Sink) {
 }
 
 func (m *feeder) close() {
-	if m.proc == nil {
-		return // its thread is held with the others of the trainer
+	if m.proc != nil { // else its thread is held with the others of the trainer
+		m.thread.closeProcess()
 	}
-	m.thread.close()
-	m.links.Close()
-	m.proc.Close()
 }
 
 func (f *feeders) close() {

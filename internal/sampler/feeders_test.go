@@ -25,8 +25,7 @@ func (m *machine) ran(pid, tid int, used time.Duration) {
 // TestFeedersOfTrainerWithoutWorkers: a pool's process is sampled from its birth, a thread from when it was seen to
 // use a CPU; the trainer waits for a batch where its main thread sleeps in a lock while one of them is at work.
 func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
+	m := newJob(t, 0)
 	m.thread(100, 100, inLock, "futex_do_wait", 'S')
 	m.process(101, job.Feeder, 100)
 	m.thread(101, 101, running, "0", 'R')
@@ -35,7 +34,6 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 		m.ran(100, tid, 0)
 	}
 	w := m.watch()
-	defer w.Close()
 	w.samples(60) // a second passes between two listings of the threads
 	m.ran(100, 110, 500*time.Millisecond)
 	m.ran(100, 111, time.Millisecond)
@@ -135,12 +133,9 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 
 // TestNoFeedersBesideWorkers: a trainer with loader workers is fed by them.
 func TestNoFeedersBesideWorkers(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	m.process(102, job.Feeder, 100)
 	w := m.watch()
-	defer w.Close()
 	w.samples(10)
 	if f := w.trainers[0].feeders; len(f.members) > 0 || f.joint.samples > 0 {
 		t.Errorf("feeders beside workers: %+v", f)

@@ -52,6 +52,7 @@ func OpenGPU(ctx context.Context, child *isolate.Child, place string) (nvml.Open
 // GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with
 // errors. Where it cannot be determined which are the job's, it samples all.
 type GPU struct {
+	steady
 	source  gpuSource
 	members Members
 	devices func(procfs.ID) map[int]bool // minor numbers of the NVIDIA device files that a process has open
@@ -95,17 +96,11 @@ type gpuNews struct {
 // NewGPU reads GPUs through the child, which must have been made with GPUSpec and is closed with the sampler.
 // hostNumbers says that pipetune sees processes under the numbers of the host's first pid namespace, as NVML does.
 func NewGPU(fs procfs.FS, child *isolate.Child, members Members, hostNumbers bool) *GPU {
-	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{},
-		seen:   map[string]bool{},
-		mayUse: map[procfs.ID]allowance{}, choice: newGPUChoice(),
+	return &GPU{steady: steady{"gpu", gpuInterval}, source: nvmlChild{child}, members: members, matchable: hostNumbers,
+		lost: map[string]bool{}, seen: map[string]bool{}, mayUse: map[procfs.ID]allowance{},
+		choice:  gpuChoice{wanted: map[string]bool{}, failed: map[string]bool{}},
 		devices: func(id procfs.ID) map[int]bool { return openMinors(fs, id) }}
 }
-
-// Name implements Sampler.
-func (g *GPU) Name() string { return "gpu" }
-
-// Every implements Sampler.
-func (g *GPU) Every() time.Duration { return gpuInterval }
 
 // Start implements Sampler: it begins the goroutine that reads, which ends with ctx or Close.
 func (g *GPU) Start(ctx context.Context, _ recording.Sink) error {
@@ -213,10 +208,8 @@ func (g *GPU) round(ctx context.Context) error {
 
 // pause waits; false when ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
@@ -228,11 +221,8 @@ func (g *GPU) report(news gpuNews) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.pending) >= gpuBacklog {
-		for i := range g.pending {
-			if g.pending[i].reading != nil {
-				g.pending = append(g.pending[:i], g.pending[i+1:]...)
-				break
-			}
+		if i := slices.IndexFunc(g.pending, func(n gpuNews) bool { return n.reading != nil }); i >= 0 {
+			g.pending = slices.Delete(g.pending, i, i+1)
 		}
 	}
 	g.pending = append(g.pending, news)

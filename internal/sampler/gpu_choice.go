@@ -16,10 +16,6 @@ type gpuChoice struct {
 	rest   int             // calls until it is inspected again
 }
 
-func newGPUChoice() gpuChoice {
-	return gpuChoice{wanted: map[string]bool{}, failed: map[string]bool{}}
-}
-
 // chooseEvery is after how many calls of Sample the job is inspected again though its processes are the same: one may
 // have begun to use a GPU. 5 s.
 const chooseEvery = 25

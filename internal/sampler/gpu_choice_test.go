@@ -17,12 +17,11 @@ import (
 
 // listedGPUs are four GPUs of one model as the kernel's module reports them, of which one was never started.
 func listedGPUs() []nvml.Device {
-	minors := []int{0, 1, 2, 3}
 	return []nvml.Device{
-		{Place: "0:1", PCI: "0:1", Minor: &minors[0], Name: "A", UUID: "GPU-aaaa-1"}, {Place: "0:2", PCI: "0:2",
-			Minor: &minors[1], Name: "A", UUID: "GPU-bbbb-1"},
-		{Place: "0:3", PCI: "0:3", Minor: &minors[2], Name: "A", UUID: "GPU-cccc-1"}, {Place: "0:4", PCI: "0:4",
-			Minor: &minors[3], Name: "A"},
+		{Place: "0:1", PCI: "0:1", Minor: new(0), Name: "A", UUID: "GPU-aaaa-1"},
+		{Place: "0:2", PCI: "0:2", Minor: new(1), Name: "A", UUID: "GPU-bbbb-1"},
+		{Place: "0:3", PCI: "0:3", Minor: new(2), Name: "A", UUID: "GPU-cccc-1"},
+		{Place: "0:4", PCI: "0:4", Minor: new(3), Name: "A"},
 	}
 }
 
@@ -79,10 +78,7 @@ func TestGPUsThatAreOpened(t *testing.T) {
 // TestGPUTakenLater: a process that begins to use a GPU during the watch is noticed though the job's processes are
 // the same.
 func TestGPUTakenLater(t *testing.T) {
-	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
-		return nvml.Inventory{Devices: listedGPUs()},
-			nil
-	}}
+	source := &playedGPUs{opens: lists(listedGPUs())}
 	members := &crew{}
 	members.are(job.Process{ID: procfs.ID{PID: 2}, Role: job.Trainer})
 	held := map[int]bool{0: true}
@@ -108,10 +104,8 @@ func TestGPUTakenLater(t *testing.T) {
 
 // TestGPUThatCannotBeOpened: the watch goes on with the others, and says why of the one.
 func TestGPUThatCannotBeOpened(t *testing.T) {
-	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
-		return nvml.Inventory{Devices: listedGPUs()[:3]},
-			nil
-	}}
+	source := &playedGPUs{opens: lists(listedGPUs()[:3]),
+		samples: reads(nvml.DeviceReading{UUID: "GPU-cccc-1", UtilizationRatio: new(0.5)})}
 	source.opensOf = func(place string) (nvml.Opened, error) {
 		switch place {
 		case "0:1":
@@ -119,11 +113,7 @@ func TestGPUThatCannotBeOpened(t *testing.T) {
 		case "0:2":
 			return nvml.Opened{}, &isolate.TimeoutError{Task: nvml.Task, After: gpuTimeout}
 		}
-		d := listedGPUs()[2]
-		return nvml.Opened{Devices: []nvml.Device{d}}, nil
-	}
-	source.samples = func(n int, _, _ bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-cccc-1", UtilizationRatio: new(0.5)}}}, nil
+		return nvml.Opened{Devices: listedGPUs()[2:3]}, nil
 	}
 	sink, _ := watchGPUs(t, source, true, 10*time.Second)
 	if got := sink.get(t, metric.GPUUtil, "gpu/GPU-cccc-1"); got != 0.5 || source.opened != 2 {
@@ -145,14 +135,10 @@ func TestGPUThatCannotBeOpened(t *testing.T) {
 
 // TestGPUInSlices: the parent gives way to its slices.
 func TestGPUInSlices(t *testing.T) {
-	yes := true
-	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
-		return nvml.Inventory{Devices: listedGPUs()[:1]},
-			nil
-	}}
+	source := &playedGPUs{opens: lists(listedGPUs()[:1])}
 	source.opensOf = func(place string) (nvml.Opened, error) {
 		slice := nvml.Device{UUID: "MIG-aaaa-1", Place: place, Parent: "GPU-aaaa-1", Name: "A MIG 1g.10gb",
-			MemoryBytes: 10 << 30, MIG: &yes}
+			MemoryBytes: 10 << 30, MIG: new(true)}
 		return nvml.Opened{Devices: []nvml.Device{slice}}, nil
 	}
 	sink, g := watchGPUs(t, source, true, time.Second)
@@ -189,8 +175,7 @@ func TestOpenMinors(t *testing.T) {
 	if minors := openMinors(procfs.FS{}, self(t)); len(minors) != 0 {
 		t.Errorf("this test is on %v", minors)
 	}
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
+	m := newJob(t, 0)
 	for fd, target := range map[int]string{5: "/dev/nvidiactl", 6: "/dev/nvidia-uvm", 7: "/dev/nvidia3",
 		8: "/dev/nvidia0", 9: "/dev/nvidia3"} {
 		m.link(100, fd, target)

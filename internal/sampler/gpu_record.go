@@ -51,7 +51,6 @@ var gpuFields = map[nvml.Field][]string{
 	nvml.FieldEveryReading: {"gpu_*"},
 }
 
-// record writes one GPU's reading down.
 func (g *GPU) record(sink recording.Sink, d *nvml.DeviceReading) {
 	entity := gpuEntity(d.UUID)
 	for field, why := range d.Absent {

@@ -72,6 +72,16 @@ func (p *playedGPUs) sample(ctx context.Context, slow, processes bool) (nvml.Rea
 
 func (p *playedGPUs) close() { p.closed = true }
 
+// lists plays GPUs that are there each time.
+func lists(devices []nvml.Device) func(int) (nvml.Inventory, error) {
+	return func(int) (nvml.Inventory, error) { return nvml.Inventory{Devices: devices}, nil }
+}
+
+// reads plays readings that are the same each time.
+func reads(devices ...nvml.DeviceReading) func(int, bool, bool) (nvml.Reading, error) {
+	return func(int, bool, bool) (nvml.Reading, error) { return nvml.Reading{Devices: devices}, nil }
+}
+
 func twoGPUs() nvml.Inventory {
 	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30,
 		MIG: new(true)}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
@@ -174,10 +184,8 @@ func TestGPURecordsReadings(t *testing.T) {
 }
 
 func TestGPUInAContainer(t *testing.T) {
-	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b",
-			Processes: []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}}}}}, nil
-	}}
+	source := &playedGPUs{samples: reads(nvml.DeviceReading{UUID: "GPU-b",
+		Processes: []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}}})}
 	sink, g := watchGPUs(t, source, false, time.Second)
 	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || g.GPUs()[0].OfJob {
 		t.Error("a number of another pid namespace was taken for the job's")
@@ -188,9 +196,7 @@ func TestGPUInAContainer(t *testing.T) {
 }
 
 func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
-	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711}}}}}, nil
-	}}
+	source := &playedGPUs{samples: reads(nvml.DeviceReading{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711}}})}
 	sink, g := watchGPUs(t, source, true, time.Second)
 	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || !g.GPUs()[0].OfJob ||
 		len(sink.unseen) == 0 {
@@ -200,10 +206,8 @@ func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
 
 func TestGPUBusyWithNobodyListed(t *testing.T) {
 	busy := 0.7
-	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: &busy,
-			Processes: []nvml.Process{}}}}, nil
-	}}
+	source := &playedGPUs{samples: reads(nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: &busy,
+		Processes: []nvml.Process{}})}
 	sink, _ := watchGPUs(t, source, true, time.Second)
 	if v, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || len(sink.unseen) == 0 ||
 		!strings.Contains(sink.unseen[0].reason, "lists no process") {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // The addresses are found in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
 // again where an address is unknown.
 type Host struct {
+	steady
 	fs      procfs.FS
 	members Members
 	clock   func() time.Time
@@ -34,7 +36,7 @@ type Host struct {
 
 // hostClock is what a *perf.Clock does.
 type hostClock interface {
-	Drain(visit func(ip uint64)) (lost uint64)
+	Drain(visit func(ip uint64))
 	Close()
 }
 
@@ -52,30 +54,16 @@ const (
 
 // NewHost samples the trainers of a job.
 func NewHost(fs procfs.FS, members Members) *Host {
-	return &Host{fs: fs, members: members, clock: time.Now, trainers: map[procfs.ID]*hostTrainer{},
-		open: func(tid int) (hostClock, error) { return perf.Open(tid) },
-		code: func(id procfs.ID) (codeMap, error) { return readCode(fs, id) }}
+	return &Host{steady: steady{"host_samples", hostEvery}, fs: fs, members: members, clock: time.Now,
+		trainers: map[procfs.ID]*hostTrainer{},
+		open:     func(tid int) (hostClock, error) { return perf.Open(tid) },
+		code:     func(id procfs.ID) (codeMap, error) { return readCode(fs, id) }}
 }
 
-// readCode reads a process's maps through a hold of its own.
 func readCode(fs procfs.FS, id procfs.ID) (codeMap, error) {
-	p, err := fs.OpenID(id)
-	if err != nil {
-		return codeMap{}, err
-	}
-	defer p.Close()
-	ranges, err := p.Code()
-	if err != nil {
-		return codeMap{}, err
-	}
-	return newCodeMap(ranges), nil
+	ranges, err := ofProcess(fs, id, (*procfs.Process).Code)
+	return newCodeMap(ranges), err
 }
-
-// Name implements Sampler.
-func (h *Host) Name() string { return "host_samples" }
-
-// Every implements Sampler.
-func (h *Host) Every() time.Duration { return hostEvery }
 
 // Start implements Sampler. What the kernel refuses is found out with the first thread.
 func (h *Host) Start(context.Context, recording.Sink) error { return nil }
@@ -112,6 +100,11 @@ func (h *Host) follow(tree *job.Tree, sink recording.Sink) {
 			h.adopt(t, p.ID, tid, counts, sink)
 		}
 	}
+	h.forget(living)
+}
+
+// forget closes the clocks of the trainers that are not among the living.
+func (h *Host) forget(living map[procfs.ID]bool) {
 	for id, t := range h.trainers {
 		if !living[id] {
 			h.keep(t.threads, nil)
@@ -120,28 +113,20 @@ func (h *Host) follow(tree *job.Tree, sink recording.Sink) {
 	}
 }
 
-// keep closes the clocks of the threads that are no longer wanted.
 func (h *Host) keep(threads []*hostThread, wanted map[int]*hostCounts) []*hostThread {
-	kept := threads[:0]
-	for _, thread := range threads {
+	return slices.DeleteFunc(threads, func(thread *hostThread) bool {
 		if wanted[thread.tid] != nil {
-			kept = append(kept, thread)
-			continue
+			return false
 		}
 		thread.clock.Close()
 		h.clocks--
-	}
-	return kept
+		return true
+	})
 }
 
 // adopt opens a clock on a thread, or says why there is none.
 func (h *Host) adopt(t *hostTrainer, id procfs.ID, tid int, counts *hostCounts, sink recording.Sink) {
-	for _, thread := range t.threads {
-		if thread.tid == tid {
-			return
-		}
-	}
-	if t.refused {
+	if t.refused || slices.ContainsFunc(t.threads, func(thread *hostThread) bool { return thread.tid == tid }) {
 		return
 	}
 	if h.clocks >= maxClocks {
@@ -170,14 +155,8 @@ func (h *Host) adopt(t *hostTrainer, id procfs.ID, tid int, counts *hostCounts, 
 }
 
 // Close implements Sampler. A reading of maps that hangs is not waited for.
-func (h *Host) Close() {
-	for id, t := range h.trainers {
-		h.keep(t.threads, nil)
-		delete(h.trainers, id)
-	}
-}
+func (h *Host) Close() { h.forget(nil) }
 
-// emit records the counts of a trainer.
 func (t *hostTrainer) emit(id procfs.ID, sink recording.Sink) {
 	if t.unread != nil {
 		unread(sink, "host_samples*", job.Entity(id), t.unread, "")

@@ -11,15 +11,8 @@ import (
 // BenchmarkHost is one reading of the samples of a busy trainer, which happens four times a second: 6 µs, so 0.0025 %
 // of a core, on a busy machine with 2 cores and Linux 6.18.
 func BenchmarkHost(b *testing.B) {
-	cmd := exec.Command("/usr/bin/python3", "-c", "while True: pass")
-	must.Do(b, cmd.Start())
-	defer func() {
-		_ = cmd.Process.Kill() // it goes on for ever
-		_ = cmd.Wait()
-	}()
-	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
-	defer p.Close()
-	h := NewHost(procfs.FS{}, oneTrainer(p.ID))
+	id := started(b, exec.Command("/usr/bin/python3", "-c", "while True: pass"))
+	h := NewHost(procfs.FS{}, oneTrainer(id))
 	defer h.Close()
 	sink := newBook()
 	b.ReportAllocs()
@@ -31,19 +24,12 @@ func BenchmarkHost(b *testing.B) {
 // BenchmarkReadCode is one reading of a process's maps, at its start and at most each three seconds where it runs
 // code that is not known: 3 ms of a process that has imported PyTorch 1.13, on the same machine.
 func BenchmarkReadCode(b *testing.B) {
-	cmd := exec.Command("/usr/bin/python3", "-c", "import torch, sys; print(1, flush=True); sys.stdin.read()")
-	stdin := must.Get(cmd.StdinPipe())(b)
+	cmd := exec.Command("/usr/bin/python3", "-c", "import torch, time; print(1, flush=True); time.sleep(600)")
 	out := must.Get(cmd.StdoutPipe())(b)
-	must.Do(b, cmd.Start())
-	defer func() {
-		_ = stdin.Close()
-		_ = cmd.Wait() // its end is that of its input
-	}()
+	id := started(b, cmd)
 	must.Get(out.Read(make([]byte, 8)))(b)
-	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
-	defer p.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		must.Get(readCode(procfs.FS{}, p.ID))(b)
+		must.Get(readCode(procfs.FS{}, id))(b)
 	}
 }

@@ -83,7 +83,6 @@ var libraryClasses = []struct {
 	{codeLibc, "libc.so libc-2. libpthread ld-musl"},
 }
 
-// codeOf returns the class of a mapped file.
 func codeOf(file string) codeClass {
 	if file == "[vdso]" {
 		return codeClock

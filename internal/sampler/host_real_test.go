@@ -94,15 +94,9 @@ func pythonJob(t *testing.T, program string, args ...string) procfs.ID {
 	t.Helper()
 	cmd := exec.Command("/usr/bin/python3", append([]string{"-c", program}, args...)...)
 	out := must.Get(cmd.StdoutPipe())(t)
-	must.Do(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it goes on for ever
-		_ = cmd.Wait()
-	})
+	id := started(t, cmd)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the job says %q, %v", line, err)
 	}
-	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(t)
-	defer p.Close()
-	return p.ID
+	return id
 }

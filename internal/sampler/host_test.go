@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -39,12 +38,11 @@ type playedClock struct {
 	closed  bool
 }
 
-func (c *playedClock) Drain(visit func(uint64)) uint64 {
+func (c *playedClock) Drain(visit func(uint64)) {
 	for _, ip := range c.samples {
 		visit(ip)
 	}
 	c.samples = nil
-	return 0
 }
 
 func (c *playedClock) Close() { c.closed = true }
@@ -60,9 +58,7 @@ type playedHost struct {
 }
 
 func newPlayedHost(t *testing.T) *playedHost {
-	p := &playedHost{machine: newMachine(t), clocks: map[int]*playedClock{}, maps: trainingMaps}
-	p.process(100, job.Trainer, 0)
-	p.process(101, job.Worker, 100)
+	p := &playedHost{machine: newJob(t, 1), clocks: map[int]*playedClock{}, maps: trainingMaps}
 	p.Host = NewHost(procfs.FS{Root: p.root}, p.machine)
 	p.open = func(tid int) (hostClock, error) {
 		c := &playedClock{}

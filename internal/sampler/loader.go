@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ type Members interface {
 // futex. The time the main thread runs to unpickle a batch is not counted: from outside it looks like any other
 // running.
 type Loader struct {
+	steady
 	fs      procfs.FS
 	members Members
 	clock   func() time.Duration
@@ -73,18 +76,12 @@ func (l *Loader) Unhurried() {
 // unhurriedInterval is the mean time between two samples then.
 const unhurriedInterval = 50 * time.Millisecond
 
+// newLoader has counts handed over four times a second, which places a batch well within a step of a slow job.
 func newLoader(fs procfs.FS, members Members, clock func() time.Duration, random *rand.Rand) *Loader {
-	return &Loader{fs: fs, members: members, clock: clock, pace: samplePace{random: random, interval: SampleInterval,
-		least: SampleInterval},
-		scratch: sampleScratch{calls: nativeCalls()}}
+	return &Loader{steady: steady{"loader", 250 * time.Millisecond}, fs: fs, members: members, clock: clock,
+		pace:    samplePace{random: random, interval: SampleInterval, least: SampleInterval},
+		scratch: sampleScratch{calls: newCallTable(runtime.GOARCH)}} // pipetune's architecture is the job's
 }
-
-// Name implements Sampler.
-func (l *Loader) Name() string { return "loader" }
-
-// Every implements Sampler: counts are handed over four times a second, which places a batch well within a step of a
-// slow job.
-func (l *Loader) Every() time.Duration { return 250 * time.Millisecond }
 
 // Interval returns the mean time between samples as it is now: SampleInterval, or more where the samples would cost too
 // much.
@@ -219,17 +216,12 @@ func (l *Loader) Sample(_ context.Context, sink recording.Sink) {
 		unread(sink, "loader_*", "", l.unopened, "")
 		l.unopened = nil
 	}
-	kept := l.trainers[:0]
-	for _, t := range l.trainers {
+	l.trainers = slices.DeleteFunc(l.trainers, func(t *trainer) bool {
 		settle(t.workers)
 		t.batches.Estimate()
 		t.emit(l, sink)
-		if !t.ended {
-			kept = append(kept, t)
-		}
-	}
-	clear(l.trainers[len(kept):])
-	l.trainers = kept
+		return t.ended
+	})
 }
 
 // Close implements Sampler.
@@ -250,7 +242,6 @@ func (l *Loader) Close() {
 	}
 }
 
-// emitSamples records the counts of one thread.
 func emitSamples(sink recording.Sink, entity string, c *sampleCounts) {
 	sink.Add(metric.ThreadSamples, entity, float64(c.total))
 	for k := range c.byClass {

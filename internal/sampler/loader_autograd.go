@@ -14,7 +14,6 @@ type autogradThreads struct {
 	discarded sampleCounts     // of each, which nobody reads
 }
 
-// watch brings the threads up to date with those the job knows.
 func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tids []int) {
 	a.threads = slices.DeleteFunc(a.threads, func(t *watchedThread) bool {
 		if slices.Contains(tids, t.task.TID) {

@@ -1,9 +1,9 @@
 package sampler
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
@@ -11,23 +11,21 @@ const autograd100 = "autograd/100.1000"
 
 // autograd informs the job's tree of a trainer's autograd threads.
 func (m *machine) autograd(pid int, tids ...int) {
-	t := job.Tree{Generation: m.tree.Generation + 1, Processes: append([]job.Process{}, m.tree.Processes...)}
-	for i := range t.Processes {
-		if t.Processes[i].PID == pid {
-			t.Processes[i].AutogradThreads = tids
+	processes := slices.Clone(m.tree.Processes)
+	for i := range processes {
+		if processes[i].PID == pid {
+			processes[i].AutogradThreads = tids
 		}
 	}
-	m.tree = &t
+	m.are(processes)
 }
 
 // TestBackwardInAnotherThread: the main thread sleeps in a lock while an autograd thread runs, which appears later
 // than the watch begins.
 func TestBackwardInAnotherThread(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
+	m := newJob(t, 0)
 	m.thread(100, 100, running, "0", 'R')
 	w := m.watch()
-	defer w.Close()
 	w.samples(5) // forward
 	w.book().want(t, trainer100, map[metric.Desc]float64{metric.ThreadRunning: 5, metric.ThreadHostRunning: 5})
 
@@ -75,9 +73,7 @@ func TestWaitsThatAreForNoBatch(t *testing.T) {
 		{"a server's answer, read", inReadOf5, "wait_woken", "socket:[7]", metric.ThreadOther},
 		{"a worker's proof, read", inReadOf5, "unix_stream_read_generic", "socket:[7]", metric.ThreadPipeRead},
 	} {
-		m := newMachine(t)
-		m.process(100, job.Trainer, 0)
-		m.process(101, job.Worker, 100)
+		m := newJob(t, 1)
 		m.thread(100, 100, c.syscall, c.wchan, 'S')
 		m.thread(101, 101, c.syscall, c.wchan, 'S')
 		m.link(100, 5, c.fd5)
@@ -92,6 +88,5 @@ func TestWaitsThatAreForNoBatch(t *testing.T) {
 		if got := b.get(t, metric.ThreadOther, "process/101.1010"); got != 0 {
 			t.Errorf("%s, of a worker: %v", c.name, b.last)
 		}
-		w.Close()
 	}
 }

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"os/exec"
 	"testing"
 	"time"
 
@@ -21,15 +20,8 @@ func startSleepers(b *testing.B, workers int) sleepers {
 	b.Helper()
 	tree := &job.Tree{}
 	for i := range workers + 1 {
-		cmd := exec.Command("sleep", "600")
-		must.Do(b, cmd.Start())
-		b.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
-		member := job.Process{ID: p.ID, InnerPID: p.PID, Role: job.Trainer}
-		p.Close()
+		id, _ := sleeper(b)
+		member := job.Process{ID: id, InnerPID: id.PID, Role: job.Trainer}
 		if i > 0 {
 			member.Role, member.Trainer = job.Worker, tree.Processes[0].ID
 		}

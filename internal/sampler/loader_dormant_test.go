@@ -3,18 +3,13 @@ package sampler
 import (
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // TestLoaderNotInUse: the persistent workers of a validation loader do not make the training loader look idle.
 func TestLoaderNotInUse(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100) // trains
-	m.process(102, job.Worker, 100) // validates
+	m := newJob(t, 2) // 101 trains, 102 validates
 	w := m.watch()
-	defer w.Close()
 	m.thread(101, 101, running, "0", 'R')
 	for i := range 2 * restSamples {
 		m.writes(101, int64(5*i), 300)
@@ -39,13 +34,9 @@ func TestLoaderNotInUse(t *testing.T) {
 
 // TestSlowSampleIsNoLoaderOfItsOwn: workers held up by one slow sample stay part of the loader.
 func TestSlowSampleIsNoLoaderOfItsOwn(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
-	m.process(102, job.Worker, 100)
+	m := newJob(t, 2)
 	m.thread(101, 101, running, "0", 'R')
 	w := m.watch()
-	defer w.Close()
 	for range 2 * restSamples {
 		w.samples(accountEvery)
 		w.book()

@@ -11,7 +11,6 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// emit records what is known of a trainer and its loader.
 func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	entity := job.Entity(t.id)
 	emitSamples(sink, entity, &t.mainSamples)
@@ -46,20 +45,15 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(t.pinThread),
 			"trainer": entity})
 	}
-	t.emitLoader(sink, job.LoaderEntity(t.id))
+	if !t.ended {
+		sink.Add(metric.LoaderWorkers, job.LoaderEntity(t.id), float64(active(t.workers)))
+	}
+	if t.had {
+		t.joint.emit(sink, job.LoaderEntity(t.id))
+		t.batches.Emit(sink, job.LoaderEntity(t.id), t.joint.samples)
+	}
 	t.feeders.emit(l, t, sink)
 	t.remotes.emit(t.id, sink)
-}
-
-func (t *trainer) emitLoader(sink recording.Sink, entity string) {
-	if !t.ended {
-		sink.Add(metric.LoaderWorkers, entity, float64(active(t.workers)))
-	}
-	if !t.had {
-		return
-	}
-	t.joint.emit(sink, entity)
-	t.batches.Emit(sink, entity, t.joint.samples)
 }
 
 // reportBlind says once why the system calls of a thread cannot be read, and what would change that.

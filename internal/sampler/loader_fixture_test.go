@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -40,29 +42,30 @@ func newMachine(t testing.TB) *machine {
 	return &machine{t: t, root: t.TempDir(), tree: &job.Tree{}}
 }
 
+// newJob is a machine with a trainer, 100, and workers of it from 101 on.
+func newJob(t testing.TB, workers int) *machine {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	for i := range workers {
+		m.process(101+i, job.Worker, 100)
+	}
+	return m
+}
+
 func (m *machine) put(pid int, name, content string) {
 	m.t.Helper()
 	path := filepath.Join(m.root, "proc", strconv.Itoa(pid), name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(m.t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 func (m *machine) link(pid, fd int, target string) {
 	m.t.Helper()
 	path := filepath.Join(m.root, "proc", strconv.Itoa(pid), "fd", strconv.Itoa(fd))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	_ = os.Remove(path)
-	if target == "" {
-		return
-	}
-	if err := os.Symlink(target, path); err != nil {
-		m.t.Fatal(err)
+	if target != "" {
+		must.Do(m.t, os.Symlink(target, path))
 	}
 }
 
@@ -102,23 +105,12 @@ func (m *machine) process(pid int, role job.Role, trainer int) {
 	if role == job.Worker || role == job.Feeder {
 		p.Trainer = id(trainer)
 	}
-	t := *m.tree
-	t.Processes = append(append([]job.Process{}, t.Processes...), p)
-	t.Generation++
-	m.tree = &t
+	m.are(append(slices.Clone(m.tree.Processes), p))
 }
 
 func (m *machine) remove(pid int) {
-	if err := os.RemoveAll(filepath.Join(m.root, "proc", strconv.Itoa(pid))); err != nil {
-		m.t.Fatal(err)
-	}
-	t := job.Tree{Generation: m.tree.Generation + 1}
-	for _, p := range m.tree.Processes {
-		if p.PID != pid {
-			t.Processes = append(t.Processes, p)
-		}
-	}
-	m.tree = &t
+	must.Do(m.t, os.RemoveAll(filepath.Join(m.root, "proc", strconv.Itoa(pid))))
+	m.hide(pid)
 }
 
 // watcher is a Loader driven by hand.
@@ -165,21 +157,18 @@ func (b *book) want(t *testing.T, entity string, want map[metric.Desc]float64) {
 // uptime sets the time since boot, in clock ticks.
 func (m *machine) uptime(ticks int) {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.root, "proc", "uptime"), fmt.Appendf(nil, "%d.%02d 0.00\n", ticks/100,
-		ticks%100), 0o644); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.WriteFile(filepath.Join(m.root, "proc", "uptime"), fmt.Appendf(nil, "%d.%02d 0.00\n", ticks/100,
+		ticks%100), 0o644))
 }
 
 // hide takes a living process out of the tree, as a reading that failed does.
 func (m *machine) hide(pid int) (back func()) {
 	before := m.tree.Processes
-	t := job.Tree{Generation: m.tree.Generation + 1}
-	for _, p := range before {
-		if p.PID != pid {
-			t.Processes = append(t.Processes, p)
-		}
-	}
-	m.tree = &t
-	return func() { m.tree = &job.Tree{Generation: m.tree.Generation + 1, Processes: before} }
+	m.are(slices.DeleteFunc(slices.Clone(before), func(p job.Process) bool { return p.PID == pid }))
+	return func() { m.are(before) }
+}
+
+// are sets who belongs to the job.
+func (m *machine) are(processes []job.Process) {
+	m.tree = &job.Tree{Generation: m.tree.Generation + 1, Processes: processes}
 }

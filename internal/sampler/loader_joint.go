@@ -45,7 +45,6 @@ func (j *jointCounts) set(waiting bool, idle, alive int, samples uint64) {
 	}
 }
 
-// emit records the counts.
 func (j *jointCounts) emit(sink recording.Sink, entity string) {
 	for _, c := range []struct {
 		desc  metric.Desc

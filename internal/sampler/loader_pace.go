@@ -31,7 +31,6 @@ type samplePace struct {
 	n        int
 }
 
-// next returns the time until the next sample.
 func (p *samplePace) next() time.Duration {
 	return time.Duration(float64(p.interval) * (1 + sampleJitter*(2*p.random.Float64()-1)))
 }

@@ -4,24 +4,17 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/pipetune/pipetune/internal/job"
 )
 
 // TestSampleAllocatesNothing keeps the garbage collector out of the loop.
 func TestSampleAllocatesNothing(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	for pid := 101; pid <= 116; pid++ {
-		m.process(pid, job.Worker, 100)
-	}
+	m := newJob(t, 16)
 	m.thread(101, 101, inReadOf5, "folio_wait_bit_common", 'D')
 	m.thread(102, 102, inFault, "folio_wait_bit_common", 'D')
 	m.thread(103, 103, running, "0", 'R')
 	m.thread(104, 104, inReadOf5, "anon_pipe_read", 'S')
 	m.link(104, 5, "pipe:[7]")
 	w := m.watch()
-	defer w.Close()
 	w.samples(100)
 	if n := testing.AllocsPerRun(200, func() { w.samples(1) }); n != 0 {
 		t.Errorf("a sample allocates %v times", n)

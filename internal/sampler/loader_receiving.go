@@ -40,7 +40,6 @@ const (
 	passing = 250 * time.Millisecond
 )
 
-// waitedOn notes the descriptor of a wait.
 func (r *receiving) waitedOn(fd int, now time.Duration) {
 	if fd < 0 {
 		return

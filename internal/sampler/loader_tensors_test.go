@@ -4,18 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // TestTensorsOfALoader drives a starved loader of three tensors per batch and reads its batches off the names.
 func TestTensorsOfALoader(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
-	m.process(102, job.Worker, 100)
+	m := newJob(t, 2)
 	w := m.watch()
-	defer w.Close()
 	w.samples(1)
 	for batch := range 400 {
 		for _, pid := range []int{101, 102} {
@@ -50,17 +45,13 @@ func TestOldWorkersAreNotNewborn(t *testing.T) {
 		"lost and found again":  {200, 240},
 		"lost for half a watch": {100, 300},
 	} {
-		m := newMachine(t)
-		m.process(100, job.Trainer, 0)
-		m.process(101, job.Worker, 100)
-		m.process(102, job.Worker, 100)
+		m := newJob(t, 2)
 		m.uptime(1500)
 		var back func()
 		if unseen.to > 0 && unseen.from == 0 {
 			back = m.hide(102)
 		}
 		w := m.watch()
-		defer w.Close()
 		w.samples(1)
 		missing := 0
 		for batch := range 400 {

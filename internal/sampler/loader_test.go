@@ -10,12 +10,8 @@ import (
 // TestPairedSamples walks a loader of two workers through its states: starved, a slow sample in front, ahead,
 // restarting.
 func TestPairedSamples(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
-	m.process(102, job.Worker, 100)
+	m := newJob(t, 2)
 	w := m.watch()
-	defer w.Close()
 
 	m.thread(101, 101, running, "0", 'R')
 	m.thread(102, 102, running, "0", 'R')
@@ -53,14 +49,11 @@ func TestPairedSamples(t *testing.T) {
 // TestPinnedBatches: with a pinning thread the trainer waits in a futex, and the unnamed thread is found by what it
 // does.
 func TestPinnedBatches(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
 	m.thread(100, 110, inLock, "futex_do_wait", 'S')
 	m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
 	w := m.watch()
-	defer w.Close()
 	w.samples(10)
 	b := w.book()
 	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 10, metric.LoaderWaiting: 8})
@@ -81,14 +74,11 @@ func TestBusyPinningThread(t *testing.T) {
 		pin    bool
 	}{"one after the other": {"socket:[8]", true}, "always the same": {"socket:[7]", false}} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.process(100, job.Trainer, 0)
-			m.process(101, job.Worker, 100)
+			m := newJob(t, 1)
 			m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
 			m.thread(100, 111, inReadOf5, "unix_stream_read_generic", 'S')
 			m.link(100, 5, "socket:[7]")
 			w := m.watch()
-			defer w.Close()
 			w.samples(10)
 			m.link(100, 5, later.socket)
 			w.samples(60)
@@ -105,12 +95,9 @@ func TestBusyPinningThread(t *testing.T) {
 
 // TestTimedFutexWithoutPinning is some other wait, not one for a batch.
 func TestTimedFutexWithoutPinning(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
 	w := m.watch()
-	defer w.Close()
 	w.samples(60)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 60, metric.LoaderWaiting: 0})
 }

@@ -54,8 +54,6 @@ type trainer struct {
 // loaderWorker is one worker of a trainer.
 type loaderWorker struct {
 	id       procfs.ID
-	proc     *procfs.Process
-	links    *procfs.FDLinks
 	main     *watchedThread
 	samples  sampleCounts
 	clock    cpuClock
@@ -65,13 +63,13 @@ type loaderWorker struct {
 	unlisted bool // it went from the tree, and is a member again if it comes back there; else it was found gone
 }
 
-// newTrainer opens a trainer.
 func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	t := &trainer{id: p.ID, sockets: map[int]string{}}
 	var err error
-	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainSamples); err != nil {
+	if t.main, err = l.open(p.ID, &t.mainSamples); err != nil {
 		return nil, err
 	}
+	t.proc, t.links = t.main.proc, t.main.links
 	t.batches = batches.New(l.fs, t.proc, t.links, p.InnerPID)
 	t.remotes = &remotes{clock: l.clock, sockets: map[uint64]*remote{}, hosts: map[netip.AddrPort]*remote{}}
 	t.target, t.main.trainer, t.main.remotes, t.feeders.remotes = t.links.Target, true, t.remotes, t.remotes
@@ -79,25 +77,23 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 }
 
 // open takes hold of a process and its main thread.
-func (l *Loader) open(id procfs.ID, counts *sampleCounts) (*procfs.Process, *procfs.FDLinks, *watchedThread, error) {
+func (l *Loader) open(id procfs.ID, counts *sampleCounts) (*watchedThread, error) {
 	proc, err := l.fs.OpenWith(id.PID, &l.buf)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if proc.ID != id {
 		proc.Close()
-		return nil, nil, nil, procfs.ErrGone
+		return nil, procfs.ErrGone
 	}
 	task, err := proc.Task(id.PID)
 	if err != nil {
 		proc.Close()
-		return nil, nil, nil, err
+		return nil, err
 	}
-	links := proc.Links()
-	return proc, links, &watchedThread{task: task, links: links, counts: counts, proc: proc}, nil
+	return &watchedThread{task: task, links: proc.Links(), counts: counts, proc: proc}, nil
 }
 
-// adoptWorkers brings the list of workers up to date.
 func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 	if t.ended {
 		return
@@ -107,7 +103,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 			w.main.gone, w.unlisted = true, true
 		}
 	}
-	t.dropEnded(l)
+	t.dropEnded()
 	t.left = slices.DeleteFunc(t.left, func(id procfs.ID) bool { return !listed(now, id) })
 	for _, p := range now {
 		if t.knows(p.ID) {
@@ -115,11 +111,11 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		}
 		w := &loaderWorker{id: p.ID}
 		var err error
-		if w.proc, w.links, w.main, err = l.open(p.ID, &w.samples); err != nil {
+		if w.main, err = l.open(p.ID, &w.samples); err != nil {
 			continue
 		}
 		w.main.remotes = t.remotes
-		w.batches = t.batches.Adopt(batches.Worker{Process: w.proc, Links: w.links, Inner: p.InnerPID},
+		w.batches = t.batches.Adopt(batches.Worker{Process: w.main.proc, Links: w.main.links, Inner: p.InnerPID},
 			l.bornInWatch(p.ID))
 		t.workers = append(t.workers, w)
 		t.had = true
@@ -127,27 +123,14 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 }
 
 func listed(processes []job.Process, id procfs.ID) bool {
-	for _, p := range processes {
-		if p.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(processes, func(p job.Process) bool { return p.ID == id })
 }
 
 // knows reports whether a worker is watched, or was found gone before the job's tree has noticed.
 func (t *trainer) knows(id procfs.ID) bool {
-	for _, w := range t.workers {
-		if w.id == id {
-			return true
-		}
-	}
-	for _, w := range t.departed {
-		if w.id == id {
-			return true
-		}
-	}
-	return slices.Contains(t.left, id) // a second time its counters would begin at nothing
+	same := func(w *loaderWorker) bool { return w.id == id }
+	return slices.ContainsFunc(t.workers, same) || slices.ContainsFunc(t.departed, same) ||
+		slices.Contains(t.left, id) // a second time its counters would begin at nothing
 }
 
 // shortLivedPasses is how long after the death of a worker all workers' accounts are read at every sample: 60 s. What a
@@ -155,21 +138,16 @@ func (t *trainer) knows(id procfs.ID) bool {
 // would be much.
 const shortLivedPasses = 3000
 
-// dropEnded moves the workers found gone to the departed.
-func (t *trainer) dropEnded(l *Loader) {
-	kept := t.workers[:0]
-	for _, w := range t.workers {
-		if !w.main.gone {
-			kept = append(kept, w)
-			continue
+func (t *trainer) dropEnded() {
+	t.workers = slices.DeleteFunc(t.workers, func(w *loaderWorker) bool {
+		if w.main.gone {
+			w.main.closeProcess()
+			t.batches.Bury(w.batches)
+			t.departed = append(t.departed, w)
+			t.reborn = shortLivedPasses
 		}
-		w.close()
-		t.batches.Bury(w.batches)
-		t.departed = append(t.departed, w)
-		t.reborn = shortLivedPasses
-	}
-	clear(t.workers[len(kept):])
-	t.workers = kept
+		return w.main.gone
+	})
 }
 
 // sample samples the trainer's threads and, in every pass or in some, its workers, back to back.
@@ -244,7 +222,7 @@ func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) 
 		}
 	}
 	if gone {
-		t.dropEnded(l)
+		t.dropEnded()
 	}
 	alive = len(t.workers) - dormant
 	if alive == 0 { // nothing to tell one loader from the other by
@@ -356,12 +334,6 @@ func (t *trainer) watchPin(tid int, found bool) bool {
 	return true
 }
 
-func (w *loaderWorker) close() {
-	w.main.close()
-	w.links.Close()
-	w.proc.Close()
-}
-
 // end closes a trainer that is gone. Its counts are handed over once more.
 func (t *trainer) end() {
 	if t.ended {
@@ -369,18 +341,14 @@ func (t *trainer) end() {
 	}
 	t.ended = true
 	for _, w := range t.workers {
-		w.close()
-		t.batches.Bury(w.batches)
+		w.main.gone = true
 	}
-	t.departed = append(t.departed, t.workers...)
-	t.workers = nil
+	t.dropEnded()
 	if t.pin != nil {
 		t.pin.close()
 		t.pin = nil
 	}
 	t.autograd.close()
 	t.feeders.close()
-	t.main.close()
-	t.links.Close()
-	t.proc.Close()
+	t.main.closeProcess()
 }

@@ -11,11 +11,8 @@ import (
 
 // TestWorkerGoneBeforeTheTreeKnows: a sample finds the end of a worker first.
 func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	w := m.watch()
-	defer w.Close()
 	w.samples(1)
 	m.thread(101, 101, inFault, "0", 'Z')
 	w.samples(3)
@@ -26,11 +23,8 @@ func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
 // TestZombieIsNotAdoptedAgain: a worker that has ended is listed until its trainer collects it, also when another's
 // birth changes the tree meanwhile. Taken for a new one, its counters would run backwards.
 func TestZombieIsNotAdoptedAgain(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	w := m.watch()
-	defer w.Close()
 	w.samples(5)
 	m.thread(101, 101, inFault, "0", 'Z')
 	w.samples(1)
@@ -51,11 +45,8 @@ func TestZombieIsNotAdoptedAgain(t *testing.T) {
 
 // TestTrainerThatEnds hands its counts over once more and is then forgotten.
 func TestTrainerThatEnds(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	w := m.watch()
-	defer w.Close()
 	w.samples(5)
 	m.remove(101)
 	m.remove(100)
@@ -70,12 +61,9 @@ func TestTrainerThatEnds(t *testing.T) {
 
 // TestReusedNumberIsAnotherProcess: what the number's next owner does is credited to nobody.
 func TestReusedNumberIsAnotherProcess(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	m.put(101, "stat", strings.Replace(stat(101, 'S'), "1010", "9999", 1))
 	w := m.watch()
-	defer w.Close()
 	w.samples(5)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0})
 }
@@ -83,12 +71,9 @@ func TestReusedNumberIsAnotherProcess(t *testing.T) {
 // TestWorkerThatWaitsForItsOwnThreads: a worker whose main thread sleeps in a lock computes while its process uses a
 // CPU, and waits while it does not.
 func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	m.thread(101, 101, inLock, "0", 'S')
 	w := m.watch()
-	defer w.Close()
 	w.samples(10)
 	used := time.Duration(0)
 	w.scratch.cpuTime = func(int) (time.Duration, bool) {
@@ -103,17 +88,11 @@ func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
 // TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is
 // reported of them and their trainer together weighs as much as if all passes had sampled them.
 func TestManyWorkersShareABudget(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.thread(100, 100, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
-	for pid := 101; pid <= 116; pid++ {
-		m.process(pid, job.Worker, 100)
-		if pid > 104 {
-			m.thread(pid, pid, running, "0", 'R')
-		}
+	m := newJob(t, 16)
+	for pid := 105; pid <= 116; pid++ {
+		m.thread(pid, pid, running, "0", 'R')
 	}
 	w := m.watch()
-	defer w.Close()
 	w.samples(40) // starved, four workers idle
 	m.thread(100, 100, running, "0", 'R')
 	w.samples(40)

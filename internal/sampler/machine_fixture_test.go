@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,12 +30,12 @@ func fakeMachine(t *testing.T, name string, pid int) (procfs.FS, procfs.ID) {
 	return fs, p.ID
 }
 
-// sampled starts a sampler and samples once.
+// sampled starts a sampler, which is closed with the test, and samples once.
 func sampled(t *testing.T, s Sampler) *book {
 	t.Helper()
 	b := newBook()
 	must.Do(t, s.Start(t.Context(), b))
-	defer s.Close()
+	t.Cleanup(s.Close)
 	s.Sample(t.Context(), b)
 	return b
 }
@@ -131,10 +132,7 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 func TestChangedLimitIsSeen(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	c := NewCgroup(fs, id, nil)
-	b := newBook()
-	must.Do(t, c.Start(t.Context(), b))
-	defer c.Close()
-	c.Sample(t.Context(), b)
+	b := sampled(t, c)
 	own := fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/cpu.max")
 	must.Do(t, os.WriteFile(own, []byte("100000 100000\n"), 0o644))
 	for range 10 {
@@ -170,10 +168,7 @@ func TestThrottledFromAbove(t *testing.T) {
 	write(slice, "cpu.max", "800000 100000\n")
 	write(slice, "cpu.stat", "nr_periods 5000\nnr_throttled 4000\nthrottled_usec 9000000\n")
 	c := NewCgroup(fs, id, nil)
-	b := newBook()
-	must.Do(t, c.Start(t.Context(), b))
-	defer c.Close()
-	c.Sample(t.Context(), b)
+	b := sampled(t, c)
 	before := b.get(t, metric.CgroupCPUThrottled, jobGroup)
 	write(job, "cpu.stat", "nr_periods 1010\nnr_throttled 700\nthrottled_usec 45000000\n")
 	write(slice, "cpu.stat", "nr_periods 5010\nnr_throttled 4009\nthrottled_usec 9500000\n")
@@ -202,10 +197,7 @@ func TestDiskOfAFixture(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	var data []string
 	d := NewDisk(fs, NewPlacement(fs, id, func() []string { return data }))
-	b := newBook()
-	must.Do(t, d.Start(t.Context(), b))
-	defer d.Close()
-	d.Sample(t.Context(), b)
+	b := sampled(t, d)
 	if len(b.last) > 0 {
 		t.Errorf("recorded %v before the data is known", b.names())
 	}
@@ -310,11 +302,7 @@ func TestShmOfAnotherContainer(t *testing.T) {
 		if v, ok := b.last["shm_size_bytes host"]; ok {
 			t.Errorf("%+v gave a size of %v", s, v)
 		}
-		noted := false
-		for _, n := range b.unseen {
-			noted = noted || n.signal == "shm_*"
-		}
-		if !noted {
+		if !slices.ContainsFunc(b.unseen, func(n note) bool { return n.signal == "shm_*" }) {
 			t.Errorf("%+v: notes %+v", s, b.unseen)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,11 +52,24 @@ func (b *book) get(t *testing.T, d metric.Desc, entity string) float64 {
 }
 
 // self is this test's own process.
-func self(t testing.TB) procfs.ID {
+func self(t testing.TB) procfs.ID { return idOf(t, os.Getpid()) }
+
+func idOf(t testing.TB, pid int) procfs.ID {
 	t.Helper()
-	p := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
+	p := must.Get(procfs.FS{}.Open(pid))(t)
 	defer p.Close()
 	return p.ID
+}
+
+// started starts a program that is ended with the test, and returns its identity.
+func started(t testing.TB, cmd *exec.Cmd) procfs.ID {
+	t.Helper()
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // may have ended in the test
+		_ = cmd.Wait()
+	})
+	return idOf(t, cmd.Process.Pid)
 }
 
 // all makes the five samplers that read the machine.

@@ -16,6 +16,7 @@ const jobGroup = "cgroup/job"
 // Pressure samples the time tasks stalled for a CPU, memory, and input or output, of the machine and, with cgroup
 // version 2, of the job's own group.
 type Pressure struct {
+	steady
 	fs      procfs.FS
 	target  procfs.ID
 	machine *procfs.Machine
@@ -23,16 +24,11 @@ type Pressure struct {
 	line    procfs.Pressure
 }
 
-// NewPressure watches the machine and the group of a job's process.
+// NewPressure watches the machine and the group of a job's process. The totals are exact to the microsecond at any
+// moment.
 func NewPressure(fs procfs.FS, target procfs.ID) *Pressure {
-	return &Pressure{fs: fs, target: target, machine: fs.Machine()}
+	return &Pressure{steady: steady{"pressure", 500 * time.Millisecond}, fs: fs, target: target, machine: fs.Machine()}
 }
-
-// Name implements Sampler.
-func (p *Pressure) Name() string { return "pressure" }
-
-// Every implements Sampler. The totals are exact to the microsecond at any moment.
-func (p *Pressure) Every() time.Duration { return 500 * time.Millisecond }
 
 // pressures says which signal comes from which file: of its line "some", or "full".
 var pressures = [...]struct {
@@ -47,8 +43,10 @@ var pressures = [...]struct {
 
 // Start implements Sampler.
 func (p *Pressure) Start(_ context.Context, sink recording.Sink) error {
-	if err := p.machine.Pressure(procfs.PressureCPU, &p.line); err != nil {
-		unread(sink, "pressure_*", hostEntity, err, pressureCure(err))
+	if err := p.machine.Pressure(procfs.PressureCPU, &p.line); procfs.PSISwitchedOff(err) {
+		unread(sink, "pressure_*", hostEntity, err, "boot with psi=1")
+	} else {
+		unread(sink, "pressure_*", hostEntity, err, "a kernel with CONFIG_PSI (Linux 4.20 or newer)")
 	}
 	group, err := cgroupOf(p.fs, p.target)
 	if err != nil {
@@ -70,50 +68,31 @@ func (p *Pressure) Start(_ context.Context, sink recording.Sink) error {
 	return nil
 }
 
-func pressureCure(err error) string {
-	if procfs.PSISwitchedOff(err) {
-		return "boot with psi=1"
-	}
-	return "a kernel with CONFIG_PSI (Linux 4.20 or newer)"
-}
-
 // Sample implements Sampler.
 func (p *Pressure) Sample(_ context.Context, sink recording.Sink) {
 	for i := range pressures {
-		if err := p.machine.Pressure(pressures[i].resource, &p.line); err == nil {
-			p.add(sink, hostEntity, i)
-		} else if !errors.Is(err, procfs.ErrNoData) {
-			unread(sink, pressures[i].signal.Name, hostEntity, err, "")
-		}
-		if p.group == nil {
-			continue
-		}
-		if err := p.group.Pressure(pressures[i].resource, &p.line); err == nil {
-			p.add(sink, jobGroup, i)
-		} else if !errors.Is(err, procfs.ErrNoData) {
-			unread(sink, pressures[i].signal.Name, jobGroup, err, "")
+		p.add(sink, hostEntity, i, p.machine.Pressure(pressures[i].resource, &p.line))
+		if p.group != nil {
+			p.add(sink, jobGroup, i, p.group.Pressure(pressures[i].resource, &p.line))
 		}
 	}
 }
 
-func (p *Pressure) add(sink recording.Sink, entity string, i int) {
-	seconds := p.line.SomeSeconds
-	if pressures[i].full {
-		seconds = p.line.FullSeconds
-	}
-	if s, ok := seconds.Get(); ok {
-		sink.Add(pressures[i].signal, entity, s)
+// add records the line that was just read. That there is none was reported at the start.
+func (p *Pressure) add(sink recording.Sink, entity string, i int, err error) {
+	switch signal := pressures[i].signal; {
+	case errors.Is(err, procfs.ErrNoData):
+	case err != nil:
+		unread(sink, signal.Name, entity, err, "")
+	case pressures[i].full:
+		addKnown(sink, signal, entity, p.line.FullSeconds)
+	default:
+		addKnown(sink, signal, entity, p.line.SomeSeconds)
 	}
 }
 
-// cgroupOf finds the groups of this very process, never of one that took over its number.
 func cgroupOf(fs procfs.FS, id procfs.ID) (procfs.Cgroup, error) {
-	p, err := fs.OpenID(id)
-	if err != nil {
-		return procfs.Cgroup{}, err
-	}
-	defer p.Close()
-	return fs.Cgroup(id.PID)
+	return ofProcess(fs, id, func(*procfs.Process) (procfs.Cgroup, error) { return fs.Cgroup(id.PID) })
 }
 
 // Close implements Sampler.

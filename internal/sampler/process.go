@@ -17,6 +17,7 @@ import (
 // Process samples what each process of the job uses: CPU, reads, memory, threads. It never reads smaps, which stops
 // the process it is about.
 type Process struct {
+	steady
 	fs    procfs.FS
 	tree  func() *job.Tree
 	clock func() time.Time
@@ -46,17 +47,12 @@ const (
 	maxProcesses = recording.MaxProcesses
 )
 
-// NewProcess samples the processes of a job.
+// NewProcess samples the processes of a job. They are read each 500 ms; the calls between only check whether there are
+// new ones, so that a worker that lives less than half a second is read at least once.
 func NewProcess(fs procfs.FS, j *job.Job) *Process {
-	return &Process{fs: fs, tree: j.Tree, clock: time.Now, held: map[procfs.ID]*heldProcess{}}
+	return &Process{steady: steady{"process", 100 * time.Millisecond}, fs: fs, tree: j.Tree, clock: time.Now,
+		held: map[procfs.ID]*heldProcess{}}
 }
-
-// Name implements Sampler.
-func (s *Process) Name() string { return "process" }
-
-// Every implements Sampler. Processes are read each 500 ms; the calls between only check whether there are new ones, so
-// that a worker that lives less than half a second is read at least once.
-func (s *Process) Every() time.Duration { return 100 * time.Millisecond }
 
 // Start implements Sampler. What cannot be read is found out at the first reading of each process.
 func (s *Process) Start(context.Context, recording.Sink) error { return nil }
@@ -65,9 +61,6 @@ func (s *Process) Start(context.Context, recording.Sink) error { return nil }
 func (s *Process) Sample(_ context.Context, sink recording.Sink) {
 	tree, now := s.tree(), s.clock()
 	full := s.last.IsZero() || now.Sub(s.last) >= processEvery-processEvery/20
-	if !full && tree.Generation == s.generation {
-		return
-	}
 	if tree.Generation != s.generation || s.last.IsZero() {
 		s.generation = tree.Generation
 		s.follow(tree, sink, !full)
@@ -124,11 +117,9 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 }
 
 func (s *Process) drop(id procfs.ID) {
-	if h := s.held[id]; h != nil {
-		h.main.close()
-		h.proc.Close()
-		delete(s.held, id)
-	}
+	s.held[id].main.close()
+	s.held[id].proc.Close()
+	delete(s.held, id)
 }
 
 // read records one reading and reports whether the process still runs. A zombie has no memory and no descriptors any
@@ -149,8 +140,18 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 	sink.Add(metric.ProcEndedCPU, h.entity, st.EndedSeconds)
 	sink.Add(metric.ProcMajFaults, h.entity, float64(st.MajorFaults))
 	sink.Add(metric.ProcThreads, h.entity, float64(st.Threads))
-	h.wait(sink)
-	h.account(sink)
+	var cpu procfs.Schedstat
+	if !h.noWait && h.got(sink, h.proc.Schedstat(&cpu), &h.noWait, metric.ProcMainCPU, metric.ProcRunDelay) {
+		sink.Add(metric.ProcMainCPU, h.entity, cpu.CPU.Seconds())
+		sink.Add(metric.ProcRunDelay, h.entity, cpu.RunDelay.Seconds())
+	}
+	var io procfs.IO
+	if !h.noIO && h.got(sink, h.proc.IO(&io), &h.noIO, metric.ProcReadChars, metric.ProcReadCalls,
+		metric.ProcReadBytes) {
+		sink.Add(metric.ProcReadChars, h.entity, float64(io.ReadChars))
+		sink.Add(metric.ProcReadCalls, h.entity, float64(io.ReadCalls))
+		sink.Add(metric.ProcReadBytes, h.entity, float64(io.ReadBytes))
+	}
 	var memory procfs.Statm
 	switch err := h.proc.Statm(&memory); {
 	case err == nil:
@@ -166,37 +167,13 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 	return true
 }
 
-// wait records the main thread's exact CPU time and what it waited for a CPU.
-func (h *heldProcess) wait(sink recording.Sink) {
-	if h.noWait {
-		return
+// got reports whether a file of the process was read. One that the kernel refuses or lacks is not asked for again.
+func (h *heldProcess) got(sink recording.Sink, err error, never *bool, signals ...metric.Desc) bool {
+	if err != nil && !errors.Is(err, procfs.ErrGone) {
+		*never = true
+		h.missing(sink, err, signals...)
 	}
-	var s procfs.Schedstat
-	switch err := h.proc.Schedstat(&s); {
-	case err == nil:
-		sink.Add(metric.ProcMainCPU, h.entity, s.CPU.Seconds())
-		sink.Add(metric.ProcRunDelay, h.entity, s.RunDelay.Seconds())
-	case !errors.Is(err, procfs.ErrGone):
-		h.noWait = true
-		h.missing(sink, err, metric.ProcMainCPU, metric.ProcRunDelay)
-	}
-}
-
-// account records what it read and wrote.
-func (h *heldProcess) account(sink recording.Sink) {
-	if h.noIO {
-		return
-	}
-	var io procfs.IO
-	switch err := h.proc.IO(&io); {
-	case err == nil:
-		sink.Add(metric.ProcReadChars, h.entity, float64(io.ReadChars))
-		sink.Add(metric.ProcReadCalls, h.entity, float64(io.ReadCalls))
-		sink.Add(metric.ProcReadBytes, h.entity, float64(io.ReadBytes))
-	case !errors.Is(err, procfs.ErrGone):
-		h.noIO = true
-		h.missing(sink, err, metric.ProcReadChars, metric.ProcReadCalls, metric.ProcReadBytes)
-	}
+	return err == nil
 }
 
 // missing says once for the whole job why signals are not there.

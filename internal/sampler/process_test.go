@@ -20,41 +20,33 @@ type handClock struct{ now time.Time }
 func (c *handClock) read() time.Time { return c.now }
 
 // sleeper starts a process that does nothing and returns its identity.
-func sleeper(t *testing.T) (procfs.ID, *exec.Cmd) {
+func sleeper(t testing.TB) (procfs.ID, *exec.Cmd) {
 	t.Helper()
-	cmd := exec.Command("/bin/sleep", "60")
-	must.Do(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // may have ended in the test
-		_ = cmd.Wait()
-	})
-	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(t)
-	defer p.Close()
-	return p.ID, cmd
+	cmd := exec.Command("/bin/sleep", "600")
+	return started(t, cmd), cmd
 }
 
-func processSampler(tree *job.Tree) (*Process, *handClock) {
+func processSampler(t testing.TB, tree *job.Tree) (*Process, *handClock) {
 	clock := &handClock{now: time.Unix(1000, 0)}
-	return &Process{tree: func() *job.Tree { return tree }, clock: clock.read, held: map[procfs.ID]*heldProcess{}},
-		clock
+	s := &Process{tree: func() *job.Tree { return tree }, clock: clock.read, held: map[procfs.ID]*heldProcess{}}
+	t.Cleanup(s.Close)
+	return s, clock
 }
 
 func TestProcessReadsEverySignal(t *testing.T) {
-	self := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
-	defer self.Close()
-	tree := &job.Tree{Processes: []job.Process{{ID: self.ID, Role: job.Trainer, AutogradThreads: []int{os.Getpid()}}},
+	self := self(t)
+	tree := &job.Tree{Processes: []job.Process{{ID: self, Role: job.Trainer, AutogradThreads: []int{self.PID}}},
 		Generation: 1}
-	s, _ := processSampler(tree)
-	defer s.Close()
+	s, _ := processSampler(t, tree)
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	for _, d := range metric.Process {
-		v, ok := sink.last[d.Name+" "+job.Entity(self.ID)]
+		v, ok := sink.last[d.Name+" "+job.Entity(self)]
 		if !ok || v < 0 {
 			t.Errorf("%s: %v, recorded %v", d.Name, v, ok)
 		}
 	}
-	if v := sink.last[metric.ProcRSS.Name+" "+job.Entity(self.ID)]; v < 1<<20 {
+	if v := sink.last[metric.ProcRSS.Name+" "+job.Entity(self)]; v < 1<<20 {
 		t.Errorf("resident memory %v", v)
 	}
 	if len(sink.unseen) != 0 {
@@ -66,8 +58,7 @@ func TestProcessKeepsItsPaceAndReadsNewcomersAtOnce(t *testing.T) {
 	first, _ := sleeper(t)
 	second, _ := sleeper(t)
 	tree := &job.Tree{Processes: []job.Process{{ID: first}}, Generation: 1}
-	s, clock := processSampler(tree)
-	defer s.Close()
+	s, clock := processSampler(t, tree)
 	sink := newBook()
 	key := func(id procfs.ID) string { return metric.ProcCPU.Name + " " + job.Entity(id) }
 	s.Sample(context.Background(), sink)
@@ -93,8 +84,7 @@ func TestProcessKeepsItsPaceAndReadsNewcomersAtOnce(t *testing.T) {
 func TestProcessNeverReadsAnotherProcessOfTheSameNumber(t *testing.T) {
 	id, _ := sleeper(t)
 	former := procfs.ID{PID: id.PID, Start: id.Start - 1}
-	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1})
-	defer s.Close()
+	s, _ := processSampler(t, &job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1})
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	if len(sink.last) != 0 {
@@ -119,7 +109,7 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 	for range 40 {
 		former, cmd := sleeper(t)
 		tree := &job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1}
-		held, clock := processSampler(tree) // was watching when the number changed hands
+		held, clock := processSampler(t, tree) // was watching when the number changed hands
 		sink := newBook()
 		held.Sample(context.Background(), sink)
 		next, same := successor(t, former, cmd)
@@ -131,7 +121,7 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 		if n := sink.counts[metric.ProcCPU.Name+" "+job.Entity(former)]; n != 1 {
 			t.Errorf("%d readings of %v, want 1", n, former)
 		}
-		late, _ := processSampler(tree) // comes when the number has changed hands
+		late, _ := processSampler(t, tree) // comes when the number has changed hands
 		sink = newBook()
 		late.Sample(context.Background(), sink)
 		// Where another program took the number, it may have begun within the same 10 ms, and nothing tells it from the
@@ -139,16 +129,13 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 		if same && next != former && len(sink.last) != 0 {
 			t.Errorf("%v was credited with %v", former, sink.last)
 		}
-		held.Close()
-		late.Close()
 	}
 	t.Logf("%d of 40 numbers were given again at once", reused)
 }
 
 func TestProcessStopsAtTheEnd(t *testing.T) {
 	id, cmd := sleeper(t)
-	s, clock := processSampler(&job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
-	defer s.Close()
+	s, clock := processSampler(t, &job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	must.Do(t, cmd.Process.Kill())
@@ -165,8 +152,7 @@ func TestProcessStopsAtTheEnd(t *testing.T) {
 
 func TestProcessBoundsItsSeries(t *testing.T) {
 	id, _ := sleeper(t)
-	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
-	defer s.Close()
+	s, _ := processSampler(t, &job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
 	s.known = maxProcesses
 	sink := newBook()
 	s.Sample(context.Background(), sink)
@@ -178,21 +164,7 @@ func TestProcessBoundsItsSeries(t *testing.T) {
 // BenchmarkProcess17 is one reading of a trainer and 16 workers, which happens twice a second: 0.45 ms, so 0.09 % of a
 // core, on a busy machine with 2 cores at 2.9 GHz and Linux 6.18.
 func BenchmarkProcess17(b *testing.B) {
-	var tree job.Tree
-	for range 17 {
-		cmd := exec.Command("/bin/sleep", "600")
-		must.Do(b, cmd.Start())
-		defer func() {
-			_ = cmd.Process.Kill() // it sleeps
-			_ = cmd.Wait()
-		}()
-		p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
-		tree.Processes = append(tree.Processes, job.Process{ID: p.ID})
-		p.Close()
-	}
-	tree.Generation = 1
-	s, clock := processSampler(&tree)
-	defer s.Close()
+	s, clock := processSampler(b, &job.Tree{Processes: startSleepers(b, 16).tree.Processes, Generation: 1})
 	sink := newBook()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -205,24 +177,14 @@ func BenchmarkProcess17(b *testing.B) {
 func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c",
 		`sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; read line`)
-	stdin := must.Get(cmd.StdinPipe())(t)
+	must.Get(cmd.StdinPipe())(t) // nothing is written to it: the shell stays
 	stdout := must.Get(cmd.StdoutPipe())(t)
-	must.Do(t, cmd.Start())
-	defer func() {
-		_ = stdin.Close() // ends the shell, whose status is that of a read without a line
-		_ = cmd.Wait()
-	}()
-	if _, err := stdout.Read(make([]byte, 8)); err != nil { // the loop is over
-		t.Fatal(err)
-	}
-	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(t)
-	defer p.Close()
-	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: p.ID, Role: job.Worker}}, Generation: 1})
-	defer s.Close()
+	id := started(t, cmd)
+	must.Get(stdout.Read(make([]byte, 8)))(t) // the loop is over
+	s, _ := processSampler(t, &job.Tree{Processes: []job.Process{{ID: id, Role: job.Worker}}, Generation: 1})
 	sink := newBook()
 	s.Sample(context.Background(), sink)
-	own, ended := sink.last[metric.ProcCPU.Name+" "+job.Entity(p.ID)], sink.last[metric.ProcEndedCPU.Name+" "+
-		job.Entity(p.ID)]
+	own, ended := sink.get(t, metric.ProcCPU, job.Entity(id)), sink.get(t, metric.ProcEndedCPU, job.Entity(id))
 	if ended < 0.05 || own > ended {
 		t.Errorf("the shell used %v s itself, its child %v s", own, ended)
 	}

@@ -33,7 +33,6 @@ func mainOf(h *heldProcess, p job.Process) *mainThread {
 	return &mainThread{task: task, unread: err}
 }
 
-// read records one reading.
 func (t *mainThread) read(h *heldProcess, sink recording.Sink) {
 	if t.unread != nil {
 		h.missing(sink, t.unread, metric.ProcMainSystem, metric.ProcMainReadChars, metric.ProcMainWriteChars)
@@ -46,17 +45,10 @@ func (t *mainThread) read(h *heldProcess, sink recording.Sink) {
 	if t.task.Stat(&st) == nil { // what keeps it from being read keeps the process's own from it, and is reported there
 		sink.Add(metric.ProcMainSystem, h.entity, st.SystemSeconds)
 	}
-	if t.noIO {
-		return
-	}
 	var io procfs.IO
-	switch err := t.task.IO(&io); {
-	case err == nil:
+	if !t.noIO && h.got(sink, t.task.IO(&io), &t.noIO, metric.ProcMainReadChars, metric.ProcMainWriteChars) {
 		sink.Add(metric.ProcMainReadChars, h.entity, float64(io.ReadChars))
 		sink.Add(metric.ProcMainWriteChars, h.entity, float64(io.WrittenChars))
-	case !errors.Is(err, procfs.ErrGone):
-		t.noIO = true
-		h.missing(sink, err, metric.ProcMainReadChars, metric.ProcMainWriteChars)
 	}
 }
 

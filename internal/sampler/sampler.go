@@ -8,6 +8,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -26,4 +28,32 @@ type Sampler interface {
 	Sample(ctx context.Context, sink recording.Sink)
 	// Close gives back descriptors and ends goroutines. It waits for nothing that may hang.
 	Close()
+}
+
+// steady is the name of a sampler and its pace, where that does not change.
+type steady struct {
+	name  string
+	every time.Duration
+}
+
+// Name implements Sampler.
+func (s steady) Name() string { return s.name }
+
+// Every implements Sampler.
+func (s steady) Every() time.Duration { return s.every }
+
+func addKnown[T int64 | float64](sink recording.Sink, d metric.Desc, entity string, v procfs.Optional[T]) {
+	if x, ok := v.Get(); ok {
+		sink.Add(d, entity, float64(x))
+	}
+}
+
+// ofProcess reads something of this very process, never of one that took over its number.
+func ofProcess[T any](fs procfs.FS, id procfs.ID, read func(*procfs.Process) (T, error)) (value T, err error) {
+	p, err := fs.OpenID(id)
+	if err != nil {
+		return value, err
+	}
+	defer p.Close()
+	return read(p)
 }

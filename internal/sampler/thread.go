@@ -147,15 +147,13 @@ func (t *watchedThread) classify(scratch *sampleScratch) (waitClass, error) {
 		}
 	}
 	if scratch.syscall.Number < 0 {
-		if w, err := t.task.Wchan(); err == nil {
-			if class, known := classifyWchan(w); known && class != classQueuePoll {
-				return class, nil
-			}
+		if class, known := t.sleepsIn(); known && class != classQueuePoll {
+			return class, nil
 		}
 		return classOther, nil
 	}
 	if v.byFD {
-		return t.byTarget(v.class, int(int32(scratch.syscall.Args[0]))), nil
+		return t.byTarget(v.class), nil
 	}
 	return v.class, nil
 }
@@ -170,11 +168,20 @@ func (t *watchedThread) isStopped(state byte) bool {
 	case 'T', 't':
 		return true
 	case 'S', 'D':
-		w, err := t.task.Wchan()
-		class, known := classifyWchan(w)
-		return err == nil && known && class == classStopped
+		class, known := t.sleepsIn()
+		return known && class == classStopped
 	}
 	return false
+}
+
+// sleepsIn is the class of the kernel function that the thread sleeps in; false where it cannot be read or is not
+// known.
+func (t *watchedThread) sleepsIn() (waitClass, bool) {
+	w, err := t.task.Wchan()
+	if err != nil {
+		return classOther, false
+	}
+	return classifyWchan(w)
 }
 
 // inDisk refines state D, which is also that of a parent in vfork and of a thread that waits for its process' memory
@@ -185,11 +192,9 @@ func (t *watchedThread) inDisk(call waitClass) waitClass {
 	}
 	if t.diskSamples%diskCheckEvery == 0 {
 		t.diskClass = classDisk
-		if w, err := t.task.Wchan(); err == nil {
-			if class, known := classifyWchan(w); known && (class == classStopped || class == classFutex ||
-				class == classChild) {
-				t.diskClass = class
-			}
+		class, known := t.sleepsIn()
+		if known && (class == classStopped || class == classFutex || class == classChild) {
+			t.diskClass = class
 		}
 	}
 	t.diskSamples++
@@ -198,14 +203,12 @@ func (t *watchedThread) inDisk(call waitClass) waitClass {
 
 // byTarget decides a call on a descriptor by what the descriptor is. Numbers are reused within milliseconds (a socket
 // for each tensor received), so the answer is not kept.
-func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
-	target, ok := t.links.Target(fd)
+func (t *watchedThread) byTarget(otherwise waitClass) waitClass {
+	target, ok := t.links.Target(t.readFD)
 	switch {
 	case !ok:
-		if w, err := t.task.Wchan(); err == nil {
-			if class, known := classifyWchan(w); known {
-				return class
-			}
+		if class, known := t.sleepsIn(); known {
+			return class
 		}
 		return otherwise
 	case isDevice(target):
@@ -260,3 +263,10 @@ func (t *watchedThread) classifyBlind(scratch *sampleScratch) (waitClass, error)
 }
 
 func (t *watchedThread) close() { t.task.Close() }
+
+// closeProcess closes the main thread of a process, and the process with it.
+func (t *watchedThread) closeProcess() {
+	t.close()
+	t.links.Close()
+	t.proc.Close()
+}

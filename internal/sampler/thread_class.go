@@ -76,59 +76,47 @@ type verdict struct {
 	byState bool
 }
 
+// verdicts are those of the calls as far as their arguments do not matter.
+var verdicts = [...]verdict{
+	callOther:     {class: classOther, byState: true},
+	callPoll:      {class: classOther},
+	callPpoll:     {class: classOther},
+	callFutex:     {class: classFutex},
+	callRead:      {class: classFileRead, byFD: true, byState: true},
+	callFileRead:  {class: classFileRead, byState: true},
+	callWrite:     {class: classPipeWrite, byState: true},
+	callReceive:   {class: classPipeRead},
+	callOpen:      {class: classFileOpen, byState: true},
+	callFcntl:     {class: classOther, byState: true},
+	callFlock:     {class: classFileLock, byState: true},
+	callSleep:     {class: classSleep},
+	callSelect:    {class: classOther},
+	callIoctl:     {class: classOther, byFD: true, byState: true},
+	callWaitChild: {class: classChild},
+}
+
 // classify reads a system call. It is not to be asked about a running thread.
 func classify(calls *callTable, s *procfs.Syscall) verdict {
 	if s.Number < 0 {
 		// Blocked outside of a call: a page fault, a stop signal, or on its way back from one. The state tells.
 		return verdict{class: classOther, byState: true}
 	}
-	switch calls.of(s.Number) {
-	case callPoll:
-		if s.Args[1] == 1 && int32(s.Args[2]) >= queuePollMillis {
-			return verdict{class: classQueuePoll}
-		}
-		return verdict{class: classOther}
-	case callPpoll:
+	group := calls.of(s.Number)
+	v := verdicts[group]
+	switch {
+	case group == callPoll && s.Args[1] == 1 && int32(s.Args[2]) >= queuePollMillis:
+		v.class = classQueuePoll
+	case group == callPpoll && !calls.hasPoll && s.Args[1] == 1 && s.Args[2] != 0:
 		// The time-out is behind a pointer and cannot be seen; one descriptor and some time-out is what the DataLoader
 		// asks for where the architecture has no poll call (arm64).
-		if !calls.hasPoll && s.Args[1] == 1 && s.Args[2] != 0 {
-			return verdict{class: classQueuePoll}
-		}
-		return verdict{class: classOther}
-	case callFutex:
-		if futexTimed[s.Args[1]&futexCommand] && s.Args[3] != 0 {
-			return verdict{class: classFutexTimed}
-		}
-		return verdict{class: classFutex}
-	case callRead:
-		return verdict{class: classFileRead, byFD: true, byState: true}
-	case callFileRead:
-		return verdict{class: classFileRead, byState: true}
-	case callWrite:
-		return verdict{class: classPipeWrite, byState: true}
-	case callReceive:
-		return verdict{class: classPipeRead}
-	case callOpen:
-		return verdict{class: classFileOpen, byState: true}
-	case callFcntl:
+		v.class = classQueuePoll
+	case group == callFutex && futexTimed[s.Args[1]&futexCommand] && s.Args[3] != 0:
+		v.class = classFutexTimed
+	case group == callFcntl && (s.Args[1] == 7 || s.Args[1] == 38):
 		// F_SETLKW, F_OFD_SETLKW (linux/fcntl.h): the only commands that sleep for a lock.
-		if s.Args[1] == 7 || s.Args[1] == 38 {
-			return verdict{class: classFileLock, byState: true}
-		}
-		return verdict{class: classOther, byState: true}
-	case callFlock:
-		return verdict{class: classFileLock, byState: true}
-	case callSleep:
-		return verdict{class: classSleep}
-	case callSelect:
-		if s.Args[0] == 0 { // no descriptors: only time passes
-			return verdict{class: classSleep}
-		}
-		return verdict{class: classOther}
-	case callIoctl:
-		return verdict{class: classOther, byFD: true, byState: true}
-	case callWaitChild:
-		return verdict{class: classChild}
+		v.class = classFileLock
+	case group == callSelect && s.Args[0] == 0: // no descriptors: only time passes
+		v.class = classSleep
 	}
-	return verdict{class: classOther, byState: true}
+	return v
 }

@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -79,7 +81,7 @@ func TestClassifySystemCalls(t *testing.T) {
 // TestCallNumbersAreUnique guards the table against two calls with one number.
 func TestCallNumbersAreUnique(t *testing.T) {
 	amd64, arm64 := map[int]string{}, map[int]string{}
-	for _, c := range callNumbers {
+	for _, c := range slices.Concat(slices.Collect(maps.Values(callNumbers))...) {
 		for _, m := range []struct {
 			numbers map[int]string
 			n       int

@@ -132,7 +132,6 @@ func (r *remotes) host(at netip.AddrPort) *remote {
 	return r.hosts[at]
 }
 
-// emit records the peers of a trainer.
 func (r *remotes) emit(trainer procfs.ID, sink recording.Sink) {
 	for _, h := range r.hosts {
 		if h.samples == 0 {

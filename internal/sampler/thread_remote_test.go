@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
@@ -22,10 +21,8 @@ const (
 // TestWaitsOnConnections: workers that receive are at work for the peers that the table names; one that polls a socket,
 // as boto3 does, is not idle.
 func TestWaitsOnConnections(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
+	m := newJob(t, 4)
 	for pid, call := range map[int]string{101: inReceiveOf5, 102: inReceiveOf5, 103: inQueuePoll, 104: inSocketPoll} {
-		m.process(pid, job.Worker, 100)
 		m.thread(pid, pid, call, "wait_woken", 'S')
 		m.link(pid, 5, "socket:[77]")
 		m.put(pid, "net/tcp", heading+toStore)
@@ -33,7 +30,6 @@ func TestWaitsOnConnections(t *testing.T) {
 	}
 	m.link(102, 5, "socket:[78]")
 	w := m.watch()
-	defer w.Close()
 	w.scratch.pollFD = func(int, uint64) (int, bool) { return 5, true }
 	w.samples(20)
 	b := w.book()
@@ -51,13 +47,10 @@ func TestWaitsOnConnections(t *testing.T) {
 // TestConnectionsAreBounded: each sample finds another socket, and the table of connections is read ten times a second
 // at most.
 func TestConnectionsAreBounded(t *testing.T) {
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
+	m := newJob(t, 1)
 	m.thread(101, 101, inReceiveOf5, "wait_woken", 'S')
 	m.put(101, "net/tcp", heading)
 	w := m.watch()
-	defer w.Close()
 	readings, last := 0, time.Duration(-1)
 	for i := range 100 {
 		m.link(101, 5, "socket:["+string(rune('1'+i%9))+string(rune('0'+i/9%10))+string(rune('0'+i/90))+"]")

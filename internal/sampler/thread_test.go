@@ -3,11 +3,9 @@ package sampler
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 )
@@ -35,8 +33,7 @@ func TestStatesThatSystemCallsHide(t *testing.T) {
 		{"vfork", "58 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f05\n", "kernel_clone", 'D', "", metric.ThreadWaitChild},
 		{"stopped while computing", inFault, "do_signal_stop", 'T', "", metric.ThreadStopped},
 	} {
-		m := newMachine(t)
-		m.process(100, job.Trainer, 0)
+		m := newJob(t, 0)
 		m.thread(100, 100, c.syscall, c.wchan, c.state)
 		m.link(100, 5, c.fd5)
 		w := m.watch()
@@ -45,7 +42,6 @@ func TestStatesThatSystemCallsHide(t *testing.T) {
 		if got := b.get(t, c.want, trainer100); got != 4 {
 			t.Errorf("%s: %v of 4 samples in %s: %v", c.name, got, c.want.Name, b.last)
 		}
-		w.Close()
 	}
 }
 
@@ -56,9 +52,7 @@ func TestStoppedInPoll(t *testing.T) {
 		state       byte
 	}{{"SIGSTOP", "do_signal_stop", 'T'}, {"cgroup v1 freezer", "__refrigerator", 'D'},
 		{"cgroup v2 freezer", "get_signal", 'S'}} {
-		m := newMachine(t)
-		m.process(100, job.Trainer, 0)
-		m.process(101, job.Worker, 100)
+		m := newJob(t, 1)
 		w := m.watch()
 		w.samples(stopCheckEvery)
 		m.thread(101, 101, inQueuePoll, c.wchan, c.state)
@@ -69,39 +63,25 @@ func TestStoppedInPoll(t *testing.T) {
 		if got < 2*stopCheckEvery || got > 3*stopCheckEvery {
 			t.Errorf("%s: %v of %d samples found it stopped", c.name, got, 3*stopCheckEvery)
 		}
-		w.Close()
 	}
 }
 
 // TestRefusedSystemCalls: where another user's files are refused, the state and the kernel function still tell most,
 // and the cure is named.
 func TestRefusedSystemCalls(t *testing.T) {
-	if os.Getuid() == 0 {
-		// Root reads every file: a directory in its place is refused to root as well, with another error, so the kernel
-		// without the file is played instead.
-		m := newMachine(t)
-		m.process(100, job.Trainer, 0)
-		m.process(101, job.Worker, 100)
-		for _, pid := range []int{100, 101} {
-			must.Do(t, os.Remove(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid),
-				"syscall")))
+	m, cure := newJob(t, 1), "run pipetune as the user of the job, or as root"
+	for _, pid := range []string{"100", "101"} {
+		file := filepath.Join(m.root, "proc", pid, "task", pid, "syscall")
+		if os.Getuid() == 0 {
+			// Root reads every file: a directory in its place is refused to root as well, with another error, so the
+			// kernel without the file is played instead.
+			cure = ""
+			must.Do(t, os.Remove(file))
+			continue
 		}
-		refused(t, m, "")
-		return
+		must.Do(t, os.Chmod(file, 0))
 	}
-	m := newMachine(t)
-	m.process(100, job.Trainer, 0)
-	m.process(101, job.Worker, 100)
-	for _, pid := range []int{100, 101} {
-		must.Do(t, os.Chmod(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "syscall"), 0))
-	}
-	refused(t, m, "run pipetune as the user of the job, or as root")
-}
-
-func refused(t *testing.T, m *machine, cure string) {
-	t.Helper()
 	w := m.watch()
-	defer w.Close()
 	w.samples(10)
 	b := w.book()
 	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 10, metric.LoaderWaiting: 10,

@@ -9,19 +9,17 @@ import (
 var (
 	pipeLink   = []byte("pipe:")
 	socketLink = []byte("socket:")
-	eventLink  = []byte("anon_inode:[eventfd]")
+	// handOverLinks are of what others may hand a batch over by.
+	handOverLinks = [][]byte{pipeLink, socketLink, []byte("anon_inode:[eventfd]")}
 )
 
 // deviceFiles begin the names of accelerators' device files: NVIDIA's and AMD's drivers, and Windows' GPUs in WSL2.
 var deviceFiles = [][]byte{[]byte("/dev/nvidia"), []byte("/dev/dri/"), []byte("/dev/kfd"), []byte("/dev/dxg")}
 
-func isDevice(target []byte) bool {
-	for _, name := range deviceFiles {
-		if bytes.HasPrefix(target, name) {
-			return true
-		}
-	}
-	return false
+func isDevice(target []byte) bool { return beginsWithOne(target, deviceFiles) }
+
+func beginsWithOne(target []byte, beginnings [][]byte) bool {
+	return slices.ContainsFunc(beginnings, func(b []byte) bool { return bytes.HasPrefix(target, b) })
 }
 
 // ofLoader corrects the class of a trainer's main thread that polls or receives, which may be for something else than
@@ -67,22 +65,15 @@ func (t *watchedThread) pollsFeeders(scratch *sampleScratch, class waitClass) bo
 		return false
 	}
 	target, ok := t.polled(scratch)
-	return !ok || slices.ContainsFunc([][]byte{pipeLink, socketLink, eventLink}, func(l []byte) bool {
-		return bytes.HasPrefix(target, l)
-	})
+	return !ok || beginsWithOne(target, handOverLinks)
 }
 
 // received is what a receive from a socket counts as. Which family the socket is of is known by the kernel function
 // that the thread sleeps in; where it is hidden, the class stays.
 func (t *watchedThread) received(class waitClass) waitClass {
 	w, err := t.task.Wchan()
-	if err != nil {
-		return class
-	}
-	for _, function := range remoteReceives {
-		if bytes.Contains(w, function) {
-			return classOther
-		}
+	if err == nil && slices.ContainsFunc(remoteReceives, func(f []byte) bool { return bytes.Contains(w, f) }) {
+		return classOther
 	}
 	return class
 }
