@@ -1,12 +1,14 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -16,12 +18,10 @@ func Attach(ctx context.Context, pid int, o Options) (*Job, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p, err := admit(pid, o)
+	asked, err := admit(pid, o)
 	if err != nil {
 		return nil, err
 	}
-	asked := p.ID
-	p.Close()
 	j, err := assemble(asked, o)
 	if err != nil {
 		return nil, err
@@ -34,59 +34,56 @@ func Attach(ctx context.Context, pid int, o Options) (*Job, error) {
 	return j, nil
 }
 
-// admit opens a process if it may be watched.
-func admit(pid int, o Options) (*procfs.Process, error) {
-	fail := func(kind error, detail, hint string) error {
-		return &Error{PID: pid, Kind: kind, Detail: detail, Hint: hint}
+// admit returns the identity of a process if it may be watched.
+func admit(pid int, o Options) (procfs.ID, error) {
+	fail := func(kind error, detail, hint string) (procfs.ID, error) {
+		return procfs.ID{}, &Error{PID: pid, Kind: kind, Detail: detail, Hint: hint}
 	}
 	if pid <= 0 {
-		return nil, fail(ErrNoProcess, "", "give the number of the trainer, as ps shows it")
+		return fail(ErrNoProcess, "", "give the number of the trainer, as ps shows it")
 	}
 	if o.below(pid, o.Self) {
-		return nil, fail(ErrSelf, "", "give the number of the training process")
+		return fail(ErrSelf, "", "give the number of the training process")
 	}
 	p, err := o.FS.Open(pid)
 	if err != nil {
-		return nil, o.notThere(pid, err)
+		return procfs.ID{}, o.notThere(pid, err)
 	}
+	defer p.Close()
 	var st procfs.Stat
-	unread := func(err error) error {
-		p.Close()
-		if errors.Is(err, procfs.ErrGone) {
-			return fail(ErrNoProcess, "", "the job may have ended")
-		}
-		return fail(ErrRefused, untrusted.Sanitize(err.Error()), fmt.Sprintf("run pipetune as the user of the job, "+
-			"or as root: sudo pipetune diagnose --pid %d", pid))
+	err = p.Stat(&st)
+	if err == nil && (st.State == 'Z' || st.State == 'X') {
+		return fail(ErrZombie, "it waits to be collected by its parent", "")
 	}
-	if err := p.Stat(&st); err != nil {
-		return nil, unread(err)
+	var status procfs.Status
+	if err == nil {
+		status, err = p.Status()
 	}
-	if st.State == 'Z' || st.State == 'X' {
-		p.Close()
-		return nil, fail(ErrZombie, "it waits to be collected by its parent", "")
-	}
-	status, err := p.Status()
-	if err != nil {
-		return nil, unread(err)
+	switch {
+	case errors.Is(err, procfs.ErrGone):
+		return fail(ErrNoProcess, "", "the job may have ended")
+	case err != nil:
+		return fail(ErrRefused, untrusted.Sanitize(err.Error()), "run pipetune as the user of the job, or as root: "+
+			asRoot(pid))
 	}
 	uid, known := status.UID.Get()
-	if _, exeErr := p.Exe(); exeErr != nil {
-		defer p.Close()
-		switch {
-		case !errors.Is(exeErr, fs.ErrPermission):
-			return nil, fail(ErrKernelThread, "", "")
-		case known && uid != o.UID:
-			return nil, fail(ErrOtherUser, fmt.Sprintf("user number %d", uid),
-				fmt.Sprintf("run pipetune as that user, or as root: sudo pipetune diagnose --pid %d", pid))
-		}
-		hint := fmt.Sprintf("run pipetune as root: sudo pipetune diagnose --pid %d", pid)
-		if o.UID == 0 {
-			hint = "name the training process itself; what belongs to another container is watched from the host"
-		}
-		return nil, fail(ErrRefused, "it has privileges of its own or has switched looking off", hint)
+	switch _, err := p.Exe(); {
+	case err == nil:
+		return p.ID, nil
+	case !errors.Is(err, fs.ErrPermission):
+		return fail(ErrKernelThread, "", "")
+	case known && uid != o.UID:
+		return fail(ErrOtherUser, fmt.Sprintf("user number %d", uid), "run pipetune as that user, or as root: "+
+			asRoot(pid))
 	}
-	return p, nil
+	hint := "run pipetune as root: " + asRoot(pid)
+	if o.UID == 0 {
+		hint = "name the training process itself; what belongs to another container is watched from the host"
+	}
+	return fail(ErrRefused, "it has privileges of its own or has switched looking off", hint)
 }
+
+func asRoot(pid int) string { return fmt.Sprintf("sudo pipetune diagnose --pid %d", pid) }
 
 // notThere says why a process cannot be opened: it is gone, or /proc hides it.
 func (o Options) notThere(pid int, err error) error {
@@ -95,8 +92,7 @@ func (o Options) notThere(pid int, err error) error {
 		if hidden := procfs.HidePID(mounts); hidden != "" && hidden != "0" && hidden != "off" {
 			e := &Error{PID: pid, Kind: ErrOtherUser, Detail: "/proc is mounted with hidepid=" +
 				untrusted.Sanitize(hidden) + " and shows your own processes only",
-				Hint: fmt.Sprintf("run pipetune as the user of the job, or as root: sudo pipetune diagnose --pid %d",
-					pid)}
+				Hint: "run pipetune as the user of the job, or as root: " + asRoot(pid)}
 			if gone {
 				e.Kind = ErrNoProcess
 			}
@@ -204,21 +200,17 @@ func (j *Job) describe(asked procfs.ID) {
 	if len(trainers) == 0 {
 		return
 	}
-	j.learnPlace()
 	first := j.table.nodes[trainers[0].PID]
-	j.traits = traits{
-		command:     untrusted.CommandLine(first.facts.argv, j.opts.Redaction),
-		framework:   first.inside.framework,
-		python:      first.inside.python,
-		hdf5:        first.inside.hdf5,
-		accelerator: first.inside.accelerator,
-		tokenizers:  first.inside.tokenizers,
-		container:   first.facts.innerPID != first.id.PID,
+	j.about = recording.Job{
+		Command:     untrusted.CommandLine(first.facts.argv, j.opts.Redaction),
+		Framework:   first.inside.framework,
+		Accelerator: first.inside.accelerator,
+		Python:      cmp.Or(pythonOf(first.facts.exe), first.inside.python),
+		HDF5Library: j.hdf5OfWorkers(first.inside.hdf5),
+		Tokenizers:  first.inside.tokenizers,
+		Container:   first.facts.innerPID != first.id.PID,
 	}
-	if v := pythonOf(first.facts.exe); v != "" {
-		j.traits.python = v
-	}
-	j.traits.hdf5 = j.hdf5OfWorkers(j.traits.hdf5)
+	j.learnPlace()
 	p, ok := tree.Find(asked)
 	switch {
 	case !ok || j.opts.Launched:
@@ -251,19 +243,7 @@ func (j *Job) hdf5OfWorkers(known string) string {
 	if len(workers) == 0 {
 		return ""
 	}
-	id, machine := workers[0].ID, j.opts.FS
-	l, _ := guarded(j.table.guard, func() libraries {
-		p, err := machine.OpenID(id)
-		if err != nil {
-			return libraries{}
-		}
-		defer p.Close()
-		l, err := readLibraries(p)
-		if err != nil {
-			return libraries{}
-		}
-		return l
-	})
+	l, _ := guarded(j.table.guard, j.opts.FS, workers[0].ID, readLibraries) // "" where they cannot be read
 	return l.hdf5
 }
 

@@ -204,10 +204,8 @@ func TestFindRanksJobs(t *testing.T) {
 		{pid: 950, ppid: 10, exe: python, argv: []string{"python3", "-m", "http.server"}},
 		{pid: 300, ppid: 10, exe: python, argv: train, maps: []string{torchLib}}}
 	m := newMachine(t, base...)
-	found, err := Find(context.Background(), Options{FS: m.fs(), Self: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	find := func() []Candidate { return must.Get(Find(t.Context(), Options{FS: m.fs(), Self: 300}))(t) }
+	found := find()
 	if len(found) != 1 || found[0].Trainer != (procfs.ID{PID: 100, Start: 1100}) || found[0].Workers != 1 {
 		t.Fatalf("found %+v", found)
 	}
@@ -215,8 +213,8 @@ func TestFindRanksJobs(t *testing.T) {
 		t.Errorf("described as %q, want %q", got, want)
 	}
 	m.birth(gpu)
-	if found, err = Find(context.Background(), Options{FS: m.fs(), Self: 300}); err != nil || len(found) != 2 {
-		t.Fatalf("found %+v, %v", found, err)
+	if found = find(); len(found) != 2 {
+		t.Fatalf("found %+v", found)
 	}
 	if best := Best(found); len(best) != 1 || best[0].Trainer.PID != 600 {
 		t.Errorf("best %+v", best)

@@ -50,30 +50,28 @@ func classifyCommand(argv [][]byte) commandKind {
 			return tracker
 		}
 	}
-	switch {
-	case distributed[base(argv[0])]:
+	if distributed[programOf(argv)] {
 		return distributedRun
-	case isInterpreter(base(argv[0])):
-		for i := 1; i < len(argv); i++ {
-			arg := string(argv[i])
-			if arg == "-m" && i+1 < len(argv) {
-				if distributed[string(argv[i+1])] {
-					return distributedRun
-				}
-				return ordinary
-			}
-			if !strings.HasPrefix(arg, "-") { // the script
-				if distributed[base(argv[i])] {
-					return distributedRun
-				}
-				return ordinary
-			}
-			if arg == "-W" || arg == "-X" {
-				i++
-			}
-		}
 	}
 	return ordinary
+}
+
+// programOf is what a command line runs: the module or script of an interpreter, else the program.
+func programOf(argv [][]byte) string {
+	if !isInterpreter(base(argv[0])) {
+		return base(argv[0])
+	}
+	for i := 1; i < len(argv); i++ {
+		switch arg := string(argv[i]); {
+		case arg == "-m" && i+1 < len(argv):
+			return string(argv[i+1])
+		case !strings.HasPrefix(arg, "-"):
+			return base(argv[i])
+		case arg == "-W" || arg == "-X":
+			i++
+		}
+	}
+	return ""
 }
 
 func base(raw []byte) string { return path.Base(string(raw)) }

@@ -1,9 +1,10 @@
 package job
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -30,7 +31,7 @@ func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]s
 }
 
 // record hands over the processes the sink does not know yet or whose role changed, trainers first.
-func (j *Job) record(now time.Duration, sink recording.Sink) {
+func (j *Job) record(sink recording.Sink) {
 	if j.table.skipped > 0 {
 		sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxNodes)+" processes below the job", "")
 	}
@@ -41,10 +42,7 @@ func (j *Job) record(now time.Duration, sink recording.Sink) {
 		}
 	}
 	slices.SortFunc(news, func(a, b *node) int {
-		if d := roleOrder[a.role] - roleOrder[b.role]; d != 0 {
-			return d
-		}
-		return a.id.PID - b.id.PID
+		return cmp.Or(roleOrder[a.role]-roleOrder[b.role], a.id.PID-b.id.PID)
 	})
 	for _, n := range news {
 		n.recordedRole = true
@@ -92,11 +90,7 @@ func (n *node) attrs() map[string]string {
 // startSeconds writes the start exactly: clock ticks are hundredths of a second.
 func startSeconds(id procfs.ID) string {
 	cents := id.Start * 100 / procfs.TicksPerSecond
-	frac := strconv.FormatUint(cents%100, 10)
-	if len(frac) == 1 {
-		frac = "0" + frac
-	}
-	return strconv.FormatUint(cents/100, 10) + "." + frac
+	return fmt.Sprintf("%d.%02d", cents/100, cents%100)
 }
 
 // nameThreads finds the threads of each trainer that are known by their names. The pinning thread is born again with

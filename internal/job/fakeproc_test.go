@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -84,24 +86,20 @@ func (m *machine) birth(p proc) {
 	m.write(dir, "comm", p.comm+"\n")
 	m.write(dir, "cmdline", strings.Join(append(p.argv, ""), "\x00"))
 	m.write(dir, "environ", strings.Join(append(p.env, ""), "\x00"))
-	var maps strings.Builder
+	var mapped strings.Builder
 	for i, f := range p.maps {
-		fmt.Fprintf(&maps, "7f%010x-7f%010x r-xp 00000000 fe:01 %d %s\n", i<<12, i<<12+4096, i+1, f)
+		fmt.Fprintf(&mapped, "7f%010x-7f%010x r-xp 00000000 fe:01 %d %s\n", i<<12, i<<12+4096, i+1, f)
 	}
-	m.write(dir, "maps", maps.String())
+	m.write(dir, "maps", mapped.String())
 	if p.exe != "" {
 		m.link(p.exe, filepath.Join(dir, "exe"))
 	}
 	for i, target := range p.fds {
 		m.link(target, filepath.Join(dir, "fd", strconv.Itoa(i+3)))
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "fd"), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.MkdirAll(filepath.Join(dir, "fd"), 0o755))
 	threads := map[int]string{p.pid: p.comm}
-	for tid, name := range p.threads {
-		threads[tid] = name
-	}
+	maps.Copy(threads, p.threads)
 	for tid, name := range threads {
 		task := filepath.Join(dir, "task", strconv.Itoa(tid))
 		m.write(task, "stat", strings.Replace(stat, strconv.Itoa(p.pid), strconv.Itoa(tid), 1))
@@ -116,9 +114,7 @@ func (m *machine) death(pid int) {
 	p := m.procs[pid]
 	p.state = "X" // what a reader with an open descriptor sees; the real one answers ESRCH
 	m.birth(p)
-	if err := os.RemoveAll(filepath.Join(m.root, "proc", strconv.Itoa(pid))); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.RemoveAll(filepath.Join(m.root, "proc", strconv.Itoa(pid))))
 	delete(m.procs, pid)
 	m.adopt()
 }
@@ -136,24 +132,16 @@ func (m *machine) adopt() {
 
 func (m *machine) write(dir, name, text string) {
 	m.t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.MkdirAll(dir, 0o755))
 	// The inode stays, as a reader with an open descriptor would see new content in the real /proc.
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 }
 
 func (m *machine) link(target, at string) {
 	m.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.MkdirAll(filepath.Dir(at), 0o755))
 	_ = os.Remove(at) // may not be there yet
-	if err := os.Symlink(target, at); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.Symlink(target, at))
 }
 
 // memo is a sink that remembers.

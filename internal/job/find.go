@@ -143,20 +143,10 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 		return false // not ours to look at, or a kernel thread
 	}
 	status, err := p.Status()
-	if err != nil || !mine(status.UID.Or(-1)) {
+	if err != nil || !mine(status.UID.Or(-1)) || !isPython(exe, nil) {
 		return false
 	}
-	if !isPython(exe, nil) {
-		return false
-	}
-	in, ok := guarded(new(guard), func() inside {
-		q, err := o.FS.OpenID(id)
-		if err != nil {
-			return inside{}
-		}
-		defer q.Close()
-		return readInside(o.FS, q)
-	})
+	in, ok := guarded(new(guard), o.FS, id, func(p *procfs.Process) (inside, error) { return readInside(o.FS, p), nil })
 	return ok && (in.framework != "" || in.accelerator != "")
 }
 

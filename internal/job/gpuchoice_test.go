@@ -1,7 +1,6 @@
 package job
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -32,15 +31,10 @@ func TestGPUChoiceOfATrainer(t *testing.T) {
 		m := newMachine(t, proc{pid: 1, exe: "/sbin/init"}, proc{pid: 10, ppid: 1, exe: python,
 			argv: []string{"python3", "train.py"}, env: c.env, maps: []string{torchLib}})
 		for dir, at := range map[string][2]string{"self": {"0::/a\n", "mnt:[1]"}, "10": {c.theirs, c.namespace}} {
-			at2 := filepath.Join(m.root, "proc", dir)
-			must.Do(t, os.MkdirAll(filepath.Join(at2, "ns"), 0o755))
-			must.Do(t, os.WriteFile(filepath.Join(at2, "cgroup"), []byte(at[0]), 0o644))
-			must.Do(t, os.Symlink(at[1], filepath.Join(at2, "ns", "mnt")))
+			m.write(filepath.Join(m.root, "proc", dir), "cgroup", at[0])
+			m.link(at[1], filepath.Join(m.root, "proc", dir, "ns", "mnt"))
 		}
-		j, err := Attach(t.Context(), 10, Options{FS: m.fs()})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		j := must.Get(Attach(t.Context(), 10, Options{FS: m.fs()}))(t)
 		p, ok := j.Tree().Find(procfs.ID{PID: 10, Start: 1010})
 		j.Close()
 		if diff := cmp.Diff(c.wantChoice, p.GPUs); diff != "" || !ok {

@@ -43,8 +43,7 @@ type Job struct {
 	table *table
 	tree  atomic.Pointer[Tree]
 
-	traits   traits // of the first trainer
-	place    *recording.Place
+	about    recording.Job // of the first trainer
 	warnings []string
 	// librarySearches counts reads of a worker's mapped files for its HDF5 library.
 	librarySearches int
@@ -110,19 +109,9 @@ func (j *Job) Warnings() []string { return j.warnings }
 
 // Header describes the job for a recording. Strings are redacted and sanitized.
 func (j *Job) Header() recording.Job {
-	tree := j.Tree()
-	h := recording.Job{
-		Command:     j.traits.command,
-		Framework:   j.traits.framework,
-		Accelerator: j.traits.accelerator,
-		Python:      j.traits.python,
-		HDF5Library: j.traits.hdf5,
-		Tokenizers:  j.traits.tokenizers,
-		Container:   j.traits.container,
-		Trainers:    []string{},
-		Place:       j.place,
-	}
-	for i, p := range tree.Trainers() {
+	h := j.about
+	h.Trainers = []string{}
+	for i, p := range j.Tree().Trainers() {
 		if i == 0 {
 			h.PID, h.StartTicks = p.PID, p.Start
 		}
@@ -138,17 +127,13 @@ func (j *Job) Header() recording.Job {
 // it does, and be read only at the second try.
 func (j *Job) learnPlace() {
 	for _, p := range j.Tree().Trainers() {
-		if n := j.table.nodes[p.PID]; j.place == nil && n != nil && n.inside.place != (recording.Place{}) {
+		if n := j.table.nodes[p.PID]; j.about.Place == nil && n != nil && n.inside.place != (recording.Place{}) {
 			place := n.inside.place
 			place.JobID = untrusted.Path(place.JobID, j.opts.Redaction)
-			j.place = &place
+			j.about.Place = &place
 		}
 	}
 }
 
 // Close gives back the descriptors held on the job's processes.
-func (j *Job) Close() {
-	for _, n := range j.table.nodes {
-		n.close()
-	}
-}
+func (j *Job) Close() { j.table.close() }

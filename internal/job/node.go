@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -87,54 +88,18 @@ const workerSignals = 0x44c0
 // dataWorkerName is what torch 2.5 and newer names its workers' main thread (torch/utils/data/_utils/worker.py).
 const dataWorkerName = "pt_data_worker"
 
-// describe reads the facts of a process. cmdline says whether the command line is read too; it needs the process' mmap
-// lock.
-func describe(p *procfs.Process, cmdline bool) (facts, error) {
-	f := facts{uid: -1, innerPID: p.PID}
-	st, err := p.Status()
-	if err != nil {
-		return f, err
-	}
-	f.uid = st.UID.Or(-1)
-	if n := len(st.NSPIDs); n > 0 {
-		f.innerPID = st.NSPIDs[n-1]
-	}
-	f.caught = st.CaughtSignals.Or(0)
-	f.affinity = len(st.CPUs.Or(nil))
-	f.comm = string(st.Name)
-	if exe, err := p.Exe(); err == nil {
-		f.exe = exe
-	}
-	if cmdline {
-		argv, err := p.Cmdline()
-		if err != nil {
-			return f, err
-		}
-		f.setArgv(argv)
-	}
-	return f, nil
-}
-
-func (f *facts) setArgv(argv [][]byte) {
-	f.argv = argv
-	f.kind = classifyCommand(argv)
-	f.python = isPython(f.exe, argv)
-}
-
 // readInside reads what is inside a process that may be a trainer.
 func readInside(fs procfs.FS, p *procfs.Process) inside {
 	in := inside{rank: -1}
 	if env, err := p.Environ(); err == nil {
+		getenv := func(name string) string { return env[name] }
 		in.rank, in.gpus = rankOf(env), choiceOf(fs, p, env)
-		in.slurm = SlurmKey(func(name string) string { return env[name] })
-		in.place = PlaceOf(func(name string) string { return env[name] })
+		in.slurm, in.place = SlurmKey(getenv), PlaceOf(getenv)
 		if env["SLURM_JOB_ID"] != "" {
 			in.step = env["SLURM_JOB_ID"] + "." + env["SLURM_STEP_ID"]
 		}
 	}
-	if l, err := readLibraries(p); err == nil {
-		in.libraries = l
-	}
+	in.libraries, _ = readLibraries(p) // what cannot be read is unknown
 	if in.accelerator == "" {
 		in.accelerator = acceleratorHeld(p)
 	}
@@ -157,16 +122,8 @@ func (n *node) pollsForWork() bool {
 		}
 	}
 	fds, _, err := n.proc.FDs(maxGPUDescriptors)
-	if err != nil {
-		return false
-	}
-	prefix := "/dev/shm/torch_" + strconv.Itoa(n.facts.innerPID) + "_"
-	for _, fd := range fds {
-		if strings.Contains(fd.Target, prefix) { // not at the start for a job in a chroot
-			return true
-		}
-	}
-	return false
+	own := "/dev/shm/torch_" + strconv.Itoa(n.facts.innerPID) + "_" // not at the start for a job in a chroot
+	return err == nil && slices.ContainsFunc(fds, func(fd procfs.FD) bool { return strings.Contains(fd.Target, own) })
 }
 
 // patience is how long a read that takes another process' mmap lock may last. Such reads take well under a millisecond
@@ -179,25 +136,30 @@ const maxStuck = 4
 // guard runs reads that may hang.
 type guard struct{ stuck atomic.Int32 }
 
-// guarded runs f in a goroutine of its own and gives up on it after patience. f must own everything it touches.
-func guarded[T any](g *guard, f func() T) (T, bool) {
-	var zero T
+// guarded reads something of a process, through a hold of its own, in a goroutine that it gives up on after patience;
+// false where nothing was read. read must own everything it touches.
+func guarded[T any](g *guard, fs procfs.FS, id procfs.ID, read func(*procfs.Process) (T, error)) (value T, ok bool) {
 	if g.stuck.Load() >= maxStuck {
-		return zero, false
+		return value, false
 	}
 	done := make(chan T, 1)
 	g.stuck.Add(1)
 	go func() {
-		v := f()
+		var v T
+		p, err := fs.OpenID(id)
+		if err == nil {
+			v, err = read(p)
+			p.Close()
+		}
 		g.stuck.Add(-1)
-		done <- v
+		if err == nil {
+			done <- v
+		}
+		close(done)
 	}()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
-	case v := <-done:
-		return v, true
-	case <-timer.C:
-		return zero, false
+	case value, ok = <-done:
+	case <-time.After(patience):
 	}
+	return value, ok
 }

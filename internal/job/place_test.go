@@ -13,7 +13,6 @@ import (
 )
 
 func TestPlaceOf(t *testing.T) {
-	n := func(x int) *int { return &x }
 	for name, c := range map[string]struct {
 		env  map[string]string
 		want recording.Place
@@ -21,21 +20,21 @@ func TestPlaceOf(t *testing.T) {
 		"alone": {map[string]string{"HOME": "/root"}, recording.Place{}},
 		"srun": {map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NODEID": "2",
 			"SLURM_STEP_NUM_NODES": "3", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6"},
-			recording.Place{JobID: "4711", Step: "0", NodeRank: n(2), Nodes: n(3), WorldSize: n(6)}},
+			recording.Place{JobID: "4711", Step: "0", NodeRank: new(2), Nodes: new(3), WorldSize: new(6)}},
 		"torchrun in srun": {map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NODEID": "2",
 			"SLURM_STEP_NUM_NODES": "3", "SLURM_STEP_NUM_TASKS": "3", "GROUP_RANK": "1", "GROUP_WORLD_SIZE": "3",
 			"WORLD_SIZE": "24", "RANK": "9", "TORCHELASTIC_RUN_ID": "none"},
-			recording.Place{JobID: "4711", Step: "0", NodeRank: n(1), Nodes: n(3), WorldSize: n(24)}},
+			recording.Place{JobID: "4711", Step: "0", NodeRank: new(1), Nodes: new(3), WorldSize: new(24)}},
 		"torchrun with an id": {map[string]string{"TORCHELASTIC_RUN_ID": "exp7", "GROUP_RANK": "0",
 			"GROUP_WORLD_SIZE": "2", "WORLD_SIZE": "2"},
-			recording.Place{JobID: "exp7", NodeRank: n(0), Nodes: n(2), WorldSize: n(2)}},
+			recording.Place{JobID: "exp7", NodeRank: new(0), Nodes: new(2), WorldSize: new(2)}},
 		"torchrun without": {map[string]string{"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "2"},
-			recording.Place{WorldSize: n(2)}},
+			recording.Place{WorldSize: new(2)}},
 		"Kubeflow, elastic": {map[string]string{"PET_NODE_RANK": "3", "PET_NNODES": "2:4"},
-			recording.Place{NodeRank: n(3)}},
-		"Kubernetes": {map[string]string{"JOB_COMPLETION_INDEX": "1"}, recording.Place{NodeRank: n(1)}},
+			recording.Place{NodeRank: new(3)}},
+		"Kubernetes": {map[string]string{"JOB_COMPLETION_INDEX": "1"}, recording.Place{NodeRank: new(1)}},
 		"mpirun": {map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
-			recording.Place{WorldSize: n(4)}},
+			recording.Place{WorldSize: new(4)}},
 		"what is no number": {map[string]string{"GROUP_RANK": "-1", "WORLD_SIZE": "99999999999", "SLURM_NODEID": "x"},
 			recording.Place{}},
 	} {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -46,8 +45,8 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	j.refreshed = true
 	if full {
 		j.lastFull = now
-		changed = j.dropEnded(now, sink) || changed
-		changed = len(j.table.grow(j.roots, now, slow)) > 0 || changed
+		changed = j.dropEnded(sink) || changed
+		changed = j.table.grow(j.roots, now, slow) || changed
 		changed = j.table.markBatchTakers() || changed
 	} else {
 		changed = j.readChildren(now, sink)
@@ -60,19 +59,16 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	}
 	if changed {
 		j.table.inspectCandidates()
-		j.table.classify(j.asked())
+		j.table.classify(j.roots[0]) // which is taken for the trainer where nothing tells one
 		j.follow()
 		j.publish()
 	}
 	if full {
 		j.nameThreads(sink)
 	}
-	j.record(now, sink)
+	j.record(sink)
 	j.end(now, sink)
 }
-
-// asked is the process taken for the trainer where nothing tells one.
-func (j *Job) asked() procfs.ID { return j.roots[0] }
 
 // follow opens the lists of children of the processes whose births matter at every tick.
 func (j *Job) follow() {
@@ -93,17 +89,20 @@ func (j *Job) follow() {
 func (j *Job) readChildren(now time.Duration, sink recording.Sink) bool {
 	changed := false
 	var buf [64]int
-	for _, n := range j.followed() {
+	for _, n := range j.table.nodes {
+		if n.childPIDs == nil {
+			continue
+		}
 		childPIDs, err := n.childPIDs.Read(buf[:0])
 		if err != nil {
 			continue
 		}
 		for _, pid := range childPIDs {
-			if known := j.table.nodes[pid]; known != nil && known.ppid == n.id.PID {
+			known := j.table.nodes[pid]
+			if known != nil && (known.ppid == n.id.PID || j.table.alive(known)) {
 				continue
-			} else if known != nil && j.table.alive(known) {
-				continue
-			} else if known != nil { // the number was given to another process
+			}
+			if known != nil { // the number was given to another process
 				j.exit(known, sink)
 			}
 			if j.table.add(pid, n.id.PID, now) != nil {
@@ -121,32 +120,20 @@ func (j *Job) readChildren(now time.Duration, sink recording.Sink) bool {
 	return changed
 }
 
-func (j *Job) followed() []*node {
-	var out []*node
-	for _, n := range j.table.nodes {
-		if n.childPIDs != nil {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 // dropEnded takes out what has ended, and what no longer hangs below a root: a worker whose trainer died is init's.
-func (j *Job) dropEnded(now time.Duration, sink recording.Sink) bool {
-	changed := false
+func (j *Job) dropEnded(sink recording.Sink) bool {
+	before := len(j.table.nodes)
 	for _, n := range j.table.nodes {
 		if !j.table.alive(n) {
 			j.exit(n, sink)
-			changed = true
 		}
 	}
 	for _, n := range j.table.nodes {
 		if !j.attached(n) {
 			j.exit(n, sink)
-			changed = true
 		}
 	}
-	return changed
+	return len(j.table.nodes) < before
 }
 
 func (j *Job) attached(n *node) bool {
@@ -214,7 +201,7 @@ func (j *Job) renew() bool {
 		}
 	}
 	j.learnPlace()
-	if j.traits.hdf5 == "" || j.traits.framework == "" || j.traits.accelerator == "" {
+	if j.about.HDF5Library == "" || j.about.Framework == "" || j.about.Accelerator == "" {
 		j.amend()
 	}
 	return changed
@@ -223,15 +210,14 @@ func (j *Job) renew() bool {
 // amend fills in what became known of the first trainer after it was described.
 func (j *Job) amend() {
 	trainers := j.tree.Load().Trainers()
-	if len(trainers) == 0 {
+	if len(trainers) == 0 || j.table.nodes[trainers[0].PID] == nil {
 		return
 	}
-	if n := j.table.nodes[trainers[0].PID]; n != nil {
-		j.traits.framework, j.traits.accelerator = n.inside.framework, n.inside.accelerator
-		if j.librarySearches < maxLibrarySearches {
-			j.librarySearches++
-			j.traits.hdf5 = j.hdf5OfWorkers(n.inside.hdf5)
-		}
+	in := j.table.nodes[trainers[0].PID].inside
+	j.about.Framework, j.about.Accelerator = in.framework, in.accelerator
+	if j.librarySearches < maxLibrarySearches {
+		j.librarySearches++
+		j.about.HDF5Library = j.hdf5OfWorkers(in.hdf5)
 	}
 }
 
@@ -257,18 +243,15 @@ const maxLibrarySearches = 3
 
 // end tells once that all trainers are gone.
 func (j *Job) end(now time.Duration, sink recording.Sink) {
-	if len(j.table.nodes) > 0 {
-		for _, n := range j.table.nodes {
-			if n.role == Trainer {
-				j.lastTrainer = now
-				return
-			}
-		}
-		if now-j.lastTrainer < endAfter {
+	for _, n := range j.table.nodes {
+		if n.role == Trainer {
+			j.lastTrainer = now
 			return
 		}
 	}
-	j.finish(sink, "all trainers have ended")
+	if len(j.table.nodes) == 0 || now-j.lastTrainer >= endAfter {
+		j.finish(sink, "all trainers have ended")
+	}
 }
 
 // finish says that the job is over, once.

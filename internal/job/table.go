@@ -19,7 +19,7 @@ type table struct {
 	nodes map[int]*node
 	buf   procfs.Buffer
 	guard *guard
-	inner func() []string // Options.Told
+	inner func() []string // Options.BatchTakers
 	// hadTrainer says that some process has looked like a trainer: when it is gone, nothing else is taken for one.
 	hadTrainer bool
 	skipped    int // processes not followed because of maxNodes
@@ -59,43 +59,27 @@ func (t *table) add(pid, parent int, now time.Duration) *node {
 
 // describe reads the facts of a new process. The command line is read apart, because that read may hang.
 func (t *table) describe(n *node) {
-	f, err := describe(n.proc, false)
+	st, err := n.proc.Status()
 	if err != nil {
 		return
 	}
-	id, fs := n.id, t.fs
-	argv, ok := guarded(t.guard, func() [][]byte {
-		p, err := fs.OpenID(id)
-		if err != nil {
-			return nil
-		}
-		defer p.Close()
-		argv, err := p.Cmdline()
-		if err != nil {
-			return nil
-		}
-		return argv
-	})
-	if ok {
-		f.setArgv(argv)
-	} else {
-		f.python = isPython(f.exe, nil)
+	f := facts{comm: string(st.Name), uid: st.UID.Or(-1), innerPID: n.id.PID, affinity: len(st.CPUs.Or(nil)),
+		caught: st.CaughtSignals.Or(0)}
+	if len(st.NSPIDs) > 0 {
+		f.innerPID = st.NSPIDs[len(st.NSPIDs)-1]
 	}
+	if exe, err := n.proc.Exe(); err == nil {
+		f.exe = exe
+	}
+	f.argv, _ = guarded(t.guard, t.fs, n.id, (*procfs.Process).Cmdline) // nil where it cannot be read
+	f.kind, f.python = classifyCommand(f.argv), isPython(f.exe, f.argv)
 	n.facts, n.described = f, true
 }
 
-// inspect reads what is inside a process that may be a trainer.
 func (t *table) inspect(n *node) {
-	id, fs := n.id, t.fs
 	n.inside.tries++
-	in, ok := guarded(t.guard, func() inside {
-		p, err := fs.OpenID(id)
-		if err != nil {
-			return inside{rank: -1}
-		}
-		defer p.Close()
-		return readInside(fs, p)
-	})
+	fs := t.fs
+	in, ok := guarded(t.guard, fs, n.id, func(p *procfs.Process) (inside, error) { return readInside(fs, p), nil })
 	if ok {
 		in.tries = n.inside.tries
 		n.inside = in
@@ -134,10 +118,15 @@ func (t *table) markBatchTakers() bool {
 	return changed
 }
 
-// drop forgets a process.
 func (t *table) drop(n *node) {
 	n.close()
 	delete(t.nodes, n.id.PID)
+}
+
+func (t *table) close() {
+	for _, n := range t.nodes {
+		n.close()
+	}
 }
 
 // alive says whether the process still runs; a zombie does not.
@@ -154,7 +143,6 @@ func (t *table) alive(n *node) bool {
 	return true
 }
 
-// children returns the direct children of a node.
 func (t *table) children(n *node) []int {
 	childPIDs, err := n.proc.Children(nil)
 	if err != nil && !errors.Is(err, procfs.ErrGone) { // not there, or not for us
@@ -163,10 +151,9 @@ func (t *table) children(n *node) []int {
 	return childPIDs
 }
 
-// grow adds what is below the given roots and not yet known, and returns what was added. Loader workers rarely have
-// children of their own, so below them it looks only with deep set.
-func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) []*node {
-	var added []*node
+// grow adds what is below the given roots and not yet known, and reports whether there was any. Loader workers rarely
+// have children of their own, so below them it looks only with deep set.
+func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) (added bool) {
 	if t.noChildren {
 		return t.growFromTable(roots, now)
 	}
@@ -178,7 +165,7 @@ func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) []*node {
 			if n = t.addRoot(r, now); n == nil {
 				continue
 			}
-			added = append(added, n)
+			added = true
 		}
 		queue = append(queue, n)
 		seen[r.PID] = true
@@ -195,14 +182,14 @@ func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) []*node {
 					if n = t.add(pid, parent.id.PID, now); n == nil {
 						continue
 					}
-					added = append(added, n)
+					added = true
 				}
 				queue = append(queue, n)
 			}
 		}
 	}
-	if t.noChildren {
-		return append(added, t.growFromTable(roots, now)...)
+	if t.noChildren { // as it turned out
+		return t.growFromTable(roots, now) || added
 	}
 	return added
 }
@@ -218,58 +205,45 @@ func (t *table) addRoot(root procfs.ID, now time.Duration) *node {
 }
 
 // growFromTable is grow for a kernel without children files, at the price of a look at every process of the machine.
-func (t *table) growFromTable(roots []procfs.ID, now time.Duration) []*node {
-	var added []*node
+func (t *table) growFromTable(roots []procfs.ID, now time.Duration) (added bool) {
 	all, err := t.fs.Table()
 	if err != nil {
-		return nil
+		return false
 	}
 	for _, r := range roots {
 		if t.nodes[r.PID] == nil {
-			n := t.addRoot(r, now)
-			if n == nil {
+			if t.addRoot(r, now) == nil {
 				continue
 			}
-			added = append(added, n)
+			added = true
 		}
 		for _, e := range all.Descendants(r.PID) {
-			if t.nodes[e.PID] == nil {
-				if n := t.add(e.PID, e.PPID, now); n != nil {
-					added = append(added, n)
-				}
+			if t.nodes[e.PID] == nil && t.add(e.PID, e.PPID, now) != nil {
+				added = true
 			}
 		}
 	}
 	return added
 }
 
-// byAge orders nodes, the oldest first.
 func byAge(a, b *node) int { return cmp.Or(cmp.Compare(a.id.Start, b.id.Start), a.id.PID-b.id.PID) }
 
 // downwards returns the nodes so that each comes after its parent, and siblings by age.
 func (t *table) downwards() []*node {
 	childPIDs := map[int][]*node{}
-	var top []*node
+	var order []*node // first those at the top
 	for _, n := range t.nodes {
 		if parent := t.nodes[n.ppid]; parent != nil && parent != n {
 			childPIDs[n.ppid] = append(childPIDs[n.ppid], n)
 		} else {
-			top = append(top, n)
+			order = append(order, n)
 		}
 	}
-	slices.SortFunc(top, byAge)
-	out := make([]*node, 0, len(t.nodes))
-	done := map[*node]bool{}
-	for queue := top; len(queue) > 0; queue = queue[1:] {
-		n := queue[0]
-		if done[n] {
-			continue
-		}
-		done[n] = true
-		out = append(out, n)
-		below := childPIDs[n.id.PID]
+	slices.SortFunc(order, byAge)
+	for i := 0; i < len(order); i++ {
+		below := childPIDs[order[i].id.PID]
 		slices.SortFunc(below, byAge)
-		queue = append(queue, below...)
+		order = append(order, below...)
 	}
-	return out
+	return order
 }

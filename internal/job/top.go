@@ -12,11 +12,7 @@ const maxClimb = 64
 // same user above them, so they are all returned.
 func topOfJob(from procfs.ID, o Options) ([]procfs.ID, error) {
 	t := newTable(o)
-	defer func() {
-		for _, n := range t.nodes {
-			n.close()
-		}
-	}()
+	defer t.close()
 	cur := t.add(from.PID, 0, 0)
 	if cur == nil || cur.id != from {
 		return nil, &Error{PID: from.PID, Kind: ErrNoProcess, Detail: "it ended while it was inspected"}

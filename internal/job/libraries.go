@@ -1,29 +1,21 @@
 package job
 
 import (
+	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// traits are what a trainer is made of, as far as its mapped files and its command line tell.
-type traits struct {
-	command   []string // redacted
-	framework string   // "pytorch", "tensorflow", "jax", ""
-	python    string   // "3.11", ""
-	hdf5      string   // "1.10", "2.2", ""
-	// accelerator is the driver that is mapped, or whose device file is open; see libraries.
-	accelerator string
-	tokenizers  bool // see libraries
-	container   bool
-}
-
 // libraries are what maps tell of a process.
 type libraries struct {
-	framework, python, hdf5 string
+	framework string // "pytorch", "tensorflow", "jax", ""
+	python    string // "3.11", ""
+	hdf5      string // "1.10", "2.2", ""
 	// accelerator is "cuda", "rocm" or "dxg" (a GPU of Windows, seen in WSL2 by CUDA or ROCm through /dev/dxg); ""
 	// where none was seen. A process may hold one and compute nothing on it.
 	accelerator string
@@ -44,10 +36,7 @@ const maxLibraries = 256
 // only.
 func readLibraries(p *procfs.Process) (libraries, error) {
 	files, err := p.MappedFiles(interesting, maxLibraries)
-	if err != nil {
-		return libraries{}, err
-	}
-	return librariesOf(files), nil
+	return librariesOf(files), err
 }
 
 // interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so
@@ -57,12 +46,8 @@ var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow
 
 func interesting(file string) bool {
 	b := path.Base(file)
-	for _, name := range interestingNames {
-		if strings.HasPrefix(b, name) {
-			return true
-		}
-	}
-	return strings.Contains(file, "/jaxlib/")
+	return strings.Contains(file, "/jaxlib/") ||
+		slices.ContainsFunc(interestingNames, func(name string) bool { return strings.HasPrefix(b, name) })
 }
 
 func librariesOf(files []string) libraries {
@@ -74,13 +59,9 @@ func librariesOf(files []string) libraries {
 			// torch wins: its users import tensorflow for TensorBoard, never the other way round
 			l.framework = "pytorch"
 		case strings.HasPrefix(b, "libtensorflow"), strings.HasPrefix(b, "_pywrap_tensorflow"):
-			if l.framework == "" {
-				l.framework = "tensorflow"
-			}
+			l.framework = cmp.Or(l.framework, "tensorflow")
 		case strings.Contains(file, "/jaxlib/"):
-			if l.framework == "" {
-				l.framework = "jax"
-			}
+			l.framework = cmp.Or(l.framework, "jax")
 		case strings.HasPrefix(b, "tokenizers."):
 			l.tokenizers = true
 		case strings.HasPrefix(b, "libcuda.so"):
@@ -88,17 +69,11 @@ func librariesOf(files []string) libraries {
 		case strings.HasPrefix(b, "libamdhip64.so"):
 			l.accelerator = acceleratorROCm
 		case strings.HasPrefix(b, "libdxcore.so"):
-			if l.accelerator == "" {
-				l.accelerator = acceleratorDXG
-			}
+			l.accelerator = cmp.Or(l.accelerator, acceleratorDXG)
 		case strings.HasPrefix(b, "libhdf5"):
-			if l.hdf5 == "" {
-				l.hdf5 = hdf5Release(b)
-			}
+			l.hdf5 = cmp.Or(l.hdf5, hdf5Release(b))
 		}
-		if m := pythonInPath.FindStringSubmatch(file); m != nil && l.python == "" {
-			l.python = m[1]
-		}
+		l.python = cmp.Or(l.python, pythonOf(file))
 	}
 	return l
 }
@@ -129,9 +104,9 @@ func hdf5Release(file string) string {
 	return ""
 }
 
-// pythonOf reads the version from the interpreter's own path, "" where it does not say.
-func pythonOf(exe string) string {
-	if m := pythonInPath.FindStringSubmatch(exe); m != nil {
+// pythonOf reads the version from the path of an interpreter or of what it loads, "" where it does not say.
+func pythonOf(file string) string {
+	if m := pythonInPath.FindStringSubmatch(file); m != nil {
 		return m[1]
 	}
 	return ""
