@@ -1,6 +1,10 @@
 package batches
 
-import "math"
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
 
 // sizeMemory is how many of a worker's last tensors have their sizes kept: some batches of a detection model with 20
 // tensors each.
@@ -18,7 +22,8 @@ const runsPrograms = 3
 // tensorLedger follows the tensors one worker hands over. Numbers are those of its shared-memory names. The zero value
 // is that of a worker that was there before the watch began.
 type tensorLedger struct {
-	born bool // its birth was seen, so its count starts at base
+	of   procfs.ID // the worker
+	born bool      // its birth was seen, so its count starts at base
 
 	base    int64 // number of the first tensor that counts
 	next    int64 // largest number seen, plus one
@@ -49,6 +54,7 @@ type tensorLedger struct {
 	sizes                     [sizeMemory]tensorSize
 	held                      []int64 // smallest number held, one for each sighting that differed
 	heldCount                 int     // tensors held at the last listing
+	smallest, largest         int64   // of their numbers
 	listings                  int
 	credited, creditedPickled float64
 }
@@ -70,7 +76,15 @@ func (l *tensorLedger) setSize(n, bytes int64) {
 	l.sizes[n%sizeMemory] = tensorSize{number: n, bytes: bytes}
 }
 
-// readIO takes the worker's account of calls.
+// learnSize takes the size of a tensor from a descriptor of it, where it is not known.
+func (l *tensorLedger) learnSize(n int64, links *procfs.FDLinks, fd int) {
+	if l.size(n) == 0 {
+		if size, ok := links.SharedMemoryBytes(fd); ok && size > 0 {
+			l.setSize(n, size)
+		}
+	}
+}
+
 func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
 	if l.mixed {
 		return
@@ -107,13 +121,17 @@ func (l *tensorLedger) sawPrograms(seconds float64) {
 	l.readings, l.bursts, l.burstSizes = 0, 0, [longestBurst + 1]int{}
 }
 
-// startListing begins a listing of what the worker holds; tensor is then called for each name, and endListing closes
-// it.
+// startListing begins a listing of what the worker holds; hold is then called for each name, and endListing closes it.
 func (l *tensorLedger) startListing() { l.heldCount = 0 }
 
-// hold takes one tensor held by the worker. One that is being passed on may be listed twice, under two descriptors, for
-// an instant.
-func (l *tensorLedger) hold() { l.heldCount++ }
+// hold takes the number of one tensor held by the worker. One that is being passed on may be listed twice, under two
+// descriptors, for an instant.
+func (l *tensorLedger) hold(number int64) {
+	if l.heldCount++; l.heldCount == 1 {
+		l.smallest, l.largest = number, number
+	}
+	l.smallest, l.largest = min(l.smallest, number), max(l.largest, number)
+}
 
 // inherit takes a tensor of the trainer that the worker got by fork: its own numbers go on from there.
 func (l *tensorLedger) inherit(number int64) {
@@ -122,14 +140,12 @@ func (l *tensorLedger) inherit(number int64) {
 	}
 }
 
-// endListing takes the smallest and the largest number held; smallest < 0 says that none was.
-func (l *tensorLedger) endListing(smallest, largest int64) {
+func (l *tensorLedger) endListing() {
 	l.listings++
-	if smallest < 0 {
-		return
+	if l.heldCount > 0 {
+		l.note(l.smallest, l.largest+1)
+		l.sight(l.largest+1, l.smallest)
 	}
-	l.note(smallest, largest+1)
-	l.sight(largest+1, smallest)
 }
 
 // received takes the smallest and the largest number of the worker's tensors that the trainer holds: those up to the
@@ -147,7 +163,9 @@ func (l *tensorLedger) sight(next, passed int64) {
 	if !l.sighted {
 		l.sighted = true
 		if !l.born {
-			l.base = l.firstCounted(next)
+			// What was credited by the worker's writes until now was handed over before this sighting: counting from
+			// next would lose it.
+			l.base = next - int64(math.Round(l.credited))
 		}
 		l.firstPassed, l.firstWrites = passed, l.writes
 	}
@@ -156,10 +174,6 @@ func (l *tensorLedger) sight(next, passed int64) {
 		l.passed, l.writesAtPassed = passed, l.writes
 	}
 }
-
-// firstCounted is the number to count from at the first sighting, when next is the number after the largest seen. What
-// was credited by the worker's writes until then has been handed over before it: counting from next would lose it.
-func (l *tensorLedger) firstCounted(next int64) int64 { return next - int64(math.Round(l.credited)) }
 
 // note keeps where a run of tensors begins and where the next would.
 func (l *tensorLedger) note(first, next int64) {

@@ -21,11 +21,11 @@ type Loader struct {
 	links   *procfs.FDLinks
 	inner   int // its own number in its pid namespace
 	workers []*Worker
-	buried  []buriedLedger
-	runs    map[int]run // scratch of listReceived, by worker
+	buried  []*tensorLedger // of workers that are gone
+	runs    map[int]run     // scratch of listReceived, by worker
 
-	folder  *tensorFolder // where the file_system sharing strategy is in use
-	noFiles bool          // /dev/shm was listed in vain
+	folder  tensorFolder // where the file_system sharing strategy is in use; "" where it is not
+	noFiles bool         // /dev/shm was listed in vain
 
 	period          tensorPeriod
 	writesPerTensor float64 // 0 = not known yet
@@ -51,28 +51,19 @@ const listLimit = 512
 // that the workers run.
 const calibrateEvery, calibrateAtLeast, programsEvery = 4, 120, 4
 
-// buriedLedger is the ledger of a worker that is gone.
-type buriedLedger struct {
-	of     procfs.ID
-	ledger *tensorLedger
-}
-
 // New begins to follow the workers of a trainer, which knows itself by the number inner. The process and its links stay
 // the caller's, and must be open as long as the Loader is used.
 func New(fs procfs.FS, trainer *procfs.Process, links *procfs.FDLinks, inner int) *Loader {
-	return &Loader{fs: fs, proc: trainer, links: links, inner: inner}
+	return &Loader{fs: fs, proc: trainer, links: links, inner: inner, runs: map[int]run{}}
 }
 
 // Adopt begins to follow a worker, or takes up one that was lost and is found again: what it handed over before is
 // credited already. born says that it began during the watch.
 func (f *Loader) Adopt(w Worker, born bool) *Worker {
-	w.ledger = &tensorLedger{born: born}
-	for i, b := range f.buried {
-		if b.of == w.Process.ID {
-			f.buried = slices.Delete(f.buried, i, i+1)
-			w.ledger = b.ledger
-			break
-		}
+	w.ledger = &tensorLedger{of: w.Process.ID, born: born}
+	if i := slices.IndexFunc(f.buried, func(l *tensorLedger) bool { return l.of == w.ledger.of }); i >= 0 {
+		w.ledger = f.buried[i]
+		f.buried = slices.Delete(f.buried, i, i+1)
 	}
 	w.ReadIO()
 	f.workers = append(f.workers, &w)
@@ -87,7 +78,7 @@ func (f *Loader) Bury(w *Worker) {
 	if len(f.buried) == buriedLedgers {
 		f.buried = slices.Delete(f.buried, 0, 1)
 	}
-	f.buried = append(f.buried, buriedLedger{w.Process.ID, w.ledger})
+	f.buried = append(f.buried, w.ledger)
 }
 
 func (f *Loader) add(l *tensorLedger, grown float64) {
@@ -107,7 +98,7 @@ func (f *Loader) Known() bool { return f.period.tensors > 0 || f.pickled.writesP
 // List lists the descriptors of one worker and of the trainer, or the folder of shared memory. Once it is known what
 // makes a batch the trainer, whose listing takes twice as long, is listed every second time.
 func (f *Loader) List(worker int) {
-	if f.folder != nil {
+	if f.folder != "" {
 		f.folder.list(f.workers)
 		return
 	}
@@ -127,7 +118,7 @@ const (
 
 // ListPassing lists the next few workers while a batch is on its way, as long as the tensors per batch are not known.
 func (f *Loader) ListPassing() {
-	if f.period.tensors > 0 || f.folder != nil || f.passing >= passingListings {
+	if f.period.tensors > 0 || f.folder != "" || f.passing >= passingListings {
 		return
 	}
 	for range min(passingWorkers, len(f.workers)) {
@@ -147,9 +138,6 @@ type run struct {
 // step.
 func (f *Loader) listReceived() {
 	clear(f.runs)
-	if f.runs == nil {
-		f.runs = map[int]run{}
-	}
 	// What goes wrong here is reported by the samples of the same process.
 	_, _ = f.links.Each(listLimit, func(fd int, target []byte) {
 		name, ok := parseTensorName(target)
@@ -160,11 +148,7 @@ func (f *Loader) listReceived() {
 		if w == nil {
 			return
 		}
-		if w.ledger.size(name.number) == 0 {
-			if size, ok := f.links.SharedMemoryBytes(fd); ok && size > 0 {
-				w.ledger.setSize(name.number, size)
-			}
-		}
+		w.ledger.learnSize(name.number, f.links, fd)
 		r, held := f.runs[name.pid]
 		if !held {
 			r = run{smallest: name.number, largest: name.number}
@@ -190,10 +174,7 @@ func (f *Loader) workerNamed(inner int) *Worker {
 }
 
 func (f *Loader) ledgers() []*tensorLedger {
-	all := make([]*tensorLedger, 0, len(f.buried)+len(f.workers))
-	for _, b := range f.buried {
-		all = append(all, b.ledger)
-	}
+	all := append(make([]*tensorLedger, 0, len(f.buried)+len(f.workers)), f.buried...)
 	for _, w := range f.workers {
 		all = append(all, w.ledger)
 	}
@@ -227,11 +208,11 @@ func (f *Loader) Estimate() {
 		return
 	}
 	f.pickled.estimate(all, slices.ContainsFunc(f.workers, func(w *Worker) bool { return w.socket }))
-	if f.folder == nil && !f.noFiles && f.worthFolder(all) {
-		f.folder = openTensorFolder(f.fs, f.proc)
-		f.noFiles = f.folder == nil || !f.folder.list(f.workers)
+	if f.folder == "" && !f.noFiles && f.worthFolder(all) {
+		f.folder = findTensorFolder(f.fs, f.proc)
+		f.noFiles = f.folder == "" || !f.folder.list(f.workers)
 		if f.noFiles {
-			f.folder = nil
+			f.folder = ""
 		}
 	}
 }
@@ -243,7 +224,7 @@ const calibrated = 20
 // calibrate finds the writes per tensor and the tensors per batch.
 func (f *Loader) calibrate(all []*tensorLedger) {
 	e := periodEvidence{perTensor: writesPerSharedDescriptor}
-	if f.folder != nil {
+	if f.folder != "" {
 		e.perTensor = writesPerSharedName
 	}
 	pairs := 0

@@ -125,20 +125,13 @@ func tensorsOfBursts(ledgers []*tensorLedger, perTensor int) int {
 	for _, l := range ledgers {
 		readings, bursts = readings+l.readings, bursts+l.bursts
 		for d := perTensor; d <= longestBurst; d++ {
-			if d%perTensor > 1 { // neither T tensors nor those and their batch
-				total += l.burstSizes[d]
-				continue
-			}
-			counts[d/perTensor] += l.burstSizes[d]
 			total += l.burstSizes[d]
+			if d%perTensor <= 1 { // T tensors, or those and their batch
+				counts[d/perTensor] += l.burstSizes[d]
+			}
 		}
 	}
-	best := 0
-	for n := range counts {
-		if counts[n] > counts[best] {
-			best = n
-		}
-	}
+	best := slices.Index(counts[:], slices.Max(counts[:]))
 	if counts[best] < enough || float64(counts[best]) < agree*float64(total) || readings < quiet*bursts {
 		return 0
 	}
@@ -192,7 +185,7 @@ func (e *periodEvidence) writesScore(t int) float64 {
 	}
 	ratio := e.writes/e.tensors - e.perTensor
 	// Each worker's first and last sighting may lie anywhere between a batch's first tensor and its last write.
-	spread := math.Max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
+	spread := max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
 	if ratio < -2*spread || ratio > 1+2*spread {
 		return 0
 	}

@@ -31,7 +31,6 @@ func (w *Worker) list(trainer int) {
 	w.ReadIO()
 	ledger := w.ledger
 	ledger.startListing()
-	smallest, largest := int64(-1), int64(-1)
 	_, err := w.Links.Each(listLimit, func(fd int, target []byte) {
 		if bytes.HasPrefix(target, []byte("socket:")) {
 			w.socket = true
@@ -41,19 +40,8 @@ func (w *Worker) list(trainer int) {
 		switch {
 		case !ok:
 		case name.pid == w.Inner:
-			n := name.number
-			size := ledger.size(n)
-			if size == 0 {
-				size, _ = w.Links.SharedMemoryBytes(fd)
-				if size > 0 {
-					ledger.setSize(n, size)
-				}
-			}
-			ledger.hold()
-			if smallest < 0 || n < smallest {
-				smallest = n
-			}
-			largest = max(largest, n)
+			ledger.learnSize(name.number, w.Links, fd)
+			ledger.hold(name.number)
 		case name.pid == trainer:
 			ledger.inherit(name.number)
 		}
@@ -64,7 +52,7 @@ func (w *Worker) list(trainer int) {
 		}
 		return
 	}
-	ledger.endListing(smallest, largest)
+	ledger.endListing()
 }
 
 // ReadIO reads the worker's account of calls.
