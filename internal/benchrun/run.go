@@ -89,7 +89,7 @@ func (r *Run) Describe(ctx context.Context) error {
 	if r.machine, _, err = host.Describe(ctx, about); err != nil {
 		return err
 	}
-	if s, _, err := host.Storage(ctx, about, r.real()); err == nil {
+	if s, err := host.Storage(ctx, about, r.real()); err == nil {
 		r.storage = &report.Storage{Path: s.Path, Kind: s.Kind, FSType: s.FSType, Devices: s.Devices}
 	}
 	r.CPUs = r.machine.CPUsUsable

@@ -1,9 +1,8 @@
-// Package host says what machine a job runs on: cores and memory it may use,
-// kernel, control groups, and what holds its data. It is read once.
+// Package host says what machine a job runs on: cores and memory it may use, kernel, control groups, and what holds its
+// data. It is read once.
 //
-// It promises that what could not be read is left out and named in the notes
-// with its cure. It refuses to touch a path of the job in this process: those
-// go to a child, because a mount that hangs would hold us for ever.
+// It promises that what could not be read is left out and named in the notes with its cure. It refuses to touch a path
+// of the job in this process: those go to a child, because a mount that hangs would hold us for ever.
 package host
 
 import (
@@ -24,12 +23,9 @@ import (
 type Options struct {
 	// FS is the machine; the zero value is this one.
 	FS procfs.FS
-	// Target is the job's process whose limits and mounts count: the first
-	// trainer.
+	// Target is the job's process whose limits and mounts count: the first trainer.
 	Target procfs.ID
-	// GPUs are passed on as they are; they come from the NVML child.
-	GPUs []recording.GPU
-	// Paths asks about the job's paths in a child; nil asks nothing.
+	// Paths lets Storage ask about the job's paths in a child; nil asks nothing.
 	Paths     PathService
 	Redaction untrusted.Redaction
 }
@@ -42,15 +38,13 @@ type PathService interface {
 // Note says what could not be read, why, and what would change that.
 type Note = recording.Unseen
 
-// Describe reads the machine. The error is ErrGone of procfs where the job's
-// process ended meanwhile; everything else that failed is a note.
+// Describe reads the machine. The error is ErrGone of procfs where the job's process ended meanwhile; everything else
+// that failed is a note.
 func Describe(ctx context.Context, o Options) (recording.Host, []Note, error) {
-	d := describer{fs: o.FS, target: o.Target, redaction: o.Redaction}
-	d.host.GPUs = o.GPUs
+	d := describer{Options: o}
 	d.identity()
 	d.kernel()
-	d.cpus()
-	d.memory(ctx)
+	d.machine(ctx)
 	if err := d.group(); err != nil {
 		return recording.Host{}, nil, fmt.Errorf("describing the machine: %w", err)
 	}
@@ -58,11 +52,9 @@ func Describe(ctx context.Context, o Options) (recording.Host, []Note, error) {
 }
 
 type describer struct {
-	fs        procfs.FS
-	target    procfs.ID
-	redaction untrusted.Redaction
-	host      recording.Host
-	notes     []Note
+	Options
+	host  recording.Host
+	notes []Note
 }
 
 func (d *describer) note(signal string, err error, cure string) {
@@ -76,8 +68,8 @@ func (d *describer) note(signal string, err error, cure string) {
 // of the name alone would give the name away to who has a list of names. The name tells containers on one machine
 // apart.
 func (d *describer) identity() {
-	name, nameErr := d.fs.HostName()
-	boot, err := d.fs.BootID()
+	name, nameErr := d.FS.HostName()
+	boot, err := d.FS.BootID()
 	if err = errors.Join(err, nameErr); err != nil {
 		if !errors.Is(err, procfs.ErrNoData) { // where there is no /proc, the kernel's version says so
 			d.note("host_id", err, "")
@@ -86,65 +78,60 @@ func (d *describer) identity() {
 	}
 	sum := sha256.Sum256([]byte(boot + "\x00" + name))
 	d.host.ID = hex.EncodeToString(sum[:6])
-	if d.redaction.Off {
+	if d.Redaction.Off {
 		d.host.Name = untrusted.Sanitize(name)
 	}
 }
 
 func (d *describer) kernel() {
-	release, err := d.fs.KernelRelease()
+	release, err := d.FS.KernelRelease()
 	if err != nil {
 		d.note("kernel", err, "mount /proc")
 	}
 	d.host.Kernel = untrusted.Sanitize(release)
-	switch scope, err := d.fs.PtraceScope(); {
+	switch scope, err := d.FS.PtraceScope(); {
 	case err == nil:
 		d.host.PtraceScope = &scope
 	case !errors.Is(err, procfs.ErrNoData): // no Yama is no restriction
 		d.note("ptrace_scope", err, "")
 	}
-	d.host.Virtual = d.fs.Hypervisor()
+	d.host.Virtual = d.FS.Hypervisor()
 }
 
-func (d *describer) cpus() {
-	m := d.fs.Machine()
+func (d *describer) machine(ctx context.Context) {
+	m := d.FS.Machine()
 	defer m.Close()
 	var stat procfs.SystemStat
 	if err := m.Stat(&stat); err != nil {
 		d.note("cpus_present", err, "mount /proc")
 	}
 	d.host.CPUsPresent = len(stat.Cores)
-	if n, err := d.fs.PhysicalCores(); err == nil {
+	if n, err := d.FS.PhysicalCores(); err == nil {
 		d.host.CoresPhysical = n
 	}
-}
-
-func (d *describer) memory(ctx context.Context) {
-	m := d.fs.Machine()
-	defer m.Close()
 	var info procfs.Meminfo
 	if err := m.Meminfo(&info); err != nil {
 		d.note("memory_total_bytes", err, "mount /proc")
 		return
 	}
 	d.host.MemoryBytes = info.Total.Or(0)
-	swaps, err := d.fs.SwapDevices(ctx)
+	swaps, err := d.FS.SwapDevices(ctx)
 	if err != nil {
 		d.note("swap_*", err, "")
 	}
 	for _, name := range swaps {
-		d.host.SwapDevices = append(d.host.SwapDevices, untrusted.Path(name, d.redaction))
+		d.host.SwapDevices = append(d.host.SwapDevices, untrusted.Path(name, d.Redaction))
 	}
 }
 
 // group reads what the job's process may use.
 func (d *describer) group() error {
-	p, err := d.fs.OpenID(d.target)
+	p, err := d.FS.OpenID(d.Target)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	usable, err := d.fs.UsableCPUs(d.target.PID)
+	usable, err := d.FS.UsableCPUs(d.Target.PID)
 	if errors.Is(err, procfs.ErrGone) {
 		return err
 	}
@@ -158,7 +145,7 @@ func (d *describer) group() error {
 			d.host.CPUQuota = &q
 		}
 	}
-	group, err := d.fs.Cgroup(d.target.PID)
+	group, err := d.FS.Cgroup(d.Target.PID)
 	d.host.CgroupVersion = string(group.Mode)
 	if err != nil {
 		d.note("cgroup_*", err, "mount a cgroup file system where pipetune runs, or run pipetune on the host")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,8 +58,6 @@ func fakeMachine(t *testing.T, name string, pid int) Options {
 	return Options{FS: fs, Target: p.ID}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestDescribeFixtures(t *testing.T) {
 	for _, c := range []struct {
 		root  string
@@ -70,8 +67,8 @@ func TestDescribeFixtures(t *testing.T) {
 	}{
 		{"cgroup-v2", 4700, recording.Host{
 			Kernel: "6.12.0-amd64", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2.5, CPUsAffinity: 8, CPUsCpuset: 4,
-			CPUQuota: ptr(2.5), MemoryBytes: 65536000 << 10, MemoryLimit: ptr(int64(16 << 30)),
-			SwapDevices: []string{"/dev/zram0", "/dev/dm-2"}, CgroupVersion: "v2", PtraceScope: ptr(1)}, 0},
+			CPUQuota: new(2.5), MemoryBytes: 65536000 << 10, MemoryLimit: new(int64(16 << 30)),
+			SwapDevices: []string{"/dev/zram0", "/dev/dm-2"}, CgroupVersion: "v2", PtraceScope: new(1)}, 0},
 		{"debian12-hybrid", 19868, recording.Host{
 			Kernel: "6.18.44", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2, CPUsAffinity: 2, CPUsCpuset: 2,
 			MemoryBytes: 24684092 << 10, CgroupVersion: "hybrid", Virtual: "vm"}, 0},
@@ -95,31 +92,30 @@ func TestDescribeFixtures(t *testing.T) {
 func TestStorageOfFixtures(t *testing.T) {
 	for path, want := range map[string]recording.Storage{
 		"/home/me/train.h5": {Path: "<data>/train.h5", FSType: "ext4", Kind: "disk", Devices: []string{"nvme0n1"},
-			Rotational: ptr(false), Model: "Samsung SSD 980 PRO 1TB"},
+			Rotational: new(false), Model: "Samsung SSD 980 PRO 1TB"},
 		"/scratch/x": {Path: "/scratch/x", FSType: "xfs", Kind: "disk", Devices: []string{"sda", "sdb"},
-			Rotational: ptr(true)},
+			Rotational: new(true)},
 		"/nfs/x":     {Path: "/nfs/x", FSType: "nfs4", Kind: "network"},
 		"/dev/shm/x": {Path: "/dev/shm/x", FSType: "tmpfs", Kind: "tmpfs"},
 	} {
 		o := fakeMachine(t, "cgroup-v2", 4700)
 		o.Redaction.Prefixes = []untrusted.Prefix{{Path: "/home/me", Name: "<data>"}}
-		got, notes, err := Storage(t.Context(), o, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" || len(notes) > 0 {
-			t.Errorf("%s: %s, notes %v", path, diff, notes)
+		if diff := cmp.Diff(want, must.Get(Storage(t.Context(), o, path))(t)); diff != "" {
+			t.Errorf("%s: %s", path, diff)
 		}
 	}
 }
 
-// TestMagicCorrectsAnUnknownKind: where the mount table leads nowhere, the file system's own number is asked.
+// TestMagicCorrectsAnUnknownKind: where the mount table leads nowhere, the file system's own number is asked, and
+// where that does not answer the kind stays unknown.
 func TestMagicCorrectsAnUnknownKind(t *testing.T) {
-	o := fakeMachine(t, "container-v2", 7)
-	o.Paths = fixedAnswer{fs: isolate.FileSystem{Type: 0xEF53}}
-	got, notes, err := Storage(t.Context(), o, "/opt/data")
-	if err != nil || got.Kind != "disk" || len(notes) != 1 {
-		t.Errorf("%+v, notes %v, %v", got, notes, err)
+	for want, answer := range map[string]fixedAnswer{"disk": {fs: isolate.FileSystem{Type: 0xEF53}},
+		"unknown": {err: &isolate.TimeoutError{Task: "paths", Key: "/"}}} {
+		o := fakeMachine(t, "container-v2", 7)
+		o.Paths = answer
+		if got := must.Get(Storage(t.Context(), o, "/opt/data"))(t); got.Kind != want {
+			t.Errorf("answered %+v: %+v", answer, got)
+		}
 	}
 }
 
@@ -132,26 +128,8 @@ func TestDescribeNeedsTheSameProcess(t *testing.T) {
 }
 
 func TestStorageOfThisMachine(t *testing.T) {
-	s, notes, err := Storage(t.Context(), Options{Target: self(t)}, "/dev/shm/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Storage(t.Context(), Options{Target: self(t)}, "/dev/shm/x"))(t)
 	if s.Kind != "tmpfs" || s.FSType != "tmpfs" || len(s.Devices) != 0 {
-		t.Errorf("/dev/shm is %+v, notes %v", s, notes)
-	}
-}
-
-func TestHungMountIsNamed(t *testing.T) {
-	hung := fixedAnswer{err: &isolate.TimeoutError{Task: "paths", Key: "/"}}
-	_, notes, err := Storage(t.Context(), Options{Target: self(t), Paths: hung}, "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	for _, n := range notes {
-		found = found || strings.Contains(n.Reason, "does not answer")
-	}
-	if !found {
-		t.Errorf("notes = %v", notes)
+		t.Errorf("/dev/shm is %+v", s)
 	}
 }

@@ -2,12 +2,10 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strconv"
 
-	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -24,9 +22,8 @@ var kinds = map[procfs.StorageKind]string{
 	procfs.StorageFUSE: "fuse", procfs.StorageShared: kindNetwork, procfs.StorageUnknown: kindUnknown,
 }
 
-// PlaceOf is a header's row on where a path of the job lies, which is shown as
-// the redaction says; virtual: on a virtual machine, whose disks call themselves
-// rotational whatever they are.
+// PlaceOf is a header's row on where a path of the job lies, which is shown as the redaction says; virtual: on a
+// virtual machine, whose disks call themselves rotational whatever they are.
 func PlaceOf(file string, s procfs.Storage, virtual bool, r untrusted.Redaction) recording.Storage {
 	out := recording.Storage{Path: untrusted.Path(file, r), FSType: untrusted.Sanitize(s.FSType), Kind: kinds[s.Kind]}
 	switch {
@@ -47,14 +44,12 @@ func PlaceOf(file string, s procfs.Storage, virtual bool, r untrusted.Redaction)
 	return out
 }
 
-// Storage says what holds a path of the job. The path is absolute and without
-// symbolic links, as the job's process sees it. The mount table and /sys are
-// read here; the path itself is asked for in the child only, and where that
-// does not answer in time the note says that the mount hangs.
-func Storage(ctx context.Context, o Options, file string) (recording.Storage, []Note, error) {
-	failed := func(err error) (recording.Storage, []Note, error) {
-		return recording.Storage{}, nil, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction),
-			err)
+// Storage says what holds a path of the job. The path is absolute and without symbolic links, as the job's process sees
+// it. The mount table and /sys are read here; where they do not tell, the file system itself is asked, in the child
+// only.
+func Storage(ctx context.Context, o Options, file string) (recording.Storage, error) {
+	failed := func(err error) (recording.Storage, error) {
+		return recording.Storage{}, fmt.Errorf("finding the storage of %s: %w", untrusted.Path(file, o.Redaction), err)
 	}
 	p, err := o.FS.OpenID(o.Target)
 	if err != nil {
@@ -70,37 +65,16 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, []
 		return failed(err)
 	}
 	out := PlaceOf(file, s, o.FS.Hypervisor() != "", o.Redaction)
-	var notes []Note
-	if s.Unresolved != "" {
-		notes = append(notes, Note{Signal: "disk_*", Entity: "", Reason: untrusted.Sanitize(s.Unresolved),
-			Cure: "run pipetune on the host, outside of the container"})
+	if out.Kind != kindUnknown || o.Paths == nil {
+		return out, nil
 	}
-	if o.Paths != nil {
-		notes = append(notes, ask(ctx, o, p, s.Mount, file, &out)...)
-	}
-	return out, notes, nil
-}
-
-// ask lets the file system itself speak: its magic number corrects an unknown
-// kind, and its silence is worth a note.
-func ask(ctx context.Context, o Options, p *procfs.Process, m procfs.Mount, file string,
-	out *recording.Storage) []Note {
 	root := ""
 	if shared, err := p.SharesOurMounts(o.FS); err != nil || !shared {
 		root = path.Join("/proc", strconv.Itoa(p.PID), "root")
 	}
-	st, err := o.Paths.Statfs(ctx, path.Join(root, m.Point), path.Join(root, file))
-	var slow *isolate.TimeoutError
-	var stuck *isolate.StuckError
-	switch {
-	case errors.As(err, &slow), errors.As(err, &stuck):
-		return []Note{{Signal: "disk_*", Reason: "the mount " + untrusted.Path(m.Point, o.Redaction) +
-			" does not answer", Cure: "check that its server is reachable"}}
-	case err != nil:
-		return nil // the mount table's word stands
-	}
-	if kind, ok := procfs.KindOfMagic(st.Type); ok && out.Kind == kindUnknown {
+	st, err := o.Paths.Statfs(ctx, path.Join(root, s.Mount.Point), path.Join(root, file))
+	if kind, ok := procfs.KindOfMagic(st.Type); ok && err == nil { // else the mount table's word stands
 		out.Kind = kinds[kind]
 	}
-	return nil
+	return out, nil
 }
