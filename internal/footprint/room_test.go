@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
@@ -27,26 +28,18 @@ func TestRoomFor(t *testing.T) {
 		{name: "the rest is page cache", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, cached: 1 << 30},
 		{name: "the limit was lowered", root: "container-v2", pid: 7, use: 9 << 30, want: "of 8 GiB, 0 B is left"},
 	} {
-		archive, err := os.ReadFile(filepath.Join("../../testdata/proc", c.root+".txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", c.root+".txtar")))(t)
 		root := t.TempDir()
-		if err := fakeroot.Unpack(archive, root); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fakeroot.Unpack(archive, root))
 		if c.use > 0 {
-			group := filepath.Join(root, "sys/fs/cgroup")
 			for name, text := range map[string]string{
 				"memory.current": strconv.FormatInt(c.use, 10) + "\n",
 				"memory.stat":    "anon 1000\nfile " + strconv.FormatInt(c.cached, 10) + "\nshmem 0\n",
 			} {
-				if err := os.WriteFile(filepath.Join(group, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(root, "sys/fs/cgroup", name), []byte(text), 0o600))
 			}
 		}
-		err = RoomFor(procfs.FS{Root: root}, c.pid, "bench-io", BenchRoom)
+		err := RoomFor(procfs.FS{Root: root}, c.pid, "bench-io", BenchRoom)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}

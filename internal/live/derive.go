@@ -2,6 +2,7 @@ package live
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -105,7 +106,6 @@ func (t *Tracker) derive(members []Member, f *Frame) values {
 	return vs
 }
 
-// trainer takes what one trainer and its loader do.
 func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
 	of, loader := Owner{Rank: m.Rank}, "loader/"+m.ID
 	samples, _ := t.of(metric.LoaderSamples, loader)
@@ -156,33 +156,25 @@ func (t *Tracker) states(entity string) (shares []float64, seconds float64) {
 
 // job takes what all processes of the job use together.
 func (t *Tracker) job(vs *values, members []Member) {
-	total := func(d metric.Desc, only func(Member) bool) (grown, over float64) {
+	haveWorkers := slices.ContainsFunc(members, func(m Member) bool { return m.Trainer != "" })
+	for _, each := range []struct {
+		d, raw metric.Desc
+		loads  bool // of who loads: without workers the trainer; with them what it reads is what they hand over
+	}{{metric.JobCPU, metric.ProcCPU, false}, {metric.ReadBytes, metric.ProcReadChars, true},
+		{metric.StorageBytes, metric.ProcReadBytes, false}} {
+		grown, over := 0.0, 0.0
 		for _, m := range members {
-			if r, ok := t.of(d, "process/"+m.ID); ok && only(m) {
+			if each.loads && haveWorkers && m.Trainer == "" {
+				continue
+			}
+			if r, ok := t.of(each.raw, "process/"+m.ID); ok {
 				grown, over = grown+r.grown, max(over, r.over)
 			}
 		}
-		return grown, over
-	}
-	all := func(Member) bool { return true }
-	loads := all // without workers the trainer does; with them what it reads is what they hand over
-	for _, m := range members {
-		if m.Trainer != "" {
-			loads = func(m Member) bool { return m.Trainer != "" }
-			break
-		}
-	}
-	for _, each := range []struct {
-		d, raw metric.Desc
-		whose  func(Member) bool
-	}{{metric.JobCPU, metric.ProcCPU, all}, {metric.ReadBytes, metric.ProcReadChars, loads},
-		{metric.StorageBytes, metric.ProcReadBytes, all}} {
-		grown, over := total(each.raw, each.whose)
 		vs.flow(each.d, Owner{}, grown, over)
 	}
 }
 
-// machine takes what all of the machine does.
 func (t *Tracker) machine(vs *values) {
 	const host = "host"
 	busy, _ := t.of(metric.CPUBusy, host)
@@ -210,31 +202,24 @@ func (t *Tracker) machine(vs *values) {
 	}
 }
 
-// devices takes what GPUs and disks do.
 func (t *Tracker) devices(vs *values) {
 	for k, r := range t.now {
-		if gpu, is := strings.CutPrefix(k.entity, "gpu/"); is {
-			of := Owner{Device: gpu}
-			switch k.metric {
-			case metric.GPUUtil.Name:
-				vs.flow(metric.GPUUtil, of, r.mean*Every.Seconds(), Every.Seconds())
-			case metric.GPUSMActivity.Name:
-				vs.flow(metric.GPUSMActivity, of, r.mean*Every.Seconds(), Every.Seconds())
-			default:
-				for _, d := range []metric.Desc{metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower} {
-					if d.Name == k.metric {
-						vs.level(d, of, r.last)
-					}
-				}
-			}
-		}
-		if disk, is := strings.CutPrefix(k.entity, "disk/"); is {
-			switch k.metric {
-			case metric.DiskReadBytes.Name:
-				vs.flow(metric.DiskByteRate, Owner{Device: disk}, r.grown, r.over)
-			case metric.DiskBusy.Name:
-				vs.flow(metric.DiskUtil, Owner{Device: disk}, r.grown, r.over)
-			}
+		_, device, _ := strings.Cut(k.entity, "/")
+		switch of := (Owner{Device: device}); k.metric {
+		case metric.GPUUtil.Name:
+			vs.flow(metric.GPUUtil, of, r.mean*Every.Seconds(), Every.Seconds())
+		case metric.GPUSMActivity.Name:
+			vs.flow(metric.GPUSMActivity, of, r.mean*Every.Seconds(), Every.Seconds())
+		case metric.GPUMemUsed.Name:
+			vs.level(metric.GPUMemUsed, of, r.last)
+		case metric.GPUMemTotal.Name:
+			vs.level(metric.GPUMemTotal, of, r.last)
+		case metric.GPUPower.Name:
+			vs.level(metric.GPUPower, of, r.last)
+		case metric.DiskReadBytes.Name:
+			vs.flow(metric.DiskByteRate, of, r.grown, r.over)
+		case metric.DiskBusy.Name:
+			vs.flow(metric.DiskUtil, of, r.grown, r.over)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
 )
@@ -35,35 +36,32 @@ const (
 	stands = 6
 )
 
-// trace is a figure in the making.
+// trace is a figure in the making, without a present value.
 type trace struct {
-	signal metric.Desc
-	of     Owner
-	flow   bool
-	past   []float64
-	total  float64
-	age    int // frames since it was read
+	Figure
+	age int // frames since it was read
 }
 
 // push adds a frame's value; NaN where there is none.
 func (t *trace) push(v float64) {
 	if t.age++; !math.IsNaN(v) {
 		t.age = 0
-	} else if n := len(t.past); n > 0 && t.age < stands {
-		v = t.past[n-1]
+	} else if n := len(t.Past); n > 0 && t.age < stands {
+		v = t.Past[n-1]
 	}
-	if len(t.past) == frames {
-		t.past = t.past[:copy(t.past, t.past[1:])]
+	if len(t.Past) == frames {
+		t.Past = t.Past[:copy(t.Past, t.Past[1:])]
 	}
-	t.past = append(t.past, v)
+	t.Past = append(t.Past, v)
 }
 
 // figure is the trace as of now, which does not change any more.
 func (t *trace) figure() Figure {
-	f := Figure{Signal: t.signal, Of: t.of, Flow: t.flow, Total: t.total, Past: append([]float64(nil), t.past...)}
-	last := t.past[len(t.past)-1:]
-	if t.flow && !math.IsNaN(last[0]) {
-		last = t.past[max(0, len(t.past)-smooth):]
+	f := t.Figure
+	f.Past = slices.Clone(t.Past)
+	last := f.Past[len(f.Past)-1:]
+	if f.Flow && !math.IsNaN(last[0]) {
+		last = f.Past[max(0, len(f.Past)-smooth):]
 	}
 	sum, n := 0.0, 0.0
 	for _, v := range last {

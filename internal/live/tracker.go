@@ -106,32 +106,28 @@ func (t *Tracker) Update(source Source, members []Member, at time.Duration) *Fra
 	source.Latest(t.at, t.read)
 	t.at = at
 	f := &Frame{At: at}
-	values := t.derive(members, f)
-	for _, v := range values {
+	current := map[traceKey]value{}
+	for _, v := range t.derive(members, f) {
 		k := traceKey{v.signal.Name, v.of}
+		current[k] = v
 		if t.index[k] == nil {
-			t.index[k] = &trace{signal: v.signal, of: v.of, flow: v.flow}
+			t.index[k] = &trace{Figure: Figure{Signal: v.signal, Of: v.of, Flow: v.flow}}
 			t.traces = append(t.traces, t.index[k])
 		}
 	}
-	current := map[traceKey]value{}
-	for _, v := range values {
-		current[traceKey{v.signal.Name, v.of}] = v
-	}
 	for _, trace := range t.traces {
-		v, there := current[traceKey{trace.signal.Name, trace.of}]
+		v, there := current[traceKey{trace.Signal.Name, trace.Of}]
 		if !there {
 			v.now = math.NaN()
 		}
 		trace.push(v.now)
-		trace.total += v.amount
+		trace.Total += v.amount
 		f.Figures = append(f.Figures, trace.figure())
 	}
 	t.forget()
 	return f
 }
 
-// read takes the readings of one series.
 func (t *Tracker) read(name, entity string, points []recording.Point) {
 	if !wanted[name] || len(points) == 0 {
 		return

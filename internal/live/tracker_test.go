@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -19,11 +20,7 @@ type watch struct {
 
 func newWatch(t *testing.T, members ...Member) *watch {
 	t.Helper()
-	rec, err := recording.NewRecorder(recording.Header{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &watch{Recorder: rec, members: members}
+	return &watch{Recorder: must.Get(recording.NewRecorder(recording.Header{}, nil))(t), members: members}
 }
 
 // run records for some seconds and returns the last frame.
@@ -139,8 +136,8 @@ func TestATrackerStaysSmall(t *testing.T) {
 		t.Errorf("%d last readings are held", n)
 	}
 	for _, trace := range w.tracker.traces {
-		if len(trace.past) > frames || cap(trace.past) > 2*frames {
-			t.Errorf("%s holds %d values", trace.signal.Name, len(trace.past))
+		if len(trace.Past) > frames || cap(trace.Past) > 2*frames {
+			t.Errorf("%s holds %d values", trace.Signal.Name, len(trace.Past))
 		}
 	}
 }

@@ -33,21 +33,13 @@ func mayBeData(file string) bool {
 		strings.Contains(file, "/dev/shm/torch_") {
 		return false
 	}
-	ext, known := strings.ToLower(path.Ext(name)), isKnownData(name)
-	if slices.Contains(notDataEnds, ext) {
+	if slices.Contains(notDataEnds, strings.ToLower(path.Ext(name))) ||
+		slices.ContainsFunc(notDataParts, func(part string) bool { return strings.Contains(file, part) }) {
 		return false
 	}
-	for _, part := range notDataParts {
-		if strings.Contains(file, part) {
-			return false
-		}
-	}
-	for _, folder := range notDataFolders {
-		if strings.HasPrefix(file, folder) {
-			// People do keep data in /dev/shm, and images below /usr/share or /var/lib.
-			return known && (strings.HasPrefix(file, "/dev/shm/") || strings.HasPrefix(file, "/usr/local/") ||
-				strings.HasPrefix(file, "/var/") || strings.HasPrefix(file, "/run/"))
-		}
+	below := func(folder string) bool { return strings.HasPrefix(file, folder) }
+	if slices.ContainsFunc(notDataFolders, below) { // people do keep data in /dev/shm, and images below /var/lib
+		return isKnownData(name) && slices.ContainsFunc([]string{"/dev/shm/", "/usr/local/", "/var/", "/run/"}, below)
 	}
 	return true
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// row is what is known of the dataset.
 func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	row := recording.Dataset{Path: untrusted.Path(d.root, r), How: d.how, Kind: "other", Folder: d.folder,
 		Extension: untrusted.Sanitize(d.facts.Extension)}

@@ -35,7 +35,6 @@ type finding struct {
 	// apart are paths to watch beside them so that the kernel does not merge events; see openCounter.
 	apart  []string
 	whyNot string
-	cure   string
 }
 
 // FolderReader asks the file system in a child: what of *isolate.Paths a Sampler needs.
@@ -82,11 +81,11 @@ func (s *finder) run(ctx context.Context) {
 				}
 			}
 		case seen := <-s.in:
-			if s.knows(seen.file) {
-				s.send(ctx, finding{openFile: seen})
-				continue
+			found := finding{openFile: seen}
+			if !s.knows(seen.file) {
+				found = s.examine(ctx, seen)
 			}
-			s.send(ctx, s.examine(ctx, seen))
+			s.send(ctx, found)
 		}
 	}
 }
@@ -95,7 +94,6 @@ func (s *finder) knows(file string) bool {
 	return slices.ContainsFunc(s.seen, func(f finding) bool { return f.holds(file) })
 }
 
-// holds says whether a file belongs to the dataset.
 func (f *finding) holds(file string) bool {
 	return file == f.root || (f.folder && strings.HasPrefix(file, f.root+"/"))
 }
@@ -138,16 +136,15 @@ func (s *finder) examine(ctx context.Context, seen openFile) finding {
 	if s.describe != nil {
 		own, key := where.reach(f.root)
 		facts, err := s.describe(ctx, key, own)
-		switch {
-		case err != nil:
+		if err != nil {
 			f.reason = err.Error()
-		default:
+		} else {
 			f.facts, f.described = facts, true
-			if facts.Layout == nil && f.folder && facts.Kind == "hdf5" { // many files: one of them stands for all
-				own, key := where.reach(seen.file)
-				if one, err := s.describe(ctx, key, own); err == nil {
-					f.facts.Layout = one.Layout
-				}
+		}
+		if f.facts.Layout == nil && f.folder && f.facts.Kind == "hdf5" { // many files: one of them stands for all
+			own, key := where.reach(seen.file)
+			if one, err := s.describe(ctx, key, own); err == nil {
+				f.facts.Layout = one.Layout
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,7 +146,6 @@ func (f *Sampler) Sample(_ context.Context, sink recording.Sink) {
 	f.record(sink)
 }
 
-// mapsDue reports whether a process' mapped files are to be read in this call.
 func (f *Sampler) mapsDue() bool {
 	every := mapsEvery
 	if len(f.datasets) == 0 {
@@ -163,7 +163,6 @@ func (f *Sampler) width(readers int) int {
 	return min(readers, searching)
 }
 
-// list reads the descriptors of one process.
 func (f *Sampler) list(r reader, sink recording.Sink) {
 	id := r.ID
 	p, err := f.cfg.FS.OpenID(id)
@@ -201,7 +200,6 @@ func (f *Sampler) list(r reader, sink recording.Sink) {
 	}
 }
 
-// of returns the dataset a file belongs to.
 func (f *Sampler) of(file string) *dataset {
 	for _, d := range f.datasets {
 		if d.holds(file) {
@@ -235,7 +233,6 @@ func (f *Sampler) see(s openFile) {
 // asked marks a file that the finder was given.
 const asked = 1 << 30
 
-// collect takes over what the finder found.
 func (f *Sampler) collect(sink recording.Sink) {
 	for {
 		select {
@@ -250,7 +247,6 @@ func (f *Sampler) collect(sink recording.Sink) {
 	}
 }
 
-// adopt begins to follow a dataset.
 func (f *Sampler) adopt(found finding, sink recording.Sink) {
 	if found.root == "" || f.of(found.file) != nil || len(f.datasets) >= maxDatasets {
 		return
@@ -282,24 +278,20 @@ func (f *Sampler) adopt(found finding, sink recording.Sink) {
 // absorb drops what was followed inside a folder that now is the dataset itself. Its entity stays in the recording with
 // what was seen of it.
 func (f *Sampler) absorb(whole *dataset) {
-	kept := f.datasets[:0]
-	for _, d := range f.datasets {
-		if whole.folder && strings.HasPrefix(d.root, whole.root+"/") {
-			if f.count != nil {
-				f.count.remove(d)
-			}
-			continue
+	f.datasets = slices.DeleteFunc(f.datasets, func(d *dataset) bool {
+		inside := whole.folder && strings.HasPrefix(d.root, whole.root+"/")
+		if inside && f.count != nil {
+			f.count.remove(d)
 		}
-		kept = append(kept, d)
-	}
-	f.datasets = kept
+		return inside
+	})
 }
 
 func (f *Sampler) countOpens(d *dataset, sink recording.Sink) {
 	switch {
 	case f.count == nil:
 	case d.whyNot != "":
-		sink.Unseen(metric.DatasetOpens.Name, d.entity, d.whyNot, d.cure)
+		sink.Unseen(metric.DatasetOpens.Name, d.entity, d.whyNot, "")
 	default:
 		if err := f.count.add(d, d.watch, d.apart); err != nil {
 			cure := ""

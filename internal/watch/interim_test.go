@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -43,10 +44,7 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 // TestGlancesAreTakenBesideTheWatch: what is judged is what was seen until then, the watch goes on meanwhile, and the
 // next one comes later.
 func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
-	rec, err := recording.NewRecorder(recording.Header{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(recording.NewRecorder(recording.Header{}, nil))(t)
 	amended := 0
 	p := &provisional{next: firstInterim,
 		amend: func(h *recording.Header) { amended++; h.Warmup = time.Second }}
