@@ -6,6 +6,18 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
+// benchReads times reads that are made again and again, and counts their garbage.
+func benchReads(b *testing.B, reads map[string]func() error) {
+	for name, read := range reads {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				must.Do(b, read())
+			}
+		})
+	}
+}
+
 func BenchmarkProcess(b *testing.B) {
 	cmd := startSleep(b)
 	p := must.Get(FS{}.Open(cmd.Process.Pid))(b)
@@ -19,25 +31,15 @@ func BenchmarkProcess(b *testing.B) {
 		statm Statm
 		sys   Syscall
 	)
-	for _, bc := range []struct {
-		name string
-		read func() error
-	}{
-		{"stat", func() error { return p.Stat(&stat) }},
-		{"schedstat", func() error { return p.Schedstat(&sched) }},
-		{"io", func() error { return p.IO(&io) }},
-		{"statm", func() error { return p.Statm(&statm) }},
-		{"task-stat", func() error { return task.Stat(&stat) }},
-		{"task-syscall", func() error { return task.Syscall(&sys) }},
-		{"task-wchan", func() error { _, err := task.Wchan(); return err }},
-	} {
-		b.Run(bc.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				must.Do(b, bc.read())
-			}
-		})
-	}
+	benchReads(b, map[string]func() error{
+		"stat":         func() error { return p.Stat(&stat) },
+		"schedstat":    func() error { return p.Schedstat(&sched) },
+		"io":           func() error { return p.IO(&io) },
+		"statm":        func() error { return p.Statm(&statm) },
+		"task-stat":    func() error { return task.Stat(&stat) },
+		"task-syscall": func() error { return task.Syscall(&sys) },
+		"task-wchan":   func() error { _, err := task.Wchan(); return err },
+	})
 }
 
 func BenchmarkMachine(b *testing.B) {
@@ -49,23 +51,13 @@ func BenchmarkMachine(b *testing.B) {
 		vm   Vmstat
 		psi  Pressure
 	)
-	for _, bc := range []struct {
-		name string
-		read func() error
-	}{
-		{"stat", func() error { return m.Stat(&stat) }},
-		{"meminfo", func() error { return m.Meminfo(&mem) }},
-		{"vmstat", func() error { return m.Vmstat(&vm) }},
-		{"diskstats", func() error { return m.Diskstats(func(*DiskStat) {}) }},
-		{"pressure", func() error { return m.Pressure(PressureCPU, &psi) }},
-	} {
-		b.Run(bc.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				must.Do(b, bc.read())
-			}
-		})
-	}
+	benchReads(b, map[string]func() error{
+		"stat":      func() error { return m.Stat(&stat) },
+		"meminfo":   func() error { return m.Meminfo(&mem) },
+		"vmstat":    func() error { return m.Vmstat(&vm) },
+		"diskstats": func() error { return m.Diskstats(func(*DiskStat) {}) },
+		"pressure":  func() error { return m.Pressure(PressureCPU, &psi) },
+	})
 }
 
 func BenchmarkCgroup(b *testing.B) {
@@ -77,18 +69,8 @@ func BenchmarkCgroup(b *testing.B) {
 		cpu CgroupCPU
 		mem CgroupMemory
 	)
-	b.Run("cpu", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			must.Do(b, quotas.Read(&cpu))
-		}
-	})
-	b.Run("memory", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			must.Do(b, r.Memory(&mem))
-		}
-	})
+	benchReads(b, map[string]func() error{"cpu": func() error { return quotas.Read(&cpu) },
+		"memory": func() error { return r.Memory(&mem) }})
 }
 
 func BenchmarkTable(b *testing.B) {

@@ -2,10 +2,10 @@ package procfs
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -33,21 +33,15 @@ type BlockDevice struct {
 // BlockKind says what drives a device.
 type BlockKind string
 
-// The kinds, from the device's name, which the driver gives it.
+// The kinds that differ in something, from the device's name, which the driver gives it.
 const (
-	BlockNVMe    BlockKind = "nvme"
-	BlockVirtio  BlockKind = "virtio"
-	BlockSCSI    BlockKind = "scsi" // SATA, SAS, USB and most cloud disks
-	BlockXen     BlockKind = "xen"
-	BlockMMC     BlockKind = "mmc"
-	BlockPMem    BlockKind = "pmem"
-	BlockZRAM    BlockKind = "zram"
-	BlockRAM     BlockKind = "ram"
-	BlockLoop    BlockKind = "loop"
-	BlockNetwork BlockKind = "network-block" // nbd, rbd, drbd
-	BlockMapper  BlockKind = "device-mapper"
-	BlockMD      BlockKind = "md"
-	BlockOther   BlockKind = "other"
+	BlockNVMe   BlockKind = "nvme"
+	BlockVirtio BlockKind = "virtio"
+	BlockSCSI   BlockKind = "scsi" // SATA, SAS, USB and most cloud disks
+	BlockXen    BlockKind = "xen"
+	BlockMMC    BlockKind = "mmc"
+	BlockLoop   BlockKind = "loop"
+	BlockOther  BlockKind = "other"
 )
 
 var blockPrefixes = []struct {
@@ -55,9 +49,7 @@ var blockPrefixes = []struct {
 	kind   BlockKind
 }{
 	{"nvme", BlockNVMe}, {"vd", BlockVirtio}, {"sd", BlockSCSI}, {"sr", BlockSCSI}, {"xvd", BlockXen},
-	{"mmcblk", BlockMMC},
-	{"pmem", BlockPMem}, {"zram", BlockZRAM}, {"ram", BlockRAM}, {"loop", BlockLoop}, {"nbd", BlockNetwork},
-	{"rbd", BlockNetwork}, {"drbd", BlockNetwork}, {"dm-", BlockMapper}, {"md", BlockMD},
+	{"mmcblk", BlockMMC}, {"loop", BlockLoop},
 }
 
 func blockKind(name string) BlockKind {
@@ -74,14 +66,10 @@ func blockKind(name string) BlockKind {
 // one is the default of virtio and network drivers and of SCSI disks that do
 // not say, which is what most hypervisors emulate.
 func (d BlockDevice) Turning(virtual bool) Optional[bool] {
-	set, ok := d.Rotational.Get()
-	if !ok {
+	if d.Rotational.Or(false) && (virtual || d.Kind != BlockSCSI) {
 		return Optional[bool]{}
 	}
-	if set && (virtual || d.Kind != BlockSCSI) {
-		return Optional[bool]{}
-	}
-	return Some(set)
+	return d.Rotational
 }
 
 // maxBlockDepth bounds the walk from a mapped device down to physical ones:
@@ -98,12 +86,8 @@ func (f FS) PhysicalDevices(dev Device) ([]BlockDevice, error) {
 	}
 	found := make(map[string]BlockDevice)
 	f.descend(dir, found, nil)
-	out := make([]BlockDevice, 0, len(found))
-	for _, d := range found {
-		out = append(out, d)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out, nil
+	byName := func(a, b BlockDevice) int { return strings.Compare(a.Name, b.Name) }
+	return slices.SortedFunc(maps.Values(found), byName), nil
 }
 
 func (f FS) descend(dir string, found map[string]BlockDevice, above []Device) {
@@ -112,10 +96,7 @@ func (f FS) descend(dir string, found map[string]BlockDevice, above []Device) {
 	}
 	slaves, err := os.ReadDir(filepath.Join(dir, "slaves"))
 	if err == nil && len(slaves) > 0 && len(above) < maxBlockDepth {
-		var own Device
-		if s, ok := attr(dir, "dev"); ok {
-			own, _ = parseDevice(s)
-		}
+		own, _ := deviceOf(dir)
 		above = append(slices.Clone(above), own)
 		for _, s := range slaves {
 			target, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", s.Name()))
@@ -139,9 +120,7 @@ func (f FS) descend(dir string, found map[string]BlockDevice, above []Device) {
 func readBlockDevice(dir string) BlockDevice {
 	name := filepath.Base(dir)
 	d := BlockDevice{Name: strings.ReplaceAll(name, "!", "/"), Kind: blockKind(name)}
-	if s, ok := attr(dir, "dev"); ok {
-		d.Device, _ = parseDevice(s)
-	}
+	d.Device, _ = deviceOf(dir)
 	if s, ok := attr(dir, "device/model"); ok && s != "" {
 		d.Model = Some(s)
 	}
@@ -149,6 +128,12 @@ func readBlockDevice(dir string) BlockDevice {
 		d.Rotational = Some(s == "1")
 	}
 	return d
+}
+
+// deviceOf is the number of the block device that a folder below /sys is of.
+func deviceOf(dir string) (Device, bool) {
+	s, _ := attr(dir, "dev")
+	return parseDevice(s)
 }
 
 func attr(dir, name string) (string, bool) {
@@ -169,10 +154,8 @@ func (f FS) BlockDeviceByPath(source string) (Device, error) {
 	if !ok {
 		return Device{}, &readError{source, ErrNoData, errors.New("not a device path")}
 	}
-	if s, err := f.readString("sys", "class", "block", strings.ReplaceAll(name, "/", "!"), "dev"); err == nil {
-		if dev, ok := parseDevice(s); ok {
-			return dev, nil
-		}
+	if dev, ok := deviceOf(f.Path("sys", "class", "block", strings.ReplaceAll(name, "/", "!"))); ok {
+		return dev, nil
 	}
 	want := mapperName(name)
 	dirs, err := os.ReadDir(f.Path("sys", "block"))
@@ -181,11 +164,8 @@ func (f FS) BlockDeviceByPath(source string) (Device, error) {
 	}
 	for _, e := range dirs {
 		dir := f.Path("sys", "block", e.Name())
-		if dm, ok := attr(dir, "dm/name"); !ok || dm != want {
-			continue
-		}
-		if s, ok := attr(dir, "dev"); ok {
-			if dev, ok := parseDevice(s); ok {
+		if dm, ok := attr(dir, "dm/name"); ok && dm == want {
+			if dev, ok := deviceOf(dir); ok {
 				return dev, nil
 			}
 		}
@@ -210,26 +190,17 @@ func mapperName(name string) string {
 // btrfsMembers returns the devices of the btrfs file system that dev is part
 // of, or dev alone where /sys does not say.
 func (f FS) btrfsMembers(dev Device) []Device {
-	uuids, err := os.ReadDir(f.Path("sys", "fs", "btrfs"))
-	if err != nil {
-		return []Device{dev}
-	}
+	uuids, _ := os.ReadDir(f.Path("sys", "fs", "btrfs")) // none where it cannot be read
 	for _, u := range uuids {
 		dir := f.Path("sys", "fs", "btrfs", u.Name(), "devices")
-		names, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
+		names, _ := os.ReadDir(dir)
 		var members []Device
-		mine := false
 		for _, n := range names {
-			s, ok := attr(filepath.Join(dir, n.Name()), "dev")
-			if d, ok2 := parseDevice(s); ok && ok2 {
+			if d, ok := deviceOf(filepath.Join(dir, n.Name())); ok {
 				members = append(members, d)
-				mine = mine || d == dev
 			}
 		}
-		if mine {
+		if slices.Contains(members, dev) {
 			return members
 		}
 	}

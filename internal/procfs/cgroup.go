@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -136,10 +137,8 @@ func matchCgroupMount(m Mount, e CgroupEntry) ([]string, bool) {
 	opts := strings.Split(m.SuperOptions, ",")
 	var names []string
 	for _, c := range e.Controllers {
-		for _, o := range opts {
-			if o == c {
-				names = append(names, c)
-			}
+		if slices.Contains(opts, c) {
+			names = append(names, c)
 		}
 	}
 	return names, len(names) > 0

@@ -26,20 +26,22 @@ func TestUsableCPUs(t *testing.T) {
 		pid  int
 		want UsableCPUs
 	}{
-		{"cgroup-v2", 4700, UsableCPUs{CPUs: 2.5, Binding: "quota", Affinity: Some(8), CPUSet: Some(4),
-			Quota: Some(2.5)}},
-		{"container-v2", 7, UsableCPUs{CPUs: 4, Binding: "quota", Affinity: Some(64), CPUSet: Some(16),
-			Quota: Some(4.0)}},
-		{"container-v1", 7, UsableCPUs{CPUs: 0.5, Binding: "quota", Affinity: Some(4), CPUSet: Some(8),
-			Quota: Some(0.5)}},
-		{"debian12-hybrid", 19868, UsableCPUs{CPUs: 2, Binding: "affinity", Affinity: Some(2), CPUSet: Some(2)}},
+		{"cgroup-v2", 4700, UsableCPUs{CPUs: 2.5, Affinity: Some(8), CPUSet: Some(4), Quota: Some(2.5)}},
+		{"container-v2", 7, UsableCPUs{CPUs: 4, Affinity: Some(64), CPUSet: Some(16), Quota: Some(4.0)}},
+		{"container-v1", 7, UsableCPUs{CPUs: 0.5, Affinity: Some(4), CPUSet: Some(8), Quota: Some(0.5)}},
+		{"debian12-hybrid", 19868, UsableCPUs{CPUs: 2, Affinity: Some(2), CPUSet: Some(2)}},
 	} {
-		t.Run(c.root, func(t *testing.T) {
-			got := must.Get(fixture(t, c.root).UsableCPUs(c.pid))(t)
-			if diff := cmp.Diff(c.want, got, optionals); diff != "" {
-				t.Error(diff)
-			}
-		})
+		got := must.Get(fixture(t, c.root).UsableCPUs(c.pid))(t)
+		if diff := cmp.Diff(c.want, got, optionals); diff != "" {
+			t.Errorf("%s: %s", c.root, diff)
+		}
+	}
+	u := must.Get(fixture(t, "bare").UsableCPUs(7))(t)
+	if u.CPUs != 2 || u.Affinity.Or(0) != 2 || len(u.Warnings) != 1 {
+		t.Errorf("without cgroups: %+v, want the affinity and a warning", u)
+	}
+	if _, err := fixture(t, "torn").UsableCPUs(7); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a torn root gave %v", err)
 	}
 }
 
@@ -56,16 +58,6 @@ func TestCPUsThatMayComeLater(t *testing.T) {
 	}
 }
 
-func TestUsableCPUsWithoutCgroups(t *testing.T) {
-	u := must.Get(fixture(t, "bare").UsableCPUs(7))(t)
-	if u.CPUs != 2 || u.Binding != "affinity" || len(u.Warnings) != 1 {
-		t.Errorf("got %+v, want the affinity and a warning about the cgroup", u)
-	}
-	if _, err := fixture(t, "torn").UsableCPUs(7); !errors.Is(err, ErrMalformed) {
-		t.Errorf("a torn root gave %v", err)
-	}
-}
-
 func TestCgroupModes(t *testing.T) {
 	for root, want := range map[string]CgroupMode{"cgroup-v2": CgroupV2, "container-v2": CgroupV2,
 		"container-v1": CgroupV1, "debian12-hybrid": CgroupHybrid, "bare": CgroupNone} {
@@ -78,22 +70,25 @@ func TestCgroupModes(t *testing.T) {
 
 func TestTightestMemoryLimit(t *testing.T) {
 	for _, c := range []struct {
-		root string
-		pid  int
-		want int64 // 0: no limit
-		dir  string
+		root        string
+		pid         int
+		limit, room int64 // 0: no limit
+		dir         string
 	}{
-		{"cgroup-v2", 4700, 16 << 30, "sys/fs/cgroup/user.slice/job.slice"},
-		{"container-v2", 7, 8 << 30, "sys/fs/cgroup"},
-		{"container-v1", 7, 2 << 30, "sys/fs/cgroup/memory"},
-		{"debian12-hybrid", 19868, 0, ""},
+		{"cgroup-v2", 4700, 16 << 30, 16<<30 - (16e9 - (10e9 - 1e9)), "sys/fs/cgroup/user.slice/job.slice"},
+		{"container-v2", 7, 8 << 30, 8<<30 - (1<<30 - (2000 - 300)), "sys/fs/cgroup"},
+		{"container-v1", 7, 2 << 30, 2<<30 - (1<<20 - (1000 - 40)), "sys/fs/cgroup/memory"},
+		{"debian12-hybrid", 19868, 0, 0, ""},
 	} {
 		f := fixture(t, c.root)
 		g := must.Get(f.Cgroup(c.pid))(t)
-		limit := must.Get(g.MemoryLimit())(t)
-		got, ok := limit.Get()
-		if ok != (c.want > 0) || got.Bytes != c.want || (ok && got.Dir != filepath.Join(f.Root, c.dir)) {
-			t.Errorf("%s: %+v (%v), want %d in %s", c.root, got, ok, c.want, c.dir)
+		got, ok := must.Get(g.MemoryLimit())(t).Get()
+		if ok != (c.limit > 0) || got.Bytes != c.limit || (ok && got.Dir != filepath.Join(f.Root, c.dir)) {
+			t.Errorf("%s: %+v (%v), want %d in %s", c.root, got, ok, c.limit, c.dir)
+		}
+		room, ok := must.Get(g.MemoryRoom())(t).Get()
+		if ok != (c.limit > 0) || room.Bytes != c.room {
+			t.Errorf("%s leaves %+v (%v), want %d", c.root, room, ok, c.room)
 		}
 	}
 }
@@ -135,7 +130,7 @@ func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 	r := g.Counters()
 	defer r.Close()
 	counts(t, g, r,
-		CgroupCPU{Periods: Some(int64(1000)), Throttled: Some(int64(700)), ThrottledSeconds: Some(45.0)},
+		CgroupCPU{Periods: Some(int64(1000)), Throttled: Some(int64(700))},
 		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), SharedMemoryBytes: Some(int64(1e9)),
 			FileRefaults: Some(int64(77))})
 	var p Pressure
@@ -149,7 +144,7 @@ func TestVersion1CountersAreTotals(t *testing.T) {
 	r := g.Counters()
 	defer r.Close()
 	counts(t, g, r,
-		CgroupCPU{Periods: Some(int64(72)), Throttled: Some(int64(70)), ThrottledSeconds: Some(2.9)},
+		CgroupCPU{Periods: Some(int64(72)), Throttled: Some(int64(70))},
 		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), SharedMemoryBytes: Some(int64(40)),
 			FileRefaults: Some(int64(11))})
 	if err := r.Pressure(PressureCPU, &Pressure{}); !errors.Is(err, ErrNoData) {

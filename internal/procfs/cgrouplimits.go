@@ -12,6 +12,22 @@ import (
 // A limit applies at every level: what binds a process is the tightest of its
 // own group and all groups above (Documentation/admin-guide/cgroup-v2.rst).
 
+// groupFile has a file of a group parsed, unless the group has no such file.
+func groupFile(dir, name string, parse func([]byte) error) error {
+	path := filepath.Join(dir, name)
+	b, err := readBounded(path)
+	if errors.Is(err, ErrNoData) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := parse(b); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}
+
 // CPULimit returns the tightest CPU quota as a number of CPUs, 2.5 for two and a half CPUs' worth of time; absent where
 // no level sets one. The error is ErrNoData where the controller is not visible.
 func (c Cgroup) CPULimit() (best Optional[float64], err error) {
@@ -31,29 +47,29 @@ func (c Cgroup) CPULimit() (best Optional[float64], err error) {
 	return best, nil
 }
 
-func quotaOf(dir string, version int) (Optional[float64], error) {
+func quotaOf(dir string, version int) (cpus Optional[float64], err error) {
 	if version == 2 {
 		b, err := readBounded(filepath.Join(dir, "cpu.max"))
 		if err != nil {
-			return Optional[float64]{}, err
+			return cpus, err
 		}
 		return ParseCPUMax(b)
 	}
 	quota, err := readBounded(filepath.Join(dir, "cpu.cfs_quota_us"))
 	if err != nil {
-		return Optional[float64]{}, err
+		return cpus, err
 	}
 	period, err := readBounded(filepath.Join(dir, "cpu.cfs_period_us"))
 	if err != nil {
-		return Optional[float64]{}, err
+		return cpus, err
 	}
 	q, ok1 := parseInt(bytes.TrimSpace(quota))
 	p, ok2 := parseCount(bytes.TrimSpace(period))
 	if !ok1 || !ok2 || p == 0 {
-		return Optional[float64]{}, malformed(dir+"/cpu.cfs_quota_us", "quota or period")
+		return cpus, malformed(dir+"/cpu.cfs_quota_us", "quota or period")
 	}
 	if q < 0 {
-		return Optional[float64]{}, nil
+		return cpus, nil
 	}
 	return Some(float64(q) / float64(p)), nil
 }
@@ -81,7 +97,7 @@ func ParseCPUMax(b []byte) (Optional[float64], error) {
 }
 
 // CPUSet returns the CPUs the process' cpuset allows.
-func (c Cgroup) CPUSet() (CPUSet, error) {
+func (c Cgroup) CPUSet() (set CPUSet, err error) {
 	dirs, v := c.version("cpuset")
 	names := []string{"cpuset.effective_cpus", "cpuset.cpus"}
 	if v == 2 {
@@ -89,19 +105,9 @@ func (c Cgroup) CPUSet() (CPUSet, error) {
 	}
 	for _, dir := range dirs {
 		for _, name := range names {
-			b, err := readBounded(filepath.Join(dir, name))
-			if errors.Is(err, ErrNoData) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			set, err := ParseCPUList(b)
-			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
-			}
-			if len(set) > 0 {
-				return set, nil
+			err := groupFile(dir, name, func(b []byte) (err error) { set, err = ParseCPUList(b); return err })
+			if err != nil || len(set) > 0 {
+				return set, err
 			}
 		}
 	}
@@ -123,27 +129,20 @@ const noMemoryLimit = 1 << 60
 // MemoryLimit returns the tightest limit, absent where no level sets one. Of
 // several that are as tight it is that of the uppermost group: what others below
 // it use counts against it too.
-func (c Cgroup) MemoryLimit() (Optional[MemoryLimit], error) {
+func (c Cgroup) MemoryLimit() (best Optional[MemoryLimit], err error) {
 	dirs, v := c.version("memory")
 	if v == 0 {
-		return Optional[MemoryLimit]{}, c.noController("memory")
+		return best, c.noController("memory")
 	}
 	name := "memory.max"
 	if v == 1 {
 		name = "memory.limit_in_bytes"
 	}
-	var best Optional[MemoryLimit]
 	for _, dir := range dirs {
-		b, err := readBounded(filepath.Join(dir, name))
-		if errors.Is(err, ErrNoData) {
-			continue
-		}
+		var limit Optional[int64]
+		err := groupFile(dir, name, func(b []byte) (err error) { limit, err = ParseLimit(b); return err })
 		if err != nil {
 			return Optional[MemoryLimit]{}, err
-		}
-		limit, err := ParseLimit(b)
-		if err != nil {
-			return Optional[MemoryLimit]{}, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 		}
 		if n, ok := limit.Get(); ok && n <= best.Or(MemoryLimit{Bytes: noMemoryLimit}).Bytes {
 			best = Some(MemoryLimit{Bytes: n, Dir: dir})
@@ -177,14 +176,11 @@ func (c Cgroup) noController(name string) error {
 		fmt.Errorf("the %s controller is not visible (cgroup mode %s)", name, c.Mode)}
 }
 
-// UsableCPUs is how many CPUs a process can really use, with each term kept so
-// that a report can say which one binds.
+// UsableCPUs is how many CPUs a process can really use, with each term that could be read.
 type UsableCPUs struct {
 	// CPUs is the smallest of the terms, at least a fraction of one: a quota of
 	// half a CPU is 0.5.
 	CPUs float64
-	// Binding names the term: "affinity", "cpuset" or "quota".
-	Binding string
 	// Affinity counts the online CPUs among those allowed.
 	Affinity Optional[int]
 	CPUSet   Optional[int]
@@ -194,7 +190,7 @@ type UsableCPUs struct {
 }
 
 // UsableCPUs computes min(affinity, cpuset, quota/period) of a process. It is
-// ErrNoData only where not even the affinity can be read.
+// ErrNoData only where none of them can be read.
 func (f FS) UsableCPUs(pid int) (UsableCPUs, error) {
 	p, err := f.Open(pid)
 	if err != nil {
@@ -205,32 +201,19 @@ func (f FS) UsableCPUs(pid int) (UsableCPUs, error) {
 	if err != nil {
 		return UsableCPUs{}, err
 	}
-	group, groupErr := f.Cgroup(pid)
-	if online, err := f.OnlineCPUs(); err == nil {
-		if set, ok := status.CPUs.Get(); ok {
-			status.CPUs = Some(set.And(online))
-		}
-	}
-	return usableCPUs(status, group, groupErr)
-}
-
-func usableCPUs(status Status, group Cgroup, groupErr error) (UsableCPUs, error) {
 	u := UsableCPUs{CPUs: math.Inf(1)}
-	take := func(n float64, name string) {
-		if n < u.CPUs {
-			u.CPUs, u.Binding = n, name
-		}
+	allowed := status.CPUs.Or(nil)
+	if online, err := f.OnlineCPUs(); err == nil {
+		allowed = allowed.And(online)
 	}
-	if set, ok := status.CPUs.Get(); ok && len(set) > 0 {
-		u.Affinity = Some(len(set))
-		take(float64(len(set)), "affinity")
+	if len(allowed) > 0 {
+		u.Affinity, u.CPUs = Some(len(allowed)), float64(len(allowed))
 	}
-	if groupErr != nil {
-		u.Warnings = append(u.Warnings, "cgroup limits unknown: "+groupErr.Error())
+	if group, err := f.Cgroup(pid); err != nil {
+		u.Warnings = append(u.Warnings, "cgroup limits unknown: "+err.Error())
 	} else {
 		if set, err := group.CPUSet(); err == nil {
-			u.CPUSet = Some(len(set))
-			take(float64(len(set)), "cpuset")
+			u.CPUSet, u.CPUs = Some(len(set)), min(u.CPUs, float64(len(set)))
 		} else if !errors.Is(err, ErrNoData) {
 			u.Warnings = append(u.Warnings, "cpuset unknown: "+err.Error())
 		}
@@ -239,11 +222,10 @@ func usableCPUs(status Status, group Cgroup, groupErr error) (UsableCPUs, error)
 			u.Warnings = append(u.Warnings, "CPU quota unknown: "+err.Error())
 		}
 		if q, ok := limit.Get(); ok && q > 0 {
-			u.Quota = limit
-			take(q, "quota")
+			u.Quota, u.CPUs = limit, min(u.CPUs, q)
 		}
 	}
-	if u.Binding == "" {
+	if math.IsInf(u.CPUs, 1) {
 		return UsableCPUs{}, &readError{"the affinity", ErrNoData, errors.New("no Cpus_allowed_list")}
 	}
 	return u, nil

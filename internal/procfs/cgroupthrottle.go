@@ -9,11 +9,10 @@ import (
 
 // CgroupCPU is what the cpu controller counts.
 type CgroupCPU struct {
-	// Periods, Throttled and ThrottledSeconds say how often a quota stopped the
-	// group; absent where it has no quota in version 2.
-	Periods          Optional[int64]
-	Throttled        Optional[int64]
-	ThrottledSeconds Optional[float64]
+	// Periods and Throttled say how often a quota stopped the group; absent where
+	// it has no quota in version 2.
+	Periods   Optional[int64]
+	Throttled Optional[int64]
 }
 
 // Throttling follows how often CPU quotas stop a process' group, keeping the
@@ -120,9 +119,6 @@ func (t *Throttling) Read(c *CgroupCPU) error {
 	if grown {
 		t.sum.Periods = Some(t.sum.Periods.Or(0) + most.Periods.Or(0))
 		t.sum.Throttled = Some(t.sum.Throttled.Or(0) + most.Throttled.Or(0))
-		if s, ok := most.ThrottledSeconds.Get(); ok {
-			t.sum.ThrottledSeconds = Some(t.sum.ThrottledSeconds.Or(0) + s)
-		}
 	}
 	*c = t.sum
 	return nil
@@ -133,35 +129,22 @@ func (t *Throttling) Read(c *CgroupCPU) error {
 func grownSince(l *quotaLevel, now CgroupCPU) (CgroupCPU, bool) {
 	periods, ok1 := now.Periods.Get()
 	throttled, ok2 := now.Throttled.Get()
-	seconds := now.ThrottledSeconds.Or(0) - l.last.ThrottledSeconds.Or(0)
 	if !l.read || !ok1 || !ok2 || l.last.Periods.Or(periods+1) > periods ||
-		l.last.Throttled.Or(throttled+1) > throttled || seconds < 0 {
+		l.last.Throttled.Or(throttled+1) > throttled {
 		return CgroupCPU{}, false
 	}
-	return CgroupCPU{Periods: Some(periods - l.last.Periods.Or(0)), Throttled: Some(throttled - l.last.Throttled.Or(0)),
-		ThrottledSeconds: Some(seconds)}, true
+	return CgroupCPU{Some(periods - l.last.Periods.Or(0)), Some(throttled - l.last.Throttled.Or(0))}, true
 }
 
-// ParseCgroupCPUStat parses cpu.stat of either version: version 2 counts
-// throttled_usec, version 1 throttled_time in nanoseconds.
+// ParseCgroupCPUStat parses cpu.stat of either version.
 func ParseCgroupCPUStat(b []byte, c *CgroupCPU) error {
 	*c = CgroupCPU{}
-	seconds := func(value []byte, unit float64) bool {
-		var n Optional[int64]
-		ok := setCount(&n, value, 1)
-		c.ThrottledSeconds = Some(float64(n.Or(0)) / unit)
-		return ok
-	}
 	return emptied(c, eachKeyed(b, "cpu.stat", func(key, value []byte) bool {
 		switch string(key) {
 		case "nr_periods":
 			return setCount(&c.Periods, value, 1)
 		case "nr_throttled":
 			return setCount(&c.Throttled, value, 1)
-		case "throttled_usec":
-			return seconds(value, 1e6)
-		case "throttled_time":
-			return seconds(value, 1e9)
 		}
 		return true
 	}))

@@ -17,23 +17,13 @@ func (p *Process) Children(dst []int) ([]int, error) {
 		return dst, err
 	}
 	for _, tid := range tids {
-		name := "task/" + strconv.Itoa(tid) + "/children"
-		h, err := openHotAt(p.dirfd, name, p.path+"/"+name, false)
+		b, err := p.readCold("task/" + strconv.Itoa(tid) + "/children")
 		if err == nil {
-			var b []byte
-			b, err = h.read(p.buf)
-			h.close()
-			if err == nil {
-				dst, err = ParseChildren(b, dst)
-			}
+			dst, err = ParseChildren(b, dst)
 		}
 		switch {
 		case err == nil, errors.Is(err, ErrGone):
-		case errors.Is(err, ErrNoData):
-			if p.hasTask(tid) {
-				return dst, err
-			}
-		default:
+		case !errors.Is(err, ErrNoData) || p.hasTask(tid):
 			return dst, err
 		}
 	}
@@ -79,10 +69,9 @@ type MainChildren struct {
 // MainChildren opens the list of children of the first thread. ErrNoData says that the kernel was built without
 // CONFIG_PROC_CHILDREN.
 func (p *Process) MainChildren() (*MainChildren, error) {
-	name := "task/" + strconv.Itoa(p.PID) + "/children"
-	h, err := openHotAt(p.dirfd, name, p.path+"/"+name, false)
+	h, err := p.open("task/" + strconv.Itoa(p.PID) + "/children")
 	if err != nil {
-		return nil, p.missing(err)
+		return nil, err
 	}
 	return &MainChildren{p: p, h: h}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"io"
 	"slices"
-	"strconv"
 )
 
 // CodeRange is a stretch of a process' addresses that may be executed.
@@ -19,18 +18,7 @@ type CodeRange struct {
 // Code returns what the process may execute, in the order of the addresses.
 // Like MappedFiles it takes the target's mmap lock for reading and may hang:
 // not for the loop.
-func (p *Process) Code() ([]CodeRange, error) {
-	h, err := p.open("maps")
-	if err != nil {
-		return nil, err
-	}
-	defer h.close()
-	ranges, err := ParseCode(h)
-	if err != nil {
-		return nil, p.missing(classify(h.path, rootCause(err)))
-	}
-	return ranges, nil
-}
+func (p *Process) Code() ([]CodeRange, error) { return readMaps(p, ParseCode) }
 
 // maxCodeRanges bounds what is kept: a torch process has some 400.
 const maxCodeRanges = 1 << 16
@@ -53,19 +41,10 @@ func ParseCode(r io.Reader) ([]CodeRange, error) {
 func parseCodeLine(line []byte) (CodeRange, bool) {
 	addresses, rest := nextField(line)
 	perms, rest := nextField(rest)
-	if len(perms) < 3 || perms[2] != 'x' {
-		return CodeRange{}, false
-	}
-	low, high, ok := bytes.Cut(addresses, []byte{'-'})
-	if !ok {
-		return CodeRange{}, false
-	}
-	from, err := strconv.ParseUint(string(low), 16, 64)
-	if err != nil {
-		return CodeRange{}, false
-	}
-	to, err := strconv.ParseUint(string(high), 16, 64)
-	if err != nil || to <= from {
+	low, high, _ := bytes.Cut(addresses, []byte{'-'})
+	from, ok := parseHex(low)
+	to, ok2 := parseHex(high)
+	if !ok || !ok2 || to <= from || len(perms) < 3 || perms[2] != 'x' {
 		return CodeRange{}, false
 	}
 	for range 3 { // offset, device, inode

@@ -33,15 +33,7 @@ func parseDiskstats(b []byte, d *DiskStat, visit func(*DiskStat)) error {
 		_, line = nextField(line) // minor
 		var v [11]int64
 		d.Name, line = nextField(line)
-		for i := range v {
-			var field []byte
-			var ok bool
-			field, line = nextField(line)
-			if v[i], ok = parseCount(field); !ok {
-				return false
-			}
-		}
-		if v[2] > math.MaxInt64/sectorBytes {
+		if !parseCounts(line, v[:]) || v[2] > math.MaxInt64/sectorBytes {
 			return false
 		}
 		d.Reads, d.ReadBytes, d.ReadSeconds = v[0], v[2]*sectorBytes, milliseconds(v[3])

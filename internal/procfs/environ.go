@@ -1,35 +1,37 @@
 package procfs
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // environAllowed are the only variables ever taken from a job's environment:
 // settings that decide how a loader behaves and which rank a process is. An
 // environment is full of secrets (SLURM_JWT is one), so there is no pattern
 // here, only names.
-var environAllowed = map[string]bool{
+var environAllowed = []string{
 	// torch.distributed.run, elastic/agent
-	"RANK": true, "LOCAL_RANK": true, "WORLD_SIZE": true, "LOCAL_WORLD_SIZE": true,
-	"GROUP_RANK": true, "GROUP_WORLD_SIZE": true, "MASTER_PORT": true, "TORCHELASTIC_RUN_ID": true,
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "MASTER_PORT",
+	"TORCHELASTIC_RUN_ID",
 	// what starts one torchrun on each node: Kubeflow, a Kubernetes Indexed Job; and Open MPI's mpirun
-	"PET_NODE_RANK": true, "PET_NNODES": true, "JOB_COMPLETION_INDEX": true,
-	"OMPI_COMM_WORLD_RANK": true, "OMPI_COMM_WORLD_SIZE": true, "OMPI_COMM_WORLD_LOCAL_RANK": true,
+	"PET_NODE_RANK", "PET_NNODES", "JOB_COMPLETION_INDEX",
+	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
 	// thread pools
-	"OMP_NUM_THREADS": true, "MKL_NUM_THREADS": true, "OPENBLAS_NUM_THREADS": true,
-	"NUMEXPR_NUM_THREADS": true, "OMP_PROC_BIND": true, "KMP_AFFINITY": true, "GOMP_CPU_AFFINITY": true,
+	"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_PROC_BIND",
+	"KMP_AFFINITY", "GOMP_CPU_AFFINITY",
 	// GPU and allocator
-	"CUDA_VISIBLE_DEVICES": true, "CUDA_DEVICE_ORDER": true, "NVIDIA_VISIBLE_DEVICES": true,
-	"CUDA_LAUNCH_BLOCKING": true, "PYTORCH_CUDA_ALLOC_CONF": true, "MALLOC_ARENA_MAX": true,
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING",
+	"PYTORCH_CUDA_ALLOC_CONF", "MALLOC_ARENA_MAX",
 	// whether pipetune's hook can be found
-	"PIPETUNE_HOOK_SOCKET": true, "PYTHONPATH": true,
+	"PIPETUNE_HOOK_SOCKET", "PYTHONPATH",
 	// HDF5
-	"HDF5_USE_FILE_LOCKING": true,
+	"HDF5_USE_FILE_LOCKING",
 	// Slurm: job, step, ranks and what was allotted
-	"SLURM_JOB_ID": true, "SLURM_STEP_ID": true, "SLURM_PROCID": true, "SLURM_LOCALID": true, "SLURM_NODEID": true,
-	"SLURM_STEP_NUM_NODES": true, "SLURM_STEP_NUM_TASKS": true, "SLURM_NTASKS": true, "SLURM_NTASKS_PER_NODE": true,
-	"SLURM_NNODES": true, "SLURM_JOB_NUM_NODES": true, "SLURM_CPUS_PER_TASK": true, "SLURM_CPUS_ON_NODE": true,
-	"SLURM_JOB_CPUS_PER_NODE": true,
-	"SLURMD_NODENAME":         true, // compared with pipetune's own, and kept nowhere
-	"SLURM_MEM_PER_NODE":      true, "SLURM_MEM_PER_CPU": true, "SLURM_GPUS_ON_NODE": true,
+	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_NUM_NODES",
+	"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_NNODES", "SLURM_JOB_NUM_NODES",
+	"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_MEM_PER_NODE",
+	"SLURM_MEM_PER_CPU", "SLURM_GPUS_ON_NODE",
+	"SLURMD_NODENAME", // compared with pipetune's own, and kept nowhere
 }
 
 // Environ returns the allowed variables of the process' initial environment,
@@ -53,7 +55,7 @@ func ParseEnviron(b []byte) map[string]string {
 	out := make(map[string]string)
 	for entry := range bytes.SplitSeq(b, []byte{0}) {
 		name, value, ok := bytes.Cut(entry, []byte{'='})
-		if !ok || !environAllowed[string(name)] || len(value) > maxEnvironValue {
+		if !ok || !slices.Contains(environAllowed, string(name)) || len(value) > maxEnvironValue {
 			continue
 		}
 		if _, dup := out[string(name)]; !dup {

@@ -24,6 +24,7 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,11 +63,7 @@ const maxFileBytes = 16 << 20
 
 // Path returns the place of a file named below the root.
 func (f FS) Path(elem ...string) string {
-	root := f.Root
-	if root == "" {
-		root = "/"
-	}
-	return filepath.Join(append([]string{root}, elem...)...)
+	return filepath.Join(append([]string{cmp.Or(f.Root, "/")}, elem...)...)
 }
 
 // readFile reads a whole file of the machine, at most maxFileBytes of it.
@@ -77,10 +74,7 @@ func (f FS) readFile(elem ...string) ([]byte, error) {
 // readString reads a one-value file and trims white space around the value.
 func (f FS) readString(elem ...string) (string, error) {
 	b, err := f.readFile(elem...)
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(string(b)), nil
+	return strings.TrimSpace(string(b)), err
 }
 
 func readBounded(path string) ([]byte, error) {
@@ -89,7 +83,12 @@ func readBounded(path string) ([]byte, error) {
 		return nil, classify(path, err)
 	}
 	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	return readAll(file, path)
+}
+
+// readAll reads a file to its end, at most maxFileBytes of it.
+func readAll(r io.Reader, path string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {
 		return nil, classify(path, err)
 	}

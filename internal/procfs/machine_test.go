@@ -20,7 +20,7 @@ func TestMachineOfAFixture(t *testing.T) {
 	for range 2 { // the second read reuses everything
 		must.Do(t, m.Stat(&s))
 	}
-	if len(s.Cores) != 2 || s.Cores[1].Num != 7 || s.ProcsRunning.Or(0) != 9 {
+	if len(s.Cores) != 2 || s.Cores[1].Num != 7 {
 		t.Errorf("stat = %+v", s)
 	}
 	for state, want := range map[CPUState]float64{CPUUser: 10, CPUNice: 0.1, CPUSystem: 3, CPUIdle: 90, CPUIOWait: 0.5,
@@ -42,7 +42,7 @@ func TestMachineOfAFixture(t *testing.T) {
 	var v Vmstat
 	must.Do(t, m.Vmstat(&v))
 	want := Vmstat{SwapInBytes: Some(int64(10 * 4096)), SwapOutBytes: Some(int64(20 * 4096)),
-		MajorFaults: Some(int64(7)), FileRefaults: Some(int64(555)), OOMKills: Some(int64(1))}
+		FileRefaults: Some(int64(555))}
 	if diff := cmp.Diff(want, v, optionals); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
+	"strconv"
 )
 
 // MappedFiles returns the distinct files mapped by the process for which keep
@@ -12,16 +14,21 @@ import (
 // libraries a job has loaded, with the version in the file's name. It takes the
 // target's mmap lock for reading, so it is for discovery, not for the loop.
 func (p *Process) MappedFiles(keep func(path string) bool, limit int) ([]string, error) {
+	return readMaps(p, func(r io.Reader) ([]string, error) { return ParseMappedFiles(r, keep, limit) })
+}
+
+// readMaps has the process' maps parsed while they are read.
+func readMaps[T any](p *Process, parse func(io.Reader) ([]T, error)) ([]T, error) {
 	h, err := p.open("maps")
 	if err != nil {
 		return nil, err
 	}
 	defer h.close()
-	files, err := ParseMappedFiles(h, keep, limit)
+	found, err := parse(h)
 	if err != nil {
-		return nil, p.missing(classify(h.path, rootCause(err)))
+		return nil, p.missing(classify(h.path, err))
 	}
-	return files, nil
+	return found, nil
 }
 
 // ParseMappedFiles is the parser of MappedFiles. Lines of another shape are
@@ -67,25 +74,13 @@ func eachMapping(r io.Reader, visit func(line []byte) bool) error {
 	}
 }
 
-// unescapeOctal restores the bytes that the kernel writes as a backslash and
-// three octal digits (seq_path, mangle_path): blank, tab, newline, backslash
-// and '#'.
-func unescapeOctal(s string) string {
-	if !bytes.ContainsRune([]byte(s), '\\') {
-		return s
-	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) && isOctal(s[i+1]) && isOctal(s[i+2]) && isOctal(s[i+3]) {
-			if v := int(s[i+1]-'0')<<6 | int(s[i+2]-'0')<<3 | int(s[i+3]-'0'); v < 256 {
-				out = append(out, byte(v))
-				i += 3
-				continue
-			}
-		}
-		out = append(out, s[i])
-	}
-	return string(out)
-}
+// escaped is what the kernel writes for a blank, tab, newline, backslash or '#' (seq_path, mangle_path).
+var escaped = regexp.MustCompile(`\\[0-3][0-7]{2}`)
 
-func isOctal(c byte) bool { return c >= '0' && c <= '7' }
+// unescapeOctal restores these bytes.
+func unescapeOctal(s string) string {
+	return escaped.ReplaceAllStringFunc(s, func(octal string) string {
+		b, _ := strconv.ParseUint(octal[1:], 8, 8)
+		return string([]byte{byte(b)})
+	})
+}

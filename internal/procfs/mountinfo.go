@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -114,13 +115,10 @@ func (d Device) String() string {
 // one does not count. Symbolic links must have been resolved by the caller.
 // Where the list has no root mount, the longest matching one stands.
 func MountOf(mounts []Mount, path string) (Mount, bool) {
-	cur := -1
-	for i, m := range mounts {
-		if m.Point == "/" && (m.Parent == m.ID || !hasMount(mounts, m.Parent)) {
-			cur = i
-			break
-		}
-	}
+	cur := slices.IndexFunc(mounts, func(m Mount) bool {
+		return m.Point == "/" && (m.Parent == m.ID ||
+			!slices.ContainsFunc(mounts, func(parent Mount) bool { return parent.ID == m.Parent }))
+	})
 	if cur < 0 {
 		return longestMount(mounts, path)
 	}
@@ -154,15 +152,6 @@ func longestMount(mounts []Mount, path string) (Mount, bool) {
 		return Mount{}, false
 	}
 	return mounts[best], true
-}
-
-func hasMount(mounts []Mount, id int) bool {
-	for _, m := range mounts {
-		if m.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // below reports that path is dir or lies in it.

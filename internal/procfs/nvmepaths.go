@@ -3,8 +3,8 @@ package procfs
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 )
 
 // Uncounted says why /proc/diskstats says nothing of what a device does, and what would change that; zero where it
@@ -47,10 +47,7 @@ func countingOff(dir string, kind BlockKind) bool {
 // nvmePaths returns the path devices of a head in order of their names: nvme0c1n2 is the path of nvme0n2 through
 // controller 1 (drivers/nvme/host/multipath.c), and their folders.
 func (f FS) nvmePaths(head string) (names, dirs []string) {
-	entries, err := os.ReadDir(f.Path("sys", "block"))
-	if err != nil {
-		return nil, nil
-	}
+	entries, _ := os.ReadDir(f.Path("sys", "block")) // none where it cannot be read
 	for _, e := range entries {
 		if headOfPath(e.Name()) == head {
 			names, dirs = append(names, e.Name()), append(dirs, f.Path("sys", "block", e.Name()))
@@ -59,17 +56,12 @@ func (f FS) nvmePaths(head string) (names, dirs []string) {
 	return names, dirs
 }
 
+var pathDevice = regexp.MustCompile(`^(nvme\d+)c\d+(n\d+)$`)
+
 // headOfPath is the head's name of a path device; "" where the name is not that of one.
 func headOfPath(name string) string {
-	rest, ok := strings.CutPrefix(name, "nvme")
-	subsystem, rest, ok2 := strings.Cut(rest, "c")
-	controller, namespace, ok3 := strings.Cut(rest, "n")
-	if !ok || !ok2 || !ok3 || !digits(subsystem) || !digits(controller) || !digits(namespace) {
-		return ""
+	if m := pathDevice.FindStringSubmatch(name); m != nil {
+		return m[1] + m[2]
 	}
-	return "nvme" + subsystem + "n" + namespace
-}
-
-func digits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
+	return ""
 }

@@ -12,23 +12,22 @@ type IO struct {
 	WrittenChars int64
 	ReadCalls    int64
 	WriteCalls   int64
-	// ReadBytes and WrittenBytes are what was asked of storage; mapped files
-	// and read-ahead count. Each file system has to count for itself: those on
-	// block devices, NFS, SMB, AFS, Ceph and 9p do, FUSE and virtiofs do not.
-	ReadBytes    int64
-	WrittenBytes int64
+	// ReadBytes is what was asked of storage; mapped files and read-ahead count.
+	// Each file system has to count for itself: those on block devices, NFS, SMB,
+	// AFS, Ceph and 9p do, FUSE and virtiofs do not.
+	ReadBytes int64
 }
 
 // ParseIO parses /proc/PID/io. All seven lines have been there since Linux
 // 2.6.20; a file without one of them is malformed. Unknown lines are ignored.
 func ParseIO(b []byte, io *IO) error {
 	*io = IO{}
-	seen, cancelled := 0, int64(0)
+	seen, unused := 0, int64(0)
 	fields := [...]struct {
 		key string
 		dst *int64
 	}{{"rchar", &io.ReadChars}, {"wchar", &io.WrittenChars}, {"syscr", &io.ReadCalls}, {"syscw", &io.WriteCalls},
-		{"read_bytes", &io.ReadBytes}, {"write_bytes", &io.WrittenBytes}, {"cancelled_write_bytes", &cancelled}}
+		{"read_bytes", &io.ReadBytes}, {"write_bytes", &unused}, {"cancelled_write_bytes", &unused}}
 	err := eachKeyed(b, "io", func(key, value []byte) (ok bool) {
 		for i, f := range &fields {
 			if string(key) == f.key {

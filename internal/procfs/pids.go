@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -10,24 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PIDs appends the number of every visible process to dst, in ascending order.
-// It lists the folder and opens nothing else; with 5,000 processes, reading a
-// stat of each costs some 60 ms more, so callers look at most once per 5 s.
-func (f FS) PIDs(dst []int) ([]int, error) {
+// pids lists the number of every visible process, in ascending order. It lists the folder and opens nothing else.
+func (f FS) pids() ([]int, error) {
 	path := f.Path("proc")
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return dst, classify(path, err)
+		return nil, classify(path, err)
 	}
 	defer unix.Close(fd)
-	from := len(dst)
-	var buf Buffer
-	dst, _, err = numericNames(fd, dst, &buf, maxPID, false)
+	pids, _, err := numericNames(fd, nil, new(Buffer), maxPID, false)
 	if err != nil {
-		return dst, classify(path, err)
+		return nil, classify(path, err)
 	}
-	slices.Sort(dst[from:])
-	return dst, nil
+	slices.Sort(pids)
+	return pids, nil
 }
 
 // numericNames appends the names of a folder that are numbers, at most limit of
@@ -77,13 +74,7 @@ func nextDirent(b []byte) (name, rest []byte, ok bool) {
 	if length <= direntName || length > len(b) {
 		return nil, nil, false
 	}
-	name = b[direntName:length]
-	for i, c := range name {
-		if c == 0 {
-			name = name[:i]
-			break
-		}
-	}
+	name, _, _ = bytes.Cut(b[direntName:length], []byte{0})
 	return name, b[length:], true
 }
 
@@ -104,7 +95,7 @@ type ProcessEntry struct {
 // Table reads the stat of every process and passes over those that cannot be read. Measured with 5,000 processes: 64 ms
 // on Linux 6.18, so at most once per 5 s.
 func (f FS) Table() (ProcessTable, error) {
-	pids, err := f.PIDs(nil)
+	pids, err := f.pids()
 	if err != nil {
 		return ProcessTable{}, err
 	}

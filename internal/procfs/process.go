@@ -143,19 +143,13 @@ func (p *Process) readlink(name string) (string, error) {
 // readCold reads a file of the process whole, through a descriptor closed at
 // once.
 func (p *Process) readCold(name string) ([]byte, error) {
-	r, err := p.open(name)
+	h, err := p.open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
-	if err != nil {
-		return nil, p.missing(classify(r.path, rootCause(err)))
-	}
-	if len(b) > maxFileBytes {
-		return nil, malformed(r.path, "longer than 16 MiB")
-	}
-	return b, nil
+	defer h.close()
+	b, err := readAll(h, h.path)
+	return b, p.missing(err)
 }
 
 func (p *Process) open(name string) (*hotFile, error) {

@@ -48,6 +48,18 @@ func parseInt(b []byte) (int64, bool) {
 	return parseCount(b)
 }
 
+// parseCounts fills v with the counts that line begins with; it reports whether there are as many.
+func parseCounts(line []byte, v []int64) (ok bool) {
+	var field []byte
+	for i := range v {
+		field, line = nextField(line)
+		if v[i], ok = parseCount(field); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // parseHex reads an unsigned hexadecimal number with or without 0x.
 func parseHex(b []byte) (uint64, bool) {
 	if len(b) > 2 && b[0] == '0' && b[1] == 'x' {
@@ -163,12 +175,9 @@ func hasPrefix(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
 }
 
-// ticksPerSecond is USER_HZ: the unit of every clock-tick field of /proc. It is
-// part of the user ABI and 100 on each architecture Go runs Linux on (proc(5),
-// sysconf(_SC_CLK_TCK)).
-const ticksPerSecond = 100
+// TicksPerSecond is USER_HZ: the unit of ID.Start and of every clock-tick field
+// of /proc. It is part of the user ABI and 100 on each architecture Go runs
+// Linux on (proc(5), sysconf(_SC_CLK_TCK)).
+const TicksPerSecond = 100
 
-// TicksPerSecond is the number of clock ticks per second in ID.Start.
-const TicksPerSecond = ticksPerSecond
-
-func ticksToSeconds(t int64) float64 { return float64(t) / ticksPerSecond }
+func ticksToSeconds(t int64) float64 { return float64(t) / TicksPerSecond }

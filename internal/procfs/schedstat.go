@@ -21,15 +21,10 @@ func ParseSchedstat(b []byte, s *Schedstat) error {
 	if !ok {
 		return malformed("schedstat", "not one whole line")
 	}
-	cpu, line := nextField(line)
-	delay, line := nextField(line)
-	slices, _ := nextField(line)
-	c, ok1 := parseCount(cpu)
-	d, ok2 := parseCount(delay)
-	_, ok3 := parseCount(slices)
-	if !ok1 || !ok2 || !ok3 {
+	var v [3]int64
+	if !parseCounts(line, v[:]) {
 		return malformed("schedstat", "not three numbers")
 	}
-	s.CPU, s.RunDelay = time.Duration(c), time.Duration(d)
+	s.CPU, s.RunDelay = time.Duration(v[0]), time.Duration(v[1])
 	return nil
 }

@@ -1,6 +1,9 @@
 package procfs
 
-import "os"
+import (
+	"os"
+	"slices"
+)
 
 // Statm is a process' memory in bytes (proc_pid_statm(5)). It is read without
 // walking the page tables, unlike smaps, and is approximate by a few pages.
@@ -18,17 +21,11 @@ func ParseStatm(b []byte, s *Statm) error {
 	if !ok {
 		return malformed("statm", "not one whole line")
 	}
-	var v [7]int64
-	page := int64(os.Getpagesize())
-	for i := range v {
-		var field []byte
-		field, line = nextField(line)
-		n, ok := parseCount(field)
-		if !ok || n > (1<<62)/page {
-			return malformed("statm", "not seven page counts")
-		}
-		v[i] = n * page
+	var pages [7]int64
+	size := int64(os.Getpagesize())
+	if !parseCounts(line, pages[:]) || slices.Max(pages[:]) > (1<<62)/size {
+		return malformed("statm", "not seven page counts")
 	}
-	s.VirtualBytes, s.ResidentBytes, s.SharedBytes = v[0], v[1], v[2]
+	s.VirtualBytes, s.ResidentBytes, s.SharedBytes = pages[0]*size, pages[1]*size, pages[2]*size
 	return nil
 }

@@ -108,10 +108,7 @@ func KindOfMagic(number int64) (kind StorageKind, ok bool) {
 // the network.
 func RemoteFUSE(fstype string) bool {
 	sub, ok := strings.CutPrefix(fstype, "fuse.")
-	if !ok {
-		return false
-	}
-	return slices.Contains(fuseNetwork, sub)
+	return ok && slices.Contains(fuseNetwork, sub)
 }
 
 // ownVolumes are the file systems on local devices that manage them themselves
@@ -201,12 +198,9 @@ func (f FS) addDevice(d BlockDevice, s *Storage, depth int) {
 		}
 		s.Unresolved = "the file behind " + d.Name + " was not found"
 	}
-	for _, have := range s.Devices {
-		if have.Name == d.Name {
-			return
-		}
+	if !slices.ContainsFunc(s.Devices, func(have BlockDevice) bool { return have.Name == d.Name }) {
+		s.Devices = append(s.Devices, d)
 	}
-	s.Devices = append(s.Devices, d)
 }
 
 // resolveOverlay resolves each folder of an overlay. Container engines name

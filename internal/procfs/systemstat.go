@@ -53,9 +53,8 @@ type CPUCore struct {
 
 // SystemStat is what /proc/stat says.
 type SystemStat struct {
-	Total        CPUTimes
-	Cores        []CPUCore
-	ProcsRunning Optional[int64]
+	Total CPUTimes
+	Cores []CPUCore
 }
 
 // ParseSystemStat parses /proc/stat into s, reusing its Cores.
@@ -73,8 +72,6 @@ func ParseSystemStat(b []byte, s *SystemStat) error {
 			times, ok := parseCPUTimes(value)
 			cores = append(cores, CPUCore{Num: int(num), Times: times})
 			return ok && isNum && num < maxCPUs && len(cores) <= maxCPUs
-		case string(key) == "procs_running":
-			return setCount(&s.ProcsRunning, value, 1)
 		}
 		return true
 	})

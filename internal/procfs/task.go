@@ -108,17 +108,11 @@ func (t *Task) Syscall(s *Syscall) error { return into(s, ParseSyscall)(t.read(&
 // state R must be known from elsewhere to distinguish them.
 func (t *Task) Wchan() ([]byte, error) {
 	b, err := t.read(&t.wchan, "wchan")
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b, []byte{'\n'}), nil
+	return bytes.TrimSuffix(b, []byte{'\n'}), err
 }
 
 // Comm returns the thread's name, unclean.
 func (t *Task) Comm() (string, error) {
 	b, err := t.p.readCold(t.prefix + "comm")
-	if err != nil {
-		return "", goneFrom(err)
-	}
-	return strings.TrimSuffix(string(b), "\n"), nil
+	return strings.TrimSuffix(string(b), "\n"), goneFrom(err)
 }

@@ -1,7 +1,9 @@
 package procfs
 
 import (
-	"bytes"
+	"math"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,21 +29,9 @@ func ParseUptime(b []byte) (time.Duration, error) {
 		return 0, malformed("uptime", "not one whole line")
 	}
 	field, _ := nextField(line)
-	whole, frac, _ := bytes.Cut(field, []byte{'.'})
-	s, ok1 := parseCount(whole)
-	if !ok1 || s > 1<<33 || len(frac) > 9 {
+	d, err := time.ParseDuration(string(field) + "s")
+	if err != nil || d < 0 {
 		return 0, malformed("uptime", "seconds")
-	}
-	d := time.Duration(s) * time.Second
-	if len(frac) > 0 {
-		n, ok := parseCount(frac)
-		if !ok {
-			return 0, malformed("uptime", "fraction")
-		}
-		for i := len(frac); i < 9; i++ {
-			n *= 10
-		}
-		d += time.Duration(n)
 	}
 	return d, nil
 }
@@ -66,29 +56,24 @@ func (f FS) HostName() (string, error) { return f.readString("proc", "sys", "ker
 // PtraceScope returns Yama's restriction on looking into other processes: 0
 // same user, 1 descendants only, 2 administrator only, 3 nobody. ErrNoData says
 // that Yama is not in this kernel, which restricts no more than 0 does.
-func (f FS) PtraceScope() (int, error) {
-	s, err := f.readString("proc", "sys", "kernel", "yama", "ptrace_scope")
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 || n > 3 {
-		return 0, malformed("ptrace_scope", strconv.Quote(s))
-	}
-	return n, nil
-}
+func (f FS) PtraceScope() (int, error) { return f.setting("yama/ptrace_scope", 0, 3) }
 
 // PerfEventParanoid returns kernel.perf_event_paranoid, from -1, everything is
 // allowed, to 4; above 2 nobody but root may sample anything. ErrNoData says
 // that this kernel has no perf events.
 func (f FS) PerfEventParanoid() (int, error) {
-	s, err := f.readString("proc", "sys", "kernel", "perf_event_paranoid")
+	return f.setting("perf_event_paranoid", math.MinInt, math.MaxInt)
+}
+
+// setting reads a number of /proc/sys/kernel.
+func (f FS) setting(name string, least, most int) (int, error) {
+	s, err := f.readString("proc/sys/kernel", name)
 	if err != nil {
 		return 0, err
 	}
 	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0, malformed("perf_event_paranoid", strconv.Quote(s))
+	if err != nil || n < least || n > most {
+		return 0, malformed(path.Base(name), strconv.Quote(s))
 	}
 	return n, nil
 }
@@ -107,18 +92,14 @@ func (f FS) CPUModel() (model string, hypervisor bool, err error) {
 	if len(infos) == 0 {
 		return "", false, &readError{f.Path("proc", "cpuinfo"), ErrNoData, ErrMalformed}
 	}
-	for _, flag := range infos[0].Flags {
-		hypervisor = hypervisor || flag == "hypervisor"
-	}
-	return infos[0].ModelName, hypervisor, nil
+	return infos[0].ModelName, slices.Contains(infos[0].Flags, "hypervisor"), nil
 }
 
 // HidePID returns the hidepid option of the /proc mount: "" or "0" hides
 // nothing, "1" and "noaccess" hide the folders' content, "2", "invisible", "4"
 // and "ptraceable" hide other users' processes altogether.
 func HidePID(mounts []Mount) string {
-	for i := len(mounts) - 1; i >= 0; i-- {
-		m := mounts[i]
+	for _, m := range slices.Backward(mounts) {
 		if m.FSType != "proc" || m.Point != "/proc" {
 			continue
 		}

@@ -6,12 +6,10 @@ import "os"
 type Vmstat struct {
 	// SwapInBytes and SwapOutBytes are pages swapped, as bytes.
 	SwapInBytes, SwapOutBytes Optional[int64]
-	MajorFaults               Optional[int64]
 	// FileRefaults counts file pages that were read again soon after they had
 	// been evicted: the page cache is too small for what is read in turns
 	// (workingset_refault_file, since Linux 5.9; before, workingset_refault).
 	FileRefaults Optional[int64]
-	OOMKills     Optional[int64]
 }
 
 // ParseVmstat parses /proc/vmstat. Unknown lines are passed over.
@@ -26,10 +24,6 @@ func ParseVmstat(b []byte, v *Vmstat) error {
 			return setCount(&v.SwapOutBytes, value, page)
 		case "workingset_refault_file", "workingset_refault":
 			return setCount(&v.FileRefaults, value, 1)
-		case "pgmajfault":
-			return setCount(&v.MajorFaults, value, 1)
-		case "oom_kill":
-			return setCount(&v.OOMKills, value, 1)
 		}
 		return true
 	}))
