@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,8 +18,6 @@ type Spec struct {
 	Timeout time.Duration
 	// Grace is between SIGTERM and SIGKILL; 0 is 300 ms.
 	Grace time.Duration
-	// MaxAnswerBytes bounds one answer; 0 is 4 MiB.
-	MaxAnswerBytes int
 	// Only are the files and folders that it may read, if the kernel has Landlock; nil is everything. They may not be
 	// below /proc: a child that is kept to some files cannot look through other processes there.
 	Only []string
@@ -29,26 +28,9 @@ type Spec struct {
 	UnixSockets bool
 }
 
-func (s Spec) timeout() time.Duration {
-	if s.Timeout > 0 {
-		return s.Timeout
-	}
-	return defaultLimit
-}
+func (s Spec) timeout() time.Duration { return cmp.Or(max(s.Timeout, 0), defaultLimit) }
 
-func (s Spec) grace() time.Duration {
-	if s.Grace > 0 {
-		return s.Grace
-	}
-	return defaultGrace
-}
-
-func (s Spec) maxAnswer() int {
-	if s.MaxAnswerBytes > 0 {
-		return s.MaxAnswerBytes
-	}
-	return maxLine
-}
+func (s Spec) grace() time.Duration { return cmp.Or(max(s.Grace, 0), defaultGrace) }
 
 // Child is a long-lived child for many requests of one task. It is started by its first request and, after a death,
 // by the next one, at most MaxRestarts times. Requests from several goroutines wait for each other.
@@ -73,9 +55,7 @@ func (r *Runner) Child(spec Spec) *Child {
 // Call starts a child, asks it one thing and ends it. A child that hangs is given up after spec.Timeout. The errors
 // are those of Ask.
 func Call[In, Out any](ctx context.Context, r *Runner, spec Spec, in In) (Out, error) {
-	if spec.Limits.CPUSeconds == 0 {
-		spec.Limits.CPUSeconds = 60
-	}
+	spec.Limits.CPUSeconds = cmp.Or(spec.Limits.CPUSeconds, 60)
 	c := r.Child(spec)
 	defer c.Close()
 	return Ask[In, Out](ctx, c, in)
@@ -85,17 +65,12 @@ func Call[In, Out any](ctx context.Context, r *Runner, spec Spec, in In) (Out, e
 // *TimeoutError, *DeathError, *GarbageError, *StuckError (refused at once), ErrGaveUp around the last of these once
 // the child died too often, and the context's own.
 func Ask[In, Out any](ctx context.Context, c *Child, in In) (Out, error) {
-	return ask[In, Out](ctx, c, c.spec.Key, c.spec.timeout(), in)
+	return AskWithin[In, Out](ctx, c, c.spec.Key, c.spec.timeout(), in)
 }
 
-// AskWithin is Ask with a time-out and a key of this request: one of several things that the child deals with may be
-// slow, and is then alone to blame.
+// AskWithin is Ask with a time-out and a key of this request: one of several things that the child deals with, a mount
+// say, may be slow, and is then alone to blame.
 func AskWithin[In, Out any](ctx context.Context, c *Child, key string, limit time.Duration, in In) (Out, error) {
-	return ask[In, Out](ctx, c, key, limit, in)
-}
-
-// ask is Ask with a key of its own: a child of Paths serves all mounts, and only the mount that hung is to blame.
-func ask[In, Out any](ctx context.Context, c *Child, key string, limit time.Duration, in In) (Out, error) {
 	var out Out
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -196,11 +171,9 @@ func (c *Child) settle(ctx context.Context) error {
 	if c.parted == nil {
 		return nil
 	}
-	grace := time.NewTimer(c.spec.grace() + reapLimit)
-	defer grace.Stop()
 	select {
 	case <-c.parted.done:
-	case <-grace.C:
+	case <-time.After(c.spec.grace() + reapLimit):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

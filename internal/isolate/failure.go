@@ -46,9 +46,6 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s%s: no answer within %v", e.Task, on, e.After)
 }
 
-// Timeout makes the error one of the kind that os.IsTimeout and net.Error know.
-func (e *TimeoutError) Timeout() bool { return true }
-
 // DeathError says that a child ended instead of answering, and of what.
 type DeathError struct {
 	Task     string

@@ -126,26 +126,20 @@ func (p *assembler) load(offset uint32) { p.add(unix.BPF_LD|unix.BPF_W|unix.BPF_
 
 func (p *assembler) give(verdict uint32) { p.add(unix.BPF_RET|unix.BPF_K, 0, 0, verdict) }
 
+// decide gives the verdict, or skips it: by yes where the comparison of the loaded word with k holds, else by no.
+func (p *assembler) decide(comparison uint16, yes, no uint8, k, verdict uint32) {
+	p.add(unix.BPF_JMP|comparison|unix.BPF_K, yes, no, k)
+	p.give(verdict)
+}
+
 // is gives the verdict when the loaded word is the value, unless when it is not.
-func (p *assembler) is(value, verdict uint32) {
-	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, value)
-	p.give(verdict)
-}
+func (p *assembler) is(value, verdict uint32) { p.decide(unix.BPF_JEQ, 0, 1, value, verdict) }
 
-func (p *assembler) unless(value, verdict uint32) {
-	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, value)
-	p.give(verdict)
-}
+func (p *assembler) unless(value, verdict uint32) { p.decide(unix.BPF_JEQ, 1, 0, value, verdict) }
 
-func (p *assembler) above(value, verdict uint32) {
-	p.add(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, 0, 1, value)
-	p.give(verdict)
-}
+func (p *assembler) above(value, verdict uint32) { p.decide(unix.BPF_JGT, 0, 1, value, verdict) }
 
-func (p *assembler) unlessBits(bits, verdict uint32) {
-	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, 1, 0, bits)
-	p.give(verdict)
-}
+func (p *assembler) unlessBits(bits, verdict uint32) { p.decide(unix.BPF_JSET, 1, 0, bits, verdict) }
 
 // skipIf leaves the next n instructions out when the loaded word is the value.
 func (p *assembler) skipIf(value uint32, n uint8) {

@@ -16,16 +16,14 @@ const (
 	requestDescriptor = 3
 	answerDescriptor  = 4
 
-	// maxLine bounds a line in either direction unless a Spec asks for more: one answer is a folder of some thousand
-	// names or the readings of some dozen GPUs.
+	// maxLine bounds a line in either direction: one answer is a folder of some thousand names or the readings of some
+	// dozen GPUs.
 	maxLine = 4 * mib
 )
 
 type greeting struct {
-	Limits    Limits `json:"limits"`
-	MaxAnswer int    `json:"max_answer"`
-
-	UnixSockets bool `json:"unix_sockets,omitempty"`
+	Limits      Limits `json:"limits"`
+	UnixSockets bool   `json:"unix_sockets,omitempty"`
 }
 
 type request struct {

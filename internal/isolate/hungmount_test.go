@@ -160,14 +160,11 @@ func hangIn(t *testing.T, op hungmount.Op, ask func(context.Context, *Paths, str
 	r := New(Config{Args: []string{"__child"}})
 	paths := r.Paths()
 	mount := t.TempDir()
-	hung, err := hungmount.Start(mount, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hung := must.Get(hungmount.Start(mount, op))(t)
 	limit := verdictLimit(t, r)
 	stop := watchOwnThreads()
 	begin := time.Now()
-	err = ask(t.Context(), paths, mount)
+	err := ask(t.Context(), paths, mount)
 	took := time.Since(begin)
 	if late := new(TimeoutError); !errors.As(err, &late) || late.Key != mount {
 		t.Errorf("verdict: %v", err)

@@ -11,8 +11,11 @@
 package isolate
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -75,12 +78,8 @@ type keyState struct {
 
 // New returns a Runner. It starts nothing until the first request. Close ends it.
 func New(config Config) *Runner {
-	if config.Executable == "" {
-		config.Executable = "/proc/self/exe"
-	}
-	if config.Cooldown == 0 {
-		config.Cooldown = 30 * time.Second
-	}
+	config.Executable = cmp.Or(config.Executable, "/proc/self/exe")
+	config.Cooldown = cmp.Or(config.Cooldown, 30*time.Second)
 	if config.Now == nil {
 		config.Now = time.Now
 	}
@@ -94,25 +93,18 @@ func (r *Runner) Close() {
 	r.mu.Lock()
 	r.closed = true
 	r.wake()
-	children := make([]*process, 0, len(r.alive))
-	for p := range r.alive {
-		children = append(children, p)
-	}
+	children := slices.Collect(maps.Keys(r.alive))
 	r.mu.Unlock()
-	for _, p := range children {
-		p.end()
-	}
 	wait := defaultGrace
 	for _, p := range children {
+		p.end()
 		wait = max(wait, p.spec.grace())
 	}
-	limit := time.NewTimer(wait + reapLimit)
-	defer limit.Stop()
+	deadline := time.Now().Add(wait + reapLimit)
 	for _, p := range children {
 		select {
 		case <-p.done:
-		case <-limit.C:
-			limit.Reset(0)
+		case <-time.After(time.Until(deadline)):
 			p.kill()
 		}
 	}
@@ -231,12 +223,10 @@ func (r *Runner) part(p *process) {
 	r.mu.Unlock()
 	p.end()
 	go func() {
-		grace := time.NewTimer(p.spec.grace() + reapLimit)
-		defer grace.Stop()
 		stays := 0
 		select {
 		case <-p.done:
-		case <-grace.C:
+		case <-time.After(p.spec.grace() + reapLimit):
 			stays = 1
 		}
 		r.account(-1, stays)

@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
@@ -61,17 +64,12 @@ func testTable() Table {
 }
 
 func misbehave(how string) (any, error) {
-	self := os.Getpid()
 	switch how {
 	case "exit 7":
 		fmt.Fprintln(os.Stderr, "first\nthe last \x1b[31mwords")
 		os.Exit(7)
-	case "SIGKILL":
-		_ = syscall.Kill(self, syscall.SIGKILL)
-	case "SIGABRT":
-		_ = syscall.Kill(self, syscall.SIGABRT)
-	case "SIGSEGV":
-		_ = syscall.Kill(self, syscall.SIGSEGV)
+	case "SIGKILL", "SIGABRT", "SIGSEGV":
+		_ = syscall.Kill(os.Getpid(), unix.SignalNum(how))
 	case "nil pointer":
 		var p *int
 		return *p, nil
@@ -87,11 +85,7 @@ func misbehave(how string) (any, error) {
 	case "memory":
 		var hold [][]byte
 		for {
-			piece := make([]byte, 16*mib)
-			for i := range piece {
-				piece[i] = 1
-			}
-			hold = append(hold, piece)
+			hold = append(hold, bytes.Repeat([]byte{1}, 16*mib))
 			_ = hold
 		}
 	case "garbage":
@@ -102,10 +96,7 @@ func misbehave(how string) (any, error) {
 		_, _ = io.WriteString(answers, `{"id":99,"body":1}`+"\n")
 	case "1 GB":
 		_, answers := Pipes()
-		piece := make([]byte, mib)
-		for i := range piece {
-			piece[i] = 'x'
-		}
+		piece := bytes.Repeat([]byte("x"), mib)
 		for range 1024 {
 			if _, err := answers.Write(piece); err != nil {
 				os.Exit(3)

@@ -15,9 +15,10 @@ import (
 // back from it all the same, the launcher is stuck by that alone: that it has been inside one start longer than its
 // limit. A caller that goes meanwhile, at Ctrl-C say, says nothing about the next start.
 type launcher struct {
-	limit  time.Duration
-	jobs   chan func()
-	closed chan struct{}
+	limit   time.Duration
+	jobs    chan func()
+	closed  chan struct{}
+	closing sync.Once
 
 	mu    sync.Mutex
 	since time.Time // when the start under way began; zero when there is none
@@ -75,14 +76,12 @@ func (l *launcher) do(ctx context.Context, start func() (*started, error), late 
 	if err := l.hand(ctx, func() { child, err := start(); result <- outcome{child, err} }); err != nil {
 		return nil, false, err
 	}
-	limit := time.NewTimer(l.limit)
-	defer limit.Stop()
 	select {
 	case o := <-result:
 		return o.child, true, o.err
 	case <-ctx.Done():
 		err = ctx.Err()
-	case <-limit.C:
+	case <-time.After(l.limit):
 		err = fmt.Errorf("%w after %v", errLauncher, l.limit)
 	}
 	go func() {
@@ -100,27 +99,16 @@ func (l *launcher) hand(ctx context.Context, job func()) error {
 		if left <= 0 {
 			return errLauncher
 		}
-		wait := time.NewTimer(left)
 		select {
 		case l.jobs <- job:
+			return nil
 		case <-ctx.Done():
-			wait.Stop()
 			return ctx.Err()
 		case <-l.closed:
-			wait.Stop()
 			return errClosed
-		case <-wait.C: // another start may have taken its place meanwhile
-			continue
+		case <-time.After(left): // another start may have taken its place meanwhile
 		}
-		wait.Stop()
-		return nil
 	}
 }
 
-func (l *launcher) close() {
-	select {
-	case <-l.closed:
-	default:
-		close(l.closed)
-	}
-}
+func (l *launcher) close() { l.closing.Do(func() { close(l.closed) }) }

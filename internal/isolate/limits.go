@@ -2,6 +2,7 @@ package isolate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -28,12 +29,8 @@ type Limits struct {
 const mib = 1 << 20
 
 func (l Limits) withDefaults() Limits {
-	if l.MemoryBytes == 0 {
-		l.MemoryBytes = 1024 * mib
-	}
-	if l.OpenFiles == 0 {
-		l.OpenFiles = 256
-	}
+	l.MemoryBytes = cmp.Or(l.MemoryBytes, 1024*mib)
+	l.OpenFiles = cmp.Or(l.OpenFiles, 256)
 	return l
 }
 

@@ -174,7 +174,7 @@ func askPath[Out any](ctx context.Context, p *Paths, key string, in pathRequest)
 		var none Out
 		return none, err
 	}
-	out, err := ask[pathRequest, Out](ctx, child, key, child.spec.timeout(), in)
+	out, err := AskWithin[pathRequest, Out](ctx, child, key, child.spec.timeout(), in)
 	p.giveBack(child, err)
 	return out, err
 }

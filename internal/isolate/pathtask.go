@@ -103,7 +103,7 @@ func parseEntries(raw []byte) []Entry {
 }
 
 func head(path string, n int) ([]byte, error) {
-	fd, _, err := openRegular(path)
+	fd, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -126,25 +126,24 @@ func head(path string, n int) ([]byte, error) {
 
 // openRegular opens a regular file for reading. It looks first through an O_PATH descriptor, which neither waits for
 // a FIFO's writer nor wakes a device's driver.
-func openRegular(path string) (fd int, sizeBytes int64, err error) {
+func openRegular(path string) (fd int, err error) {
 	var place int
 	err = again(func() (err error) { place, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0); return err })
 	if err != nil {
-		return -1, 0, fmt.Errorf("open: %w", err)
+		return -1, fmt.Errorf("open: %w", err)
 	}
 	defer unix.Close(place)
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(place, &st) }); err != nil {
-		return -1, 0, fmt.Errorf("stat: %w", err)
+		return -1, fmt.Errorf("stat: %w", err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return -1, 0, fmt.Errorf("open: not a regular file: %w", unix.EINVAL)
+		return -1, fmt.Errorf("open: not a regular file: %w", unix.EINVAL)
 	}
-	fd, err = openQuietly("/proc/self/fd/"+strconv.Itoa(place), 0)
-	if err != nil {
-		return -1, 0, fmt.Errorf("open: %w", err)
+	if fd, err = openQuietly("/proc/self/fd/"+strconv.Itoa(place), 0); err != nil {
+		return -1, fmt.Errorf("open: %w", err)
 	}
-	return fd, st.Size, nil
+	return fd, nil
 }
 
 // openQuietly opens for reading without changing the access time where the file's owner is us.

@@ -49,8 +49,7 @@ func (r *Runner) start(ctx context.Context, spec Spec) (*process, error) {
 	err = p.running(ctx)
 	late := new(TimeoutError)
 	if err == nil {
-		hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer(),
-			UnixSockets: spec.UnixSockets}
+		hello := greeting{Limits: spec.Limits.withDefaults(), UnixSockets: spec.UnixSockets}
 		if _, err = p.exchange(ctx, hello, startLimit, 0); errors.As(err, &late) {
 			late.Key, late.Starting = "", true // whatever it may get stuck on, it has not come to that yet
 		}
@@ -188,14 +187,14 @@ func (p *process) exchange(ctx context.Context, line any, limit time.Duration, i
 	var got answer
 	if err == nil {
 		var reply []byte
-		reply, err = readLine(p.reader, p.spec.maxAnswer())
+		reply, err = readLine(p.reader, maxLine)
 		if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil && time.Since(deadline) > pauseSign {
 			_ = p.answers.SetReadDeadline(time.Now().Add(limit))
 			if ctx.Err() != nil {
 				_ = p.answers.SetReadDeadline(past) // what the line above may just have undone
 			}
 			var rest []byte
-			rest, err = readLine(p.reader, p.spec.maxAnswer()-len(reply))
+			rest, err = readLine(p.reader, maxLine-len(reply))
 			reply = append(reply, rest...)
 		}
 		if err == nil {
@@ -212,7 +211,7 @@ func (p *process) exchange(ctx context.Context, line any, limit time.Duration, i
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return answer{}, &TimeoutError{Task: p.spec.Task, Key: p.spec.Key, After: limit}
 	case errors.Is(err, errLongLine):
-		return answer{}, &GarbageError{Task: p.spec.Task, Reason: fmt.Sprintf("more than %d bytes", p.spec.maxAnswer())}
+		return answer{}, &GarbageError{Task: p.spec.Task, Reason: fmt.Sprintf("more than %d bytes", maxLine)}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
 		return answer{}, p.death()
 	}
@@ -222,26 +221,22 @@ func (p *process) exchange(ctx context.Context, line any, limit time.Duration, i
 // death waits a moment for the exit status of a child that closed its pipe.
 func (p *process) death() error {
 	failure := &DeathError{Task: p.spec.Task, ExitCode: -1}
-	limit := time.NewTimer(reapLimit)
-	defer limit.Stop()
+	var state *os.ProcessState // nil while the child runs, or where its status is not known
 	select {
 	case <-p.done:
-	case <-limit.C:
-		failure.Line = p.stderr.line()
-		return failure
+		state = p.state
+	case <-time.After(reapLimit):
 	}
 	failure.Line = p.stderr.line()
-	if p.state == nil {
+	if state == nil {
 		return failure
 	}
-	status, known := p.state.Sys().(syscall.WaitStatus)
-	switch {
-	case known && status.Signaled():
+	if status, known := state.Sys().(syscall.WaitStatus); known && status.Signaled() {
 		failure.Signal = status.Signal()
-	default:
-		failure.ExitCode = p.state.ExitCode()
-		failure.Signal = p.stderr.signal() // the Go runtime catches a signal of C code, prints it and exits with 2
+		return failure
 	}
+	failure.ExitCode = state.ExitCode()
+	failure.Signal = p.stderr.signal() // the Go runtime catches a signal of C code, prints it and exits with 2
 	return failure
 }
 
@@ -253,11 +248,9 @@ func (p *process) end() {
 		p.answers.Close()
 		_ = p.child.Signal(syscall.SIGTERM)
 		go func() {
-			grace := time.NewTimer(p.spec.grace())
-			defer grace.Stop()
 			select {
 			case <-p.done:
-			case <-grace.C:
+			case <-time.After(p.spec.grace()):
 				p.kill()
 			}
 		}()

@@ -108,7 +108,7 @@ func Serve(table Table, task string, requests io.Reader, answers io.Writer) int 
 				return 0
 			}
 			done := make(chan answer, 1)
-			go func() { done <- reply(ctx, handler, line, hello.MaxAnswer) }()
+			go func() { done <- reply(ctx, handler, line) }()
 			select {
 			case result := <-done:
 				if err := writeLine(answers, result); err != nil {
@@ -130,7 +130,7 @@ func Serve(table Table, task string, requests io.Reader, answers io.Writer) int 
 
 // reply decodes one request, runs it and encodes what came of it. A panic is left to end the child: what it was
 // working on cannot be trusted any more, and the parent reports the message.
-func reply(ctx context.Context, handler Handler, line []byte, maxAnswer int) answer {
+func reply(ctx context.Context, handler Handler, line []byte) answer {
 	var asked request
 	if err := json.Unmarshal(line, &asked); err != nil {
 		return answer{Error: &remoteFailure{Message: "decoding the request: " + err.Error()}}
@@ -142,8 +142,8 @@ func reply(ctx context.Context, handler Handler, line []byte, maxAnswer int) ans
 		return answer{ID: asked.ID, Error: failure}
 	}
 	body, err := json.Marshal(value)
-	if err == nil && len(body) > maxAnswer-256 { // 256: room for the envelope
-		err = fmt.Errorf("an answer of %d bytes, %d allowed", len(body), maxAnswer)
+	if err == nil && len(body) > maxLine-256 { // 256: room for the envelope
+		err = fmt.Errorf("an answer of %d bytes, %d allowed", len(body), maxLine)
 	}
 	if err != nil {
 		return answer{ID: asked.ID, Error: &remoteFailure{Message: err.Error()}}

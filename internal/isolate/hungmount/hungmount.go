@@ -125,8 +125,7 @@ func Start(dir string, hang ...Op) (*Mount, error) {
 	for _, op := range hang {
 		m.hang[op] = true
 	}
-	m.served.Add(1)
-	go m.serve()
+	m.served.Go(m.serve)
 	return m, nil
 }
 
@@ -149,7 +148,6 @@ func (m *Mount) Release() error {
 
 // serve answers requests until the connection ends. The layouts are those of linux/fuse.h, protocol 7.31.
 func (m *Mount) serve() {
-	defer m.served.Done()
 	buffer := make([]byte, 1<<17)
 	for {
 		n, err := m.device.Read(buffer)
@@ -158,17 +156,17 @@ func (m *Mount) serve() {
 		}
 		order := binary.NativeEndian
 		op, id, node := Op(order.Uint32(buffer[4:])), order.Uint64(buffer[8:]), order.Uint64(buffer[16:])
-		if m.hang[op] {
+		switch {
+		case op == opForget, op == opBatchForget, op == opInterrupt: // nobody waits for an answer
+			continue
+		case m.hang[op]:
 			m.mu.Lock()
 			m.hanging++
 			m.mu.Unlock()
 			continue
 		}
 		fault, broken := m.fault(op)
-		errno, body, silent := m.reply(op, node, buffer[40:n])
-		if silent {
-			continue
-		}
+		errno, body := m.reply(op, node, buffer[40:n])
 		switch {
 		case broken && fault.Errno != 0:
 			errno, body = fault.Errno, nil
@@ -183,17 +181,15 @@ func (m *Mount) serve() {
 	}
 }
 
-func (m *Mount) reply(op Op, node uint64, in []byte) (errno syscall.Errno, body []byte, silent bool) {
+func (m *Mount) reply(op Op, node uint64, in []byte) (errno syscall.Errno, body []byte) {
 	order := binary.NativeEndian
 	switch op {
-	case opForget, opBatchForget, opInterrupt:
-		return 0, nil, true
 	case opInit: // struct fuse_init_out
 		body = make([]byte, 64)
 		order.PutUint32(body[0:], 7)
 		order.PutUint32(body[4:], 31)
 		order.PutUint32(body[20:], 1<<16) // max_write
-		return 0, body, false
+		return 0, body
 	case Lookup: // struct fuse_entry_out: node, generation, two life times, attributes
 		body = make([]byte, 40, 128)
 		switch string(in[:len(in)-1]) {
@@ -202,23 +198,23 @@ func (m *Mount) reply(op Op, node uint64, in []byte) (errno syscall.Errno, body 
 		case Folder:
 			node = folderNode
 		default:
-			return syscall.ENOENT, nil, false
+			return syscall.ENOENT, nil
 		}
 		order.PutUint64(body[0:], node)
-		return 0, append(body, m.attributes(node)...), false
+		return 0, append(body, m.attributes(node)...)
 	case Getattr: // struct fuse_attr_out: life time, attributes
-		return 0, append(make([]byte, 16), m.attributes(node)...), false
+		return 0, append(make([]byte, 16), m.attributes(node)...)
 	case Open, Opendir: // struct fuse_open_out; FOPEN_DIRECT_IO so that every read reaches us
 		body = make([]byte, 16)
 		if op == Open {
 			order.PutUint32(body[8:], 1)
 		}
-		return 0, body, false
+		return 0, body
 	case Read:
 		from := min(order.Uint64(in[8:]), uint64(len(m.content))) // struct fuse_read_in: handle, offset, size
-		return 0, m.content[from:min(from+uint64(order.Uint32(in[16:])), uint64(len(m.content)))], false
-	case Readdir:
-		return 0, nil, false
+		return 0, m.content[from:min(from+uint64(order.Uint32(in[16:])), uint64(len(m.content)))]
+	case Readdir, opRelease, opReleasedir:
+		return 0, nil
 	case Statfs: // struct fuse_kstatfs
 		body = make([]byte, 80)
 		order.PutUint64(body[0:], 1000)
@@ -226,11 +222,9 @@ func (m *Mount) reply(op Op, node uint64, in []byte) (errno syscall.Errno, body 
 		order.PutUint64(body[16:], 500)
 		order.PutUint32(body[40:], 4096)
 		order.PutUint32(body[44:], 255)
-		return 0, body, false
-	case opRelease, opReleasedir:
-		return 0, nil, false
+		return 0, body
 	}
-	return syscall.ENOSYS, nil, false
+	return syscall.ENOSYS, nil
 }
 
 // attributes builds a struct fuse_attr of 88 bytes.
