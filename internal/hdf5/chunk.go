@@ -23,10 +23,7 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 			return buf[:size], mask, nil
 		}
 	}
-	if err == nil {
-		return buf[:0], 0, nil
-	}
-	if r.missing(corner, err) {
+	if err == nil || r.missing(corner, err) {
 		return buf[:0], 0, nil
 	}
 	return buf[:0], 0, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -260,18 +261,11 @@ func cause(err error) error {
 // FIFO is not waited for and a device not touched. By its name it is opened only where asked to, because what the file
 // itself names is then looked for beside it. The thread must be locked and prepared.
 func openFile(path string, byName, locked bool) (openedFile, error) {
-	f, err := os.OpenFile(path, unix.O_PATH, 0)
+	f, info, err := openRegular(path, unix.O_PATH)
 	if err != nil {
-		return openedFile{}, fmt.Errorf("opening the HDF5 file: %w", err)
+		return openedFile{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return openedFile{}, fmt.Errorf("looking at the HDF5 file: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return openedFile{}, fmt.Errorf("%w: it is no regular file (%s)", ErrNotHDF5, info.Mode().Type())
-	}
 	out := openedFile{bytes: info.Size(), at: path}
 	name := nameOf(f, info, path)
 	if byName {
@@ -288,6 +282,24 @@ func openFile(path string, byName, locked bool) (openedFile, error) {
 		return openedFile{}, refused(name, err)
 	}
 	return out, nil
+}
+
+// openRegular opens a path and refuses what is no regular file.
+func openRegular(path string, flags int) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the HDF5 file: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		err = fmt.Errorf("looking at the HDF5 file: %w", err)
+	} else if !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: it is no regular file (%s)", ErrNotHDF5, info.Mode().Type())
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, info, err
 }
 
 // refused says why libhdf5 did not open a file.
@@ -318,17 +330,8 @@ func slots(cacheBytes int64, chunkBytes *int64) int64 {
 	if chunkBytes != nil && *chunkBytes > 0 {
 		n = min(max(n, 100*min(cacheBytes / *chunkBytes, math.MaxInt32)), 1<<20)
 	}
-	for !prime(n) {
+	for !big.NewInt(n).ProbablyPrime(0) { // which is sure below 2^64
 		n++
 	}
 	return n
-}
-
-func prime(n int64) bool {
-	for d := int64(2); d*d <= n; d++ {
-		if n%d == 0 {
-			return false
-		}
-	}
-	return n > 1
 }

@@ -23,18 +23,11 @@ import (
 //
 // It takes HDF5_USE_FILE_LOCKING out of this process's environment: see the package comment on where to call it.
 func Layout(path string, limits Limits) (File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	f, info, err := openRegular(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
-		return File{}, fmt.Errorf("opening the HDF5 file: %w", err)
+		return File{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return File{}, fmt.Errorf("looking at the HDF5 file: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return File{}, fmt.Errorf("%w: it is no regular file (%s)", ErrNotHDF5, info.Mode().Type())
-	}
 	sb, err := ReadSuperblock(f, info.Size())
 	if err != nil {
 		return File{}, err
@@ -213,7 +206,7 @@ func (w *walk) dataset(group handle, name, path string) Dataset {
 	out := Dataset{Path: untrusted.String(path), Storage: Unknown}
 	d, err := group.dataset(name, chunkCache{}, "")
 	if err != nil {
-		out.Problem = problem("opening it", err)
+		out.Problem = untrusted.Cut(fmt.Sprintf("opening it: %v", err), 300)
 		return out
 	}
 	defer d.close()
@@ -221,10 +214,6 @@ func (w *walk) dataset(group handle, name, path string) Dataset {
 		out.Problem = untrusted.Cut(err.Error(), 300)
 	}
 	return out
-}
-
-func problem(doing string, err error) untrusted.Text {
-	return untrusted.Cut(fmt.Sprintf("%s: %v", doing, err), 300)
 }
 
 func (w *walk) describe(here handle, out *Dataset) error {

@@ -38,6 +38,22 @@ func reason() error {
 	return words(&r)
 }
 
+// reasonOf is the reason of a call that has failed in this thread, nil of another.
+func reasonOf(status C.herr_t) error {
+	if status < 0 {
+		return reason()
+	}
+	return nil
+}
+
+// opened takes what a call of this thread has opened.
+func opened(id C.hid_t) (handle, error) {
+	if id < 0 {
+		return 0, reason()
+	}
+	return handle(id), nil
+}
+
 // words makes an error of what libhdf5 said.
 func words(r *C.struct_reason) error {
 	text := untrusted.Cut(C.GoString(&r.what[0]), 200).String()
@@ -52,12 +68,7 @@ func words(r *C.struct_reason) error {
 }
 
 // awake readies libhdf5 for this thread. Nothing does in a process that asks it for nothing: the tables take 3 MB.
-func awake() error {
-	if C.start() < 0 {
-		return reason()
-	}
-	return nil
-}
+func awake() error { return reasonOf(C.start()) }
 
 // version is that of the libhdf5 that is linked, such as 1.10.8.
 func version() string {
@@ -67,17 +78,7 @@ func version() string {
 }
 
 // noPlugins keeps libhdf5 from loading filter plugins from HDF5_PLUGIN_PATH or anywhere else.
-func noPlugins() error {
-	if C.H5PLset_loading_state(0) < 0 {
-		return reason()
-	}
-	return nil
-}
+func noPlugins() error { return reasonOf(C.H5PLset_loading_state(0)) }
 
 // boundFilters has libhdf5's filters make no more of a chunk than they may.
-var boundFilters = sync.OnceValue(func() error {
-	if C.bound_filters() < 0 {
-		return reason()
-	}
-	return nil
-})
+var boundFilters = sync.OnceValue(func() error { return reasonOf(C.bound_filters()) })

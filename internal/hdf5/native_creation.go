@@ -1,14 +1,13 @@
 package hdf5
 
 /*
-#cgo CFLAGS: -DH5_USE_110_API
-#cgo linux CFLAGS: -I/usr/include/hdf5/serial
 #include <hdf5.h>
 #include "reason.h"
 */
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -19,11 +18,8 @@ import (
 type creation C.hid_t
 
 func (h handle) creation() (creation, error) {
-	id := C.H5Dget_create_plist(C.hid_t(h))
-	if id < 0 {
-		return 0, reason()
-	}
-	return creation(id), nil
+	plist, err := opened(C.H5Dget_create_plist(C.hid_t(h)))
+	return creation(plist), err
 }
 
 func (c creation) close() { C.H5Pclose(C.hid_t(c)) }
@@ -74,6 +70,15 @@ const (
 	maxFilterValues = 32
 )
 
+// commonNames are those people know filters by. The first six are libhdf5's own (H5Zpublic.h), the others are The HDF
+// Group's list of registered filters (docs/RegisteredFilterPlugins.md of github.com/HDFGroup/hdf5_plugins); h5py brings
+// lzf, hdf5plugin most of the rest.
+var commonNames = map[int]string{
+	1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset",
+	305: "lzo", 307: "bzip2", 32000: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle",
+	32013: "zfp", 32015: "zstd", 32017: "sz", 32024: "sz3", 32026: "blosc2",
+}
+
 func (c creation) filters() ([]Filter, error) {
 	n := int(C.H5Pget_nfilters(C.hid_t(c)))
 	if n < 0 {
@@ -90,12 +95,8 @@ func (c creation) filters() ([]Filter, error) {
 		if id < 0 {
 			return out, reason()
 		}
-		f := Filter{ID: int(id), Available: C.H5Zfilter_avail(id) > 0}
-		if name, ok := commonName(int(id)); ok {
-			f.Name = untrusted.String(name)
-		} else {
-			f.Name = untrusted.Cut(C.GoString(&stored[0]), 64)
-		}
+		name := cmp.Or(commonNames[int(id)], C.GoString(&stored[0]))
+		f := Filter{ID: int(id), Name: untrusted.Cut(name, 64), Available: C.H5Zfilter_avail(id) > 0}
 		for _, v := range values[:min(int(count), maxFilterValues)] {
 			f.Values = append(f.Values, uint32(v))
 		}

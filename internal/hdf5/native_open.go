@@ -1,8 +1,6 @@
 package hdf5
 
 /*
-#cgo CFLAGS: -DH5_USE_110_API
-#cgo linux CFLAGS: -I/usr/include/hdf5/serial
 #include <stdlib.h>
 #include <hdf5.h>
 #include "reason.h"
@@ -77,26 +75,14 @@ func (h handle) link(name string) (rawLink, error) {
 func (h handle) open(name string) (handle, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	id := C.open_below(C.hid_t(h), c)
-	if id < 0 {
-		return 0, reason()
-	}
-	return handle(id), nil
+	return opened(C.open_below(C.hid_t(h), c))
 }
 
 // openName opens a file by its name. The name is the caller's to check.
 func openName(name string, locked bool) (handle, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	lock := C.int(0)
-	if locked {
-		lock = 1
-	}
-	id := C.open_file(c, lock)
-	if id < 0 {
-		return 0, reason()
-	}
-	return handle(id), nil
+	return opened(C.open_file(c, truth(locked)))
 }
 
 // closeFile closes what openName opened. With datasets of it open, the file stays open until they are closed.
@@ -116,19 +102,17 @@ func (h handle) dataset(name string, cache chunkCache, beside string) (handle, e
 		prefix = C.CString(beside)
 		defer C.free(unsafe.Pointer(prefix))
 	}
-	id := C.open_dataset(C.hid_t(h), c, C.size_t(cache.slots), C.size_t(cache.bytes), prefix)
-	if id < 0 {
-		return 0, reason()
-	}
-	return handle(id), nil
+	return opened(C.open_dataset(C.hid_t(h), c, C.size_t(cache.slots), C.size_t(cache.bytes), prefix))
 }
 
 // leavesGaps reports whether libhdf5 leaves the buffer as it was where nothing was ever written.
 func (c creation) leavesGaps() bool { return C.leaves_gaps(C.hid_t(c)) != 0 }
 
 // extent is the shape of a dataset that is not virtual; nil for a scalar.
-func (h handle) extent() ([]int64, error) {
-	space := C.H5Dget_space(C.hid_t(h))
+func (h handle) extent() ([]int64, error) { return extentOf(C.H5Dget_space(C.hid_t(h))) }
+
+// extentOf is the shape of a dataspace, which it closes; nil for a scalar.
+func extentOf(space C.hid_t) ([]int64, error) {
 	if space < 0 {
 		return nil, reason()
 	}

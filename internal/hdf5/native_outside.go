@@ -1,8 +1,6 @@
 package hdf5
 
 /*
-#cgo CFLAGS: -DH5_USE_110_API
-#cgo linux CFLAGS: -I/usr/include/hdf5/serial
 #include <stdlib.h>
 #include <hdf5.h>
 #include "reason.h"
@@ -86,16 +84,6 @@ func (c creation) virtual(limit int) (sources []Outside, total int, shape []int6
 		return nil, 0, nil, nil
 	}
 	// The dataset itself would open its sources to tell its shape; the first mapping knows it, too.
-	space := C.virtual_space(C.hid_t(c))
-	if space < 0 {
-		return sources, total, nil, reason()
-	}
-	defer C.H5Sclose(space)
-	var dims [C.H5S_MAX_RANK]C.hsize_t
-	rank := C.H5Sget_simple_extent_dims(space, &dims[0], nil)
-	if rank < 0 {
-		return sources, total, nil, reason()
-	}
-	shape, err = dimensions(dims[:min(int(rank), len(dims))])
+	shape, err = extentOf(C.virtual_space(C.hid_t(c)))
 	return sources, total, shape, err
 }

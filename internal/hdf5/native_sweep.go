@@ -1,8 +1,6 @@
 package hdf5
 
 /*
-#cgo CFLAGS: -DH5_USE_110_API
-#cgo linux CFLAGS: -I/usr/include/hdf5/serial
 #cgo noescape sweep_steps
 #cgo nocallback sweep_steps
 #include <string.h>

@@ -1,8 +1,6 @@
 package hdf5
 
 /*
-#cgo CFLAGS: -DH5_USE_110_API
-#cgo linux CFLAGS: -I/usr/include/hdf5/serial
 #include <stdlib.h>
 #include <hdf5.h>
 #include "bound.h"
@@ -141,11 +139,8 @@ func (l layoutOf) set(plist C.hid_t) error {
 
 // rows writes indices of the first axis, which fill their bytes.
 func (w writer) rows(from, count int64, bytes []byte) error {
-	if C.write_rows(C.hid_t(w.dataset), C.size_t(w.most), C.ulonglong(from), C.ulonglong(count),
-		unsafe.Pointer(unsafe.SliceData(bytes))) < 0 {
-		return reason()
-	}
-	return nil
+	return reasonOf(C.write_rows(C.hid_t(w.dataset), C.size_t(w.most), C.ulonglong(from), C.ulonglong(count),
+		unsafe.Pointer(unsafe.SliceData(bytes))))
 }
 
 // close writes out what libhdf5 still holds. Its error is the one of a disk that is full.

@@ -171,14 +171,10 @@ func (r *Reader) measure(cache *int64) error {
 	}
 	r.dataset.Shape = shape
 	r.most = r.bound()
-	var item *int64
+	item := &r.dataset.ElementBytes
+	r.dataset.ItemBytes = nil // of a scalar
 	if len(shape) > 0 {
 		item = Product(r.dataset.ElementBytes, shape[1:])
-	} else {
-		item = &r.dataset.ElementBytes
-	}
-	r.dataset.ItemBytes = nil
-	if len(shape) > 0 {
 		r.dataset.ItemBytes = item
 	}
 	if item == nil {

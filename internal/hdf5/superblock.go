@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -103,15 +102,9 @@ func parseSuperblock(head []byte, offset, size int64) (Superblock, error) {
 
 // littleEndian reads an address. It is not ok when all its bits are set, which is the format's "undefined address".
 func littleEndian(b []byte) (uint64, bool) {
-	switch len(b) {
-	case 2:
-		v := binary.LittleEndian.Uint16(b)
-		return uint64(v), v != math.MaxUint16
-	case 4:
-		v := binary.LittleEndian.Uint32(b)
-		return uint64(v), v != math.MaxUint32
-	default:
-		v := binary.LittleEndian.Uint64(b)
-		return v, v != math.MaxUint64
+	var v uint64
+	for i, c := range b {
+		v |= uint64(c) << (8 * i)
 	}
+	return v, v != math.MaxUint64>>(64-8*len(b))
 }

@@ -39,6 +39,10 @@ func TestHandler(t *testing.T) {
 	if diff := cmp.Diff(layout(t, "layouts.h5"), got.File); diff != "" {
 		t.Errorf("through the handler (+):\n%s", diff)
 	}
+	got, err = ask(t, Request{Path: []byte(filepath.Join(fixtures, "outside.h5"))}) // with links, and files outside
+	if diff := cmp.Diff(layout(t, "outside.h5"), got.File); diff != "" || err != nil {
+		t.Errorf("through the handler (+):\n%s, %v", diff, err)
+	}
 	must.Do(t, os.WriteFile(path, raw[:1000], 0o600))
 	got, err = ask(t, Request{Path: []byte(path)})
 	if err != nil || got.Refused.Cause != CauseTruncated || !errors.Is(got.Refused.Err(), ErrTruncated) {

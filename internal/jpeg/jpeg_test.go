@@ -39,14 +39,12 @@ func pillow(tb testing.TB) (dir string, pictures []picture) {
 
 func read(tb testing.TB, dir, name string) []byte {
 	tb.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(dir, name)))(tb)
-	return data
+	return must.Get(os.ReadFile(filepath.Join(dir, name)))(tb)
 }
 
 func decoder(tb testing.TB) *Decoder {
 	tb.Helper()
-	d := must.Get(NewDecoder())(tb)
-	return d
+	return must.Get(NewDecoder())(tb)
 }
 
 // The same library with the same settings: not one bit differs, and what one refuses the other refuses.
@@ -113,8 +111,7 @@ func sized(file []byte, width, height int) []byte {
 
 func gray(t *testing.T) []byte {
 	t.Helper()
-	file := must.Get(Encode(make([]byte, 64), 8, 8, 1, 75))(t)
-	return file
+	return must.Get(Encode(make([]byte, 64), 8, 8, 1, 75))(t)
 }
 
 func TestTooLargeIsRefusedByItsHeader(t *testing.T) {
@@ -243,10 +240,9 @@ func TestHugePictureTakesThePlaceOfAnother(t *testing.T) {
 	const first, second = 8200, 8400 // both sides: 67 and 71 million pixels
 	var files [][]byte
 	for _, side := range []int{first, second} {
-		file := must.Get(Encode(make([]byte, side*side), side, side, 1, 50))(t)
-		files = append(files, file)
+		files = append(files, must.Get(Encode(make([]byte, side*side), side, side, 1, 50))(t))
 	}
-	d := must.Get(NewDecoder())(t)
+	d := decoder(t)
 	held := func() int64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
