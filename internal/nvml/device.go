@@ -23,7 +23,8 @@ type device struct {
 	usage   usage
 	traffic traffic
 	gpm     gpm
-	others  processUse
+	// where reading what processes use has got to, in microseconds of the driver's clock; 0 before the first reading
+	usesSeen uint64
 
 	reported map[Field]string // what was last reported absent, and why
 	changed  map[Field]string // what to report with this reading
@@ -66,10 +67,10 @@ func (d *device) fast(r *DeviceReading, now time.Time) {
 	if d.lost {
 		return
 	}
-	m, why := d.memory()
+	used, total, why := d.memory()
 	d.absent(FieldMemory, why)
 	if why == "" {
-		r.MemoryUsedBytes, r.MemoryTotalBytes, r.MemoryReservedBytes = &m.used, &m.total, m.reserved
+		r.MemoryUsedBytes, r.MemoryTotalBytes = &used, &total
 	}
 	r.PowerWatts = d.number(FieldPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", d.handle.GetPowerUsage)
 	r.SMClockHertz = d.number(FieldClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) {

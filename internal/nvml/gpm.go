@@ -31,40 +31,38 @@ func (d *device) sampleOf() string {
 
 // open probes for support and takes two buffers for samples.
 func (g *gpm) open(d *device) bool {
+	why := g.prepare(d)
+	d.absent(FieldActivity, why)
+	g.ready = why == ""
+	return g.ready
+}
+
+// prepare says why activity cannot be read; "" where it can.
+func (g *gpm) prepare(d *device) (why string) {
 	for _, symbol := range append([]string{d.sampleOf()}, symbols...) {
 		if why := d.library.lacks(symbol); why != "" {
-			d.absent(FieldActivity, why)
-			return false
+			return why
 		}
 	}
-	support, ret := d.handle.GpmQueryDeviceSupport()
-	if ret != nvml.SUCCESS {
-		d.absent(FieldActivity, d.failed(ret))
-		return false
-	}
-	if support.IsSupportedDevice != 1 {
-		d.absent(FieldActivity, "needs GPU performance monitoring (Hopper or newer)")
-		return false
-	}
-	if d.mig && d.slice == nil {
-		d.absent(FieldActivity, "activity is read of MIG slices only, and none can be opened")
-		return false
-	}
-	if d.slice != nil && d.slice.instance < 0 {
-		d.absent(FieldActivity, "the driver does not say which instance the MIG slice is")
-		return false
+	switch support, ret := d.handle.GpmQueryDeviceSupport(); {
+	case ret != nvml.SUCCESS:
+		return d.failed(ret)
+	case support.IsSupportedDevice != 1:
+		return "needs GPU performance monitoring (Hopper or newer)"
+	case d.mig && d.slice == nil:
+		return "activity is read of MIG slices only, and none can be opened"
+	case d.slice != nil && d.slice.instance < 0:
+		return "the driver does not say which instance the MIG slice is"
 	}
 	for _, buffer := range []*nvml.GpmSample{&g.before, &g.after} {
 		sample, ret := d.library.nvml.GpmSampleAlloc()
 		if ret != nvml.SUCCESS {
-			d.absent(FieldActivity, d.failed(ret))
 			g.free()
-			return false
+			return d.failed(ret)
 		}
 		*buffer = sample
 	}
-	g.ready = true
-	return true
+	return ""
 }
 
 func (g *gpm) free() {

@@ -57,7 +57,6 @@ static int pt_processes(void *call, void *device, unsigned int *count, void *buf
 import "C"
 
 import (
-	"fmt"
 	"slices"
 	"unsafe"
 
@@ -161,28 +160,18 @@ func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.Va
 	var valueType C.int
 	var count C.uint
 	// First without a buffer: the header asks for it, and the answer is only a bound.
-	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since),
-		&valueType, &count, nil))
-	if ret != nvml.SUCCESS || count == 0 {
-		return nil, 0, ret, ""
-	}
-	if count > maxSamples {
-		return nil, 0, ret, fmt.Sprintf("the driver reports %d samples, which cannot be", uint32(count))
-	}
-	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since),
-		&valueType, &count, &l.buffer[0]))
-	if ret != nvml.SUCCESS {
-		return nil, 0, ret, ""
-	}
-	if count > maxSamples {
-		return nil, 0, ret, fmt.Sprintf("the driver reports %d samples, which cannot be", uint32(count))
+	for _, buffer := range []*C.pt_sample{nil, &l.buffer[0]} {
+		ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since),
+			&valueType, &count, buffer))
+		switch {
+		case ret != nvml.SUCCESS || count == 0:
+			return nil, 0, ret, ""
+		case count > maxSamples:
+			return nil, 0, ret, tooMany("samples", uint32(count))
+		}
 	}
 	for _, got := range l.buffer[:count] {
-		s := sample{at: uint64(got.at)}
-		for i := range s.value {
-			s.value[i] = byte(got.value[i])
-		}
-		samples = append(samples, s)
+		samples = append(samples, sample{uint64(got.at), *(*[8]byte)(unsafe.Pointer(&got.value))})
 	}
 	return samples, nvml.ValueType(valueType), ret, ""
 }
@@ -246,7 +235,7 @@ func (l lister) list(call unsafe.Pointer, smaller bool) (processes []Process, re
 		return nil, ret, ""
 	}
 	if count > maxProcesses {
-		return nil, nvml.SUCCESS, fmt.Sprintf("the driver reports %d processes, which cannot be", uint32(count))
+		return nil, nvml.SUCCESS, tooMany("processes", uint32(count))
 	}
 	if ret != nvml.SUCCESS {
 		return nil, ret, ""

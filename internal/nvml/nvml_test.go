@@ -166,8 +166,7 @@ func TestTwoGPUs(t *testing.T) {
 		d.PCIeTxPerSec, d.PCIeRxPerSec = nil, nil
 		uuid := []string{secondUUID, firstUUID}[i]
 		want := DeviceReading{
-			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5,
-			MemoryReservedBytes: value(0), GraphicsRatio: value(0.4),
+			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5, GraphicsRatio: value(0.4),
 			MemoryUsedBytes: value(float64(i+1) * (1 << 30)), MemoryTotalBytes: value(80 << 30),
 			PowerWatts: value(123.456), SMClockHertz: value(1410e6), ThrottleReasons: value(4),
 			SMActivityRatio: value(0.25), DRAMRatio: value(0.125), PowerLimitWatts: value(700),

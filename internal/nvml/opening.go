@@ -88,22 +88,27 @@ func (s *Session) name(d *device) {
 	d.described.UUID = d.uuid
 }
 
+// identify reads the UUID and the name of a GPU or a slice.
+func (d *device) identify(handle nvml.Device) {
+	if d.library.has("nvmlDeviceGetUUID") {
+		if uuid, ret := handle.GetUUID(); ret == nvml.SUCCESS && uuidForm.MatchString(uuid) {
+			d.uuid = uuid
+		}
+	}
+	if d.library.has("nvmlDeviceGetName") {
+		if name, ret := handle.GetName(); ret == nvml.SUCCESS {
+			d.described.Name = untrusted.Cut(name, 96).String()
+		}
+	}
+}
+
 // describe reads what does not change.
 func (d *device) describe() {
 	d.described = Device{Place: d.place, Lost: d.lost}
 	if d.lost {
 		return
 	}
-	if d.library.has("nvmlDeviceGetUUID") {
-		if uuid, ret := d.handle.GetUUID(); ret == nvml.SUCCESS && uuidForm.MatchString(uuid) {
-			d.uuid = uuid
-		}
-	}
-	if d.library.has("nvmlDeviceGetName") {
-		if name, ret := d.handle.GetName(); ret == nvml.SUCCESS {
-			d.described.Name = untrusted.Cut(name, 96).String()
-		}
-	}
+	d.identify(d.handle)
 	if d.library.has("nvmlDeviceGetMinorNumber") {
 		if minor, ret := d.handle.GetMinorNumber(); ret == nvml.SUCCESS && minor >= 0 && minor < maxDevices {
 			d.described.Minor = &minor
@@ -116,8 +121,8 @@ func (d *device) describe() {
 			d.described.MIG, d.mig = &mig, mig
 		}
 	}
-	if m, why := d.memory(); why == "" {
-		d.described.MemoryBytes = int64(m.total)
+	if _, total, why := d.memory(); why == "" {
+		d.described.MemoryBytes = int64(total)
 	}
 	if d.library.has("nvmlDeviceGetPciInfo_v3") || d.library.has("nvmlDeviceGetPciInfo_v2") {
 		if pci, ret := d.handle.GetPciInfo(); ret == nvml.SUCCESS {

@@ -16,18 +16,17 @@ type DeviceReading struct {
 	UtilizationRatio   *float64 `json:"utilization_ratio,omitempty"`
 	UtilizationSamples int      `json:"utilization_samples,omitempty"`
 
-	// MemoryUsedBytes leaves out MemoryReservedBytes where the driver reports it.
-	MemoryUsedBytes     *float64 `json:"memory_used_bytes,omitempty"`
-	MemoryTotalBytes    *float64 `json:"memory_total_bytes,omitempty"`
-	MemoryReservedBytes *float64 `json:"memory_reserved_bytes,omitempty"`
-	PowerWatts          *float64 `json:"power_w,omitempty"`
-	SMClockHertz        *float64 `json:"sm_clock_hz,omitempty"`
-	ThrottleReasons     *float64 `json:"throttle_reasons,omitempty"` // bits of nvmlClocksEventReasons in nvml.h
-	PCIeRxPerSec        *float64 `json:"pcie_rx_bytes_per_s,omitempty"`
-	PCIeTxPerSec        *float64 `json:"pcie_tx_bytes_per_s,omitempty"`
-	GraphicsRatio       *float64 `json:"graphics_activity_ratio,omitempty"`
-	SMActivityRatio     *float64 `json:"sm_activity_ratio,omitempty"`
-	DRAMRatio           *float64 `json:"dram_activity_ratio,omitempty"`
+	// MemoryUsedBytes leaves out what the driver reports to have reserved for itself.
+	MemoryUsedBytes  *float64 `json:"memory_used_bytes,omitempty"`
+	MemoryTotalBytes *float64 `json:"memory_total_bytes,omitempty"`
+	PowerWatts       *float64 `json:"power_w,omitempty"`
+	SMClockHertz     *float64 `json:"sm_clock_hz,omitempty"`
+	ThrottleReasons  *float64 `json:"throttle_reasons,omitempty"` // bits of nvmlClocksEventReasons in nvml.h
+	PCIeRxPerSec     *float64 `json:"pcie_rx_bytes_per_s,omitempty"`
+	PCIeTxPerSec     *float64 `json:"pcie_tx_bytes_per_s,omitempty"`
+	GraphicsRatio    *float64 `json:"graphics_activity_ratio,omitempty"`
+	SMActivityRatio  *float64 `json:"sm_activity_ratio,omitempty"`
+	DRAMRatio        *float64 `json:"dram_activity_ratio,omitempty"`
 
 	// Slow values.
 	PowerLimitWatts   *float64 `json:"power_limit_w,omitempty"`

@@ -4,8 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // slice is a MIG instance of a GPU.
@@ -29,29 +27,19 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 			continue
 		}
 		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true,
-			slice: &slice{handle: handle,
-				instance: -1},
-			reported: map[Field]string{}, lister: s.library.lister(s.library.rawSlice(raw, i))}
+			slice: &slice{handle: handle, instance: -1}, reported: map[Field]string{},
+			lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid
-		if s.library.has("nvmlDeviceGetUUID") {
-			if uuid, ret := handle.GetUUID(); ret == nvml.SUCCESS && uuidForm.MatchString(uuid) {
-				d.uuid = uuid
-			}
-		}
-		if s.library.has("nvmlDeviceGetName") {
-			if name, ret := handle.GetName(); ret == nvml.SUCCESS {
-				d.described.Name = untrusted.Cut(name, 96).String()
-			}
-		}
+		d.identify(handle)
 		if s.library.has("nvmlDeviceGetGpuInstanceId") {
 			if id, ret := handle.GetGpuInstanceId(); ret == nvml.SUCCESS {
 				d.slice.instance = id
 			}
 		}
 		d.described.MemoryBytes = 0
-		if m, why := d.memory(); why == "" {
-			d.described.MemoryBytes = int64(m.total)
+		if _, total, why := d.memory(); why == "" {
+			d.described.MemoryBytes = int64(total)
 		}
 		d.described.GPM = d.gpm.open(d)
 		slices = append(slices, d)

@@ -6,11 +6,6 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// processUse remembers where reading what processes use has got to.
-type processUse struct {
-	lastSeen uint64 // microseconds; 0 before the first reading
-}
-
 // processUse reads what each process used of the SMs since the last call. Like that of utilization, the first call
 // only finds where to begin.
 func (d *device) processUse(r *DeviceReading) {
@@ -25,7 +20,7 @@ func (d *device) processUse(r *DeviceReading) {
 		d.absent(FieldProcessUse, why)
 		return
 	}
-	found, newest, ret, why := d.lister.processUses(d.others.lastSeen)
+	found, newest, ret, why := d.lister.processUses(d.usesSeen)
 	switch {
 	case why != "":
 		d.absent(FieldProcessUse, why)
@@ -35,12 +30,10 @@ func (d *device) processUse(r *DeviceReading) {
 		d.absent(FieldProcessUse, d.failed(ret))
 		return
 	}
-	first := d.others.lastSeen == 0
-	d.others.lastSeen = max(d.others.lastSeen, newest, 1)
-	if first {
-		return
+	if d.usesSeen > 0 {
+		r.ProcessUse = found
 	}
-	r.ProcessUse = found
+	d.usesSeen = max(d.usesSeen, newest, 1)
 }
 
 // latestUses joins what the driver reports: of a process that is there several times the mean counts, a use that cannot
