@@ -151,13 +151,10 @@ func checkPressure(_ context.Context, d *doctor) []Check {
 	var list []Check
 	machine := d.fs.Machine()
 	defer machine.Close()
-	for _, kind := range []struct {
-		name     string
-		resource procfs.PressureResource
-	}{{"cpu", procfs.PressureCPU}, {"io", procfs.PressureIO}, {"memory", procfs.PressureMemory}} {
+	for _, r := range []procfs.PressureResource{procfs.PressureCPU, procfs.PressureIO, procfs.PressureMemory} {
 		var p procfs.Pressure
-		if err := machine.Pressure(kind.resource, &p); err != nil {
-			list = append(list, Check{"pressure " + kind.name, Missing, err.Error(), "boot the kernel with psi=1"})
+		if err := machine.Pressure(r, &p); err != nil {
+			list = append(list, Check{"pressure " + r.String(), Missing, err.Error(), "boot the kernel with psi=1"})
 		}
 	}
 	if len(list) == 0 {

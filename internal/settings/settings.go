@@ -4,6 +4,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -43,10 +44,8 @@ func Apply(command string, flags *pflag.FlagSet, sources []Source, except ...str
 			return
 		}
 		origins[f.Name] = Default
-		for _, name := range append(except, "help") {
-			if f.Name == name {
-				return
-			}
+		if f.Name == "help" || slices.Contains(except, f.Name) {
+			return
 		}
 		for _, s := range sources {
 			values, origin := s.value(command, f.Name)

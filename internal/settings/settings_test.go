@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func flags() *pflag.FlagSet {
@@ -24,27 +26,17 @@ func flags() *pflag.FlagSet {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipetune.toml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func TestTheNearestSourceWins(t *testing.T) {
-	file, err := Open(write(t, "steps = 2\ncolor = 'never'\nshare = 0.25\n[watch]\ncolor = 'always'\noutput = "+
-		"['a.md', 'b.json']\nstrict = true\n[other]\nsteps = 9\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open(write(t, "steps = 2\ncolor = 'never'\nshare = 0.25\n[watch]\ncolor = 'always'\noutput = "+
+		"['a.md', 'b.json']\nstrict = true\n[other]\nsteps = 9\n")))(t)
 	f := flags()
-	if err := f.Parse([]string{"--share", "0.75"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Parse([]string{"--share", "0.75"}))
 	env := Environment(func(name string) string { return map[string]string{"PIPETUNE_STEPS": "3"}[name] })
-	origins, err := Apply("watch", f, []Source{env, file}, "strict")
-	if err != nil {
-		t.Fatal(err)
-	}
+	origins := must.Get(Apply("watch", f, []Source{env, file}, "strict"))(t)
 	got := map[string]string{}
 	f.VisitAll(func(f *pflag.Flag) { got[f.Name] = f.Value.String() + " by " + filepath.Base(origins[f.Name]) })
 	want := map[string]string{
@@ -72,10 +64,7 @@ func TestUnknownSettingsAreFound(t *testing.T) {
 		"steps = 1\nbudget = 2\n": "", "step = 1": "step", "[watch]\nbudget = 1": "watch.budget",
 		"[wach]\nsteps = 1": "[wach]", "": "",
 	} {
-		file, err := Open(write(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(Open(write(t, text)))(t)
 		if got, _ := file.Unknown(known); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -98,9 +87,7 @@ func TestFilesThatCannotBeTakenSayWhy(t *testing.T) {
 		t.Errorf("no file: %v, %v", file, err)
 	}
 	open := write(t, "a = 1")
-	if err := os.Chmod(open, 0o602); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(open, 0o602))
 	if _, err := Open(open); !errors.Is(err, ErrForeign) {
 		t.Errorf("others may write: %v", err)
 	}
@@ -111,10 +98,8 @@ func TestPathsFollowTheBaseDirectories(t *testing.T) {
 		{"/c", "/h", "/c/pipetune/config.toml"}, {"", "/h", "/h/.config/pipetune/config.toml"},
 		{"relative", "/h", "/h/.config/pipetune/config.toml"}, {"", "", ""},
 	} {
-		got := Paths(func(name string) string {
-			return map[string]string{"XDG_CONFIG_HOME": c.config,
-				"HOME": c.home}[name]
-		})
+		environ := map[string]string{"XDG_CONFIG_HOME": c.config, "HOME": c.home}
+		got := Paths(func(name string) string { return environ[name] })
 		if want := strings.Fields("pipetune.toml " + c.want); !cmp.Equal(got, want) {
 			t.Errorf("%+v: %v", c, got)
 		}

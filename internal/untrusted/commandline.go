@@ -84,22 +84,14 @@ func redactArgument(arg string, pending suspicion, revision bool) (shown string,
 	if m := pairForm.FindStringSubmatch(arg); m != nil && judgeName(m[1]).hidden(m[2]) {
 		return m[1] + "=" + Secret, harmless // the whole rest, line breaks and all
 	}
-	if revision {
-		return hideSecretsBut(arg), harmless
+	if revision && len(arg) == 40 && hex40.MatchString(arg) { // one bare hash, and its flag said what of
+		return arg, harmless
 	}
 	return hideSecrets(arg), harmless
 }
 
 // userColon is pending behind curl's -u and --user, whose value is account:password.
 const userColon suspicion = -1
-
-// hideSecretsBut hides secrets but leaves a value that is one bare hash, because its flag said revision.
-func hideSecretsBut(arg string) string {
-	if len(arg) == 40 && hex40.MatchString(arg) {
-		return arg
-	}
-	return hideSecrets(arg)
-}
 
 // looksRandom says whether something that starts like a flag is rather a value: "-x9Kq…" behind --password.
 func looksRandom(arg string) bool {

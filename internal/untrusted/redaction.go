@@ -3,7 +3,7 @@ package untrusted
 import (
 	"path"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -52,7 +52,7 @@ func (r Redaction) places(s string) string {
 	if r.Home != "" {
 		prefixes = append(prefixes, Prefix{Path: r.Home, Name: "~"})
 	}
-	sort.SliceStable(prefixes, func(i, j int) bool { return len(prefixes[i].Path) > len(prefixes[j].Path) })
+	slices.SortStableFunc(prefixes, func(a, b Prefix) int { return len(b.Path) - len(a.Path) })
 	for _, prefix := range prefixes {
 		if clean := path.Clean(prefix.Path); prefix.Path != "" && clean != "/" && clean != "." {
 			s = replaceWord(s, clean, prefix.Name)
@@ -61,7 +61,7 @@ func (r Redaction) places(s string) string {
 	if r.Home != "" || r.User != "" { // the job may be another user's
 		s = homes.ReplaceAllString(s, "$1/<user>")
 	}
-	if r.User != "" && !contains(commonUsers, r.User) {
+	if r.User != "" && !slices.Contains(commonUsers, r.User) {
 		s = replaceWord(s, r.User, "<user>")
 	}
 	if r.Host != "" && r.Host != "localhost" {
@@ -85,15 +85,6 @@ func replaceWord(s, word, by string) string {
 		s = re.ReplaceAllString(s, "${1}"+strings.ReplaceAll(by, "$", "$$")+"${2}")
 	}
 	return s
-}
-
-func contains(list []string, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
 }
 
 // bound cuts hostile lengths before any pattern sees them.

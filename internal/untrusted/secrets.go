@@ -114,10 +114,9 @@ func hideSecrets(s string) string {
 		}
 		return m
 	})
-	s = replaceNamed(s, quoted, 2, 4)
-	s = replaceNamed(s, indexed, 2, 4)
-	s = replaceNamed(s, assigned, 2, 4)
-	s = replaceNamed(s, spaced, 2, 4)
+	for _, re := range []*regexp.Regexp{quoted, indexed, assigned, spaced} {
+		s = replaceNamed(s, re)
+	}
 	return hideHex(s)
 }
 
@@ -134,26 +133,26 @@ func hideLast(s string, re *regexp.Regexp) string {
 	}
 }
 
-// replaceNamed hides group value of each match whose group name is suspicious, keeping quotes. The search goes on
-// behind the value only when it was hidden, so that a harmless outer name does not shield an inner one.
-func replaceNamed(s string, re *regexp.Regexp, name, value int) string {
+// replaceNamed hides the fourth group of each match, a value, whose second group, its name, is suspicious, keeping
+// quotes. The search goes on behind the value only when it was hidden, so that a harmless outer name does not shield an
+// inner one.
+func replaceNamed(s string, re *regexp.Regexp) string {
 	var out strings.Builder
 	for len(s) > 0 {
 		m := re.FindStringSubmatchIndex(s)
 		if m == nil {
 			break
 		}
-		from, to := m[2*value], m[2*value+1]
+		next, from, to := m[5], m[8], m[9] // behind the name, and the value
 		text := s[from:to]
 		inner := strings.Trim(text, `"'\`)
-		if judgeName(s[m[2*name]:m[2*name+1]]).hidden(inner) && inner != Secret && !strings.HasPrefix(text, "//") {
+		if judgeName(s[m[4]:next]).hidden(inner) && inner != Secret && !strings.HasPrefix(text, "//") {
 			quote := text[:len(text)-len(strings.TrimLeft(text, `"'\`))]
 			closing := text[len(strings.TrimRight(text, `"'\`)):]
 			out.WriteString(s[:from] + quote + Secret + closing)
 			s = s[to:]
 			continue
 		}
-		next := m[2*name+1] // behind the name
 		out.WriteString(s[:next])
 		s = s[next:]
 	}

@@ -20,12 +20,9 @@ const MaxBytes = 4096
 
 const ellipsis = "…"
 
-// Text is text of foreign origin that has passed the gate. The zero value is the empty text. Only Bytes, String,
-// Cut and decoding make one, so a Text is always safe to write to a terminal.
+// Text is text of foreign origin that has passed the gate. The zero value is the empty text. Only String, Cut and
+// decoding make one, so a Text is always safe to write to a terminal.
 type Text struct{ s string }
-
-// Bytes passes raw bytes (a comm, a file name, a C string of a library) through the gate, at most MaxBytes long.
-func Bytes(raw []byte) Text { return Text{s: sanitize(string(raw), MaxBytes)} }
 
 // String passes a string through the gate, at most MaxBytes long.
 func String(raw string) Text { return Text{s: sanitize(raw, MaxBytes)} }
@@ -50,18 +47,16 @@ func (t Text) MarshalText() ([]byte, error) { return []byte(t.s), nil }
 
 // UnmarshalText passes what it reads through the gate again: a recording may have been edited by hand.
 func (t *Text) UnmarshalText(raw []byte) error {
-	*t = Bytes(raw)
+	*t = String(string(raw))
 	return nil
 }
 
-// sanitize escapes everything invisible and bounds the result to max bytes. It is idempotent because the escapes are
+// sanitize escapes everything invisible and bounds the result to most bytes. It is idempotent because the escapes are
 // plain ASCII and a backslash is left alone; the price is that a name holding the four characters `\x1b` looks like
 // a name holding the one byte 0x1b.
-func sanitize(raw string, max int) string {
-	if max < 4 {
-		max = 4
-	}
-	if len(raw) <= max && plain(raw) {
+func sanitize(raw string, most int) string {
+	most = max(most, 4)
+	if len(raw) <= most && utf8.ValidString(raw) && !strings.ContainsFunc(raw, invisible) {
 		return raw
 	}
 	var out strings.Builder
@@ -71,14 +66,14 @@ func sanitize(raw string, max int) string {
 		piece := raw[i : i+size]
 		if r == utf8.RuneError && size == 1 {
 			piece = fmt.Sprintf(`\x%02x`, raw[i])
-		} else if !visible(r) {
+		} else if invisible(r) {
 			piece = escape(r)
 		}
-		if out.Len()+len(piece) > max {
+		if out.Len()+len(piece) > most {
 			return out.String()[:end] + ellipsis
 		}
 		out.WriteString(piece)
-		if out.Len() <= max-len(ellipsis) {
+		if out.Len() <= most-len(ellipsis) {
 			end = out.Len()
 		}
 		i += size
@@ -86,31 +81,17 @@ func sanitize(raw string, max int) string {
 	return out.String()
 }
 
-func plain(s string) bool {
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return false
-			}
-		}
-		if !visible(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// visible says whether a rune shows as itself. unicode.IsPrint already refuses every control (Cc), format (Cf: bidi
-// overrides, zero-width characters, soft hyphen, tags), separator, private and unassigned code point; the switch adds
-// the letters and marks that are printable by category and blank on screen.
-func visible(r rune) bool {
+// invisible says whether a rune does not show as itself. unicode.IsPrint already refuses every control (Cc), format
+// (Cf: bidi overrides, zero-width characters, soft hyphen, tags), separator, private and unassigned code point; the
+// switch adds the letters and marks that are printable by category and blank on screen.
+func invisible(r rune) bool {
 	switch {
 	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xffa0:
-		return false
+		return true
 	case 0x180b <= r && r <= 0x180f, 0xfe00 <= r && r <= 0xfe0f, 0xe0100 <= r && r <= 0xe01ef:
-		return false
+		return true
 	}
-	return unicode.IsPrint(r)
+	return !unicode.IsPrint(r)
 }
 
 func escape(r rune) string {

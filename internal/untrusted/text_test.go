@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestText(t *testing.T) {
@@ -41,7 +43,7 @@ func TestText(t *testing.T) {
 		{"comm with a parenthesis", "a) S 1 1 (b", "a) S 1 1 (b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := Bytes([]byte(tc.raw)).String(); got != tc.want {
+			if got := String(tc.raw).String(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -74,17 +76,12 @@ func TestTextInJSON(t *testing.T) {
 		Name  Text `json:"name"`
 		Empty Text `json:"empty,omitzero"`
 	}
-	line, err := json.Marshal(record{Name: Bytes([]byte("a\x1b\"b"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(json.Marshal(record{Name: String("a\x1b\"b")}))(t)
 	if want := `{"name":"a\\x1b\"b"}`; string(line) != want {
 		t.Errorf("got %s, want %s", line, want)
 	}
 	var back record
-	if err := json.Unmarshal([]byte(`{"name":"x\u001b[2J"}`), &back); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(`{"name":"x\u001b[2J"}`), &back))
 	if got := back.Name.String(); got != `x\x1b[2J` {
 		t.Errorf("a recording edited by hand came through as %q", got)
 	}
@@ -95,8 +92,9 @@ func FuzzText(f *testing.F) {
 		strings.Repeat("é", 2049)} {
 		f.Add(seed, 64)
 	}
-	f.Fuzz(func(t *testing.T, raw string, max int) {
-		for _, got := range []string{String(raw).String(), Cut(raw, max%8192).String()} {
+	f.Fuzz(func(t *testing.T, raw string, most int) {
+		most %= 8192
+		for _, got := range []string{String(raw).String(), Cut(raw, most).String()} {
 			if !utf8.ValidString(got) {
 				t.Fatalf("%q is not UTF-8", got)
 			}
@@ -105,20 +103,18 @@ func FuzzText(f *testing.F) {
 					t.Fatalf("%q holds %U", got, r)
 				}
 			}
-			if len(got) > max4(MaxBytes, max%8192) {
+			if len(got) > max(MaxBytes, most, 4) {
 				t.Fatalf("%d bytes", len(got))
 			}
 			if again := Sanitize(got); len(got) <= MaxBytes && again != got {
 				t.Fatalf("not idempotent: %q then %q", got, again)
 			}
 		}
-		if again := Cut(Cut(raw, max%8192).String(), max%8192); again != Cut(raw, max%8192) {
+		if again := Cut(Cut(raw, most).String(), most); again != Cut(raw, most) {
 			t.Fatalf("Cut is not idempotent: %q", again)
 		}
 	})
 }
-
-func max4(a, b int) int { return max(a, b, 4) }
 
 // A file may be called passwd: what an error says of it is no password.
 func TestMessageKeepsOurSentences(t *testing.T) {
