@@ -11,8 +11,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Measurements writes the rows as a report holds them, a line for each figure. Figures that are absent, or are no
-// number, are left out.
+// Measurements writes the rows as a report holds them, a line for each figure that is there and a number.
 func (r Rows) Measurements() []report.Measurement {
 	var out []report.Measurement
 	for field, rows := range reflect.ValueOf(r).Fields() {

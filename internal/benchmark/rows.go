@@ -1,5 +1,4 @@
-// Package benchmark holds what the probes of bench-io measured: one struct for each kind of result, with typed
-// values.
+// Package benchmark holds what the probes of bench-io measured: a typed struct for each kind of result.
 //
 // It promises that a figure which was not measured is absent, a stat.Summary whose N is 0, and never zero, and that
 // Rows.Measurements writes every figure that is there. It judges nothing and derives nothing.
@@ -167,8 +166,7 @@ type Library struct {
 	Decode stat.Summary `metric:"decode_time_s"` // decoding one that is in memory
 }
 
-// AsIs names the candidate that is written as the original is. The others are held against it: all are read from one
-// medium.
+// AsIs names the candidate written as the original is, which the others are held against: all on one medium.
 const AsIs = "as-is"
 
 // Candidate is another layout that a part of the sample was written in.

@@ -16,6 +16,7 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -24,15 +25,9 @@ import (
 func TestRowsAreWrittenAsSavedReportsHoldThem(t *testing.T) {
 	saved, _ := filepath.Glob("../../testdata/cases/*-bench.json")
 	for _, name := range saved {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(name))(t)
 		defer f.Close()
-		r, err := report.Decode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(report.Decode(f))(t)
 		order := func(a, b report.Measurement) int { return strings.Compare(text(a), text(b)) }
 		got := benchmarktest.Rows(r.Measurements).Measurements()
 		slices.SortFunc(got, order)

@@ -9,8 +9,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// machineBusy is the CPU time that the whole machine has spent working since boot, in seconds; NaN where that cannot be
-// read.
+// machineBusy is the CPU time that the machine has spent working since boot, in seconds; NaN where unknown.
 func (r *Run) machineBusy() float64 {
 	machine := r.fs.Machine()
 	defer machine.Close()
@@ -28,6 +27,5 @@ func (r *Run) beside(out *report.Report, before, own float64, took time.Duration
 	if math.IsNaN(others) || took <= 0 {
 		return
 	}
-	out.Metrics[metric.OtherCPU.Name] = report.Metric{Center: others, Lo: others, Hi: others, Confidence: 1, N: 1,
-		Unit: string(metric.OtherCPU.Unit), Basis: report.Measured}
+	out.Metrics[metric.OtherCPU.Name] = exactly(metric.OtherCPU, others)
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// pythonLimit is how long an interpreter may take to say what it has: it imports nothing heavy, but may lie on a slow
-// disk.
+// pythonLimit is how long an interpreter, which may lie on a slow disk, may take to say what it has.
 const pythonLimit = 20 * time.Second
 
 // Interpreter returns the command of the Python whose libraries are timed; nil is none. chosen is a path or name, where

@@ -2,6 +2,7 @@ package benchrun
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 
 // report puts together what was found and measured; what follows from it is added by package diagnose.
 func (r *Run) report(result probe.Result) *report.Report {
-	out := &report.Report{
+	return &report.Report{
 		Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io",
 		Tool:      r.Tool,
 		Host:      r.host(),
@@ -27,11 +28,8 @@ func (r *Run) report(result probe.Result) *report.Report {
 		Benchmark: r.benchmark(result),
 
 		Measurements: result.Rows.Measurements(), Abstained: append([]report.Abstained{}, result.Abstained...),
-		Warnings: append([]string{}, r.found.Notes...),
+		Warnings: append([]string{}, slices.Concat(r.found.Notes, r.mind(), result.Warnings)...),
 	}
-	out.Warnings = append(out.Warnings, r.mind()...)
-	out.Warnings = append(out.Warnings, result.Warnings...)
-	return out
 }
 
 // mind says what else the person should know about how the dataset was taken.
@@ -63,10 +61,7 @@ func (r *Run) host() report.Host {
 // metrics holds what the machine has for the dataset to fit into.
 func (r *Run) metrics() map[string]report.Metric {
 	out := map[string]report.Metric{}
-	set := func(d metric.Desc, x float64) {
-		out[d.Name] = report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1, Unit: string(d.Unit),
-			Basis: report.Measured}
-	}
+	set := func(d metric.Desc, x float64) { out[d.Name] = exactly(d, x) }
 	set(metric.UsableCPUs, r.machine.CPUsUsable)
 	machine := r.fs.Machine()
 	defer machine.Close()
@@ -86,6 +81,11 @@ func (r *Run) metrics() map[string]report.Metric {
 		set(metric.Available, float64(available))
 	}
 	return out
+}
+
+// exactly is a figure that was read, and not estimated from samples.
+func exactly(d metric.Desc, x float64) report.Metric {
+	return report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1, Unit: string(d.Unit), Basis: report.Measured}
 }
 
 // benchmark describes the dataset and what was read of it.

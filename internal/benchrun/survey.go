@@ -3,6 +3,7 @@ package benchrun
 import (
 	"context"
 	"errors"
+	"slices"
 	"sort"
 	"syscall"
 	"time"
@@ -20,8 +21,7 @@ const (
 	surveyGrace = 5 * time.Second
 )
 
-// maxCrashing is how many files that end the process that looks at them are named and avoided; a dataset with more of
-// them is damaged.
+// maxCrashing is how many files that end their process are named and avoided; with more, the dataset is damaged.
 const maxCrashing = 8
 
 // Survey asks whether the dataset answers, and surveys it. Its error may be one of package isolate: the dataset does
@@ -35,20 +35,19 @@ func (r *Run) Survey(ctx context.Context) (err error) {
 	return err
 }
 
-// survey walks the dataset in a child process. A file that ends the child is found, named among the unread ones and
-// avoided.
+// survey walks the dataset in a child process. A file that ends the child is named as unread and avoided.
 func (r *Run) survey(ctx context.Context) (dataset.SurveyResult, error) {
 	var avoid [][]byte
 	for {
 		found, err := r.surveyWithout(ctx, avoid, false)
-		if err != nil && errors.As(err, new(*isolate.DeathError)) && len(avoid) < maxCrashing {
-			culprit := r.crashingFile(ctx, avoid)
-			if culprit != nil {
-				avoid = append(avoid, culprit)
-				continue
-			}
+		if !errors.As(err, new(*isolate.DeathError)) || len(avoid) == maxCrashing {
+			return found, err
 		}
-		return found, err
+		culprit := r.crashingFile(ctx, avoid)
+		if culprit == nil {
+			return found, err
+		}
+		avoid = append(avoid, culprit)
 	}
 }
 
@@ -81,7 +80,7 @@ func (r *Run) crashingFile(ctx context.Context, avoid [][]byte) []byte {
 	}
 	files := walked.Sample.Files
 	dies := func(n int) bool { // with the first n files looked at
-		without := append([][]byte{}, avoid...)
+		without := slices.Clone(avoid)
 		for _, f := range files[n:] {
 			without = append(without, f.Path)
 		}
@@ -107,8 +106,7 @@ const answerLimit = 3 * time.Second
 func (r *Run) answers(ctx context.Context) error {
 	paths := r.runner.PathsWithin(answerLimit)
 	defer paths.Close()
-	_, err := paths.Statfs(ctx, r.Key, r.Path)
-	if unanswered(err) {
+	if _, err := paths.Statfs(ctx, r.Key, r.Path); unanswered(err) {
 		return err
 	}
 	info, err := paths.Stat(ctx, r.Key, r.Path)

@@ -1,13 +1,13 @@
 package dataset
 
 import (
-	"math"
+	"fmt"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// Access is what reading one item, one index of the first axis, asks of an HDF5 dataset. What cannot be determined is
-// nil.
+// Access is what reading one index of the first axis asks of an HDF5 dataset. Unknown is nil.
 type Access struct {
 	Dataset hdf5.Dataset
 	// chunked: length of a chunk along the first axis, at most that of the dataset
@@ -93,11 +93,13 @@ func access(d hdf5.Dataset) Access {
 	if out.ChunksPerItem == nil || d.ChunkBytes == nil || d.ItemBytes == nil || *d.ItemBytes == 0 {
 		return out
 	}
-	ratio := float64(*out.ChunksPerItem) * float64(*d.ChunkBytes) / float64(*d.ItemBytes)
-	if !math.IsInf(ratio, 0) && !math.IsNaN(ratio) {
-		out.Amplification = &ratio
-	}
+	out.Amplification = new(float64(*out.ChunksPerItem) * float64(*d.ChunkBytes) / float64(*d.ItemBytes))
 	return out
+}
+
+// Dimensions writes a shape as in "60000x28x28".
+func Dimensions(shape []int64) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", "x")
 }
 
 // ChunksIn is how many chunks a dataset of that shape has.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/must"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 func TestAccess(t *testing.T) {
@@ -53,17 +52,12 @@ func TestAccessAtTheEdges(t *testing.T) {
 }
 
 func TestLikely(t *testing.T) {
-	images := hdf5.Dataset{Shape: []int64{100, 8, 8}, ElementBytes: 1, ItemBytes: new(int64(64)),
-		StoredBytes: new(int64(1000))}
-	larger := hdf5.Dataset{Shape: []int64{100, 9, 9}, ElementBytes: 1, ItemBytes: new(int64(81)),
-		StoredBytes: new(int64(2000))}
-	labels := hdf5.Dataset{Shape: []int64{100000}, ElementBytes: 8, ItemBytes: new(int64(8)),
-		StoredBytes: new(int64(800000))}
+	images, larger := held("/i", "uint8", 1, 100, 8, 8), held("/l", "uint8", 1, 100, 9, 9)
+	images.StoredBytes, larger.StoredBytes = new(int64(1000)), new(int64(2000))
+	labels := held("/y", "int64", 8, 100000)
 	encoded := hdf5.Dataset{Shape: []int64{100}, ElementBytes: 16, StoredBytes: new(int64(4000))}
-	unwritten := hdf5.Dataset{Shape: []int64{100, 99, 99}, ElementBytes: 1, ItemBytes: new(int64(9801)),
-		StoredBytes: new(int64(0))}
-	virtual := hdf5.Dataset{Shape: []int64{100, 64, 64}, ElementBytes: 1, ItemBytes: new(int64(4096)),
-		Storage: hdf5.Virtual}
+	unwritten, virtual := held("/u", "uint8", 1, 100, 99, 99), held("/v", "uint8", 1, 100, 64, 64)
+	unwritten.StoredBytes, virtual.StoredBytes, virtual.Storage = new(int64(0)), nil, hdf5.Virtual
 	scalar := hdf5.Dataset{ElementBytes: 8, StoredBytes: new(int64(8))}
 	for name, c := range map[string]struct {
 		datasets []hdf5.Dataset
@@ -94,8 +88,8 @@ func TestLikely(t *testing.T) {
 }
 
 func TestLikelyDoesNotGuessAroundWhatItCannotRead(t *testing.T) {
-	labels := hdf5.Dataset{Shape: []int64{100}, ElementBytes: 8, ItemBytes: new(int64(8)), StoredBytes: new(int64(800))}
-	file := hdf5.File{Bytes: 1 << 20, Datasets: []hdf5.Dataset{labels}, Problems: []hdf5.Problem{{}}}
+	file := hdf5.File{Bytes: 1 << 20, Datasets: []hdf5.Dataset{held("/y", "int64", 8, 100)},
+		Problems: []hdf5.Problem{{}}}
 	if got, ok := Likely(file); ok {
 		t.Errorf("chose %+v beside a dataset that could not be read", got.Dataset)
 	}
@@ -107,10 +101,8 @@ func TestLikelyDoesNotGuessAroundWhatItCannotRead(t *testing.T) {
 
 // TestChooseDatasetOutside refuses to read labels where the samples lie in other files.
 func TestChooseDatasetOutside(t *testing.T) {
-	images := hdf5.Dataset{Path: untrusted.String("/images"), Shape: []int64{100, 64, 64}, ElementBytes: 1,
-		ItemBytes: new(int64(4096)), Storage: hdf5.Virtual}
-	labels := hdf5.Dataset{Path: untrusted.String("/labels"), Shape: []int64{100}, ElementBytes: 8,
-		ItemBytes: new(int64(8)), StoredBytes: new(int64(800))}
+	images, labels := held("/images", "uint8", 1, 100, 64, 64), held("/labels", "int64", 8, 100)
+	images.StoredBytes, images.Storage = nil, hdf5.Virtual
 	first := []inside{{hdf5: hdf5.File{Datasets: []hdf5.Dataset{labels, images}}}}
 	if name, err := (&surveyor{}).chooseDataset(first); !errors.Is(err, ErrOutside) || !strings.Contains(err.Error(),
 		"/images;") {

@@ -28,19 +28,23 @@ func readArray(head []byte, size int64) (Array, error) {
 	if len(head) < 12 {
 		return Array{}, errNoArray
 	}
-	length, start := int(binary.LittleEndian.Uint16(head[8:])), 10
-	if head[6] >= 2 {
-		if n := binary.LittleEndian.Uint32(head[8:]); n <= format.HeadBytes {
-			length, start = int(n), 12
-		} else {
-			return Array{}, fmt.Errorf("%w: its header has %d bytes", errNoArray, n)
-		}
-	}
-	if length > len(head)-start {
+	start, end := headerIn(head)
+	switch length := end - start; {
+	case head[6] >= 2 && length > format.HeadBytes:
+		return Array{}, fmt.Errorf("%w: its header has %d bytes", errNoArray, length)
+	case end > int64(len(head)):
 		return Array{}, fmt.Errorf("%w: it ends inside its header, of %d bytes in a file of %d", errNoArray, length,
 			size)
 	}
-	return parseArray(string(head[start : start+length]))
+	return parseArray(string(head[start:end]))
+}
+
+// headerIn is where the text of a header lies; the array begins at its end.
+func headerIn(head []byte) (start, end int64) {
+	if head[6] >= 2 {
+		return 12, 12 + int64(binary.LittleEndian.Uint32(head[8:]))
+	}
+	return 10, 10 + int64(binary.LittleEndian.Uint16(head[8:]))
 }
 
 // parseArray reads the Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }.

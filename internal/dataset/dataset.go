@@ -8,6 +8,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,14 +52,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&l.Entries, 4096}, {&l.Sizes, 256}, {&l.Folders, 8}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	l.Entries, l.Sizes, l.Folders = cmp.Or(l.Entries, 4096), cmp.Or(l.Sizes, 256), cmp.Or(l.Folders, 8)
 	return l
 }
 

@@ -44,14 +44,10 @@ func picture(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	frame := image.NewGray(image.Rect(0, 0, width, height))
-	var err error
 	if format == "png" {
-		err = png.Encode(&out, frame)
+		must.Do(t, png.Encode(&out, frame))
 	} else {
-		err = jpeg.Encode(&out, frame, nil)
-	}
-	if err != nil {
-		t.Fatal(err)
+		must.Do(t, jpeg.Encode(&out, frame, nil))
 	}
 	return out.Bytes()
 }

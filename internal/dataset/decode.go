@@ -29,8 +29,7 @@ type Pixels struct {
 	Bytes         []byte // good until the next call of Decode
 }
 
-// ErrPicture is what errors.Is finds in every error that is the picture's fault: damaged, cut, of an unsupported kind,
-// too large.
+// ErrPicture is in every error that is the picture's fault: damaged, cut, of an unsupported kind, too large.
 var ErrPicture = errors.New("the picture cannot be decoded")
 
 // Decoder decodes pictures one after the other. Its zero value is ready. It is used by one goroutine.
@@ -39,7 +38,6 @@ type Decoder struct {
 	buf  []byte
 }
 
-// codec is one row of the table of what decodes a format.
 type codec struct {
 	library string                                  // as a report names it
 	header  func(data []byte) (image.Config, error) // nil: decode looks at the header itself
@@ -47,19 +45,30 @@ type codec struct {
 	each    decodeEach // nil: decode alone can do it
 }
 
-// codecs is the table, by the names of formats. Of Go's decoders for each format these are the fastest that are kept up
-// by Go's own project.
+// codecs is by the names of formats. Of Go's decoders, these are the fastest that Go's own project keeps up.
 var codecs = map[string]codec{
 	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG, (*Decoder).eachJPEG},
-	"png":  {"go/png", configOf(png.DecodeConfig), (*Decoder).decodePNG, nil},
-	"webp": {"x/image/webp", configOf(webp.DecodeConfig), (*Decoder).decodeWebP, nil},
-	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), (*Decoder).decodeTIFF, nil},
-	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), (*Decoder).decodeBMP, nil},
-	"gif":  {"go/gif", configOf(gif.DecodeConfig), (*Decoder).decodeGIF, nil},
+	"png":  {"go/png", configOf(png.DecodeConfig), decoded(png.Decode, (*Decoder).layPNG), nil},
+	"webp": {"x/image/webp", configOf(webp.DecodeConfig), decoded(webp.Decode, (*Decoder).layWebP), nil},
+	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), decoded(tiff.Decode, (*Decoder).layTIFF), nil},
+	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), decoded(bmp.Decode, (*Decoder).layBMP), nil},
+	"gif":  {"go/gif", configOf(gif.DecodeConfig), decoded(gif.Decode, (*Decoder).layGIF), nil},
 }
 
 func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
 	return func(data []byte) (image.Config, error) { return read(bytes.NewReader(data)) }
+}
+
+// decoded has a library of Go's decode a file, and its pixels laid out.
+func decoded(read func(io.Reader) (image.Image, error),
+	layOut func(*Decoder, image.Image, []byte) (Pixels, error)) func(*Decoder, []byte) (Pixels, error) {
+	return func(d *Decoder, data []byte) (Pixels, error) {
+		picture, err := read(bytes.NewReader(data))
+		if err != nil {
+			return Pixels{}, err
+		}
+		return layOut(d, picture, data)
+	}
 }
 
 // Decode decodes a picture by what its first bytes say it is, and names the library that did: libjpeg-turbo, go/png, …
@@ -93,8 +102,7 @@ func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 	return p, c.library, nil
 }
 
-// damaged keeps the decoder's words and nothing else: an end that comes too soon inside of a picture is not a file that
-// became shorter.
+// damaged keeps the decoder's words alone: an early end inside of a picture is not a file that shrank.
 func damaged(format string, err error) error {
 	if errors.Is(err, jpeg.ErrTooLarge) {
 		return fmt.Errorf("%w (%s): %w", ErrPicture, format, err)
@@ -128,11 +136,7 @@ func (d *Decoder) decodeJPEG(data []byte) (Pixels, error) {
 // pngChannels is how many channels Pillow makes of PNG's color types; palettes are not among them.
 var pngChannels = map[byte]int{0: 1, 2: 3, 4: 2, 6: 4}
 
-func (d *Decoder) decodePNG(data []byte) (Pixels, error) {
-	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Pixels{}, err
-	}
+func (d *Decoder) layPNG(picture image.Image, data []byte) (Pixels, error) {
 	// The header is the first chunk; its depth and color type are bytes 24 and 25 of the file. A color that stands for
 	// transparency makes Go add a channel and Pillow not.
 	depth, colors := data[24], data[25]
@@ -145,11 +149,7 @@ func (d *Decoder) decodePNG(data []byte) (Pixels, error) {
 	return d.pack(picture, pngChannels[colors])
 }
 
-func (d *Decoder) decodeTIFF(data []byte) (Pixels, error) {
-	picture, err := tiff.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Pixels{}, err
-	}
+func (d *Decoder) layTIFF(picture image.Image, _ []byte) (Pixels, error) {
 	switch p := picture.(type) {
 	case *image.Gray16:
 		return d.wide(p)
@@ -162,11 +162,7 @@ func (d *Decoder) decodeTIFF(data []byte) (Pixels, error) {
 	return d.pack(picture, 0)
 }
 
-func (d *Decoder) decodeBMP(data []byte) (Pixels, error) {
-	picture, err := bmp.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Pixels{}, err
-	}
+func (d *Decoder) layBMP(picture image.Image, data []byte) (Pixels, error) {
 	channels := 3
 	switch p := picture.(type) {
 	case *image.Paletted:
@@ -186,12 +182,8 @@ func (d *Decoder) decodeBMP(data []byte) (Pixels, error) {
 	return d.pack(picture, channels)
 }
 
-func (d *Decoder) decodeGIF(data []byte) (Pixels, error) {
+func (d *Decoder) layGIF(picture image.Image, data []byte) (Pixels, error) {
 	config, err := gif.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return Pixels{}, err
-	}
-	picture, err := gif.Decode(bytes.NewReader(data))
 	if err != nil {
 		return Pixels{}, err
 	}

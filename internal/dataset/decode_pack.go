@@ -90,8 +90,7 @@ func (d *Decoder) pick(pix []byte, stride int, bounds image.Rectangle, sampleByt
 	return out
 }
 
-// divide takes multiplied alpha out as Pillow does, rounding down, of wide samples from their high bytes; for the rare
-// TIFF that has it so.
+// divide takes multiplied alpha out as Pillow does, rounding down, of wide samples from their high bytes.
 func (d *Decoder) divide(pix []byte, stride int, bounds image.Rectangle, sampleBytes int) Pixels {
 	out := d.pick(pix, stride, bounds, sampleBytes, 4)
 	for to := out.Bytes; len(to) > 0; to = to[4:] {
@@ -134,8 +133,7 @@ func (d *Decoder) applyPalette(p *image.Paletted, channels int) Pixels {
 	return out
 }
 
-// grayRamp reports whether a palette holds grays that rise in steps from black, as formats have it that know no gray
-// but by a palette.
+// grayRamp reports whether a palette is grays rising in steps from black, as in formats without gray.
 func grayRamp(p color.Palette, step int) bool {
 	for i, c := range p {
 		want := uint32(i * step)

@@ -43,12 +43,10 @@ func python(tb testing.TB, script string, args ...string) {
 
 func load(tb testing.TB, path string) []byte {
 	tb.Helper()
-	data := must.Get(os.ReadFile(path))(tb)
-	return data
+	return must.Get(os.ReadFile(path))(tb)
 }
 
-// Not one bit differs, of lossy formats too: JPEG is decoded by the same library, and WebP's decoding is defined to the
-// bit.
+// Not one bit differs, of lossy formats too: JPEG is decoded by the same library, WebP is defined to the bit.
 func TestDecodeAsPillow(t *testing.T) {
 	dir, pictures := pillow(t)
 	var d Decoder
@@ -165,8 +163,7 @@ func TestDecodeErrorsArePlainText(t *testing.T) {
 func TestDecodersThatPanic(t *testing.T) {
 	good := codecs["gif"]
 	t.Cleanup(func() { codecs["gif"] = good })
-	codecs["gif"] = codec{library: "go/gif", decode: func(_ *Decoder, data []byte) (Pixels,
-		error) {
+	codecs["gif"] = codec{library: "go/gif", decode: func(_ *Decoder, data []byte) (Pixels, error) {
 		return Pixels{Width: int(data[len(data)])}, nil
 	}}
 	var d Decoder

@@ -1,20 +1,13 @@
 package dataset
 
 import (
-	"bytes"
 	"fmt"
 	"image"
-
-	"golang.org/x/image/webp"
 )
 
-// decodeWebP decodes what libwebp's own decoder makes of the file, bit by bit: x/image/webp leaves a lossy picture as
+// layWebP makes what libwebp's own decoder makes of the file, bit by bit: x/image/webp leaves a lossy picture as
 // VP8 has it, and turning that into RGB is done here as libwebp does, which is not what Go's color.YCbCr does.
-func (d *Decoder) decodeWebP(data []byte) (Pixels, error) {
-	picture, err := webp.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Pixels{}, err
-	}
+func (d *Decoder) layWebP(picture image.Image, data []byte) (Pixels, error) {
 	switch p := picture.(type) {
 	case *image.NRGBA: // lossless
 		if webpAlpha(data) {

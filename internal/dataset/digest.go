@@ -3,10 +3,8 @@ package dataset
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
@@ -53,11 +51,7 @@ func Digest(path, dataset string) (string, error) {
 	if len(shape) == 0 || shape[0] == 0 {
 		return "", nil
 	}
-	texts := make([]string, len(shape))
-	for i, n := range shape {
-		texts[i] = fmt.Sprint(n)
-	}
-	out := strings.Join(texts, "x") + " " + d.Type
+	out := Dimensions(shape) + " " + d.Type
 	each, left := r.ItemBytes(), int64(mostDigested)
 	if a := access(d); a.ChunksPerItem != nil && d.ChunkBytes != nil {
 		inflated := hdf5.Product(*d.ChunkBytes, []int64{*a.ChunksPerItem})
@@ -77,7 +71,7 @@ func Digest(path, dataset string) (string, error) {
 			return "", err
 		}
 		sum := sha256.Sum256(buf)
-		out += fmt.Sprintf(" %d=%s", i, hex.EncodeToString(sum[:8]))
+		out += fmt.Sprintf(" %d=%x", i, sum[:8])
 	}
 	if len(seen) == 0 {
 		return "", nil

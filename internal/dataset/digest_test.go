@@ -1,20 +1,19 @@
 package dataset
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestDigestIsOfTheItems and not of how they are stored.
 func TestDigestIsOfTheItems(t *testing.T) {
-	const file = "../../testdata/datasets/layouts.h5"
+	file := filepath.Join(fixtures, "layouts.h5")
 	of := func(name string) string {
 		t.Helper()
-		got, err := Digest(file, "/"+name)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		return got
+		return must.Get(Digest(file, "/"+name))(t)
 	}
 	want := of("contiguous")
 	if fields := strings.Fields(want); len(fields) != 6 || !strings.HasPrefix(fields[2], "0=") ||

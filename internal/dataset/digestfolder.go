@@ -1,10 +1,9 @@
 package dataset
 
 import (
-	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -38,7 +37,7 @@ func digestFolder(folder, suffix string) (string, error) {
 	var all uint64
 	var files []namedFile
 	count := 0
-	w := walk{root: len(folder) + 1, stop: func() bool { return count > mostNamed }, file: func(below, name []byte) {
+	w := walk{root: folder + "/", stop: func() bool { return count > mostNamed }, file: func(below, name []byte) {
 		if !strings.EqualFold(path.Ext(string(name)), suffix) && suffix != "" {
 			return // a log, a list, a report beside the data
 		}
@@ -51,9 +50,6 @@ func digestFolder(folder, suffix string) (string, error) {
 			files = smallest(files)
 		}
 	}}
-	if blobsOf(folder) != "" {
-		w.snapshot = folder
-	}
 	if err := w.run(int(f.Fd())); err != nil {
 		return "", err
 	}
@@ -77,10 +73,7 @@ const ofNames = "names-"
 // smallest are the files whose names have the smallest hashes.
 func smallest(files []namedFile) []namedFile {
 	slices.SortFunc(files, func(a, b namedFile) int {
-		if a.hash != b.hash {
-			return bytes.Compare(binary.BigEndian.AppendUint32(nil, a.hash), binary.BigEndian.AppendUint32(nil, b.hash))
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(cmp.Compare(a.hash, b.hash), strings.Compare(a.name, b.name))
 	})
 	return files[:min(len(files), mostSampled)]
 }
@@ -101,5 +94,5 @@ func hashFile(name string) (string, error) {
 	if _, err := io.CopyN(h, f, sampledBytes); err != nil && err != io.EOF {
 		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }

@@ -1,36 +1,25 @@
 package dataset
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
-// A folder is known wherever it lies; a file rewritten changes the contents and not the names, another file changes
-// both.
+// A folder is known wherever it lies: other contents leave the names' hash, another file changes both.
 func TestDigestOfAFolder(t *testing.T) {
 	fill := func(suffix, text string, files int) string {
 		folder := t.TempDir()
 		for i := range files {
 			name := filepath.Join(folder, "class_"+strconv.Itoa(i%3), strconv.Itoa(i)+suffix)
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, []byte(text+name[len(folder):len(name)-len(suffix)]), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			write(t, name, []byte(text+name[len(folder):len(name)-len(suffix)]))
 		}
 		return folder
 	}
-	digest := func(folder string) []string {
-		got, err := digestFolder(folder, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(got)
-	}
+	digest := func(folder string) []string { return strings.Fields(must.Get(digestFolder(folder, ""))(t)) }
 	first := digest(fill(".jpg", "a", 300))
 	if len(first) != 2+mostSampled || first[0] != "300" || !strings.HasPrefix(first[1], ofNames) {
 		t.Fatalf("%q", first)
@@ -46,9 +35,7 @@ func TestDigestOfAFolder(t *testing.T) {
 		t.Errorf("one more: %q, %q", more, first)
 	}
 	beside := fill(".jpg", "a", 300)
-	if err := os.WriteFile(filepath.Join(beside, "train.log"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(beside, "train.log"), nil)
 	if got, err := digestFolder(beside, ".jpg"); err != nil || got != strings.Join(first, " ") {
 		t.Errorf("with a log beside it: %q, %v", got, err)
 	}

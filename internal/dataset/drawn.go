@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,8 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// drawnRoom is how many bytes the files that a sample draws on may take as JSON: with pathRoom and itemRoom it stays
-// below one answer of a child.
+// drawnRoom is what drawn files may take as JSON: with pathRoom and itemRoom it is below a child's answer.
 const drawnRoom = 512 << 10
 
 // Why a file's Drawn may not be all, beside hdf5.Drawn's reasons.
@@ -49,8 +47,7 @@ func (s *surveyor) drawsOn(f File, name string) File {
 	return f
 }
 
-// countDrawn adds to the dataset's size what its files draw on outside of its path; where not every file was looked at,
-// by the mean of those that were.
+// countDrawn adds what files draw on outside of the path, by the mean of the files looked at, to the size.
 func (s *surveyor) countDrawn() {
 	within := s.path
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {
@@ -83,16 +80,13 @@ func (s *surveyor) countDrawn() {
 	}
 	s.out.Bytes += sum
 	if files > 0 {
-		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size given includes what lies in other files: %d were "+
-			"found "+
-			"that the samples are read from.", files))
+		s.note("The size given includes what lies in other files: %d were found that the samples are read from.", files)
 	}
 	if unsure != "" {
 		sizeKind := "too small by those"
 		if decoded > s.out.Bytes {
 			s.out.Bytes, sizeKind = decoded, "that of the samples as they are read, decoded"
 		}
-		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+
-			". The size given is "+sizeKind+".")
+		s.note("Samples are read from files that are not all known: %s. The size given is %s.", unsure, sizeKind)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/jpeg"
 )
 
-// EncodeJPEG makes a JPEG file of a picture, as Pillow does at this quality, 1 to 100: in gray or RGB, without alpha,
-// of 16 bits the upper 8.
+// EncodeJPEG makes a gray or RGB JPEG as Pillow does at this quality, 1 to 100; of 16 bits it takes the upper 8.
 func EncodeJPEG(p Pixels, quality int) ([]byte, error) {
 	p = p.plain()
 	return jpeg.Encode(p.Bytes, p.Width, p.Height, p.Channels, quality)

@@ -31,7 +31,6 @@ type Sizes struct {
 	Median int64 // bytes
 }
 
-// survey collects what a folder holds.
 type survey struct {
 	limits     Limits
 	folder     Folder

@@ -46,7 +46,6 @@ func (p *plainFile) failed(doing string, err error) error {
 	return &fs.PathError{Op: doing, Path: p.path, Err: err}
 }
 
-// Close ends the use of the file.
 func (p *plainFile) Close() error {
 	if err := unix.Close(p.fd); err != nil && !errors.Is(err, unix.EINTR) { // Linux closes it all the same
 		return p.failed("close", err)
@@ -99,16 +98,19 @@ func (p *plainFile) room(buf []byte, size int64) ([]byte, error) {
 	return buf[:size], nil
 }
 
+// plainly is how files of a kind are opened whose items are read by pread(2), with nothing else to look at first.
+func plainly(handle func(Source, *plainFile) Handle) func(Source, File) (Handle, error) {
+	return func(s Source, f File) (Handle, error) {
+		p, err := openPlain(f)
+		if err != nil {
+			return nil, err
+		}
+		return handle(s, p), nil
+	}
+}
+
 // whole is a file that is one item.
 type whole struct{ *plainFile }
-
-func openWhole(_ Source, f File) (Handle, error) {
-	p, err := openPlain(f)
-	if err != nil {
-		return nil, err
-	}
-	return whole{p}, nil
-}
 
 // Read delivers the whole file, as long as it was when it was opened.
 func (w whole) Read(_ Ref, buf []byte) ([]byte, error) {

@@ -102,8 +102,7 @@ func (h *hdf5Items) noPatch() error {
 	return fmt.Errorf("reading a patch of dataset %s: the source has no item shape", h.reader.Dataset().Path)
 }
 
-// ReadRaw reads what is stored of an item without running a filter: of chunked data every chunk that holds a part of
-// it, whole; else its elements.
+// ReadRaw reads every chunk that holds a part of an item, whole and undecoded; unchunked, the elements.
 func (h *hdf5Items) ReadRaw(item Ref, buf []byte) (raw int64, err error) {
 	if cap(buf) < cap(h.raw) {
 		buf = h.raw

@@ -8,19 +8,12 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
-	"github.com/pipetune/pipetune/internal/must"
 )
 
 func itemsOf(t *testing.T, source Source) *hdf5Items {
 	t.Helper()
 	source.Kind = HDF5
-	h := must.Get(source.Open(File{Path: []byte(filepath.Join("../../testdata/datasets", "layouts.h5"))}))(t)
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h.(*hdf5Items)
+	return openItem(t, source, fileAt(t, filepath.Join(fixtures, "layouts.h5"))).(*hdf5Items)
 }
 
 // rows gives all of a dataset of 24 items of 4 x 6 bytes, item after item.
@@ -92,8 +85,8 @@ func TestHDF5Patches(t *testing.T) {
 	if _, err := itemsOf(t, Source{Dataset: "gzip"}).Read(Ref{Corner: []int64{0, 0, 0}}, nil); err == nil {
 		t.Error("a patch of no shape was read")
 	}
-	if _, err := (Source{Kind: HDF5, Dataset: "gzip", ItemShape: []int64{1}}).Open(
-		File{Path: []byte("../../testdata/datasets/layouts.h5")}); err == nil {
+	file := fileAt(t, filepath.Join(fixtures, "layouts.h5"))
+	if _, err := (Source{Kind: HDF5, Dataset: "gzip", ItemShape: []int64{1}}).Open(file); err == nil {
 		t.Error("patches of one axis of a dataset of three")
 	}
 }
@@ -141,10 +134,10 @@ func TestHDF5Scalar(t *testing.T) {
 }
 
 func TestHDF5IsRefused(t *testing.T) {
+	file := fileAt(t, filepath.Join(fixtures, "layouts.h5"))
 	for name, want := range map[string]error{"types/str": hdf5.ErrPointers, "types/jpeg": hdf5.ErrPointers,
 		"lzf": hdf5.ErrFilter, "x": hdf5.ErrNoDataset} {
-		if _, err := (Source{Kind: HDF5,
-			Dataset: name}).Open(File{Path: []byte("../../testdata/datasets/layouts.h5")}); !errors.Is(err, want) {
+		if _, err := (Source{Kind: HDF5, Dataset: name}).Open(file); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}

@@ -51,7 +51,8 @@ func (a *array) prepare(item []int64) error {
 	if err != nil {
 		return err
 	}
-	a.start, a.shape, a.item = dataAt(head), array.shape, item
+	_, a.start = headerIn(head)
+	a.shape, a.item = array.shape, item
 	if len(item) == 0 {
 		a.item = slices.Concat([]int64{1}, a.shape[1:])
 	}
@@ -111,7 +112,6 @@ func (a *array) Read(item Ref, buf []byte) ([]byte, error) {
 	}
 }
 
-// locate is where in the file an item begins.
 func (a *array) locate(item Ref) (int64, error) {
 	corner := item.Corner
 	if corner == nil {
@@ -150,7 +150,6 @@ func (a *array) At(item Ref) (int64, error) {
 	return a.locate(item)
 }
 
-// Frame brings the header.
 func (a *array) Frame() (size int64, head []byte, err error) {
 	head = make([]byte, a.start)
 	_, err = a.ReadAt(head, 0)

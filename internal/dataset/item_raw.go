@@ -11,20 +11,7 @@ type blocks struct {
 	block int64
 }
 
-func openBlocks(s Source, f File) (Handle, error) {
-	p, err := openPlain(f)
-	if err != nil {
-		return nil, err
-	}
-	b := blocks{plainFile: p, block: s.BlockBytes}
-	if b.block <= 0 {
-		b.block = DefaultBlockBytes
-	}
-	return b, nil
-}
-
-// Read delivers the block of the item's index. The last block of a file ends where the file did when the dataset was
-// looked through.
+// Read delivers the block of the item's index; the last one ends where the file did in the survey.
 func (b blocks) Read(item Ref, buf []byte) ([]byte, error) {
 	size := b.size
 	if b.seen > 0 {
@@ -37,5 +24,4 @@ func (b blocks) Read(item Ref, buf []byte) ([]byte, error) {
 	return b.read(buf, at, min(b.block, size-at))
 }
 
-// At is where a block begins.
 func (b blocks) At(item Ref) (int64, error) { return item.Index * b.block, nil }

@@ -1,6 +1,9 @@
 package dataset
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // MaxItemBytes is the most that one item may have. The largest picture that is decoded has half of it, decoded; a job
 // that reads larger items reads them in patches.
@@ -20,10 +23,12 @@ type Counted interface{ Items() int64 }
 // Readers is the table of how items of each kind of package format are read.
 var Readers = map[Kind]Reader{
 	HDF5:  {openHDF5, (*surveyor).surveyHDF5},
-	Image: {openWhole, (*surveyor).surveyWhole},
+	Image: {plainly(func(_ Source, p *plainFile) Handle { return whole{p} }), (*surveyor).surveyWhole},
 	Npy:   {openArray, (*surveyor).surveyNpy},
-	Tar:   {openMembers, (*surveyor).surveyTar},
-	Other: {openBlocks, (*surveyor).surveyRaw},
+	Tar:   {plainly(func(_ Source, p *plainFile) Handle { return members{p} }), (*surveyor).surveyTar},
+	Other: {plainly(func(s Source, p *plainFile) Handle {
+		return blocks{p, cmp.Or(max(0, s.BlockBytes), DefaultBlockBytes)}
+	}), (*surveyor).surveyRaw},
 }
 
 // Open opens one file of the dataset to read its items. What it does not read before the first item, Read does: of a
@@ -38,6 +43,5 @@ func (s Source) Open(f File) (Handle, error) {
 	return r.Open(s, f)
 }
 
-// ItemIsFile reports whether a file is one item: a job then opens, reads and closes it for each, and so does who
-// measures it.
+// ItemIsFile reports whether a file is one item, which a job opens, reads and closes each time.
 func (s Source) ItemIsFile() bool { return s.Kind.Items().WholeFile }

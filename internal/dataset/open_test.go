@@ -25,11 +25,7 @@ func fileAt(t *testing.T, path string) File {
 func openItem(t *testing.T, s Source, f File) Handle {
 	t.Helper()
 	h := must.Get(s.Open(f))(t)
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, h.Close()) })
 	return h
 }
 
@@ -228,9 +224,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 	} {
 		h := openItem(t, c.source, fileAt(t, filepath.Join(fixtures, c.file)))
 		buf := make([]byte, 4096)
-		if n := testing.AllocsPerRun(100, func() {
-			must.Get(h.Read(c.ref, buf))(t)
-		}); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { must.Get(h.Read(c.ref, buf))(t) }); n != 0 {
 			t.Errorf("%s: %g allocations", name, n)
 		}
 	}

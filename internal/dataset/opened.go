@@ -46,8 +46,7 @@ func (o *Opened) HandleOf(file int) (Handle, error) {
 	return h, nil
 }
 
-// Item reads an item into the buffer, which is given away meanwhile: where a longer one has to take its place, the two
-// must not be held together.
+// Item reads an item into the buffer, given away meanwhile: it and a longer one must not be held together.
 func (o *Opened) Item(h Handle, ref Ref) ([]byte, error) {
 	buf := o.Buf
 	o.Buf = nil

@@ -20,6 +20,8 @@ func held(path, kind string, element int64, shape ...int64) hdf5.Dataset {
 // What one index of the first axis is no sample of is said, and nothing is said of what may well be one.
 func TestPartOf(t *testing.T) {
 	images, labels := held("/x", "uint8", 1, 100, 32, 32, 3), held("/y", "int64", 8, 100)
+	table, values := held("/t", "compound (9 fields)", 72, 1000), held("/v", "float32", 4, 1000)
+	pca := held("/obsm/pca", "float32", 4, 1000, 50)
 	encoded := hdf5.Dataset{Path: untrusted.String("/jpeg"), Type: "uint8", ElementBytes: 16, Shape: []int64{64},
 		Storage: hdf5.Contiguous}
 	var each, alone []hdf5.Dataset
@@ -34,20 +36,16 @@ func TestPartOf(t *testing.T) {
 		noun  string
 		words string
 	}{
-		"samples with labels": {of: images, file: []hdf5.Dataset{images, labels}},
-		"encoded pictures":    {of: encoded, file: []hdf5.Dataset{encoded, labels}},
-		"rows of a table": {of: held("/t", "compound (9 fields)", 72, 1000),
-			file: []hdf5.Dataset{held("/t", "compound (9 fields)", 72, 1000)}},
-		"one axis": {held("/v", "float32", 4, 1000), []hdf5.Dataset{held("/v", "float32", 4, 1000)},
-			"number", "--item-shape"},
-		"values and offsets": {held("/v", "float32", 4, 1000), []hdf5.Dataset{held("/v", "float32", 4, 1000),
-			held("/offsets", "int64", 8, 11)}, "number", "beside it"},
+		"samples with labels":      {of: images, file: []hdf5.Dataset{images, labels}},
+		"encoded pictures":         {of: encoded, file: []hdf5.Dataset{encoded, labels}},
+		"rows of a table":          {of: table, file: []hdf5.Dataset{table}},
+		"one axis":                 {values, []hdf5.Dataset{values}, "number", "--item-shape"},
 		"a group for each sample":  {each[0], each, "row", "one for each sample"},
 		"an array for each sample": {alone[0], alone, "number", "one for each sample"},
-		"beside a sparse matrix": {held("/obsm/pca", "float32", 4, 1000, 50),
-			[]hdf5.Dataset{held("/obsm/pca", "float32", 4, 1000, 50),
-				held("/X/data", "float32", 4, 9000), held("/X/indices", "int32", 4, 9000), held("/X/indptr", "int32", 4,
-					1001)}, "row", "/X is a sparse matrix"},
+		"values and offsets": {values, []hdf5.Dataset{values, held("/offsets", "int64", 8, 11)}, "number",
+			"beside it"},
+		"beside a sparse matrix": {pca, []hdf5.Dataset{pca, held("/X/data", "float32", 4, 9000),
+			held("/X/indices", "int32", 4, 9000), held("/X/indptr", "int32", 4, 1001)}, "row", "/X is a sparse matrix"},
 	} {
 		got := partOf(hdf5.File{Datasets: c.file}, c.of)
 		switch {

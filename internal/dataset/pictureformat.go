@@ -8,8 +8,7 @@ import (
 // ErrTooLarge is what errors.Is finds when a picture has more pixels than are decoded, 178,956,970 as with Pillow.
 var ErrTooLarge = jpeg.ErrTooLarge
 
-// PictureFormat names the format of a picture by its first bytes: "jpeg", "png", …; "" for what is no picture that is
-// known.
+// PictureFormat names a picture's format by its first bytes: "jpeg", "png", …; "" for what is none known.
 func PictureFormat(data []byte) string {
 	if f := format.OfBytes(data); f.Kind == Image {
 		return f.Name

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 )
@@ -19,7 +20,6 @@ type reservoir struct {
 	seen     int64
 }
 
-// drawn is a file in a reservoir.
 type drawn struct {
 	key  uint64
 	path string // relative to the root
@@ -46,12 +46,7 @@ func (r *reservoir) offer(folder, name []byte) {
 // inDrawnOrder returns what was kept in random order.
 func (r *reservoir) inDrawnOrder() []string {
 	kept := slices.Clone(r.kept)
-	slices.SortFunc(kept, func(a, b drawn) int {
-		if a.key < b.key {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(kept, func(a, b drawn) int { return cmp.Compare(a.key, b.key) })
 	paths := make([]string, len(kept))
 	for i, d := range kept {
 		paths[i] = d.path

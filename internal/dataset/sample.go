@@ -26,12 +26,10 @@ type lot struct {
 // random order still leads all over it.
 const runItems = 64
 
-// itemRoom is what a sample's items may take as JSON; with pathRoom's paths it stays below 4 MiB, one answer of a
-// child.
+// itemRoom is what a sample's items may take as JSON; with pathRoom it is below a child's answer of 4 MiB.
 const itemRoom = 3 << 19
 
-// draw takes items from all lots and puts the sample together, in the order in which files are named and items lie in
-// them.
+// draw takes items from all lots and puts them together in the order of the files' names and in storage order.
 func (s *surveyor) draw() error {
 	if len(s.lots) == 0 {
 		return s.unreadable()
@@ -163,7 +161,6 @@ func spread(chance *rand.Rand, total, n, chunk int64) []int64 {
 // share is i/n of total, rounded down, for i up to n and both below 2^31 or so: the number of runs is that of a sample.
 func share(i, n, total int64) int64 { return total/n*i + total%n*i/n }
 
-// ref names an item of a lot.
 func (s *surveyor) ref(chance *rand.Rand, l lot, file int, index int64) Ref {
 	if l.parts != nil {
 		return Ref{File: file, At: l.parts[index].at, Bytes: l.parts[index].bytes}

@@ -24,8 +24,7 @@ var (
 	errShape  = errors.New("its array has another shape than those before it")
 )
 
-// votes is how many files of a folder are looked at before it is decided which dataset most of them have, and what an
-// item is.
+// votes is how many files of a folder are looked at before the dataset and what an item is are decided.
 const votes = 8
 
 // A file of a folder that holds one item, a picture say, looks the same as one that holds many short ones, its rows.
@@ -53,8 +52,8 @@ func (s *surveyor) settle(first []arrayIn) error {
 	}
 	if s.out.Files > 1 && s.wholeFile(first) {
 		s.out.Sample.ItemShape = slices.Clone(a.shape)
-		s.out.Notes = append(s.out.Notes, fmt.Sprintf("Each file is taken for one item of shape %v; name another "+
-			"item shape if its first axis counts items.", a.shape))
+		s.note("Each file is taken for one item of shape %v; name another item shape if its first axis counts items.",
+			a.shape)
 	}
 	return nil
 }

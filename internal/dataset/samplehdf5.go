@@ -18,7 +18,6 @@ func surveyLimits() *hdf5.Limits {
 		Outside: 16}
 }
 
-// inside is an HDF5 file that was looked at.
 type inside struct {
 	file File
 	hdf5 hdf5.File
@@ -138,7 +137,6 @@ func (s *surveyor) open(f File, into *[]inside) error {
 
 var errAvoided = errors.New("libhdf5 crashed on it")
 
-// outside notes the files that a file names.
 func (s *surveyor) outside(f hdf5.File) {
 	note := func(name string) {
 		if name != "" && name != "." && len(s.out.Outside) < 16 && !slices.Contains(s.out.Outside, name) {
@@ -192,8 +190,7 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	return "", fmt.Errorf("%w that samples are likely to be in: there are %s%s", ErrNoDataset, names(f), s.leads())
 }
 
-// rather takes for a dataset that cannot be read here another one that can, where that holds half as much at least, and
-// says so.
+// rather takes, and notes, another dataset for one that cannot be read here, where it holds half as much.
 func (s *surveyor) rather(a Access, f hdf5.File) Access {
 	if legible(a.Dataset) {
 		return a
@@ -311,8 +308,7 @@ func (s *surveyor) noSuch(f hdf5.File, name string) error {
 	return fmt.Errorf("%w of that name: there are %s", ErrNoDataset, names(f))
 }
 
-// largestNumber is what one number takes, in bytes: two of double precision, a complex one. Longer elements are
-// strings, and rows of a table.
+// largestNumber is what a complex number takes, in bytes. Longer elements are strings, and rows of a table.
 const largestNumber = 16
 
 // partOf says what an item is where it is likely to be less than a sample: of a file with a dataset for each sample, of
@@ -357,7 +353,6 @@ func partOf(f hdf5.File, d hdf5.Dataset) *Part {
 
 // remark notes what to mind about the dataset that is read.
 func (s *surveyor) remark(f hdf5.File, d hdf5.Dataset) {
-	note := func(format string, args ...any) { s.out.Notes = append(s.out.Notes, fmt.Sprintf(format, args...)) }
 	for _, filter := range d.Filters {
 		if !filter.Available {
 			s.out.Missing = append(s.out.Missing, filter.Name.String())
@@ -367,13 +362,13 @@ func (s *surveyor) remark(f hdf5.File, d hdf5.Dataset) {
 		s.out.Part = partOf(f, d)
 	}
 	if d.StoredBytes != nil && *d.StoredBytes == 0 {
-		note("Nothing was ever written to %s: reading it fetches no data.", d.Path)
+		s.note("Nothing was ever written to %s: reading it fetches no data.", d.Path)
 	}
 	if broken := len(f.Problems) + f.Passed.Broken; broken > 0 {
-		note("%d objects of the file could not be read, the first %s: %s.", broken, f.Problems[0].Path,
+		s.note("%d objects of the file could not be read, the first %s: %s.", broken, f.Problems[0].Path,
 			f.Problems[0].Reason)
 	}
 	if d.ItemBytes == nil {
-		note("Items of %s vary in length.", d.Path)
+		s.note("Items of %s vary in length.", d.Path)
 	}
 }

@@ -1,9 +1,7 @@
 package dataset
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,46 +19,22 @@ var (
 
 // surveyNpy reads the headers of NumPy files and makes lots of them.
 func (s *surveyor) surveyNpy(files []File) error {
-	for i, f := range files {
-		if s.enough() || i > 0 && s.late(surveyShare) {
-			break
+	err := s.each(files, func(f File) error {
+		head, size, err := s.headOf(f)
+		if err != nil {
+			return err
 		}
-		a, err := s.arrayIn(f)
-		switch {
-		case err == nil:
-			if err := s.collect(a); err != nil {
-				return err
-			}
-		case s.asked == 1:
-			return fmt.Errorf("%w: %w", ErrNoItems, err)
-		default:
-			s.bad.add(npyReason(err), nil, f.Path)
+		a, err := arrayOfHead(head, size)
+		if err != nil {
+			return err
 		}
+		a.file = f
+		return s.collect(a)
+	})
+	if err != nil {
+		return err
 	}
 	return s.collected()
-}
-
-// npyReason is the reason without the particulars of one file.
-func npyReason(err error) string {
-	if errors.Is(err, errNoArray) {
-		return errNoArray.Error()
-	}
-	return reasonOf(err)
-}
-
-// arrayIn reads the header of one NumPy file.
-func (s *surveyor) arrayIn(f File) (arrayIn, error) {
-	flags := asIs(f.Path)
-	if s.asked == 1 && string(f.Path) == s.path {
-		flags = 0
-	}
-	head, size, err := headOf(f, flags)
-	if err != nil {
-		return arrayIn{}, err
-	}
-	a, err := arrayOfHead(head, size)
-	a.file = f
-	return a, err
 }
 
 // arrayOfHead reads a header, the first bytes of a file of the given size, and holds it against that size.
@@ -82,7 +56,8 @@ func arrayOfHead(head []byte, size int64) (arrayIn, error) {
 	if a.Fortran && slices.ContainsFunc(a.Shape[1:], func(n int64) bool { return n > 1 }) {
 		return out, errColumns
 	}
-	data := size - dataAt(head)
+	_, begins := headerIn(head)
+	data := size - begins
 	if out.itemBytes == nil { // a type of fields: what an item takes is left for the file's length to tell
 		if out.itemBytes = new(data / a.Shape[0]); data%a.Shape[0] != 0 {
 			return out, errElements
@@ -95,12 +70,4 @@ func arrayOfHead(head []byte, size int64) (arrayIn, error) {
 		out.element = *out.itemBytes / *rows
 	}
 	return out, nil
-}
-
-// dataAt is where the array begins, behind a header that readArray has read.
-func dataAt(head []byte) int64 {
-	if head[6] >= 2 {
-		return 12 + int64(binary.LittleEndian.Uint32(head[8:]))
-	}
-	return 10 + int64(binary.LittleEndian.Uint16(head[8:]))
 }

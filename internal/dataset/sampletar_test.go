@@ -20,13 +20,17 @@ func shard(t *testing.T, samples int) []byte {
 	w := tar.NewWriter(&out)
 	for i := range samples {
 		for name, content := range map[string]string{"cls": "7", "jpg": strings.Repeat("x", 100+i)} {
-			must.Do(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%06d.%s", i, name), Size: int64(len(content)),
-				Mode: 0o600}))
-			must.Get(w.Write([]byte(content)))(t)
+			member(t, w, fmt.Sprintf("%06d.%s", i, name), []byte(content))
 		}
 	}
 	must.Do(t, w.Close())
 	return out.Bytes()
+}
+
+func member(t *testing.T, w *tar.Writer, name string, content []byte) {
+	t.Helper()
+	must.Do(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o600, Format: tar.FormatUSTAR}))
+	must.Get(w.Write(content))(t)
 }
 
 func TestSurveyTar(t *testing.T) {
@@ -60,7 +64,7 @@ func TestSurveyDamagedTar(t *testing.T) {
 	}
 	var none bytes.Buffer
 	w := tar.NewWriter(&none)
-	must.Do(t, w.WriteHeader(&tar.Header{Name: "empty.jpg", Mode: 0o600}))
+	member(t, w, "empty.jpg", nil)
 	must.Do(t, w.Close())
 	write(t, filepath.Join(dir, "folder", "none.tar"), none.Bytes())
 	if got, err := surveyed(t, filepath.Join(dir, "folder"), SurveyOptions{}); !errors.Is(err, ErrNoItems) ||

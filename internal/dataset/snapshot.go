@@ -15,8 +15,7 @@ const (
 	blobs     = "blobs"
 )
 
-// blobsOf is the folder that the links of a snapshot lead to, of a path to the snapshot or into it; "" of any other
-// path.
+// blobsOf is the folder that a snapshot's links lead to, of a path to it or into it; "" of any other path.
 func blobsOf(path string) string {
 	clean := filepath.Clean(path)
 	for dir := clean; ; {
@@ -31,8 +30,7 @@ func blobsOf(path string) string {
 	}
 }
 
-// Reach is what who looks at a path may come to: the path, and where it is a snapshot's, the folder that its links lead
-// to.
+// Reach is what who looks at a path may come to: the path, and where a snapshot's links lead.
 func Reach(path string) []string {
 	if to := blobsOf(path); to != "" {
 		return []string{path, to}

@@ -8,8 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and
-// items to read.
+// Source says how the items of a dataset are read. It goes to worker processes as JSON, with files and items.
 type Source struct {
 	Kind   Kind
 	Format string // more exactly: hdf5, jpeg, png, npy, zip, tar, parquet, …; "" where unknown
@@ -35,8 +34,7 @@ type Source struct {
 // pixels of three bytes, half a gigabyte, beside its file and its chunk.
 const PictureMemory = 3 << 30
 
-// ReadMemory is the address space of a process that reads the items and writes nothing, beyond what it has at its
-// start.
+// ReadMemory is the address space, beyond that at its start, of a process that only reads the items.
 func (s Source) ReadMemory() int64 {
 	if s.Kind == HDF5 {
 		return hdf5.ProcessBytes
@@ -55,8 +53,7 @@ type File struct {
 	// Device and Inode name the file whatever its path, so that links to it are known; both are 0 where nobody asked.
 	Device uint64 `json:",omitempty"`
 	Inode  uint64 `json:",omitempty"`
-	// Drawn are the files that its items are read from beside it, where HDF5's way into other files is followed; they
-	// draw on none themselves.
+	// Drawn are the files that its items are read from beside it, where HDF5's ways are followed; they draw on none.
 	Drawn []File `json:",omitempty"`
 	// ChunkRows is the length along the first axis of the longest chunk in Drawn; 0 where none is chunked.
 	ChunkRows int64 `json:",omitempty"`
@@ -160,8 +157,7 @@ type Placed interface {
 
 // BatchReader is a Handle that can read several items of its file with one call, as a sampler of batches does.
 type BatchReader interface {
-	// ReadBatch brings the items one after the other, in the order they are named. For buf, the same holds as for
-	// Handle's Read.
+	// ReadBatch brings the items one after the other, in the order they are named; buf is as in Handle's Read.
 	ReadBatch(items []Ref, buf []byte) ([]byte, error)
 }
 
@@ -172,8 +168,7 @@ type ChunkReader interface {
 	ReadRaw(item Ref, buf []byte) (raw int64, err error)
 }
 
-// Sweep is a list of items that are read with one call, each to the same place, and timed one by one; HDF5 alone has
-// that so far.
+// Sweep is a list of items read with one call, each to the same place, and timed one by one; of HDF5 alone.
 type Sweep = hdf5.Sweep
 
 // Sweeper is a Handle whose items can be put on the list of a sweep.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,18 +31,8 @@ type SurveyOptions struct {
 }
 
 func (o SurveyOptions) withDefaults() SurveyOptions {
-	if o.MaxFiles <= 0 {
-		o.MaxFiles = 2048
-	}
-	if o.MaxItems <= 0 {
-		o.MaxItems = 4096
-	}
-	if o.BlockBytes <= 0 {
-		o.BlockBytes = DefaultBlockBytes
-	}
-	if o.Limit <= 0 {
-		o.Limit = 20 * time.Second
-	}
+	o.MaxFiles, o.MaxItems = cmp.Or(max(0, o.MaxFiles), 2048), cmp.Or(max(0, o.MaxItems), 4096)
+	o.BlockBytes, o.Limit = cmp.Or(max(0, o.BlockBytes), DefaultBlockBytes), cmp.Or(max(0, o.Limit), 20*time.Second)
 	return o
 }
 
@@ -92,8 +83,7 @@ var (
 	ErrNoFiles = errors.New("no file to read")
 	// ErrNoItems says that there are files, and nothing in those that were looked at can be read.
 	ErrNoItems = errors.New("nothing to read in it")
-	// ErrNoDataset says that the HDF5 file has no dataset of the name asked for, or none that samples are likely to be
-	// in.
+	// ErrNoDataset says that the file lacks the dataset asked for, or any that samples are likely to be in.
 	ErrNoDataset = errors.New("no dataset to read")
 	// ErrOutside says that the data lies in other files, which were not to be followed.
 	ErrOutside = errors.New("the data lies in other files, which are not followed unless asked")
@@ -109,7 +99,6 @@ func Survey(path string, o SurveyOptions) (SurveyResult, error) {
 	return s.run()
 }
 
-// surveyor is one survey.
 type surveyor struct {
 	path  string
 	o     SurveyOptions
@@ -128,9 +117,12 @@ type surveyor struct {
 	drawnText int // bytes as JSON of what files draw on
 }
 
-// late says whether a share of the time is over.
 func (s *surveyor) late(share float64) bool {
 	return s.now().Sub(s.began) > time.Duration(share*float64(s.o.Limit))
+}
+
+func (s *surveyor) note(format string, args ...any) {
+	s.out.Notes = append(s.out.Notes, fmt.Sprintf(format, args...))
 }
 
 func (s *surveyor) run() (SurveyResult, error) {
@@ -157,7 +149,6 @@ func (s *surveyor) run() (SurveyResult, error) {
 	return s.out, err
 }
 
-// single surveys a path that is one file.
 func (s *surveyor) single(place int, size int64) error {
 	f, err := reopen(place, 0)
 	if err != nil {
@@ -204,15 +195,26 @@ func (s *surveyor) survey(files []File) error {
 	case r.Open == nil:
 		return fmt.Errorf("%w: nothing here reads items of kind %q", ErrNoItems, s.out.Kind)
 	}
+	return s.each(files, func(f File) error { return s.count(r, f) })
+}
+
+// each has files looked at, one after the other, until they hold a sample or the time is over. One that cannot be read
+// is counted; the error is for the only one, or for an item shape that does not fit.
+func (s *surveyor) each(files []File, look func(File) error) error {
 	for i, f := range files {
 		if s.enough() || i > 0 && s.late(surveyShare) {
 			break
 		}
-		if err := s.count(r, f); err != nil {
-			s.bad.add(reasonOf(err), nil, f.Path)
-			if s.asked == 1 {
-				return fmt.Errorf("%w: %w", ErrNoItems, err)
-			}
+		err := look(f)
+		if err == nil {
+			continue
+		}
+		s.bad.add(reasonOf(err), nil, f.Path)
+		switch {
+		case errors.Is(err, ErrItemShape):
+			return err
+		case s.asked == 1:
+			return fmt.Errorf("%w: %w", ErrNoItems, err)
 		}
 	}
 	return nil
@@ -233,7 +235,6 @@ func (s *surveyor) count(r Reader, f File) error {
 	return nil
 }
 
-// surveyWhole takes each file for one item.
 func (s *surveyor) surveyWhole(files []File) error {
 	for _, f := range files {
 		s.lots = append(s.lots, lot{file: f, items: 1})
@@ -244,7 +245,6 @@ func (s *surveyor) surveyWhole(files []File) error {
 	return nil
 }
 
-// surveyRaw takes files as blocks of bytes.
 func (s *surveyor) surveyRaw(files []File) error {
 	s.out.Sample.BlockBytes = s.o.BlockBytes
 	name := "a format that is not known here"
@@ -265,7 +265,6 @@ func (s *surveyor) surveyRaw(files []File) error {
 	return nil
 }
 
-// blockText writes the size of a block for people.
 func blockText(bytes int64) string {
 	if bytes%1024 == 0 {
 		return fmt.Sprintf("%d KiB", bytes/1024)
@@ -276,8 +275,7 @@ func blockText(bytes int64) string {
 // rng is the survey's own chance, apart for each purpose.
 func (s *surveyor) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.o.Seed, purpose)) }
 
-// locate finds a file without opening it: no FIFO is waited for and no device's driver is woken. flags may hold
-// O_NOFOLLOW.
+// locate finds a file without opening it: no FIFO and no driver is woken. flags may hold O_NOFOLLOW.
 func locate(path string, flags int) (place int, mode uint32, size int64, err error) {
 	err = persist(func() (err error) { place, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0); return err })
 	if err != nil {

@@ -28,8 +28,7 @@ func surveyed(t *testing.T, path string, o SurveyOptions) (SurveyResult, error) 
 // copyOf puts a fixture somewhere else.
 func copyOf(t *testing.T, fixture, to string) {
 	t.Helper()
-	raw := must.Get(os.ReadFile(filepath.Join(fixtures, fixture)))(t)
-	write(t, to, raw)
+	write(t, to, load(t, filepath.Join(fixtures, fixture)))
 }
 
 // check holds a sample against what every sample promises.

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/pipetune/pipetune/internal/format"
 )
 
-// folder surveys a path that is a folder.
 func (s *surveyor) folder(place int) error {
 	f, err := reopen(place, unix.O_DIRECTORY)
 	if err != nil {
@@ -19,10 +19,7 @@ func (s *surveyor) folder(place int) error {
 	defer f.Close()
 	root := strings.TrimRight(s.path, "/") + "/"
 	count := newCensus(s.o, len(root))
-	w := walk{root: len(root), stop: func() bool { return s.late(walkShare) }, file: count.add}
-	if blobsOf(s.path) != "" {
-		w.snapshot = s.path
-	}
+	w := walk{root: root, stop: func() bool { return s.late(walkShare) }, file: count.add}
 	w.special.root, w.bad.root = []byte(root), []byte(root)
 	err = w.run(int(f.Fd()))
 	s.out.FilesExact = !w.cut && err == nil
@@ -97,14 +94,6 @@ func (s *surveyor) choose(count *census, root string) *pool {
 	return best
 }
 
-// asIs are the flags that open a file drawn from a folder: not through a link, but of a snapshot.
-func asIs(path []byte) int {
-	if blobsOf(string(path)) != "" {
-		return 0
-	}
-	return unix.O_NOFOLLOW
-}
-
 // size asks for a file's size and opens nothing.
 func size(path string) (File, error) {
 	var st unix.Stat_t
@@ -153,8 +142,7 @@ func (s *surveyor) reckonBytes(files []File) {
 	}
 }
 
-// verified is how many files are held against their first bytes: a share wrong by more than 6 points would show (95 %
-// of 256 draws).
+// verified is how many files are held against their first bytes: it shows a share wrong by 6 points (95 %).
 const verified = 256
 
 // verify drops empty files and holds names against first bytes, for the kinds whose files are not opened anyway. The
@@ -171,70 +159,68 @@ func (s *surveyor) verify(files []File) []File {
 		return files
 	}
 	kinds, formats := map[Kind]int{}, map[string]int{}
-	found := make([]format.Format, min(len(files), verified))
-	dead := map[int]bool{}
-	looked := 0
-	for i := range found {
-		if s.late(surveyShare) {
-			break
-		}
-		var err error
-		if found[i], err = firstBytes(files[i]); err != nil {
-			s.bad.add(reasonOf(err), nil, files[i].Path)
-			dead[i] = true
+	var looked []File
+	var found []Kind
+	next := 0
+	for ; next < min(len(files), verified) && !s.late(surveyShare); next++ {
+		f := files[next]
+		head, _, err := s.headOf(f)
+		if err != nil {
+			s.bad.add(reasonOf(err), nil, f.Path)
 			continue
 		}
-		looked++
-		kinds[found[i].Kind]++
-		formats[found[i].Name]++
+		is := format.OfBytes(head)
+		kinds[is.Kind]++
+		formats[is.Name]++
+		looked, found = append(looked, f), append(found, is.Kind)
 	}
 	for kind, n := range kinds {
-		if 2*n > looked && kind != s.out.Kind {
+		if 2*n > len(looked) && kind != s.out.Kind {
 			if kind == Other {
-				s.out.Notes = append(s.out.Notes, fmt.Sprintf("By their names the files are of the kind %s; by their "+
-					"first bytes most are not.", s.out.Kind))
+				s.note("By their names the files are of the kind %s; by their first bytes most are not.", s.out.Kind)
 				s.out.Format = ""
 			}
 			s.out.Kind = kind
 		}
 	}
 	for name, n := range formats {
-		if 2*n > looked && name != "" && !s.signed {
+		if 2*n > len(looked) && name != "" && !s.signed {
 			s.out.Format = name
 		}
 	}
-	kept := files[:0]
-	for i, f := range files {
-		switch {
-		case dead[i]:
-		case i < looked+len(dead) && s.out.Kind != Other && found[i].Kind != s.out.Kind:
+	var kept []File
+	for i, f := range looked {
+		if s.out.Kind != Other && found[i] != s.out.Kind {
 			s.bad.add("its first bytes are not those of the kind "+string(s.out.Kind), nil, f.Path)
-		default:
-			kept = append(kept, f)
+			continue
 		}
+		kept = append(kept, f)
 	}
-	return kept
+	return append(kept, files[next:]...)
 }
 
-// firstBytes recognizes a file's format from its head.
-func firstBytes(f File) (format.Format, error) {
-	head, _, err := headOf(f, asIs(f.Path))
-	if err != nil {
-		return format.Format{}, err
+// openHeaders opens a regular file whose headers are read, and nothing between them: not through a link, but where the
+// person named it or a snapshot has it.
+func (s *surveyor) openHeaders(f File) (r *os.File, size int64, err error) {
+	flags := unix.O_NOFOLLOW
+	if path := string(f.Path); path == s.path || blobsOf(path) != "" {
+		flags = 0
 	}
-	return format.OfBytes(head), nil
+	if r, size, err = OpenRegular(string(f.Path), flags); err == nil {
+		// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than
+		// it was found.
+		_ = unix.Fadvise(int(r.Fd()), 0, 0, unix.FADV_RANDOM)
+	}
+	return r, size, err
 }
 
-// headOf reads the first bytes of a regular file and asks for its size. flags may hold O_NOFOLLOW.
-func headOf(f File, flags int) (head []byte, size int64, err error) {
-	r, size, err := OpenRegular(string(f.Path), flags)
+// headOf reads the first bytes of a regular file and asks for its size.
+func (s *surveyor) headOf(f File) (head []byte, size int64, err error) {
+	r, size, err := s.openHeaders(f)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer r.Close()
-	// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than it
-	// was found.
-	_ = unix.Fadvise(int(r.Fd()), 0, 0, unix.FADV_RANDOM)
 	if head, err = readHead(r); err != nil {
 		return nil, 0, fmt.Errorf("reading its first bytes: %w", err)
 	}

@@ -38,9 +38,7 @@ func oldTar(t *testing.T, names ...string) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, name := range names {
-		body := picture(t, "jpeg", 8, 8)
-		must.Do(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(body)), Mode: 0o644, Format: tar.FormatUSTAR}))
-		must.Get(w.Write(body))(t)
+		member(t, w, name, picture(t, "jpeg", 8, 8))
 	}
 	must.Do(t, w.Close())
 	raw := out.Bytes()

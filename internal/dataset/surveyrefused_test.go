@@ -32,9 +32,7 @@ func openedDuring(t *testing.T, dir string, run func()) map[string]bool {
 		if errors.Is(err, unix.EAGAIN) {
 			return names
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for rest := buffer[:n]; len(rest) >= unix.SizeofInotifyEvent; {
 			// inotify(7): struct inotify_event, its name's length last
 			length := int(binary.NativeEndian.Uint32(rest[12:]))
@@ -81,7 +79,8 @@ func TestSpecialFilesAreNeverOpened(t *testing.T) {
 func TestSurveyRefuses(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts.h5")))(t)
+	layouts := filepath.Join(fixtures, "layouts.h5")
+	raw := load(t, layouts)
 	write(t, at("cut.h5"), raw[:len(raw)/2])
 	write(t, at("text.h5"), []byte("just text"))
 	write(t, at("empty.bin"), nil)
@@ -94,44 +93,37 @@ func TestSurveyRefuses(t *testing.T) {
 		write(t, at(fmt.Sprintf("bad/%d.h5", i)), []byte("just text"))
 		write(t, at(fmt.Sprintf("all empty/%d.jpg", i)), nil)
 	}
-	layouts := filepath.Join(fixtures, "layouts.h5")
 	outside := filepath.Join(fixtures, "outside.h5")
 	for name, c := range map[string]struct {
-		path string
-		o    SurveyOptions
-		want error
-		says string
+		path, dataset string
+		item          []int64
+		want          error
+		says          string
 	}{
-		"no such path":     {at("none"), SurveyOptions{}, os.ErrNotExist, ""},
-		"a link to itself": {at("itself"), SurveyOptions{}, unix.ELOOP, ""},
-		"an empty folder":  {at("nothing"), SurveyOptions{}, ErrNoFiles, "the folder is empty"},
-		"folders alone": {at("no files"), SurveyOptions{}, ErrNoFiles,
+		"no such path":         {at("none"), "", nil, os.ErrNotExist, ""},
+		"a link to itself":     {at("itself"), "", nil, unix.ELOOP, ""},
+		"an empty folder":      {at("nothing"), "", nil, ErrNoFiles, "the folder is empty"},
+		"an empty file":        {at("empty.bin"), "", nil, ErrNoItems, "the file is empty"},
+		"empty files":          {at("all empty"), "", nil, ErrNoItems, "3 of 3 files inspected: empty file, such as"},
+		"a cut HDF5 file":      {at("cut.h5"), "", nil, hdf5.ErrTruncated, "truncated"},
+		"no HDF5 file":         {at("text.h5"), "", nil, hdf5.ErrNotHDF5, ""},
+		"a folder of such":     {at("bad"), "", nil, ErrNoItems, "3 of 3 files inspected: not an HDF5 file"},
+		"no such dataset":      {layouts, "pictures", nil, ErrNoDataset, "/contiguous uint8 [24 4 6], "},
+		"a scalar":             {layouts, "types/scalar", nil, ErrNoItems, "a single value"},
+		"length zero":          {layouts, "types/length_zero", nil, ErrNoItems, "no length"},
+		"a patch too large":    {layouts, "gzip", []int64{1, 5, 6}, ErrItemShape, "[1 5 6] in a dataset of [24 4 6]"},
+		"a patch of no size":   {layouts, "gzip", []int64{1, 0, 6}, ErrItemShape, ""},
+		"a patch of few axes":  {layouts, "gzip", []int64{1}, ErrItemShape, "1 axes"},
+		"a virtual dataset":    {outside, "virtual", nil, ErrOutside, "/virtual is virtual"},
+		"external storage":     {outside, "raw", nil, ErrOutside, "/raw is external"},
+		"an external link":     {outside, "external", nil, ErrNoDataset, "a link to pipetune-fifo.h5 /x"},
+		"nothing but virtual":  {filepath.Join(fixtures, "growing.h5"), "", nil, ErrOutside, "/growing"},
+		"a link to no dataset": {outside, "dangling", nil, ErrNoDataset, "a link to /nowhere"},
+		"folders alone": {at("no files"), "", nil, ErrNoFiles,
 			"only folders (2), symbolic links, not followed (1)"},
-		"an empty file": {at("empty.bin"), SurveyOptions{}, ErrNoItems, "the file is empty"},
-		"empty files": {at("all empty"), SurveyOptions{}, ErrNoItems,
-			"3 of 3 files inspected: empty file, such as"},
-		"a cut HDF5 file":  {at("cut.h5"), SurveyOptions{}, hdf5.ErrTruncated, "truncated"},
-		"no HDF5 file":     {at("text.h5"), SurveyOptions{}, hdf5.ErrNotHDF5, ""},
-		"a folder of such": {at("bad"), SurveyOptions{}, ErrNoItems, "3 of 3 files inspected: not an HDF5 file"},
-		"no such dataset": {layouts, SurveyOptions{Dataset: "pictures"}, ErrNoDataset,
-			"/contiguous uint8 [24 4 6], "},
-		"a scalar":    {layouts, SurveyOptions{Dataset: "types/scalar"}, ErrNoItems, "a single value"},
-		"length zero": {layouts, SurveyOptions{Dataset: "types/length_zero"}, ErrNoItems, "no length"},
-		"a patch too large": {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 5, 6}}, ErrItemShape,
-			"[1 5 6] in a dataset of [24 4 6]"},
-		"a patch of no size": {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 0, 6}}, ErrItemShape,
-			""},
-		"a patch of few axes": {layouts, SurveyOptions{Dataset: "gzip", ItemShape: []int64{1}}, ErrItemShape,
-			"1 axes"},
-		"a virtual dataset": {outside, SurveyOptions{Dataset: "virtual"}, ErrOutside, "/virtual is virtual"},
-		"external storage":  {outside, SurveyOptions{Dataset: "raw"}, ErrOutside, "/raw is external"},
-		"an external link": {outside, SurveyOptions{Dataset: "external"}, ErrNoDataset,
-			"a link to pipetune-fifo.h5 /x"},
-		"nothing but virtual":  {filepath.Join(fixtures, "growing.h5"), SurveyOptions{}, ErrOutside, "/growing"},
-		"a link to no dataset": {outside, SurveyOptions{Dataset: "dangling"}, ErrNoDataset, "a link to /nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := surveyed(t, c.path, c.o)
+			got, err := surveyed(t, c.path, SurveyOptions{Dataset: c.dataset, ItemShape: c.item})
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v; want %v that says %q", err, c.want, c.says)
 			}

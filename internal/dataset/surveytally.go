@@ -53,11 +53,15 @@ func (t *tallies) sorted() []Tally {
 	return t.list
 }
 
-// reasonOf is the reason to count an error by: the kernel's word for it without the path, so that like goes with like.
+// reasonOf is the reason to count an error by: the kernel's word for it without the path, and without the particulars
+// of an array's header, so that like goes with like.
 func reasonOf(err error) string {
 	var errno unix.Errno
-	if errors.As(err, &errno) {
+	switch {
+	case errors.As(err, &errno):
 		return errno.Error()
+	case errors.Is(err, errNoArray):
+		return errNoArray.Error()
 	}
 	return err.Error()
 }

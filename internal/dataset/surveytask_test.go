@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,12 +32,8 @@ func TestSurveyAnswerOfLongPaths(t *testing.T) {
 	fd := must.Get(unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0))(t)
 	defer func() { unix.Close(fd) }()
 	dir := root
-	for len(dir) < 3700 {
-		below := strings.Repeat("d", 250)
-		must.Do(t, unix.Mkdirat(fd, below, 0o700))
-		next := must.Get(unix.Openat(fd, below, unix.O_RDONLY|unix.O_DIRECTORY, 0))(t)
-		unix.Close(fd)
-		fd, dir = next, filepath.Join(dir, below)
+	for name := strings.Repeat("d", 250); len(dir) < 3700; dir = filepath.Join(dir, name) {
+		fd = below(t, fd, name)
 	}
 	length := 4000 - len(dir) - 1
 	for i := range 2000 {
@@ -61,15 +58,8 @@ func TestSurveyAnswerOfLongPaths(t *testing.T) {
 // The most files and items, and corners of as many axes as HDF5 allows.
 func TestSurveyAnswerOfManyItems(t *testing.T) {
 	s := &surveyor{o: SurveyOptions{MaxItems: 1 << 20}}
-	shape := make([]int64, 32)
-	for axis := range shape {
-		shape[axis] = 1 << 60
-	}
-	patch := make([]int64, 32)
-	for axis := range patch {
-		patch[axis] = 1
-	}
-	s.out.Sample.ItemShape = patch
+	s.out.Sample.ItemShape = slices.Repeat([]int64{1}, 32)
+	shape := slices.Repeat([]int64{1 << 60}, 32)
 	s.lots = []lot{{file: File{Path: []byte("/x")}, items: 1 << 60, shape: shape}}
 	must.Do(t, s.draw())
 	raw, err := json.Marshal(s.out)

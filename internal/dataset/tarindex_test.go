@@ -109,8 +109,8 @@ func TestIndexTarReportsWhatReadingSays(t *testing.T) {
 	data := load(t, filepath.Join(dir, "shard_ustar.tar"))
 	broken := errors.New("the disk broke")
 	all := func(Member) bool { return true }
-	if _, err := IndexTar(failingAt{bytes.NewReader(data), 5000, broken}, int64(len(data)), all); !errors.Is(err,
-		broken) {
+	file := failingAt{bytes.NewReader(data), 5000, broken}
+	if _, err := IndexTar(file, int64(len(data)), all); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 	if _, err := IndexTar(bytes.NewReader(data[:5000]), int64(len(data)), all); !errors.Is(err, io.ErrUnexpectedEOF) {

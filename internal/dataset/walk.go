@@ -14,8 +14,7 @@ import (
 // find(1) has no such bound; no dataset seen nests deeper than ten.
 const maxDepth = 128
 
-// listBytes is what the kernel is asked to list at a time, some 500 names of 40 bytes; glibc's readdir asks for as
-// much.
+// listBytes is what the kernel lists at a time, some 500 names of 40 bytes; glibc's readdir asks for as much.
 const listBytes = 32 << 10
 
 // maxPath is the longest path that can be opened: PATH_MAX of linux/limits.h less the NUL.
@@ -26,8 +25,7 @@ const maxPath = unix.PathMax - 1
 // circles. Nothing but folders is opened, and a file's inode is only asked for where the file system does not list
 // types.
 type walk struct {
-	// called for each regular file; folder ends with a slash and is relative to the root. Both are good until it
-	// returns
+	// called for each regular file, with its folder, relative and with a slash; both good until it returns
 	file func(folder, name []byte)
 	stop func() bool // asked once for each batch of names: true ends the walk
 
@@ -36,17 +34,17 @@ type walk struct {
 	special, bad   tallies
 	cut            bool // it was stopped before it was done
 
-	// the root's path, where it is a Hugging Face snapshot: links to its blobs are taken for the files they lead to
-	snapshot string
-
-	path  []byte   // of the folder that is read, relative to the root: "" or "a/b/"
-	root  int      // bytes of the root's own path and a slash, which count when a path is too long
-	lists [][]byte // one for each level
+	root     string   // its path and a slash
+	snapshot bool     // the root is a Hugging Face snapshot: links to its blobs are taken for the files they lead to
+	path     []byte   // of the folder that is read, relative to the root: "" or "a/b/"
+	lists    [][]byte // one for each level
 }
 
-// run walks the tree below an open folder. What cannot be read inside it is counted in bad; the error is for the folder
-// itself.
-func (w *walk) run(fd int) error { return w.enter(fd, 0) }
+// run walks the tree below an open folder. What is unreadable in it is counted in bad; the error is the folder's.
+func (w *walk) run(fd int) error {
+	w.snapshot = blobsOf(w.root) != ""
+	return w.enter(fd, 0)
+}
 
 func (w *walk) enter(fd, depth int) error {
 	if depth == len(w.lists) {
@@ -94,7 +92,7 @@ func (w *walk) take(fd, depth int, e entry) int64 {
 	}
 	switch e.kind {
 	case unix.DT_REG:
-		if w.root+len(w.path)+len(e.name) > maxPath {
+		if len(w.root)+len(w.path)+len(e.name) > maxPath {
 			w.bad.add(reasonPath, w.path, e.name)
 			return 1
 		}
@@ -106,7 +104,7 @@ func (w *walk) take(fd, depth int, e entry) int64 {
 			w.descend(fd, depth, e.name)
 		}
 	case unix.DT_LNK:
-		if w.snapshot != "" && isBlob(filepath.Join(w.snapshot, string(w.path)), fd, e.name) {
+		if w.snapshot && isBlob(filepath.Join(w.root, string(w.path)), fd, e.name) {
 			return w.take(fd, depth, entry{e.name, unix.DT_REG})
 		}
 		w.links++
@@ -171,10 +169,8 @@ func nextEntry(raw []byte) (e entry, rest []byte, ok bool) {
 // kindOf asks for the type of an entry, as getdents would have given it.
 func kindOf(fd int, name []byte) (byte, error) {
 	var st unix.Stat_t
-	if err := persist(func() error {
-		return unix.Fstatat(fd, string(name), &st,
-			unix.AT_SYMLINK_NOFOLLOW)
-	}); err != nil {
+	stat := func() error { return unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) }
+	if err := persist(stat); err != nil {
 		return 0, fmt.Errorf("looking at a file: %w", err)
 	}
 	return byte(st.Mode & unix.S_IFMT >> 12), nil // include/linux/fs_types.h: S_DT

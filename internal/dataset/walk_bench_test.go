@@ -39,7 +39,7 @@ func TestSurveySaysWhatItTook(t *testing.T) {
 	for _, sizes := range []bool{true, false} {
 		f := must.Get(os.Open(root))(t)
 		count := newCensus(SurveyOptions{}.withDefaults(), len(root)+1)
-		w := walk{root: len(root) + 1, stop: func() bool { return false }, file: count.add}
+		w := walk{root: root + "/", stop: func() bool { return false }, file: count.add}
 		if sizes {
 			w.file = func(folder, name []byte) {
 				count.add(folder, name)

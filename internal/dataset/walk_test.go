@@ -20,19 +20,16 @@ import (
 // walked goes through a tree and returns the walk and the files it met, sorted.
 func walked(t *testing.T, root string, stop func() bool) (*walk, []string, error) {
 	t.Helper()
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 	defer unix.Close(fd)
 	if stop == nil {
 		stop = func() bool { return false }
 	}
 	var files []string
-	w := &walk{stop: stop, root: len(root) + 1, file: func(folder, name []byte) {
+	w := &walk{stop: stop, root: root + "/", file: func(folder, name []byte) {
 		files = append(files, string(folder)+string(name))
 	}}
-	err = w.run(fd)
+	err := w.run(fd)
 	slices.Sort(files)
 	return w, files, err
 }
@@ -66,8 +63,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// many makes files of one content in a new folder, quickly. Their names are 20 digits and an ending; a tab in it stands
-// for their number.
+// many makes files of one content in a new folder, named by 20 digits and an ending, a tab in it their number.
 func many(t *testing.T, dir string, n int, content, ending string) {
 	t.Helper()
 	must.Do(t, os.Mkdir(dir, 0o700))
@@ -108,14 +104,7 @@ func TestWalkInTheDeep(t *testing.T) {
 			for range c.levels {
 				file := must.Get(unix.Openat(fd, "f", unix.O_CREAT|unix.O_WRONLY, 0o600))(t)
 				unix.Close(file)
-				below := strings.Repeat("d", c.length)
-				must.Do(t, unix.Mkdirat(fd, below, 0o700))
-				next, err := unix.Openat(fd, below, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-				unix.Close(fd)
-				if err != nil {
-					t.Fatal(err)
-				}
-				fd = next
+				fd = below(t, fd, strings.Repeat("d", c.length))
 			}
 			unix.Close(fd)
 			w, files, err := walked(t, root, nil)
@@ -135,6 +124,14 @@ func TestWalkInTheDeep(t *testing.T) {
 	}
 }
 
+// below makes a folder in an open one, and returns it in that one's place.
+func below(t *testing.T, fd int, name string) int {
+	t.Helper()
+	defer unix.Close(fd)
+	must.Do(t, unix.Mkdirat(fd, name, 0o700))
+	return must.Get(unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0))(t)
+}
+
 // asNobody runs a function with the file rights of a user who owns nothing; as root it would be refused nothing.
 func asNobody(t *testing.T, run func()) {
 	t.Helper()
@@ -143,9 +140,7 @@ func asNobody(t *testing.T, run func()) {
 	if os.Geteuid() == 0 {
 		const nobody = 65534
 		must.Get(unix.SetfsuidRetUid(nobody))(t)
-		defer func() {
-			must.Get(unix.SetfsuidRetUid(0))(t)
-		}()
+		defer func() { must.Get(unix.SetfsuidRetUid(0))(t) }()
 		if uid, err := unix.SetfsuidRetUid(-1); err != nil || uid != nobody {
 			t.Fatalf("the rights of user %d, %v; want %d", uid, err, nobody)
 		}
@@ -184,8 +179,7 @@ func TestWalkWithoutPermission(t *testing.T) {
 	})
 }
 
-// special makes one of each that must not be opened and returns their names. Without the right to make devices it makes
-// none.
+// special makes one of each that must not be opened; devices only with the right to make them.
 func special(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	must.Do(t, unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600))

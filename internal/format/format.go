@@ -157,6 +157,9 @@ func OfFolder(name []byte) (f Format, ok bool) {
 	return f, ok
 }
 
+// ChunkCacheBytes is the chunk cache that HDF5 libraries before 2.0 give a dataset (H5D_CHUNK_CACHE_NBYTES_DEFAULT).
+const ChunkCacheBytes = 1 << 20
+
 // HeadBytes is how much of a file is read to recognise it: a tar archive's mark ends at byte 262, and the header of an
 // array of a hundred fields fits in.
 const HeadBytes = 4096

@@ -11,21 +11,12 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-const (
-	gatherItems     = benchmark.ByItem
-	gatherSelection = benchmark.BySelection
-)
-
-// hasBatches reports whether a batch size was asked for.
-func hasBatches(s *session) bool { return s.options.BatchSize > 0 }
-
 // batches measures gathering a whole batch in one process, as a sampler that shuffles names its items.
 func batches(ctx context.Context, s *session) error {
 	items := s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
 	if len(items) < s.options.BatchSize {
 		s.abstain(report.ProbeBatch, fmt.Sprintf("the sample has %d items that can be read, fewer than a batch of %d",
-			len(items), s.options.BatchSize),
-			"give a smaller --batch-size")
+			len(items), s.options.BatchSize), "give a smaller --batch-size")
 		return nil
 	}
 	c := &workerGroup{session: s, items: items}
@@ -33,9 +24,9 @@ func batches(ctx context.Context, s *session) error {
 	if err := c.warmUp(ctx, s.time.part(warmUpShare)); err != nil {
 		return err
 	}
-	ways := []string{gatherItems}
+	ways := []string{benchmark.ByItem}
 	if s.sample.Kind == dataset.HDF5 && s.sample.ItemShape == nil { // patches are read one by one in any case
-		ways = append(ways, gatherSelection)
+		ways = append(ways, benchmark.BySelection)
 	}
 	part := s.time.evenly(len(ways))
 	for i, way := range ways {
@@ -69,9 +60,7 @@ func (c *workerGroup) gatherWay(ctx context.Context, way string, within span) er
 		row.Handle = handleKept
 	}
 	c.result.Rows.Batches = append(c.result.Rows.Batches, row)
-	if v.Confidence == 0 {
-		c.short(ctx, fmt.Sprintf("batches gathered by %s", way))
-	}
+	c.short(ctx, v, "batches gathered by "+way)
 	return nil
 }
 
@@ -88,7 +77,7 @@ func (c *workerGroup) gatherRound(ctx context.Context, way string, from int) (ro
 			return round{}, 0, err
 		}
 		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(),
-			Selection: way == gatherSelection, Decode: holdsPictures(&c.sample)}
+			Selection: way == benchmark.BySelection, Decode: holdsPictures(&c.sample)}
 		out, err := gatherWork.ask(ctx, c.processes[0], q)
 		if died(err) {
 			// Read one by one, the same items end a process as well.

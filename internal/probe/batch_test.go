@@ -1,20 +1,21 @@
 package probe
 
 import (
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// hdf5Sample writes a file of so many items with h5py, contiguous as /x and compressed as /z, and returns a sample of
-// one of them.
+// hdf5Sample writes a file of items with h5py, contiguous as /x and compressed as /z, and samples one of them.
 func hdf5Sample(t *testing.T, name string, items int) dataset.Sample {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.h5")
@@ -38,7 +39,7 @@ func TestBatchesOfHDF5(t *testing.T) {
 	for _, name := range []string{"/x", "/z"} {
 		r := measured(t, hdf5Sample(t, name, 40), Options{Budget: 5 * time.Second, Seed: 1, BatchSize: 16},
 			report.ProbeBatch)
-		for _, gather := range []string{gatherItems, gatherSelection} {
+		for _, gather := range []string{benchmark.ByItem, benchmark.BySelection} {
 			want := []string{"batch_size=16", "gather=" + gather, "cache=warm", "order=random", "handle=kept"}
 			batch := find(t, r, report.ProbeBatch, metric.BatchTime, want...)
 			item := find(t, r, report.ProbeBatch, metric.ItemTime, want...)
@@ -54,12 +55,10 @@ func TestBatchesOfHDF5(t *testing.T) {
 
 func TestBatchesOfPictures(t *testing.T) {
 	sample := somePictures(t, 6)
-	damage(t, sample, 0, 300)
+	cut := damage(t, sample, 0, 300)
 	r := measured(t, sample, Options{Budget: time.Second / 2, Seed: 1, BatchSize: 4}, report.ProbeBatch)
 	find(t, r, report.ProbeBatch, metric.BatchTime, "batch_size=4", "gather=items", "cache=warm", "order=random")
-	if len(r.Unread) != 1 {
-		t.Errorf("unread %+v", r.Unread)
-	}
+	onlyUnread(t, r, cut, "")
 }
 
 func TestBatchLargerThanTheSample(t *testing.T) {
@@ -73,35 +72,30 @@ func TestBatchLargerThanTheSample(t *testing.T) {
 func TestBatchesGoOnWithoutBadItems(t *testing.T) {
 	sample := hdf5Sample(t, "/x", 40)
 	sample.Items[7].Index = 1000 // not there
+	c, err := gathered8(t, sample, benchmark.BySelection)
+	if good := c.sound(&c.sample, c.items); err != nil || len(good) != 39 || len(c.result.Unread) != 1 {
+		t.Errorf("%d items are sound, unread %+v, %v", len(good), c.result.Unread, err)
+	}
+}
+
+// gathered8 gathers batches of eight items for a moment.
+func gathered8(t *testing.T, sample dataset.Sample, how string) (*workerGroup, error) {
+	t.Helper()
 	s := testSession(t, sample, Options{BatchSize: 8})
-	c := &workerGroup{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
-	defer c.close()
-	if _, _, err := c.gatherRound(t.Context(), gatherSelection, 0); err != nil {
-		t.Fatal(err)
-	}
-	if len(c.sound(&s.sample, c.items)) != 39 || len(s.result.Unread) != 1 {
-		t.Errorf("%d items are sound, unread %+v", len(c.sound(&s.sample, c.items)), s.result.Unread)
-	}
+	c := &workerGroup{session: s, items: all(sample), pass: 10 * time.Millisecond}
+	t.Cleanup(c.close)
+	_, _, err := c.gatherRound(t.Context(), how, 0)
+	return c, err
 }
 
 func TestBatchesSurviveACrash(t *testing.T) {
-	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c")
-	s := testSession(t, sample, Options{BatchSize: 8})
-	c := &workerGroup{session: s, items: inOrder(&s.sample, sequential, 0), pass: 10 * time.Millisecond}
-	defer c.close()
-	if _, _, err := c.gatherRound(t.Context(), gatherItems, 0); err != nil {
-		t.Fatal(err)
-	}
-	if len(s.result.Unread) != 1 || filepath.Base(s.result.Unread[0].Example) != "crash" {
-		t.Errorf("unread %+v", s.result.Unread)
-	}
+	c, err := gathered8(t, rawSample(t, 4096, 16, "a", "b", "crash", "c"), benchmark.ByItem)
+	must.Do(t, err)
+	onlyUnread(t, c.result, "/crash", "")
 }
 
 func TestBatchesOneByOneOnly(t *testing.T) {
-	s := testSession(t, rawSample(t, 4096, 16, "a"), Options{BatchSize: 8})
-	c := &workerGroup{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
-	defer c.close()
-	if r, _, err := c.gatherRound(t.Context(), gatherSelection, 0); err == nil {
-		t.Errorf("raw bytes were read by one call: %+v", r)
+	if _, err := gathered8(t, rawSample(t, 4096, 16, "a"), benchmark.BySelection); !errors.Is(err, errOneByOne) {
+		t.Errorf("raw bytes were read by one call: %v", err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// gatherWork gathers batches.
 var gatherWork = work[gather, gathered]{"gather", gatherBatches}
 
 // gather asks a worker process to gather batches, one after the other, round and round.
@@ -22,7 +21,6 @@ type gather struct {
 	Decode    bool
 }
 
-// gathered is what came of it.
 type gathered struct {
 	Batches  int               // gathered whole
 	Seconds  float64           // wall time they took
@@ -55,8 +53,8 @@ func gatherBatches(ctx context.Context, w *state, q gather) (gathered, error) {
 			return gathered{}, err
 		case err != nil:
 			path := w.Sample.Files[w.Sample.Items[bad].File].Path
-			if out.Failures = append(out.Failures, dataset.Failed(bad, err,
-				path)); len(out.Failures) >= dataset.MaxFailures {
+			out.Failures = append(out.Failures, dataset.Failed(bad, err, path))
+			if len(out.Failures) >= dataset.MaxFailures {
 				return out, nil
 			}
 		default:
@@ -71,7 +69,6 @@ func gatherBatches(ctx context.Context, w *state, q gather) (gathered, error) {
 
 var errOneByOne = errors.New("this kind of file is read one item at a time")
 
-// gathering is the memory of a batch under way.
 type gathering struct {
 	*state
 	decode   bool

@@ -7,13 +7,6 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-const (
-	boundNone   = benchmark.BoundNone
-	boundCPU    = benchmark.BoundCPU
-	boundLock   = benchmark.BoundLock
-	boundDevice = benchmark.BoundDevice
-)
-
 // Where a step is said to bend, and by what.
 const (
 	// bendsBelow is the efficiency below which another process is said not to pay any more: with four fifths of it a
@@ -26,11 +19,9 @@ const (
 	// processes waited for one: the kernel's scheduler gives equal shares, so that each usable CPU would have more than
 	// three others to serve besides.
 	leastCores = 0.25
-	// fromDevice is the share of what was delivered from which storage is taken to have been waited for; below lie
-	// metadata and strays.
+	// fromDevice is the share that must come from storage for it to be waited for; below lie metadata and strays.
 	fromDevice = 0.05
-	// oftenLocked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half
-	// of the tenth that full leaves.
+	// oftenLocked is the share of looks that makes waiting for a lock the cause: half of the tenth that full leaves.
 	oftenLocked = 0.05
 )
 
@@ -45,8 +36,7 @@ type step struct {
 	remote  bool         // storage is another machine or process
 }
 
-// efficiency is the rate over that of one process times the processes, with the widest interval that the two intervals
-// allow.
+// efficiency is the rate over so many times that of one process, with the widest interval the two allow.
 func (s step) efficiency(one step) stat.Summary {
 	n := float64(s.workers)
 	if one.rate.Center <= 0 || one.rate.Lo <= 0 || s.rate.N == 0 {
@@ -61,8 +51,7 @@ func (s step) efficiency(one step) stat.Summary {
 	return v
 }
 
-// bent reports whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot
-// be determined.
+// bent reports whether all of an efficiency's interval is below bendsBelow; without one it is not.
 func bent(efficiency stat.Summary) bool {
 	return efficiency.Confidence > 0 && efficiency.Hi < bendsBelow
 }
@@ -74,13 +63,13 @@ func (s step) bound(one step, usable float64) string {
 	case efficiency.Confidence == 0:
 		return ""
 	case !bent(efficiency):
-		return boundNone
+		return benchmark.BoundNone
 	case s.cores.N > 0 && s.cores.Center >= full*busy, s.ready >= full && s.cores.Center >= leastCores*busy:
-		return boundCPU
+		return benchmark.BoundCPU
 	case s.stored >= fromDevice, s.waiting >= oftenLocked && s.remote:
-		return boundDevice
+		return benchmark.BoundDevice
 	case s.waiting >= oftenLocked:
-		return boundLock
+		return benchmark.BoundLock
 	}
 	return ""
 }
@@ -99,7 +88,7 @@ func bounds(steps []step, usable float64) []string {
 		center := s.efficiency(steps[0]).Center
 		outdone := slices.ContainsFunc(steps[i+1:],
 			func(later step) bool { return later.efficiency(steps[0]).Center > center })
-		if out[i] != boundNone && outdone {
+		if out[i] != benchmark.BoundNone && outdone {
 			out[i] = ""
 		}
 	}

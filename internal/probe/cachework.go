@@ -3,12 +3,12 @@ package probe
 import (
 	"context"
 	"os"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/storage"
 )
 
-// cacheWork looks at the page cache.
 var cacheWork = work[cacheAsk, residency]{"cache", readResidency}
 
 // cacheAsk asks a worker process how much of some files the page cache holds.
@@ -38,18 +38,12 @@ func readResidency(_ context.Context, w *state, q cacheAsk) (residency, error) {
 func (l *loading) dropCaches() storage.Residency {
 	l.Forget()
 	var files []int
-	seen := map[int]bool{}
 	for _, i := range l.Items {
-		f := l.Sample.Items[i].File
-		if !seen[f] {
-			seen[f] = true
-			files = append(files, f)
-		}
+		files = append(files, l.Sample.Items[i].File)
 	}
-	if l.Handle == handleKept && len(files) <= dataset.MaxOpen {
-		for _, f := range files {
-			_, _ = l.HandleOf(f) // one that cannot be opened is a failure when its items are read
-		}
+	slices.Sort(files)
+	if files = slices.Compact(files); len(files) <= dataset.MaxOpen {
+		l.reopen(l.Items, l.Handle)
 	}
 	return storage.Resident(&l.Sample, files, true)
 }

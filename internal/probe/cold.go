@@ -49,6 +49,14 @@ func (s *session) canBeCold(ctx context.Context) (bool, error) {
 	return c.Possible, nil
 }
 
+// stillWarm is why files are not cold: of what stays, nil where it is not known.
+func stillWarm(share *float64) error {
+	if share == nil {
+		return fmt.Errorf("%w: it could not be verified any more", errNotCold)
+	}
+	return fmt.Errorf("%w: %s", errNotCold, stays(*share))
+}
+
 func stays(share float64) string {
 	return fmt.Sprintf("%.0f %% of the sampled files' pages stay in the page cache: another process has the files "+
 		"mapped or writes to them", 100*share)
@@ -70,28 +78,28 @@ var errNotCold = errors.New("not cold")
 
 // coldRound drops the files' pages, sees that they are gone, and reads each item once.
 func (m *measuring) coldRound(ctx context.Context) (round, error) {
-	share := 0.0
+	var share *float64
 	for range coldTries {
 		out, err := m.load(ctx, m.coldItems(), load{Once: true, Seconds: m.pass.Seconds(), Drop: true})
 		if err != nil {
 			return round{}, err
 		}
 		p := out.Passes[0]
-		if p.Cached == nil {
-			return round{}, fmt.Errorf("%w: it could not be verified any more", errNotCold)
+		if share = p.Cached; share == nil {
+			break
 		}
-		if share = *p.Cached; share > coldShare || p.Items == 0 {
+		if *share > coldShare || p.Items == 0 {
 			continue
 		}
-		if c := &m.result.Cold; c.CachedRatio == nil || share > *c.CachedRatio {
-			c.CachedRatio = &share
+		if c := &m.result.Cold; c.CachedRatio == nil || *share > *c.CachedRatio {
+			c.CachedRatio = share
 		}
 		if out.Next == 0 {
 			m.most = min(2*m.most, len(m.items)) // all were read before the time was up
 		}
 		return m.keep(p, out.Times), nil
 	}
-	return round{}, fmt.Errorf("%w: %s", errNotCold, stays(share))
+	return round{}, stillWarm(share)
 }
 
 // firstCold is how many items the first cold round reads. Later rounds take more where time is left: dropping the pages

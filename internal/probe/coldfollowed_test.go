@@ -47,12 +47,10 @@ whole[96:].tofile("parts/second.raw")
 // followed surveys a file that leads to others.
 func followed(t *testing.T, path string) dataset.SurveyResult {
 	t.Helper()
-	found := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Follow: true}))(t)
-	return found
+	return must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Follow: true}))(t)
 }
 
-// Reads of data that lies in other files are cold when those files' pages are gone, not when that of the file that
-// names them is.
+// Reads of data in other files are cold when those files' pages are gone, not when the naming file's are.
 func TestColdReadsOfOtherFiles(t *testing.T) {
 	folder := onDisk(t)
 	must.Python(t, "-c", elsewhereIn, folder)

@@ -42,18 +42,15 @@ func crashingItem(ctx context.Context, n int, try func(first int) error) (int, e
 	return at, errors.Join(other, ctx.Err())
 }
 
-// attended has a worker process do work, what next says. One that dies is renewed, once blame has found what ended it
-// and left that out.
+// attended has a worker process do what next says. One that dies is renewed once blame has left out what ended it.
 func attended[In, Out any](ctx context.Context, p *process, k work[In, Out], next func() (In, error),
-	blame func(asked In, death error) error) (Out, error) {
+	blame func(asked In, death error) error) (out Out, err error) {
 	for {
 		q, err := next()
 		if err != nil {
-			var none Out
-			return none, err
+			return out, err
 		}
-		out, err := k.ask(ctx, p, q)
-		if !died(err) {
+		if out, err = k.ask(ctx, p, q); !died(err) {
 			return out, err
 		}
 		p.renew()
@@ -100,7 +97,7 @@ func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, d
 		item := q.Items[at]
 		ref := sample.Items[item]
 		if len(sample.Files) > 1 || q.OpenOnly {
-			s.exclude(string(sample.Files[ref.File].Path), death.Error())
+			s.exclude(string(sample.Files[ref.File].Path), dataset.Crashed, death.Error())
 			return
 		}
 		s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v",

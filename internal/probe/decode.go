@@ -13,17 +13,11 @@ import (
 )
 
 // holdsPictures reports whether items of the dataset may be pictures.
-func holdsPictures(sample *dataset.Sample) bool {
-	return sample.Kind.Items().Pictures
-}
+func holdsPictures(sample *dataset.Sample) bool { return sample.Kind.Items().Pictures }
 
-func wantsDecode(s *session) bool { return holdsPictures(&s.sample) }
-
-// decodeRound is how long one round of decoding lasts, reading included: dozens of pictures of half a megapixel, 2 ms
-// each.
+// decodeRound is how long a round of decoding lasts, reading included: dozens of pictures of 2 ms.
 const decodeRound = 100 * time.Millisecond
 
-// pictureKind is one format with the library that decodes it.
 type pictureKind struct{ format, library string }
 
 // decodeItems measures decoding pictures that are in memory, by pipetune's own decoders, each format apart.
@@ -47,7 +41,6 @@ func decodeItems(ctx context.Context, s *session) error {
 	return err
 }
 
-// decoding is the probe under way.
 type decoding struct {
 	*session
 	process *process
@@ -111,8 +104,7 @@ func (d *decoding) leaveOut(out decoded) {
 	d.next = 0
 }
 
-// keep takes what each format took as a round of its own. It returns all of them together, by which the probe decides
-// to go on.
+// keep takes each format's time as a round of its own, and returns all together, which decides how long to go on.
 func (d *decoding) keep(kinds []kindOfPicture) round {
 	var all round
 	for _, k := range kinds {

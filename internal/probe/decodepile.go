@@ -27,7 +27,6 @@ type pile struct {
 	most    float64 // bytes that lasted for callTime in the last call; 0 before the first
 }
 
-// entry is one picture of the pile.
 type entry struct {
 	item int // position in the sample's Items
 	at   int // in the Items that are asked for
@@ -43,7 +42,6 @@ func (p *pile) add(format string, file []byte, e entry) {
 	p.entries = append(p.entries, e)
 }
 
-// enough reports whether the pile is large enough for a call.
 func (p *pile) enough() bool {
 	return len(p.files) > 0 && float64(len(p.files)) >= min(p.most, mostPiled)
 }
@@ -63,8 +61,7 @@ func (p *pile) drop(count int) {
 	}
 }
 
-// decodePile decodes in one call what is on the pile: at least the first, all unless they last longer than before or
-// one cannot be decoded.
+// decodePile decodes in one call what is on the pile: all, unless they last too long or one cannot be decoded.
 func (w *state) decodePile(out *decoded) {
 	p := &w.pile
 	p.took = slices.Grow(p.took[:0], len(p.spans))[:len(p.spans)]

@@ -8,11 +8,9 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// decodeWork decodes pictures from memory.
 var decodeWork = work[decode, decoded]{"decode", decodePictures}
 
-// decode asks a worker process to decode pictures, one after the other, and to count only that. Items are gone through
-// round and round.
+// decode asks a worker process to decode pictures, round and round, and to count only that.
 type decode struct {
 	Items []int // positions in the sample's Items
 	From  int   // where in Items to begin
@@ -20,7 +18,6 @@ type decode struct {
 	Seconds float64
 }
 
-// decoded is what came of it.
 type decoded struct {
 	Kinds    []kindOfPicture
 	Failures []dataset.Failure `json:",omitempty"` // each item once
@@ -28,7 +25,6 @@ type decoded struct {
 	Next     int               // where in Items the work stopped
 }
 
-// kindOfPicture is what decoding the pictures of one format took.
 type kindOfPicture struct {
 	Format  string // as dataset.PictureFormat says
 	Library string // that decoded them
@@ -36,8 +32,7 @@ type kindOfPicture struct {
 	Seconds float64 // wall time
 }
 
-// decodePictures is the work. Its error says that nothing could be tried; a picture that cannot be decoded is a
-// Failure.
+// decodePictures fails where nothing could be tried; a picture that cannot be decoded is a Failure.
 func decodePictures(ctx context.Context, w *state, q decode) (decoded, error) {
 	if err := w.Sample.Has(q.Items); err != nil {
 		return decoded{}, err
@@ -97,15 +92,14 @@ func (w *state) decodeNext(items []int, out *decoded) {
 	out.add(format, library, 1, took)
 }
 
-// fail takes down that an item cannot be decoded.
+// fail takes down that an item cannot be decoded, once.
 func (w *state) fail(out *decoded, item int, err error) {
-	if len(out.Failures) < dataset.MaxFailures && !slices.ContainsFunc(out.Failures,
-		func(f dataset.Failure) bool { return f.Item == item }) {
+	known := slices.ContainsFunc(out.Failures, func(f dataset.Failure) bool { return f.Item == item })
+	if !known && len(out.Failures) < dataset.MaxFailures {
 		out.Failures = append(out.Failures, dataset.Failed(item, err, w.Sample.Files[w.Sample.Items[item].File].Path))
 	}
 }
 
-// add counts pictures of a format.
 func (d *decoded) add(format, library string, items int, took time.Duration) {
 	i := slices.IndexFunc(d.Kinds, func(k kindOfPicture) bool { return k.Format == format && k.Library == library })
 	if i < 0 {

@@ -15,8 +15,7 @@ import (
 // decodeHere does the work in this process.
 func decodeHere(t *testing.T, ctx context.Context, w *state, q decode) decoded {
 	t.Helper()
-	out := must.Get(decodePictures(ctx, w, q))(t)
-	return out
+	return must.Get(decodePictures(ctx, w, q))(t)
 }
 
 // mixedPictures is Pillow's gray, color and inks as JPEG, one of them cut, with a PNG among them.
@@ -67,8 +66,7 @@ func TestDecodeTogetherAsAlone(t *testing.T) {
 	}
 }
 
-// Time that is over, or an end that is asked for, still gets one call done, and what is left on the pile is where the
-// next round begins.
+// When the time is over or the work cancelled, one call is still made; the next round begins with what is left.
 func TestDecodeEndsWithOneCall(t *testing.T) {
 	w, _ := mixedPictures(t)
 	ended, cancel := context.WithCancel(t.Context())

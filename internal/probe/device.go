@@ -18,7 +18,6 @@ const (
 	leastBlock = 4 << 10 // the smallest block of the file systems in use
 	// larger items are read in several requests by the kernel too (max_sectors_kb is 1280 by default)
 	mostBlock  = 1 << 20
-	deepest    = 64
 	deeperPays = 0.05                   // a depth counts as faster from here on
 	callTakes  = 250 * time.Millisecond // one call: 16 slices of 15 ms
 	leastTakes = 100 * time.Millisecond
@@ -27,12 +26,6 @@ const (
 	storedDirect = 0.5 // of the bytes that direct reads brought, the share that must have come from storage
 	// of the pages, the share that may stay in the page cache for buffered reads to count as the storage's
 	droppedEnough = 0.05
-)
-
-const (
-	modeDirect    = benchmark.Direct
-	modeBuffered  = benchmark.Buffered
-	modePageCache = benchmark.PageCache
 )
 
 // directWork reads blocks of files as fast as the storage gives them.
@@ -57,24 +50,21 @@ func device(ctx context.Context, s *session) error {
 		sample = &all
 	}
 	block := min(max(s.itemBlock(), leastBlock), mostBlock)
-	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), block: block,
-		calls: 2 * len(depths()), skip: map[string]int64{}}
+	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), calls: 2 * len(depths),
+		whole: s.sample.Kind == dataset.Image || mostlyBelow(sample, block), skip: map[string]int64{}}
 	defer d.process.close()
-	d.whole = s.sample.Kind == dataset.Image || mostlyBelow(sample, d.block)
 	for _, o := range []struct {
-		name       string
-		block      int64
-		sequential bool
-	}{{"random", d.block, false}, {"sequential", mostBlock, true}} {
+		order string
+		storage.Request
+	}{{random, storage.Request{Block: block}}, {sequential, storage.Request{Block: mostBlock, Sequential: true}}} {
 		var c depthSearch
-		for i, depth := range depths() {
-			q := storage.Request{Block: o.block, Whole: d.whole, Sequential: o.sequential}
-			rate, err := d.measure(ctx, depth, q, o.name)
+		for i, depth := range depths {
+			rate, err := d.measure(ctx, depth, o.Request, o.order)
 			if err != nil {
 				return err
 			}
 			if c.over(rate) || ctx.Err() != nil {
-				d.calls -= len(depths()) - 1 - i
+				d.calls -= len(depths) - 1 - i
 				break
 			}
 		}
@@ -83,7 +73,6 @@ func device(ctx context.Context, s *session) error {
 	return nil
 }
 
-// depthSearch follows the rate from depth to depth.
 type depthSearch struct {
 	best float64
 	idle int // depths in a row that brought nothing
@@ -101,16 +90,9 @@ func (c *depthSearch) over(rate float64) bool {
 }
 
 // depths are the numbers of requests in flight that are tried.
-func depths() []int {
-	var out []int
-	for n := 1; n <= deepest; n *= 2 {
-		out = append(out, n)
-	}
-	return out
-}
+var depths = []int{1, 2, 4, 8, 16, 32, 64}
 
-// itemBlock is how many bytes of storage one item takes, as far as can be determined before it is read; else what
-// reading it delivered.
+// itemBlock is how many bytes of storage one item takes, or where that is not known, what reading it delivered.
 func (s *session) itemBlock() int64 {
 	if size := s.middleBytes(); size > 0 {
 		return size
@@ -165,12 +147,10 @@ func mostlyBelow(sample *dataset.Sample, block int64) bool {
 	return 2*below > len(sample.Files)
 }
 
-// devicePlan is the measuring under way.
 type devicePlan struct {
 	*session
 	sample   *dataset.Sample // the session's, with all files that are read
 	process  *process
-	block    int64
 	whole    bool
 	buffered bool // O_DIRECT was refused
 	calls    int  // measurements still to make, at most
@@ -184,24 +164,25 @@ type devicePlan struct {
 func (d *devicePlan) measure(ctx context.Context, depth int, q storage.Request, order string) (float64, error) {
 	share := d.time.part(1 / float64(max(1, d.calls)))
 	d.calls--
-	q.Depth, q.Seed, q.Seconds = depth, d.options.Seed, max(leastTakes, min(callTakes, share.left()/2)).Seconds()
+	q.Whole, q.Depth, q.Seed = d.whole, depth, d.options.Seed
+	q.Seconds = max(leastTakes, min(callTakes, share.left()/2)).Seconds()
 	var all []storage.Slice
 	var last storage.Result
-	mode := modeDirect
+	mode := benchmark.Direct
 	for {
 		got, err := d.call(ctx, q, order)
 		if err != nil {
 			return 0, err
 		}
 		all, last = append(all, got.Slices...), got
-		if m := modeOf(d.buffered, got); m != modeDirect && mode != modePageCache {
+		if m := modeOf(d.buffered, got); m != benchmark.Direct && mode != benchmark.PageCache {
 			mode = m
 		}
 		if precise(rateOf(all, bytesOf)) || share.left() == 0 {
 			break
 		}
 	}
-	if d.mode != modePageCache {
+	if d.mode != benchmark.PageCache {
 		d.mode = mode
 	}
 	block := last.Block
@@ -254,44 +235,40 @@ func (d *devicePlan) window() []int {
 	return out
 }
 
-// modeOf says what kind of reads were made.
 func modeOf(buffered bool, got storage.Result) string {
 	switch {
 	case !buffered && (got.Stored == nil || *got.Stored >= storedDirect):
-		return modeDirect
+		return benchmark.Direct
 	case buffered && got.Cached != nil && *got.Cached <= droppedEnough:
-		return modeBuffered
+		return benchmark.Buffered
 	}
-	return modePageCache
+	return benchmark.PageCache
 }
 
 func readsOf(s storage.Slice) float64 { return float64(s.Reads) }
 func bytesOf(s storage.Slice) float64 { return float64(s.Bytes) }
 
-// rateOf is something per second.
 func rateOf(all []storage.Slice, what func(storage.Slice) float64) stat.Summary {
 	return over(all, what, func(s storage.Slice) float64 { return s.Seconds })
 }
 
-// waitOf is the time a request takes.
 func waitOf(all []storage.Slice) stat.Summary {
 	return over(all, func(s storage.Slice) float64 { return s.Waited }, readsOf)
 }
 
-// remark says what to mind about the figures.
 func (d *devicePlan) remark() {
 	switch {
-	case d.mode == modePageCache && d.buffered:
+	case d.mode == benchmark.PageCache && d.buffered:
 		d.warn("device: this file system refuses direct reads, and whether its files' pages left the page cache " +
 			"could not be verified: these are figures of a cache")
-	case d.mode == modePageCache:
+	case d.mode == benchmark.PageCache:
 		d.warn("device: the kernel fetched little or nothing from storage for these direct reads: the file system " +
 			"keeps its files in memory (tmpfs) or in a cache of its own")
-	case d.mode == modeBuffered:
+	case d.mode == benchmark.Buffered:
 		d.warn("device: this file system refuses direct reads: read through the page cache, dropped before and " +
 			"verified")
 	}
-	if d.mode == modeDirect && d.held < smallSample {
+	if d.mode == benchmark.Direct && d.held < smallSample {
 		d.warn("device: a sample of " + inUnits(d.held) + " fits into a cache of the device itself, which may have " +
 			"served a part")
 	}

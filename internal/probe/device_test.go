@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -45,8 +46,7 @@ func rawBytes(block int64, paths ...string) dataset.Sample {
 // deviceFigures runs the probe for a moment.
 func deviceFigures(t *testing.T, sample dataset.Sample) Result {
 	t.Helper()
-	s := newSession(newRunner(t), sample, Options{})
-	s.time = begin(s.clock, time.Second)
+	s := testSession(t, sample, Options{Budget: time.Second})
 	must.Do(t, device(t.Context(), s))
 	return s.result
 }
@@ -76,9 +76,7 @@ func TestDevice(t *testing.T) {
 	if rate := seen["bytes_per_s random 1 12288"] / seen["reads_per_s random 1 12288"]; rate < 12287 || rate > 12289 {
 		t.Errorf("%v bytes a read of a block of 12288", rate)
 	}
-	if !strings.Contains(strings.Join(got.Warnings, "\n"), "device:") {
-		t.Errorf("8 MiB read again and again, and nothing said: %q", got.Warnings)
-	}
+	warned(t, got, "device:") // 8 MiB were read again and again
 	if len(got.Unread) != 2 {
 		t.Errorf("a missing file and a FIFO give %+v", got.Unread)
 	}
@@ -87,8 +85,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestDeviceInMemory: a tmpfs takes direct reads since Linux 6.6 and refuses them before; either way they are no
-// storage's.
+// TestDeviceInMemory: whether a tmpfs takes direct reads (since Linux 6.6) or not, they are no storage's.
 func TestDeviceInMemory(t *testing.T) {
 	dir := must.Get(os.MkdirTemp("/dev/shm", "pipetune-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -99,7 +96,7 @@ func TestDeviceInMemory(t *testing.T) {
 		t.Fatal("nothing was measured")
 	}
 	for _, m := range got.Rows.Measurements() {
-		if m.Labels[report.LabelMode] != modePageCache {
+		if m.Labels[report.LabelMode] != benchmark.PageCache {
 			t.Errorf("%s %v on a tmpfs", m.Metric, m.Labels)
 		}
 	}

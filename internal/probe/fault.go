@@ -2,6 +2,7 @@ package probe
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -17,10 +18,6 @@ type faults struct {
 	deaths int              // of worker processes
 }
 
-func newFaults() faults {
-	return faults{map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[likeness]int{}, 0}
-}
-
 // clone is a copy that can grow apart.
 func (f faults) clone() faults {
 	f.items, f.files, f.known, f.rows = maps.Clone(f.items), maps.Clone(f.files), maps.Clone(f.known),
@@ -34,14 +31,12 @@ type spot struct {
 	index, at int64
 }
 
-// trouble is a file and what is wrong with it.
 type trouble struct {
 	path string
 	dataset.Trouble
 }
 
-// likeness is what files have in common that are counted together: the kind of trouble, and where the content is at
-// fault, the wording.
+// likeness is what files have in common that count together: the kind of trouble, and of damage the wording.
 type likeness struct {
 	dataset.Trouble
 	words string
@@ -59,17 +54,15 @@ func (s *session) note(sample *dataset.Sample, failures []dataset.Failure) {
 			s.faults.items[where] = true
 			s.blame(where.path, f.Class, f.Text)
 		case f.Item < 0 && f.File >= 0 && f.File < len(sample.Files):
-			path := string(sample.Files[f.File].Path)
-			s.faults.files[path] = true
-			s.blame(path, f.Class, f.Text)
+			s.exclude(string(sample.Files[f.File].Path), f.Class, f.Text)
 		}
 	}
 }
 
-// exclude has no item of a file read any more: reading it ended a worker process.
-func (s *session) exclude(path, text string) {
+// exclude has no item of a file read any more.
+func (s *session) exclude(path string, c dataset.Trouble, text string) {
 	s.faults.files[path] = true
-	s.blame(path, dataset.Crashed, text)
+	s.blame(path, c, text)
 }
 
 // blame counts a file as unread, once for each kind of trouble.
@@ -100,14 +93,10 @@ func (s *session) sound(sample *dataset.Sample, items []int) []int {
 	if len(s.faults.items)+len(s.faults.files) == 0 {
 		return items
 	}
-	var good []int
-	for _, i := range items {
-		ref := sample.Items[i]
-		if !s.faults.items[spotOf(sample, ref)] && !s.faults.files[string(sample.Files[ref.File].Path)] {
-			good = append(good, i)
-		}
-	}
-	return good
+	return slices.DeleteFunc(slices.Clone(items), func(i int) bool {
+		where := spotOf(sample, sample.Items[i])
+		return s.faults.items[where] || s.faults.files[where.path]
+	})
 }
 
 func spotOf(sample *dataset.Sample, ref dataset.Ref) spot {

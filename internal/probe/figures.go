@@ -2,12 +2,12 @@ package probe
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// figures is what a way of reading gave.
 func (w way) figures(r reading) benchmark.Read {
 	items := func(p pass) float64 { return float64(p.Items) }
 	bytes := func(p pass) float64 { return float64(p.Bytes) }
@@ -38,12 +38,7 @@ func over[T any](all []T, num, den func(T) float64) stat.Summary {
 
 // counted reports whether the kernel counted what every pass read.
 func counted(passes []pass) bool {
-	for _, p := range passes {
-		if p.IO == nil {
-			return false
-		}
-	}
-	return len(passes) > 0
+	return len(passes) > 0 && !slices.ContainsFunc(passes, func(p pass) bool { return p.IO == nil })
 }
 
 // cachedBefore is the median share of pages that were in the page cache before each pass; absent where none was seen.

@@ -5,13 +5,11 @@ import (
 	"github.com/pipetune/pipetune/internal/format"
 )
 
-// grid is how chunks that are read whole, whichever of their items is asked for, divide the items of a sample. The zero
-// value: there are none.
+// grid is how chunks that are read whole divide the items of a sample. The zero value: there are none.
 type grid struct {
 	chunk []int64 // shape of a chunk
 	patch []int64 // shape of an item that is a patch; nil: an item is an index of the first axis
-	// loose is how many indices further along the first axis chunks may reach than the grid says: those of a virtual
-	// dataset's sources begin anywhere.
+	// loose is how many more indices chunks may span than the grid says: a virtual dataset's begin anywhere.
 	loose int64
 }
 
@@ -52,8 +50,7 @@ func (g grid) byIndex() grid {
 // shared reports whether several items may lie in a chunk.
 func (g grid) shared() bool { return len(g.chunk) > 0 && (g.patch != nil || g.chunk[0] > 1) }
 
-// box is the first and the last chunk along each axis that hold a part of an item; of an index of the first axis, along
-// that one.
+// box is the first and the last chunk along each axis that hold a part of an item; of an index, along the first.
 func (g grid) box(ref dataset.Ref) [][2]int64 {
 	if g.patch == nil || len(ref.Corner) < len(g.chunk) || len(g.patch) < len(g.chunk) {
 		return [][2]int64{{ref.Index / g.chunk[0], (ref.Index + g.loose) / g.chunk[0]}}

@@ -8,13 +8,9 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
-	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-// hasHDF5 reports whether there is an HDF5 layout to look into.
-func hasHDF5(s *session) bool { return s.sample.Kind == dataset.HDF5 }
 
 // measureLayout measures what an HDF5 file's layout costs: the filters, opening the file for each item, the file lock,
 // and what a chunk cache of another size brings. Read amplification is seen by read.
@@ -48,7 +44,6 @@ func measureLayout(ctx context.Context, s *session) error {
 	return nil
 }
 
-// part is one thing that measureLayout measures.
 type part struct {
 	what   string
 	weight float64
@@ -57,12 +52,11 @@ type part struct {
 
 // shuffled is the way items are read here unless the order matters: warm, at random, with the file kept open.
 func (s *session) shuffled(what string) way {
-	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample,
-		inOrder(&s.sample, random, s.options.Seed), dataset.MaxOpen)}
+	return way{probe: report.ProbeHDF5, what: what, handle: handleKept,
+		items: keptOpen(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
 }
 
-// filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at
-// random.
+// filters measures the CPU time that filters take: reading items less reading their chunks raw, at random.
 func (s *session) filters(ctx context.Context, within span) error {
 	if l := s.options.Layout; l != nil && len(l.Dataset.Filters) == 0 {
 		return nil // nothing to undo
@@ -131,34 +125,30 @@ func (s *session) unsettled() (time.Duration, bool) {
 // Files that cannot be locked are no faulty files.
 func (s *session) locks(ctx context.Context, within span) error {
 	part := within.evenly(2)
-	for _, o := range []struct {
-		mode   string
-		locked bool
-	}{{benchmark.Unlocked, false}, {benchmark.Locked, true}} {
-		if age, young := s.unsettled(); o.locked && young {
-			s.warn(fmt.Sprintf("what a file lock costs was not measured: the files were written to %s ago, and a "+
-				"reader with a lock keeps a writer out", age.Round(time.Second)))
-			break
-		}
-		sample := s.sample
-		sample.Locked = o.locked
-		faults, unread := s.faults, slices.Clone(s.result.Unread)
-		if o.locked {
-			s.faults = faults.clone()
-		}
-		v, err := s.opens(ctx, &sample, false, part())
-		if refused := len(s.faults.files) - len(faults.files); o.locked && refused > 0 && ctx.Err() == nil {
-			reason := s.result.Unread[len(s.result.Unread)-1].Reason
-			s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them "+
-				"by default (%s)", refused, len(sample.Files), reason))
-		}
-		if o.locked {
-			s.faults, s.result.Unread = faults, unread
-		}
-		s.result.Rows.Locks = append(s.result.Rows.Locks, benchmark.Open{Cache: warm, Mode: o.mode, Time: v})
-		if err != nil && !o.locked {
-			return err
-		}
+	keep := func(mode string, v stat.Summary) {
+		s.result.Rows.Locks = append(s.result.Rows.Locks, benchmark.Open{Cache: warm, Mode: mode, Time: v})
 	}
+	v, err := s.opens(ctx, &s.sample, false, part())
+	keep(benchmark.Unlocked, v)
+	if err != nil {
+		return err
+	}
+	if age, young := s.unsettled(); young {
+		s.warn(fmt.Sprintf("what a file lock costs was not measured: the files were written to %s ago, and a "+
+			"reader with a lock keeps a writer out", age.Round(time.Second)))
+		return ctx.Err()
+	}
+	sample := s.sample
+	sample.Locked = true
+	faults, unread := s.faults, slices.Clone(s.result.Unread)
+	s.faults = faults.clone()
+	v, _ = s.opens(ctx, &sample, false, part())
+	if refused := len(s.faults.files) - len(faults.files); refused > 0 && ctx.Err() == nil {
+		reason := s.result.Unread[len(s.result.Unread)-1].Reason
+		s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them "+
+			"by default (%s)", refused, len(sample.Files), reason))
+	}
+	s.faults, s.result.Unread = faults, unread
+	keep(benchmark.Locked, v)
 	return ctx.Err()
 }

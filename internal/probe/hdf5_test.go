@@ -17,8 +17,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// layoutScript writes 1024 items of 4 KiB, so that a gzip chunk of half of them is twice as large as the default chunk
-// cache.
+// layoutScript writes 1024 items of 4 KiB; a gzip chunk of half of them is twice the default chunk cache.
 const layoutScript = `
 import sys, h5py, numpy
 items = (numpy.arange(1024 * 1024, dtype="f4").reshape(1024, 32, 32) * 7919 % 251).astype("f4")
@@ -30,20 +29,17 @@ for path in sys.argv[2:]:
 // surveyedHDF5 writes HDF5 files with h5py and surveys them.
 func surveyedHDF5(t *testing.T, kind string, names ...string) (dataset.Sample, *dataset.Access) {
 	t.Helper()
-	folder := must.Get(os.MkdirTemp("/var/tmp", "pipetune-probe-"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	folder := onDisk(t)
 	args := []string{"-c", layoutScript, kind}
 	for _, name := range names {
 		args = append(args, filepath.Join(folder, name))
 	}
 	must.Python(t, args...)
 	for _, path := range args[3:] { // settled, as training data is
-		if then := time.Now().Add(-2 * settled); os.Chtimes(path, then, then) != nil {
-			t.Fatalf("setting the time of %s", path)
-		}
+		then := time.Now().Add(-2 * settled)
+		must.Do(t, os.Chtimes(path, then, then))
 	}
-	r := must.Get(dataset.Survey(folder, dataset.SurveyOptions{Seed: 1}))(t)
-	return r.Sample, r.Access
+	return surveyed(t, folder)
 }
 
 func TestHDF5Layout(t *testing.T) {
@@ -121,9 +117,7 @@ func TestHDF5LockIsNotTakenWhereSomebodyWrites(t *testing.T) {
 	s.sample.Files[0].Written = time.Now().Unix()
 	must.Do(t, s.locks(t.Context(), begin(s.clock, time.Second)))
 	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
-	if !strings.Contains(strings.Join(s.result.Warnings, "\n"), "what a file lock costs was not measured") {
-		t.Errorf("warnings: %v", s.result.Warnings)
-	}
+	warned(t, s.result, "what a file lock costs was not measured")
 	for _, m := range s.result.Rows.Measurements() {
 		if m.Labels[report.LabelMode] == "locked" {
 			t.Errorf("measured with a lock: %+v", m)
@@ -139,10 +133,7 @@ func TestHDF5LockThatIsRefused(t *testing.T) {
 	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
 	must.Do(t, s.locks(t.Context(), begin(s.clock, time.Second)))
 	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
-	if len(s.result.Warnings) == 0 || !strings.Contains(s.result.Warnings[0],
-		"1 of 1 sampled HDF5 files cannot be opened with file locking") {
-		t.Errorf("warnings: %v", s.result.Warnings)
-	}
+	warned(t, s.result, "1 of 1 sampled HDF5 files cannot be opened with file locking")
 	if len(s.result.Unread) > 0 || len(s.sound(&s.sample, all(sample))) != len(sample.Items) {
 		t.Errorf("a file that cannot be locked counts as unread: %v", s.result.Unread)
 	}
@@ -152,9 +143,7 @@ func TestHDF5FileThatIsCutShort(t *testing.T) {
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5", "b.h5")
 	must.Do(t, os.Truncate(string(sample.Files[1].Path), sample.Files[1].Bytes/2))
 	r := measured(t, sample, Options{Budget: time.Second, NoCold: true, Layout: layout}, report.ProbeRead)
-	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "b.h5" {
-		t.Errorf("unread: %+v", r.Unread)
-	}
+	onlyUnread(t, r, "b.h5", "")
 	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "cache=warm", "order=random",
 		"handle=kept"); v.Center != 4096 {
 		t.Errorf("items of %v bytes", v.Center)
@@ -165,7 +154,6 @@ func TestHDF5FileThatIsGoneIsSaidOnce(t *testing.T) {
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
 	must.Do(t, os.Remove(string(sample.Files[0].Path)))
 	s := testSession(t, sample, Options{Budget: time.Second, NoCold: true, Layout: layout})
-	s.time = begin(s.clock, time.Second)
 	must.Do(t, measureLayout(t.Context(), s))
 	// Items cannot be read, and files cannot be opened.
 	if a := s.result.Abstained; len(a) == 0 || len(a) > 2 || !strings.Contains(a[0].Reason, "; ") {

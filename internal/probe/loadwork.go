@@ -14,7 +14,6 @@ import (
 	"github.com/pipetune/pipetune/internal/storage"
 )
 
-// loadWork reads items.
 var loadWork = work[load, loaded]{"load", loadItems}
 
 // load asks a worker process to read items one after the other and to count what that costs. Items are read round and
@@ -39,13 +38,11 @@ type load struct {
 	StartAt int64
 }
 
-// How a file is held.
 const (
 	handleKept     = benchmark.Kept
 	handleReopened = benchmark.Reopened
 )
 
-// loaded is what came of it.
 type loaded struct {
 	Passes []pass
 	// seconds of single items, a sample of at most mostTimes drawn from all passes
@@ -65,8 +62,7 @@ type pass struct {
 	Bytes   int64   // delivered
 	// What /proc/self/io counted; nil where it may not be read.
 	IO *storage.Transfer `json:",omitempty"`
-	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to
-	// be determined.
+	// Cached is the share of the files' pages that was in the page cache when the pass began; nil: unknown.
 	Cached *float64 `json:",omitempty"`
 	Remote bool     `json:",omitempty"` // with Cached: files lie on another machine or behind another process
 }
@@ -113,7 +109,6 @@ func (w *state) load(ctx context.Context, q load) (loaded, error) {
 	return l.out, nil
 }
 
-// loading is a load under way.
 type loading struct {
 	*state
 	load
@@ -128,8 +123,7 @@ type loading struct {
 	took   []time.Duration // of the items on the list
 }
 
-// strideFor is how many items to read for two looks at the clock, so that these cost no more than clockShare of the
-// items' time.
+// strideFor is how many items are read for two looks at the clock, which then cost clockShare of them at most.
 func strideFor(item, clock float64) int {
 	if clock <= clockShare*item {
 		return 1
@@ -179,8 +173,7 @@ func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
 	return len(got), nil
 }
 
-// time keeps the time of one item in a reservoir: of all that were seen, each is as likely to be in it (Vitter, 1985,
-// algorithm R).
+// time keeps an item's time in a reservoir that each is as likely to be in (Vitter, 1985, algorithm R).
 func (l *loading) time(d time.Duration) {
 	l.timed++
 	if len(l.out.Times) < mostTimes {

@@ -7,14 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// rawSample writes files of blocks and returns the sample of all of them. The folder lies on a disk: /tmp is memory on
-// some machines.
+// rawSample writes files of blocks, on a disk, and returns the sample of all of them.
 func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) dataset.Sample {
 	t.Helper()
 	folder := onDisk(t)
@@ -42,13 +39,7 @@ func onDisk(t testing.TB) string {
 	return folder
 }
 
-func all(s dataset.Sample) []int {
-	items := make([]int, len(s.Items))
-	for i := range items {
-		items[i] = i
-	}
-	return items
-}
+func all(s dataset.Sample) []int { return inOrder(&s, sequential, 0) }
 
 func testSession(t testing.TB, s dataset.Sample, o Options) *session {
 	t.Helper()
@@ -64,8 +55,7 @@ func askLoad(t testing.TB, s *session, q load) loaded {
 	t.Helper()
 	p := s.process(nil, time.Minute)
 	defer p.close()
-	out := must.Get(loadWork.ask(t.Context(), p, q))(t)
-	return out
+	return must.Get(loadWork.ask(t.Context(), p, q))(t)
 }
 
 func TestLoadCounts(t *testing.T) {
@@ -95,13 +85,11 @@ func TestLoadGoesRoundUntilTheTimeIsUp(t *testing.T) {
 	sample := rawSample(t, 4096, 10, "a")
 	s := testSession(t, sample, Options{})
 	out := askLoad(t, s, load{Items: []int{3, 1, 2}, From: 1, Passes: 2, Seconds: 0.02})
+	total := 0
 	for _, p := range out.Passes {
 		if p.Items <= 3 || p.Seconds < 0.015 {
 			t.Errorf("a pass of 20 ms read %d items in %v s", p.Items, p.Seconds)
 		}
-	}
-	total := 0
-	for _, p := range out.Passes {
 		total += p.Items
 	}
 	if want := (1 + total) % 3; out.Next != want {
@@ -141,19 +129,18 @@ func TestLoadWaitsForItsStart(t *testing.T) {
 	sample := rawSample(t, 4096, 4, "a")
 	w := newState(sample, openForTests)
 	defer w.Forget()
-	var now unix.Timespec
-	must.Do(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
-	at := now.Nano() + int64(30*time.Millisecond)
+	at := must.Get(monotonic())(t) + int64(30*time.Millisecond)
 	must.Get(w.load(t.Context(), load{Items: []int{0}, StartAt: at}))(t)
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil || now.Nano() < at {
-		t.Errorf("it ended %d ns before its start, %v", at-now.Nano(), err)
+	now := must.Get(monotonic())(t)
+	if now < at {
+		t.Errorf("it ended %d ns before its start", at-now)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := w.load(ctx, load{Items: []int{0}, StartAt: now.Nano() + int64(time.Second)}); err == nil {
+	if _, err := w.load(ctx, load{Items: []int{0}, StartAt: now + int64(time.Second)}); err == nil {
 		t.Error("it waits although it was asked to go")
 	}
-	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: now.Nano() + int64(time.Hour)}); err == nil {
+	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: now + int64(time.Hour)}); err == nil {
 		t.Error("it would wait for an hour")
 	}
 }

@@ -15,33 +15,30 @@ const pollEvery = 5 * time.Millisecond
 
 // locked has the processes read one round more, and says in what share of looks one of them waited for a lock, 0..1.
 func (c *workerGroup) locked(ctx context.Context, count int) (float64, error) {
-	ended, looked := make(chan struct{}), make(chan float64)
 	var pids []int
 	for _, p := range c.processes[:count] {
 		pids = append(pids, p.pid)
 	}
+	ended := make(chan error)
 	go func() {
-		tick := time.NewTicker(pollEvery)
-		defer tick.Stop()
-		looks, waits := 0, 0
-		for {
-			select {
-			case <-ended:
-				looked <- float64(waits) / float64(max(1, looks))
-				return
-			case <-tick.C:
-				for _, pid := range pids {
-					looks++
-					if waitsForLock(pid) {
-						waits++
-					}
+		_, err := c.round(ctx, count)
+		ended <- err
+	}()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for looks, waits := 0, 0; ; {
+		select {
+		case err := <-ended:
+			return float64(waits) / float64(max(1, looks)), err
+		case <-tick.C:
+			for _, pid := range pids {
+				looks++
+				if waitsForLock(pid) {
+					waits++
 				}
 			}
 		}
-	}()
-	_, err := c.round(ctx, count)
-	close(ended)
-	return <-looked, err
+	}
 }
 
 // waitsForLock reports whether a process waits for a lock: no thread of it runs, and one is in flock or fcntl, or

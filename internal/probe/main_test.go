@@ -12,8 +12,7 @@ import (
 	"github.com/pipetune/pipetune/internal/rewrite"
 )
 
-// TestMain makes this program its own worker process: started as "__child probe" it serves works, with files whose
-// names say so misbehaving.
+// TestMain makes this program its own worker process, where files whose names say so misbehave.
 func TestMain(m *testing.M) {
 	addMadeUp()
 	if len(os.Args) > 2 && os.Args[1] == "__child" {
@@ -24,8 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openForTests ends the process, as libhdf5 does on some files, for files called "crash…" and at the item 13 of files
-// called "unlucky…".
+// openForTests ends the process, as libhdf5 may, at files called "crash…" and at item 13 of "unlucky…".
 func openForTests(s dataset.Source, f dataset.File) (dataset.Handle, error) {
 	name := filepath.Base(string(f.Path))
 	if strings.HasPrefix(name, "crash") {

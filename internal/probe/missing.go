@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// missingParts gathers the parts of a probe that gave no figure by what went wrong: one broken file or filter fails
-// them all alike.
+// missingParts gathers the parts of a probe that gave no figure by reason: one broken file fails them all alike.
 type missingParts []missingPart
 
 type missingPart struct {
@@ -16,7 +15,6 @@ type missingPart struct {
 	parts  []string
 }
 
-// wayError is why one way of reading gave no figure.
 type wayError struct {
 	what string
 	err  error

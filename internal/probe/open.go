@@ -45,8 +45,6 @@ func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, 
 	}
 	shuffle(w.items, s.options.Seed, 1) // folders lie together: a short round should see several
 	r, err := s.measure(ctx, w, within)
-	if r.time.N > 0 && r.time.Confidence == 0 {
-		s.short(ctx, w.what)
-	}
+	s.short(ctx, r.time, w.what)
 	return r.time, err
 }

@@ -14,7 +14,6 @@ const (
 	random     = benchmark.Random
 )
 
-// inOrder lists the items of a sample in one of the orders.
 func inOrder(sample *dataset.Sample, order string, seed uint64) []int {
 	items := make([]int, len(sample.Items))
 	for i := range items {
@@ -32,12 +31,12 @@ func shuffle(items []int, seed, turn uint64) {
 	rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 }
 
-// ofFiles keeps the items of the first so many files that occur.
-func ofFiles(sample *dataset.Sample, items []int, most int) []int {
+// keptOpen keeps the items of the files that occur first, of as many as a process keeps open.
+func keptOpen(sample *dataset.Sample, items []int) []int {
 	files := map[int]bool{}
 	var kept []int
 	for _, i := range items {
-		if f := sample.Items[i].File; files[f] || len(files) < most {
+		if f := sample.Items[i].File; files[f] || len(files) < dataset.MaxOpen {
 			files[f] = true
 			kept = append(kept, i)
 		}
@@ -45,27 +44,18 @@ func ofFiles(sample *dataset.Sample, items []int, most int) []int {
 	return kept
 }
 
-// unlinked leaves out the items of files that are further names of another file's inode: their pages are one and the
-// same.
+// unlinked leaves out the items of files that are further names of another's inode, whose pages are the same.
 func unlinked(sample *dataset.Sample, items []int) []int {
 	first := map[[2]uint64]int{}
 	return slices.DeleteFunc(slices.Clone(items), func(i int) bool {
-		return isLink(sample, sample.Items[i].File,
-			first)
+		file := sample.Items[i].File
+		inode := [2]uint64{sample.Files[file].Device, sample.Files[file].Inode}
+		was, known := first[inode]
+		if !known && inode != [2]uint64{} {
+			first[inode] = file
+		}
+		return known && was != file
 	})
-}
-
-// isLink reports whether a file is a further name of one in first, which it is put into where it is not.
-func isLink(sample *dataset.Sample, file int, first map[[2]uint64]int) bool {
-	inode := [2]uint64{sample.Files[file].Device, sample.Files[file].Inode}
-	if inode == [2]uint64{} {
-		return false
-	}
-	was, ok := first[inode]
-	if !ok {
-		first[inode] = file
-	}
-	return ok && was != file
 }
 
 // apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same
@@ -113,8 +103,7 @@ func rowsOf(sample *dataset.Sample) map[int]int64 {
 	return rows
 }
 
-// place is about where in its file an item begins and how much it spans: exactly for members of an archive, else by its
-// share of the file.
+// place is where in its file an item begins and what it spans: exactly in an archive, else by its share of the file.
 func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, span int64) {
 	if ref.Bytes > 0 {
 		return ref.At, ref.Bytes

@@ -9,7 +9,6 @@ import (
 	"github.com/pipetune/pipetune/internal/storage"
 )
 
-// passing is a pass under way.
 type passing struct {
 	*loading
 	sum   pass
@@ -71,7 +70,6 @@ func (l *loading) pass(ctx context.Context) pass {
 	return p.sum
 }
 
-// next is the item to read next.
 func (p *passing) next() int {
 	if p.rereading = len(p.again) > 0; p.rereading {
 		item := p.again[0]
@@ -117,8 +115,7 @@ func (p *passing) miss(item int, err error) {
 }
 
 const (
-	// sweepTime is how long a sweep lasts. Its beginning and end cost some 25 µs of CPU time, on this core and that of
-	// Go's monitor thread.
+	// sweepTime is how long a sweep lasts. To begin and end one costs some 25 µs of CPU time, on two threads.
 	sweepTime = 20 * time.Millisecond
 	// longItem is the least that items take, in seconds, to be swept: Go's monitor thread does not notice calls shorter
 	// than its shortest sleep (sysmon in runtime/proc.go).

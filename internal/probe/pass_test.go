@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,10 +31,7 @@ for path in sys.argv[1:]:
 	must.Python(t, append([]string{"-c", script}, paths...)...)
 	r := must.Get(hdf5.OpenReader(paths[0], hdf5.ReaderOptions{Dataset: "z"}))(t)
 	at, size, err := r.ChunkPlace([]int64{5, 0, 0})
-	must.Do(t, r.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, r.Close()))
 	f := must.Get(os.OpenFile(paths[0], os.O_WRONLY, 0))(t)
 	must.Get(f.WriteAt(make([]byte, size), at))(t)
 	must.Do(t, f.Close())
@@ -83,9 +81,7 @@ func loadBothWays(t *testing.T, sample dataset.Sample, q load) (swept, looped lo
 		w := newState(sample, open)
 		out, err := w.load(t.Context(), q)
 		w.Forget()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		total := 0
 		for _, p := range out.Passes {
 			total += p.Items

@@ -65,22 +65,17 @@ func PythonLibraries(ctx context.Context, argv []string) ([]string, error) {
 }
 
 const (
-	// pythonGrace is how long the interpreter may take beyond its time: importing from a slow disk, one item from a
-	// slow mount.
+	// pythonGrace is how long the interpreter may take beyond its time: a slow disk to import from, a slow mount.
 	pythonGrace = 20 * time.Second
-	// torchFrom is the least time in which importing torch is worth while: it takes 1.7 s with its files in the page
-	// cache (torch 1.13 on Debian 12).
+	// torchFrom is the least time to import torch in, which takes 1.7 s from the page cache (torch 1.13, Debian 12).
 	torchFrom = 2500 * time.Millisecond
-	// pixelLimit is where Pillow warns, a quarter of a gigabyte of 24-bit pixels times three bytes
-	// (PIL.Image.MAX_IMAGE_PIXELS).
+	// pixelLimit is what Pillow refuses, twice its PIL.Image.MAX_IMAGE_PIXELS: half a gigabyte of 24-bit pixels.
 	pixelLimit = 178_956_970
-	// mostSubjects and mostRoundsTaken bound what is kept of an interpreter's answers; three libraries with six formats
-	// make 21.
+	// What is kept of an interpreter's answers, at most; three libraries with six formats make 21 subjects.
 	mostSubjects    = 64
 	mostRoundsTaken = 1000
 )
 
-// timing is what the script is asked.
 type timing struct {
 	dataset.Sample
 	Seconds    float64
@@ -113,14 +108,12 @@ type answer struct {
 	Notes []string
 }
 
-// subject is one library doing one thing.
 type subject struct {
 	row    benchmark.Library
 	decode bool // of items in memory
 	rounds []round
 }
 
-// timed gathers what the script tells.
 type timed struct {
 	subjects []subject
 	warnings []string
@@ -210,10 +203,6 @@ func (t *timed) warn(text string) {
 	}
 }
 
-// hasPython reports whether there is an interpreter to time.
-func hasPython(s *session) bool { return len(s.options.Python) > 0 }
-
-// timePython times the person's own libraries on the same items.
 func timePython(ctx context.Context, s *session) error {
 	argv := s.options.Python
 	script, err := python.Script(timingFiles, timingParts...)

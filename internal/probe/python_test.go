@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
@@ -55,26 +57,18 @@ func writePicture(t *testing.T, path string, width, height int) string {
 		}
 	}
 	var out bytes.Buffer
-	var err error
 	if filepath.Ext(path) == ".png" {
-		err = png.Encode(&out, img)
+		must.Do(t, png.Encode(&out, img))
 	} else {
-		err = jpeg.Encode(&out, img, nil)
+		must.Do(t, jpeg.Encode(&out, img, nil))
 	}
-	if err == nil {
-		err = os.WriteFile(path, out.Bytes(), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, out.Bytes(), 0o644))
 	return path
 }
 
 // pythonSession is a session whose python probe has that much time.
 func pythonSession(t testing.TB, argv []string, sample dataset.Sample, limit time.Duration) *session {
-	s := newSession(newRunner(t), sample, Options{Python: argv, Seed: 1})
-	s.time = begin(s.clock, limit)
-	return s
+	return testSession(t, sample, Options{Python: argv, Seed: 1, Budget: limit})
 }
 
 // labels of a measurement.
@@ -95,10 +89,10 @@ func found(s *session, probe string, d metric.Desc, want labels) []report.Measur
 	return out
 }
 
-// onlyOne returns the only such measurement and fails without.
-func onlyOne(t *testing.T, s *session, probe string, d metric.Desc, want labels) report.Metric {
+// onlyOne returns the only such measurement of the python probe and fails without.
+func onlyOne(t *testing.T, s *session, d metric.Desc, want labels) report.Metric {
 	t.Helper()
-	got := found(s, probe, d, want)
+	got := found(s, report.ProbePython, d, want)
 	if len(got) != 1 {
 		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want,
 			s.result.Rows.Measurements(), s.result.Warnings)
@@ -147,18 +141,15 @@ func TestPythonPictures(t *testing.T) {
 		time.Second)
 	must.Do(t, timePython(t.Context(), s))
 	pillow := labels{report.LabelDecoder: "pillow"}
-	onlyOne(t, s, report.ProbePython, metric.ItemTime, pillow)
+	onlyOne(t, s, metric.ItemTime, pillow)
 	for _, format := range []string{"jpeg", "png"} {
-		onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow",
-			report.LabelFormat: format})
+		onlyOne(t, s, metric.DecodeTime, labels{report.LabelDecoder: "pillow", report.LabelFormat: format})
 	}
 	if m := found(s, report.ProbePython, metric.ItemTime, pillow)[0]; m.Labels[report.LabelVersion] == "" ||
 		m.Labels[report.LabelCache] != "warm" {
 		t.Errorf("labels %v: want a version, and warm", m.Labels)
 	}
-	if all := strings.Join(s.result.Warnings, "\n"); !strings.Contains(all, "pillow cannot read 1 of 8 jpeg items") {
-		t.Errorf("warnings %q: want one JPEG of 8 that cannot be read", s.result.Warnings)
-	}
+	warned(t, s.result, "pillow cannot read 1 of 8 jpeg items")
 	if s.result.Interpreter == "" || len(s.result.Libraries) == 0 {
 		t.Errorf("interpreter %q with %q", s.result.Interpreter, s.result.Libraries)
 	}
@@ -166,7 +157,7 @@ func TestPythonPictures(t *testing.T) {
 
 func TestPythonArraysAndWhatTorchAdds(t *testing.T) {
 	python, dir := realPython(t), t.TempDir()
-	if out, err := exec.Command(python, "-c", `
+	must.Python(t, "-c", `
 import h5py, numpy, sys
 a = numpy.arange(40 * 6, dtype="f4").reshape(40, 2, 3)
 with h5py.File(sys.argv[1] + "/a.h5", "w") as f:
@@ -174,13 +165,7 @@ with h5py.File(sys.argv[1] + "/a.h5", "w") as f:
     f["soft"] = h5py.SoftLink("group/x")
     f["away"] = h5py.ExternalLink("a.h5", "/group/x")
 numpy.save(sys.argv[1] + "/a.npy", a)
-`, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	items := make([]dataset.Ref, 40)
-	for i := range items {
-		items[i].Index = int64(i)
-	}
+`, dir)
 	for name, c := range map[string]struct {
 		file    string
 		source  dataset.Source
@@ -195,8 +180,9 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 	} {
 		t.Run(name, func(t *testing.T) {
 			sample := sampleOf(t, c.source, filepath.Join(dir, c.file))
-			sample.Items = slices.Clone(items)
+			sample.Items = make([]dataset.Ref, 40)
 			for i := range sample.Items {
+				sample.Items[i].Index = int64(i)
 				if c.source.ItemShape != nil {
 					sample.Items[i].Corner = []int64{int64(i), 0, 1}
 				}
@@ -208,18 +194,14 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 			s := pythonSession(t, []string{python}, sample, limit)
 			must.Do(t, timePython(t.Context(), s))
 			for _, handle := range []string{handleKept, handleReopened} {
-				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: c.decoder,
-					report.LabelHandle: handle})
+				onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: c.decoder, report.LabelHandle: handle})
 			}
 			if !c.torch {
-				if all := strings.Join(s.result.Warnings, ""); !strings.Contains(all, "torch was left out") {
-					t.Errorf("warnings %q", s.result.Warnings)
-				}
+				warned(t, s.result, "torch was left out")
 				return
 			}
 			for _, decoder := range []string{"torch as_tensor", "torch collate", "torch dataloader"} {
-				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: decoder,
-					report.LabelBatchSize: "32"})
+				onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: decoder, report.LabelBatchSize: "32"})
 			}
 			if len(s.result.Warnings) > 0 {
 				t.Errorf("warnings %q", s.result.Warnings)
@@ -250,7 +232,7 @@ func TestPythonPlain(t *testing.T) {
 		sample.Items = []dataset.Ref{{At: 100, Bytes: 3000}, {Index: 3, At: 200, Bytes: 10}}
 		s := pythonSession(t, []string{realPython(t)}, sample, time.Second/4)
 		must.Do(t, timePython(t.Context(), s))
-		onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
+		onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "python"})
 	}
 }
 
@@ -258,12 +240,10 @@ func TestPythonPlain(t *testing.T) {
 func TestPythonNeverOpensAPipe(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "fifo.jpg")
-	if out, err := exec.Command("mkfifo", path).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Do(t, unix.Mkfifo(path, 0o600))
 	good := writePicture(t, filepath.Join(dir, "good.jpg"), 32, 32)
 	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good),
 		time.Second)
 	must.Do(t, timePython(t.Context(), s))
-	onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
+	onlyOne(t, s, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
 }

@@ -29,11 +29,8 @@ func TestPythonTakesNoFileLock(t *testing.T) {
 	for {
 		select {
 		case err := <-ended:
-			if err != nil {
-				t.Fatal(err)
-			}
-			onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py",
-				report.LabelHandle: handleKept})
+			must.Do(t, err)
+			onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "h5py", report.LabelHandle: handleKept})
 			if refused > 0 {
 				t.Errorf("%d of %d attempts to lock the file for writing were refused", refused, tries)
 			}

@@ -88,7 +88,7 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 			if err := timePython(t.Context(), s); err != nil {
 				t.Fatalf("%v, %q", err, s.result.Warnings)
 			}
-			onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py",
+			onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "h5py",
 				report.LabelHandle: handleKept, report.LabelCache: warm})
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
-	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -36,7 +35,7 @@ func read(ctx context.Context, s *session) error {
 				w.handle = handleReopened
 			} else {
 				w.row.Handle = handleKept
-				w.items = ofFiles(&s.sample, w.items, dataset.MaxOpen)
+				w.items = keptOpen(&s.sample, w.items)
 			}
 			if err := s.figure(ctx, w, part()); err != nil {
 				return err
@@ -53,8 +52,7 @@ const (
 	cachesDropped = benchmark.Cold
 )
 
-// figure measures one way of reading and adds what came of it. The error says that nothing did, and that the others
-// will not do better.
+// figure measures one way of reading. Its error says that nothing came of it, nor will of the others.
 func (s *session) figure(ctx context.Context, w way, within span) error {
 	r, err := s.measure(ctx, w, within)
 	if !w.cold && r.time.N > 0 {
@@ -66,9 +64,7 @@ func (s *session) figure(ctx context.Context, w way, within span) error {
 		}
 	}
 	w.keep(w.figures(r))
-	if r.time.N > 0 && r.time.Confidence == 0 {
-		s.short(ctx, w.what)
-	}
+	s.short(ctx, r.time, w.what)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err()

@@ -51,6 +51,23 @@ func find(t *testing.T, r Result, probe string, d metric.Desc, want ...string) r
 	return report.Metric{}
 }
 
+// warned sees that a warning says something.
+func warned(t *testing.T, r Result, says string) {
+	t.Helper()
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), says) {
+		t.Errorf("warnings %q, none says %q", r.Warnings, says)
+	}
+}
+
+// onlyUnread sees that one file alone is unread, for a reason that begins so.
+func onlyUnread(t *testing.T, r Result, file, why string) {
+	t.Helper()
+	if u := r.Unread; len(u) != 1 || u[0].Count != 1 || !strings.HasSuffix(u[0].Example, file) ||
+		!strings.HasPrefix(u[0].Reason, why) {
+		t.Errorf("unread %+v, want %s: %s", u, file, why)
+	}
+}
+
 func TestReadWarmAndCold(t *testing.T) {
 	const block, blocks = 64 << 10, 64
 	sample := rawSample(t, block, blocks, "a", "b")
@@ -137,8 +154,7 @@ func TestFilesInMemoryAreNeverCold(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	path := filepath.Join(folder, "a")
 	must.Do(t, os.WriteFile(path, make([]byte, 64<<10), 0o600))
-	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: 4096},
-		Files: []dataset.File{{Path: []byte(path), Bytes: 64 << 10}}}
+	sample := rawBytes(4096, path)
 	for i := range 16 {
 		sample.Items = append(sample.Items, dataset.Ref{Index: int64(i)})
 	}
@@ -180,10 +196,7 @@ func TestReadOfNothingReadable(t *testing.T) {
 func TestCrashIsBlamedOnItsFile(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
 	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
-	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "crash" ||
-		!strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
-		t.Errorf("unread: %+v", r.Unread)
-	}
+	onlyUnread(t, r, "/crash", string(dataset.Crashed))
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=warm", "handle=kept")
 }
 

@@ -29,7 +29,6 @@ type way struct {
 	fill     int  // chunks to read before the rounds begin, so that a chunk cache is as full as it gets
 }
 
-// reading is what came of it.
 type reading struct {
 	time   stat.Summary // seconds per item
 	passes []pass
@@ -80,7 +79,6 @@ func (s *session) measure(ctx context.Context, w way, within span) (reading, err
 	return m.out, err
 }
 
-// measuring is a measure under way.
 type measuring struct {
 	*session
 	way
@@ -116,8 +114,7 @@ func (m *measuring) warmUp(ctx context.Context, within span) error {
 	}
 }
 
-// fillCache reads an item of each of so many chunks. The rounds begin elsewhere in the items, so that these chunks are
-// met no oftener than others.
+// fillCache reads an item of each of so many chunks, which the rounds, begun elsewhere, meet no oftener than others.
 func (m *measuring) fillCache(ctx context.Context, within span) error {
 	if m.fill == 0 {
 		return nil
@@ -147,7 +144,6 @@ func (m *measuring) warmRound(ctx context.Context) (round, error) {
 	}
 }
 
-// keep takes a pass as a round.
 func (m *measuring) keep(p pass, times []float64) round {
 	m.out.passes = append(m.out.passes, p)
 	m.out.times = append(m.out.times, times...)
@@ -186,9 +182,11 @@ func (s *session) nothingLeft(why error) error {
 // mostShort is how many things are named of those whose figures have no interval.
 const mostShort = 4
 
-// short gathers in one warning the things whose figures have no interval. Where the run was interrupted that is no lack
-// of budget.
-func (s *session) short(ctx context.Context, what string) {
+// short warns of all figures without an interval at once; an interruption is no lack of budget.
+func (s *session) short(ctx context.Context, v stat.Summary, what string) {
+	if v.N == 0 || v.Confidence > 0 {
+		return
+	}
 	if ctx.Err() != nil {
 		s.warn(fmt.Sprintf("the run was interrupted before six rounds for %s: these figures have no interval", what))
 		return
@@ -203,8 +201,7 @@ func (s *session) short(ctx context.Context, what string) {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	s.result.Warnings[b.at] = fmt.Sprintf("the budget of %v left fewer than six rounds for %s: these figures have no "+
-		"interval; give --budget %v",
-		s.options.Budget, names, s.larger())
+		"interval; give --budget %v", s.options.Budget, names, s.larger())
 }
 
 // larger is the budget to ask for where this one was too small: whole seconds, at least twice as much.

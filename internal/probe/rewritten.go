@@ -11,20 +11,14 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-func wantsTry(s *session) bool  { return s.options.Try }
-func wantsTier(s *session) bool { return s.options.Other != "" }
-
-// try measures other layouts of the sample.
 func try(ctx context.Context, s *session) error {
 	return rewrite.Layouts(ctx, s.rewriting(report.ProbeTry))
 }
 
-// measureOtherPlace measures a copy of the sample at another place.
 func measureOtherPlace(ctx context.Context, s *session) error {
 	return rewrite.Place(ctx, s.rewriting(report.ProbeTier))
 }
 
-// rewriting is what the sample is rewritten with, for a probe.
 func (s *session) rewriting(probe string) *rewrite.Job {
 	o := &s.options
 	return &rewrite.Job{Bench: bench{s, probe}, Runner: s.runner, Sample: &s.sample, Layout: o.Layout,
@@ -37,11 +31,9 @@ type bench struct {
 	probe string
 }
 
-func (b bench) Left() time.Duration { return b.time.left() }
-func (b bench) Sound() []int {
-	return b.sound(&b.sample, inOrder(&b.sample, sequential,
-		0))
-}
+func (b bench) Sound() []int { return b.sound(&b.sample, inOrder(&b.sample, sequential, 0)) }
+
+func (b bench) Left() time.Duration                         { return b.time.left() }
 func (b bench) Note(failures []dataset.Failure)             { b.note(&b.sample, failures) }
 func (b bench) CanBeCold(ctx context.Context) (bool, error) { return b.canBeCold(ctx) }
 func (b bench) Spare() int64                                { return b.spare() }
@@ -59,9 +51,9 @@ func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) er
 	s.options.Key = c.Key
 	for _, cache := range caches {
 		w := way{probe: b.probe, what: fmt.Sprintf("%s: %s, random reads, %s", b.probe, c.What, cache), keep: c.Keep,
-			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample, items: inOrder(c.Sample, random,
-				s.options.Seed),
-			handle: usualHandle(c.Sample), decode: holdsPictures(c.Sample), cold: cache == cachesDropped, apart: true}
+			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample,
+			items: inOrder(c.Sample, random, s.options.Seed), handle: usualHandle(c.Sample),
+			decode: holdsPictures(c.Sample), cold: cache == cachesDropped, apart: true}
 		if err := s.figure(ctx, w, part()); err != nil {
 			return err
 		}

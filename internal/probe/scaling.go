@@ -61,8 +61,7 @@ func scaling(ctx context.Context, s *session) error {
 	return err
 }
 
-// groupSizes are how many processes are tried: powers of two to the usable CPUs, rounded up, and one step beyond, to
-// see it bend; at most as asked for.
+// groupSizes are powers of two up to the usable CPUs, rounded up, and one beyond to see a bend; or as asked for.
 func groupSizes(cpus float64, most, items int) []int {
 	last := most
 	if most <= 0 {
@@ -92,7 +91,7 @@ func (c *workerGroup) curve(ctx context.Context, within span) error {
 	}
 	sizes := groupSizes(s.options.CPUs, s.options.MaxWorkers, len(c.items))
 	var steps []step
-	defer func() { s.addSteps(steps, c.cold) }()
+	defer func() { c.addSteps(steps) }()
 	part := within.evenly(len(sizes))
 	for i, count := range sizes {
 		share := part()
@@ -142,8 +141,7 @@ func (c *workerGroup) cache() string {
 	return warm
 }
 
-// warmUp has one process read and decode every item once. Where that takes longer than there is, what was read until
-// then is what is measured.
+// warmUp has one process read and decode every item once; later only what it read in its time is measured.
 func (c *workerGroup) warmUp(ctx context.Context, within span) error {
 	c.pass = within.left()
 	for {
@@ -193,24 +191,21 @@ func (c *workerGroup) step(ctx context.Context, within span, count int) (step, e
 		return step{}, not
 	}
 	s := summary(count, all[len(all)-len(counted):])
-	if err == nil && s.rate.Confidence == 0 {
-		c.short(ctx, fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
+	if err == nil {
+		c.short(ctx, s.rate, fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
 	}
 	return s, err
 }
 
 // addSteps puts the steps of a curve into the result, the first of which is one process.
-func (s *session) addSteps(steps []step, cold bool) {
-	as := benchmark.Way{Cache: warm, Order: random}
-	if cold {
-		as.Cache = cachesDropped
+func (c *workerGroup) addSteps(steps []step) {
+	as := benchmark.Way{Cache: c.cache(), Order: random}
+	if !c.sample.ItemIsFile() {
+		as.Handle = jobHandle(&c.sample)
 	}
-	if !s.sample.ItemIsFile() {
-		as.Handle = jobHandle(&s.sample)
-	}
-	for i, bound := range bounds(steps, s.options.CPUs) {
+	for i, bound := range bounds(steps, c.options.CPUs) {
 		got := steps[i]
-		s.result.Rows.Scaling = append(s.result.Rows.Scaling, benchmark.Processes{Way: as, Count: int64(got.workers),
+		c.result.Rows.Scaling = append(c.result.Rows.Scaling, benchmark.Processes{Way: as, Count: int64(got.workers),
 			Bound: bound, Rate: got.rate, Efficiency: got.efficiency(steps[0]), Cores: got.cores})
 	}
 }

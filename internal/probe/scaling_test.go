@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
@@ -78,7 +78,7 @@ func TestScalingWarmAndCold(t *testing.T) {
 				t.Errorf("%v with %+v: no interval, and yet a bound", m.Labels, m.Value)
 			}
 			if m.Value.Confidence > 0 && m.Labels[report.LabelWorkers] == "1" &&
-				m.Labels[report.LabelBound] != boundNone {
+				m.Labels[report.LabelBound] != benchmark.BoundNone {
 				t.Errorf("one process is bound by something: %v", m.Labels)
 			}
 		}
@@ -103,7 +103,6 @@ func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: 10 * time.Second, CPUs: 2})
 	// no two of the file's items lie so far apart
 	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true
-	s.time = begin(s.clock, 10*time.Second)
 	must.Do(t, scaling(t.Context(), s))
 	var said []string
 	for _, w := range s.result.Warnings {
@@ -125,19 +124,14 @@ func TestScalingDecodesPictures(t *testing.T) {
 	for _, n := range []string{"1", "2"} {
 		find(t, r, report.ProbeScaling, metric.Efficiency, "workers="+n, "cache=warm", "order=random")
 	}
-	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || r.Unread[0].Example != cut {
-		t.Errorf("unread %+v, want %s: it can be read, and not decoded", r.Unread, cut)
-	}
+	onlyUnread(t, r, cut, "") // it can be read, and not decoded
 }
 
 func TestScalingSurvivesACrash(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
 	r := measured(t, sample, Options{Budget: time.Second, MaxWorkers: 2, NoCold: true}, report.ProbeScaling)
 	find(t, r, report.ProbeScaling, metric.Efficiency, "workers=2", "cache=warm", "order=random", "handle=kept")
-	if len(r.Unread) != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason,
-		string(dataset.Crashed)) {
-		t.Errorf("unread %+v", r.Unread)
-	}
+	onlyUnread(t, r, "/crash", string(dataset.Crashed))
 }
 
 func TestScalingEnds(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -34,17 +35,12 @@ func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *sessi
 	if o.CPUs <= 0 {
 		o.CPUs = 1
 	}
-	return &session{runner: runner, sample: sample, options: o, clock: time.Now, faults: newFaults()}
+	return &session{runner: runner, sample: sample, options: o, clock: time.Now, faults: faults{
+		map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[likeness]int{}, 0}}
 }
 
 func (s *session) wanted() []one {
-	var out []one
-	for _, p := range probes {
-		if p.wants == nil || p.wants(s) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(probes), func(p one) bool { return p.wants != nil && !p.wants(s) })
 }
 
 func (s *session) plan() []Step {
@@ -68,7 +64,6 @@ func weights(list []one) []float64 {
 	return out
 }
 
-// errNothing says that no probe gave a figure.
 var errNothing = errors.New("nothing could be measured")
 
 // run does the steps in order. What a step leaves of its share goes to those after it.
@@ -117,8 +112,7 @@ func (s *session) abstain(probe, reason, cure string) {
 
 func (s *session) warn(text string) { s.result.Warnings = append(s.result.Warnings, text) }
 
-// Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the time is up or there were
-// enough.
+// Rounds are repeated until the 95 % interval is within ±5 % of its center, or there is time for no more.
 const (
 	leastRounds = 6 // the fewest whose median or ratio has a 95 % interval
 	mostRounds  = 200
@@ -165,7 +159,6 @@ func perUnit(rounds []round) stat.Summary {
 // precise reports whether a figure is known as well as it is to be.
 func precise(v stat.Summary) bool { return !report.Rough(v.Center, v.Lo, v.Hi, v.Confidence) }
 
-// inverse turns seconds per unit into units per second.
 func inverse(v stat.Summary) stat.Summary {
 	if v.Lo <= 0 {
 		return stat.Summary{}

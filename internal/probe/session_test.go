@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -33,7 +34,7 @@ func TestInterruptionIsTheReason(t *testing.T) {
 		slices.Contains(a[0].Missing, after[0]) {
 		t.Errorf("abstained %+v after %v", a, after)
 	}
-	s.short(ctx, "reads")
+	s.short(ctx, stat.Summary{N: 1}, "reads")
 	if w := s.result.Warnings[len(s.result.Warnings)-1]; !strings.Contains(w, "interrupted") ||
 		strings.Contains(w, "--budget") {
 		t.Errorf("warning: %s", w)

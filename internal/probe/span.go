@@ -1,6 +1,9 @@
 package probe
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // span is a stretch of time that something is measured in: the run, a probe's part of it, one figure's part of that. It
 // alone says what is left, how that is divided, how long a round should last and whether another one fits; all that
@@ -15,13 +18,11 @@ func begin(now func() time.Time, takes time.Duration) span { return span{now, no
 // left is what remains, never less than nothing.
 func (s span) left() time.Duration { return max(0, s.ends.Sub(s.now())) }
 
-// part is a share of what is left.
 func (s span) part(share float64) span {
 	return begin(s.now, time.Duration(share*float64(s.left())))
 }
 
-// among divides what is left among things to do, by weight: each call is the part of the next. What one of them leaves
-// goes to those after it.
+// among divides what is left, by weight: each call is the part of the next; what one leaves goes to those after it.
 func (s span) among(weights ...float64) func() span {
 	total := 0.0
 	for _, w := range weights {
@@ -37,13 +38,7 @@ func (s span) among(weights ...float64) func() span {
 }
 
 // evenly is among for so many things alike.
-func (s span) evenly(n int) func() span {
-	weights := make([]float64, n)
-	for i := range weights {
-		weights[i] = 1
-	}
-	return s.among(weights...)
-}
+func (s span) evenly(n int) func() span { return s.among(slices.Repeat([]float64{1}, n)...) }
 
 const (
 	wantedRounds = 30 // several times leastRounds, so that a part that falls short still gives an interval

@@ -9,17 +9,14 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// Memory that is taken for measuring. The kernel ends a process of the control group, or of the machine, when there is
-// none left: that may be the job.
+// The kernel ends a process of the control group, or of the machine, when memory runs out: that may be the job.
 const (
 	// leastWorker is what a worker process is taken to need at least: one that has read nothing has 2.4 MiB of pages of
 	// its own, and room for items and their chunks comes on top.
 	leastWorker = 16 << 20
-	// pythonTakes is what the person's Python needs: 19 MiB of pages of its own with h5py 3.7 and numpy, and the items
-	// it holds.
+	// pythonTakes is what the person's Python needs: 19 MiB with h5py 3.7 and numpy, and the items it holds.
 	pythonTakes = 64 << 20
-	// torchTakes is what torch adds: 113 MiB of pages of its own (torch 1.13, CPU), which the DataLoader's worker may
-	// copy.
+	// torchTakes is what torch adds: 113 MiB (torch 1.13, CPU), which the DataLoader's worker may copy.
 	torchTakes = 256 << 20
 	// mostHeld bounds the items that Python holds at a time, as a batch.
 	mostHeld = 256 << 20
@@ -27,11 +24,10 @@ const (
 
 // spare is how much memory may be taken now; the largest number where nothing bounds it.
 func (s *session) spare() int64 {
-	if s.options.Spare == nil {
-		return math.MaxInt64
-	}
-	if bytes, bounded := s.options.Spare(); bounded {
-		return bytes
+	if s.options.Spare != nil {
+		if bytes, bounded := s.options.Spare(); bounded {
+			return bytes
+		}
 	}
 	return math.MaxInt64
 }
@@ -48,8 +44,7 @@ func (s *session) cacheWithin(files int64) int64 {
 	return most / files
 }
 
-// roomFor tells, by an error, that so many processes would take more memory than there is. Each is taken to grow as
-// large as the largest is now.
+// roomFor refuses so many processes where each, grown as large as the largest is now, would not fit in memory.
 func (c *workerGroup) roomFor(count int) error {
 	if count <= 1 || count <= len(c.processes) {
 		return nil

@@ -23,15 +23,11 @@ func TestMemoryThatIsShortIsNotTaken(t *testing.T) {
 			t.Errorf("%s, with 4 MiB left", c.what)
 		}
 	}
-	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said,
-		"chunk caches of more than 2 MiB were not tried") {
-		t.Errorf("warnings %q", said)
-	}
+	warned(t, s.result, "chunk caches of more than 2 MiB were not tried")
 	must.Do(t, scaling(t.Context(), s))
-	rates := found(s, report.ProbeScaling, metric.ItemRate, labels{})
-	if said := strings.Join(s.result.Warnings, "\n"); len(rates) != 1 ||
-		!strings.Contains(said, "warm reads by 2 processes and more were left out: they would take") {
-		t.Errorf("%d numbers of processes, want 1; warnings %q", len(rates), said)
+	warned(t, s.result, "warm reads by 2 processes and more were left out: they would take")
+	if rates := found(s, report.ProbeScaling, metric.ItemRate, labels{}); len(rates) != 1 {
+		t.Errorf("%d numbers of processes, want 1", len(rates))
 	}
 }
 
@@ -66,11 +62,8 @@ func TestPythonWithLittleMemory(t *testing.T) {
 	s := pythonSession(t, []string{realPython(t)}, sample, torchFrom+time.Second)
 	s.options.Spare = leaves(pythonTakes)
 	must.Do(t, timePython(t.Context(), s))
-	onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
-	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said,
-		"torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken") {
-		t.Errorf("warnings %q", said)
-	}
+	onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "python"})
+	warned(t, s.result, "torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken")
 	s = pythonSession(t, []string{realPython(t)}, sample, time.Second)
 	s.options.Spare = leaves(pythonTakes - 1)
 	if err := timePython(t.Context(), s); err == nil || !strings.Contains(err.Error(), "of memory") {

@@ -20,7 +20,6 @@ const (
 	byChance = 0.05
 )
 
-// cacheSize is a chunk cache that is tried with an order of reading.
 type cacheSize struct {
 	bytes int64
 	order string
@@ -97,8 +96,7 @@ func candidates(chunk, whole, most int64) []int64 {
 // mostChunks bounds what chunksOf counts one by one.
 const mostChunks = 1 << 20
 
-// chunksOf counts the distinct chunks that hold the items of a sample, and the files they lie in. It is not ok where
-// shapes do not match.
+// chunksOf counts the chunks that hold a sample's items, and their files; not ok where shapes do not match.
 func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files int, ok bool) {
 	if len(shape) == 0 || len(shape) != len(chunk) || slices.Min(chunk) < 1 {
 		return 0, 0, false
@@ -107,23 +105,17 @@ func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files
 	inFile := map[int]bool{}
 	for _, ref := range sample.Items {
 		inFile[ref.File] = true
-		first, last, others, place := ref.Index/chunk[0], ref.Index/chunk[0], int64(1), int64(0)
-		for axis := range chunk {
-			from, to := int64(0), shape[axis]-1
-			if axis == 0 {
-				from, to = ref.Index, ref.Index
+		box, others, place := grid{chunk: chunk, patch: sample.ItemShape}.box(ref), int64(1), int64(0)
+		for axis := 1; axis < len(chunk); axis++ {
+			all := (shape[axis]-1)/chunk[axis] + 1
+			from, to := int64(0), all-1
+			if axis < len(box) {
+				from, to = box[axis][0], box[axis][1]
 			}
-			if ref.Corner != nil && len(ref.Corner) == len(shape) && len(sample.ItemShape) == len(shape) {
-				from, to = ref.Corner[axis], ref.Corner[axis]+sample.ItemShape[axis]-1
-			}
-			if axis == 0 {
-				first, last = from/chunk[0], to/chunk[0]
-				continue
-			}
-			others *= to/chunk[axis] - from/chunk[axis] + 1
-			place = place*((shape[axis]-1)/chunk[axis]+1) + from/chunk[axis]
+			others *= to - from + 1
+			place = place*all + from
 		}
-		for at := first; at <= last; at++ {
+		for at := box[0][0]; at <= box[0][1]; at++ {
 			if len(seen) >= mostChunks {
 				return 0, 0, false
 			}
@@ -142,10 +134,8 @@ func (s *session) cached(ctx context.Context, c cacheSize, within span) error {
 	sample := s.sample
 	sample.ChunkCacheBytes = &c.bytes
 	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept,
-		fill: c.fill, items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), dataset.MaxOpen)}, within)
-	if r.time.N > 0 && r.time.Confidence == 0 {
-		s.short(ctx, c.what)
-	}
+		fill: c.fill, items: keptOpen(&s.sample, inOrder(&s.sample, c.order, s.options.Seed))}, within)
+	s.short(ctx, r.time, c.what)
 	s.result.Rows.Caches = append(s.result.Rows.Caches, benchmark.CacheSize{Bytes: c.bytes, Time: r.time,
 		Way: benchmark.Way{Cache: warm, Order: c.order, Handle: handleKept}})
 	return err

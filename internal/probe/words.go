@@ -13,8 +13,7 @@ func several(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// inUnits writes bytes in the largest unit of which there is at least one, exactly where that takes no more than one
-// decimal.
+// inUnits writes bytes in the largest unit of which there is at least one, with a decimal where that is needed.
 func inUnits(bytes int64) string {
 	for _, u := range []struct {
 		name  string

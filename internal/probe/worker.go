@@ -38,26 +38,20 @@ type work[In, Out any] struct {
 	do   func(ctx context.Context, w *state, in In) (Out, error)
 }
 
-// ask has a worker process do it.
-func (k work[In, Out]) ask(ctx context.Context, p *process, in In) (Out, error) {
+func (k work[In, Out]) ask(ctx context.Context, p *process, in In) (out Out, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
-		var none Out
-		return none, fmt.Errorf("encoding %s: %w", k.name, err)
+		return out, fmt.Errorf("encoding %s: %w", k.name, err)
 	}
 	r := request{Work: k.name, Body: body}
 	if !p.knows {
 		r.Sample = p.given
 	}
-	out, err := isolate.Ask[request, Out](ctx, p.child, r)
+	out, err = isolate.Ask[request, Out](ctx, p.child, r)
 	p.knows = err == nil // a process that died is started again without the sample
 	return out, err
 }
 
-// title is its name in a request.
-func (k work[In, Out]) title() string { return k.name }
-
-// serve does it in the worker process.
 func (k work[In, Out]) serve(ctx context.Context, w *state, body json.RawMessage) (any, error) {
 	var in In
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -67,10 +61,10 @@ func (k work[In, Out]) serve(ctx context.Context, w *state, body json.RawMessage
 }
 
 // works is the table of what worker processes do.
-var works = []interface {
-	title() string
-	serve(ctx context.Context, w *state, body json.RawMessage) (any, error)
-}{loadWork, cacheWork, directWork, gatherWork, decodeWork}
+var works = map[string]func(ctx context.Context, w *state, body json.RawMessage) (any, error){
+	loadWork.name: loadWork.serve, cacheWork.name: cacheWork.serve, directWork.name: directWork.serve,
+	gatherWork.name: gatherWork.serve, decodeWork.name: decodeWork.serve,
+}
 
 // Handler returns the handler of one worker process.
 func Handler() isolate.Handler { return handler(dataset.Source.Open) }
@@ -87,12 +81,11 @@ func handler(open func(dataset.Source, dataset.File) (dataset.Handle, error)) is
 			w.Forget()
 			w.Sample = *r.Sample
 		}
-		for _, k := range works {
-			if k.title() == r.Work {
-				return k.serve(ctx, w, r.Body)
-			}
+		serve := works[r.Work]
+		if serve == nil {
+			return nil, fmt.Errorf("no such work: %q", r.Work)
 		}
-		return nil, fmt.Errorf("no such work: %q", r.Work)
+		return serve(ctx, w, r.Body)
 	}
 }
 

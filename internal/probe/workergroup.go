@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // workerGroup is several worker processes that read disjoint shares of the sample at the same time.
@@ -25,7 +23,6 @@ type workerGroup struct {
 	took      float64 // seconds of the last round
 }
 
-// groupRound is what one round of a group came to.
 type groupRound struct {
 	rate    float64 // items per second, all together
 	seconds float64 // mean of the processes
@@ -42,8 +39,7 @@ func (c *workerGroup) close() {
 	}
 }
 
-// startUpTo starts processes until there are so many. Their key is empty: those of one mount would wait for each other,
-// which is what is to be measured.
+// startUpTo starts processes until there are so many. Without a key, those of one mount do not wait for each other.
 func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 	if err := c.roomFor(count); err != nil {
 		return err
@@ -58,8 +54,7 @@ func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 	return nil
 }
 
-// startWorker starts one process with the sample in it, so that its next request does not wait for others to be
-// started.
+// startWorker starts a process with the sample in it, so that its next request waits for nothing.
 func (c *workerGroup) startWorker(ctx context.Context) (*process, error) {
 	p := c.processOn("", nil, c.pass)
 	if _, err := p.begin(ctx, c.time); err != nil {
@@ -69,14 +64,12 @@ func (c *workerGroup) startWorker(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// lead is how far ahead the start of a round lies: for the requests to reach the processes, some 1 ms each with a
-// thousand items.
+// lead is how far ahead a round starts: a request takes some 1 ms with a thousand items to reach its process.
 func lead(count int) time.Duration {
 	return 20*time.Millisecond + time.Duration(count)*2*time.Millisecond
 }
 
-// round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is
-// left out.
+// round has the first count processes read for the time of a pass, all from one instant on.
 func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) {
 	for tried := false; ; tried = true {
 		if tried && c.time.left() == 0 {
@@ -168,10 +161,7 @@ func (c *workerGroup) dropCaches(ctx context.Context) error {
 			return nil
 		}
 	}
-	if share == nil {
-		return fmt.Errorf("%w: it could not be verified any more", errNotCold)
-	}
-	return fmt.Errorf("%w: %s", errNotCold, stays(*share))
+	return stillWarm(share)
 }
 
 // ask sends the requests at the same time and waits for all answers.
@@ -187,8 +177,7 @@ func (c *workerGroup) ask(ctx context.Context, asked []load) ([]loaded, []error)
 	return got, errs
 }
 
-// replaceDead notes what could not be read, and replaces processes that died. again says that one did, and that the
-// round must be made again.
+// replaceDead notes what could not be read and replaces processes that died; then the round is made again.
 func (c *workerGroup) replaceDead(ctx context.Context, asked []load, got []loaded, errs []error) (again bool,
 	err error) {
 	for i := range asked {
@@ -255,17 +244,15 @@ func monotonic() (int64, error) {
 
 // summary makes a step of rounds; the first of them may be a warm-up and is left out then.
 func summary(count int, rounds []groupRound) step {
-	var units, seconds, cores, one []float64
-	s := step{workers: count}
+	seconds := func(r groupRound) float64 { return r.seconds }
+	s := step{workers: count, rate: over(rounds, func(r groupRound) float64 { return r.rate * r.seconds }, seconds),
+		cores: over(rounds, func(r groupRound) float64 { return r.cores * r.seconds }, seconds)}
 	var stored, bytes float64
 	for _, r := range rounds {
-		units, seconds = append(units, r.rate*r.seconds), append(seconds, r.seconds)
-		cores, one = append(cores, r.cores*r.seconds), append(one, r.seconds)
 		s.ready += r.ready / float64(len(rounds))
 		stored += r.stored
 		bytes += r.bytes
 	}
-	s.rate, s.cores = stat.Ratio(units, seconds), stat.Ratio(cores, one)
 	if bytes > 0 {
 		s.stored = stored / bytes
 	}

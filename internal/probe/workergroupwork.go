@@ -21,8 +21,7 @@ func (w *state) reopen(items []int, handle string) {
 	}
 }
 
-// runDelay is how many seconds this thread has waited for a CPU while it was ready to run; 0 where the kernel does not
-// count.
+// runDelay is how many seconds this thread was ready to run and waited for a CPU; 0 where that is not counted.
 func runDelay() float64 {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	var s procfs.Schedstat

@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
@@ -19,8 +18,7 @@ const asIs = benchmark.AsIs
 // written.
 const leastChunk = 10 << 10
 
-// mostRunChunks bounds the chunks of the run as it is: as many as the smallest items that are tried in chunks of their
-// own make of the largest sample.
+// mostRunChunks bounds a run's chunks: as many as the smallest items that get their own make of the largest sample.
 const mostRunChunks = trySample / leastChunk
 
 // candidate is another way to store the sample.
@@ -31,8 +29,7 @@ type candidate struct {
 	mind    string // what to mind about it; "" for nothing
 }
 
-// hdf5Candidates are the layouts that an HDF5 dataset is tried in, the present one first. The error says why none can
-// be.
+// hdf5Candidates are the layouts that are tried, the present one first; the error is why none can be.
 func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
 	if j.Layout == nil || len(j.Sample.Files) == 0 || len(j.Sample.Items) == 0 {
 		return nil, fmt.Errorf("the layout of the dataset is not known")
@@ -68,7 +65,7 @@ func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
 	add := func(what string, chunk []int64, unfiltered bool, options ...string) {
 		list = append(list, candidate{name: what, command: j.repack(name, options...), plan: of(chunk, unfiltered)})
 	}
-	byItem := "-l " + quote(name+":CHUNK="+joined(item))
+	byItem := "-l " + quote(name+":CHUNK="+dataset.Dimensions(item))
 	none := "-f " + quote(name+":NONE")
 	if alone && !slices.Equal(chunk, item) && filtered {
 		add("chunk-item", item, false, byItem)
@@ -93,8 +90,7 @@ func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
 	return list, nil
 }
 
-// runOf is the part of the dataset that is rewritten: whole chunks of one file, from about the first item of the sample
-// on.
+// runOf is what is rewritten: whole chunks of one file, from about the first item of the sample on.
 func (j *Job) runOf(chunk []int64, item, bytes int64) plan {
 	first := j.Sample.Items[0]
 	rows := int64(1)
@@ -127,16 +123,7 @@ func product(bytes int64, shape []int64) int64 {
 	return bytes
 }
 
-func joined(shape []int64) string {
-	words := make([]string, len(shape))
-	for i, n := range shape {
-		words[i] = strconv.FormatInt(n, 10)
-	}
-	return strings.Join(words, "x")
-}
-
-// repack is the h5repack command for all files of the dataset. A name with a character that h5repack's own syntax uses
-// has none.
+// repack is the h5repack command for all files; "" where its own syntax uses a character of the name.
 func (j *Job) repack(name string, options ...string) string {
 	if strings.ContainsAny(name, ":,") || name == "" {
 		return ""
@@ -190,8 +177,7 @@ func each(from, to, change string) string {
 	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(to)
 }
 
-// packing is a command that puts all pictures of a folder into one array, with NumPy and Pillow, through a mapping so
-// that memory does not bound it.
+// packing is a command that packs a folder's pictures into one array, by NumPy and Pillow, through a mapping.
 func packing(from string) string {
 	script := "import sys,pathlib,numpy as n\nfrom PIL import Image\n" +
 		`f=sorted(p for p in pathlib.Path(sys.argv[1]).rglob("*") if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp"))` + "\n" +

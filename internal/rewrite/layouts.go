@@ -28,7 +28,8 @@ func Layouts(ctx context.Context, j *Job) error {
 	}
 	k, err := j.scratchIn(ctx, option, j.places(), avoid, t.needs())
 	if err != nil {
-		return t.noScratch(ctx, err)
+		return j.noScratch(ctx, err, "there is no place to write candidates to",
+			"--scratch FOLDER on a disk with room, best the one that the dataset lies on")
 	}
 	defer k.remove(ctx)
 	t.scratch = k
@@ -61,7 +62,6 @@ func (t *trial) all(ctx context.Context, first candidate) error {
 	return nil
 }
 
-// trial is a try under way.
 type trial struct {
 	*Job
 	scratch  *scratch
@@ -120,20 +120,15 @@ func (t *trial) needs() int64 {
 	return t.bytes + t.bytes/8 + 16<<20 // an index of chunks, and pages that are not full
 }
 
-func (t *trial) noScratch(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	t.Abstain("there is no place to write candidates to: "+untrusted.Cut(err.Error(), 500).String(),
-		"--scratch FOLDER on a disk with room, best the one that the dataset lies on")
-	return nil
-}
-
 // one writes a candidate, measures it and removes it.
 func (t *trial) one(ctx context.Context, c candidate) error {
-	took, err := t.store(ctx, c)
+	began := time.Now()
+	c.plan.Into = t.scratch.Path
+	var err error
+	t.made, err = t.write(ctx, c.plan, scratchFileBytes)
+	took := time.Since(began)
 	defer func() {
-		if err := t.scratch.empty(ctx); err != nil && ctx.Err() == nil {
+		if err := t.scratch.clear(ctx, false); err != nil && ctx.Err() == nil {
 			t.Warn("try: " + untrusted.Cut(err.Error(), 300).String())
 		}
 	}()
@@ -152,23 +147,14 @@ func (t *trial) one(ctx context.Context, c candidate) error {
 	if original > 0 {
 		row.Size = stat.Exact(float64(t.made.Stored) / float64(original))
 	}
-	rows := append(t.Rows.Tried, row)
-	t.Rows.Tried = rows
+	t.Rows.Tried = append(t.Rows.Tried, row)
 	waiting := len(t.rest) + 1
 	if t.rest == nil {
 		waiting = usual
 	}
 	share := (t.Left() + took) / time.Duration(waiting)
-	return t.Read(ctx, Copy{What: c.name, Sample: &t.made.Sample, Keep: rows[len(rows)-1].Take,
+	return t.Read(ctx, Copy{What: c.name, Sample: &t.made.Sample, Keep: t.Rows.Tried[len(t.Rows.Tried)-1].Take,
 		Key: t.scratch.key, Cold: t.cold && !t.scratch.InMemory}, max(leastCompare, share-took))
-}
-
-// store writes the candidate, and says how long that took.
-func (t *trial) store(ctx context.Context, c candidate) (took time.Duration, err error) {
-	began := time.Now()
-	c.plan.Into = t.scratch.Path
-	t.made, err = t.write(ctx, c.plan, scratchFileBytes)
-	return time.Since(began), err
 }
 
 func (t *trial) failed(c candidate, err error) {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,9 +38,7 @@ func TestTryHDF5(t *testing.T) {
 	if asIs.Command != "" {
 		t.Errorf("what is there is made by %s", asIs.Command)
 	}
-	if got := left(t, within); len(got) != 0 {
-		t.Errorf("left behind: %q", got)
-	}
+	nothingLeft(t, within)
 	if got := left(t, filepath.Dir(path)); len(got) != 1 {
 		t.Errorf("beside the dataset: %q", got)
 	}
@@ -99,9 +96,7 @@ func TestTryPictures(t *testing.T) {
 		!strings.Contains(warned, "resized-256 loses detail") {
 		t.Errorf("nothing says what is lost: %q", s.warnings)
 	}
-	if got := left(t, within); len(got) != 0 {
-		t.Errorf("left behind: %q", got)
-	}
+	nothingLeft(t, within)
 
 	must.Do(t, os.Remove(filepath.Join(dir, "dogs", "broken.png")))
 	for _, tc := range []struct{ name, check string }{
@@ -132,9 +127,7 @@ func TestTryPicturesOfSeveralSizes(t *testing.T) {
 		"packed-npy: one array needs pictures of one size") {
 		t.Errorf("abstained: %+v", a)
 	}
-	if got := left(t, within); len(got) != 0 {
-		t.Errorf("left behind: %q", got)
-	}
+	nothingLeft(t, within)
 }
 
 func TestTryAbstains(t *testing.T) {
@@ -218,19 +211,7 @@ func TestTryOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	size := image.Pt(500, 375)
 	pngs(t, filepath.Join(dir, "train"), size, size, size, size)
-	other := exec.Command("/proc/self/exe", "__role", "try on a full disk", dir)
-	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	out, err := other.CombinedOutput()
-	if err != nil {
-		t.Fatalf("a mount namespace of its own takes root: %v\n%s", err, out)
-	}
-	for _, want := range []string{
-		"error <nil>", "measured as-is jpeg-90 packed-tar resized-256\n", "abstained packed-npy: ",
-		"no space left on device", "--scratch FOLDER",
-		"warning try: the scratch folder's disk is full: packed-npy was not measured", "left 0 <nil>",
-	} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
+	sayInNamespace(t, "try on a full disk", dir, "error <nil>", "measured as-is jpeg-90 packed-tar resized-256\n",
+		"abstained packed-npy: ", "no space left on device", "--scratch FOLDER",
+		"warning try: the scratch folder's disk is full: packed-npy was not measured", "left 0 <nil>")
 }

@@ -124,8 +124,7 @@ func newRunner(t testing.TB) *isolate.Runner {
 	return r
 }
 
-// interrupted runs a step whose context ends as soon as such a file was written below a folder, and holds it to leave
-// nothing there.
+// interrupted ends a step's context when such a file was written below a folder, where nothing may be left.
 func interrupted(t *testing.T, w writing, step func(context.Context, *Job) error, below, file string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,9 +139,7 @@ func interrupted(t *testing.T, w writing, step func(context.Context, *Job) error
 	if ctx.Err() == nil {
 		t.Fatal("it was never interrupted")
 	}
-	if got := left(t, below); len(got) != 0 {
-		t.Errorf("left behind: %q", got)
-	}
+	nothingLeft(t, below)
 }
 
 // names lists the candidates that were measured warm, and those whose size is known.

@@ -65,7 +65,6 @@ func encodeSmaller(_ []byte, p dataset.Pixels) ([]byte, error) {
 	return dataset.EncodeJPEG(p.Shrink(shortSide), jpegQuality)
 }
 
-// counting counts what is written.
 type counting struct {
 	io.Writer
 	n int64
@@ -143,8 +142,7 @@ func packArray(t *writer) error {
 	})
 }
 
-// arrayHeader is the header of a NumPy array of n pictures (numpy/lib/format.py, version 1.0): its end is a multiple of
-// 64.
+// arrayHeader is the header of an array of n pictures (numpy/lib/format.py, 1.0), a multiple of 64 bytes.
 func arrayHeader(p dataset.Pixels, n int) []byte {
 	dtype, shape := "|u1", fmt.Sprintf("%d, %d, %d, %d", n, p.Height, p.Width, p.Channels)
 	if p.Bits == 16 {
@@ -157,7 +155,5 @@ func arrayHeader(p dataset.Pixels, n int) []byte {
 	const start = 10
 	padded := (start+len(text)+1+63)/64*64 - start
 	head := append([]byte("\x93NUMPY\x01\x00"), byte(padded), byte(padded>>8))
-	head = append(head, text...)
-	head = append(head, bytes.Repeat([]byte(" "), padded-len(text)-1)...)
-	return append(head, '\n')
+	return fmt.Appendf(head, "%-*s\n", padded-1, text)
 }

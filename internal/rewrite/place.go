@@ -7,7 +7,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // Place copies a part of the sample to another place, reads the same items here and there, and removes the copy.
@@ -19,12 +18,8 @@ func Place(ctx context.Context, j *Job) error {
 	}
 	k, err := j.scratchIn(ctx, optionOther, []string{j.Other}, nil, q.Bytes+q.Bytes/8+16<<20)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		j.Abstain("the sample could not be copied there: "+untrusted.Cut(err.Error(), 500).String(),
+		return j.noScratch(ctx, err, "the sample could not be copied there",
 			optionOther+" FOLDER that is there, may be written to and has room")
-		return nil
 	}
 	defer k.remove(ctx)
 	cold, err := j.CanBeCold(ctx)
@@ -59,8 +54,7 @@ func Place(ctx context.Context, j *Job) error {
 	return nil
 }
 
-// placeRun says what to copy: of HDF5 a run of items in the same layout, since its parts depend on each other; of
-// others the items themselves.
+// placeRun says what to copy: of HDF5, whose parts depend on each other, a run of items; else the items.
 func (j *Job) placeRun() (plan, error) {
 	bytes := int64(min(max(j.Left().Seconds()*4*tryRate, leastTry), trySample))
 	if j.Sample.Kind == dataset.HDF5 {

@@ -74,9 +74,7 @@ func TestTier(t *testing.T) {
 		len(s.abstained) != 0 {
 		t.Errorf("measured %q, abstained %+v", s.read, s.abstained)
 	}
-	if got := left(t, memory); len(got) != 0 {
-		t.Errorf("left behind: %q", got)
-	}
+	nothingLeft(t, memory)
 }
 
 func TestTierAbstains(t *testing.T) {
@@ -110,9 +108,7 @@ func TestTierOfVanishedFiles(t *testing.T) {
 	if u := s.failures; len(u) != 1 || u[0].Class != dataset.Vanished {
 		t.Errorf("unread: %+v", u)
 	}
-	if got := left(t, other); len(got) != 0 || len(s.Rows.Measurements()) == 0 {
-		t.Errorf("left behind: %q; %d figures", got, len(s.Rows.Measurements()))
-	}
+	nothingLeft(t, other)
 	if !slices.ContainsFunc(s.Rows.Tiers, func(r benchmark.Tier) bool {
 		return r.Place == benchmark.Elsewhere && r.Warm.Time.N > 0
 	}) {

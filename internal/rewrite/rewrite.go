@@ -39,8 +39,7 @@ type Bench interface {
 	Abstain(reason, cure string)
 }
 
-// Copy is a sample that is held against another: read in random order, decoded as a job does, warm and, where possible,
-// cold.
+// Copy is a sample held against another: read at random, decoded as a job does, warm and, where possible, cold.
 type Copy struct {
 	What   string // for people
 	Keep   func(benchmark.Read)
@@ -65,7 +64,6 @@ type Job struct {
 // leastCompare is what reading a sample may take however little of the time is left.
 const leastCompare = 300 * time.Millisecond
 
-// errNoneReadable says that there is nothing to write anew.
 var errNoneReadable = errors.New("none of the sampled items could be read")
 
 // noRoom reports whether an error is that of a disk or a quota without room, or of a file beyond what is allowed.
@@ -87,7 +85,6 @@ type request struct {
 // Handler returns the handler of one child.
 func Handler() isolate.Handler { return new(child).serve }
 
-// child is what serves the task.
 type child struct {
 	lock *os.File // of the scratch folder that this process keeps
 }
@@ -117,8 +114,7 @@ const (
 	slowest   = 20 * time.Second // beyond what it is to take: one item from a slow network disk
 )
 
-// write has a child write the sample anew, in files of at most so many bytes. It may get stuck on the dataset, which it
-// reads.
+// write has a child, which may get stuck on the dataset, write the sample anew in files of at most fileBytes.
 func (j *Job) write(ctx context.Context, q plan, fileBytes int64) (rewritten, error) {
 	only := j.Sample.Within(true)
 	if only == nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +53,8 @@ func (j *Job) scratchIn(ctx context.Context, option string, within []string, avo
 	k.key = cmp.Or(option, "scratch in") + " " + strings.Join(within, ", ")
 	k.keeper = j.Runner.Child(isolate.Spec{Task: Task, Key: k.key, Timeout: scratchTakes + slowest, Write: within,
 		Limits: isolate.Limits{MemoryBytes: memory, OpenFiles: openFiles}})
-	made, err := isolate.Ask[request, scratchMade](ctx, k.keeper,
-		request{Make: &scratchAsk{Within: within, Name: k.name,
-			Avoid: avoid, Bytes: bytes, Spare: j.Spare()}})
+	made, err := isolate.Ask[request, scratchMade](ctx, k.keeper, request{Make: &scratchAsk{Within: within,
+		Name: k.name, Avoid: avoid, Bytes: bytes, Spare: j.Spare()}})
 	if err != nil {
 		k.remove(ctx) // it may have been made after all, and the answer lost
 		if option != "" {
@@ -74,44 +74,43 @@ func (j *Job) scratchIn(ctx context.Context, option string, within []string, avo
 	return k, nil
 }
 
+// noScratch abstains because no scratch folder could be made. Its error is the context's.
+func (j *Job) noScratch(ctx context.Context, err error, what, cure string) error {
+	if ctx.Err() == nil {
+		j.Abstain(what+": "+untrusted.Cut(err.Error(), 500).String(), cure)
+	}
+	return ctx.Err()
+}
+
 // trySample is the most of a sample that is rewritten, decoded.
 const trySample = 256 << 20
 
-// scratchFileBytes is the most that one file in a scratch folder may have: a sample of trySample decoded, with room for
-// what layouts add.
+// scratchFileBytes is the most that a scratch file may have: trySample decoded, with room for what layouts add.
 const scratchFileBytes = 2 * trySample
-
-// empty removes what is in the folder.
-func (k *scratch) empty(ctx context.Context) error { return k.clear(ctx, true) }
 
 // remove removes the folder, also when the context has ended, and ends the lock. What stays behind is said.
 func (k *scratch) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scratchTakes)
 	defer cancel()
-	if err := k.clear(ctx, false); err != nil {
+	if err := k.clear(ctx, true); err != nil {
 		k.job.Warn(fmt.Sprintf("a scratch folder may be left behind: %s in %s: %s", k.name,
 			untrusted.String(strings.Join(k.within, " or ")), untrusted.Cut(err.Error(), 300)))
 	}
 	k.keeper.Close()
 }
 
-func (k *scratch) clear(ctx context.Context, empty bool) error {
+// clear removes what is in the folder, and with all the folder and its lock.
+func (k *scratch) clear(ctx context.Context, all bool) error {
 	_, err := isolate.Ask[request, struct{}](ctx, k.keeper,
-		request{Remove: &scratchGone{Within: k.within, Name: k.name, Empty: empty}})
+		request{Remove: &scratchGone{Within: k.within, Name: k.name, Empty: !all}})
 	return err
 }
 
-// places are where a scratch folder may be made: where the person said, else below the usual places for temporary
-// files.
+// places are where a scratch folder may be made: where the person said, else the usual places.
 func (j *Job) places() []string {
 	if j.Scratch != "" {
 		return []string{j.Scratch}
 	}
-	places := []string{os.TempDir()}
-	for _, p := range []string{"/tmp", "/var/tmp"} {
-		if p != places[0] {
-			places = append(places, p)
-		}
-	}
-	return places
+	others := slices.DeleteFunc([]string{"/tmp", "/var/tmp"}, func(p string) bool { return p == os.TempDir() })
+	return append([]string{os.TempDir()}, others...)
 }

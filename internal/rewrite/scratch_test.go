@@ -53,19 +53,25 @@ func readOnly(folder string) {
 	fmt.Println("warnings", s.warnings)
 }
 
-func TestScratchOnReadOnlyDisk(t *testing.T) {
-	dir := t.TempDir()
-	other := exec.Command("/proc/self/exe", "__role", "write to what is only read", dir)
+// sayInNamespace holds what a role says, in a mount namespace of its own, to contain all of the wanted.
+func sayInNamespace(t *testing.T, role, folder string, want ...string) {
+	t.Helper()
+	other := exec.Command("/proc/self/exe", "__role", role, folder)
 	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	out, err := other.CombinedOutput()
 	if err != nil {
 		t.Fatalf("a mount namespace of its own takes root: %v\n%s", err, out)
 	}
-	for _, want := range []string{"error --compare-path: ", "read-only file system", "warnings []\n"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("no %q in\n%s", want, out)
+	for _, w := range want {
+		if !strings.Contains(string(out), w) {
+			t.Errorf("no %q in\n%s", w, out)
 		}
 	}
+}
+
+func TestScratchOnReadOnlyDisk(t *testing.T) {
+	sayInNamespace(t, "write to what is only read", t.TempDir(), "error --compare-path: ", "read-only file system",
+		"warnings []\n")
 }
 
 // scratchSession is a job that has nothing to read.
@@ -85,6 +91,13 @@ func left(t *testing.T, folder string) []string {
 	return names
 }
 
+func nothingLeft(t *testing.T, folder string) {
+	t.Helper()
+	if got := left(t, folder); len(got) != 0 {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
 func TestScratch(t *testing.T) {
 	within, s := t.TempDir(), scratchSession(t)
 	k := must.Get(s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1<<20))(t)
@@ -96,16 +109,14 @@ func TestScratch(t *testing.T) {
 		path := filepath.Join(string(k.Path), name)
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)))
 	}
-	must.Do(t, k.empty(t.Context()))
+	must.Do(t, k.clear(t.Context(), false))
 	if got := left(t, string(k.Path)); !slices.Equal(got, []string{lockName}) {
 		t.Errorf("emptied, there are still %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k.remove(ctx)
-	if got := left(t, within); len(got) != 0 {
-		t.Errorf("left behind after the context ended: %q", got)
-	}
+	k.remove(ctx) // although the context has ended
+	nothingLeft(t, within)
 	if len(s.warnings) != 0 {
 		t.Errorf("warnings: %q", s.warnings)
 	}
@@ -177,8 +188,7 @@ func TestScratchOfKilledRun(t *testing.T) {
 
 	must.Do(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
-	// Its child, which holds the lock, is killed by the kernel when the parent's thread ends; how soon after, nobody
-	// says.
+	// Its child, which holds the lock, is killed when the parent's thread ends, some time later.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		k = must.Get(s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1))(t)

@@ -95,8 +95,7 @@ func liesIn(path, folder string) bool {
 	return err != nil || rest != ".." && !strings.HasPrefix(rest, "../")
 }
 
-// removeLeftovers removes the scratch folders of processes that are gone, and says how many. What cannot be removed
-// stays for another time.
+// removeLeftovers removes the scratch folders of processes that are gone, where it can, and counts them.
 func removeLeftovers(within string) (removed int) {
 	dir, err := os.Open(within)
 	if err != nil {
@@ -125,8 +124,7 @@ func removeLeftovers(within string) (removed int) {
 	}
 }
 
-// settling is how long a folder without a lock is left alone: it may be about to get one from a process that cannot be
-// seen from here.
+// settling is how long a folder without a lock is left alone: a process of another container may be making it.
 const settling = time.Minute
 
 // unused reports whether a scratch folder is this user's and nobody uses it: its lock can be had, or, where there are

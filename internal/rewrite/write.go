@@ -52,7 +52,6 @@ var rewriters = map[string]func(*writer) error{
 	"tar":    packTar,
 }
 
-// writer goes through the items that are to be written.
 type writer struct {
 	dataset.Opened
 	plan
@@ -68,7 +67,6 @@ func newWriter(ctx context.Context, sample dataset.Sample, q plan) *writer {
 		out: rewritten{Sample: dataset.Sample{Source: sample.Source}}}
 }
 
-// write does what was planned.
 func (t *writer) write() (rewritten, error) {
 	do := rewriters[t.How]
 	if do == nil {
@@ -77,19 +75,14 @@ func (t *writer) write() (rewritten, error) {
 	if info, err := os.Lstat(string(t.Into)); err != nil || !info.IsDir() || !filepath.IsAbs(string(t.Into)) {
 		return rewritten{}, errors.Join(errors.New("the scratch folder is gone"), err)
 	}
-	if t.How != inHDF5 {
-		if err := t.Sample.Has(t.plan.Items); err != nil {
-			return rewritten{}, err
-		}
-	}
-	if err := do(t); err != nil {
+	if err := t.Sample.Has(t.plan.Items); err != nil && t.How != inHDF5 {
 		return rewritten{}, err
 	}
-	return t.out, nil
+	err := do(t)
+	return t.out, err
 }
 
-// each calls write for each item until there are enough. One that cannot be read or decoded is a failure; the error of
-// write ends it all.
+// each calls write for each item until there are enough. An unreadable one is a failure; write's error ends it all.
 func (t *writer) each(write func(item dataset.Ref, data []byte, p dataset.Pixels) error) error {
 	for _, i := range t.plan.Items {
 		ref := t.Sample.Items[i]

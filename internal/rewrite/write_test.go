@@ -18,25 +18,15 @@ func TestRewriters(t *testing.T) {
 		w := newWriter(t.Context(), sample, plan{Into: []byte(t.TempDir()), How: how, Items: []int{0, 1, 2},
 			Bytes: 1 << 40, Decode: how != "copy" && how != "tar"})
 		out, err := w.write()
-		if err != nil {
-			t.Errorf("%s: %v", how, err)
-			continue
-		}
-		if len(out.Items) != 3 || len(out.Sample.Items) != 3 || out.Stored == 0 {
-			t.Errorf("%s: %+v", how, out)
+		if err != nil || len(out.Items) != 3 || len(out.Sample.Items) != 3 || out.Stored == 0 {
+			t.Errorf("%s: %+v, %v", how, out, err)
 			continue
 		}
 		anew := newWriter(t.Context(), out.Sample, plan{})
 		for i := range out.Items {
-			got, err := anew.Read(out.Sample.Items[i])
-			if err != nil {
-				t.Fatalf("%s: %v", how, err)
-			}
-			was := must.Get(w.Read(sample.Items[i]))(t)
+			got, was := must.Get(anew.Read(out.Sample.Items[i]))(t), must.Get(w.Read(sample.Items[i]))(t)
 			pixels, _, err := w.decoder.Decode(was)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			switch how {
 			case "copy", "tar":
 				if !bytes.Equal(got, was) {

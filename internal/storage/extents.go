@@ -3,6 +3,7 @@ package storage
 import (
 	"math/bits"
 	"os"
+	"sort"
 	"time"
 )
 
@@ -16,7 +17,6 @@ type extents struct {
 	out    Result
 }
 
-// source is one open file.
 type source struct {
 	f     *os.File
 	file  int // position in the sample's Files
@@ -25,7 +25,6 @@ type source struct {
 	from  int64 // number of its first block
 }
 
-// block is one request.
 type block struct {
 	file   int // in extents.open
 	offset int64
@@ -41,7 +40,7 @@ func (b *extents) layOut() {
 		b.total += b.inFile(s.bytes)
 		b.out.Bytes += s.bytes
 	}
-	b.out.Block, b.out.Blocks = b.Block, b.total
+	b.out.Block = b.Block
 }
 
 func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
@@ -60,18 +59,10 @@ func (b *extents) at(n int64) block {
 	if !b.Sequential {
 		n = scramble(n, b.total, b.Seed)
 	}
-	low, high := 0, len(b.open)-1 // the last file that begins at or before n
-	for low < high {
-		middle := (low + high + 1) / 2
-		if b.open[middle].from <= n {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	s := b.open[low]
+	file := sort.Search(len(b.open), func(i int) bool { return b.open[i].from > n }) - 1
+	s := b.open[file]
 	offset := (n - s.from) * b.Block
-	return block{file: low, offset: offset, length: min(b.Block, roundUp(s.bytes-offset, b.align))}
+	return block{file: file, offset: offset, length: min(b.Block, roundUp(s.bytes-offset, b.align))}
 }
 
 // scramble is a permutation of 0 … total-1: a Feistel network of four rounds over the next even number of bits, walked
@@ -94,10 +85,9 @@ func scramble(n, total int64, seed uint64) int64 {
 	}
 }
 
-// meter cuts the reads of a queue into slices of time. The first slice, while the queue fills and the device wakes, is
-// a warm-up.
+// meter cuts the reads of a queue into slices of time. The first, while the queue fills, is a warm-up.
 type meter struct {
-	length  time.Duration // of a slice, at least
+	length  time.Duration // of a slice, at least: takes / slicesPerCall
 	mark    time.Time     // when the current Slice began
 	ends    time.Time
 	takes   time.Duration
@@ -109,8 +99,6 @@ type meter struct {
 
 // slicesPerCall is how many slices a call is cut into: enough for an interval and a warm-up.
 const slicesPerCall = 16
-
-func newMeter(takes time.Duration) *meter { return &meter{takes: takes, length: takes / slicesPerCall} }
 
 func (m *meter) start() time.Time {
 	m.mark = time.Now()
@@ -126,8 +114,7 @@ func (m *meter) count(bytes int64, waited time.Duration) {
 	m.current.Waited += waited.Seconds()
 }
 
-// tick ends the slice when it is long enough. What is read after the end of time, while the queue empties, belongs to
-// no slice.
+// tick ends a slice that is long enough. What is read after the end, while the queue empties, is in none.
 func (m *meter) tick(now time.Time) {
 	if long := now.Sub(m.mark); long >= m.length && !m.mark.After(m.ends) {
 		m.current.Seconds = long.Seconds()

@@ -30,8 +30,7 @@ func distant(number int64) bool {
 	return kind.Distant()
 }
 
-// ownCaches are the file systems that keep what they read in a cache of their own, which is neither dropped with a
-// file's pages nor reported.
+// ownCaches are the file systems with a cache of their own, neither dropped with a file's pages nor reported.
 var ownCaches = []int64{procfs.MagicZFS, procfs.MagicGPFS}
 
 // hidden is why it cannot be determined what is cached of a file system's files; "" where it can.

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mincoreOf calls mincore(2), which golang.org/x/sys does not wrap: a byte for each page of m, of which the lowest bit
-// says resident.
+// mincoreOf calls mincore(2), which x/sys does not wrap: a byte for each page of m, its lowest bit says resident.
 func mincoreOf(m, flags []byte) error {
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)),
 		uintptr(unsafe.Pointer(&flags[0])))

@@ -92,12 +92,10 @@ func fileResidency(f *os.File, size int64, drop bool) Residency {
 		}
 	}
 	r := cachedPages(f, size, kind)
-	r.Remote = distant(kind)
 	if drop && r.How != "" && float64(r.Cached) > staysRatio*float64(r.Pages) {
 		_ = unix.Fdatasync(int(f.Fd())) // where it fails the pages stay, which the next look tells
 		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 		r = cachedPages(f, size, kind)
-		r.Remote = distant(kind)
 	}
 	return r
 }
@@ -114,7 +112,7 @@ var errStacked = errors.New("of no use for files of another file system below")
 // (mm/mincore.c, can_do_mincore).
 func cachedPages(f *os.File, size, kind int64) Residency {
 	page := int64(os.Getpagesize())
-	r := Residency{Pages: (size + page - 1) / page}
+	r := Residency{Pages: (size + page - 1) / page, Remote: distant(kind)}
 	var whole unix.CachestatRange // length 0 means up to the end
 	var stat unix.Cachestat_t
 	err := errStacked
@@ -124,39 +122,31 @@ func cachedPages(f *os.File, size, kind int64) Residency {
 	switch {
 	case err == nil:
 		r.How, r.Cached = "cachestat", min(int64(stat.Cache), r.Pages)
-		return r
 	case errors.Is(err, unix.EPERM):
 		r.Reason = "the page cache is shown to the files' owner and to who may write to them only"
-		return r
 	case !mayAsk(f):
 		r.Reason = "cachestat does not work (" + err.Error() + "), and mincore answers the files' owner only"
-		return r
+	default:
+		if r.Cached, err = mincore(f, size, page); err != nil {
+			r.Reason = err.Error()
+		} else {
+			r.How = "mincore"
+		}
 	}
-	if r.Cached, err = mincore(f, size, page); err != nil {
-		r.Reason = err.Error()
-		return r
-	}
-	r.How = "mincore"
 	return r
 }
 
 // mayAsk reports whether mincore tells the truth about a file: to its owner, and to who may write to it.
 func mayAsk(f *os.File) bool {
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return false
-	}
-	if int(st.Uid) == unix.Geteuid() {
-		return true
-	}
-	return unix.Faccessat(unix.AT_FDCWD, fdPath(int(f.Fd())), unix.W_OK, unix.AT_EACCESS) == nil
+	return unix.Fstat(int(f.Fd()), &st) == nil && (int(st.Uid) == unix.Geteuid() ||
+		unix.Faccessat(unix.AT_FDCWD, fdPath(int(f.Fd())), unix.W_OK, unix.AT_EACCESS) == nil)
 }
 
 // mincoreWindow bounds the addresses that are mapped at a time.
 const mincoreWindow = 1 << 30
 
-// mincore counts resident pages. The mapping is never touched, so that a file that shrinks cannot end the process with
-// SIGBUS.
+// mincore counts resident pages. It never touches the mapping: of a file that shrinks that would be a SIGBUS.
 func mincore(f *os.File, size, page int64) (int64, error) {
 	var cached int64
 	for at := int64(0); at < size; at += mincoreWindow {
@@ -166,11 +156,7 @@ func mincore(f *os.File, size, page int64) (int64, error) {
 			return 0, fmt.Errorf("mapping the file to see its pages: %w", err)
 		}
 		flags := make([]byte, (length+page-1)/page)
-		err = mincoreOf(m, flags)
-		if unmapped := unix.Munmap(m); err == nil {
-			err = unmapped
-		}
-		if err != nil {
+		if err := errors.Join(mincoreOf(m, flags), unix.Munmap(m)); err != nil {
 			return 0, fmt.Errorf("looking at the file's pages: %w", err)
 		}
 		for _, flag := range flags {

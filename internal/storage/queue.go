@@ -96,8 +96,7 @@ func (q *queue) submit(now time.Time) error {
 	return nil
 }
 
-// glance is how long one wait in the kernel lasts at most: the process does nothing else meanwhile, not even end when
-// it is told to.
+// glance bounds one wait in the kernel, during which the process does nothing else, not even end.
 const glance = 100 * time.Millisecond
 
 // wait returns what was completed, at least one request. Both system calls go past the Go scheduler, which would hand

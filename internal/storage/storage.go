@@ -46,13 +46,11 @@ type Result struct {
 	Refused bool    // O_DIRECT is not to be had here; nothing was read
 	Slices  []Slice // in order of time, warm-up left out
 	Block   int64   // bytes of one request, as it was made
-	Blocks  int64   // blocks that the files hold
-	Bytes   int64   // what they hold in all
+	Bytes   int64   // what the files hold in all
 	Next    int64   // Skip for the next call
 	// Stored is what share of the bytes the kernel counted as fetched from storage; nil: /proc/self/io may not be read.
 	Stored *float64
-	// Cached is what share of the files' pages was in the page cache when buffered reads began; nil where that cannot
-	// be determined.
+	// Cached is the share of the files' pages in the page cache when buffered reads began; nil: unknown.
 	Cached   *float64
 	Failures []dataset.Failure `json:",omitempty"` // one for a file
 }
@@ -145,8 +143,7 @@ func openDirect(file *os.File) (*os.File, int64, error) {
 	return f, int64(at.Dio_offset_align), nil
 }
 
-// read reads until the time is up, through asynchronous I/O if that is to be had, else with a thread for each request
-// in flight.
+// read reads until the time is up, by asynchronous I/O or, without it, with a thread for each request in flight.
 func (b *extents) read(ctx context.Context, sample *dataset.Sample) (Result, error) {
 	if len(b.open) == 0 {
 		return Result{}, fmt.Errorf("none of the files could be opened: %s", b.out.Failures[0].Text)
@@ -156,7 +153,8 @@ func (b *extents) read(ctx context.Context, sample *dataset.Sample) (Result, err
 		b.out.Cached = Resident(sample, b.Files, true).Ratio()
 	}
 	before := Used()
-	m := newMeter(time.Duration(b.Seconds * float64(time.Second)))
+	takes := time.Duration(b.Seconds * float64(time.Second))
+	m := &meter{takes: takes, length: takes / slicesPerCall}
 	err := errNoAIO
 	if !b.Buffered { // reads through the page cache wait inside of io_submit: threads are needed for these
 		err = b.readQueued(ctx, m)

@@ -44,7 +44,7 @@ func TestWholeFilesAreRead(t *testing.T) {
 	if out.Refused {
 		t.Fatalf("no direct reads below %s: set TMPDIR to a disk", dir)
 	}
-	if out.Blocks != 5 || out.Bytes != 27088 || len(out.Failures) != 0 {
+	if b.total != 5 || out.Bytes != 27088 || len(out.Failures) != 0 {
 		t.Errorf("%+v", out)
 	}
 	reads, bytes := 0, int64(0)
