@@ -11,35 +11,22 @@ import (
 
 // fed is a loader of six workers that is close to what its step takes: a simulation gives no worker more than one per
 // cent.
-func fed() map[string]float64 {
-	return with(map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
+func fed() readings {
+	return with(readings{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
 		"worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.1, "device_ratio": 0.2,
 		"usable_cpus": 16, "present_cpus": 16, "other_cpu_cores": 0, "job_cpu_cores": 6, "worker_busy_ratio": 1,
 		"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20,
 		"worker_private_bytes": 100 << 20})
 }
 
-// holdsBack is a rule that speaks against more workers and recommends something else instead.
-func holdsBack(score float64, instead report.Recommendation) Rule {
-	rule := advises("loader/holds-back", score, instead)
-	eval := rule.Eval
-	rule.Eval = func(p *Pass) {
-		eval(p)
-		f := &p.findings[0]
-		f.Unhelpful = []report.Unhelpful{{Setting: "num_workers", Direction: report.Up, Why: moreIsNoUse}}
-		f.WontHelp = []string{moreIsNoUse}
-	}
-	return rule
-}
-
 const moreIsNoUse = "more workers: the same bytes come no faster"
+
+var noMoreWorkers = report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: moreIsNoUse}
 
 // What gave way to a finding has its say back when the simulation leaves that finding without a cure.
 func TestWhatGaveWayComesBack(t *testing.T) {
-	six := "6"
-	few := advises("loader/workers-too-few", 0.5, report.Recommendation{Setting: "num_workers", From: &six, To: "7"})
-	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: moreIsNoUse}
-	r := planned(t, fed(), evidence.Facts{}, few, speaksAgainst("storage/saturated", 0.3, no))
+	r := planned(t, fed(), evidence.Facts{}, advises("loader/workers-too-few", 0.5, workers("6", "7")),
+		speaksAgainst("storage/saturated", 0.3, noMoreWorkers))
 	if f := findingOf(t, r, "loader/workers-too-few"); len(f.Recommendations) != 0 || f.Score != 0 {
 		t.Fatalf("the simulation has not denied it: %+v", f)
 	}
@@ -53,12 +40,10 @@ func TestWhatGaveWayComesBack(t *testing.T) {
 // A plan is made of what findings say in the end: not of what one of them said before the simulation denied another its
 // only cure.
 func TestPlansAreOfTheLastWord(t *testing.T) {
-	one := "1"
-	slower := advises("loader/workers-too-many", 0.6, report.Recommendation{Setting: "num_workers", From: &one,
-		To: "0"})
 	no := report.Unhelpful{Setting: "num_workers", Direction: report.Any,
 		Why: "any number of workers: the same bytes come no faster"}
-	r := planned(t, starvingLoader, evidence.Facts{}, slower, speaksAgainst("storage/saturated", 0.3, no))
+	r := planned(t, starvingLoader, evidence.Facts{}, advises("loader/workers-too-many", 0.6, workers("1", "0")),
+		speaksAgainst("storage/saturated", 0.3, no))
 	for _, p := range r.Plans {
 		for _, c := range p.Changes {
 			if c.Setting == "num_workers" {
@@ -73,10 +58,8 @@ func TestPlansAreOfTheLastWord(t *testing.T) {
 
 // What was taken back for a finding that has nothing at stake in the end is recommended again, and planned.
 func TestWhatWasDeniedForNothingComesBack(t *testing.T) {
-	one := "1"
-	few := advises("loader/workers-too-few", 0.3, report.Recommendation{Setting: "num_workers", From: &one, To: "4"})
-	r := planned(t, starvingLoader, evidence.Facts{}, few, holdsBack(0.6, report.Recommendation{Setting: "num_workers",
-		From: &one, To: "0"}))
+	r := planned(t, starvingLoader, evidence.Facts{}, advises("loader/workers-too-few", 0.3, workers("1", "4")),
+		advises("loader/holds-back", 0.6, workers("1", "0"), noMoreWorkers))
 	if f := findingOf(t, r, "loader/holds-back"); len(f.Recommendations) != 0 || f.Score != 0 {
 		t.Fatalf("the simulation has not denied it: %+v", f)
 	}
@@ -89,10 +72,9 @@ func TestWhatWasDeniedForNothingComesBack(t *testing.T) {
 
 // However often findings are weighed, each reason is said once, and what was abstained from is listed once.
 func TestNothingIsSaidTwice(t *testing.T) {
-	six := "6"
 	var rules []Rule
 	for _, id := range []string{"a/first", "a/second", "a/third"} {
-		rules = append(rules, advises(id, 0.3, report.Recommendation{Setting: "num_workers", From: &six, To: "7"}))
+		rules = append(rules, advises(id, 0.3, workers("6", "7")))
 	}
 	r := planned(t, fed(), evidence.Facts{}, rules...)
 	said := map[string]int{}

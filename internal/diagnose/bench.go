@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,12 +24,7 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	if r.Metrics == nil {
 		r.Metrics = map[string]report.Metric{}
 	}
-	for _, d := range metric.BenchDerived {
-		if v, ok := e.Get(d); ok {
-			r.Metrics[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N,
-				Unit: string(d.Unit), Basis: basis(v.Basis)}
-		}
-	}
+	maps.Copy(r.Metrics, metrics(e, metric.BenchDerived))
 	r.Phases = itemPhases(e)
 	r.Benchmark.Headline = headline(e)
 	timed := func(m report.Measurement) bool { return m.Metric == metric.ItemTime.Name }

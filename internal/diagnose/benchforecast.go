@@ -122,13 +122,12 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	}
 	batch := float64(out.BatchSize)
 	usable, _ := e.Get(metric.UsableCPUs)
-	bytes, _ := e.Get(metric.BenchItemBytes)
 	p := predict.Pipeline{Slices: out.BatchSize, StorageShare: 1,
 		// Items vary by about as much as their mean; a batch of many varies less.
 		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
 		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
 	p.FreeStep, p.CPU, p.Wait = stat.Exact(t.Step.Seconds()), cpu.Scaled(batch), wait.Scaled(batch)
-	p.CPUs, p.UsableCPUs, p.BatchBytes = usable.Summary, usable.Center, batch*bytes.Center
+	p.CPUs, p.UsableCPUs, p.BatchBytes = usable.Summary, usable.Center, batch*orZero(e, metric.BenchItemBytes)
 	p.CPU.N = max(p.CPU.N, 1)
 	extra := batch * t.Transform.Seconds()
 	p.CPU.Center, p.CPU.Lo, p.CPU.Hi = p.CPU.Center+extra, p.CPU.Lo+extra, p.CPU.Hi+extra
@@ -147,18 +146,16 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 func ceilingAhead(e *evidence.Evidence, isCold bool) (float64, bool) {
 	if isCold {
 		v, ok := e.Get(metric.BenchDeviceReads)
-		amplified, _ := e.Get(metric.BenchAmplify)
-		most := v.Center / max(amplified.Center, 1)
+		most := v.Center / max(orZero(e, metric.BenchAmplify), 1)
 		return most, ok && most > 0
 	}
-	item, _ := e.Get(metric.BenchItem)
-	workers, _ := e.Get(metric.BenchWorkers)
+	item := orZero(e, metric.BenchItem)
 	efficiency, ok := e.Get(metric.BenchEfficiency)
 	shared := e.Bench.Bound == "lock" || e.Bench.Bound == "device"
-	if !ok || !shared || item.Center <= 0 {
+	if !ok || !shared || item <= 0 {
 		return 0, false
 	}
-	return workers.Center * efficiency.Center / item.Center, true
+	return orZero(e, metric.BenchWorkers) * efficiency.Center / item, true
 }
 
 // limitAhead says what bounds a row, in a column's width.

@@ -10,22 +10,16 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 func benchmarked(t *testing.T, name string) *report.Report {
 	t.Helper()
-	f, err := os.Open("../../testdata/reports/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../testdata/reports/" + name))(t)
 	defer f.Close()
-	r, err := report.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(report.Decode(f))(t)
 }
 
 func forecast(r *report.Report, with TrainingAhead) {
@@ -39,9 +33,7 @@ func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {
 	if r.Forecast == nil {
 		t.Fatalf("%s: no forecast", name)
 	}
-	if err := r.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Validate())
 	return r.Forecast
 }
 

@@ -59,12 +59,12 @@ func near(item evidence.Value) string {
 func doing(e *evidence.Evidence, phase string) string {
 	_, warm := e.Get(metric.BenchItem)
 	chunk, ok := e.Get(metric.HDF5Chunk)
-	touched, _ := e.Get(metric.HDF5Touched)
+	touched := orZero(e, metric.HDF5Touched)
 	switch {
 	case phase == phaseFilter && !ok:
 		return "undoing HDF5's filters"
-	case phase == phaseFilter && touched.Center > 1:
-		return fmt.Sprintf("undoing the filters of its %s chunks", unit.Number(touched.Center))
+	case phase == phaseFilter && touched > 1:
+		return fmt.Sprintf("undoing the filters of its %s chunks", unit.Number(touched))
 	case phase == phaseFilter:
 		return fmt.Sprintf("undoing the filters of its %s chunk", unit.Bytes(chunk.Center))
 	case phase == phaseDecode:
@@ -142,8 +142,7 @@ func promise(c report.Recommendation) string {
 	lo, hi := unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)
 	if report.Vague(c.Effect.Lo, c.Effect.Hi) {
 		return fmt.Sprintf("What %s: %s would give is unknown on this budget (between %s and %s items/s in one "+
-			"worker)",
-			c.Setting, c.To, lo, hi)
+			"worker)", c.Setting, c.To, lo, hi)
 	}
 	if lo != hi {
 		lo += " to " + hi

@@ -19,7 +19,7 @@ func describe(e *evidence.Evidence) *report.Report {
 		Host:    host(e),
 		Job:     job(e),
 		Window:  window(e),
-		Metrics: metrics(e),
+		Metrics: metrics(e, slices.Concat(metric.Derived, metric.HookDerived)),
 		Phases:  phases(e),
 		Ranks:   ranks(e),
 
@@ -104,10 +104,10 @@ var comparedBy = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name, metr
 	metric.GPUBusy.Name, metric.DeviceTime.Name, metric.WorkerCPUBatch.Name, metric.WorkerBusy.Name,
 	metric.MadeItem.Name}
 
-// metrics repeats every derived signal under its own name.
-func metrics(e *evidence.Evidence) map[string]report.Metric {
+// metrics repeats signals under their own names.
+func metrics(e *evidence.Evidence, signals []metric.Desc) map[string]report.Metric {
 	out := map[string]report.Metric{}
-	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
+	for _, d := range signals {
 		if v, ok := e.Get(d); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
 			m := report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N,
 				Unit: string(d.Unit), Basis: basis(v.Basis)}

@@ -208,15 +208,12 @@ func firstEffect(f *report.Finding) *report.Effect {
 // hostOrGPU is why there is no class where data is ready and the device cannot be seen.
 func hostOrGPU(e *evidence.Evidence) string {
 	return "data is ready in time, and no counter of the GPU that the job has open was read" +
-		because(e.Facts.GPUWhyNot) +
-		": a main thread that runs may compute, or spin while it waits for the GPU"
+		because(e.Facts.GPUWhyNot) + ": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
 // deviceUnseen reports whether the job has a device open that cannot be read, so that the trainer's wait may lie behind
 // its work.
-func deviceUnseen(e *evidence.Evidence) bool {
-	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.Unseen
-}
+func deviceUnseen(e *evidence.Evidence) bool { return leadingStep(e).Sight == step.Unseen }
 
 func because(reason string) string {
 	if reason == "" {

@@ -26,14 +26,13 @@ func FedBy(e *evidence.Evidence) string {
 	if fed.Name != "" {
 		name = " (" + fed.Name + ")"
 	}
-	n, _ := e.Get(metric.NumWorkers)
-	return unit.Count(int64(n.Center+0.5), one, many) + " of the job's own" + name
+	return unit.Count(int64(orZero(e, metric.NumWorkers)+0.5), one, many) + " of the job's own" + name
 }
 
 // fedHow is who feeds the trainer, and how busy they are.
 func fedHow(e *evidence.Evidence) string {
-	busy, _ := e.Get(metric.WorkerBusy)
-	return fmt.Sprintf("it is fed by %s, busy %s of the time", FedBy(e), unit.Percent(stat.Share(busy.Center)))
+	return fmt.Sprintf("it is fed by %s, busy %s of the time", FedBy(e),
+		unit.Percent(stat.Share(orZero(e, metric.WorkerBusy))))
 }
 
 // ofDataLoader reports whether a rule is about a DataLoader, which a job that is fed otherwise has not.
@@ -48,11 +47,5 @@ func dropCallSettings(f *report.Finding) {
 	f.Recommendations = slices.DeleteFunc(f.Recommendations, func(c report.Recommendation) bool {
 		return callSettings[c.Setting] && c.Setting != ofAny
 	})
-	f.Unhelpful = slices.DeleteFunc(f.Unhelpful, func(u report.Unhelpful) bool {
-		if !callSettings[u.Setting] || u.Setting == ofAny {
-			return false
-		}
-		f.WontHelp = slices.DeleteFunc(f.WontHelp, func(line string) bool { return line == u.Why })
-		return true
-	})
+	retract(f, func(u report.Unhelpful) bool { return callSettings[u.Setting] && u.Setting != ofAny })
 }

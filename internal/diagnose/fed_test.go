@@ -25,14 +25,11 @@ func fedEvidence(wait, busy float64) *evidence.Evidence {
 
 // advice is a rule that recommends arguments of a DataLoader and something else.
 func advice(id string) Rule {
-	return Rule{ID: id, Title: "advice", Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Error, Score: 0.3, Summary: id,
-			Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4"}, {Setting: "CPU time per batch",
-				To: "less"}, {Setting: "batch_size", To: "64"}},
-			Unhelpful: []report.Unhelpful{{Setting: "prefetch_factor", Direction: report.Any,
-				Why: "a deeper prefetch_factor"},
-				{Setting: "storage", Direction: report.Any, Why: "faster storage"}}})
-	}}
+	return always(id, "", report.Finding{Score: 0.3,
+		Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4"}, {Setting: "CPU time per batch",
+			To: "less"}, {Setting: "batch_size", To: "64"}},
+		Unhelpful: []report.Unhelpful{{Setting: "prefetch_factor", Direction: report.Any,
+			Why: "a deeper prefetch_factor"}, {Setting: "storage", Direction: report.Any, Why: "faster storage"}}})
 }
 
 // TestFedByOthers: the verdict names who feeds the trainer, and nothing is said of a DataLoader that the job has not.

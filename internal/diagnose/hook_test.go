@@ -19,10 +19,8 @@ func launched(file string, line int) evidence.Facts {
 
 // recommends is a rule that always recommends one setting, at a place of its own if it has one.
 func recommends(setting string, at *report.Location) Rule {
-	return Rule{ID: "a/" + setting, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x", Location: at,
-			Recommendations: []report.Recommendation{{Setting: setting, To: "2", Why: "y"}}})
-	}}
+	return always("a/"+setting, "", report.Finding{Score: 0.1, Location: at,
+		Recommendations: []report.Recommendation{{Setting: setting, To: "2", Why: "y"}}})
 }
 
 func TestSettingsOfTheCallAreLocated(t *testing.T) {
@@ -55,7 +53,7 @@ func TestSettingsOfTheCallAreLocated(t *testing.T) {
 
 // Without workers an outside watch gives an upper bound; the hook knows.
 func TestInputWaitIsExactWithTheHook(t *testing.T) {
-	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.30, "loads_in_main_ratio": 0.45}
+	seen := readings{"num_workers": 0, "input_wait_ratio": 0.30, "loads_in_main_ratio": 0.45}
 	outside, _ := InputWait(saw(evidence.Facts{}, seen))
 	inside, _ := InputWait(saw(launched("", 0), seen))
 	if outside.Center != 0.45 || outside.Basis != metric.Inferred || inside.Center != 0.30 ||
@@ -77,7 +75,7 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 
 // Batches of a loader without workers can be counted from inside, and then effects are reported in samples per second.
 func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
-	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5,
+	seen := readings{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5,
 		"free_step_time_s": 0.02, "batch_fetch_s": 0.02, "batch_fetch_cpu_s": 0.015, "batches_per_s": 25,
 		"samples_per_s": 800, "usable_cpus": 4}
 	p := &Pass{Evidence: saw(launched("", 0), seen), rule: &Rule{}}
@@ -96,7 +94,7 @@ func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
 
 // A job that pipetune has launched is not told to be launched.
 func TestLaunchedIsNotToldToLaunch(t *testing.T) {
-	alone := saw(evidence.Facts{}, map[string]float64{"num_workers": 0})
+	alone := saw(evidence.Facts{}, readings{"num_workers": 0})
 	if a := noModel(alone, nil, "no batch was counted", ""); a.Cure != launchCure {
 		t.Errorf("attached: %q", a.Cure)
 	}

@@ -10,14 +10,10 @@ import (
 )
 
 // promises is a rule that recommends a setting with what it would bring.
-func promises() Rule {
-	return Rule{ID: "a/promise", Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Error, Score: 0.5, Summary: "x",
-			Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4", Why: "y",
-				Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 20, After: 40, Lo: 30, Hi: 50,
-					Basis: report.Modelled}}}})
-	}}
-}
+var promises = always("a/promise", "", report.Finding{Score: 0.5,
+	Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4", Why: "y",
+		Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 20, After: 40, Lo: 30, Hi: 50,
+			Basis: report.Modelled}}}})
 
 // TestInconclusivePromisesNothing: where nothing follows nothing is advised; a finding stands without what its cure
 // would bring.
@@ -30,15 +26,15 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 		inconclusive bool
 		says         string
 	}{
-		{"sound", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5,
+		{"sound", saw(launched("train.py", 88), with(readings{"input_wait_ratio": 0.5,
 			"free_step_time_s": 0.02})), false, ""},
-		{"stopped", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5,
+		{"stopped", saw(launched("train.py", 88), with(readings{"input_wait_ratio": 0.5,
 			"free_step_time_s": 0.02, "trainer_stopped_ratio": 0.8})), true, "stopped"},
-		{"a prefetcher", saw(aside, with(map[string]float64{"free_step_time_s": 0.02})), true,
+		{"a prefetcher", saw(aside, with(readings{"free_step_time_s": 0.02})), true,
 			"What holds the job back is unknown: batches are taken by another thread than the main one"},
 	} {
 		c.e.Window.By = byDuration
-		r := Run(c.e, []Rule{promises()})
+		r := Run(c.e, []Rule{promises})
 		_, free := r.Metrics["free_step_time_s"]
 		if len(r.Findings) != 1 {
 			t.Fatalf("%s: findings %+v", c.name, r.Findings)
@@ -64,15 +60,15 @@ func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
 	aside.OffMain = evidence.TakenOffMain
 	for _, c := range []struct {
 		name, says string
-		seen       map[string]float64
+		seen       readings
 	}{
 		{"two workers", "its 2 workers are busy 50 % of the time, so the loader as it is could give at most 2 times " +
-			"as many", map[string]float64{"num_workers": 2, "worker_busy_ratio": 0.5}},
+			"as many", readings{"num_workers": 2, "worker_busy_ratio": 0.5}},
 		{"none", "the thread that makes batches is busy 96 % of the time, so the loader as it is could give at most " +
 			"1.04 times as many",
-			map[string]float64{"num_workers": 0, "batch_fetch_s": 0.08, "batches_per_s": 12}},
-		{"no busy share", "", map[string]float64{"num_workers": 2}},
-		{"nothing made", "", map[string]float64{"num_workers": 0, "batches_per_s": 12}},
+			readings{"num_workers": 0, "batch_fetch_s": 0.08, "batches_per_s": 12}},
+		{"no busy share", "", readings{"num_workers": 2}},
+		{"nothing made", "", readings{"num_workers": 0, "batches_per_s": 12}},
 	} {
 		got := headroom(saw(aside, c.seen))
 		if c.says == "" && got != "" || !strings.Contains(got, c.says) {
@@ -98,13 +94,13 @@ func TestSaturatedPrefetchedLoader(t *testing.T) {
 			facts.Hook = nil
 		}
 		facts.OffMain = c.reason
-		seen := with(map[string]float64{"worker_busy_ratio": c.busy, "worker_running_ratio": c.busy,
+		seen := with(readings{"worker_busy_ratio": c.busy, "worker_running_ratio": c.busy,
 			"worker_idle_ratio": 1 - c.busy})
 		for _, unknown := range []string{"input_wait_ratio", "free_step_time_s", "host_time_ratio",
 			"device_time_ratio"} {
 			delete(seen, unknown)
 		}
-		r := Run(saw(facts, seen), []Rule{promises()})
+		r := Run(saw(facts, seen), []Rule{promises})
 		v := r.Verdict
 		if v.Class != c.want || v.Rule != "" || !slices.Contains(v.Doubts, c.reason) || v.Step.InputWaitRatio != nil {
 			t.Errorf("%s: %+v", c.name, v)

@@ -9,37 +9,36 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// hookOn is what the hook reports of a DataLoader.
+func hookOn(call recording.Loader) *evidence.Hook {
+	call.Class = "DataLoader"
+	return &evidence.Hook{Loader: evidence.LoaderCall{Loader: call}}
+}
+
 // More workers make an iterable dataset come once for each of them unless its code shares it out: every recommendation
 // of more says so, and none of fewer.
 func TestMoreWorkersForAnIterable(t *testing.T) {
-	one, eight := "1", "8"
+	iterable := hookOn(recording.Loader{Iterable: true})
 	for _, c := range []struct {
 		name string
 		hook *evidence.Hook
-		from *string
-		to   string
+		from string
 		want string
 	}{
-		{"iterable", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader",
-			Iterable: true}}}, &one, "4", "get_worker_info"},
-		{"in shards", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader",
-			Iterable: true, Shards: new(6)}}}, &one, "4", "its 6 shards"},
-		{"asked by index", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader"}}},
-			&one, "4", ""},
-		{"seen from outside", nil, &one, "4", "IterableDataset"},
-		{"fewer", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader",
-			Iterable: true}}}, &eight, "4", ""},
+		{"iterable", iterable, "1", "get_worker_info"},
+		{"in shards", hookOn(recording.Loader{Iterable: true, Shards: new(6)}), "1", "its 6 shards"},
+		{"asked by index", hookOn(recording.Loader{}), "1", ""},
+		{"seen from outside", nil, "1", "IterableDataset"},
+		{"fewer", iterable, "8", ""},
 	} {
 		facts := evidence.Facts{Framework: "pytorch", Hook: c.hook}
-		rule := advises("loader/x", 0.5, report.Recommendation{Setting: "num_workers", From: c.from, To: c.to})
+		rule := advises("loader/x", 0.5, workers(c.from, "4"))
 		findings, _ := Judge(&rule, saw(facts, steady))
 		if got := findings[0].Recommendations[0].Caveat; !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}
-	r := planned(t, starvingLoader,
-		evidence.Facts{Hook: &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader",
-			Iterable: true}}}})
+	r := planned(t, starvingLoader, evidence.Facts{Hook: iterable})
 	if len(r.Plans) == 0 || !strings.Contains(r.Plans[0].Changes[0].Caveat, "get_worker_info") ||
 		!r.Job.Loader.Iterable {
 		t.Errorf("got %+v", r.Plans)
@@ -59,8 +58,7 @@ func TestSettingsOfTrainingArguments(t *testing.T) {
 			"dataloader_pin_memory of TrainingArguments"},
 		{"none of theirs", "shuffle", evidence.Facts{Tokenizers: true}, ""},
 		{"without the library", "pin_memory", evidence.Facts{}, ""},
-		{"launched", "pin_memory", evidence.Facts{Tokenizers: true,
-			Hook: &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader"}}}}, ""},
+		{"launched", "pin_memory", evidence.Facts{Tokenizers: true, Hook: hookOn(recording.Loader{})}, ""},
 		{"fed by its own", "pin_memory", evidence.Facts{Tokenizers: true, Fed: &evidence.Fed{}}, ""},
 	} {
 		c.facts.Framework = "pytorch"

@@ -46,7 +46,7 @@ const Relative = report.RelativeThroughput
 // outside, and the model is relative; the hook counts them all.
 func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: otherLoadersOf(e)}
-	number := func(d metric.Desc) float64 { v, _ := e.Get(d); return v.Center }
+	number := func(d metric.Desc) float64 { return orZero(e, d) }
 	l.ranks = number(metric.Ranks)
 	if number(metric.FeedingRanks) == 1 { // one loader has all, less what the other trainers compute
 		l.others.cpus += number(metric.TrainerCPU) * (1 - 1/l.ranks)
@@ -148,9 +148,9 @@ func (l *Loader) takeStep(e *evidence.Evidence) bool {
 	if ok && l.FreeStep.Lo > 0 {
 		l.noWait = 1 / l.FreeStep.Lo
 	}
-	lead, onDevice := leadingStep(e)
+	lead := leadingStep(e)
 	batches, counted := e.Get(metric.BatchesPerS)
-	if !onDevice || !counted || batches.Center <= 0 {
+	if lead.Sight == step.NoDevice || !counted || batches.Center <= 0 {
 		return ok
 	}
 	per := func(r step.Range) stat.Summary {
@@ -167,12 +167,12 @@ func (l *Loader) takeStep(e *evidence.Evidence) bool {
 	return ok
 }
 
-// leadingStep is the step of the trainer that leads, where it is on a device.
-func leadingStep(e *evidence.Evidence) (step.Step, bool) {
-	if len(e.Ranks) == 0 || e.Ranks[0].Step == nil || e.Ranks[0].Step.Sight == step.NoDevice {
-		return step.Step{}, false
+// leadingStep is the step of the trainer that leads; where it is unknown the zero Step, which is on no device.
+func leadingStep(e *evidence.Evidence) step.Step {
+	if len(e.Ranks) == 0 || e.Ranks[0].Step == nil {
+		return step.Step{}
 	}
-	return *e.Ranks[0].Step, true
+	return *e.Ranks[0].Step
 }
 
 // counted is a loader with workers whose batches were counted.
@@ -236,7 +236,7 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 // relative makes one step as it is now the unit of time, of which free is without data; on a device the model of the
 // step says how much.
 func (l *Loader) relative(e *evidence.Evidence, free stat.Summary) {
-	if lead, ok := leadingStep(e); ok {
+	if lead := leadingStep(e); lead.Sight != step.NoDevice {
 		free.Center, free.Lo, free.Hi = lead.Free.Likely, lead.Free.Lo, lead.Free.Hi
 		l.StepRange, l.Spin = true, lead.Spin.Likely
 	}

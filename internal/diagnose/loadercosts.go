@@ -1,9 +1,8 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -36,11 +35,9 @@ func startMethod(e *evidence.Evidence) predict.StartMethod {
 		return s
 	}
 	if h := e.Facts.Hook; h != nil {
-		major, rest, _ := strings.Cut(h.Python, ".")
-		minor, _, _ := strings.Cut(rest, ".")
-		a, err := strconv.Atoi(major)
-		b, err2 := strconv.Atoi(minor)
-		if err == nil && err2 == nil && (a > 3 || a == 3 && b >= 14) {
+		var major, minor int
+		n, _ := fmt.Sscanf(h.Python, "%d.%d", &major, &minor)
+		if n == 2 && (major > 3 || major == 3 && minor >= 14) {
 			return predict.ForkServer
 		}
 	}
@@ -148,7 +145,7 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the
 	// device waited for the rest.
 	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
-		late := max(delay-delayedByLoading(e), 0) / rate * left / own.Center
+		late := max(delay-leadingStep(e).Delay.Likely, 0) / rate * left / own.Center
 		l.FreeStep = l.FreeStep.Scaled(max(l.FreeStep.Center-late, min(left, l.FreeStep.Center)) / l.FreeStep.Center)
 	}
 }
@@ -208,8 +205,7 @@ func variation(e *evidence.Evidence, rate float64) float64 {
 func waitsForStorage(e *evidence.Evidence) float64 {
 	at := func(ds ...metric.Desc) (sum float64) {
 		for _, d := range ds {
-			v, _ := e.Get(d)
-			sum += stat.Share(v.Center)
+			sum += stat.Share(orZero(e, d))
 		}
 		return sum
 	}
@@ -236,11 +232,7 @@ func trainerCPU(e *evidence.Evidence) (stat.Summary, bool) {
 	if !ok {
 		return stat.Summary{}, false
 	}
-	ranks := 1.0
-	if n, ok := e.Get(metric.Ranks); ok && n.Center > 1 {
-		ranks = n.Center
-	}
-	s := all.Summary.Scaled(1 / ranks)
+	s := all.Summary.Scaled(1 / max(orZero(e, metric.Ranks), 1))
 	if x := evaluating(e); x.Time > 0 && s.Center > 0 {
 		s = s.Scaled(max(s.Center-x.CPU, 0) / s.Center / (1 - x.Time))
 	}
@@ -252,14 +244,6 @@ func trainerDelay(e *evidence.Evidence) (float64, bool) {
 	delay, ok := e.Get(metric.MainRunDelay)
 	x := evaluating(e)
 	return max(delay.Center-x.Delay, 0) / (1 - x.Time), ok
-}
-
-// delayedByLoading is the part of it in which those who load the leading trainer's batches have the CPUs.
-func delayedByLoading(e *evidence.Evidence) float64 {
-	if len(e.Ranks) == 0 || e.Ranks[0].Step == nil {
-		return 0
-	}
-	return e.Ranks[0].Step.Delay.Likely
 }
 
 // pauses is what interrupts training while its workers go on.

@@ -62,15 +62,11 @@ func (l *Loader) With(r predict.Remedy) *report.Effect {
 	return effect
 }
 
-// Saving is the effect of saving between lo and hi of what a batch costs, 0..1, which is as closely as it can be said.
-func (l *Loader) Saving(lo, hi float64) *report.Effect {
-	return l.With(predict.Saving(stat.Share(lo), stat.Share(max(hi, lo))))
-}
-
-// SavingUnthrottled is Saving by a change that raises the limit on reading, or that reads from elsewhere.
-func (l *Loader) SavingUnthrottled(lo, hi float64) *report.Effect {
+// Saving is the effect of saving between lo and hi of what a batch costs, 0..1, which is as closely as it can be said;
+// unthrottled where the change raises the limit on reading, or reads from elsewhere.
+func (l *Loader) Saving(lo, hi float64, unthrottled bool) *report.Effect {
 	r := predict.Saving(stat.Share(lo), stat.Share(max(hi, lo)))
-	r.Unthrottled = true
+	r.Unthrottled = unthrottled
 	return l.With(r)
 }
 
@@ -78,7 +74,7 @@ func (l *Loader) SavingUnthrottled(lo, hi float64) *report.Effect {
 // up to each second for a second of it. How much can be moved is not known, nor what it takes there: where the device
 // is near its limit, that may be a loss.
 func (l *Loader) OntoDevice(part, each float64) *report.Effect {
-	out := l.Saving(0, part)
+	out := l.Saving(0, part, false)
 	slower := *l
 	slower.FreeStep.Center += part * each * l.CPU.Center
 	if out == nil || !slower.simulate() {

@@ -12,33 +12,26 @@ import (
 // Until an epoch has ended its length follows from the dataset only where the sampler is known to go over all of it, or
 // over each trainer's share.
 func TestEpochAhead(t *testing.T) {
-	items, size := 1001, 10
+	own := []string{"dataset", "sampler"}
 	for _, c := range []struct {
 		name  string
-		call  evidence.LoaderCall
+		call  recording.Loader
 		ranks float64
 		want  int
 	}{
-		{"in sequence", evidence.LoaderCall{Loader: recording.Loader{Sampler: inSequence}}, 0, 101},
-		{"shuffled", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom, Given: []string{"dataset",
-			"shuffle"}}}, 0, 101},
-		{"a random sampler of its own", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom,
-			Given: []string{"dataset", "sampler"}}}, 0, 0},
-		{"distributed over eight trainers", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed,
-			Given: []string{"dataset", "sampler"}}}, 8, 13},
-		{"distributed, and one trainer here", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed}}, 1,
-			0},
-		{"weighted", evidence.LoaderCall{
-			Loader: recording.Loader{Sampler: "torch.utils.data.sampler.WeightedRandomSampler"},
-		}, 0, 0},
-		{"a batch sampler of its own",
-			evidence.LoaderCall{Loader: recording.Loader{Sampler: "torch.utils.data.sampler.BatchSampler"}}, 0, 0},
-		{"the sampler is not told", evidence.LoaderCall{}, 0, 0},
-		{"iterable", evidence.LoaderCall{Loader: recording.Loader{Sampler: inSequence, Iterable: true}}, 0, 0},
+		{"in sequence", recording.Loader{Sampler: inSequence}, 0, 101},
+		{"shuffled", recording.Loader{Sampler: atRandom, Given: []string{"dataset", "shuffle"}}, 0, 101},
+		{"a random sampler of its own", recording.Loader{Sampler: atRandom, Given: own}, 0, 0},
+		{"distributed over eight trainers", recording.Loader{Sampler: distributed, Given: own}, 8, 13},
+		{"distributed, and one trainer here", recording.Loader{Sampler: distributed}, 1, 0},
+		{"weighted", recording.Loader{Sampler: "torch.utils.data.sampler.WeightedRandomSampler"}, 0, 0},
+		{"a batch sampler of its own", recording.Loader{Sampler: "torch.utils.data.sampler.BatchSampler"}, 0, 0},
+		{"the sampler is not told", recording.Loader{}, 0, 0},
+		{"iterable", recording.Loader{Sampler: inSequence, Iterable: true}, 0, 0},
 	} {
-		c.call.Items, c.call.BatchSize = &items, &size
+		c.call.Items, c.call.BatchSize = new(1001), new(10)
 		m := &Loader{ranks: c.ranks}
-		if got := m.epochAhead(c.call); got != c.want {
+		if got := m.epochAhead(evidence.LoaderCall{Loader: c.call}); got != c.want {
 			t.Errorf("%s: %d batches, want %d", c.name, got, c.want)
 		}
 	}

@@ -123,12 +123,6 @@ const (
 	bySteps    = "steps"
 )
 
-// For how long to watch at least where this watch was too short, in seconds.
-const (
-	longEnough     = 60.0 // twice the default
-	enoughTraining = 30.0 // of a launched job, all of which is watched: what an attached watch takes by default
-)
-
 // Longer is the setting that makes a watch long enough, and its value, where the steps to be seen take so many seconds;
 // 0 where they are not known. It depends on what ended this watch: a longer --duration is of no use to a job that ends
 // before.
@@ -137,13 +131,14 @@ func Longer(e *evidence.Evidence, steps float64) (setting, to string) {
 	rate, counted := e.Get(metric.BatchesPerS)
 	switch {
 	case launched && e.Window.By == bySteps && counted && rate.Center > 0:
-		return "--steps", fmt.Sprintf("%.0f", math.Ceil(rate.Center*max(steps, longEnough)))
+		return "--steps", fmt.Sprintf("%.0f", math.Ceil(rate.Center*max(steps, evidence.AdvisedWatch)))
 	case launched && e.Window.By != byDuration && e.Window.By != bySteps:
-		return "length of the job", fmt.Sprintf("at least %.0f s of training", math.Ceil(max(steps, enoughTraining)))
+		return "length of the job", fmt.Sprintf("at least %.0f s of training",
+			math.Ceil(max(steps, evidence.AdvisedTraining)))
 	case e.Window.Ended:
 		return "start of the watch", "earlier in the job, or with it: pipetune diagnose -- COMMAND"
 	}
-	return "--duration", fmt.Sprintf("%.0fs", math.Ceil(max(steps, longEnough)))
+	return "--duration", fmt.Sprintf("%.0fs", math.Ceil(max(steps, evidence.AdvisedWatch)))
 }
 
 // longerWatch is the command that watches for long enough.
@@ -162,4 +157,16 @@ func longerWatch(e *evidence.Evidence) string {
 	default:
 		return "pipetune diagnose " + setting + " " + to + " -- COMMAND"
 	}
+}
+
+// failureFirst gives, in a report that concludes nothing, the failure of a launched job as the first reason: it is
+// why too little was seen, and a longer watch would not see more.
+func failureFirst(e *evidence.Evidence, r *report.Report) {
+	if e.Window.Failure == "" || r.Verdict == nil || r.Verdict.Class != report.Inconclusive {
+		return
+	}
+	r.Verdict.Doubts = append([]string{"the job " + e.Window.Failure}, r.Verdict.Doubts...)
+	r.Verdict.Statement = inconclusive(e, r.Verdict.Doubts)
+	longer := longerWatch(e)
+	r.Next = slices.DeleteFunc(r.Next, func(command string) bool { return command == longer })
 }

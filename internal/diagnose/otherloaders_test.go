@@ -10,7 +10,7 @@ import (
 // TestOtherLoadersOfAStepBoundTheOne: with a second loader that needs 30 ms a step no number of workers of the first
 // brings more.
 func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
-	seen := map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01,
+	seen := readings{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01,
 		"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
 	facts := launched("train.py", 16)
 	alone, ok := LoaderOf(saw(facts, seen), ModelError)
@@ -31,7 +31,7 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 // what the others compute.
 func TestOneLoaderOfAllRanksHasAllCPUs(t *testing.T) {
 	for feeding, cpus := range map[float64]float64{4: 4, 1: 16 - 0.3*3} {
-		l, ok := LoaderOf(saw(evidence.Facts{}, map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8,
+		l, ok := LoaderOf(saw(evidence.Facts{}, readings{"num_workers": 1, "input_wait_ratio": 0.8,
 			"free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16,
 			"ranks": 4, "feeding_ranks": feeding, "trainer_cpu_cores": 1.2}), ModelError)
 		if !ok || math.Abs(l.CPUs.Center-cpus) > 1e-9 {

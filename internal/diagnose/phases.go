@@ -10,12 +10,15 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// workerPhases are the parts of a worker's time as they are seen from outside, in the words of the report.
-var workerPhases = []struct {
+// phase is a part of a worker's time, in the words of the report.
+type phase struct {
 	name   string
 	signal metric.Desc
 	making bool // it is, or may be, making a batch: what the hook takes apart
-}{
+}
+
+// workerPhases are the parts as they are seen from outside.
+var workerPhases = []phase{
 	{"computing", metric.WorkerRunning, true},
 	{"waiting for storage", metric.WorkerStorage, true},
 	{"opening, closing files", metric.WorkerOpenWait, true},
@@ -29,15 +32,12 @@ var workerPhases = []struct {
 }
 
 // hookPhases are the parts of making an item that the hook times. They add up to metric.MadeItem.
-var hookPhases = []struct {
-	name   string
-	signal metric.Desc
-}{
-	{"opening HDF5 files", metric.MadeOpen},
-	{"reading HDF5", metric.MadeRead},
-	{"decoding pictures", metric.MadeDecode},
-	{"transforms, other code", metric.MadeOther},
-	{"collating", metric.MadeCollate},
+var hookPhases = []phase{
+	{"opening HDF5 files", metric.MadeOpen, true},
+	{"reading HDF5", metric.MadeRead, true},
+	{"decoding pictures", metric.MadeDecode, true},
+	{"transforms, other code", metric.MadeOther, true},
+	{"collating", metric.MadeCollate, true},
 }
 
 // shownPhase is the smallest part worth a line.
@@ -79,41 +79,36 @@ func phases(e *evidence.Evidence) []report.Phase {
 func ownWork(e *evidence.Evidence) (making float64, rest report.Phase) {
 	if wait, ok := InputWait(e); ok {
 		making = stat.Share(wait.Center)
-		step, _ := e.Get(metric.FreeStepTime)
-		return making, report.Phase{Name: "training, not loading", Ratio: 1 - making, BatchS: max(step.Center, 0),
-			Basis: report.Measured}
+		return making, report.Phase{Name: "training, not loading", Ratio: 1 - making,
+			BatchS: max(orZero(e, metric.FreeStepTime), 0), Basis: report.Measured}
 	}
-	fetch, _ := e.Get(metric.FetchTime)
-	rate, _ := e.Get(metric.BatchesPerS)
-	making = stat.Share(fetch.Center * rate.Center)
+	making = stat.Share(orZero(e, metric.FetchTime) * orZero(e, metric.BatchesPerS))
 	return making, report.Phase{Name: "not loading", Ratio: 1 - making, Basis: report.Measured}
 }
 
 // perBatch turns a share of the workers' time into seconds of one worker for each batch; 0 where batches are not
 // counted.
 func perBatch(e *evidence.Evidence, share float64) float64 {
-	workers, _ := e.Get(metric.NumWorkers)
-	batches, counted := e.Get(metric.BatchesPerS)
-	if !counted || batches.Center <= 0 || workers.Center <= 0 {
+	workers, batches := orZero(e, metric.NumWorkers), orZero(e, metric.BatchesPerS)
+	if batches <= 0 || workers <= 0 {
 		return 0
 	}
-	return share * workers.Center / batches.Center
+	return share * workers / batches
 }
 
 // made divides the share of time in which batches are made as the hook timed it.
 func made(e *evidence.Evidence, share float64) []report.Phase {
 	var out []report.Phase
-	item, _ := e.Get(metric.MadeItem)
-	batch, _ := e.Get(metric.FetchTime)
-	if item.Center <= 0 {
+	item := orZero(e, metric.MadeItem)
+	if item <= 0 {
 		return nil
 	}
 	for _, p := range hookPhases {
 		v, ok := e.Get(p.signal)
-		part := stat.Share(v.Center / item.Center)
+		part := stat.Share(v.Center / item)
 		if ok && part*share >= shownPhase {
-			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center,
-				ItemS: v.Center, Basis: basis(v.Basis)})
+			out = append(out, report.Phase{Name: p.name, Ratio: part * share,
+				BatchS: part * orZero(e, metric.FetchTime), ItemS: v.Center, Basis: basis(v.Basis)})
 		}
 	}
 	return out
@@ -131,9 +126,8 @@ const (
 
 // filtersUntimed reports whether the data has filters and what they take was not measured.
 func filtersUntimed(e *evidence.Evidence) bool {
-	filters, _ := e.Get(metric.HDF5Filters)
 	_, timed := e.Get(metric.BenchFilter)
-	return filters.Center >= 1 && !timed
+	return orZero(e, metric.HDF5Filters) >= 1 && !timed
 }
 
 // itemPhases says where the time of one item goes in one worker, the largest part first. Opening, filters and

@@ -34,8 +34,7 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be "+
-			"simulated",
-			""))
+			"simulated", ""))
 		return p, false
 	}
 	check := checkCommand(e)
@@ -84,8 +83,7 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 		return noModel(e, needs, "", "")
 	case !(l.FreeStep.Center > 0):
 		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing "+
-			"to feed",
-			"watch for longer")
+			"to feed", "watch for longer")
 	case !l.fits():
 		return noModel(e, nil, fmt.Sprintf(
 			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of "+
@@ -98,25 +96,16 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 
 const launchCure = "start the job with pipetune: pipetune diagnose -- COMMAND"
 
-// noModel says why there is none.
-func noModel(e *evidence.Evidence, missing []metric.Desc, reason, cure string) *report.Abstained {
-	a := &report.Abstained{Rule: PlansID, Missing: []string{}, Reason: reason, Cure: cure}
-	for _, d := range missing {
-		if _, ok := e.Get(d); ok {
-			continue
-		}
-		a.Missing = append(a.Missing, d.Name)
-		if why, cure := whyMissing(e, d); a.Reason == "" {
-			a.Reason, a.Cure = why, cure
-		}
+// noModel says why there is none: what is missing, or else a reason of its own.
+func noModel(e *evidence.Evidence, needs []metric.Desc, reason, cure string) *report.Abstained {
+	names, why, itsCure := missing(e, needs)
+	if reason == "" {
+		reason, cure = cmp.Or(why, "this watch gave too little to model the loader"), itsCure
 	}
-	if a.Reason == "" {
-		a.Reason = "this watch gave too little to model the loader"
+	if cure == "" && Workerless(e) && !Hooked(e) && e.Header.Mode != "launch" {
+		cure = launchCure
 	}
-	if a.Cure == "" && Workerless(e) && !Hooked(e) && e.Header.Mode != "launch" {
-		a.Cure = launchCure
-	}
-	return a
+	return &report.Abstained{Rule: PlansID, Missing: names, Reason: reason, Cure: cure}
 }
 
 // noun is a metric as prose has it.

@@ -1,30 +1,30 @@
 package diagnose
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // starving is a loader of one worker that takes four times the step, on eight quiet cores.
-var starvingLoader = with(map[string]float64{"num_workers": 1, "batches_per_s": 9.8, "free_step_time_s": 0.025,
+var starvingLoader = with(readings{"num_workers": 1, "batches_per_s": 9.8, "free_step_time_s": 0.025,
 	"worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.75, "device_ratio": 0.2,
 	"usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1, "worker_busy_ratio": 1,
 	"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20,
 	"worker_private_bytes": 100 << 20})
 
-func planned(t *testing.T, signals map[string]float64, facts evidence.Facts, rules ...Rule) *report.Report {
+func planned(t *testing.T, signals readings, facts evidence.Facts, rules ...Rule) *report.Report {
 	t.Helper()
 	facts.Framework = "pytorch"
 	r := Run(saw(facts, signals), rules)
-	if err := r.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Validate())
 	return r
 }
 
@@ -48,11 +48,9 @@ func TestPlanOfAStarvingLoader(t *testing.T) {
 
 // What a plan takes is of the machine: each of several trainers has such a loader.
 func TestPlanCostsInAllTrainers(t *testing.T) {
-	signals := with(starvingLoader)
-	one := planned(t, signals, evidence.Facts{}).Plans[0]
-	signals["ranks"], signals["usable_cpus"], signals["present_cpus"] = 4, 32, 32
-	signals["job_cpu_cores"] = 4
-	four := planned(t, signals, evidence.Facts{}).Plans[0]
+	one := planned(t, starvingLoader, evidence.Facts{}).Plans[0]
+	four := planned(t, with(starvingLoader, readings{"ranks": 4, "usable_cpus": 32, "present_cpus": 32,
+		"job_cpu_cores": 4}), evidence.Facts{}).Plans[0]
 	if one.Changes[0].To != four.Changes[0].To || *four.ExtraMemoryBytes != 4**one.ExtraMemoryBytes ||
 		*four.ExtraShmBytes != 4**one.ExtraShmBytes {
 		t.Errorf("%d bytes for num_workers=%s of one trainer, %d for %s of four", *one.ExtraMemoryBytes,
@@ -62,35 +60,25 @@ func TestPlanCostsInAllTrainers(t *testing.T) {
 
 // Each line is one thing that changes what is planned.
 func TestPlansFollowTheEvidence(t *testing.T) {
-	edited := func(changes map[string]float64) map[string]float64 {
-		out := map[string]float64{}
-		for k, v := range starvingLoader {
-			out[k] = v
-		}
-		for k, v := range changes {
-			if out[k] = v; v < 0 {
-				delete(out, k)
-			}
-		}
-		return out
-	}
 	for _, c := range []struct {
 		name    string
-		changes map[string]float64
+		changes readings
 		outcome string // "" for none
 		why     string // of the abstention, or in the statement
 	}{
-		{"the step takes longer than a batch", map[string]float64{"free_step_time_s": 0.5, "batches_per_s": 1.99,
+		{"the step takes longer than a batch", readings{"free_step_time_s": 0.5, "batches_per_s": 1.99,
 			"input_wait_ratio": 0.01, "worker_busy_ratio": 0.2}, report.OutcomeStep, "times as much"},
-		{"one core", map[string]float64{"usable_cpus": 1, "present_cpus": 1}, report.OutcomeNothing,
+		{"one core", readings{"usable_cpus": 1, "present_cpus": 1}, report.OutcomeNothing,
 			"Nothing is worth changing"},
-		{"no batch was counted", map[string]float64{"batches_per_s": -1}, "", ""},
-		{"no step", map[string]float64{"free_step_time_s": -1}, "", ""},
-		{"something unknown limits", map[string]float64{"batches_per_s": 3, "worker_busy_ratio": 0.3}, "",
+		{"no batch was counted", readings{"batches_per_s": -1}, "", ""},
+		{"no step", readings{"free_step_time_s": -1}, "", ""},
+		{"something unknown limits", readings{"batches_per_s": 3, "worker_busy_ratio": 0.3}, "",
 			"does not know of"},
-		{"a watch of four seconds", map[string]float64{"window_s": 4}, "", "short"},
+		{"a watch of four seconds", readings{"window_s": 4}, "", "short"},
 	} {
-		r := planned(t, edited(c.changes), evidence.Facts{})
+		signals := with(starvingLoader, c.changes)
+		maps.DeleteFunc(signals, func(_ string, x float64) bool { return x < 0 })
+		r := planned(t, signals, evidence.Facts{})
 		if c.outcome == "" {
 			if r.Outlook != nil || len(r.Plans) > 0 {
 				t.Errorf("%s: planned %+v", c.name, r.Outlook)
@@ -111,10 +99,8 @@ func TestPlansFollowTheEvidence(t *testing.T) {
 
 // Where the first finding is no setting, plans step back behind it.
 func TestPlansNameTheFirstCause(t *testing.T) {
-	reopened := Rule{ID: "hdf5/reopened-per-item", Resource: report.HDF5, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Error, Score: 0.7, Summary: "x",
-			Recommendations: []report.Recommendation{{Setting: "opening the HDF5 file", To: "once", Why: "y"}}})
-	}}
+	reopened := always("hdf5/reopened-per-item", report.HDF5, report.Finding{Score: 0.7,
+		Recommendations: []report.Recommendation{{Setting: "opening the HDF5 file", To: "once", Why: "y"}}})
 	if r := planned(t, starvingLoader, evidence.Facts{}, reopened); r.Outlook.First != "hdf5/reopened-per-item" ||
 		!strings.Contains(r.Outlook.Statement, "comes first") {
 		t.Errorf("%+v", r.Outlook)
@@ -128,15 +114,12 @@ func TestPlansNameTheFirstCause(t *testing.T) {
 
 // speaksAgainst is a rule that says of some changes that they will not help.
 func speaksAgainst(id string, score float64, list ...report.Unhelpful) Rule {
-	return Rule{ID: id, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x", Unhelpful: list})
-	}}
+	return always(id, "", report.Finding{Severity: report.Warning, Score: score, Unhelpful: list})
 }
 
 // What a finding says will not help is in no plan and no advice of the same report.
 func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
-	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up,
-		Why: "more workers: the same bytes come no faster"}
+	no := noMoreWorkers
 	r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("storage/saturated", 0.3, no))
 	if len(r.Plans) != 0 || len(r.Ready()) != 0 || r.Outlook == nil || r.Outlook.Outcome != report.OutcomeNothing {
 		t.Errorf("%d plans, %+v, %+v", len(r.Plans), r.Ready(), r.Outlook)
@@ -155,29 +138,24 @@ func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
 
 // Two findings do not say the opposite of each other: the weightier one stands, and memory always does.
 func TestFindingsAgreeOnASetting(t *testing.T) {
-	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: "more workers: no"}
 	more := func(score float64) Rule {
-		return Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) {
-			from := "1"
-			p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x",
-				Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: "4", Why: "y"}}})
-		}}
+		return always("loader/workers-too-few", report.Workers, report.Finding{Severity: report.Warning, Score: score,
+			Recommendations: []report.Recommendation{workers("1", "4")}})
 	}
 	for _, c := range []struct {
 		name   string
 		rules  []Rule
 		stands bool
 	}{
-		{"a weightier finding speaks against it", []Rule{more(0.2), speaksAgainst("storage/saturated", 0.5, no)},
-			false},
-		{"a lesser one does", []Rule{more(0.5), speaksAgainst("storage/saturated", 0.2, no)}, true},
-		{"memory does", []Rule{more(0.5), speaksAgainst("memory/swap", 0.1, no)}, false},
+		{"a weightier finding speaks against it",
+			[]Rule{more(0.2), speaksAgainst("storage/saturated", 0.5, noMoreWorkers)}, false},
+		{"a lesser one does", []Rule{more(0.5), speaksAgainst("storage/saturated", 0.2, noMoreWorkers)}, true},
+		{"memory does", []Rule{more(0.5), speaksAgainst("memory/swap", 0.1, noMoreWorkers)}, false},
 	} {
 		r := planned(t, starvingLoader, evidence.Facts{}, c.rules...)
-		from := "1"
 		recommended := slices.ContainsFunc(r.Findings,
 			func(f report.Finding) bool { return len(f.Recommendations) > 0 })
-		out := r.RuledOut("num_workers", &from, "4") != nil
+		out := r.RuledOut("num_workers", new("1"), "4") != nil
 		if recommended != c.stands || out == c.stands || (len(r.Plans) > 0) != c.stands {
 			t.Errorf("%s: recommended %v, ruled out %v, %d plans", c.name, recommended, out, len(r.Plans))
 		}
@@ -187,26 +165,17 @@ func TestFindingsAgreeOnASetting(t *testing.T) {
 // A plan brings 3 % at the likely figure over what was seen, and not over what the model makes of it. Here the model is
 // 16 % too slow, and what it expects of one worker more lies below the present rate.
 func TestPlansBringMoreThanWasSeen(t *testing.T) {
-	nearly := map[string]float64{}
-	for k, v := range starvingLoader {
-		nearly[k] = v
-	}
-	for k, v := range map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
-		"input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6} {
-		nearly[k] = v
-	}
-	from, seven := "6", "7"
-	few := Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x",
-			Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: seven, Why: "y",
-				Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82,
-					Basis: report.Modelled}}}})
-	}}
-	r := planned(t, nearly, evidence.Facts{}, few)
+	nearly := with(starvingLoader, readings{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
+		"input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6})
+	change := workers("6", "7")
+	change.Effect = &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82,
+		Basis: report.Modelled}
+	r := planned(t, nearly, evidence.Facts{}, always("loader/workers-too-few", report.Workers,
+		report.Finding{Score: 0.1, Recommendations: []report.Recommendation{change}}))
 	if r.Outlook == nil || len(r.Plans) != 0 || r.Outlook.Outcome == report.OutcomeWorthwhile {
 		t.Fatalf("%+v, %+v, %+v", r.Plans, r.Outlook, r.Abstained)
 	}
-	if r.RuledOut("num_workers", &from, seven) == nil || len(r.Ready()) != 0 {
+	if r.RuledOut("num_workers", change.From, change.To) == nil || len(r.Ready()) != 0 {
 		t.Errorf("the finding still says otherwise: %+v", r.Findings)
 	}
 	if f := r.Findings[0]; f.Score != 0 || f.Severity != report.Info || r.Verdict.Rule == f.Rule {
@@ -218,15 +187,8 @@ func TestPlansBringMoreThanWasSeen(t *testing.T) {
 // interval says so, and why. Where cores are left it does not.
 func TestPlansBesideOtherPrograms(t *testing.T) {
 	beside := func(others float64) *report.Report {
-		signals := map[string]float64{}
-		for k, v := range starvingLoader {
-			signals[k] = v
-		}
-		for k, v := range map[string]float64{"usable_cpus": 2, "present_cpus": 2, "other_cpu_cores": others,
-			"job_cpu_cores": 1, "worker_run_delay_ratio": 0.05} {
-			signals[k] = v
-		}
-		return planned(t, signals, evidence.Facts{})
+		return planned(t, with(starvingLoader, readings{"usable_cpus": 2, "present_cpus": 2, "other_cpu_cores": others,
+			"job_cpu_cores": 1, "worker_run_delay_ratio": 0.05}), evidence.Facts{})
 	}
 	r := beside(1)
 	if len(r.Plans) == 0 || r.Plans[0].Changes[0].Setting != "num_workers" {

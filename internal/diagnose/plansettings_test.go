@@ -12,14 +12,13 @@ import (
 
 // shortEpochs is a launched job whose one worker takes half a second for a batch and is started anew for each epoch of
 // twenty, on eight quiet cores: to keep one worker saves next to nothing, to keep eight of them does.
-func shortEpochs(workers int) (map[string]float64, evidence.Facts) {
-	no := false
-	signals := with(map[string]float64{"num_workers": float64(workers), "batches_per_s": 1.98, "free_step_time_s": 0.01,
+func shortEpochs(workers int) (readings, evidence.Facts) {
+	signals := with(readings{"num_workers": float64(workers), "batches_per_s": 1.98, "free_step_time_s": 0.01,
 		"worker_cpu_per_batch_s": 0.5, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.97, "device_ratio": 0.02,
 		"usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1,
 		"worker_busy_ratio": 1, "worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_fetch_s": 0.5,
 		"batch_fetch_cpu_s": 0.5})
-	facts := evidence.Facts{Framework: "pytorch", StartMethod: "fork", Persistent: &no,
+	facts := evidence.Facts{Framework: "pytorch", StartMethod: "fork", Persistent: new(false),
 		Hook: &evidence.Hook{Torch: "1.13.1", Python: "3.11.2",
 			Epoch: evidence.EpochCost{Batches: stat.Exact(20), Create: stat.Exact(0.012), First: stat.Exact(0.55),
 				Drain: stat.Exact(0.008)}}}
@@ -31,14 +30,17 @@ func shortEpochs(workers int) (map[string]float64, evidence.Facts) {
 }
 
 // advises is a rule that finds so much at stake and recommends a change, with an effect of its own reckoning.
-func advises(id string, score float64, change report.Recommendation) Rule {
+func advises(id string, score float64, change report.Recommendation, unhelpful ...report.Unhelpful) Rule {
 	change.Why = "y"
 	change.Effect = &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 1.98, After: 2.5, Lo: 2, Hi: 3,
 		Basis: report.Modelled}
-	return Rule{ID: id, Resource: report.Workers, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: Grade(score), Score: score, Summary: id,
-			Recommendations: []report.Recommendation{change}})
-	}}
+	return always(id, report.Workers, report.Finding{Score: score, Recommendations: []report.Recommendation{change},
+		Unhelpful: unhelpful})
+}
+
+// workers is a change of num_workers.
+func workers(from, to string) report.Recommendation {
+	return report.Recommendation{Setting: "num_workers", From: &from, To: to, Why: "y"}
 }
 
 func findingOf(t *testing.T, r *report.Report, rule string) report.Finding {
@@ -52,10 +54,9 @@ func findingOf(t *testing.T, r *report.Report, rule string) report.Finding {
 
 // A change that brings nothing alone may be what a plan needs: no finding then says that it will not help.
 func TestNothingIsPlannedThatWillNotHelp(t *testing.T) {
-	off := "False"
 	signals, facts := shortEpochs(1)
 	r := planned(t, signals, facts, advises("loader/workers-restart", 0.06,
-		report.Recommendation{Setting: "persistent_workers", From: &off, To: "True"}))
+		report.Recommendation{Setting: "persistent_workers", From: new("False"), To: "True"}))
 	kept := 0
 	for _, p := range r.Plans {
 		for _, c := range p.Changes {
@@ -79,8 +80,7 @@ func TestNothingIsPlannedThatWillNotHelp(t *testing.T) {
 // What is to be changed along with a setting is simulated with it: without it, starting the workers anew may take all
 // that they bring.
 func TestWhatIsChangedAlongIsSimulated(t *testing.T) {
-	none, set := "0", report.Recommendation{Setting: "num_workers", To: "8"}
-	set.From = &none
+	set := workers("0", "8")
 	signals, facts := shortEpochs(0)
 	judged := func(set report.Recommendation) report.Recommendation {
 		rule := advises("loader/workers-zero", 0.9, set)
@@ -101,8 +101,7 @@ func TestWhatIsChangedAlongIsSimulated(t *testing.T) {
 func TestEmptiedFindingExplainsNothing(t *testing.T) {
 	depth := report.Recommendation{Setting: "persistent_workers", To: "False"}
 	signals, facts := shortEpochs(1)
-	yes := true
-	facts.Persistent = &yes
+	facts.Persistent = new(true)
 	special := advises("x/special", 0.9, depth)
 	special.Explains = []string{"x/general"}
 	r := planned(t, signals, facts, special, finds("x/general", 0.95, report.CPU))
@@ -117,33 +116,26 @@ func TestEmptiedFindingExplainsNothing(t *testing.T) {
 
 // A deeper queue that neither /dev/shm nor the memory has room for is not recommended, and the report says why.
 func TestQueueNeedsRoom(t *testing.T) {
-	two := "2"
-	deeper := advises("loader/prefetch-shallow", 0.2, report.Recommendation{Setting: "prefetch_factor", From: &two,
-		To: "4"})
+	deeper := advises("loader/prefetch-shallow", 0.2, report.Recommendation{Setting: "prefetch_factor",
+		From: new("2"), To: "4"})
 	for _, c := range []struct {
 		name    string
-		changes map[string]float64
+		changes readings
 		why     string // "": recommended
 	}{
-		{"room", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 32 << 30}, ""},
-		{"little /dev/shm", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 1 << 30},
+		{"room", readings{"available_memory_bytes": 64 << 30, "shm_free_bytes": 32 << 30}, ""},
+		{"little /dev/shm", readings{"available_memory_bytes": 64 << 30, "shm_free_bytes": 1 << 30},
 			"/dev/shm"},
-		{"little memory", map[string]float64{"available_memory_bytes": 3 << 30, "shm_free_bytes": 32 << 30},
+		{"little memory", readings{"available_memory_bytes": 3 << 30, "shm_free_bytes": 32 << 30},
 			"available memory"},
-		{"room for one of eight trainers", map[string]float64{"ranks": 8, "available_memory_bytes": 64 << 30,
+		{"room for one of eight trainers", readings{"ranks": 8, "available_memory_bytes": 64 << 30,
 			"shm_free_bytes": 8 << 30}, "/dev/shm"},
 	} {
-		signals := with(starvingLoader)
-		for k, v := range c.changes {
-			signals[k] = v
-		}
-		signals["batch_bytes"] = 1 << 30
-		f := findingOf(t, planned(t, signals, evidence.Facts{Prefetch: pointer(2)}, deeper), "loader/prefetch-shallow")
+		signals := with(starvingLoader, c.changes, readings{"batch_bytes": 1 << 30})
+		f := findingOf(t, planned(t, signals, evidence.Facts{Prefetch: new(2)}, deeper), "loader/prefetch-shallow")
 		kept := len(f.Recommendations) == 1
 		if kept != (c.why == "") || !kept && (len(f.WontHelp) != 1 || !strings.Contains(f.WontHelp[0], c.why)) {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
 }
-
-func pointer[T any](x T) *T { return &x }

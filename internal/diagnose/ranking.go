@@ -31,7 +31,9 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		}
 		if explained > 0 {
 			f.Score = max(0, f.Score-explained)
-			f.Severity = milder(f.Severity, Grade(f.Score))
+			if grade := Grade(f.Score); severityRank(grade) < severityRank(f.Severity) {
+				f.Severity = grade
+			}
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b report.Finding) int {
@@ -90,21 +92,13 @@ func likelyGain(f report.Finding) float64 {
 	return 0
 }
 
-func milder(a, b report.Severity) report.Severity {
-	if severityRank(a) < severityRank(b) {
-		return a
-	}
-	return b
-}
-
 func severityRank(s report.Severity) int {
 	return slices.Index([]report.Severity{report.Info, report.Warning, report.Error}, s)
 }
 
 // callSettings are the arguments of a DataLoader that rules recommend values for.
 var callSettings = map[string]bool{"num_workers": true, "prefetch_factor": true, "persistent_workers": true,
-	"pin_memory": true, "batch_size": true,
-	"in_order": true, "multiprocessing_context": true, "collate_fn": true}
+	"pin_memory": true, "batch_size": true, "in_order": true, "multiprocessing_context": true, "collate_fn": true}
 
 // locate gives a finding that recommends an argument of the training loop's DataLoader the place of that call, where
 // the hook reported it. A place that the rule itself knows stands.

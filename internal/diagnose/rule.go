@@ -90,13 +90,10 @@ func (p *Pass) Loader() (*Loader, bool) {
 // Get returns a signal the rule listed in Needs. Asking for another one is a mistake in the rule and panics; use
 // Maybe for those.
 func (p *Pass) Get(d metric.Desc) float64 {
-	for _, n := range p.rule.Needs {
-		if n.Name == d.Name {
-			v, _ := p.Evidence.Get(d)
-			return v.Center
-		}
+	if !slices.Contains(p.rule.Needs, d) {
+		panic("diagnose: rule " + p.rule.ID + " reads " + d.Name + " without needing it")
 	}
-	panic("diagnose: rule " + p.rule.ID + " reads " + d.Name + " without needing it")
+	return p.OrZero(d)
 }
 
 // Maybe returns a signal that may be absent.
@@ -105,14 +102,23 @@ func (p *Pass) Maybe(d metric.Desc) (float64, bool) {
 	return v.Center, ok
 }
 
-// Limit returns the rule's threshold of that name. An unknown name is a mistake in the rule and panics.
-func (p *Pass) Limit(name string) float64 {
-	for _, l := range p.rule.Limits {
-		if l.Name == name {
-			return l.Value
-		}
+// OrZero returns a signal that may be absent, and then counts as nothing.
+func (p *Pass) OrZero(d metric.Desc) float64 { return orZero(p.Evidence, d) }
+
+func orZero(e *evidence.Evidence, d metric.Desc) float64 {
+	if v, ok := e.Get(d); ok {
+		return v.Center
 	}
-	panic("diagnose: rule " + p.rule.ID + " has no limit " + name)
+	return 0
+}
+
+// Limit returns the value of one of the rule's thresholds. One that it does not list is a mistake in the rule and
+// panics.
+func (p *Pass) Limit(l Limit) float64 {
+	if !slices.Contains(p.rule.Limits, l) {
+		panic("diagnose: rule " + p.rule.ID + " has no limit " + l.Name)
+	}
+	return l.Value
 }
 
 // Report takes a finding. The rule's id and title are filled in, the severity where it is that of the score, and what

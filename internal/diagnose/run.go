@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -76,8 +77,9 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained) {
 	if rule.Eval == nil || ofDataLoader(rule, e) || rule.Applies != nil && !rule.Applies(e) {
 		return nil, nil
 	}
-	if a, missing := lacks(rule, e); missing {
-		return nil, []report.Abstained{a}
+	if names, reason, cure := missing(e, rule.Needs); len(names) > 0 {
+		return nil, []report.Abstained{{Rule: rule.ID, Missing: names,
+			Reason: cmp.Or(reason, "this watch gave too little to derive it"), Cure: cure}}
 	}
 	p := &Pass{Evidence: e, rule: rule, subject: s}
 	rule.Eval(p)
@@ -100,22 +102,19 @@ func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report
 	return Judge(rule.byMeasurement(), e)
 }
 
-// lacks says which needed signals are absent, why, and what would cure it.
-func lacks(rule *Rule, e *evidence.Evidence) (report.Abstained, bool) {
-	a := report.Abstained{Rule: rule.ID}
-	for _, d := range rule.Needs {
+// missing names the signals that are absent, and the first reason that is known, with its cure.
+func missing(e *evidence.Evidence, needs []metric.Desc) (names []string, reason, cure string) {
+	names = []string{}
+	for _, d := range needs {
 		if _, ok := e.Get(d); ok {
 			continue
 		}
-		a.Missing = append(a.Missing, d.Name)
-		if a.Reason == "" {
-			a.Reason, a.Cure = whyMissing(e, d)
+		names = append(names, d.Name)
+		if reason == "" {
+			reason, cure = whyMissing(e, d)
 		}
 	}
-	if a.Reason == "" {
-		a.Reason = "this watch gave too little to derive it"
-	}
-	return a, len(a.Missing) > 0
+	return names, reason, cure
 }
 
 // Why calls that wait for the GPU are not known in a launched job, and what would cure it.
@@ -129,40 +128,25 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	if reason, cure = e.WhyMissing(d); reason != "" {
 		return reason, cure
 	}
-	if gpuSignals[d.Name] {
+	if slices.Contains(gpuSignals, d) {
 		return e.Facts.GPUWhyNot, ""
 	}
 	if h := e.Facts.Hook; h != nil && h.SyncsPartly &&
 		(d.Name == metric.SyncRatio.Name || d.Name == metric.SyncsPerStep.Name) {
 		return Untimed, TimeThem
 	}
-	if hookSignals[d.Name] && !Hooked(e) && e.Header.Mode == "launch" {
+	switch {
+	case Hooked(e) || !slices.Contains(metric.HookDerived, d):
+		return "", ""
+	case e.Header.Mode == "launch":
 		return "only the hook reports it, from inside the job, and it reported nothing", ""
 	}
-	if hookSignals[d.Name] && !Hooked(e) {
-		return "only a launched job reports it, from inside", "start the job with pipetune: pipetune diagnose -- " +
-			"COMMAND"
-	}
-	return "", ""
+	return "only a launched job reports it, from inside", launchCure
 }
 
-var hookSignals = func() map[string]bool {
-	set := map[string]bool{}
-	for _, d := range metric.HookDerived {
-		set[d.Name] = true
-	}
-	return set
-}()
-
-var gpuSignals = func() map[string]bool {
-	set := map[string]bool{}
-	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio,
-		metric.GPUThrottled, metric.GPUClockLost,
-		metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUIdleJob} {
-		set[d.Name] = true
-	}
-	return set
-}()
+var gpuSignals = []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio,
+	metric.GPUThrottled, metric.GPUClockLost, metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio,
+	metric.PcieRxRate, metric.GPUIdleJob}
 
 // tidy holds a finding to the schema: finite numbers, a score within 0..1, lists that are never null.
 func tidy(f *report.Finding) {

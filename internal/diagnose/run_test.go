@@ -1,7 +1,9 @@
 package diagnose
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +16,11 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// readings are derived signals by name.
+type readings = map[string]float64
+
 // saw is evidence of these signals, each with a narrow interval.
-func saw(facts evidence.Facts, signals map[string]float64) *evidence.Evidence {
+func saw(facts evidence.Facts, signals readings) *evidence.Evidence {
 	values := map[string]evidence.Value{}
 	for name, x := range signals {
 		values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x * 0.98, Hi: x * 1.02, Confidence: 0.95,
@@ -24,41 +29,51 @@ func saw(facts evidence.Facts, signals map[string]float64) *evidence.Evidence {
 	return evidence.New(values, facts)
 }
 
-// finds is a rule that always finds the same.
-func finds(id string, score float64, resource report.Resource, explains ...string) Rule {
-	return Rule{ID: id, Resource: resource, Explains: explains, Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: Grade(score), Score: score, Summary: id + " was found"})
+// always is a rule that finds the same in whatever was seen.
+func always(id string, resource report.Resource, f report.Finding) Rule {
+	f.Summary = id + " was found"
+	return Rule{ID: id, Resource: resource, Eval: func(p *Pass) {
+		f := f
+		f.Evidence, f.Recommendations = slices.Clone(f.Evidence), slices.Clone(f.Recommendations)
+		f.Unhelpful = slices.Clone(f.Unhelpful)
+		p.Report(f)
 	}}
 }
 
-func ids(r *report.Report) []string {
+func finds(id string, score float64, resource report.Resource, explains ...string) Rule {
+	rule := always(id, resource, report.Finding{Score: score})
+	rule.Explains = explains
+	return rule
+}
+
+func ids(findings []report.Finding) []string {
 	var out []string
-	for _, f := range r.Findings {
+	for _, f := range findings {
 		out = append(out, f.Rule)
 	}
 	return out
 }
 
-var steady = map[string]float64{"window_s": 25, "look_coverage_ratio": 0.99, "syscall_visible_ratio": 1,
+var steady = readings{"window_s": 25, "look_coverage_ratio": 0.99, "syscall_visible_ratio": 1,
 	"batches_per_s": 10, "num_workers": 2}
 
-// with adds signals to a steady watch.
-func with(extra map[string]float64) map[string]float64 {
-	out := map[string]float64{}
-	for _, m := range []map[string]float64{steady, extra} {
-		for k, v := range m {
-			out[k] = v
-		}
+// with adds signals to a steady watch; the last one counts.
+func with(extra ...readings) readings { return together(append([]readings{steady}, extra...)...) }
+
+func together(all ...readings) readings {
+	out := readings{}
+	for _, m := range all {
+		maps.Copy(out, m)
 	}
 	return out
 }
 
 func TestFindingsAreRankedByStake(t *testing.T) {
-	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.35,
+	e := saw(evidence.Facts{}, with(readings{"input_wait_ratio": 0.6, "device_ratio": 0.35,
 		"host_ratio": 0.05}))
 	r := Run(e, []Rule{finds("a/small", 0.1, report.Workers), finds("a/none", 0, ""),
 		finds("a/large", 0.5, report.OnStorage)})
-	if diff := cmp.Diff([]string{"a/large", "a/small", "a/none"}, ids(r)); diff != "" {
+	if diff := cmp.Diff([]string{"a/large", "a/small", "a/none"}, ids(r.Findings)); diff != "" {
 		t.Error(diff)
 	}
 	if r.Verdict.Resource != report.OnStorage || r.Verdict.Rule != "a/large" || r.Verdict.Class != report.InputBound {
@@ -67,9 +82,9 @@ func TestFindingsAreRankedByStake(t *testing.T) {
 }
 
 func TestSpecialCauseOutranksTheGeneralOne(t *testing.T) {
-	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
+	e := saw(evidence.Facts{}, with(readings{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
 	r := Run(e, []Rule{finds("x/general", 0.58, report.Workers), finds("x/special", 0.4, report.HDF5, "x/general")})
-	if diff := cmp.Diff([]string{"x/special", "x/general"}, ids(r)); diff != "" {
+	if diff := cmp.Diff([]string{"x/special", "x/general"}, ids(r.Findings)); diff != "" {
 		t.Error(diff)
 	}
 	if s := r.Findings[1]; math.Abs(s.Score-0.18) > 1e-9 || s.Severity != report.Warning {
@@ -117,15 +132,12 @@ func TestHookThatToldNothing(t *testing.T) {
 }
 
 func TestNumbersThatAreNoneNeverReachTheReport(t *testing.T) {
-	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 1.04, "host_ratio": -0.02,
+	e := saw(evidence.Facts{}, with(readings{"input_wait_ratio": 1.04, "host_ratio": -0.02,
 		"device_ratio": math.NaN(), "step_time_s": math.Inf(1), "worker_running_ratio": 1.2}))
-	bad := Rule{ID: "a/b", Eval: func(p *Pass) {
-		p.Report(report.Finding{Severity: report.Info, Score: math.NaN(),
-			Evidence: []report.Evidence{{Metric: "x", Value: math.Inf(1), Basis: report.Measured}},
-			Recommendations: []report.Recommendation{{Setting: "x", To: "y", Effect: &report.Effect{After: math.NaN(),
-				Basis: report.Modelled}}}})
-	}}
-	r := Run(e, []Rule{bad})
+	r := Run(e, []Rule{always("a/b", "", report.Finding{Severity: report.Info, Score: math.NaN(),
+		Evidence: []report.Evidence{{Metric: "x", Value: math.Inf(1), Basis: report.Measured}},
+		Recommendations: []report.Recommendation{{Setting: "x", To: "y", Effect: &report.Effect{After: math.NaN(),
+			Basis: report.Modelled}}}})})
 	if err := r.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -135,7 +147,7 @@ func TestNumbersThatAreNoneNeverReachTheReport(t *testing.T) {
 }
 
 func TestNextIsSafeToCopy(t *testing.T) {
-	e := saw(evidence.Facts{Dataset: "/data/it's $(rm -rf ~)"}, with(map[string]float64{"input_wait_ratio": 0.6,
+	e := saw(evidence.Facts{Dataset: "/data/it's $(rm -rf ~)"}, with(readings{"input_wait_ratio": 0.6,
 		"device_ratio": 0.4}))
 	r := Run(e, []Rule{finds("x/y", 0.5, report.Workers)})
 	want := []string{"pipetune explain x/y", `pipetune bench-io '/data/it'\''s $(rm -rf ~)'`}
@@ -151,7 +163,7 @@ func TestPassPanicsOnARulesMistake(t *testing.T) {
 	p := &Pass{Evidence: saw(evidence.Facts{}, steady), rule: &Rule{ID: "a/b"}}
 	for name, f := range map[string]func(){
 		"a signal it does not need": func() { p.Get(metric.NumWorkers) },
-		"a limit it does not have":  func() { p.Limit("x") },
+		"a limit it does not have":  func() { p.Limit(Moderate) },
 	} {
 		func() {
 			defer func() {

@@ -32,7 +32,7 @@ func shortRules() []Rule {
 // TestShortWatchConcludesNothing: below the line there is one finding, that it was short; at the line the rules judge.
 func TestShortWatchConcludesNothing(t *testing.T) {
 	r := Run(shortOf(0.42), shortRules())
-	if got := ids(r); !slices.Equal(got, []string{tooShort}) {
+	if got := ids(r.Findings); !slices.Equal(got, []string{tooShort}) {
 		t.Errorf("found %q, want %s alone", got, tooShort)
 	}
 	reasons := map[string]bool{}
@@ -57,8 +57,8 @@ func TestShortWatchConcludesNothing(t *testing.T) {
 	}
 	r = Run(shortOf(leastWindow), shortRules())
 	if len(r.Findings) != 3 || len(r.Abstained) != 2 || len(r.Phases) == 0 || r.Verdict.Step.HostRatio == nil {
-		t.Errorf("with the least window: findings %q, abstained %+v, phases %+v, step %+v", ids(r), r.Abstained,
-			r.Phases, r.Verdict.Step)
+		t.Errorf("with the least window: findings %q, abstained %+v, phases %+v, step %+v", ids(r.Findings),
+			r.Abstained, r.Phases, r.Verdict.Step)
 	}
 }
 
@@ -96,5 +96,25 @@ func TestLongerFitsHowTheWatchEnded(t *testing.T) {
 		if len(r.Next) != 1 || !strings.Contains(r.Next[0], c.next) {
 			t.Errorf("%s: next %q lacks %q", c.name, r.Next, c.next)
 		}
+	}
+}
+
+// TestFailureIsTheFirstReason: of a job that failed, that is said before that too little was seen of it, and nothing is
+// advised that would only watch longer. A report that concludes something stays as it is.
+func TestFailureIsTheFirstReason(t *testing.T) {
+	e := shortOf(0.42)
+	e.Header.Mode, e.Window.Ended, e.Window.Failure = "launch", true, "ended with status 1 after 5.2 s"
+	r := Run(e, shortRules())
+	if !strings.HasPrefix(r.Verdict.Doubts[0], "the job ended with status 1") ||
+		!strings.Contains(r.Verdict.Statement, "back: the job ended with status 1 after 5.2 s; only") {
+		t.Errorf("%q of %q", r.Verdict.Statement, r.Verdict.Doubts)
+	}
+	if len(r.Next) > 0 {
+		t.Errorf("advises %q", r.Next)
+	}
+	e.Window.Failure = ""
+	whole := Run(e, shortRules())
+	if len(whole.Next) == 0 || strings.Contains(whole.Verdict.Statement, "status") {
+		t.Errorf("without a failure: %q, next %q", whole.Verdict.Statement, whole.Next)
 	}
 }

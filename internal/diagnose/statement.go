@@ -34,8 +34,8 @@ func headroom(e *evidence.Evidence) string {
 	who := "the thread that makes batches is"
 	if e.Facts.Fed != nil {
 		who = "who makes the batches, " + FedBy(e) + ", is"
-	} else if workers, _ := e.Get(metric.NumWorkers); workers.Center > 0 {
-		who = "its " + unit.Count(int64(workers.Center+0.5), "worker is", "workers are")
+	} else if workers := orZero(e, metric.NumWorkers); workers > 0 {
+		who = "its " + unit.Count(int64(workers+0.5), "worker is", "workers are")
 	}
 	more := "no more batches than it does"
 	if times := unit.Number(1 / share); times != "1" {
@@ -84,8 +84,7 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 				unit.Percent(s.blocked), unit.Percent(s.wait))
 		}
 		return fmt.Sprintf("%s. The main thread sleeps outside the loader %s of the time, as it does while a device "+
-			"works; no GPU counters confirm it.",
-			s.ready(), unit.Percent(s.device))
+			"works; no GPU counters confirm it.", s.ready(), unit.Percent(s.device))
 	case report.HostBound:
 		if cores, ok := ModelOnCPU(e); ok {
 			return fmt.Sprintf("%s; the model computes on the CPU: the trainer's native threads use %s cores, more "+
@@ -102,8 +101,7 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			unit.Percent(s.host), what)
 		if TrainsOnCPU(e) {
 			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around "+
-				"it, take %s of the time.",
-				s.ready(), unit.Percent(s.host))
+				"it, take %s of the time.", s.ready(), unit.Percent(s.host))
 		}
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.",
@@ -143,14 +141,12 @@ func starving(e *evidence.Evidence, s split) string {
 	if !s.seen {
 		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
 	}
-	share := unit.Percent(s.stall.Center)
-	if s.workerless && Hooked(e) {
-		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to "+
-			"loading while nothing else happens.", share)
-	}
 	if s.workerless {
-		share = "up to " + unit.Percent(s.stall.Hi)
-		if s.stall.Lo >= Moderate.Value {
+		share := "up to " + unit.Percent(s.stall.Hi)
+		switch {
+		case Hooked(e):
+			share = unit.Percent(s.stall.Center)
+		case s.stall.Lo >= Moderate.Value:
 			share = unit.Percent(s.stall.Lo) + " to " + unit.Percent(s.stall.Hi)
 		}
 		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to "+
@@ -196,15 +192,13 @@ func shareRange(lo, likely, hi float64) string {
 
 // othersCompute is the share of time in which processes outside the job compute on its GPUs; 0 where it is not known.
 func othersCompute(e *evidence.Evidence) float64 {
-	others, _ := e.Get(metric.GPUOthersBusy)
-	return stat.Share(others.Center)
+	return stat.Share(orZero(e, metric.GPUOthersBusy))
 }
 
 // behind says that the trainer's wait is no loss.
 func (s split) behind() string {
 	return fmt.Sprintf("The trainer waits for data %s of the time, but behind work that is already queued: the GPU "+
-		"idles %s.",
-		unit.Percent(s.wait), unit.Percent(max(1-s.device, 0)))
+		"idles %s.", unit.Percent(s.wait), unit.Percent(max(1-s.device, 0)))
 }
 
 // sentence ends a summary, which has no full stop of its own, with one.

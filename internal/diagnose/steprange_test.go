@@ -10,7 +10,7 @@ import (
 )
 
 // ranged is a loader whose step lies somewhere between two times.
-func ranged(t *testing.T, signals map[string]float64, lo, center, hi float64) *Loader {
+func ranged(t *testing.T, signals readings, lo, center, hi float64) *Loader {
 	t.Helper()
 	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, signals), predict.Calibration{})
 	if !ok {
@@ -36,10 +36,8 @@ func TestEffectOfAStepInARange(t *testing.T) {
 // Where the step may be the limit already, the model's rate with a shorter one is no promise for a change that leaves
 // the step as it is.
 func TestAStepInARangePromisesNothingByItself(t *testing.T) {
-	signals := with(starvingLoader)
-	signals["free_step_time_s"], signals["batches_per_s"], signals["worker_busy_ratio"], signals["num_workers"] = 0.1,
-		9.8, 0.2, 5
-	l := ranged(t, signals, 0.05, 0.07, 0.102)
+	l := ranged(t, with(starvingLoader, readings{"free_step_time_s": 0.1, "batches_per_s": 9.8,
+		"worker_busy_ratio": 0.2, "num_workers": 5}), 0.05, 0.07, 0.102)
 	if e := l.WithWorkers(8); e.Worthwhile() || e.Hi > 1.05*e.Before {
 		t.Errorf("three workers more of five that are mostly idle: %+v", e)
 	}
@@ -48,13 +46,9 @@ func TestAStepInARangePromisesNothingByItself(t *testing.T) {
 // Windows count batches that come in bursts unevenly, which passes for batches that vary. As many as were seen could
 // not be made of batches that vary so much: the assumption gives way, not the plan.
 func TestAssumedVariationAllowsTheRateThatWasSeen(t *testing.T) {
-	signals := with(starvingLoader)
-	for name, v := range map[string]float64{"num_workers": 4, "batches_per_s": 13.9, "free_step_time_s": 0.022,
-		"worker_busy_ratio":      1,
-		"worker_cpu_per_batch_s": 0.004, "worker_wait_per_batch_s": 0.283} {
-		signals[name] = v
-	}
-	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, signals), predict.Calibration{})
+	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, with(starvingLoader, readings{"num_workers": 4,
+		"batches_per_s": 13.9, "free_step_time_s": 0.022, "worker_busy_ratio": 1, "worker_cpu_per_batch_s": 0.004,
+		"worker_wait_per_batch_s": 0.283})), predict.Calibration{})
 	if !ok {
 		t.Fatal("no model")
 	}

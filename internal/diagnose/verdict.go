@@ -39,8 +39,7 @@ func splitOf(e *evidence.Evidence) split {
 	s.host, s.hostOK = stat.Share(host.Center), ok
 	device, ok := e.Get(metric.DeviceTime)
 	s.device, s.devOK = stat.Share(device.Center), ok
-	copies, _ := e.Get(metric.CopyTime)
-	s.copies = stat.Share(copies.Center)
+	s.copies = stat.Share(orZero(e, metric.CopyTime))
 	if _, counted := e.Get(metric.GPUBusy); counted {
 		s.sight = step.Counted
 	}
@@ -69,15 +68,11 @@ func (s split) step(e *evidence.Evidence) report.Step {
 		out.TimeS = &v.Center
 	}
 	if s.seen {
-		out.InputWaitRatio = &s.wait
-		out.DataStall = &report.Interval{Center: s.stall.Center, Lo: s.stall.Lo, Hi: s.stall.Hi}
+		out.InputWaitRatio, out.DataStall = &s.wait, Interval(s.stall.Summary)
 	}
-	if v, ok := e.Get(metric.Headroom); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
-		out.Headroom = &report.Interval{Center: v.Center, Lo: v.Lo, Hi: v.Hi}
-	}
-	if v, ok := e.Get(metric.FreeTimes); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
-		out.HeadroomMeasured = &report.Interval{Center: v.Center, Lo: v.Lo, Hi: v.Hi}
-	}
+	headroom, _ := e.Get(metric.Headroom)
+	measured, _ := e.Get(metric.FreeTimes)
+	out.Headroom, out.HeadroomMeasured = Interval(headroom.Summary), Interval(measured.Summary)
 	if s.hostOK {
 		out.HostRatio = &s.host
 	}
@@ -91,6 +86,14 @@ func (s split) step(e *evidence.Evidence) report.Step {
 		out.EpochGapRatio = known(stat.Share(gap.Center))
 	}
 	return out
+}
+
+// Interval is a figure as the report has it; nil where it is unknown.
+func Interval(s stat.Summary) *report.Interval {
+	if s.N == 0 || !stat.Finite(s.Center, s.Lo, s.Hi) {
+		return nil
+	}
+	return &report.Interval{Center: s.Center, Lo: s.Lo, Hi: s.Hi}
 }
 
 // verdict gives the one answer.
@@ -210,15 +213,10 @@ func (s split) withoutCounters(e *evidence.Evidence) report.Class {
 	switch {
 	case s.blocked >= dominant:
 		return report.GPUBound
-	case s.hostOK && spinMeasured(e) && s.host >= dominant:
+	case s.hostOK && leadingStep(e).SpinTold && s.host >= dominant: // what code the main thread runs was seen
 		return report.HostBound
 	}
 	return report.Inconclusive
-}
-
-// spinMeasured reports whether it could be seen what code the trainer's main thread runs.
-func spinMeasured(e *evidence.Evidence) bool {
-	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.SpinTold
 }
 
 // launchBound reports whether the device is busy in name only: kernels so small that hardly any of its multiprocessors
@@ -226,8 +224,7 @@ func spinMeasured(e *evidence.Evidence) bool {
 func (s split) launchBound(e *evidence.Evidence) bool {
 	active, ok := e.Get(metric.GPUSMActive)
 	return ok && s.sight == step.Counted && s.device >= SmallKernelsBusy && active.Center < SmallKernelsActive &&
-		s.blocked < High.Value &&
-		s.stall.Center < Moderate.Value
+		s.blocked < High.Value && s.stall.Center < Moderate.Value
 }
 
 // A device that is busy and has hardly any multiprocessor at work: the lines of the rule gpu/small-kernels.

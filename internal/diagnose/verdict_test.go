@@ -12,87 +12,75 @@ import (
 )
 
 func TestVerdict(t *testing.T) {
-	lead := finds("x/lead", 0.3, report.CPU)
+	lead := []Rule{finds("x/lead", 0.3, report.CPU)}
 	tests := []struct {
 		name       string
-		signals    map[string]float64
+		signals    readings
 		rules      []Rule
 		class      report.Class
 		resource   report.Resource
 		confidence report.Confidence
 		says       string
 	}{
-		{"high input wait", with(map[string]float64{"input_wait_ratio": 0.6, "host_ratio": 0.05, "device_ratio": 0.35,
-			"worker_busy_ratio": 0.97}), []Rule{lead},
-			report.InputBound, report.CPU, report.High,
+		{"high input wait", readings{"input_wait_ratio": 0.6, "host_ratio": 0.05, "device_ratio": 0.35,
+			"worker_busy_ratio": 0.97}, lead, report.InputBound, report.CPU, report.High,
 			"waits for data 60 % of the time; its 2 workers are busy 97 % of the time"},
-		{"moderate input wait", with(map[string]float64{"input_wait_ratio": 0.12, "host_ratio": 0.05,
-			"device_ratio": 0.83}), []Rule{lead},
+		{"moderate input wait", readings{"input_wait_ratio": 0.12, "host_ratio": 0.05, "device_ratio": 0.83}, lead,
 			report.InputBound, report.CPU, report.High, "moderately input-bound"},
-		{"moderate wait, but the host takes more", with(map[string]float64{"input_wait_ratio": 0.12, "host_ratio": 0.6,
-			"device_ratio": 0.28}), []Rule{lead},
-			report.HostBound, "", report.High, "the main thread itself runs on the CPU 60 %"},
-		{"moderate wait that nothing explains", with(map[string]float64{"input_wait_ratio": 0.07, "host_ratio": 0.03,
-			"device_ratio": 0.9}), []Rule{finds("x/minor", 0.01, report.HDF5)},
-			report.GPUBound, "", report.Medium, "nearly ready in time"},
-		{"no workers", with(map[string]float64{"num_workers": 0, "loads_in_main_ratio": 0.5, "host_ratio": 0.5,
-			"device_ratio": 0.5}), []Rule{finds("x/zero", 0.5, report.MainProcess)},
-			report.InputBound, report.MainProcess, report.Medium, "num_workers=0"},
-		{"the GPU is busy", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.02, "device_ratio": 0.97,
-			"gpu_busy_ratio": 0.97}), nil,
-			report.GPUBound, "", report.High, "The GPU is busy 97 % of the time and lacks data 1 %"},
-		{"a device is inferred", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.02,
-			"device_ratio": 0.97}), nil,
+		{"moderate wait, but the host takes more", readings{"input_wait_ratio": 0.12, "host_ratio": 0.6,
+			"device_ratio": 0.28}, lead, report.HostBound, "", report.High,
+			"the main thread itself runs on the CPU 60 %"},
+		{"moderate wait that nothing explains", readings{"input_wait_ratio": 0.07, "host_ratio": 0.03,
+			"device_ratio": 0.9}, []Rule{finds("x/minor", 0.01, report.HDF5)}, report.GPUBound, "", report.Medium,
+			"nearly ready in time"},
+		{"no workers", readings{"num_workers": 0, "loads_in_main_ratio": 0.5, "host_ratio": 0.5, "device_ratio": 0.5},
+			[]Rule{finds("x/zero", 0.5, report.MainProcess)}, report.InputBound, report.MainProcess, report.Medium,
+			"num_workers=0"},
+		{"the GPU is busy", readings{"input_wait_ratio": 0.01, "host_ratio": 0.02, "device_ratio": 0.97,
+			"gpu_busy_ratio": 0.97}, nil, report.GPUBound, "", report.High,
+			"The GPU is busy 97 % of the time and lacks data 1 %"},
+		{"a device is inferred", readings{"input_wait_ratio": 0.01, "host_ratio": 0.02, "device_ratio": 0.97}, nil,
 			report.GPUBound, "", report.Medium, "no GPU counters confirm it"},
-		{"copies fill the link", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.3,
-			"device_ratio": 0.5, "gpu_busy_ratio": 0.5, "gpu_pcie_rx_rate_bytes_per_s": 24e9, "copy_ratio": 0.8}), nil,
+		{"copies fill the link", readings{"input_wait_ratio": 0.01, "host_ratio": 0.3, "device_ratio": 0.5,
+			"gpu_busy_ratio": 0.5, "gpu_pcie_rx_rate_bytes_per_s": 24e9, "copy_ratio": 0.8}, nil,
 			report.TransferBound, "", report.High, "Copies to the GPU take 80 %"},
-		{"nothing dominates", with(map[string]float64{"input_wait_ratio": 0.04, "host_ratio": 0.45,
-			"device_ratio": 0.49}), nil,
+		{"nothing dominates", readings{"input_wait_ratio": 0.04, "host_ratio": 0.45, "device_ratio": 0.49}, nil,
 			report.Balanced, "", report.High, "input wait 4 %, CPU work 45 %, device 49 %"},
-		{"no rule explains the wait", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4,
-			"worker_storage_wait_ratio": 0.9, "worker_running_ratio": 0.1}), nil,
+		{"no rule explains the wait", readings{"input_wait_ratio": 0.6, "device_ratio": 0.4,
+			"worker_storage_wait_ratio": 0.9, "worker_running_ratio": 0.1}, nil,
 			report.InputBound, report.OnStorage, report.Medium, "waits for data 60 %"},
-		{"a process that only sleeps", with(map[string]float64{"num_workers": 0, "loads_in_main_ratio": 0,
-			"host_ratio": 0, "device_ratio": 1}), nil,
-			report.Inconclusive, report.NoResource, report.Low, "nothing of a training job was seen"},
-		{"a short window", with(map[string]float64{"window_s": 2, "input_wait_ratio": 0.6}), []Rule{lead},
+		{"a process that only sleeps", readings{"num_workers": 0, "loads_in_main_ratio": 0, "host_ratio": 0,
+			"device_ratio": 1}, nil, report.Inconclusive, report.NoResource, report.Low,
+			"nothing of a training job was seen"},
+		{"a short window", readings{"window_s": 2, "input_wait_ratio": 0.6}, lead,
 			report.Inconclusive, "", report.Low, "only 2 s could be watched"},
-		{"a stopped job", with(map[string]float64{"trainer_stopped_ratio": 0.9, "input_wait_ratio": 0.6}), []Rule{lead},
+		{"a stopped job", readings{"trainer_stopped_ratio": 0.9, "input_wait_ratio": 0.6}, lead,
 			report.Inconclusive, "", report.Low, "stopped or frozen 90 %"},
-		{"too few samples", with(map[string]float64{"look_coverage_ratio": 0.1, "input_wait_ratio": 0.6}), []Rule{lead},
+		{"too few samples", readings{"look_coverage_ratio": 0.1, "input_wait_ratio": 0.6}, lead,
 			report.Inconclusive, "", report.Low, "10 % of the planned samples"},
-		{"a busy machine takes the samples", with(map[string]float64{"look_coverage_ratio": 0.3,
-			"input_wait_ratio": 0.6,
-			"device_ratio":     0.4}), []Rule{lead},
-			report.InputBound, report.CPU, report.Low, ""},
-		{"nothing was seen of the trainer", with(nil), []Rule{lead},
-			report.Inconclusive, "", report.Low, "could not be followed"},
-		{"system calls are hidden", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4,
-			"syscall_visible_ratio": 0}), []Rule{lead},
+		{"a busy machine takes the samples", readings{"look_coverage_ratio": 0.3, "input_wait_ratio": 0.6,
+			"device_ratio": 0.4}, lead, report.InputBound, report.CPU, report.Low, ""},
+		{"nothing was seen of the trainer", nil, lead, report.Inconclusive, "", report.Low, "could not be followed"},
+		{"system calls are hidden", readings{"input_wait_ratio": 0.6, "device_ratio": 0.4,
+			"syscall_visible_ratio": 0}, lead, report.InputBound, report.CPU, report.Medium, ""},
+		{"few steps", readings{"input_wait_ratio": 0.6, "device_ratio": 0.4, "batches_per_s": 0.3}, lead,
 			report.InputBound, report.CPU, report.Medium, ""},
-		{"few steps", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "batches_per_s": 0.3}),
-			[]Rule{lead},
-			report.InputBound, report.CPU, report.Medium, ""},
-		{"hardly a step", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "batches_per_s": 0.05}),
-			[]Rule{lead},
+		{"hardly a step", readings{"input_wait_ratio": 0.6, "device_ratio": 0.4, "batches_per_s": 0.05}, lead,
 			report.InputBound, report.CPU, report.Low, ""},
-		{"the wait is hidden behind the GPU", with(map[string]float64{"input_wait_ratio": 0.74,
-			"data_stall_ratio": 0.09, "device_ratio": 0.91, "gpu_busy_ratio": 0.91}),
-			nil, report.GPUBound, "", report.Medium,
+		{"the wait is hidden behind the GPU", readings{"input_wait_ratio": 0.74, "data_stall_ratio": 0.09,
+			"device_ratio": 0.91, "gpu_busy_ratio": 0.91}, nil, report.GPUBound, "", report.Medium,
 			"waits for data 74 % of the time, but behind work that is already queued: the GPU idles 9 %"},
-		{"the GPU is busy half the time", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.47,
-			"device_ratio": 0.53, "gpu_busy_ratio": 0.53}), nil,
-			report.HostBound, "", report.High, "the main thread itself runs on the CPU 47 %"},
-		{"busy in name only", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.02,
-			"device_ratio": 0.93, "gpu_busy_ratio": 0.93, "gpu_sm_activity": 0.1}), nil,
-			report.HostBound, "", report.High, ""},
-		{"across the line", with(map[string]float64{"input_wait_ratio": 0.2, "device_ratio": 0.7}), []Rule{lead},
+		{"the GPU is busy half the time", readings{"input_wait_ratio": 0.01, "host_ratio": 0.47, "device_ratio": 0.53,
+			"gpu_busy_ratio": 0.53}, nil, report.HostBound, "", report.High,
+			"the main thread itself runs on the CPU 47 %"},
+		{"busy in name only", readings{"input_wait_ratio": 0.01, "host_ratio": 0.02, "device_ratio": 0.93,
+			"gpu_busy_ratio": 0.93, "gpu_sm_activity": 0.1}, nil, report.HostBound, "", report.High, ""},
+		{"across the line", readings{"input_wait_ratio": 0.2, "device_ratio": 0.7}, lead,
 			report.InputBound, report.CPU, report.Medium, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Run(saw(evidence.Facts{}, tt.signals), tt.rules)
+			r := Run(saw(evidence.Facts{}, with(tt.signals)), tt.rules)
 			v := r.Verdict
 			if v.Class != tt.class || v.Resource != tt.resource || v.Confidence != tt.confidence {
 				t.Errorf("got %s, %q, %s (doubts %q), want %s, %q, %s", v.Class, v.Resource, v.Confidence, v.Doubts,
@@ -130,7 +118,7 @@ func TestStallThatMayBeNothing(t *testing.T) {
 }
 
 func TestWorstRankIsNamed(t *testing.T) {
-	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
+	e := saw(evidence.Facts{}, with(readings{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
 	wait := evidence.Value{}
 	wait.Center = 0.6
 	e.Ranks = []evidence.Rank{{Name: "3", PID: 7, InputWait: &wait}, {Name: "0", PID: 5}}
@@ -149,7 +137,7 @@ func TestOthersOnTheGPULead(t *testing.T) {
 	for others, rule := range map[float64]string{0.5: "gpu/shared", 0.1: "gpu/bound"} {
 		shared.Eval = func(p *Pass) { p.Report(report.Finding{Score: others}) }
 		bound := finds("gpu/bound", 0, report.NoResource)
-		v := Run(saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.01, "device_ratio": 0.98,
+		v := Run(saw(evidence.Facts{}, with(readings{"input_wait_ratio": 0.01, "device_ratio": 0.98,
 			"gpu_busy_ratio": 0.98, "gpu_others_busy_ratio": others})), []Rule{shared, bound}).Verdict
 		if v.Class != report.GPUBound || v.Rule != rule || !strings.Contains(v.Statement, "with work of other "+
 			"processes") {
@@ -165,7 +153,7 @@ func TestTheJobsOwnClockIsBelieved(t *testing.T) {
 		confidence report.Confidence
 		says       bool
 	}{0.58: {report.Medium, true}, 0: {report.Low, false}} {
-		signals := with(map[string]float64{"input_wait_ratio": 0.6, "data_stall_ratio": 0.6})
+		signals := with(readings{"input_wait_ratio": 0.6, "data_stall_ratio": 0.6})
 		values := map[string]evidence.Value{}
 		for name, x := range signals {
 			values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x, Hi: x, Confidence: 0.95, N: 20}}

@@ -18,8 +18,7 @@ func Workerless(e *evidence.Evidence) bool {
 // sleep says nothing of a device.
 func Training(e *evidence.Evidence) bool {
 	_, gpu := e.Get(metric.GPUBusy)
-	loads, _ := e.Get(metric.InWorkerless)
-	return Hooked(e) || gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
+	return Hooked(e) || gpu || e.Facts.Framework != "" || !Workerless(e) || orZero(e, metric.InWorkerless) > 0
 }
 
 // Hooked reports whether the hook reported on the training loop from inside the job: then the input wait is exact, with
@@ -81,8 +80,7 @@ func setsThePace(e *evidence.Evidence) bool {
 // computes then is the model, and what Python does beside it.
 func TrainsOnCPU(e *evidence.Evidence) bool {
 	_, counted := e.Get(metric.GPUBusy)
-	used, _ := e.Get(metric.GPUCount)
-	return !counted && used.Center == 0 && e.Facts.GPUName == "" && len(e.Header.Host.GPUs) == 0 &&
+	return !counted && orZero(e, metric.GPUCount) == 0 && e.Facts.GPUName == "" && len(e.Header.Host.GPUs) == 0 &&
 		len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.NoDevice
 }
 
@@ -97,7 +95,6 @@ func ModelOnCPU(e *evidence.Evidence) (cores float64, ok bool) {
 	if gpu, seen := e.Get(metric.GPUBusy); !ok || seen && gpu.Center >= Moderate.Value {
 		return 0, false
 	}
-	ranks, _ := e.Get(metric.Ranks)
-	cores = all.Center / max(ranks.Center, 1)
+	cores = all.Center / max(orZero(e, metric.Ranks), 1)
 	return cores, cores >= NativeCores
 }

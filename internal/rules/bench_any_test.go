@@ -79,8 +79,8 @@ func TestAnyBenchmarkGivesValidFindings(t *testing.T) {
 // What is advised next can be done: --try rewrites what lies in a file, and has nothing to offer for many files of one
 // item.
 func TestTryIsAdvisedWhereItCanHelp(t *testing.T) {
-	for _, l := range layouts {
-		r := l.report()
+	for _, l := range layouts() {
+		r := l.report
 		judgeBench(r)
 		advised := slices.ContainsFunc(r.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })
 		_, reopened := l.expect["hdf5/reopened-per-item"]

@@ -78,130 +78,133 @@ func judgeBench(r *report.Report) {
 	diagnose.Bench(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), All())
 }
 
-func i64(n int64) *int64 { return &n }
+// decode adds the time of decoding a picture.
+func (f *figures) decode(seconds float64, decoder, format string) *figures {
+	return f.add(report.ProbeDecode, metric.DecodeTime, seconds, "decoder", decoder, "format", format)
+}
+
+// filter adds the time of undoing an item's filters.
+func (f *figures) filter(seconds float64) *figures {
+	return f.add(report.ProbeHDF5, metric.FilterTime, seconds, "order", "random")
+}
+
+// hdf5 adds an item's time with a cache of so many bytes, or with the handle reopened.
+func (f *figures) hdf5(seconds float64, label, value string) *figures {
+	return f.add(report.ProbeHDF5, metric.ItemTime, seconds, "order", "random", label, value)
+}
+
+// try adds an item's time in another layout.
+func (f *figures) try(seconds float64, candidate string, labels ...string) *figures {
+	return f.add(report.ProbeTry, metric.ItemTime, seconds, append([]string{"candidate", candidate, "cache", "warm",
+		"order", "random"}, labels...)...)
+}
 
 // arrays is 4000 x 64 x 128 float32 in one file, chunked so that a chunk holds perChunk items and an item lies in
 // perItem chunks.
 func arrays(chunk []int64, chunkBytes, perChunk, perItem int64, filters ...string) report.Benchmark {
 	l := &report.Layout{Storage: "contiguous", Shape: []int64{4000, 64, 128}, Dtype: "float32",
-		ItemShape: []int64{1, 64, 128}, StoredBytes: i64(125 << 20), Filters: filters}
+		ItemShape: []int64{1, 64, 128}, StoredBytes: new(int64(125 << 20)), Filters: filters}
 	if chunk != nil {
 		l.Storage, l.Chunk, l.ChunkBytes, l.ItemsPerChunk, l.ChunksPerItem = "chunked", chunk, &chunkBytes, &perChunk,
 			&perItem
 	}
 	return report.Benchmark{Path: "/data/train.h5", Kind: "hdf5", Dataset: "/images", Files: 1, Bytes: 125 << 20,
-		Items: i64(4000), ItemBytes: i64(32 << 10), Layout: l}
+		Items: new(int64(4000)), ItemBytes: new(int64(32 << 10)), Layout: l}
 }
 
 func pictures(format string, files, bytes, largest int64) report.Benchmark {
 	return report.Benchmark{Path: "/data/train", Kind: "image", Format: format, Files: files, Bytes: files * bytes,
-		Items: i64(files), LargestDir: largest}
+		Items: new(files), LargestDir: largest}
 }
 
-var layouts = []struct {
+// layout is a benchmark of data in one layout.
+type layout struct {
 	name   string
-	report func() *report.Report
+	report *report.Report
 	expect map[string]report.Severity // at least this, of these rules; nothing else may be above info
 	says   []string                   // parts of headline, statement and next, in this order
-}{
-	{"gzip chunk of 64 items read one by one", func() *report.Report {
-		f := new(figures).read(0.0168, 0.0175).open(90e-6, 500e-6).disk("32768").
-			add(report.ProbeHDF5, metric.FilterTime, 0.0163, "order", "random").
-			add(report.ProbeHDF5, metric.ItemTime, 0.0168, "order", "random", "chunk_cache_bytes", "1048576").
-			add(report.ProbeHDF5, metric.ItemTime, 0.0168, "order", "random", "chunk_cache_bytes", "16777216").
-			add(report.ProbeHDF5, metric.ItemTime, 0.0171, "order", "random", "handle", "reopened")
-		return benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"), f)
-	}, map[string]report.Severity{"hdf5/chunk-exceeds-cache": report.Error},
-		[]string{"59.5 items/s in one worker, warm, random order", "97 % of an item's 16.8 ms goes to undoing the " +
-			"filters of its 2 MiB chunk",
-			"HDF5 chunk shape: 1x64x128 would give", "items/s in one worker (modelled).",
-			"pipetune explain hdf5/chunk-exceeds-cache", "pipetune bench-io /data/train.h5 --dataset /images --try"}},
-	{"chunk across the wrong axis: a column per item", func() *report.Report {
-		f := new(figures).read(0.030, 0.060).disk("32768").add(report.ProbeHDF5, metric.ItemTime, 0.0301, "order",
-			"random", "handle", "reopened")
-		return benchmark(arrays([]int64{4000, 1, 1}, 16000, 4000, 8192), f)
-	}, map[string]report.Severity{"hdf5/chunk-mismatch": report.Error}, []string{"33.3 items/s",
-		"because it lies in 8,192 chunks", "HDF5 chunk shape: 1x64x128"}},
-	{"gzip, one item per chunk", func() *report.Report {
-		f := new(figures).read(0.00027, 0.0004).disk("32768").add(report.ProbeHDF5, metric.FilterTime, 0.00025, "order",
-			"random")
-		return benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)
-	}, map[string]report.Severity{"hdf5/filter-cpu": report.Warning}, []string{"3,704 items/s",
-		"HDF5 filter: none would give"}},
-	{"10,000 small PNGs", func() *report.Report {
-		f := new(figures).read(23e-6, 300e-6).open(10e-6, 200e-6).disk("8192").add(report.ProbeDecode,
-			metric.DecodeTime, 92e-6, "decoder", "go/png", "format", "png").
-			add(report.ProbeRead, metric.ItemBytes, 7719, "cache", "warm", "order", "random")
-		return benchmark(pictures("png", 10000, 7719, 1000), f)
-	}, map[string]report.Severity{"image/png-decode": report.Error, "storage/small-files": report.Warning},
-		[]string{"8,696 items/s", "80 % of an item's 115 µs goes to decoding PNG", "explain image/png-decode"}},
-	{"one folder of 50,000 files", func() *report.Report {
-		f := new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").add(report.ProbeDecode,
-			metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg")
-		return benchmark(pictures("jpeg", 50000, 94<<10, 50000), f)
-	}, map[string]report.Severity{"storage/crowded-folder": report.Info}, []string{"775 items/s",
-		"Nothing in how the data is stored was found to be in the way."}},
-	{"an HDF5 file per item, opened each time", func() *report.Report {
-		f := new(figures).read(20e-6, 100e-6).open(90e-6, 600e-6).disk("32768")
-		b := arrays(nil, 0, 0, 0)
-		b.Files, b.Items, b.Bytes, b.Layout.Shape, b.Layout.ItemShape = 4000, i64(4000), 4000*34<<10,
-			[]int64{1, 64, 128}, []int64{1, 64, 128}
-		return benchmark(b, f)
-	}, map[string]report.Severity{"hdf5/reopened-per-item": report.Error}, []string{"9,091 items/s",
-		"82 % of an item's 110 µs goes to opening the file",
-		"Files of the dataset: one HDF5 file, items along the first axis"}},
-	{"more than memory holds, read at random", func() *report.Report {
-		b := arrays(nil, 0, 0, 0)
-		b.Bytes, b.Layout.StoredBytes = 200<<30, i64(200<<30)
-		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeRead, metric.ItemTime, 25e-6, "cache",
-			"cold", "order", "sequential")
-		return benchmark(b, f)
-	}, map[string]report.Severity{"storage/latency-bound": report.Error},
-		[]string{"8,333 items/s in one worker, cold, random order",
-			"91 % of an item's 120 µs goes to waiting for storage", "Order of reading", "--compare-path /tmp"}},
-	{"two workers that wait for a lock", func() *report.Report {
-		f := new(figures).read(11e-6, 120e-6).disk("32768").
-			processes(90000, 95000, "lock")
-		return benchmark(arrays(nil, 0, 0, 0), f)
-	}, map[string]report.Severity{"cpu/scaling-bend": report.Error},
-		[]string{"2 workers give 1.06 times what one gives: they wait for a lock"}},
+}
 
-	// Healthy: nothing above info.
-	{"healthy: contiguous and uncompressed", func() *report.Report {
-		f := new(figures).read(11e-6, 120e-6).open(90e-6, 500e-6).disk("32768").add(report.ProbeHDF5, metric.ItemTime,
-			120e-6, "order", "random", "handle", "reopened").
-			add(report.ProbeHDF5, metric.OpenTime, 91e-6, "cache", "warm", "mode", "locked").
-			add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").add(report.ProbeScaling,
-			metric.ItemRate, 120000, "workers", "2", "bound", "cpu").
-			add(report.ProbeTry, metric.ItemTime, 11e-6, "candidate", "as-is", "cache", "warm", "order", "random").
-			add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item", "cache", "warm", "order", "random")
-		return benchmark(arrays(nil, 0, 0, 0), f)
-	}, nil, []string{"90,909 items/s in one worker, warm, random order", "reading it from memory",
-		"Nothing in how the data is stored"}},
-	{"healthy: uncompressed chunks of 64 items", func() *report.Report {
-		return benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1), new(figures).read(7e-6, 120e-6).disk("32768"))
-	}, nil, nil},
-	{"healthy: JPEG of sensible size", func() *report.Report {
-		f := new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").add(report.ProbeDecode,
-			metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg").
+func layouts() []layout {
+	perItem, large, tmpfs := arrays(nil, 0, 0, 0), arrays(nil, 0, 0, 0), arrays(nil, 0, 0, 0)
+	perItem.Files, perItem.Bytes, perItem.Layout.Shape = 4000, 4000*34<<10, []int64{1, 64, 128}
+	large.Bytes, large.Layout.StoredBytes = 200<<30, new(int64(200<<30))
+	tmpfs.Storage = &report.Storage{Path: "/dev/shm", Kind: "tmpfs", FSType: "tmpfs"}
+	onTmpfs := benchmark(tmpfs, new(figures).add(report.ProbeRead, metric.ItemTime, 11e-6, "cache", "warm", "order",
+		"random"))
+	onTmpfs.Benchmark.Cold = report.Cold{Reason: "a tmpfs has no storage behind it"}
+	return []layout{
+		{"gzip chunk of 64 items read one by one", benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"),
+			new(figures).read(0.0168, 0.0175).open(90e-6, 500e-6).disk("32768").filter(0.0163).
+				hdf5(0.0168, "chunk_cache_bytes", "1048576").hdf5(0.0168, "chunk_cache_bytes", "16777216").
+				hdf5(0.0171, "handle", "reopened")),
+			map[string]report.Severity{"hdf5/chunk-exceeds-cache": report.Error},
+			[]string{"59.5 items/s in one worker, warm, random order",
+				"97 % of an item's 16.8 ms goes to undoing the filters of its 2 MiB chunk",
+				"HDF5 chunk shape: 1x64x128 would give",
+				"items/s in one worker (modelled).", "pipetune explain hdf5/chunk-exceeds-cache",
+				"pipetune bench-io /data/train.h5 --dataset /images --try"}},
+		{"chunk across the wrong axis: a column per item", benchmark(arrays([]int64{4000, 1, 1}, 16000, 4000, 8192),
+			new(figures).read(0.030, 0.060).disk("32768").hdf5(0.0301, "handle", "reopened")),
+			map[string]report.Severity{"hdf5/chunk-mismatch": report.Error}, []string{"33.3 items/s",
+				"because it lies in 8,192 chunks", "HDF5 chunk shape: 1x64x128"}},
+		{"gzip, one item per chunk", benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"),
+			new(figures).read(0.00027, 0.0004).disk("32768").filter(0.00025)),
+			map[string]report.Severity{"hdf5/filter-cpu": report.Warning}, []string{"3,704 items/s",
+				"HDF5 filter: none would give"}},
+		{"10,000 small PNGs", benchmark(pictures("png", 10000, 7719, 1000),
+			new(figures).read(23e-6, 300e-6).open(10e-6, 200e-6).disk("8192").decode(92e-6, "go/png", "png").
+				add(report.ProbeRead, metric.ItemBytes, 7719, "cache", "warm", "order", "random")),
+			map[string]report.Severity{"image/png-decode": report.Error, "storage/small-files": report.Warning},
+			[]string{"8,696 items/s", "80 % of an item's 115 µs goes to decoding PNG", "explain image/png-decode"}},
+		{"one folder of 50,000 files", benchmark(pictures("jpeg", 50000, 94<<10, 50000), jpegs()),
+			map[string]report.Severity{"storage/crowded-folder": report.Info}, []string{"775 items/s",
+				"Nothing in how the data is stored was found to be in the way."}},
+		{"an HDF5 file per item, opened each time", benchmark(perItem,
+			new(figures).read(20e-6, 100e-6).open(90e-6, 600e-6).disk("32768")),
+			map[string]report.Severity{"hdf5/reopened-per-item": report.Error}, []string{"9,091 items/s",
+				"82 % of an item's 110 µs goes to opening the file",
+				"Files of the dataset: one HDF5 file, items along the first axis"}},
+		{"more than memory holds, read at random", benchmark(large, new(figures).read(11e-6, 120e-6).disk("32768").
+			add(report.ProbeRead, metric.ItemTime, 25e-6, "cache", "cold", "order", "sequential")),
+			map[string]report.Severity{"storage/latency-bound": report.Error},
+			[]string{"8,333 items/s in one worker, cold, random order",
+				"91 % of an item's 120 µs goes to waiting for storage", "Order of reading", "--compare-path /tmp"}},
+		{"two workers that wait for a lock", benchmark(arrays(nil, 0, 0, 0),
+			new(figures).read(11e-6, 120e-6).disk("32768").processes(90000, 95000, "lock")),
+			map[string]report.Severity{"cpu/scaling-bend": report.Error},
+			[]string{"2 workers give 1.06 times what one gives: they wait for a lock"}},
+
+		// Healthy: nothing above info.
+		{contiguous, benchmark(arrays(nil, 0, 0, 0),
+			new(figures).read(11e-6, 120e-6).open(90e-6, 500e-6).disk("32768").hdf5(120e-6, "handle", "reopened").
+				add(report.ProbeHDF5, metric.OpenTime, 91e-6, "cache", "warm", "mode", "locked").
+				add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").
+				add(report.ProbeScaling, metric.ItemRate, 120000, "workers", "2", "bound", "cpu").
+				try(11e-6, "as-is").try(12e-6, "chunk-item")),
+			nil, []string{"90,909 items/s in one worker, warm, random order", "reading it from memory",
+				"Nothing in how the data is stored"}},
+		{"healthy: uncompressed chunks of 64 items", benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1),
+			new(figures).read(7e-6, 120e-6).disk("32768")), nil, nil},
+		{"healthy: JPEG of sensible size", benchmark(pictures("jpeg", 5000, 94<<10, 500), jpegs().
 			add(report.ProbePython, metric.ItemTime, 0.0021, "decoder", "pillow", "cache", "warm", "order", "random").
-			add(report.ProbePython, metric.ItemTime, 0.0018, "decoder", "opencv", "cache", "warm", "order", "random")
-		return benchmark(pictures("jpeg", 5000, 94<<10, 500), f)
-	}, nil, []string{"775 items/s", "98 % of an item's 1.29 ms goes to decoding JPEG"}},
-	{"healthy: on tmpfs", func() *report.Report {
-		b := arrays(nil, 0, 0, 0)
-		b.Storage = &report.Storage{Path: "/dev/shm", Kind: "tmpfs", FSType: "tmpfs"}
-		r := benchmark(b, new(figures).add(report.ProbeRead, metric.ItemTime, 11e-6, "cache", "warm", "order",
-			"random"))
-		r.Benchmark.Cold = report.Cold{Reason: "a tmpfs has no storage behind it"}
-		return r
-	}, nil, nil},
+			add(report.ProbePython, metric.ItemTime, 0.0018, "decoder", "opencv", "cache", "warm", "order", "random")),
+			nil, []string{"775 items/s", "98 % of an item's 1.29 ms goes to decoding JPEG"}},
+		{"healthy: on tmpfs", onTmpfs, nil, nil},
+	}
+}
+
+const contiguous = "healthy: contiguous and uncompressed"
+
+// jpegs is what pictures of 500 x 375 take on a local disk.
+func jpegs() *figures {
+	return new(figures).read(30e-6, 300e-6).open(4e-6, 200e-6).disk("98304").decode(0.00126, "libjpeg-turbo", "jpeg")
 }
 
 func TestLayoutsAreRecognised(t *testing.T) {
-	for _, l := range layouts {
+	for _, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {
-			r := l.report()
+			r := l.report
 			judgeBench(r)
 			found := map[string]report.Severity{}
 			for _, f := range r.Findings {
@@ -266,14 +269,12 @@ func checkPhases(t *testing.T, phases []report.Phase) {
 
 // A measured candidate is what a finding goes by, instead of a model.
 func TestCandidatesAreBelieved(t *testing.T) {
-	r := layouts[0].report()
+	r := layouts()[0].report
 	f := figures(r.Measurements)
-	f.add(report.ProbeTry, metric.ItemTime, 0.0168, "candidate", "as-is", "cache", "warm", "order", "random").
-		add(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random",
-			"command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5").
+	f.try(0.0168, "as-is").
+		try(0.00027, "chunk-item", "command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5").
 		add(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item").
-		add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item-unfiltered", "cache", "warm", "order",
-			"random")
+		try(12e-6, "chunk-item-unfiltered")
 	r.Measurements = f
 	judgeBench(r)
 	c := r.Findings[0].Recommendations[0]

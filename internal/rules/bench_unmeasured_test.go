@@ -41,14 +41,17 @@ func TestNoAllClearWithoutFilters(t *testing.T) {
 
 // An interrupted run whose rules all spoke is still one that looked at a part only.
 func TestNoAllClearAfterAnInterrupt(t *testing.T) {
-	for _, l := range layouts {
-		if l.name == "healthy: contiguous and uncompressed" {
-			r := l.report()
+	for _, l := range layouts() {
+		if l.name == contiguous {
+			r := l.report
 			r.Benchmark.Interrupted = true
 			holds(t, said(r), "The run was interrupted", "!Nothing in how the data is stored")
 		}
 	}
 }
+
+var tarball = report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20,
+	Items: new(int64(4000))}
 
 // Pictures of which decoding was not timed have a rate of reading, and no item time that rules could judge by.
 func TestHeadlineWithoutDecoding(t *testing.T) {
@@ -74,8 +77,7 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 	holds(t, said(r), "no item could be decoded", "!items/s", "none of the sampled items")
 
 	// An archive without pictures has nothing to decode.
-	tar := benchmark(report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20,
-		Items: new(int64(4000))}, new(figures).read(20e-6, 100e-6))
+	tar := benchmark(tarball, new(figures).read(20e-6, 100e-6))
 	tar.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode},
 		Reason: "decoding: none of the sampled items could be read"}}
 	holds(t, said(tar), "50,000 items/s", "!reading alone")
@@ -85,13 +87,10 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 
 // An archive's pictures are named by their own format, and several are named all.
 func TestDecodingNamesTheFormats(t *testing.T) {
-	f := new(figures).read(20e-6, 100e-6).add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder",
-		"libjpeg-turbo", "format", "jpeg")
-	tar := report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20,
-		Items: new(int64(4000))}
-	holds(t, said(benchmark(tar, f)), "decoding JPEG", "!tar")
-	f.add(report.ProbeDecode, metric.DecodeTime, 0.0106, "decoder", "go/png", "format", "png")
-	holds(t, said(benchmark(tar, f)), "decoding JPEG and PNG")
+	f := new(figures).read(20e-6, 100e-6).decode(0.00126, "libjpeg-turbo", "jpeg")
+	holds(t, said(benchmark(tarball, f)), "decoding JPEG", "!tar")
+	f.decode(0.0106, "go/png", "png")
+	holds(t, said(benchmark(tarball, f)), "decoding JPEG and PNG")
 }
 
 // A bend in a single round may be noise: nothing is said of it.
@@ -114,9 +113,8 @@ func TestNoBendWithoutAnInterval(t *testing.T) {
 
 // Names from a program keep their spelling at the begin of a sentence.
 func TestIdentifiersKeepTheirSpelling(t *testing.T) {
-	f := new(figures).read(40e-6, 60e-6).add(report.ProbeHDF5, metric.FilterTime, 1e-6, "order", "random").
-		add(report.ProbeHDF5, metric.ItemTime, 40e-6, "order", "random", "chunk_cache_bytes", "1048576").
-		add(report.ProbeHDF5, metric.ItemTime, 20e-6, "order", "random", "chunk_cache_bytes", "33554432")
+	f := new(figures).read(40e-6, 60e-6).filter(1e-6).hdf5(40e-6, "chunk_cache_bytes", "1048576").
+		hdf5(20e-6, "chunk_cache_bytes", "33554432")
 	holds(t, said(benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)), "rdcc_nbytes of h5py.File",
 		"!Rdcc")
 }

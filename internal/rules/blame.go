@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -27,17 +28,15 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 		if !ok || load <= 0 {
 			return loading{}, false
 		}
-		storage, _ := p.Maybe(metric.MainStorage)
-		l := loading{storage: share(storage / load), busy: load}
-		l.running = 1 - l.storage
-		return l, true
+		storage := share(p.OrZero(metric.MainStorage) / load)
+		return loading{storage: storage, running: 1 - storage, busy: load}, true
 	}
 	busy, ok := p.Maybe(metric.WorkerBusy)
 	workers, ok2 := p.Maybe(metric.NumWorkers)
 	if !ok || !ok2 || busy <= 0 {
 		return loading{}, false
 	}
-	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / busy) }
+	of := func(d metric.Desc) float64 { return share(p.OrZero(d) / busy) }
 	return loading{running: of(metric.WorkerRunning) + of(metric.WorkerPrograms), storage: of(metric.WorkerStorage),
 		open: of(metric.WorkerOpenWait), fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
 }
@@ -46,22 +45,28 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 // run or are ready to run, it does not grow when they queue for a CPU. 0 is unknown.
 func cpuOf(p *diagnose.Pass) float64 {
 	each, ok := p.Maybe(metric.WorkerCPU)
-	workers, ok2 := p.Maybe(metric.NumWorkers)
-	if ok && ok2 && workers >= 1 {
+	if workers := p.OrZero(metric.NumWorkers); ok && workers >= 1 {
 		return each * workers
 	}
-	split, ok := loadingOf(p)
-	if !ok {
-		return 0
-	}
+	split, _ := loadingOf(p)
 	return split.busy * split.running
 }
 
 // coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch
 // over the step without waiting, for all trainers.
 func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
-	ranks, _ := p.Maybe(metric.Ranks)
-	return max(ranks, 1) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
+	return trainers(p) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
+}
+
+// moreNeeded is the model of the loader and the number of workers that it asks for; false where there is none, or it
+// asks for no more than there are.
+func moreNeeded(p *diagnose.Pass) (*diagnose.Loader, diagnose.Needed, bool) {
+	loader, ok := p.Loader()
+	if !ok {
+		return nil, diagnose.Needed{}, false
+	}
+	need, ok := loader.WorkersNeeded(false)
+	return loader, need, ok && need.Workers > loader.Setting.Workers
 }
 
 // share forces a quotient of two noisy figures into 0..1.
@@ -70,8 +75,7 @@ func share(x float64) float64 { return stat.Share(x) }
 // steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody
 // else's.
 func steadyWait(p *diagnose.Pass) float64 {
-	gap, _ := p.Maybe(metric.EpochGap)
-	return max(p.Stall()-share(gap), 0)
+	return max(p.Stall()-share(p.OrZero(metric.EpochGap)), 0)
 }
 
 // starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost
@@ -80,8 +84,7 @@ func starved(p *diagnose.Pass) float64 {
 	if diagnose.Workerless(p.Evidence) {
 		return p.Stall()
 	}
-	idle, _ := p.Maybe(metric.IdleWhileWaits)
-	return steadyWait(p) * (1 - share(idle))
+	return steadyWait(p) * (1 - share(p.OrZero(metric.IdleWhileWaits)))
 }
 
 // saturated reports whether the workers have no time to spare: then what they spend their time on holds the trainer
@@ -224,18 +227,47 @@ func cpus(n float64) string {
 	return unit.Number(n) + " usable CPUs"
 }
 
-// fromFact says what a setting was seen to be; nil where it was not.
-func fromFact[T any](v *T) *string {
+// fromFact says what a setting was seen to be, as Python writes it; nil where it was not.
+func fromFact[T int | bool](v *T) *string {
 	if v == nil {
 		return nil
 	}
-	switch x := any(*v).(type) {
-	case bool:
-		if x {
-			return new("True")
-		}
-		return new("False")
-	default:
-		return new(fmt.Sprint(x))
+	text := fmt.Sprint(*v)
+	return new(strings.ToUpper(text[:1]) + text[1:])
+}
+
+// nonEmpty is a text that may be unknown, as reports have it: nil for "".
+func nonEmpty(s string) *string {
+	if s == "" {
+		return nil
 	}
+	return &s
+}
+
+// trainers is how many trainers the job has on this machine, at least one. num_workers and the size of a batch are of
+// one of them; usable CPUs, memory and /dev/shm are there for all.
+func trainers(p *diagnose.Pass) float64 { return max(p.OrZero(metric.Ranks), 1) }
+
+// worstRank names the trainer that lacks data most.
+func worstRank(p *diagnose.Pass) string {
+	if ranks := p.Evidence.Ranks; len(ranks) > 0 {
+		return "rank " + ranks[0].Name
+	}
+	return "one of them"
+}
+
+// inEachTrainer follows a figure that each of several trainers has; "" for a single one.
+func inEachTrainer(p *diagnose.Pass) string {
+	if n := trainers(p); n > 1 {
+		return fmt.Sprintf(" in each of %s trainers", whole(n))
+	}
+	return ""
+}
+
+// forAllTrainers follows a figure that is the sum over several trainers; "" for a single one.
+func forAllTrainers(p *diagnose.Pass) string {
+	if n := trainers(p); n > 1 {
+		return fmt.Sprintf(" for all %s trainers together", whole(n))
+	}
+	return ""
 }

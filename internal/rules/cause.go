@@ -9,34 +9,36 @@ import (
 // cause is what most rules about loading find: something that takes a part of the loading time, and a change that gives
 // between lo and hi of that time back.
 type cause struct {
-	part    float64 // of the loading time
-	lo, hi  float64
-	storage bool // the change takes the wait for storage away, and with it the rate that storage allows
-	summary string
-	change  report.Recommendation
-	seen    []report.Evidence
+	part      float64 // of the loading time
+	lo, hi    float64
+	storage   bool // the change takes the wait for storage away, and with it the rate that storage allows
+	summary   string
+	at        *report.Location
+	change    report.Recommendation
+	seen      []report.Evidence
+	unhelpful []report.Unhelpful
 }
 
 // finding scores a cause by what of the trainer's wait it accounts for, and predicts what the change brings where the
 // loader's costs are known.
 func (c cause) finding(p *diagnose.Pass) report.Finding {
-	c.change.Effect = saving(p, c.lo, c.hi)
-	if loader, ok := p.Loader(); ok && c.storage {
-		c.change.Effect = loader.SavingUnthrottled(c.lo, c.hi)
-	}
-	return report.Finding{Score: starved(p) * c.part, Summary: c.summary, Evidence: c.seen,
-		Recommendations: []report.Recommendation{c.change}}
+	c.change.Effect = saving(p, c.lo, c.hi, c.storage)
+	return report.Finding{Score: starved(p) * c.part, Summary: c.summary, Location: c.at, Evidence: c.seen,
+		Recommendations: []report.Recommendation{c.change}, Unhelpful: c.unhelpful}
 }
+
+func (c cause) report(p *diagnose.Pass) { p.Report(c.finding(p)) }
 
 // storageCause is the cause of rules that would take the wait for storage away: at least half of it goes.
 func storageCause(waits float64, summary string, change report.Recommendation, seen []report.Evidence) cause {
 	return cause{part: waits, lo: waits / 2, hi: waits, storage: true, summary: summary, change: change, seen: seen}
 }
 
-// saving is the effect of loading without between lo and hi of its time; nil where its costs are too little known.
-func saving(p *diagnose.Pass, lo, hi float64) *report.Effect {
+// saving is the effect of loading without between lo and hi of its time, and where unthrottled also without the rate
+// that storage allows; nil where its costs are too little known.
+func saving(p *diagnose.Pass, lo, hi float64, unthrottled bool) *report.Effect {
 	if loader, ok := p.Loader(); ok {
-		return loader.Saving(lo, hi)
+		return loader.Saving(lo, hi, unthrottled)
 	}
 	return nil
 }

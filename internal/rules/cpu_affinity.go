@@ -23,10 +23,9 @@ var cpuAffinity = diagnose.Rule{
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
 	Eval: func(p *diagnose.Pass) {
 		usable, present, wait := p.Get(metric.UsableCPUs), p.Get(metric.PresentCPUs), p.Stall()
-		throttled, _ := p.Maybe(metric.Throttled)
-		idle := present * (1 - share(p.Get(metric.CPUBusyRatio)))
+		throttled, idle := p.OrZero(metric.Throttled), present*(1-share(p.Get(metric.CPUBusyRatio)))
 		if wait < diagnose.Moderate.Value || usable >= present || throttled >= diagnose.Moderate.Value ||
-			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || idle < p.Limit(idleCores.Name)*usable {
+			p.Get(metric.UsableBusy) < p.Limit(fullLimit) || idle < p.Limit(idleCores)*usable {
 			return
 		}
 		to, effect := present, speedup(p, 0, wait, "the step")

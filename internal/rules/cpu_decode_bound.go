@@ -20,25 +20,22 @@ var cpuDecodeBound = diagnose.Rule{
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
-		wait := p.Stall()
 		split, ok := loadingOf(p)
-		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit.Name) ||
-			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) ||
-			demand(p) < p.Limit(fullLimit.Name)*p.Get(metric.UsableCPUs) {
+		usable, busy := p.Get(metric.UsableCPUs), p.Get(metric.UsableBusy)
+		if !ok || p.Stall() < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit) ||
+			busy < p.Limit(fullLimit) || demand(p) < p.Limit(fullLimit)*usable {
 			return
 		}
-		score := starved(p) * split.running * ownPart(p)
-		usable := p.Get(metric.UsableCPUs)
 		summary := fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes "+
-			"more CPU than there is",
-			unit.Percent(split.running), cpus(usable), unit.Percent(share(p.Get(metric.UsableBusy))))
+			"more CPU than there is", unit.Percent(split.running), cpus(usable), unit.Percent(share(busy)))
 		if m, ok := madeOf(p); ok {
 			what, part := m.most()
 			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part),
 				what)
 		}
 		p.Report(report.Finding{
-			Score: score, Summary: summary, Location: itemsMadeAt(p),
+			Score: starved(p) * split.running * ownPart(p), Summary: summary,
+			Location: at(callOf(p).ItemFile, callOf(p).ItemLine),
 			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate,
 				metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU,
 				metric.WorkerCPUBatch, metric.FreeStepTime),
@@ -56,61 +53,51 @@ var cpuDecodeBound = diagnose.Rule{
 
 func decodeMeasured(p *diagnose.Pass) {
 	ratio, item, usable := p.Get(metric.BenchDecodeRatio), p.Get(metric.BenchItem), p.Get(metric.UsableCPUs)
-	if ratio < p.Limit(mostLimit.Name) || item <= 0 {
+	if ratio < p.Limit(mostLimit) || item <= 0 {
 		return
 	}
-	f := report.Finding{
+	p.Report(report.Finding{
 		Severity: report.Info,
 		Summary: fmt.Sprintf("Decoding takes %s of an item's %s: %s give at most %s items/s", unit.Percent(ratio),
 			unit.Seconds(item), cpus(usable), unit.Number(usable/item)),
 		Evidence: seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead,
 			metric.BenchPython, metric.UsableCPUs),
-		Unhelpful: fasterStorage(p),
-	}
-	if rec, ok := quickerLibrary(p); ok {
-		f.Recommendations = []report.Recommendation{rec}
-	}
-	p.Report(f)
+		Recommendations: quickerLibrary(p),
+		Unhelpful:       fasterStorage(p),
+	})
 }
 
 // quickerLibrary recommends the fastest of the user's own libraries over the slowest, where that is worth a change.
-func quickerLibrary(p *diagnose.Pass) (report.Recommendation, bool) {
+func quickerLibrary(p *diagnose.Pass) []report.Recommendation {
 	b := p.Evidence.Bench
 	if b == nil || len(b.Decoders) < 2 {
-		return report.Recommendation{}, false
+		return nil
 	}
 	fast, slow := b.Decoders[0], b.Decoders[len(b.Decoders)-1]
 	effect := quicker(slow.Item.Summary, fast.Item.Summary, report.Measured, "decoding with "+fast.Name)
 	if gain(effect) < gainLimit.Value {
-		return report.Recommendation{}, false
+		return nil
 	}
-	return report.Recommendation{Setting: "decoder", From: new(slow.Name), To: fast.Name,
-			Why:    "measured on these files in this Python",
-			Caveat: "decoders differ in the last bits of a pixel; which one the job uses was not seen", Effect: effect},
-		true
+	return []report.Recommendation{{Setting: "decoder", From: new(slow.Name), To: fast.Name,
+		Why:    "measured on these files in this Python",
+		Caveat: "decoders differ in the last bits of a pixel; which one the job uses was not seen", Effect: effect}}
 }
 
 // demand is how many cores the job would use if it had them: its threads that run or are ready to. Fewer than there are
 // cores means that others fill the rest, or that more workers could.
 func demand(p *diagnose.Pass) float64 {
-	ranks, ok := p.Maybe(metric.Ranks)
-	if !ok || ranks < 1 {
-		ranks = 1
-	}
-	host, _ := p.Maybe(metric.HostTime)
-	cores := ranks * (p.Get(metric.NumWorkers)*p.Get(metric.WorkerRunning) + share(host))
-	used, _ := p.Maybe(metric.JobCPU) // threads within a worker are not sampled one by one
-	return max(cores, used)
+	cores := trainers(p) * (p.Get(metric.NumWorkers)*p.Get(metric.WorkerRunning) + share(p.OrZero(metric.HostTime)))
+	return max(cores, p.OrZero(metric.JobCPU)) // threads within a worker are not sampled one by one
 }
 
 // ownPart is the part of the used CPU time that is the job's own, 1 where others' is unknown.
 func ownPart(p *diagnose.Pass) float64 {
 	job, ok := p.Maybe(metric.JobCPU)
-	other, ok2 := p.Maybe(metric.OtherCPU)
-	if !ok || !ok2 || job+other <= 0 {
+	all := job + p.OrZero(metric.OtherCPU)
+	if !ok || all <= 0 {
 		return 1
 	}
-	return share(job / (job + other))
+	return share(job / all)
 }
 
 func wontHelpWorkers(usable float64) string {
@@ -144,16 +131,8 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 		rec.From, rec.To = nil, "at most "+unit.Percent(target/loader.CPU.Center)+" of what it is"
 	}
 	cut := 1 - target/loader.CPU.Center
-	rec.Effect = loader.Saving(cut, cut)
+	rec.Effect = loader.Saving(cut, cut, false)
 	return []report.Recommendation{rec}
-}
-
-// itemsMadeAt is the dataset's own method that makes items; nil where none was seen.
-func itemsMadeAt(p *diagnose.Pass) *report.Location {
-	if c := callOf(p); c.ItemFile != "" && c.ItemLine > 0 {
-		return &report.Location{File: c.ItemFile, Line: c.ItemLine}
-	}
-	return nil
 }
 
 // deviceTime is what transforms take a GPU, where a whole batch is transformed at once.
@@ -164,24 +143,22 @@ var deviceTime = diagnose.Limit{Name: "device time for a second of transforms on
 // onTheGPU says what moving transforms there would bring, where they may be most of an item's time.
 func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 	m, ok := madeOf(p)
-	gpus, _ := p.Maybe(metric.GPUCount)
 	loader, ok2 := p.Loader()
-	if !ok || !ok2 || m.other < mostLimit.Value || gpus < 1 {
+	if !ok || !ok2 || m.other < mostLimit.Value || p.OrZero(metric.GPUCount) < 1 {
 		return nil
 	}
-	effect := loader.OntoDevice(m.other, p.Limit(deviceTime.Name))
+	effect := loader.OntoDevice(m.other, p.Limit(deviceTime))
 	if effect == nil {
 		return nil
 	}
-	rec := report.Recommendation{Setting: "transforms of an item", From: new("in the workers"),
-		To: "on the GPU, a batch at a time", Effect: effect,
-		Why: fmt.Sprintf("up to %s of an item's time are transforms: torchvision.transforms.v2 and kornia take "+
-			"whole batches on the GPU", unit.Percent(m.other)),
-		Caveat: "reading by other libraries counts as the dataset's own code and stays"}
+	caveat := "reading by other libraries counts as the dataset's own code and stays"
 	if effect.Lo < effect.Before {
-		rec.Caveat = "may lose: the GPU has little time to spare for them; " + rec.Caveat
+		caveat = "may lose: the GPU has little time to spare for them; " + caveat
 	}
-	return []report.Recommendation{rec}
+	return []report.Recommendation{{Setting: "transforms of an item", From: new("in the workers"),
+		To: "on the GPU, a batch at a time", Caveat: caveat, Effect: effect,
+		Why: fmt.Sprintf("up to %s of an item's time are transforms: torchvision.transforms.v2 and kornia take "+
+			"whole batches on the GPU", unit.Percent(m.other))}}
 }
 
 // cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.

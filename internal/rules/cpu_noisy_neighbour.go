@@ -23,16 +23,12 @@ var cpuNoisyNeighbour = diagnose.Rule{
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks",
 		"loader/worker-imbalance"},
 	Eval: func(p *diagnose.Pass) {
-		usable, others := p.Get(metric.UsableCPUs), p.Get(metric.OtherCPU)
-		if steal, ok := p.Maybe(metric.StealRatio); ok {
-			if present, ok := p.Maybe(metric.PresentCPUs); ok {
-				others += steal * present
-			}
-		}
+		usable := p.Get(metric.UsableCPUs)
+		others := p.Get(metric.OtherCPU) + p.OrZero(metric.StealRatio)*p.OrZero(metric.PresentCPUs)
 		main := mainQueued(p)
 		delay := max(queued(p), main)
-		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) ||
-			others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
+		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit) ||
+			others/usable < p.Limit(othersLimit) || delay < p.Limit(queueLimit) {
 			return
 		}
 		blame := notOwn(p, usable, others)
@@ -54,8 +50,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 			Severity: gradeOutside(p, lost),
 			Score:    lost,
 			Summary: fmt.Sprintf("Programs outside the job use %s of %s; the job's processes are ready to run but "+
-				"without a CPU up to %s of the time",
-				unit.Number(others), cpus(usable), unit.Percent(delay)),
+				"without a CPU up to %s of the time", unit.Number(others), cpus(usable), unit.Percent(delay)),
 			Evidence: seen(p, metric.OtherCPU, metric.JobCPU, metric.UsableCPUs, metric.UsableBusy,
 				metric.WorkerRunDelay, metric.MainRunDelay, metric.CPUPressure, metric.StealRatio),
 			Recommendations: []report.Recommendation{{

@@ -22,24 +22,22 @@ var cpuQuotaThrottled = diagnose.Rule{
 		if throttled < diagnose.Moderate.Value {
 			return
 		}
-		main, _ := p.Maybe(metric.MainRunDelay) // run-queue time includes being held back by a quota
-		score := max(steadyWait(p)*queued(p), min(throttled, share(main)))
+		// run-queue time includes being held back by a quota
+		score := max(steadyWait(p)*queued(p), min(throttled, share(p.OrZero(metric.MainRunDelay))))
 		rec := report.Recommendation{Setting: "CPU quota", From: new(unit.Number(quota) + " CPUs"), To: "more, or none",
 			Why: "the job uses it up", Effect: speedup(p, 0, min(score, throttled), "the next slowest part")}
 		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
-			need := math.Ceil(coresForStep(p, loader))
-			if need > quota {
-				rec.To = count(need, "CPU")
+			cores := coresForStep(p, loader)
+			if need := math.Ceil(cores); need > quota {
+				rec.To, rec.Effect = count(need, "CPU"), loader.Alone(need)
 				rec.Why = fmt.Sprintf("to make a batch per step, the job needs %s times the CPU that a step lasts",
-					unit.Number(coresForStep(p, loader)))
-				rec.Effect = loader.Alone(need)
+					unit.Number(cores))
 			}
 		}
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, score), Score: score,
-			Summary: fmt.Sprintf("The job's quota of %s is used up in %s of the kernel's periods; all its threads "+
-				"then stop",
-				unit.Number(quota)+" CPUs", unit.Percent(throttled)),
+			Summary: fmt.Sprintf("The job's quota of %s CPUs is used up in %s of the kernel's periods; all its "+
+				"threads then stop", unit.Number(quota), unit.Percent(throttled)),
 			Evidence: seen(p, metric.Throttled, metric.UsableCPUs, metric.PresentCPUs, metric.JobCPU,
 				metric.WorkerRunDelay, metric.MainRunDelay),
 			Recommendations: []report.Recommendation{rec},

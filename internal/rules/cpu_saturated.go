@@ -19,34 +19,31 @@ var cpuSaturated = diagnose.Rule{
 	Needs:    []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
 	Limits:   limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
 	Eval: func(p *diagnose.Pass) {
-		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value ||
-			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
+		if p.OrZero(metric.Throttled) >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit) {
 			return
 		}
 		main := mainQueued(p)
 		delay := max(queued(p), main)
-		if delay < p.Limit(queueLimit.Name) {
+		if delay < p.Limit(queueLimit) {
 			return
 		}
-		score := max(steadyWait(p)*queued(p), main) * ownPart(p)
+		score, usable := max(steadyWait(p)*queued(p), main)*ownPart(p), p.Get(metric.UsableCPUs)
 		f := report.Finding{
 			Severity: gradeOutside(p, score),
 			Score:    score,
 			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have "+
-				"no CPU",
-				cpus(p.Get(metric.UsableCPUs)), unit.Percent(share(p.Get(metric.UsableBusy))), unit.Percent(delay)),
+				"no CPU", cpus(usable), unit.Percent(share(p.Get(metric.UsableBusy))), unit.Percent(delay)),
 			Evidence: seen(p, metric.UsableBusy, metric.UsableCPUs, metric.WorkerRunDelay, metric.MainRunDelay,
 				metric.JobCPU, metric.OtherCPU, metric.CPUPressure),
-			Unhelpful: against(wontHelpWorkers(p.Get(metric.UsableCPUs)), moreWorkers),
+			Unhelpful: against(wontHelpWorkers(usable), moreWorkers),
 		}
 		workers, ok := p.Maybe(metric.NumWorkers)
 		running, told := p.Maybe(metric.WorkerRunning)
-		busy, _ := p.Maybe(metric.WorkerBusy)
-		waiting := told && running < p.Limit(mostLimit.Name)*busy // mostly, for something else than a CPU
-		usable := p.Get(metric.UsableCPUs)
+		// mostly, for something else than a CPU
+		waiting := told && running < p.Limit(mostLimit)*p.OrZero(metric.WorkerBusy)
 		// num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
 		own := max(usable/trainers(p), 1)
-		if ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*own && !waiting {
+		if ok && usable >= 1 && workers > p.Limit(tooManyLimit)*own && !waiting {
 			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)),
 				To: whole(float64(int(own))), Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
 		}
@@ -64,12 +61,11 @@ func sharedCPUs(p *diagnose.Pass, usable float64) string {
 
 // queued is the part of a worker's busy time in which it was ready but had no CPU.
 func queued(p *diagnose.Pass) float64 {
-	delay, ok := p.Maybe(metric.WorkerRunDelay)
-	busy, ok2 := p.Maybe(metric.WorkerBusy)
-	if !ok || !ok2 || busy <= 0 {
+	busy := p.OrZero(metric.WorkerBusy)
+	if busy <= 0 {
 		return 0
 	}
-	return share(delay / busy)
+	return share(p.OrZero(metric.WorkerRunDelay) / busy)
 }
 
 // mainQueued is the share of time in which the main thread was ready but had no CPU. What it loses while it waits for

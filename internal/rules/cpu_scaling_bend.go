@@ -35,7 +35,7 @@ var bends = map[string]struct{ what, setting, to, why string }{
 
 func bendMeasured(p *diagnose.Pass) {
 	efficiency, _ := p.Evidence.Get(metric.BenchEfficiency)
-	if efficiency.Center >= p.Limit(bendLimit.Name) || efficiency.Hi >= 1 {
+	if efficiency.Center >= p.Limit(bendLimit) || efficiency.Hi >= 1 {
 		return
 	}
 	bound := ""

@@ -23,23 +23,19 @@ var gpuBatchHeadroom = diagnose.Rule{
 	Limits: limits(emptyMemory, idleGPU),
 	Eval: func(p *diagnose.Pass) {
 		memory, busy := share(p.Get(metric.GPUMemUsedRatio)), share(p.Get(metric.GPUBusy))
-		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) ||
-			busy >= p.Limit(idleGPU.Name) {
+		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory) ||
+			busy >= p.Limit(idleGPU) {
 			return
 		}
 		if copies, ok := p.Maybe(metric.CopyTime); ok && copies >= diagnose.High.Value {
 			return // a larger batch is copied for longer
-		}
-		var from *string
-		if b := p.Evidence.Facts.BatchSize; b != nil {
-			from = fromFact(b)
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, // what a larger batch gives cannot be determined from outside: the score stays 0
 			Summary: fmt.Sprintf("The GPU is busy %s of the time and %s of %s is allocated, while data is ready",
 				unit.Percent(busy), unit.Percent(memory), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),
-			Recommendations: []report.Recommendation{{Setting: "batch_size", From: from,
+			Recommendations: []report.Recommendation{{Setting: "batch_size", From: fromFact(p.Evidence.Facts.BatchSize),
 				To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
 				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from " +
 					"outside",

@@ -16,10 +16,10 @@ var gpuBound = diagnose.Rule{
 	Needs:   []metric.Desc{metric.DeviceTime},
 	Limits:  limits(mostLimit, busyDevice),
 	Eval: func(p *diagnose.Pass) {
-		device, least := share(p.Get(metric.DeviceTime)), p.Limit(mostLimit.Name)
+		device, least := share(p.Get(metric.DeviceTime)), p.Limit(mostLimit)
 		busy, counted := p.Maybe(metric.GPUBusy)
 		if counted {
-			device, least = share(busy), p.Limit(busyDevice.Name)
+			device, least = share(busy), p.Limit(busyDevice)
 		}
 		stall, ok := diagnose.Stall(p.Evidence)
 		if !ok {
@@ -30,8 +30,7 @@ var gpuBound = diagnose.Rule{
 			return
 		}
 		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s "+
-			"of the time, as it does while a device works",
-			unit.Percent(p.Stall()), unit.Percent(device))
+			"of the time, as it does while a device works", unit.Percent(p.Stall()), unit.Percent(device))
 		if counted {
 			summary = fmt.Sprintf("The GPU sets the pace: it is busy %s of the time and lacks data %s",
 				unit.Percent(device), unit.Percent(p.Stall()))

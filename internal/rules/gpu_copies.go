@@ -52,7 +52,5 @@ var gpuCopies = diagnose.Rule{
 // Copies from pageable memory wait for the kernels of their stream first (CUDA Runtime API, "API synchronization
 // behavior"), so with one stream they never do.
 func besideKernels(p *diagnose.Pass) bool {
-	copies, _ := p.Maybe(metric.CopyTime)
-	device, _ := p.Maybe(metric.DeviceTime)
-	return copies+device > 1+diagnose.Moderate.Value
+	return p.OrZero(metric.CopyTime)+p.OrZero(metric.DeviceTime) > 1+diagnose.Moderate.Value
 }

@@ -1,10 +1,9 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -19,7 +18,7 @@ var gpuIdleNoJob = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Severity: report.Info,
-			Summary:  fmt.Sprintf("%s visible here used by no process", isAre(idle, "GPU")),
+			Summary:  unit.Count(int64(idle+0.5), "GPU is", "GPUs are") + " visible here used by no process",
 			Evidence: seen(p, metric.GPUIdleJob, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "processes (one per GPU)", From: new(whole(used)),
 				To: whole(used + idle), Why: "each process brings its own loader; check that CPUs and storage can " +
@@ -28,12 +27,4 @@ var gpuIdleNoJob = diagnose.Rule{
 				report.Unhelpful{Setting: "processes (one per GPU)", Direction: report.Up})),
 		})
 	},
-}
-
-// isAre says "1 GPU is", "2 GPUs are".
-func isAre(n float64, noun string) string {
-	if whole(n) == "1" {
-		return "1 " + noun + " is"
-	}
-	return whole(n) + " " + noun + "s are"
 }

@@ -20,7 +20,7 @@ var gpuMemoryFull = diagnose.Rule{
 	Limits: []diagnose.Limit{fullMemory},
 	Eval: func(p *diagnose.Pass) {
 		used := share(p.Get(metric.GPUMemUsedRatio))
-		if used < p.Limit(fullMemory.Name) {
+		if used < p.Limit(fullMemory) {
 			return
 		}
 		p.Report(report.Finding{
@@ -48,14 +48,14 @@ var gpuMemoryFull = diagnose.Rule{
 
 // gpuMemory names the memory as the driver reports it: the card's name alone says nothing sure of its size.
 func gpuMemory(p *diagnose.Pass) string {
-	f := p.Evidence.Facts
-	for _, g := range p.Evidence.Header.Host.GPUs {
-		if g.MemoryBytes > 0 && (g.OfJob || len(p.Evidence.Header.Host.GPUs) == 1) {
+	gpus := p.Evidence.Header.Host.GPUs
+	for _, g := range gpus {
+		if g.MemoryBytes > 0 && (g.OfJob || len(gpus) == 1) {
 			return fmt.Sprintf("the %s of %s", unit.Bytes(float64(g.MemoryBytes)), cmp.Or(g.Name, "the GPU"))
 		}
 	}
-	if f.GPUName != "" {
-		return "the memory of " + f.GPUName
+	if name := p.Evidence.Facts.GPUName; name != "" {
+		return "the memory of " + name
 	}
 	return "the GPU's memory"
 }

@@ -25,12 +25,11 @@ var gpuPcieDegraded = diagnose.Rule{
 				"watch while the job trains")
 			return
 		}
-		if link > p.Limit(linkLimit.Name) {
+		if link > p.Limit(linkLimit) {
 			return
 		}
-		rx, _ := p.Maybe(metric.PcieRxRate)
 		// time on the link, and what a whole link would save of it
-		score := share(rx/(link*p.Limit(pinnedRate.Name))) * (1 - link)
+		score := share(p.OrZero(metric.PcieRxRate)/(link*p.Limit(pinnedRate))) * (1 - link)
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, score), Score: score,
 			Summary:  fmt.Sprintf("The PCIe link gives %s of what device and slot allow", unit.Percent(link)),

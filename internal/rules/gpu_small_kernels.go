@@ -17,21 +17,29 @@ var (
 		Source: "KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back by something else"}
 )
 
+// busyInName is how busy the GPU is and how many of its multiprocessors are at work; only: hardly any, while data is
+// ready.
+func busyInName(p *diagnose.Pass) (busy, active float64, only bool) {
+	busy, active = share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive))
+	return busy, active, busy >= p.Limit(kernelBusy) && active < p.Limit(smActive) &&
+		p.Stall() < diagnose.Moderate.Value
+}
+
 var gpuSmallKernels = diagnose.Rule{
 	ID:     "gpu/small-kernels",
 	Title:  "The GPU is busy in name only: kernels too small to fill it",
 	Needs:  []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
 	Limits: limits(kernelBusy, smActive),
 	Eval: func(p *diagnose.Pass) {
-		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)),
-			share(p.Get(metric.DeviceWait))
-		if v, ok := p.Evidence.Get(metric.DeviceWait); ok && len(p.Evidence.Ranks) < 2 {
+		busy, active, only := busyInName(p)
+		device, _ := p.Evidence.Get(metric.DeviceWait)
+		waits := device.Center
+		if len(p.Evidence.Ranks) < 2 {
 			// known to wait: launching and waiting cannot always be distinguished; of several ranks it may be a
 			// collective
-			waits = share(v.Lo)
+			waits = device.Lo
 		}
-		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits >= diagnose.High.Value ||
-			p.Stall() >= diagnose.Moderate.Value {
+		if !only || waits >= diagnose.High.Value {
 			return
 		}
 		p.Report(report.Finding{

@@ -20,15 +20,13 @@ var gpuThrottled = diagnose.Rule{
 		if part < diagnose.High.Value {
 			return
 		}
-		device, _ := p.Maybe(metric.DeviceTime)
-		reasons := strings.Join(p.Evidence.Facts.Throttle, ", ")
 		lost := share(p.Get(metric.GPUClockLost))
 		summary := fmt.Sprintf("The GPU's clock is held down in %s of the readings, to %s of its highest",
 			unit.Percent(part), unit.Percent(1-lost/part))
-		if reasons != "" {
-			summary += ": " + reasons
+		if reasons := p.Evidence.Facts.Throttle; len(reasons) > 0 {
+			summary += ": " + strings.Join(reasons, ", ")
 		}
-		score := share(device) * lost
+		score := share(p.OrZero(metric.DeviceTime)) * lost
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, score), Score: score, Summary: summary,
 			Evidence: seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),

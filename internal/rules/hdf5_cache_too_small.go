@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/big"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -30,18 +31,18 @@ func cacheMeasured(p *diagnose.Pass) {
 	holds := held(p, size)
 	part := undoing(p)
 	score := min(gain.Center, holds, part)
-	pays := score >= diagnose.Moderate.Value && gain.Lo > 0
-	if !pays {
+	saves := score
+	if !(score >= diagnose.Moderate.Value && gain.Lo > 0) {
 		ordered, ok := p.Evidence.Get(metric.BenchCacheOrderedGain)
 		if !ok || ordered.Center < diagnose.Moderate.Value || ordered.Lo <= 0 {
 			return
 		}
-		gain, order, score = ordered, "in sequence only", 0
+		order, score, saves = "in sequence only", 0, share(ordered.Center)
 		size, _ = p.Maybe(metric.BenchCacheOrdered)
 	}
-	chunk := p.Get(metric.HDF5Chunk)
 	rec := report.Recommendation{Setting: "rdcc_nbytes of h5py.File", To: unit.Bytes(size),
-		Why: fmt.Sprintf("h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d)", size, slots(size, chunk)),
+		Why: fmt.Sprintf("h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d)", size,
+			slots(size, p.Get(metric.HDF5Chunk))),
 		Caveat: "each worker has this cache for each open dataset: multiply by num_workers before comparing with the " +
 			"memory there is"}
 	if score > 0 {
@@ -53,31 +54,24 @@ func cacheMeasured(p *diagnose.Pass) {
 		after := spread(before.Lo*(1-min(gain.Hi, part)), before.Center*(1-score), before.Hi*(1-min(gain.Lo, score)))
 		rec.Effect = quicker(before.Summary, after, basis, "")
 	}
-	filters, known := p.Maybe(metric.HDF5Filters)
-	severity, stake, plain := diagnose.Grade(score), score, known && filters < 1
-	if plain || holds >= p.Limit(cacheKeeps.Name) {
-		severity, stake = report.Info, 0
-	}
-	saves := score
-	if score == 0 {
-		saves = share(gain.Center)
-	}
 	f := report.Finding{
-		Severity: severity, Score: stake,
+		Score: score,
 		Summary: fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves),
 			order),
 		Evidence: seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered,
 			metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem, metric.BenchFilterRatio),
 		Recommendations: []report.Recommendation{rec},
 	}
+	filters, known := p.Maybe(metric.HDF5Filters)
 	switch {
-	case score > 0 && holds >= p.Limit(cacheKeeps.Name):
-		f.Summary += fmt.Sprintf("; it holds %s of the dataset, and each worker has its own", unit.Percent(holds))
-	case score > 0 && plain:
-		f.Summary += "; nothing is compressed, and the page cache has the data already"
-	}
-	if score == 0 {
+	case score == 0:
 		f.Unhelpful = largerCache(p)
+	case holds >= p.Limit(cacheKeeps):
+		f.Score = 0
+		f.Summary += fmt.Sprintf("; it holds %s of the dataset, and each worker has its own", unit.Percent(holds))
+	case known && filters < 1:
+		f.Score = 0
+		f.Summary += "; nothing is compressed, and the page cache has the data already"
 	}
 	p.Report(f)
 }
@@ -87,15 +81,10 @@ func cacheMeasured(p *diagnose.Pass) {
 func undoing(p *diagnose.Pass) float64 {
 	filters, known := p.Maybe(metric.HDF5Filters)
 	part, ok := p.Maybe(metric.BenchFilterRatio)
-	if known && filters < 1 || !ok {
+	if known && filters < 1 || !ok || p.Get(metric.BenchItem) <= 0 {
 		return 1
 	}
-	item, chunk := p.Get(metric.BenchItem), p.Get(metric.HDF5Chunk)
-	if item <= 0 {
-		return 1
-	}
-	touched, _ := p.Maybe(metric.HDF5Touched)
-	return share(part + (plainOverhead.Value+max(touched, 1)*chunk/plainSpeed.Value)/item)
+	return share(part + plain(max(p.OrZero(metric.HDF5Touched), 1)*p.Get(metric.HDF5Chunk))/p.Get(metric.BenchItem))
 }
 
 // held is the share of the dataset that a cache holds, as decoded data: of items in random order no more than that can
@@ -115,19 +104,9 @@ func held(p *diagnose.Pass, size float64) float64 {
 // holds (HDF5 reference manual, H5Pset_chunk_cache), and no less than the 521 that HDF5 gives by default.
 func slots(cache, chunk float64) int {
 	const most = 1 << 22 // a slot is a pointer of 8 bytes
-	n := int(min(max(100*cache/max(chunk, 1), 521), most))
-	for ; ; n++ {
-		if prime(n) {
-			return n
-		}
+	n := int64(min(max(100*cache/max(chunk, 1), 521), most))
+	for !big.NewInt(n).ProbablyPrime(0) { // exact below 2⁶⁴
+		n++
 	}
-}
-
-func prime(n int) bool {
-	for d := 2; d*d <= n; d++ {
-		if n%d == 0 {
-			return false
-		}
-	}
-	return n > 1
+	return int(n)
 }

@@ -32,7 +32,7 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 		"hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small", "storage/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		if neverKept(p) {
-			p.Report(inflation(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, "")))
+			inflation(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, "")).report(p)
 		}
 	},
 	Measured: &diagnose.Measured{
@@ -52,7 +52,7 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 // neverKept reports whether chunks are decompressed for a part of what they hold, and are too large to be kept.
 func neverKept(p *diagnose.Pass) bool {
 	return p.Get(metric.HDF5Filters) >= 1 && p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) &&
-		p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name)
+		p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit)
 }
 
 func neverKeptSaid(p *diagnose.Pass, takes string) string {
@@ -61,8 +61,8 @@ func neverKeptSaid(p *diagnose.Pass, takes string) string {
 		unit.Bytes(p.Get(metric.HDF5Cache)))
 }
 
-// inflation is the finding of rules about chunks that are decoded in vain.
-func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding {
+// inflation is the cause of rules about chunks that are decoded in vain.
+func inflation(p *diagnose.Pass, amplify float64, summary string) cause {
 	split, _ := loadingOf(p)
 	lo, hi := undone(p, split)
 	lo, hi = lo*(1-1/amplify), hi*(1-1/amplify)
@@ -71,21 +71,17 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 		hi = share(hi + waitsForStorage(p)*(1-1/amplify))
 	}
 	if m, ok := madeOf(p); ok { // what passing a whole chunk through costs beside reading it
-		touched, _ := p.Maybe(metric.HDF5Touched)
-		given := max(touched, 1) * p.Get(metric.HDF5Chunk) * chunkPassing.Value / m.item
+		given := max(p.OrZero(metric.HDF5Touched), 1) * p.Get(metric.HDF5Chunk) * chunkPassing.Value / m.item
 		hi = share(hi + min(m.other, given)*(1-1/amplify))
 	}
-	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: newChunk(p),
-		Why: "an item then decodes only itself",
-		Caveat: "smaller chunks compress less and make the file larger; write a copy and keep the old file until it " +
-			"is checked",
-		Command: repack(p)}
-	f := cause{part: hi, lo: lo, hi: hi, summary: summary + readSaid(p), change: rec,
+	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: nonEmpty(layoutOf(p).Chunk), To: newChunk(p),
+		Why: "an item then decodes only itself", Caveat: "smaller chunks compress less and make the file larger; " +
+			keepOld, Command: repack(p)}
+	return cause{part: hi, lo: lo, hi: hi, summary: summary + readSaid(p), change: rec,
 		seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item,
 			metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored, metric.WorkerRunning,
-			metric.ReadBytes)}.finding(p)
-	f.Unhelpful = slices.Concat(against(cacheOfAll(p), biggerCache), tooSlowly(p), notStorage(p))
-	return f
+			metric.ReadBytes),
+		unhelpful: slices.Concat(against(cacheOfAll(p), biggerCache), tooSlowly(p), notStorage(p))}
 }
 
 // cacheOfAll says when a larger chunk cache would help a job that reads in random order, and how large it had to be.
@@ -97,6 +93,5 @@ func cacheOfAll(p *diagnose.Pass) string {
 		return "a larger chunk cache, unless it holds most of the dataset" + because
 	}
 	return fmt.Sprintf("a larger chunk cache, unless it holds most of the dataset (%s decoded, in each worker; "+
-		"rdcc_nslots a prime some hundred times the chunks in it: %d)%s",
-		unit.Bytes(all), slots(all, chunk), because)
+		"rdcc_nslots a prime some hundred times the chunks in it: %d)%s", unit.Bytes(all), slots(all, chunk), because)
 }

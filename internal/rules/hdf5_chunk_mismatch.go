@@ -21,21 +21,19 @@ var hdf5ChunkMismatch = diagnose.Rule{
 		"hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		amplify := p.Get(metric.HDF5Amplify)
-		filters, _ := p.Maybe(metric.HDF5Filters)
-		if amplify < p.Limit(wasteLimit.Name) || p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) || !readsInVain(p) {
+		if amplify < p.Limit(wasteLimit) || p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) || !readsInVain(p) {
 			return
 		}
-		touched, _ := p.Maybe(metric.HDF5Touched)
 		summary := fmt.Sprintf("Each item needs %s its own bytes from the file", times(amplify))
-		if touched > 1 {
+		if touched := p.OrZero(metric.HDF5Touched); touched > 1 {
 			summary += fmt.Sprintf(", in %s chunks", unit.Number(touched))
 		}
-		f := inflation(p, amplify, summary)
-		if filters < 1 { // nothing is decoded: what is lost is reading
+		c := inflation(p, amplify, summary)
+		if p.OrZero(metric.HDF5Filters) < 1 { // nothing is decoded: what is lost is reading
 			beyond, _ := readBeyond(p)
-			f.Score = starved(p) * share(beyond+waitsForStorage(p)) * (1 - 1/amplify)
+			c.part = share(beyond+waitsForStorage(p)) * (1 - 1/amplify)
 		}
-		p.Report(f)
+		c.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache,
@@ -48,7 +46,7 @@ var hdf5ChunkMismatch = diagnose.Rule{
 
 func mismatchMeasured(p *diagnose.Pass) {
 	amplify, filters := p.Get(metric.HDF5Amplify), p.Get(metric.HDF5Filters)
-	if amplify < p.Limit(wasteLimit.Name) || filters >= 1 && p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) {
+	if amplify < p.Limit(wasteLimit) || filters >= 1 && p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) {
 		return
 	}
 	if _, ok := p.Maybe(metric.BenchFilter); filters >= 1 && !ok {
@@ -56,16 +54,12 @@ func mismatchMeasured(p *diagnose.Pass) {
 		return
 	}
 	item, state := settled(p)
-	summary := fmt.Sprintf("An item of %s takes %s (%s)", unit.Bytes(p.Get(metric.BenchItemBytes)),
-		unit.Seconds(item.Center), state)
-	if touched, ok := p.Maybe(metric.HDF5Touched); ok && touched > 1 {
-		summary += fmt.Sprintf(" because it lies in %s chunks, which hold %s its own bytes", unit.Number(touched),
-			times(amplify))
-	} else {
-		summary += fmt.Sprintf(" because its chunk of %s holds %s its own bytes", unit.Bytes(p.Get(metric.HDF5Chunk)),
-			times(amplify))
+	holds := "its chunk of " + unit.Bytes(p.Get(metric.HDF5Chunk)) + " holds"
+	if touched := p.OrZero(metric.HDF5Touched); touched > 1 {
+		holds = "it lies in " + unit.Number(touched) + " chunks, which hold"
 	}
-	rechunked(p, amplify, summary)
+	rechunked(p, amplify, fmt.Sprintf("An item of %s takes %s (%s) because %s %s its own bytes",
+		unit.Bytes(p.Get(metric.BenchItemBytes)), unit.Seconds(item.Center), state, holds, times(amplify)))
 }
 
 // readsInVain reports whether the job really reads more than its batches hold: in order, neighbours come from the chunk

@@ -19,18 +19,14 @@ var hdf5FileLock = diagnose.Rule{
 	Explains: []string{"loader/workers-too-few", "storage/network"},
 	Eval: func(p *diagnose.Pass) {
 		busy := p.Get(metric.WorkerBusy)
-		if busy <= 0 {
-			return
-		}
 		waits := share(p.Get(metric.WorkerFileLock) / busy)
-		if waits < diagnose.Moderate.Value {
+		if busy <= 0 || waits < diagnose.Moderate.Value {
 			return
 		}
-		f := cause{part: waits, lo: waits / 2, hi: waits, change: unlocked,
-			summary: fmt.Sprintf("Workers wait for a file lock %s of their busy time", unit.Percent(waits)),
-			seen:    seen(p, metric.WorkerFileLock, metric.WorkerBusy, metric.HDF5Opens, metric.StorageNet)}.finding(p)
-		f.Unhelpful = against("more workers: they wait for the same lock", moreWorkers)
-		p.Report(f)
+		cause{part: waits, lo: waits / 2, hi: waits, change: unlocked,
+			summary:   fmt.Sprintf("Workers wait for a file lock %s of their busy time", unit.Percent(waits)),
+			seen:      seen(p, metric.WorkerFileLock, metric.WorkerBusy, metric.HDF5Opens, metric.StorageNet),
+			unhelpful: against("more workers: they wait for the same lock", moreWorkers)}.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchLock},
@@ -48,6 +44,11 @@ var lockRoundTrip = diagnose.Limit{Name: "lock that asks a server", Value: 0.5e-
 	Source: "derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some " +
 		"microseconds"}
 
+// notSWMR speaks against SWMR mode where files are opened too often.
+func notSWMR() []report.Unhelpful {
+	return against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr)
+}
+
 func lockMeasured(p *diagnose.Pass) {
 	lock, _ := p.Evidence.Get(metric.BenchLock)
 	if lock.Lo <= 0 {
@@ -64,20 +65,18 @@ func lockMeasured(p *diagnose.Pass) {
 		}
 		rec.Effect = item.effect()
 	} else {
-		if lock.Center < p.Limit(lockRoundTrip.Name) {
+		if lock.Center < p.Limit(lockRoundTrip) {
 			return
 		}
 		score = 0
 		summary = fmt.Sprintf("HDF5's file lock adds %s to each opening of the file; kept open, the file pays that "+
-			"once per worker",
-			unit.Seconds(lock.Center))
+			"once per worker", unit.Seconds(lock.Center))
 	}
 	p.Report(report.Finding{
 		Score: score, Summary: summary,
 		Evidence: seen(p, metric.BenchLock, metric.BenchOpen, metric.BenchItem, metric.BenchPerFile,
 			metric.StorageNet),
 		Recommendations: []report.Recommendation{rec},
-		Unhelpful: against("SWMR mode: it lets one process write while others read, and makes no read faster",
-			swmr),
+		Unhelpful:       notSWMR(),
 	})
 }

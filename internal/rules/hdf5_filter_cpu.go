@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -22,22 +21,22 @@ var hdf5FilterCPU = diagnose.Rule{
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
-		if !ok || p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name) {
+		if !ok || p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit) {
 			return
 		}
 		lo, cost := undone(p, split)
-		if cost < p.Limit(storageLimit.Name) {
+		if cost < p.Limit(storageLimit) {
 			return
 		}
-		p.Report(cause{part: cost, lo: lo, hi: cost,
+		cause{part: cost, lo: lo, hi: cost,
 			summary: fmt.Sprintf("Decompressing takes about %s of the loading time (%s read)", unit.Percent(cost),
 				unit.Format(p.Get(metric.ReadBytes), string(metric.BytesPerS))) + readSaid(p),
-			change: report.Recommendation{Setting: "HDF5 filter", From: filtersNow(p), To: "none",
+			change: report.Recommendation{Setting: "HDF5 filter", From: nonEmpty(layoutOf(p).Filters), To: "none",
 				Why:    "nothing is left to decode",
 				Caveat: "the file grows; where storage is slow that costs more than it saves; " + lzfCaveat},
 			seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Filters, metric.ReadBytes, metric.WorkerRunning,
 				metric.HDF5Amplify),
-		}.finding(p))
+		}.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
@@ -48,25 +47,21 @@ var hdf5FilterCPU = diagnose.Rule{
 }
 
 func filterMeasured(p *diagnose.Pass) {
-	if p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name) {
+	if p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit) {
 		return
 	}
 	before, state := settled(p)
-	item := before.Center
 	cost, _ := p.Evidence.Get(metric.BenchFilter)
-	bytes, _ := p.Maybe(metric.BenchItemBytes)
 	grown := compression(p)
-	after, mind, known := unpacked(p, less(before, cost.Summary, plainRead(p)), grown, bytes/grown)
+	after, mind, known := unpacked(p, less(before, cost.Summary, plainRead(p)), grown,
+		p.OrZero(metric.BenchItemBytes)/grown)
 	times := timing{before, after, report.Modelled}
 	caveat := "the file grows"
 	if grown > 1 {
 		caveat += " " + unit.Number(grown) + " times"
 	}
 	caveat += "; " + cmp.Or(mind, "where storage is slow that costs more than it saves")
-	command := ""
-	if f := p.Evidence.Facts.HDF5; f != nil && f.Name != "" {
-		command = "h5repack -f " + diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":NONE") + " " + inAndOut(p)
-	}
+	command := h5repack(p, "-f", "NONE")
 	for _, name := range unfiltered { // the figure of a layout stands with that layout's command
 		t, c, ok := tried(p, name)
 		if !ok {
@@ -86,7 +81,7 @@ func filterMeasured(p *diagnose.Pass) {
 	if score < diagnose.Moderate.Value {
 		return
 	}
-	rec := report.Recommendation{Setting: "HDF5 filter", From: filtersNow(p), To: "none",
+	rec := report.Recommendation{Setting: "HDF5 filter", From: nonEmpty(layoutOf(p).Filters), To: "none",
 		Why: "nothing is left to undo for an item", Caveat: caveat, Effect: times.effect()}
 	severity := cautious(score)
 	if !known {
@@ -98,20 +93,12 @@ func filterMeasured(p *diagnose.Pass) {
 	p.Report(report.Finding{
 		Severity: severity, Score: score,
 		Summary: fmt.Sprintf("Undoing the filters takes %s of an item's %s (%s), and nothing of it is in vain",
-			unit.Seconds(cost.Center), unit.Seconds(item), state),
+			unit.Seconds(cost.Center), unit.Seconds(before.Center), state),
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio,
 			metric.HDF5Filters, metric.HDF5Amplify, metric.HDF5Stored, metric.BenchTryGain),
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       slices.Concat(largerCache(p), fasterStorage(p)),
 	})
-}
-
-// filtersNow names the dataset's filters; nil unknown.
-func filtersNow(p *diagnose.Pass) *string {
-	if f := p.Evidence.Facts.HDF5; f != nil && f.Filters != "" {
-		return new(f.Filters)
-	}
-	return nil
 }
 
 // lzfCaveat names the filter that lies between gzip and none, and who reads it.

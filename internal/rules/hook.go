@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,7 @@ func madeOf(p *diagnose.Pass) (made, bool) {
 	if !diagnose.Hooked(p.Evidence) || !ok || !(item > 0) {
 		return made{}, false
 	}
-	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / item) }
+	of := func(d metric.Desc) float64 { return share(p.OrZero(d) / item) }
 	return made{item: item, open: of(metric.MadeOpen), read: of(metric.MadeRead), decode: of(metric.MadeDecode),
 		other: of(metric.MadeOther), collate: of(metric.MadeCollate)}, true
 }
@@ -66,37 +67,21 @@ var (
 
 // lacks reports whether the job's PyTorch is known to be older than since; false where its version is unknown.
 func lacks(p *diagnose.Pass, since version) bool {
-	h := p.Evidence.Facts.Hook
-	if h == nil {
-		return false
-	}
-	parts := strings.SplitN(h.Torch, ".", 3)
-	if len(parts) < 2 {
-		return false
-	}
-	major, err := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(parts[1])
-	if err != nil || err2 != nil {
-		return false
-	}
-	return major < since[0] || major == since[0] && minor < since[1]
+	var own version
+	n, _ := fmt.Sscanf(hookOf(p).Torch, "%d.%d", &own[0], &own[1])
+	return n == 2 && slices.Compare(own[:], since[:]) < 0
 }
 
-// torch is the job's version of PyTorch as it is named in a report; "" unknown.
-func torch(p *diagnose.Pass) string {
-	if h := p.Evidence.Facts.Hook; h != nil && h.Torch != "" {
-		return "PyTorch " + h.Torch
+// hookOf is what the hook reported; its zero value where it reported nothing.
+func hookOf(p *diagnose.Pass) evidence.Hook {
+	if h := p.Evidence.Facts.Hook; h != nil {
+		return *h
 	}
-	return ""
+	return evidence.Hook{}
 }
 
 // callOf is the DataLoader of the training loop; its zero value where nothing was reported.
-func callOf(p *diagnose.Pass) evidence.LoaderCall {
-	if h := p.Evidence.Facts.Hook; h != nil {
-		return h.Loader
-	}
-	return evidence.LoaderCall{}
-}
+func callOf(p *diagnose.Pass) evidence.LoaderCall { return hookOf(p).Loader }
 
 // lineOf is a line of the source as it stands in a sentence; "" where it is unknown.
 func lineOf(file string, line int) string {

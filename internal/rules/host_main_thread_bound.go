@@ -21,28 +21,25 @@ var hostMainThreadBound = diagnose.Rule{
 			host = min(host, 1-wait)
 		}
 		host = max(host-spinning(p), 0)
-		device, _ := p.Maybe(metric.DeviceTime)
 		if host < diagnose.High.Value || host <= wait {
 			return
 		}
 		severity := report.Info
-		if host > device {
+		if host > p.OrZero(metric.DeviceTime) {
 			severity = report.Warning
 		}
-		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, while data is ready "+
-			"(input wait %s)", unit.Percent(host), unit.Percent(wait))
+		where := "while data is ready (input wait %s)"
 		if wait >= diagnose.Moderate.Value {
-			summary = fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, more than it "+
-				"waits for data (%s)", unit.Percent(host), unit.Percent(wait))
+			where = "more than it waits for data (%s)"
 		}
-		score := host
-		if delay, ok := p.Maybe(metric.MainRunDelay); ok { // ready but without a CPU is not the loop's own doing
-			score = max(host-min(share(delay), 1-wait), 0)
-		}
+		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, "+where,
+			unit.Percent(host), unit.Percent(wait))
+		// ready but without a CPU is not the loop's own doing
+		score := max(host-min(share(p.OrZero(metric.MainRunDelay)), 1-wait), 0)
 		if score < diagnose.Moderate.Value {
 			return
 		}
-		if cores, ok := onCPU(p); ok {
+		if cores, ok := diagnose.ModelOnCPU(p.Evidence); ok {
 			p.Report(modelOnCPU(p, cores, score))
 			return
 		}
@@ -73,9 +70,6 @@ var nativeCores = diagnose.Limit{Name: "cores of a trainer that Python alone can
 	Unit: metric.Cores, Source: "derived: one thread at a time holds CPython's interpreter lock; a fifth is left to " +
 		"copying and to what native calls overlap (the same share that counts as high)"}
 
-// onCPU is how many cores each trainer computes on, where it is its model that does.
-func onCPU(p *diagnose.Pass) (float64, bool) { return diagnose.ModelOnCPU(p.Evidence) }
-
 // modelOnCPU is the finding where the model itself trains on the CPU.
 func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
 	return report.Finding{
@@ -85,8 +79,7 @@ func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
 		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
 			metric.GPUBusy),
 		Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: "+
-			"data is ready in time, and workers would take cores from the model", moreWorkers,
-			deeperPrefetch)),
+			"data is ready in time, and workers would take cores from the model", moreWorkers, deeperPrefetch)),
 	}
 }
 
@@ -95,8 +88,7 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 	return report.Finding{
 		Severity: report.Info, Score: score,
 		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and "+
-			"what Python does around it, %s of the time",
-			unit.Percent(host)),
+			"what Python does around it, %s of the time", unit.Percent(host)),
 		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
 			metric.UsableCPUs),
 		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
@@ -120,8 +112,7 @@ func spinning(p *diagnose.Pass) float64 {
 	if _, counted := p.Maybe(metric.GPUBusy); counted {
 		return 0
 	}
-	v, _ := p.Maybe(metric.SyncRatio)
-	return share(v)
+	return share(p.OrZero(metric.SyncRatio))
 }
 
 // perStep is the host time of one step; nil where steps cannot be counted.

@@ -26,8 +26,8 @@ var hostSyncPoints = diagnose.Rule{
 	Explains: []string{"host/main-thread-bound"},
 	Eval: func(p *diagnose.Pass) {
 		synced, each := share(p.Get(metric.SyncRatio)), p.Get(metric.SyncsPerStep)
-		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit.Name) {
-			if h := p.Evidence.Facts.Hook; h != nil && h.SyncsPartly {
+		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit) {
+			if hookOf(p).SyncsPartly {
 				p.Abstain(diagnose.Untimed, diagnose.TimeThem)
 			}
 			return
@@ -56,16 +56,15 @@ var hostSyncPoints = diagnose.Rule{
 				against("more workers or a deeper prefetch_factor: the GPU does not wait for data in this time",
 					moreWorkers, deeperPrefetch)),
 		}
-		if score < p.Limit(gainLimit.Name) {
+		if score < p.Limit(gainLimit) {
 			f.Severity = report.Info
 			f.Summary = fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step; the GPU is at "+
-				"work meanwhile, so that costs little",
-				unit.Percent(synced), count2(each, "call"))
+				"work meanwhile, so that costs little", unit.Percent(synced), count2(each, "call"))
 			f.Recommendations = nil
 		}
-		if h := p.Evidence.Facts.Hook; h != nil && len(h.Syncs) > 0 {
-			f.Location = at(h.Syncs[0].File, h.Syncs[0].Line)
-			if said := sitesSaid(p, h.Syncs); said != "" {
+		if syncs := hookOf(p).Syncs; len(syncs) > 0 {
+			f.Location = at(syncs[0].File, syncs[0].Line)
+			if said := sitesSaid(p, syncs); said != "" {
 				f.Summary += ": " + said
 			}
 		}

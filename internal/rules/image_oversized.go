@@ -68,7 +68,7 @@ var pictureSuffixes = []string{".jpg", ".jpeg", ".png", ".webp"}
 func oversized(p *diagnose.Pass) {
 	m, ok := madeOf(p)
 	times := p.Get(metric.DecodedTimes)
-	if !ok || m.decode < diagnose.Moderate.Value || times < p.Limit(oversizedFrom.Name) ||
+	if !ok || m.decode < diagnose.Moderate.Value || times < p.Limit(oversizedFrom) ||
 		p.Stall() < diagnose.Moderate.Value {
 		return
 	}
@@ -84,16 +84,14 @@ func oversized(p *diagnose.Pass) {
 			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: " +
 				"IMREAD_REDUCED_COLOR_2); pictures resized once, ahead of training, need no such code",
 			Caveat: "for JPEG alone; ask for as much as random crops need", Falls: metric.MadeDecode.Name}
-		lo, hi = m.decode*p.Limit(draftLeast.Name), m.decode*p.Limit(draftBy(times).Name)+m.other*(1-4/times)
+		lo, hi = m.decode*p.Limit(draftLeast), m.decode*p.Limit(draftBy(times))+m.other*(1-4/times)
 	}
-	f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: change,
+	cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: change,
 		summary: fmt.Sprintf("%s times as many values are decoded as training takes, and decoding takes %s of the %s "+
-			"a worker needs for an item",
-			unit.Number(times), unit.Percent(m.decode), unit.Seconds(m.item)),
+			"a worker needs for an item", unit.Number(times), unit.Percent(m.decode), unit.Seconds(m.item)),
 		seen: seen(p, metric.DecodedTimes, metric.MadeItem, metric.MadeDecode, metric.BatchBytes,
-			metric.FileBytes)}.finding(p)
-	f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
-	p.Report(f)
+			metric.FileBytes),
+		unhelpful: slices.Concat(tooSlowly(p), notStorage(p))}.report(p)
 }
 
 // draftBy is the most that draft saves where so many times as many values are decoded as training takes: libjpeg never
@@ -111,7 +109,7 @@ func draftBy(times float64) diagnose.Limit {
 func oversizedMeasured(p *diagnose.Pass) {
 	t, c, ok := tried(p, "resized*")
 	if !ok {
-		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode.Name) {
+		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode) {
 			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured",
 				tryCommand(p))
 		}
@@ -122,7 +120,7 @@ func oversizedMeasured(p *diagnose.Pass) {
 		return
 	}
 	severity, at := report.Info, 0.0
-	if score >= p.Limit(muchLarger.Name) {
+	if score >= p.Limit(muchLarger) {
 		severity, at = report.Warning, score
 	}
 	rec := report.Recommendation{Setting: "size of the pictures", To: "what training needs (measured: " + c.Name + ")",

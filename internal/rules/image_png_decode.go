@@ -29,27 +29,26 @@ var imagePNGDecode = diagnose.Rule{
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
-		if !ok || split.running < p.Limit(mostLimit.Name) || !saturated(p) || p.Stall() < diagnose.Moderate.Value {
+		if !ok || split.running < p.Limit(mostLimit) || !saturated(p) || p.Stall() < diagnose.Moderate.Value {
 			return
 		}
 		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time
 		summary := fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time",
 			unit.Percent(split.running))
 		if m, ok := madeOf(p); ok && m.decode > 0 {
-			decodes, sure = m.decode, m.decode*p.Limit(pngLeast.Name)
+			decodes, sure = m.decode, m.decode*p.Limit(pngLeast)
 			summary = fmt.Sprintf("The pictures are PNG, and decoding takes %s of the %s a worker needs for an item",
 				unit.Percent(m.decode), unit.Seconds(m.item))
 			if decodes < diagnose.Moderate.Value {
 				return
 			}
 		}
-		lo, hi := decodes*p.Limit(pngLeast.Name), decodes*p.Limit(pngMost.Name)
-		f := cause{part: (lo + hi) / 2, lo: sure, hi: hi, summary: summary,
-			change: toJPEG("PNG takes 1.5 to 5 times as long to decode"), seen: seen(p, metric.MadeItem,
-				metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch,
-				metric.FileBytes)}.finding(p)
-		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
-		p.Report(f)
+		lo, hi := decodes*p.Limit(pngLeast), decodes*p.Limit(pngMost)
+		cause{part: (lo + hi) / 2, lo: sure, hi: hi, summary: summary,
+			change: toJPEG("PNG takes 1.5 to 5 times as long to decode"),
+			seen: seen(p, metric.MadeItem, metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy,
+				metric.WorkerCPUBatch, metric.FileBytes),
+			unhelpful: slices.Concat(tooSlowly(p), notStorage(p))}.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
@@ -68,9 +67,8 @@ func toJPEG(why string) report.Recommendation {
 
 func pngMeasured(p *diagnose.Pass) {
 	before, state := settled(p)
-	item := before.Center
 	decode, _ := p.Evidence.Get(metric.BenchDecode)
-	lo, hi := p.Limit(pngLeast.Name), p.Limit(pngMost.Name)
+	lo, hi := p.Limit(pngLeast), p.Limit(pngMost)
 	after := spread(before.Center-decode.Hi*hi, before.Center-decode.Center*(lo+hi)/2, before.Center-decode.Lo*lo)
 	times := timing{before, after, report.Modelled}
 	t, _, ok := tried(p, "jpeg*")
@@ -96,7 +94,7 @@ func pngMeasured(p *diagnose.Pass) {
 	p.Report(report.Finding{
 		Score: score,
 		Summary: fmt.Sprintf("Decoding takes %s of an item's %s (%s), and the pictures are PNG",
-			unit.Seconds(decode.Center), unit.Seconds(item), state),
+			unit.Seconds(decode.Center), unit.Seconds(before.Center), state),
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio,
 			metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: recs,

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -36,7 +37,7 @@ func decoding(p *diagnose.Pass) float64 {
 	}
 	bytes /= trainers(p)
 	speed := gzipSpeed.Value
-	if f := p.Evidence.Facts.HDF5; f != nil && !isGzip(f.Filters) {
+	if !isGzip(layoutOf(p).Filters) {
 		speed = fastSpeed.Value
 	}
 	return share(bytes * compression(p) / speed / cpu)
@@ -65,9 +66,8 @@ func readBeyond(p *diagnose.Pass) (float64, bool) {
 	if !ok || m.read <= 0 {
 		return 0, false
 	}
-	bytes, _ := p.Maybe(metric.HDF5Item)
 	split, _ := loadingOf(p)
-	return max(m.read-(plainOverhead.Value+max(bytes, 0)/plainSpeed.Value)/m.item-split.storage, 0), true
+	return max(m.read-plain(max(p.OrZero(metric.HDF5Item), 0))/m.item-split.storage, 0), true
 }
 
 // readSaid says what reading takes of an item, where the hook timed it; "" elsewhere.
@@ -92,13 +92,9 @@ func compression(p *diagnose.Pass) float64 {
 
 // decoded is the size of the dataset's items without filters; false where it is unknown.
 func decoded(p *diagnose.Pass) (float64, bool) {
-	f := p.Evidence.Facts.HDF5
 	item, ok := p.Maybe(metric.HDF5Item)
-	if f == nil || !ok {
-		return 0, false
-	}
-	axes := digits.FindAllString(f.Shape, 1)
-	if len(axes) == 0 {
+	axes := digits.FindAllString(layoutOf(p).Shape, 1)
+	if !ok || len(axes) == 0 {
 		return 0, false
 	}
 	items, err := strconv.ParseFloat(axes[0], 64)
@@ -117,36 +113,47 @@ func isGzip(filters string) bool {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// onePerChunk is the chunk shape that holds one item: 1 on the first axis, all of the others.
-func onePerChunk(shape string) string {
-	axes := digits.FindAllString(shape, 16)
-	if len(axes) == 0 {
-		return ""
+// layoutOf is the layout of the HDF5 dataset; its zero value where it is unknown.
+func layoutOf(p *diagnose.Pass) evidence.HDF5 {
+	if f := p.Evidence.Facts.HDF5; f != nil {
+		return *f
 	}
-	axes[0] = "1"
-	return strings.Join(axes, "x")
+	return evidence.HDF5{}
 }
 
-// itemChunk is the chunk shape that holds one item; "" where it is unknown.
-func itemChunk(f *evidence.HDF5) string {
+// itemChunk is the chunk shape that holds one item: what a read delivers where that is known, else 1 on the first axis
+// and all of the others; "" where the shape is unknown.
+func itemChunk(p *diagnose.Pass) string {
+	f := layoutOf(p)
 	if f.Item != "" {
 		return strings.Join(digits.FindAllString(f.Item, 32), "x")
 	}
-	return onePerChunk(f.Shape)
+	axes := digits.FindAllString(f.Shape, 16)
+	if len(axes) > 0 {
+		axes[0] = "1"
+	}
+	return strings.Join(axes, "x")
 }
 
 // repack is the command that rewrites a dataset with one item per chunk; "" where its shape is unknown.
 func repack(p *diagnose.Pass) string {
-	f := p.Evidence.Facts.HDF5
-	if f == nil || f.Name == "" {
+	if chunk := itemChunk(p); chunk != "" {
+		return h5repack(p, "-l", "CHUNK="+chunk)
+	}
+	return ""
+}
+
+// h5repack is the command with pairs of an option and what it makes of the dataset; "" where its name is unknown.
+func h5repack(p *diagnose.Pass, pairs ...string) string {
+	name := layoutOf(p).Name
+	if name == "" {
 		return ""
 	}
-	chunk := itemChunk(f)
-	if chunk == "" {
-		return ""
+	command := "h5repack"
+	for pair := range slices.Chunk(pairs, 2) {
+		command += " " + pair[0] + " " + diagnose.ShellWord(strings.TrimPrefix(name, "/")+":"+pair[1])
 	}
-	return fmt.Sprintf("h5repack -l %s %s", diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":CHUNK="+chunk),
-		inAndOut(p))
+	return command + " " + inAndOut(p)
 }
 
 // inAndOut are the files of h5repack: the person's own and one beside it, where the dataset is one file.
@@ -159,22 +166,7 @@ func inAndOut(p *diagnose.Pass) string {
 	return diagnose.ShellWord(name) + " " + diagnose.ShellWord(strings.TrimSuffix(name, ext)+"-new"+ext)
 }
 
-// chunkShape is the chunk of now, "" unknown.
-func chunkShape(p *diagnose.Pass) *string {
-	if f := p.Evidence.Facts.HDF5; f != nil && f.Chunk != "" {
-		return new(f.Chunk)
-	}
-	return nil
-}
-
 // newChunk is the chunk to use, in the words of the report.
-func newChunk(p *diagnose.Pass) string {
-	if f := p.Evidence.Facts.HDF5; f != nil {
-		if c := itemChunk(f); c != "" {
-			return c
-		}
-	}
-	return "one item per chunk"
-}
+func newChunk(p *diagnose.Pass) string { return cmp.Or(itemChunk(p), "one item per chunk") }
 
 func times(x float64) string { return strconv.FormatFloat(math.Round(x), 'f', 0, 64) + " times" }

@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -16,6 +14,9 @@ import (
 var smallItem = diagnose.Limit{Name: "item too small for a chunk of its own", Value: 10 << 10, Unit: metric.Bytes,
 	Source: "h5py documentation, Chunked storage: chunks between 10 KiB and 1 MiB are recommended"}
 
+// keepOld is what to mind when a dataset is rewritten.
+const keepOld = "write a copy and keep the old file until it is checked"
+
 // rewritten is what a dataset should be rewritten to, and the command that does it.
 type rewritten struct {
 	to, command string
@@ -26,20 +27,9 @@ type rewritten struct {
 func rewrite(p *diagnose.Pass) rewritten {
 	bytes, ok := p.Maybe(metric.BenchItemBytes)
 	if ok && bytes < smallItem.Value {
-		return rewritten{to: "contiguous, no filter", command: repackPlain(p), inOnePiece: true}
+		return rewritten{"contiguous, no filter", h5repack(p, "-f", "NONE", "-l", "CONTI"), true}
 	}
 	return rewritten{to: newChunk(p), command: repack(p)}
-}
-
-// repackPlain is the command that rewrites a dataset in one piece without filters; "" where its name is unknown.
-func repackPlain(p *diagnose.Pass) string {
-	f := p.Evidence.Facts.HDF5
-	if f == nil || f.Name == "" {
-		return ""
-	}
-	name := strings.TrimPrefix(f.Name, "/")
-	return fmt.Sprintf("h5repack -f %s -l %s %s", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"),
-		inAndOut(p))
 }
 
 // rechunked reports the measured finding of rules about chunks that hold more than an item needs, unless another chunk
@@ -61,17 +51,14 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 		plain))
 	mind, known := "", true
 	if to.inOnePiece {
-		bytes, _ := p.Maybe(metric.BenchItemBytes)
 		grown := compression(p)
-		after, mind, known = unpacked(p, after, grown, bytes*amplify/grown)
+		after, mind, known = unpacked(p, after, grown, p.OrZero(metric.BenchItemBytes)*amplify/grown)
 	}
 	item := timing{before, after, report.Modelled}
-	score, caveat := savedShare(before.Center, after.Hi),
-		"smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
-	name := "chunk-item"
+	score, name := savedShare(before.Center, after.Hi), "chunk-item"
+	caveat := "smaller chunks compress less and make the file larger; " + keepOld
 	if to.inOnePiece {
-		name, caveat = "contiguous", "the file grows to the size of its data; write a copy and keep the old file "+
-			"until it is checked"
+		name, caveat = "contiguous", "the file grows to the size of its data; "+keepOld
 		if mind != "" {
 			caveat += "; " + mind
 		}
@@ -82,13 +69,13 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 			to.command = c.Command
 		}
 		if size := sizeCaveat(p, c); size != "" {
-			caveat = size + "; write a copy and keep the old file until it is checked"
+			caveat = size + "; " + keepOld
 		}
 	}
 	if score < diagnose.Moderate.Value {
 		return
 	}
-	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to,
+	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: nonEmpty(layoutOf(p).Chunk), To: to.to,
 		Why: "an item then reads and decodes only itself", Caveat: caveat, Effect: item.effect(), Command: to.command}
 	if !known {
 		rec.Effect = nil
@@ -106,9 +93,8 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 // unfilteredToo adds what --try measured without filters, where that is quicker still by a part worth a finding of its
 // own.
 func unfilteredToo(p *diagnose.Pass, item timing) []report.Recommendation {
-	filters, _ := p.Maybe(metric.HDF5Filters)
 	t, c, ok := tried(p, unfiltered...)
-	if filters < 1 || !ok || savedShare(item.after.Center, t.after.Center) < diagnose.High.Value {
+	if p.OrZero(metric.HDF5Filters) < 1 || !ok || savedShare(item.after.Center, t.after.Center) < diagnose.High.Value {
 		return nil
 	}
 	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo",
@@ -126,12 +112,10 @@ func largerCache(p *diagnose.Pass) []report.Unhelpful {
 	if gain.Center >= diagnose.Moderate.Value && gain.Lo > 0 {
 		return nil
 	}
-	size, _ := p.Maybe(metric.BenchCacheSize)
-	text := fmt.Sprintf("a larger chunk cache in random order: with %s an item took no less (measured)",
-		unit.Bytes(size))
+	size := unit.Bytes(p.OrZero(metric.BenchCacheSize))
+	what := "with " + size + " an item took no less"
 	if gain.Center > 0 && gain.Lo > 0 {
-		text = fmt.Sprintf("a larger chunk cache in random order: %s saved %s (measured)", unit.Bytes(size),
-			unit.Percent(gain.Center))
+		what = size + " saved " + unit.Percent(gain.Center)
 	}
-	return against(text, biggerCache)
+	return against("a larger chunk cache in random order: "+what+" (measured)", biggerCache)
 }

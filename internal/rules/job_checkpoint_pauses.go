@@ -37,13 +37,11 @@ var jobCheckpointPauses = diagnose.Rule{
 				"watch until it was seen twice")
 			return
 		}
-		pause, _ := p.Maybe(metric.SavePause)
-		bytes, _ := p.Maybe(metric.SaveBytes)
+		pause, bytes := p.OrZero(metric.SavePause), p.OrZero(metric.SaveBytes)
 		p.Report(report.Finding{
 			Severity: cautious(spent), Score: spent,
 			Summary: fmt.Sprintf("Training stands still at least %s of the time: every %s the main thread writes %s, "+
-				"for at least %s", unit.Percent(spent),
-				unit.Seconds(every), unit.Bytes(bytes), unit.Seconds(pause)),
+				"for at least %s", unit.Percent(spent), unit.Seconds(every), unit.Bytes(bytes), unit.Seconds(pause)),
 			Evidence: seen(p, metric.SaveTime, metric.SavePause, metric.SaveEvery, metric.SaveBytes, metric.IOPressure),
 			Recommendations: []report.Recommendation{
 				{Setting: "who writes checkpoints", From: new("the main thread"), To: "a thread, from a copy in memory",

@@ -17,17 +17,14 @@ var jobCollectiveWait = diagnose.Rule{
 	Limits:  limits(kernelBusy, smActive),
 	Applies: severalTrainers,
 	Eval: func(p *diagnose.Pass) {
-		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)),
-			share(p.Get(metric.DeviceWait))
-		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits < diagnose.High.Value ||
-			p.Stall() >= diagnose.Moderate.Value {
+		busy, active, only := busyInName(p)
+		if !only || p.Get(metric.DeviceWait) < diagnose.High.Value {
 			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning, Score: busy - active,
 			Summary: fmt.Sprintf("The GPUs are busy %s of the time with %s of their multiprocessors at work, and the "+
-				"trainers wait for them: it looks like collectives",
-				unit.Percent(busy), unit.Percent(active)),
+				"trainers wait for them: it looks like collectives", unit.Percent(busy), unit.Percent(active)),
 			Evidence: seen(p, metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait, metric.Ranks),
 			Recommendations: []report.Recommendation{{Setting: "exchange of gradients",
 				To:     "overlapped with the backward pass, less often, or smaller",

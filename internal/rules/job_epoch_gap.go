@@ -12,11 +12,7 @@ import (
 
 // startCost is what starting one set of workers takes, by method: the slowest measured for up to 8 workers of a small
 // data set.
-var startCost = map[string]diagnose.Limit{
-	"fork":       forkStart,
-	"spawn":      spawnStart,
-	"forkserver": serverStart,
-}
+var startCost = map[string]diagnose.Limit{"fork": forkStart, "spawn": spawnStart, "forkserver": serverStart}
 
 var (
 	forkStart = diagnose.Limit{Name: "start of forked workers", Value: 0.15, Unit: metric.Seconds,
@@ -44,9 +40,7 @@ var jobEpochGap = diagnose.Rule{
 			p.Abstain("how the workers were started is unknown, and with it what their start costs", "")
 			return
 		}
-		cpu, _ := p.Maybe(metric.WorkerCPUBatch)
-		wait, _ := p.Maybe(metric.WorkerWaitBatch)
-		explained := start.Value + cpu + wait
+		explained := start.Value + p.OrZero(metric.WorkerCPUBatch) + p.OrZero(metric.WorkerWaitBatch)
 		if p.Get(metric.Restarts) < 1 || gap < diagnose.Moderate.Value || each < 2*explained {
 			return
 		}
@@ -54,8 +48,7 @@ var jobEpochGap = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, score), Score: score,
 			Summary: fmt.Sprintf("%s pass between epochs; starting workers and making a batch explain at most %s of "+
-				"them",
-				unit.Seconds(each), unit.Seconds(explained)),
+				"them", unit.Seconds(each), unit.Seconds(explained)),
 			Evidence: seen(p, metric.RestartGap, metric.EpochGap, metric.Restarts, metric.EpochTime),
 			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: new(unit.Seconds(each)),
 				To: unit.Seconds(explained), Why: gapCure(p), Effect: speedup(p, 0, score,

@@ -23,8 +23,7 @@ var jobEvaluationSequential = diagnose.Rule{
 		if spent < diagnose.Moderate.Value {
 			return
 		}
-		w, _ := p.Maybe(metric.EvalWait)
-		waits := min(share(w), spent)
+		waits := min(share(p.OrZero(metric.EvalWait)), spent)
 		score := max(waits, spent/2)
 		f := report.Finding{
 			Severity: cautious(score), Score: score,
@@ -34,14 +33,12 @@ var jobEvaluationSequential = diagnose.Rule{
 			Unhelpful: within("evaluation", notForTraining(p)),
 		}
 		rarer := evaluateRarer(p)
-		call, told := evaluationCall(p)
-		if told {
-			f.Location = at(call.File, call.Line)
-		}
-		if waits >= p.Limit(evalWaits.Name)*spent {
+		call := evaluationCall(p)
+		f.Location = at(call.File, call.Line)
+		if waits >= p.Limit(evalWaits)*spent {
 			f.Summary += fmt.Sprintf("; %s of that it waits for its own data", unit.Percent(waits/spent))
-			f.Recommendations = append(evaluationLoader(p, call, told, waits), rarer)
-			if waits <= (1-p.Limit(evalWaits.Name))*spent { // its computing is a part worth less as well
+			f.Recommendations = append(evaluationLoader(p, call, waits), rarer)
+			if waits <= (1-p.Limit(evalWaits))*spent { // its computing is a part worth less as well
 				f.Recommendations = append(f.Recommendations, largerEvaluation(p, call)...)
 			}
 		} else {
@@ -58,7 +55,7 @@ var jobEvaluationSequential = diagnose.Rule{
 // notForTraining speaks against changes of training's loader. In the middle of an epoch its workers make what is asked
 // of them already, which is more the more there are and the deeper the queue is, and training finds it ready.
 func notForTraining(p *diagnose.Pass) []report.Unhelpful {
-	if h := p.Evidence.Facts.Hook; h != nil && h.Pauses.Every > 0 {
+	if hookOf(p).Pauses.Every > 0 {
 		return against("faster reading for the training loader: its workers only fill their queue meanwhile", moved)
 	}
 	return against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not "+
@@ -84,24 +81,22 @@ func evaluateRarer(p *diagnose.Pass) report.Recommendation {
 		Effect: relativeSpeedup(lo/2, hi/2, "training itself")}
 }
 
-// evaluationCall is the DataLoader of the evaluation.
-func evaluationCall(p *diagnose.Pass) (evidence.LoaderCall, bool) {
-	if h := p.Evidence.Facts.Hook; h != nil {
-		for _, c := range h.Others {
-			if c.Evaluates {
-				return c, true
-			}
+// evaluationCall is the DataLoader of the evaluation; its zero value where none was reported.
+func evaluationCall(p *diagnose.Pass) evidence.LoaderCall {
+	for _, c := range hookOf(p).Others {
+		if c.Evaluates {
+			return c
 		}
 	}
-	return evidence.LoaderCall{}, false
+	return evidence.LoaderCall{}
 }
 
 // evaluationLoader is what to change about the loader that evaluation waits for, a share of all time.
-func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, waits float64) []report.Recommendation {
+func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, waits float64) []report.Recommendation {
 	effect := relativeSpeedup(0, waits, "training itself")
 	to := evaluationWorkers(p)
 	switch {
-	case !told || call.NumWorkers == nil:
+	case call.NumWorkers == nil:
 		return []report.Recommendation{{Setting: "evaluation's DataLoader",
 			To: "workers of its own, persistent_workers=True", Why: "evaluation waits for its data", Effect: effect}}
 	case *call.NumWorkers == 0:
@@ -127,12 +122,7 @@ func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, wai
 // evaluationWorkers is how many workers evaluation may have: as many as there are whole usable CPUs, which training's
 // own workers do not use meanwhile. At least one.
 func evaluationWorkers(p *diagnose.Pass) float64 {
-	usable, ok := p.Maybe(metric.UsableCPUs)
-	if !ok || usable < 1 {
-		return 1
-	}
-	ranks, _ := p.Maybe(metric.Ranks)
-	return max(1, math.Floor(usable/max(ranks, 1)))
+	return max(1, math.Floor(p.OrZero(metric.UsableCPUs)/trainers(p)))
 }
 
 // largerEvaluation recommends larger batches where the size is known: twice as large, and no smaller than training's,

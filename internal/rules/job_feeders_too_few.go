@@ -25,8 +25,8 @@ var jobFeedersTooFew = diagnose.Rule{
 		}
 		f := report.Finding{Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.FeedersAtOnce,
 			metric.WorkerCPU, metric.WorkerStorage, metric.WorkerRunDelay, metric.UsableCPUs, metric.UsableBusy)}
-		if threads && n >= 2 && p.Get(metric.FeedersAtOnce) < p.Limit(oneAtATime.Name) {
-			f.Severity, f.Score = diagnose.Grade(wait), wait
+		if threads && n >= 2 && p.Get(metric.FeedersAtOnce) < p.Limit(oneAtATime) {
+			f.Score = wait
 			f.Summary = fmt.Sprintf("%s feed the trainer, and %s of them are at work at once while it waits: they "+
 				"wait for the interpreter's lock, or are given one batch at a time",
 				count(n, "thread"), unit.Number(p.Get(metric.FeedersAtOnce)))
@@ -39,19 +39,15 @@ var jobFeedersTooFew = diagnose.Rule{
 			return
 		}
 		split, ok := loadingOf(p)
-		if !ok || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
+		if !ok || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit) {
 			return
 		}
-		loader, ok := p.Loader()
+		loader, need, ok := moreNeeded(p)
 		if !ok {
 			return
 		}
-		need, ok := loader.WorkersNeeded(false)
-		if !ok || need.Workers <= loader.Setting.Workers {
-			return
-		}
 		saved := min(loader.SteadyGain(need.Workers), wait)
-		if saved < p.Limit(gainLimit.Name) {
+		if saved < p.Limit(gainLimit) {
 			return
 		}
 		setting, caveat, effect := "feeding processes", "each takes its own memory", loader.WithWorkers(need.Workers)
@@ -62,7 +58,7 @@ var jobFeedersTooFew = diagnose.Rule{
 				effect.Lo = min(effect.Lo, effect.Before)
 			}
 		}
-		f.Severity, f.Score = diagnose.Grade(saved), saved
+		f.Score = saved
 		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" + room(p, split)
 		f.Recommendations = []report.Recommendation{{
 			Setting: setting, From: new(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,

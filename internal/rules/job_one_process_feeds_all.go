@@ -27,12 +27,8 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 		if loader, ok := p.Loader(); ok && workers >= 1 {
 			saved, effect = min(loader.SteadyGain(int(workers*ranks)), wait), loader.WithWorkers(int(workers*ranks))
 		}
-		if saved < p.Limit(gainLimit.Name) {
+		if saved < p.Limit(gainLimit) {
 			return
-		}
-		who := "one of them"
-		if all := p.Evidence.Ranks; len(all) > 0 {
-			who = "rank " + all[0].Name
 		}
 		severity, whom := diagnose.Grade(saved), "for all of them"
 		if !diagnose.Hooked(p.Evidence) {
@@ -41,7 +37,7 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: severity, Score: saved,
 			Summary: fmt.Sprintf("Of %s ranks %s alone makes batches, %s, and waits for its loader %s of the time",
-				whole(ranks), who, whom, unit.Percent(wait)),
+				whole(ranks), worstRank(p), whom, unit.Percent(wait)),
 			Evidence: seen(p, metric.Ranks, metric.FeedingRanks, metric.NumWorkers, metric.InputWait,
 				metric.WorkerBusy),
 			Recommendations: []report.Recommendation{{

@@ -19,13 +19,9 @@ var jobStraggler = diagnose.Rule{
 		if spread < diagnose.Moderate.Value || p.Stall() < diagnose.Moderate.Value {
 			return
 		}
-		who := "one of them"
-		if ranks := p.Evidence.Ranks; len(ranks) > 0 {
-			who = "rank " + ranks[0].Name
-		}
 		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %.0f points more than the others, which "+
 			"wait for it at each exchange",
-			whole(p.Get(metric.Ranks)), who, unit.Percent(p.Stall()), 100*spread)
+			whole(p.Get(metric.Ranks)), worstRank(p), unit.Percent(p.Stall()), 100*spread)
 		if busy, ok := p.Maybe(metric.RestBusy); ok && busy >= diagnose.BusyDevice {
 			summary += fmt.Sprintf("; their GPUs look busy (%s), as they do in a collective", unit.Percent(share(busy)))
 		}

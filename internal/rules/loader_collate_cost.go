@@ -40,17 +40,17 @@ var loaderCollateCost = diagnose.Rule{
 		"image/png-decode"},
 	Eval: func(p *diagnose.Pass) {
 		ratio, fetch := share(p.Get(metric.CollateRatio)), p.Get(metric.FetchTime)
-		if ratio < p.Limit(collateShare.Name) || starved(p)*ratio < p.Limit(gainLimit.Name) || fetch <= 0 {
+		if ratio < p.Limit(collateShare) || starved(p)*ratio < p.Limit(gainLimit) || fetch <= 0 {
 			return
 		}
 		took := ratio * fetch
 		size, known := p.Maybe(metric.BatchBytes)
-		copying := p.Limit(collateFixed.Name) + max(size, 0)/p.Limit(collateSpeed.Name)
+		copying := p.Limit(collateFixed) + max(size, 0)/p.Limit(collateSpeed)
 		own := took // without the time a worker stands in the run queue, which is nobody's function
 		if cpu, ok := p.Maybe(metric.FetchCPU); ok && cpu > 0 {
 			own = min(own, cpu)
 		}
-		if own < p.Limit(collateFloor.Name)*copying || noticed(p, own) < p.Limit(gainLimit.Name) {
+		if own < p.Limit(collateFloor)*copying || noticed(p, own) < p.Limit(gainLimit) {
 			return
 		}
 		excess := share(1 - copying/own)
@@ -61,7 +61,7 @@ var loaderCollateCost = diagnose.Rule{
 		if known && size > 0 {
 			f.Summary += fmt.Sprintf(", where copying its %s takes about %s", unit.Bytes(size), unit.Seconds(copying))
 		}
-		if excess < p.Limit(mostLimit.Name) {
+		if excess < p.Limit(mostLimit) {
 			f.Severity = report.Info // the score stays 0: what it does is needed
 			f.Recommendations = []report.Recommendation{{Setting: "bytes of a batch", From: new(unit.Bytes(size)),
 				To: "fewer", Why: "the function copies, and does little else: what is stored as uint8 can stay so " +
@@ -74,8 +74,7 @@ var loaderCollateCost = diagnose.Rule{
 		f.Unhelpful = tooSlowly(p)
 		if m, ok := madeOf(p); ok && m.open+m.read+m.decode < m.collate {
 			f.Unhelpful = append(f.Unhelpful, against("faster storage or a faster decoder: collate_fn takes longer "+
-				"than both", moved,
-				report.Unhelpful{Setting: "decoder", Direction: report.Any})...)
+				"than both", moved, report.Unhelpful{Setting: "decoder", Direction: report.Any})...)
 		}
 		p.Report(f)
 	},
@@ -102,16 +101,9 @@ func collateName(p *diagnose.Pass) string {
 
 // defaultCollate reports whether the job uses PyTorch's own function.
 func defaultCollate(p *diagnose.Pass) bool {
-	_, name, _ := cutLast(callOf(p).Collate, ".")
+	name := callOf(p).Collate
+	name = name[strings.LastIndex(name, ".")+1:]
 	return name == "default_collate" || name == "default_convert"
-}
-
-// cutLast splits s at the last sep; without one all of it is the tail.
-func cutLast(s, sep string) (head, tail string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return "", s, false
 }
 
 // collateCures are what to do about avoidable, a share of making a batch.
@@ -120,17 +112,14 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 		Why: "torch.stack or pad_sequence on whole tensors, or a batch that is allocated once and filled; no cat " +
 			"in a loop, no tensor for each value; padding can also be done on the GPU",
 		Caveat: "work that the function does besides copying (tokenizing, mixing) stays",
-		Falls:  metric.MadeCollate.Name}
-	if c := callOf(p).Collate; c != "" {
-		first.From = new(c)
-	}
+		From:   nonEmpty(callOf(p).Collate), Falls: metric.MadeCollate.Name}
 	if defaultCollate(p) {
 		first = report.Recommendation{Setting: "what __getitem__ returns", To: "a few arrays or tensors",
 			Why: "default_collate goes through lists and dicts value by value: 64 lists of 512 numbers took it " +
 				"2.7 ms, 64 arrays 0.1 ms (measured)",
 			Caveat: "the training loop then takes the values apart"}
 	}
-	first.Effect = saving(p, avoidable*collateLeast.Value, avoidable)
+	first.Effect = saving(p, avoidable*collateLeast.Value, avoidable, false)
 	// a function of the job's own does more than stacking, which nothing would do then
 	if callOf(p).Iterable || lacks(p, fetchesAll) || !defaultCollate(p) {
 		return []report.Recommendation{first}

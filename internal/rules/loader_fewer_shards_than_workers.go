@@ -37,7 +37,7 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 				f.Score = min(even.SteadyGain(int(workers)), p.Stall())
 				f.Recommendations = []report.Recommendation{shardsFor(p, workers, fed, even.WithWorkers(int(workers)))}
 			}
-			if f.Score < p.Limit(gainLimit.Name) {
+			if f.Score < p.Limit(gainLimit) {
 				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers",
 					From: new(whole(workers)), To: whole(fed),
 					Why: "the others take memory and time to start, and read nothing"}}
@@ -51,14 +51,13 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 // shards bring lies between nothing and the idle workers' part, and no other rule is silenced.
 func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	saved := min(p.Stall(), 1-fed/workers)
-	if saved/2 < p.Limit(gainLimit.Name) {
+	if saved/2 < p.Limit(gainLimit) {
 		return
 	}
 	p.Report(report.Finding{
 		Severity: cautious(saved / 2), Score: saved / 2,
 		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard "+
-			"to read, or are another loader's workers",
-			whole(workers-fed), count(workers, "worker")),
+			"to read, or are another loader's workers", whole(workers-fed), count(workers, "worker")),
 		Evidence: seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle,
 			metric.WorkerCPUBatch),
 		Recommendations: []report.Recommendation{shardsFor(p, workers, fed,

@@ -74,7 +74,7 @@ var loaderManyTensors = diagnose.Rule{
 					From: new(sharing), To: byName,
 					Why:    "a tensor then costs a tenth to two fifths (measured), and no descriptor",
 					Caveat: "shared memory of a job that is killed may stay (PyTorch, torch.multiprocessing)",
-					Effect: speedup(p, lo*(1-p.Limit(namedMost.Name)), hi*(1-p.Limit(namedLeast.Name)),
+					Effect: speedup(p, lo*(1-p.Limit(namedMost)), hi*(1-p.Limit(namedLeast)),
 						"the next part of the loader")})
 		}
 		if short {
@@ -98,16 +98,16 @@ const (
 // tensorsAtStake is between which shares of the step handing so many tensors over takes: of the workers' time where
 // they have none to spare, else of the trainer's.
 func tensorsAtStake(p *diagnose.Pass, n float64) (lo, hi float64) {
-	rate, least, most, part, atMost := n*p.Get(metric.BatchesPerS), p.Limit(takenLeast.Name), p.Limit(takenMost.Name),
+	rate, least, most, part, atMost := n*p.Get(metric.BatchesPerS), p.Limit(takenLeast), p.Limit(takenMost),
 		1.0, p.Stall()
 	if saturated(p) {
 		part = starved(p)
-		rate, least, most, atMost = rate/p.Get(metric.NumWorkers), p.Limit(sentLeast.Name), p.Limit(sentMost.Name), part
+		rate, least, most, atMost = rate/p.Get(metric.NumWorkers), p.Limit(sentLeast), p.Limit(sentMost), part
 	} else if pinned := p.Evidence.Facts.PinMemory; pinned != nil && *pinned {
 		least = 0
 	}
 	if callOf(p).Sharing == byName {
-		least, most = least*p.Limit(namedLeast.Name), most*p.Limit(namedMost.Name)
+		least, most = least*p.Limit(namedLeast), most*p.Limit(namedMost)
 	}
 	return min(part*share(rate*least), atMost), min(part*share(rate*most), atMost)
 }

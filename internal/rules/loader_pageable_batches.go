@@ -24,8 +24,8 @@ var loaderPageableBatches = diagnose.Rule{
 		if p.Get(metric.GPUCount) < 1 {
 			return
 		}
-		score := share(p.Get(metric.BatchesPerS) * p.Get(metric.BatchBytes) / p.Limit(pinnedRate.Name))
-		copies, _ := p.Maybe(metric.CopyTime)
+		score := share(p.Get(metric.BatchesPerS) * p.Get(metric.BatchBytes) / p.Limit(pinnedRate))
+		copies := p.OrZero(metric.CopyTime)
 		if pinned == nil && copies < diagnose.Moderate.Value {
 			p.Abstain("whether a pinning thread runs is unknown", "")
 			return

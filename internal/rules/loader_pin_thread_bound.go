@@ -25,11 +25,11 @@ var loaderPinThreadBound = diagnose.Rule{
 		idle := share(p.Get(metric.IdleWhileWaits))
 		score := steadyWait(p) * idle
 		busy := p.Get(metric.PinBusy)
-		if score < diagnose.Moderate.Value || idle < p.Limit(mostLimit.Name) || busy < p.Limit(pinAlways.Name) {
+		if score < diagnose.Moderate.Value || idle < p.Limit(mostLimit) || busy < p.Limit(pinAlways) {
 			return
 		}
 		f := report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score: score,
 			Summary: fmt.Sprintf("The thread that pins batches is at work %s of the time, "+
 				"while the trainer waits and its workers are idle", unit.Percent(share(busy))),
 			Evidence: seen(p, metric.PinBusy, metric.PinLock, metric.PinBatch, metric.BatchTensors, metric.BatchBytes,
@@ -39,8 +39,7 @@ var loaderPinThreadBound = diagnose.Rule{
 					"a batch class with a pin_memory method of its own may pin one flat buffer",
 				Effect: speedup(p, 0, score, "the step")}},
 			Unhelpful: against("more workers or a deeper prefetch_factor: finished batches wait for the thread that "+
-				"pins them",
-				moreWorkers, deeperPrefetch),
+				"pins them", moreWorkers, deeperPrefetch),
 		}
 		if tensors, ok := p.Maybe(metric.BatchTensors); ok {
 			f.Recommendations[0].From = new(whole(tensors))

@@ -20,10 +20,10 @@ var loaderPrefetchMemory = diagnose.Rule{
 	Limits:  []diagnose.Limit{queueMemory},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
-		f := p.Evidence.Facts.Prefetch
+		f, workers, batch, room := p.Evidence.Facts.Prefetch, p.Get(metric.NumWorkers), p.Get(metric.BatchBytes),
+			p.Get(metric.Available)
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
-		if p.Get(metric.NumWorkers)*trainers(p)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(
-			metric.Available) {
+		if workers*trainers(p)*(deepest+1)*batch < p.Limit(queueMemory)*room {
 			return
 		}
 		if f == nil {
@@ -31,18 +31,16 @@ var loaderPrefetchMemory = diagnose.Rule{
 				"watch longer, or once the job is no longer input-bound")
 			return
 		}
-		workers, batch, room := p.Get(metric.NumWorkers), p.Get(metric.BatchBytes), p.Get(metric.Available)
 		queue := workers * trainers(p) * float64(*f+1) * batch
 		const usual = predict.DefaultPrefetch
-		if room <= 0 || queue < p.Limit(queueMemory.Name)*room || *f <= usual {
+		if room <= 0 || queue < p.Limit(queueMemory)*room || *f <= usual {
 			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning,
 			Score:    shmStake.Value * share(queue/room) / 2, // as memory/shm-too-small: it costs the job, not time
 			Summary: fmt.Sprintf("%s with prefetch_factor %d%s may hold %s of finished batches; %s of memory can "+
-				"still be used",
-				count(workers, "worker"), *f, inEachTrainer(p), unit.Bytes(queue), unit.Bytes(room)),
+				"still be used", count(workers, "worker"), *f, inEachTrainer(p), unit.Bytes(queue), unit.Bytes(room)),
 			Evidence: seen(p, metric.NumWorkers, metric.BatchBytes, metric.Available, metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: whole(usual),
 				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*trainers(p)*(usual+1)*batch))}},

@@ -27,10 +27,10 @@ var loaderPrefetchShallow = diagnose.Rule{
 		if score < p.Stall()-steadyWait(p) {
 			return // restarts cost more, and each leaves an empty queue behind
 		}
-		if p.Get(metric.IdleWhileWaits) >= p.Limit(aheadLimit.Name) {
+		if p.Get(metric.IdleWhileWaits) >= p.Limit(aheadLimit) {
 			return // batches are there: the delay is in handing them over
 		}
-		if score < diagnose.Moderate.Value || p.Get(metric.WorkerIdle) <= p.Limit(idleLimit.Name) {
+		if score < diagnose.Moderate.Value || p.Get(metric.WorkerIdle) <= p.Limit(idleLimit) {
 			return
 		}
 		change := deeper(p, score)

@@ -32,10 +32,10 @@ var loaderRowsOneByOne = diagnose.Rule{
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		rows, ratio := p.Get(metric.RowsPerBatch), share(p.Get(metric.RowRatio))
-		if rows < 2 || ratio*p.Get(metric.FetchTime) > rows*p.Limit(rowLong.Name) {
+		if rows < 2 || ratio*p.Get(metric.FetchTime) > rows*p.Limit(rowLong) {
 			return
 		}
-		lo, hi := ratio*p.Limit(rowLeast.Name), ratio*p.Limit(rowMost.Name)
+		lo, hi := ratio*p.Limit(rowLeast), ratio*p.Limit(rowMost)
 		score := starved(p) * (lo + hi) / 2
 		if score < diagnose.Moderate.Value {
 			return
@@ -44,7 +44,7 @@ var loaderRowsOneByOne = diagnose.Rule{
 			To: "dataset[indices], once a batch",
 			Why: "where a dataset has __getitems__, PyTorch hands it all indices of a batch; a table by itself has " +
 				"it, a class around one needs its own",
-			Caveat: "collate_fn then gets what __getitems__ returns", Effect: saving(p, lo, hi)}
+			Caveat: "collate_fn then gets what __getitems__ returns", Effect: saving(p, lo, hi, false)}
 		if lacks(p, fetchesAll) {
 			rec.Why = "a batch_sampler given as sampler, with batch_size=None, hands __getitem__ all indices of a batch"
 		}

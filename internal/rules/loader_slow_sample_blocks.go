@@ -32,7 +32,7 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 		wait := p.Stall()
 		blocked := min(share(p.Get(metric.HeadOfLine)), steadyWait(p))
 		if p.Get(metric.NumWorkers) < 2 || lacksShards(p) || blocked < diagnose.Moderate.Value ||
-			blocked < wait*p.Limit(blockedLimit.Name) {
+			blocked < wait*p.Limit(blockedLimit) {
 			return
 		}
 		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle "+
@@ -60,14 +60,14 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 		why := "a batch is then ready about when the others are"
 		if inOrder == nil {
 			why += "; in_order=False, which delivers whichever batch is ready, needs PyTorch 2.6, and this is " +
-				torch(p)
+				"PyTorch " + hookOf(p).Torch
 		}
 		return []report.Recommendation{{Setting: "the slow samples", To: "as cheap as the others", Why: why,
 			Effect: effect}}
 	}
-	caveat := "needs PyTorch 2.6 or newer; the order of batches then varies from run to run"
-	if torch(p) != "" {
-		caveat = "the order of batches then varies from run to run"
+	caveat := "the order of batches then varies from run to run"
+	if hookOf(p).Torch == "" {
+		caveat = "needs PyTorch 2.6 or newer; " + caveat
 	}
 	return []report.Recommendation{{Setting: "in_order", From: fromFact(inOrder), To: "False",
 		Why: "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any " +
@@ -77,28 +77,28 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 // slowest names the items that took longest, those that came again with their mean; "" where the hook reported none
 // that is clearly slower than the others.
 func slowest(p *diagnose.Pass) string {
-	h := p.Evidence.Facts.Hook
+	slow := hookOf(p).Slow
 	usual, ok := p.Maybe(metric.MadeItem)
-	if h == nil || !ok || usual <= 0 {
+	if !ok || usual <= 0 {
 		return ""
 	}
 	const shown = 3
 	var names []string
-	for _, s := range h.Slow {
+	for _, s := range slow {
 		if s.Seconds < slowItem.Value*usual || len(names) == shown {
 			break // slowest first
 		}
-		name := fmt.Sprintf("%d (%s)", s.Index, unit.Seconds(s.Seconds))
+		mean := ""
 		if s.Times > 1 {
-			name = fmt.Sprintf("%d (%s, the mean of %d times)", s.Index, unit.Seconds(s.Seconds), s.Times)
+			mean = fmt.Sprintf(", the mean of %d times", s.Times)
 		}
-		names = append(names, name)
+		names = append(names, fmt.Sprintf("%d (%s%s)", s.Index, unit.Seconds(s.Seconds), mean))
 	}
 	if len(names) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("slowest are the items %s; the mean of all is %s, the slowest takes %s as long",
-		strings.Join(names, ", "), unit.Seconds(usual), times(h.Slow[0].Seconds/usual))
+		strings.Join(names, ", "), unit.Seconds(usual), times(slow[0].Seconds/usual))
 }
 
 // slowItem is how many times the mean an item must take to be named.
@@ -109,11 +109,8 @@ var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Un
 // deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something
 // to gain.
 func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
-	now := float64(predict.DefaultPrefetch)
-	if f := p.Evidence.Facts.Prefetch; f != nil {
-		now = float64(*f)
-	}
-	to := min(2*now, p.Limit(deepEnough.Name))
+	now := prefetchOf(p)
+	to := min(2*now, p.Limit(deepEnough))
 	if to <= now {
 		return nil
 	}
@@ -121,16 +118,23 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	room, ok2 := p.Maybe(metric.ShmFree)
 	memory, ok3 := p.Maybe(metric.Available)
 	extra := (to - now) * p.Get(metric.NumWorkers) * size * trainers(p)
-	if ok && (ok2 && extra > room || ok3 && extra > p.Limit(queueMemory.Name)*memory) {
+	if ok && (ok2 && extra > room || ok3 && extra > p.Limit(queueMemory)*memory) {
 		return nil
 	}
-	caveat := "more memory for finished batches; it bridges delays up to the queue's length, it does not raise the " +
-		"mean rate"
+	takes := "more memory for finished batches"
 	if ok && extra > 0 {
-		caveat = fmt.Sprintf("up to %s more in /dev/shm%s; it bridges delays up to the queue's length, it does not "+
-			"raise the mean rate", unit.Bytes(extra), forAllTrainers(p))
+		takes = fmt.Sprintf("up to %s more in /dev/shm%s", unit.Bytes(extra), forAllTrainers(p))
 	}
 	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch),
-		To: whole(to), Why: "twice the queue bridges longer delays", Caveat: caveat, Effect: speedup(p, 0, blocked/2,
-			"the length of the slowest delays")}}
+		To: whole(to), Why: "twice the queue bridges longer delays", Caveat: takes + "; it bridges delays up to the " +
+			"queue's length, it does not raise the mean rate",
+		Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}
+}
+
+// prefetchOf is prefetch_factor as it was seen, else PyTorch's default.
+func prefetchOf(p *diagnose.Pass) float64 {
+	if f := p.Evidence.Facts.Prefetch; f != nil {
+		return float64(*f)
+	}
+	return predict.DefaultPrefetch
 }

@@ -23,7 +23,7 @@ var loaderSpawnStartCost = diagnose.Rule{
 			p.Abstain("how the workers were started is unknown", "")
 			return
 		}
-		if p.Get(metric.Restarts) < 1 || gap < p.Limit(gainLimit.Name) {
+		if p.Get(metric.Restarts) < 1 || gap < p.Limit(gainLimit) {
 			return
 		}
 		p.Report(report.Finding{

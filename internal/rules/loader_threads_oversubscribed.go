@@ -24,8 +24,8 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 	Explains: []string{"cpu/saturated", "cpu/decode-bound"},
 	Eval: func(p *diagnose.Pass) {
 		cores, delay := p.Get(metric.WorkerCPU), queued(p)
-		if cores < p.Limit(manyThreads.Name) || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) ||
-			delay < p.Limit(queueLimit.Name) {
+		if cores < p.Limit(manyThreads) || p.Get(metric.UsableBusy) < p.Limit(fullLimit) ||
+			delay < p.Limit(queueLimit) {
 			return
 		}
 		score := p.Stall() * max(delay, 1-1/cores) * ownPart(p)
@@ -36,8 +36,7 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 		p.Report(report.Finding{
 			Score: score,
 			Summary: fmt.Sprintf("Each worker uses %s cores' worth of threads while the cores are %s full and "+
-				"workers queue for them",
-				unit.Number(cores), unit.Percent(share(p.Get(metric.UsableBusy)))),
+				"workers queue for them", unit.Number(cores), unit.Percent(share(p.Get(metric.UsableBusy)))),
 			Evidence: seen(p, metric.WorkerCPU, metric.WorkerThreads, metric.NumWorkers, metric.WorkerRunDelay,
 				metric.UsableBusy),
 			Recommendations: []report.Recommendation{{Setting: "threads per worker", From: from, To: "1",

@@ -38,8 +38,8 @@ var loaderWideBatches = diagnose.Rule{
 			return
 		}
 		spared = min(spared, size)
-		collate, slowly := share(p.Get(metric.CollateRatio))*spared/size, spared/p.Limit(collateSpeed.Name)/fetch
-		lo, hi := min(collate, spared/p.Limit(collateFastest.Name)/fetch), min(collate, slowly)
+		collate, slowly := share(p.Get(metric.CollateRatio))*spared/size, spared/p.Limit(collateSpeed)/fetch
+		lo, hi := min(collate, spared/p.Limit(collateFastest)/fetch), min(collate, slowly)
 		if m, ok := madeOf(p); ok {
 			hi = share(hi + min(m.other, slowly))
 		}
@@ -56,7 +56,7 @@ var loaderWideBatches = diagnose.Rule{
 			rec.Caveat = "for pictures of 8 bits a channel; transforms that need floating point move to the GPU with it"
 		}
 		if loader, ok := p.Loader(); ok && starved(p)*lo > copies {
-			rec.Effect = loader.Saving(lo, hi)
+			rec.Effect = loader.Saving(lo, hi, false)
 		}
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, score), Score: score,
@@ -72,9 +72,7 @@ var loaderWideBatches = diagnose.Rule{
 
 // eightBits reports whether what the batch is made from was seen to have 8 bits a value.
 func eightBits(p *diagnose.Pass) bool {
-	decode, _ := p.Maybe(metric.MadeDecode)
-	layout := p.Evidence.Facts.HDF5
-	return decode > 0 || layout != nil && layout.Dtype == "uint8"
+	return p.OrZero(metric.MadeDecode) > 0 || layoutOf(p).Dtype == "uint8"
 }
 
 // copiedShare is what of the step copying spared bytes of each batch to the GPU takes: as far as it was measured, else
@@ -83,9 +81,8 @@ func copiedShare(p *diagnose.Pass, spared, size float64) float64 {
 	if copies, ok := p.Maybe(metric.CopyTime); ok {
 		return share(copies * spared / size)
 	}
-	gpus, _ := p.Maybe(metric.GPUCount)
-	if pinned := p.Evidence.Facts.PinMemory; gpus < 1 || pinned == nil || *pinned {
+	if pinned := p.Evidence.Facts.PinMemory; p.OrZero(metric.GPUCount) < 1 || pinned == nil || *pinned {
 		return 0
 	}
-	return share(p.Get(metric.BatchesPerS) * spared / p.Limit(pinnedRate.Name))
+	return share(p.Get(metric.BatchesPerS) * spared / p.Limit(pinnedRate))
 }

@@ -25,7 +25,7 @@ var loaderWorkerImbalance = diagnose.Rule{
 	},
 	Eval: func(p *diagnose.Pass) {
 		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Stall()
-		if workers < 2 || ratio < p.Limit(imbalanceLimit.Name) || wait < diagnose.Moderate.Value || lacksShards(p) {
+		if workers < 2 || ratio < p.Limit(imbalanceLimit) || wait < diagnose.Moderate.Value || lacksShards(p) {
 			return
 		}
 		even := (ratio + workers - 1) / workers // the busiest worker's load, in medians, once it is shared evenly

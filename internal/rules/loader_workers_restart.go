@@ -21,15 +21,15 @@ var loaderWorkersRestart = diagnose.Rule{
 		"job/epoch-gap", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		restarts, gap := p.Get(metric.Restarts), share(p.Get(metric.EpochGap))
-		if restarts < 1 || gap < p.Limit(gainLimit.Name) {
+		if restarts < 1 || gap < p.Limit(gainLimit) {
 			return
 		}
-		summary := fmt.Sprintf("All workers were replaced %s while watched; %s of the time goes to starting them",
-			timesOf(restarts), unit.Percent(gap))
+		summary := fmt.Sprintf("All workers were replaced %s while watched; ", timesOf(restarts))
 		if each, ok := p.Maybe(metric.RestartGap); ok {
-			summary = fmt.Sprintf("All workers were replaced %s while watched; each time %s pass before the next "+
-				"batch, %s of the time",
-				timesOf(restarts), unit.Seconds(each), unit.Percent(gap))
+			summary += fmt.Sprintf("each time %s pass before the next batch, %s of the time", unit.Seconds(each),
+				unit.Percent(gap))
+		} else {
+			summary += unit.Percent(gap) + " of the time goes to starting them"
 		}
 		v, _ := p.Evidence.Get(metric.EpochGap)
 		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Stall()), gap) // no more than the wait can be won
@@ -49,10 +49,10 @@ var loaderWorkersRestart = diagnose.Rule{
 // keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one
 // DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
-	if diagnose.RecreatedEachEpoch(p.Evidence) {
+	switch on := p.Evidence.Facts.Persistent; {
+	case diagnose.RecreatedEachEpoch(p.Evidence):
 		return makeOnce(p, effect)
-	}
-	if on := p.Evidence.Facts.Persistent; on != nil && *on {
+	case on != nil && *on:
 		return report.Recommendation{Setting: whereMade, To: "once, before the first epoch",
 			Why:    "persistent_workers is on, but workers live no longer than their DataLoader",
 			Caveat: "keeps the workers' memory between epochs", Effect: effect}
@@ -90,14 +90,12 @@ func makeOnce(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
 // refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as
 // a batch takes.
 func refill(p *diagnose.Pass) float64 {
-	gap, _ := p.Maybe(metric.EpochGap)
-	each, ok := p.Maybe(metric.RestartGap)
-	cpu, ok2 := p.Maybe(metric.WorkerCPUBatch)
-	wait, _ := p.Maybe(metric.WorkerWaitBatch)
-	if !ok || !ok2 || each <= 0 {
+	gap, each := p.OrZero(metric.EpochGap), p.OrZero(metric.RestartGap)
+	cpu, ok := p.Maybe(metric.WorkerCPUBatch)
+	if !ok || each <= 0 {
 		return gap / 2 // nothing is known of a batch: promise at least half
 	}
-	return gap * share((cpu+wait)/each)
+	return gap * share((cpu+p.OrZero(metric.WorkerWaitBatch))/each)
 }
 
 func timesOf(n float64) string {

@@ -23,7 +23,7 @@ var loaderWorkersTooFew = diagnose.Rule{
 		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || lacksShards(p) || !saturated(p) || split.storage+split.open+
-			split.fileLock > p.Limit(mostLimit.Name) {
+			split.fileLock > p.Limit(mostLimit) {
 			return
 		}
 		loader, ok := p.Loader()
@@ -45,17 +45,16 @@ var loaderWorkersTooFew = diagnose.Rule{
 		}
 		effect := loader.WithWorkers(need.Workers)
 		saved := min(loader.SteadyGain(need.Workers), wait)
-		if saved < p.Limit(gainLimit.Name) {
+		if saved < p.Limit(gainLimit) {
 			return
 		}
-		workers := p.Get(metric.NumWorkers)
 		f := report.Finding{
-			Severity: diagnose.Grade(saved), Score: saved,
+			Score:   saved,
 			Summary: pace(loader, unseen) + room(p, split),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
 				metric.FreeStepTime, metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
-				Setting: "num_workers", From: new(whole(workers)), To: whole(float64(need.Workers)),
+				Setting: "num_workers", From: new(whole(p.Get(metric.NumWorkers))), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
 				Caveat: bound(need, loader) + memoryOf(p, loader, need.Workers),
 				Effect: effect,
@@ -87,9 +86,7 @@ func moreShards(f *report.Finding, shards int) {
 // behind work that is queued.
 func promiseNothing(f *report.Finding, most *report.Effect) {
 	c := &f.Recommendations[0]
-	if c.Effect = nil; f.Severity == report.Error {
-		f.Severity = report.Warning
-	}
+	c.Effect, f.Severity = nil, cautious(f.Score)
 	c.Why = "what it brings is unknown, as no counter of the GPU was read: nothing if it works while the trainer " +
 		"waits"
 	if most != nil && most.Before > 0 {
@@ -171,12 +168,12 @@ func memoryOf(p *diagnose.Pass, l *diagnose.Loader, workers int) string {
 	extra := float64(workers-l.Setting.Workers) * l.WorkerBytes
 	depth := cmp.Or(l.Setting.Prefetch, predict.DefaultPrefetch)
 	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Setting.Workers, depth)
-	switch {
-	case extra > 0 && queue > 0:
-		return fmt.Sprintf("up to %s more memory for the workers, and %s more of finished batches in /dev/shm",
-			unit.Bytes(extra), unit.Bytes(queue)) + inEachTrainer(p)
-	case extra > 0:
-		return fmt.Sprintf("up to %s more memory for the workers", unit.Bytes(extra)) + inEachTrainer(p)
+	if extra <= 0 {
+		return "each worker takes its own memory"
 	}
-	return "each worker takes its own memory"
+	text := fmt.Sprintf("up to %s more memory for the workers", unit.Bytes(extra))
+	if queue > 0 {
+		text += fmt.Sprintf(", and %s more of finished batches in /dev/shm", unit.Bytes(queue))
+	}
+	return text + inEachTrainer(p)
 }

@@ -21,22 +21,21 @@ var loaderWorkersTooMany = diagnose.Rule{
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
 		workers := p.Get(metric.NumWorkers)
-		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit.Name) {
+		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit) {
 			return
 		}
 		loader, ok := p.Loader()
 		if !ok {
 			return
 		}
-		enough, ok := loader.KeepsUp(int(workers / p.Limit(tooManyLimit.Name)))
+		enough, ok := loader.KeepsUp(int(workers / p.Limit(tooManyLimit)))
 		if !ok {
 			return
 		}
 		to := float64(enough)
 		caveat := "lower it in steps and watch the input wait"
 		if private, ok := p.Maybe(metric.WorkerPrivate); ok {
-			caveat = fmt.Sprintf("frees up to %s; lower it in steps and watch the input wait",
-				unit.Bytes((workers-to)*private)+inEachTrainer(p))
+			caveat = "frees up to " + unit.Bytes((workers-to)*private) + inEachTrainer(p) + "; " + caveat
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, // it costs memory, no time: the score stays 0

@@ -34,24 +34,19 @@ var loaderWorkersZero = diagnose.Rule{
 		if p.Get(metric.NumWorkers) != 0 || load < diagnose.Moderate.Value {
 			return
 		}
-		if fetch, told := p.Maybe(metric.FetchTime); told && fetch <= p.Limit(handOver.Name) {
+		if fetch, told := p.Maybe(metric.FetchTime); told && fetch <= p.Limit(handOver) {
 			return // a worker would not be quicker
 		}
-		loader, ok := p.Loader()
+		loader, need, ok := moreNeeded(p)
 		if !ok {
 			return
 		}
 		kept := report.Value{Setting: "persistent_workers", To: "True"}
-		need, ok := loader.WorkersNeeded(false)
-		if !ok || need.Workers == 0 {
-			return
-		}
 		effect := loader.WithWorkers(need.Workers, kept)
 		f := report.Finding{
 			Score: load,
 			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data "+
-				"itself, with %s",
-				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
+				"itself, with %s", upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
 			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage,
 				metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy, metric.TrainerCPU, metric.OtherCPU),
 			Recommendations: []report.Recommendation{{
@@ -67,7 +62,7 @@ var loaderWorkersZero = diagnose.Rule{
 				report.Unhelpful{Setting: "prefetch_factor", Direction: report.Any},
 				report.Unhelpful{Setting: "persistent_workers", Direction: report.Any})),
 		}
-		if effect != nil && gain(effect) < p.Limit(gainLimit.Name) {
+		if effect != nil && gain(effect) < p.Limit(gainLimit) {
 			f.Recommendations, f.Severity, f.Score = nil, report.Info, 0
 			why := crowded(p, loader)
 			f.Summary += "; workers would hardly be quicker: " + why
@@ -84,7 +79,7 @@ func crowded(p *diagnose.Pass, l *diagnose.Loader) string {
 	if !ok || busy < fullLimit.Value {
 		return "the usable CPUs and the step allow no more"
 	}
-	other, _ := p.Maybe(metric.OtherCPU)
+	other := p.OrZero(metric.OtherCPU)
 	who := "by this job"
 	switch trainer, told := p.Maybe(metric.TrainerCPU); {
 	case other >= othersLimit.Value*usable:

@@ -32,11 +32,11 @@ var (
 			"chunks"}
 )
 
-// plainRead is the time of reading an item that lies in one piece, uncompressed and cached.
-func plainRead(p *diagnose.Pass) float64 {
-	bytes, _ := p.Maybe(metric.BenchItemBytes)
-	return plainOverhead.Value + bytes/plainSpeed.Value
-}
+// plain is the time of reading so many bytes that lie in one piece, uncompressed and cached.
+func plain(bytes float64) float64 { return plainOverhead.Value + bytes/plainSpeed.Value }
+
+// plainRead is that of an item.
+func plainRead(p *diagnose.Pass) float64 { return plain(p.OrZero(metric.BenchItemBytes)) }
 
 // settled is one item's time in the state training sees after its first epoch, and the word for that state. A rule that
 // asks for it needs BenchItem.
@@ -50,6 +50,12 @@ func settled(p *diagnose.Pass) (item stat.Summary, state string) {
 
 // outgrows reports whether every epoch reads from storage.
 func outgrows(p *diagnose.Pass) bool { return diagnose.Outgrows(p.Evidence) }
+
+// outgrown reports whether a dataset that fits in memory no longer does once it is so many times as large.
+func outgrown(p *diagnose.Pass, grown float64) bool {
+	memory, ok := p.Maybe(metric.BenchMemory)
+	return ok && !outgrows(p) && memory*grown > diagnose.MemoryShare.Value
+}
 
 // quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is
 // no gain. A model of a change that saves something never predicts a loss: the noise of what is there now is no effect
@@ -182,14 +188,15 @@ var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one w
 	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that " +
 		"less is not noticed"}
 
-// briefly reports whether a first epoch is known to wait less than that for storage: what cold items take beyond warm
-// ones, times the items.
-func briefly(p *diagnose.Pass) bool {
-	cold, ok := p.Maybe(metric.BenchColdItem)
-	warm, ok2 := p.Maybe(metric.BenchItem)
-	each, ok3 := p.Maybe(metric.BenchPerFile)
-	files, ok4 := p.Maybe(metric.DatasetFileN)
-	return ok && ok2 && ok3 && ok4 && (cold-warm)*each*files < firstEpoch.Value
+// firstEpochWaits is an item's time cold and warm; ok: a first epoch alone waits for storage, and is not known to do so
+// for less than that: what cold items take beyond warm ones, times the items.
+func firstEpochWaits(p *diagnose.Pass) (cold, warm stat.Summary, ok bool) {
+	c, _ := p.Evidence.Get(metric.BenchColdItem)
+	w, _ := p.Evidence.Get(metric.BenchItem)
+	each, known := p.Maybe(metric.BenchPerFile)
+	files, known2 := p.Maybe(metric.DatasetFileN)
+	briefly := known && known2 && (c.Center-w.Center)*each*files < firstEpoch.Value
+	return c.Summary, w.Summary, p.Get(metric.BenchStorage) >= p.Limit(storageLimit) && !outgrows(p) && !briefly
 }
 
 // firstPass is a finding about cold reads of a dataset that fits in memory: only a first epoch pays, so nothing is at
@@ -222,4 +229,41 @@ func filtered(e *evidence.Evidence) bool {
 func inChunks(e *evidence.Evidence) bool {
 	_, chunked := e.Get(metric.HDF5Chunk)
 	return e.Facts.DatasetKind == "hdf5" && (chunked || e.Facts.HDF5 == nil)
+}
+
+// What is said of a rewrite whose copy does not fit in memory where the dataset does.
+const (
+	outgrownCounted = "the copy no longer fits in memory, so that every epoch reads it from storage, which is in the " +
+		"figure"
+	outgrownUnknown = "the copy no longer fits in memory, so that every epoch reads it from storage: what that takes " +
+		"was not measured"
+)
+
+// unpacked is an item's time without filters, given what it takes where nothing is fetched that is not fetched now, and
+// what to mind. The dataset grows so many times, and now is how many bytes storage delivers for an item where every
+// epoch reads from it: it then delivers the rest of the item too, or all of it where the dataset does not fit in memory
+// any more. Not ok: storage has a part in it that was not measured.
+func unpacked(p *diagnose.Pass, after stat.Summary, grown, now float64) (_ stat.Summary, mind string, ok bool) {
+	gone, more := outgrown(p, grown), 0.0
+	switch item := p.OrZero(metric.BenchItemBytes); {
+	case gone:
+		mind, more = outgrownCounted, item
+	case outgrows(p):
+		more = max(0, item-now)
+	}
+	if more == 0 {
+		return after, mind, true
+	}
+	rate, known := p.Maybe(metric.BenchDeviceBytes)
+	if !known || rate <= 0 {
+		if gone {
+			mind = outgrownUnknown
+		}
+		return after, mind, !gone
+	}
+	takes := more / rate
+	if latency, ok := p.Maybe(metric.BenchLatency); ok && gone {
+		takes = max(takes, latency)
+	}
+	return spread(after.Lo+takes, after.Center+takes, after.Hi+takes), mind, true
 }

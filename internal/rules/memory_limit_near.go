@@ -19,12 +19,12 @@ var memoryLimitNear = diagnose.Rule{
 	Limits: []diagnose.Limit{nearFull, shmStake},
 	Eval: func(p *diagnose.Pass) {
 		used, limit := share(p.Get(metric.MemLimitUsed)), p.Get(metric.MemLimit)
-		if used < p.Limit(nearFull.Name) {
+		if used < p.Limit(nearFull) {
 			return
 		}
 		f := report.Finding{
 			Severity: report.Warning,
-			Score:    p.Limit(shmStake.Name) * used,
+			Score:    p.Limit(shmStake) * used,
 			Summary: fmt.Sprintf("%s of the memory limit of %s is in use and cannot be given back",
 				unit.Percent(used), unit.Bytes(limit)),
 			Evidence: seen(p, metric.MemLimitUsed, metric.MemLimit, metric.Available, metric.WorkerPrivate,
@@ -34,7 +34,7 @@ var memoryLimitNear = diagnose.Rule{
 		}
 		n, ok := p.Maybe(metric.NumWorkers)
 		each, ok2 := p.Maybe(metric.WorkerPrivate)
-		if spare := (used - p.Limit(nearFull.Name)) * limit; ok && ok2 && each > 0 && n >= 2 {
+		if spare := (used - p.Limit(nearFull)) * limit; ok && ok2 && each > 0 && n >= 2 {
 			each *= trainers(p) // num_workers is that of each trainer, the memory that of all
 			fewer := min(float64(int(spare/each))+1, n-1)
 			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(n)),

@@ -18,7 +18,7 @@ var memoryPageCacheThrash = diagnose.Rule{
 	Explains: []string{"storage/latency-bound", "storage/saturated", "storage/cold-cache"},
 	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
-		if !thrashing(p) || waits < p.Limit(storageLimit.Name) {
+		if !thrashing(p) || waits < p.Limit(storageLimit) {
 			return
 		}
 		again := share(p.Get(metric.RefaultRate) * pageBytes / p.Get(metric.StorageBytes))
@@ -31,11 +31,10 @@ var memoryPageCacheThrash = diagnose.Rule{
 		if room, ok := p.Maybe(metric.Available); ok {
 			rec.From = new(unit.Bytes(room))
 		}
-		p.Report(storageCause(waits*again,
+		storageCause(waits*again,
 			fmt.Sprintf("%s of what is fetched from storage had been in the page cache shortly before; loading waits "+
-				"for storage %s of its time",
-				unit.Percent(again), unit.Percent(waits)), rec,
+				"for storage %s of its time", unit.Percent(again), unit.Percent(waits)), rec,
 			seen(p, metric.RefaultRate, metric.StorageBytes, metric.CacheHits, metric.DatasetBytes, metric.Available,
-				metric.MemLimit)).finding(p))
+				metric.MemLimit)).report(p)
 	},
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -24,11 +23,7 @@ var memoryShmTooSmall = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes),
 			p.Get(metric.NumWorkers)
-		prefetch := float64(predict.DefaultPrefetch)
-		if f := p.Evidence.Facts.Prefetch; f != nil {
-			prefetch = float64(*f)
-		}
-		oneMore := (prefetch + 1) * batch * trainers(p) // in each trainer: num_workers is set for all
+		oneMore := (prefetchOf(p) + 1) * batch * trainers(p) // in each trainer: num_workers is set for all
 		if free >= oneMore || batch <= 0 || total <= 0 {
 			return
 		}
@@ -42,7 +37,7 @@ var memoryShmTooSmall = diagnose.Rule{
 		to := roundUp(half * max(target*oneMore, total-free+oneMore))
 		p.Report(report.Finding{
 			Severity: report.Warning,
-			Score:    p.Limit(shmStake.Name) * share(1-free/oneMore),
+			Score:    p.Limit(shmStake) * share(1-free/oneMore),
 			Summary: fmt.Sprintf("/dev/shm had as little as %s left of %s; one more worker%s needs %s, and a full "+
 				"/dev/shm ends the job with a bus error",
 				unit.Bytes(free), unit.Bytes(total), inEachTrainer(p), unit.Bytes(oneMore)),

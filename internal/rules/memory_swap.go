@@ -21,11 +21,10 @@ var memorySwap = diagnose.Rule{
 	Explains: []string{"storage/latency-bound", "storage/cold-cache", "storage/saturated", "memory/page-cache-thrash"},
 	Eval: func(p *diagnose.Pass) {
 		rate := p.Get(metric.SwapInRate)
-		if rate < p.Limit(swapLimit.Name) {
+		if rate < p.Limit(swapLimit) {
 			return
 		}
-		pressure, _ := p.Maybe(metric.MemPressure)
-		score := max(share(pressure), starved(p)*waitsForStorage(p))
+		score := max(share(p.OrZero(metric.MemPressure)), starved(p)*waitsForStorage(p))
 		f := report.Finding{
 			Severity: gradeOutside(p, score), Score: score,
 			Summary: fmt.Sprintf("Memory is short: %s come back from swap",

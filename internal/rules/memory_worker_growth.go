@@ -25,21 +25,20 @@ var memoryWorkerGrowth = diagnose.Rule{
 	Limits:  []diagnose.Limit{growthSeen, growthTime, shmStake},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
-		if restarts, _ := p.Maybe(metric.Restarts); restarts >= 1 || p.Get(metric.BatchesPerS) <= 0 {
+		if p.OrZero(metric.Restarts) >= 1 || p.Get(metric.BatchesPerS) <= 0 {
 			return // workers that end give their memory back, and workers that deliver nothing yet are still loading
 		}
-		all := p.Get(metric.WorkerGrowth) * p.Get(metric.NumWorkers)
-		all *= trainers(p)
-		if all <= 0 || all*p.Get(metric.WindowTime) < p.Limit(growthSeen.Name) {
+		all := p.Get(metric.WorkerGrowth) * p.Get(metric.NumWorkers) * trainers(p)
+		if all <= 0 || all*p.Get(metric.WindowTime) < p.Limit(growthSeen) {
 			return
 		}
 		left := p.Get(metric.Available) / all
-		if left > p.Limit(growthTime.Name) {
+		if left > p.Limit(growthTime) {
 			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning,
-			Score:    p.Limit(shmStake.Name) * share(1-left/p.Limit(growthTime.Name)),
+			Score:    p.Limit(shmStake) * share(1-left/p.Limit(growthTime)),
 			Summary: fmt.Sprintf("The workers' memory grows by %s together; at that rate memory is full in %s",
 				unit.Format(all, string(metric.BytesPerS)), unit.Seconds(left)),
 			Evidence: seen(p, metric.WorkerGrowth, metric.NumWorkers, metric.WorkerRSS, metric.Available),

@@ -22,13 +22,16 @@ const benchHeading = "## How bench-io measures it\n"
 // written returns what is written of a rule: of its watch, and of its measured half. A rule without a page is a mistake
 // in the catalogue and panics.
 func written(id string) (watch, measured string) {
-	text, err := pages.ReadFile("pages/" + strings.NewReplacer("/", "_", "-", "_").Replace(id) + ".md")
+	text, err := pages.ReadFile("pages/" + fileOf(id) + ".md")
 	if err != nil {
 		panic("rules: " + err.Error())
 	}
 	watch, measured, _ = strings.Cut(string(text), benchHeading)
 	return strings.TrimSpace(watch), strings.TrimSpace(measured)
 }
+
+// fileOf is what a rule's files are named, without an ending.
+func fileOf(id string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(id) }
 
 // Page is a rule's page in Markdown: docs/rules/ holds it, and explain lays it out for a terminal.
 func Page(r diagnose.Rule) string {

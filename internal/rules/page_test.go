@@ -106,7 +106,7 @@ func TestPagesSayHowTheyAreTested(t *testing.T) {
 			t.Errorf("the page of %s does not say: %s Run go test ./internal/rules -update, twice", r.ID, want)
 			continue
 		}
-		file := filepath.Join("pages", strings.NewReplacer("/", "_", "-", "_").Replace(r.ID)+".md")
+		file := filepath.Join("pages", fileOf(r.ID)+".md")
 		text := must.Get(os.ReadFile(file))(t)
 		watch, measured, both := strings.Cut(string(text), benchHeading)
 		watch, _, _ = strings.Cut(watch, testedHeading)

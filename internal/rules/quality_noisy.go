@@ -20,7 +20,7 @@ var qualityNoisy = diagnose.Rule{
 	Limits: []diagnose.Limit{noisyLimit},
 	Eval: func(p *diagnose.Pass) {
 		width := p.Get(metric.WaitNoise)
-		if width <= p.Limit(noisyLimit.Name) {
+		if width <= p.Limit(noisyLimit) {
 			return
 		}
 		to := "120s"

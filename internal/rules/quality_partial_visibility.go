@@ -19,7 +19,7 @@ var qualityPartialVisibility = diagnose.Rule{
 	Limits: []diagnose.Limit{visibleLimit},
 	Eval: func(p *diagnose.Pass) {
 		visible := share(p.Get(metric.SyscallSeen))
-		if visible >= p.Limit(visibleLimit.Name) {
+		if visible >= p.Limit(visibleLimit) {
 			return
 		}
 		reason, cure := p.Evidence.WhyMissing(metric.SyscallSeen)

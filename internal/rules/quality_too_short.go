@@ -25,11 +25,11 @@ var qualityTooShort = diagnose.Rule{
 		window := p.Get(metric.WindowTime)
 		rate, counted := p.Maybe(metric.BatchesPerS)
 		steps := rate * window
-		if window >= p.Limit(shortWindow.Name) && (!counted || steps >= p.Limit(fewSteps.Name)) {
+		if window >= p.Limit(shortWindow) && (!counted || steps >= p.Limit(fewSteps)) {
 			return
 		}
 		summary := fmt.Sprintf("Only %s were left after the warm-up", unit.Seconds(window))
-		if window >= p.Limit(shortWindow.Name) {
+		if window >= p.Limit(shortWindow) {
 			summary = fmt.Sprintf("Only about %s steps were seen in %s", unit.Number(steps), unit.Seconds(window))
 		}
 		if failure := p.Evidence.Window.Failure; failure != "" { // nor would a longer watch have seen more
@@ -40,7 +40,7 @@ var qualityTooShort = diagnose.Rule{
 		const longest = 3600 // more than an hour's watch is no longer a watch
 		seconds := 0.0
 		if counted && rate > 0 {
-			seconds = min(2*p.Limit(fewSteps.Name)/rate, longest)
+			seconds = min(2*p.Limit(fewSteps)/rate, longest)
 		}
 		setting, to := diagnose.Longer(p.Evidence, seconds)
 		p.Report(report.Finding{

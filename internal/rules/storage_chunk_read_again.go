@@ -45,7 +45,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		whole := share(bytes / opens / file)
 		again := p.Get(metric.OpensPerFile) * whole
 		perBatch, ok := p.Maybe(metric.OpensPerBatch)
-		if again < p.Limit(readAgain.Name) || ok && perBatch < p.Limit(openPerItem.Name) {
+		if again < p.Limit(readAgain) || ok && perBatch < p.Limit(openPerItem) {
 			return
 		}
 		split, ok := loadingOf(p)
@@ -59,19 +59,18 @@ var storageChunkReadAgain = diagnose.Rule{
 			part = min(part, m.other) // what the hook timed otherwise is not this
 		}
 		hi := spared * part
-		lo := min(spared*share(bytes/trainers(p)/p.Limit(unpackSpeed.Name)/cpu)*split.running, hi)
+		lo := min(spared*share(bytes/trainers(p)/p.Limit(unpackSpeed)/cpu)*split.running, hi)
 		rec := report.Recommendation{Setting: "order of items", From: new("another file for each item"),
 			To:  "file by file, in random order",
 			Why: "each file is then decompressed once an epoch, and its items come from memory",
 			Caveat: "items of one file come together: mix those of several in a buffer; or store items in files of " +
 				"their own"}
-		f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: rec,
+		cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: rec,
 			summary: fmt.Sprintf("%s times a second a compressed file is opened and %s of its %s are read; each is "+
 				"unpacked at least %s times in an epoch; that takes %s of the time spent loading",
 				unit.Number(opens), unit.Percent(whole), unit.Bytes(file), unit.Number(again), between(lo, hi)),
 			seen: seen(p, metric.FileOpens, metric.OpensPerFile, metric.OpensPerBatch, metric.DistinctOpens,
-				metric.FileBytes, metric.ReadBytes, metric.WorkerCPUBatch)}.finding(p)
-		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
-		p.Report(f)
+				metric.FileBytes, metric.ReadBytes, metric.WorkerCPUBatch),
+			unhelpful: slices.Concat(tooSlowly(p), notStorage(p))}.report(p)
 	},
 }

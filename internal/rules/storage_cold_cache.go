@@ -23,29 +23,21 @@ var storageColdCache = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		waits, hits := waitsForStorage(p), p.Get(metric.CacheHits)
 		size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
-		if waits < p.Limit(storageLimit.Name) || hits > p.Limit(coldLimit.Name) || size > room || thrashing(p) {
+		if waits < p.Limit(storageLimit) || hits > p.Limit(coldLimit) || size > room || thrashing(p) {
 			return
 		}
-		score := starved(p) * waits * (1 - hits)
-		rate := p.Get(metric.StorageBytes)
-		when := ""
-		if rate > 0 {
+		score, when := starved(p)*waits*(1-hits), ""
+		if rate := p.Get(metric.StorageBytes); rate > 0 {
 			when = fmt.Sprintf(", about %s at this rate", unit.Seconds(size/rate))
 		}
 		p.Report(report.Finding{
 			Score: score,
 			Summary: fmt.Sprintf("%s of the bytes come from storage although the dataset (%s) fits in memory (%s "+
-				"free): the page cache is cold",
-				unit.Percent(share(1-hits)), unit.Bytes(size), unit.Bytes(room)),
+				"free): the page cache is cold", unit.Percent(share(1-hits)), unit.Bytes(size), unit.Bytes(room)),
 			Evidence: seen(p, metric.CacheHits, metric.StorageBytes, metric.DatasetBytes, metric.Available,
 				metric.RefaultRate, metric.WorkerStorage),
-			Recommendations: []report.Recommendation{{
-				Setting: "page cache", From: new(unit.Percent(hits) + " of bytes read"),
-				To: "the whole dataset, read once before training",
-				Why: "the second epoch reads from memory by itself; reading the files once ahead does the same " +
-					"for the first" + when,
-				Effect: speedup(p, score/2, score, "the next slowest part of loading"),
-			}},
+			Recommendations: []report.Recommendation{readOnce(new(unit.Percent(hits)+" of bytes read"), when,
+				speedup(p, score/2, score, "the next slowest part of loading"))},
 		})
 	},
 	Measured: &diagnose.Measured{
@@ -57,12 +49,19 @@ var storageColdCache = diagnose.Rule{
 	},
 }
 
+// readOnce is what to do about a cold cache.
+func readOnce(from *string, when string, effect *report.Effect) report.Recommendation {
+	return report.Recommendation{Setting: "page cache", From: from, Effect: effect,
+		To: "the whole dataset, read once before training",
+		Why: "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" +
+			when}
+}
+
 func coldMeasured(p *diagnose.Pass) {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) || onNetwork(p) {
+	cold, warm, ok := firstEpochWaits(p)
+	if !ok || onNetwork(p) {
 		return
 	}
-	cold, _ := p.Evidence.Get(metric.BenchColdItem)
-	warm, _ := p.Evidence.Get(metric.BenchItem)
 	when := ""
 	if rate, ok := p.Maybe(metric.BenchDeviceBytes); ok && rate > 0 {
 		when = fmt.Sprintf(" in about %s at the device's best rate", unit.Seconds(p.Get(metric.DatasetBytes)/rate))
@@ -74,11 +73,8 @@ func coldMeasured(p *diagnose.Pass) {
 			unit.Seconds(cold.Center), unit.Seconds(warm.Center), unit.Bytes(p.Get(metric.DatasetBytes))),
 		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes,
 			metric.BenchMemory, metric.Available, metric.BenchDeviceBytes),
-		Recommendations: []report.Recommendation{{Setting: "page cache",
-			To: "the whole dataset, read once before training",
-			Why: "the second epoch reads from memory by itself; reading the files once ahead does the same for " +
-				"the first" + when,
-			Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only"))}},
+		Recommendations: []report.Recommendation{readOnce(nil, when,
+			clearly(quicker(cold, warm, report.Measured, "the first epoch only")))},
 	})
 }
 

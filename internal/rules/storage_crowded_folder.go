@@ -37,16 +37,16 @@ var storageCrowdedFolder = diagnose.Rule{
 
 func crowdMeasured(p *diagnose.Pass) {
 	files := p.Get(metric.BenchFolder)
-	if files < p.Limit(crowd.Name) {
+	if files < p.Limit(crowd) {
 		return
 	}
 	before, state := settled(p)
-	open, usual := p.Get(metric.BenchOpen), p.Limit(ordinaryOpen.Name)
+	open, usual := p.Get(metric.BenchOpen), p.Limit(ordinaryOpen)
 	if state == "cold" {
 		coldOpen, ok := p.Maybe(metric.BenchColdOpen)
 		latency, ok2 := p.Maybe(metric.BenchLatency)
 		if ok && ok2 {
-			open, usual = coldOpen, usual+p.Limit(ordinaryColdOpens.Name)*latency
+			open, usual = coldOpen, usual+p.Limit(ordinaryColdOpens)*latency
 		}
 	}
 	score := 0.0

@@ -18,10 +18,10 @@ var storageFitsInMemory = diagnose.Rule{
 	Applies:  onDisk,
 	Eval: func(p *diagnose.Pass) {
 		waits, size, room := waitsForStorage(p), p.Get(metric.DatasetBytes), p.Get(metric.Available)
-		if waits < p.Limit(storageLimit.Name) || size <= 0 || size > p.Limit(diagnose.MemoryShare.Name)*room {
+		if waits < p.Limit(storageLimit) || size <= 0 || size > p.Limit(diagnose.MemoryShare)*room {
 			return
 		}
-		p.Report(storageCause(waits,
+		storageCause(waits,
 			fmt.Sprintf("Loading waits for storage %s of its time, and the dataset (%s) would fit in memory (%s free)",
 				unit.Percent(waits), unit.Bytes(size), unit.Bytes(room)),
 			report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "memory",
@@ -29,7 +29,7 @@ var storageFitsInMemory = diagnose.Rule{
 					unit.Bytes(size), unit.Bytes(room)),
 				Caveat: "it counts against the job's memory limit"},
 			seen(p, metric.DatasetBytes, metric.Available, metric.CacheHits, metric.WorkerStorage,
-				metric.MainStorage)).finding(p))
+				metric.MainStorage)).report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem,
@@ -41,27 +41,24 @@ var storageFitsInMemory = diagnose.Rule{
 }
 
 func fitsMeasured(p *diagnose.Pass) {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) ||
-		p.Get(metric.BenchMemory) > p.Limit(diagnose.MemoryShare.Name) || briefly(p) || !onNetwork(p) {
+	cold, warm, ok := firstEpochWaits(p)
+	if !ok || !onNetwork(p) {
 		return
 	}
 	size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
 	if limit, ok := p.Maybe(metric.MemLimit); ok {
 		room = min(room, limit)
 	}
-	cold, _ := p.Evidence.Get(metric.BenchColdItem)
-	warm, _ := p.Evidence.Get(metric.BenchItem)
 	p.Report(report.Finding{
 		Severity: report.Info,
 		Summary: fmt.Sprintf("The dataset (%s) fits in memory (%s could be used): from there an item takes %s, from "+
-			"storage %s",
-			unit.Bytes(size), unit.Bytes(room), unit.Seconds(warm.Center), unit.Seconds(cold.Center)),
+			"storage %s", unit.Bytes(size), unit.Bytes(room), unit.Seconds(warm.Center), unit.Seconds(cold.Center)),
 		Evidence: seen(p, metric.DatasetBytes, metric.Available, metric.MemLimit, metric.BenchMemory, metric.BenchItem,
 			metric.BenchColdItem),
 		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "memory",
 			Why: "the page cache keeps it after the first epoch; a copy on tmpfs, or one array that all workers " +
 				"share, keeps it for certain",
-			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold.Summary, warm.Summary,
-				report.Measured, "the first epoch only, where the page cache keeps it"))}},
+			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold, warm, report.Measured,
+				"the first epoch only, where the page cache keeps it"))}},
 	})
 }

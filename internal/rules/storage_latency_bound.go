@@ -22,29 +22,27 @@ var storageLatencyBound = diagnose.Rule{
 		"loader/slow-sample-blocks", "storage/fits-in-memory"},
 	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
-		if waits < p.Limit(storageLimit.Name) || full(p) {
+		if waits < p.Limit(storageLimit) || full(p) {
 			return
 		}
-		score := starved(p) * waits
 		summary := fmt.Sprintf("Loading waits for storage %s of its time, one request after another, while the "+
 			"storage is not full", unit.Percent(waits))
 		if latency, ok := p.Maybe(metric.DiskLatency); ok {
 			summary += fmt.Sprintf(" (%s per request)", unit.Seconds(latency))
 		}
-		f := report.Finding{
-			Score: score, Summary: summary,
+		recs := moreReaders(p)
+		if size, ok := p.Maybe(metric.BytesPerRead); ok {
+			recs = append(recs, report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)),
+				To: "1 MiB or more", Why: "fewer, larger requests wait less often: pack items, or read the items of " +
+					"a batch together in __getitems__"})
+		}
+		p.Report(report.Finding{
+			Score: starved(p) * waits, Summary: summary,
 			Evidence: seen(p, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.DiskLatency,
 				metric.DiskQueue, metric.DiskReadRate, metric.BytesPerRead, metric.ReadsPerBatch, metric.CacheHits,
 				metric.IOPressure),
-		}
-		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
-		if size, ok := p.Maybe(metric.BytesPerRead); ok {
-			rec := report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)), To: "1 MiB or more",
-				Why: "fewer, larger requests wait less often: pack items, or read the items of a batch together in " +
-					"__getitems__"}
-			f.Recommendations = append(f.Recommendations, rec)
-		}
-		p.Report(f)
+			Recommendations: recs,
+		})
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory,
@@ -62,37 +60,27 @@ var headroomLimit = diagnose.Limit{Name: "best rate over one request after anoth
 	Source: "derived: at twice the rate, half of the wait is latency and not the device's work"}
 
 func latencyMeasured(p *diagnose.Pass) {
-	serial := p.Get(metric.BenchSerialReads)
-	if !outgrows(p) || serial <= 0 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) {
-		return
-	}
+	serial, waits := p.Get(metric.BenchSerialReads), p.Get(metric.BenchStorage)
 	headroom := p.Get(metric.BenchDeviceReads) / serial
-	if headroom < p.Limit(headroomLimit.Name) {
+	if !outgrows(p) || serial <= 0 || waits < p.Limit(storageLimit) || headroom < p.Limit(headroomLimit) {
 		return
 	}
-	waits := p.Get(metric.BenchStorage)
-	score := share(waits * (1 - 1/headroom))
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	recs := []report.Recommendation{{Setting: "num_workers", To: "more than there are cores, up to " +
 		whole(min(headroom, 64)) + " requests in flight",
 		Why: fmt.Sprintf("the device gives %s random reads per second at its best and %s one after another; what one "+
-			"worker gets stays the same",
-			unit.Number(p.Get(metric.BenchDeviceReads)), unit.Number(serial)),
+			"worker gets stays the same", unit.Number(p.Get(metric.BenchDeviceReads)), unit.Number(serial)),
 		Caveat: "each worker needs memory of its own"}}
-	ordered := report.Recommendation{Setting: "order of reading",
-		To:  "large sequential pieces, shuffled within a buffer",
-		Why: "the kernel reads ahead where items follow each other"}
-	if v, ok := p.Evidence.Get(metric.BenchColdOrdered); ok {
-		ordered.Effect = quicker(cold.Summary, v.Summary, report.Measured, "")
-	}
-	if ordered.Effect != nil {
-		recs = append([]report.Recommendation{ordered}, recs...)
+	inOrder, _ := p.Evidence.Get(metric.BenchColdOrdered)
+	if effect := quicker(cold.Summary, inOrder.Summary, report.Measured, ""); effect != nil {
+		recs = append([]report.Recommendation{{Setting: "order of reading",
+			To:  "large sequential pieces, shuffled within a buffer",
+			Why: "the kernel reads ahead where items follow each other", Effect: effect}}, recs...)
 	}
 	p.Report(report.Finding{
-		Score: score,
+		Score: share(waits * (1 - 1/headroom)),
 		Summary: fmt.Sprintf("Storage has %s of an item's %s (cold): one request takes %s, and the next is asked for "+
-			"only then",
-			unit.Percent(waits), unit.Seconds(cold.Center), unit.Seconds(p.Get(metric.BenchLatency))),
+			"only then", unit.Percent(waits), unit.Seconds(cold.Center), unit.Seconds(p.Get(metric.BenchLatency))),
 		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchLatency,
 			metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchDeviceRatio, metric.BenchAmplify,
 			metric.BenchMemory),
@@ -103,12 +91,8 @@ func latencyMeasured(p *diagnose.Pass) {
 
 // moreReaders recommends as many workers as the model asks for.
 func moreReaders(p *diagnose.Pass) []report.Recommendation {
-	loader, ok := p.Loader()
-	if !ok {
-		return nil
-	}
-	need, ok := loader.WorkersNeeded(false)
-	if !ok || need.Workers <= loader.Setting.Workers || need.Limit == predict.Serial {
+	loader, need, ok := moreNeeded(p)
+	if !ok || need.Limit == predict.Serial {
 		return nil
 	}
 	effect := loader.WithWorkers(need.Workers)

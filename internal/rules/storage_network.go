@@ -25,7 +25,7 @@ var storageNetwork = diagnose.Rule{
 			return
 		}
 		waits := share(waitsForStorage(p) + split.fileLock)
-		if waits < p.Limit(storageLimit.Name) {
+		if waits < p.Limit(storageLimit) {
 			return
 		}
 		rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk",
@@ -57,7 +57,7 @@ func fileSystem(p *diagnose.Pass) string {
 
 func networkMeasured(p *diagnose.Pass) {
 	waits := p.Get(metric.BenchStorage)
-	if p.Get(metric.StorageNet) < 1 || waits < p.Limit(storageLimit.Name) {
+	if p.Get(metric.StorageNet) < 1 || waits < p.Limit(storageLimit) {
 		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)

@@ -21,7 +21,7 @@ var storageRemoteWait = diagnose.Rule{
 	Applies:  withWorkers,
 	Eval: func(p *diagnose.Pass) {
 		waits := share(p.Get(metric.WorkerRemote) / p.Get(metric.WorkerBusy))
-		if waits < p.Limit(storageLimit.Name) || starved(p)*waits < diagnose.Moderate.Value {
+		if waits < p.Limit(storageLimit) || starved(p)*waits < diagnose.Moderate.Value {
 			return
 		}
 		from, requests := "over the network", "requests over the network"

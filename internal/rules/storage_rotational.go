@@ -25,17 +25,15 @@ var storageRotational = diagnose.Rule{
 	Explains: []string{"storage/latency-bound", "storage/cold-cache"},
 	Eval: func(p *diagnose.Pass) {
 		waits, latency := waitsForStorage(p), p.Get(metric.DiskLatency)
-		if p.Get(metric.Rotational) < 1 || latency < p.Limit(seekLimit.Name) || waits < p.Limit(storageLimit.Name) {
+		if p.Get(metric.Rotational) < 1 || latency < p.Limit(seekLimit) || waits < p.Limit(storageLimit) {
 			return
 		}
-		f := cause{part: waits, lo: waits / 2, hi: waits, change: toSSD(p),
+		cause{part: waits, lo: waits / 2, hi: waits, change: toSSD(p),
 			summary: fmt.Sprintf("Reads take %s each on a device that says it rotates; loading waits for it %s of "+
-				"its time",
-				unit.Seconds(latency), unit.Percent(waits)),
+				"its time", unit.Seconds(latency), unit.Percent(waits)),
 			seen: seen(p, metric.Rotational, metric.DiskLatency, metric.DiskReadRate, metric.DiskQueue,
-				metric.WorkerStorage)}.finding(p)
-		f.Unhelpful = oneHeadForAll()
-		p.Report(f)
+				metric.WorkerStorage),
+			unhelpful: oneHeadForAll()}.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchItem,
@@ -66,8 +64,8 @@ func rotationalMeasured(p *diagnose.Pass) {
 		return
 	}
 	waits := p.Get(metric.BenchStorage)
-	if latency < p.Limit(seekLimit.Name) || serial <= 0 ||
-		p.Get(metric.BenchDeviceReads)/serial >= p.Limit(oneHead.Name) || waits < p.Limit(storageLimit.Name) {
+	if latency < p.Limit(seekLimit) || serial <= 0 ||
+		p.Get(metric.BenchDeviceReads)/serial >= p.Limit(oneHead) || waits < p.Limit(storageLimit) {
 		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)

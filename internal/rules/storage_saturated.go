@@ -20,7 +20,7 @@ var storageSaturated = diagnose.Rule{
 		"loader/workers-zero", "loader/slow-sample-blocks", "storage/fits-in-memory"},
 	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
-		if waits < p.Limit(storageLimit.Name) || !full(p) {
+		if waits < p.Limit(storageLimit) || !full(p) {
 			return
 		}
 		score := starved(p) * waits
@@ -36,7 +36,7 @@ var storageSaturated = diagnose.Rule{
 			Unhelpful: against("more workers or a deeper prefetch_factor: the same bytes come no faster", moreWorkers,
 				deeperPrefetch),
 		}
-		if used, reads, limit, ok := allowance(p); ok && used >= p.Limit(nearLimit.Name) {
+		if used, reads, limit, ok := allowance(p); ok && used >= p.Limit(nearLimit) {
 			f.Summary, f.Recommendations = throttled(p, waits, reads, limit)
 		} else {
 			f.Recommendations = []report.Recommendation{{Setting: "where the dataset lies", From: place(p),
@@ -60,7 +60,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 		if to, ok := allowed(loader, limit, reads, p); ok {
 			rec.To = to
 		}
-		rec.Effect = loader.SavingUnthrottled(waits/2, waits)
+		rec.Effect = loader.Saving(waits/2, waits, true)
 	}
 	recs := []report.Recommendation{rec}
 	if size, ok := p.Maybe(metric.BytesPerRead); ok && reads {
@@ -91,11 +91,8 @@ func allowed(l *diagnose.Loader, limit float64, reads bool, p *diagnose.Pass) (s
 // place names where the dataset lies; nil unknown.
 func place(p *diagnose.Pass) *string {
 	f := p.Evidence.Facts
-	switch {
-	case f.FSType != "" && f.Device != "":
+	if f.FSType != "" && f.Device != "" {
 		return new(f.FSType + " on " + f.Device)
-	case f.FSType != "":
-		return new(f.FSType)
 	}
-	return nil
+	return nonEmpty(f.FSType)
 }

@@ -28,11 +28,11 @@ var storageSmallFiles = diagnose.Rule{
 	Applies: onDisk,
 	Eval: func(p *diagnose.Pass) {
 		waits, size := waitsForStorage(p), p.Get(metric.FileBytes)
-		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(otherFiles.Name) ||
-			waits < p.Limit(storageLimit.Name) {
+		if size > p.Limit(smallFile) || p.Get(metric.DistinctOpens) < p.Limit(otherFiles) ||
+			waits < p.Limit(storageLimit) {
 			return
 		}
-		if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok && perBatch < p.Limit(manyOpens.Name) {
+		if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok && perBatch < p.Limit(manyOpens) {
 			return
 		}
 		from := unit.Bytes(size) + " each"
@@ -41,13 +41,12 @@ var storageSmallFiles = diagnose.Rule{
 		}
 		rec := report.Recommendation{Setting: "files of the dataset", From: new(from), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items; storage is asked less often"}
-		p.Report(cause{part: waits, hi: waits, storage: true, change: rec,
+		cause{part: waits, hi: waits, storage: true, change: rec,
 			summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for "+
-				"storage %s of its time",
-				unit.Number(p.Get(metric.FileOpens)), unit.Bytes(size), unit.Percent(waits)),
+				"storage %s of its time", unit.Number(p.Get(metric.FileOpens)), unit.Bytes(size), unit.Percent(waits)),
 			seen: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes,
 				metric.DatasetFileN, metric.WorkerOpenWait, metric.WorkerStorage, metric.CacheHits),
-		}.finding(p))
+		}.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchOpen, metric.FileBytes, metric.DatasetFileN},
@@ -62,7 +61,7 @@ var fewFiles = diagnose.Limit{Name: "files that are few", Value: 1000, Unit: met
 
 func smallFilesMeasured(p *diagnose.Pass) {
 	size, files := p.Get(metric.FileBytes), p.Get(metric.DatasetFileN)
-	if size > p.Limit(smallFile.Name) || files < p.Limit(fewFiles.Name) {
+	if size > p.Limit(smallFile) || files < p.Limit(fewFiles) {
 		return
 	}
 	open, _ := p.Evidence.Get(metric.BenchOpen)
@@ -84,8 +83,7 @@ func smallFilesMeasured(p *diagnose.Pass) {
 	p.Report(report.Finding{
 		Score: score,
 		Summary: fmt.Sprintf("Each item is a file of %s; opening it and asking for it alone takes %s of the item's "+
-			"%s (%s)",
-			unit.Bytes(size), unit.Percent(score), unit.Seconds(item.before.Center), state),
+			"%s (%s)", unit.Bytes(size), unit.Percent(score), unit.Seconds(item.before.Center), state),
 		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen,
 			metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchDeviceBytes),
 		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: new(unit.Number(files) +

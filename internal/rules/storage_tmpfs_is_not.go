@@ -17,10 +17,10 @@ var storageTmpfsIsNot = diagnose.Rule{
 	Resource: report.OnStorage,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.StorageTmpfs},
 	Limits:   limits(storageLimit),
-	Applies:  func(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") },
+	Applies:  underTmp,
 	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
-		if p.Get(metric.StorageTmpfs) >= 1 || waits < p.Limit(storageLimit.Name) {
+		if p.Get(metric.StorageTmpfs) >= 1 || waits < p.Limit(storageLimit) {
 			return
 		}
 		to := "a tmpfs"
@@ -31,30 +31,30 @@ var storageTmpfsIsNot = diagnose.Rule{
 			}
 			to = "a tmpfs of at least " + unit.Bytes(size)
 		}
-		p.Report(storageCause(waits,
+		storageCause(waits,
 			fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here; loading waits for it %s of its "+
 				"time", unit.Percent(waits)),
 			report.Recommendation{Setting: "where the dataset lies", From: place(p), To: to,
 				Why: "only a tmpfs is memory", Caveat: "it counts against the job's memory limit"},
 			seen(p, metric.StorageTmpfs, metric.WorkerStorage, metric.MainStorage, metric.DatasetBytes,
-				metric.Available)).finding(p))
+				metric.Available)).report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.StorageTmpfs, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage,
 			metric.BenchMemory, metric.DatasetBytes},
 		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
-		Applies: func(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") },
+		Applies: underTmp,
 		Eval:    tmpfsMeasured,
 	},
 }
 
+func underTmp(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") }
+
 func tmpfsMeasured(p *diagnose.Pass) {
-	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) ||
-		briefly(p) {
+	cold, warm, ok := firstEpochWaits(p)
+	if !ok || p.Get(metric.StorageTmpfs) >= 1 {
 		return
 	}
-	cold, _ := p.Evidence.Get(metric.BenchColdItem)
-	warm, _ := p.Evidence.Get(metric.BenchItem)
 	p.Report(report.Finding{
 		Severity: report.Info,
 		Summary: fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here: an item takes %s cold and "+
@@ -63,7 +63,7 @@ func tmpfsMeasured(p *diagnose.Pass) {
 			metric.DatasetBytes, metric.BenchMemory),
 		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p),
 			To: "a tmpfs of at least " + unit.Bytes(p.Get(metric.DatasetBytes)), Why: "only a tmpfs is memory",
-			Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary,
-				report.Measured, "the first epoch only")}},
+			Caveat: "it counts against the job's memory limit", Effect: quicker(cold, warm, report.Measured,
+				"the first epoch only")}},
 	})
 }

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"math"
-
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
 )
@@ -73,21 +71,12 @@ func allowance(p *diagnose.Pass) (used float64, reads bool, limit float64, ok bo
 // deviceFull reports whether the device itself gives what it can: never idle, and busy by published rates or with a
 // queue deeper than its readers make.
 func deviceFull(p *diagnose.Pass) bool {
-	util, ok := p.Maybe(metric.DiskUtil)
-	if !ok || util < neverEmpty.Value {
+	if p.OrZero(metric.DiskUtil) < neverEmpty.Value {
 		return false
 	}
-	bytes, _ := p.Maybe(metric.DiskByteRate)
-	reads, _ := p.Maybe(metric.DiskReadRate)
-	if bytes >= busyRate.Value || reads >= busyReads.Value {
-		return true
-	}
-	queue, ok := p.Maybe(metric.DiskQueue)
-	split, ok2 := loadingOf(p)
-	if !ok || !ok2 {
-		return false
-	}
-	return queue >= deepQueue.Value*math.Max(split.storage*split.busy, 1)
+	split, ok := loadingOf(p)
+	return p.OrZero(metric.DiskByteRate) >= busyRate.Value || p.OrZero(metric.DiskReadRate) >= busyReads.Value ||
+		ok && p.OrZero(metric.DiskQueue) >= deepQueue.Value*max(split.storage*split.busy, 1)
 }
 
 // full reports whether storage, device or allowance, gives no more.

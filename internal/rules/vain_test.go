@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -54,9 +53,8 @@ fact hdf5_filters gzip-4
 
 // Of large pictures only a measurement says what smaller ones would bring: the command stands there.
 func TestLargePicturesPointToTry(t *testing.T) {
-	f := new(figures).read(0.0005, 0.003).add(report.ProbeDecode, metric.DecodeTime, 0.02, "decoder", "libjpeg-turbo",
-		"format", "jpeg")
-	r := benchmark(pictures("jpeg", 2000, 900<<10, 500), f)
+	r := benchmark(pictures("jpeg", 2000, 900<<10, 500), new(figures).read(0.0005, 0.003).decode(0.02, "libjpeg-turbo",
+		"jpeg"))
 	judgeBench(r)
 	const command = "pipetune bench-io /data/train --try"
 	if !slices.Contains(r.Next, command) || !slices.ContainsFunc(r.Abstained,
