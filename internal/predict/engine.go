@@ -137,14 +137,15 @@ func (e *engine) event() {
 	who := int(e.clocks[which].pop())
 	switch {
 	case who < e.set.Workers:
-		e.release(which, 1)
+		e.use(which, -1)
 		e.work(who)
 	case who == e.set.Workers:
-		e.release(which, e.main.weight)
+		e.use(which, -e.main.weight)
 		e.train()
 	default:
-		e.release(which, 1)
-		e.pinOne()
+		e.use(which, -1)
+		e.handPinned()
+		e.pinNext()
 	}
 }
 
@@ -167,5 +168,3 @@ func (e *engine) use(r resource, weight float64) {
 		e.reading += int(weight)
 	}
 }
-
-func (e *engine) release(r resource, weight float64) { e.use(r, -weight) }

@@ -10,12 +10,18 @@ import (
 // given is chances that are known: seconds for unit costs.
 func given(service, step []float64) *draws { return &draws{service: service, step: step} }
 
+// constant is a run whose batches, and whose steps, all take the same.
+func constant(c costs, set Setting, x extent) (*engine, Outcome) {
+	var e engine
+	out := e.simulate(c, set, given([]float64{1}, nil), x)
+	return &e, out
+}
+
 // The times are worked out by hand from _try_put_index, _next_data and _process_data of torch/utils/data/dataloader.py:
 // two workers with two batches each. In order, batch 4 holds up 5 and 7, which are ready; without order the other
 // worker's batches go round it.
 func TestTwelveBatchesByHand(t *testing.T) {
 	service := []float64{3, 1, 1, 1, 6, 1, 1, 1, 1, 1, 1, 1}
-	ones := slices.Repeat([]float64{1}, 12)
 	for _, tt := range []struct {
 		name      string
 		unordered bool
@@ -28,7 +34,7 @@ func TestTwelveBatchesByHand(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var e engine
 			e.run(costs{step: 1, other: 1}, Setting{Workers: 2, Prefetch: 2, Unordered: tt.unordered},
-				given(service, ones), extent{epoch: 12, steps: 12, cold: true}, 0)
+				given(service, nil), extent{epoch: 12, steps: 12, cold: true}, 0)
 			if !slices.Equal(e.tally.waits, tt.waits) || e.t != tt.total {
 				t.Errorf("waits %v in %g s, want %v in %g s", e.tally.waits, e.t, tt.waits, tt.total)
 			}
@@ -41,7 +47,6 @@ func TestTwelveBatchesByHand(t *testing.T) {
 // is over at 6.25 s.
 func TestEpochsByHand(t *testing.T) {
 	c := costs{step: 0.25, other: 1, start: StartCost{Trainer: 1, Worker: 2, End: 0.5}, resume: 0.125}
-	ones := slices.Repeat([]float64{1}, 6)
 	for _, tt := range []struct {
 		name  string
 		set   Setting
@@ -53,8 +58,7 @@ func TestEpochsByHand(t *testing.T) {
 		{"kept, later epochs", Setting{Workers: 1, Prefetch: 2, Persistent: true}, false, 2 * (0.125 + 3.25)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var e engine
-			out := e.simulate(c, tt.set, given(ones, ones), extent{epoch: 3, steps: 6, cold: tt.cold})
+			e, out := constant(c, tt.set, extent{epoch: 3, steps: 6, cold: tt.cold})
 			if math.Abs(e.t-tt.total) > 1e-12 || math.Abs(3/out.Rate-tt.total/2) > 1e-12 || out.Steps != 6 {
 				t.Errorf("took %g s, epoch %g s, %d steps, want %g s for 6", e.t, 3/out.Rate, out.Steps, tt.total)
 			}
@@ -94,11 +98,10 @@ func TestOneWorkerIsAnMM1KQueue(t *testing.T) {
 // With a deep queue and a constant step it is M/D/1, whose server is idle 1-ρ of the time.
 func TestDeepQueueIsMD1(t *testing.T) {
 	const n = 400_000
-	ones := slices.Repeat([]float64{1}, n)
 	for _, rho := range []float64{0.3, 0.5, 0.7, 0.8} {
 		var e engine
-		out := e.simulate(costs{step: rho, other: 1}, Setting{Workers: 1, Prefetch: 200}, given(exponential(3, n),
-			ones), extent{steps: n, cold: true})
+		out := e.simulate(costs{step: rho, other: 1}, Setting{Workers: 1, Prefetch: 200},
+			given(exponential(3, n), nil), extent{steps: n, cold: true})
 		// A step waits as long as its batch is away after the last step: 1 - ρ on average.
 		if math.Abs(out.Wait/(1-rho)-1) > 0.01 {
 			t.Errorf("load %g: input wait %g s, want %g s", rho, out.Wait, 1-rho)
@@ -107,7 +110,6 @@ func TestDeepQueueIsMD1(t *testing.T) {
 }
 
 func TestConstantTimesReachTheLowestBound(t *testing.T) {
-	ones := []float64{1}
 	for _, tt := range []struct {
 		name    string
 		costs   costs
@@ -128,8 +130,7 @@ func TestConstantTimesReachTheLowestBound(t *testing.T) {
 		{"no workers and half a core", costs{step: 0.1, compute: 0.1, cpu: 0.2, cores: 0.5}, 0, 1 / 0.6},
 	} {
 		for _, prefetch := range []int{1, 2, 8} { // constant times: depth changes nothing
-			var e engine
-			out := e.simulate(tt.costs, Setting{Workers: tt.workers, Prefetch: prefetch}, given(ones, ones),
+			_, out := constant(tt.costs, Setting{Workers: tt.workers, Prefetch: prefetch},
 				extent{steps: 3000, cold: true})
 			if math.Abs(out.Steady/tt.want-1) > 0.005 {
 				t.Errorf("%s, prefetch %d: %g/s, want %g/s", tt.name, prefetch, out.Steady, tt.want)
@@ -140,11 +141,10 @@ func TestConstantTimesReachTheLowestBound(t *testing.T) {
 
 // A trainer that spins while it waits for the GPU takes cores from the workers and is not held up by them.
 func TestSpinningTakesCores(t *testing.T) {
-	ones := []float64{1}
 	rate := func(spin float64) float64 {
-		var e engine
-		return e.simulate(costs{step: 0.1, spin: spin, cpu: 0.4, cores: 2}, Setting{Workers: 2, Prefetch: 2},
-			given(ones, ones), extent{steps: 2000, cold: true}).Steady
+		_, out := constant(costs{step: 0.1, spin: spin, cpu: 0.4, cores: 2}, Setting{Workers: 2, Prefetch: 2},
+			extent{steps: 2000, cold: true})
+		return out.Steady
 	}
 	free, spinning := rate(0), rate(0.1)
 	if math.Abs(free/5-1) > 0.01 || !(spinning < 0.95*free) || spinning < 2/0.5-0.01 {
@@ -283,16 +283,14 @@ func BenchmarkSimulate(b *testing.B) {
 // simulated whole or cut off. A real DataLoader took 7.5, 7.7 and 15.5 ms to end 1, 2 and 4 forked workers
 // (testdata/loader_sleeps_1.13.tsv).
 func TestWorkersEndSideBySide(t *testing.T) {
-	ones := slices.Repeat([]float64{1}, 40)
 	for workers, want := range map[int]float64{1: 0.5, 2: 0.5, 4: 1} {
-		c := costs{step: 1, cores: 2, start: StartCost{End: 0.5}}
 		for _, x := range []extent{{epoch: 40, steps: 40, cold: true}, {epoch: 40, steps: 30, cold: true}} {
-			var e engine
-			set := Setting{Workers: workers, Prefetch: 2}
-			with := 40 / e.simulate(c, set, given(ones, ones), x).Rate
-			c := c
-			c.start.End = 0
-			if got := with - 40/e.simulate(c, set, given(ones, ones), x).Rate; math.Abs(got-want) > 1e-9 {
+			takes := func(end float64) float64 {
+				_, out := constant(costs{step: 1, cores: 2, start: StartCost{End: end}},
+					Setting{Workers: workers, Prefetch: 2}, x)
+				return 40 / out.Rate
+			}
+			if got := takes(0.5) - takes(0); math.Abs(got-want) > 1e-9 {
 				t.Errorf("%d workers, %d steps: ending takes %g s, want %g s", workers, x.steps, got, want)
 			}
 		}
@@ -304,10 +302,9 @@ func TestWorkersEndSideBySide(t *testing.T) {
 // which takes 12 ms. The device never stands still.
 func TestTheDeviceWorksBehindTheTrainer(t *testing.T) {
 	service := []float64{6, 6, 12, 6, 6, 12, 6, 6, 12, 6, 6, 12}
-	ones := slices.Repeat([]float64{1}, 12)
 	total := func(behind float64) float64 {
 		var e engine
-		e.run(costs{step: 10, behind: behind, other: 1}, Setting{Workers: 1, Prefetch: 1}, given(service, ones),
+		e.run(costs{step: 10, behind: behind, other: 1}, Setting{Workers: 1, Prefetch: 1}, given(service, nil),
 			extent{epoch: 12, steps: 12, cold: true}, 0)
 		return e.t
 	}

@@ -116,7 +116,9 @@ func (e *engine) open() bool {
 		m.at = launched
 		return e.spend(e.costs.start.Trainer, 1)
 	case launched:
-		e.hatch(m.launched)
+		if !e.take(m.launched, cpu, e.costs.start.Worker, 1) {
+			e.work(m.launched)
+		}
 		m.launched++
 		m.at = launch
 	case fill:

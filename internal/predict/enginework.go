@@ -9,13 +9,6 @@ type worker struct {
 	tasks    int   // batches asked of it that the trainer has not taken
 }
 
-// hatch lets worker i begin: the trainer has started it.
-func (e *engine) hatch(i int) {
-	if !e.take(i, cpu, e.start.Worker, 1) {
-		e.work(i)
-	}
-}
-
 // send asks the next worker for the next batch: the one whose turn it is or, without order, the next that has fewer
 // than prefetch_factor batches outstanding.
 func (e *engine) send() {
@@ -129,12 +122,6 @@ func (e *engine) pinNext() {
 		}
 		e.handPinned()
 	}
-}
-
-// pinOne ends the pinning of a batch.
-func (e *engine) pinOne() {
-	e.handPinned()
-	e.pinNext()
 }
 
 func (e *engine) handPinned() {

@@ -14,16 +14,12 @@ import (
 // nothing more. They are taken at 5.25 and 5.5 s. The last one was asked for at 5.25 s and is made in the second pause,
 // from 5.75 to 8.75 s; its step ends at 9 s.
 func TestPauseByHand(t *testing.T) {
-	ones := slices.Repeat([]float64{1}, 5)
-	x := extent{epoch: 5, steps: 5, cold: true}
-	var e engine
-	e.run(costs{step: 0.25, other: 1, pause: Pause{Every: 2, Length: 3}}, Setting{Workers: 1, Prefetch: 2},
-		given(ones, ones), x, 0)
+	e, out := constant(costs{step: 0.25, other: 1, pause: Pause{Every: 2, Length: 3}}, Setting{Workers: 1, Prefetch: 2},
+		extent{epoch: 5, steps: 5, cold: true})
 	if want := []float64{1, 0.75, 0, 0, 0}; !slices.Equal(e.tally.waits, want) || e.t != 9 || e.tally.paused != 6 {
 		t.Errorf("waits of %v in %g s, of them %g in pauses, want %v in 9 s, 6 of them", e.tally.waits, e.t,
 			e.tally.paused, want)
 	}
-	out := e.simulate(e.costs, e.set, given(ones, ones), x)
 	if math.Abs(out.Rate-5.0/3) > 1e-12 || math.Abs(out.PauseShare-6.0/9) > 1e-12 ||
 		math.Abs(out.WaitRatio-1.75/3) > 1e-12 {
 		t.Errorf("five steps in 3 s outside of pauses, 1.75 of them waiting: %+v", out)
@@ -34,15 +30,13 @@ func TestPauseByHand(t *testing.T) {
 // many steps wait for nothing, and those that follow for the workers, once a round.
 func TestLongPauseFillsTheQueue(t *testing.T) {
 	const work, step, rounds, pauses = 0.5, 1e-6, 3, 40
-	ones := []float64{1}
 	for _, workers := range []int{1, 2, 4, 7} {
 		for _, prefetch := range []int{1, 2, 5} {
 			for _, longer := range []float64{1.001, 10} {
 				every := workers*prefetch + rounds*workers
-				var e engine
 				c := costs{step: step, other: work, pause: Pause{Every: float64(every),
 					Length: work * float64(prefetch) * longer}}
-				out := e.simulate(c, Setting{Workers: workers, Prefetch: prefetch}, given(ones, ones),
+				e, out := constant(c, Setting{Workers: workers, Prefetch: prefetch},
 					extent{steps: pauses * every, cold: true})
 				if want := float64(every) / (rounds * work); math.Abs(out.Steady/want-1) > 1e-3 {
 					t.Errorf("%d workers × %d, pauses %g times as long as filling: %g/s, want %g/s", workers, prefetch,
@@ -65,13 +59,11 @@ func TestLongPauseFillsTheQueue(t *testing.T) {
 
 // A pause between epochs finds nothing asked for, and one of a loader without workers nobody to make anything.
 func TestPauseWithNothingOutstanding(t *testing.T) {
-	ones := []float64{1}
 	for _, set := range []Setting{{Workers: 3, Prefetch: 2, Persistent: true}, {}} {
-		var e engine
 		c, x := costs{step: 0.1, other: 1}, extent{epoch: 20, steps: 200}
-		without := e.simulate(c, set, given(ones, ones), x)
+		_, without := constant(c, set, x)
 		c.pause = Pause{Every: 20, Length: 60, CPU: 30}
-		with := e.simulate(c, set, given(ones, ones), x)
+		_, with := constant(c, set, x)
 		if math.Abs(with.Rate/without.Rate-1) > 1e-9 || math.Abs(with.WaitRatio-without.WaitRatio) > 1e-9 {
 			t.Errorf("%+v: %+v with pauses between epochs, %+v without", set, with, without)
 		}

@@ -165,8 +165,7 @@ func TestWorkersNeeded(t *testing.T) {
 		{"the step is reached", base, 4, NoClamp, Step},
 		{"cores end first", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs = stat.Exact(2), 2 }), 2, ByCPUs, Workers},
 		{"the trainer's own need counts", edit(func(p *Pipeline) {
-			p.CPUs, p.UsableCPUs, p.TrainerCPU = stat.Exact(3),
-				3, stat.Exact(0.35)
+			p.CPUs, p.UsableCPUs, p.TrainerCPU = stat.Exact(3), 3, stat.Exact(0.35)
 		}), 3, NoClamp, CPUs},
 		{"/dev/shm ends first", edit(func(p *Pipeline) { p.BatchBytes, p.ShmFree = 10e6, 64e6 }), 3, ByShm, Workers},
 		{"memory ends first", edit(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 10e9 }), 2, ByMemory, Workers},
@@ -181,8 +180,7 @@ func TestWorkersNeeded(t *testing.T) {
 				2, 4
 		}), 7, NoClamp, Workers}, // the seventh is within 3 % of the step
 		{"where they do, and compute, none more help", edit(func(p *Pipeline) {
-			p.CPUs, p.UsableCPUs,
-				p.Setting.Workers = stat.Exact(2), 2, 2
+			p.CPUs, p.UsableCPUs, p.Setting.Workers = stat.Exact(2), 2, 2
 		}), 2, ByCPUs, Workers},
 	}
 	for _, tt := range tests {

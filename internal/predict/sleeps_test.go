@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // recorded is one run of testdata/jobs/loader_sleeps.py with a real DataLoader: testdata/loader_sleeps_*.tsv.
@@ -19,18 +21,13 @@ type recorded struct {
 
 func readSleeps(t *testing.T) []recorded {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", "loader_sleeps_*.tsv"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recordings: %v", err)
+	files := must.Get(filepath.Glob(filepath.Join("testdata", "loader_sleeps_*.tsv")))(t)
+	if len(files) == 0 {
+		t.Fatal("no recordings")
 	}
-	slices.Sort(files)
 	var all []recorded
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		lines := strings.Split(strings.TrimSpace(string(must.Get(os.ReadFile(file))(t))), "\n")
 		columns := strings.Split(lines[0], "\t")
 		for _, line := range lines[1:] {
 			r := recorded{field: map[string]string{}, number: map[string]float64{}}

@@ -24,13 +24,13 @@ func (s Spread) Measured() bool { return s.n > 0 }
 // SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where
 // fewer than two times were counted.
 func SpreadOfClasses(classes []stat.Class) (Spread, bool) {
-	classes = slices.Clone(classes)
+	classes = slices.DeleteFunc(slices.Clone(classes), func(c stat.Class) bool {
+		return !(c.Count > 0) || math.IsInf(c.Count, 1)
+	})
 	slices.SortFunc(classes, func(a, b stat.Class) int { return a.K - b.K })
 	total := 0.0
 	for _, c := range classes {
-		if c.Count > 0 && !math.IsInf(c.Count, 1) {
-			total += c.Count
-		}
+		total += c.Count
 	}
 	if total < 2 {
 		return Spread{}, false
@@ -39,9 +39,6 @@ func SpreadOfClasses(classes []stat.Class) (Spread, bool) {
 	values := make([]float64, 0, size)
 	before := 0.0
 	for _, c := range classes {
-		if !(c.Count > 0) || math.IsInf(c.Count, 1) {
-			continue
-		}
 		for len(values) < size {
 			at := (float64(len(values)) + 0.5) / float64(size) * total // rank of the next value
 			if at >= before+c.Count {

@@ -89,7 +89,6 @@ func (job *Job) model(e *evidence.Evidence) {
 		if !ok {
 			return Expected{}, false
 		}
-		return Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch},
-			true
+		return Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch}, true
 	}
 }

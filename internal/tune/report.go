@@ -1,10 +1,12 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -16,13 +18,10 @@ func fill(out *report.Tuning, result Result, job Job) {
 	out.Ended = result.Ended
 	for _, r := range result.Rows {
 		row := report.TuningRow{NumWorkers: r.Workers, PrefetchFactor: r.Prefetch, PersistentWorkers: r.Persistent,
-			PinMemory: r.Pin, Present: r.Present, Alone: interval(r.Alone.Summary), InLoop: interval(r.InLoop.Summary),
-			Why: r.Alone.Why}
+			PinMemory: r.Pin, Present: r.Present, Alone: diagnose.Interval(r.Alone.Summary),
+			InLoop: diagnose.Interval(r.InLoop.Summary), Why: cmp.Or(r.InLoop.Why, r.Alone.Why)}
 		if r.Batch > 0 {
 			row.BatchSize = &r.Batch
-		}
-		if r.InLoop.Why != "" {
-			row.Why = r.InLoop.Why
 		}
 		for _, m := range []Rate{r.Alone, r.InLoop} {
 			if m.N > 0 || m.Why != "" {
@@ -71,13 +70,6 @@ func score(s stat.Summary, f Expected) string {
 	return string(report.Inside)
 }
 
-func interval(s stat.Summary) *report.Interval {
-	if s.N == 0 || !stat.Finite(s.Center, s.Lo, s.Hi) {
-		return nil
-	}
-	return &report.Interval{Center: s.Center, Lo: s.Lo, Hi: s.Hi}
-}
-
 // more is the larger of what is known.
 func more(known *int64, n int64) *int64 {
 	if n < 0 || known != nil && *known >= n {
@@ -98,8 +90,7 @@ func Decide(r *report.Report) {
 	changed := changes(r.Tuning)
 	r.Plans, r.Joint = []report.Plan{}, nil
 	r.Decisions = slices.DeleteFunc(r.Decided(), func(d report.Decision) bool {
-		return slices.Contains(tunedSettings,
-			d.Setting)
+		return slices.Contains(tunedSettings, d.Setting)
 	})
 	for _, c := range changed {
 		d := report.Decision{Recommendation: c, Outcome: report.ToChange}

@@ -105,7 +105,9 @@ func Search(b Bench, j Job) Result {
 	present := s.row(j.Now)
 	s.rows[present].Present, s.rows[present].InLoop = true, Rate{Summary: j.Rate, Memory: -1, Shm: -1}
 	s.alone(j.Now)
-	if s.worthwhile() {
+	if s.Free.N > 0 && enough*s.Free.Hi <= s.Rate.Center {
+		s.settled, s.ended = true, "data for free brings less than 3 %, so no setting of the loader can bring more"
+	} else {
 		s.finals(s.variants(s.workers()))
 	}
 	for _, n := range j.Batches {
@@ -140,15 +142,6 @@ func (s *search) open() (most float64) {
 		most = max(most, rate/s.Rate.Center)
 	}
 	return most
-}
-
-// worthwhile reports whether data for free brings anything at all.
-func (s *search) worthwhile() bool {
-	if s.Free.N > 0 && enough*s.Free.Hi <= s.Rate.Center {
-		s.settled, s.ended = true, "data for free brings less than 3 %, so no setting of the loader can bring more"
-		return false
-	}
-	return true
 }
 
 // row finds or makes the row of a setting.

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func (l *loop) measure(how string, s Setting, most time.Duration, rate float64) 
 	if l.dies > 0 && s.Workers >= l.dies {
 		return Rate{Why: "DataLoader worker exited unexpectedly", Memory: -1, Shm: -1}
 	}
-	return Rate{Summary: stat.Summary{Center: rate, Lo: 0.99 * rate, Hi: 1.01 * rate, Confidence: 0.95, N: 8}}
+	return measuredAt(rate)
 }
 
 func (l *loop) Alone(s Setting, most time.Duration) Rate {
@@ -60,12 +61,8 @@ func (l *loop) job(now Setting) Job {
 	if l.left == 0 {
 		l.left = 3 * time.Minute
 	}
-	exact := func(x float64) stat.Summary {
-		return stat.Summary{Center: x, Lo: 0.99 * x, Hi: 1.01 * x, Confidence: 0.95, N: 8}
-	}
-	return Job{Now: now, Rate: exact(l.rate(now)), Free: exact(1 / l.step), Most: 16, Epoch: 100,
-		Fits: func(Setting) string { return "" },
-		Left: func() time.Duration { return l.left }}
+	return Job{Now: now, Rate: measuredAt(l.rate(now)).Summary, Free: measuredAt(1 / l.step).Summary, Most: 16,
+		Epoch: 100, Fits: func(Setting) string { return "" }, Left: func() time.Duration { return l.left }}
 }
 
 func workers(n int) Setting {
@@ -148,7 +145,6 @@ func TestChanceIsNoGain(t *testing.T) {
 	}
 }
 
-// TestBatchSizesAreMeasuredAndNotChosen.
 // TestTheBoundIsTold: where the most workers that are tried still leave the loop waiting, that is said.
 func TestTheBoundIsTold(t *testing.T) {
 	for _, c := range []struct {
@@ -174,8 +170,7 @@ func TestNoiseIsNotNothing(t *testing.T) {
 		j := b.job(Setting{Setting: predict.Setting{Workers: 1, Prefetch: 2, Persistent: true}})
 		j.Free = stat.Summary{Center: c.free, Lo: c.free, Hi: c.free, Confidence: 0.95, N: 8}
 		got := Search(b, j)
-		if got.Chosen != 0 || got.Open > c.want+0.011 || got.Open < c.want-0.011 ||
-			got.Unclear() != (c.want > 1.1) {
+		if got.Chosen != 0 || math.Abs(got.Open-c.want) > 0.011 || got.Unclear() != (c.want > 1.1) {
 			t.Errorf("%+v: chosen %d, %.3f open", c, got.Chosen, got.Open)
 		}
 	}
