@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/internal/exporter"
 	"github.com/pipetune/pipetune/internal/live"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -68,12 +67,10 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 	return m, nil
 }
 
-// serve begins to answer scrapes.
 func (m *meter) serve(o *metricsOptions) error {
 	address, err := net.ResolveTCPAddr("tcp", o.listen)
 	if err != nil {
-		return fail(exitUsage, "an address and a port, like 127.0.0.1:9465", "--metrics-listen %s: %w", o.listen,
-			err)
+		return fail(exitUsage, "an address and a port, like 127.0.0.1:9465", "--metrics-listen %s: %w", o.listen, err)
 	}
 	if !address.IP.IsLoopback() && !o.public {
 		return fail(exitUsage, "listen at 127.0.0.1, or say --metrics-public",
@@ -88,10 +85,7 @@ func (m *meter) serve(o *metricsOptions) error {
 	return nil
 }
 
-// begin names the job.
-func (m *meter) begin(h recording.Job) {
-	m.Job(document.Script(&report.Job{Command: h.Command}))
-}
+func (m *meter) begin(h recording.Job) { m.Job(report.Script(h.Command)) }
 
 // frame offers the state now, and writes the file where that is due.
 func (m *meter) frame(f *live.Frame) {

@@ -152,13 +152,10 @@ func (p pair) samples(c *report.Change) (before, after []float64) {
 // long as several windows most of them hold no batch: the differences between the windows of two runs are then mostly
 // nothing, and their interval would be of no width however little is known.
 func mostlyTied(windows []float64) bool {
-	longest, same := 0, 0
-	sorted := slices.Sorted(slices.Values(windows))
-	for i, x := range sorted {
-		if same++; i == 0 || x != sorted[i-1] {
-			same = 1
-		}
-		longest = max(longest, same)
+	longest, count := 0, map[float64]int{}
+	for _, x := range windows {
+		count[x]++
+		longest = max(longest, count[x])
 	}
 	return 2*longest > len(windows) || len(windows) == 0
 }

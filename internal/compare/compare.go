@@ -7,7 +7,6 @@
 package compare
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -51,7 +50,10 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 		c.Changes = metrics(b, a, sameBatch(b[0], a[0]))
 	}
 	if c.Comparable == report.NotComparable {
-		withholdAnswers(c)
+		// Something else than the change makes a figure better or worse: the conditions say what.
+		for k := range c.Changes {
+			c.Changes[k].Answer = report.Unclear
+		}
 	}
 	c.How = how(c, len(b), len(a))
 	c.Settings = settings(b[0], a[0])
@@ -59,24 +61,14 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 	c.Predictions, c.Tally = predictions(b[0], a[0], c)
 	c.Warnings = warnings(before, after)
 	if o.Gate != nil {
-		gate, err := gateOf(c, b, a, *o.Gate, o.GateMetric)
-		if err != nil {
+		var err error
+		if c.Gate, err = gateOf(c, b, a, *o.Gate, o.GateMetric); err != nil {
 			return nil, err
 		}
-		c.Gate = gate
 	}
 	return c, nil
 }
 
-// withholdAnswers calls no figure better or worse where something else than the change makes it so: two data sets, two
-// machines. The conditions say what it is.
-func withholdAnswers(c *report.Comparison) {
-	for k := range c.Changes {
-		c.Changes[k].Answer = report.Unclear
-	}
-}
-
-// check refuses what cannot be compared.
 func check(before, after []Input) error {
 	if len(before) == 0 || len(after) == 0 {
 		return errors.New("nothing to compare: one report before and one after at least")
@@ -191,35 +183,19 @@ func warnings(before, after []Input) []string {
 
 // earliest is when the first of the runs began, "" where one of them does not say. RFC 3339 in UTC orders as text.
 func earliest(list []Input) string {
-	first := ""
+	var began []string
 	for _, x := range list {
-		if x.Report.Window == nil || x.Report.Window.StartedAt == "" {
+		if x.Report.Window == nil {
 			return ""
 		}
-		if at := x.Report.Window.StartedAt; first == "" || at < first {
-			first = at
-		}
+		began = append(began, x.Report.Window.StartedAt)
 	}
-	return first
+	return slices.Min(began)
 }
 
 func jobName(r *report.Report) string {
-	if r.Job != nil {
-		return commandLine(r.Job.Command)
-	}
-	if r.Benchmark != nil {
+	if r.Job == nil && r.Benchmark != nil {
 		return r.Benchmark.Path
 	}
-	return ""
-}
-
-// byWeight puts what makes figures incomparable first.
-func byWeight(a, b report.Condition) int {
-	weight := func(c report.Condition) int {
-		if c.Breaks {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Compare(weight(a), weight(b))
+	return commandLine(r)
 }

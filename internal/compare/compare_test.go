@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -17,41 +18,32 @@ const fixtures = "../../testdata/comparisons/"
 
 func load(t testing.TB, path string) *report.Report {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := report.Decode(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return r
+	return must.Get(report.Decode(bytes.NewReader(must.Get(os.ReadFile(path))(t))))(t)
+}
+
+// workers are reports of one job with one worker and with two.
+func workers(t testing.TB) (one, two *report.Report) {
+	t.Helper()
+	return load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
 }
 
 func run(t testing.TB, before, after *report.Report, o Options) *report.Comparison {
 	t.Helper()
-	c, err := Run([]Input{{"before.json", before}}, []Input{{"after.json", after}}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(Run([]Input{{"before.json", before}}, []Input{{"after.json", after}}, o))(t)
 }
 
 func change(t testing.TB, c *report.Comparison, key string) report.Change {
 	t.Helper()
-	for _, x := range c.Changes {
-		if x.Key == key {
-			return x
-		}
+	i := slices.IndexFunc(c.Changes, func(x report.Change) bool { return x.Key == key })
+	if i < 0 {
+		t.Fatalf("no %s among %d changes", key, len(c.Changes))
 	}
-	t.Fatalf("no %s among %d changes", key, len(c.Changes))
-	return report.Change{}
+	return c.Changes[i]
 }
 
 // TestSwappedSidesTurnAround: what was better is worse by the same factor, with the same p.
 func TestSwappedSidesTurnAround(t *testing.T) {
-	one, two := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	one, two := workers(t)
 	there, back := run(t, one, two, Options{}), run(t, two, one, Options{})
 	turned := map[report.Answer]report.Answer{report.Better: report.Worse, report.Worse: report.Better,
 		report.Higher: report.Lower, report.Lower: report.Higher, report.Unclear: report.Unclear}
@@ -74,8 +66,7 @@ func TestSwappedSidesTurnAround(t *testing.T) {
 func TestTheSameReportHoldsNoChange(t *testing.T) {
 	for _, path := range []string{fixtures + "workers-1.json", "../../testdata/reports/reopened.json",
 		"../../testdata/reports/bench-gzip-chunk64.json"} {
-		zero := 0.0
-		c := run(t, load(t, path), load(t, path), Options{Gate: &zero})
+		c := run(t, load(t, path), load(t, path), Options{Gate: new(0.0)})
 		for _, x := range c.Changes {
 			if x.Answer != report.Unclear || x.Change != nil && *x.Change != 0 || x.P != nil && *x.P < 0.99 {
 				t.Errorf("%s: %s: %+v", path, x.Key, x)
@@ -109,9 +100,10 @@ func TestFalseAlarmsAreRare(t *testing.T) {
 		const pairs = 2000
 		alarms, half := 0, 0
 		for range pairs {
-			x := pair{unit: "1/s", better: more, before: []report.Metric{simulated(rng, c.windows, c.correlation,
-				c.noise, c.between)},
-				after: []report.Metric{simulated(rng, c.windows, c.correlation, c.noise, c.between)}}.change()
+			one := func() []report.Metric {
+				return []report.Metric{simulated(rng, c.windows, c.correlation, c.noise, c.between)}
+			}
+			x := pair{unit: "1/s", better: more, before: one(), after: one()}.change()
 			if x.Answer != report.Unclear {
 				alarms++
 			}
@@ -201,26 +193,25 @@ func TestMethods(t *testing.T) {
 }
 
 func TestGateJudgesTheInterval(t *testing.T) {
-	f := func(x float64) *float64 { return &x }
 	for _, c := range []struct {
 		metric string
 		lo, hi *float64
 		want   report.GateAnswer
 	}{
-		{"samples_per_s", f(-0.04), f(0.2), report.GatePassed},
-		{"samples_per_s", f(-0.3), f(-0.06), report.GateFailed},
-		{"samples_per_s", f(-0.3), f(-0.02), report.GateUnclear},
-		{"samples_per_s", f(-0.06), f(0.2), report.GateUnclear},
+		{"samples_per_s", new(-0.04), new(0.2), report.GatePassed},
+		{"samples_per_s", new(-0.3), new(-0.06), report.GateFailed},
+		{"samples_per_s", new(-0.3), new(-0.02), report.GateUnclear},
+		{"samples_per_s", new(-0.06), new(0.2), report.GateUnclear},
 		{"samples_per_s", nil, nil, report.GateUnclear},
-		{"step_time_s", f(-0.3), f(0.04), report.GatePassed},
-		{"step_time_s", f(0.06), f(0.3), report.GateFailed},
-		{"input_wait_ratio", f(0.02), f(0.08), report.GateUnclear},
+		{"step_time_s", new(-0.3), new(0.04), report.GatePassed},
+		{"step_time_s", new(0.06), new(0.3), report.GateFailed},
+		{"input_wait_ratio", new(0.02), new(0.08), report.GateUnclear},
 	} {
 		if got, why := judge(report.Change{Key: c.metric, Metric: c.metric, Lo: c.lo, Hi: c.hi}, 0.05); got != c.want {
 			t.Errorf("%s %v..%v: %s (%s), want %s", c.metric, c.lo, c.hi, got, why, c.want)
 		}
 	}
-	one, two := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	one, two := workers(t)
 	two.Host.CPUsUsable = 4
 	limit := 0.05
 	if c := run(t, two, one, Options{Gate: &limit}); c.Gate.Answer != report.GateUnclear ||
@@ -263,9 +254,7 @@ func FuzzCompare(f *testing.F) {
 		r.Findings, r.Measurements, r.Abstained, r.Phases = r.Findings[:min(1, len(r.Findings))],
 			r.Measurements[:min(3, len(r.Measurements))], nil, nil
 		var b bytes.Buffer
-		if err := report.Encode(&b, r); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, report.Encode(&b, r))
 		return b.Bytes()
 	}
 	f.Add(seed(load(f, fixtures+"workers-1.json")), seed(load(f, fixtures+"workers-2.json")))
@@ -275,15 +264,11 @@ func FuzzCompare(f *testing.F) {
 		[]byte(`{"schema":"pipetune.report","schema_version":"1.0.0","kind":"diagnose","metrics":{"samples_per_s":{"center":1e308,"lo":1e308,"hi":1e308,"confidence":7,"unit":"1/s","basis":"measured","windows":[1,1,1]}},"findings":[{"rule":"a","severity":"info","recommendations":[{"setting":"b","to":"c","effect":{"metric":"samples_per_s","lo":1,"hi":2,"unit":"1/s","basis":"modelled"}}]}]}`))
 	f.Fuzz(func(t *testing.T, before, after []byte) {
 		b, err := report.Decode(bytes.NewReader(before))
-		if err != nil {
+		a, err2 := report.Decode(bytes.NewReader(after))
+		if err != nil || err2 != nil {
 			return
 		}
-		a, err := report.Decode(bytes.NewReader(after))
-		if err != nil {
-			return
-		}
-		limit := 0.05
-		c, err := Run([]Input{{"b", b}}, []Input{{"a", a}}, Options{Gate: &limit})
+		c, err := Run([]Input{{"b", b}}, []Input{{"a", a}}, Options{Gate: new(0.05)})
 		if err != nil {
 			return
 		}
@@ -300,14 +285,11 @@ func FuzzCompare(f *testing.F) {
 
 // Samples that each worker gives anew are no gain, and no figure shows it: the person is reported.
 func TestMoreWorkersOfAnIterable(t *testing.T) {
-	for iterable, want := range map[bool]bool{true: true, false: false} {
-		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	for _, iterable := range []bool{true, false} {
+		b, a := workers(t)
 		b.Job.Loader.Iterable, a.Job.Loader.Iterable = iterable, iterable
-		got := slices.ContainsFunc(run(t, b, a, Options{}).Warnings, func(w string) bool {
-			return strings.Contains(w,
-				"get_worker_info")
-		})
-		if got != want {
+		warnings := strings.Join(run(t, b, a, Options{}).Warnings, "\n")
+		if got := strings.Contains(warnings, "get_worker_info"); got != iterable {
 			t.Errorf("iterable %v: warned %v", iterable, got)
 		}
 	}

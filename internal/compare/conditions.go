@@ -2,7 +2,7 @@ package compare
 
 import (
 	"fmt"
-	"path"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,11 +39,11 @@ func conditions(before, after []*report.Report) []report.Condition {
 			}
 		}
 	}
-	slices.SortStableFunc(out, byWeight)
+	weight := map[bool]int{true: 0, false: 1} // what makes figures incomparable first
+	slices.SortStableFunc(out, func(a, b report.Condition) int { return weight[a.Breaks] - weight[b.Breaks] })
 	return out
 }
 
-// comparability is the worst of the conditions.
 func comparability(list []report.Condition) report.Comparability {
 	answer := report.Comparable
 	for _, c := range list {
@@ -63,16 +63,11 @@ type trait struct {
 	consequence string
 }
 
-// datasetTrait is the trait of the dataset's path.
 const datasetTrait = "dataset"
 
 // storageTrait and cacheCondition are called as the settings that rules recommend: where they differ, that was done.
 const storageTrait, cacheCondition = "where the dataset lies", "page cache"
 
-// isCondition reports whether a recommended change shows as a condition that differs.
-func isCondition(setting string) bool { return setting == storageTrait || setting == cacheCondition }
-
-// commandTrait is the trait of the job's command line.
 const commandTrait = "command"
 
 var traits = []trait{
@@ -84,19 +79,18 @@ var traits = []trait{
 	{"CPUs of the machine", func(r *report.Report) string { return positive(float64(r.Host.CPUsPresent)) }, true,
 		"probably another machine"},
 	{storageTrait, storage, false, "the change to be judged, if the dataset was moved on purpose"},
-	{"trainers", func(r *report.Report) string { return positive(ranks(r)) }, true,
+	{"trainers", func(r *report.Report) string { return positive(float64(job(r).Ranks)) }, true,
 		"figures of one trainer among others: they share the CPUs"},
-	{"framework", framework, true, "another program"},
+	{"framework", func(r *report.Report) string { return job(r).Framework }, true, "another program"},
 	{"kernel", func(r *report.Report) string { return r.Host.Kernel }, false,
 		"another kernel, perhaps another machine"},
-	{commandTrait, jobCommand, false, "whatever else it changed is part of the difference"},
+	{commandTrait, commandLine, false, "whatever else it changed is part of the difference"},
 	{"pipetune's mode", mode, false, "the hook gives exact figures, watching from outside inferred ones: compare " +
 		"figures of one basis"},
 	{"pipetune's version", func(r *report.Report) string { return r.Tool.Version }, false,
 		"figures may be derived differently"},
 }
 
-// differences lists what differs between two reports.
 func differences(b, a *report.Report) []report.Condition {
 	var out []report.Condition
 	items := sameItems(b, a)
@@ -109,7 +103,7 @@ func differences(b, a *report.Report) []report.Condition {
 			if t.name == datasetTrait && rewritten(b, a) {
 				c.Breaks, c.Consequence = false, sameNames
 			}
-			if t.name == commandTrait && script(b) != script(a) {
+			if t.name == commandTrait && report.Script(b.Job.Command) != report.Script(a.Job.Command) {
 				c.Breaks, c.Consequence = true, "another program: the figures are of two jobs"
 				if sameData(b, a, items) {
 					c.Breaks, c.Consequence = false,
@@ -122,12 +116,13 @@ func differences(b, a *report.Report) []report.Condition {
 	switch {
 	case items == nil:
 		out = append(out, fingerprint(b, a)...)
-	case !*items && rewritten(b, a):
-		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a),
-			Consequence: sameNames})
 	case !*items:
-		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a),
-			Breaks: true, Consequence: "other items: they may cost more or less to load"})
+		c := report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Breaks: true,
+			Consequence: "other items: they may cost more or less to load"}
+		if rewritten(b, a) {
+			c.Breaks, c.Consequence = false, sameNames
+		}
+		out = append(out, c)
 	}
 	if x, y, differ := apart(b, a, metric.CacheHits.Name, 0, cacheApart); differ {
 		c := report.Condition{Name: cacheCondition, Before: percent(x) + " of the bytes read came from memory",
@@ -138,15 +133,15 @@ func differences(b, a *report.Report) []report.Condition {
 		}
 		out = append(out, c)
 	}
-	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) == nil {
-		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
-			Breaks: true, Consequence: "batches of another size: say it with --batch-size, and samples/s can be " +
-				"compared"})
-	}
-	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) != nil &&
-		*knownBatch(b, a) {
-		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
-			Consequence: "items of another size: the change to be judged, or another dataset"})
+	same := knownBatch(b, a)
+	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && (same == nil || *same) {
+		c := report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
+			Consequence: "items of another size: the change to be judged, or another dataset"}
+		if same == nil {
+			c.Breaks, c.Consequence = true,
+				"batches of another size: say it with --batch-size, and samples/s can be compared"
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -200,42 +195,43 @@ func itemsOf(r *report.Report) string {
 }
 
 // fingerprint compares the size of the dataset: files and bytes, as far as they were counted.
-func fingerprint(b, a *report.Report) []report.Condition {
-	const consequence = "the dataset grew, shrank or is another"
-	var out []report.Condition
+func fingerprint(b, a *report.Report) (out []report.Condition) {
+	another := func(what, before, after string) {
+		out = append(out, report.Condition{Name: what + " of the dataset", Before: before, After: after, Breaks: true,
+			Consequence: "the dataset grew, shrank or is another"})
+	}
+	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if x, y := b.Benchmark, a.Benchmark; x != nil && y != nil {
-		if x.FilesExact && y.FilesExact && x.Files != y.Files {
-			out = append(out, report.Condition{Name: "files of the dataset", Before: strconv.FormatInt(x.Files, 10),
-				After: strconv.FormatInt(y.Files, 10), Consequence: consequence, Breaks: true})
+		exact := x.FilesExact && y.FilesExact
+		if exact && x.Files != y.Files {
+			another("files", count(x.Files), count(y.Files))
 		}
 		if x.Items != nil && y.Items != nil && *x.Items != *y.Items {
-			out = append(out, report.Condition{Name: "items of the dataset", Before: strconv.FormatInt(*x.Items, 10),
-				After: strconv.FormatInt(*y.Items, 10), Consequence: consequence, Breaks: true})
+			another("items", count(*x.Items), count(*y.Items))
 		}
 		if x.Layout != nil && y.Layout != nil && (!slices.Equal(x.Layout.ItemShape, y.Layout.ItemShape) ||
 			x.Layout.Dtype != y.Layout.Dtype) {
-			out = append(out, report.Condition{Name: "items of the dataset", Before: itemOf(x.Layout),
-				After: itemOf(y.Layout), Consequence: consequence, Breaks: true})
+			another("items", itemOf(x.Layout), itemOf(y.Layout))
 		}
-		if x.FilesExact && y.FilesExact && x.Bytes != y.Bytes {
+		if exact && x.Bytes != y.Bytes {
 			out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(float64(x.Bytes)),
 				After: byteCount(float64(y.Bytes)), Consequence: "stored otherwise, or other items"})
 		}
 	}
 	if x, y, differ := apart(b, a, metric.DatasetFileN.Name, sizeApart, 0); differ {
-		out = append(out, report.Condition{Name: "files of the dataset", Before: whole(x), After: whole(y),
-			Consequence: consequence, Breaks: true})
+		another("files", whole(x), whole(y))
 	}
 	if x, y, differ := apart(b, a, metric.DatasetBytes.Name, sizeApart, 0); differ {
-		out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(x), After: byteCount(y),
-			Consequence: consequence, Breaks: true})
+		another("bytes", byteCount(x), byteCount(y))
 	}
 	return out
 }
 
 // itemOf is what one read delivers: "1 x 64 x 128 float32".
-func itemOf(l *report.Layout) string {
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.ItemShape)), " x "), "[]") + " " + l.Dtype
+func itemOf(l *report.Layout) string { return shape(l.ItemShape, " x ") + " " + l.Dtype }
+
+func shape(axes []int64, separator string) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(axes), " ", separator), "[]")
 }
 
 // apart reports whether a metric of two reports differs by more than a share of the larger, plus an absolute amount.
@@ -246,11 +242,7 @@ func apart(b, a *report.Report, metric string, relative, absolute float64) (x, y
 		return 0, 0, false
 	}
 	x, y = m.Center, n.Center
-	gap := x - y
-	if gap < 0 {
-		gap = -gap
-	}
-	return x, y, gap > relative*max(x, y, -x, -y)+absolute
+	return x, y, math.Abs(x-y) > relative*max(math.Abs(x), math.Abs(y))+absolute
 }
 
 func datasetPath(r *report.Report) string {
@@ -277,8 +269,7 @@ func storedAs(r *report.Report) string {
 	if l := b.Layout; l != nil {
 		parts = append(parts, l.Storage)
 		if len(l.Chunk) > 0 {
-			parts = append(parts, "in chunks of "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.Chunk)), " x "),
-				"[]"))
+			parts = append(parts, "in chunks of "+shape(l.Chunk, " x "))
 		}
 		parts = append(parts, strings.Join(l.Filters, " + "))
 	}
@@ -316,54 +307,15 @@ func storage(r *report.Report) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-func ranks(r *report.Report) float64 {
-	if r.Job == nil {
-		return 0
-	}
-	return float64(r.Job.Ranks)
-}
-
-func framework(r *report.Report) string {
-	if r.Job == nil {
-		return ""
-	}
-	return r.Job.Framework
-}
-
-func jobCommand(r *report.Report) string {
-	if r.Job == nil {
-		return ""
-	}
-	return commandLine(r.Job.Command)
-}
-
-// script is what a job's command runs: its Python file or module, else the program.
-func script(r *report.Report) string {
-	for i, word := range r.Job.Command {
-		switch {
-		case strings.HasSuffix(word, ".py"):
-			return path.Base(word)
-		case word == "-m" && i+1 < len(r.Job.Command):
-			return r.Job.Command[i+1]
-		}
-	}
-	return path.Base(r.Job.Command[0])
-}
-
 // sameData reports whether both jobs are known to read one dataset: then they may be two versions of one job.
 func sameData(b, a *report.Report, items *bool) bool {
 	return items != nil && *items || b.Job.Dataset != "" && b.Job.Dataset == a.Job.Dataset
 }
 
-func commandLine(argv []string) string { return strings.Join(argv, " ") }
+func commandLine(r *report.Report) string { return strings.Join(job(r).Command, " ") }
 
 // mode is how the job was watched. A replay does not say how it was recorded.
-func mode(r *report.Report) string {
-	if r.Job == nil || r.Job.Mode == "replay" {
-		return ""
-	}
-	return r.Job.Mode
-}
+func mode(r *report.Report) string { return strings.TrimPrefix(job(r).Mode, "replay") }
 
 func positive(x float64) string {
 	if !(x > 0) {

@@ -2,22 +2,16 @@ package compare
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-func pointer[T any](x T) *T { return &x }
-
 // TestConditions changes one thing of a report at a time, and expects it to be determined, with whether the figures can
 // still be compared.
 func TestConditions(t *testing.T) {
 	metric := func(name string, center float64) func(r *report.Report) {
-		return func(r *report.Report) {
-			r.Metrics[name] = report.Metric{Center: center, Lo: center, Hi: center, Confidence: 1, Unit: "ratio",
-				Basis: report.Measured}
-		}
+		return func(r *report.Report) { r.Metrics[name] = ratio(center) }
 	}
 	for _, c := range []struct {
 		name       string
@@ -67,13 +61,11 @@ func TestConditions(t *testing.T) {
 		{"nothing known", nil, func(r *report.Report) { r.Job, r.Host = nil, report.Host{} }, "", report.Comparable},
 	} {
 		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
-		for _, edit := range []struct {
-			r *report.Report
-			f func(*report.Report)
-		}{{b, c.before}, {a, c.after}} {
-			if edit.f != nil {
-				edit.f(edit.r)
-			}
+		if c.before != nil {
+			c.before(b)
+		}
+		if c.after != nil {
+			c.after(a)
 		}
 		got := run(t, b, a, Options{})
 		told := slices.ContainsFunc(got.Conditions, func(x report.Condition) bool {
@@ -83,6 +75,10 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: comparable %s, %+v", c.name, got.Comparable, got.Conditions)
 		}
 	}
+}
+
+func ratio(x float64) report.Metric {
+	return report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, Unit: "ratio", Basis: report.Measured}
 }
 
 func items(digest, path string, bytes float64) func(r *report.Report) {
@@ -121,14 +117,9 @@ func TestARewrittenDatasetIsTheChangeThatWasAdvised(t *testing.T) {
 
 // cached makes the page cache all that differs.
 func cached(before, after float64) func(b, a *report.Report) {
-	hits := func(r *report.Report, x float64) {
-		r.Metrics["cache_hit_ratio"] = report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, Unit: "ratio",
-			Basis: report.Measured}
-	}
 	return func(b, a *report.Report) {
 		a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers
-		hits(b, before)
-		hits(a, after)
+		b.Metrics["cache_hit_ratio"], a.Metrics["cache_hit_ratio"] = ratio(before), ratio(after)
 	}
 }
 
@@ -137,8 +128,8 @@ func gpu(name string) func(r *report.Report) {
 }
 
 func TestBatchesOfAnotherSizeAreNotCompared(t *testing.T) {
-	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
-	b.Job.Loader.BatchSize, a.Job.Loader.BatchSize = pointer(32), pointer(64)
+	b, a := workers(t)
+	b.Job.Loader.BatchSize, a.Job.Loader.BatchSize = new(32), new(64)
 	c := run(t, b, a, Options{})
 	if x := change(t, c, "batches_per_s"); x.Answer != report.Unclear || x.Note == "" {
 		t.Errorf("batches of 32 and 64 were compared: %+v", x)
@@ -152,20 +143,14 @@ func TestRules(t *testing.T) {
 	finding := func(rule string, score float64) report.Finding {
 		return report.Finding{Rule: rule, Score: score, Severity: report.Info}
 	}
-	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	b, a := workers(t)
 	b.Findings = []report.Finding{finding("a/gone", 0.5), finding("a/unseen", 0.4), finding("a/stays", 0.2)}
 	a.Findings = []report.Finding{finding("a/stays", 0.3), finding("a/came", 0.1)}
 	a.Abstained = []report.Abstained{{Rule: "a/unseen", Reason: "no GPU"}}
 	got := run(t, b, a, Options{}).Rules
-	names := func(list []report.RuleChange) string {
-		var out []string
-		for _, r := range list {
-			out = append(out, r.Rule)
-		}
-		return strings.Join(out, " ")
-	}
-	if names(got.Resolved) != "a/gone" || names(got.New) != "a/came" || names(got.Remaining) != "a/stays" ||
-		names(got.Unjudged) != "a/unseen" || got.Unjudged[0].Why != "no GPU" {
+	only := func(list []report.RuleChange, rule string) bool { return len(list) == 1 && list[0].Rule == rule }
+	if !only(got.Resolved, "a/gone") || !only(got.New, "a/came") || !only(got.Remaining, "a/stays") ||
+		!only(got.Unjudged, "a/unseen") || got.Unjudged[0].Why != "no GPU" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -178,106 +163,92 @@ func TestPredictions(t *testing.T) {
 				Effect: &report.Effect{Metric: "samples_per_s", Before: 497, After: lo, Lo: lo, Hi: hi, Unit: "1/s",
 					Basis: report.Modelled}}}}
 	}
+	withoutFigure := func(rule, setting, to string) report.Finding {
+		return report.Finding{Rule: rule, Recommendations: []report.Recommendation{{Setting: setting, To: to}}}
+	}
+	two, twoPersistent := recommend("num_workers", "2", 850, 1000), recommend("num_workers", "2", 850, 1000)
+	twoPersistent.Recommendations[0].With = []report.Value{{Setting: "persistent_workers", To: "True"}}
+	asManyWorkers := func(b, a *report.Report) { a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers }
+	pinned := func(b, a *report.Report) { b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = new(false), new(true) }
+	deeper := func(b, a *report.Report) {
+		b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = new(2), new(8)
+	}
+	persistent := func(after bool) func(b, a *report.Report) {
+		return func(b, a *report.Report) {
+			b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = new(false), new(after)
+		}
+	}
+	type (
+		findings = []report.Finding
+		outcomes = []report.Outcome
+	)
 	for _, c := range []struct {
 		name     string
-		findings []report.Finding
-		joint    *report.Effect
+		findings findings
 		edit     func(b, a *report.Report)
-		want     []report.Outcome
+		want     outcomes
 		held, of int
 	}{
-		{"inside", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil, nil,
-			[]report.Outcome{report.Inside}, 1, 1},
-		{"above", []report.Finding{recommend("num_workers", "2", 600, 700)}, nil, nil, []report.Outcome{report.Above},
-			0, 1},
-		{"below", []report.Finding{recommend("num_workers", "2", 1200, 1500)}, nil, nil, []report.Outcome{report.Below},
-			0, 1},
-		{"just outside", []report.Finding{recommend("num_workers", "2", 930, 1000)}, nil, nil,
-			[]report.Outcome{report.Uncertain}, 0, 0},
-		{"another value", []report.Finding{recommend("num_workers", "6", 850, 1000)}, nil, nil,
-			[]report.Outcome{report.Unjudged}, 0, 0},
-		{"told by two rules, counted once", []report.Finding{recommend("num_workers", "2", 850, 1000),
-			recommend("num_workers", "2", 1, 2)}, nil, nil, []report.Outcome{report.Inside}, 1, 1},
-		{"something else was changed", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
+		{"inside", findings{two}, nil, outcomes{report.Inside}, 1, 1},
+		{"above", findings{recommend("num_workers", "2", 600, 700)}, nil, outcomes{report.Above}, 0, 1},
+		{"below", findings{recommend("num_workers", "2", 1200, 1500)}, nil, outcomes{report.Below}, 0, 1},
+		{"just outside", findings{recommend("num_workers", "2", 930, 1000)}, nil, outcomes{report.Uncertain}, 0, 0},
+		{"another value", findings{recommend("num_workers", "6", 850, 1000)}, nil, outcomes{report.Unjudged}, 0, 0},
+		{"told by two rules, counted once", findings{two, recommend("num_workers", "2", 1, 2)}, nil,
+			outcomes{report.Inside}, 1, 1},
+		{"something else was changed", findings{two}, pinned, outcomes{report.Unjudged}, 0, 0},
+		{"something else was changed, as advised without a figure",
+			findings{two, withoutFigure("loader/pageable-batches", "pin_memory", "True")}, pinned,
+			outcomes{report.Inside}, 1, 1},
+		{"a second setting of the same advice", findings{twoPersistent}, persistent(true),
+			outcomes{report.Inside}, 1, 1},
+		{"a second setting of the same advice, left as it is", findings{twoPersistent}, persistent(false),
+			outcomes{report.Unjudged}, 0, 0},
+		{"a second setting, to another value than advised",
+			findings{two, withoutFigure("loader/prefetch-shallow", "prefetch_factor", "4")}, deeper,
+			outcomes{report.Unjudged}, 0, 0},
+		{"a plan's changes, all of them", findings{recommend("num_workers", "2", 500, 510)},
 			func(b, a *report.Report) {
-				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
-			}, []report.Outcome{report.Unjudged}, 0, 0},
-		{"something else was changed, as advised without a figure", []report.Finding{recommend("num_workers", "2", 850,
-			1000),
-			{Rule: "loader/pageable-batches", Recommendations: []report.Recommendation{{Setting: "pin_memory",
-				To: "True"}}}}, nil,
+				effect := two.Recommendations[0].Effect
+				b.Plans = []report.Plan{{Name: "moderate", Risk: "medium", Effect: effect,
+					Changes: []report.Recommendation{{Setting: "num_workers", To: "2", Effect: effect},
+						{Setting: "prefetch_factor", To: "8", Effect: effect}}}}
+				deeper(b, a)
+			}, outcomes{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
+		{"another machine", findings{two}, func(b, a *report.Report) { a.Host.CPUsPresent = 64 },
+			outcomes{report.Unjudged}, 0, 0},
+		{"two changes, together",
+			findings{recommend("num_workers", "2", 700, 800), recommend("pin_memory", "True", 500, 520)},
 			func(b, a *report.Report) {
-				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
-			}, []report.Outcome{report.Inside}, 1, 1},
-		{"a second setting of the same advice", func() []report.Finding {
-			f := recommend("num_workers", "2", 850, 1000)
-			f.Recommendations[0].With = []report.Value{{Setting: "persistent_workers", To: "True"}}
-			return []report.Finding{f}
-		}(), nil,
-			func(b, a *report.Report) {
-				b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = pointer(false), pointer(true)
-			}, []report.Outcome{report.Inside}, 1, 1},
-		{"a second setting of the same advice, left as it is", func() []report.Finding {
-			f := recommend("num_workers", "2", 850, 1000)
-			f.Recommendations[0].With = []report.Value{{Setting: "persistent_workers", To: "True"}}
-			return []report.Finding{f}
-		}(), nil,
-			func(b, a *report.Report) {
-				b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = pointer(false), pointer(false)
-			}, []report.Outcome{report.Unjudged}, 0, 0},
-		{"a second setting, to another value than advised", []report.Finding{recommend("num_workers", "2", 850, 1000),
-			{Rule: "loader/prefetch-shallow", Recommendations: []report.Recommendation{{Setting: "prefetch_factor",
-				To: "4"}}}}, nil,
-			func(b, a *report.Report) {
-				b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = pointer(2), pointer(8)
-			}, []report.Outcome{report.Unjudged}, 0, 0},
-		{"a plan's changes, all of them", []report.Finding{recommend("num_workers", "2", 500, 510)}, nil,
-			func(b, a *report.Report) {
-				effect := report.Effect{Metric: "samples_per_s", Before: 497, After: 900, Lo: 850, Hi: 1000,
-					Unit: "1/s", Basis: report.Modelled}
-				b.Plans = []report.Plan{{Name: "moderate", Risk: "medium", Effect: &effect,
-					Changes: []report.Recommendation{
-						{Setting: "num_workers", To: "2", Effect: &effect}, {Setting: "prefetch_factor", To: "8",
-							Effect: &effect}}}}
-				b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = pointer(2), pointer(8)
-			}, []report.Outcome{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
-		{"another machine", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
-			func(b, a *report.Report) { a.Host.CPUsPresent = 64 }, []report.Outcome{report.Unjudged}, 0, 0},
-		{"two changes, together", []report.Finding{recommend("num_workers", "2", 700, 800), recommend("pin_memory",
-			"True", 500, 520)},
-			&report.Effect{Metric: "samples_per_s", Lo: 500, Hi: 1000, Unit: "1/s", Basis: report.Modelled},
-			func(b, a *report.Report) {
-				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
-			},
-			[]report.Outcome{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
-		{"what no report tells, by its finding", []report.Finding{recommend("opening the file", "once", 850, 1000)},
-			nil, func(b, a *report.Report) { a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers },
-			[]report.Outcome{report.Inside}, 1, 1},
-		{"a finding that a setting may have resolved", []report.Finding{recommend("num_workers", "2", 850, 1000),
-			recommend("bytes per read", "more", 1, 2)}, nil, nil,
-			[]report.Outcome{report.Inside, report.Unjudged}, 1, 1},
-		{"what its figure shows, and it did not fall", []report.Finding{recommend("other programs on this machine",
-			"none", 850, 1000)}, nil, func(b, a *report.Report) {
-			b.Findings[0].Recommendations[0].Falls = "other_cpu_cores"
-			a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers
-			b.Metrics["other_cpu_cores"] = report.Metric{Center: 0.9, Lo: 0.8, Hi: 1}
-			a.Metrics["other_cpu_cores"] = report.Metric{Center: 1, Lo: 0.9, Hi: 1.1}
-		}, []report.Outcome{report.Unjudged}, 0, 0},
-		{"what its figure shows, and it fell", []report.Finding{recommend("collate_fn", "one copy", 850, 1000)}, nil,
+				b.Joint = &report.Effect{Metric: "samples_per_s", Lo: 500, Hi: 1000, Unit: "1/s",
+					Basis: report.Modelled}
+				pinned(b, a)
+			}, outcomes{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
+		{"what no report tells, by its finding", findings{recommend("opening the file", "once", 850, 1000)},
+			asManyWorkers, outcomes{report.Inside}, 1, 1},
+		{"a finding that a setting may have resolved", findings{two, recommend("bytes per read", "more", 1, 2)}, nil,
+			outcomes{report.Inside, report.Unjudged}, 1, 1},
+		{"what its figure shows, and it did not fall",
+			findings{recommend("other programs on this machine", "none", 850, 1000)}, func(b, a *report.Report) {
+				b.Findings[0].Recommendations[0].Falls = "other_cpu_cores"
+				asManyWorkers(b, a)
+				b.Metrics["other_cpu_cores"] = report.Metric{Center: 0.9, Lo: 0.8, Hi: 1}
+				a.Metrics["other_cpu_cores"] = report.Metric{Center: 1, Lo: 0.9, Hi: 1.1}
+			}, outcomes{report.Unjudged}, 0, 0},
+		{"what its figure shows, and it fell", findings{recommend("collate_fn", "one copy", 850, 1000)},
 			func(b, a *report.Report) {
 				b.Findings[0].Recommendations[0].Falls = "made_item_collate_s"
-				a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers
+				asManyWorkers(b, a)
 				b.Metrics["made_item_collate_s"] = report.Metric{Center: 9e-3, Lo: 8e-3, Hi: 10e-3}
 				a.Metrics["made_item_collate_s"] = report.Metric{Center: 1e-3, Lo: 1e-3, Hi: 2e-3}
-			}, []report.Outcome{report.Inside}, 1, 1},
-		{"a cache that was to be warmed, and is", []report.Finding{recommend("page cache", "all of it", 850,
-			1000)}, nil,
-			cached(0.1, 0.99), []report.Outcome{report.Inside}, 1, 1},
-		{"a cache that was to be warmed, and is colder", []report.Finding{recommend("page cache", "all of it", 850,
-			1000)}, nil, cached(0.9, 0.1), []report.Outcome{report.Unjudged}, 0, 0},
+			}, outcomes{report.Inside}, 1, 1},
+		{"a cache that was to be warmed, and is", findings{recommend("page cache", "all of it", 850, 1000)},
+			cached(0.1, 0.99), outcomes{report.Inside}, 1, 1},
+		{"a cache that was to be warmed, and is colder", findings{recommend("page cache", "all of it", 850, 1000)},
+			cached(0.9, 0.1), outcomes{report.Unjudged}, 0, 0},
 	} {
-		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
-		b.Findings, b.Joint = c.findings, c.joint
+		b, a := workers(t)
+		b.Findings, b.Joint = c.findings, nil
 		if c.edit != nil {
 			c.edit(b, a)
 		}

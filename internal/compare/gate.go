@@ -44,7 +44,6 @@ func gateOf(c *report.Comparison, before, after []*report.Report, limit float64,
 	return g, nil
 }
 
-// judge holds one row to the limit.
 func judge(x report.Change, limit float64) (report.GateAnswer, string) {
 	name := x.Key
 	if x.Lo == nil || x.Hi == nil {
@@ -67,7 +66,6 @@ func judge(x report.Change, limit float64) (report.GateAnswer, string) {
 	return report.GateUnclear, loss + ", which reaches over the limit"
 }
 
-// points writes a change with its sign.
 func points(x float64, difference bool) string {
 	s := strconv.FormatFloat(100*x, 'f', 1, 64)
 	if s == "-0.0" {
@@ -81,10 +79,9 @@ func points(x float64, difference bool) string {
 	return s + " %"
 }
 
-// better is the direction that is good for a row.
 func better(x report.Change) direction {
 	if x.Probe != "" {
-		return measuredBetter(report.Measurement{Value: report.Metric{Unit: x.Unit}})
+		return measuredBetter(x.Unit)
 	}
 	for _, row := range compared {
 		if row.metric == x.Metric && row.better != either {

@@ -11,7 +11,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// direction is which way a figure is better.
 type direction int
 
 const (
@@ -61,14 +60,11 @@ func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 	var out []report.Change
 	others := contention(before, after)
 	for _, row := range compared {
-		p := pair{better: row.better, others: others}
-		var ok, ok2 bool
-		p.before, ok = of(before, row.metric)
-		p.after, ok2 = of(after, row.metric)
-		if !ok || !ok2 || p.before[0].Unit != p.after[0].Unit {
+		p, ok := pairOf(before, after, metricOf(row.metric))
+		if !ok {
 			continue
 		}
-		p.unit = p.before[0].Unit
+		p.better, p.others = row.better, others
 		c := p.change()
 		if row.metric == metric.StepTime.Name {
 			c = asInverse(c, before, after, others)
@@ -89,13 +85,11 @@ func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 // that holds one slow batch has a long time per batch and weighs as much as one with a hundred, so that the mean of
 // times says something else than the rate.
 func asInverse(c report.Change, before, after []*report.Report, others float64) report.Change {
-	rate := pair{unit: "1/s", better: more, others: others}
-	var ok, ok2 bool
-	rate.before, ok = of(before, metric.BatchesPerS.Name)
-	rate.after, ok2 = of(after, metric.BatchesPerS.Name)
-	if !ok || !ok2 {
+	rate, ok := pairOf(before, after, metricOf(metric.BatchesPerS.Name))
+	if !ok {
 		return c
 	}
+	rate.better, rate.others = more, others
 	r := rate.change()
 	if r.Method != report.ByWindows || r.Change == nil || r.Lo == nil || !(*r.Lo > -1) || !(*r.Change > -1) ||
 		c.Change == nil {
@@ -107,51 +101,53 @@ func asInverse(c report.Change, before, after []*report.Report, others float64) 
 	return c
 }
 
-// of is one metric of every run; false where one lacks it.
-func of(runs []*report.Report, metric string) ([]report.Metric, bool) {
-	var out []report.Metric
-	for _, r := range runs {
-		m, ok := r.Metrics[metric]
-		if !ok || len(out) > 0 && m.Unit != out[0].Unit {
-			return nil, false
+// pairOf is a figure of every run on both sides; false where one lacks it, or has it in another unit.
+func pairOf(before, after []*report.Report, figure func(*report.Report) (report.Metric, bool)) (p pair, ok bool) {
+	for i, r := range slices.Concat(before, after) {
+		m, ok := figure(r)
+		if !ok || i > 0 && m.Unit != p.unit {
+			return p, false
 		}
-		out = append(out, m)
+		p.unit = m.Unit
+		if i < len(before) {
+			p.before = append(p.before, m)
+		} else {
+			p.after = append(p.after, m)
+		}
 	}
-	return out, true
+	return p, true
+}
+
+func metricOf(name string) func(*report.Report) (report.Metric, bool) {
+	return func(r *report.Report) (report.Metric, bool) {
+		m, ok := r.Metrics[name]
+		return m, ok
+	}
 }
 
 // measurements compares the figures of benchmarks that have the same probe, labels and metric on both sides, in
 // BEFORE's order.
 func measurements(before, after []*report.Report) []report.Change {
-	theirs := make([]map[string]report.Measurement, 0, len(before)+len(after))
+	values := map[*report.Report]map[string]report.Metric{}
 	for _, r := range slices.Concat(before, after) {
-		byKey := map[string]report.Measurement{}
+		values[r] = map[string]report.Metric{}
 		for _, m := range r.Measurements {
-			byKey[measurementKey(m)] = m
+			values[r][measurementKey(m)] = m.Value
 		}
-		theirs = append(theirs, byKey)
 	}
 	var out []report.Change
 	seen := map[string]bool{}
 	for _, m := range before[0].Measurements {
 		key := measurementKey(m)
-		p := pair{unit: m.Value.Unit, better: measuredBetter(m)}
-		for i, byKey := range theirs {
-			other, ok := byKey[key]
-			if !ok || other.Value.Unit != m.Value.Unit {
-				p.before, p.after = nil, nil
-				break
-			}
-			if i < len(before) {
-				p.before = append(p.before, other.Value)
-			} else {
-				p.after = append(p.after, other.Value)
-			}
-		}
-		if seen[key] || len(p.after) == 0 {
+		p, ok := pairOf(before, after, func(r *report.Report) (report.Metric, bool) {
+			value, ok := values[r][key]
+			return value, ok
+		})
+		if !ok || seen[key] {
 			continue
 		}
 		seen[key] = true
+		p.better = measuredBetter(m.Value.Unit)
 		c := p.change()
 		if c.Before.Center == 0 && c.After.Center == 0 {
 			continue
@@ -180,8 +176,8 @@ func measurementKey(m report.Measurement) string {
 }
 
 // measuredBetter goes by the unit: rates are better high, times low; sizes and counts are neither.
-func measuredBetter(m report.Measurement) direction {
-	switch m.Value.Unit {
+func measuredBetter(unit string) direction {
+	switch unit {
 	case "1/s", "bytes/s":
 		return more
 	case "s":

@@ -10,13 +10,13 @@ import (
 // A share cannot change by more than there is of it, in either direction.
 func TestSharesStayWithinTheWhole(t *testing.T) {
 	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
-	figure := func(x, lo, hi float64) report.Metric {
-		return report.Metric{Center: x, Lo: lo, Hi: hi, Confidence: 0.95, Unit: "ratio", Basis: report.Measured}
+	figure := func(unit string, x, lo, hi float64) report.Metric {
+		return report.Metric{Center: x, Lo: lo, Hi: hi, Confidence: 0.95, Unit: unit, Basis: report.Measured}
 	}
 	for _, c := range []struct{ before, after report.Metric }{
-		{figure(1, 1, 1), figure(0.96, 0.9, 1)},
-		{figure(0.01, 0, 0.02), figure(0, 0, 0.01)},
-		{figure(0.5, 0.1, 0.9), figure(0.6, 0.1, 1)},
+		{figure("ratio", 1, 1, 1), figure("ratio", 0.96, 0.9, 1)},
+		{figure("ratio", 0.01, 0, 0.02), figure("ratio", 0, 0, 0.01)},
+		{figure("ratio", 0.5, 0.1, 0.9), figure("ratio", 0.6, 0.1, 1)},
 	} {
 		b.Metrics["input_wait_ratio"], a.Metrics["input_wait_ratio"] = c.before, c.after
 		x := change(t, run(t, b, a, Options{}), "input_wait_ratio")
@@ -27,10 +27,8 @@ func TestSharesStayWithinTheWhole(t *testing.T) {
 	if f := acrossRuns(report.Figure{Center: 0.99, Lo: 0.98, Hi: 1}, true); f.Hi > 1 {
 		t.Errorf("a share of up to %g", f.Hi)
 	}
-	b.Metrics["read_bytes_per_s"] = report.Metric{Center: 100, Lo: 0, Hi: 400, Confidence: 0.95, Unit: "bytes/s",
-		Basis: report.Measured}
-	a.Metrics["read_bytes_per_s"] = report.Metric{Center: 10, Lo: 0, Hi: 30, Confidence: 0.95, Unit: "bytes/s",
-		Basis: report.Measured}
+	b.Metrics["read_bytes_per_s"] = figure("bytes/s", 100, 0, 400)
+	a.Metrics["read_bytes_per_s"] = figure("bytes/s", 10, 0, 30)
 	if x := change(t, run(t, b, a, Options{}), "read_bytes_per_s"); *x.Lo < -1 {
 		t.Errorf("a loss of %g of what was read", -*x.Lo)
 	}
@@ -38,7 +36,7 @@ func TestSharesStayWithinTheWhole(t *testing.T) {
 
 // Of two data sets neither is better: the figures stand, and no word on them.
 func TestNoAnswerWithoutComparability(t *testing.T) {
-	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	b, a := workers(t)
 	if x := change(t, run(t, b, a, Options{}), "samples_per_s"); x.Answer != report.Better {
 		t.Fatalf("the fixture shows no gain: %+v", x)
 	}
@@ -68,7 +66,7 @@ func TestBenchmarksOfOtherItems(t *testing.T) {
 
 // Files of one name are distinguished by the folders that they were given with.
 func TestFilesOfOneNameAreToldApart(t *testing.T) {
-	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	b, a := workers(t)
 	c, err := Run([]Input{{"monday/r.json", b}}, []Input{{"tuesday/r.json", a}}, Options{})
 	if err != nil || c.Before.Files[0] != "monday/r.json" || c.After.Files[0] != "tuesday/r.json" {
 		t.Errorf("%v, %v, %v", c.Before.Files, c.After.Files, err)

@@ -41,7 +41,7 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 		switch {
 		case !a.applied:
 			p.Why = a.why
-		case !slices.ContainsFunc(applied, func(x advice) bool { return x.Setting == a.Setting }):
+		case !isOf(applied, a.Setting):
 			p.Why = "part of what the other change made"
 		case obstacle != "":
 			p.Why = obstacle
@@ -54,18 +54,13 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 		out = append(out, p)
 	}
 	if len(applied) > 1 {
-		if e, why := together(b, applied); e != nil {
-			p := expected(all(applied), *e)
-			if p.Why = obstacle; obstacle == "" {
-				observe(&p, c)
-				note(&p, beside)
-			}
-			out = append(out, p)
-		} else {
-			out = append(out, report.Prediction{Changes: all(applied), Metric: applied[0].effect.Metric,
-				Unit: applied[0].effect.Unit, Basis: applied[0].effect.Basis, Outcome: report.Unjudged,
-				Why: cmp.Or(obstacle, why)})
+		e, why := together(b, applied)
+		p := expected(all(applied), e)
+		if p.Why = cmp.Or(obstacle, why); p.Why == "" {
+			observe(&p, c)
+			note(&p, beside)
 		}
+		out = append(out, p)
 	}
 	return out, tally(out)
 }
@@ -121,14 +116,21 @@ func values(b *report.Report) (out []report.Value) {
 // alsoAdvised are the settings that were changed as advised and whose effect has no figure.
 func alsoAdvised(b *report.Report, c *report.Comparison, applied []advice) (out []string) {
 	for _, s := range c.Settings {
-		told := slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting })
-		if !told && slices.ContainsFunc(values(b), func(v report.Value) bool {
-			return v.Setting == s.Setting && sameValue(v.To, s.After)
-		}) {
+		if !isOf(applied, s.Setting) && asDecided(s, b) {
 			out = append(out, s.Setting)
 		}
 	}
 	return out
+}
+
+func isOf(list []advice, setting string) bool {
+	return slices.ContainsFunc(list, func(a advice) bool { return a.Setting == setting })
+}
+
+func asDecided(s report.SettingChange, b *report.Report) bool {
+	return slices.ContainsFunc(values(b), func(v report.Value) bool {
+		return v.Setting == s.Setting && sameValue(v.To, s.After)
+	})
 }
 
 // note reports what was changed beside a prediction that was judged.
@@ -136,11 +138,10 @@ func note(p *report.Prediction, settings []string) {
 	if len(settings) == 0 || p.Outcome == report.Unjudged {
 		return
 	}
-	text := strings.Join(settings, ", ") + " changed as well, as advised: what that brings has no figure"
 	if p.Why != "" {
-		text = p.Why + "; " + text
+		p.Why += "; "
 	}
-	p.Why = text
+	p.Why += strings.Join(settings, ", ") + " changed as well, as advised: what that brings has no figure"
 }
 
 // fell reports whether a figure is surely less than half of what it was: less may follow from another change, or from
@@ -163,7 +164,7 @@ func made(r report.Recommended, falls string, before, after *report.Report, c *r
 	if slices.ContainsFunc(c.Conditions, func(x report.Condition) bool { return x.Name == r.Setting }) {
 		return true, ""
 	}
-	if isCondition(r.Setting) || isSetting(r.Setting) {
+	if _, told := settingOf(after, r.Setting); told || r.Setting == storageTrait || r.Setting == cacheCondition {
 		return false, r.Setting + " was not seen to change"
 	}
 	if !slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
@@ -175,9 +176,7 @@ func made(r report.Recommended, falls string, before, after *report.Report, c *r
 		return true, ""
 	}
 	for _, s := range c.Settings { // it may have resolved the finding as well
-		if slices.ContainsFunc(values(before), func(v report.Value) bool {
-			return v.Setting == s.Setting && sameValue(v.To, s.After)
-		}) {
+		if asDecided(s, before) {
 			return false, "not seen to be made: that " + r.Rule + " is not found any more may follow from " + s.Setting
 		}
 	}
@@ -188,7 +187,7 @@ func made(r report.Recommended, falls string, before, after *report.Report, c *r
 // where all was, or where AFTER does not tell.
 func without(r report.Recommendation, after *report.Report) string {
 	for _, w := range r.With {
-		if now := settingOf(after, w.Setting); now != "" && !sameValue(now, w.To) {
+		if now, _ := settingOf(after, w.Setting); now != "" && !sameValue(now, w.To) {
 			return fmt.Sprintf("%s was changed without %s=%s", r.Setting, w.Setting, w.To)
 		}
 	}
@@ -202,8 +201,7 @@ func inTheWay(b *report.Report, c *report.Comparison, applied []advice) string {
 	}
 	advised := alsoAdvised(b, c, applied)
 	for _, s := range c.Settings {
-		if !slices.Contains(advised, s.Setting) &&
-			!slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting }) {
+		if !slices.Contains(advised, s.Setting) && !isOf(applied, s.Setting) {
 			return "not comparable: " + s.Setting + " was changed as well"
 		}
 	}
@@ -211,25 +209,26 @@ func inTheWay(b *report.Report, c *report.Comparison, applied []advice) string {
 }
 
 // together is the effect of several changes: that of the plan that is just these, else at least what the best of them
-// brings alone and at most what all recommendations together were told to bring.
-func together(b *report.Report, applied []advice) (*report.Effect, string) {
+// brings alone and at most what all recommendations together were told to bring. Where that is not known it says why,
+// and the effect has no values.
+func together(b *report.Report, applied []advice) (e report.Effect, why string) {
 	for _, p := range b.Plans {
 		if p.Effect != nil && p.Effect.Lo <= p.Effect.Hi && samePlan(p.Changes, applied) {
-			return p.Effect, ""
+			return *p.Effect, ""
 		}
 	}
+	first := applied[0].effect
+	unknown := report.Effect{Metric: first.Metric, Unit: first.Unit, Basis: first.Basis}
 	if b.Joint == nil {
-		return nil, "no effect of these changes together was predicted"
+		return unknown, "no effect of these changes together was predicted"
 	}
-	e := *b.Joint
-	for _, a := range applied {
-		if a.effect.Metric != e.Metric {
-			return nil, "their effects are given in different figures"
-		}
+	e = *b.Joint
+	if slices.ContainsFunc(applied, func(a advice) bool { return a.effect.Metric != e.Metric }) {
+		return unknown, "their effects are given in different figures"
 	}
 	best := slices.MaxFunc(applied, func(x, y advice) int { return cmp.Compare(x.effect.Lo, y.effect.Lo) })
 	e.Lo = min(best.effect.Lo, e.Hi)
-	return &e, ""
+	return e, ""
 }
 
 func samePlan(changes []report.Recommendation, applied []advice) bool {

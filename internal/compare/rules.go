@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/pipetune/pipetune/pkg/report"
@@ -59,18 +60,11 @@ func found(runs []*report.Report) map[string]float64 {
 
 // order is by what is at stake on either side, then by name.
 func order(b, a map[string]float64) []string {
-	var all []string
-	for _, m := range []map[string]float64{b, a} {
-		for rule := range m {
-			if !slices.Contains(all, rule) {
-				all = append(all, rule)
-			}
-		}
-	}
-	slices.SortFunc(all, func(x, y string) int {
+	all := maps.Clone(b)
+	maps.Copy(all, a)
+	return slices.SortedFunc(maps.Keys(all), func(x, y string) int {
 		return cmp.Or(cmp.Compare(max(b[y], a[y]), max(b[x], a[x])), cmp.Compare(x, y))
 	})
-	return all
 }
 
 // abstained says why a rule was not judged in the runs, "" where it was in one of them.

@@ -1,8 +1,7 @@
 package compare
 
 import (
-	"fmt"
-	"slices"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -10,14 +9,11 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// reportedSetting is one setting, and where a report has it.
-type reportedSetting struct {
+// reportedSettings are the settings a report tells, by the names recommendations use; "" is not known.
+var reportedSettings = []struct {
 	name string
 	of   func(r *report.Report) string
-}
-
-// reportedSettings are the settings a report tells, by the names recommendations use; "" is not known.
-var reportedSettings = []reportedSetting{
+}{
 	{"num_workers", func(r *report.Report) string { return integer(loader(r).NumWorkers) }},
 	{"prefetch_factor", func(r *report.Report) string { return integer(loader(r).PrefetchFactor) }},
 	{"persistent_workers", func(r *report.Report) string { return boolean(loader(r).PersistentWorkers) }},
@@ -38,17 +34,15 @@ func chunk(r *report.Report) string {
 	case r.Job != nil:
 		return r.Job.Chunk
 	case r.Benchmark != nil && r.Benchmark.Layout != nil:
-		return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Benchmark.Layout.Chunk)), "x"), "[]")
+		return shape(r.Benchmark.Layout.Chunk, "x")
 	}
 	return ""
 }
 
-func loader(r *report.Report) *report.Loader {
-	if r.Job == nil || r.Job.Loader == nil {
-		return &report.Loader{}
-	}
-	return r.Job.Loader
-}
+// job is the job that was watched; of one that is not known, and of a benchmark, it is empty. So is its loader.
+func job(r *report.Report) *report.Job { return cmp.Or(r.Job, &report.Job{}) }
+
+func loader(r *report.Report) *report.Loader { return cmp.Or(job(r).Loader, &report.Loader{}) }
 
 // settings lists what was changed in the loader and the dataset's layout, as far as it is known on both sides.
 func settings(b, a *report.Report) []report.SettingChange {
@@ -90,18 +84,14 @@ func sameBatch(b, a *report.Report) bool {
 	return !differ
 }
 
-// isSetting reports whether a report can say what value a setting has.
-func isSetting(name string) bool {
-	return slices.ContainsFunc(reportedSettings, func(s reportedSetting) bool { return s.name == name })
-}
-
-// settingOf is the value a report reports a setting; "" where it tells none.
-func settingOf(r *report.Report, name string) string {
-	i := slices.IndexFunc(reportedSettings, func(s reportedSetting) bool { return s.name == name })
-	if i < 0 {
-		return ""
+// settingOf is the value a report reports a setting, "" where it tells none; told is whether a report can tell it.
+func settingOf(r *report.Report, name string) (value string, told bool) {
+	for _, s := range reportedSettings {
+		if s.name == name {
+			return s.of(r), true
+		}
 	}
-	return reportedSettings[i].of(r)
+	return "", false
 }
 
 // sameValue compares values as people write them: True, true.
@@ -116,7 +106,6 @@ func integer(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// boolean is written as Python does.
 func boolean(b *bool) string {
 	switch {
 	case b == nil:

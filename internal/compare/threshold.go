@@ -69,8 +69,7 @@ func (t Threshold) Judge(r *report.Report) report.Threshold {
 	if !ok {
 		out.Why = "it was not measured"
 		if i := slices.IndexFunc(r.Abstained, func(a report.Abstained) bool {
-			return slices.Contains(a.Missing,
-				t.metric)
+			return slices.Contains(a.Missing, t.metric)
 		}); i >= 0 {
 			out.Why += ": " + r.Abstained[i].Reason
 		}

@@ -67,7 +67,6 @@ func benchTone(r *report.Report) Tone {
 	return tone
 }
 
-// unreadSection lists files that could not be read.
 func unreadSection(b *report.Benchmark) Section {
 	var facts Facts
 	for _, u := range b.Unread {

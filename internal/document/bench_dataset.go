@@ -2,7 +2,7 @@ package document
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/format"
@@ -11,7 +11,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// datasetSection says what was measured.
 func datasetSection(r *report.Report) Section {
 	b := r.Benchmark
 	var facts Facts
@@ -23,8 +22,8 @@ func datasetSection(r *report.Report) Section {
 		facts.add("layout", layoutText(l))
 		facts.add("chunk", chunkText(l))
 	}
-	if st := b.Storage; st != nil {
-		facts.add("storage", storageText(st))
+	if b.Storage != nil {
+		facts.add("storage", storageText(b.Storage))
 	}
 	for _, g := range groups(r, report.ProbeRead) {
 		if m := g.one(metric.CachedRatio.Name); m != nil && len(g.labels) == 0 { // the sample as it was found
@@ -115,11 +114,7 @@ func counted(n *int64, noun string) string {
 
 // shape writes axes as HDF5's and NumPy's users do.
 func shape(axes []int64) string {
-	list := make([]string, len(axes))
-	for i, n := range axes {
-		list[i] = strconv.FormatInt(n, 10)
-	}
-	return "(" + strings.Join(list, ", ") + ")"
+	return "(" + strings.Trim(strings.ReplaceAll(fmt.Sprint(axes), " ", ", "), "[]") + ")"
 }
 
 func storageText(s *report.Storage) string {

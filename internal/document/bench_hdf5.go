@@ -88,12 +88,9 @@ func locks(list []group) string {
 
 // chunkCaches is the table of chunk cache sizes, and from which size on one pays.
 func chunkCaches(all []group) []Part {
-	var list []group
-	for _, g := range all {
-		if g.labels[report.LabelChunkCache] != "" && g.one(metric.ItemTime.Name) != nil {
-			list = append(list, g)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(all), func(g group) bool {
+		return g.labels[report.LabelChunkCache] == "" || g.one(metric.ItemTime.Name) == nil
+	})
 	if len(list) == 0 {
 		return nil
 	}
@@ -156,13 +153,10 @@ func cachePays(list []group, order string) string {
 // orderWords begin a sentence about an order of reading.
 var orderWords = map[string]string{"sequential": "In sequence", "random": "At random"}
 
-// values lists the values of a label, in order of first appearance.
 func values(list []group, label string) []string {
 	var all []string
-	seen := map[string]bool{}
 	for _, g := range list {
-		if v := g.labels[label]; !seen[v] {
-			seen[v] = true
+		if v := g.labels[label]; !slices.Contains(all, v) {
 			all = append(all, v)
 		}
 	}
@@ -173,8 +167,8 @@ func values(list []group, label string) []string {
 func find(list []group, pairs ...string) group {
 next:
 	for _, g := range list {
-		for i := 0; i+1 < len(pairs); i += 2 {
-			if g.labels[pairs[i]] != pairs[i+1] {
+		for pair := range slices.Chunk(pairs, 2) {
+			if g.labels[pair[0]] != pair[1] {
 				continue next
 			}
 		}

@@ -126,7 +126,6 @@ func accesses(list []group, labels []string) [][]string {
 	return out
 }
 
-// valuesOf are the values of a list of pairs.
 func valuesOf(pairs []string) (values []string) {
 	for i := 1; i < len(pairs); i += 2 {
 		values = append(values, pairs[i])

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -50,9 +51,7 @@ func workersSection(r *report.Report) Section {
 	}
 	most := 0.0
 	for _, g := range list {
-		if m := g.one(metric.ItemRate.Name); m != nil {
-			most = max(most, m.Center)
-		}
+		most = max(most, g.values[metric.ItemRate.Name].Center)
 	}
 	var bends, apart []string
 	for _, one := range series {
@@ -64,9 +63,12 @@ func workersSection(r *report.Report) Section {
 			apart = append(apart, joined(": ", name, text))
 		}
 		for _, g := range one {
-			m := g.one(metric.ItemRate.Name)
+			m, cores := g.one(metric.ItemRate.Name), "?" // without a unit: the column says it
+			if used := g.one(metric.CPUCores.Name); used != nil {
+				cores = unit.Number(used.Center)
+			}
 			row := Row{Cells: cells(orUnknown(g.labels[report.LabelWorkers]), figure(m), within(m),
-				efficiency(g.one(metric.Efficiency.Name)), cores(g.one(metric.CPUCores.Name)))}
+				efficiency(g.one(metric.Efficiency.Name)), cores)}
 			if len(series) > 1 {
 				row.Cells, name = append(cells(name), row.Cells...), ""
 			}
@@ -120,12 +122,12 @@ func rateChart(series [][]group) *Chart {
 	c := &Chart{Title: joined(", ", "Items per second by worker processes", cache), Unit: "items/s", Digits: 1}
 	var processes []float64
 	for _, g := range series[0] {
-		if n, ok := count(g.labels[report.LabelWorkers]); ok && g.one(metric.ItemRate.Name) != nil {
-			m := g.one(metric.ItemRate.Name)
+		m := g.one(metric.ItemRate.Name)
+		if n, ok := count(g.labels[report.LabelWorkers]); ok && m != nil {
 			c.Names, c.Bars = append(c.Names, strconv.FormatInt(n, 10)), append(c.Bars, m.Center)
 			c.Lo, c.Hi = append(c.Lo, m.Lo), append(c.Hi, m.Hi)
 			processes = append(processes, float64(n))
-			if b := g.labels[report.LabelBound]; c.Bend == 0 && b != "" && b != "none" {
+			if c.Bend == 0 && isBend(g) {
 				c.Bend = len(c.Bars)
 			}
 		}
@@ -147,27 +149,20 @@ func rateChart(series [][]group) *Chart {
 // axisRoom is how much longer an axis is than the longest bar along it.
 const axisRoom = 1.1
 
-// cores writes a count of cores without its unit: the column says it.
-func cores(m *report.Metric) string {
-	if m == nil {
-		return "?"
-	}
-	return unit.Number(m.Center)
-}
+// isBend reports whether more processes than a group's stop to pay.
+func isBend(g group) bool { return !slices.Contains([]string{"", "none"}, g.labels[report.LabelBound]) }
 
 // bend says where more processes stop to pay, and why.
 func bend(list []group) string {
-	i := slices.IndexFunc(list, func(g group) bool { b := g.labels[report.LabelBound]; return b != "" && b != "none" })
+	i := slices.IndexFunc(list, isBend)
 	last := orUnknown(list[len(list)-1].labels[report.LabelWorkers])
-	if i < 0 {
-		if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelBound] == "none" }) {
-			return "no limit found up to " + last + " processes"
-		}
+	switch {
+	case i < 0 && slices.Contains(values(list, report.LabelBound), "none"):
+		return "no limit found up to " + last + " processes"
+	case i < 0:
 		return "what bounds it at " + last + " processes is unknown"
 	}
-	why, ok := limits[list[i].labels[report.LabelBound]]
-	if !ok {
-		why = list[i].labels[report.LabelBound]
-	}
-	return "more processes add less from " + orUnknown(list[i].labels[report.LabelWorkers]) + " on: " + why
+	why := list[i].labels[report.LabelBound]
+	return "more processes add less from " + orUnknown(list[i].labels[report.LabelWorkers]) + " on: " +
+		cmp.Or(limits[why], why)
 }

@@ -14,10 +14,16 @@ import (
 // what was changed, what became of the findings and of what was predicted.
 func OfComparison(c *report.Comparison) *Document {
 	d := &Document{Key: "compare:v1:" + comparisonKey(c), Title: "pipetune: " + outcome(c), Tone: comparisonTone(c),
-		Trust: comparable(c), Answer: change(c), Method: comparedHow(c), Origin: origin(c.Tool, c.SchemaVersion)}
-	for _, s := range []struct{ name, job string }{{"Before", c.Before.Job}, {"After", c.After.Job}} {
-		if s.job != "" {
-			d.Setup = append(d.Setup, s.name+": "+s.job)
+		Trust: comparable(c), Answer: change(c), Method: []string{c.How}, Origin: origin(c.Tool, c.SchemaVersion)}
+	for _, s := range []struct {
+		name string
+		report.Side
+	}{{"Before", c.Before}, {"After", c.After}} {
+		d.Method = append(d.Method, fmt.Sprintf("%s: %s, %s, %s in all, pipetune %s.", s.name,
+			strings.Join(s.Files, ", "), unit.Count(int64(s.Runs), "run", "runs"), unit.Seconds(s.DurationS),
+			s.ToolVersion))
+		if s.Job != "" {
+			d.Setup = append(d.Setup, s.name+": "+s.Job)
 		}
 	}
 	figures, more := changesSections(c)
@@ -78,8 +84,7 @@ var movements = map[report.Answer]string{report.Better: "Improved", report.Worse
 
 // change is what the figure did that a reader looks for first, and how sure that is.
 func change(c *report.Comparison) *Answer {
-	a := &Answer{Label: "Result", Headline: outcome(c), Short: "Nothing to compare",
-		Figure: sentence(outcome(c))}
+	a := &Answer{Label: "Result", Headline: outcome(c), Short: "Nothing to compare", Figure: sentence(outcome(c))}
 	if x := leadingChange(c); x != nil {
 		a.Short = movements[x.Answer]
 		if c.Comparable == report.NotComparable {
@@ -148,7 +153,6 @@ func rulesSection(c *report.Comparison) Section {
 	return section("Findings", "share of "+whose+" time at stake", Main, facts)
 }
 
-// ruleText is one rule with its scores, the shares of time at stake.
 func ruleText(r report.RuleChange) string {
 	score := ""
 	switch {
@@ -240,17 +244,3 @@ func phaseChanges(c *report.Comparison) Section {
 }
 
 func phaseText(f report.Phase) string { return joined(", ", unit.Percent(f.Ratio), phaseTime(f)) }
-
-// comparedHow says how the sides were measured and by which test they were held against each other.
-func comparedHow(c *report.Comparison) []string {
-	lines := []string{c.How}
-	for _, s := range []struct {
-		name string
-		side report.Side
-	}{{"Before", c.Before}, {"After", c.After}} {
-		lines = append(lines, fmt.Sprintf("%s: %s, %s, %s in all, pipetune %s.", s.name, strings.Join(s.side.Files,
-			", "),
-			unit.Count(int64(s.side.Runs), "run", "runs"), unit.Seconds(s.side.DurationS), s.side.ToolVersion))
-	}
-	return lines
-}

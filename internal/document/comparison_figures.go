@@ -76,13 +76,12 @@ func changeValue(v float64, x report.Change) string {
 	return unit.Format(v, x.Unit)
 }
 
-// figureCell is a figure of one side with its interval.
 func figureCell(f report.Figure, x report.Change) Cell {
 	c := Cell{Text: changeValue(f.Center, x)}
 	switch {
 	case f.Confidence <= 0 || f.Lo == f.Hi:
 	case changeNames[x.Metric].noun == x.Unit && x.Probe == "":
-		c.Interval = unit.Number(f.Lo) + " – " + unit.Number(f.Hi)
+		c.Interval = between(f.Lo, f.Hi)
 	default:
 		c.Interval = span(f.Lo, f.Hi, x.Unit)
 	}
@@ -299,7 +298,6 @@ func changesTable(list []report.Change, tested bool) *Table {
 	return t
 }
 
-// chartTitles are the titles of charts of the leading rate.
 var chartTitles = map[string]string{metric.SamplesPerS.Name: "Samples per second",
 	metric.BatchesPerS.Name: "Batches per second", metric.ItemRate.Name: "Items per second"}
 

@@ -33,7 +33,6 @@ func Of(r *report.Report, t *timeline.Timeline) *Document {
 	return d
 }
 
-// origin says what made a document.
 func origin(t report.Tool, schema string) string {
 	return "pipetune " + t.Version + " · schema " + schema + " · paths and host names redacted"
 }
@@ -43,8 +42,8 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	if v := r.Verdict; v != nil {
 		class := strings.ToUpper(string(v.Class))
 		headline := class
-		if i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Rule == v.Rule }); i >= 0 {
-			headline += " (" + r.Findings[i].Title + ")"
+		if f := lead(r); f != nil {
+			headline += " (" + f.Title + ")"
 		}
 		d.Key, d.Title = r.Kind+":v1", "pipetune: "+headline
 		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence),
@@ -173,7 +172,6 @@ func freeText(r *report.Report, signal string, times float64) string {
 	return "≈ " + unit.Format(at, u)
 }
 
-// ranksSection lists the trainers of a job that has several.
 func ranksSection(r *report.Report) Section {
 	if len(r.Ranks) < 2 {
 		return Section{}
@@ -198,8 +196,8 @@ func footer(r *report.Report) []string {
 	if o := r.Tool.Overhead; o != nil {
 		cost = "pipetune used " + unit.Percent(o.CPURatio) + " of one CPU, " + unit.Bytes(float64(o.MaxRSSBytes))
 	}
-	if text := joined("; ", watched, cost); text != "" {
-		return []string{text}
+	if watched == "" && cost == "" {
+		return nil
 	}
-	return nil
+	return []string{joined("; ", watched, cost)}
 }

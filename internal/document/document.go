@@ -92,19 +92,16 @@ type Section struct {
 // Empty reports whether a section has nothing to show.
 func (s Section) Empty() bool { return len(s.Parts) == 0 }
 
-// add appends the parts that hold something.
 func (s *Section) add(parts ...Part) {
 	s.Parts = append(s.Parts, slices.DeleteFunc(parts, func(p Part) bool { return p.empty() })...)
 }
 
-// section makes a section of the parts that hold something.
 func section(title, about string, w Weight, parts ...Part) Section {
 	s := Section{Title: title, About: about, Weight: w}
 	s.add(parts...)
 	return s
 }
 
-// add appends the sections that hold something.
 func (d *Document) add(sections ...Section) {
 	d.Sections = append(d.Sections, slices.DeleteFunc(sections, Section.Empty)...)
 }

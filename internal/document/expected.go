@@ -76,12 +76,11 @@ func predictedRanges(c *report.Comparison) *Ranges {
 	return p
 }
 
-// forecastRanges draws the rate by number of workers.
 func forecastRanges(f *report.Forecast, rate string) *Ranges {
 	p, most := &Ranges{Title: "Modelled " + rate + " by workers"}, 0.0
 	for _, w := range f.Rows {
-		p.Rows = append(p.Rows, Range{unit.Count(int64(w.NumWorkers), "worker", "workers"),
-			unit.Number(w.Lo) + " – " + unit.Number(w.Hi), w.SamplesPerS, w.Lo, w.Hi, Working})
+		p.Rows = append(p.Rows, Range{unit.Count(int64(w.NumWorkers), "worker", "workers"), between(w.Lo, w.Hi),
+			w.SamplesPerS, w.Lo, w.Hi, Working})
 		most = max(most, w.Hi)
 	}
 	p.Grid = grid(most, "1/s")

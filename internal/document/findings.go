@@ -47,7 +47,6 @@ func effectBasis(r *report.Report) string {
 	return "measured"
 }
 
-// tones are those of the severities.
 var tones = map[report.Severity]Tone{report.Error: Bad, report.Warning: Caution}
 
 func finding(f report.Finding) Finding {
@@ -84,7 +83,6 @@ func firstEffect(f report.Finding) *report.Effect {
 	return nil
 }
 
-// recommendation is one in a line of prose.
 func recommendation(c report.Recommendation) string {
 	s := c.Setting + ": "
 	if c.From != nil {

@@ -38,7 +38,7 @@ func forecastSection(r *report.Report) Section {
 		if report.Vague(w.Lo, w.Hi) {
 			rate = cannotTell
 		}
-		row := cells(fmt.Sprint(w.NumWorkers), rate, unit.Number(w.Lo)+" – "+unit.Number(w.Hi))
+		row := cells(fmt.Sprint(w.NumWorkers), rate, between(w.Lo, w.Hi))
 		if f.StepTimeS != nil {
 			row = append(row, cells(optional(w.WaitS, "s"), optional(w.InputWaitRatio, "ratio"))...)
 		}

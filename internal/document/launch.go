@@ -114,7 +114,6 @@ func patchSection(r *report.Report) Section {
 	return s
 }
 
-// becomes is what becomes of one setting, and where.
 func becomes(c report.PatchedSetting) string {
 	line := ""
 	if c.Line > 0 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // The report of a job that was watched from outside shows nothing that only a launched job reports.
 func TestLaunchPartsAreOfLaunchedJobs(t *testing.T) {
 	for _, r := range []*report.Report{load(t, "reopened"), {}, {Job: &report.Job{}},
-		{Job: &report.Job{Loader: &report.Loader{Source: "hook"}},
-			Patch: &report.Patch{}}} {
+		{Job: &report.Job{Loader: &report.Loader{Source: "hook"}}, Patch: &report.Patch{}}} {
 		for _, s := range []Section{loaderSection(r), slowSection(r), patchSection(r)} {
 			if !s.Empty() {
 				t.Errorf("%+v", s)
@@ -24,22 +24,14 @@ func TestLaunchPartsAreOfLaunchedJobs(t *testing.T) {
 
 func load(t *testing.T, name string) *report.Report {
 	t.Helper()
-	b, err := os.ReadFile("../../testdata/reports/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := report.Decode(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	b := must.Get(os.ReadFile("../../testdata/reports/" + name + ".json"))(t)
+	return must.Get(report.Decode(bytes.NewReader(b)))(t)
 }
 
 // What the hook counts is read between its tellings; nobody has seen half a step.
 func TestStepsSeenAreWhole(t *testing.T) {
 	r := load(t, "launch-classifier")
-	steps, epochs := 47.6, 0
-	r.Window.Steps, r.Window.Epochs = &steps, &epochs
+	r.Window.Steps, r.Window.Epochs = new(47.6), new(0)
 	facts := loaderSection(r).Parts[0].(Facts)
 	if got := facts[len(facts)-1].Text; got != "48 steps, 0 epochs ended" {
 		t.Errorf("%q", got)
@@ -64,18 +56,18 @@ func TestSlowItemsStandOut(t *testing.T) {
 }
 
 func TestBecomes(t *testing.T) {
-	one := "1"
+	one := new("1")
 	for want, c := range map[string]report.PatchedSetting{
-		"1 → 6, line 4":        {From: &one, To: "6", Line: 4, How: report.PatchReplaced},
+		"1 → 6, line 4":        {From: one, To: "6", Line: 4, How: report.PatchReplaced},
 		"added: True, line 9":  {To: "True", Line: 9, How: report.PatchAdded},
-		"is 6 already, line 4": {From: &one, To: "6", Line: 4, How: report.PatchAlready},
+		"is 6 already, line 4": {From: one, To: "6", Line: 4, How: report.PatchAlready},
 		"is True already":      {To: "True", How: report.PatchAlready},
 		"to 6, by hand, line 4. args.workers: --workers, default 1 (train.py:12); start the job with --workers 6": {
-			From: &one, To: "6", Line: 4, How: report.PatchElsewhere,
+			From: one, To: "6", Line: 4, How: report.PatchElsewhere,
 			Origin: "args.workers: --workers, default 1 (train.py:12); start the job with --workers 6",
 		},
 		"to 6, by hand. It is not written there":       {To: "6", How: report.PatchElsewhere},
-		"taken away: it needs workers (was 1), line 4": {From: &one, Line: 4, How: report.PatchRemoved},
+		"taken away: it needs workers (was 1), line 4": {From: one, Line: 4, How: report.PatchRemoved},
 	} {
 		if got := becomes(c); got != want {
 			t.Errorf("%q, not %q", got, want)

@@ -61,28 +61,26 @@ func (g group) one(metrics ...string) *report.Metric {
 func (g group) words(names ...string) string {
 	var list []string
 	for _, n := range names {
-		if w := g.labels[n]; w != "" && w != "kept" {
+		if w := g.labels[n]; w != "kept" {
 			list = append(list, w)
 		}
 	}
-	return strings.Join(list, " ")
+	return joined(" ", list...)
 }
 
-// differ reports whether a label has more than one value among the groups.
 func differ(list []group, label string) bool { return len(values(list, label)) > 1 }
 
 // varying lists those of the labels that differ among the groups, and what the others say of all of them.
 func varying(list []group, labels ...string) (vary []string, shared string) {
 	var same []string
 	for _, l := range labels {
-		switch {
-		case differ(list, l):
+		if differ(list, l) {
 			vary = append(vary, l)
-		case len(list) > 0 && list[0].labels[l] != "" && list[0].labels[l] != "kept":
-			same = append(same, list[0].labels[l])
+		} else if len(list) > 0 {
+			same = append(same, list[0].words(l))
 		}
 	}
-	return vary, strings.Join(same, ", ")
+	return vary, joined(", ", same...)
 }
 
 // count reads a label that is a count; what is none is beyond all others, and not ok. Digits only: a label is no place
@@ -106,7 +104,6 @@ func byCount(list []group, labels ...string) {
 	})
 }
 
-// sizeText writes a label that is a count of bytes.
 func sizeText(label string) string {
 	if n, ok := count(label); ok {
 		return unit.Bytes(float64(n))
@@ -148,7 +145,6 @@ func value(m *report.Metric) string {
 	return text
 }
 
-// within writes a value's interval.
 func within(m *report.Metric) string {
 	switch {
 	case m == nil:
@@ -170,10 +166,10 @@ func times(a, b *report.Metric) string {
 	text := unit.Number(a.Center/b.Center) + " ×"
 	if a.Confidence > 0 && b.Confidence > 0 && b.Lo > 0 {
 		lo, hi := a.Lo/b.Hi, a.Hi/b.Lo
-		between := " (" + unit.Number(lo) + " – " + unit.Number(hi) + ")"
-		switch text += between; {
+		interval := " (" + between(lo, hi) + ")"
+		switch text += interval; {
 		case report.Vague(lo, hi):
-			text = cannotTell + between
+			text = cannotTell + interval
 		case lo <= 1 && hi >= 1:
 			text = "~" + text
 		}

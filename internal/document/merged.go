@@ -34,7 +34,6 @@ func OfMerged(m *report.Merged) *Document {
 	return d
 }
 
-// mergedSubject says which job it is.
 func mergedSubject(m *report.Merged) string {
 	id := ""
 	if m.Job.ID != "" {
@@ -59,10 +58,9 @@ func nodeCount(m *report.Merged) string {
 	return of(len(names), m.Job.Nodes, "node", "nodes") + ", " + of(ranks, m.Job.WorldSize, "rank", "ranks")
 }
 
-// mergedHeadline is the answer in one line.
 func mergedHeadline(m *report.Merged) string {
 	if m.StragglersN == 1 {
-		return placeName(m.Stragglers[0].Where) + " lacks data while most do not"
+		return m.Stragglers[0].Where.String() + " lacks data while most do not"
 	}
 	if m.StragglersN > 1 {
 		return unit.Count(int64(m.StragglersN), "rank lacks", "ranks lack") + " data while most do not"
@@ -75,17 +73,6 @@ func mergedHeadline(m *report.Merged) string {
 		return "all nodes are " + string(c.Class)
 	}
 	return fmt.Sprintf("%d of %d nodes are %s", c.Nodes, len(m.Nodes), c.Class)
-}
-
-// placeName is a place in words.
-func placeName(w report.Where) string {
-	switch {
-	case w.Rank == "":
-		return w.Node
-	case strings.HasPrefix(w.Rank, "pid"):
-		return w.Rank + " on " + w.Node
-	}
-	return "rank " + w.Rank + " on " + w.Node
 }
 
 // gone are the lines of what is not there.
@@ -114,7 +101,6 @@ func gone(m *report.Merged) (lines []Line) {
 	return lines
 }
 
-// mostStretches bounds a list of numbers.
 const mostStretches = 20
 
 // numbers writes numbers in order, stretches of them by their ends: "3, 7–9".
@@ -144,8 +130,7 @@ func mergedHow(m *report.Merged) string {
 		return "Figures are of each node's whole watch: when that was is not reported."
 	}
 	return fmt.Sprintf("Figures are of the %s from %s on in which most nodes were watched, by their own clocks; "+
-		"those without windows are of a node's whole watch.",
-		unit.Seconds(m.Window.DurationS), m.Window.StartedAt)
+		"those without windows are of a node's whole watch.", unit.Seconds(m.Window.DurationS), m.Window.StartedAt)
 }
 
 // spreadNames are figures in the words of a table.
@@ -164,7 +149,7 @@ func spreadSection(m *report.Merged) Section {
 		}
 		name := cmp.Or(spreadNames[s.Metric], changeNames[s.Metric].name, strings.ReplaceAll(s.Metric, "_", " "))
 		t.add(name, fmt.Sprintf("%d %s", s.N, s.Of), unit.Format(s.Median, s.Unit), unit.Format(s.Worst, s.Unit), skew,
-			placeName(s.Where))
+			s.Where.String())
 	}
 	return section("Over nodes and ranks", "skew: the worst less the median (pt: percentage points), or as a factor "+
 		"of it", Main, t)
@@ -174,7 +159,7 @@ func stragglersSection(m *report.Merged) Section {
 	t := &Table{Columns: []Column{{"", false}, {"waits for data", true}, {"above the median", true},
 		{"first finding", false}}}
 	for _, s := range m.Stragglers {
-		t.add(placeName(s.Where), unit.Percent(s.InputWaitRatio), signed(s.Above, true), s.Rule)
+		t.add(s.Where.String(), unit.Percent(s.InputWaitRatio), signed(s.Above, true), s.Rule)
 	}
 	about := ""
 	if m.StragglersN > len(m.Stragglers) {
@@ -183,7 +168,6 @@ func stragglersSection(m *report.Merged) Section {
 	return section("Lack data while most do not", about, Main, t)
 }
 
-// mostCommon bounds the list of findings.
 const mostCommon = 12
 
 func commonSection(m *report.Merged) Section {

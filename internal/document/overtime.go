@@ -30,7 +30,6 @@ var plots = []struct {
 	{"Storage, read", []plotted{{metric.DiskByteRate.Name, "read from the dataset's devices", Working}}, false},
 }
 
-// plotted is a series of a picture.
 type plotted struct {
 	signal, name string
 	sense        Sense
@@ -100,7 +99,6 @@ func marked(t *timeline.Timeline) (text string) {
 	return text + "; dashed: new workers are started, as at the begin of an epoch"
 }
 
-// unitOf is a derived signal's unit.
 func unitOf(signal string) string {
 	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
 		if d.Name == signal {

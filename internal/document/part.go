@@ -33,7 +33,6 @@ type Facts []Fact
 // Fact is one of them.
 type Fact struct{ Name, Text string }
 
-// add appends a fact that has a text.
 func (p *Facts) add(name, text string) {
 	if text != "" {
 		*p = append(*p, Fact{name, text})
@@ -46,7 +45,6 @@ type Table struct {
 	Rows    []Row
 }
 
-// add appends a row of plain text.
 func (p *Table) add(texts ...string) { p.Rows = append(p.Rows, Row{Cells: cells(texts...)}) }
 
 // Column is a column of a table; numbers stand at the right.
@@ -234,7 +232,6 @@ func (p List) empty() bool         { return len(p) == 0 }
 func (p Note) empty() bool         { return p == "" }
 func (p Code) empty() bool         { return p.Text == "" }
 
-// cells makes cells of plain text.
 func cells(texts ...string) []Cell {
 	out := make([]Cell, len(texts))
 	for i, t := range texts {
@@ -243,7 +240,6 @@ func cells(texts ...string) []Cell {
 	return out
 }
 
-// notes makes a paragraph of each text.
 func notes(texts ...string) (parts []Part) {
 	for _, t := range texts {
 		parts = append(parts, Note(t))

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,7 +18,7 @@ func Subject(j *report.Job) string {
 	if j == nil || len(j.Command) == 0 {
 		return ""
 	}
-	parts := []string{Script(j)}
+	parts := []string{report.Script(j.Command)}
 	if j.PID > 0 {
 		parts = append(parts, "pid "+strconv.Itoa(j.PID))
 	}
@@ -46,23 +45,6 @@ func loads(l *report.Loader) []string {
 		text += " (" + l.StartMethod + ")"
 	}
 	return []string{text}
-}
-
-// Script is what the job runs, in a word: the Python file or module, else the program.
-func Script(j *report.Job) string {
-	if j == nil || len(j.Command) == 0 {
-		return ""
-	}
-	command := j.Command
-	for i, word := range command[1:] {
-		switch {
-		case strings.HasSuffix(word, ".py"):
-			return path.Base(word)
-		case word == "-m" && i+2 < len(command):
-			return command[i+2]
-		}
-	}
-	return path.Base(command[0])
 }
 
 // lead is the finding that the verdict rests on, nil where it rests on none.

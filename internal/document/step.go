@@ -146,7 +146,6 @@ func phasesSection(r *report.Report) Section {
 	return s
 }
 
-// workerless reports whether the loader is known to have no workers.
 func workerless(r *report.Report) bool {
 	return r.Job != nil && r.Job.Loader != nil && r.Job.Loader.NumWorkers != nil && *r.Job.Loader.NumWorkers == 0
 }

@@ -10,7 +10,6 @@ import (
 
 // The rows of a step sum to the whole of its time, whatever part of the time between epochs was waited for.
 func TestStepRowsSumToTheWhole(t *testing.T) {
-	at := func(x float64) *float64 { return &x }
 	for _, c := range []struct {
 		name                    string
 		wait, host, device, gap float64 // gap below 0: none
@@ -24,9 +23,9 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 		{"something is not known", 0.66, 0.02, 0.28, -1, 0, 0.04},
 		{"a gap that noise makes too large", 0.3, 0.1, 0.6, 0.4, 0.3, 0},
 	} {
-		s := report.Step{InputWaitRatio: at(c.wait), HostRatio: at(c.host), DeviceRatio: at(c.device)}
+		s := report.Step{InputWaitRatio: &c.wait, HostRatio: &c.host, DeviceRatio: &c.device}
 		if c.gap >= 0 {
-			s.EpochGapRatio = at(c.gap)
+			s.EpochGapRatio = &c.gap
 		}
 		total := 0.0
 		for _, row := range stepShares(s, 0) {
@@ -51,9 +50,9 @@ func TestOthersTurnsAreTheirs(t *testing.T) {
 	for _, c := range []struct{ wait, device, others, own, turns float64 }{
 		{0.02, 1, 0.5, 0.5, 0.48}, {0.75, 0.99, 0.87, 0.12, 0.13}, {0.02, 0.98, 0, 0.98, 0},
 	} {
-		host, got := 0.0, map[string]float64{}
-		for _, row := range stepShares(report.Step{InputWaitRatio: &c.wait, HostRatio: &host, DeviceRatio: &c.device},
-			c.others) {
+		got := map[string]float64{}
+		for _, row := range stepShares(report.Step{InputWaitRatio: &c.wait, HostRatio: new(0.0),
+			DeviceRatio: &c.device}, c.others) {
 			if row.ratio != nil {
 				got[row.name] = *row.ratio
 			}
@@ -65,9 +64,8 @@ func TestOthersTurnsAreTheirs(t *testing.T) {
 }
 
 func TestBetweenEpochsIsShown(t *testing.T) {
-	wait, host, device, gap := 0.67, 0.01, 0.23, 0.43
-	r := &report.Report{Verdict: &report.Verdict{Step: report.Step{InputWaitRatio: &wait, HostRatio: &host,
-		DeviceRatio: &device, EpochGapRatio: &gap}}}
+	r := &report.Report{Verdict: &report.Verdict{Step: report.Step{InputWaitRatio: new(0.67), HostRatio: new(0.01),
+		DeviceRatio: new(0.23), EpochGapRatio: new(0.43)}}}
 	bars := stepSection(r).Parts[0].(Bars)
 	if i := slices.IndexFunc(bars, func(b Bar) bool { return b.Name == "between epochs" }); i < 0 ||
 		bars[i].Share != "43 %" {
@@ -77,10 +75,8 @@ func TestBetweenEpochsIsShown(t *testing.T) {
 
 // Without workers the times are the trainer's own, of which training is a part.
 func TestWhoseTimeGoes(t *testing.T) {
-	zero, one := 0, 1
-	for workers, want := range map[*int]string{&zero: "Where the trainer's time goes",
-		&one: "Where a worker's time goes",
-		nil:  "Where a worker's time goes"} {
+	for workers, want := range map[*int]string{new(0): "Where the trainer's time goes",
+		new(1): "Where a worker's time goes", nil: "Where a worker's time goes"} {
 		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: workers}},
 			Phases: []report.Phase{{Name: "collating", Ratio: 1}}}
 		if got := phasesSection(r).Title; got != want {

@@ -31,12 +31,10 @@ func tuningSection(r *report.Report) Section {
 			notes = append(notes, "num_workers="+strconv.Itoa(row.NumWorkers)+": "+row.Why)
 		}
 	}
-	about := "batches/s"
-	statement := t.Statement
 	if t.Ended != "" {
 		notes = append(notes, t.Ended)
 	}
-	return section("Settings, measured", about, Main, Note(statement), table, notes)
+	return section("Settings, measured", "batches/s", Main, Note(t.Statement), table, notes)
 }
 
 // tried is what a setting has beside its workers.
@@ -63,7 +61,7 @@ func batchRate(x *report.Interval, ends bool) string {
 	case x == nil:
 		return ""
 	case ends && x.Lo < x.Hi:
-		return unit.Number(x.Center) + " (" + unit.Number(x.Lo) + " – " + unit.Number(x.Hi) + ")"
+		return unit.Number(x.Center) + " (" + between(x.Lo, x.Hi) + ")"
 	}
 	return unit.Number(x.Center)
 }
@@ -73,11 +71,7 @@ func forecast(row report.TuningRow) string {
 	if row.Forecast == nil {
 		return ""
 	}
-	text := unit.Number(row.Forecast.Lo) + " – " + unit.Number(row.Forecast.Hi)
-	if row.Score != "" {
-		text += " " + row.Score
-	}
-	return text
+	return joined(" ", between(row.Forecast.Lo, row.Forecast.Hi), row.Score)
 }
 
 func taken(bytes *int64) string {

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -19,6 +21,8 @@ func span(lo, hi float64, u string) string {
 	return a + " – " + b
 }
 
+func between(lo, hi float64) string { return unit.Number(lo) + " – " + unit.Number(hi) }
+
 // optional writes a value that may be missing.
 func optional(x *float64, u string) string {
 	if x == nil {
@@ -35,12 +39,12 @@ var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.S
 // says so.
 func effectText(e report.Effect) string {
 	text := strings.ReplaceAll(e.Metric, "_", " ") + " " + span(e.Lo, e.Hi, e.Unit)
-	noun, ok := rateNouns[e.Metric]
+	noun := rateNouns[e.Metric]
 	if e.Metric == report.RelativeThroughput {
-		noun, ok = "times as fast", true
+		noun = "times as fast"
 	}
-	if ok {
-		text = unit.Number(e.Lo) + " – " + unit.Number(e.Hi) + " " + noun
+	if noun != "" {
+		text = between(e.Lo, e.Hi) + " " + noun
 	}
 	switch {
 	case !report.Vague(e.Lo, e.Hi):
@@ -59,21 +63,9 @@ func sentence(s string) string {
 	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
 }
 
-// orUnknown is a text, "?" where it is missing.
-func orUnknown(s string) string {
-	if s == "" {
-		return "?"
-	}
-	return s
-}
+func orUnknown(s string) string { return cmp.Or(s, "?") }
 
-// joined joins what is not empty.
 func joined(separator string, texts ...string) string {
-	var list []string
-	for _, t := range texts {
-		if t != "" {
-			list = append(list, t)
-		}
-	}
-	return strings.Join(list, separator)
+	texts = slices.DeleteFunc(slices.Clone(texts), func(t string) bool { return t == "" })
+	return strings.Join(texts, separator)
 }

@@ -14,7 +14,6 @@ var phaseSenses = map[string]Sense{"idle, ahead": Idle, "stopped": Idle, "waitin
 	"opening, closing files": Waiting, "waiting for a file lock": Waiting, "waiting for a lock": Waiting,
 	"waiting elsewhere": Waiting, "handing a batch over": Other, "training, not loading": Other, "not loading": Other}
 
-// phaseSense is what a part of the time stands for.
 func phaseSense(name string) Sense {
 	if s, known := phaseSenses[name]; known {
 		return s

@@ -79,7 +79,6 @@ func Run(list []*Watch, o Options) (*report.Merged, error) {
 	return m.out, nil
 }
 
-// merger holds what is being merged.
 type merger struct {
 	out  *report.Merged
 	list []*Watch // by rank
@@ -108,7 +107,7 @@ func adopt(list []*Watch) (adopted int) {
 	by := map[string]string{}
 	for _, w := range list {
 		if w.place.JobID != "" {
-			name := script(w.command)
+			name := report.Script(w.command)
 			if other, known := by[name]; known && other != w.job() {
 				return 0 // two jobs run it: which one is not known
 			}
@@ -116,7 +115,7 @@ func adopt(list []*Watch) (adopted int) {
 		}
 	}
 	for _, w := range list {
-		if id := by[script(w.command)]; w.place.JobID == "" && id != "" {
+		if id := by[report.Script(w.command)]; w.place.JobID == "" && id != "" {
 			w.joins = id
 			adopted++
 		}
@@ -189,7 +188,6 @@ func (m *merger) oneOfEach(list []*Watch) []*Watch {
 	})
 }
 
-// called is a trainer in words.
 func called(name string) string {
 	if strings.HasPrefix(name, "pid") {
 		return name
@@ -219,7 +217,6 @@ func larger(a, b *int) *int {
 	return a
 }
 
-// nodes lists all that were merged.
 func (m *merger) nodes() {
 	for _, w := range m.list {
 		n := report.Node{Name: w.node(), Rank: w.place.NodeRank, Host: w.host.ID, HostName: w.host.Name,
@@ -339,8 +336,7 @@ func (m *merger) warnings() {
 	}
 	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }) {
 		m.warn("The job's environment gives no job id: that these are nodes of one job is concluded from what they "+
-			"run, %s.",
-			m.list[0].job())
+			"run, %s.", m.list[0].job())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,21 +16,21 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// start is when the nodes of a test begin to watch.
 var start = time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
 
 // node is the report of one node of a job with two ranks on each of nodes.
 func node(rank, nodes int) *report.Report {
-	world, wait, quick := 2*nodes, 0.04, 0.02
+	const wait = 0.04
 	r := &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose",
 		Tool: report.Tool{Name: "pipetune", Version: "1"},
 		Host: report.Host{ID: fmt.Sprintf("%012x", rank)}, Metrics: map[string]report.Metric{}}
 	r.Job = &report.Job{PID: 100 + rank, Command: []string{"python", "train.py", "--node", strconv.Itoa(rank)},
-		Ranks: 2, Place: &report.Place{JobID: "4711", Step: "0", NodeRank: &rank, Nodes: &nodes, WorldSize: &world}}
+		Ranks: 2, Place: &report.Place{JobID: "4711", Step: "0", NodeRank: &rank, Nodes: &nodes,
+			WorldSize: new(2 * nodes)}}
 	r.Window = &report.Window{DurationS: 60, StartS: 5, StartMono: float64(rank), StartedAt: start.Format(time.RFC3339)}
 	r.Verdict = &report.Verdict{Class: report.GPUBound, Confidence: report.High}
-	r.Ranks = []report.Rank{{Rank: strconv.Itoa(2 * rank), InputWaitRatio: &wait}, {Rank: strconv.Itoa(2*rank + 1),
-		InputWaitRatio: &quick}}
+	r.Ranks = []report.Rank{{Rank: strconv.Itoa(2 * rank), InputWaitRatio: new(wait)},
+		{Rank: strconv.Itoa(2*rank + 1), InputWaitRatio: new(0.02)}}
 	set(r, "input_wait_ratio", "ratio", wait)
 	set(r, "data_stall_ratio", "ratio", wait)
 	set(r, "batches_per_s", "1/s", 10)
@@ -40,7 +41,6 @@ func set(r *report.Report, name, unit string, x float64, windows ...float64) {
 	r.Metrics[name] = report.Metric{Center: x, Lo: x, Hi: x, Unit: unit, Basis: report.Measured, Windows: windows}
 }
 
-// job is the reports of n nodes.
 func job(n int) (list []*report.Report) {
 	for i := range n {
 		list = append(list, node(i, n))
@@ -63,27 +63,29 @@ func watches(t testing.TB, list []*report.Report) (out []*Watch) {
 func merged(t testing.TB, list []*report.Report) *report.Merged {
 	t.Helper()
 	m := must.Get(Run(watches(t, list), Options{Tool: report.Tool{Name: "pipetune"}}))(t)
-	if err := report.EncodeMerged(&bytes.Buffer{}, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.EncodeMerged(&bytes.Buffer{}, m))
 	return m
+}
+
+func encoded(t testing.TB, r *report.Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	must.Do(t, report.Encode(&b, r))
+	return b.Bytes()
 }
 
 func find(t testing.TB, m *report.Merged, metric, of string) report.Spread {
 	t.Helper()
-	for _, s := range m.Figures {
-		if s.Metric == metric && s.Of == of {
-			return s
-		}
+	i := slices.IndexFunc(m.Figures, func(s report.Spread) bool { return s.Metric == metric && s.Of == of })
+	if i < 0 {
+		t.Fatalf("no %s of %s in %+v", metric, of, m.Figures)
 	}
-	t.Fatalf("no %s of %s in %+v", metric, of, m.Figures)
-	return report.Spread{}
+	return m.Figures[i]
 }
 
 func TestOneRankLacksData(t *testing.T) {
 	list := job(4)
-	slow := 0.64
-	list[2].Ranks[1].InputWaitRatio = &slow
+	list[2].Ranks[1].InputWaitRatio = new(0.64)
 	list[2].Verdict.Class, list[2].Verdict.Rule = report.InputBound, "storage/saturated"
 	set(list[2], "data_stall_ratio", "ratio", 0.6)
 	set(list[3], "batches_per_s", "1/s", 8)
@@ -114,8 +116,7 @@ func TestAllAlikeIsNoStraggler(t *testing.T) {
 	list := job(3)
 	for _, r := range list {
 		for i := range r.Ranks {
-			x := 0.5
-			r.Ranks[i].InputWaitRatio = &x
+			r.Ranks[i].InputWaitRatio = new(0.5)
 		}
 		set(r, "data_stall_ratio", "ratio", 0.5)
 	}
@@ -237,21 +238,18 @@ func TestJobsWithoutAnID(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	var whole bytes.Buffer
-	if err := report.Encode(&whole, node(0, 1)); err != nil {
-		t.Fatal(err)
-	}
+	whole := string(encoded(t, node(0, 1)))
 	for name, c := range map[string]struct {
 		file string
 		want error
 	}{
-		"cut off":      {whole.String()[:whole.Len()/2], report.ErrInvalid},
+		"cut off":      {whole[:len(whole)/2], report.ErrInvalid},
 		"other JSON":   {`{"a":1}`, report.ErrNotReport},
 		"empty":        {"", report.ErrNotReport},
 		"newer":        {`{"schema":"pipetune.report","schema_version":"2.0.0"}`, report.ErrNewer},
 		"of bench-io":  {`{"schema":"pipetune.report","schema_version":"1.1.0","kind":"bench-io"}`, ErrOtherKind},
-		"not a number": {strings.Replace(whole.String(), `"center": 10`, `"center": 1e999`, 1), report.ErrInvalid},
-		"too long":     {whole.String() + strings.Repeat(" ", MaxBytes), report.ErrInvalid},
+		"not a number": {strings.Replace(whole, `"center": 10`, `"center": 1e999`, 1), report.ErrInvalid},
+		"too long":     {whole + strings.Repeat(" ", MaxBytes), report.ErrInvalid},
 	} {
 		if _, err := Decode("x.json", []byte(c.file)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -261,11 +259,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 // Whatever a file holds, what comes of it is a report that can be written.
 func FuzzRun(f *testing.F) {
-	var whole bytes.Buffer
-	if err := report.Encode(&whole, node(0, 2)); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole.Bytes())
+	f.Add(encoded(f, node(0, 2)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := Decode("x.json", b)
 		if err != nil {
@@ -275,9 +269,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := report.EncodeMerged(&bytes.Buffer{}, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report.EncodeMerged(&bytes.Buffer{}, m))
 	})
 }
 
@@ -287,11 +279,7 @@ func BenchmarkMerge(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			files := make([][]byte, n)
 			for i, r := range job(n) {
-				var file bytes.Buffer
-				if err := report.Encode(&file, r); err != nil {
-					b.Fatal(err)
-				}
-				files[i] = file.Bytes()
+				files[i] = encoded(b, r)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -299,9 +287,7 @@ func BenchmarkMerge(b *testing.B) {
 				for i, file := range files {
 					list[i] = must.Get(Decode(strconv.Itoa(i), file))(b)
 				}
-				if _, err := Run(list, Options{}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(Run(list, Options{}))(b)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/node")
 		})

@@ -10,7 +10,6 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// span is a stretch of wall-clock time, in seconds.
 type span struct{ from, to float64 }
 
 func (s span) length() float64 { return max(s.to-s.from, 0) }

@@ -13,7 +13,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// place is a value with where it was measured.
 type place struct {
 	value float64
 	where report.Where
@@ -64,7 +63,6 @@ func (m *merger) take(d metric.Desc, of string, values []place, smallest bool) {
 	m.out.Figures = append(m.out.Figures, s)
 }
 
-// worst is the largest of the values, or the smallest.
 func worst(values []place, smallest bool) place {
 	by := func(a, b place) int { return cmp.Compare(a.value, b.value) }
 	if smallest {
@@ -82,7 +80,6 @@ func median(values []place) float64 {
 	return x
 }
 
-// ofRanks is a figure of each rank that has it.
 func (m *merger) ofRanks(get func(report.Rank) *float64) (list []place) {
 	for _, w := range m.list {
 		for _, r := range w.ranks {
@@ -156,14 +153,14 @@ func (m *merger) verdict() {
 		}
 		v.Statement = fmt.Sprintf("%s of its time; the median of %d ranks is %s. Where ranks exchange gradients at "+
 			"each step, all go at the pace of the slowest.",
-			sentence(Name(s.Where))+wait+unit.Percent(s.InputWaitRatio), len(m.waits()),
+			sentence(s.Where.String())+wait+unit.Percent(s.InputWaitRatio), len(m.waits()),
 			unit.Percent(s.InputWaitRatio-s.Above))
 	case known && stall.Worst-stall.Median >= diagnose.Moderate.Value:
 		v.Statement = fmt.Sprintf("%s lacks data most, %s of the time; the median of %d nodes is %s.",
-			sentence(Name(stall.Where)), unit.Percent(stall.Worst), stall.N, unit.Percent(stall.Median))
+			sentence(stall.Where.String()), unit.Percent(stall.Worst), stall.N, unit.Percent(stall.Median))
 	case known && stall.Worst >= diagnose.Moderate.Value:
 		v.Statement = fmt.Sprintf("All nodes lack data alike: the median %s of the time, %s on %s, the worst.",
-			unit.Percent(stall.Median), unit.Percent(stall.Worst), Name(stall.Where))
+			unit.Percent(stall.Median), unit.Percent(stall.Worst), stall.Where)
 	case known:
 		v.Statement = fmt.Sprintf("No node lacks data for more than %s of its time.", unit.Percent(stall.Worst))
 	default:
@@ -180,13 +177,4 @@ func (m *merger) spreadOf(name string) (report.Spread, bool) {
 	return report.Spread{}, false
 }
 
-// sentence begins text with a capital.
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// Name is a place in words.
-func Name(w report.Where) string {
-	if w.Rank == "" {
-		return w.Node
-	}
-	return called(w.Rank) + " on " + w.Node
-}

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -56,7 +55,6 @@ type run struct {
 	pid           int
 }
 
-// found is a finding.
 type found struct {
 	Rule     string          `json:"rule"`
 	Severity report.Severity `json:"severity"`
@@ -69,7 +67,6 @@ type figure struct {
 	windows []float32
 }
 
-// part is what is read of a report.
 type part struct {
 	report.Head
 	Kind    string                   `json:"kind"`
@@ -166,7 +163,8 @@ func (w *Watch) node() string {
 	return path.Base(w.file)
 }
 
-// job tells one job from another: by the id that the scheduler gave, else by what it runs.
+// job tells one job from another: by the id that the scheduler gave, else by what it runs; its nodes differ in their
+// arguments, as in --node_rank.
 func (w *Watch) job() string {
 	switch {
 	case w.place.JobID != "" && w.place.Step != "":
@@ -174,28 +172,12 @@ func (w *Watch) job() string {
 	case w.place.JobID != "":
 		return w.place.JobID
 	}
-	return cmp.Or(w.joins, script(w.command))
+	return cmp.Or(w.joins, report.Script(w.command), "a job without a command")
 }
 
 // of reports whether it is of the job that a person named: by its id, with or without Slurm's step, or by its script.
 func (w *Watch) of(name string) bool {
 	return name == "" || name == w.job() || name == w.place.JobID
-}
-
-// script is what a command runs: nodes of a job differ in their arguments, as in --node_rank.
-func script(command []string) string {
-	for i, word := range command {
-		if strings.HasSuffix(word, ".py") {
-			return path.Base(word)
-		}
-		if word == "-m" && i+1 < len(command) {
-			return command[i+1]
-		}
-	}
-	if len(command) == 0 {
-		return "a job without a command"
-	}
-	return path.Base(command[0])
 }
 
 // trainers are the names of what it watched: ranks, else the process.

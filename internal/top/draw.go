@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // The styles in use. Colour never carries meaning alone.
@@ -74,7 +75,6 @@ func (m *model) page(w, h int) []string {
 	return m.overviewPage(w, h)
 }
 
-// scrolled is the part of a page that is in sight.
 func (m *model) scrolled(page []string, h int) []string {
 	m.scroll = max(0, min(m.scroll, len(page)-h))
 	return page[m.scroll:]
@@ -89,7 +89,7 @@ func (m *model) title(w int) string {
 	right := m.state() + " "
 	left := " " + untrusted.Sanitize(document.Subject(job))
 	if w < 50 {
-		left = " " + untrusted.Sanitize(document.Script(job))
+		left = " " + untrusted.Sanitize(report.Script(job.Command))
 	}
 	if ansi.StringWidth(left)+ansi.StringWidth(right)+1 > w {
 		left = ansi.Truncate(left, max(0, w-ansi.StringWidth(right)-1), m.dots())
@@ -115,7 +115,6 @@ func (m *model) keys(w int) string {
 	return line
 }
 
-// rule is a line with a word in it.
 func (m *model) rule(w int, word string) string {
 	stroke := "─"
 	if m.ASCII {

@@ -21,7 +21,6 @@ const (
 // names of the views, as the last line offers them.
 var names = [views]string{"overview", "workers", "findings"}
 
-// model is what stands on the screen.
 type model struct {
 	Config
 	width, height int
@@ -69,7 +68,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// key does what a key is for.
 func (m *model) key(name string) tea.Cmd {
 	switch name {
 	case "q", "ctrl+c", "Q":
@@ -107,7 +105,6 @@ func (m *model) key(name string) tea.Cmd {
 
 func (m *model) turn(by view) { m.view, m.scroll, m.help = (m.view+by+views)%views, 0, false }
 
-// shown is the frame on the screen.
 func (m *model) shown() *live.Frame {
 	if m.paused && m.held != nil {
 		return m.held
@@ -131,7 +128,6 @@ func (m *model) state() string {
 	return at + "  live"
 }
 
-// clock writes the time since the watch began.
 func clock(at time.Duration) string {
 	t := time.Time{}.Add(at.Truncate(time.Second))
 	if at >= time.Hour {

@@ -37,8 +37,8 @@ func busy() *live.Frame {
 		add(metric.GPUUtil, live.Owner{Device: "GPU-" + rank}, 0.5)
 		add(metric.GPUMemUsed, live.Owner{Device: "GPU-" + rank}, 1<<30)
 		add(metric.GPUMemTotal, live.Owner{Device: "GPU-" + rank}, 4<<30)
-		f.Workers = append(f.Workers, live.Worker{PID: 7, Rank: rank, CPU: 0.5, RSS: 1 << 28, States: []float64{0.5,
-			0.2, 0, 0, 0, 0.3}},
+		f.Workers = append(f.Workers,
+			live.Worker{PID: 7, Rank: rank, CPU: 0.5, RSS: 1 << 28, States: []float64{0.5, 0.2, 0, 0, 0, 0.3}},
 			live.Worker{PID: 8, Rank: rank, CPU: math.NaN(), RSS: math.NaN()})
 	}
 	add(metric.CPUBusyRatio, live.Owner{}, 0.9)

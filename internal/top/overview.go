@@ -283,7 +283,6 @@ func (m *model) options(w int, verbose bool) render.Options {
 // margin is the space at both sides of text; none where a line of a report, which takes 60 columns, needs it.
 func margin(w int) int { return min(1, max(0, (w-60)/2)) }
 
-// text lays out what was written.
 func (m *model) text(s string, w int) (lines []string) {
 	if w < 60 {
 		s = ansi.Wrap(s, w, "")

@@ -27,7 +27,6 @@ func (m *model) legend(shares []float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// bar draws shares as letters.
 func (m *model) bar(shares []float64, n int) string {
 	var b strings.Builder
 	drawn, upTo := 0, 0.0
@@ -40,7 +39,6 @@ func (m *model) bar(shares []float64, n int) string {
 	return b.String() + spaces(n-drawn)
 }
 
-// workersPage lists the workers and what each is doing.
 func (m *model) workersPage(w int) []string {
 	f := m.shown()
 	if len(f.Workers) == 0 {
@@ -69,18 +67,14 @@ func (m *model) workersPage(w int) []string {
 	return page
 }
 
-// findingsPage is the whole report as text.
 func (m *model) findingsPage(w int) []string {
 	if m.verdict.Report == nil {
 		return m.answer(w)
 	}
 	var b strings.Builder
-	for _, format := range render.Formats() {
-		if format.Name == "text" {
-			if err := format.Write(&b, render.Report(m.verdict.Report), m.options(w, true)); err != nil {
-				return []string{"", " " + err.Error()}
-			}
-		}
+	text := render.Formats()[0]
+	if err := text.Write(&b, render.Report(m.verdict.Report), m.options(w, true)); err != nil {
+		return []string{"", " " + err.Error()}
 	}
 	return append([]string{""}, m.text(b.String(), w)...)
 }

@@ -20,16 +20,22 @@ var (
 )
 
 // Encode writes r as indented JSON, empty lists as []. It refuses a report that does not validate.
-func Encode(w io.Writer, r *Report) error {
-	if err := r.Validate(); err != nil {
+func Encode(w io.Writer, r *Report) error { return encode(w, r, "report") }
+
+// encode writes x, which an error calls by the word for what it is.
+func encode(w io.Writer, x interface {
+	Validate() error
+	fillLists()
+}, word string) error {
+	if err := x.Validate(); err != nil {
 		return err
 	}
-	r.fillLists()
+	x.fillLists()
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
-		return fmt.Errorf("encoding report: %w", err)
+	if err := enc.Encode(x); err != nil {
+		return fmt.Errorf("encoding %s: %w", word, err)
 	}
 	return nil
 }
@@ -142,9 +148,7 @@ func (r *Report) Validate() error {
 	for _, t := range r.Thresholds {
 		v.word("threshold "+t.Text, string(t.Answer), "passed", "failed", "cannot-tell")
 		v.finite("threshold "+t.Text, t.Limit)
-		if t.Value != nil {
-			v.finite("threshold "+t.Text, t.Value.Center, t.Value.Lo, t.Value.Hi)
-		}
+		v.figure("threshold "+t.Text, t.Value)
 	}
 	for _, p := range r.Phases {
 		v.ratio("phase "+p.Name, &p.Ratio)
@@ -155,8 +159,9 @@ func (r *Report) Validate() error {
 	v.tuning(r)
 	v.benchmark(r)
 	v.forecast(r)
+	newer := minor(r.SchemaVersion) > minor(SchemaVersion)
 	for _, m := range r.Measurements {
-		v.measurement(m, newerMinor(r.SchemaVersion))
+		v.measurement(m, newer)
 	}
 	return v.err
 }
@@ -218,6 +223,28 @@ func (v *validator) finite(what string, xs ...float64) {
 			v.fail(what, "not a finite number")
 		}
 	}
+}
+
+// known is finite for figures that may be nil: not known.
+func (v *validator) known(what string, xs ...*float64) {
+	for _, x := range xs {
+		if x != nil {
+			v.finite(what, *x)
+		}
+	}
+}
+
+func (v *validator) figure(what string, f *Figure) {
+	if f != nil {
+		v.finite(what, f.Center, f.Lo, f.Hi)
+	}
+}
+
+func (v *validator) invalid(word string) error {
+	if v.err == nil {
+		return nil
+	}
+	return fmt.Errorf("invalid %s: %s", word, strings.TrimPrefix(v.err.Error(), ErrInvalid.Error()+": "))
 }
 
 func (v *validator) ratio(what string, x *float64) {

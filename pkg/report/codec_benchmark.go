@@ -66,9 +66,6 @@ func (v *validator) measurement(m Measurement, newer bool) {
 	}
 }
 
-// newerMinor reports whether a report of our major version was made by a later minor one.
-func newerMinor(version string) bool { return minor(version) > minor(SchemaVersion) }
-
 // minor is the second number of a version, 0 where there is none.
 func minor(version string) int {
 	_, rest, _ := strings.Cut(version, ".")

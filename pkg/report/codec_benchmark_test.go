@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func pointer[T any](x T) *T { return &x }
+	"github.com/pipetune/pipetune/internal/must"
+)
 
 // benchmarked is a small report of bench-io with every field of a benchmark set.
 func benchmarked() *Report {
@@ -19,13 +19,13 @@ func benchmarked() *Report {
 		Benchmark: &Benchmark{
 			Headline: "60 items/s in one worker, warm", Statement: "Inflating.", Path: "train.h5", Kind: "hdf5",
 			Format: "hdf5", Dataset: "images", Layout: &Layout{Storage: "chunked", Shape: []int64{4000, 64, 128},
-				Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: pointer[int64](2 << 20),
-				Filters: []string{"gzip-4"}, StoredBytes: pointer[int64](117 << 20), ItemsPerChunk: pointer[int64](64),
-				ChunksPerItem: pointer[int64](1), ItemShape: []int64{1, 64, 128}},
-			Files: 1, FilesExact: true, Bytes: 117 << 20, Items: pointer[int64](4000), ItemBytes: pointer[int64](32768),
+				Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: new(int64(2 << 20)),
+				Filters: []string{"gzip-4"}, StoredBytes: new(int64(117 << 20)), ItemsPerChunk: new(int64(64)),
+				ChunksPerItem: new(int64(1)), ItemShape: []int64{1, 64, 128}},
+			Files: 1, FilesExact: true, Bytes: 117 << 20, Items: new(int64(4000)), ItemBytes: new(int64(32768)),
 			LargestDir: 1, Sample: Sample{Files: 1, Items: 512, Bytes: 117 << 20, Seed: 7},
 			Storage: &Storage{Path: "/data", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}},
-			Cold:    Cold{Possible: true, How: "cachestat", CachedRatio: pointer(0.002)},
+			Cold:    Cold{Possible: true, How: "cachestat", CachedRatio: new(0.002)},
 			BudgetS: 60, UsedS: 41.5, Interrupted: true, Unread: []Unread{{Reason: "truncated", Count: 2,
 				Example: "b.h5"}}, Outside: []string{"other.h5"},
 			Interpreter: "python3", Libraries: []string{"h5py 3.7.0"},
@@ -38,16 +38,8 @@ func benchmarked() *Report {
 }
 
 func TestBenchmarkRoundTrip(t *testing.T) {
-	var b bytes.Buffer
 	want := benchmarked()
-	if err := Encode(&b, want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, again(t, want)); d != "" {
 		t.Error(d)
 	}
 }
@@ -57,9 +49,7 @@ func TestUncountedItemsAreNull(t *testing.T) {
 	r := benchmarked()
 	r.Benchmark.Items, r.Benchmark.ItemBytes, r.Benchmark.Storage = nil, nil, nil
 	var b bytes.Buffer
-	if err := Encode(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Encode(&b, r))
 	for _, field := range []string{"items", "item_bytes", "storage"} {
 		if !strings.Contains(b.String(), "\n    \""+field+"\": null") {
 			t.Errorf("%s is not null", field)
@@ -72,9 +62,9 @@ func TestBenchmarkIsHeldToTheContract(t *testing.T) {
 		"no benchmark":       func(r *Report) { r.Benchmark = nil },
 		"unknown kind":       func(r *Report) { r.Benchmark.Kind = "zip" },
 		"unknown storage":    func(r *Report) { r.Benchmark.Layout.Storage = "scattered" },
-		"negative count":     func(r *Report) { r.Benchmark.Items = pointer[int64](-1) },
+		"negative count":     func(r *Report) { r.Benchmark.Items = new(int64(-1)) },
 		"budget not finite":  func(r *Report) { r.Benchmark.BudgetS = math.Inf(1) },
-		"cached above one":   func(r *Report) { r.Benchmark.Cold.CachedRatio = pointer(1.1) },
+		"cached above one":   func(r *Report) { r.Benchmark.Cold.CachedRatio = new(1.1) },
 		"not finite":         func(r *Report) { r.Measurements[0].Value.Hi = math.NaN() },
 		"interval reversed":  func(r *Report) { r.Measurements[0].Value.Lo = 1 },
 		"confidence above 1": func(r *Report) { r.Measurements[0].Value.Confidence = 95 },

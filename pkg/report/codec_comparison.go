@@ -1,27 +1,10 @@
 package report
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
-)
+import "io"
 
 // EncodeComparison writes c as indented JSON, empty lists as []. It refuses numbers that are not finite and unknown
 // words.
-func EncodeComparison(w io.Writer, c *Comparison) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	c.fillLists()
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(c); err != nil {
-		return fmt.Errorf("encoding comparison: %w", err)
-	}
-	return nil
-}
+func EncodeComparison(w io.Writer, c *Comparison) error { return encode(w, c, "comparison") }
 
 // Validate holds c to the contract. It reports the first breach.
 func (c *Comparison) Validate() error {
@@ -30,14 +13,11 @@ func (c *Comparison) Validate() error {
 	v.word("comparable", string(c.Comparable), "yes", "with-care", "no")
 	for _, x := range c.Changes {
 		what := "change of " + x.Key
-		v.finite(what, x.Before.Center, x.Before.Lo, x.Before.Hi, x.After.Center, x.After.Lo, x.After.Hi)
+		v.figure(what, &x.Before)
+		v.figure(what, &x.After)
 		v.word(what+" answer", string(x.Answer), "better", "worse", "higher", "lower", "unclear")
 		v.word(what+" method", x.Method, ByRuns, ByWindows, ByIntervals)
-		for _, y := range []*float64{x.Change, x.Lo, x.Hi} {
-			if y != nil {
-				v.finite(what, *y)
-			}
-		}
+		v.known(what, x.Change, x.Lo, x.Hi)
 		v.ratio(what+" p", x.P)
 		if (x.Lo == nil) != (x.Hi == nil) || x.Lo != nil && *x.Lo > *x.Hi {
 			v.fail(what, "interval upside down")
@@ -47,18 +27,13 @@ func (c *Comparison) Validate() error {
 		what := "prediction of " + p.Metric
 		v.finite(what, p.Lo, p.Hi)
 		v.word(what+" outcome", string(p.Outcome), "inside", "above", "below", "cannot-tell", "not-judged")
-		if p.Observed != nil {
-			v.finite(what, p.Observed.Center, p.Observed.Lo, p.Observed.Hi)
-		}
+		v.figure(what, p.Observed)
 	}
 	if g := c.Gate; g != nil {
 		v.finite("gate", g.Limit)
 		v.word("gate answer", string(g.Answer), "passed", "failed", "cannot-tell")
 	}
-	if v.err != nil {
-		return fmt.Errorf("invalid comparison: %s", strings.TrimPrefix(v.err.Error(), ErrInvalid.Error()+": "))
-	}
-	return nil
+	return v.invalid("comparison")
 }
 
 func (c *Comparison) fillLists() {

@@ -1,26 +1,9 @@
 package report
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
-)
+import "io"
 
 // EncodeMerged writes m as indented JSON, empty lists as []. It refuses numbers that are not finite and unknown words.
-func EncodeMerged(w io.Writer, m *Merged) error {
-	if err := m.Validate(); err != nil {
-		return err
-	}
-	m.fillLists()
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(m); err != nil {
-		return fmt.Errorf("encoding merged reports: %w", err)
-	}
-	return nil
-}
+func EncodeMerged(w io.Writer, m *Merged) error { return encode(w, m, "merged reports") }
 
 // Validate holds m to the contract. It reports the first breach.
 func (m *Merged) Validate() error {
@@ -30,9 +13,7 @@ func (m *Merged) Validate() error {
 	for _, s := range m.Figures {
 		v.word(s.Metric+" of", s.Of, "nodes", "ranks")
 		v.finite(s.Metric, s.Median, s.Worst)
-		if s.Skew != nil {
-			v.finite(s.Metric+" skew", *s.Skew)
-		}
+		v.known(s.Metric+" skew", s.Skew)
 	}
 	for _, s := range m.Stragglers {
 		v.ratio("straggler", &s.InputWaitRatio)
@@ -47,10 +28,7 @@ func (m *Merged) Validate() error {
 	for _, l := range m.LeftOut {
 		v.word(l.File+" reason", l.Reason, LeftReasons...)
 	}
-	if v.err != nil {
-		return fmt.Errorf("invalid merged report: %s", strings.TrimPrefix(v.err.Error(), ErrInvalid.Error()+": "))
-	}
-	return nil
+	return v.invalid("merged report")
 }
 
 func (m *Merged) fillLists() {

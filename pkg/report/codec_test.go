@@ -11,22 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 const released = "../../testdata/reports/reopened.json"
 
 func example(t testing.TB) *Report {
 	t.Helper()
-	f, err := os.Open(released)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(Decode(bytes.NewReader(must.Get(os.ReadFile(released))(t))))(t)
+}
+
+// again is a report that was written and read.
+func again(t *testing.T, r *Report) *Report {
+	t.Helper()
+	var b bytes.Buffer
+	must.Do(t, Encode(&b, r))
+	return must.Get(Decode(&b))(t)
 }
 
 // examples are the reports of every released version of the schema.
@@ -41,34 +42,19 @@ func examples(t testing.TB) []string {
 
 func TestRoundTrip(t *testing.T) {
 	for _, path := range examples(t) {
-		file, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Decode(bytes.NewReader(file))
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		var b bytes.Buffer
-		if err := Encode(&b, want); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		got, err := Decode(&b)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("%s: %s", path, d)
-		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			want := must.Get(Decode(bytes.NewReader(must.Get(os.ReadFile(path))(t))))(t)
+			if d := cmp.Diff(want, again(t, want), cmpopts.EquateEmpty()); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }
 
 func TestListsAreNeverNull(t *testing.T) {
 	var b bytes.Buffer
-	if err := Encode(&b, &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose",
-		Findings: []Finding{{Rule: "a/b", Severity: Info}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Encode(&b, &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose",
+		Findings: []Finding{{Rule: "a/b", Severity: Info}}}))
 	for _, list := range []string{"findings", "plans", "measurements", "abstained", "warnings", "gpus", "storage",
 		"phases", "evidence", "recommendations"} {
 		if strings.Contains(b.String(), `"`+list+`": null`) {
@@ -139,11 +125,7 @@ func TestSameKeysInDifferentObjects(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, path := range examples(f) {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
+		f.Add(must.Get(os.ReadFile(path))(f))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := Decode(bytes.NewReader(b))

@@ -184,6 +184,5 @@ func (r *Report) present(setting string) *string {
 	if n == nil {
 		return nil
 	}
-	text := strconv.Itoa(*n)
-	return &text
+	return new(strconv.Itoa(*n))
 }

@@ -43,7 +43,6 @@ func zero(t reflect.Type, options string) string {
 	return ""
 }
 
-// typeName is a field's type in words.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -81,7 +80,7 @@ func (s source) reference() []byte {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | unit | absent, null or empty | meaning "+
 			"|\n|---|---|---|---|---|\n", t.Name(), s.docs[t.Name()])
 		var inner []reflect.Type
-		for f := range fieldsOf(t) {
+		for _, f := range fieldsOf(t) {
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			plain := f.Type
 			for plain.Kind() == reflect.Pointer || plain.Kind() == reflect.Slice || plain.Kind() == reflect.Map {
@@ -115,7 +114,6 @@ func (s source) reference() []byte {
 	return b.Bytes()
 }
 
-// quotedList are the words of a closed list.
 func quotedList(values []string) string {
 	var all []string
 	for _, v := range slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" }) {

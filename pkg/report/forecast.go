@@ -32,7 +32,6 @@ type ForecastRow struct {
 	Limit      string `json:"limit,omitempty"` // what bounds it
 }
 
-// forecast checks it.
 func (v *validator) forecast(r *Report) {
 	f := r.Forecast
 	if f == nil {
@@ -43,17 +42,13 @@ func (v *validator) forecast(r *Report) {
 	}
 	v.finite("forecast", f.TransformTimeS, f.ItemTimeS)
 	v.ratio("forecast confidence", &f.Confidence)
-	if f.StepTimeS != nil {
-		v.finite("forecast step_time_s", *f.StepTimeS)
-	}
+	v.known("forecast step_time_s", f.StepTimeS)
 	for _, w := range f.Rows {
 		v.finite("forecast", w.SamplesPerS, w.Lo, w.Hi)
 		v.ratio("forecast input_wait_ratio", w.InputWaitRatio)
 		if w.Lo > w.Hi {
 			v.fail("forecast", "interval upside down")
 		}
-		if w.WaitS != nil {
-			v.finite("forecast wait_s", *w.WaitS)
-		}
+		v.known("forecast wait_s", w.WaitS)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"strings"
@@ -12,12 +11,11 @@ import (
 
 // launchedReport is the smallest with a patch and a loader that the hook reported.
 func launchedReport() *Report {
-	from := "1"
 	return &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose",
 		Job: &Job{Mode: "launch", Loader: &Loader{Source: "hook", SlowItems: []SlowItem{{Index: 7, Seconds: 0.4,
 			Times: 2}}}},
 		Patch: &Patch{File: "train.py", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n",
-			Settings: []PatchedSetting{{Setting: "num_workers", From: &from, To: "6", Line: 3, How: PatchReplaced}}}}
+			Settings: []PatchedSetting{{Setting: "num_workers", From: new("1"), To: "6", Line: 3, How: PatchReplaced}}}}
 }
 
 func TestLaunchIsValidated(t *testing.T) {
@@ -25,12 +23,10 @@ func TestLaunchIsValidated(t *testing.T) {
 		change func(*Report)
 		want   string
 	}{
-		"good": {func(*Report) {}, ""},
-		"nothing to patch": {func(r *Report) { r.Patch.Diff, r.Patch.Settings[0].How = "", PatchElsewhere },
-			""},
-		"an unknown word": {func(r *Report) { r.Patch.Settings[0].How = "maybe" },
-			`"maybe" is not a known word`},
-		"a line below 0": {func(r *Report) { r.Patch.Settings[0].Line = -1 }, "a line below 0"},
+		"good":             {func(*Report) {}, ""},
+		"nothing to patch": {func(r *Report) { r.Patch.Diff, r.Patch.Settings[0].How = "", PatchElsewhere }, ""},
+		"an unknown word":  {func(r *Report) { r.Patch.Settings[0].How = "maybe" }, `"maybe" is not a known word`},
+		"a line below 0":   {func(r *Report) { r.Patch.Settings[0].Line = -1 }, "a line below 0"},
 		"a diff that does nothing": {func(r *Report) { r.Patch.Settings[0].How = PatchAlready },
 			"a diff that changes no setting"},
 		"of a benchmark": {func(r *Report) { r.Kind = "bench-io" }, "of a bench-io"},
@@ -49,14 +45,7 @@ func TestLaunchIsValidated(t *testing.T) {
 
 func TestLaunchSurvivesJSON(t *testing.T) {
 	r := launchedReport()
-	var b bytes.Buffer
-	if err := Encode(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	back, err := Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := again(t, r)
 	if d := cmp.Diff(r.Patch, back.Patch); d != "" {
 		t.Error(d)
 	}

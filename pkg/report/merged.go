@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // MergedSchema and MergedVersion name the format of the joined reports of a job's nodes.
 const (
 	MergedSchema  = "pipetune.merged"
@@ -78,6 +80,17 @@ type Spread struct {
 type Where struct {
 	Node string `json:"node"`           // its name
 	Rank string `json:"rank,omitempty"` // as of a report; absent: all of the node
+}
+
+// String is the place in words: "rank 5 on node 2".
+func (w Where) String() string {
+	switch {
+	case w.Rank == "":
+		return w.Node
+	case strings.HasPrefix(w.Rank, "pid"):
+		return w.Rank + " on " + w.Node
+	}
+	return "rank " + w.Rank + " on " + w.Node
 }
 
 // Straggler is a rank that lacks data while most do not.

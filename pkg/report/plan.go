@@ -1,6 +1,9 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Plan is a set of changes of the loader's settings with a risk. Plans make more or fewer of the same changes: no two
 // name different values.
@@ -85,11 +88,8 @@ func (e *Effect) Worthwhile() bool { return e == nil || e.After >= WorthChange*e
 
 // RuledOut is what a finding says against a change of a setting; nil where none does.
 func (r *Report) RuledOut(setting string, from *string, to string) *Unhelpful {
-	if from == nil {
-		from = r.present(setting)
-	}
 	now := ""
-	if from != nil {
+	if from = cmp.Or(from, r.present(setting)); from != nil {
 		now = *from
 	}
 	for i := range r.Findings {
@@ -102,7 +102,6 @@ func (r *Report) RuledOut(setting string, from *string, to string) *Unhelpful {
 	return nil
 }
 
-// plans checks the plans and what they come to.
 func (v *validator) plans(r *Report) {
 	for _, p := range r.Plans {
 		v.word("plan", p.Name, PlanNames...)
@@ -112,18 +111,12 @@ func (v *validator) plans(r *Report) {
 		for _, c := range p.Changes {
 			v.effect("plan "+p.Name+" "+c.Setting, c.Effect)
 		}
-		for _, x := range []*float64{p.StepTimeS, p.EpochTimeS} {
-			if x != nil {
-				v.finite("plan "+p.Name, *x)
-			}
-		}
+		v.known("plan "+p.Name, p.StepTimeS, p.EpochTimeS)
 	}
 	if o := r.Outlook; o != nil {
 		v.word("outlook", o.Outcome, Outcomes...)
 		v.effect("outlook", o.Now)
 		v.ratio("outlook confidence", &o.Confidence)
-		if o.Headroom != nil {
-			v.finite("outlook headroom", *o.Headroom)
-		}
+		v.known("outlook headroom", o.Headroom)
 	}
 }

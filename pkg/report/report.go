@@ -6,6 +6,11 @@
 // reason in Abstained or Warnings. Additive change raises the minor version and readers ignore keys they do not know.
 package report
 
+import (
+	"path"
+	"strings"
+)
+
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
@@ -104,6 +109,22 @@ type Job struct {
 	Chunk  string  `json:"chunk,omitempty"`
 	Loader *Loader `json:"loader"`
 	Place  *Place  `json:"place,omitempty"` // among several nodes; since 1.7.0
+}
+
+// Script is what a command line runs, in a word: its Python file or module, else the program; "" of an empty one.
+func Script(command []string) string {
+	for i, word := range command {
+		switch {
+		case strings.HasSuffix(word, ".py"):
+			return path.Base(word)
+		case word == "-m" && i+1 < len(command):
+			return command[i+1]
+		}
+	}
+	if len(command) == 0 {
+		return ""
+	}
+	return path.Base(command[0])
 }
 
 // Place is where among the nodes of a job the watched trainers stand, as the job's own environment says.

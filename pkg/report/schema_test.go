@@ -12,11 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the schemas and the field reference anew")
@@ -41,18 +44,11 @@ type source struct {
 func readSource(t *testing.T) source {
 	t.Helper()
 	s := source{docs: map[string]string{}, enums: map[string][]string{}}
-	paths, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
+	for _, path := range must.Get(filepath.Glob("*.go"))(t) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments))(t)
 		for _, d := range file.Decls {
 			if d, ok := d.(*ast.GenDecl); ok {
 				for _, spec := range d.Specs {
@@ -160,7 +156,7 @@ func (s source) schemaOf(root reflect.Type, id string) *node {
 
 func (s source) object(t reflect.Type, defs map[string]*node) *node {
 	n := &node{Type: "object", Description: s.docs[t.Name()], Properties: &properties{of: map[string]node{}}}
-	for f := range fieldsOf(t) {
+	for _, f := range fieldsOf(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		x := s.value(f.Type, t.Name()+"."+f.Name, defs)
 		x.Description = s.doc(t, f)
@@ -180,21 +176,8 @@ func (s source) object(t reflect.Type, defs map[string]*node) *node {
 }
 
 // fieldsOf are a struct's fields in order, those of a struct it embeds as its own.
-func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Anonymous {
-				for inner := range fieldsOf(f.Type) {
-					if !yield(inner) {
-						return
-					}
-				}
-			} else if !yield(f) {
-				return
-			}
-		}
-	}
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
 }
 
 func nullable(n node) node {
@@ -248,14 +231,8 @@ var schemaFiles = []struct {
 func TestSchemasAreCurrent(t *testing.T) {
 	s := readSource(t)
 	for _, f := range schemaFiles {
-		b, err := marshal(s.schemaOf(f.of, f.id))
-		if err != nil {
-			t.Fatal(err)
-		}
 		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, b, "", "  "); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Indent(&pretty, must.Get(marshal(s.schemaOf(f.of, f.id)))(t), "", "  "))
 		pretty.WriteByte('\n')
 		current(t, f.path, pretty.Bytes())
 	}
@@ -265,9 +242,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 func current(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, want, 0o644))
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the types are (%v): go test ./pkg/report -update", path, err)
@@ -279,22 +254,14 @@ func current(t *testing.T, path string, want []byte) {
 func TestReportsFitTheirSchemas(t *testing.T) {
 	compiled := map[string]*jsonschema.Schema{}
 	for _, f := range schemaFiles {
-		s, err := jsonschema.NewCompiler().Compile(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		compiled[words[f.of.Name()+".Schema"][0]] = s
+		compiled[words[f.of.Name()+".Schema"][0]] = must.Get(jsonschema.NewCompiler().Compile(f.path))(t)
 	}
 	seen := map[string]int{}
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".json") || !strings.Contains(path, "testdata") {
 			return err
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(must.Get(os.ReadFile(path))(t)))
 		if err != nil {
 			return nil // of a test of what is broken
 		}
@@ -319,10 +286,7 @@ func TestReportsFitTheirSchemas(t *testing.T) {
 			object[wrong.key] = before
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if seen[Schema] < 6 || seen[ComparisonSchema] < 4 || seen[MergedSchema] < 1 {
 		t.Errorf("reports, comparisons and merged reports seen: %v", seen)
 	}

@@ -43,7 +43,6 @@ type TuningRow struct {
 	Why         string `json:"why,omitempty"` // it was not measured, or ended early
 }
 
-// tuning checks it.
 func (v *validator) tuning(r *Report) {
 	t := r.Tuning
 	if t == nil {
