@@ -74,50 +74,49 @@ func TestLines(t *testing.T) {
 	cache := func(size string, x float64) report.Measurement {
 		return figured(report.ProbeHDF5, itemTime, x, "s", "chunk_cache_bytes", size, "order", "random")
 	}
+	try := func(candidate string, x float64, labels ...string) report.Measurement {
+		return figured(report.ProbeTry, itemTime, x, "s", append(labels, "candidate", candidate)...)
+	}
 	few := figured(report.ProbeOpen, openTime, 0.01, "s", "cache", "warm")
 	few.Value.Confidence, few.Value.N = 0, 3
 	inferred := figured(report.ProbeHDF5, filterTime, 0.01, "s")
 	inferred.Value.Basis = report.Inferred
+	type rows = []report.Measurement
 	for name, c := range map[string]struct {
-		ms   []report.Measurement
+		ms   rows
 		want string
 	}{
-		"missing is ?": {[]report.Measurement{read(itemTime, 0.01, "s")},
+		"missing is ?": {rows{read(itemTime, 0.01, "s")},
 			"read random warm     10 ms  9.8 – 10.2 ms      100          ?        ?\n"},
-		"zero that was measured": {[]report.Measurement{read(itemTime, 0.01, "s"), read(itemStorage, 0, "bytes")},
+		"zero that was measured": {rows{read(itemTime, 0.01, "s"), read(itemStorage, 0, "bytes")},
 			"100          ?      0 B\n"},
-		"too few rounds": {[]report.Measurement{few}, "open file warm    ~10 ms    none, n = 3\n"},
-		"another basis":  {[]report.Measurement{inferred}, "filters  10 ms inferred of CPU per item"},
-		"rate from device": {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s",
-			"block_bytes", "4096", "depth", "8", "mode", "direct")},
-			"4 KiB          8    1,000    980 – 1,020  3.91 MiB/s        ?\n"},
-		"page cache is said": {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s", "mode",
-			"page-cache")}, "These are figures of a page cache, not of the device.\n"},
-		"bends by a lock": {[]report.Measurement{workers("10", "lock", 30), workers("2", "none", 20),
-			workers("1", "none", 10)}, "more processes add less from 10 on: the processes wait for a lock\n"},
-		"does not bend": {[]report.Measurement{workers("1", "none", 10), workers("2", "none", 20)},
+		"too few rounds": {rows{few}, "open file warm    ~10 ms    none, n = 3\n"},
+		"another basis":  {rows{inferred}, "filters  10 ms inferred of CPU per item"},
+		"rate from device": {rows{figured(report.ProbeDevice, readRate, 1000, "1/s", "block_bytes", "4096", "depth",
+			"8", "mode", "direct")}, "4 KiB          8    1,000    980 – 1,020  3.91 MiB/s        ?\n"},
+		"page cache is said": {rows{figured(report.ProbeDevice, readRate, 1000, "1/s", "mode", "page-cache")},
+			"These are figures of a page cache, not of the device.\n"},
+		"bends by a lock": {rows{workers("10", "lock", 30), workers("2", "none", 20), workers("1", "none", 10)},
+			"more processes add less from 10 on: the processes wait for a lock\n"},
+		"does not bend": {rows{workers("1", "none", 10), workers("2", "none", 20)},
 			"no limit found up to 2 processes\n"},
-		"bend unknown": {[]report.Measurement{workers("1", "", 10), workers("2", "", 20)},
+		"bend unknown": {rows{workers("1", "", 10), workers("2", "", 20)},
 			"what bounds it at 2 processes is unknown\n"},
-		"cache pays at once": {[]report.Measurement{cache("4194304", 0.001), cache("1048576", 0.01)},
+		"cache pays at once": {rows{cache("4194304", 0.001), cache("1048576", 0.01)},
 			"At random a larger cache pays from 4 MiB on, 10 × (9.61 – 10.4) as fast.\n"},
-		"cache pays more later": {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.005),
-			cache("16777216", 0.001)}, "2 × (1.92 – 2.08) as fast; 10 ×\n  (9.61 – 10.4) with 16 MiB.\n"},
-		"cache does not pay": {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.0099)},
+		"cache pays more later": {rows{cache("1048576", 0.01), cache("4194304", 0.005), cache("16777216", 0.001)},
+			"2 × (1.92 – 2.08) as fast; 10 ×\n  (9.61 – 10.4) with 16 MiB.\n"},
+		"cache does not pay": {rows{cache("1048576", 0.01), cache("4194304", 0.0099)},
 			"At random no larger cache that was tried pays.\n"},
-		"cache without comparison": {[]report.Measurement{cache("4194304", 0.01)},
-			"At random the default cache was not measured.\n"},
-		"candidate without base": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
-			"contiguous", "order", "random")}, "contiguous   10 ms              ?     ?\n"},
-		"candidate alone in size": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
-			"new-one"), figured(report.ProbeTry, storedRatio, 0.5, "1", "candidate", "new-one")},
-			"new-one        10 ms              ?  0.5 ×\n"},
-		"cannot be told apart": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate",
-			"as-is"), figured(report.ProbeTry, itemTime, 0.0099, "s", "candidate", "contiguous")},
+		"cache without comparison": {rows{cache("4194304", 0.01)}, "At random the default cache was not measured.\n"},
+		"candidate without base": {rows{try("contiguous", 0.01, "order", "random")},
+			"contiguous   10 ms              ?     ?\n"},
+		"candidate alone in size": {rows{try("new-one", 0.01), figured(report.ProbeTry, storedRatio, 0.5, "1",
+			"candidate", "new-one")}, "new-one        10 ms              ?  0.5 ×\n"},
+		"cannot be told apart": {rows{try("as-is", 0.01), try("contiguous", 0.0099)},
 			"~1.01 (0.97 – 1.05)     ?\n  ~ before a ratio: its interval holds 1, no difference can be shown\n"},
-		"batch": {[]report.Measurement{figured(report.ProbeBatch, batchTime, 0.5, "s", "batch_size", "64", "gather",
-			"selection", "order", "random")},
-			"64  one call for all items     500 ms   490 – 510 ms\n"},
+		"batch": {rows{figured(report.ProbeBatch, batchTime, 0.5, "s", "batch_size", "64", "gather", "selection",
+			"order", "random")}, "64  one call for all items     500 ms   490 – 510 ms\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := textOf(t, bare(c.ms...)); !strings.Contains(got, c.want) {

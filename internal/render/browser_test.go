@@ -16,6 +16,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 )
@@ -28,20 +29,10 @@ var axe []byte
 // watched is a recording as a subject.
 func watched(t *testing.T, name string) Subject {
 	t.Helper()
-	f, err := os.Open(filepath.Join("../../testdata/recordings", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("../../testdata/recordings", name)))(t)
 	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Watch(diagnose.Run(e, rules.All()), evidence.Timeline(rec))
+	rec := must.Get(recording.Read(f))(t)
+	return Watch(diagnose.Run(must.Get(evidence.FromRecording(rec))(t), rules.All()), evidence.Timeline(rec))
 }
 
 // findOverflow lists what reaches beyond the window; what lies in a box that scrolls by itself may.
@@ -90,16 +81,8 @@ func visit(c *chromium, page []byte, v view, folded, unfolded func()) (wrong []s
 // TestPageInABrowser opens pages in three widths, dark and light, everything unfolded: no error, no request but the one
 // for the page, nothing beyond the window, and axe-core's rules pass.
 func TestPageInABrowser(t *testing.T) {
-	unzip, err := gzip.NewReader(bytes.NewReader(axe))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := io.ReadAll(unzip)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := startChromium(t)
-	c.axe = string(source)
+	c.axe = string(must.Get(io.ReadAll(must.Get(gzip.NewReader(bytes.NewReader(axe)))(t)))(t))
 	bad := `<!doctype html><html lang="en"><title>x</title><main><h1>x</h1><p id="pale">pale</p><img src="/x.png"></main>
 		<style>#pale { color: #ccc; width: 2000px }</style><script>console.log("said")</script>`
 	found := strings.Join(visit(c, []byte(bad), view{900, false}, func() {}, func() {}), "\n")
@@ -118,9 +101,7 @@ func TestPageInABrowser(t *testing.T) {
 		"compared": Comparison(compared(t, 0)),
 	} {
 		var page bytes.Buffer
-		if err := writePage(&page, s, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writePage(&page, s, Options{}))
 		for _, v := range []view{{380, false}, {900, false}, {1600, false}, {380, true}, {900, true}, {1600, true}} {
 			wrong := visit(c, page.Bytes(), v, shoot(c, name, v, "folded"), shoot(c, name, v, "unfolded"))
 			if len(wrong) > 0 {

@@ -3,7 +3,6 @@ package render
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // chromium is a headless browser, spoken to by its DevTools protocol over a pair of pipes
@@ -48,13 +49,9 @@ const patience = time.Minute
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	theirIn, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	from, theirOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var said bytes.Buffer
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-extensions", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+
@@ -213,13 +210,7 @@ func (c *chromium) happened() []event {
 // shot writes a picture of the whole page.
 func (c *chromium) shot(path string) {
 	c.t.Helper()
-	var out struct{ Data string }
+	var out struct{ Data []byte } // JSON's base64
 	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &out)
-	b, err := base64.StdEncoding.DecodeString(out.Data)
-	if err == nil {
-		err = os.WriteFile(path, b, 0o644)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, os.WriteFile(path, out.Data, 0o644))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/compare"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -36,12 +37,8 @@ func compared(t *testing.T, i int) *report.Comparison {
 	if cases[i].gate > 0 {
 		o.Gate = &cases[i].gate
 	}
-	c, err := compare.Run([]compare.Input{{Name: cases[i].before, Report: load(t, cases[i].before)}},
-		[]compare.Input{{Name: cases[i].after, Report: load(t, cases[i].after)}}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(compare.Run([]compare.Input{{Name: cases[i].before, Report: load(t, cases[i].before)}},
+		[]compare.Input{{Name: cases[i].after, Report: load(t, cases[i].after)}}, o))(t)
 }
 
 func compareTo(t *testing.T, format string, c *report.Comparison) string {
@@ -68,24 +65,18 @@ func TestComparisonGolden(t *testing.T) {
 	}
 }
 
-// TestComparisonKeepsToTheContract: 80 columns of text; in Markdown the key first, one alert, one series of bars, empty
-// lines inside details.
+// TestComparisonKeepsToTheContract: in Markdown the key first, one alert, one series of bars, empty lines inside
+// details. TestTextKeepsToItsWidth holds its text to the width.
 func TestComparisonKeepsToTheContract(t *testing.T) {
 	for i := range cases {
-		c := compared(t, i)
-		for line := range strings.Lines(compareTo(t, "text", c)) {
-			if n := columns(visible(strings.TrimRight(line, "\n"))); n > usual {
-				t.Errorf("%s: %d columns: %s", cases[i].name, n, line)
-			}
-		}
-		markdown := compareTo(t, "md", c)
+		markdown := compareTo(t, "md", compared(t, i))
 		if first, _, _ := strings.Cut(markdown, "\n"); !strings.HasPrefix(first, "<!-- pipetune:compare:v1:") ||
 			!strings.HasSuffix(first, " -->") {
 			t.Errorf("%s: first line %q", cases[i].name, first)
 		}
-		for what, n := range map[string]int{"\n> [!": 1, "\n### ": 1} {
-			if got := strings.Count(markdown, what); got != n {
-				t.Errorf("%s: %d of %q, want %d", cases[i].name, got, what, n)
+		for _, what := range []string{"\n> [!", "\n### "} {
+			if got := strings.Count(markdown, what); got != 1 {
+				t.Errorf("%s: %d of %q, want one", cases[i].name, got, what)
 			}
 		}
 		if bars := strings.Count(markdown, "\n    bar ["); bars > 1 {
@@ -116,21 +107,18 @@ func TestComparisonHostile(t *testing.T) {
 		for _, p := range payloads {
 			c := run(p)
 			for _, f := range ComparisonFormats() {
+				out := compareTo(t, f.Name, c)
 				if f.Name == "json" {
-					var back report.Comparison
-					if err := json.Unmarshal([]byte(compareTo(t, f.Name, c)), &back); err != nil {
+					if err := json.Unmarshal([]byte(out), new(report.Comparison)); err != nil {
 						t.Errorf("payload %.30q: %v", p, err)
 					}
 					continue
 				}
-				out := compareTo(t, f.Name, c)
 				checkVisible(t, f.Name, p, out)
 				switch f.Name {
 				case "text":
+					checkWidth(t, Comparison(c), out, usual)
 					for line := range strings.Lines(out) {
-						if n := columns(visible(strings.TrimRight(line, "\n"))); n > usual {
-							t.Errorf("payload %.30q: %d columns: %s", p, n, line)
-						}
 						if strings.HasPrefix(strings.TrimSpace(line), "::") && cases[i].name == "workers" &&
 							p != "::error::x" {
 							t.Errorf("payload %.30q: a workflow command: %s", p, line)
@@ -179,24 +167,11 @@ func TestComparisonIsCut(t *testing.T) {
 // TestComparisonDocs holds the example in docs/compare.md to what is printed; -update writes it anew.
 func TestComparisonDocs(t *testing.T) {
 	const path = "../../docs/compare.md"
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const head = "<!-- workers -->\n```text\n"
-	before, rest, ok := strings.Cut(string(b), head)
-	shown, after, ok2 := strings.Cut(rest, "```\n")
+	before, rest, ok := strings.Cut(string(must.Get(os.ReadFile(path))(t)), head)
+	_, after, ok2 := strings.Cut(rest, "```\n")
 	if !ok || !ok2 {
 		t.Fatalf("%s has no example", path)
 	}
-	want := compareTo(t, "text", compared(t, 0))
-	if *update {
-		if err := os.WriteFile(path, []byte(before+head+want+"```\n"+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(want, shown); d != "" {
-		t.Errorf("%s (-printed +shown, -update writes it anew):\n%s", path, d)
-	}
+	compareToFile(t, path, before+head+compareTo(t, "text", compared(t, 0))+"```\n"+after)
 }

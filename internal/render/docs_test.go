@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // excerpt is a part of a page of documentation that shows a section of an example report's text.
@@ -22,12 +22,8 @@ func TestDocsShowWhatIsPrinted(t *testing.T) {
 }
 
 func showsWhatIsPrinted(t *testing.T, page string) {
-	file, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
 	shown := 0
-	got := excerpt.ReplaceAllStringFunc(string(file), func(old string) string {
+	got := excerpt.ReplaceAllStringFunc(string(must.Get(os.ReadFile(page))(t)), func(old string) string {
 		m := excerpt.FindStringSubmatch(old)
 		shown++
 		text := textOf(t, load(t, fixtures+"/"+m[1]+".json"))
@@ -36,15 +32,7 @@ func showsWhatIsPrinted(t *testing.T, page string) {
 	if shown == 0 {
 		t.Fatalf("%s has no excerpts", page)
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(got, string(file)); d != "" {
-		t.Errorf("%s (-printed +shown, -update writes it anew):\n%s", page, d)
-	}
+	compareToFile(t, page, got)
 }
 
 // sectionOf cuts a section out of a text report: from its title to the next empty line.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -16,13 +17,7 @@ func FuzzWriters(f *testing.F) {
 		f.Add(p)
 	}
 	var c report.Comparison
-	b, err := os.ReadFile("../../testdata/comparisons/workers.comparison.json")
-	if err == nil {
-		err = json.Unmarshal(b, &c)
-	}
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, json.Unmarshal(must.Get(os.ReadFile(comparisons+"/workers.comparison.json"))(f), &c))
 	f.Fuzz(func(t *testing.T, p string) {
 		path := fixtures + "/launch-classifier.json"
 		checkVisible(t, "text", p, renderWith(t, path, "text", p))

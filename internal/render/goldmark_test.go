@@ -8,15 +8,15 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // htmlOf is what a CommonMark parser with GitHub's extensions makes of Markdown.
 func htmlOf(t *testing.T, markdown string) string {
 	t.Helper()
 	var b strings.Builder
-	if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Convert([]byte(markdown), &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, goldmark.New(goldmark.WithExtensions(extension.GFM)).Convert([]byte(markdown), &b))
 	return b.String()
 }
 

@@ -26,7 +26,6 @@ var pageTemplates = sync.OnceValue(func() *template.Template {
 		ParseFS(pageFiles, "html/*.tmpl")))
 })
 
-// toneClass is the class of what has a tone.
 func toneClass(t document.Tone) string {
 	return map[document.Tone]string{document.Good: "good", document.Caution: "caution", document.Bad: "bad"}[t]
 }
@@ -66,7 +65,6 @@ func writePage(w io.Writer, s Subject, _ Options) error {
 	return nil
 }
 
-// wholePage is what the page's template is given.
 type wholePage struct {
 	*document.Document
 	Kicker        string // above the answer: what was watched
@@ -100,7 +98,6 @@ type web struct {
 	err      error
 }
 
-// put writes a part by its template.
 func (w *web) put(name string, data any) {
 	if err := pageTemplates().ExecuteTemplate(&w.b, name, data); err != nil && w.err == nil {
 		w.err = err
@@ -138,7 +135,6 @@ func (w *web) Code(c document.Code) {
 // Table is a table; where it is too wide, it is scrolled by itself.
 func (w *web) Table(t *document.Table) { w.put("table", tableOf(t, w.section)) }
 
-// tableView is a table as its template takes it.
 type tableView struct {
 	*document.Table
 	Label string

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/timeline"
 )
 
@@ -13,15 +14,15 @@ import (
 func TestPageOfADayIsBounded(t *testing.T) {
 	day := &timeline.Timeline{To: 86400, Window: 24, Per: 15, Steady: timeline.Span{From: 300, To: 86400},
 		Workers: &timeline.Workers{Of: "worker", All: 8}}
+	part := func(i, length int) timeline.Span {
+		return timeline.Span{From: float64(i * length), To: float64((i + 1) * length)}
+	}
 	for _, d := range []metric.Desc{metric.InputWait, metric.Starved, metric.GPUBusy, metric.BatchesPerS,
-		metric.UsableBusy,
-		metric.CPUPressure, metric.IOPressure, metric.DiskByteRate} {
+		metric.UsableBusy, metric.CPUPressure, metric.IOPressure, metric.DiskByteRate} {
 		line := timeline.Line{Signal: d.Name}
 		for i := range 240 {
 			x := math.Abs(math.Sin(float64(i)))
-			line.Buckets = append(line.Buckets, timeline.Bucket{Span: timeline.Span{From: float64(i) * 360,
-				To: float64(i+1) * 360},
-				Mean: x / 1.1, Lo: x / 3, Hi: x})
+			line.Buckets = append(line.Buckets, timeline.Bucket{Span: part(i, 360), Mean: x / 1.1, Lo: x / 3, Hi: x})
 		}
 		day.Lines = append(day.Lines, line)
 	}
@@ -29,8 +30,7 @@ func TestPageOfADayIsBounded(t *testing.T) {
 		day.Workers.States = append(day.Workers.States, "computing")
 		row := timeline.Row{Number: len(day.Workers.Rows) + 1}
 		for i := range 120 {
-			row.Buckets = append(row.Buckets, timeline.Shares{Span: timeline.Span{From: float64(i) * 720,
-				To: float64(i+1) * 720},
+			row.Buckets = append(row.Buckets, timeline.Shares{Span: part(i, 720),
 				Of: []float64{0.11, 0.12, 0.13, 0.14, 0.12, 0.13, 0.14, 0.11}})
 		}
 		day.Workers.Rows = append(day.Workers.Rows, row)
@@ -39,9 +39,7 @@ func TestPageOfADayIsBounded(t *testing.T) {
 		day.Epochs = append(day.Epochs, timeline.Epoch{At: float64(i) * 17, Number: i, Reported: true})
 	}
 	var page bytes.Buffer
-	if err := writePage(&page, Watch(load(t, fixtures+"/launch-classifier.json"), day), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writePage(&page, Watch(load(t, fixtures+"/launch-classifier.json"), day), Options{}))
 	if n := page.Len(); n > 2e6 || n < 1e5 {
 		t.Errorf("%d bytes", n)
 	}

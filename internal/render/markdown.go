@@ -61,7 +61,6 @@ func fitComment(body string, folded []string, foot string) string {
 	return body + strings.Join(folded, "") + cut + foot
 }
 
-// mdWriter is Markdown in the making.
 type mdWriter struct{ b strings.Builder }
 
 func (m *mdWriter) put(parts ...markup) {
@@ -127,7 +126,6 @@ func (m *mdWriter) head(d *document.Document) {
 	}
 }
 
-// title is a section's title with what holds for it.
 func title(s document.Section) markup {
 	if s.About == "" {
 		return md(s.Title)

@@ -36,7 +36,6 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// styles are those of tones.
 var styles = map[document.Tone]visible{document.Good: green, document.Caution: yellow, document.Bad: red}
 
 func (p *page) paint(style, s visible) visible {
@@ -216,7 +215,6 @@ func (p *page) fit(t *document.Table) (widths []int, gap int) {
 	return widths, gap
 }
 
-// bar draws a ratio as n characters.
 func bar(ratio float64, n int) visible {
 	full := min(n, max(0, int(ratio*float64(n)+0.5)))
 	return visible(strings.Repeat("#", full) + strings.Repeat("-", n-full))

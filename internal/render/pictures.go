@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"maps"
@@ -23,20 +24,23 @@ const (
 // percent is a place or a length as a share of the width.
 func percent(share float64) string { return number(100*min(max(share, 0), 1)) + "%" }
 
-// number writes a coordinate.
 func number(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
 }
 
-// classes are those of what is drawn, by what it stands for: those alike differ in shade.
-func classes(senses []document.Sense) (all []string) {
+// classOf is the class of what is drawn, by what it stands for.
+func classOf(s document.Sense) string {
+	return cmp.Or(map[document.Sense]string{document.Working: "work", document.Waiting: "wait",
+		document.Idle: "idle"}[s], "other")
+}
+
+// classes are those of a list: those alike differ in shade.
+func classes[T any](list []T, sense func(T) document.Sense) (all []string) {
 	const shades = 4
 	used := map[document.Sense]int{}
-	for _, s := range senses {
-		name := map[document.Sense]string{document.Working: "work", document.Waiting: "wait", document.Idle: "idle"}[s]
-		if name == "" {
-			name = "other"
-		}
+	for _, one := range list {
+		s := sense(one)
+		name := classOf(s)
 		if n := used[s] % shades; n > 0 {
 			name += strconv.Itoa(n + 1)
 		}
@@ -46,7 +50,6 @@ func classes(senses []document.Sense) (all []string) {
 	return all
 }
 
-// placed is something on an axis.
 type placed struct{ X, W, Class, Text string }
 
 // Bars are one bar of parts, and its key.
@@ -55,13 +58,9 @@ func (w *web) Bars(list document.Bars) {
 		document.Bar
 		Class, X, W string
 	}
-	var senses []document.Sense
-	for _, b := range list {
-		senses = append(senses, b.Sense)
-	}
 	var parts []part
 	at := 0.0
-	for i, class := range classes(senses) {
+	for i, class := range classes(list, func(b document.Bar) document.Sense { return b.Sense }) {
 		parts = append(parts, part{list[i], class, percent(at), percent(list[i].Ratio)})
 		at += list[i].Ratio
 	}
@@ -106,7 +105,6 @@ func tick(at float64, text string) placed {
 	return placed{X: percent(at), Class: class, Text: text}
 }
 
-// plotLine is a series as it is drawn.
 type plotLine struct {
 	document.Series
 	Class      string
@@ -124,12 +122,8 @@ func (w *web) Plot(p *document.Plot) {
 		Hits  []placed
 		Data  template.HTML
 	}{field: fieldOf(p.Axis, p.Grid), Plot: p, Label: p.Title, Data: w.behind(p.Table, p.Title)}
-	var senses []document.Sense
-	for _, s := range p.Series {
-		senses = append(senses, s.Sense)
-	}
 	top := p.Grid[len(p.Grid)-1].At
-	for i, class := range classes(senses) {
+	for i, class := range classes(p.Series, func(s document.Series) document.Sense { return s.Sense }) {
 		s := p.Series[i]
 		path, band := linePath(s.Points, p.Axis, top)
 		v.Lines = append(v.Lines, plotLine{s, class, path, band})
@@ -186,7 +180,6 @@ func hits(series []document.Series, a document.Axis) (all []placed) {
 	return all
 }
 
-// behind is the table behind a picture.
 func (w *web) behind(t *document.Table, title string) template.HTML {
 	if t == nil || len(t.Rows) == 0 {
 		return ""

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -24,13 +25,19 @@ const fixtures = "../../testdata/reports"
 // styled is a page's style sheet and its policy's hash, which stand in one file already.
 var styled = regexp.MustCompile(`(?s)<style>.*</style>| style-src [^;]*;`)
 
+// reports are the files of all examples.
+func reports(t *testing.T) []string {
+	t.Helper()
+	paths := must.Get(filepath.Glob(filepath.Join(fixtures, "*.json")))(t)
+	if len(paths) == 0 {
+		t.Fatalf("no reports under %s", fixtures)
+	}
+	return paths
+}
+
 // TestGolden renders every report under testdata/reports in every format and compares with the files beside it.
 func TestGolden(t *testing.T) {
-	reports, err := filepath.Glob(filepath.Join(fixtures, "*.json"))
-	if err != nil || len(reports) == 0 {
-		t.Fatalf("no reports under %s (%v)", fixtures, err)
-	}
-	for _, path := range reports {
+	for _, path := range reports(t) {
 		for _, f := range Formats() {
 			golden := strings.TrimSuffix(path, ".json") + f.Suffix
 			t.Run(filepath.Base(golden), func(t *testing.T) {
@@ -54,14 +61,8 @@ func compareToFile(t *testing.T, golden, got string) {
 // written is a report or a comparison in a format, a page without its style sheet.
 func written(t *testing.T, name string, s Subject, o Options) string {
 	t.Helper()
-	f, err := ByName(ComparisonFormats(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b strings.Builder
-	if err := f.Write(&b, s, o); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.Do(t, must.Get(ByName(ComparisonFormats(), name))(t).Write(&b, s, o))
 	if name == "html" {
 		return styled.ReplaceAllString(b.String(), "")
 	}
@@ -70,16 +71,7 @@ func written(t *testing.T, name string, s Subject, o Options) string {
 
 func load(t *testing.T, path string) *report.Report {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := report.Decode(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return r
+	return must.Get(report.Decode(bytes.NewReader(must.Get(os.ReadFile(path))(t))))(t)
 }
 
 // TestDiagnosisIsOneScreen: what a terminal shows of a diagnosis unless asked is 35 lines at most.
@@ -95,12 +87,8 @@ func TestDiagnosisIsOneScreen(t *testing.T) {
 
 // TestTextKeepsToItsWidth holds every line that is not there to be copied to the width of the terminal.
 func TestTextKeepsToItsWidth(t *testing.T) {
-	reports, err := filepath.Glob(filepath.Join(fixtures, "*.json"))
-	if err != nil || len(reports) == 0 {
-		t.Fatalf("no reports under %s (%v)", fixtures, err)
-	}
 	for _, width := range []int{60, 61, 72, 80, 100, 160} {
-		for _, path := range reports {
+		for _, path := range reports(t) {
 			r := Report(load(t, path))
 			checkWidth(t, r, written(t, "text", r, Options{Width: width}), width)
 			checkWidth(t, r, written(t, "text", r, Options{Width: width, Verbose: true}), width)
@@ -155,22 +143,18 @@ func checkWidth(t *testing.T, s Subject, text string, width int) {
 // TestColourAddsNothingButColour strips the escapes and expects the plain text.
 func TestColourAddsNothingButColour(t *testing.T) {
 	for _, name := range []string{"reopened.json", "bench-gzip-chunk64.json", "launch-classifier.json"} {
-		colourOnly(t, load(t, filepath.Join(fixtures, name)))
-	}
-}
-
-func colourOnly(t *testing.T, r *report.Report) {
-	t.Helper()
-	with, without := written(t, "text", Report(r), Options{Color: true, Verbose: true}), textOf(t, r)
-	stripped := with
-	for _, c := range []string{bold, dim, red, yellow, green, plain} {
-		stripped = strings.ReplaceAll(stripped, c, "")
-	}
-	if with == without {
-		t.Error("no colour where colour was asked for")
-	}
-	if d := cmp.Diff(without, stripped); d != "" {
-		t.Error(d)
+		r := load(t, filepath.Join(fixtures, name))
+		with, without := written(t, "text", Report(r), Options{Color: true, Verbose: true}), textOf(t, r)
+		stripped := with
+		for _, c := range []string{bold, dim, red, yellow, green, plain} {
+			stripped = strings.ReplaceAll(stripped, c, "")
+		}
+		if with == without {
+			t.Errorf("%s: no colour where colour was asked for", name)
+		}
+		if d := cmp.Diff(without, stripped); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
 }
 
@@ -183,7 +167,7 @@ func TestReasonThatLeavesOutNearlyAllNamesNone(t *testing.T) {
 	}
 	for _, format := range []string{"text", "md"} {
 		if text := written(t, format, Report(r), Options{Verbose: true}); strings.Contains(text, "a/rule-") ||
-			!strings.Contains(text, fmt.Sprintf("%d rules", 31)) || strings.Count(text, "too little was seen") != 1 {
+			!strings.Contains(text, "31 rules") || strings.Count(text, "too little was seen") != 1 {
 			t.Errorf("wrote:\n%s", text)
 		}
 	}

@@ -27,11 +27,7 @@ func (w *web) Strips(p *document.Strips) {
 		Rows  []row
 		Data  template.HTML
 	}{field: fieldOf(p.Axis, nil), Strips: p, Label: p.Title, Data: w.behind(p.Table, p.Title)}
-	var senses []document.Sense
-	for _, s := range p.States {
-		senses = append(senses, s.Sense)
-	}
-	class := classes(senses)
+	class := classes(p.States, func(s document.State) document.Sense { return s.Sense })
 	for k, s := range p.States {
 		if s.Figure != "" {
 			v.Keys = append(v.Keys, key{s, class[k]})
@@ -81,8 +77,7 @@ func (w *web) Chart(c *document.Chart) {
 		Line, IdealLine drawn
 		Grid            []string
 		Columns         []column
-	}{field: field{Height: height, Above: above, Foot: above + height, NameY: above + height + below - 4}, Chart: c,
-		Label: c.Title}
+	}{field: fieldOf(document.Axis{}, nil), Chart: c, Label: c.Title}
 	y := func(x float64) float64 { return above + height*(1-x/c.Top) }
 	band := 1 / float64(len(c.Bars))
 	for _, part := range []float64{0, 0.5, 1} {
@@ -127,13 +122,8 @@ func (w *web) Ranges(p *document.Ranges) {
 		Rows []row
 	}{Ranges: p}
 	top := p.Grid[len(p.Grid)-1].At
-	var senses []document.Sense
-	for _, r := range p.Rows {
-		senses = append(senses, r.Sense)
-	}
 	for i, r := range p.Rows {
-		class := classes(senses[i : i+1])[0]
-		v.Rows = append(v.Rows, row{r, class, percent(r.Lo / top), percent(r.Hi/top - r.Lo/top), ""})
+		v.Rows = append(v.Rows, row{r, classOf(r.Sense), percent(r.Lo / top), percent(r.Hi/top - r.Lo/top), ""})
 		if r.Center > 0 {
 			v.Rows[i].Center = percent(r.Center / top)
 		}
@@ -170,7 +160,6 @@ func (w *web) Chunks(c *document.Chunks) {
 	w.put("chunks", v)
 }
 
-// figureText writes a value of a chart.
 func figureText(x float64) string {
 	digits := 0
 	if x < 100 {

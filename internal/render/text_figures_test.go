@@ -21,11 +21,7 @@ func TestLongNamesKeepClearOfTheirFigures(t *testing.T) {
 	if want := "Throughput, samples (inferred) 281 /s "; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
-	for line := range strings.Lines(got) {
-		if n := columns(visible(strings.TrimSuffix(line, "\n"))); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	checkWidth(t, Report(r), got, usual)
 }
 
 // Where all names fit the columns stay where readers of earlier reports find them.

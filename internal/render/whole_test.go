@@ -2,7 +2,6 @@ package render
 
 import (
 	"html"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -86,11 +85,7 @@ var tag = regexp.MustCompile(`<[^>]*>`)
 // only, text may leave out, and what is drawn only a page has.
 func TestFormatsShowTheWholeDocument(t *testing.T) {
 	var subjects []Subject
-	reports, err := filepath.Glob(filepath.Join(fixtures, "*.json"))
-	if err != nil || len(reports) == 0 {
-		t.Fatalf("no reports under %s (%v)", fixtures, err)
-	}
-	for _, path := range reports {
+	for _, path := range reports(t) {
 		subjects = append(subjects, Report(load(t, path)))
 	}
 	for i := range cases {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -16,12 +17,7 @@ func columns(s visible) int {
 
 // ascii reports whether each byte of s is a character of one column, as in most of a report.
 func ascii(s visible) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(string(s), func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // split cuts s after as many characters as fit into n columns, at least one.
