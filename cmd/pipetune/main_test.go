@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pipetune/pipetune/internal/cli"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -17,10 +18,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the real program: every command, flag and exit code.
 func TestScripts(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
 	written := newSchemas(t, root)
 	t.Cleanup(func() { written.done(t) }) // scripts run beside each other, and after this function
 	testscript.Run(t, testscript.Params{

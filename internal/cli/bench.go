@@ -28,7 +28,6 @@ const leastBudget = 2 * time.Second
 // longestTime bounds a step and an item's transforms: what is longer is a slip of the unit.
 const longestTime = time.Hour
 
-// benchOptions are the flags of bench-io.
 type benchOptions struct {
 	presentation
 	path      string
@@ -171,7 +170,6 @@ func parseShape(text string) ([]int64, error) {
 	return shape, nil
 }
 
-// bench is one benchmark under way.
 type bench struct {
 	*benchrun.Run
 	env    Env
@@ -184,11 +182,10 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	format, outs, err := o.presentation.check()
-	if err != nil {
+	if err := o.presentation.check(); err != nil {
 		return err
 	}
-	for _, out := range outs {
+	for _, out := range o.outs {
 		if out.recording {
 			return fail(exitUsage, "write the report: -o bench.json; pipetune report shows it again",
 				"-o %s: bench-io makes no recording", out.path)
@@ -235,14 +232,13 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		return nil
 	}
 	progress := newProgress(env, o.quiet, o.budget, benchProgress())
-	following := progress.follow()
+	done := progress.follow()
 	r, err := b.Measure(ctx, func(s probe.Step, elapsed time.Duration) { progress.step(s.What, elapsed) })
-	following()
-	progress.done()
+	done()
 	if err != nil {
 		return b.nothingMeasured(ctx, err)
 	}
-	return o.show(env, r, nil, format, outs)
+	return o.show(env, r, nil)
 }
 
 // prepare does all that comes before measuring: what is wrong here ends the command at once.
@@ -259,11 +255,9 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 			return fail(exitUsage, "name a folder you may write to", "%s %s: %w", f.flag, f.path, err)
 		}
 	}
-	progress := newProgress(b.env, b.o.quiet, b.SurveyLimit(), surveyProgress())
-	following := progress.follow()
+	done := newProgress(b.env, b.o.quiet, b.SurveyLimit(), surveyProgress()).follow()
 	err = b.Survey(ctx)
-	following()
-	progress.done()
+	done()
 	if err != nil {
 		return b.surveyFailure(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// comparison is what a person asked compare for.
 type comparison struct {
 	showing
 	before, after []string
@@ -46,9 +45,7 @@ same workload as the baseline ends with 3.`,
   pipetune compare before.json after.json -o pr.md --gate 5%
   pipetune compare b1.json a1.json --before b2.json --after a2.json
   pipetune compare --against ci/baseline.json after.json --gate 5%`,
-		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(env, args)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(env, args) },
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.before, "before", nil, "another run before the change: a report `FILE` (repeatable)")
@@ -68,8 +65,7 @@ func (o *comparison) run(env Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	format, outs, err := o.check(render.ComparisonFormats(), false)
-	if err != nil {
+	if err := o.check(render.ComparisonFormats(), false); err != nil {
 		return err
 	}
 	opts, err := o.options()
@@ -89,13 +85,12 @@ func (o *comparison) run(env Env, args []string) error {
 	case err != nil:
 		return fail(exitUsage, "", "comparing: %w", err)
 	}
-	if err := deliver(env, render.Comparison(c), format, o.display, outs); err != nil {
+	if err := o.deliver(env, render.Comparison(c)); err != nil {
 		return err
 	}
 	return o.exit(c)
 }
 
-// options are what is asked of the comparison itself.
 func (o *comparison) options() (compare.Options, error) {
 	opts := compare.Options{Tool: ofTool(), GateMetric: o.gateMetric}
 	if o.gateMetric != "" && o.gate == "" {
@@ -169,12 +164,11 @@ func parseShare(s string) (float64, error) {
 		x /= 100
 	}
 	if !(x >= 0 && x < 1) {
-		return 0, fmt.Errorf("must be from 0%% up to but not including 100%%")
+		return 0, errors.New("must be from 0% up to but not including 100%")
 	}
 	return x, nil
 }
 
-// readSide reads the reports of one side.
 func readSide(env Env, paths []string) ([]compare.Input, error) {
 	var out []compare.Input
 	for _, path := range paths {
@@ -220,7 +214,6 @@ type baseline struct {
 	options compare.Options
 }
 
-// addFlags gives diagnose the flags.
 func (b *baseline) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&b.path, "baseline", "", "an earlier report of the job, a .json `FILE`: also compare with it, as "+
@@ -280,10 +273,9 @@ func (b *baseline) against(r *report.Report) (*report.Comparison, error) {
 }
 
 // printComparison writes it below the report.
-func printComparison(w io.Writer, terminal bool, env Env, c *report.Comparison, format render.Format,
-	how display) error {
+func (s *showing) printComparison(w io.Writer, terminal bool, env Env, c *report.Comparison) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return printTo(w, terminal, env, render.Comparison(c), format, how)
+	return s.printTo(w, terminal, env, render.Comparison(c))
 }

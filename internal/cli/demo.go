@@ -27,9 +27,7 @@ func newDemo(env Env) *cobra.Command {
 on it that opens the file anew for every item, watches that job, reports, and
 cleans up. It needs a Python with torch and h5py, no GPU.`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return runDemo(c.Context(), env, o)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), env, o) },
 	}
 	c.Flags().DurationVar(&o.duration, "duration", 15*time.Second, "how long to watch")
 	c.Flags().StringVar(&o.python, "python", "", "the interpreter to use (default: the first of "+
@@ -41,7 +39,7 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 
 func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
 	o.warmup = watch.DefaultWarmup(o.duration)
-	if _, _, err := o.ready(false); err != nil { // before a job is started for it
+	if err := o.ready(false); err != nil { // before a job is started for it
 		return err
 	}
 	python, err := demo.FindPython(o.python)

@@ -18,7 +18,6 @@ import (
 	"github.com/pipetune/pipetune/internal/launch"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/watch"
@@ -54,9 +53,7 @@ type diagnoseOptions struct {
 	ownWarmup bool         // the warm-up was
 }
 
-func newDiagnose(env Env) *cobra.Command { return newDiagnoseWith(env, &diagnoseOptions{}) }
-
-func newDiagnoseWith(env Env, o *diagnoseOptions) *cobra.Command {
+func newDiagnose(env Env, o *diagnoseOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diagnose [flags] [-- COMMAND [ARGS]...]",
 		Short: "watch a training job, running or started here, and say what holds it back",
@@ -218,26 +215,24 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 }
 
 // ready checks everything before anything is measured.
-func (o *diagnoseOptions) ready(pidGiven bool) (render.Format, []output, error) {
+func (o *diagnoseOptions) ready(pidGiven bool) error {
 	if err := o.check(pidGiven); err != nil {
-		return render.Format{}, nil, err
+		return err
 	}
-	format, outs, err := o.presentation.check()
-	if err != nil {
-		return format, nil, err
+	if err := o.presentation.check(); err != nil {
+		return err
 	}
-	for _, out := range outs {
+	for _, out := range o.outs {
 		if err := out.check(); err != nil {
-			return format, nil, err
+			return err
 		}
 	}
-	return format, outs, o.earlier.check(format, o.strict)
+	return o.earlier.check(o.chosen, o.strict)
 }
 
 // runDiagnose is the whole command: check, find, watch, judge, show.
 func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) error {
-	format, outs, err := o.ready(pidGiven)
-	if err != nil {
+	if err := o.ready(pidGiven); err != nil {
 		return err
 	}
 	meter, err := o.metrics.open(env)
@@ -247,7 +242,7 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	defer meter.close()
 	asked, stop := handleRequests(env)
 	defer stop()
-	rec, recErr := record(ctx, env, o, outs, meter, asked)
+	rec, recErr := record(ctx, env, o, meter, asked)
 	if rec == nil {
 		return recErr
 	}
@@ -258,12 +253,11 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	meter.end(r)
 	if o.ownChild { // its files are gone with the demo
 		r.Next = slices.DeleteFunc(r.Next, func(command string) bool {
-			return strings.HasPrefix(command,
-				"pipetune bench-io ")
+			return strings.HasPrefix(command, "pipetune bench-io ")
 		})
 	}
-	err = o.show(env, r, rec, format, outs)
-	if compared := o.compared(env, r, format); compared != nil {
+	err = o.show(env, r, rec)
+	if compared := o.compared(env, r); compared != nil {
 		complain(env.Stderr, err)
 		err = compared
 	}
@@ -275,12 +269,12 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 }
 
 // compared prints how the report compares with the baseline, and says which exit code that leads to.
-func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Format) error {
+func (o *diagnoseOptions) compared(env Env, r *report.Report) error {
 	c, err := o.earlier.against(r)
 	if c == nil {
 		return err
 	}
-	if err := printComparison(env.Stdout, env.StdoutTerminal, env, c, format, o.display); err != nil {
+	if err := o.printComparison(env.Stdout, env.StdoutTerminal, env, c); err != nil {
 		return err
 	}
 	return o.earlier.exit(c)
@@ -288,8 +282,8 @@ func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Form
 
 // record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error
 // says so.
-func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter,
-	asked <-chan os.Signal) (*recording.Recording, error) {
+func record(ctx context.Context, env Env, o *diagnoseOptions, m *meter, asked <-chan os.Signal) (
+	*recording.Recording, error) {
 	isolate.RaiseOOMScore()
 	if err := roomFor("diagnose", footprint.WatchRoom); err != nil {
 		return nil, err
@@ -305,8 +299,7 @@ func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *
 	default:
 	}
 	s.meter = m
-	return s.record(ctx, o, outs, watch.Options{Asked: asked,
-		MayEnd: !o.explicit && len(o.outputs) == 0 && !o.ownChild})
+	return s.record(ctx, o, watch.Options{Asked: asked, MayEnd: !o.explicit && len(o.outputs) == 0 && !o.ownChild})
 }
 
 // roomFor refuses where the memory that is left might not do for a command.
@@ -319,20 +312,17 @@ func roomFor(command string, need int64) error {
 }
 
 // record watches the job, and writes the recording to the output that takes it.
-func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, w watch.Options) (
-	*recording.Recording, error) {
+func (s *session) record(ctx context.Context, o *diagnoseOptions, w watch.Options) (*recording.Recording, error) {
 	var file *saved.Recording
 	var writer *recording.Writer
 	path := ""
-	for _, out := range outs {
-		if out.recording {
-			var err error
-			if file, err = saved.CreateRecording(out.path); err != nil {
-				return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", out.path, err)
-			}
-			path = out.path
-			writer = recording.NewWriter(file)
+	if i := slices.IndexFunc(o.outs, func(out output) bool { return out.recording }); i >= 0 {
+		path = o.outs[i].path
+		var err error
+		if file, err = saved.CreateRecording(path); err != nil {
+			return nil, fail(exitUsage, "choose a folder you may write to", "-o %s: %w", path, err)
 		}
+		writer = recording.NewWriter(file)
 	}
 	rec, err := s.watch(ctx, o, writer, w)
 	if cut := s.cutShort(rec); cut != nil {

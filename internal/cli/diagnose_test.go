@@ -5,13 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/watch"
 )
@@ -19,8 +20,7 @@ import (
 // TestMain lets the test binary be pipetune's own children, as the real one is.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childCommand {
-		requests, answers := isolate.Pipes()
-		os.Exit(isolate.Serve(childTasks(), os.Args[2], requests, answers))
+		os.Exit(serveChild(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -35,9 +35,7 @@ type watched struct {
 func startWatched(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{signals: make(chan os.Signal, 4), job: exec.Command("sleep", "120")}
-	if err := w.job.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.job.Start())
 	t.Cleanup(func() {
 		_ = w.job.Process.Kill() // it may have ended, which is what some tests are about
 		_ = w.job.Wait()
@@ -53,7 +51,7 @@ func (w *watched) run(t *testing.T, args ...string) int {
 		Getenv:  func(string) string { return "" },
 		Signals: func() (<-chan os.Signal, func()) { return w.signals, func() {} }}
 	o := &diagnoseOptions{}
-	c := newDiagnoseWith(env, o)
+	c := newDiagnose(env, o)
 	o.ownChild = true
 	c.SetArgs(append([]string{"--pid", strconv.Itoa(w.job.Process.Pid)}, args...))
 	c.SilenceErrors, c.SilenceUsage = true, true
@@ -67,20 +65,6 @@ func (w *watched) alive(t *testing.T) {
 	if err := w.job.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the job is gone: %v", err)
 	}
-}
-
-func readRecording(t *testing.T, path string) *recording.Recording {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec
 }
 
 // TestInterruptWhileWatching: the first Ctrl-C ends the watch, and everything that was asked for is still written,
@@ -103,7 +87,7 @@ func TestInterruptWhileWatching(t *testing.T) {
 	if !strings.Contains(w.stdout.String(), "VERDICT  INCONCLUSIVE") {
 		t.Errorf("no verdict:\n%s", w.stdout.String())
 	}
-	rec := readRecording(t, filepath.Join(dir, "run.jsonl"))
+	rec := must.Get(recording.Read(bytes.NewReader(must.Get(os.ReadFile(filepath.Join(dir, "run.jsonl")))(t))))(t)
 	if rec.End == nil || rec.End.Reason != recording.EndInterrupted {
 		t.Errorf("the recording ends with %+v", rec.End)
 	}
@@ -136,9 +120,7 @@ func TestInterruptTooSoon(t *testing.T) {
 		w := startWatched(t)
 		dir := t.TempDir()
 		for _, name := range []string{"run.json", "run.jsonl"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("good\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("good\n"), 0o600))
 		}
 		go func() {
 			time.Sleep(300 * time.Millisecond) // real time: the watch runs on the real clock
@@ -203,15 +185,8 @@ func TestStrictAndRequire(t *testing.T) {
 // onlyFiles expects exactly these names in a folder, hidden ones included.
 func onlyFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range entries {
-		got = append(got, e.Name())
-	}
-	if strings.Join(got, " ") != strings.Join(want, " ") {
+	got := names(must.Get(os.ReadDir(dir))(t), os.DirEntry.Name)
+	if !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 }

@@ -18,9 +18,7 @@ func newDoctor(env Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "what can be seen here, what cannot, and the command that would change that",
 		Args:  noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return runDoctor(c.Context(), env, strict)
-		},
+		RunE:  func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), env, strict) },
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "exit 4 where something is missing")
 	return c

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var (
@@ -34,16 +36,8 @@ func printedCommands(page string) (calls [][]string) {
 // TestPrintedCommandsAreUnderstood holds what the documentation says to type to the commands, flags and rules that
 // there are.
 func TestPrintedCommandsAreUnderstood(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		calls := printedCommands(string(text))
+	for _, page := range append(must.Get(filepath.Glob("../../docs/*.md"))(t), "../../README.md") {
+		calls := printedCommands(string(must.Get(os.ReadFile(page))(t)))
 		if filepath.Base(page) == "README.md" && len(calls) == 0 {
 			t.Error("README.md prints no command")
 		}

@@ -57,7 +57,6 @@ func System() Env {
 	}
 }
 
-// terminalColumns is how wide the terminal is that the program runs on.
 func terminalColumns() int {
 	for _, f := range []*os.File{os.Stdout, os.Stderr, os.Stdin} {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil {

@@ -23,7 +23,6 @@ import (
 // launchDuration is for how long a launched job is watched at most where nothing else was asked for.
 const launchDuration = 10 * time.Minute
 
-// The two values of --then.
 const (
 	thenRun       = "run"
 	thenTerminate = "terminate"
@@ -38,8 +37,6 @@ type launched struct {
 	held   bytes.Buffer
 	o      *diagnoseOptions
 	meter  *meter
-	format render.Format
-	outs   []output
 	hook   hook.State     // as of the end of the watch
 	tuning *report.Tuning // nil: no settings were to be measured
 	fix    launch.Fix
@@ -49,11 +46,11 @@ type launched struct {
 // runLaunch starts a command, watches it once it trains, reports when it has ended, and leaves with its status.
 func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []string) error {
 	o.launch = true
-	format, outs, err := o.ready(false)
+	err := o.ready(false)
 	if err != nil {
 		return err
 	}
-	l := &launched{o: o, format: format, outs: outs, stderr: env.Stderr, env: env}
+	l := &launched{o: o, stderr: env.Stderr, env: env}
 	l.env.Stderr = &l.held
 	if l.meter, err = o.metrics.open(l.env); err != nil {
 		return err
@@ -81,7 +78,6 @@ const invalid = "--headroom: after the watch the job is handed its last batches 
 	"ended with SIGTERM. What it trains from then on is not valid, nor is a checkpoint that it writes then or as it " +
 	"ends"
 
-// launchFailure gives an error of package launch its exit code and hint.
 func launchFailure(err error) error {
 	var e *launch.Error
 	if !errors.As(err, &e) {
@@ -160,7 +156,6 @@ func (l *launched) measure(ctx context.Context) (*recording.Recording, error) {
 	return last, nil
 }
 
-// watch records the job once.
 func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	j, err := l.Attach(ctx)
 	if err != nil {
@@ -173,14 +168,13 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 		Headroom: o.headroom}
 	s.launched = l.Watch(limits, s.Target, s.Paths)
 	o.duration = s.launched.Duration
-	rec, err := s.record(ctx, &o, l.outs, watch.Options{Over: l.Over()})
+	rec, err := s.record(ctx, &o, watch.Options{Over: l.Over()})
 	if rec != nil {
 		l.waited = s.launched.Waited(rec.End)
 	}
 	return rec, err
 }
 
-// outcome is what the diagnosis came to.
 type outcome struct {
 	report *report.Report     // nil: nothing was measured
 	shown  render.Subject     // the same, to be shown
@@ -205,14 +199,14 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		tune.Decide(r)
 	}
 	l.fix = l.Fix(ctx, r, l.hook.Trainers)
-	nameKept(r, l.outs)
+	nameKept(r, l.o.outs)
 	l.o.hold(r)
-	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
-	if err := errors.Join(writeAll(l.env, out.shown, l.outs), l.writePatch()); err != nil {
+	out := outcome{report: r, shown: l.o.subject(r, rec), err: err}
+	if err := errors.Join(l.o.writeAll(l.env, out.shown), l.writePatch()); err != nil {
 		out.err = err
 	}
 	if out.err == nil {
-		out.err = l.o.gate(l.env, r)
+		out.err = l.o.gate(r)
 	}
 	change, err := l.o.earlier.against(r)
 	if out.change = change; change != nil {
@@ -229,7 +223,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 // writePatch writes the patch to the outputs that take one. Where there is none it says why; that is no failure.
 func (l *launched) writePatch() error {
 	var failed error
-	for _, o := range l.outs {
+	for _, o := range l.o.outs {
 		switch {
 		case !o.patch:
 		case l.fix.Diff == "":
@@ -259,15 +253,10 @@ func (l *launched) say(out outcome) {
 	// Where stderr is gone there is nobody left to tell.
 	_, _ = l.stderr.Write(l.held.Bytes())
 	if out.report != nil {
-		if err := printTo(l.stderr, l.env.StderrTerminal, l.env, out.shown, l.format, l.o.display); err != nil {
-			complain(l.stderr, err)
-		}
+		complain(l.stderr, l.o.printTo(l.stderr, l.env.StderrTerminal, l.env, out.shown))
 	}
 	if out.change != nil {
-		if err := printComparison(l.stderr, l.env.StderrTerminal, l.env, out.change, l.format,
-			l.o.display); err != nil {
-			complain(l.stderr, err)
-		}
+		complain(l.stderr, l.o.printComparison(l.stderr, l.env.StderrTerminal, l.env, out.change))
 	}
 }
 
@@ -324,7 +313,7 @@ func (l *launched) nothing(err error, failed bool) {
 // unwritten names the files that a report was asked for in, as the rest of "no report"; "" where there are none.
 func (l *launched) unwritten() string {
 	var names []string
-	for _, out := range l.outs {
+	for _, out := range l.o.outs {
 		if !out.recording && !out.patch {
 			names = append(names, "-o "+out.path)
 		}

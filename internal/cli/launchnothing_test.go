@@ -32,8 +32,8 @@ func TestNothing(t *testing.T) {
 		{name: "quiet, but it failed", quiet: true, err: errors.New("process 7 belongs to another user"), failed: true,
 			want: "process 7 belongs to another user\n"},
 	} {
-		l := &launched{Job: &launch.Job{}, o: &diagnoseOptions{}, outs: c.outs}
-		l.o.quiet = c.quiet
+		l := &launched{Job: &launch.Job{}, o: &diagnoseOptions{}}
+		l.o.quiet, l.o.outs = c.quiet, c.outs
 		l.env.Stderr = &l.held
 		l.nothing(c.err, c.failed)
 		got := l.held.String()

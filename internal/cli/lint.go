@@ -20,7 +20,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// linting is what the flags of lint say.
 type linting struct {
 	format, certainty, failOn, python string
 	report                            string
@@ -83,7 +82,6 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 	return c
 }
 
-// names lists what each of a list is called.
 func names[T any](list []T, name func(T) string) (all []string) {
 	for _, each := range list {
 		all = append(all, name(each))
@@ -224,7 +222,6 @@ func (l *linting) write(env Env, request lint.Request, result lint.Result) error
 	return nil
 }
 
-// gate applies --fail-on.
 func (l *linting) gate(result lint.Result) error {
 	for _, f := range result.Findings {
 		if fatal(l.failOn, f.Severity) {

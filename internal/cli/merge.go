@@ -11,7 +11,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// merging is what a person asked merge for.
 type merging struct {
 	showing
 	job    string
@@ -33,15 +32,15 @@ as well.`,
 		Example: `  srun --jobid=4711 --overlap -N 4 -n 4 pipetune diagnose -o 'nodes/%n.json'
   pipetune merge nodes/*.json
   pipetune merge nodes/*.json -o job.md -o job.json`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
+		RunE: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 {
 				return fail(exitUsage, "pipetune merge nodes/*.json", "merge needs the reports of a job's nodes")
 			}
-			format, outs, err := o.check(render.Formats(), false)
-			if err != nil {
+			if err := o.check(render.Formats(), false); err != nil {
 				return err
 			}
-			return o.run(env, args, format, outs)
+			list, left := saved.LoadNodes(files)
+			return o.join(env, list, left, len(files), func(*report.Merged) {})
 		},
 	}
 	c.Flags().StringVar(&o.job, "job", "", "merge only reports of this job: its `ID`, or the name of its script")
@@ -49,21 +48,14 @@ as well.`,
 	return c
 }
 
-// addFlags gives a command the flags of how it shows what was merged.
 func (o *merging) addFlags(c *cobra.Command) {
 	o.showing.addFlags(c, render.Formats())
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
 }
 
-// run reads, merges and shows.
-func (o *merging) run(env Env, paths []string, format render.Format, outs []output) error {
-	list, left := saved.LoadNodes(paths)
-	return o.join(env, list, left, len(paths), format, outs, func(*report.Merged) {})
-}
-
 // join merges and shows what was read of so many files. amend has the last word on what is shown.
-func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format,
-	outs []output, amend func(*report.Merged)) error {
+func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int,
+	amend func(*report.Merged)) error {
 	m, err := merge.Run(list, merge.Options{Tool: ofTool(), Job: o.job, Left: left})
 	switch {
 	case errors.Is(err, merge.ErrMixed):
@@ -80,7 +72,7 @@ func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, file
 			"%w: of %d files none can be merged%s", err, files, of)
 	}
 	amend(m)
-	if err := deliver(env, render.Merged(m), format, o.display, outs); err != nil {
+	if err := o.deliver(env, render.Merged(m)); err != nil {
 		return err
 	}
 	if n := len(m.Missing.Nodes) + len(m.Missing.Ranks) + len(m.LeftOut); o.strict && n > 0 {

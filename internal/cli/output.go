@@ -64,7 +64,6 @@ func (o output) check() error {
 	return f.Drop()
 }
 
-// write writes a report or a comparison to the output's file.
 func (o output) write(s render.Subject) error {
 	return o.fill(func(w *saved.Draft) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
 }

@@ -10,28 +10,23 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-func emptyReport() *report.Report {
-	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose"}
-}
 
 // TestFailedWriteKeepsTheOldFile: a format that fails half-way leaves the file that was there, and nothing else.
 func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.md")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("old"), 0o644))
 	full := render.Format{Write: func(w io.Writer, _ render.Subject, _ render.Options) error {
 		if _, err := io.WriteString(w, "half"); err != nil {
 			return err
 		}
 		return unix.ENOSPC
 	}}
-	err := output{path: path, format: full}.write(render.Report(emptyReport()))
+	err := output{path: path, format: full}.write(render.Report(&report.Report{}))
 	if !errors.Is(err, unix.ENOSPC) || exitCode(err) != exitUsage || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v (exit %d)", err, exitCode(err))
 	}
@@ -49,8 +44,6 @@ func TestOutputsAreCheckedBefore(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := (output{path: filepath.Join(dir, "x.md")}).check(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, output{path: filepath.Join(dir, "x.md")}.check())
 	onlyFiles(t, dir)
 }

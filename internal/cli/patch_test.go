@@ -14,8 +14,8 @@ import (
 func TestWritePatch(t *testing.T) {
 	path := t.TempDir() + "/fix.patch"
 	var stderr bytes.Buffer
-	l := &launched{env: Env{Stderr: &stderr}, fix: launch.Fix{Why: "no setting"},
-		outs: []output{{path: path, patch: true}, {path: path + ".md"}}}
+	l := &launched{env: Env{Stderr: &stderr}, fix: launch.Fix{Why: "no setting"}, o: &diagnoseOptions{}}
+	l.o.outs = []output{{path: path, patch: true}, {path: path + ".md"}}
 	if err := l.writePatch(); err != nil || stderr.String() != "pipetune: -o "+path+
 		": no patch was written: no setting\n" {
 		t.Errorf("%v, said %q", err, stderr.String())

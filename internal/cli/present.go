@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,9 +35,14 @@ type presentation struct {
 
 // showing is in which format something is printed, and to which files it is also written.
 type showing struct {
-	display
+	color   string
+	verbose bool // all of a report, not its first screen alone
 	format  string
 	outputs []string
+
+	// what check makes of the last two
+	chosen render.Format
+	outs   []output
 }
 
 // addFlags gives a command the flags. also are the endings that its -o takes beside those of the formats.
@@ -53,22 +59,15 @@ func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...st
 }
 
 // check validates the flags; ofRun and also are parseOutputs'.
-func (s *showing) check(formats []render.Format, ofRun bool, also ...string) (render.Format, []output, error) {
-	format, err := render.ByName(formats, s.format)
-	if err != nil {
-		return format, nil, fail(exitUsage, "", "--format: %w", err)
+func (s *showing) check(formats []render.Format, ofRun bool, also ...string) (err error) {
+	if s.chosen, err = render.ByName(formats, s.format); err != nil {
+		return fail(exitUsage, "", "--format: %w", err)
 	}
 	if err := oneOf("color", s.color, colors...); err != nil {
-		return format, nil, err
+		return err
 	}
-	outs, err := parseOutputs(s.outputs, formats, ofRun, also...)
-	return format, outs, err
-}
-
-// display is how a terminal shows it.
-type display struct {
-	color   string
-	verbose bool // all of a report, not its first screen alone
+	s.outs, err = parseOutputs(s.outputs, formats, ofRun, also...)
+	return err
 }
 
 // The endings of what -o can name beside reports.
@@ -92,13 +91,11 @@ func (p *presentation) addFlags(c *cobra.Command, also ...string) {
 	complete(c, "fail-on", failOn...)
 }
 
-// addThreshold gives a command the flag that holds figures of a job to limits.
 func (p *presentation) addThreshold(c *cobra.Command) {
 	c.Flags().StringArrayVar(&p.limits, "threshold", nil, "exit 1 where a figure is beyond this `LIMIT`, as "+
 		"gpu_busy_ratio>=0.8, and 3 where it was not measured; judges the interval (repeatable)")
 }
 
-// The values of --color and --fail-on.
 var (
 	colors = []string{"auto", "always", "never"}
 	failOn = []string{string(report.Error), string(report.Warning), "never"}
@@ -109,38 +106,37 @@ var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": met
 	"io": metric.StorageBytes.Name}
 
 // check validates everything before anything is measured.
-func (p *presentation) check() (render.Format, []output, error) {
-	format, outs, err := p.showing.check(render.Formats(), true, p.also...)
-	if err != nil {
-		return format, nil, err
+func (p *presentation) check() error {
+	if err := p.showing.check(render.Formats(), true, p.also...); err != nil {
+		return err
 	}
 	if err := oneOf("fail-on", p.failOn, failOn...); err != nil {
-		return format, nil, err
+		return err
 	}
 	for _, name := range p.require {
 		if _, ok := requireGroups[name]; !ok && !slices.ContainsFunc(metric.Derived,
 			func(d metric.Desc) bool { return d.Name == name }) {
-			return format, nil, fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report",
+			return fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report",
 				"--require: unknown signal %q", name)
 		}
 	}
 	for _, text := range p.limits {
 		t, err := compare.ParseThreshold(text)
 		if err != nil {
-			return format, nil, fail(exitUsage, "a name under \"metrics\" of a JSON report, in its base unit: "+
-				"gpu_busy_ratio>=0.8", "--threshold %q: %w", text, err)
+			return fail(exitUsage, "a name under \"metrics\" of a JSON report, in its base unit: gpu_busy_ratio>=0.8",
+				"--threshold %q: %w", text, err)
 		}
 		p.held = append(p.held, t)
 	}
-	if !p.launch {
-		err = refusePatch(outs)
+	if p.launch {
+		return nil
 	}
-	return format, outs, err
+	return refusePatch(p.outs)
 }
 
 // subject is a report to be shown, with the watch over time where a format draws it.
-func subject(r *report.Report, rec *recording.Recording, format render.Format, outs []output) render.Subject {
-	if rec != nil && (format.Draws || slices.ContainsFunc(outs, func(o output) bool { return o.format.Draws })) {
+func (s *showing) subject(r *report.Report, rec *recording.Recording) render.Subject {
+	if rec != nil && (s.chosen.Draws || slices.ContainsFunc(s.outs, func(o output) bool { return o.format.Draws })) {
 		return render.Watch(r, evidence.Timeline(rec))
 	}
 	return render.Report(r)
@@ -148,17 +144,15 @@ func subject(r *report.Report, rec *recording.Recording, format render.Format, o
 
 // show prints and writes the report, then says which exit code it leads to. rec is the recording that it is of, nil
 // where there is none.
-func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format,
-	outs []output) error {
-	nameKept(r, outs)
+func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording) error {
+	nameKept(r, p.outs)
 	p.hold(r)
-	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
+	if err := p.deliver(env, p.subject(r, rec)); err != nil {
 		return err
 	}
-	return p.gate(env, r)
+	return p.gate(r)
 }
 
-// hold holds a report to the limits that were asked for.
 func (p *presentation) hold(r *report.Report) {
 	if len(p.held) > 0 {
 		r.Thresholds = nil // of a report that is shown again
@@ -179,9 +173,9 @@ func nameKept(r *report.Report, outs []output) {
 }
 
 // deliver prints a report or a comparison and writes it to its files, also where it cannot be printed.
-func deliver(env Env, s render.Subject, format render.Format, how display, outs []output) error {
-	printed := printTo(env.Stdout, env.StdoutTerminal, env, s, format, how)
-	if err := writeAll(env, s, outs); err != nil {
+func (s *showing) deliver(env Env, what render.Subject) error {
+	printed := s.printTo(env.Stdout, env.StdoutTerminal, env, what)
+	if err := s.writeAll(env, what); err != nil {
 		complain(env.Stderr, printed)
 		return err
 	}
@@ -189,12 +183,12 @@ func deliver(env Env, s render.Subject, format render.Format, how display, outs 
 }
 
 // printTo writes to one of the program's streams. The failure is the stream's own where it has one.
-func printTo(w io.Writer, terminal bool, env Env, s render.Subject, format render.Format, how display) error {
-	o := render.Options{Color: useColor(how.color, env.Getenv, terminal), Verbose: how.verbose}
+func (s *showing) printTo(w io.Writer, terminal bool, env Env, what render.Subject) error {
+	o := render.Options{Color: useColor(s.color, env.Getenv, terminal), Verbose: s.verbose}
 	if terminal {
 		o.Width = env.width()
 	}
-	err := format.Write(w, s, o)
+	err := s.chosen.Write(w, what, o)
 	if f := (*failure)(nil); err == nil || errors.As(err, &f) {
 		return err
 	}
@@ -202,13 +196,13 @@ func printTo(w io.Writer, terminal bool, env Env, s render.Subject, format rende
 }
 
 // writeAll writes to the files. Each failure is reported at once; the error is without words.
-func writeAll(env Env, s render.Subject, outs []output) error {
+func (s *showing) writeAll(env Env, what render.Subject) error {
 	var failed error
-	for _, o := range outs {
+	for _, o := range s.outs {
 		if o.recording || o.patch {
 			continue
 		}
-		if err := o.write(s); err != nil {
+		if err := o.write(what); err != nil {
 			complain(env.Stderr, err)
 			failed = quietExit(exitCode(err))
 		}
@@ -218,30 +212,27 @@ func writeAll(env Env, s render.Subject, outs []output) error {
 
 // inconclusiveBench says why a benchmark reports too little, "" where it does not, or is none.
 func inconclusiveBench(r *report.Report) string {
+	measured := func(d metric.Desc) bool {
+		return slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Metric == d.Name })
+	}
 	switch {
 	case r.Benchmark == nil:
 		return ""
 	case r.Benchmark.Interrupted:
 		return "it was interrupted"
-	case !slices.ContainsFunc(r.Measurements,
-		func(m report.Measurement) bool { return m.Metric == metric.ItemTime.Name }):
+	case !measured(metric.ItemTime):
 		return "no item could be read"
-	case r.Benchmark.Kind == string(format.Image) && !slices.ContainsFunc(r.Measurements,
-		func(m report.Measurement) bool { return m.Metric == metric.DecodeTime.Name }):
+	case r.Benchmark.Kind == string(format.Image) && !measured(metric.DecodeTime):
 		return "no picture could be decoded"
 	}
 	return ""
 }
 
 // gate applies --require, --strict and --fail-on, in this order: a verdict on too little is worth less than none.
-func (p *presentation) gate(env Env, r *report.Report) error {
+func (p *presentation) gate(r *report.Report) error {
 	var missing []string
 	for _, name := range p.require {
-		signal := name
-		if group, ok := requireGroups[name]; ok {
-			signal = group
-		}
-		if _, ok := r.Metrics[signal]; !ok {
+		if _, ok := r.Metrics[cmp.Or(requireGroups[name], name)]; !ok {
 			missing = append(missing, name)
 		}
 	}
@@ -289,8 +280,7 @@ func (p *presentation) thresholds(r *report.Report) error {
 				"--threshold %s: %s", t.Text, t.Why)
 		}
 		if t.Answer == report.GateUnclear && p.strict {
-			return fail(exitNotMeasured, watchLonger, "--threshold %s cannot tell: %s", t.Text,
-				t.Why)
+			return fail(exitNotMeasured, watchLonger, "--threshold %s cannot tell: %s", t.Text, t.Why)
 		}
 	}
 	return nil

@@ -103,8 +103,8 @@ func (p *progress) step(what string, elapsed time.Duration) {
 // second.
 const progressEvery = 500 * time.Millisecond
 
-// follow ticks until the function returned is called.
-func (p *progress) follow() (stop func()) {
+// follow ticks until the function returned is called, which takes the bar away.
+func (p *progress) follow() (done func()) {
 	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -122,6 +122,7 @@ func (p *progress) follow() (stop func()) {
 	return func() {
 		close(ended)
 		<-gone
+		p.done()
 	}
 }
 
@@ -175,7 +176,6 @@ func (b *bar) draw(words string, share float64) {
 	b.shown = max(b.shown, len([]rune(line)))
 }
 
-// clear takes the bar away.
 func (b *bar) clear() {
 	if b.shown > 0 {
 		_, _ = fmt.Fprintf(b.w, "\r%*s\r", b.shown, "")

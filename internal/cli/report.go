@@ -29,11 +29,10 @@ input.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			format, outs, err := p.check()
-			if err != nil {
+			if err := p.check(); err != nil {
 				return err
 			}
-			for _, o := range outs {
+			for _, o := range p.outs {
 				if o.recording {
 					return fail(exitUsage, "copy the file instead", "-o %s: report writes no recordings", o.path)
 				}
@@ -42,7 +41,7 @@ input.`,
 			if err != nil {
 				return err
 			}
-			return p.show(env, r, rec, format, outs)
+			return p.show(env, r, rec)
 		},
 	}
 	p.addFlags(c)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,23 +87,23 @@ finds what holds it back, and predicts what each change would bring.`,
 		}
 		return fail(exitUsage, hint, "%w", readable(err))
 	})
-	root.AddCommand(newDiagnose(env), newTune(env), newTop(env), newBench(env), newCompare(env), newMerge(env),
-		newSlurm(env), newReport(env), newExplain(env), newLint(env), newDoctor(env), newDemo(env), newConfig(env),
-		newVersion(env))
+	root.AddCommand(newDiagnose(env, &diagnoseOptions{}), newTune(env), newTop(env), newBench(env), newCompare(env),
+		newMerge(env), newSlurm(env), newReport(env), newExplain(env), newLint(env), newDoctor(env), newDemo(env),
+		newConfig(env), newVersion(env))
 	for _, c := range root.Commands() {
 		if run := c.RunE; run != nil {
 			c.RunE = func(c *cobra.Command, args []string) error { return sourced(run(c, args), origins) }
 		}
 	}
 	root.SetHelpCommand(newHelp())
-	root.SetUsageTemplate(helpTemplate(root))
-	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables",
-		environmentHelp),
+	// cobra's, with the flags wrapped at a terminal's usual width
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages |", "FlagUsagesWrapped 80 |"))
+	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp),
+		topic("environment", "environment variables", environmentHelp),
 		topic("settings", "values of flags in the environment and in files", settingsHelp))
 	return root
 }
 
-// unknownCommand is the error of a command that is not there.
 func unknownCommand(name string) error {
 	return fail(exitUsage, cmp.Or(didYouMean(name, Commands()), "see: pipetune --help"), "unknown command %q", name)
 }
@@ -120,18 +121,14 @@ func noArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// complete offers a fixed list of values for a flag.
 func complete(c *cobra.Command, flag string, values ...string) {
 	// It cannot fail for a flag that was just defined.
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// oneOf checks a flag's value against its list.
 func oneOf(flag, value string, list ...string) error {
-	for _, l := range list {
-		if value == l {
-			return nil
-		}
+	if slices.Contains(list, value) {
+		return nil
 	}
 	return fail(exitUsage, "", "--%s %q: must be one of %s", flag, value, strings.Join(list, ", "))
 }
@@ -144,14 +141,6 @@ func Commands() (names []string) {
 		}
 	}
 	return names
-}
-
-// helpWidth is the widest line of a help page: a terminal's.
-const helpWidth = "80"
-
-// helpTemplate is cobra's, with the flags wrapped.
-func helpTemplate(root *cobra.Command) string {
-	return strings.ReplaceAll(root.UsageTemplate(), "FlagUsages |", "FlagUsagesWrapped "+helpWidth+" |")
 }
 
 // newHelp is cobra's help command, but that a page that is not there is a mistake of usage.

@@ -18,7 +18,6 @@ import (
 	"github.com/pipetune/pipetune/internal/watch"
 )
 
-// session is one diagnosis under way.
 type session struct {
 	*watch.Session
 	env      Env
@@ -35,11 +34,10 @@ func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan o
 	}
 	pid := o.pid
 	if pid == 0 {
-		chosen, err := choose(ctx, env, opts, asked)
-		if err != nil {
+		var err error
+		if pid, err = choose(ctx, env, opts, asked); err != nil {
 			return nil, err
 		}
-		pid = chosen
 	}
 	j, err := job.Attach(ctx, pid, opts)
 	if err != nil {
@@ -63,7 +61,6 @@ func redaction(env Env, o *diagnoseOptions) untrusted.Redaction {
 	return r
 }
 
-// attachFailure gives an error of package job its exit code and hint.
 func attachFailure(err error) error {
 	var e *job.Error
 	if !errors.As(err, &e) {
@@ -76,11 +73,8 @@ func attachFailure(err error) error {
 	return fail(exitNotMeasured, hint, "%w", err)
 }
 
-func choices(list []job.Candidate) (lines []string) {
-	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("--pid %d  %s", c.Trainer.PID, c.Describe()))
-	}
-	return lines
+func choices(list []job.Candidate) []string {
+	return names(list, func(c job.Candidate) string { return fmt.Sprintf("--pid %d  %s", c.Trainer.PID, c.Describe()) })
 }
 
 // choose finds the job when no --pid was given. Where several qualify it asks on a terminal, else it lists them and
@@ -114,29 +108,25 @@ func ask(env Env, list []job.Candidate, asked <-chan os.Signal) (int, error) {
 	if _, err := fmt.Fprintf(env.Stderr, "which one? [1-%d] ", len(list)); err != nil {
 		return 0, fail(exitNotMeasured, "choose one with --pid", "asking for the job: %w", err)
 	}
-	type reply struct {
-		line string
-		err  error
-	}
-	replies := make(chan reply, 1)
-	go func() { // a read of the terminal cannot be called off
-		line, err := bufio.NewReader(env.Stdin).ReadString('\n')
-		replies <- reply{line, err}
-	}()
 	var line string
+	var err error
+	answered := make(chan struct{})
+	go func() { // a read of the terminal cannot be called off
+		line, err = bufio.NewReader(env.Stdin).ReadString('\n')
+		close(answered)
+	}()
 	select {
-	case r := <-replies:
-		if r.err != nil {
-			return 0, fail(exitNotMeasured, "choose one with --pid", "no answer: %w", r.err)
-		}
-		line = r.line
+	case <-answered:
 	case sig := <-asked:
 		return 0, unmeasured(sig)
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		return 0, fail(exitNotMeasured, "choose one with --pid", "no answer: %w", err)
+	}
+	line = strings.TrimSpace(line)
+	n, err := strconv.Atoi(line)
 	if err != nil || n < 1 || n > len(list) {
-		return 0, fail(exitUsage, "choose one with --pid", "%q is not a number between 1 and %d",
-			strings.TrimSpace(line), len(list))
+		return 0, fail(exitUsage, "choose one with --pid", "%q is not a number between 1 and %d", line, len(list))
 	}
 	return list[n-1].Trainer.PID, nil
 }

@@ -70,7 +70,7 @@ command line and runs nothing.`,
 			return o.runSlurm(c.Context(), env, args[0])
 		},
 	}
-	of := newDiagnoseWith(env, own).Flags()
+	of := newDiagnose(env, own).Flags()
 	for _, name := range handedOn {
 		c.Flags().AddFlag(of.Lookup(name))
 	}
@@ -84,7 +84,6 @@ command line and runs nothing.`,
 // jobID is a job, or one of an array.
 var jobID = regexp.MustCompile(`^[0-9]{1,18}(?:_[0-9]{1,9})?$`)
 
-// slurmFailure gives an error of package slurm its exit code and hint.
 func slurmFailure(err error, id string) error {
 	hint := ""
 	switch {
@@ -101,11 +100,11 @@ func slurmFailure(err error, id string) error {
 }
 
 func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
-	format, outs, err := o.check(render.Formats(), false)
+	err := o.check(render.Formats(), false)
 	if err != nil {
 		return err
 	}
-	for _, out := range outs {
+	for _, out := range o.outs {
 		if err := out.check(); err != nil {
 			return err
 		}
@@ -127,11 +126,7 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	}
 	command := j.Command(step, program...)
 	if o.dryRun {
-		words := make([]string, len(command))
-		for i, w := range command {
-			words[i] = word(w)
-		}
-		_, err := fmt.Fprintln(env.Stdout, strings.Join(words, " "))
+		_, err := fmt.Fprintln(env.Stdout, strings.Join(names(command, word), " "))
 		return err
 	}
 	if o.keep != "" {
@@ -160,12 +155,11 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 		return fail(exitNotMeasured, "what the nodes said stands above; try one: srun --jobid="+id+
 			" --overlap pipetune doctor", "no node of job %s has reported", id)
 	}
-	o.job = strings.SplitN(id, "_", 2)[0]
-	if strings.Contains(id, "_") { // an array's job has a number of its own, which only its tasks know
-		o.job = ""
+	if !strings.Contains(id, "_") { // an array's job has a number of its own, which only its tasks know
+		o.job = id
 	}
 	// Which nodes the job has Slurm knows better than what the nodes themselves say.
-	return o.join(env, list, g.Left, j.Nodes, format, outs, func(m *report.Merged) {
+	return o.join(env, list, g.Left, j.Nodes, func(m *report.Merged) {
 		if m.Job.Nodes == nil || *m.Job.Nodes < j.Nodes {
 			m.Warnings = append(m.Warnings, fmt.Sprintf("Slurm gave the job %d nodes: %s.", j.Nodes, j.List))
 		}

@@ -63,11 +63,11 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 	if err := oneOf("color", o.color, colors...); err != nil {
 		return err
 	}
-	outs, err := parseOutputs(o.outputs, render.Formats(), false)
-	if err != nil {
+	var err error
+	if o.outs, err = parseOutputs(o.outputs, render.Formats(), false); err != nil {
 		return err
 	}
-	for _, out := range outs {
+	for _, out := range o.outs {
 		if err := out.check(); err != nil {
 			return err
 		}
@@ -96,15 +96,12 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 	}
 	defer s.Close()
 	s.meter = m
-	v := &liveView{session: s, o: o, outs: outs}
-	return v.run(ctx, asked)
+	return (&liveView{session: s, o: o}).run(ctx, asked)
 }
 
-// liveView is one job on the screen.
 type liveView struct {
 	*session
 	o      *diagnoseOptions
-	outs   []output
 	screen *top.Screen
 	save   chan struct{} // a report is to be saved; one at a time
 	stop   chan os.Signal
@@ -218,7 +215,7 @@ func (v *liveView) write(r *report.Report, why error) {
 		v.screen.Say(fmt.Sprintf("nothing to save yet: %v", why))
 		return
 	}
-	outs := v.outs
+	outs := v.o.outs
 	if len(outs) == 0 {
 		name := "pipetune-" + time.Now().Format("20060102-150405")
 		for _, f := range render.Formats() {

@@ -14,7 +14,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// tuneOptions are what tune has beyond a diagnosis.
 type tuneOptions struct {
 	budget     time.Duration
 	batchSizes []int

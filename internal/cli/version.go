@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -37,14 +38,6 @@ func newVersion(env Env) *cobra.Command {
 
 func versionText() string {
 	return fmt.Sprintf("pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nhook      %s\nbuilt by  %s for "+
-		"%s/%s\n", version, orUnknown(commit),
-		report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, orUnknown(hook.Digest()),
-		runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
+		"%s/%s\n", version, cmp.Or(commit, "unknown"), report.Schema, report.SchemaVersion, recording.Schema,
+		recording.SchemaVersion, cmp.Or(hook.Digest(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

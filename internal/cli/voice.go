@@ -20,12 +20,9 @@ func complain(w io.Writer, err error) {
 	fmt.Fprintf(w, "pipetune: error: %s\n", untrusted.Message(err.Error()))
 	var f *failure
 	if errors.As(err, &f) && f.hint != "" {
-		hint(w, f.hint)
+		fmt.Fprintf(w, "pipetune: hint: %s\n", untrusted.Message(f.hint))
 	}
 }
-
-// hint writes what to do next to stderr.
-func hint(w io.Writer, s string) { fmt.Fprintf(w, "pipetune: hint: %s\n", untrusted.Message(s)) }
 
 // note writes one line about what is going on to stderr.
 func note(w io.Writer, s string) { fmt.Fprintf(w, "pipetune: %s\n", untrusted.Message(s)) }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/lint"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/rules"
 )
 
@@ -40,8 +41,6 @@ func TestPagesAreEightyColumnsWide(t *testing.T) {
 	}
 	walk(newRoot(Env{}))
 	var out strings.Builder
-	if err := explain(Env{Stdout: &out}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, explain(Env{Stdout: &out}, nil))
 	check("explain", out.String(), false)
 }
