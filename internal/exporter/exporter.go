@@ -95,7 +95,6 @@ func (c *collection) figure(f live.Figure) {
 	}
 }
 
-// report takes a verdict and the signals it rests on, but for those that a frame has.
 func (c *collection) report(r *report.Report) {
 	for _, d := range metric.All() {
 		if m, ok := r.Metrics[d.Name]; ok && !c.taken[d.Name] {
@@ -109,8 +108,7 @@ func (c *collection) report(r *report.Report) {
 	}
 	for _, f := range r.Findings {
 		c.send(gauge, "finding_score", "of each finding of the last verdict: the share of a step's time that is at "+
-			"stake", f.Score,
-			label{"rule", f.Rule}, label{"severity", string(f.Severity)})
+			"stake", f.Score, label{"rule", f.Rule}, label{"severity", string(f.Severity)})
 	}
 	for _, g := range r.Host.GPUs {
 		if g.OfJob {

@@ -23,9 +23,7 @@ import (
 func text(t *testing.T, e *Exporter) string {
 	t.Helper()
 	var b strings.Builder
-	if err := e.Text(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Text(&b))
 	return b.String()
 }
 
@@ -86,8 +84,7 @@ func TestWhatIsOffered(t *testing.T) {
 	}
 	e.End(nil)
 	if got := text(t, e); !strings.Contains(got, "pipetune_watching{job_name=\"train.py\"} 0") ||
-		strings.Contains(got, "gpu_utilization") ||
-		!strings.Contains(got, "pipetune_verdict_info") {
+		strings.Contains(got, "gpu_utilization") || !strings.Contains(got, "pipetune_verdict_info") {
 		t.Errorf("after the end:\n%s", got)
 	}
 }
@@ -117,8 +114,8 @@ func TestNamesAreOfPrometheus(t *testing.T) {
 func TestTextOfForeignNames(t *testing.T) {
 	e := New("1")
 	e.Job("a\"b\\c\nd\xff.py")
-	if got, want := text(t, e), "pipetune_watching{job_name=\"a\\\"b\\\\c\\nd\uFFFD.py\"} 1\n"; !strings.Contains(got,
-		want) {
+	const want = "pipetune_watching{job_name=\"a\\\"b\\\\c\\nd\uFFFD.py\"} 1\n"
+	if got := text(t, e); !strings.Contains(got, want) {
 		t.Errorf("lacks %s\n%s", want, got)
 	}
 }

@@ -53,7 +53,6 @@ func (s *Server) Serve() {
 	}
 }
 
-// answer reads one request and returns what to write.
 func (s *Server) answer(from io.Reader) []byte {
 	lines := bufio.NewScanner(io.LimitReader(from, longestRequest))
 	if !lines.Scan() {
@@ -86,9 +85,8 @@ func (s *Server) answer(from io.Reader) []byte {
 
 // response is a whole answer; head leaves the body out.
 func response(status, contentType, body string, head bool) []byte {
-	b := fmt.Appendf(nil, "HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: "+
-		"close\r\n\r\n",
-		status, time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), contentType, len(body))
+	b := fmt.Appendf(nil, "HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n"+
+		"\r\n", status, time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), contentType, len(body))
 	if !head {
 		b = append(b, body...)
 	}

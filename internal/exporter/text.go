@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -13,7 +14,6 @@ import (
 // writes it too, and brings protobuf along: a megabyte and a half of a program that every child of a watch maps.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// kind is a type of metric in the text format.
 type kind string
 
 const (
@@ -24,14 +24,12 @@ const (
 // label is one label of a value. A value of "" is no label.
 type label struct{ name, value string }
 
-// family is all values of one name.
 type family struct {
 	kind   kind
 	help   string
 	values map[string]value // by their labels as they are written
 }
 
-// value is one value with its labels.
 type value struct {
 	labels []label
 	is     float64
@@ -73,13 +71,11 @@ func written(labels []label) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// write writes what was taken, in the order of names.
 func (c *collection) write(w io.Writer) error {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c.families)) {
 		f, full := c.families[name], "pipetune_"+name
-		b.WriteString("# HELP " + full + " " + inHelp.Replace(f.help) + "\n# TYPE " + full + " " + string(f.kind) +
-			"\n")
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", full, inHelp.Replace(f.help), full, f.kind)
 		for _, labels := range slices.Sorted(maps.Keys(f.values)) {
 			b.WriteString(full + labels + " " + strconv.FormatFloat(f.values[labels].is, 'g', -1, 64) + "\n")
 		}

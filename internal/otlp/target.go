@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 // The defaults of the specification.
 const (
-	DefaultEndpoint = "http://localhost:4318"
+	defaultEndpoint = "http://localhost:4318"
 	metricsPath     = "/v1/metrics"
 	defaultTimeout  = 10 * time.Second
 	defaultInterval = time.Minute
@@ -39,11 +40,8 @@ type Attribute struct{ Name, Value string }
 // FromEnvironment is the target that the standard variables name; nil: they ask for none. An error says what they ask
 // for that cannot be done, and how to ask for what can.
 func FromEnvironment(getenv func(string) string) (*Target, error) {
-	exporters := strings.Split(cmp.Or(getenv("OTEL_METRICS_EXPORTER"), "otlp"), ",")
-	chosen := false
-	for _, e := range exporters {
-		chosen = chosen || strings.TrimSpace(e) == "otlp"
-	}
+	chosen := slices.ContainsFunc(strings.Split(cmp.Or(getenv("OTEL_METRICS_EXPORTER"), "otlp"), ","),
+		func(exporter string) bool { return strings.TrimSpace(exporter) == "otlp" })
 	if !chosen || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
 	}
@@ -60,7 +58,7 @@ func FromEnvironment(getenv func(string) string) (*Target, error) {
 	case "":
 		return nil, nil
 	case "OTEL_METRICS_EXPORTER":
-		endpoint = DefaultEndpoint
+		endpoint = defaultEndpoint
 	}
 	if p := of(getenv, "PROTOCOL"); p != "" && p != "http/json" && p != "http/protobuf" {
 		return nil, fmt.Errorf("the protocol is to be %s, and pipetune speaks JSON over HTTP alone: set "+

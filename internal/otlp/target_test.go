@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func environment(list string) func(string) string {
@@ -33,28 +35,21 @@ func TestEndpointOfTheEnvironment(t *testing.T) {
 		{"EXPORTER_OTLP_ENDPOINT=http://a\nEXPORTER_OTLP_PROTOCOL=grpc\nEXPORTER_OTLP_METRICS_PROTOCOL=http/json",
 			"http://a/v1/metrics"},
 	} {
-		list, want := c.list, c.want
-		got, err := FromEnvironment(environment(list))
-		switch {
-		case err != nil:
-			t.Errorf("%q: %v", list, err)
-		case got == nil && want != "", got != nil && got.Endpoint.String() != want:
-			t.Errorf("%q: %+v, want %q", list, got, want)
+		got, err := FromEnvironment(environment(c.list))
+		if err != nil || got == nil && c.want != "" || got != nil && got.Endpoint.String() != c.want {
+			t.Errorf("%q: %+v, %v; want %q", c.list, got, err, c.want)
 		}
 	}
 }
 
 func TestSettingsOfTheEnvironment(t *testing.T) {
-	got, err := FromEnvironment(environment(`EXPORTER_OTLP_ENDPOINT=http://a
+	got := must.Get(FromEnvironment(environment(`EXPORTER_OTLP_ENDPOINT=http://a
 		EXPORTER_OTLP_HEADERS=x-key=a%20b, x-other=
 		RESOURCE_ATTRIBUTES=service.name=two,deployment=lab
 		SERVICE_NAME=one
 		EXPORTER_OTLP_TIMEOUT=3000
 		EXPORTER_OTLP_METRICS_TIMEOUT=2000
-		METRIC_EXPORT_INTERVAL=15000`))
-	if err != nil {
-		t.Fatal(err)
-	}
+		METRIC_EXPORT_INTERVAL=15000`)))(t)
 	want := &Target{Endpoint: got.Endpoint, Asked: "OTEL_EXPORTER_OTLP_ENDPOINT", Timeout: 2 * time.Second,
 		Interval: 15 * time.Second, Headers: []Attribute{{"x-key", "a b"}, {"x-other", ""}},
 		Resource: []Attribute{{"service.name", "two"}, {"deployment", "lab"}, {"service.name", "one"}}}

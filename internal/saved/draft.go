@@ -83,7 +83,6 @@ func (d *Draft) Settle(err error) error {
 // Drop removes the draft.
 func (d *Draft) Drop() error { return errors.Join(d.Close(), d.remove(), unix.Close(d.folder)) }
 
-// remove takes the temporary name away.
 func (d *Draft) remove() error { return unix.Unlinkat(d.folder, d.hidden, 0) }
 
 // Plain leaves out the call and the name, which may be a temporary one that a person never chose.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestDraftStaysInItsFolder swaps the folder for a link to another while a file is being written.
@@ -13,24 +15,13 @@ func TestDraftStaysInItsFolder(t *testing.T) {
 	ours, theirs, moved := filepath.Join(within, "ours"), filepath.Join(within, "theirs"),
 		filepath.Join(within, "moved")
 	for _, dir := range []string{ours, theirs} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
 	}
-	d, err := Create(filepath.Join(ours, "x.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(ours, moved); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(theirs, ours); err != nil {
-		t.Fatal(err)
-	}
-	_, err = d.WriteString("ours")
-	if err := d.Settle(err); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Create(filepath.Join(ours, "x.json")))(t)
+	must.Do(t, os.Rename(ours, moved))
+	must.Do(t, os.Symlink(theirs, ours))
+	_, err := d.WriteString("ours")
+	must.Do(t, d.Settle(err))
 	onlyFiles(t, theirs)
 	if b, err := os.ReadFile(filepath.Join(moved, "x.json")); err != nil || string(b) != "ours" {
 		t.Errorf("%q, %v", b, err)
@@ -42,20 +33,11 @@ func TestDraftStaysInItsFolder(t *testing.T) {
 func TestDraftSaysWhenItWasReplaced(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(t.TempDir(), "victim")
-	if err := os.WriteFile(victim, []byte("untouched"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d, err := Create(filepath.Join(dir, "x.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(d.Name()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, d.Name()); err != nil {
-		t.Fatal(err)
-	}
-	_, err = d.WriteString("ours")
+	must.Do(t, os.WriteFile(victim, []byte("untouched"), 0o600))
+	d := must.Get(Create(filepath.Join(dir, "x.json")))(t)
+	must.Do(t, os.Remove(d.Name()))
+	must.Do(t, os.Symlink(victim, d.Name()))
+	_, err := d.WriteString("ours")
 	if err := d.Settle(err); err == nil || !strings.Contains(err.Error(), "somebody else") {
 		t.Errorf("got %v", err)
 	}
@@ -67,12 +49,8 @@ func TestDraftSaysWhenItWasReplaced(t *testing.T) {
 // onlyFiles expects exactly these names in a folder, hidden ones included.
 func onlyFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
 		got = append(got, e.Name())
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {

@@ -141,16 +141,16 @@ func LoadNodes(paths []string) ([]*merge.Watch, []report.LeftOut) {
 	var list []*merge.Watch
 	var left []report.LeftOut
 	for i, err := range errs {
-		switch {
-		case err == nil:
+		if err == nil {
 			list = append(list, watches[i])
-		case errors.Is(err, merge.ErrOtherKind):
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind,
-				Why: untrusted.Message(err.Error())})
-		default:
-			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable,
-				Why: untrusted.Message(err.Error())})
+			continue
 		}
+		reason := report.LeftUnreadable
+		if errors.Is(err, merge.ErrOtherKind) {
+			reason = report.LeftOtherKind
+		}
+		left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: reason,
+			Why: untrusted.Message(err.Error())})
 	}
 	return list, left
 }

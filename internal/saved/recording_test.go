@@ -7,35 +7,26 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestRecordingOnAFullDisk: whole lines until the disk was full are kept under the temporary name, and the error names
 // it.
 func TestRecordingOnAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
-	r, err := CreateRecording(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Write([]byte("{\"a\":1}\n")); err != nil {
-		t.Fatal(err)
-	}
-	var limit, narrow unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	narrow = limit
+	r := must.Get(CreateRecording(path))(t)
+	must.Get(r.Write([]byte("{\"a\":1}\n")))(t)
+	var limit unix.Rlimit
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &limit))
+	narrow := limit
 	narrow.Cur = 12 // bytes: the next line is torn after its fourth
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &narrow); err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Write([]byte("{\"b\":2}\n"))
+	must.Do(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &narrow))
+	_, err := r.Write([]byte("{\"b\":2}\n"))
 	if err == nil {
 		_, err = r.Write([]byte("{\"c\":3}\n"))
 	}
-	if restore := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); restore != nil {
-		t.Fatal(restore)
-	}
+	must.Do(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
 	if err == nil {
 		t.Fatal("no error although the file may not grow")
 	}

@@ -48,8 +48,7 @@ func whatIs(br *bufio.Reader) string {
 			return m.what
 		}
 	}
-	switch plain[0] {
-	case '{', '[':
+	if plain[0] == '{' || plain[0] == '[' {
 		return whatJSON(plain)
 	}
 	if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)]) {
@@ -60,7 +59,7 @@ func whatIs(br *bufio.Reader) string {
 
 // whatJSON says which JSON it is by the first word "schema" in it.
 func whatJSON(head []byte) string {
-	var found struct{ Schema string }
+	schema := ""
 	dec := json.NewDecoder(bytes.NewReader(head))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return "JSON of another program"
@@ -70,22 +69,19 @@ func whatJSON(head []byte) string {
 		if err != nil {
 			break
 		}
-		if name, ok := key.(string); ok && name == "schema" {
-			if dec.Decode(&found.Schema) != nil {
-				break
-			}
-			continue
+		var value any = new(json.RawMessage) // passed over
+		if key == "schema" {
+			value = &schema
 		}
-		var skip json.RawMessage
-		if dec.Decode(&skip) != nil {
+		if dec.Decode(value) != nil {
 			break
 		}
 	}
 	switch {
-	case found.Schema == report.ComparisonSchema:
+	case schema == report.ComparisonSchema:
 		return "a comparison that pipetune compare wrote: it shows reports, not comparisons"
-	case strings.HasPrefix(found.Schema, "pipetune."):
-		return "a file of pipetune, of the kind " + untrusted.Sanitize(found.Schema)
+	case strings.HasPrefix(schema, "pipetune."):
+		return "a file of pipetune, of the kind " + untrusted.Sanitize(schema)
 	}
 	return "JSON of another program"
 }

@@ -140,10 +140,14 @@ func (g *Gathering) Run(ctx context.Context, line []string, asked <-chan os.Sign
 		return fmt.Errorf("srun: %w", waitErr)
 	}
 	for task := range g.parts { // it was killed, or its node is gone
-		g.Left = append(g.Left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
-			Why: "the report was cut off"})
+		g.leave(task, "the report was cut off")
 	}
 	return nil
+}
+
+func (g *Gathering) leave(task int, why string) {
+	g.Left = append(g.Left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
+		Why: why})
 }
 
 // endEarly has Slurm send the nodes what Ctrl-C would: they report what they have seen. srun itself, asked to end,
@@ -207,21 +211,15 @@ func (g *Gathering) take(r io.Reader) error {
 		if part.Len() <= merge.MaxBytes {
 			part.WriteString(text + "\n")
 		}
-		if text == "}" {
-			delete(g.parts, task)
-			g.done(task, part.String())
+		if text != "}" {
+			continue
+		}
+		delete(g.parts, task)
+		if w, err := merge.Decode("", []byte(part.String())); err == nil {
+			g.Took(task, w, part.String())
+		} else {
+			g.leave(task, untrusted.Message(err.Error()))
 		}
 	}
 	return lines.Err()
-}
-
-// done takes a whole report.
-func (g *Gathering) done(task int, text string) {
-	w, err := merge.Decode("", []byte(text))
-	if err != nil {
-		g.Left = append(g.Left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable,
-			Why: untrusted.Message(err.Error())})
-		return
-	}
-	g.Took(task, w, text)
 }
