@@ -117,14 +117,6 @@ func amount(n int64) Value {
 	return exactly(float64(n))
 }
 
-// some is the number, or 0 where it is not known.
-func some(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
 // host takes what the caller knows of the machine: the report's metrics, else its host.
 func (b *benchBuilder) host() {
 	h := &b.report.Host
@@ -137,7 +129,7 @@ func (b *benchBuilder) host() {
 	if h.CPUsUsable > 0 {
 		known(metric.UsableCPUs, exactly(h.CPUsUsable), reason{})
 	}
-	known(metric.MemLimit, amount(cmp.Or(some(h.MemoryLimitBytes), h.MemoryBytes)), reason{})
+	known(metric.MemLimit, amount(cmp.Or(orZero(h.MemoryLimitBytes), h.MemoryBytes)), reason{})
 	known(metric.Available, Value{}, noRoom)
 }
 
@@ -148,10 +140,10 @@ func (b *benchBuilder) dataset() {
 	if about.Format != "" {
 		f.Extension = "." + strings.Replace(about.Format, "jpeg", "jpg", 1)
 	}
-	size, files, item := amount(about.Bytes), amount(about.Files), amount(some(about.ItemBytes))
+	size, files, item := amount(about.Bytes), amount(about.Files), amount(orZero(about.ItemBytes))
 	each := quotient(size, files)
 	each.Basis = metric.Inferred // the mean stands in for the median
-	if l := about.Layout; l != nil && about.Files == 1 && some(l.StoredBytes) > 0 {
+	if l := about.Layout; l != nil && about.Files == 1 && orZero(l.StoredBytes) > 0 {
 		size = amount(*l.StoredBytes) // the file may hold others beside
 	}
 	if item.N == 0 {
@@ -217,16 +209,16 @@ func (b *benchBuilder) layout() {
 		Item: shape(l.ItemShape), Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
 	item := b.get(metric.BenchItemBytes)
 	b.set(metric.HDF5Filters, exactly(float64(len(l.Filters))), reason{})
-	b.set(metric.HDF5Stored, amount(some(l.StoredBytes)), reason{})
+	b.set(metric.HDF5Stored, amount(orZero(l.StoredBytes)), reason{})
 	b.set(metric.HDF5Item, item, reason{})
 	whole := reason{}
 	if l.Storage != "chunked" {
 		whole.text = "the dataset is stored in one piece (" + l.Storage + "), not in chunks"
 	}
 	var perChunk, touched, cache Value
-	chunk := amount(some(l.ChunkBytes))
+	chunk := amount(orZero(l.ChunkBytes))
 	if chunk.N > 0 {
-		perChunk, touched = amount(some(l.ItemsPerChunk)), amount(some(l.ChunksPerItem))
+		perChunk, touched = amount(orZero(l.ItemsPerChunk)), amount(orZero(l.ChunksPerItem))
 		cache = Value{stat.Exact(format.ChunkCacheBytes), metric.Assumed}
 	}
 	b.set(metric.HDF5Chunk, chunk, whole)

@@ -87,7 +87,7 @@ func (b *benchBuilder) items() {
 	b.set(metric.BenchColdItem, item(cold, openCold), whyCold)
 	b.set(metric.BenchColdOrdered, item(b.read(benchmark.Cold, benchmark.Sequential), openCold), whyCold)
 	storage := saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))
-	storage.Center, storage.Lo, storage.Hi = max(storage.Center, 0), max(storage.Lo, 0), max(storage.Hi, 0)
+	storage.Summary = notNegative(storage.Summary)
 	b.set(metric.BenchStorage, storage, whyCold)
 	b.set(metric.BenchAmplify, measured(cold.Amplification), whyCold)
 }

@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"math"
+
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -57,7 +59,7 @@ func quotient(a, b Value) Value {
 // part is a over b where a is a part of b: within 0..1, whatever noise says.
 func part(a, b Value) Value {
 	v := quotient(a, b)
-	v.Center, v.Lo, v.Hi = min(v.Center, 1), min(v.Lo, 1), min(v.Hi, 1)
+	v.Summary = clamped(v.Summary, math.Inf(-1), 1)
 	return v
 }
 

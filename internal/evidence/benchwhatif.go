@@ -25,6 +25,7 @@ func (b *benchBuilder) chunkCaches() {
 	}{{benchmark.Random, metric.BenchCacheSize, metric.BenchCacheGain},
 		{benchmark.Sequential, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain}} {
 		var base, chosen benchmark.CacheSize
+		var larger []benchmark.CacheSize
 		best := math.Inf(1)
 		for _, r := range b.rows.Caches {
 			switch {
@@ -32,13 +33,11 @@ func (b *benchBuilder) chunkCaches() {
 			case r.Bytes == format.ChunkCacheBytes:
 				base = r
 			case r.Bytes > format.ChunkCacheBytes:
-				best = min(best, r.Time.Center)
+				larger, best = append(larger, r), min(best, r.Time.Center)
 			}
 		}
-		for _, r := range b.rows.Caches {
-			larger := r.Order == s.order && r.Bytes > format.ChunkCacheBytes && r.Time.N > 0
-			if larger && r.Time.Center <= withinBest*best && base.Bytes > 0 &&
-				(chosen.Bytes == 0 || r.Bytes < chosen.Bytes) {
+		for _, r := range larger {
+			if r.Time.Center <= withinBest*best && base.Bytes > 0 && (chosen.Bytes == 0 || r.Bytes < chosen.Bytes) {
 				chosen = r
 			}
 		}

@@ -62,7 +62,8 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 	if rec == nil {
 		return nil, t, 0, errEmpty
 	}
-	b = &builder{rec: rec, h: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec)}
+	b = &builder{rec: rec, h: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec),
+		thin: map[string]float64{}}
 	if len(b.h.signals) == 0 {
 		return nil, t, 0, errEmpty
 	}
@@ -101,7 +102,7 @@ type builder struct {
 
 	calls  map[string]LoaderCall      // of loops, by entity
 	epochs map[string][]reportedEpoch // of loops, by entity; nil until read
-	thin   []thinHook
+	thin   map[string]float64         // of trainers whose hook reported too little to be used: seconds of the window
 }
 
 // set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.
@@ -110,17 +111,14 @@ func (b *builder) set(d metric.Desc, s stat.Summary, basis metric.Basis) {
 		return
 	}
 	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
-		s.Center, s.Lo, s.Hi = hold(s.Center), hold(s.Lo), hold(s.Hi)
+		s = clamped(s, 0, 1)
 	}
 	b.ev.row(d).Value = Value{Summary: s, Basis: basis}
 }
 
-// exact takes a figure that was read off.
-func (b *builder) exact(d metric.Desc, x float64, basis metric.Basis) { b.set(d, stat.Exact(x), basis) }
-
-// share takes a ratio of sums over the windows.
-func (b *builder) share(d metric.Desc, num, den []float64, basis metric.Basis) {
-	b.set(d, stat.Ratio(num, den), basis)
+// share takes a ratio of sums over the windows, as the hook measured it.
+func (b *builder) share(d metric.Desc, num, den []float64) {
+	b.setMeasured(d, stat.Ratio(num, den))
 	b.keep(d, num, den)
 }
 
@@ -142,9 +140,11 @@ func (b *builder) center(d metric.Desc) (float64, bool) {
 }
 
 // miss notes why signals are absent, where the recording itself does not say. The first reason stands.
-func (b *builder) miss(text, cure string, ds ...metric.Desc) {
+func (b *builder) miss(why reason, ds ...metric.Desc) {
 	for _, d := range ds {
-		b.ev.row(d).miss(reason{text, cure})
+		if s := b.ev.row(d); s.N == 0 && s.why.text == "" {
+			s.why = why
+		}
 	}
 }
 
@@ -153,10 +153,14 @@ func (b *builder) warn(format string, args ...any) {
 	b.ev.Warnings = append(b.ev.Warnings, fmt.Sprintf(format, args...))
 }
 
-// grow returns a counter's growth per window, for one entity.
-func (b *builder) grow(d metric.Desc, entity string) []float64 {
-	g, _ := b.h.of(d, entity).grow(b.spans)
-	return g
+// grow returns the growth of counters of one entity per window, all together.
+func (b *builder) grow(entity string, ds ...metric.Desc) []float64 {
+	out := make([]float64, len(b.spans))
+	for _, d := range ds {
+		g, _ := b.h.of(d, entity).grow(b.spans)
+		add(out, g)
+	}
+	return out
 }
 
 // total returns the growth per window of a counter summed over processes, each over its whole life within the window,
@@ -201,10 +205,10 @@ func (b *builder) wholeLife(t *track, a *process) (growth, lived []float64) {
 	return growth, lived
 }
 
-// everywhere is a counter's growth summed over all entities, per window, and for how long of each window any was read.
-func (b *builder) everywhere(d metric.Desc) (growth, seen []float64) {
+// growAll is the growth of counters summed, per window, and for how long of each window any of them was read.
+func (b *builder) growAll(tracks []*track) (growth, seen []float64) {
 	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	for _, t := range b.h.all(d) {
+	for _, t := range tracks {
 		g, s := t.grow(b.spans)
 		add(growth, g)
 		for i := range seen {
@@ -213,5 +217,3 @@ func (b *builder) everywhere(d metric.Desc) (growth, seen []float64) {
 	}
 	return growth, seen
 }
-
-func hold(x float64) float64 { return min(max(x, 0), 1) }

@@ -13,7 +13,7 @@ import (
 func (b *builder) collectives() {
 	var peers []*rank
 	for _, r := range b.ranks {
-		if r.rank != "" && r.step != nil && r.step.Sight == step.Counted && r.waited != nil &&
+		if r.Rank != "" && r.step != nil && r.step.Sight == step.Counted && r.waited != nil &&
 			!slices.ContainsFunc(peers, r.apartFrom) {
 			peers = append(peers, r)
 		}

@@ -26,7 +26,7 @@ func (b *builder) readPlaces() []place {
 	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
 		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other",
 			size:  noted(row.Bytes).Center,
-			opens: sum(b.grow(metric.DatasetOpens, entity)) + sum(b.grow(metric.DatasetPresent, entity))})
+			opens: sum(b.grow(entity, metric.DatasetOpens, metric.DatasetPresent))})
 	}
 	slices.SortFunc(out, func(x, y place) int {
 		if x.known != y.known {
@@ -121,7 +121,7 @@ func (b *builder) openedAgain() figure {
 		return figure{}
 	}
 	all := distinct.v[len(distinct.v)-1]
-	again := max(1, sum(b.grow(metric.DatasetOpens, d.entity))/sum(b.length)/all)
+	again := max(1, sum(b.grow(d.entity, metric.DatasetOpens))/sum(b.length)/all)
 	for i, files := range distinct.v {
 		if files >= significantFiles && files < nearlyAll*all {
 			again = max(again, opens.v[i]/files)
@@ -133,17 +133,13 @@ func (b *builder) openedAgain() figure {
 // ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was
 // read.
 func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) {
-	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	var tracks []*track
 	for _, p := range b.places {
 		if kind == "" || p.Kind == kind {
-			g, s := b.h.of(d, p.entity).grow(b.spans)
-			add(growth, g)
-			for i := range seen {
-				seen[i] = max(seen[i], s[i])
-			}
+			tracks = append(tracks, b.h.of(d, p.entity))
 		}
 	}
-	return growth, seen
+	return b.growAll(tracks)
 }
 
 // dataset takes what is known of the dataset that is read most, and of the layout of the largest HDF5 dataset.

@@ -18,9 +18,9 @@ func (b *builder) disk() {
 		return u.Signal == "disk_*" && strings.HasPrefix(u.Entity, "disk/")
 	})
 	over := func(num, den metric.Desc) figure {
-		growth, seen := b.everywhere(num)
+		growth, seen := b.growAll(b.h.all(num))
 		if den.Name != "" {
-			seen, _ = b.everywhere(den)
+			seen, _ = b.growAll(b.h.all(den))
 		}
 		if part {
 			return figure{}

@@ -10,9 +10,7 @@ import (
 
 // TestUncountedDisk lets the kernel count one of a RAID's two disks: its figures are not those of the storage.
 func TestUncountedDisk(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.r.Unseen("disk_*", "disk/nvme2n1", "the kernel does not count what nvme2n1 does", "echo 1")
 	for i := range 30 {
 		for _, d := range []metric.Desc{metric.DiskReads, metric.DiskReadBytes, metric.DiskReadTime,

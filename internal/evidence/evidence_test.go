@@ -33,6 +33,11 @@ func want(t *testing.T, e *Evidence, figures map[metric.Desc]float64) {
 
 var absent = math.NaN()
 
+// warned reports whether a text is among the warnings.
+func warned(e *Evidence, text string) bool {
+	return strings.Contains(strings.Join(e.Warnings, "\n"), text)
+}
+
 func TestInputBoundJob(t *testing.T) {
 	s := simulate(t, recording.Header{Warmup: 5 * time.Second, BatchSize: 32})
 	s.trainer("100.1", "rank", "0")
@@ -52,9 +57,8 @@ func TestInputBoundJob(t *testing.T) {
 		metric.ReadsPerBatch: 2 * 1600.0 / 20, metric.StoragePerBatch: 2.5 * (1 << 20),
 		metric.UsableCPUs: 8, metric.UsableBusy: 1.6 / 8, metric.CPUBusyRatio: 1.6 / 8, metric.JobCPU: 1.1,
 		metric.TrainerCPU: 0.1, metric.OtherCPU: 0.5, metric.MainCPU: 0.1, metric.WindowTime: 25,
-		metric.SampleCoverage: 1,
-		metric.SyscallSeen:    1, metric.GPUBusy: absent, metric.EpochTime: absent, metric.DiskLatency: absent,
-		metric.InWorkerless: absent,
+		metric.SampleCoverage: 1, metric.SyscallSeen: 1, metric.GPUBusy: absent, metric.EpochTime: absent,
+		metric.DiskLatency: absent, metric.InWorkerless: absent,
 	})
 	v, _ := e.Get(metric.InputWait)
 	if v.N < 20 || v.Confidence != 0.95 || v.Basis != metric.Measured {
@@ -87,9 +91,7 @@ func TestFetchesThatNobodyCounts(t *testing.T) {
 		{"tmpfs", "0", "1", true}, {"overlay", "", "0", true}, {"scratchfs", "", "0", false}, {"", "", "", true},
 	} {
 		t.Run("on "+c.fs, func(t *testing.T) {
-			s := simulate(t, recording.Header{})
-			s.trainer("100.1")
-			s.bear("100.1", 2, 50)
+			s := twoWorkers(t, recording.Header{})
 			if c.fs != "" {
 				s.r.Event(recording.EventDataset, "dataset/1", map[string]string{"path": "/data", "kind": "image",
 					"fstype": c.fs, "network": c.network, "tmpfs": c.tmpfs})
@@ -128,8 +130,7 @@ func TestPinnedBatches(t *testing.T) {
 func TestNoWorkersIsNotNoData(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
-	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
-	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
+	s.run(30, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: absent, metric.InWorkerless: 0.7,
 		metric.HostTime: 0, metric.DataStall: 0.7, metric.DeviceTime: 0.3, metric.BatchesPerS: absent,
@@ -160,9 +161,7 @@ func TestGPUDecidesBetweenHostAndDevice(t *testing.T) {
 			0.9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := simulate(t, recording.Header{})
-			s.trainer("100.1")
-			s.bear("100.1", 2, 50)
+			s := twoWorkers(t, recording.Header{})
 			s.run(30, c.m)
 			e := s.evidence()
 			want(t, e, map[metric.Desc]float64{metric.InputWait: c.input, metric.DataStall: c.stall,
@@ -199,9 +198,7 @@ func TestRanksAreOrderedByWait(t *testing.T) {
 }
 
 func TestMemoryGrowth(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	m := inputBound
 	for range 300 {
 		m.rss += 1 << 20
@@ -223,8 +220,7 @@ func TestReasonsAreCarriedOver(t *testing.T) {
 	s.run(12, inputBound)
 	e := s.evidence()
 	for d, reason := range map[metric.Desc]string{metric.DiskLatency: "the device is not in /proc/diskstats",
-		metric.CPUPressure: "no PSI",
-		metric.GPUBusy:     "libnvidia-ml.so.1: not found", metric.SwapInRate: ""} {
+		metric.CPUPressure: "no PSI", metric.GPUBusy: "libnvidia-ml.so.1: not found", metric.SwapInRate: ""} {
 		if got, _ := e.WhyMissing(d); got != reason {
 			t.Errorf("%s is missing because %q, want %q", d.Name, got, reason)
 		}
@@ -236,8 +232,7 @@ func TestReasonsAreCarriedOver(t *testing.T) {
 
 func TestEmptyRecordings(t *testing.T) {
 	for name, rec := range map[string]*recording.Recording{"none": nil, "empty": {},
-		"unknown signals only": {Series: []recording.Series{{Metric: "x",
-			Points: []recording.Point{{}}}}}} {
+		"unknown signals only": {Series: []recording.Series{{Metric: "x", Points: []recording.Point{{}}}}}} {
 		if e, err := FromRecording(rec); err == nil {
 			t.Errorf("%s: no error, evidence %v", name, e)
 		}
@@ -268,9 +263,7 @@ func TestEveryDerivedSignalSaysWhatItIsMadeFrom(t *testing.T) {
 
 // TestLateTicksAreNoGap lets a tick be late on a full machine while the samples went on.
 func TestLateTicksAreNoGap(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(15, inputBound)
 	s.tick, s.samples = 2, 40
 	s.run(2, inputBound)

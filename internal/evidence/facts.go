@@ -1,6 +1,10 @@
 package evidence
 
-import "github.com/pipetune/pipetune/internal/metric"
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
 
 // facts takes what is no number.
 func (b *builder) facts() {
@@ -23,8 +27,8 @@ func (b *builder) facts() {
 	}
 	f.Prefetch = b.prefetch(r)
 	for _, w := range r.workerSet {
-		if w.method != "" {
-			f.StartMethod = w.method
+		if w.Method != "" {
+			f.StartMethod = w.Method
 		}
 	}
 	for _, s := range b.starts(r.process, b.processes.of(r.process)) {
@@ -39,11 +43,7 @@ func (b *builder) facts() {
 // does since it names its workers pt_data_worker (pull request 128448, June 2024).
 func (b *builder) pinMemory(r *rank) *bool {
 	yes := b.pinned(r)
-	named := false
-	for _, w := range r.workerSet {
-		named = named || w.comm == "pt_data_worker"
-	}
-	if !yes && !named {
+	if !yes && !slices.ContainsFunc(r.workerSet, func(w *process) bool { return w.Comm == "pt_data_worker" }) {
 		return nil
 	}
 	return &yes

@@ -21,8 +21,7 @@ const leastFeeding = 0.05
 // handingOver are the states of a feeder that waits for work, to hand over, for a lock, or by a timer. A thread that
 // waits for the interpreter's lock is in one of them too.
 var handingOver = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadFutexTimed, metric.ThreadFutex,
-	metric.ThreadPipeRead,
-	metric.ThreadPipeWrite, metric.ThreadSleep}
+	metric.ThreadPipeRead, metric.ThreadPipeWrite, metric.ThreadSleep}
 
 // feed finds who feeds a trainer without workers. A process that the trainer started feeds it where it is at work; a
 // thread only where it works mostly while the main thread does not run, for else it is a part of the step, as the
@@ -32,14 +31,14 @@ func (b *builder) feed(r *rank) {
 	var stages [2][]*process
 	var busy [2]float64
 	for _, a := range b.processes.feeders {
-		samples := sum(b.grow(metric.ThreadSamples, a.entity))
-		work := samples - sum(b.states(a.entity, handingOver...)) - sum(b.grow(metric.ThreadStopped, a.entity)) -
-			idleOnline(func(d metric.Desc) float64 { return sum(b.grow(d, a.entity)) })
+		samples := sum(b.grow(a.entity, metric.ThreadSamples))
+		work := samples - sum(b.grow(a.entity, handingOver...)) - sum(b.grow(a.entity, metric.ThreadStopped)) -
+			idleOnline(func(d metric.Desc) float64 { return sum(b.grow(a.entity, d)) })
 		switch {
-		case a.trainer != r.entity || samples == 0 || work < leastFeeding*samples:
+		case a.Trainer != r.entity || samples == 0 || work < leastFeeding*samples:
 		case !a.thread:
 			stages[0], busy[0] = append(stages[0], a), busy[0]+work/samples
-		case sum(b.grow(metric.FeederAtWork, a.entity)) >= work/2:
+		case sum(b.grow(a.entity, metric.FeederAtWork)) >= work/2:
 			a.died = min(a.died, b.h.of(metric.ThreadSamples, a.entity).last()) // no event reports a thread's end
 			stages[1], busy[1] = append(stages[1], a), busy[1]+work/samples
 		}
@@ -47,7 +46,7 @@ func (b *builder) feed(r *rank) {
 	for i, stage := range stages {
 		if n := len(stage); n > 0 && (r.fed == nil || busy[i]/float64(n) > busy[0]/float64(len(stages[0]))) {
 			r.workerSet, r.noLoader = stage, false
-			r.fed = &Fed{Threads: i == 1, Name: stage[0].comm}
+			r.fed = &Fed{Threads: i == 1, Name: stage[0].Comm}
 		}
 	}
 }
@@ -80,8 +79,7 @@ func (r *rank) idleStates() []metric.Desc {
 // busyStates leaves out of some states those that are idle ones here.
 func (r *rank) busyStates(states ...metric.Desc) []metric.Desc {
 	return slices.DeleteFunc(slices.Clone(states), func(d metric.Desc) bool {
-		return slices.Contains(r.idleStates(),
-			d)
+		return slices.Contains(r.idleStates(), d)
 	})
 }
 
@@ -98,7 +96,7 @@ func (b *builder) feedersAtOnce(r *rank) figure {
 	if r.fed == nil {
 		return figure{}
 	}
-	idle, alive := b.grow(metric.LoaderWaitIdle, r.loader()), b.grow(metric.LoaderWaitAlive, r.loader())
+	idle, alive := b.grow(r.loader(), metric.LoaderWaitIdle), b.grow(r.loader(), metric.LoaderWaitAlive)
 	working := each(len(idle), func(i int) float64 { return alive[i] - idle[i] })
-	return ratio(working, b.grow(metric.LoaderWaiting, r.loader()))
+	return ratio(working, b.grow(r.loader(), metric.LoaderWaiting))
 }

@@ -79,7 +79,7 @@ func TestFed(t *testing.T) {
 		{"a helper that polls", map[string]feeding{aPool: {work: 0.01, timer: 0.99}}, nil, 0},
 	} {
 		s := simulate(t, recording.Header{})
-		s.trainer("100.1", "framework", "pytorch")
+		s.trainer("100.1")
 		s.feed(30, 0.8, waiting, c.who)
 		e := s.evidence()
 		sound(t, e)
@@ -106,7 +106,7 @@ func TestFed(t *testing.T) {
 // TestFeedingThreadsAreNoStep: what feeds a trainer from within it is not its own CPU time.
 func TestFeedingThreadsAreNoStep(t *testing.T) {
 	s := simulate(t, recording.Header{})
-	s.trainer("100.1", "framework", "pytorch")
+	s.trainer("100.1")
 	s.feed(30, 0.8, moment{wait: 0.8, asleep: 0.15, run: 0.05, others: 1, gpu: -1},
 		map[string]feeding{aThread: {work: 1, others: 0.95}})
 	near(t, s.evidence(), 0.01, map[metric.Desc]float64{metric.TrainerCPU: 0.05, metric.WorkerCPU: 1})
@@ -130,19 +130,17 @@ func TestStartup(t *testing.T) {
 		{"a job that has run for an hour", "100.00", 0, importing, false},
 		{"a GPU that works a little", "990.00", 0, with(importing, func(m *moment) { m.gpu = 0.01 }), false},
 		{"a main thread that sleeps in its steps", "990.00", 0, with(importing, func(m *moment) {
-			m.run, m.asleep = 0.9,
-				0.1
+			m.run, m.asleep = 0.9, 0.1
 		}), false},
 		{"a model that computes on several CPUs", "990.00", 0, with(importing, func(m *moment) { m.others = 0.9 }),
 			false},
 		{"workers with something to do", "990.00", 2, with(compiling, func(m *moment) {
-			m.idle, m.work, m.ahead = 0.7,
-				0.3, 0.5
+			m.idle, m.work, m.ahead = 0.7, 0.3, 0.5
 		}), false},
 		{"batches that pass", "990.00", 2, with(compiling, func(m *moment) { m.batches = 1 }), false},
 	} {
 		s := simulate(t, recording.Header{})
-		s.trainer("100.1", "framework", "pytorch", "start_s", c.age)
+		s.trainer("100.1", "start_s", c.age)
 		s.bear("100.1", c.workers, 5)
 		s.run(30, c.m)
 		e := s.evidence()
@@ -156,7 +154,7 @@ func TestStartup(t *testing.T) {
 // TestStartupIsLeftOut: what comes after it is reported, and how long it was.
 func TestStartupIsLeftOut(t *testing.T) {
 	s := simulate(t, recording.Header{})
-	s.trainer("100.1", "framework", "pytorch", "start_s", "998.00")
+	s.trainer("100.1", "start_s", "998.00")
 	s.run(12, moment{run: 1, gpu: -1, trainerReads: 1 << 20})
 	s.bear("100.1", 2, 0)
 	s.run(20, inputBound)
@@ -165,12 +163,12 @@ func TestStartupIsLeftOut(t *testing.T) {
 		t.Errorf("%+v, the window begins at %s", got, e.Window.Start)
 	}
 	near(t, e, 0.03, map[metric.Desc]float64{metric.InputWait: 0.6, metric.HostTime: 0.1})
-	if all := strings.Join(e.Warnings, "\n"); !strings.Contains(all, "starting up until 12 s of the watch") {
-		t.Errorf("it is not said: %q", all)
+	if !warned(e, "starting up until 12 s of the watch") {
+		t.Errorf("it is not said: %q", e.Warnings)
 	}
 
 	late := simulate(t, recording.Header{Warmup: 3 * time.Second})
-	late.trainer("100.1", "framework", "pytorch", "start_s", "990.00")
+	late.trainer("100.1", "start_s", "990.00")
 	late.bear("100.1", 2, 5)
 	late.run(2, inputBound)
 	late.run(28, moment{run: 1, idle: 1, ahead: 1, gpu: -1})
@@ -179,7 +177,7 @@ func TestStartupIsLeftOut(t *testing.T) {
 	}
 
 	launched := simulate(t, recording.Header{Mode: "launch"})
-	launched.trainer("100.1", "framework", "pytorch", "start_s", "998.00")
+	launched.trainer("100.1", "start_s", "998.00")
 	launched.run(30, moment{run: 1, gpu: -1, trainerReads: 1 << 20})
 	if got := launched.evidence().Window.Startup; got != (Startup{}) {
 		t.Errorf("a launched job, watched from its first batch on: %+v", got)

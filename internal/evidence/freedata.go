@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"cmp"
+
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -22,42 +24,34 @@ const leastChunks = 3
 func (b *builder) freeData(r *rank) {
 	var free, times figure
 	free.why = reason{text: "nobody asked for it", cure: "start the job with pipetune diagnose --headroom -- COMMAND"}
-	if f := b.replayed(r); f.facts != nil {
-		b.ev.Facts.FreeData = f.facts
-		free = figure{Summary: stat.Ratio(f.steps, f.seconds), why: reason{text: f.facts.Why}}
+	if f, steps, seconds := b.replayed(r); f != nil {
+		b.ev.Facts.FreeData = f
+		free = figure{Summary: stat.Ratio(steps, seconds), why: reason{text: f.Why}}
 		if v, ok := b.ev.Get(metric.BatchesPerS); ok && free.N > 0 && v.Lo > 0 {
 			times.Summary = stat.Summary{Center: free.Center / v.Center, Lo: free.Lo / v.Hi, Hi: free.Hi / v.Lo,
 				Confidence: v.Confidence, N: min(v.N, free.N)}
 		}
-		if f.facts.Why != "" {
-			b.warn("--headroom: %s", f.facts.Why)
+		if f.Why != "" {
+			b.warn("--headroom: %s", f.Why)
 		}
-		if f.facts.Replayed < f.facts.Trainers {
+		if f.Replayed < f.Trainers {
 			b.warn("--headroom: of %d trainers %d were handed batches again: where they wait for each other, the "+
-				"others' loaders still hold them",
-				f.facts.Trainers, f.facts.Replayed)
+				"others' loaders still hold them", f.Trainers, f.Replayed)
 		}
 	}
 	b.take(metric.FreeRate, free, metric.HookSteps)
 	b.take(metric.FreeTimes, times, metric.HookSteps)
 }
 
-// replayed is what one trainer did with data for free.
-type replayed struct {
-	facts          *FreeData
-	steps, seconds []float64 // of each chunk that counts
-}
-
-// replayed reads it: of the trainer that leads, else of the first that did so.
-func (b *builder) replayed(r *rank) (out replayed) {
+// replayed is what one trainer did with data for free, and the steps and seconds of each chunk that counts: of the
+// trainer that leads, else of the first that did so.
+func (b *builder) replayed(r *rank) (f *FreeData, steps, seconds []float64) {
 	of := ""
 	for e, row := range recording.Each[recording.Replay](b.rec, recording.EventReplay) {
-		if out.facts == nil {
-			out.facts = &FreeData{}
+		if f == nil {
+			f = &FreeData{}
 		}
-		if row.Why != "" && out.facts.Why == "" {
-			out.facts.Why = row.Why
-		}
+		f.Why = cmp.Or(f.Why, row.Why)
 		if row.Steps > 0 && (of == "" || r != nil && e.Entity == r.entity) {
 			of = e.Entity
 		}
@@ -67,7 +61,6 @@ func (b *builder) replayed(r *rank) (out replayed) {
 		if e.Entity != of || row.Steps <= 0 || row.Seconds <= 0 {
 			continue
 		}
-		f := out.facts
 		f.Batches, f.Copied, f.Replayed, f.Trainers = row.Kept, row.Copied, row.Replayed, row.Trainers
 		if all = append(all, row); len(all) > 1 && row.Filled && !row.Void { // the first holds what was queued before
 			good = append(good, row)
@@ -77,8 +70,8 @@ func (b *builder) replayed(r *rank) (out replayed) {
 		good = all[1:]
 	}
 	for _, row := range good {
-		out.steps, out.seconds = append(out.steps, float64(row.Steps)), append(out.seconds, row.Seconds)
-		out.facts.Steps, out.facts.Seconds = out.facts.Steps+float64(row.Steps), out.facts.Seconds+row.Seconds
+		steps, seconds = append(steps, float64(row.Steps)), append(seconds, row.Seconds)
+		f.Steps, f.Seconds = f.Steps+float64(row.Steps), f.Seconds+row.Seconds
 	}
-	return out
+	return f, steps, seconds
 }

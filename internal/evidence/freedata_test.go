@@ -12,9 +12,7 @@ import (
 // TestFreeData: chunks in which the workers still made batches, in which an evaluation ran, and the first one, do not
 // count.
 func TestFreeData(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(30, inputBound)
 	chunk := func(entity string, steps int64, seconds float64, filled, void bool) {
 		s.r.Event(recording.EventReplay, entity, recording.Attrs(recording.Replay{Steps: steps, Seconds: seconds,
@@ -39,9 +37,7 @@ func TestFreeData(t *testing.T) {
 
 // TestFreeDataNotMeasured says why, and tells no figure.
 func TestFreeDataNotMeasured(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(30, inputBound)
 	if _, cure := s.evidence().WhyMissing(metric.FreeRate); !strings.Contains(cure, "--headroom") {
 		t.Errorf("the cure is %q", cure)

@@ -36,7 +36,7 @@ func (b *builder) gpu(r *rank) {
 		return derive(g.job).by(g.basis)
 	}
 	mean := func(raw metric.Desc) figure {
-		return of(func(job []string) figure { return ratio(b.lasting(b.gpuMeans(raw, job)), b.length) })
+		return of(func(job []string) figure { return b.mean(b.gpuMeans(raw, job)) })
 	}
 	others := mean(metric.GPUOthersUtil)
 	others.why = reason{} // a reason that is of the job's GPUs
@@ -44,7 +44,7 @@ func (b *builder) gpu(r *rank) {
 		if r.step != nil && r.step.Sight == step.Counted {
 			return b.modelled(r.step.Device).over(b.lasting(r.busy), b.length)
 		}
-		return ratio(b.lasting(b.busyOf(job)), b.length)
+		return b.mean(b.busyOf(job))
 	}), metric.GPUUtil)
 	b.take(metric.GPUSMActive, mean(metric.GPUSMActivity), metric.GPUSMActivity)
 	b.take(metric.GPUDRAMActive, mean(metric.GPUDRAM), metric.GPUDRAM)
@@ -63,6 +63,9 @@ func (b *builder) lasting(means []float64) []float64 {
 	return each(len(means), func(i int) float64 { return means[i] * b.length[i] })
 }
 
+// mean is the mean over the windows of what they have each.
+func (b *builder) mean(means []float64) figure { return ratio(b.lasting(means), b.length) }
+
 // busyOf is the share of each window in which GPUs ran work, mean over them: by the driver's samples, or, of a slice of
 // one, by what its engines report; NaN where neither was read.
 func (b *builder) busyOf(gpus []string) []float64 {
@@ -78,12 +81,10 @@ func (b *builder) busyOf(gpus []string) []float64 {
 // copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its
 // speed were read: at least the bytes over what the link carries, at most that over copyEfficiency.
 func (b *builder) copies(r *rank) step.Range {
-	received := b.gpuMeans(metric.GPUPcieRx, r.gpus)
-	rate := stat.Ratio(each(len(received), func(i int) float64 { return received[i] * b.length[i] }), b.length)
-	link := b.linkBytes(r.gpus)
-	if !(link > 0) || !(rate.Hi > 0) {
-		return step.Range{}
-	}
+	rate := b.mean(b.gpuMeans(metric.GPUPcieRx, r.gpus))
+	link := 1e9 * least(r.gpus, func(e string) float64 {
+		return b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth)
+	})
 	return step.Share(rate.Lo/link, rate.Center/link/usualEfficiency, rate.Hi/link/leastEfficiency)
 }
 
@@ -94,19 +95,15 @@ const (
 	leastEfficiency = 0.75
 )
 
-// linkBytes is what the slowest of these GPUs' links carries, bytes per second each way, at the best generation and
-// width seen; 0 where neither was read.
-func (b *builder) linkBytes(gpus []string) float64 {
-	least := math.Inf(1)
+// least is the least figure of GPUs; +Inf where none has one above 0.
+func least(gpus []string, of func(gpu string) float64) float64 {
+	found := math.Inf(1)
 	for _, e := range gpus {
-		if now := b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth); now > 0 {
-			least = min(least, now*1e9)
+		if x := of(e); x > 0 {
+			found = min(found, x)
 		}
 	}
-	if math.IsInf(least, 1) {
-		return 0
-	}
-	return least
+	return found
 }
 
 // linkSpeed is what a link of the best generation and width that was read carries, GB/s each way; 0 where they were not
@@ -158,12 +155,7 @@ func (b *builder) gpuMemoryOf(entity string) float64 {
 	if x, ok := b.usual(metric.GPUMemTotal, entity); ok {
 		return x
 	}
-	for _, g := range b.rec.Header.Host.GPUs {
-		if "gpu/"+g.UUID == entity {
-			return float64(g.MemoryBytes)
-		}
-	}
-	return 0
+	return float64(b.described(entity).MemoryBytes)
 }
 
 // gpuPower is the draw over the limit, mean over the job's GPUs.
@@ -249,11 +241,10 @@ func (b *builder) gpuClockLost(job []string) (worst figure) {
 				if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
 					return 0
 				}
-				return hold(1 - clock/highest)
+				return stat.Share(1 - clock/highest)
 			})
-		if s := stat.Ratio(b.lasting(lacking.means(b.spans)), b.length); s.N > 0 &&
-			(worst.N == 0 || s.Center > worst.Center) {
-			worst.Summary = s
+		if s := b.mean(lacking.means(b.spans)); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
+			worst.Summary = s.Summary
 		}
 	}
 	return worst
@@ -265,13 +256,8 @@ var lane = []float64{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563}
 // gpuLink is the link's bandwidth over what device and slot allow: of each GPU the best that was seen, since links
 // train down when idle, and of these the worst.
 func (b *builder) gpuLink(job []string) figure {
-	worst := math.Inf(1)
-	for _, e := range job {
-		now := b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth)
-		can := b.linkSpeed(e, metric.GPUPcieGenMax, metric.GPUPcieWidthMx)
-		if now > 0 && can > 0 {
-			worst = min(worst, now/can)
-		}
-	}
-	return exact(worst) // none where it is no number
+	return exact(least(job, func(e string) float64 { // none where it is no number
+		return divide(b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth),
+			b.linkSpeed(e, metric.GPUPcieGenMax, metric.GPUPcieWidthMx))
+	}))
 }

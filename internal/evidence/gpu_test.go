@@ -36,13 +36,17 @@ func gpusOfHost(uuids ...string) recording.Header {
 	return h
 }
 
+// besideGPUs watches a job with two workers on a machine whose GPUs are busy as given; held is as others has it.
+func besideGPUs(t *testing.T, h recording.Header, busy map[string]float64, held float64) *Evidence {
+	t.Helper()
+	s := twoWorkers(t, h)
+	s.others(30, onCPU, busy, held)
+	return s.evidence()
+}
+
 // TestGPUsOfColleagues lets a job train on the CPU of a server whose GPUs are busy for others.
 func TestGPUsOfColleagues(t *testing.T) {
-	s := simulate(t, gpusOfHost("A", "B"))
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	s.others(30, onCPU, map[string]float64{"gpu/A": 0.97, "gpu/B": 0.9}, 0)
-	e := s.evidence()
+	e := besideGPUs(t, gpusOfHost("A", "B"), map[string]float64{"gpu/A": 0.97, "gpu/B": 0.9}, 0)
 	want(t, e, map[metric.Desc]float64{metric.GPUCount: 0, metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent,
 		metric.GPUIdleJob: 0, metric.DeviceTime: absent})
 	for _, d := range []metric.Desc{metric.GPUBusy, metric.DeviceTime, metric.GPUThrottled} {
@@ -57,14 +61,11 @@ func TestGPUsOfColleagues(t *testing.T) {
 
 // TestGPUTakenLate credits a GPU that the job is on only toward the end of the watch.
 func TestGPUTakenLate(t *testing.T) {
-	s := simulate(t, gpusOfHost("A", "B"))
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	busy := map[string]float64{"gpu/B": 0.9}
+	s := twoWorkers(t, gpusOfHost("A", "B"))
 	m := onCPU
 	s.others(25, m, map[string]float64{"gpu/A": 0, "gpu/B": 0.9}, 0)
 	m.gpu = 0.8 // the simulated job's own is gpu/A
-	s.others(5, m, busy, 0)
+	s.others(5, m, map[string]float64{"gpu/B": 0.9}, 0)
 	e := s.evidence()
 	v, ok := e.Get(metric.GPUBusy)
 	if !ok || v.Basis != metric.Measured || v.Center < 0.1 || v.Center > 0.6 {
@@ -75,11 +76,7 @@ func TestGPUTakenLate(t *testing.T) {
 
 // TestGPUWithoutAList keeps what stood before where a GPU's processes could not be listed: they may be the job's.
 func TestGPUWithoutAList(t *testing.T) {
-	s := simulate(t, gpusOfHost("A"))
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
-	s.others(30, onCPU, map[string]float64{"gpu/A": 0.5}, -1)
-	e := s.evidence()
+	e := besideGPUs(t, gpusOfHost("A"), map[string]float64{"gpu/A": 0.5}, -1)
 	want(t, e, map[metric.Desc]float64{metric.GPUCount: 1, metric.GPUBusy: 0.5})
 	if v, _ := e.Get(metric.GPUBusy); v.Basis != metric.Inferred {
 		t.Errorf("basis %v", v.Basis)
@@ -89,9 +86,7 @@ func TestGPUWithoutAList(t *testing.T) {
 // TestGPUWithAListNotBelieved keeps what stood before where the driver lists nobody on a busy GPU: the idle moments
 // before it are no proof.
 func TestGPUWithAListNotBelieved(t *testing.T) {
-	s := simulate(t, gpusOfHost("A"))
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, gpusOfHost("A"))
 	s.r.Unseen(metric.GPUJobMemory.Name, "gpu/A", "the driver lists no process on this GPU, and the GPU is busy", "")
 	s.others(30, onCPU, map[string]float64{"gpu/A": 0.5}, 0)
 	want(t, s.evidence(), map[metric.Desc]float64{metric.GPUCount: 1, metric.GPUBusy: 0.5})
@@ -148,8 +143,6 @@ func barredFrom(h recording.Header, uuids ...string) recording.Header {
 // anything there, the environment says which is the job's.
 func TestGPUOfTheEnvironment(t *testing.T) {
 	busy := map[string]float64{"gpu/A": 0.97, "gpu/B": 0.3, "gpu/C": 0.9, "gpu/D": 0}
-	onGPU := onCPU
-	onGPU.gpu = -1
 	for name, c := range map[string]struct {
 		barred []string
 		busy   float64
@@ -169,11 +162,7 @@ func TestGPUOfTheEnvironment(t *testing.T) {
 		for i := range h.Host.GPUs {
 			h.Host.GPUs[i].Name = h.Host.GPUs[i].UUID
 		}
-		s := simulate(t, h)
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
-		s.others(30, onGPU, busy, -1)
-		e := s.evidence()
+		e := besideGPUs(t, h, busy, -1)
 		t.Run(name, func(t *testing.T) {
 			want(t, e, map[metric.Desc]float64{metric.GPUBusy: c.busy, metric.GPUCount: c.count})
 			if why, _ := e.WhyMissing(metric.GPUBusy); !strings.Contains(why, c.why) || (why == "") != (c.why == "") {
@@ -182,11 +171,7 @@ func TestGPUOfTheEnvironment(t *testing.T) {
 			if e.Facts.GPUName != c.gpu {
 				t.Errorf("the job's GPU is %q, want %q", e.Facts.GPUName, c.gpu)
 			}
-			warned := slices.ContainsFunc(e.Warnings, func(w string) bool {
-				return strings.Contains(w,
-					"CUDA_VISIBLE_DEVICES")
-			})
-			if reported := len(c.barred) > 0 && c.gpu != ""; warned != reported {
+			if reported := len(c.barred) > 0 && c.gpu != ""; warned(e, "CUDA_VISIBLE_DEVICES") != reported {
 				t.Errorf("warnings %q", e.Warnings)
 			}
 			if v, ok := e.Get(metric.GPUBusy); ok && v.Basis != metric.Inferred {
@@ -209,9 +194,7 @@ func TestClockHeldDown(t *testing.T) {
 		"no bits":           {-1, 1500e6, 2000e6, 0},
 		"no highest":        {capped, 1500e6, 0, absent},
 	} {
-		s := simulate(t, gpusOfHost("A"))
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
+		s := twoWorkers(t, gpusOfHost("A"))
 		m := onCPU
 		m.gpu = 0.8
 		for second := range 30 {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // gpuShare is which GPUs are the job's, and what may be said of them.
@@ -78,11 +77,20 @@ func (b *builder) shareOut(job []string, matched bool) {
 			r.gpus = own
 		}
 		busy := b.busyOf(r.gpus)
-		if s := stat.Ratio(busy, each(len(busy), func(int) float64 { return 1 })); s.N > 0 &&
-			(matched || s.Center > 0) {
+		if s := b.mean(busy); s.N > 0 && (matched || s.Center > 0) {
 			r.busy = busy
 		}
 	}
+}
+
+// described is what the header says of a GPU, by its entity; the zero GPU where it says nothing.
+func (b *builder) described(gpu string) (of recording.GPU) {
+	for _, g := range b.rec.Header.Host.GPUs {
+		if "gpu/"+g.UUID == gpu {
+			return g
+		}
+	}
+	return of
 }
 
 // visibleGPUs returns all GPUs that anything was read of, in order.
@@ -111,11 +119,7 @@ func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	listed := 0
 	for _, e := range all {
 		held := b.h.of(metric.GPUJobMemory, e)
-		mine := held != nil && slices.Max(held.v) > 0
-		for _, g := range b.rec.Header.Host.GPUs {
-			mine = mine || g.OfJob && "gpu/"+g.UUID == e
-		}
-		if mine {
+		if held != nil && slices.Max(held.v) > 0 || b.described(e).OfJob {
 			entities = append(entities, e)
 		}
 		if held != nil && !b.unlisted(e) {
@@ -139,11 +143,7 @@ func (b *builder) unused(gpu string) bool {
 }
 
 // barred reports whether the job's environment kept it off a GPU when it started.
-func (b *builder) barred(gpu string) bool {
-	return slices.ContainsFunc(b.rec.Header.Host.GPUs, func(g recording.GPU) bool {
-		return g.Barred && "gpu/"+g.UUID == gpu
-	})
-}
+func (b *builder) barred(gpu string) bool { return b.described(gpu).Barred }
 
 // byEnvironment leaves out of the GPUs in use those that the job's environment kept it from when it started, where no
 // list of processes tells whose they are. why is not empty where that leaves none: then the job's code chose others, or

@@ -55,15 +55,6 @@ func (c *hookClock) begunAt(moment float64) {
 	}
 }
 
-// last is the index of the last reading at or before a tick, -1 where there is none.
-func (c *hookClock) last(tick float64) int {
-	i, exact := slices.BinarySearch(c.ticks, tick)
-	if exact {
-		return i
-	}
-	return i - 1
-}
-
 // retime puts the readings of a trainer's total where they belong. A total that first appears while others are reported
 // was zero at the reading before.
 func (c *hookClock) retime(t *track) *track {
@@ -81,7 +72,10 @@ func (c *hookClock) retime(t *track) *track {
 	}
 	before := -1 // the clock's reading of the last one put
 	for i, tick := range t.at {
-		k := c.last(tick)
+		k, exact := slices.BinarySearch(c.ticks, tick)
+		if !exact {
+			k-- // the last reading before it
+		}
 		switch {
 		case k < 0:
 			continue
@@ -131,10 +125,7 @@ const (
 
 // covers reports whether enough of the window is reported, and how much is.
 func (c *hookClock) covers(steady span, spans []span) (reported float64, ok bool) {
-	reported, window := sum(c.reported(spans)), 0.0
-	for _, s := range spans {
-		window += s.length()
-	}
+	reported, window := sum(c.reported(spans)), sum(lengths(spans))
 	if reported >= enoughReported*window {
 		return reported, reported > 0
 	}
@@ -226,7 +217,7 @@ func (b *builder) hookEntities(a *process) []string {
 		}
 	}
 	slices.SortFunc(out, func(x, y string) int {
-		return cmp.Or(cmp.Compare(number(x[len(prefix):]), number(y[len(prefix):])), strings.Compare(x, y))
+		return cmp.Or(cmp.Compare(loopNumber(x), loopNumber(y)), strings.Compare(x, y))
 	})
 	return out
 }

@@ -21,7 +21,7 @@ func near(t *testing.T, e *Evidence, part float64, figures map[metric.Desc]float
 }
 
 func TestHookTellsOneLoop(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
+	l := launch(t, afterFive)
 	l.loader(0, 88, 2)
 	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "train.h5",
 		"file": "data.py", "line": "12", "function": "__getitem__"})
@@ -69,9 +69,7 @@ func TestHookTellsOneLoop(t *testing.T) {
 // TestHookLongWait lets a wait of 6 s come twice in the window: it is reported at its end and belongs to the time
 // before.
 func TestHookLongWait(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l := launchTwo(t, afterFive)
 	l.begin(0, 0, 2)
 	l.plain(0, 10, 0.01, 0.04)
 	l.step(0, true, 6, 0)
@@ -89,9 +87,7 @@ func TestHookLongWait(t *testing.T) {
 
 // TestHookSlowSteps: steps of 10 s leave a tail that is not reported.
 func TestHookSlowSteps(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l := launchTwo(t, afterFive)
 	l.begin(0, 0, 2)
 	for range 3 {
 		l.step(0, true, 4, 6)
@@ -108,7 +104,7 @@ func TestHookSlowSteps(t *testing.T) {
 // with 0.2 s of ending them.
 func TestHookRestarts(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
-		l := launch(t, recording.Header{}, "100.1")
+		l := launch(t, recording.Header{})
 		for i := range 5 {
 			n := 0
 			if recreated {
@@ -151,25 +147,13 @@ func TestHookManyEpochsAreToldInPart(t *testing.T) {
 
 // TestHookZip goes over two loaders at once; the second one's wait lies within the steps of the first.
 func TestHookZip(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
+	l := launch(t, recording.Header{})
 	l.loader(0, 88, 1)
 	l.loader(1, 88, 1) // made by the same line
 	l.bear("100.1", 2, 50)
 	l.begin(0, 0, 1)
 	l.begin(1, 0, 1)
-	for range 600 {
-		l.pass(0.01)
-		l.pass(0.02)
-		l.pass(0.02)
-		for n, wait := range []float64{0.01, 0.02} {
-			e := l.loop(n)
-			l.grow(metric.HookSteps, e, 1)
-			l.grow(metric.HookGradSteps, e, 1)
-			l.grow(metric.HookWait, e, wait)
-			l.grow(metric.HookStepTime, e, 0.05)
-		}
-		l.send()
-	}
+	l.both(600, [2]float64{0.01, 0.02}, 0.02)
 	e := l.evidence()
 	sound(t, e)
 	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.FreeStepTime: 0.02})
@@ -181,7 +165,7 @@ func TestHookZip(t *testing.T) {
 
 // TestHookWithoutWorkers: what is only bounded from outside is exact.
 func TestHookWithoutWorkers(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
+	l := launch(t, afterFive)
 	l.loader(0, 88, 0)
 	l.samples = moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20}
 	l.begin(0, 0.1, 0)
@@ -203,7 +187,7 @@ func TestHookWithoutWorkers(t *testing.T) {
 }
 
 func TestHookRanks(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
+	l := launch(t, afterFive)
 	l.trainer("200.1")
 	other := join(l.simulation, "200.1")
 	l.others = []*launched{other}
@@ -232,9 +216,7 @@ func TestHookRanks(t *testing.T) {
 }
 
 func TestHookDevice(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l := launchTwo(t, afterFive)
 	l.samples = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
 	l.begin(0, 0, 2)
 	for i := range 600 {
@@ -255,9 +237,7 @@ func TestHookDevice(t *testing.T) {
 }
 
 func TestHookLostHalfWay(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l := launchTwo(t, afterFive)
 	l.samples = inputBound
 	l.begin(0, 0, 2)
 	l.plain(0, 15, 0.01, 0.04)
@@ -276,9 +256,7 @@ func TestHookAbsent(t *testing.T) {
 		"silent": "the hook reported nothing: python was started with -I; figures are from outside, as in attach mode",
 		"off": "the hook switched itself off: python was started with -I; figures are from outside, as in attach " +
 			"mode"} {
-		s := simulate(t, afterFive)
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
+		s := twoWorkers(t, afterFive)
 		s.r.Event(recording.EventHook, "process/100.1", map[string]string{"state": state,
 			"reason": "python was started with -I"})
 		s.run(30, inputBound)
@@ -291,9 +269,7 @@ func TestHookAbsent(t *testing.T) {
 }
 
 func TestHookClockOfAnotherOrigin(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l := launchTwo(t, afterFive)
 	l.begin(0, 0, 2)
 	l.plain(0, 30, 0.03, 0.02)
 	rec := l.finish()
@@ -311,9 +287,7 @@ func TestHookClockOfAnotherOrigin(t *testing.T) {
 // TestHookLessThanAll: messages that were lost cost no amount, but epochs; a hook that switched itself off late
 // reported enough.
 func TestHookLessThanAll(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l := launchTwo(t, recording.Header{})
 	for range 5 {
 		l.begin(0, 0, 2)
 		l.plain(0, 6, 0.01, 0.04)
@@ -330,9 +304,7 @@ func TestHookLessThanAll(t *testing.T) {
 		t.Errorf("lost messages: %q", e.Warnings)
 	}
 
-	l = launch(t, recording.Header{}, "100.1")
-	l.loader(0, 88, 2)
-	l.bear("100.1", 2, 50)
+	l = launchTwo(t, recording.Header{})
 	l.begin(0, 0, 2)
 	l.plain(0, 27, 0.01, 0.04)
 	l.r.Event(recording.EventHook, "process/100.1", map[string]string{"state": "off", "reason": "it raised"})
@@ -350,7 +322,7 @@ func TestHookLessThanAll(t *testing.T) {
 func TestNoLoaderInALaunchedJob(t *testing.T) {
 	for mode, want := range map[string]bool{"attach": true, "launch": false} {
 		s := simulate(t, recording.Header{Mode: mode})
-		s.trainer("100.1", "framework", "pytorch")
+		s.trainer("100.1")
 		s.run(30, moment{run: 0.5, asleep: 0.5, gpu: -1, trainerReads: 1e9})
 		if why, cure := s.evidence().WhyMissing(metric.InputWait); why == "" || (cure != "") != want {
 			t.Errorf("%s: missing for %q, cure %q", mode, why, cure)

@@ -11,7 +11,7 @@ import (
 // That is no training, and what the hook reported stands; where it is more than the training, who knows what it is.
 func TestHookJobThatEndsLate(t *testing.T) {
 	for after, want := range map[float64]bool{0: true, 8: true, 40: false} {
-		l := launch(t, afterFive, "100.1")
+		l := launch(t, afterFive)
 		l.loader(0, 88, 0)
 		l.begin(0, 0, 0)
 		l.samples = moment{run: 1, gpu: -1}

@@ -57,7 +57,7 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]rep
 			if other, _ := placeOf(call); !placed || other != key || !b.never(l, e) {
 				continue
 			}
-			h.earlier = h.earlier || number(loopNumber(e)) < number(loopNumber(l.members[0]))
+			h.earlier = h.earlier || loopNumber(e) < loopNumber(l.members[0])
 		}
 		made := b.loadersOf(e)
 		h.made += made
@@ -88,7 +88,7 @@ func (b *builder) counted(d metric.Desc, entity string) int {
 }
 
 // loopNumber is the last part of a loop's name.
-func loopNumber(entity string) string { return entity[strings.LastIndexByte(entity, '.')+1:] }
+func loopNumber(entity string) int { return number(entity[strings.LastIndexByte(entity, '.')+1:]) }
 
 // never reports whether a loader was not gone over within the window, so that it is none of those gone over beside a
 // loop.
@@ -123,9 +123,8 @@ func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure)
 		}
 	}
 	if restarts == 0 {
-		return exact(0), exact(0), none("the workers were not replaced in the window",
-				"watch for longer than an epoch"),
-			median(epochs)
+		lasted = none("the workers were not replaced in the window", "watch for longer than an epoch")
+		return exact(0), exact(0), lasted, median(epochs)
 	}
 	lost := b.lostToRestarts(h)
 	if lasted = median(gaps); len(gaps) == 0 {
@@ -140,14 +139,6 @@ func orNothing(x float64) float64 {
 		return 0
 	}
 	return x
-}
-
-// orZero is a figure, or 0 where it is not reported.
-func orZero(x *float64) float64 {
-	if x == nil {
-		return 0
-	}
-	return *x
 }
 
 // hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very

@@ -10,7 +10,7 @@ import (
 // TestHookEvaluation lets 4 s of training alternate with 2 s of evaluation, after an epoch or in the middle of one.
 func TestHookEvaluation(t *testing.T) {
 	for _, nested := range []bool{false, true} {
-		l := launch(t, recording.Header{}, "100.1")
+		l := launch(t, recording.Header{})
 		l.loader(0, 88, 2, "persistent_workers", "1")
 		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held")
 		l.bear("100.1", 4, 50)
@@ -52,7 +52,7 @@ func TestHookEvaluation(t *testing.T) {
 // and however long it takes.
 func TestHookEvaluationWithGradients(t *testing.T) {
 	for sampler, evaluates := range map[string]bool{InSequence: true, AtRandom: false} {
-		l := launch(t, recording.Header{}, "100.1")
+		l := launch(t, recording.Header{})
 		l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
 		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held", "sampler", sampler)
 		l.bear("100.1", 4, 50)

@@ -27,12 +27,11 @@ func (b *builder) hookFacts(r *rank) {
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
 	b.hookPauses(r, out)
-	for _, l := range slices.Concat(h.evaluations, h.sources) {
-		if len(out.Others) < mostOthers {
-			call := l.call
-			call.Wait = sum(l.waits())
-			out.Others = append(out.Others, call)
-		}
+	others := slices.Concat(h.evaluations, h.sources)
+	for _, l := range others[:min(len(others), mostOthers)] {
+		call := l.call
+		call.Wait = sum(l.waits())
+		out.Others = append(out.Others, call)
 	}
 	out.SyncsPartly = hello.SyncPoints != nil && !*hello.SyncPoints
 	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites([]*hookLoop{h.training}, "sync"))
@@ -51,18 +50,10 @@ func (b *builder) hookSettings() {
 	if c.NumWorkers != nil && *c.NumWorkers == 0 { // these mean nothing then
 		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""
 	} else {
-		f.Prefetch, f.Persistent, f.StartMethod = either(c.Prefetch, f.Prefetch), either(c.Persistent, f.Persistent),
-			cmp.Or(c.StartMethod, f.StartMethod)
+		f.Prefetch, f.Persistent = cmp.Or(c.Prefetch, f.Prefetch), cmp.Or(c.Persistent, f.Persistent)
+		f.StartMethod = cmp.Or(c.StartMethod, f.StartMethod)
 	}
-	f.PinMemory, f.BatchSize = either(c.PinMemory, f.PinMemory), either(c.BatchSize, f.BatchSize)
-}
-
-// either returns the first that is known.
-func either[T any](a, b *T) *T {
-	if a != nil {
-		return a
-	}
-	return b
+	f.PinMemory, f.BatchSize = cmp.Or(c.PinMemory, f.PinMemory), cmp.Or(c.BatchSize, f.BatchSize)
 }
 
 // sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens
@@ -96,8 +87,7 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 // topSites makes one of a line's files: the one that takes most time names it.
 func topSites(all []Site) []Site {
 	out := mergeSites(all, func(s Site) Site {
-		return Site{Site: recording.Site{File: s.File, Line: s.Line,
-			Function: s.Function}}
+		return Site{Site: recording.Site{File: s.File, Line: s.Line, Function: s.Function}}
 	})
 	return out[:min(len(out), mostSites)]
 }
@@ -147,7 +137,7 @@ func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
 	}
 	l := r.hook.training
 	opens := l.made(metric.HookOpens)
-	every := r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
+	every := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
 	if sum(every) <= 0 {
 		return
 	}

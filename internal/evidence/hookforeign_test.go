@@ -2,8 +2,6 @@ package evidence
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -13,7 +11,7 @@ import (
 // TestHookLoaderOfNoDataLoader: of a loader that is no DataLoader waits and steps are exact. That no workers of
 // PyTorch's are seen does not say that the trainer loads by itself.
 func TestHookLoaderOfNoDataLoader(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
+	l := launch(t, recording.Header{})
 	l.r.Event(recording.EventLoader, l.loop(0), map[string]string{"class": "torchdata.nodes.loader.Loader",
 		"file": "train.py", "line": "9"})
 	l.begin(0, 0, 0)
@@ -29,9 +27,7 @@ func TestHookLoaderOfNoDataLoader(t *testing.T) {
 			t.Errorf("%s is %+v", d.Name, v)
 		}
 	}
-	if !slices.ContainsFunc(e.Warnings, func(w string) bool {
-		return strings.Contains(w, "torchdata.nodes.loader.Loader, which is no DataLoader")
-	}) {
+	if !warned(e, "torchdata.nodes.loader.Loader, which is no DataLoader") {
 		t.Errorf("warnings: %q", e.Warnings)
 	}
 }

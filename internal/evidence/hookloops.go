@@ -33,11 +33,7 @@ func (h *hooked) trained() []float64 {
 
 // waits is how long training stood still for data.
 func (h *hooked) waits() []float64 {
-	out := slices.Clone(h.training.waits())
-	for _, s := range h.sources {
-		add(out, s.waits())
-	}
-	return out
+	return h.over(append([]*hookLoop{h.training}, h.sources...), (*hookLoop).waits)
 }
 
 // all returns every loop gone over in the window, training first.
@@ -45,10 +41,10 @@ func (h *hooked) all() []*hookLoop {
 	return slices.Concat([]*hookLoop{h.training}, h.evaluations, h.sources)
 }
 
-// ofAll adds a signal up over all loops.
-func (h *hooked) ofAll(of func(*hookLoop) []float64) []float64 {
+// over adds a signal up over loops.
+func (h *hooked) over(loops []*hookLoop, of func(*hookLoop) []float64) []float64 {
 	out := make([]float64, len(h.reported))
-	for _, l := range h.all() {
+	for _, l := range loops {
 		add(out, of(l))
 	}
 	return out
@@ -67,7 +63,7 @@ func (b *builder) readHook(a *process) *hooked {
 	}
 	if reported, ok := clock.covers(b.steady, b.spans); !ok {
 		if reported > 0 || len(clock.moments) > 1 {
-			b.thin = append(b.thin, thinHook{a.entity, reported})
+			b.thin[a.entity] = reported
 		}
 		return nil
 	}
@@ -76,7 +72,7 @@ func (b *builder) readHook(a *process) *hooked {
 	holdOut(loops, h.reported)
 	main := longest(loops)
 	if main == nil || sum(main.of(metric.HookSteps)) <= 0 {
-		b.thin = append(b.thin, thinHook{a.entity, 0})
+		b.thin[a.entity] = 0
 		return nil
 	}
 	h.choose(main, loops)
@@ -131,10 +127,7 @@ const leastOverlap = 1.02
 // evaluate adds up the time of evaluations. Where two are gone over together, each has the other's time within its
 // steps, and they are held to what training leaves.
 func (h *hooked) evaluate() {
-	h.evaluated = make([]float64, len(h.reported))
-	for _, l := range h.evaluations {
-		add(h.evaluated, l.time())
-	}
+	h.evaluated = h.over(h.evaluations, (*hookLoop).time)
 	room := max(sum(h.reported)-sum(h.training.time()), 0)
 	if all := sum(h.evaluated); all > leastOverlap*room && all > 0 {
 		h.evaluated = each(len(h.reported), func(i int) float64 { return h.evaluated[i] * room / all })
@@ -231,12 +224,6 @@ func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	return out
 }
 
-// thinHook is a trainer whose hook reported too little of the window to be used.
-type thinHook struct {
-	entity   string
-	reported float64 // seconds
-}
-
 // hookFigures gives the exact figures of a trainer, which the hook reported, in place of what was seen of it from
 // outside.
 func (b *builder) hookFigures(r *rank, h *hooked) {
@@ -244,7 +231,8 @@ func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()
 	r.rate = stat.Ratio(r.batches, r.clock)
-	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
-	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
+	longer := func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) }
+	slices.SortStableFunc(h.evaluations, longer)
+	slices.SortStableFunc(h.sources, longer)
 	b.hookWorkers(r)
 }

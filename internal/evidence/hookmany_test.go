@@ -12,7 +12,7 @@ import (
 // TestHookLoadersThatShareALoop: each epoch makes a loader of its own, of another length, with workers that would
 // persist; the first three are loops of their own, the later ones share one.
 func TestHookLoadersThatShareALoop(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
+	l := launch(t, recording.Header{})
 	for i := range 10 {
 		n := min(i, 3)
 		if i <= 3 {
@@ -43,7 +43,7 @@ func TestHookLoadersThatShareALoop(t *testing.T) {
 
 // TestHookSaysWhatItDidNotTell: what the hook or its receiver left out is said in the report.
 func TestHookSaysWhatItDidNotTell(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
+	l := launch(t, afterFive)
 	l.loader(0, 88, 2)
 	l.r.Unseen("hook_*", "process/100.1", "of some loaders nothing is told", "")
 	l.bear("100.1", 2, 50)

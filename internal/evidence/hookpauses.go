@@ -53,8 +53,8 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 		if all, ok := b.h.of(metric.ProcCPU, r.entity).rateIn(known, spans); ok {
 			cpu = all
 			delayed, _ := b.h.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
-			late = hold(delayed)
-			out.Evaluating = Evaluating{Time: hold(evaluated / reported), CPU: cpu * evaluated / reported,
+			late = stat.Share(delayed)
+			out.Evaluating = Evaluating{Time: stat.Share(evaluated / reported), CPU: cpu * evaluated / reported,
 				Delay: late * evaluated / reported}
 		}
 	}
@@ -112,14 +112,11 @@ func (s span) within(others []span) (total float64) {
 // another outside, those that fit all readings best (least squares). False where the readings do not tell the two
 // apart.
 func (t *track) rateIn(windows, parts []span) (perSec float64, ok bool) {
-	if t == nil {
-		return 0, false
-	}
 	var ii, io, oo, ig, og, in, all float64
-	for k := 1; k < len(t.at); k++ {
-		step, grown := span{t.at[k-1], t.at[k]}, t.v[k]-t.v[k-1]
+	for k, step := range t.steps() {
+		grown := t.v[k+1] - t.v[k]
 		for _, w := range windows {
-			seen := span{max(step.from, w.from), min(step.to, w.to)}
+			seen := step.and(w)
 			if grown < 0 || seen.length() <= 0 {
 				continue
 			}

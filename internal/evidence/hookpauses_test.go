@@ -19,7 +19,7 @@ func TestHookPauses(t *testing.T) {
 	}{{"between epochs", false, 1, 0}, {"in the middle", true, 1, 0}, {"two in a row", true, 2, 0},
 		{"the last not to its end", true, 1, 1}} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := launch(t, recording.Header{}, "100.1")
+			l := launch(t, recording.Header{})
 			l.loader(0, 88, 2, "persistent_workers", "1")
 			l.loader(1, 95, 0, "dataset", "train.Held")
 			l.loader(2, 96, 0, "dataset", "train.Test")
@@ -80,7 +80,7 @@ func TestHookPauses(t *testing.T) {
 
 // TestHookPausesWithWorkers: what the workers of an evaluation compute is of its pause as well.
 func TestHookPausesWithWorkers(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
+	l := launch(t, recording.Header{})
 	l.loader(0, 88, 2, "persistent_workers", "1")
 	l.loader(1, 95, 2, "dataset", "train.Held")
 	l.bear("100.1", 2, 50)

@@ -14,15 +14,13 @@ import (
 // thing is done. Meanwhile the outside samples go on.
 type launched struct {
 	*simulation
-	id      string             // the trainer
-	samples moment             // what is seen from outside meanwhile
-	now     float64            // seconds since the recording's start
-	clock   float64            // up to which is reported
-	totals  map[string]float64 // by signal and entity
-	sent    map[string]float64
+	id      string  // the trainer
+	samples moment  // what is seen from outside meanwhile
+	now     float64 // seconds since the recording's start
+	clock   float64 // up to which is reported
+	totals  map[total]*tally
 	order   []total
-	unsent  []string
-	written map[string]news
+	unsent  []*tally
 	lost    float64
 	off     bool
 	epochs  map[int]*recording.Epoch
@@ -35,18 +33,33 @@ type total struct {
 	entity string
 }
 
-func launch(t *testing.T, header recording.Header, id string) *launched {
+// tally is a total as it is, as it was sent, and as it was recorded since some moment.
+type tally struct {
+	now, sent, written, since float64
+	told                      bool
+}
+
+func launch(t *testing.T, header recording.Header) *launched {
 	t.Helper()
 	header.Mode = "launch"
 	s := simulate(t, header)
-	s.trainer(id)
-	return join(s, id)
+	s.trainer("100.1")
+	return join(s, "100.1")
+}
+
+// launchTwo launches a trainer with one loader, which has two workers.
+func launchTwo(t *testing.T, header recording.Header) *launched {
+	t.Helper()
+	l := launch(t, header)
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	return l
 }
 
 // join lets a trainer of a simulation tell.
 func join(s *simulation, id string) *launched {
-	l := &launched{simulation: s, id: id, samples: moment{asleep: 1, gpu: -1}, totals: map[string]float64{},
-		sent: map[string]float64{}, epochs: map[int]*recording.Epoch{}, written: map[string]news{}}
+	l := &launched{simulation: s, id: id, samples: moment{asleep: 1, gpu: -1}, totals: map[total]*tally{},
+		epochs: map[int]*recording.Epoch{}}
 	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0",
 		"python": "3.13.5"})
 	return l
@@ -69,12 +82,12 @@ func (l *launched) loader(n, line, workers int, attrs ...string) {
 func (l *launched) loop(n int) string { return fmt.Sprintf("loop/%s.%d", l.id, n) }
 
 func (l *launched) grow(d metric.Desc, entity string, by float64) {
-	key := d.Name + " " + entity
-	if _, ok := l.totals[key]; !ok {
-		l.order = append(l.order, total{d, entity})
+	key := total{d, entity}
+	if l.totals[key] == nil {
+		l.totals[key], l.order = &tally{}, append(l.order, key)
 	}
-	l.totals[key] += by
-	l.unsent = append(l.unsent, key)
+	l.totals[key].now += by
+	l.unsent = append(l.unsent, l.totals[key])
 }
 
 // pass lets time go by, and records what was reported at each tick before its end.
@@ -113,19 +126,16 @@ func (l *launched) record() {
 	}
 	l.r.Add(metric.HookClock, "process/"+l.id, bootSeconds+l.clock)
 	l.r.Add(metric.HookLost, "process/"+l.id, l.lost)
-	for _, x := range l.order {
-		key := x.d.Name + " " + x.entity
-		v, ok := l.sent[key]
-		if n := l.written[key]; n.value != v || n.since == 0 {
-			l.written[key] = news{v, l.at}
+	for _, key := range l.order {
+		x := l.totals[key]
+		if x.written != x.sent || x.since == 0 {
+			x.written, x.since = x.sent, l.at
 		}
-		if ok && l.at-l.written[key].since < 2 { // the receiver leaves out what has no news
-			l.r.Add(x.d, x.entity, v)
+		if x.told && l.at-x.since < 2 { // the receiver leaves out what has no news
+			l.r.Add(key.d, key.entity, x.sent)
 		}
 	}
 }
-
-type news struct{ value, since float64 }
 
 // send sends the totals as they are.
 func (l *launched) send() {
@@ -133,8 +143,8 @@ func (l *launched) send() {
 		return
 	}
 	l.clock = l.now
-	for _, k := range l.unsent {
-		l.sent[k] = l.totals[k]
+	for _, x := range l.unsent {
+		x.sent, x.told = x.now, true
 	}
 	l.unsent = l.unsent[:0]
 }
@@ -199,8 +209,7 @@ func (l *launched) make(n int, batches float64) {
 	for d, by := range map[metric.Desc]float64{metric.HookFetches: 1, metric.HookItems: 32, metric.HookFetchTime: 0.080,
 		metric.HookFetchCPU: 0.050, metric.HookItemTime: 0.072, metric.HookCollate: 0.008, metric.HookOpens: 32,
 		metric.HookOpenTime: 0.016, metric.HookReads: 32, metric.HookReadTime: 0.032, metric.HookDecodes: 0,
-		metric.HookDecodeTime:    0,
-		metric.HookDecodedValues: 32 * 2 * 5 << 20 / 32} {
+		metric.HookDecodeTime: 0, metric.HookDecodedValues: 32 * 2 * 5 << 20 / 32} {
 		l.grow(d, e, by*batches)
 	}
 	spread := "spread/" + e[len("loop/"):] + "/"

@@ -24,11 +24,7 @@ func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	if h.training.trains() {
 		b.setMeasured(metric.Evaluation, stat.Ratio(h.evaluated, h.reported))
-		waited := make([]float64, len(h.reported))
-		for _, l := range h.evaluations {
-			add(waited, l.waits())
-		}
-		b.setMeasured(metric.EvalWait, stat.Ratio(waited, h.reported))
+		b.setMeasured(metric.EvalWait, stat.Ratio(h.over(h.evaluations, (*hookLoop).waits), h.reported))
 	}
 	if h.training.known(metric.HookSyncs) {
 		b.setMeasured(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), h.trained()))
@@ -39,15 +35,9 @@ func (b *builder) hookStep(r *rank) {
 	}
 }
 
-// notNegative holds a figure that noise in its parts may carry below zero.
-func notNegative(s stat.Summary) stat.Summary {
-	s.Center, s.Lo, s.Hi = max(s.Center, 0), max(s.Lo, 0), max(s.Hi, 0)
-	return s
-}
-
 // delayPerCPU is how long the main thread is ready without a CPU for each second that it has one.
 func (b *builder) delayPerCPU(r *rank) float64 {
-	return orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), sum(b.grow(metric.ProcMainCPU, r.entity))))
+	return orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU))))
 }
 
 // reportedBatch is the size of a batch, and what it is made of; as seen from outside where that was not reported.
@@ -83,7 +73,7 @@ func (b *builder) hookMade(r *rank) {
 	b.setMeasured(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
-		b.exact(metric.FetchP99, p99, metric.Measured)
+		b.setMeasured(metric.FetchP99, stat.Exact(p99))
 	}
 	if sum(cpu) > 0 {
 		b.setMeasured(metric.FetchCPU, stat.Ratio(cpu, fetches))
@@ -99,10 +89,8 @@ func (b *builder) hookMade(r *rank) {
 		d    metric.Desc
 		took []float64
 	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
-		{metric.MadeOther, other},
-		{metric.MadeCollate, collate}} {
-		b.setMeasured(p.d, stat.Ratio(p.took, items))
-		b.keep(p.d, p.took, items)
+		{metric.MadeOther, other}, {metric.MadeCollate, collate}} {
+		b.share(p.d, p.took, items)
 	}
 	b.setMeasured(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
@@ -138,17 +126,14 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	}
 	delay, programs := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {
-		per := b.delayPerCPU(r)
-		delay = each(len(took), func(i int) float64 { return cpu[i] * per })
-	} else if all, _, ok := b.total(metric.ProcRunDelay, r.workerSet); ok {
-		part := divide(sum(took),
-			sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
+		delay = times(cpu, b.delayPerCPU(r))
+	} else if delayed := b.growthOf(metric.ProcRunDelay, r.workerSet); delayed != nil {
+		all := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })
+		part := stat.Share(divide(sum(took), sum(all)))
 		if len(r.others) > 0 {
 			part = 1
 		}
-		delay = each(len(took), func(i int) float64 { return all[i] * hold(orNothing(part)) })
-		ran := b.programs(r.workerSet)
-		programs = each(len(took), func(i int) float64 { return ran[i] * hold(orNothing(part)) })
+		delay, programs = times(delayed, part), times(b.programs(r.workerSet), part)
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
 	b.setMeasured(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))

@@ -49,17 +49,14 @@ func (b *builder) reportedWorkers(r *rank) {
 	}
 	lived := times(reported, float64(*workers))
 	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
-	b.share(metric.WorkerBusy, busy, lived, metric.Measured)
-	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived,
-		metric.Measured)
+	b.share(metric.WorkerBusy, busy, lived)
+	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived)
 	if sum(cpu) <= 0 {
 		return
 	}
-	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived,
-		metric.Measured)
-	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived,
-		metric.Measured)
-	b.share(metric.WorkerCPU, cpu, lived, metric.Measured)
+	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived)
+	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived)
+	b.share(metric.WorkerCPU, cpu, lived)
 	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
@@ -72,7 +69,7 @@ func (b *builder) reportedWorkers(r *rank) {
 // and the CPUs that they use.
 func (h *hooked) otherLoaders() (leastStep, cpus float64) {
 	steps, trained := sum(h.training.of(metric.HookSteps)), sum(h.trained())
-	if steps <= 0 || trained <= 0 {
+	if steps <= 0 || trained <= 0 || len(h.partners) == 0 {
 		return 0, 0
 	}
 	own := max(trained-sum(h.waits()), 0) / steps
@@ -84,9 +81,6 @@ func (h *hooked) otherLoaders() (leastStep, cpus float64) {
 		} else {
 			own += sum(p.waits()) / steps
 		}
-	}
-	if len(h.partners) == 0 {
-		return 0, 0
 	}
 	return max(leastStep, own), cpus
 }
@@ -102,6 +96,5 @@ func (b *builder) warnTogether(h *hooked) {
 		place = c.File + ":" + strconv.Itoa(c.Line)
 	}
 	b.warn("%d loaders are gone over in each step; %.0f %% of the wait is for the one made at %s, and settings and "+
-		"costs of a loader are of that one",
-		len(h.partners)+1, 100*own/all, place)
+		"costs of a loader are of that one", len(h.partners)+1, 100*own/all, place)
 }

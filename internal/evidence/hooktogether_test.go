@@ -28,7 +28,7 @@ func (l *launched) both(steps int, waits [2]float64, work float64) {
 // TestHookTellsTheLoaderThatIsWaitedFor: of two loaders of each step the one that training waits for is reported,
 // whichever was made first.
 func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
+	l := launch(t, recording.Header{})
 	l.loader(0, 10, 1)
 	l.loader(1, 16, 1, "dataset", "train.Slow")
 	l.bear("100.1", 2, 50)
@@ -59,7 +59,7 @@ func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
 
 // TestHookLoadersInTurnAreNotTogether: two loaders that train one after the other are no loaders of the same step.
 func TestHookLoadersInTurnAreNotTogether(t *testing.T) {
-	l := launch(t, recording.Header{}, "100.1")
+	l := launch(t, recording.Header{})
 	l.loader(0, 10, 1)
 	l.loader(1, 16, 1, "dataset", "train.Slow")
 	l.bear("100.1", 2, 50)
@@ -81,7 +81,7 @@ func TestHookLoadersInTurnAreNotTogether(t *testing.T) {
 // TestHookTellsUnseenWorkers: of workers that the watch did not find, as those of a trainer that began late, the hook
 // says how busy they are.
 func TestHookTellsUnseenWorkers(t *testing.T) {
-	l := launch(t, afterFive, "100.1")
+	l := launch(t, afterFive)
 	l.loader(0, 88, 2)
 	l.begin(0, 0.1, 2)
 	l.plain(0, 29.9, 0.03, 0.02) // 20 batches per second of 80 ms, 50 of them on a CPU: 1.6 and 1.0 of 2 workers

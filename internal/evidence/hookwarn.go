@@ -34,11 +34,11 @@ func (b *builder) warnHook(r *rank) {
 			return
 		}
 	}
-	for _, t := range b.thin {
-		if r != nil && t.entity == r.entity {
-			b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", t.reported, sum(b.length),
-				fromOutside)
-		}
+	if r == nil {
+		return
+	}
+	if reported, thin := b.thin[r.entity]; thin {
+		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, sum(b.length), fromOutside)
 	}
 }
 
@@ -68,7 +68,7 @@ func (b *builder) warnReported(r *rank) {
 			break
 		}
 	}
-	if lost := sum(b.grow(metric.HookLost, r.entity)); lost >= 1 {
+	if lost := sum(b.grow(r.entity, metric.HookLost)); lost >= 1 {
 		ended := 0.0
 		for _, e := range h.epochs {
 			if end := e.Begun + e.Wall; e.Drain != nil && end >= b.steady.from && end <= b.steady.to {

@@ -12,7 +12,7 @@ import (
 // once the hook reports whose workers they are.
 func TestHookCrew(t *testing.T) {
 	for _, reported := range []bool{true, false} {
-		l := launch(t, recording.Header{}, "100.1")
+		l := launch(t, recording.Header{})
 		l.loader(0, 88, 2, "persistent_workers", "1")
 		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held")
 		train := l.bear("100.1", 2, 50)
@@ -62,8 +62,7 @@ func TestHookCrew(t *testing.T) {
 		if good := busy.Center > 0.68 && busy.Center < 0.76 && private.Center == 500<<20 && !joint &&
 			!blocked; good != reported {
 			t.Errorf("told %v: workers are busy %.2f of the time, with %g bytes; paired samples %v %v", reported,
-				busy.Center,
-				private.Center, joint, blocked)
+				busy.Center, private.Center, joint, blocked)
 		}
 	}
 }

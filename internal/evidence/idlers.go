@@ -1,6 +1,10 @@
 package evidence
 
-import "github.com/pipetune/pipetune/internal/metric"
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
 
 // Who of those that could load data gets any: trainers of a distributed training, and workers of one trainer.
 
@@ -17,19 +21,18 @@ func (b *builder) feedingRanks() figure {
 	}
 	most, n, names := 0.0, 0.0, map[string]bool{}
 	for _, r := range b.ranks {
-		most, names[r.rank] = max(most, sum(r.batches)), true
+		most, names[r.Rank] = max(most, sum(r.batches)), true
 	}
 	switch {
 	case most <= 0:
 		return none("no batch was seen to pass in any trainer", "")
 	case len(names) < len(b.ranks):
 		return none("trainers have the same RANK, or none, in their environment: whether they are one training is "+
-			"not known",
-			"")
+			"not known", "")
 	}
 	for _, r := range b.ranks {
 		switch {
-		case r.rank == "":
+		case r.Rank == "":
 			return none("a trainer has no RANK in its environment: whether they are one training is not known", "")
 		case sum(r.batches) >= leastFed*most:
 			n++
@@ -42,8 +45,8 @@ func (b *builder) feedingRanks() figure {
 
 // idleShare is the share of samples that found loader workers without work; 0 where there are none.
 func (b *builder) idleShare(workerSet []*process) float64 {
-	return orNothing(divide(sum(b.totals(workerSet, metric.ThreadQueuePoll)), sum(b.totals(workerSet,
-		metric.ThreadSamples))))
+	return orNothing(divide(sum(b.totals(workerSet, metric.ThreadQueuePoll)),
+		sum(b.totals(workerSet, metric.ThreadSamples))))
 }
 
 // batchesEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many
@@ -63,12 +66,9 @@ func (b *builder) withData(r *rank) figure {
 	case sum(r.batches) < float64(batchesEach*n):
 		return none("too few batches passed for each worker to be asked again", "")
 	}
-	var at []*process
-	for _, w := range r.workerSet {
-		if b.idleShare([]*process{w}) < standbyIdle {
-			at = append(at, w)
-		}
-	}
+	at := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *process) bool {
+		return b.idleShare([]*process{w}) >= standbyIdle
+	})
 	if b.idleShare(at) > 1-leastFeeding { // those hardly work either
 		return exact(float64(n)).by(metric.Inferred)
 	}

@@ -11,22 +11,21 @@ import (
 
 // loader takes how the queue of the leading trainer's loader stands.
 func (b *builder) loader(r *rank) {
-	s := b.standby(r)
-	ahead := ratio(b.grow(metric.LoaderAhead, r.loader()), b.grow(metric.LoaderSamples, r.loader()))
-	blocked := ratio(b.grow(metric.LoaderBlocked, r.loader()), s.samples)
+	idle, alive, samples := b.standby(r)
+	ahead := ratio(b.grow(r.loader(), metric.LoaderAhead), b.grow(r.loader(), metric.LoaderSamples))
+	blocked := ratio(b.grow(r.loader(), metric.LoaderBlocked), samples)
 	if r.standby > 0 {
 		blocked.why.text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
 	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.ThreadQueuePoll)
 	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)
-	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(s.idle, s.alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
+	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
 
 	var size, depth, capacity figure
 	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
 		size = median(b.h.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
 		if per, ok := b.tensorsPerBatch(r); ok {
-			batches := queued.means(b.spans)
-			depth = ratio(each(len(batches), func(i int) float64 { return batches[i] * (b.length[i] / per) }), b.length)
+			depth = b.mean(times(queued.means(b.spans), 1/per))
 			if readings := queued.within(b.steady); len(readings) > 0 {
 				capacity = exact(math.Round(slices.Max(readings) / per))
 			}
@@ -43,12 +42,12 @@ func (b *builder) loader(r *rank) {
 
 // pinning takes what the thread does that pins the batches.
 func (b *builder) pinning(r *rank) {
-	samples := b.grow(metric.ThreadSamples, r.pin())
-	idle := b.states(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
+	samples := b.grow(r.pin(), metric.ThreadSamples)
+	idle := b.grow(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
 	batch := figure{Summary: notNegative(stat.Ratio(busy, r.handed))}
 	b.take(metric.PinBusy, ratio(busy, samples), metric.ThreadSamples)
-	b.take(metric.PinLock, ratio(b.grow(metric.ThreadFutexTimed, r.pin()), samples), metric.ThreadSamples)
+	b.take(metric.PinLock, ratio(b.grow(r.pin(), metric.ThreadFutexTimed), samples), metric.ThreadSamples)
 	if sum(samples) == 0 {
 		batch = none("no thread that pins batches was seen", "")
 	}
@@ -84,28 +83,25 @@ func (r *rank) own(f figure) figure {
 	return f
 }
 
-// joint is what was seen of trainer and workers at once, per window, in seconds.
-type joint struct{ idle, alive, samples []float64 }
-
-// standby returns the workers that were idle and alive while the trainer waited, and the time in which it could be
-// determined whether some are idle while others are busy. Workers that stand by are idle in every sample. The sampler
-// leaves them out once they have been for a while; before, they are taken out here.
-func (b *builder) standby(r *rank) joint {
+// standby returns, per window, the workers that were idle and alive while the trainer waited, and the seconds in which
+// it could be determined whether some are idle while others are busy. Workers that stand by are idle in every sample.
+// The sampler leaves them out once they have been for a while; before, they are taken out here.
+func (b *builder) standby(r *rank) (idle, alive, samples []float64) {
 	if r.noLoader {
-		return joint{}
+		return nil, nil, nil
 	}
 	entity := r.loader()
-	out := joint{b.grow(metric.LoaderWaitIdle, entity), b.grow(metric.LoaderWaitAlive, entity),
-		b.grow(metric.LoaderSamples, entity)}
-	waits, all := b.grow(metric.LoaderWaiting, entity), b.grow(metric.LoaderAliveSum, entity)
-	for i := range out.idle {
-		extra := divide(all[i], out.samples[i]) - float64(r.working)
+	idle, alive = b.grow(entity, metric.LoaderWaitIdle), b.grow(entity, metric.LoaderWaitAlive)
+	samples = b.grow(entity, metric.LoaderSamples)
+	waits, all := b.grow(entity, metric.LoaderWaiting), b.grow(entity, metric.LoaderAliveSum)
+	for i := range idle {
+		extra := divide(all[i], samples[i]) - float64(r.working)
 		if extra = min(extra, float64(r.standby)); extra > 0.01 {
-			out.idle[i], out.alive[i] = max(out.idle[i]-extra*waits[i], 0), max(out.alive[i]-extra*waits[i], 0)
-			out.samples[i] = math.NaN()
+			idle[i], alive[i] = max(idle[i]-extra*waits[i], 0), max(alive[i]-extra*waits[i], 0)
+			samples[i] = math.NaN()
 		}
 	}
-	return out
+	return idle, alive, samples
 }
 
 // standbyIdle is the share of samples of a worker that must find it waiting for work for it to stand by; a worker of a
@@ -117,12 +113,7 @@ const standbyIdle = 0.995
 // workers of a set that have made what a loader makes ahead. Of others in a set with workers at work it is not known
 // whether they are another loader's or have no shard to read.
 func (b *builder) excludeIdleLoaders(r *rank) {
-	var working []*process
-	for _, w := range r.workerSet {
-		if !b.standsBy(w) {
-			working = append(working, w)
-		}
-	}
+	working := slices.DeleteFunc(slices.Clone(r.workerSet), b.standsBy)
 	if len(working) == 0 {
 		return
 	}
@@ -165,7 +156,7 @@ const (
 func (b *builder) madeAhead(w *process, working []*process, batches []float64) bool {
 	used := b.h.of(metric.ProcCPU, w.entity)
 	growth, _, ok := b.total(metric.ProcCPU, working)
-	if used == nil || !ok || w.method != "fork" {
+	if used == nil || !ok || w.Method != "fork" {
 		return false
 	}
 	each := sum(growth) / sum(batches)

@@ -13,9 +13,8 @@ const (
 
 // machine takes the CPU time of the machine and of the job, and the pressure on CPU, memory and input.
 func (b *builder) machine() {
-	b.take(metric.UsableCPUs, b.cores(metric.CPUUsable, b.rec.Header.Host.CPUsUsable), metric.CPUUsable)
-	b.take(metric.PresentCPUs, b.cores(metric.CPUPresent, float64(b.rec.Header.Host.CPUsPresent)), metric.CPUPresent)
-	busy, steal, all, job := b.grow(metric.CPUBusy, host), b.grow(metric.CPUSteal, host), b.allCPUs(), b.jobCPU()
+	b.countCores()
+	busy, steal, all, job := b.grow(host, metric.CPUBusy), b.grow(host, metric.CPUSteal), b.allCPUs(), b.jobCPU()
 	b.take(metric.CPUBusyRatio, ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
 	b.take(metric.UsableBusy, b.usableBusy(summed(busy, steal), all, job),
 		metric.CPUBusy, metric.CPUUsable, metric.CPUPresent)
@@ -23,10 +22,7 @@ func (b *builder) machine() {
 		steal = nil
 	}
 	b.take(metric.StealRatio, ratio(steal, all), metric.CPUSteal)
-	trainers, _, ok := b.total(metric.ProcCPU, b.processes.trainers)
-	if !ok {
-		trainers = nil
-	}
+	trainers := b.growthOf(metric.ProcCPU, b.processes.trainers)
 	for _, r := range b.ranks {
 		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
 			feeding, _, _ := b.total(r.cpu(), r.workerSet)
@@ -50,6 +46,12 @@ func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 		}
 	}
 	return figure{}
+}
+
+// countCores takes the counts of CPUs, which their use is a share of.
+func (b *builder) countCores() {
+	b.take(metric.UsableCPUs, b.cores(metric.CPUUsable, b.rec.Header.Host.CPUsUsable), metric.CPUUsable)
+	b.take(metric.PresentCPUs, b.cores(metric.CPUPresent, float64(b.rec.Header.Host.CPUsPresent)), metric.CPUPresent)
 }
 
 // cores is how many cores there are, as read in the watch or else before it.
@@ -80,7 +82,7 @@ func (b *builder) allCPUs() []float64 {
 		idle = idle.with(iowait, func(idle, waiting float64) float64 { return idle + waiting })
 	}
 	all, _ := idle.grow(b.spans)
-	return summed(all, b.grow(metric.CPUBusy, host), b.grow(metric.CPUSteal, host))
+	return summed(all, b.grow(host, metric.CPUBusy, metric.CPUSteal))
 }
 
 // usableBusy is the share of the usable CPUs' time that was in use; used is what anybody used, or a hypervisor took,
@@ -99,20 +101,20 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 	if job == nil {
 		job = make([]float64, len(all))
 	}
-	return ratio(each(len(all), func(i int) float64 {
-		return b.length[i] * max(divide(used[i], all[i]), job[i]/b.length[i]/usable)
-	}), b.length).by(metric.Inferred)
+	return b.mean(each(len(all), func(i int) float64 {
+		return max(divide(used[i], all[i]), job[i]/b.length[i]/usable)
+	})).by(metric.Inferred)
 }
 
 // jobCPU returns the CPU time of every process of the job, per window; nil where none was read.
 func (b *builder) jobCPU() (growth []float64) {
 	workers := map[int]bool{}
 	for _, w := range b.processes.workers {
-		workers[w.pid] = true
+		workers[w.PID] = true
 	}
 	for _, t := range b.h.all(metric.ProcCPU) {
 		a := b.processes.all[t.entity]
-		if a != nil && a.role != "worker" && workers[a.parent] && stat.Finite(a.died) {
+		if a != nil && a.Role != "worker" && workers[a.Parent] && stat.Finite(a.died) {
 			continue // a worker's program that ended: among what that worker ran
 		}
 		if growth == nil {
@@ -134,10 +136,10 @@ func (b *builder) otherCPU(job []float64) figure {
 	if b.rec.End != nil && stat.Finite(b.rec.End.Overhead.CPURatio) {
 		own = max(b.rec.End.Overhead.CPURatio, 0)
 	}
-	s := stat.Ratio(each(len(job), func(i int) float64 {
-		return b.length[i] * (divide(busy[i], seen[i]) - job[i]/b.length[i] - own)
-	}), b.length)
-	return figure{Summary: notNegative(s)}
+	others := b.mean(each(len(job), func(i int) float64 {
+		return divide(busy[i], seen[i]) - job[i]/b.length[i] - own
+	}))
+	return figure{Summary: notNegative(others.Summary)}
 }
 
 // throttled is the share of quota periods in which the job was held back. Where periods were watched and none was

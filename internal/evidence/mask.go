@@ -3,9 +3,7 @@ package evidence
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -64,15 +62,16 @@ const catchUp = 1.0
 // readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
 // counts need to catch up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
 func readGaps(rec *recording.Recording, h history, c processes) (gaps []lost) {
-	for _, e := range rec.Events {
-		lasted, err := strconv.ParseFloat(e.Attrs["lasted_s"], 64)
-		if e.Kind != recording.EventGap || err != nil || math.IsNaN(lasted) || lasted <= 0 {
+	type gap struct {
+		Lasted float64 `json:"lasted_s"`
+	}
+	for e, row := range recording.Each[gap](rec, recording.EventGap) {
+		at, lasted, samples := e.At.Seconds(), row.Lasted, 0.0
+		if lasted <= 0 {
 			continue
 		}
-		at, samples := e.At.Seconds(), 0.0
 		for _, a := range c.trainers {
-			g, _ := h.of(sampleCounts, a.entity).grown(span{at - lasted, at})
-			samples = max(samples, g)
+			samples = max(samples, h.grown(a.entity, span{at - lasted, at}, sampleCounts))
 		}
 		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
 		if samples < max(aliveSamples*lasted, 3) {
@@ -101,8 +100,8 @@ func readHalts(rec *recording.Recording, h history, c processes, end float64) []
 	var all []lost
 	for _, a := range slices.Concat(c.trainers, c.workers) {
 		stopped, who := h.of(metric.ThreadStopped, a.entity), "the job"
-		if a.role == "worker" {
-			who = fmt.Sprintf("loader worker %d", a.pid)
+		if a.Role == "worker" {
+			who = fmt.Sprintf("loader worker %d", a.PID)
 		}
 		for _, s := range haltsOf(stopped) {
 			x := lost{span: span{max(s.from-stopNotice, 0), s.to}, who: who}
@@ -168,8 +167,8 @@ func readStandstill(h history, c processes, life span) (out []lost) {
 			continue
 		}
 		still := span{from, life.to}
-		waiting, _ := h.of(metric.LoaderWaiting, a.loader()).grown(still)
-		samples, _ := h.of(metric.LoaderSamples, a.loader()).grown(still)
+		waiting := h.grown(a.loader(), still, metric.LoaderWaiting)
+		samples := h.grown(a.loader(), still, metric.LoaderSamples)
 		if samples > 0 && waiting >= standstillWaits*samples {
 			out = append(out, lost{span: still, open: true, why: stuckWorkers(h, c, a, still)})
 		}
@@ -212,13 +211,13 @@ func stuckWorkers(h history, c processes, trainer *process, s span) string {
 	const mostNamed = 3
 	var words []string
 	for _, a := range c.workers {
-		if a.trainer != trainer.entity || a.died < s.to {
+		if a.Trainer != trainer.entity || a.died < s.to {
 			continue
 		}
-		samples, _ := h.of(metric.ThreadSamples, a.entity).grown(s)
+		samples := h.grown(a.entity, s, metric.ThreadSamples)
 		for _, state := range stuckIn {
-			if in, _ := h.of(state.state, a.entity).grown(s); samples > 0 && in >= standstillWaits*samples {
-				words = append(words, fmt.Sprintf("loader worker %d %s", a.pid, state.words))
+			if in := h.grown(a.entity, s, state.state); samples > 0 && in >= standstillWaits*samples {
+				words = append(words, fmt.Sprintf("loader worker %d %s", a.PID, state.words))
 				break
 			}
 		}

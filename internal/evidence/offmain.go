@@ -24,8 +24,7 @@ const (
 // while its main thread sleeps.
 const OthersAtWork = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they " +
 	"may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be distinguished " +
-	"from " +
-	"outside"
+	"from outside"
 
 const inMainThread = "for one watch, let the main thread take the batches"
 
@@ -63,9 +62,8 @@ func (b *builder) checkOffMain(r *rank) {
 	case r.noLoader && b.mayLoadElsewhere(r):
 		b.withholdSteps(OthersAtWork, b.fromInside())
 	case r.noLoader:
-		b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any "+
-			"other work",
-			b.fromInside(), metric.InputWait)
+		b.miss(reason{"the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like " +
+			"any other work", b.fromInside()}, metric.InputWait)
 	case b.seemsOffMain():
 		b.withholdSteps(SeemsOffMain, inMainThread)
 		b.ev.Ranks[0].InputWait = nil
@@ -114,10 +112,10 @@ func (b *builder) unexplained(wait float64) float64 {
 }
 
 // withholdSteps leaves out how a step divides. Counts and what batches cost to make stand.
-func (b *builder) withholdSteps(reason, cure string) {
-	b.ev.Facts.OffMain = reason
+func (b *builder) withholdSteps(text, cure string) {
+	b.ev.Facts.OffMain = text
 	for _, d := range ofSteps {
 		b.ev.row(d).Value, b.ev.row(d).windows = Value{}, nil
 	}
-	b.miss(reason, cure, ofSteps...)
+	b.miss(reason{text, cure}, ofSteps...)
 }

@@ -15,9 +15,7 @@ func TestHookAside(t *testing.T) {
 		every int // of so many steps one is taken aside
 		want  bool
 	}{{"a prefetcher", 1, true}, {"one in three", 3, false}} {
-		l := launch(t, afterFive, "100.1")
-		l.loader(0, 88, 2)
-		l.bear("100.1", 2, 50)
+		l := launchTwo(t, afterFive)
 		l.samples = inputBound
 		l.begin(0, 0.1, 2)
 		for i := range 598 {
@@ -78,7 +76,7 @@ func TestSeemsAside(t *testing.T) {
 			trainerReads: 1e9}, ""},
 	} {
 		s := simulate(t, recording.Header{})
-		s.trainer("100.1", "framework", "pytorch")
+		s.trainer("100.1")
 		s.bear("100.1", c.workers, 50)
 		s.run(30, c.m)
 		e := s.evidence()

@@ -23,8 +23,7 @@ func (c *processes) keepLongestTraining(h history, end float64) otherTrainings {
 		trainers []*process
 	}
 	lives := each(len(c.trainers), func(i int) training {
-		return training{lifeOf(h, c.trainers[i], end),
-			c.trainers[i : i+1]}
+		return training{lifeOf(h, c.trainers[i], end), c.trainers[i : i+1]}
 	})
 	slices.SortStableFunc(lives, func(x, y training) int { return cmp.Compare(x.life.from, y.life.from) })
 	var all []training
@@ -79,12 +78,10 @@ func (b *builder) warnOtherTrainings(t otherTrainings) {
 	if t.before+t.after == 0 || len(b.ranks) == 0 {
 		return
 	}
-	who := "the trainer with pid " + strconv.Itoa(b.ranks[0].pid)
+	who := "the trainer with pid " + strconv.Itoa(b.ranks[0].PID)
 	if n := len(b.ranks); n > 1 {
 		who = strconv.Itoa(n) + " trainers that ran together"
 	}
 	b.warn("trainers ran one after the other: the figures are of the longest training, %.0f s of %s; %d ran before "+
-		"and "+
-		"%d after",
-		math.Round(t.life.length()), who, t.before, t.after)
+		"and %d after", math.Round(t.life.length()), who, t.before, t.after)
 }

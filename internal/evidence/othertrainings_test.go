@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -41,7 +40,7 @@ func TestTrainersInTurnAreNoRanks(t *testing.T) {
 			e.Window.End.Seconds() > c.until+1 {
 			t.Errorf("%s: ranks %+v, window %+v", c.name, e.Ranks, e.Window)
 		}
-		if all := strings.Join(e.Warnings, "\n"); !strings.Contains(all, c.says) || !strings.Contains(all, "pid 200") {
+		if !warned(e, c.says) || !warned(e, "pid 200") {
 			t.Errorf("%s: warned %q", c.name, e.Warnings)
 		}
 	}
@@ -53,7 +52,7 @@ func TestTrainersInTurnAreNoRanks(t *testing.T) {
 	s.run(30, long, "100.1", "200.1")
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.Ranks: 2})
-	if all := strings.Join(e.Warnings, "\n"); strings.Contains(all, "one after the other") {
+	if warned(e, "one after the other") {
 		t.Errorf("ranks: warned %q", e.Warnings)
 	}
 }

@@ -13,17 +13,25 @@ import (
 
 // process is one process of the job.
 type process struct {
+	told
 	entity      string
-	role        string
-	trainer     string // entity of a worker's trainer
-	rank        string
-	method      string
-	comm        string
-	pid, parent int
-	affinity    float64 // cores; 0 = unknown
 	born, died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	bornInWatch bool
 	thread      bool // of a trainer
+}
+
+// told is what events say of a process; see recording.EventProcess. What a later one leaves out stays.
+type told struct {
+	Role        string  `json:"role"`
+	Trainer     string  `json:"trainer"` // entity of a worker's trainer
+	Rank        string  `json:"rank"`
+	Method      string  `json:"start_method"`
+	Comm        string  `json:"comm"`
+	Accelerator string  `json:"accelerator"` // kind of device that it has open: cuda, rocm, dxg; "" none was seen
+	PID         int     `json:"pid"`
+	Parent      int     `json:"ppid"`
+	Affinity    float64 `json:"affinity"` // cores; 0 = unknown
+	Start       float64 `json:"start_s"`  // since boot
 }
 
 // processes is who takes part: trainers in order of rank, workers in order of birth, and everybody by entity.
@@ -43,19 +51,20 @@ func readProcesses(rec *recording.Recording) processes {
 	c := processes{all: map[string]*process{}}
 	started := rec.Header.StartMonotonic.Seconds()
 	first := map[string]float64{}
-	parents := map[string]bool{} // process numbers of those that started a trainer
+	parents := map[int]bool{} // process numbers of those that started a trainer
 	skew := 0.0
 	for _, e := range rec.Events {
 		at := e.At.Seconds()
 		switch e.Kind {
 		case recording.EventProcess:
+			var now told
+			e.Into(&now)
 			a := c.all[e.Entity]
 			if a == nil {
 				a = &process{entity: e.Entity, born: at, died: math.Inf(1)}
 				c.all[e.Entity], first[e.Entity] = a, at
-				if s, err := strconv.ParseFloat(e.Attrs["start_s"], 64); err == nil && s > 0 && s < 1e12 &&
-					started > 0 {
-					a.born = s - started
+				if now.Start > 0 && now.Start < 1e12 && started > 0 {
+					a.born = now.Start - started
 					// Start times count from boot through suspensions, the monotonic clock does not: nobody is born
 					// after first seen.
 					if late := a.born - at; late > slackBirth {
@@ -63,18 +72,18 @@ func readProcesses(rec *recording.Recording) processes {
 					}
 				}
 			}
-			if a.role == "launcher" && e.Attrs["role"] == "trainer" && parents[e.Attrs["pid"]] {
+			if a.Role == "launcher" && now.Role == "trainer" && parents[now.PID] {
 				continue // its ranks have ended, and what is left of the job looks like one
 			}
-			a.learn(e.Attrs)
-			if a.role == "trainer" {
-				parents[e.Attrs["ppid"]] = true
+			e.Into(&a.told)
+			if a.Role == "trainer" {
+				parents[now.Parent] = true
 			}
 		case recording.EventThread:
-			if a := (&process{entity: e.Entity, role: "feeder", thread: true, born: at,
-				died: math.Inf(1)}); c.all[e.Entity] == nil {
+			if c.all[e.Entity] == nil {
+				a := &process{entity: e.Entity, told: told{Role: "feeder"}, thread: true, born: at, died: math.Inf(1)}
 				c.all[e.Entity], first[e.Entity] = a, at
-				a.learn(e.Attrs)
+				e.Into(&a.told)
 			}
 		case recording.EventExit:
 			if a := c.all[e.Entity]; a != nil && at < a.died {
@@ -84,15 +93,16 @@ func readProcesses(rec *recording.Recording) processes {
 	}
 	for _, entity := range rec.Header.Job.Trainers {
 		if c.all[entity] == nil && entity != "" {
-			c.all[entity], first[entity] = &process{entity: entity, role: "trainer", born: math.Inf(-1),
+			c.all[entity], first[entity] = &process{entity: entity, told: told{Role: "trainer"}, born: math.Inf(-1),
 				died: math.Inf(1)}, 0
 		}
 	}
 	for entity, a := range c.all {
 		a.born = min(a.born-skew, first[entity])
 		a.bornInWatch = a.born > 0 && first[entity] > 0 && !a.thread // which may be as old as its trainer
-		switch a.role {
+		switch a.Role {
 		case "trainer":
+			a.Accelerator = cmp.Or(a.Accelerator, rec.Header.Job.Accelerator)
 			c.trainers = append(c.trainers, a)
 		case "worker":
 			c.workers = append(c.workers, a)
@@ -101,7 +111,7 @@ func readProcesses(rec *recording.Recording) processes {
 		}
 	}
 	slices.SortFunc(c.trainers, func(a, b *process) int {
-		return cmp.Or(cmp.Compare(number(a.rank), number(b.rank)), strings.Compare(a.entity, b.entity))
+		return cmp.Or(cmp.Compare(number(a.Rank), number(b.Rank)), strings.Compare(a.entity, b.entity))
 	})
 	for _, workerSet := range [][]*process{c.workers, c.feeders} {
 		slices.SortFunc(workerSet, func(a, b *process) int {
@@ -109,29 +119,11 @@ func readProcesses(rec *recording.Recording) processes {
 		})
 	}
 	for _, w := range c.workers {
-		if w.trainer == "" && len(c.trainers) == 1 {
-			w.trainer = c.trainers[0].entity
+		if w.Trainer == "" && len(c.trainers) == 1 {
+			w.Trainer = c.trainers[0].entity
 		}
 	}
 	return c
-}
-
-// learn takes over what an event reports a process; what a later event leaves out stays.
-func (a *process) learn(attrs map[string]string) {
-	for key, to := range map[string]*string{"role": &a.role, "trainer": &a.trainer, "rank": &a.rank,
-		"start_method": &a.method, "comm": &a.comm} {
-		if v, ok := attrs[key]; ok {
-			*to = v
-		}
-	}
-	for key, to := range map[string]*int{"pid": &a.pid, "ppid": &a.parent} {
-		if n, err := strconv.Atoi(attrs[key]); err == nil {
-			*to = n
-		}
-	}
-	if n, err := strconv.Atoi(attrs["affinity"]); err == nil && n > 0 {
-		a.affinity = float64(n)
-	}
 }
 
 // number reads a rank; what has none comes last.
@@ -144,13 +136,7 @@ func number(rank string) int {
 
 // of returns the workers of one trainer, in order of birth.
 func (c processes) of(trainer *process) []*process {
-	var out []*process
-	for _, w := range c.workers {
-		if w.trainer == trainer.entity {
-			out = append(out, w)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(c.workers), func(w *process) bool { return w.Trainer != trainer.entity })
 }
 
 // loader returns the entity under which a trainer and its loader are sampled together.

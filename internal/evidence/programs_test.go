@@ -12,9 +12,7 @@ import (
 // else's.
 func TestWorkersThatRunPrograms(t *testing.T) {
 	for _, programs := range []float64{0, 0.6} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1", "framework", "pytorch")
-		s.bear("100.1", 2, 50)
+		s := twoWorkers(t, recording.Header{})
 		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.2, programs: programs, batches: 10, gpu: -1})
 		e := s.evidence()
 		near(t, e, 0.02, map[metric.Desc]float64{
@@ -33,7 +31,7 @@ func TestWorkersThatRunPrograms(t *testing.T) {
 func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		s := simulate(t, recording.Header{})
-		s.trainer("100.1", "framework", "pytorch")
+		s.trainer("100.1")
 		worker := s.bear("100.1", 1, 50)[0]
 		pid := "2001"
 		s.r.Event(recording.EventProcess, "process/7.7", s.attrs("7.7", bootSeconds-1, []string{"role", "other", "ppid",

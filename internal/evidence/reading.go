@@ -15,8 +15,8 @@ const leastRead = 1 << 20 // bytes
 // reading takes what the loading processes of all trainers read, and per batch what those of one do.
 func (b *builder) reading(r *rank) {
 	all := b.loading()
-	chars, calls := b.reads(metric.ProcReadChars, all), b.reads(metric.ProcReadCalls, all)
-	fetched, fetchedByWorkers := b.reads(metric.ProcReadBytes, all), b.reads(metric.ProcReadBytes, r.workerSet)
+	chars, calls := b.growthOf(metric.ProcReadChars, all), b.growthOf(metric.ProcReadCalls, all)
+	fetched, fetchedByWorkers := b.growthOf(metric.ProcReadBytes, all), b.growthOf(metric.ProcReadBytes, r.workerSet)
 	var uncounted reason
 	if fetched != nil {
 		if uncounted.text = b.fetchesUncounted(); uncounted.text != "" {
@@ -38,7 +38,7 @@ func (b *builder) reading(r *rank) {
 	b.take(metric.StorageBytes, ratio(fetched, b.length).or(uncounted), metric.ProcReadBytes)
 	b.take(metric.CacheHits, cached, metric.ProcReadBytes, metric.ProcReadChars)
 	b.take(metric.BytesPerRead, size, metric.ProcReadCalls, metric.ProcReadChars)
-	b.perBatch(r, metric.ReadsPerBatch, ratio(b.reads(metric.ProcReadCalls, r.workerSet), r.handed),
+	b.perBatch(r, metric.ReadsPerBatch, ratio(b.growthOf(metric.ProcReadCalls, r.workerSet), r.handed),
 		metric.ProcReadCalls)
 	b.perBatch(r, metric.StoragePerBatch, ratio(fetchedByWorkers, r.handed).or(uncounted), metric.ProcReadBytes)
 }
@@ -56,8 +56,8 @@ func (b *builder) loading() []*process {
 	return out
 }
 
-// reads is what processes read by one of their counters, per window; nil where it was not counted.
-func (b *builder) reads(d metric.Desc, of []*process) []float64 {
+// growthOf is the growth of one of their counters over all of some processes, per window; nil where it was not counted.
+func (b *builder) growthOf(d metric.Desc, of []*process) []float64 {
 	growth, _, ok := b.total(d, of)
 	if !ok {
 		return nil

@@ -16,19 +16,19 @@ const (
 // as well, and never more than the main thread ran.
 func (b *builder) receive(r *rank) {
 	r.receiving = make([]float64, len(r.waiting))
-	if r.batches == nil || sum(b.grow(metric.ThreadSamples, r.pin())) > 0 {
+	if r.batches == nil || sum(b.grow(r.pin(), metric.ThreadSamples)) > 0 {
 		return
 	}
 	cost := receiveBatch
 	if per := b.h.of(metric.LoaderTensorsPer, r.loader()).within(b.steady); len(per) > 0 {
 		cost += per[len(per)-1] * receiveTensor
 	}
-	cpu, delay := sum(b.grow(metric.ProcMainCPU, r.entity)), sum(b.grow(metric.ProcRunDelay, r.entity))
+	cpu, delay := sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.grow(r.entity, metric.ProcRunDelay))
 	if cpu > 0 && delay > 0 {
 		// it wakes twice a batch: when the batch comes, and when the step ends; only the first is a wait
 		cost *= 1 + delay/cpu/2
 	}
-	running := b.states(r.entity, metric.ThreadRunning)
+	running := b.grow(r.entity, metric.ThreadRunning)
 	for i := range r.receiving {
 		free := min(running[i]-r.starting[i], r.joint[i]-r.waiting[i])
 		r.receiving[i] = max(min(cost*r.batches[i], free), 0)

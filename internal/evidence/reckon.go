@@ -3,6 +3,8 @@ package evidence
 import (
 	"math"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // seconds turns seconds into a duration; what does not fit becomes the longest or shortest there is.
@@ -54,4 +56,26 @@ func each[T any](n int, f func(i int) T) []T {
 // times is xs with each multiplied by a factor.
 func times(xs []float64, factor float64) []float64 {
 	return each(len(xs), func(i int) float64 { return xs[i] * factor })
+}
+
+// lengths is how long spans are.
+func lengths(spans []span) []float64 {
+	return each(len(spans), func(i int) float64 { return spans[i].length() })
+}
+
+// clamped holds a figure to a range that noise in its parts may carry it out of.
+func clamped(s stat.Summary, least, most float64) stat.Summary {
+	s.Center, s.Lo, s.Hi = min(max(s.Center, least), most), min(max(s.Lo, least), most), min(max(s.Hi, least), most)
+	return s
+}
+
+// notNegative holds a figure that noise in its parts may carry below zero.
+func notNegative(s stat.Summary) stat.Summary { return clamped(s, 0, math.Inf(1)) }
+
+// orZero is a figure, or 0 where it is not reported.
+func orZero[T int64 | float64](x *T) (value T) {
+	if x != nil {
+		value = *x
+	}
+	return value
 }

@@ -95,16 +95,14 @@ func TestRecordings(t *testing.T) {
 
 func derive(t *testing.T, file string) *Evidence {
 	t.Helper()
-	e := must.Get(FromRecording(read(t, file)))(t)
-	return e
+	return must.Get(FromRecording(read(t, file)))(t)
 }
 
 func read(t *testing.T, file string) *recording.Recording {
 	t.Helper()
 	f := must.Get(os.Open(file))(t)
 	defer f.Close()
-	rec := must.Get(recording.Read(f))(t)
-	return rec
+	return must.Get(recording.Read(f))(t)
 }
 
 func readStopwatch(t *testing.T, file string) stopwatch {

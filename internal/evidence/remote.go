@@ -22,7 +22,7 @@ func (b *builder) remote(r *rank) {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
 			continue
 		}
-		if samples := sum(b.grow(metric.RemoteSamples, e.Entity)); samples > 0 {
+		if samples := sum(b.grow(e.Entity, metric.RemoteSamples)); samples > 0 {
 			all += samples
 			b.ev.Facts.Remotes = append(b.ev.Facts.Remotes, Remote{e.Attrs["address"], samples})
 		}
@@ -39,8 +39,7 @@ func (b *builder) remote(r *rank) {
 // reported.
 func (b *builder) remoteWait(of []*process) figure {
 	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool {
-		return b.h.of(metric.ThreadRemote,
-			a.entity) == nil
+		return b.h.of(metric.ThreadRemote, a.entity) == nil
 	})
 	return ratio(b.totals(reported, metric.ThreadRemote), b.totals(reported, metric.ThreadSamples))
 }

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"math"
-	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
 )
@@ -93,11 +92,10 @@ func (b *builder) firstBatch(trainer *process, set []*process, before float64) f
 	born := set[0].born
 	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
 	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil && t.at[0] <= born {
-		from, _ := slices.BinarySearch(t.at, born)
-		for i := max(from, 1); i < len(t.at) && t.at[i-1] < before; i++ {
-			now := alive.within(span{t.at[i-1], t.at[i-1]})
-			if t.at[i-1] >= born && t.v[i] > t.v[i-1] && len(now) > 0 && now[0] > 0 {
-				return (t.at[i-1] + t.at[i]) / 2
+		for _, step := range t.stepsBetween(born, before) {
+			now := alive.within(span{step.from, step.from})
+			if step.from >= born && t.grown(step) > 0 && len(now) > 0 && now[0] > 0 {
+				return (step.from + step.to) / 2
 			}
 		}
 		return min(before, max(t.last(), born))
@@ -121,18 +119,8 @@ const backAtWorkShare = 0.25
 // reported a few times a second, and forked workers hand over their first batch within hundredths: what the step that
 // holds the birth has of work beyond the time before the birth came after it.
 func (b *builder) backAtWork(trainer *process, born, before float64) float64 {
-	samples := b.h.of(metric.ThreadSamples, trainer.entity)
-	if samples == nil {
-		return math.Inf(1)
-	}
-	from, _ := slices.BinarySearch(samples.at, born)
-	for i := max(from, 1); i < len(samples.at) && samples.at[i-1] < before; i++ {
-		step := span{samples.at[i-1], samples.at[i]}
-		worked := -max(born-step.from, 0)
-		for _, d := range atWork {
-			g, _ := b.h.of(d, trainer.entity).grown(step)
-			worked += g
-		}
+	for _, step := range b.h.of(metric.ThreadSamples, trainer.entity).stepsBetween(born, before) {
+		worked := b.h.grown(trainer.entity, step, atWork...) - max(born-step.from, 0)
 		begin := max(step.from, born)
 		if worked > backAtWorkShare*(step.to-begin) {
 			return step.to - min(worked, step.to-begin)
@@ -152,19 +140,11 @@ func (b *builder) endOfWait(trainer *process, born, latest float64) float64 {
 	if samples == nil {
 		return born
 	}
-	waits := []*track{b.h.of(metric.LoaderWaiting, trainer.loader()), b.h.of(metric.ThreadWaitChild, trainer.entity),
-		b.h.of(metric.ThreadPipeWrite, trainer.entity)}
 	latest = min(latest, max(samples.last(), born))
-	from, _ := slices.BinarySearch(samples.at, born)
-	for i := max(from+1, 1); i < len(samples.at) && samples.at[i-1] < latest; i++ {
-		step := span{samples.at[i-1], samples.at[i]}
-		all, _ := samples.grown(step)
-		waited := 0.0
-		for _, t := range waits {
-			g, _ := t.grown(step)
-			waited += g
-		}
-		if all > 0 && waited < waitsAtStart*all {
+	for _, step := range samples.stepsBetween(born, latest) {
+		waited := b.h.grown(trainer.loader(), step, metric.LoaderWaiting) +
+			b.h.grown(trainer.entity, step, metric.ThreadWaitChild, metric.ThreadPipeWrite)
+		if all := samples.grown(step); step.from >= born && all > 0 && waited < waitsAtStart*all {
 			return step.from
 		}
 	}

@@ -90,12 +90,8 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 		}
 	}
 	e := s.derive(rec)
-	for d, x := range map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 4 * 1.5 / 30,
-		metric.InputWait: 5 * 1.5 / 30} {
-		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > 0.1*x {
-			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
-		}
-	}
+	near(t, e, 0.1, map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 4 * 1.5 / 30,
+		metric.InputWait: 5 * 1.5 / 30})
 	if reason, _ := e.WhyMissing(metric.BatchesPerS); reason == "" {
 		t.Error("no reason why batches were not counted")
 	}
@@ -130,9 +126,7 @@ func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
 // TestCheapRestarts replaces forked workers within a tick: 0.05 s of waiting in a tick of 0.3 s whose rest is the step
 // on the device. A real control of 8 s epochs was reported an epoch gap of 4.6 % where it lost half a percent.
 func TestCheapRestarts(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.tick, s.samples = 0.3, 15
 	steady := moment{asleep: 1, idle: 1, ahead: 1, batches: 20, gpu: -1}
 	for range 5 {
@@ -153,9 +147,7 @@ func TestCheapRestarts(t *testing.T) {
 // TestReadsOfWorkersThatEnded hands the trainer what its workers had read as they end, as the kernel does.
 func TestReadsOfWorkersThatEnded(t *testing.T) {
 	for _, ends := range []bool{false, true} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
+		s := twoWorkers(t, recording.Header{})
 		m := inputBound
 		m.trainerReads = 1 << 20
 		s.run(15, m)

@@ -115,7 +115,7 @@ func outsideOnly(t *testing.T) *recording.Recording {
 
 // withHook trains, evaluates, and has a second trainer that only just began.
 func withHook(t *testing.T) *recording.Recording {
-	l := launch(t, recording.Header{Warmup: time.Second}, "100.1")
+	l := launch(t, recording.Header{Warmup: time.Second})
 	l.trainer("200.1")
 	l.loader(0, 88, 2)
 	l.loader(1, 95, 0)
@@ -254,7 +254,7 @@ func BenchmarkLongWatch(b *testing.B) {
 func TestThousandsOfLoops(t *testing.T) {
 	const loops = 2000
 	for _, lines := range []int{1, loops} {
-		l := launch(t, recording.Header{}, "100.1")
+		l := launch(t, recording.Header{})
 		l.bear("100.1", 2, 50)
 		for i := range loops {
 			l.loader(i, 88+i%lines, 2)

@@ -35,8 +35,8 @@ func (b *builder) saving(r *rank) {
 		case !s.saves:
 			rest += s.length()
 		case i > 0 && steps[i-1].saves && steps[i-1].to == s.from:
-			saves[n-1].to, saves[n-1].bytes, saves[n-1].handed = s.to, saves[n-1].bytes+s.bytes, saves[n-1].handed+
-				s.handed
+			last := &saves[n-1]
+			last.to, last.bytes, last.handed = s.to, last.bytes+s.bytes, last.handed+s.handed
 		default:
 			saves = append(saves, s)
 		}
@@ -78,14 +78,12 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 	handed := cmp.Or(b.h.of(metric.LoaderTensors, r.loader()), b.h.of(metric.LoaderBatches, r.loader()))
 	passed, lasted := 0.0, 0.0
 	for _, s := range wrote.steps() {
-		s = span{max(s.from, b.steady.from), min(s.to, b.steady.to)}
+		s = s.and(b.steady)
 		starts := slices.ContainsFunc(r.starts, func(o restart) bool { return s.overlap(span{o.born, o.first}) > 0 })
 		if s.length() <= 0 || starts {
 			continue
 		}
-		step := saveStep{span: s}
-		step.bytes, _ = wrote.grown(s)
-		step.handed, _ = handed.grown(s)
+		step := saveStep{span: s, bytes: wrote.grown(s), handed: handed.grown(s)}
 		if step.saves = step.bytes >= LeastSaved; !step.saves {
 			passed, lasted = passed+step.handed, lasted+s.length()
 		}
@@ -93,8 +91,7 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 	}
 	pace = orNothing(divide(passed, lasted))
 	stands := func(s saveStep) bool {
-		waits, _ := b.h.of(metric.LoaderWaiting, r.loader()).grown(s.span)
-		return s.handed < pace*s.length()/2 && waits < s.length()/2
+		return s.handed < pace*s.length()/2 && b.h.grown(r.loader(), s.span, metric.LoaderWaiting) < s.length()/2
 	}
 	for i := 1; i < len(out); i++ {
 		switch before, after := &out[i-1], &out[i]; {

@@ -28,9 +28,7 @@ func TestSaving(t *testing.T) {
 		{"log", trains, 1, map[metric.Desc]float64{metric.SaveTime: 0, metric.SavePause: absent}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := simulate(t, recording.Header{})
-			s.trainer("100.1")
-			s.bear("100.1", 2, 50)
+			s := twoWorkers(t, recording.Header{})
 			s.writes = "process/100.1"
 			for range 4 {
 				s.run(5-c.eval, trains)
@@ -47,9 +45,7 @@ func TestSaving(t *testing.T) {
 
 // TestSavingUnknown: a recording without the count of what the main thread writes reports no checkpoints.
 func TestSavingUnknown(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(30, trains)
 	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent})
 }
@@ -84,7 +80,7 @@ func TestRemoteWaits(t *testing.T) {
 // none of it is sure to be loading.
 func TestRemoteWaitsOfWorkerlessTrainer(t *testing.T) {
 	s := simulate(t, recording.Header{})
-	s.trainer("100.1", "framework", "pytorch")
+	s.trainer("100.1")
 	s.remote = func(samples float64) {
 		s.count(metric.ThreadRemote, "process/100.1", 0.6*samples)
 	}

@@ -67,7 +67,7 @@ func (b *builder) take(d metric.Desc, f figure, from ...metric.Desc) {
 	if f.N > 0 && f.num != nil {
 		b.keep(d, f.num, f.den)
 	}
-	b.miss(f.why.text, f.why.cure, d)
+	b.miss(f.why, d)
 }
 
 // perBatch takes one that is counted in batches.
@@ -87,13 +87,6 @@ func (r *rank) unbatched() reason {
 		return reason{text: "the trainer has no workers (num_workers=0): no batch passes where it could be counted"}
 	}
 	return reason{text: "no batch was seen to pass: batches are counted by their tensors in shared memory"}
-}
-
-// miss notes why a signal is absent, where it is. The first reason stands.
-func (s *signal) miss(why reason) {
-	if s.N == 0 && s.why.text == "" {
-		s.why = why
-	}
 }
 
 // WhyMissing says why a derived signal is absent and what would cure it; both are "" where nothing was noted. It is

@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,15 @@ func simulate(t *testing.T, header recording.Header) *simulation {
 		workers: map[string][]string{}}
 }
 
+// twoWorkers simulates a trainer with two workers that were there before the watch.
+func twoWorkers(t *testing.T, header recording.Header) *simulation {
+	t.Helper()
+	s := simulate(t, header)
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	return s
+}
+
 // trainer adds a trainer that was there before the watch.
 func (s *simulation) trainer(id string, attrs ...string) {
 	s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds-60, append([]string{"role", "trainer"},
@@ -86,14 +96,15 @@ func (s *simulation) bury(trainer string) {
 	s.workers[trainer] = nil
 }
 
+// gap stops pipetune for so many seconds.
+func (s *simulation) gap(seconds float64) {
+	s.at += seconds
+	s.r.Tick(time.Duration(s.at * 1e9))
+	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": strconv.FormatFloat(seconds, 'f', -1, 64)})
+}
+
 func (s *simulation) attrs(id string, start float64, pairs []string) map[string]string {
-	pid := id
-	for i := range id {
-		if id[i] == '.' {
-			pid = id[:i]
-			break
-		}
-	}
+	pid, _, _ := strings.Cut(id, ".")
 	a := map[string]string{"pid": pid, "start_s": strconv.FormatFloat(start, 'f', 2, 64)}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		a[pairs[i]] = pairs[i+1]
@@ -215,21 +226,12 @@ func (s *simulation) worker(entity string, dt, samples float64, m moment) {
 
 // recording ends the watch.
 func (s *simulation) recording(reason string) *recording.Recording {
-	rec, err := s.r.Finish(recording.End{At: time.Duration(s.at*1e9 + 0.5), Reason: reason})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return rec
+	return must.Get(s.r.Finish(recording.End{At: time.Duration(s.at*1e9 + 0.5), Reason: reason}))(s.t)
 }
 
 // evidence ends the watch and derives.
 func (s *simulation) evidence() *Evidence { return s.derive(s.recording("duration")) }
 
 func (s *simulation) derive(rec *recording.Recording) *Evidence {
-	s.t.Helper()
-	e, err := FromRecording(rec)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return e
+	return must.Get(FromRecording(rec))(s.t)
 }

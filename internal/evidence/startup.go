@@ -38,11 +38,11 @@ func readStartup(rec *recording.Recording, h history, c processes, life span) St
 	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
 		return Startup{}
 	}
-	out, device := Startup{From: life.from, To: life.from}, accelerators(rec)
+	out := Startup{From: life.from, To: life.from}
 	for _, s := range cut([]span{life}, usualWindow) {
 		doing := ""
 		for _, a := range c.trainers {
-			if doing = startingUp(h, c, a, s); doing == "" || device(a.entity) == "" && computes(h, a, s) {
+			if doing = startingUp(h, c, a, s); doing == "" || a.Accelerator == "" && computes(h, a, s) {
 				doing = ""
 				break
 			}
@@ -63,26 +63,21 @@ func readStartup(rec *recording.Recording, h history, c processes, life span) St
 // step passes where a batch does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread
 // sleeps outside of storage.
 func startingUp(h history, c processes, a *process, s span) string {
-	grown := func(d metric.Desc, entity string) float64 { g, _ := h.of(d, entity).grown(s); return g }
+	grown := func(entity string, ds ...metric.Desc) float64 { return h.grown(entity, s, ds...) }
 	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
-	samples, joint := grown(metric.ThreadSamples, a.entity), grown(metric.LoaderSamples, a.loader())
+	samples, joint := grown(a.entity, metric.ThreadSamples), grown(a.loader(), metric.LoaderSamples)
 	switch {
 	case !(a.born > s.to-young) || samples <= 0 || slices.ContainsFunc(h.all(metric.GPUUtil), works):
 		return ""
-	case grown(metric.LoaderTensors, a.loader()) > 0 || grown(metric.LoaderBatches, a.loader()) > 0:
+	case grown(a.loader(), metric.LoaderTensors, metric.LoaderBatches) > 0:
 		return ""
-	case joint > 0 && grown(metric.LoaderAhead, a.loader()) >= mostlyAhead*joint:
+	case joint > 0 && grown(a.loader(), metric.LoaderAhead) >= mostlyAhead*joint:
 		return "the loader's workers have nothing to do, and the main thread takes no batch"
-	case joint > 0 || grown(metric.LoaderNoWorkers, a.loader()) > 0 || feeds(h, c, a, s):
+	case joint > 0 || grown(a.loader(), metric.LoaderNoWorkers) > 0 || feeds(h, c, a, s):
 		return ""
 	}
-	busy := 0.0
-	for _, d := range []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
-		metric.ThreadFileOpen} {
-		busy += grown(d, a.entity)
-	}
-	cpu, alone := grown(metric.ProcCPU, a.entity), 1.2*s.length()
-	if busy < allSamples*samples || cpu > alone {
+	cpu, alone := grown(a.entity, metric.ProcCPU), 1.2*s.length()
+	if grown(a.entity, loadingStates...) < allSamples*samples || cpu > alone {
 		return ""
 	}
 	return "the main thread computes or reads without a pause, and nothing feeds it"
@@ -91,14 +86,14 @@ func startingUp(h history, c processes, a *process, s span) string {
 // computes reports whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step
 // passes, unless there is a device that steps would show on.
 func computes(h history, a *process, s span) bool {
-	in := func(of span) bool { n, _ := h.of(metric.HostSamplesModel, a.entity).grown(of); return n > 0 }
+	in := func(of span) bool { return h.grown(a.entity, of, metric.HostSamplesModel) > 0 }
 	return in(s) && (in(span{s.to + apart, s.to + recurring}) || in(span{s.from - recurring, s.from - apart}))
 }
 
 // feeds reports whether anybody but DataLoader workers is at work for a trainer.
 func feeds(h history, c processes, a *process, s span) bool {
 	return slices.ContainsFunc(c.feeders, func(f *process) bool {
-		grown := func(d metric.Desc) float64 { g, _ := h.of(d, f.entity).grown(s); return g }
-		return f.trainer == a.entity && grown(metric.FeederAtWork)-idleOnline(grown) >= leastFeeding*s.length()
+		grown := func(d metric.Desc) float64 { return h.grown(f.entity, s, d) }
+		return f.Trainer == a.entity && grown(metric.FeederAtWork)-idleOnline(grown) >= leastFeeding*s.length()
 	})
 }

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -10,9 +9,7 @@ import (
 )
 
 func TestWarmupIsDropped(t *testing.T) {
-	s := simulate(t, recording.Header{Warmup: 2 * time.Second})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{Warmup: 2 * time.Second})
 	cold := inputBound
 	cold.wait, cold.asleep, cold.batches = 0.9, 0, 2
 	s.run(8, cold)
@@ -25,37 +22,31 @@ func TestWarmupIsDropped(t *testing.T) {
 }
 
 func TestGapsAreCutOut(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(10, inputBound)
 	// pipetune is stopped for 8 s: the job goes on, so CPU time and tensors grow, but no samples are taken.
-	s.at += 8
 	for _, w := range s.workers["100.1"] {
 		s.sums[metric.ProcCPU.Name+" process/"+w] += 8 * 0.9
 	}
 	s.sums[metric.LoaderTensors.Name+" loader/100.1"] += 8 * 500
-	s.r.Tick(time.Duration(s.at * 1e9))
-	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": "8"})
+	s.gap(8)
 	s.run(12, inputBound)
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.WorkerCPU: 0.5})
-	if len(e.Warnings) == 0 || !strings.Contains(strings.Join(e.Warnings, "\n"), "did not run") {
+	if !warned(e, "did not run") {
 		t.Errorf("the gap was not told: %q", e.Warnings)
 	}
 }
 
 func TestCountersThatRunBackwards(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(15, inputBound)
 	s.sums[metric.LoaderTensors.Name+" loader/100.1"] = 0
 	s.run(15, inputBound)
 	e := s.evidence()
 	// The tick of the reset has no batches, so the cost of taking them is missing from one tick in 300.
 	want(t, e, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.InputWait: 0.599962})
-	if !strings.Contains(strings.Join(e.Warnings, "\n"), "backwards") {
+	if !warned(e, "backwards") {
 		t.Errorf("the reset was not told: %q", e.Warnings)
 	}
 }
@@ -63,9 +54,7 @@ func TestCountersThatRunBackwards(t *testing.T) {
 // TestIowaitMayFall lets the kernel take back time it had counted as waiting for a disk and count it as idle: no
 // counter ran backwards, and no time was there twice.
 func TestIowaitMayFall(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	for range 15 {
 		s.run(1, inputBound)
 		s.sums[metric.CPUIdle.Name+" host"] -= 0.5
@@ -82,17 +71,14 @@ func TestIowaitMayFall(t *testing.T) {
 }
 
 func TestCutOffAndShortRecordings(t *testing.T) {
-	s := simulate(t, recording.Header{Warmup: 5 * time.Second})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{Warmup: 5 * time.Second})
 	s.run(4, inputBound)
 	rec := s.recording("duration")
 	rec.End = nil
 	e := s.derive(rec)
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.NumWorkers: 2})
-	reported := strings.Join(e.Warnings, "\n")
-	if !strings.Contains(reported, "cut off") || !strings.Contains(reported, "watch for longer, --duration 60s") {
-		t.Errorf("warnings: %q", reported)
+	if !warned(e, "cut off") || !warned(e, "watch for longer, --duration 60s") {
+		t.Errorf("warnings: %q", e.Warnings)
 	}
 	if v, _ := e.Get(metric.InputWait); v.Confidence != 0 {
 		t.Errorf("2 s gave an interval at %v", v.Confidence)
@@ -100,9 +86,7 @@ func TestCutOffAndShortRecordings(t *testing.T) {
 }
 
 func TestJobThatEndsInTheWatch(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	s.run(20, inputBound)
 	s.bury("100.1")
 	s.run(2, moment{run: 1, gpu: -1})
@@ -117,9 +101,7 @@ func TestJobThatEndsInTheWatch(t *testing.T) {
 
 // TestJobThatFails: how a launched job failed is the first warning, and no longer watch is advised against it.
 func TestJobThatFails(t *testing.T) {
-	s := simulate(t, recording.Header{Mode: "launch"})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{Mode: "launch"})
 	s.run(4, inputBound)
 	s.r.Event(recording.EventJobEnded, "", recording.Attrs(recording.JobEnd{Status: 139, Signal: "SIGSEGV",
 		LastedS: 5.21}))
@@ -128,7 +110,7 @@ func TestJobThatFails(t *testing.T) {
 	if e.Window.Failure != failure || len(e.Warnings) == 0 || e.Warnings[0] != "the job "+failure {
 		t.Errorf("failure %q, warnings %q", e.Window.Failure, e.Warnings)
 	}
-	if said := strings.Join(e.Warnings, "\n"); strings.Contains(said, "longer") {
-		t.Errorf("a longer watch would cure nothing: %q", said)
+	if warned(e, "longer") {
+		t.Errorf("a longer watch would cure nothing: %q", e.Warnings)
 	}
 }

@@ -23,11 +23,10 @@ func (b *builder) trainer(r *rank) {
 	if middle, ok := stat.Quantile(stalls, 0.5); ok && r.step != nil {
 		spread = exact(max(r.step.Stall.Likely-middle, 0)).by(metric.Inferred)
 	}
-	stopped := ratio(b.grow(metric.ThreadStopped, r.entity), r.samples)
+	stopped := ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
 	if len(b.lostTo(false)) > 0 { // the windows leave out the halts, which this is about
-		in, _ := b.h.of(metric.ThreadStopped, r.entity).grown(b.steady)
-		samples, _ := b.h.of(metric.ThreadSamples, r.entity).grown(b.steady)
-		stopped = exact(divide(in, samples))
+		stopped = exact(divide(b.h.grown(r.entity, b.steady, metric.ThreadStopped),
+			b.h.grown(r.entity, b.steady, metric.ThreadSamples)))
 	}
 	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.ThreadSamples)
 	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
@@ -37,7 +36,7 @@ func (b *builder) trainer(r *rank) {
 	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.entity), metric.ProcMainCPU)
 	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.entity), metric.ProcRunDelay)
 	b.take(metric.MainReadBytes, b.mainReads(r), metric.ProcReadChars)
-	storage := b.states(r.entity, metric.ThreadDisk, metric.ThreadFileRead)
+	storage := b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead)
 	b.take(metric.MainStorage, ratio(storage, r.samples), metric.ThreadDisk)
 	b.take(metric.TrainerStopped, stopped, metric.ThreadStopped)
 }
@@ -53,15 +52,6 @@ func (b *builder) mainReads(r *rank) figure {
 		}
 	}
 	return b.rate(metric.ProcReadChars, r.entity)
-}
-
-// states adds up the samples that found a thread in any of these states, per window.
-func (b *builder) states(entity string, states ...metric.Desc) []float64 {
-	out := make([]float64, len(b.spans))
-	for _, d := range states {
-		add(out, b.grow(d, entity))
-	}
-	return out
 }
 
 // rates takes batches per second, what follows from it, and the wait for them.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 )
@@ -15,20 +14,10 @@ import (
 // modelConfidence is that of the shares which the model of a step begins with, and so of what it derives.
 const modelConfidence = 0.95
 
-// accelerators says what kind of device a process has open; "" none was seen.
-func accelerators(rec *recording.Recording) func(entity string) string {
-	rows := recording.Rows[struct {
-		Name string `json:"accelerator"`
-	}](rec, recording.EventProcess)
-	return func(entity string) string { return cmp.Or(rows[entity].Name, rec.Header.Job.Accelerator) }
-}
-
 // lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and
 // among equals the one that waits most.
 func (b *builder) lead() {
-	device := accelerators(b.rec)
 	for _, r := range b.ranks {
-		r.accelerator = device(r.entity)
 		b.model(r)
 	}
 	b.collectives()
@@ -42,11 +31,7 @@ func (b *builder) lead() {
 		return cmp.Or(cmp.Compare(stall(y), stall(x)), cmp.Compare(y.wait.Center, x.wait.Center))
 	})
 	for _, r := range b.ranks {
-		name := r.rank
-		if name == "" {
-			name = "pid " + strconv.Itoa(r.pid)
-		}
-		out := Rank{Name: name, PID: r.pid, Step: r.step}
+		out := Rank{Name: cmp.Or(r.Rank, "pid "+strconv.Itoa(r.PID)), PID: r.PID, Step: r.step}
 		if r.wait.N > 0 && (!r.noLoader || r.hook != nil) {
 			out.InputWait = &Value{Summary: r.wait, Basis: r.basis}
 		}
@@ -65,7 +50,7 @@ func (r *rank) sight() step.Sight {
 	switch {
 	case r.busy != nil:
 		return step.Counted
-	case r.accelerator != "":
+	case r.Accelerator != "":
 		return step.Unseen
 	}
 	return step.NoDevice
@@ -80,11 +65,11 @@ func (b *builder) model(r *rank) {
 		Device:   r.sight(),
 		Running:  b.range_(running),
 		Asleep:   b.range_(asleep),
-		OnDevice: b.range_(b.ofSamples(r, b.states(r.entity, metric.ThreadDevice))),
+		OnDevice: b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadDevice))),
 		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Loads { // what it waits for over the network it may load, as from storage, or it logs
-		remote := b.range_(b.ofSamples(r, b.grow(metric.ThreadRemote, r.entity)))
+		remote := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadRemote)))
 		storage.Likely, storage.Hi = storage.Likely+remote.Likely, storage.Hi+remote.Hi
 		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-remote.Hi, 0), max(seen.Asleep.Likely-remote.Likely, 0)
 	}
@@ -96,7 +81,7 @@ func (b *builder) model(r *rank) {
 		}
 	}
 	seen.Delay = b.delay(r, seen.Running)
-	seen.Works = orNothing(divide(sum(b.grow(metric.ProcMainCPU, r.entity)), sum(b.length)))
+	seen.Works = orNothing(divide(sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.length)))
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
 	if sum(r.samples) == 0 || r.wait.N == 0 {
@@ -126,11 +111,7 @@ func summaryOf(r step.Range, n int) stat.Summary {
 
 // range_ is the mean of a share over the windows with its interval; 0 where no window has it.
 func (b *builder) range_(shares []float64) step.Range {
-	s := stat.Ratio(each(len(shares), func(i int) float64 { return shares[i] * b.length[i] }), b.length)
-	if s.N == 0 {
-		return step.Range{}
-	}
-	return rangeOf(s)
+	return rangeOf(b.mean(shares).Summary)
 }
 
 // perStep is a share of time by what a step takes of it, where its range is narrower than the share's own.
@@ -160,15 +141,15 @@ var asleepOutside = []metric.Desc{metric.ThreadFutexTimed, metric.ThreadFutex, m
 // its main thread sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its
 // loader is in none of them: waiting for a batch, taking one, starting workers, and what the hook timed as loading.
 func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
-	ran := b.states(r.entity, metric.ThreadHostRunning)
+	ran := b.grow(r.entity, metric.ThreadHostRunning)
 	if b.h.of(metric.ThreadHostRunning, r.entity) == nil {
-		ran = b.states(r.entity, metric.ThreadRunning)
+		ran = b.grow(r.entity, metric.ThreadRunning)
 	}
 	running = b.ofSamples(r, ran)
-	asleep = b.ofSamples(r, b.states(r.entity, asleepOutside...))
-	storage = b.ofSamples(r, b.states(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
+	asleep = b.ofSamples(r, b.grow(r.entity, asleepOutside...))
+	storage = b.ofSamples(r, b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
-	polls := b.ofSamples(r, b.states(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
+	polls := b.ofSamples(r, b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
 	var loads []float64
 	if r.hook != nil && r.hook.training.loadsItself() {
 		loads = r.hook.training.made(metric.HookFetchCPU)
@@ -184,8 +165,8 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 			asleep[i] = max(asleep[i], 0)
 		}
 		if loads != nil { // ready to run looks like running
-			wait := hold(orNothing(divide(r.hook.waits()[i], r.hook.trained()[i])))
-			own := min(wait, hold(orNothing(divide(loads[i]*(1+b.delayPerCPU(r)), r.hook.reported[i]))), running[i])
+			wait := stat.Share(divide(r.hook.waits()[i], r.hook.trained()[i]))
+			own := min(wait, stat.Share(divide(loads[i]*(1+b.delayPerCPU(r)), r.hook.reported[i])), running[i])
 			running[i] -= own
 			asleep[i] = max(asleep[i]-max(wait-own-orNothing(storage[i]), 0), 0)
 		}
@@ -197,9 +178,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 func (r *rank) startRunning(b *builder, i int) float64 {
 	samples := 0.0
 	for _, s := range r.starts {
-		part := intersect(b.spans[i:i+1], span{s.born, s.first})
-		g, _ := b.h.of(metric.ThreadRunning, r.entity).grow(part)
-		samples += g[0]
+		samples += b.h.grown(r.entity, b.spans[i].and(span{s.born, s.first}), metric.ThreadRunning)
 	}
 	if r.samples[i] <= 0 {
 		return 0
@@ -249,20 +228,26 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 	if seen.Device == step.NoDevice {
 		return step.Range{}, false
 	}
-	all, within := sum(b.grow(metric.HostSamples, r.entity)), sum(b.grow(metric.HostSamplesDevice, r.entity))
-	ran := b.range_(b.ofSamples(r, b.states(r.entity, metric.ThreadRunning)))
+	all, within := sum(b.grow(r.entity, metric.HostSamples)), sum(b.grow(r.entity, metric.HostSamplesDevice))
+	ran := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadRunning)))
 	if all >= fewestSamples {
-		part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
-		cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
-		system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
-		return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part, ran.Hi*((1-system)*min(part+side, 1)+
-			system)), true
+		return b.inCode(r, ran, within, all), true
 	}
 	if seen.Device == step.Unseen {
 		return step.Share(0, 0, ran.Hi), false
 	}
 	return step.Share(0, min(ran.Likely, max(seen.Busy.Likely-seen.Asleep.Likely-seen.OnDevice.Likely, 0)),
 		min(ran.Hi, seen.Busy.Hi)), false
+}
+
+// inCode is the share of time that the trainer's main thread is in some code, of the time in which it runs and of its
+// samples: within of all. Of the time in the kernel, which is not sampled, nothing is known.
+func (b *builder) inCode(r *rank, ran step.Range, within, all float64) step.Range {
+	part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
+	cpu := sum(b.grow(r.entity, metric.ProcMainCPU))
+	system := stat.Share(divide(sum(b.grow(r.entity, metric.ProcMainSystem)), cpu))
+	return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part,
+		ran.Hi*((1-system)*min(part+side, 1)+system))
 }
 
 // delay is the share of time in which threads of the trainer that may hold the step up are ready to run and the CPUs
@@ -283,7 +268,7 @@ func (b *builder) delay(r *rank, running step.Range) step.Range {
 	}
 	others := b.otherCPU(b.jobCPU())
 	part := orNothing(divide(loading, loading+others.Center*elapsed))
-	main := orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), elapsed))
+	main := orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed))
 	own = max(own/elapsed, 0)
 	most := max(b.delayPerCPU(r)*own, main)
 	return step.Share(0, part*min(most, max(main, running.Likely-own)), part*most)
@@ -321,20 +306,14 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 
 // codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or
 // decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
-// training call, half. Not reported where little else was met, or nothing was sampled. Of the time in the kernel, which
-// is not sampled, nothing is known.
+// training call, half. Not reported where little else was met, or nothing was sampled.
 func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
-	all := sum(b.grow(metric.HostSamples, r.entity))
-	within, model := sum(b.grow(metric.HostSamplesReading, r.entity)), sum(b.grow(metric.HostSamplesModel, r.entity))
+	all := sum(b.grow(r.entity, metric.HostSamples))
+	within, model := sum(b.grow(r.entity, metric.HostSamplesReading)), sum(b.grow(r.entity, metric.HostSamplesModel))
 	if all < fewestSamples || within+model < leastCode*all {
 		return step.Range{}, 0, false
 	}
-	share, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
-	cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
-	system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
-	return step.Share(running.Lo*(1-system)*max(share-side, 0), running.Likely*(1-system)*share,
-			running.Hi*((1-system)*min(share+side, 1)+system)),
-		(all + within - model) / (2 * all), true
+	return b.inCode(r, running, within, all), (all + within - model) / (2 * all), true
 }
 
 // leastCode is the share of samples that must be in code known to load or to train before it says what the trainer most
@@ -345,43 +324,35 @@ const leastCode = 1. / 3
 // then would count.
 const activeShare = 0.01
 
+// loadingStates are those of a main thread that computes, or waits for storage.
+var loadingStates = []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
+	metric.ThreadFileOpen}
+
 // readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over
 // which it read data: by its own count where there is one, else by the process's.
 func (b *builder) readsWhileRunning(r *rank) float64 {
-	reads := b.h.of(metric.ProcMainReadChars, r.entity)
-	if reads == nil {
-		reads = b.h.of(metric.ProcReadChars, r.entity)
-	}
+	reads := cmp.Or(b.h.of(metric.ProcMainReadChars, r.entity), b.h.of(metric.ProcReadChars, r.entity))
 	if reads == nil {
 		return 0
 	}
-	faults := b.h.of(metric.ProcMajFaults, r.entity)
 	var active []span
-	for i := 1; i < len(reads.at); i++ {
-		between := span{reads.at[i-1], reads.at[i]}
-		faulted, _ := faults.grown(between)
-		opened := 0.0
+	for _, between := range reads.steps() {
+		faulted, opened := b.h.grown(r.entity, between, metric.ProcMajFaults), 0.0
 		for _, t := range b.h.all(metric.DatasetOpens) {
-			g, _ := t.grown(between)
-			opened += g
+			opened += t.grown(between)
 		}
-		if reads.v[i]-reads.v[i-1] >= activityBytes || faulted >= 1 || opened >= 1 {
+		if reads.grown(between) >= activityBytes || faulted >= 1 || opened >= 1 {
 			active = append(active, between)
 		}
 	}
 	// what a socket brings is in no count of reads, nor is whether it is data
-	loads := sum(b.grow(metric.ThreadRemote, r.entity))
-	for _, d := range []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
-		metric.ThreadFileOpen} {
-		t := b.h.of(d, r.entity)
-		for _, w := range b.spans {
-			for _, a := range active {
-				if a.to > w.from && a.from < w.to {
-					g, _ := t.grown(span{max(a.from, w.from), min(a.to, w.to)})
-					loads += g
-				}
+	loads := sum(b.grow(r.entity, metric.ThreadRemote))
+	for _, w := range b.spans {
+		for _, a := range active {
+			if part := w.and(a); part.length() > 0 {
+				loads += b.h.grown(r.entity, part, loadingStates...)
 			}
 		}
 	}
-	return hold(orNothing(divide(loads, sum(r.samples))))
+	return stat.Share(divide(loads, sum(r.samples)))
 }

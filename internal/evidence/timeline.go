@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/internal/timeline"
 )
@@ -28,7 +29,10 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	}
 	lead, steady := b.top(), b.steady
 	b.steady = span{0, end}
-	b.spans, b.length = b.windowsOfAll(end)
+	// Windows of about a second, longer ones where there would be too many or readings were thinned.
+	width := max(usualWindow*float64(max(rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
+	b.spans = cut([]span{b.steady}, width)
+	b.length = lengths(b.spans)
 	d := drawing{builder: b, windows: each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })}
 	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), OneOf: rec.OneOf,
 		Per: max((len(b.spans)+mostBuckets-1)/mostBuckets, 1)}
@@ -46,14 +50,6 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 }
 
 func (s span) exported() timeline.Span { return timeline.Span{From: s.from, To: s.to} }
-
-// windowsOfAll cuts the whole watch into windows of about a second, longer ones where there would be too many or
-// readings were thinned.
-func (b *builder) windowsOfAll(end float64) (spans []span, length []float64) {
-	width := max(usualWindow*float64(max(b.rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
-	spans = cut([]span{{0, end}}, width)
-	return spans, each(len(spans), func(i int) float64 { return spans[i].length() })
-}
 
 // drawing is a timeline in the making.
 type drawing struct {
@@ -91,8 +87,8 @@ func (d *drawing) trainer(lead *rank) {
 
 // machine draws how busy CPUs and storage are.
 func (d *drawing) machine() {
-	d.exactCores()
-	busy, all := summed(d.grow(metric.CPUBusy, host), d.grow(metric.CPUSteal, host)), d.allCPUs()
+	d.countCores()
+	busy, all := d.grow(host, metric.CPUBusy, metric.CPUSteal), d.allCPUs()
 	for _, x := range []struct {
 		d metric.Desc
 		f figure
@@ -103,14 +99,8 @@ func (d *drawing) machine() {
 	} {
 		d.line(x.d, x.f.num, x.f.den)
 	}
-	read, seen := d.everywhere(metric.DiskReadBytes)
+	read, seen := d.growAll(d.h.all(metric.DiskReadBytes))
 	d.line(metric.DiskByteRate, read, seen)
-}
-
-// exactCores takes the count of CPUs, which their use is a share of.
-func (d *drawing) exactCores() {
-	d.take(metric.UsableCPUs, d.cores(metric.CPUUsable, d.rec.Header.Host.CPUsUsable))
-	d.take(metric.PresentCPUs, d.cores(metric.CPUPresent, float64(d.rec.Header.Host.CPUsPresent)))
 }
 
 // epochsSeen marks the beginnings of epochs as the job reported them; without that, of sets of new workers.
@@ -185,13 +175,9 @@ func (d *drawing) workerSet(r *rank) {
 
 // shares is what the time of some of the workers went to, by buckets.
 func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
-	samples := make([]float64, len(d.spans))
-	for _, a := range of {
-		add(samples, d.grow(metric.ThreadSamples, a.entity))
-	}
+	samples := d.totals(of, metric.ThreadSamples)
 	states := each(len(workerStates), func(k int) []float64 {
-		return d.totals(of,
-			r.busyStates(workerStates[k].states...)...)
+		return d.totals(of, r.busyStates(workerStates[k].states...)...)
 	})
 	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
 	for from := 0; from < len(d.spans); from += per {
@@ -202,7 +188,7 @@ func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
 		}
 		s := timeline.Shares{Span: timeline.Span{From: d.spans[from].from, To: d.spans[to-1].to}}
 		for k := range states {
-			share := min(hold(sum(states[k][from:to])/whole), left)
+			share := min(stat.Share(sum(states[k][from:to])/whole), left)
 			left -= share
 			s.Of = append(s.Of, share)
 		}

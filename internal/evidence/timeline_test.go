@@ -2,13 +2,13 @@ package evidence
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/timeline"
 )
@@ -18,31 +18,27 @@ import (
 func TestTimelineAgreesWithTheFigures(t *testing.T) {
 	var all []string
 	for _, pattern := range []string{"*.jsonl", "device/*input*.jsonl"} {
-		found, err := filepath.Glob(filepath.Join("../../testdata/recordings", pattern))
+		found, err := filepath.Glob(filepath.Join(recordings, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v", pattern, err)
 		}
 		all = append(all, found...)
 	}
 	drawn := map[string]int{}
+	signals := []metric.Desc{metric.InputWait, metric.GPUBusy, metric.UsableBusy, metric.IOPressure}
 	for _, path := range all {
-		rec := readFile(t, path)
-		e, err := FromRecording(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rec := read(t, path)
+		e := must.Get(FromRecording(rec))(t)
 		line := Timeline(rec)
-		for _, c := range []struct {
-			d     metric.Desc
-			slack float64 // buckets do not begin where the steady stretch does
-		}{{metric.InputWait, 0.06}, {metric.GPUBusy, 0.06}, {metric.UsableBusy, 0.06}, {metric.IOPressure, 0.06}} {
-			want, known := e.Get(c.d)
-			got, seen := meanOf(line, c.d)
+		for _, d := range signals {
+			const slack = 0.06 // buckets do not begin where the steady stretch does
+			want, known := e.Get(d)
+			got, seen := meanOf(line, d)
 			if !known || !seen {
 				continue
 			}
-			if drawn[c.d.Name]++; math.Abs(got-want.Center) > c.slack {
-				t.Errorf("%s: %s is drawn with a mean of %.3f, and is %.3f", filepath.Base(path), c.d.Name, got,
+			if drawn[d.Name]++; math.Abs(got-want.Center) > slack {
+				t.Errorf("%s: %s is drawn with a mean of %.3f, and is %.3f", filepath.Base(path), d.Name, got,
 					want.Center)
 			}
 		}
@@ -50,21 +46,16 @@ func TestTimelineAgreesWithTheFigures(t *testing.T) {
 			drawn["workers"]++
 			for _, row := range c.Rows {
 				for _, b := range row.Buckets {
-					total := 0.0
-					for _, x := range b.Of {
-						total += x
-					}
-					if math.Abs(total-1) > 1e-9 || len(b.Of) != len(c.States) {
+					if math.Abs(sum(b.Of)-1) > 1e-9 || len(b.Of) != len(c.States) {
 						t.Fatalf("%s: shares %v", filepath.Base(path), b.Of)
 					}
 				}
 			}
 		}
 	}
-	for _, name := range []string{metric.InputWait.Name, metric.GPUBusy.Name, metric.UsableBusy.Name,
-		metric.IOPressure.Name, "workers"} {
-		if drawn[name] < 3 {
-			t.Errorf("%s is drawn of %d recordings", name, drawn[name])
+	for _, d := range append(signals, metric.Desc{Name: "workers"}) {
+		if drawn[d.Name] < 3 {
+			t.Errorf("%s is drawn of %d recordings", d.Name, drawn[d.Name])
 		}
 	}
 }
@@ -82,20 +73,6 @@ func meanOf(l *timeline.Timeline, d metric.Desc) (float64, bool) {
 		}
 	}
 	return total / length, length > 0
-}
-
-func readFile(t *testing.T, path string) *recording.Recording {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec
 }
 
 // TestTimelineOfADayIsThinned: a watch of a day is drawn with as many points as one of minutes, and a spike of two

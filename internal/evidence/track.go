@@ -22,6 +22,12 @@ type span struct{ from, to float64 }
 
 func (s span) length() float64 { return max(s.to-s.from, 0) }
 
+// and is what two spans have in common, or an empty one within the first.
+func (s span) and(o span) span {
+	from := min(max(s.from, o.from), s.to)
+	return span{from, max(min(s.to, o.to), from)}
+}
+
 // overlap returns how long two spans have in common.
 func (s span) overlap(o span) float64 { return max(min(s.to, o.to)-max(s.from, o.from), 0) }
 
@@ -96,6 +102,17 @@ func (h history) of(d metric.Desc, entity string) *track { return h.index[trackK
 // all returns the tracks of a signal in order of their entities.
 func (h history) all(d metric.Desc) []*track { return h.signals[d.Name] }
 
+// grown is how much counters of one entity grew in a span, all together.
+func (h history) grown(entity string, s span, ds ...metric.Desc) (all float64) {
+	if s.length() == 0 { // as most windows have nothing of a restart
+		return 0
+	}
+	for _, d := range ds {
+		all += h.of(d, entity).grown(s)
+	}
+	return all
+}
+
 // grow returns by how much a counter grew in each span, and for how long of each span it was seen. Between readings it
 // is taken to grow evenly. A step backwards (wrap, reuse of a name) is no growth, and that stretch counts as not seen.
 func (t *track) grow(spans []span) (growth, seen []float64) {
@@ -122,10 +139,10 @@ func (t *track) grow(spans []span) (growth, seen []float64) {
 	return growth, seen
 }
 
-// grown is grow of a single span.
-func (t *track) grown(s span) (growth, seen float64) {
-	g, d := t.grow([]span{s})
-	return g[0], d[0]
+// grown is by how much a counter grew in a single span.
+func (t *track) grown(s span) float64 {
+	growth, _ := t.grow([]span{s})
+	return growth[0]
 }
 
 // within returns the readings in a span, or the last one before it where there is none: what changes seldom is read
@@ -172,6 +189,17 @@ func (t *track) steps() []span {
 		return nil
 	}
 	return stepsOf(t.at)
+}
+
+// stepsBetween returns those of the steps that reach into a stretch.
+func (t *track) stepsBetween(from, to float64) []span {
+	if t == nil {
+		return nil
+	}
+	first, _ := slices.BinarySearch(t.at, from)
+	last, _ := slices.BinarySearch(t.at, to)
+	first = max(first-1, 0)
+	return stepsOf(t.at[first:max(min(last+1, len(t.at)), first)])
 }
 
 // stepsOf returns the spans between moments.

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -42,9 +43,7 @@ type rank struct {
 	busy     []float64    // share of each window in which they work, mean over them; nil where no counter tells
 	seen     step.Seen    // of its step
 	step     *step.Step   // where its time goes; nil where that is unknown
-
-	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
-	hook        *hooked // what was reported from inside; nil without it
+	hook     *hooked      // what was reported from inside; nil without it
 }
 
 // top returns the trainer that the step signals are of, nil where there is none.
@@ -59,11 +58,9 @@ func (b *builder) top() *rank {
 func (b *builder) rankOf(a *process) *rank {
 	r := &rank{process: a}
 	all := b.processes.of(a)
-	for _, w := range all {
-		if w.died > b.steady.from && w.born < b.steady.to {
-			r.workerSet = append(r.workerSet, w)
-		}
-	}
+	r.workerSet = slices.DeleteFunc(slices.Clone(all), func(w *process) bool {
+		return w.died <= b.steady.from || w.born >= b.steady.to
+	})
 	for _, s := range b.starts(a, all) {
 		if s.first > b.steady.from && s.born < b.steady.to {
 			r.starts = append(r.starts, s)
@@ -72,15 +69,15 @@ func (b *builder) rankOf(a *process) *rank {
 			r.restarts = append(r.restarts, s)
 		}
 	}
-	r.samples = b.grow(metric.ThreadSamples, a.entity)
-	both := summed(b.grow(metric.LoaderSamples, a.loader()), b.grow(metric.LoaderNoWorkers, a.loader()))
+	r.samples = b.grow(a.entity, metric.ThreadSamples)
+	both := b.grow(a.loader(), metric.LoaderSamples, metric.LoaderNoWorkers)
 	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
 	r.noLoader = len(r.workerSet) == 0 && sum(both) == 0 && sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
 	reported := b.readHook(a)
 	if r.noLoader && reported == nil {
 		if b.feed(r); r.fed != nil {
-			both = b.grow(metric.LoaderSamples, r.loader())
+			both = b.grow(r.loader(), metric.LoaderSamples)
 		}
 	}
 	if !r.noLoader {
@@ -127,8 +124,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 			r.basis = metric.Inferred
 		}
 	}
-	r.wait = stat.Ratio(r.waited, r.watched)
-	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
+	r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
 }
 
 // waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits
@@ -136,7 +132,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 // starting them; and while no worker is left it ends the old ones or starts the first new one. What else it does
 // meanwhile may be an evaluation or a checkpoint, and counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
-	r.polled = b.grow(metric.LoaderWaiting, r.loader())
+	r.polled = b.grow(r.loader(), metric.LoaderWaiting)
 	r.starting = make([]float64, len(b.spans))
 	r.joint = both
 	if r.source == fromMain {
@@ -147,16 +143,11 @@ func (b *builder) waits(r *rank, both []float64) {
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
-		begun := intersect(b.spans, span{s.born, s.first})
-		samples, _ := b.h.of(metric.ThreadSamples, r.entity).grow(begun)
-		waited, _ := b.h.of(metric.LoaderWaiting, r.loader()).grow(begun)
-		for _, d := range atWork {
-			g, _ := b.h.of(d, r.entity).grow(begun)
-			add(waited, g)
-		}
 		between, _ := b.changing(r, s).grow(b.spans)
-		for i := range samples {
-			r.starting[i] += max(samples[i]-waited[i], 0) + between[i]
+		for i, part := range intersect(b.spans, span{s.born, s.first}) {
+			samples := b.h.grown(r.entity, part, metric.ThreadSamples)
+			waited := b.h.grown(r.loader(), part, metric.LoaderWaiting) + b.h.grown(r.entity, part, atWork...)
+			r.starting[i] += max(samples-waited, 0) + between[i]
 		}
 	}
 	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
@@ -166,13 +157,13 @@ func (b *builder) waits(r *rank, both []float64) {
 // more timed lock waits than that thread waited for the workers.
 func (b *builder) waitsOfMain(r *rank) {
 	r.joint = slices.Clone(r.samples)
-	r.polled = b.grow(metric.ThreadQueuePoll, r.entity)
-	pin := b.grow(metric.ThreadQueuePoll, r.pin())
-	pinSamples := b.grow(metric.ThreadSamples, r.pin())
-	timed := b.grow(metric.ThreadFutexTimed, r.entity)
+	r.polled = b.grow(r.entity, metric.ThreadQueuePoll)
+	pin := b.grow(r.pin(), metric.ThreadQueuePoll)
+	pinSamples := b.grow(r.pin(), metric.ThreadSamples)
+	timed := b.grow(r.entity, metric.ThreadFutexTimed)
 	for i := range r.polled {
 		if pinSamples[i] > 0 {
-			r.polled[i] += min(timed[i], r.samples[i]*hold(pin[i]/pinSamples[i]))
+			r.polled[i] += min(timed[i], r.samples[i]*stat.Share(pin[i]/pinSamples[i]))
 		}
 		r.polled[i] = min(r.polled[i], r.joint[i])
 	}
@@ -189,23 +180,13 @@ var changingStates = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadPipeRead
 // before the end of the old set.
 func (b *builder) changing(r *rank, s restart) *track {
 	none := b.h.of(metric.LoaderNoWorkers, r.loader())
-	if none == nil {
-		return nil
-	}
-	waits := b.h.of(metric.LoaderWaiting, r.loader())
 	out := &track{at: []float64{math.Inf(-1)}, v: []float64{0}}
-	total := 0.0
-	begin, _ := slices.BinarySearch(none.at, s.ended-lateNotice)
-	for i := max(begin, 1); i < len(none.at) && none.at[i-1] < s.born; i++ {
-		step := span{max(none.at[i-1], s.ended-lateNotice), min(none.at[i], s.born)}
-		alone, _ := none.grown(step)
-		waited, _ := waits.grown(step)
-		busy := -waited // those are counted already
-		for _, d := range changingStates {
-			g, _ := b.h.of(d, r.entity).grown(step)
-			busy += g
-		}
-		total += min(max(busy, 0), alone)
+	total, begin := 0.0, s.ended-lateNotice
+	for _, step := range none.stepsBetween(begin, s.born) {
+		step = step.and(span{begin, s.born})
+		counted := b.h.grown(r.loader(), step, metric.LoaderWaiting)
+		busy := b.h.grown(r.entity, step, changingStates...) - counted
+		total += min(max(busy, 0), none.grown(step))
 		out.at, out.v = append(out.at, step.from, step.to), append(out.v, out.v[len(out.v)-1], total)
 	}
 	return out
@@ -213,12 +194,7 @@ func (b *builder) changing(r *rank, s restart) *track {
 
 // intersect returns, for each window, its part within s; it may be empty.
 func intersect(spans []span, s span) []span {
-	out := make([]span, len(spans))
-	for i, w := range spans {
-		from := min(max(w.from, s.from), w.to)
-		out[i] = span{from, max(min(w.to, s.to), from)}
-	}
-	return out
+	return each(len(spans), func(i int) span { return spans[i].and(s) })
 }
 
 // fewBatches is the count below which a rate is taken between the first and the last batch seen: counting those in the
@@ -232,17 +208,14 @@ const steadyPeriod = 0.1
 // tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after
 // two tensors also does after sixteen: of several answers the smallest that lasted stands.
 func (b *builder) tensorsPerBatch(r *rank) (per float64, ok bool) {
-	readings := slices.Clone(b.h.of(metric.LoaderTensorsPer, r.loader()).within(b.steady))
-	slices.Sort(readings)
-	for i := 0; i < len(readings); {
-		n := i
-		for n < len(readings) && readings[n] == readings[i] {
-			n++
+	readings, times := b.h.of(metric.LoaderTensorsPer, r.loader()).within(b.steady), map[float64]float64{}
+	for _, n := range readings {
+		times[n]++
+	}
+	for _, n := range slices.Sorted(maps.Keys(times)) {
+		if n >= 1 && times[n] >= steadyPeriod*float64(len(readings)) {
+			return n, true
 		}
-		if readings[i] >= 1 && float64(n-i) >= steadyPeriod*float64(len(readings)) {
-			return readings[i], true
-		}
-		i = n
 	}
 	return 0, false
 }
@@ -298,17 +271,17 @@ func (b *builder) batches(r *rank) {
 		return
 	}
 	var at []float64
-	for i := 1; i < len(t.at); i++ {
-		if t.v[i] > t.v[i-1] && t.at[i] >= b.steady.from && t.at[i] <= b.steady.to {
-			at = append(at, t.at[i])
+	for _, step := range t.steps() {
+		if t.grown(step) > 0 && step.to >= b.steady.from && step.to <= b.steady.to {
+			at = append(at, step.to)
 		}
 	}
 	if len(at) < 3 {
 		r.rate.Warnings = append(r.rate.Warnings, "fewer than three batches in the window")
 		return
 	}
-	between, _ := t.grown(span{at[0], at[len(at)-1]})
-	if exact := between / per / (at[len(at)-1] - at[0]); stat.Finite(exact) && exact > 0 {
+	counted := span{at[0], at[len(at)-1]}
+	if exact := t.grown(counted) / per / counted.length(); stat.Finite(exact) && exact > 0 {
 		r.rate = r.rate.Scaled(exact / r.rate.Center)
 	}
 }

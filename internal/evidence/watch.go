@@ -24,13 +24,13 @@ func (b *builder) watch(r *rank) {
 		noise = exact(v.Hi - v.Lo)
 	}
 	if every := b.rec.Header.SampleInterval.Seconds(); every > 0 && sum(r.samples) > 0 {
-		cover = ratio(b.grow(sampleCounts, r.entity),
+		cover = ratio(b.grow(r.entity, sampleCounts),
 			each(len(b.length), func(i int) float64 { return b.length[i] / every }))
 	}
 	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0
 	for _, a := range append([]*process{r.process}, r.workerSet...) {
-		samples := sum(b.grow(metric.ThreadSamples, a.entity))
+		samples := sum(b.grow(a.entity, metric.ThreadSamples))
 		if all += samples; b.blind(a.entity) {
 			hidden += samples
 		}
@@ -64,8 +64,7 @@ func (b *builder) warnings() {
 	r, clean := b.top(), sum(b.length)
 	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
 		b.warn("only %.0f of 100 planned samples of threads could be taken: the machine is too busy for pipetune "+
-			"itself",
-			100*cover)
+			"itself", 100*cover)
 	}
 	switch {
 	case b.Ended && b.rec.Header.Mode == "launch": // it is watched to its end
@@ -137,8 +136,7 @@ func (b *builder) warnFull() {
 		}
 		if b.End.Seconds() <= e.At.Seconds() {
 			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of "+
-				"the %s until then", kept,
-				e.At.Round(100*time.Millisecond))
+				"the %s until then", kept, e.At.Round(100*time.Millisecond))
 		} else {
 			b.warn("more than %d processes take part in the job, which is what a recording holds: the figures are of "+
 				"the first of them", kept)

@@ -23,12 +23,7 @@ func (h history) weightByTime() {
 		h.inSeconds(total.entity, []*track{total}, metric.Threads)
 	}
 	for _, joint := range h.all(metric.LoaderSamples) {
-		none := h.of(metric.LoaderNoWorkers, joint.entity)
-		whole := []*track{joint}
-		if none != nil {
-			whole = append(whole, none)
-		}
-		h.inSeconds(joint.entity, whole, jointCounts)
+		h.inSeconds(joint.entity, []*track{joint, h.of(metric.LoaderNoWorkers, joint.entity)}, jointCounts)
 	}
 }
 
@@ -40,46 +35,37 @@ var jointCounts = []metric.Desc{metric.LoaderWaiting, metric.LoaderIdleSum, metr
 	metric.LoaderWaitIdle, metric.LoaderWaitAlive, metric.LoaderBlocked, metric.LoaderAhead, metric.LoaderSamples,
 	metric.LoaderNoWorkers}
 
-// inSeconds rewrites an entity's counts of samples. Steps without a sample are joined to the next one that has some.
+// inSeconds rewrites an entity's counts of samples, at the moments of the first track of the whole. Steps without a
+// sample are joined to the next one that has some.
 func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) {
 	at := whole[0].at
-	taken := make([]float64, len(at))
+	taken := make([]float64, len(at)-1)
 	for _, t := range whole {
 		g, _ := t.grow(stepsOf(at))
-		for i := range g {
-			taken[i+1] += g[i]
-		}
+		add(taken, g)
 	}
-	var steps []span
+	moments := at[:1:1]
 	var weight []float64 // seconds per sample
 	from, samples := 0, 0.0
-	for i := 1; i < len(at); i++ {
-		if samples += taken[i]; samples > 0 {
-			steps = append(steps, span{at[from], at[i]})
-			weight = append(weight, (at[i]-at[from])/samples)
-			from, samples = i, 0
+	for i, n := range taken {
+		if samples += n; samples > 0 {
+			moments = append(moments, at[i+1])
+			weight = append(weight, (at[i+1]-at[from])/samples)
+			from, samples = i+1, 0
 		}
 	}
-	type rewritten struct {
-		t     *track
-		at, v []float64
-	}
-	var out []rewritten
+	seconds := map[*track][]float64{}
 	for _, d := range counts {
-		t := h.of(d, entity)
-		if t == nil {
-			continue
+		if t := h.of(d, entity); t != nil {
+			growth, _ := t.grow(stepsOf(moments))
+			v := []float64{0}
+			for i := range growth {
+				v = append(v, v[i]+growth[i]*weight[i])
+			}
+			seconds[t] = v
 		}
-		growth, _ := t.grow(steps)
-		r := rewritten{t: t, at: []float64{at[0]}, v: []float64{0}}
-		total := 0.0
-		for i, s := range steps {
-			total += growth[i] * weight[i]
-			r.at, r.v = append(r.at, s.to), append(r.v, total)
-		}
-		out = append(out, r)
 	}
-	for _, r := range out { // all at once: the whole is read while the parts are made
-		r.t.at, r.t.v = r.at, r.v
+	for t, v := range seconds { // all at once: the whole is read while the parts are made
+		t.at, t.v = slices.Clone(moments), v
 	}
 }

@@ -11,9 +11,7 @@ import (
 // TestSamplesAreWeightedByTime lets pipetune take half as many samples while the trainer waits, as it does on full
 // cores.
 func TestSamplesAreWeightedByTime(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	for range 15 {
 		s.samples = 2
 		s.run(1, moment{wait: 1, work: 1, batches: 10, gpu: -1})
@@ -30,9 +28,7 @@ func TestSamplesAreWeightedByTime(t *testing.T) {
 
 // TestTicksWithoutASample lets whole ticks pass without a sample; their time goes by the next one that has some.
 func TestTicksWithoutASample(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s := twoWorkers(t, recording.Header{})
 	for i := range 300 {
 		s.samples = float64(i % 3)
 		s.run(0.1, inputBound)

@@ -138,15 +138,10 @@ func newFrame(rec *recording.Recording, h history, c processes, life span) frame
 	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
 	parts := without(f.steady, f.lost)
-	total := 0.0
-	for _, p := range parts {
-		total += p.length()
-	}
+	total := sum(lengths(parts))
 	width := max(min(usualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
 	f.spans = cut(parts, width)
-	for _, s := range f.spans {
-		f.length = append(f.length, s.length())
-	}
+	f.length = lengths(f.spans)
 	return f
 }
 
@@ -167,8 +162,7 @@ func detectWarmup(h history, c processes, all []lost, life span) float64 {
 	parts := without(life, all)
 	tensors, per := 0.0, 1.0
 	for _, t := range h.all(metric.LoaderTensors) {
-		g, _ := t.grown(life)
-		tensors += g
+		tensors += t.grown(life)
 	}
 	for _, t := range h.all(metric.LoaderTensorsPer) {
 		per = max(per, slices.Min(t.v))

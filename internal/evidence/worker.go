@@ -39,7 +39,7 @@ func (b *builder) workers(r *rank) {
 	// program's CPU time at its end.
 	programs, elsewhere := b.programs(r.workerSet), b.totals(r.workerSet, r.busyStates(elsewhereStates...)...)
 	used := each(len(samples), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * samples[i] })
-	left := hold(1 - orNothing(divide(sum(used), sum(elsewhere))))
+	left := 1 - stat.Share(divide(sum(used), sum(elsewhere)))
 	take(metric.WorkerOtherWait, ratio(times(elsewhere, left), samples), metric.ThreadOther)
 	if sum(programs) > 0 && sum(elsewhere) > 0 {
 		take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), samples))
@@ -94,13 +94,11 @@ func ofEach(r *rank, of func(*process) (float64, bool)) figure {
 
 // elsewhereStates are those of a wait for the network, a timer, another process, or what is unknown.
 var elsewhereStates = []metric.Desc{metric.ThreadPipeRead, metric.ThreadSleep, metric.ThreadDevice,
-	metric.ThreadWaitChild,
-	metric.ThreadOther}
+	metric.ThreadWaitChild, metric.ThreadOther}
 
 // waitingStates are those in which a worker neither runs nor waits for work.
 var waitingStates = append([]metric.Desc{metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen,
-	metric.ThreadFileLock,
-	metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadPipeWrite}, elsewhereStates...)
+	metric.ThreadFileLock, metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadPipeWrite}, elsewhereStates...)
 
 // programs returns the CPU time of the programs that workers ran and waited for the end of, per window.
 func (b *builder) programs(workers []*process) []float64 {
@@ -112,7 +110,7 @@ func (b *builder) programs(workers []*process) []float64 {
 func (b *builder) totals(of []*process, states ...metric.Desc) []float64 {
 	out := make([]float64, len(b.spans))
 	for _, a := range of {
-		add(out, b.states(a.entity, states...))
+		add(out, b.grow(a.entity, states...))
 	}
 	return out
 }
@@ -124,7 +122,7 @@ func (b *builder) imbalance(r *rank) figure {
 	for _, w := range r.workerSet {
 		cpu, seen := b.h.of(metric.ProcCPU, w.entity).grow(b.spans)
 		if lived := sum(seen); lived > b.steady.length()/2 {
-			rates = append(rates, (sum(cpu)+sum(b.grow(metric.ProcEndedCPU, w.entity)))/lived)
+			rates = append(rates, (sum(cpu)+sum(b.grow(w.entity, metric.ProcEndedCPU)))/lived)
 		}
 	}
 	// The clock ticks of CPU time are 10 ms: below 1 % of a CPU the ratio would be one of ticks.
@@ -137,13 +135,13 @@ func (b *builder) imbalance(r *rank) figure {
 
 // leastCores is the fewest cores that a worker may run on, where they are fewer than its trainer's.
 func (r *rank) leastCores() figure {
-	least := r.affinity
+	least := r.Affinity
 	for _, w := range r.workerSet {
-		if w.affinity > 0 {
-			least = min(least, w.affinity)
+		if w.Affinity > 0 {
+			least = min(least, w.Affinity)
 		}
 	}
-	if least >= r.affinity {
+	if least >= r.Affinity {
 		return figure{}
 	}
 	return exact(least)

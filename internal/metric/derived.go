@@ -145,8 +145,7 @@ var (
 	OpensPerFile = Desc{"opens_per_file", Count, Gauge, "how often a file of the dataset is opened before nearly " +
 		"all have been opened once, at the least; 1 where each holds an item"}
 	HandlePresent = Desc{"handle_present_ratio", Ratio, Gauge, "share of samples of a busy worker that found a " +
-		"dataset " +
-		"file open"}
+		"dataset file open"}
 	DatasetBytes = Desc{"dataset_bytes", Bytes, Gauge, "size of the dataset on storage, where it could be seen"}
 	DatasetFileN = Desc{"dataset_files", Count, Gauge, "files of the dataset, where they could be counted (bounded)"}
 	FileBytes    = Desc{"dataset_file_bytes", Bytes, Gauge, "median size of the dataset's files"}

@@ -48,8 +48,7 @@ var (
 	HookDeviceStarved = Desc{"hook_device_starved_s", Seconds, Counter,
 		"time of the device's own clock between the end of these steps and the arrival of the next batch"}
 
-	HookFetches = Desc{"hook_fetches", Count, Counter, "batches made, by the workers or, without any, by the " +
-		"trainer"}
+	HookFetches   = Desc{"hook_fetches", Count, Counter, "batches made, by the workers or, without any, by the trainer"}
 	HookItems     = Desc{"hook_items", Count, Counter, "items read for them"}
 	HookFetchTime = Desc{"hook_fetch_s", Seconds, Counter, "time to make these batches: items and collate"}
 	HookFetchCPU  = Desc{"hook_fetch_cpu_s", Seconds, Counter, "CPU time of the thread that made them"}

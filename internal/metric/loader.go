@@ -19,8 +19,7 @@ var (
 		"workers alive, summed over paired samples in which the trainer waited"}
 	LoaderBlocked = Desc{"loader_looks_head_of_line", Count, Counter,
 		"paired samples in which the trainer waited while some workers were idle and others busy: finished batches " +
-			"wait " +
-			"behind a slow one"}
+			"wait behind a slow one"}
 	LoaderAhead = Desc{"loader_looks_ahead", Count, Counter, "paired samples in which the trainer did not wait and " +
 		"all workers were idle: the loader is ahead"}
 	LoaderNoWorkers = Desc{"loader_looks_restarting", Count, Counter,

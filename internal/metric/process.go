@@ -47,8 +47,7 @@ var (
 	ThreadSamples     = Desc{"looks", Count, Counter, "samples taken"}
 	ThreadRunning     = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
 	ThreadHostRunning = Desc{"looks_host_running", Count, Counter, "of a trainer: samples in which its main thread " +
-		"or one " +
-		"of its autograd threads was on a CPU or ready to run"}
+		"or one of its autograd threads was on a CPU or ready to run"}
 	ThreadQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own " +
 		"time-out, of a trainer on a pipe: waiting for a batch (trainer, pinning thread) or for work (worker)"}
 	ThreadFutexTimed = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}
@@ -67,8 +66,7 @@ var (
 	ThreadWaitChild = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
 	ThreadStopped   = Desc{"looks_stopped", Count, Counter, "stopped or frozen"}
 	FeederAtWork    = Desc{"looks_at_work_beside", Count, Counter, "of a feeder: samples that found it neither " +
-		"waiting " +
-		"nor stopped while its trainer's main thread did not run"}
+		"waiting nor stopped while its trainer's main thread did not run"}
 	ThreadRemote = Desc{"looks_remote", Count, Counter, "of these, of a trainer, a worker or a feeder: asleep for a " +
 		"TCP connection, in a receive, in a connect, or in a poll of a socket with a time-out"}
 	ThreadOther = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
@@ -76,16 +74,13 @@ var (
 
 // Threads lists the signals of sampling threads.
 var Threads = []Desc{ThreadSamples, ThreadRunning, ThreadQueuePoll, ThreadFutexTimed, ThreadFutex, ThreadDisk,
-	ThreadFileRead,
-	ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep, ThreadDevice, ThreadWaitChild,
-	ThreadStopped,
-	ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote}
+	ThreadFileRead, ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep, ThreadDevice,
+	ThreadWaitChild, ThreadStopped, ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote}
 
 // RemoteSamples splits looks_remote of a trainer and those that load for it by who they wait for. Entity
 // "remote/<trainer pid>.<start>.<address>".
 var RemoteSamples = Desc{"remote_looks", Count, Counter, "samples of a trainer, its workers or feeders that found " +
-	"one " +
-	"asleep for a connection to this peer"}
+	"one asleep for a connection to this peer"}
 
 // Remote lists the signals of peers.
 var Remote = []Desc{RemoteSamples}

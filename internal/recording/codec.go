@@ -111,22 +111,14 @@ func (t *tickBuffer) value(id int, v float64) {
 	if t.vals.Len() > 0 {
 		t.vals.WriteByte(',')
 	}
-	b := append(t.vals.AvailableBuffer(), '[')
-	b = strconv.AppendInt(b, int64(id), 10)
-	b = append(b, ',')
-	b = strconv.AppendFloat(b, v, 'g', -1, 64)
-	t.vals.Write(append(b, ']'))
+	t.vals.Write(appendReading(t.vals.AvailableBuffer(), id, v))
 }
 
 // earlier writes a reading of a time before the tick's as a line of its own.
 func (t *tickBuffer) earlier(id int, p Point) {
-	b := append(t.late.AvailableBuffer(), `{"t":`...)
-	b = appendSeconds(b, p.At)
-	b = append(b, `,"v":[[`...)
-	b = strconv.AppendInt(b, int64(id), 10)
-	b = append(b, ',')
-	b = strconv.AppendFloat(b, p.Value, 'g', -1, 64)
-	t.late.Write(append(b, "]]}\n"...))
+	b := appendSeconds(append(t.late.AvailableBuffer(), `{"t":`...), p.At)
+	b = appendReading(append(b, `,"v":[`...), id, p.Value)
+	t.late.Write(append(b, "]}\n"...))
 }
 
 func (t *tickBuffer) thinned(oneOf int) {
@@ -139,7 +131,7 @@ func (t *tickBuffer) event(e Event) {
 }
 
 func (t *tickBuffer) unseen(u Unseen) {
-	writeLine(&t.tail, map[string]any{"unseen": unseenLine(u)})
+	writeLine(&t.tail, map[string]any{"unseen": u})
 }
 
 // writeLine appends v as a line. The values are strings, numbers and maps of strings, which always encode.
@@ -155,18 +147,17 @@ func appendSeconds(b []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(b, d.Seconds(), 'f', 6, 64)
 }
 
+func appendReading(b []byte, id int, v float64) []byte {
+	b = strconv.AppendInt(append(b, '['), int64(id), 10)
+	return append(strconv.AppendFloat(append(b, ','), v, 'g', -1, 64), ']')
+}
+
 type (
 	eventLine struct {
 		At     float64           `json:"t"`
 		Kind   string            `json:"kind"`
 		Entity string            `json:"entity,omitempty"`
 		Attrs  map[string]string `json:"attrs,omitempty"`
-	}
-	unseenLine struct {
-		Signal string `json:"signal"`
-		Entity string `json:"entity,omitempty"`
-		Reason string `json:"reason"`
-		Cure   string `json:"cure,omitempty"`
 	}
 	thinnedLine struct {
 		OneOf int `json:"one_of"`
@@ -182,7 +173,7 @@ type (
 		At     *float64          `json:"t"`
 		Values [][2]float64      `json:"v"`
 		Event  *eventLine        `json:"event"`
-		Unseen *unseenLine       `json:"unseen"`
+		Unseen *Unseen           `json:"unseen"`
 		Thin   *thinnedLine      `json:"thinned"`
 		End    *endLine          `json:"end"`
 	}
@@ -286,7 +277,7 @@ func (rec *Recording) take(l anyLine, first bool, h *held) error {
 		if len(rec.Unseen) >= maxUnseen {
 			return fmt.Errorf("%w: more than %d notes of what could not be read", ErrDamaged, maxUnseen)
 		}
-		u := Unseen(*l.Unseen)
+		u := *l.Unseen
 		rec.Unseen = append(rec.Unseen, u)
 		return h.take(costUnseen + len(u.Signal) + len(u.Entity) + len(u.Reason) + len(u.Cure))
 	case l.End != nil:

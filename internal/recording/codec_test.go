@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 )
+
+// headerLine is all that a file needs to be a recording.
+const headerLine = `{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n"
 
 func sample(t testing.TB) ([]byte, *Recording) {
 	t.Helper()
@@ -43,10 +44,7 @@ func sample(t testing.TB) ([]byte, *Recording) {
 
 func TestRoundTrip(t *testing.T) {
 	file, want := sample(t)
-	got := must.Get(Read(bytes.NewReader(file)))(t)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("read back differs (-want +got):\n%s", d)
-	}
+	readsBack(t, file, want)
 	if len(want.Unseen) != 1 {
 		t.Errorf("the same note was kept %d times", len(want.Unseen))
 	}
@@ -74,7 +72,6 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	const header = `{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n"
 	for name, c := range map[string]struct {
 		file string
 		want error
@@ -84,14 +81,16 @@ func TestRefused(t *testing.T) {
 		"not JSON":            {"hello\n", ErrNotRecording},
 		"newer major":         {`{"header":{"schema":"pipetune.recording","schema_version":"2.0.0"}}` + "\n", ErrNewer},
 		"unreadable version":  {`{"header":{"schema":"pipetune.recording","schema_version":"x"}}` + "\n", ErrNewer},
-		"damaged line":        {header + "{]\n", ErrDamaged},
-		"unnamed series":      {header + `{"t":1,"v":[[0,1]]}` + "\n", ErrDamaged},
-		"series out of order": {header + `{"series":[5,"a","b"]}` + "\n", ErrDamaged},
-		"time backwards": {header + `{"series":[0,"a","b"]}` + "\n" + `{"t":2,"v":[[0,1]]}` + "\n" +
+		"damaged line":        {headerLine + "{]\n", ErrDamaged},
+		"unnamed series":      {headerLine + `{"t":1,"v":[[0,1]]}` + "\n", ErrDamaged},
+		"series out of order": {headerLine + `{"series":[5,"a","b"]}` + "\n", ErrDamaged},
+		"time backwards": {headerLine + `{"series":[0,"a","b"]}` + "\n" + `{"t":2,"v":[[0,1]]}` + "\n" +
 			`{"t":1,"v":[[0,1]]}` + "\n", ErrDamaged},
-		"negative time": {header + `{"t":-1,"v":[]}` + "\n", ErrDamaged},
-		"endless time":  {header + `{"end":{"t":1e300}}` + "\n", ErrDamaged},
-		"endless line":  {header + strings.Repeat("x", maxLine+1), ErrDamaged},
+		"negative time": {headerLine + `{"t":-1,"v":[]}` + "\n", ErrDamaged},
+		"endless time":  {headerLine + `{"end":{"t":1e300}}` + "\n", ErrDamaged},
+		"endless line":  {headerLine + strings.Repeat("x", maxLine+1), ErrDamaged},
+		"more notes than a watch makes": {headerLine +
+			strings.Repeat(`{"unseen":{"signal":"a","reason":"b"}}`+"\n", maxUnseen+1), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Read(strings.NewReader(c.file)); !errors.Is(err, c.want) {
@@ -156,21 +155,11 @@ func TestReadHoldsNoMoreThanItMay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := strings.NewReader(strings.Repeat(line+"\n", 6))
-			_, err := read(io.MultiReader(
-				strings.NewReader(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}`+"\n"), lines),
-				held{most: 4 << 20})
+			_, err := read(io.MultiReader(strings.NewReader(headerLine), lines), held{most: 4 << 20})
 			if !errors.Is(err, ErrDamaged) {
 				t.Errorf("got %v", err)
 			}
 		})
-	}
-}
-
-func TestReadTakesNoMoreNotesThanAWatchMakes(t *testing.T) {
-	file := `{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" +
-		strings.Repeat(`{"unseen":{"signal":"a","reason":"b"}}`+"\n", maxUnseen+1)
-	if _, err := Read(strings.NewReader(file)); !errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -185,8 +174,7 @@ func manyKeys(n int) string {
 func FuzzRead(f *testing.F) {
 	file, _ := sample(f)
 	f.Add(file)
-	f.Add([]byte(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" +
-		`{"series":[0,"a","b"]}` + "\n" + `{"t":1,"v":[[0,1e999]]}` + "\n"))
+	f.Add([]byte(headerLine + `{"series":[0,"a","b"]}` + "\n" + `{"t":1,"v":[[0,1e999]]}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rec, err := Read(bytes.NewReader(b))
 		if err == nil && rec == nil {

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 
 // Sink takes what samplers see. All methods belong to the tick that is under way.
 type Sink interface {
-	// Add records a reading. Values that are not finite are dropped and counted.
+	// Add records a reading. Values that are not finite are dropped.
 	Add(d metric.Desc, entity string, value float64)
 	// Event records that something happened now.
 	Event(kind, entity string, attrs map[string]string)
@@ -32,7 +33,6 @@ type Recorder struct {
 	unseen  map[Unseen]bool
 	now     time.Duration
 	out     *Writer
-	dropped int // readings that were not finite
 	tick    tickBuffer
 }
 
@@ -53,8 +53,7 @@ func (r *Recorder) Tick(at time.Duration) { r.now = at.Round(time.Microsecond) }
 
 // Add implements Sink.
 func (r *Recorder) Add(d metric.Desc, entity string, value float64) {
-	if value != value || value > maxFinite || value < -maxFinite {
-		r.dropped++
+	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return
 	}
 	e := r.entity(entity)
@@ -114,14 +113,14 @@ func (r *Recorder) keep(i int, p Point) {
 	r.held.readings++
 }
 
-const maxFinite = 1.7976931348623157e308
-
 // Event implements Sink.
 func (r *Recorder) Event(kind, entity string, attrs map[string]string) {
-	if about := r.entityOf(kind, entity); about == nil {
+	about := r.entityOf(kind, entity)
+	if about == nil {
 		r.refused.events++
 		return
-	} else if kind == EventExit {
+	}
+	if kind == EventExit {
 		r.over(about)
 	}
 	r.happened(kind, entity, attrs)

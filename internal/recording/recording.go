@@ -99,10 +99,10 @@ const (
 
 // Unseen says that a signal could not be read.
 type Unseen struct {
-	Signal string // a metric name, or a prefix with a star ("gpu_*")
-	Entity string // "" for all
-	Reason string // why not
-	Cure   string // what would change that, a command where there is one; "" where nothing would
+	Signal string `json:"signal"`           // a metric name, or a prefix with a star ("gpu_*")
+	Entity string `json:"entity,omitempty"` // "" for all
+	Reason string `json:"reason"`           // why not
+	Cure   string `json:"cure,omitempty"`   // what would change that, a command where there is one; "" where nothing would
 }
 
 // The reasons a watch ends.

@@ -29,6 +29,14 @@ func points(rec *Recording) (n int) {
 	return n
 }
 
+// readsBack holds that a file reads as what was in memory.
+func readsBack(t *testing.T, file []byte, want *Recording) {
+	t.Helper()
+	if d := cmp.Diff(want, must.Get(Read(bytes.NewReader(file)))(t)); d != "" {
+		t.Errorf("read back differs (-want +got):\n%.2000s", d)
+	}
+}
+
 // TestLongWatchIsBounded: a watch a hundred times as long as there is room for keeps its first and last readings and
 // covers the whole time evenly, and its file reads as what was in memory.
 func TestLongWatchIsBounded(t *testing.T) {
@@ -66,10 +74,7 @@ func TestLongWatchIsBounded(t *testing.T) {
 			}
 		}
 	}
-	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)
-	if d := cmp.Diff(rec, got); d != "" {
-		t.Errorf("read back differs (-want +got):\n%.2000s", d)
-	}
+	readsBack(t, file.Bytes(), rec)
 	if lines := bytes.Count(file.Bytes(), []byte("\n")); lines > 6*room {
 		t.Errorf("the file has %d lines for room of %d readings", lines, room)
 	}
@@ -97,10 +102,7 @@ func TestLastReadingStands(t *testing.T) {
 	if n := len(s); s[n-1].Value != 200 || s[n-2].Value != 199 {
 		t.Errorf("the last readings are %v", s[n-2:])
 	}
-	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)
-	if d := cmp.Diff(rec, got); d != "" {
-		t.Errorf("read back differs (-want +got):\n%s", d)
-	}
+	readsBack(t, file.Bytes(), rec)
 }
 
 // TestProcessesAreBounded: of ever new processes the first are kept; what is left out is counted, and when that began
@@ -138,17 +140,14 @@ func TestProcessesAreBounded(t *testing.T) {
 		2*(births-MaxProcesses)); !strings.Contains(last, want) || len(rec.Unseen) != MaxProcesses+1 {
 		t.Errorf("%d unseen, the last: %s; want %s", len(rec.Unseen), last, want)
 	}
-	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)
-	if d := cmp.Diff(rec, got); d != "" {
-		t.Errorf("read back differs (-want +got):\n%.2000s", d)
-	}
+	readsBack(t, file.Bytes(), rec)
 }
 
 // TestReadIsBounded: a file that does not say where to thin, written by a program without bounds, is thinned while it
 // is read.
 func TestReadIsBounded(t *testing.T) {
 	const ticks = maxReadings/100 + maxReadings/100/2
-	file := bytes.NewBufferString(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n")
+	file := bytes.NewBufferString(headerLine)
 	values := ""
 	for i := range 100 {
 		fmt.Fprintf(file, `{"series":[%d,"cpu_busy_seconds","cpu/%d"]}`+"\n", i, i)

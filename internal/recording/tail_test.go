@@ -8,15 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestAWatchWithoutAnEndStaysBounded: of a job that starts workers anew for hours, what is held is the last stretch,
 // and a worker of the last minute is there whole however many came before.
 func TestAWatchWithoutAnEndStaysBounded(t *testing.T) {
-	r, err := NewRecorder(Header{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewRecorder(Header{}, nil))(t)
 	const each, keep = 2 * time.Second, time.Minute
 	r.Add(metric.MemTotal, "host", 1) // read once
 	for i := range 4 * MaxProcesses {
@@ -90,9 +88,7 @@ func TestTheLatestReadingIsThereWhereReadingsAreThinned(t *testing.T) {
 		at := time.Duration(i) * time.Second
 		r.Tick(at)
 		r.Add(metric.CPUBusy, "host", float64(i))
-		if err := r.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Flush())
 		got := -1.0
 		r.Latest(at-time.Second, func(_, _ string, points []Point) { got = points[len(points)-1].Value })
 		if got != float64(i) {

@@ -17,7 +17,7 @@ const (
 // The length is one for all series, from the lag-1 autocorrelation pooled over them (each around its own mean,
 // Kendall's (1954) bias of -(1+3ρ)/n taken out): the shortest for which a first-order autoregression leaves the
 // averages correlated by less than a twentieth. No series with four windows or more is left with fewer than four
-// blocks: how much it then still depends is what Autocorrelation tells. Values that are not finite are left out.
+// blocks: how much it then still depends is what autocorrelation tells. Values that are not finite are left out.
 // blocks_test.go measures what this does to false alarms.
 func Blocks(series ...[]float64) (means [][]float64, length int) {
 	shortest := math.MaxInt
@@ -27,16 +27,16 @@ func Blocks(series ...[]float64) (means [][]float64, length int) {
 		kept = append(kept, xs)
 		shortest = min(shortest, len(xs))
 	}
-	length = min(blockLength(Autocorrelation(kept...)), max(1, shortest/leastBlocks))
+	length = min(blockLength(autocorrelation(kept...)), max(1, shortest/leastBlocks))
 	for _, xs := range kept {
 		means = append(means, average(xs, length))
 	}
 	return means, length
 }
 
-// Autocorrelation returns the lag-1 autocorrelation pooled over series, each around its own mean, with its bias taken
+// autocorrelation returns the lag-1 autocorrelation pooled over series, each around its own mean, with its bias taken
 // out; 0..1, as windows that alternate are no reason to trust them more. It is 0 where nothing varies.
-func Autocorrelation(series ...[]float64) float64 {
+func autocorrelation(series ...[]float64) float64 {
 	var lagged, squares, n float64
 	for _, xs := range series {
 		mean := 0.0

@@ -68,7 +68,7 @@ func TestBlocks(t *testing.T) {
 	if means, _ := Blocks([]float64{math.NaN(), 3, math.Inf(1)}); len(means[0]) != 1 || means[0][0] != 3 {
 		t.Errorf("what is no reading came through: %v", means)
 	}
-	if r := Autocorrelation([]float64{5, 5, 5, 5, 5, 5}); r != 0 {
+	if r := autocorrelation([]float64{5, 5, 5, 5, 5, 5}); r != 0 {
 		t.Errorf("nothing varies, autocorrelation %v", r)
 	}
 }

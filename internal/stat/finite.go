@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Finite reports whether all of xs are numbers that can be reckoned with: neither NaN nor an infinity.
 func Finite(xs ...float64) bool {
@@ -22,11 +25,5 @@ func Share(x float64) float64 {
 
 // keepFinite returns a new slice of the finite values of xs, in order. What samplers could not read is no reading.
 func keepFinite(xs []float64) []float64 {
-	out := make([]float64, 0, len(xs))
-	for _, x := range xs {
-		if Finite(x) {
-			out = append(out, x)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(xs), func(x float64) bool { return !Finite(x) })
 }

@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -45,11 +46,7 @@ func TestRatioIsDeterministic(t *testing.T) {
 }
 
 func TestRatioOfConstantWindowsHasNoWidth(t *testing.T) {
-	num, den := make([]float64, 20), make([]float64, 20)
-	for i := range num {
-		num[i], den[i] = 3, 4
-	}
-	s := Ratio(num, den)
+	s := Ratio(slices.Repeat([]float64{3}, 20), slices.Repeat([]float64{4}, 20))
 	if s.Lo != 0.75 || s.Hi != 0.75 || s.Confidence != Confidence {
 		t.Errorf("got %+v, want exactly 0.75", s)
 	}

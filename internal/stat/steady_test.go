@@ -3,23 +3,13 @@ package stat
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
 func TestWarmup(t *testing.T) {
-	repeat := func(x float64, n int) []float64 {
-		xs := make([]float64, n)
-		for i := range xs {
-			xs[i] = x
-		}
-		return xs
-	}
-	join := func(parts ...[]float64) (xs []float64) {
-		for _, p := range parts {
-			xs = append(xs, p...)
-		}
-		return xs
-	}
+	repeat := func(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
+	join := slices.Concat[[]float64]
 	gap := []float64{0, 0}
 	for _, c := range []struct {
 		name string
