@@ -3,8 +3,9 @@
 package e2e
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,7 +22,6 @@ import (
 type layoutCase struct {
 	layout  string   // a function of testdata/datasets/make_layouts.py
 	planted []string // one of these rules must be found, as warning or error; empty: a control, nothing above info
-	args    []string
 }
 
 var layoutCases = []layoutCase{
@@ -47,23 +47,12 @@ func TestLayouts(t *testing.T) {
 		t.Run(c.layout, func(t *testing.T) {
 			path := m.layout(t, c.layout)
 			_, err := tries.measure(t, func() (try, string, error) {
-				r, others := m.bench(t, c.layout, path, c.args...)
-				return c.hold(r, others), c.figures(r), nil
+				r, others := m.bench(t, c.layout, path)
+				return c.hold(r, others), fmt.Sprintf("%s; %s", r.Benchmark.Headline, rulesOf(r, len(r.Findings))), nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			must.Do(t, err)
 		})
 	}
-}
-
-// figures are what was found, in a line.
-func (c layoutCase) figures(r *report.Report) string {
-	var said []string
-	for _, f := range r.Findings {
-		said = append(said, fmt.Sprintf("%s %s (%.2f)", f.Severity, f.Rule, f.Score))
-	}
-	return fmt.Sprintf("%s; %s", r.Benchmark.Headline, strings.Join(said, ", "))
 }
 
 // hold holds a benchmark to what was planted.
@@ -75,13 +64,12 @@ func (c layoutCase) hold(r *report.Report, others float64) try {
 			continue
 		}
 		if len(c.planted) == 0 {
-			t.misses = append(t.misses, wrongVerdict("a healthy dataset is blamed: %s %s", f.Severity, f.Rule))
+			t.wrongVerdict("a healthy dataset is blamed: %s %s", f.Severity, f.Rule)
 		}
 		found = found || slices.Contains(c.planted, f.Rule)
 	}
 	if len(c.planted) > 0 && !found {
-		t.misses = append(t.misses, wrongVerdict("none of %s is among the findings above info", strings.Join(c.planted,
-			", ")))
+		t.wrongVerdict("none of %s is among the findings above info", strings.Join(c.planted, ", "))
 	}
 	return t
 }
@@ -90,29 +78,28 @@ func (c layoutCase) hold(r *report.Report, others float64) try {
 func (m machine) layout(t *testing.T, name string) string {
 	t.Helper()
 	dir := must.Get(os.MkdirTemp("/var/tmp", workPrefix))(t)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	cmd := exec.Command(m.python, "../../testdata/datasets/make_layouts.py", name, dir)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	path, err := cmd.Output()
+	t.Cleanup(func() { must.Do(t, os.RemoveAll(dir)) })
+	return strings.TrimSpace(string(outputOf(t, m.python, "../../testdata/datasets/make_layouts.py", name, dir)))
+}
+
+// outputOf runs a program to its end and returns what it printed.
+func outputOf(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	out, err := exec.Command(name, args...).Output()
 	if err != nil {
-		t.Fatalf("making %s: %v: %s", name, err, complaint.String())
+		var complaint []byte
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			complaint = exit.Stderr
+		}
+		t.Fatalf("%s %q: %v: %s", name, args, err, complaint)
 	}
-	return strings.TrimSpace(string(path))
+	return out
 }
 
 // bench runs the real command on a dataset. others is how many cores everyone else used meanwhile.
 func (m machine) bench(t *testing.T, name, path string, args ...string) (r *report.Report, others float64) {
 	t.Helper()
-	keep := m.keep
-	if keep == "" {
-		keep = t.TempDir()
-	}
-	out := filepath.Join(keep, "bench-"+name+".json")
+	out := filepath.Join(cmp.Or(m.keep, t.TempDir()), "bench-"+name+".json")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	before := listing(t, path)
@@ -121,21 +108,14 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 	began := readCPU()
 	output, err := cmd.CombinedOutput()
 	others = began.others(readCPU(), cmd)
-	if m.keep != "" {
-		_ = os.WriteFile(filepath.Join(keep, "bench-"+name+".txt"), output, 0o644) // for reading only
-	}
+	m.keepText(t, "bench-"+name+".txt", string(output))
 	if err != nil {
 		t.Fatalf("pipetune bench-io: %v: %s", err, output)
 	}
 	if after := listing(t, path); after != before {
 		t.Errorf("the dataset's folder held %d names before and %d after", before, after)
 	}
-	file := must.Get(os.Open(out))(t)
-	defer file.Close()
-	if r, err = report.Decode(file); err != nil {
-		t.Fatal(err)
-	}
-	if r.Kind != "bench-io" || r.Benchmark == nil {
+	if r = must.Get(reportAt(out))(t); r.Kind != "bench-io" || r.Benchmark == nil {
 		t.Fatalf("a report of kind %q", r.Kind)
 	}
 	return r, others
@@ -144,23 +124,5 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 // listing counts the names in the folder of a path.
 func listing(t *testing.T, path string) int {
 	t.Helper()
-	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
-	return len(entries)
-}
-
-// figure returns the center of a measurement whose labels include all of these; false where there is none.
-func figure(r *report.Report, probe, metric string, labels map[string]string) (float64, bool) {
-	for _, m := range r.Measurements {
-		if m.Probe != probe || m.Metric != metric {
-			continue
-		}
-		match := true
-		for k, v := range labels {
-			match = match && m.Labels[k] == v
-		}
-		if match {
-			return m.Value.Center, true
-		}
-	}
-	return 0, false
+	return len(must.Get(os.ReadDir(filepath.Dir(path)))(t))
 }

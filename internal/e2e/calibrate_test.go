@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -231,26 +232,20 @@ func disturbed(others float64) string {
 
 // halves splits trials into two by a fixed hash of their names, as evenly as their number allows.
 func halves(trials []trial) {
-	key := func(i int) uint64 {
+	key := func(t *trial) uint64 {
 		h := fnv.New64a()
-		h.Write([]byte(trials[i].name()))
+		h.Write([]byte(t.name()))
 		return h.Sum64()
 	}
-	order := make([]int, len(trials))
-	for i := range order {
-		order[i] = i
+	var order []*trial
+	for i := range trials {
+		order = append(order, &trials[i])
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if x, y := key(a), key(b); x != y {
-			if x < y {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(trials[a].name(), trials[b].name())
+	slices.SortFunc(order, func(a, b *trial) int {
+		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.name(), b.name()))
 	})
-	for place, i := range order {
-		trials[i].firstHalf = place < (len(order)+1)/2
+	for place, t := range order {
+		t.firstHalf = place < (len(order)+1)/2
 	}
 }
 

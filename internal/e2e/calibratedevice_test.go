@@ -175,13 +175,8 @@ func (d *deviceCalibration) run(g grid) (a answer, err error) {
 
 // ending waits until a job has ended by itself, so that what all its processes computed is known to be the job's.
 func (d *deviceCalibration) ending(j *job) (a answer, err error) {
-	select {
-	case <-j.ended:
-	case <-time.After(answerWithin):
-		return a, errors.Join(fmt.Errorf("the job does not end"), j.stop(), d.again())
-	}
-	if j.err != nil {
-		return a, errors.Join(fmt.Errorf("the job: %w: %s", j.err, j.lastOutput()), d.again())
+	if err := j.ends(answerWithin); err != nil {
+		return a, errors.Join(err, d.again())
 	}
 	return d.answer()
 }
@@ -266,7 +261,7 @@ func (d *deviceCalibration) attach(ctx context.Context, g grid) (a answer, err e
 	if err != nil {
 		return a, err
 	}
-	if _, err = d.await(j, d.flows); err == nil {
+	if err = d.await(j, d.flows); err == nil {
 		_, err = d.deviceStand.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration",
 			attachedFor.String())
 	}

@@ -31,7 +31,7 @@ type calibrationJob struct {
 }
 
 func (m machine) startCalibration() (*calibrationJob, error) {
-	b, err := newBench(m.python, m.root)
+	b, err := m.newBench()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (m machine) startCalibration() (*calibrationJob, error) {
 
 // stop ends the job, which leaves when there is nothing more to answer.
 func (j *calibrationJob) stop() (err error) {
-	defer func() { err = errors.Join(err, os.RemoveAll(j.bench.work)) }()
+	defer func() { err = errors.Join(err, j.bench.remove()) }()
 	if err := j.ask.Close(); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
@@ -171,10 +171,8 @@ func (a answer) kept(run string, others float64, took time.Duration) keptRun {
 // watch launches a configuration as a user would, in a process of its own.
 func (j *calibrationJob) watch(g grid, _ way) (a answer, rec []byte, err error) {
 	m := j.machine
-	b, err := newBench(m.python, m.root)
-	if b.work != "" {
-		defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-	}
+	b, err := m.newBench()
+	defer func() { err = errors.Join(err, b.remove()) }()
 	if err != nil {
 		return a, nil, err
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pipetune/pipetune/pkg/report"
@@ -24,6 +25,11 @@ type testCase struct {
 	// absent (never wrong).
 	unseen bool
 }
+
+func (c testCase) title() string { return c.name }
+
+// file is the script below testdata/jobs.
+func (c testCase) file() string { return cmp.Or(c.script, c.name) + ".py" }
 
 // surroundings are what the runner puts around a job. Zero values: nothing.
 type surroundings struct {

@@ -4,12 +4,12 @@ package e2e
 
 import (
 	"math"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -43,14 +43,11 @@ func TestDataLoader(t *testing.T) {
 		t.Run(c.layout, func(t *testing.T) {
 			path := m.layout(t, c.layout)
 			r, _ := m.bench(t, "loader-"+c.layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
-			python := mustFigure(t, r, report.ProbePython, "item_time_s",
-				map[string]string{report.LabelDecoder: c.decoder})
-			handed := mustFigure(t, r, report.ProbePython, "item_time_s",
-				map[string]string{report.LabelDecoder: "torch dataloader"})
-			one := mustFigure(t, r, report.ProbeScaling, "items_per_s", map[string]string{report.LabelWorkers: "1"})
+			python := figure(t, r, report.ProbePython, "item_time_s", report.LabelDecoder, c.decoder)
+			handed := figure(t, r, report.ProbePython, "item_time_s", report.LabelDecoder, "torch dataloader")
+			one := figure(t, r, report.ProbeScaling, "items_per_s", report.LabelWorkers, "1")
 			for workers := 1; workers <= 2; workers++ {
-				rate := mustFigure(t, r, report.ProbeScaling, "items_per_s",
-					map[string]string{report.LabelWorkers: strconv.Itoa(workers)})
+				rate := figure(t, r, report.ProbeScaling, "items_per_s", report.LabelWorkers, strconv.Itoa(workers))
 				perItem := float64(workers)/rate + python + handed - 1/one
 				predicted := min(float64(workers)/perItem, r.Host.CPUsUsable/(perItem+takeBatch/batchSize))
 				real := m.dataLoader(t, path, workers)
@@ -66,14 +63,22 @@ func TestDataLoader(t *testing.T) {
 	}
 }
 
-func mustFigure(t *testing.T, r *report.Report, probe, metric string, labels map[string]string) float64 {
+// figure returns the center of a measurement whose labels include these, each a name and a value.
+func figure(t *testing.T, r *report.Report, probe, metric string, labels ...string) float64 {
 	t.Helper()
-	x, ok := figure(r, probe, metric, labels)
-	if !ok {
-		t.Fatalf("no %s %s %v among the measurements; abstained: %+v; warnings: %v", probe, metric, labels, r.Abstained,
+	i := slices.IndexFunc(r.Measurements, func(m report.Measurement) bool {
+		for label := range slices.Chunk(labels, 2) {
+			if m.Labels[label[0]] != label[1] {
+				return false
+			}
+		}
+		return m.Probe == probe && m.Metric == metric
+	})
+	if i < 0 {
+		t.Fatalf("no %s %s %q among the measurements; abstained: %+v; warnings: %v", probe, metric, labels, r.Abstained,
 			r.Warnings)
 	}
-	return x
+	return r.Measurements[i].Value.Center
 }
 
 // dataLoader returns the items per second of a real DataLoader, the median of three runs.
@@ -81,23 +86,8 @@ func (m machine) dataLoader(t *testing.T, path string, workers int) float64 {
 	t.Helper()
 	var rates []float64
 	for range 3 {
-		rates = append(rates, m.dataLoaderOnce(t, path, workers))
+		printed := outputOf(t, m.python, "../../testdata/jobs/dataloader_rate.py", path, strconv.Itoa(workers), "4")
+		rates = append(rates, must.Get(strconv.ParseFloat(strings.TrimSpace(string(printed)), 64))(t))
 	}
-	slices.Sort(rates)
-	return rates[1]
-}
-
-func (m machine) dataLoaderOnce(t *testing.T, path string, workers int) float64 {
-	t.Helper()
-	output, err := exec.Command(m.python, "../../testdata/jobs/dataloader_rate.py", path, strconv.Itoa(workers),
-		"4").CombinedOutput()
-	if err != nil {
-		t.Fatalf("the DataLoader: %v: %s", err, output)
-	}
-	lines := strings.Fields(strings.TrimSpace(string(output)))
-	rate, err := strconv.ParseFloat(lines[len(lines)-1], 64)
-	if err != nil {
-		t.Fatalf("the DataLoader printed %s", output)
-	}
-	return rate
+	return median(rates)
 }

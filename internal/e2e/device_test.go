@@ -11,16 +11,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 const (
@@ -34,16 +30,11 @@ const (
 // truth in a folder of its name; E2E_RECORDINGS is a folder of recordings to replay, such as
 // testdata/recordings/device, to which each loop's last attempt is added.
 func TestDevice(t *testing.T) {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	m := findMachine(t)
 	if m.root != "" {
 		t.Fatal("the stand-in GPU is built for this machine: run it without TORCH_ROOT and TORCH")
 	}
-	wanted := regexp.MustCompile(os.Getenv("E2E_DEVICE"))
-	m.watchLoops(ctx, t, slices.DeleteFunc(slices.Clone(deviceLoops), func(l deviceLoop) bool {
-		return !wanted.MatchString(l.name)
-	}))
+	m.watchLoops(interruptible(t), t, selected("E2E_DEVICE", deviceLoops))
 }
 
 // watchLoops watches loops and holds them to their bounds, one by one and together.
@@ -62,7 +53,7 @@ func (m machine) watchLoops(ctx context.Context, t *testing.T, loops []deviceLoo
 				watched, err := m.watchLoop(ctx, loop, how)
 				made = append(made, watched)
 				for _, r := range watched {
-					one.misses, one.others = append(one.misses, r.misses(known)...), max(one.others, r.others)
+					r.hold(&one, known)
 				}
 				return one, fmt.Sprintf("%s %s\n%s", loop.conf, loop.args, deviceTable(watched)), err
 			})
@@ -77,20 +68,14 @@ func (m machine) watchLoops(ctx context.Context, t *testing.T, loops []deviceLoo
 	}
 	text := deviceTable(rows)
 	fmt.Printf("\n%s\n", text)
-	if m.keep != "" {
-		if err := os.WriteFile(filepath.Join(m.keep, "device-table.txt"), []byte(text), 0o644); err != nil {
-			t.Error(err)
-		}
-	}
+	m.keepText(t, "device-table.txt", text)
 	checkHeadroom(t, rows)
 }
 
 // watchLoop watches one loop in the wanted ways.
 func (m machine) watchLoop(ctx context.Context, loop deviceLoop, how *regexp.Regexp) (rows []deviceRow, err error) {
 	s, err := newDeviceStand(m, loop)
-	if s.dir != "" {
-		defer func() { err = errors.Join(err, s.remove()) }()
-	}
+	defer func() { err = errors.Join(err, s.remove()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -138,19 +123,11 @@ func (s deviceStand) measureFree(ctx context.Context) (free deviceTruth, err err
 // measureAlone returns what the slowest rank of a loop does that nobody watches, and the cores that others used.
 func (s deviceStand) measureAlone(ctx context.Context, args string, environment ...string) (slowest deviceTruth,
 	others float64, err error) {
-	stopNeighbour, err := s.withNeighbour(ctx)
+	j, stop, err := s.flowing(ctx, args, environment...)
 	if err != nil {
 		return slowest, 0, err
 	}
-	defer func() { err = errors.Join(err, stopNeighbour()) }()
-	j, err := s.start(ctx, args, append(s.shown(), environment...)...)
-	if err != nil {
-		return slowest, 0, err
-	}
-	defer func() { err = errors.Join(err, j.stop(), s.again()) }()
-	if _, err := s.await(j, s.flows); err != nil {
-		return slowest, 0, err
-	}
+	defer func() { err = errors.Join(err, stop()) }()
 	before := readCPU(j.pid)
 	select {
 	case <-time.After(freeSeconds * time.Second):
@@ -169,6 +146,7 @@ func (s deviceStand) measureAlone(ctx context.Context, args string, environment 
 	return slices.MinFunc(ranks, func(x, y deviceTruth) int { return cmp.Compare(x.Rate, y.Rate) }), others, nil
 }
 
+// write keeps a value as JSON, where E2E_KEEP is set.
 func (s deviceStand) write(name string, what any) error {
 	if s.keep == "" {
 		return nil
@@ -182,19 +160,11 @@ func (s deviceStand) write(name string, what any) error {
 
 // attached watches the running loop from outside.
 func (s deviceStand) attached(ctx context.Context) (r deviceRow, err error) {
-	stopNeighbour, err := s.withNeighbour(ctx)
+	j, stop, err := s.flowing(ctx, s.loop.jobArgs())
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, stopNeighbour()) }()
-	j, err := s.start(ctx, s.loop.jobArgs(), s.shown()...)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, j.stop(), s.again()) }()
-	if _, err := s.await(j, s.flows); err != nil {
-		return r, err
-	}
+	defer func() { err = errors.Join(err, stop()) }()
 	before := readCPU(j.pid)
 	cmd, err := s.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration", watchFor.String())
 	if err != nil {
@@ -228,9 +198,7 @@ func (s deviceStand) pipetune(ctx context.Context, how string, args ...string) (
 	flags := []string{"diagnose", "-q", "--warmup", watchDrops.String(), "-o", out + ".json", "-o", out + ".jsonl"}
 	cmd := exec.CommandContext(ctx, s.binary, append(flags, args...)...)
 	cmd.Dir, cmd.Env = s.dir, s.environment(append(s.shown(), "XDG_RUNTIME_DIR="+s.dir)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	output, err := cmd.CombinedOutput()
+	output, err := inGroup(cmd).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("pipetune diagnose: %w: %.2000s", err, bytes.TrimSpace(output))
 	}
@@ -239,18 +207,13 @@ func (s deviceStand) pipetune(ctx context.Context, how string, args ...string) (
 
 // read takes the report and the truth of its window.
 func (s deviceStand) read(r *deviceRow, how, truth string) error {
-	text, err := os.ReadFile(filepath.Join(s.dir, how+".json"))
-	if err != nil {
+	path := filepath.Join(s.dir, how+".json")
+	var err error
+	if r.rep, err = readReport(path); err != nil {
 		return err
 	}
-	if r.rep, err = report.Decode(bytes.NewReader(text)); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &r.said); err != nil {
-		return err
-	}
-	if r.rep.Verdict == nil || r.rep.Window == nil {
-		return errors.New("the report has no verdict or no window")
+	if r.rep.Window == nil {
+		return errors.New("the report has no window")
 	}
 	b, err := s.bins()
 	if err != nil {
@@ -268,9 +231,8 @@ func (s deviceStand) read(r *deviceRow, how, truth string) error {
 		return nil
 	}
 	kept := map[string]string{"attached": "report.json", "launched": "launched-report.json"}[how]
-	recording, err := os.ReadFile(filepath.Join(s.dir, how+".jsonl"))
-	return errors.Join(err, os.WriteFile(filepath.Join(s.keep, kept), text, 0o644),
-		os.WriteFile(filepath.Join(s.keep, how+".jsonl"), recording, 0o644),
+	return errors.Join(copyFile(path, filepath.Join(s.keep, kept)),
+		copyFile(filepath.Join(s.dir, how+".jsonl"), filepath.Join(s.keep, how+".jsonl")),
 		s.write(truth, map[string]any{
 			"loop": s.loop.name, "class": s.loop.class,
 			"conf": s.loop.conf, "args": s.loop.jobArgs(), "neighbour": s.loop.neighbour, "visible": s.loop.visible,

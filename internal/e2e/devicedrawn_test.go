@@ -3,16 +3,16 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -20,28 +20,18 @@ import (
 // one), E2E_SEED the first one's number; E2E_DEVICE_HOW and E2E_KEEP as for TestDevice. What class is right follows
 // from the loop's own timeline.
 func TestDeviceDrawn(t *testing.T) {
-	wanted, seed := environmentNumber(t, "E2E_DRAWN", 1), environmentNumber(t, "E2E_SEED", 1)
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	wanted, seed := environmentNumber(t, "E2E_DRAWN", "1"), environmentNumber(t, "E2E_SEED", "1")
 	var loops []deviceLoop
 	for i := range wanted {
 		loops = append(loops, drawLoop(seed+i))
 	}
-	findMachine(t).watchLoops(ctx, t, loops)
+	findMachine(t).watchLoops(interruptible(t), t, loops)
 }
 
 // environmentNumber is what an environment variable holds, or what it is when unset.
-func environmentNumber(t *testing.T, name string, unset uint64) uint64 {
+func environmentNumber(t *testing.T, name, unset string) uint64 {
 	t.Helper()
-	set := os.Getenv(name)
-	if set == "" {
-		return unset
-	}
-	n, err := strconv.ParseUint(set, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
+	return must.Get(strconv.ParseUint(cmp.Or(os.Getenv(name), unset), 10, 64))(t)
 }
 
 // drawLoop is the loop of a number. Its times spread over a decade, and its CPU time is kept below what two CPUs have.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -33,11 +32,7 @@ func newDeviceStand(m machine, loop deviceLoop) (deviceStand, error) {
 	}
 	s := deviceStand{machine: m, loop: loop, dir: dir, timeline: filepath.Join("/dev/shm", filepath.Base(dir))}
 	for _, name := range []string{"jobs/device/train.py", "jobs/device/work.py", "device/device.py", "device/cuda.py"} {
-		text, err := os.ReadFile(filepath.Join("../../testdata", name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644)
-		}
-		if err != nil {
+		if err := copyFile(filepath.Join("../../testdata", name), filepath.Join(dir, filepath.Base(name))); err != nil {
 			return s, fmt.Errorf("copying the job: %w", err)
 		}
 	}
@@ -83,28 +78,30 @@ func (s deviceStand) shown() []string {
 	return []string{"CUDA_VISIBLE_DEVICES=" + s.loop.visible}
 }
 
-// start starts a job in a process group of its own. The caller stops it.
+// start starts a job. The caller stops it.
 func (s deviceStand) start(ctx context.Context, args string, environment ...string) (*job, error) {
-	j := &job{ctx: ctx, ended: make(chan struct{}), log: filepath.Join(s.dir, "job.log")}
-	log, err := os.Create(j.log)
-	if err != nil {
-		return nil, fmt.Errorf("making the job's log: %w", err)
-	}
-	defer log.Close()
 	argv := s.command(jobSeconds, args)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = s.dir, s.environment(environment...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the job: %w", err)
+	return startJob(ctx, cmd, s.dir)
+}
+
+// flowing starts a job with its neighbour and waits until it flows. stop ends both, and begins a new timeline.
+func (s deviceStand) flowing(ctx context.Context, args string, environment ...string) (j *job, stop func() error,
+	err error) {
+	stopNeighbour, err := s.withNeighbour(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	j.pid = cmd.Process.Pid
-	go func() {
-		j.err = cmd.Wait()
-		close(j.ended)
-	}()
-	return j, nil
+	j, err = s.start(ctx, args, append(s.shown(), environment...)...)
+	if err != nil {
+		return nil, nil, errors.Join(err, stopNeighbour())
+	}
+	stop = func() error { return errors.Join(j.stop(), s.again(), stopNeighbour()) }
+	if err := s.await(j, s.flows); err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
+	return j, stop, nil
 }
 
 // neighbourRank is what the neighbour of a loop calls itself on the timeline.
@@ -119,7 +116,7 @@ func (s deviceStand) withNeighbour(ctx context.Context) (stop func() error, err 
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.await(j, func(b deviceBins) bool { return len(b.Ranks) > 0 && b.Ranks[0].stepsSince(0) >= 5 })
+	err = s.await(j, func(b deviceBins) bool { return len(b.Ranks) > 0 && b.Ranks[0].stepsSince(0) >= 5 })
 	if err != nil {
 		return nil, errors.Join(err, j.stop())
 	}
@@ -134,23 +131,32 @@ type deviceBins struct {
 	Ranks []deviceRankLog `json:"ranks"`
 }
 
-// deviceRankLog holds seconds per bin, but for steps, which are counted.
+// deviceRankLog holds what one rank did in each bin.
 type deviceRankLog struct {
-	Rank     int       `json:"rank"`
-	PID      int       `json:"pid"`
-	Device   int       `json:"device"`
-	Busy     []float64 `json:"busy"`
-	Comm     []float64 `json:"comm"`
-	Spin     []float64 `json:"spin"`
-	Others   []float64 `json:"others"`
-	IdleCopy []float64 `json:"idle_copy"`
-	Starved  []float64 `json:"starved"`
-	Idle     []float64 `json:"idle"`
-	Waited   []float64 `json:"waited"`
-	Copied   []float64 `json:"copied"`
-	Unfed    []float64 `json:"unfed"`
-	Outside  []float64 `json:"outside"`
-	Steps    []float64 `json:"steps"`
+	deviceRank
+	deviceParts[[]float64]           // seconds
+	Steps                  []float64 `json:"steps"` // how many
+}
+
+type deviceRank struct {
+	Rank   int `json:"rank"`
+	PID    int `json:"pid"`
+	Device int `json:"device"`
+}
+
+// deviceParts are what a rank and its device do at a time, in any unit.
+type deviceParts[T any] struct {
+	Busy     T `json:"busy"`      // its own kernels, collectives apart
+	Comm     T `json:"comm"`      // collectives that transfer
+	Spin     T `json:"spin"`      // collectives that wait for other ranks
+	Others   T `json:"others"`    // another process's kernels
+	IdleCopy T `json:"idle_copy"` // no kernel, a copy of its own
+	Starved  T `json:"starved"`   // the data stall: nothing on the device, and the rank waits for a batch
+	Idle     T `json:"idle"`      // nothing on the device for other reasons
+	Waited   T `json:"waited"`    // the rank waits for a batch, whatever the device does
+	Copied   T `json:"copied"`    // its copies, whatever else goes on
+	Unfed    T `json:"unfed"`     // of others: the rank waits for a batch meanwhile
+	Outside  T `json:"outside"`   // evaluation
 }
 
 func (l deviceRankLog) stepsSince(bin int) float64 { return sumOf(l.Steps, bin, len(l.Steps)) }
@@ -173,20 +179,11 @@ func (s deviceStand) bins() (deviceBins, error) {
 }
 
 // await looks at the timeline until done says so.
-func (s deviceStand) await(j *job, done func(deviceBins) bool) (deviceBins, error) {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if b, err := s.bins(); err == nil && done(b) {
-			return b, nil
-		}
-		select {
-		case <-j.ended:
-			return deviceBins{}, fmt.Errorf("the job ended: %v; its output ends with: %s", j.err, j.lastOutput())
-		case <-j.ctx.Done():
-			return deviceBins{}, j.ctx.Err()
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
-	return deviceBins{}, fmt.Errorf("no steps within %s; the job's output ends with: %s", patience, j.lastOutput())
+func (s deviceStand) await(j *job, done func(deviceBins) bool) error {
+	return j.until("steps", 500*time.Millisecond, func() bool {
+		b, err := s.bins()
+		return err == nil && done(b)
+	})
 }
 
 // flows says whether all ranks have trained for some seconds.
@@ -207,21 +204,9 @@ func (s deviceStand) flows(b deviceBins) bool {
 
 // deviceTruth is what one rank did over a stretch of time, as shares of it.
 type deviceTruth struct {
-	Rank     int     `json:"rank"`
-	PID      int     `json:"pid"`
-	Device   int     `json:"device"`
-	Rate     float64 `json:"steps_per_s"`
-	Busy     float64 `json:"busy"`      // its own kernels, collectives apart
-	Comm     float64 `json:"comm"`      // collectives that transfer
-	Spin     float64 `json:"spin"`      // collectives that wait for other ranks
-	Others   float64 `json:"others"`    // another process's kernels
-	IdleCopy float64 `json:"idle_copy"` // no kernel, a copy of its own
-	Starved  float64 `json:"starved"`   // the data stall: nothing on the device, and the rank waits for a batch
-	Idle     float64 `json:"idle"`      // nothing on the device for other reasons
-	Waited   float64 `json:"waited"`    // the rank waits for a batch, whatever the device does
-	Copied   float64 `json:"copied"`    // its copies, whatever else goes on
-	Unfed    float64 `json:"unfed"`     // of others: the rank waits for a batch meanwhile
-	Outside  float64 `json:"outside"`   // evaluation
+	deviceRank
+	Rate float64 `json:"steps_per_s"`
+	deviceParts[float64]
 }
 
 // over sums the bins up from one moment of CLOCK_MONOTONIC to another.
@@ -237,12 +222,11 @@ func (b deviceBins) over(from, to float64) (ranks []deviceTruth) {
 			continue
 		}
 		share := func(values []float64) float64 { return sumOf(values, first, end) / took }
-		ranks = append(ranks, deviceTruth{
-			Rank: r.Rank, PID: r.PID, Device: r.Device, Rate: share(r.Steps),
+		ranks = append(ranks, deviceTruth{r.deviceRank, share(r.Steps), deviceParts[float64]{
 			Busy: share(r.Busy), Comm: share(r.Comm), Spin: share(r.Spin), Others: share(r.Others),
 			IdleCopy: share(r.IdleCopy), Starved: share(r.Starved), Idle: share(r.Idle),
 			Waited: share(r.Waited), Copied: share(r.Copied), Unfed: share(r.Unfed), Outside: share(r.Outside),
-		})
+		}})
 	}
 	return ranks
 }

@@ -14,16 +14,8 @@ import (
 func TestDeviceLibrary(t *testing.T) {
 	m := findMachine(t)
 	s, err := newDeviceStand(m, deviceLoop{conf: "queue=8 devices=2 link-gb=10"})
-	if s.dir != "" {
-		defer func() {
-			if err := s.remove(); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer func() { must.Do(t, s.remove()) }()
+	must.Do(t, err)
 	script := must.Get(filepath.Abs("../../testdata/device/check.py"))(t)
 	cmd := exec.CommandContext(t.Context(), m.python, script, s.dir)
 	cmd.Env = s.environment()

@@ -17,6 +17,8 @@ type deviceLoop struct {
 	planted   string         // the rule that names the cause, where it is one that no other loop has; "": another one
 }
 
+func (l deviceLoop) title() string { return l.name }
+
 var (
 	gpuBound      = one(report.GPUBound)
 	transferBound = one(report.TransferBound)

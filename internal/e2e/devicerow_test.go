@@ -33,39 +33,17 @@ type deviceRow struct {
 	loop   deviceLoop
 	how    string
 	rep    *report.Report
-	said   deviceSaid
 	truth  []deviceTruth
 	free   deviceTruth // with data for free
 	others float64     // cores that others used meanwhile
 }
 
-// deviceSaid are the figures of a report about the device.
-type deviceSaid struct {
-	Verdict struct {
-		Step struct {
-			Stall    *deviceInterval `json:"data_stall_ratio"`
-			Busy     *deviceInterval `json:"device_busy_ratio"`
-			Headroom *deviceInterval `json:"headroom"`
-		} `json:"step"`
-	} `json:"verdict"`
-}
-
-type deviceInterval struct {
-	Center *float64 `json:"center"`
-	Lo     *float64 `json:"lo"`
-	Hi     *float64 `json:"hi"`
-}
-
-func (d deviceSaid) headroom() *deviceInterval { return d.Verdict.Step.Headroom }
-
-func (i *deviceInterval) String() string {
-	if i == nil {
+// between writes an interval.
+func between(x *report.Interval) string {
+	if x == nil {
 		return "absent"
 	}
-	if i.Center == nil {
-		return number(i.Lo) + "–" + number(i.Hi)
-	}
-	return fmt.Sprintf("%s (%s–%s)", number(i.Center), number(i.Lo), number(i.Hi))
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", x.Center, x.Lo, x.Hi)
 }
 
 // worst is the rank that the data stall of a job is about.
@@ -88,8 +66,8 @@ func (r deviceRow) judged(t deviceTruth) deviceTruth {
 func (r deviceRow) headroom() float64 { return r.judged(r.free).Rate / r.worst().Rate }
 
 func (r deviceRow) covered() bool {
-	h, truth := r.said.headroom(), r.headroom()
-	return h != nil && h.Lo != nil && h.Hi != nil && *h.Lo <= truth*(1+rateError) && *h.Hi >= truth*(1-rateError)
+	h, truth := r.rep.Verdict.Step.Headroom, r.headroom()
+	return h != nil && h.Lo <= truth*(1+rateError) && h.Hi >= truth*(1-rateError)
 }
 
 // promised is the most that the report says the rate can become, as a multiple of what it is. Findings about the host,
@@ -118,17 +96,15 @@ func (r deviceRow) promised() (most float64, by string) {
 	return most, by
 }
 
-// misses are the bounds that a watch does not meet. Of figures that are known to be off, only the class is asked.
-func (r deviceRow) misses(known map[string]string) (misses []miss) {
-	if !slices.Contains(r.loop.class, r.rep.Verdict.Class) {
-		misses = append(misses, wrongVerdict("%s: the verdict is %s, want %s", r.how, r.rep.Verdict.Class, r.want()))
+// hold holds a watch to its bounds. Of figures that are known to be off, only the class is asked.
+func (r deviceRow) hold(t *try, known map[string]string) {
+	if t.others = max(t.others, r.others); !slices.Contains(r.loop.class, r.rep.Verdict.Class) {
+		t.wrongVerdict("%s: the verdict is %s, want %s", r.how, r.rep.Verdict.Class, either(r.loop.class))
 	}
 	if known[r.loop.name+"-"+r.how] != "" {
-		return misses
+		return
 	}
-	missed := func(format string, args ...any) {
-		misses = append(misses, wrongFigure(r.how+": "+format, args...))
-	}
+	missed := func(format string, args ...any) { t.wrongFigure(r.how+": "+format, args...) }
 	if most, by := r.promised(); most > (1+promiseOver)*max(r.headroom(), 1) {
 		missed("%s promises %.2f times the rate, data for free brings %.2f", by, most, r.headroom())
 	}
@@ -139,30 +115,20 @@ func (r deviceRow) misses(known map[string]string) (misses []miss) {
 			missed("%s is found: %t", planted, found)
 		}
 	}
-	stall, bound, truth := r.said.Verdict.Step.Stall, stallAttached, r.worst()
+	stall, bound, truth := r.rep.Verdict.Step.DataStall, stallAttached, r.worst()
 	if r.how == "launched" {
 		bound = stallLaunched
 	}
 	switch {
 	case r.loop.open:
-		known := stall != nil && stall.Lo != nil && stall.Hi != nil
-		if known && (*stall.Lo > truth.Starved+bound || *stall.Hi < truth.Starved-bound) {
-			missed("the data stall is said to be %s, and is %.3f", stall, truth.Starved)
+		if stall != nil && (stall.Lo > truth.Starved+bound || stall.Hi < truth.Starved-bound) {
+			missed("the data stall is said to be %s, and is %.3f", between(stall), truth.Starved)
 		}
-	case stall == nil || stall.Center == nil:
+	case stall == nil:
 		missed("the data stall is absent")
-	case *stall.Center < truth.Starved-bound || *stall.Center > truth.Starved+truth.Unfed+bound:
-		missed("the data stall is said to be %.3f, and is %.3f", *stall.Center, truth.Starved)
+	case stall.Center < truth.Starved-bound || stall.Center > truth.Starved+truth.Unfed+bound:
+		missed("the data stall is said to be %.3f, and is %.3f", stall.Center, truth.Starved)
 	}
-	return misses
-}
-
-func (r deviceRow) want() string {
-	words := make([]string, len(r.loop.class))
-	for i, class := range r.loop.class {
-		words[i] = string(class)
-	}
-	return strings.Join(words, " or ")
 }
 
 // deviceTable is a line for each watch: the truth, and what was said.
@@ -175,12 +141,15 @@ func deviceTable(rows []deviceRow) string {
 		w := r.worst()
 		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2f\t%s\t",
 			r.loop.name, r.how, w.Busy+w.Comm, w.Starved, w.Waited, w.Rate, r.judged(r.free).Rate, r.headroom(),
-			r.want())
+			either(r.loop.class))
+		var held try
+		r.hold(&held, nil)
 		most, by := r.promised()
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%.2f\t%s\n",
-			r.rep.Verdict.Class, r.rep.Verdict.Confidence, r.said.Verdict.Step.Stall, r.said.headroom(), most,
+			r.rep.Verdict.Class, r.rep.Verdict.Confidence, between(r.rep.Verdict.Step.DataStall),
+			between(r.rep.Verdict.Step.Headroom), most,
 			cmp.Or(by, "-"), ratio(r.rep.Verdict.Step.InputWaitRatio), r.others,
-			cmp.Or(try{misses: r.misses(nil)}.missed(), "-"))
+			cmp.Or(held.missed(), "-"))
 	}
 	table.Flush()
 	return out.String()
@@ -198,7 +167,7 @@ func checkHeadroom(t *testing.T, rows []deviceRow) {
 	t.Helper()
 	told, covered := 0, 0
 	for _, r := range rows {
-		if r.said.headroom() != nil {
+		if r.rep.Verdict.Step.Headroom != nil {
 			told++
 		}
 		if r.covered() {

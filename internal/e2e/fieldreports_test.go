@@ -5,12 +5,8 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"regexp"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/pipetune/pipetune/pkg/report"
@@ -38,9 +34,8 @@ var fieldCases = []fieldCase{
 	{
 		// Epochs are short enough for the restarts to cost what they cost there: on a machine that forks fast and joins
 		// slowly they took 6 % of 128 slides.
-		launchCase: launchCase{testCase: testCase{name: "a_bags", script: "cases/a_bags", args: []string{"--slides",
-			"48"}, class: inputBound, wait: starved, seconds: fieldSeconds,
-			planted: []string{"loader/workers-restart", "loader/collate-cost", "cpu/decode-bound"}}},
+		launchCase: teamsJob("a_bags", fieldSeconds, "--slides 48", "loader/workers-restart", "loader/collate-cost",
+			"cpu/decode-bound"),
 		cures: []cure{
 			{"loader/workers-restart", "persistent_workers", `^True$`},
 			{"hdf5/reopened-per-item", "opening the HDF5 file", `^once per worker and file`},
@@ -49,8 +44,7 @@ var fieldCases = []fieldCase{
 		against: []string{"multiprocessing_context", "batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "b_mels", script: "cases/b_mels", class: inputBound,
-			wait: starved, seconds: fieldSeconds, planted: []string{"hdf5/chunk-exceeds-cache"}}},
+		launchCase: teamsJob("b_mels", fieldSeconds, "", "hdf5/chunk-exceeds-cache"),
 		cures: []cure{
 			{"hdf5/chunk-exceeds-cache", "HDF5 chunk shape", `^1x64x64$`},
 			{"job/evaluation-sequential", "num_workers of the evaluation's DataLoader", `^[1-9]`},
@@ -58,14 +52,12 @@ var fieldCases = []fieldCase{
 		against: []string{"batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "c_mels_later", script: "cases/c_mels_later", class: inputBound,
-			wait: starved, seconds: fieldSeconds, planted: []string{"loader/workers-too-few"}}},
-		cures:   []cure{{"loader/workers-too-few", "num_workers", `^[2-9]$`}},
-		against: []string{"prefetch_factor", "batch_size"},
+		launchCase: teamsJob("c_mels_later", fieldSeconds, "", "loader/workers-too-few"),
+		cures:      []cure{{"loader/workers-too-few", "num_workers", `^[2-9]$`}},
+		against:    []string{"prefetch_factor", "batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "d_volumes", script: "cases/d_volumes", class: inputBound,
-			wait: starved, seconds: "24", planted: []string{"loader/workers-too-few", "loader/workers-restart"}}},
+		launchCase: teamsJob("d_volumes", "24", "", "loader/workers-too-few", "loader/workers-restart"),
 		cures: []cure{
 			{"loader/workers-too-few", "num_workers", `^[2-9]$`},
 			{"loader/workers-restart", "persistent_workers", `^True$`},
@@ -73,8 +65,7 @@ var fieldCases = []fieldCase{
 		against: []string{"batch_size"},
 	},
 	{
-		launchCase: launchCase{testCase: testCase{name: "e_faces", script: "cases/e_faces", class: inputBound,
-			wait: starved, seconds: fieldSeconds, planted: []string{"cpu/decode-bound", "image/png-decode"}}},
+		launchCase: teamsJob("e_faces", fieldSeconds, "", "cpu/decode-bound", "image/png-decode"),
 		cures: []cure{
 			{"cpu/decode-bound", "CPU time per batch in the workers", `^at most`},
 			{"image/png-decode", "picture format", `^JPEG`},
@@ -83,18 +74,20 @@ var fieldCases = []fieldCase{
 	},
 }
 
+func teamsJob(name, seconds, args string, planted ...string) launchCase {
+	return launchCase{testCase: testCase{name: name, script: "cases/" + name, args: strings.Fields(args),
+		class: inputBound, wait: starved, seconds: seconds, planted: planted}}
+}
+
 // TestCases launches the five teams' jobs and asks for what they found by hand, and that what does not hold of their
 // reports is not followed. Attempts follow the policy of doc.go.
 func TestCases(t *testing.T) {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	m := findMachine(t)
+	ctx, m := interruptible(t), findMachine(t)
 	var tries account
 	defer tries.close(t)
-	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
-	for _, c := range fieldCases {
-		if !wanted.MatchString(c.name) || ctx.Err() != nil {
-			continue
+	for _, c := range selected("E2E_JOBS", fieldCases) {
+		if ctx.Err() != nil {
+			return
 		}
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := tries.measure(t, func() (try, string, error) { return m.tryCase(ctx, t, c) }); err != nil {
@@ -110,39 +103,24 @@ func (m machine) tryCase(ctx context.Context, t *testing.T, c fieldCase) (one tr
 	if err != nil {
 		return try{}, "", err
 	}
-	share := l.own.wait / (l.own.to - l.own.from)
-	one = try{misses: c.misses(l.rep), others: l.others, unshown: share < c.wait[0] || share > c.wait[1]}
-	var top []string
-	for _, f := range l.rep.Findings[:min(3, len(l.rep.Findings))] {
-		top = append(top, f.Rule)
-	}
-	return one, fmt.Sprintf("%s/%s by %s, input wait %.0f %%", l.rep.Verdict.Class, l.rep.Verdict.Resource,
-		strings.Join(top, " "), 100*share), nil
+	one = try{others: l.others, unshown: !c.shows(l.own.share())}
+	c.holdAdvice(&one, l.rep)
+	return one, fmt.Sprintf("%s by %s, input wait %.0f %%", verdictOf(l.rep), rulesOf(l.rep, 3), 100*l.own.share()), nil
 }
 
-// misses lists what is wrong with a report.
-func (c fieldCase) misses(r *report.Report) (misses []miss) {
-	fail := func(format string, args ...any) { misses = append(misses, wrongVerdict(format, args...)) }
-	if !slices.Contains(c.class, r.Verdict.Class) {
-		fail("the verdict is %s by %s", r.Verdict.Class, r.Verdict.Rule)
-	}
-	if rank := slices.IndexFunc(r.Findings, func(f report.Finding) bool {
-		return slices.Contains(c.planted,
-			f.Rule)
-	}); rank < 0 || rank >= maxRank {
-		fail("none of %v is among the first %d findings", c.planted, maxRank)
-	}
+// holdAdvice holds a report to the verdict, and to what it advises.
+func (c fieldCase) holdAdvice(t *try, r *report.Report) {
+	c.holdRanked(t, r)
 	for _, want := range c.cures {
 		if why := want.missing(r); why != "" {
-			fail("%s", why)
+			t.wrongVerdict("%s", why)
 		}
 	}
 	for _, setting := range c.against {
 		if d := r.Decision(setting); d != nil && d.Outcome == report.ToChange && d.Hold != report.HoldCostsNothing {
-			fail("%s → %s is advised", setting, d.To)
+			t.wrongVerdict("%s → %s is advised", setting, d.To)
 		}
 	}
-	return misses
 }
 
 // missing says why a cure is not recommended as it should be; "" where it is.

@@ -7,12 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"regexp"
-	"syscall"
 	"testing"
-
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // freeError is how far the measured rate with data for free may be from that of the same loop over batches in memory.
@@ -21,30 +16,23 @@ const freeError = 0.05
 // TestHeadroom has loops on the stand-in GPU handed their last batches again, and holds the rate against that of the
 // same loop with its data in memory. E2E_DEVICE='regexp' selects loops.
 func TestHeadroom(t *testing.T) {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	m := findMachine(t)
-	wanted := regexp.MustCompile(os.Getenv("E2E_DEVICE"))
-	watched := 0
-	for _, loop := range deviceLoops {
-		if !wanted.MatchString(loop.name) || ctx.Err() != nil {
-			continue
+	m, ctx, loops := findMachine(t), interruptible(t), selected("E2E_DEVICE", deviceLoops)
+	if len(loops) == 0 {
+		t.Fatalf("no loop is called so: E2E_DEVICE=%s", os.Getenv("E2E_DEVICE"))
+	}
+	for _, loop := range loops {
+		if ctx.Err() != nil {
+			return
 		}
-		watched++
 		if err := m.headroomOf(ctx, loop); err != nil {
 			t.Errorf("%s: %v", loop.name, err)
 		}
-	}
-	if watched == 0 {
-		t.Fatalf("no loop is called so: E2E_DEVICE=%s", wanted)
 	}
 }
 
 func (m machine) headroomOf(ctx context.Context, loop deviceLoop) (err error) {
 	s, err := newDeviceStand(m, loop)
-	if s.dir != "" {
-		defer func() { err = errors.Join(err, s.remove()) }()
-	}
+	defer func() { err = errors.Join(err, s.remove()) }()
 	if err != nil {
 		return err
 	}
@@ -80,12 +68,4 @@ func (m machine) headroomOf(ctx context.Context, loop deviceLoop) (err error) {
 		return fmt.Errorf("%.2f batches/s measured, %.2f with data in memory", rate.Center, truth)
 	}
 	return nil
-}
-
-// between writes an interval.
-func between(x *report.Interval) string {
-	if x == nil {
-		return "not known"
-	}
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", x.Center, x.Lo, x.Hi)
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -107,19 +106,10 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 	// The job's own shell notes its end, so that it is known also where pipetune is gone. It stands between: a shell
 	// that waits.
 	note := []string{"/bin/sh", "-c", `"$@"; s=$?; echo $s > "$STATUS"; exit $s`, "sh"}
-	for i, arg := range argv {
-		if arg == "--" {
-			argv = append(append(append([]string{}, argv[:i+1]...), note...), argv[i+1:]...)
-			note = nil
-			break
-		}
-	}
-	argv = append(note, argv...)
+	argv = slices.Insert(slices.Clone(argv), slices.Index(argv, "--")+1, note...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(append(os.Environ(), "STATUS="+status, "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1"),
 		c.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := os.Create(filepath.Join(dir, "stdout"))
 	if err != nil {
 		return ending{}, err
@@ -135,32 +125,26 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 		defer log.Close()
 		cmd.Stderr, cmd.Stdin = log, nil
 	}
-	if err := cmd.Start(); err != nil {
+	if err := inGroup(cmd).Start(); err != nil {
 		return ending{}, err
 	}
-	var failed atomic.Pointer[error]
 	if after != nil {
-		go func() {
-			if err := interfere(ctx, out.Name(), cmd.Process.Pid, after); err != nil {
-				failed.Store(&err)
-			}
-		}()
 		// a stopped pipetune does not end by itself
 		defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }()
-		if err := awaitFile(ctx, status); err != nil {
+		if err := awaitFile(ctx, out.Name()); err != nil {
+			return ending{}, fmt.Errorf("of the job's first line: %w", err)
+		}
+		time.Sleep(time.Second) // into its epoch
+		if err := errors.Join(after(cmd.Process.Pid), awaitFile(ctx, status)); err != nil {
 			return ending{}, err
 		}
 	} else {
-		err := cmd.Wait()
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		if err := ended(cmd.Wait()); err != nil {
 			return ending{}, err
 		}
 		if ctx.Err() != nil {
 			return ending{}, fmt.Errorf("hangs: %.1000s", stderr.Bytes())
 		}
-	}
-	if err := failed.Load(); err != nil {
-		return ending{}, *err
 	}
 	e := ending{stderr: stderr.Bytes()}
 	if cmd.ProcessState != nil {
@@ -175,21 +159,6 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 	return e, err
 }
 
-// interfere does something to pipetune once the job has written its first line.
-func interfere(ctx context.Context, stdout string, pid int, after func(int) error) error {
-	for {
-		if text, err := os.ReadFile(stdout); err == nil && bytes.Contains(text, []byte("\n")) {
-			time.Sleep(time.Second) // into its epoch
-			return after(pid)
-		}
-		select {
-		case <-ctx.Done():
-			return errors.New("the job wrote nothing")
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
 // awaitFile waits until a file is there with a line in it.
 func awaitFile(ctx context.Context, path string) error {
 	for {
@@ -198,7 +167,7 @@ func awaitFile(ctx context.Context, path string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("the job does not end")
+			return errors.New("nothing is written")
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -13,7 +13,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // jobSeconds ends every job by itself, also where this program was killed and could not: some seconds to flow, 20 s
@@ -44,12 +47,12 @@ type job struct {
 }
 
 // newBench copies the scripts to a fresh work folder on a disk (never tmpfs: storage is what some jobs are about).
-func newBench(python, root string) (bench, error) {
-	work, err := os.MkdirTemp(filepath.Join(root, "/var/tmp"), fmt.Sprintf("%s%d-", workPrefix, os.Getpid()))
+func (m machine) newBench() (bench, error) {
+	work, err := os.MkdirTemp(filepath.Join(m.root, "/var/tmp"), fmt.Sprintf("%s%d-", workPrefix, os.Getpid()))
 	if err != nil {
 		return bench{}, fmt.Errorf("making a work folder: %w", err)
 	}
-	b := bench{python: python, root: root, work: work}
+	b := bench{python: m.python, root: m.root, work: work}
 	for _, folder := range []string{"jobs", "device"} {
 		if err := os.CopyFS(filepath.Join(work, folder),
 			os.DirFS(filepath.Join("../../testdata", folder))); err != nil {
@@ -59,11 +62,25 @@ func newBench(python, root string) (bench, error) {
 	return b, nil
 }
 
+// cleared takes a bench that was made, to be removed with the test.
+func cleared(t *testing.T) func(bench, error) bench {
+	return func(b bench, err error) bench {
+		t.Helper()
+		t.Cleanup(func() {
+			if err := b.remove(); err != nil {
+				t.Error(err)
+			}
+		})
+		must.Do(t, err)
+		return b
+	}
+}
+
 // newGPUBench is a bench with the stand-in GPU, one for each rank, that the case's job trains on and that pipetune
 // sees. There is none in a chroot, as its libraries are of this system. Its timeline is where both may write, and
 // beside /dev/shm where the job has one of its own.
 func (m machine) newGPUBench(c testCase) (bench, error) {
-	b, err := newBench(m.python, m.root)
+	b, err := m.newBench()
 	if err != nil || m.root != "" {
 		return b, err
 	}
@@ -90,14 +107,7 @@ func (b bench) environment() []string {
 
 // remove clears what the bench left.
 func (b bench) remove() error {
-	if b.work == "" {
-		return nil
-	}
-	errs := os.RemoveAll(b.work)
-	if b.timeline != "" {
-		errs = errors.Join(errs, os.RemoveAll(b.timeline))
-	}
-	return errs
+	return errors.Join(os.RemoveAll(b.work), os.RemoveAll(b.timeline)) // of "" it removes nothing
 }
 
 // workPrefix begins the names of work folders and cgroups; the pid of their owner follows.
@@ -127,42 +137,43 @@ func (b bench) shell(prelude []string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return cmd
+	return inGroup(cmd)
 }
 
 // scriptArgs is the command line of a case's script, as the job sees it.
 func (b bench) scriptArgs(c testCase, more ...string) []string {
-	script := c.script
-	if script == "" {
-		script = c.name
-	}
-	args := []string{b.python, b.inside(filepath.Join(b.work, "jobs", script+".py")), "--data", b.inside(b.data())}
-	return append(append(args, c.args...), more...)
+	args := []string{b.python, b.inside(filepath.Join(b.work, "jobs", c.file())), "--data", b.inside(b.data())}
+	return slices.Concat(args, c.args, more)
 }
 
 func (b bench) data() string { return filepath.Join(b.work, "data") }
 
 // start starts the case's job. The caller stops it, whatever else fails.
 func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, error) {
-	j := &job{
-		ctx: ctx, ended: make(chan struct{}),
-		stopwatch: filepath.Join(b.work, "stopwatch.jsonl"), log: filepath.Join(b.work, "job.log"),
+	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
+	if err := os.RemoveAll(stopwatch); err != nil {
+		return nil, err
 	}
-	for _, old := range []string{j.stopwatch, j.log} {
-		if err := os.RemoveAll(old); err != nil {
-			return nil, err
-		}
+	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds",
+		cmp.Or(c.seconds, jobSeconds))...)
+	cmd.Env = b.environment()
+	j, err := startJob(ctx, cmd, b.work)
+	if err == nil {
+		j.stopwatch = stopwatch
 	}
+	return j, err
+}
+
+// startJob starts a command in a process group of its own, whose output goes to a log in a folder.
+func startJob(ctx context.Context, cmd *exec.Cmd, folder string) (*job, error) {
+	j := &job{ctx: ctx, ended: make(chan struct{}), log: filepath.Join(folder, "job.log")}
 	log, err := os.Create(j.log)
 	if err != nil {
 		return nil, fmt.Errorf("making the job's log: %w", err)
 	}
 	defer log.Close()
-	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(j.stopwatch), "--seconds",
-		cmp.Or(c.seconds, jobSeconds))...)
-	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, b.environment()
-	if err := cmd.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := inGroup(cmd).Start(); err != nil {
 		return nil, fmt.Errorf("starting the job: %w", err)
 	}
 	j.pid = cmd.Process.Pid
@@ -171,6 +182,15 @@ func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, e
 		close(j.ended)
 	}()
 	return j, nil
+}
+
+// inGroup gives a command a process group of its own; all of it ends with the context, if it has one.
+func inGroup(cmd *exec.Cmd) *exec.Cmd {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cmd.Cancel != nil {
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
+	return cmd
 }
 
 // stop ends the job and everything it started, and waits for it. The group is named by the pid of a child that has not
@@ -198,24 +218,42 @@ func (j *job) lastOutput() string {
 	return words[max(0, len(words)-500):]
 }
 
-// awaitStopwatch looks at the stop-watches until done says so, and returns what it saw last.
-func awaitStopwatch(j *job, limit time.Duration, what string, done func([][]reading) bool) ([][]reading, error) {
-	deadline := time.Now().Add(limit)
-	for {
-		ranks, err := readStopwatches(j.stopwatch)
-		if err == nil && done(ranks) {
-			return ranks, nil
-		}
+// until looks every so often whether something holds, until it does.
+func (j *job) until(what string, every time.Duration, holds func() bool) error {
+	for deadline := time.Now().Add(patience); !holds(); {
 		select {
 		case <-j.ended:
-			return nil, fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err,
+			return fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err,
 				j.lastOutput())
 		case <-j.ctx.Done():
-			return nil, j.ctx.Err()
-		case <-time.After(100 * time.Millisecond):
+			return j.ctx.Err()
+		case <-time.After(every):
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("no %s within %s; the job's output ends with: %s", what, limit, j.lastOutput())
+			return fmt.Errorf("no %s within %s; the job's output ends with: %s", what, patience, j.lastOutput())
 		}
 	}
+	return nil
+}
+
+// flows waits until all ranks train.
+func (j *job) flows() error {
+	return j.until("steady steps", 100*time.Millisecond, func() bool {
+		ranks, err := readStopwatches(j.stopwatch)
+		return err == nil && flowing(ranks)
+	})
+}
+
+// over is what the stop-watches say of a stretch, once they reach over it.
+func (j *job) over(from, to float64) (m measured, err error) {
+	err = j.until("the stop-watch past the window", 100*time.Millisecond, func() bool {
+		ranks, err := readStopwatches(j.stopwatch)
+		if err != nil {
+			return false
+		}
+		var ok bool
+		m, ok = over(ranks, from, to)
+		return ok
+	})
+	return m, err
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,17 +48,14 @@ type machine struct {
 }
 
 func TestJobs(t *testing.T) {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	m := findMachine(t)
+	ctx, m := interruptible(t), findMachine(t)
 	var tries account
 	defer tries.close(t)
-	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
 	allowed := strings.Split(os.Getenv("E2E_ALLOW_MISSING"), ",")
 
 	var outcomes, rows []outcome // those that count, and every attempt
-	for _, c := range cases {
-		if !wanted.MatchString(c.name) || !asked(t, c.name) || ctx.Err() != nil {
+	for _, c := range selected("E2E_JOBS", cases) {
+		if !asked(t, c.name) || ctx.Err() != nil {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -74,9 +72,7 @@ func TestJobs(t *testing.T) {
 				t.Log(err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			outcomes = append(outcomes, made[best])
 		})
 	}
@@ -84,17 +80,25 @@ func TestJobs(t *testing.T) {
 		t.Fatal("interrupted; what was started is ended and cleared")
 	}
 	if len(rows) == 0 {
-		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
+		t.Fatalf("no job matches E2E_JOBS=%s", os.Getenv("E2E_JOBS"))
 	}
-	var printed bytes.Buffer
-	must.Do(t, printTable(&printed, rows))
-	fmt.Printf("\n%s\n", printed.String())
-	if m.keep != "" {
-		if err := os.WriteFile(filepath.Join(m.keep, "table.txt"), printed.Bytes(), 0o644); err != nil {
-			t.Error(err)
-		}
-	}
+	printed := outcomeTable(rows)
+	fmt.Printf("\n%s\n", printed)
+	m.keepText(t, "table.txt", printed)
 	checkRanks(t, outcomes)
+}
+
+// interruptible is the test's context, which also ends when the test is asked to.
+func interruptible(t *testing.T) context.Context {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// selected are the rows of a table whose names match the expression of an environment variable.
+func selected[T interface{ title() string }](variable string, rows []T) []T {
+	wanted := regexp.MustCompile(os.Getenv(variable))
+	return slices.DeleteFunc(slices.Clone(rows), func(r T) bool { return !wanted.MatchString(r.title()) })
 }
 
 // checkRanks holds the table to its promise about the order of findings, and to having shown what was planted.
@@ -110,7 +114,7 @@ func checkRanks(t *testing.T, outcomes []outcome) {
 			continue
 		}
 		planted++
-		if o.ranked() {
+		if o.ranked(o.rep) {
 			ranked++
 		} else {
 			missed = append(missed, o.name)
@@ -134,8 +138,8 @@ func asked(t *testing.T, name string) bool {
 // findMachine checks what every case needs. What is missing is a failure with its cure, never a skip.
 func findMachine(t *testing.T) machine {
 	m := machine{
-		binary: envOr("PIPETUNE_BIN", "../../bin/pipetune"), python: envOr("PYTHON", "/usr/bin/python3"),
-		root: os.Getenv("TORCH_ROOT"), keep: os.Getenv("E2E_KEEP"),
+		binary: must.Get(filepath.Abs(cmp.Or(os.Getenv("PIPETUNE_BIN"), "../../bin/pipetune")))(t),
+		python: must.Interpreter(), root: os.Getenv("TORCH_ROOT"), keep: os.Getenv("E2E_KEEP"),
 	}
 	if suite := os.Getenv("TORCH"); m.root == "" && suite != "" {
 		cmd := exec.Command("../../scripts/torch", suite)
@@ -150,9 +154,8 @@ func findMachine(t *testing.T) machine {
 	if m.root != "" && os.Getuid() != 0 {
 		t.Fatal("TORCH_ROOT needs root, for chroot")
 	}
-	binary := must.Get(filepath.Abs(m.binary))(t)
-	if m.binary = binary; !isFile(binary) {
-		t.Fatalf("no %s: run make build", binary)
+	if !isFile(m.binary) {
+		t.Fatalf("no %s: run make build", m.binary)
 	}
 	if m.keep != "" {
 		must.Do(t, os.MkdirAll(m.keep, 0o755))
@@ -160,9 +163,8 @@ func findMachine(t *testing.T) machine {
 	if err := sweep(m.root); err != nil {
 		t.Fatalf("clearing what an earlier run left: %v", err)
 	}
-	b := bench{python: m.python, root: m.root}
 	versions := `import sys, torch, h5py, PIL; print("Python", sys.version.split()[0], "torch", torch.__version__, "h5py", h5py.__version__)`
-	output, err := b.shell(nil, m.python, "-c", versions).CombinedOutput()
+	output, err := bench{root: m.root}.shell(nil, m.python, "-c", versions).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s cannot import what the jobs need: %v: %s\napt-get install -y python3-torch python3-h5py "+
 			"python3-pil python3-numpy",
@@ -195,7 +197,7 @@ func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outco
 		return outcome{err: err}
 	}
 	defer func() { o.err = errors.Join(o.err, j.stop()) }()
-	if _, err := awaitStopwatch(j, patience, "steady steps", flowing); err != nil {
+	if err := j.flows(); err != nil {
 		return outcome{err: err}
 	}
 	neighbours, quiet, err := startNeighbours(c.around.neighbours)
@@ -215,12 +217,7 @@ func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outco
 	}
 	others := before.others(readCPU(groups...), cmd)
 	from, to := window(rep, from, monotonic())
-	var inside measured
-	_, err = awaitStopwatch(j, patience, "the stop-watch past the window", func(ranks [][]reading) bool {
-		var ok bool
-		inside, ok = over(ranks, from, to)
-		return ok
-	})
+	inside, err := j.over(from, to)
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -243,30 +240,39 @@ func (m machine) diagnose(ctx context.Context, b bench, c testCase, pid int) (*r
 		return nil, nil, err
 	}
 	defer os.RemoveAll(dir)
-	keep := dir
-	if m.keep != "" {
-		keep = m.keep
-	}
-	out := filepath.Join(keep, c.name+".json")
+	out := filepath.Join(cmp.Or(m.keep, dir), c.name)
 	ctx, cancel := context.WithTimeout(ctx, watchFor+patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
-		"--warmup", watchDrops.String(), "-q", "-o", out, "-o", filepath.Join(keep, c.name+".jsonl"))
+		"--warmup", watchDrops.String(), "-q", "-o", out+".json", "-o", out+".jsonl")
 	cmd.Env = b.environment()
 	output, err := cmd.CombinedOutput()
 	if m.keep != "" {
-		_ = os.WriteFile(filepath.Join(keep, c.name+".txt"), output, 0o644) // for reading only
+		_ = os.WriteFile(out+".txt", output, 0o644) // for reading only
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("pipetune diagnose: %w: %s", err, bytes.TrimSpace(output))
 	}
-	file, err := os.Open(out)
+	rep, err := reportAt(out + ".json")
+	return rep, cmd, err
+}
+
+// reportAt reads a report that pipetune has written.
+func reportAt(path string) (*report.Report, error) {
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("pipetune diagnose wrote no report: %w", err)
+		return nil, err
 	}
 	defer file.Close()
-	rep, err := report.Decode(file)
-	return rep, cmd, err
+	return report.Decode(file)
+}
+
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
 }
 
 // keepFile copies a file of the work folder to where E2E_KEEP says.
@@ -274,11 +280,7 @@ func (m machine) keepFile(t *testing.T, path, name string) {
 	if m.keep == "" {
 		return
 	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(m.keep, name), text, 0o644)
-	}
-	if err != nil {
+	if err := copyFile(path, filepath.Join(m.keep, name)); err != nil {
 		t.Errorf("keeping %s: %v", name, err)
 	}
 }

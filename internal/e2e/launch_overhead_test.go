@@ -4,12 +4,8 @@ package e2e
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
-	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // What the hook may cost a job of a thousand steps a second.
@@ -32,12 +28,23 @@ const (
 	attachFor       = 6 * time.Second
 )
 
-// TestLaunchOverhead runs the same job bare and watched, in pairs of random order, and compares its own count of steps
-// per second: launched and attached, with workers and without.
+// TestLaunchOverhead runs the same job bare and watched, in pairs, and compares its own count of steps per second:
+// launched and attached, with workers and without.
 func TestLaunchOverhead(t *testing.T) {
 	for _, workers := range []string{"0", "4"} {
 		for _, how := range []watchedHow{launchedJob, attachedJob} {
-			t.Run(fmt.Sprintf("%s, %s workers", how, workers), func(t *testing.T) { hookOverhead(t, workers, how) })
+			t.Run(fmt.Sprintf("%s, %s workers", how, workers), func(t *testing.T) {
+				m := findMachine(t)
+				b := cleared(t)(m.newBench())
+				what := fmt.Sprintf("%s, %s workers", how, workers)
+				slowdown(t, what, hookPairs, mostHookPairs, maxHookSlowdown, func(watched bool) float64 {
+					each := bareJob
+					if watched {
+						each = how
+					}
+					return must.Get(m.stepsPerSecond(t, b, each, "--work", stepWork, "--workers", workers))(t)
+				})
+			})
 		}
 	}
 }
@@ -45,14 +52,7 @@ func TestLaunchOverhead(t *testing.T) {
 // TestLaunchLosesNothing launches a job of some 2,000 steps per second; no message of the hook may be lost.
 func TestLaunchLosesNothing(t *testing.T) {
 	m := findMachine(t)
-	b, err := newBench(m.python, m.root)
-	if b.work != "" {
-		defer os.RemoveAll(b.work)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	rate := must.Get(m.stepsPerSecond(t, b, launchedJob, "--work", "110000"))(t)
+	rate := must.Get(m.stepsPerSecond(t, cleared(t)(m.newBench()), launchedJob, "--work", "110000"))(t)
 	fmt.Printf("%.0f steps/s launched\n", rate)
 }
 
@@ -65,85 +65,34 @@ const (
 	attachedJob watchedHow = "attached"
 )
 
-func hookOverhead(t *testing.T, workers string, how watchedHow) {
-	m := findMachine(t)
-	b, err := newBench(m.python, m.root)
-	if b.work != "" {
-		defer os.RemoveAll(b.work)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var slowdowns []float64
-	for i := 0; i < hookPairs || i < mostHookPairs && undecided(slowdowns, maxHookSlowdown); i++ {
-		rate, order := map[watchedHow]float64{}, []watchedHow{bareJob, how}
-		rand.Shuffle(2, func(i, j int) { order[i], order[j] = order[j], order[i] })
-		for _, each := range order {
-			if rate[each], err = m.stepsPerSecond(t, b, each, "--work", stepWork, "--workers", workers); err != nil {
-				t.Fatal(err)
-			}
-		}
-		slowdowns = append(slowdowns, 1-rate[how]/rate[bareJob])
-		fmt.Printf("pair %2d, %s workers: %.1f steps/s bare, %.1f %s: %+.2f %%\n",
-			i+1, workers, rate[bareJob], rate[how], how, -100*slowdowns[i])
-	}
-	slices.Sort(slowdowns)
-	low, high := medianBetween(slowdowns)
-	fmt.Printf("%s, %s workers: job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%)\n",
-		how, workers, 100*median(slowdowns), len(slowdowns), 100*low, 100*high)
-	if got := median(slowdowns); got > maxHookSlowdown {
-		t.Errorf("the job was slower by %.2f %% at the median of the pairs, promised %.1f %%", 100*got,
-			100*maxHookSlowdown)
-	}
-}
-
-// medianBetween is the 95 % interval of the median by the ranks of what was measured (binomial, 20 of them: sixth and
-// fifteenth).
-func medianBetween(sorted []float64) (low, high float64) {
-	n := float64(len(sorted))
-	rank := max(int(n/2-0.98*math.Sqrt(n)), 0)
-	return sorted[rank], sorted[len(sorted)-1-rank]
-}
-
 // TestLaunchHookByTurns compares stretches of steps with the hook's wrappers and without them in one process, which
 // distinguishes what pairs of whole jobs cannot.
 func TestLaunchHookByTurns(t *testing.T) {
 	for _, workers := range []string{"0", "4"} {
 		t.Run(workers+" workers", func(t *testing.T) {
 			m := findMachine(t)
-			b, err := newBench(m.python, m.root)
-			if b.work != "" {
-				defer os.RemoveAll(b.work)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := cleared(t)(m.newBench())
 			job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "hook_by_turns"}, "--work", stepWork, "--workers",
 				workers)...)
 			output, _, err := m.launch(t.Context(), b, []string{"-q", "-o", filepath.Join(b.work, "turns.json")},
 				job.Args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var wall, cpu []float64
+			must.Do(t, err)
+			var walls, cpus []float64
 			for line := range strings.Lines(string(output)) {
 				var bare, bareCPU, hooked, hookedCPU float64
 				if _, err := fmt.Sscan(line, &bare, &bareCPU, &hooked, &hookedCPU); err == nil {
-					wall, cpu = append(wall, hooked/bare-1), append(cpu, hookedCPU-bareCPU)
+					walls, cpus = append(walls, hooked/bare-1), append(cpus, hookedCPU-bareCPU)
 				}
 			}
-			if len(wall) != hookPairs {
-				t.Fatalf("%d pairs, want %d: %s", len(wall), hookPairs, output)
+			if len(walls) != hookPairs {
+				t.Fatalf("%d pairs, want %d: %s", len(walls), hookPairs, output)
 			}
-			slices.Sort(wall)
-			slices.Sort(cpu)
-			low, high := medianBetween(wall)
-			cpuLow, cpuHigh := medianBetween(cpu)
+			wall, cpu := stat.Median(walls), stat.Median(cpus)
 			fmt.Printf("%s workers: a step takes %+.2f %% with the hook (95 %% interval %+.2f to %+.2f), %+.1f µs of "+
 				"CPU time (%+.1f to %+.1f)\n",
-				workers, 100*median(wall), 100*low, 100*high, median(cpu), cpuLow, cpuHigh)
-			if got := median(wall); got > maxHookSlowdown {
-				t.Errorf("a step takes %.2f %% longer with the hook (median), promised %.1f %%", 100*got,
+				workers, 100*wall.Center, 100*wall.Lo, 100*wall.Hi, cpu.Center, cpu.Lo, cpu.Hi)
+			if wall.Center > maxHookSlowdown {
+				t.Errorf("a step takes %.2f %% longer with the hook (median), promised %.1f %%", 100*wall.Center,
 					100*maxHookSlowdown)
 			}
 		})
@@ -168,12 +117,7 @@ func (m machine) stepsPerSecond(t *testing.T, b bench, how watchedHow, flags ...
 		if _, _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args); err != nil {
 			return 0, err
 		}
-		file, err := os.Open(out)
-		if err != nil {
-			return 0, err
-		}
-		defer file.Close()
-		rec, err := recording.Read(file)
+		rec, err := readRecordingFile(out)
 		if err != nil {
 			return 0, err
 		}

@@ -10,27 +10,23 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestLaunch launches each job with the hook, as a user would, and holds the exact figures against the trainer's own
 // stop-watch, and what the same recording reports without the hook against what it tells with it.
 func TestLaunch(t *testing.T) {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	m := findMachine(t)
+	ctx, m := interruptible(t), findMachine(t)
 	var tries account
 	defer tries.close(t)
-	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
 	var rows []string
-	for _, c := range slices.Concat(launchCases, launchVariations) {
-		if !wanted.MatchString(c.name) || !asked(t, c.name) || ctx.Err() != nil {
+	for _, c := range selected("E2E_JOBS", slices.Concat(launchCases, launchVariations)) {
+		if !asked(t, c.name) || ctx.Err() != nil {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -46,9 +42,7 @@ func TestLaunch(t *testing.T) {
 			for i, l := range made {
 				rows = append(rows, fmt.Sprintf("%d of %d %s", i+1, len(made), l.row()))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		})
 	}
 	fmt.Printf("\n%-6s %-26s %-24s %-30s %22s %8s %18s %24s %6s %s\n%s\n", "TRIES", "LAUNCHED", "VERDICT", "FIRST RULE",
@@ -134,9 +128,7 @@ func (m machine) launch(ctx context.Context, b bench, flags, command []string) (
 	cmd.Env = append(b.environment(), "XDG_RUNTIME_DIR="+hookDir)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	if err := cmd.Run(); err != nil {
+	if err := inGroup(cmd).Run(); err != nil {
 		return nil, nil, fmt.Errorf("pipetune diagnose -- …: %w: %.2000s", err, stderr.Bytes())
 	}
 	left, err := os.ReadDir(hookDir)

@@ -70,7 +70,7 @@ func (l *launched) align(stopwatch string) error {
 			return fmt.Errorf("the stop-watch does not reach over %.2f to %.2f", hook.from, hook.to)
 		}
 		own := perStep{from: hook.from, to: hook.to, steps: z.Batches - a.Batches, wait: z.Wait - a.Wait}
-		if l.own.to == 0 || own.wait/(own.to-own.from) > l.own.wait/(l.own.to-l.own.from) {
+		if l.own.to == 0 || own.share() > l.own.share() {
 			l.own, l.hook = own, hook
 		}
 	}
@@ -84,7 +84,7 @@ func (l *launched) align(stopwatch string) error {
 // the end of the job; after the trainer's last record no batch came.
 func (l *launched) count(stopwatch string) error {
 	if l.outside.Window == nil {
-		return nil // absent is not zero: agreement says that nothing was seen
+		return nil // absent is not zero: holdOutside says that nothing was seen
 	}
 	ranks, err := readStopwatches(stopwatch)
 	if err != nil {

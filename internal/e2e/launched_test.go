@@ -48,13 +48,13 @@ type perStep struct {
 
 func (p perStep) mean() float64 { return p.wait / p.steps }
 
+// share is of the time.
+func (p perStep) share() float64 { return p.wait / (p.to - p.from) }
+
 func (l launched) row() string {
-	first, outside, place := "-", "absent", "not known"
-	if len(l.rep.Findings) > 0 {
-		first = l.rep.Findings[0].Rule
-	}
+	outside, place := "absent", "not known"
 	if w := l.outside.Verdict.Step.InputWaitRatio; w != nil {
-		outside = fmt.Sprintf("%.1f / %.1f %%", 100**w, 100*l.own.wait/(l.own.to-l.own.from))
+		outside = fmt.Sprintf("%.1f / %.1f %%", 100**w, 100*l.own.share())
 	}
 	if at := l.location(); at != nil {
 		place = fmt.Sprintf("%s:%d", at.File, at.Line)
@@ -62,7 +62,7 @@ func (l launched) row() string {
 	rates := fmt.Sprintf("%.2f / %.2f / %.2f", l.rep.Metrics["batches_per_s"].Center,
 		l.outside.Metrics["batches_per_s"].Center, l.passed)
 	return fmt.Sprintf("%-26s %-24s %-30s %10.3f / %6.3f ms %+7.2f%% %18s %24s %6.2f %s", l.name,
-		string(l.rep.Verdict.Class)+"/"+string(l.rep.Verdict.Resource), first, 1e3*l.hook.mean(), 1e3*l.own.mean(),
+		verdictOf(l.rep), cmp.Or(rulesOf(l.rep, 1), "-"), 1e3*l.hook.mean(), 1e3*l.own.mean(),
 		100*(l.hook.mean()/l.own.mean()-1), outside, rates, l.others, place)
 }
 
@@ -76,99 +76,79 @@ func (l launched) location() *report.Location {
 // try holds an attempt to its bounds. The verdict is judged where what was planted showed; what the hook reports holds
 // in any case.
 func (l launched) try() try {
-	share := l.own.wait / (l.own.to - l.own.from)
-	t := try{others: l.others, unshown: share < l.wait[0] || share > l.wait[1]}
-	wrong := func(format string, args ...any) { t.misses = append(t.misses, wrongVerdict(format, args...)) }
-	figure := func(format string, args ...any) { t.misses = append(t.misses, wrongFigure(format, args...)) }
+	t := try{others: l.others, unshown: !l.shows(l.own.share())}
 	if !t.unshown {
-		if !slices.Contains(l.class, l.rep.Verdict.Class) {
-			wrong("verdict is %s, want one of %v", l.rep.Verdict.Class, l.class)
-		}
-		rank := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool {
-			return slices.Contains(l.planted,
-				f.Rule)
-		})
-		if len(l.planted) > 0 && (rank < 0 || rank >= maxRank) {
-			wrong("none of the planted rules %v is among the first %d findings", l.planted, maxRank)
-		}
-		if l.control && slices.ContainsFunc(l.rep.Findings,
-			func(f report.Finding) bool { return f.Severity == report.Error }) {
-			wrong("an error finding on a control: %s", l.rep.Findings[0].Rule)
-		}
+		l.holdRanked(&t, l.rep)
 	}
 	if diff := math.Abs(l.hook.mean() - l.own.mean()); diff > max(maxWaitDiff*l.own.mean(), waitFloor) ||
 		math.IsNaN(diff) {
-		figure("the hook says %.3f ms of input wait per step, the trainer's own stop-watch %.3f ms", 1e3*l.hook.mean(),
-			1e3*l.own.mean())
+		t.wrongFigure("the hook says %.3f ms of input wait per step, the trainer's own stop-watch %.3f ms",
+			1e3*l.hook.mean(), 1e3*l.own.mean())
 	}
 	if diff := math.Abs(l.hook.steps - l.own.steps); diff > 1 {
-		figure("the hook counts %.0f steps, the trainer itself %.1f", l.hook.steps, l.own.steps)
+		t.wrongFigure("the hook counts %.0f steps, the trainer itself %.1f", l.hook.steps, l.own.steps)
 	}
 	if l.rep.Job.Mode != "launch" || l.rep.Job.Loader == nil || l.rep.Job.Loader.Source != "hook" {
-		wrong("mode is %q, and the loader's source is not the hook", l.rep.Job.Mode)
+		t.wrongVerdict("mode is %q, and the loader's source is not the hook", l.rep.Job.Mode)
 	}
 	if want, got := lineOf(l.script, `DataLoader\(`), l.location(); got == nil || got.Line != want ||
 		!strings.HasSuffix(got.File, l.file()) {
-		wrong("the DataLoader stands at line %d of %s, the report says %+v", want, l.file(), got)
+		t.wrongVerdict("the DataLoader stands at line %d of %s, the report says %+v", want, l.file(), got)
 	}
 	if l.opensAt != "" {
-		t.misses = append(t.misses, l.opens()...)
+		l.holdOpens(&t)
 	}
-	t.misses = append(t.misses, l.agreement()...)
+	l.holdOutside(&t)
 	return t
 }
 
-// opens holds the opens of HDF5 files to one an item, and the place they are made at to the source.
-func (l launched) opens() (misses []miss) {
+// holdOpens holds the opens of HDF5 files to one an item, and the place they are made at to the source.
+func (l launched) holdOpens(t *try) {
 	opens, items := total(l.rec, metric.HookOpens), total(l.rec, metric.HookItems)
 	if opens != items || items == 0 {
-		misses = append(misses, wrongFigure("%.0f opens for %.0f items, want one each", opens, items))
+		t.wrongFigure("%.0f opens for %.0f items, want one each", opens, items)
 	}
 	want := lineOf(l.script[strings.Index(l.script, "def __getitem__"):], l.opensAt) +
 		lineOf(l.script, "def __getitem__") - 1
 	i := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool { return f.Rule == l.planted[0] })
 	if i < 0 {
-		return misses // reported already
+		return // reported already
 	}
 	if at := l.rep.Findings[i].Location; at == nil || at.Line != want || !strings.HasSuffix(at.File, l.file()) {
-		misses = append(misses, wrongVerdict("files are opened at line %d of %s, the finding says %+v", want, l.file(),
-			at))
+		t.wrongVerdict("files are opened at line %d of %s, the finding says %+v", want, l.file(), at)
 	}
-	same, err := l.inSource(want)
-	if err != nil {
-		misses = append(misses, wrongVerdict("what lint says of %s: %v", l.file(), err))
+	if err := l.holdSource(t, want); err != nil {
+		t.wrongVerdict("what lint says of %s: %v", l.file(), err)
 	}
-	return append(misses, same...)
 }
 
-// agreement holds what is seen from outside against what the hook reports the same time, and against the trainer's own
-// stop-watch.
-func (l launched) agreement() (misses []miss) {
+// holdOutside holds what is seen from outside against what the hook reports the same time, and against the trainer's
+// own stop-watch.
+func (l launched) holdOutside(t *try) {
 	if l.unseen || l.apart {
-		return nil
+		return
 	}
 	in, out := l.rep.Verdict.Step.InputWaitRatio, l.outside.Verdict.Step.InputWaitRatio
 	if in == nil || out == nil || math.Abs(*in-*out) > maxWaitPoints {
-		misses = append(misses, wrongFigure("input wait %s %% by the hook, %s %% from outside", ratio(in), ratio(out)))
+		t.wrongFigure("input wait %s %% by the hook, %s %% from outside", ratio(in), ratio(out))
 	}
 	b, ok := l.rep.Metrics["batches_per_s"]
 	o, ok2 := l.outside.Metrics["batches_per_s"]
 	if !ok || !ok2 {
-		return append(misses, wrongFigure("batches/s by the hook: %t, from outside: %t", ok, ok2))
+		t.wrongFigure("batches/s by the hook: %t, from outside: %t", ok, ok2)
+		return
 	}
 	// Their windows are not the same seconds, and the pace changes from second to second: two estimates of it agree
 	// where they are close, or where each lies within what the other leaves open.
 	if math.Abs(b.Center-o.Center) > maxBatchesDiff*b.Center && !meet(b, o) {
-		misses = append(misses, wrongFigure("%.2f batches/s (%.2f to %.2f) by the hook, %.2f (%.2f to %.2f) from "+
-			"outside", b.Center, b.Lo, b.Hi, o.Center, o.Lo, o.Hi))
+		t.wrongFigure("%.2f batches/s (%.2f to %.2f) by the hook, %.2f (%.2f to %.2f) from outside", b.Center, b.Lo,
+			b.Hi, o.Center, o.Lo, o.Hi)
 	}
 	// A count is held to the trainer's own over the same seconds, which end with the job: what its workers had made
 	// ahead by then was handed over and never taken.
 	if diff := math.Abs(o.Center - l.passed); diff > maxBatchesDiff*l.passed+l.ahead() || math.IsNaN(diff) {
-		misses = append(misses, wrongFigure("%.2f batches/s from outside, %.2f by the stop-watch over the same seconds",
-			o.Center, l.passed))
+		t.wrongFigure("%.2f batches/s from outside, %.2f by the stop-watch over the same seconds", o.Center, l.passed)
 	}
-	return misses
 }
 
 // ahead is how many batches the workers may hold ready at most, spread over the window.
@@ -186,8 +166,6 @@ func (l launched) ahead() float64 {
 func meet(a, b report.Metric) bool {
 	return a.Confidence > 0 && b.Confidence > 0 && a.Lo <= b.Hi && b.Lo <= a.Hi
 }
-
-func (c launchCase) file() string { return cmp.Or(c.script, c.name) + ".py" }
 
 // lineOf is the number of the first line that matches, from 1; 0 where none does.
 func lineOf(source, pattern string) int {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,25 +16,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
-// freePort is a port of this machine that nobody listens at.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // begin starts a program and ends it with the test.
-func begin(t *testing.T, environ []string, name string, args ...string) *bytes.Buffer {
+func begin(t *testing.T, name string, args ...string) *bytes.Buffer {
 	t.Helper()
 	var said bytes.Buffer
 	cmd := exec.Command(name, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = environ, &said, &said
+	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v (prometheus and promtool: apt-get install prometheus)", err)
 	}
@@ -47,21 +37,18 @@ func begin(t *testing.T, environ []string, name string, args ...string) *bytes.B
 }
 
 // get asks an address until it answers.
-func get(t *testing.T, address string) []byte {
+func get(t *testing.T, address string) (body []byte) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+	until(t, "an answer from "+address, func() bool {
 		answer, err := http.Get(address)
-		if err == nil {
-			body, err := io.ReadAll(answer.Body)
-			answer.Body.Close()
-			if err == nil && answer.StatusCode == http.StatusOK {
-				return body
-			}
+		if err != nil {
+			return false
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s does not answer: %v", address, err)
-		}
-	}
+		defer answer.Body.Close()
+		body, err = io.ReadAll(answer.Body)
+		return err == nil && answer.StatusCode == http.StatusOK
+	})
+	return body
 }
 
 // series asks Prometheus how many series a query gives.
@@ -82,7 +69,8 @@ func series(t *testing.T, prometheus, query string) int {
 // each query of the dashboard.
 func TestMetrics(t *testing.T) {
 	m, j, p := startTop(t, 100, 30)
-	at, prometheus, file := freePort(t), freePort(t), filepath.Join(p.folder, "pipetune.prom")
+	ports, file := freePorts(t, 2), filepath.Join(p.folder, "pipetune.prom")
+	at, prometheus := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
 	p.enter(top(m, j) + " --metrics-listen " + at + " --metrics-textfile " + file + "; echo le''ft with $?")
 	p.wait("data wait")
 
@@ -97,19 +85,14 @@ func TestMetrics(t *testing.T) {
 	config := filepath.Join(p.folder, "prometheus.yml")
 	text := fmt.Sprintf("scrape_configs:\n- job_name: pipetune\n  scrape_interval: 1s\n  static_configs:\n  - "+
 		"targets: [%q]\n", at)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	said := begin(t, os.Environ(), "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(p.folder,
+	must.Do(t, os.WriteFile(config, []byte(text), 0o600))
+	said := begin(t, "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(p.folder,
 		"data"), "--web.listen-address="+prometheus,
 		"--log.level=error")
 	p.wait("VERDICT")
 	time.Sleep(12 * time.Second) // a stretch to take rates of, and the time in which the file is written
 
-	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(os.ReadFile(file))(t)
 	for from, metrics := range map[string][]byte{"scrape": get(t, "http://"+at+"/metrics"), "file": written} {
 		check := exec.Command("promtool", "check", "metrics")
 		check.Stdin = bytes.NewReader(metrics)
@@ -127,13 +110,7 @@ func TestMetrics(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	page, err := os.ReadFile("../../docs/grafana/pipetune.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(page, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../docs/grafana/pipetune.json"))(t), &dashboard))
 	asked := 0
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {

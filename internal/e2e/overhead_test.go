@@ -4,17 +4,15 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -30,109 +28,80 @@ const (
 )
 
 // TestOverhead measures what pipetune costs: its own CPU time and memory, and the throughput of a job with 16 workers
-// that keeps all cores busy, so that whatever pipetune takes is taken from it. Stretches with and without pipetune
-// alternate, each pair in the other order than the one before, so that a drift of the machine falls on both.
+// that keeps all cores busy, so that whatever pipetune takes is taken from it.
 func TestOverhead(t *testing.T) {
-	m := findMachine(t)
-	ctx := context.Background()
-	b := must.Get(newBench(m.python, m.root))(t)
-	defer os.RemoveAll(b.work)
+	m, ctx := findMachine(t), t.Context()
+	b := cleared(t)(m.newBench())
 	c := testCase{name: "overhead", script: "cpu_decode", args: []string{"--workers", "16", "--batch-size", "4"},
 		seconds: "600"}
 	j := must.Get(b.start(ctx, c, nil))(t)
-	defer func() {
-		if err := j.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	must.Get(awaitStopwatch(j, patience, "steady steps", flowing))(t)
+	defer func() { must.Do(t, j.stop()) }()
+	must.Do(t, j.flows())
 	time.Sleep(settleBefore)
 
-	var slowdowns, cpu, total []float64
-	var rss []int64
-	for i := 0; i < pairs || i < mostPairs && undecided(slowdowns, maxSlowdown); i++ {
-		var with, without float64
-		for _, watched := range []bool{i%2 == 0, i%2 != 0} {
-			from := monotonic()
-			if watched {
-				rep, used, err := watchOnce(ctx, m, b, j.pid)
-				if err != nil {
-					t.Fatal(err)
-				}
-				cpu, rss = append(cpu, rep.Tool.Overhead.CPURatio), append(rss, rep.Tool.Overhead.MaxRSSBytes)
-				total = append(total, used.Seconds()/(monotonic()-from))
-			} else {
-				time.Sleep(stretch)
-			}
-			rate := must.Get(rateBetween(j, from, monotonic()))(t)
-			if watched {
-				with = rate
-			} else {
-				without = rate
-			}
+	var cpu, total []float64
+	most := 0.0 // MB
+	slowdown(t, "with 16 workers", pairs, mostPairs, maxSlowdown, func(watched bool) (rate float64) {
+		from := monotonic()
+		if watched {
+			rep, used := watchOnce(ctx, t, m, b, j.pid)
+			cpu, most = append(cpu, rep.CPURatio), max(most, float64(rep.MaxRSSBytes)/1e6)
+			total = append(total, used.Seconds()/(monotonic()-from))
+		} else {
+			time.Sleep(stretch)
 		}
-		slowdowns = append(slowdowns, 1-with/without)
-		fmt.Printf("pair %2d: %.2f batches/s without, %.2f with: %+.2f %%; %.2f %% of a CPU while watching, %.2f %% "+
-			"with start and report, %.1f MB\n",
-			i+1, without, with, 100*(with/without-1), 100*cpu[i], 100*total[i], float64(rss[i])/1e6)
-	}
-	slices.Sort(slowdowns)
-	slices.Sort(cpu)
-	low, high := medianBetween(slowdowns)
-	fmt.Printf("job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%); pipetune %.2f %% of one "+
-		"CPU (median), %.1f MB at most\n",
-		100*median(slowdowns), len(slowdowns), 100*low, 100*high, 100*median(cpu), float64(slices.Max(rss))/1e6)
+		return must.Get(j.over(from, monotonic()))(t).batchesPerSec
+	})
+	fmt.Printf("pipetune %.2f %% of one CPU (median), %.2f %% with start and report, %.1f MB at most\n",
+		100*median(cpu), 100*median(total), most)
 	if got := median(cpu); got > maxCPURatio {
 		t.Errorf("pipetune used %.2f %% of one CPU, promised %.0f %%", 100*got, 100*maxCPURatio)
 	}
-	if got := slices.Max(rss); got > maxRSSBytes {
-		t.Errorf("pipetune used %.1f MB, promised %.1f", float64(got)/1e6, maxRSSBytes/1e6)
-	}
-	if got := median(slowdowns); got > maxSlowdown {
-		t.Errorf("the job was slower by %.2f %% at the median of the pairs, promised %.1f %%", 100*got, 100*maxSlowdown)
+	if most > maxRSSBytes/1e6 {
+		t.Errorf("pipetune used %.1f MB, promised %.1f", most, maxRSSBytes/1e6)
 	}
 }
 
-// undecided reports whether the median of what was measured is above a promise that its 95 % interval still allows.
-func undecided(values []float64, promise float64) bool {
-	sorted := slices.Sorted(slices.Values(values))
-	low, _ := medianBetween(sorted)
-	return low <= promise && median(sorted) > promise
+// slowdown measures a job's rate with pipetune and without in pairs, each in the other order than the one before, so
+// that a drift of the machine falls on both, until their median tells, and holds it to a promise.
+func slowdown(t *testing.T, what string, least, most int, promise float64, rate func(watched bool) float64) {
+	t.Helper()
+	var slowdowns []float64
+	undecided := func() bool { // whether the median is above the promise and its interval still allows that
+		s := stat.Median(slowdowns)
+		return s.Center > promise && s.Lo <= promise
+	}
+	for i := 0; i < least || i < most && undecided(); i++ {
+		rates := map[bool]float64{}
+		for _, watched := range []bool{i%2 == 0, i%2 != 0} {
+			rates[watched] = rate(watched)
+		}
+		slowdowns = append(slowdowns, 1-rates[true]/rates[false])
+		fmt.Printf("pair %2d, %s: %.2f /s without, %.2f with: %+.2f %%\n", i+1, what, rates[false], rates[true],
+			-100*slowdowns[i])
+	}
+	s := stat.Median(slowdowns)
+	fmt.Printf("%s: job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%)\n", what, 100*s.Center,
+		len(slowdowns), 100*s.Lo, 100*s.Hi)
+	if s.Center > promise {
+		t.Errorf("%s: the job was slower by %.2f %% at the median of the pairs, promised %.1f %%", what, 100*s.Center,
+			100*promise)
+	}
 }
 
-// watchOnce runs diagnose for one stretch and returns its report and the CPU time of the whole command, its children
-// included.
-func watchOnce(ctx context.Context, m machine, b bench, pid int) (*report.Report, time.Duration, error) {
+// watchOnce runs diagnose for one stretch and returns what its report says of pipetune itself, and the CPU time of the
+// whole command, its children included.
+func watchOnce(ctx context.Context, t *testing.T, m machine, b bench, pid int) (*report.Overhead, time.Duration) {
+	t.Helper()
 	out := filepath.Join(b.work, "overhead.json")
 	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(),
 		"-q", "-o", out)
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return nil, 0, fmt.Errorf("pipetune diagnose: %w: %s", err, output)
+		t.Fatalf("pipetune diagnose: %v: %s", err, output)
 	}
-	f, err := os.Open(out)
-	if err != nil {
-		return nil, 0, err
+	cost := must.Get(reportAt(out))(t).Tool.Overhead
+	if cost == nil {
+		t.Fatal("the report does not say what pipetune cost")
 	}
-	defer f.Close()
-	rep, err := report.Decode(f)
-	if err == nil && rep.Tool.Overhead == nil {
-		err = errors.New("the report does not say what pipetune cost")
-	}
-	return rep, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
-}
-
-// rateBetween is the job's own count of batches per second between two moments.
-func rateBetween(j *job, from, to float64) (float64, error) {
-	var got measured
-	_, err := awaitStopwatch(j, patience, "the stop-watch past the stretch", func(ranks [][]reading) bool {
-		var ok bool
-		got, ok = over(ranks, from, to)
-		return ok
-	})
-	return got.batchesPerSec, err
-}
-
-func median(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return cost, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }

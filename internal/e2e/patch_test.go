@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -41,9 +41,7 @@ func TestPatch(t *testing.T) {
 				}
 				return m.patchOnce(t.Context(), b, c)
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			must.Do(t, err)
 		})
 	}
 }
@@ -55,30 +53,28 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 		return one, "", err
 	}
 	one.others = others
-	wrong := func(format string, args ...any) { one.misses = append(one.misses, wrongVerdict(format, args...)) }
 	if m.root != "" {
 		// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file
 		// taken.
-		if before.Patch != nil || !slices.ContainsFunc(before.Warnings, func(w string) bool {
-			return strings.Contains(w,
-				"could not be made a patch")
-		}) {
-			wrong("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
+		if before.Patch != nil || !strings.Contains(strings.Join(before.Warnings, "\n"), "could not be made a patch") {
+			one.wrongVerdict("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
 		}
 		return one, "in a chroot", nil
 	}
 	if before.Patch == nil || before.Patch.Diff == "" {
-		wrong("no patch is offered")
+		one.wrongVerdict("no patch is offered")
 		return one, fmt.Sprintf("patch: %+v", before.Patch), nil
 	}
 	for _, want := range c.settings {
 		if !slices.ContainsFunc(before.Patch.Settings, func(s report.PatchedSetting) bool {
 			return s.Setting == want && s.How != "elsewhere"
 		}) {
-			wrong("the patch does not change %s", want)
+			one.wrongVerdict("the patch does not change %s", want)
 		}
 	}
-	if out, err := patchCommand(b).CombinedOutput(); err != nil {
+	patch := exec.Command("patch", "-p1", "-i", filepath.Join(b.work, "fix.patch"))
+	patch.Dir = b.work
+	if out, err := patch.CombinedOutput(); err != nil {
 		return one, "", fmt.Errorf("patch -p1: %w: %s", err, out)
 	}
 	after, others, err := m.reportOf(ctx, b, c.name, "after")
@@ -95,12 +91,11 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 		return one, "", fmt.Errorf("the second report has no %s", effect.Metric)
 	}
 	if got.Center < effect.Lo || got.Center > effect.Hi {
-		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch, predicted %.2f to %.2f", effect.Metric,
-			got.Center, effect.Lo, effect.Hi))
+		one.wrongFigure("%s is %.2f after the patch, predicted %.2f to %.2f", effect.Metric, got.Center, effect.Lo,
+			effect.Hi)
 	}
 	if got.Center <= effect.Before {
-		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch and was %.2f: not faster",
-			effect.Metric, got.Center, effect.Before))
+		one.wrongFigure("%s is %.2f after the patch and was %.2f: not faster", effect.Metric, got.Center, effect.Before)
 	}
 	return one, fmt.Sprintf("%s %.2f, predicted %.2f (%.2f to %.2f), came true %.2f; %s", effect.Metric, effect.Before,
 		effect.After, effect.Lo, effect.Hi, got.Center, settingsOf(before.Patch)), nil
@@ -108,22 +103,13 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 
 func settingsOf(p *report.Patch) (text string) {
 	for _, s := range p.Settings {
-		text += fmt.Sprintf(" %s %s → %s (%s)", s.Setting, deref(s.From), s.To, s.How)
+		from := "-"
+		if s.From != nil {
+			from = *s.From
+		}
+		text += fmt.Sprintf(" %s %s → %s (%s)", s.Setting, from, s.To, s.How)
 	}
 	return text
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return "-"
-	}
-	return *s
-}
-
-func patchCommand(b bench) *exec.Cmd {
-	cmd := exec.Command("patch", "-p1", "-i", filepath.Join(b.work, "fix.patch"))
-	cmd.Dir = b.work
-	return cmd
 }
 
 // reportOf launches a job and returns its report, and how many cores others used meanwhile; the patch, if any, lies in
@@ -141,15 +127,7 @@ func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*rep
 		return nil, 0, err
 	}
 	others := began.others(readCPU(), cmd)
-	file, err := os.Open(out)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer file.Close()
-	rep, err := report.Decode(file)
-	if err == nil && rep.Verdict == nil {
-		err = errors.New("the report has no verdict")
-	}
+	rep, err := readReport(out)
 	return rep, others, err
 }
 

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,34 +79,22 @@ func TestPeers(t *testing.T) {
 
 // atLeast promises the median of the ratios of each turn: what else the machine does changes from turn to turn.
 func atLeast(what, peer, unit string, ours, theirs []float64, least float64) duel {
-	d := duel{what: what, peer: peer, unit: unit, ours: middle(ours), theirs: middle(theirs)}
+	d := duel{what: what, peer: peer, unit: unit, ours: median(ours), theirs: median(theirs)}
 	var ratios []float64
 	for i := range ours {
 		ratios = append(ratios, ours[i]/theirs[i])
 	}
-	if d.ratio = middle(ratios); least > 0 {
+	if d.ratio = median(ratios); least > 0 {
 		d.bound, d.ok = fmt.Sprintf("at least %.2f", least), d.ratio >= least
 	}
 	return d
 }
 
-func middle(xs []float64) float64 {
-	xs = slices.Clone(xs)
-	slices.Sort(xs)
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
-}
-
 // fio runs one job of random or sequential reads and returns its requests per second.
 func fio(t *testing.T, path string, args ...string) float64 {
 	t.Helper()
-	cmd := exec.Command("fio", append([]string{"--name=x", "--filename=" + path, "--readonly", "--time_based",
+	out := outputOf(t, "fio", append([]string{"--name=x", "--filename=" + path, "--readonly", "--time_based",
 		"--runtime=4", "--output-format=json", "--randrepeat=0", "--norandommap"}, args...)...)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("fio: %v: %s", err, complaint.String())
-	}
 	var answer struct {
 		Jobs []struct {
 			Read struct {
@@ -131,8 +118,8 @@ func (m machine) againstFio(t *testing.T) []duel {
 	for range peerRounds {
 		r, _ := m.bench(t, "peers-raw", path, "--block-bytes", "131072", "--python", "none", "--workers", "1",
 			"--no-cold", "--budget", peerBudget)
-		ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s",
-			map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
+		ours = append(ours, figure(t, r, report.ProbeRead, "items_per_s", report.LabelCache, "warm", report.LabelOrder,
+			"random"))
 		theirs = append(theirs, fio(t, path, "--rw=randread", "--bs=128k", "--ioengine=psync", "--invalidate=0"))
 	}
 	return []duel{atLeast("128 KiB random reads, page cache, one process", "fio psync", "1/s", ours, theirs,
@@ -160,14 +147,10 @@ func (m machine) againstH5py(t *testing.T) (duels []duel) {
 		for range peerRounds {
 			r, _ := m.bench(t, "peers-"+layout.name, path, "--python", "none", "--workers", "1", "--no-cold",
 				"--budget", peerBudget)
-			ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s",
-				map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
-			out, err := exec.Command(m.python, "-c", readH5py, path, layout.items).Output()
-			if err != nil {
-				t.Fatalf("h5py: %v", err)
-			}
-			x := must.Get(strconv.ParseFloat(strings.TrimSpace(string(out)), 64))(t)
-			theirs = append(theirs, x)
+			ours = append(ours, figure(t, r, report.ProbeRead, "items_per_s", report.LabelCache, "warm",
+				report.LabelOrder, "random"))
+			out := strings.TrimSpace(string(outputOf(t, m.python, "-c", readH5py, path, layout.items)))
+			theirs = append(theirs, must.Get(strconv.ParseFloat(out, 64))(t))
 		}
 		duels = append(duels, atLeast("HDF5 items, "+strings.ReplaceAll(layout.name, "_", " "), "h5py", "1/s", ours,
 			theirs, leastOfH5py))
@@ -194,10 +177,8 @@ func (m machine) againstJPEG(t *testing.T) (duels []duel) {
 	var ours, theirs, pillow []float64
 	for range peerRounds {
 		r, _ := m.bench(t, "peers-jpeg", dir, "--workers", "1", "--no-cold", "--budget", peerBudget)
-		ours = append(ours, 1/mustFigure(t, r, report.ProbeDecode, "decode_time_s",
-			map[string]string{report.LabelDecoder: "libjpeg-turbo"}))
-		pillow = append(pillow, 1/mustFigure(t, r, report.ProbePython, "decode_time_s",
-			map[string]string{report.LabelDecoder: "pillow"}))
+		ours = append(ours, 1/figure(t, r, report.ProbeDecode, "decode_time_s", report.LabelDecoder, "libjpeg-turbo"))
+		pillow = append(pillow, 1/figure(t, r, report.ProbePython, "decode_time_s", report.LabelDecoder, "pillow"))
 		sum := 0.0
 		for _, file := range files {
 			sum += tjbench(t, file)
@@ -250,15 +231,14 @@ func (m machine) againstFind(t *testing.T) []duel {
 		// The kernel's figure for a waited process is the largest of it and its waited children.
 		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
 		start = time.Now()
-		find := exec.Command("find", dir, "-type", "f", "-printf", "%s\n")
-		output := must.Get(find.Output())(t)
-		if n := bytes.Count(output, []byte("\n")); n != walkedFiles {
+		listed := outputOf(t, "find", dir, "-type", "f", "-printf", "%s\n")
+		if n := bytes.Count(listed, []byte("\n")); n != walkedFiles {
 			t.Fatalf("find counts %d files of %d", n, walkedFiles)
 		}
 		theirs = append(theirs, time.Since(start).Seconds())
 	}
 	walk := duel{what: fmt.Sprintf("walk of %d files, start and end of the program", walkedFiles),
-		peer: "find -printf %s", unit: "s", ours: middle(ours), theirs: middle(theirs),
+		peer: "find -printf %s", unit: "s", ours: median(ours), theirs: median(theirs),
 		bound: fmt.Sprintf("at most %.1f", mostOfFind)}
 	walk.ratio = walk.ours / walk.theirs
 	walk.ok = walk.ratio <= mostOfFind

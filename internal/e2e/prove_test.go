@@ -3,14 +3,12 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -61,15 +59,9 @@ func (p proof) ofBest() float64 { return p.observed / math.Max(p.best, p.observe
 // the job again, and holds what was predicted against it; an exhaustive search over num_workers says how much there
 // was to win. E2E_JOBS='workers' runs some of them.
 func TestProve(t *testing.T) {
-	m := findMachine(t)
-	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	m, asked := findMachine(t), selected("E2E_JOBS", proved)
 	var proofs []proof
-	asked := 0
-	for _, c := range proved {
-		if !wanted.MatchString(c.name) {
-			continue
-		}
-		asked++
+	for _, c := range asked {
 		p, err := m.prove(t.Context(), t, c)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -79,12 +71,12 @@ func TestProve(t *testing.T) {
 		fmt.Printf("  %s: %.2f batches/s, then %.2f, predicted %.2f to %.2f\n", p.name, p.planted, p.observed,
 			p.predicted.Lo, p.predicted.Hi)
 	}
-	if asked == 0 {
-		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
+	if len(asked) == 0 {
+		t.Fatalf("no job matches E2E_JOBS=%s", os.Getenv("E2E_JOBS"))
 	}
 	text := proofText(proofs, m.versions)
 	fmt.Printf("\n%s\n", text)
-	if asked < len(proved) {
+	if len(asked) < len(proved) {
 		return // some of the jobs say nothing about the promises
 	}
 	if page := os.Getenv(proofBy); page != "" {
@@ -101,8 +93,8 @@ func TestProve(t *testing.T) {
 			t.Errorf("%s: the plan reaches %.0f %% of the best, num_workers=%d", p.name, 100*p.ofBest(), p.bestWorkers)
 		}
 	}
-	if float64(inside) < provedShare*float64(asked) {
-		t.Errorf("%d of %d predictions held, want %.0f %%", inside, asked, 100*provedShare)
+	if float64(inside) < provedShare*float64(len(asked)) {
+		t.Errorf("%d of %d predictions held, want %.0f %%", inside, len(asked), 100*provedShare)
 	}
 }
 
@@ -233,23 +225,14 @@ func (b bench) rate(ctx context.Context, c testCase, seconds int, settings []str
 	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
 	c.args = append(append([]string{}, c.args...), settings...)
 	cmd := b.shell(nil, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds", strconv.Itoa(seconds))...)
-	var output bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = b.environment(), &output, &output
+	cmd.Env = b.environment()
 	before := readCPU()
-	if err := cmd.Start(); err != nil {
+	j, err := startJob(ctx, cmd, b.work)
+	if err != nil {
 		return 0, 0, err
 	}
-	j := &job{ctx: ctx, pid: cmd.Process.Pid, ended: make(chan struct{})}
-	go func() { j.err = cmd.Wait(); close(j.ended) }()
-	select {
-	case <-j.ended:
-	case <-ctx.Done():
-		return 0, 0, errors.Join(ctx.Err(), j.stop())
-	case <-time.After(2 * time.Minute):
-		return 0, 0, errors.Join(fmt.Errorf("the job does not end: %.500s", output.Bytes()), j.stop())
-	}
-	if j.err != nil {
-		return 0, 0, fmt.Errorf("%v: %w: %.1000s", settings, j.err, output.Bytes())
+	if err := j.ends(2 * time.Minute); err != nil {
+		return 0, 0, fmt.Errorf("%v: %w", settings, err)
 	}
 	others = before.others(readCPU(), cmd)
 	readings, err := readStopwatch(stopwatch)
@@ -266,4 +249,19 @@ func (b bench) rate(ctx context.Context, c testCase, seconds int, settings []str
 		}
 	}
 	return 0, others, fmt.Errorf("no batch came within %d s", seconds)
+}
+
+// ends waits until the job has ended by itself.
+func (j *job) ends(limit time.Duration) error {
+	select {
+	case <-j.ended:
+	case <-j.ctx.Done():
+		return errors.Join(j.ctx.Err(), j.stop())
+	case <-time.After(limit):
+		return errors.Join(fmt.Errorf("the job does not end: %s", j.lastOutput()), j.stop())
+	}
+	if j.err != nil {
+		return fmt.Errorf("the job: %w: %s", j.err, j.lastOutput())
+	}
+	return nil
 }

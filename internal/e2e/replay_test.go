@@ -31,7 +31,6 @@ func TestSuiteReplayed(t *testing.T) {
 				t.Fatalf("the stop-watch does not reach over %.1f to %.1f s", from, to)
 			}
 			o := judge(c, rep, inside)
-			o.testCase = c
 			meets(t, o.try(), o.err, o.figures)
 		})
 	}

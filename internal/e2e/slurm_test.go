@@ -5,9 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -39,10 +37,7 @@ func TestSlurm(t *testing.T) {
 		if len(joined.Missing.Nodes)+len(joined.Missing.Ranks)+len(joined.LeftOut) > 0 {
 			t.Errorf("missing %+v, left out %+v", joined.Missing, joined.LeftOut)
 		}
-		kept := must.Get(filepath.Glob(keep + "/node-*.json"))(t)
-		again := decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"},
-			kept...)...).Output())(t))
-		lacks(t, again, 3, report.Where{Node: "node 1", Rank: "1"})
+		lacks(t, c.merge(t, m, keep+"/node-*.json"), 3, report.Where{Node: "node 1", Rank: "1"})
 		lacks(t, c.interrupted(t, m, id), 3, report.Where{Node: "node 1", Rank: "1"})
 	})
 
@@ -66,18 +61,13 @@ func TestSlurm(t *testing.T) {
 			log, _ := os.ReadFile(out + "/log") // what there is of it
 			t.Fatalf("%v: %s%s", err, said, log)
 		}
-		files := must.Get(filepath.Glob(out + "/*-[012].json"))(t)
-		lacks(t, decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"},
-			files...)...).Output())(t)), 3,
-			report.Where{Node: "node 2", Rank: "2"})
+		lacks(t, c.merge(t, m, out+"/*-[012].json"), 3, report.Where{Node: "node 2", Rank: "2"})
 	})
 
 	t.Run("no such job", func(t *testing.T) {
 		cmd := c.command(m.binary, "slurm", "999999")
 		said, err := cmd.CombinedOutput()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(said),
-			"unknown to Slurm: job 999999") {
+		if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(said), "unknown to Slurm: job 999999") {
 			t.Errorf("%v: %s", err, said)
 		}
 	})
@@ -89,21 +79,20 @@ func (c *cluster) train(t *testing.T, nodes int, command ...string) string {
 	t.Helper()
 	n := strconv.Itoa(nodes)
 	log := filepath.Join(t.TempDir(), "log")
-	inner := append([]string{"srun", "--nodes=" + n, "--ntasks=" + n, "--cpus-per-task=2", "--output=" + log},
-		command...)
-	cmd := c.command("salloc", append([]string{"--nodes=3", "--exclusive", "--no-shell"}, "--job-name=train")...)
-	said, err := cmd.CombinedOutput()
+	said, err := c.command("salloc", "--nodes=3", "--exclusive", "--no-shell", "--job-name=train").CombinedOutput()
 	if err != nil {
 		t.Fatalf("salloc: %v: %s", err, said)
 	}
 	_, after, _ := strings.Cut(string(said), "Granted job allocation ")
 	id, _, _ := strings.Cut(after, "\n")
-	step := c.command(inner[0], append([]string{"--jobid=" + id}, inner[1:]...)...)
+	step := c.command("srun", append([]string{"--jobid=" + id, "--nodes=" + n, "--ntasks=" + n, "--cpus-per-task=2",
+		"--output=" + log}, command...)...)
 	must.Do(t, step.Start())
 	t.Cleanup(func() {
-		c.cancel(t, id)
-		var exit *exec.ExitError
-		if err := step.Wait(); err != nil && !errors.As(err, &exit) { // it was cancelled
+		if said, err := c.command("scancel", id).CombinedOutput(); err != nil {
+			t.Errorf("scancel: %v: %s", err, said)
+		}
+		if err := ended(step.Wait()); err != nil { // it was cancelled
 			t.Error(err)
 		}
 	})
@@ -112,13 +101,6 @@ func (c *cluster) train(t *testing.T, nodes int, command ...string) string {
 		return err == nil && strings.Count(string(b), "training\n") == nodes
 	})
 	return id
-}
-
-func (c *cluster) cancel(t *testing.T, id string) {
-	t.Helper()
-	if said, err := c.command("scancel", id).CombinedOutput(); err != nil {
-		t.Errorf("scancel: %v: %s", err, said)
-	}
 }
 
 // interrupted runs pipetune slurm for long, asks it to end after some seconds, and returns what the nodes had seen by
@@ -153,6 +135,13 @@ func (c *cluster) slurm(t *testing.T, m machine, want int, args ...string) *repo
 	}
 	t.Logf("pipetune slurm said: %s", stderr.String())
 	return decodeMerged(t, stdout.Bytes())
+}
+
+// merge joins the reports of files.
+func (c *cluster) merge(t *testing.T, m machine, pattern string) *report.Merged {
+	t.Helper()
+	files := must.Get(filepath.Glob(pattern))(t)
+	return decodeMerged(t, outputOf(t, m.binary, append([]string{"merge", "--format", "json"}, files...)...))
 }
 
 func decodeMerged(t *testing.T, b []byte) *report.Merged {

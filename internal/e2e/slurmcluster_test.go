@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -45,7 +44,7 @@ func startCluster(t *testing.T) *cluster {
 	must.Do(t, os.WriteFile(c.in("slurm.conf"), []byte(c.settings(t)), 0o644))
 	c.daemon(t, "munged", "--foreground", "--force", "--key-file="+c.in("munge.key"), "--socket="+c.in("munge.socket"),
 		"--pid-file="+c.in("munge.pid"), "--log-file="+c.in("munge.log"), "--seed-file="+c.in("munge.seed"))
-	until(t, "munged", func() bool { return exists(c.in("munge.socket")) })
+	until(t, "munged", func() bool { _, err := os.Stat(c.in("munge.socket")); return err == nil })
 	c.daemon(t, "slurmctld", "-D")
 	for i := range nodesOfCluster {
 		c.daemon(t, "slurmd", "-D", "-N", "node"+strconv.Itoa(i+1))
@@ -58,8 +57,6 @@ func startCluster(t *testing.T) *cluster {
 }
 
 func (c *cluster) in(name string) string { return filepath.Join(c.dir, name) }
-
-func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // settings are those of a cluster whose jobs take whole CPUs.
 func (c *cluster) settings(t *testing.T) string {
@@ -191,12 +188,8 @@ func mentioning(t *testing.T, dir string) (found []string) {
 // until waits for something that is to happen soon.
 func until(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for tick := time.NewTicker(200 * time.Millisecond); !happened(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+	for end := time.Now().Add(patience); !happened(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
 			t.Errorf("waited %s in vain for %s", patience, what)
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -78,9 +76,7 @@ func TestStacks(t *testing.T) {
 						m.keepText(t, fmt.Sprintf("stacks-%s-%s.txt", name, mode), r.text)
 						return r.try(t), r.row(), nil
 					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 				}
 			})
 		}
@@ -88,7 +84,11 @@ func TestStacks(t *testing.T) {
 	if len(rows) == 0 {
 		t.Fatalf("no stack matches E2E_JOBS=%s", wanted)
 	}
-	printStacks(os.Stdout, rows)
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\n"+strings.Join([]string{"STACK", "PLANTED", "MODE", "CLASS", "CONFIDENCE", "FIRST FINDING",
+		"SETTING NAMED", "ITS NAME THERE", "LOADER AT", "PATCH", "HARM", "OTHERS"}, "\t"))
+	fmt.Fprintln(table, strings.Join(rows, "\n"))
+	must.Do(t, table.Flush())
 }
 
 // try holds an attempt to its bounds; what is known to be missed is only reported.
@@ -99,7 +99,7 @@ func (r stackRun) try(t *testing.T) try {
 			t.Logf("known, %s: %s; %s", about, said, text)
 			continue
 		}
-		made.misses = append(made.misses, wrongVerdict("%s: %s", about, text))
+		made.wrongVerdict("%s: %s", about, text)
 	}
 	slices.SortFunc(made.misses, func(a, b miss) int { return strings.Compare(a.text, b.text) })
 	return made
@@ -159,10 +159,10 @@ func (r stackRun) noted() bool {
 func (r stackRun) harm() bool { return r.status != 0 || r.stdout != r.want }
 
 func (r stackRun) first() string {
-	if r.rep == nil || len(r.rep.Findings) == 0 {
+	if r.rep == nil {
 		return "-"
 	}
-	return r.rep.Findings[0].Rule
+	return cmp.Or(rulesOf(r.rep, 1), "-")
 }
 
 // named is the setting that the first plan changes first, and what it is to be.
@@ -216,16 +216,6 @@ func (r stackRun) row() string {
 		r.stack.setting, r.place(), r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
 }
 
-func printStacks(w io.Writer, rows []string) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join([]string{"\nSTACK", "PLANTED", "MODE", "CLASS", "CONFIDENCE", "FIRST FINDING",
-		"SETTING NAMED", "ITS NAME THERE", "LOADER AT", "PATCH", "HARM", "OTHERS"}, "\t"))
-	for _, row := range rows {
-		fmt.Fprintln(table, row)
-	}
-	_ = table.Flush() // to the test's own output
-}
-
 // result is what runs of a job are compared by; what a framework prints beside, and before it on the line, may hold
 // times.
 func result(stdout []byte) string {
@@ -257,9 +247,7 @@ func stackProcess(ctx context.Context, t *testing.T, argv []string) *exec.Cmd {
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+cmd.Dir, "HF_HOME="+cmd.Dir, "HF_HUB_OFFLINE=1",
 		"PYTHONDONTWRITEBYTECODE=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	return cmd
+	return inGroup(cmd)
 }
 
 // launchStack lets pipetune start the job.
@@ -275,12 +263,10 @@ func (m machine) launchStack(t *testing.T, s stack, planted []string, r *stackRu
 	before := readCPU()
 	err := cmd.Run()
 	r.others = before.others(readCPU(), cmd)
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+	if ended(err) != nil {
 		return err
 	}
-	r.stdout, r.status, r.text = result(stdout.Bytes()), cmd.ProcessState.ExitCode(), stderr.String()
-	r.rep, err = readReport(out)
-	return err
+	return r.end(cmd, stdout.Bytes(), stderr.String(), out)
 }
 
 // attachStack starts the job, and watches it from outside once it has done some steps.
@@ -303,33 +289,39 @@ func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRu
 		text, _ = watch.CombinedOutput() // where it fails there is no report, and its text says why
 		r.others = before.others(readCPU(job.Process.Pid), watch)
 	}
-	err := job.Wait()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+	if err := ended(job.Wait()); err != nil {
 		return err
 	}
 	if waited != nil {
 		return fmt.Errorf("%w: %.1000s", waited, stderr.Bytes())
 	}
-	r.stdout, r.status, r.text = result(stdout.Bytes()), job.ProcessState.ExitCode(), string(text)
-	r.rep, err = readReport(out)
-	return err
+	return r.end(job, stdout.Bytes(), string(text), out)
 }
 
-// readReport reads a report; nil where none was written.
+// readReport reads a report that pipetune has written, which must have a verdict.
 func readReport(path string) (*report.Report, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	rep, err := report.Decode(file)
+	rep, err := reportAt(path)
 	if err == nil && rep.Verdict == nil {
 		err = errors.New("the report has no verdict")
 	}
 	return rep, err
+}
+
+// end takes what came of a job: its result, its end, what was said beside and the report, where one was written.
+func (r *stackRun) end(job *exec.Cmd, stdout []byte, text, out string) (err error) {
+	r.stdout, r.status, r.text = result(stdout), job.ProcessState.ExitCode(), text
+	if r.rep, err = readReport(out); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// ended is an error of a command but for its exit status.
+func ended(err error) error {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return nil
+	}
+	return err
 }
 
 // keepText writes a text to where E2E_KEEP says.

@@ -10,6 +10,8 @@ import (
 	"sort"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // reading is one record of a trainer's stop-watch (testdata/jobs/stopwatch.py): running totals at a moment of
@@ -26,6 +28,8 @@ type measured struct {
 	waitRatio     float64
 	batchesPerSec float64
 }
+
+func median(values []float64) float64 { return stat.Median(values).Center }
 
 // monotonic returns CLOCK_MONOTONIC in seconds, the clock of the stop-watch and of recordings.
 func monotonic() float64 {

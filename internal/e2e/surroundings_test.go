@@ -97,9 +97,8 @@ func startNeighbours(n int) (pid int, stop func() error, err error) {
 	if n == 0 {
 		return 0, func() error { return nil }, nil
 	}
-	cmd := exec.Command("stress-ng", "--cpu", strconv.Itoa(n), "--cpu-method", "int64", "--quiet", "--timeout",
-		jobSeconds+"s")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd := inGroup(exec.Command("stress-ng", "--cpu", strconv.Itoa(n), "--cpu-method", "int64", "--quiet", "--timeout",
+		jobSeconds+"s"))
 	if err := cmd.Start(); err != nil {
 		return 0, nil, fmt.Errorf("starting stress-ng (apt-get install -y stress-ng): %w", err)
 	}

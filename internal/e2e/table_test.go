@@ -1,9 +1,10 @@
 package e2e
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -15,23 +16,12 @@ import (
 // outcome is one row of the table.
 type outcome struct {
 	testCase
-	verdict string // class, and resource where there is one
-	classOK bool
-	rank    int // of the first planted rule, from 1; 0: not among the findings
-	rules   []string
-	errors  []string // rules of severity error
-	outside *measuredByPipetune
+	rep     *report.Report // with a verdict, where err is nil
 	inside  measured
 	seconds float64
 	others  float64 // cores that others used meanwhile
 	attempt int     // from 1
 	err     error
-}
-
-// measuredByPipetune is what the report says; nil is absent.
-type measuredByPipetune struct {
-	waitRatio     *float64
-	batchesPerSec *float64
 }
 
 // The promises of the table: what pipetune sees from outside against the trainer's own stop-watch.
@@ -44,118 +34,160 @@ const (
 	unshownShare = 0.10 // of the jobs may be unable to show what was planted, on a busy machine
 )
 
-func (o outcome) ranked() bool { return o.rank >= 1 && o.rank <= maxRank }
+// rank is the place of the first planted rule among the findings, from 1; 0: it is not among them.
+func (c testCase) rank(r *report.Report) int {
+	return 1 + slices.IndexFunc(r.Findings, func(f report.Finding) bool { return slices.Contains(c.planted, f.Rule) })
+}
+
+// ranked says whether a planted rule comes early enough; it does where none is planted.
+func (c testCase) ranked(r *report.Report) bool {
+	rank := c.rank(r)
+	return len(c.planted) == 0 || rank >= 1 && rank <= maxRank
+}
+
+// hold holds a report's verdict to the class, and a control to have no errors.
+func (c testCase) hold(t *try, r *report.Report) {
+	if !slices.Contains(c.class, r.Verdict.Class) {
+		t.wrongVerdict("verdict is %s, want %s", r.Verdict.Class, either(c.class))
+	}
+	for _, f := range r.Findings {
+		if c.control && f.Severity == report.Error {
+			t.wrongVerdict("error finding on a control: %s", f.Rule)
+		}
+	}
+}
+
+// holdRanked also wants a planted rule early enough.
+func (c testCase) holdRanked(t *try, r *report.Report) {
+	if c.hold(t, r); !c.ranked(r) {
+		t.wrongVerdict("none of the planted rules %v is among the first %d findings", c.planted, maxRank)
+	}
+}
+
+// shows says whether an input wait is what the planted fault must cause.
+func (c testCase) shows(wait float64) bool { return wait >= c.wait[0] && wait <= c.wait[1] }
+
+// verdictOf is the class, and the resource where there is one.
+func verdictOf(r *report.Report) string {
+	if r.Verdict.Resource == "" {
+		return string(r.Verdict.Class)
+	}
+	return string(r.Verdict.Class) + "/" + string(r.Verdict.Resource)
+}
+
+// either are classes of which any is right.
+func either(classes []report.Class) string {
+	words := make([]string, len(classes))
+	for i, class := range classes {
+		words[i] = string(class)
+	}
+	return strings.Join(words, " or ")
+}
+
+// rulesOf are the rules of the first findings.
+func rulesOf(r *report.Report, most int) string {
+	var rules []string
+	for _, f := range r.Findings[:min(most, len(r.Findings))] {
+		rules = append(rules, f.Rule)
+	}
+	return strings.Join(rules, " ")
+}
 
 // showed says whether what was planted showed by the trainer's own stop-watch. It does not look at the report.
-func (o outcome) showed() bool {
-	return o.inside.waitRatio >= o.wait[0] && o.inside.waitRatio <= o.wait[1]
+func (o outcome) showed() bool { return o.shows(o.inside.waitRatio) }
+
+// outside is what the report says; nil is absent.
+func (o outcome) outside() (wait, batches *float64) {
+	if b, ok := o.rep.Metrics["batches_per_s"]; ok {
+		batches = &b.Center
+	}
+	return o.rep.Verdict.Step.InputWaitRatio, batches
 }
 
-// waitOK and batchesOK compare outside with inside. What may be unseen may be absent, but never wrong.
-func (o outcome) waitOK() bool {
-	if o.outside == nil || o.outside.waitRatio == nil {
-		return o.outside != nil && o.unseen
+// near compares outside with inside. What may be unseen may be absent, but never wrong.
+func (o outcome) near(outside *float64, inside, bound float64) bool {
+	if outside == nil {
+		return o.unseen
 	}
-	return math.Abs(*o.outside.waitRatio-o.inside.waitRatio) <= maxWaitPoints
-}
-
-func (o outcome) batchesOK() bool {
-	if o.outside == nil || o.outside.batchesPerSec == nil {
-		return o.outside != nil && o.unseen
-	}
-	return math.Abs(*o.outside.batchesPerSec-o.inside.batchesPerSec) <= maxBatchesDiff*o.inside.batchesPerSec
+	return math.Abs(*outside-inside) <= bound
 }
 
 // try holds an attempt to its bounds. The verdict is judged where what was planted showed; the figures hold in any
 // case.
 func (o outcome) try() try {
-	t := try{others: o.others, unshown: !o.showed(), unranked: o.showed() && len(o.planted) > 0 && !o.ranked()}
+	t := try{others: o.others, unshown: !o.showed()}
 	if o.err != nil {
 		return t
 	}
 	if !t.unshown {
-		if !o.classOK {
-			t.misses = append(t.misses, wrongVerdict("verdict is %s, want %s", o.verdict, o.wantClass()))
-		}
-		if o.control && len(o.errors) > 0 {
-			t.misses = append(t.misses, wrongVerdict("error findings on a control: %s", strings.Join(o.errors, " ")))
-		}
+		o.hold(&t, o.rep)
+		t.unranked = !o.ranked(o.rep)
 	}
-	if !o.waitOK() {
-		t.misses = append(t.misses, wrongFigure("input wait %s outside, %.3f inside", ratio(o.outside.waitRatio),
-			o.inside.waitRatio))
+	wait, batches := o.outside()
+	if !o.near(wait, o.inside.waitRatio, maxWaitPoints) {
+		t.wrongFigure("input wait %s outside, %.3f inside", ratio(wait), o.inside.waitRatio)
 	}
-	if !o.batchesOK() {
-		t.misses = append(t.misses, wrongFigure("%s batches/s outside, %.2f inside", number(o.outside.batchesPerSec),
-			o.inside.batchesPerSec))
+	if !o.near(batches, o.inside.batchesPerSec, maxBatchesDiff*o.inside.batchesPerSec) {
+		t.wrongFigure("%s batches/s outside, %.2f inside", number(batches), o.inside.batchesPerSec)
 	}
 	return t
 }
 
 // figures are an attempt's in one line.
 func (o outcome) figures() string {
-	if o.outside == nil {
+	if o.err != nil {
 		return "not judged"
 	}
+	wait, batches := o.outside()
 	return fmt.Sprintf("%s; rules: %s; wait %s %% outside, %.1f %% inside; batches/s %s outside, %.2f inside",
-		o.verdict, strings.Join(o.rules, " "), ratio(o.outside.waitRatio), 100*o.inside.waitRatio,
-		number(o.outside.batchesPerSec), o.inside.batchesPerSec)
+		verdictOf(o.rep), rulesOf(o.rep, len(o.rep.Findings)), ratio(wait), 100*o.inside.waitRatio, number(batches),
+		o.inside.batchesPerSec)
 }
 
-func (o outcome) wantClass() string {
-	words := make([]string, len(o.class))
-	for i, class := range o.class {
-		words[i] = string(class)
-	}
-	return strings.Join(words, " or ")
-}
-
-// printTable writes one line per attempt at a job, in the order they were made in.
-func printTable(w io.Writer, rows []outcome) error {
+// outcomeTable is one line per attempt at a job, in the order they were made in.
+func outcomeTable(rows []outcome) string {
 	tries := map[string]int{}
 	for _, o := range rows {
 		tries[o.name] = max(tries[o.name], o.attempt)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var b bytes.Buffer
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tTRIES\tEXPECTED\tPLANTED\tVERDICT\tTOP RULES\tWAIT OUT/IN\tPOINTS\tBATCHES/S "+
 		"OUT/IN\tDIFF\tOTHERS\tSECONDS\tMET")
 	for _, o := range rows {
-		planted := strings.Join(o.planted, "|")
-		if planted == "" {
-			planted = "-"
-		}
-		which := fmt.Sprintf("%d of %d", o.attempt, tries[o.name])
+		fmt.Fprintf(table, "%s\t%d of %d\t%s\t%s\t", o.name, o.attempt, tries[o.name], either(o.class),
+			cmp.Or(strings.Join(o.planted, "|"), "-"))
 		if o.err != nil {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\tnot judged\t-\t-\t-\t-\t-\t%.2f\t%.0f\tNO: %s\n", o.name, which,
-				o.wantClass(), planted, o.others, o.seconds, oneLine(o.err.Error()))
+			line, _, _ := strings.Cut(o.err.Error(), "\n")
+			fmt.Fprintf(table, "not judged\t-\t-\t-\t-\t-\t%.2f\t%.0f\tNO: %.150s\n", o.others, o.seconds, line)
 			continue
 		}
-		top := "-"
-		if len(o.rules) > 0 {
-			top = strings.Join(o.rules[:min(3, len(o.rules))], " ")
-		}
-		met := "yes"
+		met, t := "yes", o.try()
 		switch {
-		case len(o.try().misses) > 0:
+		case len(t.misses) > 0:
 			met = "NO"
-		case !o.showed():
+		case t.unshown:
 			met = "NOT SHOWN"
-		case len(o.planted) > 0 && !o.ranked():
+		case t.unranked:
 			met = "RANK"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s / %.1f %%\t%s\t%s / %.2f\t%s\t%.2f\t%.0f\t%s\n", o.name, which,
-			o.wantClass(), planted, o.verdict, top, ratio(o.outside.waitRatio), 100*o.inside.waitRatio,
-			points(o.outside.waitRatio, o.inside.waitRatio), number(o.outside.batchesPerSec), o.inside.batchesPerSec,
-			percent(o.outside.batchesPerSec, o.inside.batchesPerSec), o.others, o.seconds, met)
+		wait, batches := o.outside()
+		points, percent := "-", "-"
+		if wait != nil {
+			points = fmt.Sprintf("%+.1f", 100*(*wait-o.inside.waitRatio))
+		}
+		if batches != nil && o.inside.batchesPerSec != 0 {
+			percent = fmt.Sprintf("%+.1f %%", 100*(*batches/o.inside.batchesPerSec-1))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s / %.1f %%\t%s\t%s / %.2f\t%s\t%.2f\t%.0f\t%s\n", verdictOf(o.rep),
+			cmp.Or(rulesOf(o.rep, 3), "-"), ratio(wait), 100*o.inside.waitRatio, points, number(batches),
+			o.inside.batchesPerSec, percent, o.others, o.seconds, met)
 	}
-	return table.Flush()
+	table.Flush() // to memory
+	return b.String()
 }
 
-func oneLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line[:min(len(line), 150)]
-}
-
+// ratio is a share in percent.
 func ratio(x *float64) string {
 	if x == nil {
 		return "absent"
@@ -170,44 +202,11 @@ func number(x *float64) string {
 	return fmt.Sprintf("%.2f", *x)
 }
 
-func points(outside *float64, inside float64) string {
-	if outside == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%+.1f", 100*(*outside-inside))
-}
-
-func percent(outside *float64, inside float64) string {
-	if outside == nil || inside == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%+.1f %%", 100*(*outside/inside-1))
-}
-
-// judge holds a report against what was planted.
+// judge takes a report, which must have a verdict, with what the stop-watch says.
 func judge(c testCase, rep *report.Report, inside measured) outcome {
-	o := outcome{inside: inside, outside: &measuredByPipetune{}}
+	o := outcome{testCase: c, rep: rep, inside: inside}
 	if rep.Verdict == nil {
 		o.err = errors.New("the report has no verdict")
-		return o
-	}
-	o.verdict = string(rep.Verdict.Class)
-	if rep.Verdict.Resource != "" {
-		o.verdict += "/" + string(rep.Verdict.Resource)
-	}
-	o.classOK = slices.Contains(c.class, rep.Verdict.Class)
-	for i, finding := range rep.Findings {
-		o.rules = append(o.rules, finding.Rule)
-		if finding.Severity == report.Error {
-			o.errors = append(o.errors, finding.Rule)
-		}
-		if o.rank == 0 && slices.Contains(c.planted, finding.Rule) {
-			o.rank = i + 1
-		}
-	}
-	o.outside.waitRatio = rep.Verdict.Step.InputWaitRatio
-	if batches, ok := rep.Metrics["batches_per_s"]; ok {
-		o.outside.batchesPerSec = &batches.Center
 	}
 	return o
 }

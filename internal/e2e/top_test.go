@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // topCase is the job that is looked at: one worker too few, on a GPU.
@@ -22,27 +24,10 @@ var topCase = testCase{name: "workers_few"}
 func startTop(t *testing.T, width, height int) (machine, *job, terminal) {
 	t.Helper()
 	m := findMachine(t)
-	b, err := m.newGPUBench(topCase)
-	t.Cleanup(func() {
-		if err := b.remove(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := b.start(context.Background(), topCase, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := j.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := awaitStopwatch(j, patience, "steady steps", flowing); err != nil {
-		t.Fatal(err)
-	}
+	b := cleared(t)(m.newGPUBench(topCase))
+	j := must.Get(b.start(context.Background(), topCase, nil))(t)
+	t.Cleanup(func() { must.Do(t, j.stop()) })
+	must.Do(t, j.flows())
 	return m, j, openTerminal(t, width, height, b.environment())
 }
 
@@ -82,9 +67,9 @@ func TestTop(t *testing.T) {
 			p.wait("data wait")
 
 			p.press("Space")
-			still := firstLine(p.wait("PAUSED"))
+			still, _, _ := strings.Cut(p.wait("PAUSED"), "\n")
 			time.Sleep(2500 * time.Millisecond)
-			if now := firstLine(p.screen()); now != still {
+			if now, _, _ := strings.Cut(p.screen(), "\n"); now != still {
 				t.Errorf("held still at %q, now %q", still, now)
 			}
 			p.press("Space")
@@ -96,7 +81,7 @@ func TestTop(t *testing.T) {
 			if err != nil || len(saved) != 1 {
 				t.Fatalf("saved: %v, %v", saved, err)
 			}
-			if r, err := readReport(saved[0]); err != nil || r == nil || r.Job.PID != j.pid {
+			if r, err := readReport(saved[0]); err != nil || r.Job.PID != j.pid {
 				t.Errorf("the saved report: %v", err)
 			}
 
@@ -117,19 +102,12 @@ func TestTop(t *testing.T) {
 	}
 }
 
-func firstLine(screen string) string {
-	line, _, _ := strings.Cut(screen, "\n")
-	return line
-}
-
 // TestTopStaysWhenTheJobEnds: its last state and a verdict stay until the person goes, who can still save it.
 func TestTopStaysWhenTheJobEnds(t *testing.T) {
 	m, j, p := startTop(t, 100, 30)
 	p.enter(top(m, j) + " -o last.json; echo le''ft with $?")
 	p.wait("VERDICT")
-	if err := j.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.stop())
 	p.wait("the job has ended")
 	time.Sleep(3 * time.Second)
 	screen := p.wait("verdict on its last")
@@ -138,7 +116,7 @@ func TestTopStaysWhenTheJobEnds(t *testing.T) {
 	}
 	p.press("s")
 	p.wait("saved last.json")
-	if r, err := readReport(filepath.Join(p.folder, "last.json")); err != nil || r == nil {
+	if _, err := readReport(filepath.Join(p.folder, "last.json")); err != nil {
 		t.Errorf("the saved report: %v", err)
 	}
 	p.press("q")
@@ -152,31 +130,18 @@ func TestTopEndsWithItsTerminal(t *testing.T) {
 	started := func() int {
 		p.enter("sh -c 'echo $$ >" + number + "; exec " + top(m, j) + "'; echo le''ft with $?")
 		p.wait("data wait")
-		text, err := os.ReadFile(number)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pid
+		return must.Get(strconv.Atoi(strings.TrimSpace(string(must.Get(os.ReadFile(number))(t)))))(t)
 	}
 	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
-		if err := syscall.Kill(started(), sig); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Kill(started(), sig))
 		p.wait(fmt.Sprintf("left with %d", code))
 		p.enter("clear")
 	}
 	pid := started()
 	p.tmux("kill-server")
-	for end := time.Now().Add(patience); !errors.Is(syscall.Kill(pid, 0),
-		syscall.ESRCH); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("pipetune lives on without its terminal")
-		}
-	}
+	until(t, "pipetune to end with its terminal", func() bool {
+		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	})
 	if err := syscall.Kill(j.pid, 0); err != nil {
 		t.Errorf("the job: %v", err)
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -45,10 +46,6 @@ type miss struct {
 	text    string // of a verdict without figures, so that the same is the same
 }
 
-// wrongVerdict and wrongFigure make misses.
-func wrongVerdict(format string, args ...any) miss { return miss{true, fmt.Sprintf(format, args...)} }
-func wrongFigure(format string, args ...any) miss  { return miss{false, fmt.Sprintf(format, args...)} }
-
 // try is what an attempt came to.
 type try struct {
 	misses []miss
@@ -57,6 +54,15 @@ type try struct {
 	unshown bool
 	// the planted rule is not among the first findings, which fails the table where it happens often (checkRanks)
 	unranked bool
+}
+
+// wrongVerdict and wrongFigure add misses.
+func (t *try) wrongVerdict(format string, args ...any) {
+	t.misses = append(t.misses, miss{true, fmt.Sprintf(format, args...)})
+}
+
+func (t *try) wrongFigure(format string, args ...any) {
+	t.misses = append(t.misses, miss{false, fmt.Sprintf(format, args...)})
 }
 
 func (t try) met() bool { return len(t.misses) == 0 && !t.unshown && !t.unranked }
@@ -140,18 +146,11 @@ func bestOf(tries []try) int {
 // mostTries reads E2E_ATTEMPTS.
 func mostTries(t *testing.T) int {
 	t.Helper()
-	n, err := strconv.Atoi(envOr("E2E_ATTEMPTS", attempts))
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_ATTEMPTS"), attempts))
 	if err != nil || n < 1 {
 		t.Fatalf("E2E_ATTEMPTS=%q: a number from 1 is wanted", os.Getenv("E2E_ATTEMPTS"))
 	}
 	return n
-}
-
-func envOr(name, other string) string {
-	if value := os.Getenv(name); value != "" {
-		return value
-	}
-	return other
 }
 
 // measure makes attempts at a row until the policy has ruled, and fails the test where it fails. once measures, and
@@ -212,9 +211,9 @@ func (t try) missed() string {
 // TestPolicy holds the policy to what doc.go says of it.
 func TestPolicy(t *testing.T) {
 	good := try{}
-	figure := try{misses: []miss{wrongFigure("20 %% apart")}}
-	wrong := try{misses: []miss{wrongVerdict("verdict is balanced")}}
-	other := try{misses: []miss{wrongVerdict("verdict is host-bound")}}
+	figure := try{misses: []miss{{text: "20 % apart"}}}
+	wrong := try{misses: []miss{{verdict: true, text: "verdict is balanced"}}}
+	other := try{misses: []miss{{verdict: true, text: "verdict is host-bound"}}}
 	disturbed := try{misses: wrong.misses, others: 0.5}
 	both := try{misses: append(slices.Clone(wrong.misses), figure.misses...), others: 0.5}
 	unranked := try{unranked: true}

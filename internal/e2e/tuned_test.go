@@ -12,11 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +53,8 @@ type tunedJob struct {
 	job   testCase  // on a stop-watch; no name: that of name
 	epoch bool      // its epochs are short: whether workers live on is a setting of the search
 }
+
+func (c tunedJob) title() string { return c.name }
 
 // trainedBy is what a search varies.
 type trainedBy struct {
@@ -115,13 +115,9 @@ func (r tuned) share() float64 { return r.reached / math.Max(r.had, r.reached) }
 // E2E_JOBS='spawn' runs some of them.
 func TestTuned(t *testing.T) {
 	m := findMachine(t)
-	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
 	var rows []tuned
 	short := 0
-	for _, c := range tunedJobs {
-		if !wanted.MatchString(c.name) {
-			continue
-		}
+	for _, c := range selected("E2E_JOBS", tunedJobs) {
 		r, err := m.tuned(t.Context(), c)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -144,7 +140,7 @@ func TestTuned(t *testing.T) {
 		}
 	}
 	if len(rows) == 0 {
-		t.Fatalf("no job was tuned: E2E_JOBS=%s", wanted)
+		t.Fatalf("no job was tuned: E2E_JOBS=%s", os.Getenv("E2E_JOBS"))
 	}
 	if short > tunedMissed {
 		t.Errorf("%d of %d jobs do not reach %.0f %% of the best setting, %d may", short, len(rows), 100*tunedShare,
@@ -287,11 +283,7 @@ func (c tunedJob) search(at func(trainedBy) (float64, error), chosen trainedBy) 
 
 // read takes what was chosen from a report.
 func (r *tuned) read(path string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	rep, err := report.Decode(bytes.NewReader(text))
+	rep, err := reportAt(path)
 	if err != nil {
 		return err
 	}
@@ -362,10 +354,8 @@ func (l tunedLoop) at(ctx context.Context, s trainedBy) (rate, others float64, e
 func runTune(ctx context.Context, binary, out string, job, environment []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*tunedWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, append([]string{"tune", "-q", "-o", out, "--"}, job...)...)
+	cmd := inGroup(exec.CommandContext(ctx, binary, append([]string{"tune", "-q", "-o", out, "--"}, job...)...))
 	cmd.Env = append(slices.Clone(environment), "XDG_RUNTIME_DIR="+filepath.Dir(out))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("pipetune tune: %w: %.2000s", err, bytes.TrimSpace(output))
 	}

@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,20 +49,15 @@ func TestTuneHostile(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+			cmd := inGroup(exec.CommandContext(ctx, argv[0], argv[1:]...))
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			cmd.WaitDelay = 10 * time.Second // who holds stderr after that is left
-			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			var exit *exec.ExitError
-			if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
+			must.Do(t, ended(cmd.Run()))
 			left := !c.stays && staysFor(cmd.Process.Pid, 15*time.Second) || c.stays && staysFor(cmd.Process.Pid, 0)
 			if left {
-				if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+				if err := cmd.Cancel(); err != nil {
 					t.Error(err)
 				}
 			}
