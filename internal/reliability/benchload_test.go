@@ -60,9 +60,7 @@ func manyFiles(s *stand, files, folders int) {
 	whole.meter(50*time.Millisecond, func(u usage) bool { most = max(most, u.rss); return false })
 	status := whole.wait(5 * time.Minute)
 	took := time.Since(screen.began)
-	first := screen.first()
-	said := strings.Contains(screen.text(), "files looked at")
-	whole.alone()
+	first, text := screen.shows()
 
 	// Again, and ended at moments spread over the time it takes.
 	var ending time.Duration
@@ -74,15 +72,11 @@ func manyFiles(s *stand, files, folders int) {
 		case <-broken.ended:
 		case <-time.After(took * time.Duration(try+1) / (tries + 2)):
 		}
-		began := time.Now()
-		if _, err := screen.master.Write([]byte{3}); err != nil { // Ctrl-C
-			s.Fatal(err)
-		}
-		if broken.wait(time.Minute) == 130 { // it may have been done just then
-			ending = max(ending, time.Since(began))
+		must.Get(screen.master.Write([]byte{3}))(s)                    // Ctrl-C
+		if status, took := broken.ending(time.Minute); status == 130 { // it may have been done just then
+			ending = max(ending, took)
 			ended++
 		}
-		broken.alone()
 	}
 	if ended == 0 {
 		s.Fatalf("it was over before Ctrl-C came, %d times", tries)
@@ -91,8 +85,8 @@ func manyFiles(s *stand, files, folders int) {
 	s.measured("%d files: %.0f MiB at most with all helpers; first words after %.2f s; none of them can be read: "+
 		"exit %d after %.1f s; Ctrl-C at %d moments ends it in %.2f s at most",
 		files, mib(most), first.Seconds(), status, took.Seconds(), ended, ending.Seconds())
-	if status != 3 || !said {
-		s.Errorf("exit %d; it says: %.600s", status, screen.text())
+	if status != 3 || !strings.Contains(text, "files looked at") {
+		s.Errorf("exit %d; it says: %.600s", status, text)
 	}
 	if mib(most) > 128 {
 		s.missed("%.0f MiB", mib(most))
@@ -103,7 +97,6 @@ func manyFiles(s *stand, files, folders int) {
 	if ending > time.Second {
 		s.missed("%.2f s to end", ending.Seconds())
 	}
-	s.leftNothing()
 }
 
 func (s *stand) touch(name string) {
@@ -127,13 +120,8 @@ type screen struct {
 func (s *stand) onTerminal(args []string) (*command, *screen) {
 	s.Helper()
 	master := must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(s)
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
+	number := must.Get(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(s)
+	must.Do(s, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	terminal := must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(s)
 	defer terminal.Close()
 	w := &screen{master: master, began: time.Now()}
@@ -171,14 +159,9 @@ func (w *screen) read() {
 	}
 }
 
-func (w *screen) first() time.Duration {
+// shows is what stood there so far, and when it began.
+func (w *screen) shows() (after time.Duration, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.after
-}
-
-func (w *screen) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return string(w.shown)
+	return w.after, string(w.shown)
 }

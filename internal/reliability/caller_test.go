@@ -9,9 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
@@ -35,45 +33,26 @@ func untrustedCaller(s *stand) {
 	script, err := os.ReadFile(argv[1])
 	argv[1] = filepath.Join(open, filepath.Base(argv[1]))
 	must.Do(s, errors.Join(err, os.Chmod(open, 0o755), os.WriteFile(argv[1], script, 0o644)))
-	job := s.start("job", argv, func(cmd *exec.Cmd) {
-		cmd.Dir = "/"
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		cmd.Env = append(cmd.Env, "HOME=/nonexistent")
-	})
+	job := s.start("job", argv, asNobody, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "HOME=/nonexistent") })
 	job.awaitLines(2)
-	trap, mark := filepath.Join(s.work, "trap"), filepath.Join(s.work, "mark")
+	trap, mark := s.in("trap"), s.in("mark")
 	must.Do(s, os.Mkdir(trap, 0o755))
 	for _, name := range []string{"python3", "nvidia-smi", "sh", "git", "h5ls", "nvidia-modprobe", "lsblk", "mount"} {
-		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho "+name+" >>"+mark+"\n"), 0o755))
+		s.write(filepath.Join(trap, name), "#!/bin/sh\necho "+name+" >>"+mark+"\n")
 	}
-	must.Do(s, os.WriteFile(filepath.Join(trap, "sitecustomize.py"), fmt.Appendf(nil, "open(%q, 'a').write('python')\n",
-		mark), 0o644))
-	source := filepath.Join(s.work, "trap.c")
-	code := fmt.Sprintf("#include <stdio.h>\n__attribute__((constructor)) static void mark(void) { FILE *f = "+
-		"fopen(%q, \"a\"); if (f) { fputs(\"library\\n\", f); fclose(f); } }\nint nvmlInit_v2(void) { mark(); return "+
-		"0; }\n", mark)
-	must.Do(s, os.WriteFile(source, []byte(code), 0o644))
+	s.write(filepath.Join(trap, "sitecustomize.py"), fmt.Sprintf("open(%q, 'a').write('python')\n", mark))
 	for _, name := range []string{"libnvidia-ml.so.1", "libfilter.so"} {
-		if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", filepath.Join(trap, name),
-			source).CombinedOutput(); err != nil {
-			s.Fatalf("building %s: %v\n%s", name, err, out)
-		}
+		s.markingLibrary(filepath.Join(trap, name), mark)
 	}
-	trace := filepath.Join(s.work, "trace")
-	variables := []string{"PATH=" + trap, "PYTHONPATH=" + trap, "LD_LIBRARY_PATH=" + trap, "HDF5_PLUGIN_PATH=" + trap,
-		"HDF5_DRIVER=trap", "HDF5_VOL_CONNECTOR=trap", "HDF5_USE_FILE_LOCKING=TRUE", "TRAP=" + trap}
-	var given []string
-	for _, v := range variables {
-		given = append(given, "-E", v) // for pipetune, not for strace
+	trace := s.in("trace")
+	traced := []string{"/usr/bin/strace", "-f", "-qq", "--seccomp-bpf", "-v", "-s", "10000", "-o", trace, "-e",
+		"trace=execve,execveat"}
+	for _, v := range []string{"PATH=" + trap, "PYTHONPATH=" + trap, "LD_LIBRARY_PATH=" + trap,
+		"HDF5_PLUGIN_PATH=" + trap, "HDF5_DRIVER=trap", "HDF5_VOL_CONNECTOR=trap", "HDF5_USE_FILE_LOCKING=TRUE",
+		"TRAP=" + trap} {
+		traced = append(traced, "-E", v) // for pipetune, not for strace
 	}
-	traced := append([]string{"/usr/bin/strace", "-f", "-qq", "--seccomp-bpf", "-v", "-s", "10000", "-o", trace, "-e",
-		"trace=execve,execveat"}, given...)
-	p := s.start("strace", append(traced, s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration",
-		"6s"), s.ownFolders)
-	if status := p.wait(5 * time.Minute); status != 0 {
-		s.Errorf("exit %d: %s", status, p.complaints())
-	}
-	p.alone()
+	s.under(traced, watchOf(job, "6s", "-q")).ends(5*time.Minute, 0)
 	if text, err := os.ReadFile(mark); err == nil {
 		s.Errorf("run: %s", text)
 	}
@@ -100,5 +79,4 @@ func untrustedCaller(s *stand) {
 	}
 	s.measured("%d helpers, none with a variable of the caller's; no mark", helpers)
 	j.unharmed(s, job)
-	s.leftNothing()
 }

@@ -13,15 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unicode/utf8"
 
 	"github.com/pipetune/pipetune/internal/must"
 )
 
 // into are the files that a run of pipetune writes into a folder, beside what it prints.
-func into(dir string, suffixes ...string) (args []string) {
-	for _, suffix := range suffixes {
+func into(dir, suffixes string) (args []string) {
+	for suffix := range strings.FieldsSeq(suffixes) {
 		args = append(args, "-o", filepath.Join(dir, "out"+suffix))
 	}
 	return args
@@ -33,43 +32,42 @@ var ownTags = regexp.MustCompile(`^(<!-- pipetune:[a-z0-9:-]* -->|</?(details|su
 // presentable holds what a run has printed and written to what may be shown: and returns how many bytes that were.
 func presentable(s *stand, c *command, dir string) (size int) {
 	s.Helper()
-	texts := map[string][]byte{"stdout": c.output(), "stderr": []byte(c.complaints())}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, f := range files {
-		if texts[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
-			s.Fatal(err)
-		}
-	}
-	for name, text := range texts {
+	for name, text := range everything(s, c, dir) {
 		size += len(text)
 		switch filepath.Ext(name) {
 		case ".json":
-			if !json.Valid(text) {
+			if !json.Valid([]byte(text)) {
 				s.Errorf("%s is not JSON", name)
 			}
 		case ".jsonl":
-			for line := range strings.Lines(string(text)) {
+			for line := range strings.Lines(text) {
 				if !json.Valid([]byte(line)) || strings.TrimSuffix(line, "\n") == line {
 					s.Errorf("%s holds a line that is not JSON: %.80q", name, line)
 				}
 			}
 		case ".md":
-			harmlessMarkdown(s, string(text))
+			harmlessMarkdown(s, text)
 		}
 		if why := invisible(text, false); why != "" {
-			s.Errorf("%s of %v lets %s through: %s", name, c.cmd.Args[1:min(3, len(c.cmd.Args))], why, around(text))
+			s.Errorf("%s of %s lets %s through: %s", name, c, why, around(text))
 		}
 	}
 	return size
 }
 
+// shows runs pipetune with files to write, and holds them and what it prints to what may be shown.
+func (s *stand) shows(args []string, suffixes string, codes ...int) (size int) {
+	s.Helper()
+	out := s.folder("out")
+	c := s.pipetune(append(args, into(out, suffixes)...))
+	c.ends(5*time.Minute, codes...)
+	return presentable(s, c, out)
+}
+
 // around is what stands beside the first byte that must not be there.
-func around(text []byte) string {
-	for i, c := range string(text) {
-		if invisible([]byte(string(c)), false) != "" || c == 0xfffd {
+func around(text string) string {
+	for i, c := range text {
+		if invisible(string(c), false) != "" || c == 0xfffd {
 			return fmt.Sprintf("%q", text[max(0, i-60):min(len(text), i+60)])
 		}
 	}
@@ -109,6 +107,12 @@ func harmlessMarkdown(s *stand, source string) {
 	}
 }
 
+// quickBench are the arguments of a bench-io of a few seconds.
+func quickBench(path string, more ...string) []string {
+	return append([]string{"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", "--python", "none", path},
+		more...)
+}
+
 func hostileFiles(s *stand) {
 	names := nameable()
 	worst := []string{"\n# x\x1b]52;c;ZXZpbA==\a`$(touch marker)`|</details>@team\u202e", "-rf <b>\xff\xfe ' \" \\ ;&",
@@ -117,30 +121,20 @@ func hostileFiles(s *stand) {
 	for i, folder := range worst {
 		dir := filepath.Join(s.work, "data", strconv.Itoa(i), folder)
 		must.Do(s, os.MkdirAll(dir, 0o755))
-		picture := tinyPNG(s)
+		picture := string(tinyPNG(s))
 		for _, name := range names {
-			must.Do(s, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
+			s.write(filepath.Join(dir, name+".png"), picture)
 		}
-		must.Do(s, os.WriteFile(filepath.Join(dir, names[0]+"broken.png"), picture[:len(picture)/2], 0o644))
-		out := s.folder("out")
-		c := s.pipetune(append([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none",
-			dir}, into(out, ".txt", ".md", ".json")...))
-		if status := c.wait(3 * time.Minute); status != 0 {
-			s.Errorf("exit %d for the folder %.30q: %s", status, folder, c.complaints())
-		}
-		written += presentable(s, c, out)
-		c.alone()
+		s.write(filepath.Join(dir, names[0]+"broken.png"), picture[:len(picture)/2])
+		written += s.shows(quickBench(dir), ".txt .md .json", 0)
 	}
 	s.measured("%d names in each of %d folders, %d bytes of output, exit 0", len(names), len(worst), written)
-	s.leftNothing()
 }
 
 func hostileDatasets(s *stand) {
-	file := filepath.Join(s.work, "names.h5")
-	list := must.Get(json.Marshal(slices.DeleteFunc(nameable(), func(p string) bool {
-		return strings.ToValidUTF8(p,
-			"") != p
-	})))(s)
+	file := s.in("names.h5")
+	names := slices.DeleteFunc(nameable(), func(p string) bool { return !utf8.ValidString(p) })
+	list := must.Get(json.Marshal(names))(s)
 	made := s.start("h5py", []string{s.python, "-c", `
 import json, sys, h5py, numpy
 names = json.loads(sys.stdin.read())
@@ -153,27 +147,12 @@ with h5py.File(sys.argv[1], "w") as f:
     f.create_dataset("\n# most\x1b[2J|$(touch marker)\u202e@team", data=numpy.zeros((256, 64, 64), "u1"), chunks=(1, 64, 64), compression="gzip")
 print(len(names))
 `, file}, func(cmd *exec.Cmd) { cmd.Stdin = strings.NewReader(string(list)) })
-	if status := made.wait(2 * time.Minute); status != 0 {
-		s.Fatalf("h5py: %s", made.complaints())
-	}
-	written := 0
-	for _, way := range [][]string{{}, {"--dataset", "/田中さんにあげて下さい"}, {"--dataset", "/nosuch\x1b[2J\n|"}} {
-		out := s.folder("out")
-		c := s.pipetune(slices.Concat([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python",
-			"none", file}, way, into(out, ".txt", ".md", ".json")))
-		want := 0
-		if len(way) > 0 && strings.Contains(way[1], "nosuch") {
-			want = 2
-		}
-		if status := c.wait(3 * time.Minute); status != want && !(want != 0 && status != 0) {
-			s.Errorf("%q: exit %d: %s", way, status, c.complaints())
-		}
-		written += presentable(s, c, out)
-		c.alone()
-	}
+	made.ends(2*time.Minute, 0)
+	written := s.shows(quickBench(file), ".txt .md .json", 0) +
+		s.shows(quickBench(file, "--dataset", "/田中さんにあげて下さい"), ".txt .md .json", 0) +
+		s.shows(quickBench(file, "--dataset", "/nosuch\x1b[2J\n|"), ".txt .md .json", 1, 2, 3, 4)
 	s.measured("%s names of datasets, groups, links and attributes, %d bytes of output in 3 runs",
 		strings.TrimSpace(string(made.output())), written)
-	s.leftNothing()
 }
 
 // crowd is a process with hostile arguments, and children with hostile names of their own. It gives the processor
@@ -198,43 +177,36 @@ while time.time() < end:
 `
 
 func hostileProcess(s *stand) {
-	script := filepath.Join(s.work, "\n\x1b[31m| @team.py")
-	must.Do(s, os.WriteFile(script, []byte(crowd), 0o644))
+	script := s.in("\n\x1b[31m| @team.py")
+	s.write(script, crowd)
 	names := arguable()
 	group := "/sys/fs/cgroup/memory/pt\x1b[2J|\u202e`@team" + strconv.Itoa(os.Getpid())
 	if err := os.Mkdir(group, 0o755); err != nil {
 		s.Fatalf("a control group of version 1 is needed: %v", err)
 	}
 	s.Cleanup(func() {
-		s.until(time.Minute, "the control group is empty", func() bool { return unix.Rmdir(group) == nil })
+		s.until(time.Minute, "the control group is empty", func() bool { return os.Remove(group) == nil })
 	})
-	job := s.start("job", append([]string{"python\x1b]0;x\a|\n", script}, names...), func(cmd *exec.Cmd) {
-		cmd.Path, cmd.Err = s.python, nil // its name is no program's
+	job := s.start("job", append([]string{"python\x1b]0;x\a|\n", script}, names...), s.asPython, func(cmd *exec.Cmd) {
 		cmd.Env = append(cmd.Env, "SECONDS=45")
 	})
 	job.awaitLines(1)
 	must.Do(s, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(job.pid())), 0o644))
 	out := s.folder("out")
-	c := s.start("pipetune", slices.Concat([]string{"unshare", "--uts", "sh", "-c",
-		`printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname; exec "$0" "$@"`,
-		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"},
-		into(out, ".txt", ".md", ".json", ".jsonl")), s.ownFolders)
-	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
-		s.Errorf("exit %d: %s", status, c.complaints())
-	}
+	c := s.under(append([]string{"unshare", "--uts"}, shell(`printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname`)...),
+		watchOf(job, "6s", append([]string{"--no-redact"}, into(out, ".txt .md .json .jsonl")...)...))
+	c.ends(2*time.Minute, 0, 3)
 	size := presentable(s, c, out)
 	recording := must.Get(os.ReadFile(filepath.Join(out, "out.jsonl")))(s)
 	if n := strings.Count(string(recording), `"kind":"process"`); n < len(names) {
 		s.Errorf("the recording names %d processes of %d", n, len(names))
 	}
 	s.measured("%d arguments, %d processes with names of their own, %d bytes of output", len(names), len(names)+1, size)
-	c.alone()
-	s.leftNothing()
 	job.kill()
 }
 
 func hostileGPU(s *stand) {
-	lib := s.fakeNVML("gpus 1")
+	lib := driver{}.build(s)
 	written, runs, shown := 0, 0, 0
 	name := "" // several payloads make one: a driver's names have up to 95 bytes, and each run imports torch
 	var names []string
@@ -253,23 +225,17 @@ func hostileGPU(s *stand) {
 		for _, b := range []byte(p) {
 			fmt.Fprintf(&escaped, `\x%02x`, b)
 		}
-		must.Do(s, os.WriteFile(filepath.Join(lib, "fakenvml.conf"), []byte("gpus 1\nname "+escaped.String()+"\n"),
-			0o644))
+		s.write(filepath.Join(lib, "fakenvml.conf"), "gpus 1\nname "+escaped.String()+"\n")
 		c := s.pipetune([]string{"doctor"}, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+lib) })
-		if status := c.wait(time.Minute); status != 0 {
-			s.Errorf("doctor with a GPU called %.30q: exit %d: %s", p, status, c.complaints())
-		}
+		c.ends(time.Minute, 0)
 		written += presentable(s, c, s.folder("none"))
 		runs++
 	}
 	s.measured("%d payloads in %d names, %d bytes of output, exit 0", shown, runs, written)
-	s.leftNothing()
 }
 
 func hostileHook(s *stand) {
-	dir := filepath.Join(s.work, "\n# x\x1b[2J|@team")
-	must.Do(s, os.Mkdir(dir, 0o755))
-	script := filepath.Join(dir, "$(touch marker)\u202e.py")
+	script := filepath.Join(s.folder("\n# x\x1b[2J|@team"), "$(touch marker)\u202e.py")
 	const source = `
 import sys, time, torch
 from torch.utils.data import DataLoader, Dataset, SequentialSampler
@@ -290,17 +256,13 @@ for epoch in range(3):
         time.sleep(0.02)
 print("trained", flush=True)
 `
-	must.Do(s, os.WriteFile(script, []byte(source), 0o644))
+	s.write(script, source)
 	out := s.folder("out")
-	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"),
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt .md .json .jsonl"),
 		[]string{"--", s.python, script}))
-	if status := c.wait(5 * time.Minute); status != 0 {
-		s.Errorf("exit %d: %s", status, c.complaints())
-	}
+	c.ends(5*time.Minute, 0)
 	if string(c.output()) != "trained\n" {
 		s.Errorf("the job printed %q", c.output())
 	}
 	s.measured("%d bytes of output, the job's own as it was", presentable(s, c, out))
-	c.alone()
-	s.leftNothing()
 }

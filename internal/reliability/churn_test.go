@@ -16,9 +16,7 @@ type churn struct {
 }
 
 func (j churn) argv(s *stand) []string {
-	s.Helper()
-	script := s.testdata("reliability/churn.py")
-	argv := append([]string{s.python, script}, j.flags...)
+	argv := append([]string{s.python, s.testdata("reliability/churn.py")}, j.flags...)
 	if len(j.more) > 0 {
 		argv = append(append(argv, "--"), j.more...)
 	}
@@ -48,16 +46,13 @@ func (c *command) births() int {
 
 // stopChurn ends the job as its person would, and holds it to have gone on undisturbed until then. It returns its
 // births.
-func (s *stand) stopChurn(c *command) int {
+func (s *stand) stopChurn(c *command) (born int) {
 	s.Helper()
 	c.signal(syscall.SIGTERM)
-	if status := c.wait(2 * time.Minute); status != 0 {
-		s.Errorf("the job ended with %d; stderr: %.600s", status, c.complaints())
-	}
-	lines := strings.Split(strings.TrimSpace(string(c.output())), "\n")
-	var born int
-	if _, err := fmt.Sscanf(lines[len(lines)-1], "done %d", &born); err != nil {
-		s.Errorf("the job's last line is %q", lines[len(lines)-1])
+	c.ends(2*time.Minute, 0)
+	last := lastLine(string(c.output()))
+	if _, err := fmt.Sscanf(last, "done %d", &born); err != nil {
+		s.Errorf("the job's last line is %q", last)
 	}
 	return born
 }

@@ -3,7 +3,6 @@
 package reliability
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,73 +52,46 @@ func hostileCommands(s *stand) {
 		dir := filepath.Join(s.work, "sets", strconv.Itoa(i), name)
 		must.Do(s, os.MkdirAll(dir, 0o755))
 		for k := range 6 {
-			must.Do(s, os.WriteFile(filepath.Join(dir, name+strconv.Itoa(k)+".png"), tinyPNG(s), 0o644))
+			s.write(filepath.Join(dir, name+strconv.Itoa(k)+".png"), string(tinyPNG(s)))
 		}
 		out := filepath.Join(s.folder("out"), "out.json")
-		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "5s", "--workers", "1", "--no-cold", "--python",
-			"none", "--try", "--no-redact", "-o", out, dir})
-		if status := c.wait(5 * time.Minute); status != 0 {
-			s.Errorf("bench-io --try on %q: exit %d: %s", name, status, c.complaints())
-			continue
-		}
-		text := must.Get(os.ReadFile(out))(s)
-		var tree any
-		must.Do(s, json.Unmarshal(text, &tree))
-		lines = append(lines, copied(tree, "")...)
+		s.pipetune(quickBench(dir, "-q", "-v", "--try", "--no-redact", "-o", out)).ends(5*time.Minute, 0)
+		lines = append(lines, copied(fromJSON[any](s, out), "")...)
 	}
 	if len(lines) < direct+8 {
 		s.Errorf("bench-io --try named %d commands to copy", len(lines)-direct)
 	}
-	marks, shells := 0, []string{"sh", "bash"}
-	bin := s.folder("bin")
+	bin, box := s.folder("bin"), s.folder("box")
 	for _, stub := range stubs {
-		must.Do(s, os.WriteFile(filepath.Join(bin, stub), []byte("#!/bin/sh\nexit 0\n"), 0o755))
+		s.write(filepath.Join(bin, stub), "#!/bin/sh\nexit 0\n")
 	}
-	for _, touch := range []string{"/usr/bin/touch", "/bin/touch"} {
-		if _, err := os.Stat(touch); err == nil {
-			must.Do(s, os.Symlink(touch, filepath.Join(bin, "touch")))
-			break
-		}
-	}
-	box := s.folder("box")
-	run := func(line string) {
-		for _, shell := range shells {
-			path := must.Get(exec.LookPath(shell))(s)
-			for _, args := range [][]string{{"-n", "-c", line}, {"-c", line}} {
-				cmd := exec.Command(path, args...)
-				cmd.Dir, cmd.Env = box, []string{"PATH=" + bin, "HOME=" + box}
-				if out, err := cmd.CombinedOutput(); err != nil && args[0] == "-n" {
-					s.Errorf("%s does not parse %q: %s", shell, line, out)
+	must.Do(s, os.Symlink(must.Get(exec.LookPath("touch"))(s), filepath.Join(bin, "touch")))
+	// run returns how many markers a line leaves.
+	run := func(line string, args ...string) (marks int) {
+		for _, shell := range []string{"sh", "bash"} {
+			cmd := exec.Command(shell, append(args, "-c", line)...)
+			cmd.Dir, cmd.Env = box, []string{"PATH=" + bin, "HOME=" + box}
+			if out, err := cmd.CombinedOutput(); err != nil && len(args) > 0 {
+				s.Errorf("%s does not parse %q: %s", shell, line, out)
+			}
+			for _, marker := range []string{"marker", "-marker"} {
+				if os.Remove(filepath.Join(box, marker)) == nil {
+					marks++
 				}
 			}
 		}
-		for _, marker := range []string{"marker", "-marker"} {
-			if err := os.Remove(filepath.Join(box, marker)); err == nil {
-				marks++
-				s.Errorf("the line %q runs what a name holds", line)
-			}
-		}
+		return marks
 	}
+	marks := 0
 	for _, line := range lines {
-		run(line)
-	}
-	before := s.failure
-	made := 0
-	for _, raw := range []string{"pipetune bench-io '; touch marker; '", "pipetune bench-io $(touch marker)"} {
-		// the sandbox sees a line that is not quoted
-		for _, shell := range shells {
-			cmd := exec.Command(shell, "-c", raw)
-			cmd.Dir, cmd.Env = box, []string{"PATH=" + bin}
-			_ = cmd.Run() // the marker tells
-			if err := os.Remove(filepath.Join(box, "marker")); err == nil {
-				made++
-			}
+		if n := run(line, "-n") + run(line); n > 0 {
+			marks += n
+			s.Errorf("the line %q runs what a name holds", line)
 		}
 	}
-	if made == 0 || s.failure != before {
+	if run("pipetune bench-io '; touch marker; '")+run("pipetune bench-io $(touch marker)") == 0 {
 		s.Errorf("the sandbox does not see a line that runs what a name holds")
 	}
 	s.measured("%d lines, %d of them from bench-io --try, each by sh and bash: %d markers", len(lines),
 		len(lines)-direct, marks)
-	s.leftNothing()
 }

@@ -52,9 +52,28 @@ type victim struct {
 	inside, unused, outside, folder string // two files of the dataset, one that is not, the dataset's folder
 }
 
+// does makes one system call; arguments may be of what it is tried on.
 func does(number uintptr, args ...any) func(*possessed, victim) error {
-	return func(p *possessed, _ victim) error { _, err := p.call(number, args...); return err }
+	return func(p *possessed, v victim) error {
+		given := slices.Clone(args)
+		for i, arg := range given {
+			if of, ok := arg.(func(victim) any); ok {
+				given[i] = of(v)
+			}
+		}
+		_, err := p.call(number, given...)
+		return err
+	}
 }
+
+var (
+	itsParent   = func(v victim) any { return v.parent }
+	aFile       = func(v victim) any { return v.inside }
+	unusedFile  = func(v victim) any { return v.unused }
+	foreignFile = func(v victim) any { return v.outside }
+	newName     = func(v victim) any { return v.inside + "2" }
+	theFolder   = func(v victim) any { return v.folder }
+)
 
 var deeds = []deed{
 	{"make an internet socket", false, does(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 0)},
@@ -62,20 +81,11 @@ var deeds = []deed{
 	{"make a unix socket", true, does(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM, 0)},
 	{"run a program", false, does(unix.SYS_EXECVE, "/bin/true", 0, 0)},
 	{"be traced", false, does(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0)},
-	{"trace its parent", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, v.parent, 0, 0)
-		return err
-	}},
+	{"trace its parent", false, does(unix.SYS_PTRACE, unix.PTRACE_ATTACH, itsParent, 0, 0)},
 	{"make a process", false, does(unix.SYS_CLONE, int(unix.SIGCHLD), 0, 0, 0, 0)},
 	{"make a process by vfork", false, does(unix.SYS_VFORK)},
-	{"kill its parent", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_KILL, v.parent, int(unix.SIGTERM))
-		return err
-	}},
-	{"write a file of the dataset", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_OPEN, v.inside, unix.O_WRONLY)
-		return err
-	}},
+	{"kill its parent", false, does(unix.SYS_KILL, itsParent, int(unix.SIGTERM))},
+	{"write a file of the dataset", false, does(unix.SYS_OPEN, aFile, unix.O_WRONLY)},
 	{"make a file in the dataset", false, func(p *possessed, v victim) error {
 		fd, err := p.call(unix.SYS_OPEN, filepath.Join(v.folder, "made"), unix.O_CREAT|unix.O_WRONLY, 0o600)
 		if err == nil { // where files may be made, nothing may be written into them
@@ -83,37 +93,19 @@ var deeds = []deed{
 		}
 		return err
 	}},
-	{"remove a file of the dataset", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_UNLINK,
-			v.unused)
-		return err
-	}},
-	{"change a file's mode", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_CHMOD, v.inside,
-			0o777)
-		return err
-	}},
-	{"link a file", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_LINK, v.inside, v.inside+"2")
-		return err
-	}},
-	{"read a file outside the dataset", true, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_OPEN, v.outside, unix.O_RDONLY)
-		return err
-	}},
+	{"remove a file of the dataset", false, does(unix.SYS_UNLINK, unusedFile)},
+	{"change a file's mode", false, does(unix.SYS_CHMOD, aFile, 0o777)},
+	{"link a file", false, does(unix.SYS_LINK, aFile, newName)},
+	{"read a file outside the dataset", true, does(unix.SYS_OPEN, foreignFile, unix.O_RDONLY)},
 	{"read the password file", true, does(unix.SYS_OPEN, "/etc/shadow", unix.O_RDONLY)},
 	{"become another user", false, does(unix.SYS_SETUID, 65534)},
 	{"make a user namespace", false, does(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)},
-	{"mount", false, func(p *possessed, v victim) error {
-		_, err := p.call(unix.SYS_MOUNT, "none", v.folder, "tmpfs", 0, 0)
-		return err
-	}},
+	{"mount", false, does(unix.SYS_MOUNT, "none", theFolder, "tmpfs", 0, 0)},
 	{"lift its limits", false, does(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_FSIZE, words(1<<40, 1<<40), 0)},
 }
 
 func takenOver(s *stand, gpus bool) {
-	v := victim{folder: filepath.Join(s.work, "data"), outside: filepath.Join(s.work, "outside")}
-	must.Do(s, os.Mkdir(v.folder, 0o755))
+	v := victim{folder: s.folder("data"), outside: s.in("outside")}
 	for i := range 64 {
 		path := filepath.Join(v.folder, strconv.Itoa(i)+".bin")
 		must.Do(s, os.WriteFile(path, make([]byte, 1<<20), 0o644))
@@ -122,9 +114,8 @@ func takenOver(s *stand, gpus bool) {
 	must.Do(s, os.WriteFile(v.outside, []byte("content"), 0o644))
 	task, args := probe.Task, []string{"bench-io", "-q", "-v", "--budget", "5s", v.folder}
 	if gpus {
-		j := steady{batches: 2000, step: 10 * time.Millisecond, workers: 2}
-		c := j.start(s)
-		task, args = nvml.Task, []string{"diagnose", "-q", "--pid", strconv.Itoa(c.pid()), "--duration", "12s"}
+		c := steady{batches: 2000, step: 10 * time.Millisecond, workers: 2}.start(s)
+		task, args = nvml.Task, watchOf(c, "12s", "-q")
 	}
 	p := s.pipetune(args, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+driver{}.build(s)) })
 	v.parent = p.pid()
@@ -132,12 +123,8 @@ func takenOver(s *stand, gpus bool) {
 	if len(worked) > 0 {
 		s.Errorf("it could %s", strings.Join(worked, ", "))
 	}
-	if status := p.wait(5 * time.Minute); status != 0 {
-		s.Errorf("exit %d: %s", status, p.complaints())
-	}
-	p.alone()
-	entries := must.Get(os.ReadDir(v.folder))(s)
-	for _, e := range entries {
+	p.ends(5*time.Minute, 0)
+	for _, e := range must.Get(os.ReadDir(v.folder))(s) {
 		if info, err := e.Info(); err != nil || info.Mode() != 0o644 && info.Size() != 0 {
 			s.Errorf("%s is now %v, %v", e.Name(), info, err)
 		}
@@ -146,7 +133,6 @@ func takenOver(s *stand, gpus bool) {
 		s.Error(err)
 	}
 	s.measured("%d acts refused, %d succeeded", refused, len(worked))
-	s.leftNothing()
 }
 
 // deedsIn has a process of the task try everything. It is one that waits in a system call, past its start.
@@ -154,17 +140,10 @@ func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []s
 	s.Helper()
 	var h *possessed
 	s.until(2*time.Minute, "a process of the task "+task+" to take over", func() bool {
-		if ended(p) {
+		if p.hasEnded() {
 			s.Fatalf("it has ended: %s", p.complaints())
 		}
-		pids := slices.DeleteFunc(processes(func(pid int,
-			stat []string) bool {
-			return stat[1] == strconv.Itoa(p.pid())
-		}), func(pid int) bool {
-			args := arguments(pid)
-			return len(args) != 3 || args[2] != task || statusNumber(pid, "Seccomp") != 2
-		})
-		for _, pid := range pids {
+		for _, pid := range p.helpers(task) {
 			var err error
 			if h, err = possess(pid); err == nil {
 				return true

@@ -28,11 +28,10 @@ func endsUnderTheLook(s *stand) {
 	refused, partial := 0, 0
 	for n := range 24 {
 		c := s.start("job", []string{"sleep", "600"})
-		p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"})
+		p := s.pipetune(watchOf(c, "6s"))
 		time.Sleep(time.Duration(n) * 60 / 24 * time.Millisecond)
 		c.kill()
-		status := p.wait(time.Minute)
-		said := p.complaints()
+		status, said := p.ends(time.Minute, 0, 3), p.complaints()
 		switch {
 		case status == 3 && strings.Contains(said, "pipetune: error: "):
 			refused++
@@ -41,13 +40,8 @@ func endsUnderTheLook(s *stand) {
 		default:
 			s.Errorf("after %d ms: exit %d: %.600s\n%.600s", n*60/24, status, said, p.output())
 		}
-		if crashed(said) {
-			s.Errorf("it crashed: %.1500s", said)
-		}
-		p.alone()
 	}
 	s.measured("24 tries: %d refused with exit 3, %d partial reports that say so", refused, partial)
-	s.leftNothing()
 }
 
 func oddEnds(s *stand) {
@@ -75,9 +69,8 @@ func oddEnds(s *stand) {
 		if fields := strings.Fields(string(job.output())); len(fields) > 1 {
 			pid = fields[1]
 		}
-		began := time.Now()
 		p := s.pipetune([]string{"diagnose", "--pid", pid, "--duration", "8s"})
-		status := p.wait(time.Minute)
+		status, took := p.ending(time.Minute)
 		words := strings.Join(strings.Fields(p.complaints()+string(p.output())), " ")
 		switch {
 		case status != c.status:
@@ -86,10 +79,8 @@ func oddEnds(s *stand) {
 			s.missed("%s: %q is not said", c.name, c.says)
 			s.Logf("%s: %.3000s", c.name, words)
 		}
-		s.measured("%s: exit %d after %.1f s", c.name, status, time.Since(began).Seconds())
-		p.alone()
+		s.measured("%s: exit %d after %.1f s", c.name, status, took.Seconds())
 		job.signal(syscall.SIGKILL) // its main thread may have ended, and looks like a zombie then
 		job.kill()
 	}
-	s.leftNothing()
 }

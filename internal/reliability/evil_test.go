@@ -4,9 +4,9 @@ package reliability
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -132,7 +132,7 @@ code = subprocess.call(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print("\nUSED", used.ru_maxrss, int(1e9 * (used.ru_utime + used.ru_stime)), file=sys.stderr)
 sys.exit(code)`
-	c := s.start("pipetune", append([]string{"/usr/bin/python3", "-c", between, s.binary}, args...), s.ownFolders)
+	c := s.under([]string{"/usr/bin/python3", "-c", between}, args)
 	h := heavy{status: c.wait(5 * time.Minute)}
 	said, used, _ := strings.Cut(c.complaints(), "\nUSED ")
 	var cpu int64
@@ -144,13 +144,12 @@ sys.exit(code)`
 }
 
 func evilFiles(s *stand) {
-	fifo := filepath.Join(s.work, "fifo")
+	fifo, path, good := s.in("fifo"), s.in("evil.json"), s.testdata("reports/reopened.json")
 	must.Do(s, syscall.Mkfifo(fifo, 0o600))
-	good := s.testdata("reports/reopened.json")
-	path := filepath.Join(s.work, "evil.json")
+	files := evilReports(fifo)
 	var most heavy
 	worstRSS, worstCPU, runs := "", "", 0
-	for i, e := range evilReports(fifo) {
+	for i, e := range files {
 		must.Do(s, os.WriteFile(path, []byte(e.text), 0o600))
 		if e.sparse > 0 {
 			must.Do(s, os.Truncate(path, e.sparse))
@@ -181,35 +180,23 @@ func evilFiles(s *stand) {
 			}
 		}
 	}
-	s.measured("%d runs on %d files: at most %d MiB (%s) and %.1f s of CPU (%s)", runs, len(evilReports(fifo)),
-		most.rss>>20, worstRSS, most.cpu.Seconds(), worstCPU)
+	s.measured("%d runs on %d files: at most %d MiB (%s) and %.1f s of CPU (%s)", runs, len(files), most.rss>>20,
+		worstRSS, most.cpu.Seconds(), worstCPU)
 	if most.rss > 256<<20 || most.cpu > 5*time.Second {
 		s.missed("%d MiB for %s, %.1f s of CPU for %s", most.rss>>20, worstRSS, most.cpu.Seconds(), worstCPU)
 	}
-	s.leftNothing()
 }
 
 func evilReadings(s *stand) {
-	path := filepath.Join(s.work, "readings.jsonl")
-	f, err := os.Create(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	_, err = w.WriteString(evilRecording + `{"series":[0,"worker_busy_ratio","process/1.1"]}` + "\n")
+	path := s.in("readings.jsonl")
+	f := must.Get(os.Create(path))(s)
+	w := bufio.NewWriterSize(f, 1<<20) // which keeps the first error
+	fmt.Fprintln(w, evilRecording+`{"series":[0,"worker_busy_ratio","process/1.1"]}`)
 	line := strings.TrimSuffix(strings.Repeat("[0,1],", 200_000), ",")
-	for i := 0; i < 50 && err == nil; i++ {
-		_, err = fmt.Fprintf(w, `{"t":%d,"v":[%s]}`+"\n", i, line)
+	for i := range 50 {
+		fmt.Fprintf(w, `{"t":%d,"v":[%s]}`+"\n", i, line)
 	}
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, errors.Join(w.Flush(), f.Close()))
 	h := s.reads("report", path)
 	if h.status != 2 && h.status != 3 {
 		s.Errorf("exit %d: %.300s", h.status, h.said)

@@ -50,30 +50,34 @@ var helperTrials = []trial{
 // rawData makes a small dataset.
 func rawData(s *stand) string {
 	s.Helper()
-	dir := must.Get(os.MkdirTemp(s.work, "data-"))(s)
+	dir := s.folder("data")
 	for i := range 32 {
 		must.Do(s, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".bin"), make([]byte, 1<<18), 0o644))
 	}
 	return dir
 }
 
-// helperOf waits for a running helper of a task.
-func (c *command) helperOf(task string) int {
-	s := c.stand
-	s.Helper()
-	found := 0
-	s.until(2*time.Minute, "a helper for "+task, func() bool {
-		if ended(c) {
-			s.Fatalf("it has ended: %s", c.complaints())
-		}
-		for _, pid := range c.session() {
-			if args := arguments(pid); len(args) == 3 && args[2] == task && statusNumber(pid, "Seccomp") == 2 {
-				found = pid
-			}
-		}
-		return found != 0
+// helpers are those that run for a task, past their start.
+func (c *command) helpers(task string) []int {
+	return slices.DeleteFunc(c.session(), func(pid int) bool {
+		args := arguments(pid)
+		return len(args) != 3 || args[2] != task || statusNumber(pid, "Seccomp") != 2
 	})
-	return found
+}
+
+// helperOf waits for one.
+func (c *command) helperOf(task string) (pid int) {
+	c.stand.Helper()
+	c.stand.until(2*time.Minute, "a helper for "+task, func() bool {
+		if c.hasEnded() {
+			c.stand.Fatalf("it has ended: %s", c.complaints())
+		}
+		if found := c.helpers(task); len(found) > 0 {
+			pid = found[0]
+		}
+		return pid != 0
+	})
+	return pid
 }
 
 func (c *command) endsWith(codes ...int) (status int, words string) {
@@ -90,71 +94,63 @@ func (c *command) endsWith(codes ...int) (status int, words string) {
 	case crashed(words):
 		s.Errorf("it crashed: %.1000s", words)
 	}
-	c.alone()
 	return status, words
 }
 
 func helperFates(s *stand) {
 	data := rawData(s)
 	told := 0
-	fates := []struct {
-		name, words string
-		make        func(pid int) error
-	}{}
-	for sig, words := range map[syscall.Signal]string{syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT",
-		syscall.SIGKILL: "killed", syscall.SIGXCPU: "CPU"} {
-		fates = append(fates, struct {
-			name, words string
-			make        func(pid int) error
-		}{fmt.Sprint(sig), words, func(pid int) error { return syscall.Kill(pid, sig) }})
-	}
-	fates = append(fates, struct {
-		name, words string
-		make        func(pid int) error
-	}{"garbage", "nonsense", func(pid int) error {
-		return os.WriteFile(fmt.Sprintf("/proc/%d/fd/4", pid), []byte("\x1b[31mno answer\n"), 0)
-	}})
 	struck := 0
+	signal := func(sig syscall.Signal) func(int) error {
+		return func(pid int) error { return syscall.Kill(pid, sig) }
+	}
+	fates := []struct {
+		words  string // that tell of it
+		strike func(pid int) error
+	}{
+		{"SIGSEGV", signal(syscall.SIGSEGV)}, {"SIGABRT", signal(syscall.SIGABRT)}, {"killed", signal(syscall.SIGKILL)},
+		{"CPU", signal(syscall.SIGXCPU)}, {"nonsense", func(pid int) error {
+			return os.WriteFile(fmt.Sprintf("/proc/%d/fd/4", pid), []byte("\x1b[31mno answer\n"), 0)
+		}},
+	}
 	for _, fate := range fates {
 		// A process that ends between two requests is replaced, nothing is lost, and nothing is said: the fault is to
 		// strike within one.
 		for try := range 6 {
 			p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "3s", data})
-			if err := fate.make(p.helperOf(probe.Task)); err != nil {
-				s.Logf("%s: %v", fate.name, err) // it had ended by itself
+			if err := fate.strike(p.helperOf(probe.Task)); err != nil {
+				s.Logf("%s: %v", fate.words, err) // it had ended by itself
 				p.endsWith(0)
 				continue
 			}
 			struck++
 			_, words := p.endsWith(0)
 			if !strings.Contains(words, "READING ONE ITEM") {
-				s.Errorf("%s: nothing was measured: %.600s", fate.name, words)
+				s.Errorf("%s: nothing was measured: %.600s", fate.words, words)
 			}
 			if strings.Contains(strings.ToLower(words), strings.ToLower(fate.words)) {
 				told++
 				break
 			}
-			s.Logf("%s: try %d is not told of", fate.name, try+1)
+			s.Logf("%s: try %d is not told of", fate.words, try+1)
 		}
 	}
 	if told < len(fates) {
 		s.missed("%d of %d causes are told", told, len(fates))
 	}
 	s.measured("%d fates, %d helpers struck, all runs went on; %d causes told", len(fates), struck, told)
-	s.leftNothing()
 }
 
 func helperDeaf(s *stand) {
 	p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "3s", rawData(s)})
 	stopped := 0
-	for deadline := time.Now().Add(time.Minute); stopped == 0 && time.Now().Before(deadline) && !ended(p); {
+	for deadline := time.Now().Add(time.Minute); stopped == 0 && time.Now().Before(deadline) && !p.hasEnded(); {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.pid()))
 		for _, task := range tasks {
 			text, _ := os.ReadFile(task)
-			if fields := strings.Fields(string(text)); len(fields) > 0 {
-				if pid, err := strconv.Atoi(fields[0]); err == nil && syscall.Kill(pid, syscall.SIGSTOP) == nil {
-					stopped = pid
-				}
+			first, _, _ := strings.Cut(string(text), " ")
+			if pid, err := strconv.Atoi(first); err == nil && syscall.Kill(pid, syscall.SIGSTOP) == nil {
+				stopped = pid
 			}
 		}
 	}
@@ -168,43 +164,34 @@ func helperDeaf(s *stand) {
 		s.Errorf("process %d is left", stopped)
 	}
 	s.measured("exit %d %.1f s after the stop", status, time.Since(began).Seconds())
-	s.leftNothing()
 }
 
 func noFork(s *stand) {
-	inject := []string{"strace", "-f", "-qq", "-o", filepath.Join(s.work, "trace"), "-e", "trace=clone", "-e",
-		"inject=clone:error=EAGAIN", s.binary}
-	p := s.start("strace", append(slices.Clone(inject), "bench-io", "-q", "-v", "--budget", "3s", rawData(s)),
-		s.ownFolders)
-	status, words := p.endsWith(3)
-	if !strings.Contains(strings.Join(strings.Fields(words), " "), "resource temporarily unavailable") {
-		s.Errorf("the cause is not said: %.600s", words)
+	run := func(code int, args ...string) int {
+		status, words := s.under([]string{"strace", "-f", "-qq", "-o", s.in("trace"), "-e", "trace=clone", "-e",
+			"inject=clone:error=EAGAIN"}, args).endsWith(code)
+		if !strings.Contains(strings.Join(strings.Fields(words), " "), "resource temporarily unavailable") { // in lines
+			s.Errorf("%s: the cause is not said: %.600s", args[0], words)
+		}
+		return status
 	}
-	p = s.start("strace", append(slices.Clone(inject), "doctor"), s.ownFolders)
-	other, said := p.endsWith(0)
-	if !strings.Contains(strings.Join(strings.Fields(said), " "), "resource temporarily unavailable") {
-		// it breaks lines
-		s.Errorf("the cause is not said: %.600s", said)
-	}
-	s.measured("bench-io: exit %d, doctor: exit %d, both with the cause", status, other)
-	s.leftNothing()
+	s.measured("bench-io: exit %d, doctor: exit %d, both with the cause", run(3, "bench-io", "-q", "-v", "--budget",
+		"3s", rawData(s)), run(0, "doctor"))
 }
 
 func fewDescriptors(s *stand) {
 	data := rawData(s)
 	var said []string
 	for _, n := range []int{8, 10, 12, 16, 20, 24, 32, 64} {
-		limited := []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, n), "sh", s.binary}
-		status, words := s.start("limited", append(slices.Clone(limited), "bench-io", "-q", "-v", "--budget", "2s",
-			data), s.ownFolders).endsWith(0, 2, 3)
+		limited := shell(fmt.Sprintf("ulimit -n %d", n))
+		status, words := s.under(limited, []string{"bench-io", "-q", "-v", "--budget", "2s", data}).endsWith(0, 2, 3)
 		if status != 0 && !strings.Contains(words, "error: ") && !strings.Contains(words, "netpollinit") {
 			s.Errorf("%d descriptors: exit %d without a message: %.300s", n, status, words)
 		}
-		other, _ := s.start("limited", append(slices.Clone(limited), "doctor"), s.ownFolders).endsWith(0, 2, 3)
+		other, _ := s.under(limited, []string{"doctor"}).endsWith(0, 2, 3)
 		said = append(said, fmt.Sprintf("%d: %d/%d", n, status, other))
 	}
 	s.measured("exit codes of bench-io and doctor by descriptors: %s", strings.Join(said, ", "))
-	s.leftNothing()
 }
 
 func noMemory(s *stand) {
@@ -221,5 +208,4 @@ func noMemory(s *stand) {
 		said = append(said, fmt.Sprintf("%d MiB: %d", mib, status))
 	}
 	s.measured("exit codes: %s", strings.Join(said, ", "))
-	s.leftNothing()
 }

@@ -4,10 +4,8 @@ package reliability
 
 import (
 	"debug/elf"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -41,21 +39,15 @@ var libraryTrial = trial{
 	},
 }
 
-// missingFunctions lists the functions of testdata/fakenvml, which are those that pipetune calls, that a library does
-// not export.
-func missingFunctions(s *stand, library string) (missing []string) {
+// missingFunctions lists the functions that pipetune calls and a library does not export.
+func missingFunctions(s *stand, library string) []string {
 	s.Helper()
 	file := must.Get(elf.Open(library))(s)
 	defer file.Close()
 	symbols := must.Get(file.DynamicSymbols())(s)
-	source := must.Get(os.ReadFile("../../testdata/fakenvml/fakenvml.c"))(s)
-	for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
-		name := string(found[1])
-		if !slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool {
+	return slices.DeleteFunc(nvmlFunctions(s), func(name string) bool {
+		return slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool {
 			return symbol.Name == name && symbol.Section != elf.SHN_UNDEF
-		}) {
-			missing = append(missing, name)
-		}
-	}
-	return missing
+		})
+	})
 }

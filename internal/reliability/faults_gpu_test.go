@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,8 +23,7 @@ var gpuTrials = []trial{
 	{
 		id: "F12-absent", fault: "there is no NVIDIA driver", made: "no libnvidia-ml.so.1 where the linker looks",
 		target: gpuTarget, run: func(s *stand) {
-			s.gpuWatches([]driver{{name: "none", none: true,
-				said: "libnvidia-ml"}})
+			s.gpuWatches([]driver{{name: "none", none: true, said: "libnvidia-ml"}})
 		},
 	},
 	{
@@ -78,10 +76,8 @@ var gpuTrials = []trial{
 		id: "F12-symbols", fault: "an older driver lacks a function",
 		made:   "a library without one of the functions that pipetune calls, each in turn",
 		target: gpuTarget, run: func(s *stand) {
-			source := must.Get(os.ReadFile("../../testdata/fakenvml/fakenvml.c"))(s)
 			var list []driver
-			for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
-				name := string(found[1])
+			for _, name := range nvmlFunctions(s) {
 				list = append(list, driver{name: name, missing: name, works: true})
 			}
 			if len(list) < 20 {
@@ -112,20 +108,26 @@ func (d driver) build(s *stand) string {
 	if d.folder != "" {
 		return d.folder
 	}
-	dir := must.Get(os.MkdirTemp(s.work, "driver-"))(s)
+	dir := s.folder("driver")
 	if d.none {
 		return dir
 	}
-	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, "libnvidia-ml.so.1"),
-		"../../testdata/fakenvml/fakenvml.c"}
-	if d.missing != "" {
-		args = append(args, "-DNO_"+d.missing)
-	}
-	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		s.Fatalf("building the library: %v\n%s", err, out)
-	}
-	must.Do(s, os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(d.config+"\n"), 0o600))
+	s.library(filepath.Join(dir, "libnvidia-ml.so.1"), fakeNVML(s), "-DNO_"+d.missing)
+	s.write(filepath.Join(dir, "fakenvml.conf"), d.config+"\n")
 	return dir
+}
+
+// fakeNVML is the source of a library that behaves like NVML.
+func fakeNVML(s *stand) string {
+	return string(must.Get(os.ReadFile(s.testdata("fakenvml/fakenvml.c")))(s))
+}
+
+// nvmlFunctions are those of it, which are the ones that pipetune calls.
+func nvmlFunctions(s *stand) (names []string) {
+	for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllStringSubmatch(fakeNVML(s), -1) {
+		names = append(names, found[1])
+	}
+	return names
 }
 
 // atATime is how many watches run beside each other: they are no load, but each starts a process.
@@ -134,10 +136,8 @@ const atATime = 6
 // gpuWatches runs a watch with each driver beside one job, and one without a driver to compare with.
 func (s *stand) gpuWatches(list []driver) {
 	s.Helper()
-	j := steady{batches: 20000, step: 10 * time.Millisecond, workers: 2}
-	c := j.start(s)
 	// A trainer without workers yet is watched for what else may feed it, and the watch to compare with has that too.
-	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= j.workers })
+	c := steady{batches: 20000, step: 10 * time.Millisecond, workers: 2}.start(s)
 	list = append([]driver{{name: "compared", none: true, said: "libnvidia-ml"}}, list...)
 	var usual gpuRun
 	starts, slowest, peak := 0, 0.0, 0.0
@@ -161,7 +161,6 @@ func (s *stand) gpuWatches(list []driver) {
 	s.measured("%d drivers; abstained after at most %.1f s; at most %d starts of the helper, %.0f MiB", len(list)-1,
 		slowest, starts, peak)
 	c.kill()
-	s.leftNothing()
 }
 
 // gpuRun is one watch and what was seen of it.
@@ -182,27 +181,22 @@ type gpuRun struct {
 
 func (d driver) watch(s *stand, job *command) *gpuRun {
 	s.Helper()
-	file := filepath.Join(s.work, strings.ReplaceAll(d.name, " ", "-")+".jsonl")
+	file := s.in(strings.ReplaceAll(d.name, " ", "-") + ".jsonl")
 	duration := "6s"
 	if strings.Contains(d.config, " 100") {
 		duration = "25s"
 	}
 	folder := d.build(s)
-	p := s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", file},
-		func(cmd *exec.Cmd) {
-			cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+folder)
-		})
+	p := s.pipetune(watchOf(job, duration, "-q", "-o", file), func(cmd *exec.Cmd) {
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+folder)
+	})
 	return &gpuRun{driver: d, p: p, f: p.follow(), file: file, signals: map[string]bool{}}
 }
 
 func (r *gpuRun) end(s *stand) {
 	s.Helper()
-	status := r.p.wait(3 * time.Minute)
+	r.p.ends(3*time.Minute, 0)
 	r.f.stop()
-	r.p.alone()
-	if status != 0 {
-		s.Errorf("%s: exit %d: %s", r.driver.name, status, r.p.complaints())
-	}
 	r.starts, r.peak = len(r.f.of(nvml.Task)), r.f.peakMiB(nvml.Task)
 	r.read(s)
 }
@@ -212,15 +206,15 @@ func (r *gpuRun) read(s *stand) {
 	s.Helper()
 	text := must.Get(os.Open(r.file))(s)
 	defer text.Close()
-	names := map[int]string{}
+	names := map[float64]string{}
 	now, last := 0.0, 0.0
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var line struct {
-			T      float64           `json:"t"`
-			V      [][]float64       `json:"v"`
-			Series []json.RawMessage `json:"series"`
+			T      float64     `json:"t"`
+			V      [][]float64 `json:"v"`
+			Series []any       `json:"series"` // number, name and entity
 			Unseen *struct{ Signal, Reason string }
 			End    *struct{ Reason string }
 		}
@@ -229,12 +223,8 @@ func (r *gpuRun) read(s *stand) {
 		}
 		switch {
 		case len(line.Series) > 1:
-			var number int
-			var name string
-			if json.Unmarshal(line.Series[0], &number) != nil || json.Unmarshal(line.Series[1], &name) != nil {
-				s.Fatalf("%s: %.200s", r.driver.name, lines.Text())
-			}
-			names[number] = name
+			name := line.Series[1].(string)
+			names[line.Series[0].(float64)] = name
 			if !strings.HasPrefix(name, "gpu_") {
 				r.signals[name] = true
 			}
@@ -250,7 +240,7 @@ func (r *gpuRun) read(s *stand) {
 		case line.T > 0:
 			now = line.T
 			for _, v := range line.V {
-				if strings.HasPrefix(names[int(v[0])], "gpu_") {
+				if strings.HasPrefix(names[v[0]], "gpu_") {
 					r.gpu++
 					last = now
 				}

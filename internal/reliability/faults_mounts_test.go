@@ -38,19 +38,18 @@ func mountTrials() []trial {
 
 func hungMount(s *stand, op hungmount.Op, path string) {
 	s.ownMounts()
-	run := func(interrupt bool) (took time.Duration, status int, words string) {
+	run := func(what string, limit time.Duration, interrupt bool) (time.Duration, int) {
 		m := s.mount(op)
 		defer m.release()
-		began := time.Now()
 		p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", filepath.Join(m.dir, path)})
-		f := p.follow()
+		began, f := time.Now(), p.follow()
 		if interrupt {
-			s.until(time.Minute, "the mount holds somebody", func() bool { return m.Hanging() > 0 || ended(p) })
+			s.until(time.Minute, "the mount holds somebody", func() bool { return m.Hanging() > 0 || p.hasEnded() })
 			began = time.Now()
 			p.signal(syscall.SIGINT)
 		}
-		status = p.wait(2 * time.Minute)
-		took = time.Since(began)
+		status := p.exit(2 * time.Minute)
+		took := time.Since(began)
 		f.stop()
 		for thread, where := range f.asleep {
 			s.Errorf("%s was in state D, in %s", thread, where)
@@ -64,32 +63,16 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 		if m.Hanging() == 0 {
 			s.Error("nobody came to hang: the trial shows nothing")
 		}
-		words = p.complaints() + string(p.output())
 		m.release()
 		p.alone()
-		s.leftNothing()
-		return took, status, words
+		s.Logf("%s: exit %d after %v: %s%s", what, status, took, p.complaints(), p.output())
+		if took > limit {
+			s.missed("%s took %.1f s", what, took.Seconds())
+		}
+		return took, status
 	}
-	took, status, words := run(false)
-	s.Logf("exit %d after %v: %s", status, took, words)
-	if took > 5*time.Second {
-		s.missed("the verdict took %.1f s", took.Seconds())
-	}
-	stopped, interrupted, said := run(true)
-	s.Logf("Ctrl-C: exit %d after %v: %s", interrupted, stopped, said)
-	if stopped > 2*time.Second {
-		s.missed("Ctrl-C took %.1f s", stopped.Seconds())
-	}
+	took, status := run("the verdict", 5*time.Second, false)
+	stopped, interrupted := run("Ctrl-C", 2*time.Second, true)
 	s.measured("verdict after %.1f s, exit %d; Ctrl-C: exit %d after %.1f s", took.Seconds(), status, interrupted,
 		stopped.Seconds())
-}
-
-// ended says whether a program has.
-func ended(c *command) bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
 }

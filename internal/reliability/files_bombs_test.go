@@ -5,9 +5,9 @@ package reliability
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var bombTrials = []trial{
@@ -79,26 +79,19 @@ with h5py.File("attributes-1000000.h5", "w", libver="latest") as f:
 
 func bombs(s *stand, script string) {
 	folder := s.folder("bombs")
-	if python := s.start("python", []string{s.python, "-c", script, folder}); python.wait(20*time.Minute) != 0 {
-		s.Fatal(python.complaints())
-	}
+	must.Python(s, "-c", script, folder)
 	paths, err := filepath.Glob(filepath.Join(folder, "*.h5"))
 	if err != nil || len(paths) == 0 {
 		s.Fatalf("no files: %v", err)
 	}
-	const most = 256 << 20
-	var words, heavy, slow []string
+	may := bounds{took: verdictLimit, bytes: 256 << 20}
+	var words []string
 	for _, path := range paths {
 		v := s.examine(path)
 		name := strings.TrimSuffix(filepath.Base(path), ".h5")
 		words = append(words, fmt.Sprintf("%s %s, %d MiB, %.1f s", name, outcomeWords[v.outcome], v.bytes>>20,
 			v.took.Seconds()))
-		if v.bytes > most {
-			heavy = append(heavy, fmt.Sprintf("%s %d MiB (%v)", name, v.bytes>>20, v.why))
-		}
-		if v.took > verdictLimit {
-			slow = append(slow, fmt.Sprintf("%s %.1f s", name, v.took.Seconds()))
-		}
+		may.hold(name, v)
 		if v.outcome == odd {
 			s.Errorf("%s: %v", name, v.why)
 		}
@@ -108,12 +101,6 @@ func bombs(s *stand, script string) {
 			}
 		}
 	}
-	slices.Sort(words)
 	s.measured("%s", strings.Join(words, "; "))
-	if len(heavy) > 0 {
-		s.missed("more than 256 MiB: %s", strings.Join(heavy, "; "))
-	}
-	if len(slow) > 0 {
-		s.missed("more than %v, at a load of %s: %s", verdictLimit, s.busy(), strings.Join(slow, ", "))
-	}
+	may.tell(s)
 }

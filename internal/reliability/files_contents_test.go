@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -105,17 +104,14 @@ type ownAnswer struct {
 func (o *own) read(ctx context.Context, path string) (a ownAnswer) {
 	r := &reader{runner: o.runner, limit: examineLimit}
 	defer r.close()
-	found, err := r.look(ctx, path)
-	if err == nil {
-		err = found.Refused.Err()
-	}
-	if err == nil && len(found.Result.Sample.Items) == 0 {
+	found, err := r.look(ctx, path, oneItem)
+	sample := found.Sample
+	if err == nil && len(sample.Items) == 0 {
 		err = errors.New("there are no items")
 	}
 	if err != nil {
 		return ownAnswer{err: err}
 	}
-	sample := found.Result.Sample
 	child := o.runner.Child(isolate.Spec{Task: contentsTask, Timeout: examineLimit,
 		Limits: isolate.Limits{MemoryBytes: sample.ReadMemory(), OpenFiles: 1024}})
 	defer child.Close()
@@ -149,7 +145,7 @@ type other struct {
 
 func newOther(s *stand) *other {
 	s.Helper()
-	script := must.Get(filepath.Abs("../../testdata/reliability/contents.py"))(s)
+	script := s.testdata("reliability/contents.py")
 	cmd := exec.Command(s.python, "-B", script)
 	cmd.Stderr = os.Stderr
 	in := must.Get(cmd.StdinPipe())(s)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // corpusFolder is the variable that names a folder of files that others have made: scripts/corpus fills one with
@@ -34,30 +35,23 @@ var corpusTrials = []trial{
 			"item read; h5py reads the same item; all of `bench-io` on every 50th",
 		target: "the parent goes on; an answer, or the child's end, within 10 s; a child holds at most 1 GiB; h5py's " +
 			"bytes; no dataset that h5py reads is refused but for a reason listed",
-		run: func(s *stand) {
-			corpus(s, "hdf5", verdictLimit, mostHeld)
-		}},
+		run: func(s *stand) { corpus(s, "hdf5", verdictLimit, mostHeld) }},
 	{id: "D8-corpus", fault: "pictures of others", given: corpusFolder,
 		made: "each test picture that `make corpus` takes from Debian's source archives, decoded; Pillow decodes " +
 			"it too; all of `bench-io` on every 50th",
 		target: "the parent goes on; at most 2 s and 512 MiB a picture; Pillow's pixels; no picture that Pillow " +
 			"decodes is refused but for a reason listed",
-		run: func(s *stand) {
-			corpus(s, "pictures", pictureLimit, pictureMemory)
-		}},
+		run: func(s *stand) { corpus(s, "pictures", pictureLimit, pictureMemory) }},
 }
 
 // corpusFiles lists the regular files below a folder of the corpus.
 func corpusFiles(s *stand, part string) (paths []string) {
 	s.Helper()
-	top, err := filepath.Abs(os.Getenv(corpusFolder))
-	if err != nil {
-		s.Fatal(err)
-	}
+	top := must.Get(filepath.Abs(os.Getenv(corpusFolder)))(s)
 	if _, err := os.Stat(filepath.Join(top, part)); err == nil || part != "hdf5" {
 		top = filepath.Join(top, part)
 	}
-	err = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && e.Name() == ".git" {
 			return filepath.SkipDir
 		}
@@ -81,7 +75,7 @@ func corpus(s *stand, part string, limit time.Duration, most int64) {
 	defer other.close()
 	own := newOwn(s)
 	var counts [outcomes]int
-	var heavy, slow []string
+	may := bounds{took: limit, bytes: most}
 	slowest, held := time.Duration(0), int64(0)
 	agreed := newAgreement(part)
 	for _, path := range paths {
@@ -95,12 +89,7 @@ func corpus(s *stand, part string, limit time.Duration, most int64) {
 		if v.outcome == odd {
 			s.Errorf("the parent failed on %s: %v", name, v.why)
 		}
-		if v.took > limit {
-			slow = append(slow, fmt.Sprintf("%s %.1f s", name, v.took.Seconds()))
-		}
-		if v.bytes > most {
-			heavy = append(heavy, fmt.Sprintf("%s %d MiB", name, v.bytes>>20))
-		}
+		may.hold(name, v)
 		var mine ownAnswer
 		if v.outcome == whole {
 			mine = own.read(ctx, path)
@@ -113,12 +102,7 @@ func corpus(s *stand, part string, limit time.Duration, most int64) {
 		slowest.Seconds(), held>>20)
 	agreed.tell(s)
 	benchSome(s, paths)
-	if len(slow) > 0 {
-		s.missed("more than %v, at a load of %s: %s", limit, s.busy(), shortList(slow))
-	}
-	if len(heavy) > 0 {
-		s.missed("more than %d MiB: %s", most>>20, shortList(heavy))
-	}
+	may.tell(s)
 }
 
 // benchSome runs the whole of bench-io on some of the files: it ends with a report, or says why there is none.
@@ -134,19 +118,8 @@ func benchSome(s *stand, paths []string) {
 			s.Errorf("bench-io on %s: exit %d: %s", paths[i], status, words)
 		}
 	}
-	s.leftNothing()
 	s.measured("all of bench-io on %d of them: %d ended with a report, %d said why there is none", codes[0]+codes[3],
 		codes[0], codes[3])
-}
-
-// shortList joins the first of many.
-func shortList(list []string) string {
-	const most = 8
-	text := strings.Join(list[:min(len(list), most)], ", ")
-	if more := len(list) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // agreement is the account of what pipetune and another library make of the same files.

@@ -3,6 +3,7 @@
 package reliability
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,9 +67,7 @@ data.tofile("data.bin")
 
 func livingFiles(s *stand) {
 	folder := s.folder("living")
-	if python := s.start("python", []string{s.python, "-c", livingScript, folder}); python.wait(time.Minute) != 0 {
-		s.Fatal(python.complaints())
-	}
+	must.Python(s, "-c", livingScript, folder)
 	ways := []struct {
 		name   string
 		change func(path string, original []byte) error
@@ -83,22 +82,13 @@ func livingFiles(s *stand) {
 			return err
 		}},
 		{"is replaced", func(path string, original []byte) error {
-			if err := os.WriteFile(path+".new", original[:len(original)/2], 0o600); err != nil {
-				return err
+			replace := func(text []byte) error {
+				return errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path))
 			}
-			if err := os.Rename(path+".new", path); err != nil {
-				return err
-			}
-			if err := os.WriteFile(path+".new", original, 0o600); err != nil {
-				return err
-			}
-			return os.Rename(path+".new", path)
+			return errors.Join(replace(original[:len(original)/2]), replace(original))
 		}},
 		{"is cut", func(path string, original []byte) error {
-			if err := os.Truncate(path, 1000); err != nil {
-				return err
-			}
-			return os.WriteFile(path, original, 0o600)
+			return errors.Join(os.Truncate(path, 1000), os.WriteFile(path, original, 0o600))
 		}},
 	}
 	statuses, changes := map[int]int{}, 0
@@ -109,32 +99,23 @@ func livingFiles(s *stand) {
 			p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", path})
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				for ended := false; !ended; changes++ {
+				for ; !p.hasEnded(); changes++ {
 					if err := way.change(path, original); err != nil {
 						s.T.Errorf("%s %s: %v", name, way.name, err)
 						return
 					}
-					select {
-					case <-p.ended:
-						ended = true
-					case <-time.After(time.Millisecond):
-					}
+					time.Sleep(time.Millisecond)
 				}
 			})
-			status := p.wait(2 * time.Minute)
+			status := p.ends(2*time.Minute, 0, 3)
 			wg.Wait()
 			statuses[status]++
-			if status != 0 && status != 3 {
-				s.Errorf("%s %s: exit status %d: %s", name, way.name, status, p.complaints())
-			}
 			if status != 0 && p.complaints() == "" {
 				s.Errorf("%s %s: exit status %d without a word", name, way.name, status)
 			}
-			p.alone()
 			must.Do(s, os.WriteFile(path, original, 0o600))
 		}
 	}
-	s.leftNothing()
 	s.measured("9 runs under %d changes: %d ended with a report, %d said what is wrong; no signal", changes,
 		statuses[0], statuses[3])
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/must"
 )
@@ -54,14 +55,11 @@ func links(s *stand) {
 	defer r.close()
 	for _, path := range []string{root, filepath.Join(root, "d0") + "/../../" + filepath.Base(root), root +
 		"/d0/self"} {
-		found, err := r.lookAll(s.Context(), path)
-		if err == nil {
-			err = found.Refused.Err()
-		}
+		got, err := r.look(s.Context(), path, dataset.SurveyOptions{})
 		if err != nil {
 			s.Fatalf("%s: %v", path, err)
 		}
-		if got := found.Result; got.Files != 30 || got.Links != int64(linked) {
+		if got.Files != 30 || got.Links != int64(linked) {
 			s.Errorf("%s: %d files and %d links, there are 30 and %d", path, got.Files, got.Links, linked)
 		}
 	}
@@ -87,10 +85,7 @@ func links(s *stand) {
 	})
 	counts := map[string]int{}
 	for range 200 {
-		found, err := r.lookAll(s.Context(), root)
-		if err == nil {
-			err = found.Refused.Err()
-		}
+		found, err := r.look(s.Context(), root, dataset.SurveyOptions{})
 		switch {
 		case errors.As(err, new(*isolate.DeathError)), errors.As(err, new(*isolate.TimeoutError)):
 			s.Fatal(err)
@@ -99,7 +94,7 @@ func links(s *stand) {
 			continue
 		}
 		in, out := 0, 0
-		for _, f := range found.Result.Sample.Files {
+		for _, f := range found.Sample.Files {
 			if strings.HasPrefix(filepath.Base(string(f.Path)), "in") {
 				in++
 			} else {

@@ -70,21 +70,7 @@ func damaged(s *stand, most int, limit time.Duration, lanes int) {
 			}
 		})
 	}
-	told := time.NewTicker(time.Minute)
-	defer told.Stop()
-	ended := make(chan struct{})
-	go func() {
-		wg.Wait()
-		close(ended)
-	}()
-	for running := true; running; {
-		select {
-		case <-told.C:
-			s.Logf("%v: %s", time.Since(began).Round(time.Second), t.words())
-		case <-ended:
-			running = false
-		}
-	}
+	wg.Wait()
 	t.verdict(s, day, lanes, time.Since(began))
 }
 
@@ -106,9 +92,9 @@ func (s *stand) number(name string, otherwise uint64) uint64 {
 func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.Seed, day, lane, first uint64, most int,
 	folder string) error {
 	// A runner of its own, so that its children are the lane's.
-	r := &reader{runner: s.newRunner()}
+	r := &reader{runner: s.newRunner(), limit: mutantLimit}
 	defer r.close()
-	highest := int64(0)
+	highest, told := int64(0), time.Now()
 	for n := first; (most == 0 || n < first+uint64(most)) && ctx.Err() == nil; n++ {
 		name, file := mutant(all, day, lane, n)
 		// A name of its own for each: libhdf5 takes a file of the same inode that it could not close for the one it has
@@ -143,6 +129,10 @@ func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.See
 			t.note(&t.odd, fmt.Sprintf("mutant %d of lane %d: %v", n, lane, r.why))
 		}
 		t.count(maphash.Bytes(hash, file), what, highest)
+		if lane == 0 && time.Since(told) > time.Minute {
+			told = time.Now()
+			s.Logf("so far %s", t.words())
+		}
 	}
 	return nil
 }

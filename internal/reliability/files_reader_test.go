@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,18 +42,10 @@ var outcomeWords = [outcomes]string{"read whole", "read in part", "refused", "en
 // until it dies.
 type reader struct {
 	runner *isolate.Runner
+	limit  time.Duration // of a request
 	survey *isolate.Child
 	items  *isolate.Child
-	limit  time.Duration // of a request; 0 is mutantLimit
-	why    error         // of the last file that was not read whole
-}
-
-// patience is the limit.
-func (r *reader) patience() time.Duration {
-	if r.limit > 0 {
-		return r.limit
-	}
-	return mutantLimit
+	why    error // of the last file that was not read whole
 }
 
 // verdict is what came of one file that children of its own have looked at.
@@ -76,6 +67,42 @@ func (s *stand) examine(path string) verdict {
 	s.Logf("%s: %s in %v, %d MiB: %v", filepath.Base(path), outcomeWords[what], v.took.Round(time.Millisecond),
 		v.bytes>>20, v.why)
 	return v
+}
+
+// bounds are what reading one file may take, and what took more.
+type bounds struct {
+	took        time.Duration
+	bytes       int64
+	slow, heavy []string
+}
+
+func (b *bounds) hold(name string, v verdict) {
+	if v.took > b.took {
+		b.slow = append(b.slow, fmt.Sprintf("%s %.1f s", name, v.took.Seconds()))
+	}
+	if v.bytes > b.bytes {
+		b.heavy = append(b.heavy, fmt.Sprintf("%s %d MiB", name, v.bytes>>20))
+	}
+}
+
+func (b *bounds) tell(s *stand) {
+	s.Helper()
+	if len(b.slow) > 0 {
+		s.missed("more than %v, at a load of %s: %s", b.took, s.busy(), shortList(b.slow))
+	}
+	if len(b.heavy) > 0 {
+		s.missed("more than %d MiB: %s", b.bytes>>20, shortList(b.heavy))
+	}
+}
+
+// shortList joins the first of many.
+func shortList(list []string) string {
+	const most = 8
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // verdictLimit is how long pipetune may take to say what it thinks of a file.
@@ -119,20 +146,16 @@ type loaded struct {
 
 // read looks through what lies at a path and reads the first item of it.
 func (r *reader) read(ctx context.Context, path string) outcome {
-	found, err := r.look(ctx, path)
+	found, err := r.look(ctx, path, oneItem)
 	if err != nil {
 		r.why = err
 		return r.judge(err, &r.survey)
 	}
-	if err := found.Refused.Err(); err != nil {
-		r.why = err
-		return refused
-	}
+	sample := found.Sample
 	if r.items == nil {
-		r.items = r.runner.Child(isolate.Spec{Task: probe.Task, Timeout: r.patience(),
-			Limits: isolate.Limits{MemoryBytes: found.Result.Sample.ReadMemory(), OpenFiles: 1024}})
+		r.items = r.runner.Child(isolate.Spec{Task: probe.Task, Timeout: r.limit,
+			Limits: isolate.Limits{MemoryBytes: sample.ReadMemory(), OpenFiles: 1024}})
 	}
-	sample := found.Result.Sample
 	if len(sample.Items) == 0 {
 		r.why = errors.New("there are no items")
 		return partly
@@ -158,28 +181,30 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 	return whole
 }
 
-// look is the inspection alone, for one item.
-func (r *reader) look(ctx context.Context, path string) (dataset.SurveyAnswer, error) {
-	return r.lookFor(ctx, path, dataset.SurveyOptions{MaxFiles: 1, MaxItems: 1, Limit: r.patience()})
-}
+// oneItem has a look end at the first file's first item.
+var oneItem = dataset.SurveyOptions{MaxFiles: 1, MaxItems: 1}
 
-// lookAll is the inspection of a folder.
-func (r *reader) lookAll(ctx context.Context, path string) (dataset.SurveyAnswer, error) {
-	return r.lookFor(ctx, path, dataset.SurveyOptions{Limit: r.patience()})
-}
+// refusal is what a look says of a file that it does not read.
+type refusal struct{ error }
 
-func (r *reader) lookFor(ctx context.Context, path string, o dataset.SurveyOptions) (dataset.SurveyAnswer, error) {
+// look is the inspection alone.
+func (r *reader) look(ctx context.Context, path string, o dataset.SurveyOptions) (dataset.SurveyResult, error) {
 	if r.survey == nil {
-		r.survey = r.runner.Child(isolate.Spec{Task: dataset.SurveyTask, Timeout: r.patience(),
+		r.survey = r.runner.Child(isolate.Spec{Task: dataset.SurveyTask, Timeout: r.limit,
 			Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory}})
 	}
-	return isolate.Ask[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.survey,
+	o.Limit = r.limit
+	found, err := isolate.Ask[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.survey,
 		dataset.SurveyRequest{Path: []byte(path), Options: o})
+	if why := found.Refused.Err(); err == nil && why != nil {
+		err = refusal{why}
+	}
+	return found.Result, err
 }
 
 // judge says what an error of a child means, and lets go of one that cannot go on.
 func (r *reader) judge(err error, child **isolate.Child) outcome {
-	if errors.As(err, new(*isolate.RemoteError)) {
+	if errors.As(err, new(*isolate.RemoteError)) || errors.As(err, new(refusal)) {
 		return refused
 	}
 	(*child).Close()
@@ -199,20 +224,4 @@ func (r *reader) close() {
 			c.Close()
 		}
 	}
-}
-
-// peak is the most memory that a process has held at once, in bytes: VmHWM of proc_pid_status(5). It is 0 for one that
-// has ended.
-func peak(pid int) int64 {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	line, _, _ := strings.Cut(rest, "\n")
-	kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kib << 10
 }

@@ -3,7 +3,6 @@
 package reliability
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,53 +62,41 @@ func references(s *stand) {
 	must.Do(s, os.WriteFile(hidden, []byte(strings.Repeat(secret+" ", 100)), 0o600))
 	targets := []string{"fifo=" + fifo, "shadow=/etc/shadow", "environ=/proc/self/environ", "zero=/dev/zero",
 		"hidden=" + hidden, "up=../" + filepath.Base(beside) + "/hidden.bin", "self=storage-self.h5"}
-	if python := s.start("python", append([]string{s.python, "-c", referenceScript, folder}, targets...)); python.wait(
-		time.Minute) != 0 {
-		s.Fatal(python.complaints())
-	}
-	shadow := must.Get(os.ReadFile("/etc/shadow"))(s)
-	forbidden := [][]byte{[]byte(secret)}
-	for line := range bytes.Lines(shadow) {
-		if fields := bytes.Split(line, []byte(":")); len(fields) > 2 {
-			forbidden = append(forbidden, bytes.Join(fields[:3], []byte(":")))
+	must.Python(s, append([]string{"-c", referenceScript, folder}, targets...)...)
+	const inEnvironment = "TRIAL_MARK=5b1d77c0"
+	forbidden := []string{secret, inEnvironment}
+	for line := range strings.Lines(string(must.Get(os.ReadFile("/etc/shadow"))(s))) {
+		if fields := strings.Split(line, ":"); len(fields) > 2 {
+			forbidden = append(forbidden, strings.Join(fields[:3], ":"))
 		}
 	}
-	const inEnvironment = "TRIAL_MARK=5b1d77c0"
-	forbidden = append(forbidden, []byte(inEnvironment))
 	paths := must.Get(filepath.Glob(filepath.Join(folder, "*.h5")))(s)
 	unnamed := []string{}
 	slowest := time.Duration(0)
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".h5")
-		out := filepath.Join(s.work, "out.json")
-		began := time.Now()
-		p := s.pipetune([]string{"bench-io", "-q", "--no-redact", "--budget", "2s", "-o", out, path},
-			func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, inEnvironment) })
-		status := p.wait(2 * time.Minute)
-		slowest = max(slowest, time.Since(began))
-		said := append(p.output(), p.complaints()...)
+		out := s.folder("out")
+		p := s.pipetune([]string{"bench-io", "-q", "--no-redact", "--budget", "2s", "-o",
+			filepath.Join(out, "out.json"), path}, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, inEnvironment) })
+		status, took := p.ending(2 * time.Minute)
+		slowest = max(slowest, took)
+		said := fmt.Sprint(everything(s, p, out))
 		if status != 3 {
 			s.Errorf("%s: exit status %d, where there is nothing of its own to read: %s", name, status, said)
 		}
-		if report, err := os.ReadFile(out); err == nil {
-			said = append(said, report...)
-			must.Do(s, os.Remove(out))
-		}
 		for _, f := range forbidden {
-			if bytes.Contains(said, f) {
+			if strings.Contains(said, f) {
 				s.Errorf("%s: bytes of a target are in what is written", name)
 			}
 		}
 		_, which, _ := strings.Cut(name, "-")
 		for _, t := range targets {
-			if key, target, _ := strings.Cut(t, "="); key == which && !bytes.Contains(said, []byte(target)) {
+			if key, target, _ := strings.Cut(t, "="); key == which && !strings.Contains(said, target) {
 				unnamed = append(unnamed, name)
 				s.Logf("%s: %s", name, said)
 			}
 		}
-		p.alone()
 	}
-	s.leftNothing()
 	s.measured("%d files, none followed, no byte of a target in any output; the slowest run took %.1f s", len(paths),
 		slowest.Seconds())
 	if len(unnamed) > 0 {
@@ -142,21 +129,11 @@ with h5py.File(sys.argv[1], "w") as f:
 `
 
 func plantedPlugin(s *stand) {
-	folder := s.folder("plugins")
-	mark, source := filepath.Join(s.work, "mark"), filepath.Join(s.work, "planted.c")
-	must.Do(s, os.WriteFile(source, []byte(pluginSource), 0o600))
-	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-I/usr/include/hdf5/serial", fmt.Sprintf("-DMARK=%q",
-		mark), "-o", filepath.Join(folder, "libplanted.so"), source})
-	if gcc.wait(2*time.Minute) != 0 {
-		s.Fatalf("building the plugin: %s", gcc.complaints())
-	}
-	file := filepath.Join(s.folder("filtered"), "filtered.h5")
-	if python := s.start("python", []string{s.python, "-c", filteredScript, file}); python.wait(time.Minute) != 0 {
-		s.Fatal(python.complaints())
-	}
-	planted := func(cmd *exec.Cmd) {
-		cmd.Env = append(cmd.Env, "HDF5_PLUGIN_PATH="+folder)
-	}
+	folder, mark, file := s.folder("plugins"), s.in("mark"), filepath.Join(s.folder("filtered"), "filtered.h5")
+	s.library(filepath.Join(folder, "libplanted.so"), pluginSource, "-I/usr/include/hdf5/serial",
+		fmt.Sprintf("-DMARK=%q", mark))
+	must.Python(s, "-c", filteredScript, file)
+	planted := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "HDF5_PLUGIN_PATH="+folder) }
 	marked := func() bool {
 		_, err := os.Stat(mark)
 		return err == nil
@@ -168,19 +145,14 @@ func plantedPlugin(s *stand) {
 		s.Fatalf("the control does not load the plugin, so that this trial shows nothing: %s", control.complaints())
 	}
 	must.Do(s, os.Remove(mark))
+	bench := []string{"bench-io", "-q", "--budget", "2s", "--python", "none"}
 	runs := 0
-	for _, args := range [][]string{{"bench-io", "-q", "-v", "--budget", "2s", "--python", "none", file},
-		{"bench-io", "-q", "--budget", "2s", "--python", "none", "--follow", file}, {"bench-io", "-q", "--budget", "2s",
-			"--python", "none", filepath.Dir(file)}, {"doctor"}} {
-		p := s.pipetune(args, planted)
-		status := p.wait(2 * time.Minute)
+	for _, args := range [][]string{append(bench, "-v", file), append(bench, "--follow", file),
+		append(bench, filepath.Dir(file)), {"doctor"}} {
+		s.pipetune(args, planted).ends(2*time.Minute, 0, 1, 2, 3, 4)
 		if runs++; marked() {
 			s.Fatalf("%v has loaded the plugin", args)
 		}
-		if status > 4 {
-			s.Errorf("%v: exit status %d: %s", args, status, p.complaints())
-		}
 	}
-	s.leftNothing()
 	s.measured("%d runs, no mark; h5py with the same variables has left one", runs)
 }

@@ -4,7 +4,6 @@ package reliability
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/pipetune/pipetune/internal/must"
@@ -127,14 +126,10 @@ type seed struct {
 // seeds makes the files.
 func seeds(s *stand) []seed {
 	s.Helper()
-	dir := filepath.Join(s.work, "seeds")
-	must.Do(s, os.Mkdir(dir, 0o700))
-	if out, err := exec.Command(s.python, "-c", seedScript, dir).CombinedOutput(); err != nil {
-		s.Fatalf("writing the seeds: %v: %s", err, out)
-	}
-	paths := must.Get(filepath.Glob(filepath.Join(dir, "*.h5")))(s)
+	dir := s.folder("seeds")
+	must.Python(s, "-c", seedScript, dir)
 	var all []seed
-	for _, path := range paths {
+	for _, path := range must.Get(filepath.Glob(filepath.Join(dir, "*.h5")))(s) {
 		data := must.Get(os.ReadFile(path))(s)
 		name := filepath.Base(path)
 		if want, told := superblocks[name]; told && data[8] != want {

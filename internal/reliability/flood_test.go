@@ -5,7 +5,6 @@ package reliability
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,15 +22,12 @@ var floodTrials = []trial{
 }
 
 func hookFlood(s *stand) {
-	script := s.testdata("reliability/flood.py")
-	file := filepath.Join(s.work, "run.jsonl")
-	p := s.pipetune([]string{"diagnose", "-o", file, "--", s.python, script, "--clients", "64", "--seconds", "10"})
+	file := s.in("run.jsonl")
+	p := s.pipetune([]string{"diagnose", "-o", file, "--", s.python, s.testdata("reliability/flood.py"), "--clients",
+		"64", "--seconds", "10"})
 	p.awaitLines(1)
 	flooded := p.meter(100*time.Millisecond, func(usage) bool { return bytes.Count(p.output(), []byte("\n")) > 1 })
-	status := p.wait(5 * time.Minute)
-	if status != 5 {
-		s.Errorf("pipetune ended with %d, the job with 5; stderr: %.600s", status, p.complaints())
-	}
+	p.ends(5*time.Minute, 5) // as the job
 	var result string
 	var tried, sent int
 	if _, err := fmt.Sscanf(string(p.output()), "flooding\n%s %d %d", &result, &tried, &sent); err != nil ||
@@ -47,7 +43,7 @@ func hookFlood(s *stand) {
 	}
 	share := (last.alone - first.alone).Seconds() / (last.at - first.at).Seconds()
 	peak := max(last.peak, first.peak)
-	rec := s.readRecording(file)
+	rec := s.recording(file)
 	said := slices.ContainsFunc(rec.Unseen, func(u recording.Unseen) bool { return u.Signal == "hook_*" })
 	s.measured("%.2f million datagrams tried, %d taken by the kernel in %.0f s; pipetune %.1f %% of a core, at most "+
 		"%.1f MiB; said that messages were left out: %t",
@@ -61,6 +57,4 @@ func hookFlood(s *stand) {
 	if !said {
 		s.Errorf("messages were left out, and nothing says so: %v", rec.Unseen)
 	}
-	p.alone()
-	s.leftNothing()
 }

@@ -3,6 +3,8 @@
 package reliability
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -31,8 +33,8 @@ var mustFuzz = strings.Fields(
 var executed = regexp.MustCompile(`execs: ([0-9]+) `)
 
 func fuzz(s *stand, each time.Duration) {
-	root := must.Get(filepath.Abs("../.."))(s)
-	limit, err := time.ParseDuration(envOr("RELIABILITY_FUZZTIME", each.String()))
+	root := repository(s)
+	limit, err := time.ParseDuration(cmp.Or(os.Getenv("RELIABILITY_FUZZTIME"), each.String()))
 	if err != nil || limit <= 0 {
 		s.Fatalf("RELIABILITY_FUZZTIME: a duration is wanted: %v", err)
 	}

@@ -3,11 +3,10 @@
 package reliability
 
 import (
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var appendTrials = []trial{
@@ -21,14 +20,10 @@ var appendTrials = []trial{
 // appended lets bench-io read a file, by itself and through h5py, for as long as a writer opens it. The same writer
 // beside a reader that locks shows that a lock would be seen.
 func appended(s *stand) {
-	file := filepath.Join(s.work, "train.h5")
-	make := `import h5py, numpy, sys
+	file, writer := s.in("train.h5"), s.testdata("reliability/append.py")
+	must.Python(s, "-c", `import h5py, numpy, sys
 with h5py.File(sys.argv[1], "w") as f:
-    f.create_dataset("x", data=numpy.random.default_rng(1).standard_normal((20000, 256), dtype="f4"), chunks=(100, 256), compression="gzip")`
-	if out, err := exec.Command(s.python, "-c", make, file).CombinedOutput(); err != nil {
-		s.Fatalf("making the file: %v: %s", err, out)
-	}
-	writer := s.testdata("reliability/append.py")
+    f.create_dataset("x", data=numpy.random.default_rng(1).standard_normal((20000, 256), dtype="f4"), chunks=(100, 256), compression="gzip")`, file)
 	holder := s.start("holder", []string{s.python, "-c",
 		`import h5py, sys, time; f = h5py.File(sys.argv[1], "r"); print("holds", flush=True); time.sleep(600)`, file})
 	holder.awaitLines(1)
@@ -44,11 +39,8 @@ with h5py.File(sys.argv[1], "w") as f:
 	var statuses []int
 	for !w.hasEnded() {
 		p := s.pipetune([]string{"bench-io", file, "--budget", "10s", "--python", s.python, "-q", "-o",
-			filepath.Join(s.work, "bench.json")})
-		statuses = append(statuses, p.wait(10*time.Minute))
-		p.alone()
-		if last := statuses[len(statuses)-1]; !slices.Contains([]int{0, 3, 4}, last) {
-			s.Errorf("bench-io beside the writer ended with %d: %.800s", last, p.complaints())
+			s.in("bench.json")})
+		if statuses = append(statuses, p.ends(10*time.Minute, 0, 3, 4)); s.Failed() {
 			break
 		}
 	}
@@ -58,5 +50,4 @@ with h5py.File(sys.argv[1], "w") as f:
 		s.Errorf("the writer ended with %d: %s; %.800s", status, last, w.complaints())
 	}
 	s.measured("%s, beside %d runs of bench-io (exit codes %v)", last, len(statuses), statuses)
-	s.leftNothing()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 var brokenTrials = []trial{
@@ -58,7 +59,7 @@ func brokenHook(s *stand) {
 	j := paced{batches: 120, workers: 2, step: 50 * time.Millisecond}
 	bare := s.start("bare", j.argv(s, ""))
 	bare.wait(10 * time.Minute)
-	report := filepath.Join(s.work, "report.json")
+	report := s.in("report.json")
 	unharmed, told := 0, 0
 	for _, b := range breakages {
 		line := `D=${PYTHONPATH%%:*}; H=$D/pipetune_hook; test -d "$H" || exit 99; chmod -R u+w "$D"; ` + b.shell +
@@ -67,7 +68,6 @@ func brokenHook(s *stand) {
 		if s.same(b.name, bare, c) {
 			unharmed++
 		}
-		c.alone()
 		if _, err := os.Stat(report); err != nil {
 			s.Errorf("%s: no report of a job that trained for %v and more: %.600s", b.name,
 				time.Duration(j.batches)*j.step, c.complaints())
@@ -80,31 +80,30 @@ func brokenHook(s *stand) {
 	}
 	s.measured("%d of %d jobs unharmed; %d of %d reports say what was lost", unharmed, len(breakages), told,
 		len(breakages))
-	s.leftNothing()
 }
 
 // hookTold says whether the report speaks of the hook; it fails the trial where it does not.
 func (s *stand) hookTold(name, path string) bool {
 	s.Helper()
 	r := s.report(path)
-	words := said(r)
-	if r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook" && !strings.Contains(words, "hook") {
-		s.Errorf("%s: the report takes the loader from the hook and says nothing of what failed: %.800s", name, words)
-		return false
+	told := strings.Contains(said(r), "hook")
+	if !told {
+		s.Errorf("%s: the report does not speak of the hook (the loader's source is it: %t): %.1500s", name, heard(r),
+			said(r))
 	}
-	if !strings.Contains(words, "hook") {
-		s.Errorf("%s: the report does not speak of the hook: %.1500s", name, words)
-		return false
-	}
-	return true
+	return told
+}
+
+// heard says whether a report's loader is the hook's.
+func heard(r *report.Report) bool {
+	return r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook"
 }
 
 // brokenFolder runs the job where the hook's folder or socket cannot be made.
 func brokenFolder(s *stand) {
 	j := paced{batches: 300, workers: 2, step: 5 * time.Millisecond} // long enough for what the hook reports to be used
 	mounted := func(name, options string) string {
-		dir := filepath.Join(s.work, name)
-		must.Do(s, os.Mkdir(dir, 0o700))
+		dir := s.folder(name)
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
 			s.Fatalf("mounting %s: %v: %s", name, err, out)
 		}
@@ -113,13 +112,10 @@ func brokenFolder(s *stand) {
 		})
 		return dir
 	}
-	file := filepath.Join(s.work, "file")
-	must.Do(s, os.WriteFile(file, nil, 0o600))
-	long := filepath.Join(s.work, strings.Repeat("a", 120))
-	must.Do(s, os.Mkdir(long, 0o700))
+	s.write(s.in("file"), "")
 	folders := map[string]string{
-		"missing": filepath.Join(s.work, "nowhere"), "full": mounted("full", "size=4k"),
-		"read-only": mounted("readonly", "ro"), "a file": file, "too long": long,
+		"missing": s.in("nowhere"), "full": mounted("full", "size=4k"), "read-only": mounted("readonly", "ro"),
+		"a file": s.in("file"), "too long": s.folder(strings.Repeat("a", 120)),
 	}
 	bare := s.start("bare", j.argv(s, ""))
 	unharmed, elsewhere, told := 0, 0, 0
@@ -134,10 +130,8 @@ func brokenFolder(s *stand) {
 		if s.same(name, bare, c) {
 			unharmed++
 		}
-		c.alone()
 		// Where the hook reported on a small part alone, the report says so, and takes its figures from outside.
-		if r := s.report(report); r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook" ||
-			strings.Contains(said(r), "the hook reported only") {
+		if r := s.report(report); heard(r) || strings.Contains(said(r), "the hook reported only") {
 			elsewhere++
 		} else if s.hookTold(name, report) {
 			told++

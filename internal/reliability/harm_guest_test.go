@@ -38,10 +38,9 @@ type guest struct {
 func guests(s *stand) {
 	script := s.testdata("reliability/guest.py")
 	write := func(name, text string) string {
-		s.Helper()
-		path := filepath.Join(s.work, name)
+		path := s.in(name)
 		must.Do(s, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(s, os.WriteFile(path, []byte(text), 0o644))
+		s.write(path, text)
 		return filepath.Dir(path)
 	}
 	const counts = "import builtins\nbuiltins.%s = getattr(builtins, '%s', 0) + 1\n"
@@ -50,17 +49,9 @@ func guests(s *stand) {
 	version := must.Get(exec.Command(s.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output())(s)
 	user := filepath.Join("user", "lib", "python"+strings.TrimSpace(string(version)), "site-packages")
 	write(filepath.Join(user, "usercustomize.py"), strings.ReplaceAll(counts, "%s", "user_runs"))
-	venv := filepath.Join(s.work, "venv")
-	if out, err := exec.Command(s.python, "-m", "venv", "--without-pip", "--system-site-packages",
-		venv).CombinedOutput(); err != nil {
-		s.Fatalf("making a venv: %v: %s", err, out)
-	}
-	app := filepath.Join(s.work, "app.pyz")
-	source := must.Get(os.ReadFile(script))(s)
-	folder := write("app/__main__.py", string(source))
-	if out, err := exec.Command(s.python, "-m", "zipapp", folder, "-o", app).CombinedOutput(); err != nil {
-		s.Fatalf("making a zipapp: %v: %s", err, out)
-	}
+	venv, app := s.in("venv"), s.in("app.pyz")
+	must.Python(s, "-m", "venv", "--without-pip", "--system-site-packages", venv)
+	must.Python(s, "-m", "zipapp", write("app/__main__.py", string(must.Get(os.ReadFile(script))(s))), "-o", app)
 	same, cases := 0, []guest{
 		{name: "plain", argv: []string{s.python, script, "torch"}},
 		{name: "sitecustomize", argv: []string{s.python, script, "torch"}, env: []string{"PYTHONPATH=" + own}},
@@ -82,12 +73,10 @@ func guests(s *stand) {
 		with := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, c.env...) }
 		bare := s.start("bare", c.argv, with)
 		launched := s.pipetune(append([]string{"diagnose", "-q", "--"}, c.argv...), with)
-		bare.wait(10 * time.Minute)
-		launched.wait(10 * time.Minute)
-		launched.alone()
+		want, got := bare.wait(10*time.Minute), launched.wait(10*time.Minute)
 		// The environment of children is distinguished from all else: there the hook's folder must stand for workers
 		// that are spawned.
-		want, path := withoutPath(string(bare.output()))
+		printed, path := withoutPath(string(bare.output()))
 		output := string(launched.output())
 		if c.stays {
 			shorter := regexp.MustCompile(`(?m)^path \['`+regexp.QuoteMeta(s.runtime)+
@@ -99,11 +88,10 @@ func guests(s *stand) {
 			s.missed("%s: sys.path begins with the hook's folder, since Python reads PYTHONPATH and runs no site "+
 				"module that could take it out", c.name)
 		}
-		got, guestPath := withoutPath(output)
-		if got != want || !sameComplaints(bare.complaints(), launched.complaints()) ||
-			launched.cmd.ProcessState.ExitCode() != bare.cmd.ProcessState.ExitCode() {
-			s.Errorf("%s: launched (%d):\n%s%s\nbare (%d):\n%s%s", c.name, launched.cmd.ProcessState.ExitCode(), got,
-				launched.complaints(), bare.cmd.ProcessState.ExitCode(), want, bare.complaints())
+		printedLaunched, guestPath := withoutPath(output)
+		if printedLaunched != printed || !sameComplaints(bare.complaints(), launched.complaints()) || got != want {
+			s.Errorf("%s: launched (%d):\n%s%s\nbare (%d):\n%s%s", c.name, got, printedLaunched, launched.complaints(),
+				want, printed, bare.complaints())
 			continue
 		}
 		same++
@@ -117,7 +105,6 @@ func guests(s *stand) {
 			"spawned workers by it",
 			strings.Join(shown, ", "))
 	}
-	s.leftNothing()
 }
 
 // withoutPath takes the environment's PYTHONPATH out of what guest.py prints of children: what stands between the list

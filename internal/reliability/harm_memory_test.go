@@ -42,10 +42,9 @@ func (s *stand) memoryGroup() memory {
 	if _, err := os.Stat(m.dir); err != nil {
 		m = memory{dir: "/sys/fs/cgroup", peak: "memory.peak", limit: "memory.max", used: "memory.current"}
 	}
-	dir := must.Get(os.MkdirTemp(m.dir, "pipetune-trial-"))(s)
-	m.dir = dir
+	m.dir = must.Get(os.MkdirTemp(m.dir, "pipetune-trial-"))(s)
 	s.Cleanup(func() {
-		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
+		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(m.dir) == nil })
 	})
 	return m
 }
@@ -56,11 +55,8 @@ func (m memory) read(s *stand, file string) int64 {
 	return number(strings.TrimSpace(string(text)))
 }
 
-// within lets a command join the group before it becomes what it is.
-func (m memory) within(cmd *exec.Cmd) {
-	cmd.Args = append([]string{"/bin/sh", "-c", "echo $$ > " + m.dir + `/cgroup.procs; exec "$@"`, "sh"}, cmd.Args...)
-	cmd.Path = "/bin/sh"
-}
+// within lets a program join the group before it becomes what it is.
+func (m memory) within() []string { return shell("echo $$ > " + m.dir + "/cgroup.procs") }
 
 // score is a process's oom_score_adj; false where it is gone.
 func score(pid int) (string, bool) {
@@ -117,25 +113,25 @@ func (s *stand) lookAtScores(p *command) <-chan map[int]string {
 
 // sharedMemory runs a job and a benchmark under one limit.
 func sharedMemory(s *stand, roomMiB int64) {
-	data := filepath.Join(s.work, "bytes.bin")
+	data := s.in("bytes.bin")
 	if out, err := exec.Command("dd", "if=/dev/urandom", "of="+data, "bs=1M", "count=1024",
 		"status=none").CombinedOutput(); err != nil {
 		s.Fatalf("dd: %v: %s", err, out)
 	}
 	j := paced{batches: 1500, workers: 2, step: 20 * time.Millisecond}
 	alone := s.memoryGroup()
-	bare := s.start("bare", j.argv(s, filepath.Join(s.work, "bare.json")), alone.within)
+	bare := s.start("bare", append(alone.within(), j.argv(s, s.in("bare.json"))...))
 	bare.wait(10 * time.Minute)
 	peak := alone.read(s, alone.peak) // over its whole life: under the limit it must not be short by itself
 	group := s.memoryGroup()
-	c := s.start("job", j.argv(s, filepath.Join(s.work, "times.json")), group.within)
+	c := s.start("job", append(group.within(), j.argv(s, s.in("times.json"))...))
 	c.awaitLines(1)
 	limit := peak + roomMiB<<20
 	must.Do(s, os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0))
 	jobs := map[string]bool{}
 	own, _ := score(os.Getpid())
-	p := s.pipetune([]string{"bench-io", data, "--budget", "15s", "--python", "none", "-q", "-o",
-		filepath.Join(s.work, "bench.json")}, group.within)
+	p := s.under(group.within(), []string{"bench-io", data, "--budget", "15s", "--python", "none", "-q", "-o",
+		s.in("bench.json")})
 	looks := s.lookAtScores(p)
 	for ended := false; !ended; {
 		ended = p.hasEnded()
@@ -148,7 +144,6 @@ func sharedMemory(s *stand, roomMiB int64) {
 	}
 	last := <-looks
 	status := p.wait(time.Minute)
-	p.alone()
 	killed := oomKills(group)
 	if len(jobs) != 1 || !jobs[own] {
 		s.Errorf("the job's processes have oom_score_adj %v, %s was theirs", jobs, own)

@@ -3,15 +3,12 @@
 package reliability
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,31 +32,12 @@ var overheadTrials = []trial{
 	},
 }
 
-// setting is a number from the environment.
-func (s *stand) setting(name string, otherwise float64) float64 {
+// watched runs diagnose beside a job for so long, and returns what it took.
+func (s *stand) watched(job *command, seconds float64) cost {
 	s.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || n <= 0 {
-		s.Fatalf("%s=%q: a number above 0 is wanted", name, text)
-	}
-	s.shortened(name, n, otherwise)
-	return n
-}
-
-// watched runs diagnose beside a process for so long, and returns what it took.
-func (s *stand) watched(pid int, seconds float64) cost {
-	s.Helper()
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(pid), "--duration", fmt.Sprintf("%gs", seconds), "-q",
-		"-o", filepath.Join(s.work, "report.json")})
+	p := s.pipetune(watchOf(job, fmt.Sprintf("%gs", seconds), "-q", "-o", s.in("report.json")))
 	readings := p.meter(200*time.Millisecond, nil)
-	if status := p.wait(5 * time.Minute); status != 0 {
-		s.Fatalf("diagnose ended with %d: %s", status, p.complaints())
-	}
-	p.alone()
+	p.ends(5*time.Minute, 0)
 	return s.costOf(readings)
 }
 
@@ -67,22 +45,16 @@ func (s *stand) watched(pid int, seconds float64) cost {
 func overhead(s *stand) {
 	seconds := s.setting("RELIABILITY_H1_SECONDS", 60)
 	const rounds = 5
-	script := s.testdata("jobs/cpu_decode.py")
-	watch := filepath.Join(s.work, "stopwatch.jsonl")
+	watch := s.in("stopwatch.jsonl")
 	job := s.start("job", []string{
-		s.python, script, "--workers", "16", "--batch-size", "4", "--data", filepath.Join(s.work, "data"),
-		"--stopwatch", watch, "--seconds", strconv.FormatFloat(seconds*rounds*4+600, 'f', 0, 64),
+		s.python, s.testdata("jobs/cpu_decode.py"), "--workers", "16", "--batch-size", "4", "--data", s.in("data"),
+		"--stopwatch", watch, "--seconds", fmt.Sprintf("%.0f", seconds*rounds*4+600),
 	})
 	batches := func() (n float64) {
-		text, err := os.ReadFile(watch)
-		if err != nil {
-			return 0
-		}
-		lines := bufio.NewScanner(strings.NewReader(string(text)))
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
+		text, _ := os.ReadFile(watch) // it may not be there yet
+		for line := range bytes.Lines(text) {
 			var r struct{ Batches float64 }
-			if json.Unmarshal(lines.Bytes(), &r) == nil {
+			if json.Unmarshal(line, &r) == nil {
 				n = max(n, r.Batches)
 			}
 		}
@@ -100,15 +72,12 @@ func overhead(s *stand) {
 	before := pace(idle)
 	for range rounds {
 		with := pace(func() {
-			c := s.watched(job.pid(), seconds)
+			c := s.watched(job, seconds)
 			cpu, alone, all = append(cpu, c.share), max(alone, c.peak), max(all, c.rss)
 		})
 		after := pace(idle)
-		slower, own = append(slower, 1-2*with/(before+after)), append(own, 1-after/before)
+		slower, own = append(slower, 1-2*with/(before+after)), append(own, math.Abs(1-after/before))
 		before = after
-	}
-	for i := range own {
-		own[i] = math.Abs(own[i])
 	}
 	noise := centre(own) // as the slow-down is a median: the worst of five would excuse nearly anything
 	s.measured("%.2f %% of one CPU (median of %d); %.1f MiB alone, %.1f MiB with helpers; job slower by %.2f %% "+
@@ -124,7 +93,6 @@ func overhead(s *stand) {
 		s.missed("the job was slower by %.2f %%, more than its pace changes by itself", 100*m)
 	}
 	job.kill()
-	s.leftNothing()
 }
 
 // stalls compares the worst stalls of stretches with a watch and without.
@@ -133,14 +101,10 @@ func stalls(s *stand) {
 	var memory unix.Sysinfo_t
 	must.Do(s, unix.Sysinfo(&memory))
 	gib = min(gib, float64(memory.Freeram)*float64(memory.Unit)/4/(1<<30))
-	source := s.testdata("reliability/stall.c")
-	library := filepath.Join(s.work, "stall.so")
-	if out, err := exec.Command("gcc", "-O2", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
-		s.Fatalf("gcc: %v: %s", err, out)
-	}
-	script := s.testdata("reliability/stall.py")
+	library := s.in("stall.so")
+	s.library(library, string(must.Get(os.ReadFile(s.testdata("reliability/stall.c")))(s)), "-O2")
 	const stretch, rounds = 10.0, 7
-	job := s.start("job", []string{s.python, script, library, strconv.FormatFloat(gib, 'f', 2, 64)})
+	job := s.start("job", []string{s.python, s.testdata("reliability/stall.py"), library, fmt.Sprintf("%.2f", gib)})
 	job.awaitLines(1)
 	// Every line is the worst stall since the one before, reported each second: "moment microseconds".
 	worst := func(from, to float64) (us float64) {
@@ -158,7 +122,7 @@ func stalls(s *stand) {
 		time.Sleep(time.Duration(stretch * float64(time.Second)))
 		to := monotonic(s).Seconds()
 		without = append(without, worst(from, to))
-		s.watched(job.pid(), stretch)
+		s.watched(job, stretch)
 		with = append(with, worst(to, monotonic(s).Seconds()))
 	}
 	a, b := centre(without), centre(with)
@@ -176,5 +140,4 @@ func stalls(s *stand) {
 			a/1e3, leastWith/1e3, least/1e3)
 	}
 	job.kill()
-	s.leftNothing()
 }

@@ -5,7 +5,7 @@ package reliability
 import (
 	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,8 +42,7 @@ func stoppedGuest(s *stand, pause time.Duration) {
 	const step = 10 * time.Millisecond
 	before := 6 * time.Second
 	j := paced{batches: int((3*before + pause) / step), workers: 2, step: step}
-	bareTimes, times, report := filepath.Join(s.work, "bare.json"), filepath.Join(s.work, "times.json"),
-		filepath.Join(s.work, "report.json")
+	times, report := s.in("times.json"), s.in("report.json")
 	c := s.launch(report, j.argv(s, times))
 	c.awaitLines(1)
 	time.Sleep(before) // into its epoch
@@ -53,13 +52,11 @@ func stoppedGuest(s *stand, pause time.Duration) {
 	c.signal(syscall.SIGCONT)
 	to := monotonic(s).Seconds()
 	status := c.wait(10 * time.Minute)
-	c.alone()
-	quick := j
-	quick.step = 0
-	if s.same("stopped", s.start("bare", quick.argv(s, bareTimes)), c) {
+	j.step = 0
+	if s.same("stopped", s.start("bare", j.argv(s, s.in("bare.json"))), c) {
 		s.measured("exit %d, output and status those of the bare job", status)
 	}
-	n := s.noted(times)
+	n := fromJSON[noted](s, times)
 	earlier, meanwhile, later := n.step(s, from-before.Seconds(), from), n.step(s, from, to),
 		n.step(s, to, to+before.Seconds())
 	usual := (earlier + later) / 2 // a drift of the machine falls on both
@@ -70,36 +67,29 @@ func stoppedGuest(s *stand, pause time.Duration) {
 			100*(meanwhile/usual-1), 100*max(later/earlier-1, earlier/later-1))
 	}
 	words := said(s.report(report))
-	told := ""
-	for line := range strings.Lines(words) {
-		if strings.Contains(line, "pipetune itself did not run") || strings.Contains(line, "lost") {
-			told = strings.TrimSpace(line)
-			break
-		}
-	}
+	told := regexp.MustCompile(`.*(pipetune itself did not run|lost).*`).FindString(words)
 	if told == "" {
 		s.Errorf("the report says nothing of the gap: %.1500s", words)
 	}
 	s.measured("told as: %s", told)
-	s.leftNothing()
 }
 
 // killedGuest kills pipetune at moments over the whole life of its job.
 func killedGuest(s *stand, times int) {
 	j := paced{batches: 100, workers: 2, step: 10 * time.Millisecond}
 	began := time.Now()
-	bare := s.start("bare", j.argv(s, filepath.Join(s.work, "bare.json")))
-	bareStatus := bare.wait(10 * time.Minute)
+	bare := s.start("bare", j.argv(s, s.in("bare.json")))
+	bareStatus := strconv.Itoa(bare.wait(10 * time.Minute))
 	life := time.Since(began)
 	random := rand.New(rand.NewPCG(5, 5))
 	ended, inTime := 0, 0
 	for n := range times {
-		note := filepath.Join(s.work, "status-"+strconv.Itoa(n))
+		note := s.in("status-" + strconv.Itoa(n))
 		// The job's own shell notes its end: pipetune is gone by then.
 		argv := append([]string{"/bin/sh", "-c", `: > "` + note + `.begun"; "$@"; s=$?; echo $s > "` + note +
 			`.part"; mv "` + note + `.part" "` + note + `"; exit $s`, "sh"},
-			j.argv(s, filepath.Join(s.work, "times.json"))...)
-		c := s.launch(filepath.Join(s.work, "report.json"), argv)
+			j.argv(s, s.in("times.json"))...)
+		c := s.launch(s.in("report.json"), argv)
 		s.until(5*time.Minute, "pipetune has started its job", func() bool {
 			_, err := os.Stat(note + ".begun")
 			return err == nil || c.hasEnded()
@@ -125,9 +115,8 @@ func killedGuest(s *stand, times int) {
 				c.complaints())
 			continue
 		}
-		if got := strings.TrimSpace(string(status)); got != strconv.Itoa(bareStatus) ||
-			string(c.output()) != string(bare.output()) {
-			s.Errorf("killed %v into a life of %v: status %s, bare %d; stdout %.300q, bare %.300q", at, life, got,
+		if got := strings.TrimSpace(string(status)); got != bareStatus || string(c.output()) != string(bare.output()) {
+			s.Errorf("killed %v into a life of %v: status %s, bare %s; stdout %.300q, bare %.300q", at, life, got,
 				bareStatus, c.output(), bare.output())
 			continue
 		}
@@ -138,18 +127,5 @@ func killedGuest(s *stand, times int) {
 	if inTime < 1 {
 		s.Errorf("no moment fell into the life of a job")
 	}
-	after := s.launch(filepath.Join(s.work, "report.json"), []string{"/bin/true"})
-	after.wait(10 * time.Minute)
-	after.alone()
-	s.leftNothing()
-}
-
-// hasEnded says whether the program itself has.
-func (c *command) hasEnded() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
+	s.launch(s.in("report.json"), []string{"/bin/true"}).wait(10 * time.Minute)
 }

@@ -13,13 +13,6 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// storm is one shape of the fork storm.
-type storm struct {
-	method     string
-	persistent bool
-	epochs     int
-}
-
 var stormTrials = []trial{
 	{
 		id: "H8", fault: "DataLoader workers begin and end again and again with the hook inside", long: true,
@@ -30,19 +23,13 @@ var stormTrials = []trial{
 		run: func(s *stand) {
 			// By spawn, 8 workers that import PyTorch take 2 CPUs seconds: 1,000 epochs are hours for each of the
 			// methods.
-			slow := int(s.number("RELIABILITY_EPOCHS", 1000))
-			s.shortened("RELIABILITY_EPOCHS", float64(slow), 1000)
-			storms(s, []storm{{"fork", false, 1000}, {"fork", true, 1000}, {"spawn", false, slow},
-				{"spawn", true, slow}, {"forkserver", false, slow}, {"forkserver", true, slow}})
+			storms(s, 1000, int(s.setting("RELIABILITY_EPOCHS", 1000)))
 		},
 	},
 	{
 		id: "H8-short", fault: "as H8", made: "8 workers × 20 epochs by fork, 3 by spawn and forkserver, " +
 			"persistent_workers on and off",
-		target: "as H8", run: func(s *stand) {
-			storms(s, []storm{{"fork", false, 20}, {"fork", true, 20}, {"spawn", false, 3}, {"spawn", true, 3},
-				{"forkserver", false, 3}, {"forkserver", true, 3}})
-		},
+		target: "as H8", run: func(s *stand) { storms(s, 20, 3) },
 	},
 }
 
@@ -75,26 +62,34 @@ func (s *stand) inRoot(root string, argv []string) []string {
 		strings.Join(lines, "\n"), "sh"}, argv...)
 }
 
-// storms runs each shape launched, and once bare: what a job prints does not depend on how its workers begin.
-func storms(s *stand, shapes []storm) {
-	for _, root := range roots() {
+// storms runs jobs whose workers begin in each way for so many epochs, by new programs for so many, launched, and once
+// bare: what a job prints does not depend on how its workers begin.
+func storms(s *stand, forked, programs int) {
+	var shapes []paced
+	for _, method := range []string{"fork", "spawn", "forkserver"} {
+		j := paced{batches: 16, workers: 8, epochs: programs, method: method}
+		if method == "fork" {
+			j.epochs = forked
+		}
+		kept := j
+		kept.persistent = true
+		shapes = append(shapes, j, kept)
+	}
+	// The machine's own PyTorch, and those of the chroots that scripts/torch has made.
+	for _, root := range append([]string{""}, filepath.SplitList(os.Getenv("RELIABILITY_TORCH"))...) {
 		bares := map[int]*command{}
-		for _, shape := range shapes {
-			name := fmt.Sprintf("%s, persistent %t, %d epochs %s", shape.method, shape.persistent, shape.epochs, root)
-			j := paced{batches: 16, workers: 8, epochs: shape.epochs, method: shape.method,
-				persistent: shape.persistent}
-			if bares[shape.epochs] == nil {
+		for _, j := range shapes {
+			name := fmt.Sprintf("%s, persistent %t, %d epochs %s", j.method, j.persistent, j.epochs, root)
+			if bares[j.epochs] == nil {
 				plain := j
 				plain.method, plain.persistent = "fork", true
-				bares[shape.epochs] = s.start("bare", s.inRoot(root, plain.argv(s, "")))
+				bares[j.epochs] = s.start("bare", s.inRoot(root, plain.argv(s, "")))
 			}
-			times := filepath.Join(s.work, "times.json")
-			c := s.launch(filepath.Join(s.work, "report.json"), s.inRoot(root, j.argv(s, times)))
-			if !s.same(name, bares[shape.epochs], c) {
+			times := s.in("times.json")
+			if !s.same(name, bares[j.epochs], s.launch(s.in("report.json"), s.inRoot(root, j.argv(s, times)))) {
 				continue
 			}
-			c.alone()
-			ended := s.noted(times).Ended
+			ended := fromJSON[noted](s, times).Ended
 			var took []float64
 			for i := 1; i < len(ended); i++ {
 				took = append(took, ended[i]-ended[i-1])
@@ -108,5 +103,4 @@ func storms(s *stand, shapes []storm) {
 			}
 		}
 	}
-	s.leftNothing()
 }

@@ -4,23 +4,14 @@ package reliability
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook/trackernoise"
-	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/stat"
 )
-
-// harmTrials are H1, H2 and H4 to H10: what pipetune must not do to a job.
-func harmTrials() []trial {
-	return slices.Concat(overheadTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials,
-		guestTrials)
-}
 
 // paced is a job that notes when its batches come: testdata/reliability/paced.py.
 type paced struct {
@@ -32,11 +23,10 @@ type paced struct {
 
 // argv is its command line. times is the file it leaves; "": none.
 func (j paced) argv(s *stand, times string) []string {
-	s.Helper()
-	script := s.testdata("reliability/paced.py")
 	argv := []string{
-		s.python, script, "--batches", strconv.Itoa(j.batches), "--epochs", strconv.Itoa(max(j.epochs, 1)), "--workers",
-		strconv.Itoa(j.workers), "--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--times", times,
+		s.python, s.testdata("reliability/paced.py"), "--batches", strconv.Itoa(j.batches), "--epochs",
+		strconv.Itoa(max(j.epochs, 1)), "--workers", strconv.Itoa(j.workers), "--step-ms", milliseconds(j.step),
+		"--times", times,
 	}
 	if j.method != "" {
 		argv = append(argv, "--method", j.method)
@@ -51,16 +41,6 @@ func (j paced) argv(s *stand, times string) []string {
 type noted struct {
 	Came  []float64
 	Ended []float64
-}
-
-func (s *stand) noted(path string) noted {
-	s.Helper()
-	text := must.Get(os.ReadFile(path))(s)
-	var n noted
-	if err := json.Unmarshal(text, &n); err != nil {
-		s.Fatalf("%s: %v", path, err)
-	}
-	return n
 }
 
 // step is the median of the times between two batches that both came between two moments.
@@ -79,11 +59,7 @@ func (n noted) step(s *stand, from, to float64) float64 {
 }
 
 // centre is the median.
-func centre(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
+func centre(values []float64) float64 { return stat.Median(values).Center }
 
 // launch runs a command under pipetune, which writes a report.
 func (s *stand) launch(report string, argv []string) *command {
@@ -129,14 +105,4 @@ func (s *stand) same(what string, bare, launched *command) (same bool) {
 		differ("the status", strconv.Itoa(want), strconv.Itoa(got))
 	}
 	return same
-}
-
-// roots are the chroots with other PyTorches that RELIABILITY_TORCH names (made by scripts/torch), and the machine's
-// own as "".
-func roots() []string {
-	named := os.Getenv("RELIABILITY_TORCH")
-	if named == "" {
-		return []string{""}
-	}
-	return append([]string{""}, strings.Split(named, ":")...)
 }

@@ -4,7 +4,6 @@ package reliability
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -31,34 +30,25 @@ const watchedCalls = "ptrace,process_vm_readv,process_vm_writev,flock,fcntl,setx
 func everyCall(s *stand) {
 	j := steady{batches: 1500, step: 20 * time.Millisecond, workers: 2}
 	job := j.start(s)
-	report, recording, trace := filepath.Join(s.work, "run.json"), filepath.Join(s.work, "run.jsonl"),
-		filepath.Join(s.work, "trace")
-	p := s.start("strace", []string{"strace", "-f", "-qq", "--seccomp-bpf", "--decode-fds=path,pidfd", "-o", trace,
-		"-e", "trace=" + watchedCalls, s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "8s",
-		"-o", recording, "-o", report}, s.ownFolders)
-	if status := p.wait(5 * time.Minute); status != 0 {
-		s.Errorf("exit %d: %s", status, p.complaints())
-	}
-	p.alone()
-	text := must.Get(os.ReadFile(trace))(s)
-	number, _, _ := strings.Cut(string(text), " ")
+	report, recording, trace := s.in("run.json"), s.in("run.jsonl"), s.in("trace")
+	p := s.under([]string{"strace", "-f", "-qq", "--seccomp-bpf", "--decode-fds=path,pidfd", "-o", trace, "-e",
+		"trace=" + watchedCalls}, watchOf(job, "8s", "-q", "-o", recording, "-o", report))
+	p.ends(5*time.Minute, 0)
+	text := string(must.Get(os.ReadFile(trace))(s))
+	number, _, _ := strings.Cut(text, " ")
 	self, err := strconv.Atoi(number)
 	if err != nil {
 		s.Fatalf("strace's first line: %v", err)
 	}
-	script := s.testdata("reliability")
-	c := conduct{outputs: []string{report, recording}, folder: script, self: self}
-	found, calls, err := c.breaches(strings.NewReader(string(text)))
-	if err != nil {
-		s.Fatal(err)
-	}
+	c := conduct{outputs: []string{report, recording}, folder: s.testdata("reliability"), self: self}
+	found, calls, err := c.breaches(strings.NewReader(text))
+	must.Do(s, err)
 	for _, line := range found {
 		s.Errorf("%.300s", line)
 	}
-	if calls < 100 || !strings.Contains(string(text), "execve(") || !strings.Contains(string(text), "O_WRONLY") {
+	if calls < 100 || !strings.Contains(text, "execve(") || !strings.Contains(text, "O_WRONLY") {
 		s.Errorf("strace saw only %d calls, and not all that a watch makes", calls)
 	}
 	s.measured("%d calls seen, %d forbidden", calls, len(found))
 	j.unharmed(s, job)
-	s.leftNothing()
 }

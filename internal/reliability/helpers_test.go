@@ -13,8 +13,8 @@ import (
 
 // helper is a child process that pipetune had.
 type helper struct {
-	task    string // what it was for
-	peakKiB int64  // most resident memory, as last seen
+	task string // what it was for
+	peak int64  // bytes of resident memory at most, as last seen
 }
 
 // family is what a run of pipetune was seen to consist of.
@@ -69,9 +69,9 @@ func (f *family) of(task string) (pids []int) {
 func (f *family) peakMiB(task string) float64 {
 	most := int64(0)
 	for _, pid := range f.of(task) {
-		most = max(most, f.helpers[pid].peakKiB)
+		most = max(most, f.helpers[pid].peak)
 	}
-	return float64(most) / 1024
+	return mib(most)
 }
 
 // look is one look at everything. Processes and threads may end under it.
@@ -119,31 +119,25 @@ func (f *family) one(pid int) {
 	if args := arguments(pid); len(args) == 3 && args[1] == "__child" {
 		h.task = args[2]
 	}
-	h.peakKiB = max(h.peakKiB, statusNumber(pid, "VmHWM"))
+	h.peak = max(h.peak, peak(pid))
 }
 
 func arguments(pid int) []string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(text) == 0 {
-		return nil
-	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// statusNumber is the number of a line of /proc/PID/status, 0 where there is none.
+// statusNumber is the last number of a line of /proc/PID/status, 0 where there is none.
 func statusNumber(pid int, name string) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may have ended
 	_, rest, _ := strings.Cut(string(text), "\n"+name+":")
-	fields := strings.Fields(rest)
+	line, _, _ := strings.Cut(rest, "\n")
+	fields := strings.Fields(strings.TrimSuffix(line, " kB"))
 	if len(fields) == 0 {
 		return 0
 	}
-	n, err := strconv.ParseInt(fields[0], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return number(fields[len(fields)-1])
 }
+
+// peak is the most memory that a process has held at once, in bytes; 0 for one that has ended.
+func peak(pid int) int64 { return statusNumber(pid, "VmHWM") << 10 }

@@ -4,6 +4,7 @@ package reliability
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,18 +42,17 @@ var intruderTrials = []trial{
 // nobody is the uid of another user, with no rights.
 const nobody = 65534
 
-// asNobody runs a program as another user.
+// asNobody runs a program as another user, where everybody may be.
 func asNobody(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Dir = "/"
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 }
 
 // shared makes a folder that everybody can write to, and lets everybody come to it.
 func (s *stand) shared(name string, mode os.FileMode) string {
 	s.Helper()
-	dir := filepath.Join(s.work, name)
-	must.Do(s, os.Mkdir(dir, 0o755))
-	must.Do(s, os.Chmod(dir, mode))
-	must.Do(s, os.Chmod(s.work, 0o711))
+	dir := s.folder(name)
+	must.Do(s, errors.Join(os.Chmod(dir, mode), os.Chmod(s.work, 0o711)))
 	return dir
 }
 
@@ -113,25 +113,21 @@ print(json.dumps({"tried": tried, "done": done, "seen": len(seen)}), flush=True)
 func socketIntruder(s *stand) {
 	tmp := s.shared("common", 0o1777|os.ModeSticky)
 	stop := filepath.Join(s.shared("signs", 0o755), "stop")
-	thief := s.start("intruder", []string{"/usr/bin/python3", "-c", intruder, tmp, stop}, asNobody,
-		func(cmd *exec.Cmd) { cmd.Dir = "/" })
+	thief := s.start("intruder", []string{"/usr/bin/python3", "-c", intruder, tmp, stop}, asNobody)
 	thief.awaitLines(1)
 	j := steady{batches: 600, step: 10 * time.Millisecond, workers: 1}
 	out := filepath.Join(s.folder("out"), "r.json")
-	c := s.start("pipetune", append([]string{s.binary, "diagnose", "-o", out, "--"}, j.argv(s)...),
-		func(cmd *exec.Cmd) {
-			cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+tmp, "XDG_RUNTIME_DIR=")
-		})
-	j.unharmed(s, c)
+	j.unharmed(s, s.pipetune(append([]string{"diagnose", "-o", out, "--"}, j.argv(s)...), func(cmd *exec.Cmd) {
+		cmd.Env = append(cmd.Env, "TMPDIR="+tmp, "XDG_RUNTIME_DIR=")
+	}))
 	must.Do(s, os.WriteFile(stop, nil, 0o644))
 	thief.wait(time.Minute)
 	var told struct {
 		Tried, Done map[string]int
 		Seen        int
 	}
-	lines := strings.Split(strings.TrimSpace(string(thief.output())), "\n")
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &told); err != nil {
-		s.Fatalf("the intruder says %q: %v; %s", lines, err, thief.complaints())
+	if err := json.Unmarshal([]byte(lastLine(string(thief.output()))), &told); err != nil {
+		s.Fatalf("the intruder says %q: %v; %s", thief.output(), err, thief.complaints())
 	}
 	if told.Seen != 1 || told.Tried["connect"] < 10_000 {
 		s.Errorf("the intruder saw %d folders and tried to connect %d times: too few", told.Seen, told.Tried["connect"])
@@ -146,7 +142,6 @@ func socketIntruder(s *stand) {
 	}
 	s.measured("%d connects and %d other attempts at 11 acts: %d succeeded; 2,000 folders and links of such names "+
 		"stood there before", told.Tried["connect"], total(told.Tried)-told.Tried["connect"], total(told.Done))
-	c.alone()
 }
 
 func total(m map[string]int) (n int) {
@@ -160,7 +155,7 @@ func total(m map[string]int) (n int) {
 func (s *stand) heard(path string) *report.Report {
 	s.Helper()
 	r := s.report(path)
-	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Source != "hook" {
+	if !heard(r) {
 		s.Errorf("the report is not the hook's: %+v %q", r.Job, r.Warnings)
 	}
 	return r
@@ -186,8 +181,7 @@ func socketStranger(s *stand) {
 	other := s.start("stranger", []string{"/usr/bin/python3", "-c", stranger, s.runtime})
 	j := steady{batches: 600, step: 10 * time.Millisecond, workers: 1}
 	out := filepath.Join(s.folder("out"), "r.json")
-	c := s.pipetune(append([]string{"diagnose", "-o", out, "--"}, j.argv(s)...))
-	j.unharmed(s, c)
+	j.unharmed(s, s.pipetune(append([]string{"diagnose", "-o", out, "--"}, j.argv(s)...)))
 	if status := other.wait(time.Minute); status != 0 {
 		s.Fatalf("the stranger: %s", other.complaints())
 	}
@@ -207,8 +201,6 @@ func socketStranger(s *stand) {
 		s.Errorf("nothing says that %d messages were refused", sent)
 	}
 	s.measured("%d datagrams sent, %d refused and told", sent, told)
-	c.alone()
-	s.leftNothing()
 }
 
 // racer replaces what it finds in the shared folders by links to a victim, until the file stop is there.
@@ -236,13 +228,11 @@ print(tricks, done, flush=True)
 func outputRaces(s *stand, lasts time.Duration, least int) {
 	open, sticky := s.shared("open", 0o777), s.shared("sticky", 0o1777|os.ModeSticky)
 	signs := s.shared("signs", 0o755)
-	victim := filepath.Join(signs, "victim")
+	victim, stop := filepath.Join(signs, "victim"), filepath.Join(signs, "stop")
 	must.Do(s, os.WriteFile(victim, []byte("untouched"), 0o666))
 	before := must.Get(os.Stat(victim))(s)
 	fixture := s.testdata("reports/reopened.json")
-	stop := filepath.Join(signs, "stop")
-	thief := s.start("racer", []string{"/usr/bin/python3", "-c", racer, victim, stop, "20", open, sticky}, asNobody,
-		func(cmd *exec.Cmd) { cmd.Dir = "/" })
+	thief := s.start("racer", []string{"/usr/bin/python3", "-c", racer, victim, stop, "20", open, sticky}, asNobody)
 	thief.awaitLines(1)
 	written, refused, modes := 0, 0, 0
 	for end := time.Now().Add(lasts); written+refused < least || time.Now().Before(end); {
@@ -279,92 +269,68 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 	s.measured("%d reports written, %d refused with a message, %d files looked at have mode 0600; the other user "+
 		"says (tricks, of these done): %s; 0 writes outside",
 		written, refused, modes, strings.ReplaceAll(strings.TrimSpace(string(thief.output())), "up\n", ""))
-	s.leftNothing()
 }
 
 func planted3(s *stand) {
-	trap, marker := s.folder("trap"), filepath.Join(s.folder("marks"), "marker")
-	for name := range strings.FieldsSeq("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git " +
-		"less pager xdg-open lsblk systemd-detect-virt") {
-		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho $0 >>"+marker+"\n"), 0o755))
-	}
-	for name := range strings.FieldsSeq("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py " +
-		"pipetune_hook.py") {
-		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("open("+strconv.Quote(marker)+", 'a').write("+
-			strconv.Quote(name+"\n")+")\n"), 0o644))
-	}
-	for name := range strings.FieldsSeq(".pipetune.yaml .pipetune.json .piperc .env") {
-		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"),
-			0o644))
-	}
-	source := filepath.Join(trap, "evil.c")
-	must.Do(s, os.WriteFile(source, []byte(`#include <stdio.h>
-__attribute__((constructor)) static void loaded(void) { FILE *f = fopen("`+marker+`", "a"); if (f) { fputs("library\n", f); fclose(f); } }
-int nvmlInit_v2(void) { return 0; }
-`), 0o644))
-	for _, library := range []string{"libnvidia-ml.so.1", "libnvidia-ml.so", "libhdf5.so", "libc.so.6", "libm.so.6",
-		"libz.so.1"} {
-		gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-nostdlib", "-o", filepath.Join(trap, library),
-			source})
-		if strings.HasPrefix(library, "libnvidia") {
-			gcc.kill()
-			gcc = s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-o", filepath.Join(trap, library), source})
+	trap, marker := s.folder("trap"), s.in("marker")
+	plant := func(names, text string) {
+		for name := range strings.FieldsSeq(names) {
+			s.write(filepath.Join(trap, name), text)
 		}
-		if status := gcc.wait(time.Minute); status != 0 {
-			s.Fatalf("gcc: %s", gcc.complaints())
-		}
+	}
+	plant("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git less pager xdg-open lsblk "+
+		"systemd-detect-virt", "#!/bin/sh\necho $0 >>"+marker+"\n")
+	plant("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py pipetune_hook.py",
+		fmt.Sprintf("open(%q, 'a').write(__file__ + '\\n')\n", marker))
+	plant(".pipetune.yaml .pipetune.json .piperc .env", "duration: 1000h\nPIPETUNE_FORMAT=nonsense\n")
+	for _, library := range []string{"libnvidia-ml.so.1", "libnvidia-ml.so"} {
+		s.markingLibrary(filepath.Join(trap, library), marker)
+	}
+	for _, library := range []string{"libhdf5.so", "libc.so.6", "libm.so.6", "libz.so.1"} {
+		s.markingLibrary(filepath.Join(trap, library), marker, "-nostdlib")
 	}
 	pictures := s.folder("pictures")
 	for i := range 8 {
-		must.Do(s, os.WriteFile(filepath.Join(pictures, strconv.Itoa(i)+".png"), tinyPNG(s), 0o644))
+		s.write(filepath.Join(pictures, strconv.Itoa(i)+".png"), string(tinyPNG(s)))
 	}
 	fixture := s.testdata("reports/reopened.json")
 	inTrap := func(cmd *exec.Cmd) {
 		cmd.Dir = trap
 		cmd.Env = append(cmd.Env, "PATH=.::/usr/local/bin:/usr/bin:/bin")
 	}
-	script := filepath.Join(s.folder("job"), "train.py")
-	must.Do(s, os.WriteFile(script, []byte("import time\nfrom torch.utils.data import DataLoader\nfor e in "+
-		"range(2):\n    for b in DataLoader(list(range(300)), batch_size=2, num_workers=1):\n        "+
-		"time.sleep(0.02)\n"), 0o644))
+	script := s.in("train.py")
+	s.write(script, "import time\nfrom torch.utils.data import DataLoader\nfor e in range(2):\n    for b in "+
+		"DataLoader(list(range(300)), batch_size=2, num_workers=1):\n        time.sleep(0.02)\n")
 	job := steady{batches: 4000, step: 10 * time.Millisecond, workers: 1}.start(s)
+	bench := []string{"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", pictures}
 	runs, sprung := 0, 0
 	for _, args := range [][]string{
-		{"version"}, {"doctor"}, {"explain"}, {"report", fixture}, {"bench-io", "--budget", "5s", "--workers", "1",
-			"--no-cold", pictures}, {"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", "--try", "--python",
-			"none", pictures},
-		{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"},
-		{"diagnose", "-o", filepath.Join(s.folder("out"), "fix.patch"), "--", s.python, script},
+		{"version"}, {"doctor"}, {"explain"}, {"report", fixture}, bench, append(bench, "--try", "--python", "none"),
+		watchOf(job, "6s"), {"diagnose", "-o", filepath.Join(s.folder("out"), "fix.patch"), "--", s.python, script},
 	} {
-		c := s.pipetune(args, inTrap)
-		if status := c.wait(5 * time.Minute); status != 0 {
-			s.Errorf("%q: exit %d: %s", args, status, c.complaints())
-		}
+		s.pipetune(args, inTrap).ends(5*time.Minute, 0)
 		runs++
 		if text, err := os.ReadFile(marker); err == nil {
 			sprung++
 			s.Errorf("%q runs what lies in the current folder: %s", args, text)
 			must.Do(s, os.Remove(marker))
 		}
-		c.alone()
 	}
 	job.kill()
 	traps := must.Get(os.ReadDir(trap))(s)
 	// The one file that is read of a folder on purpose must not name a program.
-	must.Do(s, os.WriteFile(filepath.Join(trap, "pipetune.toml"), []byte("[bench-io]\npython = './python3'\n"), 0o644))
-	c := s.pipetune([]string{"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", pictures}, inTrap)
-	if status := c.wait(time.Minute); status != 2 || !strings.Contains(string(c.complaints()),
-		"bench-io.python: not for a folder") {
-		s.Errorf("a folder's settings that name a program: exit %d: %s", status, c.complaints())
+	plant("pipetune.toml", "[bench-io]\npython = './python3'\n")
+	c := s.pipetune(bench, inTrap)
+	if c.ends(time.Minute, 2); !strings.Contains(c.complaints(), "bench-io.python: not for a folder") {
+		s.Errorf("a folder's settings that name a program: %s", c.complaints())
 	}
 	if text, err := os.ReadFile(marker); err == nil {
 		s.Errorf("the folder's settings ran %s", text)
 	}
-	dynamic := must.Get(exec.Command("readelf", "-dW", s.binary).Output())(s)
-	if strings.Contains(string(dynamic), "RPATH") || strings.Contains(string(dynamic), "RUNPATH") {
+	dynamic := string(must.Get(exec.Command("readelf", "-dW", s.binary).Output())(s))
+	if strings.Contains(dynamic, "RPATH") || strings.Contains(dynamic, "RUNPATH") {
 		s.Errorf("the binary carries a search path: %s", dynamic)
 	}
 	s.measured("%d commands in a folder with %d traps, %d sprung one; its settings may not name a program; no RPATH, "+
 		"no RUNPATH", runs, len(traps), sprung)
-	s.leftNothing()
 }

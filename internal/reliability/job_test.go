@@ -3,9 +3,9 @@
 package reliability
 
 import (
-	"bytes"
+	"fmt"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
 )
 
@@ -20,67 +20,55 @@ type steady struct {
 
 // argv is its command line.
 func (j steady) argv(s *stand) []string {
-	s.Helper()
-	script := s.testdata("reliability/steady.py")
 	return append([]string{
-		s.python, script, "--batches", strconv.Itoa(j.batches), "--workers", strconv.Itoa(j.workers),
-		"--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--item-ms",
-		strconv.FormatFloat(j.item.Seconds()*1000, 'f', -1, 64),
+		s.python, s.testdata("reliability/steady.py"), "--batches", strconv.Itoa(j.batches), "--workers",
+		strconv.Itoa(j.workers), "--step-ms", milliseconds(j.step), "--item-ms", milliseconds(j.item),
 	}, j.more...)
 }
 
-// start runs it, and returns when it trains.
+func milliseconds(d time.Duration) string { return fmt.Sprint(1000 * d.Seconds()) }
+
+// start runs it, and returns when it trains and has its workers.
 func (j steady) start(s *stand) *command {
 	s.Helper()
 	c := s.start("job", j.argv(s))
 	c.awaitLines(2) // what it is, and its first epoch's begin
+	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= j.workers || c.hasEnded() })
 	return c
 }
 
 // bare is the output and status of a job with nothing beside it, run once for each shape of job.
-func (j steady) bare(s *stand) (stdout []byte, status int) {
+func (j steady) bare(s *stand) bareEnding {
 	s.Helper()
-	quick := j
-	quick.step, quick.item = 0, 0 // the output does not depend on them
-	key := string(bytes.Join([][]byte{[]byte(s.python), []byte(time.Duration(j.batches).String()),
-		[]byte(strconv.Itoa(j.workers))}, nil))
-	for _, m := range j.more {
-		key += " " + m
+	j.step, j.item = 0, 0 // the output does not depend on them
+	argv := j.argv(s)
+	key := strings.Join(argv, " ")
+	if _, known := bareEndings[key]; !known {
+		c := s.start("bare", argv)
+		e := bareEnding{status: c.wait(5 * time.Minute), stdout: string(c.output())}
+		if e.stdout == "" {
+			s.Fatalf("the bare job writes nothing; stderr: %s", c.complaints())
+		}
+		bareEndings[key] = e
 	}
-	bareMu.Lock()
-	defer bareMu.Unlock()
-	if e, known := bareEndings[key]; known {
-		return e.stdout, e.status
-	}
-	c := s.start("bare", quick.argv(s))
-	status = c.wait(5 * time.Minute)
-	stdout = c.output()
-	if len(stdout) == 0 {
-		s.Fatalf("the bare job writes nothing; stderr: %s", c.complaints())
-	}
-	bareEndings[key] = bareEnding{stdout, status}
-	return stdout, status
+	return bareEndings[key]
 }
 
 type bareEnding struct {
-	stdout []byte
+	stdout string
 	status int
 }
 
-var (
-	bareMu      sync.Mutex
-	bareEndings = map[string]bareEnding{}
-)
+var bareEndings = map[string]bareEnding{}
 
 // unharmed waits for the job's end and holds its output and status to those of a bare run.
 func (j steady) unharmed(s *stand, c *command) {
 	s.Helper()
-	status := c.wait(10 * time.Minute)
-	want, wantStatus := j.bare(s)
-	if got := c.output(); !bytes.Equal(got, want) {
-		s.Errorf("the job's output differs from a bare run's:\n%.600s\nbare:\n%.600s", got, want)
+	status, want := c.wait(10*time.Minute), j.bare(s)
+	if got := string(c.output()); got != want.stdout {
+		s.Errorf("the job's output differs from a bare run's:\n%.600s\nbare:\n%.600s", got, want.stdout)
 	}
-	if status != wantStatus {
-		s.Errorf("the job ended with %d, bare with %d; stderr: %.600s", status, wantStatus, c.complaints())
+	if status != want.status {
+		s.Errorf("the job ended with %d, bare with %d; stderr: %.600s", status, want.status, c.complaints())
 	}
 }

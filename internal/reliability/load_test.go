@@ -3,6 +3,7 @@
 package reliability
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -10,17 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
-
-// loadTrials is all of the group L.
-func loadTrials() []trial {
-	return slices.Concat(crowdTrials, shapeTrials, benchLoadTrials, recordingTrials, floodTrials, soakTrials)
-}
 
 var crowdTrials = []trial{
 	{
@@ -47,47 +44,30 @@ var crowdTrials = []trial{
 }
 
 // weigh runs a watch of a job to its end and returns its recording and what it took.
-func (s *stand) weigh(c *command, lasts time.Duration, flags ...string) (*recording.Recording, cost) {
+func (s *stand) weigh(c *command, lasts time.Duration) (*recording.Recording, cost) {
 	s.Helper()
-	file := filepath.Join(s.work, "run.jsonl")
-	p := s.pipetune(append([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String(), "-o",
-		file}, flags...))
+	file := s.in("run.jsonl")
+	p := s.pipetune(watchOf(c, lasts.String(), "-o", file))
 	// what comes then is the judging of it
 	k := s.costOf(p.meter(200*time.Millisecond, func(u usage) bool { return u.at > lasts }))
-	if status := p.wait(5 * time.Minute); status != 0 {
-		s.Errorf("pipetune ended with %d; stderr: %.600s", status, p.complaints())
-	}
-	p.alone()
-	s.leftNothing()
-	return s.readRecording(file), k
-}
-
-// readRecording reads a recording and removes it.
-func (s *stand) readRecording(file string) *recording.Recording {
-	s.Helper()
+	p.ends(5*time.Minute, 0)
 	rec := s.recording(file)
 	must.Do(s, os.Remove(file))
-	return rec
+	return rec, k
 }
 
 func idleCrowd(s *stand) {
 	c := churn{flags: []string{"--steady", "4"}}.start(s)
 	_, alone := s.weigh(c, 20*time.Second)
 
-	script := s.testdata("reliability/crowd.py")
 	var input io.WriteCloser
-	var err error
-	crowd := s.start("crowd", []string{s.python, script, "5000"}, func(cmd *exec.Cmd) {
-		if input, err = cmd.StdinPipe(); err != nil {
-			s.Fatal(err)
-		}
+	crowd := s.start("crowd", []string{s.python, s.testdata("reliability/crowd.py"), "5000"}, func(cmd *exec.Cmd) {
+		input = must.Get(cmd.StdinPipe())(s)
 	})
 	crowd.awaitLines(1)
 	_, beside := s.weigh(c, 20*time.Second)
 	scans := s.scans(c, 12*time.Second)
-	if err := input.Close(); err != nil {
-		s.Error(err)
-	}
+	must.Do(s, input.Close())
 	crowd.wait(2 * time.Minute)
 
 	more := mib(beside.rss - alone.rss)
@@ -108,17 +88,14 @@ func idleCrowd(s *stand) {
 // scans counts how often a watch lists all of /proc.
 func (s *stand) scans(c *command, lasts time.Duration) int {
 	s.Helper()
-	calls := filepath.Join(s.work, "calls")
-	p := s.start("strace", []string{"strace", "-f", "-qq", "-e", "trace=openat", "-e", "signal=none", "-o", calls,
-		s.binary, "diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String()}, s.ownFolders)
-	if status := p.wait(5 * time.Minute); status != 0 {
-		s.Fatalf("strace ended with %d; stderr: %.600s", status, p.complaints())
-	}
-	text := must.Get(os.ReadFile(calls))(s)
-	if !strings.Contains(string(text), `"/proc/`) {
+	calls := s.in("calls")
+	s.under([]string{"strace", "-f", "-qq", "-e", "trace=openat", "-e", "signal=none", "-o", calls},
+		watchOf(c, lasts.String())).ends(5*time.Minute, 0)
+	text := string(must.Get(os.ReadFile(calls))(s))
+	if !strings.Contains(text, `"/proc/`) {
 		s.Fatalf("strace saw nothing of /proc: %.600s", text)
 	}
-	return strings.Count(string(text), `"/proc",`) + strings.Count(string(text), `"/proc/",`)
+	return strings.Count(text, `"/proc",`) + strings.Count(text, `"/proc/",`)
 }
 
 func manyDescriptors(s *stand) {
@@ -147,13 +124,12 @@ func manyDescriptors(s *stand) {
 }
 
 func manyBirths(s *stand, births int, rate float64) {
-	hold := filepath.Join(s.work, "hold")
-	c := churn{flags: []string{"--steady", "2", "--rate", strconv.FormatFloat(rate, 'f', -1, 64), "--life", "0.5",
-		"--births", strconv.Itoa(births), "--hold", hold}}.start(s)
-	file := filepath.Join(s.work, "run.jsonl")
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "24h", "-o", file})
+	hold, file := s.in("hold"), s.in("run.jsonl")
+	c := churn{flags: []string{"--steady", "2", "--rate", fmt.Sprint(rate), "--life", "0.5", "--births",
+		strconv.Itoa(births), "--hold", hold}}.start(s)
+	p := s.pipetune(watchOf(c, "24h", "-o", file))
 	s.until(time.Minute, "the watch has begun", func() bool {
-		found, err := filepath.Glob(filepath.Join(s.work, ".run.jsonl*"))
+		found, err := filepath.Glob(s.in(".run.jsonl*"))
 		return err == nil && len(found) > 0
 	})
 	p.meter(200*time.Millisecond, func(u usage) bool { return u.at > startUp })
@@ -168,10 +144,9 @@ func manyBirths(s *stand, births int, rate float64) {
 		return n >= births
 	})
 	p.meter(200*time.Millisecond, func(u usage) bool { late = u; return u.at > 2*time.Second }) // the last of them end
-	took := p.interrupt()
-	p.alone()
-	rec := s.readRecording(file)
-	born := s.stopChurn(c)
+	p.signal(syscall.SIGINT)
+	_, took := p.ending(time.Minute)
+	rec, born := s.recording(file), s.stopChurn(c)
 
 	events, counted := 0, 0.0
 	for _, e := range rec.Events {

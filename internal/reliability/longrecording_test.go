@@ -5,7 +5,6 @@ package reliability
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -52,7 +51,7 @@ func dayLongRecording(s *stand) {
 	}
 	slices.SortStableFunc(readings, func(a, b reading) int { return cmp.Compare(a.At, b.At) })
 
-	file := filepath.Join(s.work, "day.jsonl")
+	file := s.in("day.jsonl")
 	const tick, day = 100 * time.Millisecond, 24 * time.Hour
 	round := readings[len(readings)-1].At.Truncate(tick) + tick
 	given, kept := s.repeat(file, rec, readings, growth, kinds, round, tick, day)
@@ -62,11 +61,8 @@ func dayLongRecording(s *stand) {
 	p := s.pipetune([]string{"report", file})
 	var peak int64
 	replay := p.meter(20*time.Millisecond, func(u usage) bool { peak = max(peak, u.peak); return false })
-	status := p.wait(10 * time.Minute)
+	p.ends(10*time.Minute, 0)
 	took := time.Since(began)
-	if status != 0 {
-		s.Errorf("report ended with %d; stderr: %.600s", status, p.complaints())
-	}
 	if len(p.output()) == 0 || len(replay) == 0 {
 		s.Errorf("report wrote %d bytes and was seen %d times", len(p.output()), len(replay))
 	}
@@ -84,8 +80,6 @@ func dayLongRecording(s *stand) {
 	if took > time.Minute && cpu > time.Minute {
 		s.missed("%.0f s to report", took.Seconds())
 	}
-	p.alone()
-	s.leftNothing()
 }
 
 // repeat writes a recording of a day from one of some seconds. It returns how many readings were given to the recorder,

@@ -5,11 +5,10 @@ package reliability
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -19,38 +18,38 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-func nameTrials() []trial {
-	const harmless = "no control, bidirectional or zero-width character, valid UTF-8; the Markdown has the blocks, " +
-		"columns and tags of a harmless name's, no link, no mention; JSON gives back the exact text"
-	return []trial{
-		{id: "N1", fault: "hostile text in every string of a report or a comparison",
-			made: "each of the payloads into all free strings of 6 reports and 5 comparisons, through every " +
-				"writer; the Markdown by a CommonMark parser",
-			target: harmless, run: hostileReports},
-		{id: "N1-gate", fault: "hostile text at the gate it comes in through",
-			made:   "each of the payloads through internal/untrusted, into JSON and back",
-			target: "as N1, and the exact bytes can be told from what is shown", run: hostileAtTheGate},
-		{id: "N1-files", fault: "hostile names of files and folders",
-			made: "`bench-io` on a folder of pictures with each payload that can be a name, in a folder of such a " +
-				"name; text, md, json, stderr",
-			target: "as N1, exit 0", run: hostileFiles},
-		{id: "N1-hdf5", fault: "hostile names inside an HDF5 file",
-			made:   "`bench-io` on a file with datasets, groups, links and attributes so named by h5py",
-			target: "as N1, exit 0", run: hostileDatasets},
-		{id: "N1-process", fault: "hostile command lines, names of processes, control group and host",
-			made: "`diagnose --pid` of a process with each payload as an argument, one as argv[0], and children " +
-				"with each as comm (prctl), in a control group and a UTS namespace of such names",
-			target: "as N1, in the recording too", run: hostileProcess},
-		{id: "N1-gpu", fault: "hostile name of a GPU", made: "`doctor` with a libnvidia-ml that tells each payload " +
-			"as the name", target: "as N1, exit 0", run: hostileGPU},
-		{id: "N1-hook", fault: "hostile strings from inside the job",
-			made:   "`diagnose -- python` of a script so named, with dataset and sampler classes so named",
-			target: "as N1, the job unharmed", run: hostileHook},
-		{id: "N3", fault: "lines to copy hold hostile paths", made: "every line of reports that is to be copied, " +
-			"made of each payload that can be a path: `sh -n`, then run by sh and bash in a folder with programs of " +
-			"their names that do nothing",
-			target: "it parses, runs, and no marker appears", run: hostileCommands},
-	}
+// harmless is the target of what is shown of hostile text.
+const harmless = "no control, bidirectional or zero-width character, valid UTF-8; the Markdown has the blocks, " +
+	"columns and tags of a harmless name's, no link, no mention; JSON gives back the exact text"
+
+var nameTrials = []trial{
+	{id: "N1", fault: "hostile text in every string of a report or a comparison",
+		made: "each of the payloads into all free strings of 6 reports and 5 comparisons, through every " +
+			"writer; the Markdown by a CommonMark parser",
+		target: harmless, run: hostileReports},
+	{id: "N1-gate", fault: "hostile text at the gate it comes in through",
+		made:   "each of the payloads through internal/untrusted, into JSON and back",
+		target: "as N1, and the exact bytes can be told from what is shown", run: hostileAtTheGate},
+	{id: "N1-files", fault: "hostile names of files and folders",
+		made: "`bench-io` on a folder of pictures with each payload that can be a name, in a folder of such a " +
+			"name; text, md, json, stderr",
+		target: "as N1, exit 0", run: hostileFiles},
+	{id: "N1-hdf5", fault: "hostile names inside an HDF5 file",
+		made:   "`bench-io` on a file with datasets, groups, links and attributes so named by h5py",
+		target: "as N1, exit 0", run: hostileDatasets},
+	{id: "N1-process", fault: "hostile command lines, names of processes, control group and host",
+		made: "`diagnose --pid` of a process with each payload as an argument, one as argv[0], and children " +
+			"with each as comm (prctl), in a control group and a UTS namespace of such names",
+		target: "as N1, in the recording too", run: hostileProcess},
+	{id: "N1-gpu", fault: "hostile name of a GPU", made: "`doctor` with a libnvidia-ml that tells each payload " +
+		"as the name", target: "as N1, exit 0", run: hostileGPU},
+	{id: "N1-hook", fault: "hostile strings from inside the job",
+		made:   "`diagnose -- python` of a script so named, with dataset and sampler classes so named",
+		target: "as N1, the job unharmed", run: hostileHook},
+	{id: "N3", fault: "lines to copy hold hostile paths", made: "every line of reports that is to be copied, " +
+		"made of each payload that can be a path: `sh -n`, then run by sh and bash in a folder with programs of " +
+		"their names that do nothing",
+		target: "it parses, runs, and no marker appears", run: hostileCommands},
 }
 
 // closedKeys hold words of closed lists or tell rows apart; everything else in a report is free text.
@@ -83,19 +82,10 @@ func poison(v any, payload, key string) any {
 // are.
 func poisoned(s *stand, path, payload string, v any) {
 	s.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		s.Fatalf("%s: %v", path, err)
-	}
 	const stands = "PAYLOAD-STANDS-HERE"
-	text = must.Get(json.Marshal(poison(tree, stands, "")))(s)
+	text := must.Get(json.Marshal(poison(fromJSON[any](s, path), stands, "")))(s)
 	if utf8.ValidString(payload) {
-		quoted := must.Get(json.Marshal(payload))(s)
-		text = bytes.ReplaceAll(text, []byte(`"`+stands+`"`), quoted)
+		text = bytes.ReplaceAll(text, []byte(`"`+stands+`"`), must.Get(json.Marshal(payload))(s))
 	} else {
 		text = bytes.ReplaceAll(text, []byte(stands), []byte(payload))
 	}
@@ -125,8 +115,7 @@ func hostileReports(s *stand) {
 			for _, w := range writers {
 				shape := ""
 				if strings.HasPrefix(w.name, "md") {
-					harmless := must.Get(w.write(path, "name"))(s)
-					shape = markdownShape(harmless)
+					shape = markdownShape(must.Get(w.write(path, "name"))(s))
 				}
 				for _, p := range payloads {
 					out, err := w.write(path, p)
@@ -136,8 +125,8 @@ func hostileReports(s *stand) {
 						s.Errorf("%s of %s with %.30q: %v", w.name, path, p, err)
 					case strings.HasPrefix(w.name, "json"):
 						exact++ // its writer has compared
-					case invisible([]byte(out), w.name == "text, coloured") != "":
-						s.Errorf("%s of %s with %.30q lets %s through", w.name, path, p, invisible([]byte(out), false))
+					case invisible(out, w.name == "text, coloured") != "":
+						s.Errorf("%s of %s with %.30q lets %s through", w.name, path, p, invisible(out, false))
 					case w.name == "github" && (strings.Count(out, "\n") != 1 || !workflowCommand.MatchString(out)):
 						s.Errorf("%s of %s with %.30q is not one command: %q", w.name, path, p, out)
 					case shape != "" && strings.TrimSpace(p) != "" && len(out) < 30_000:
@@ -157,51 +146,44 @@ func hostileReports(s *stand) {
 		len(payloads), outputs, len(reports), len(comparisons), exact)
 }
 
-func reportWriters(s *stand) []writer {
-	var all []writer
-	for _, f := range render.Formats() {
-		for _, color := range []bool{false, true} {
-			name := f.Name
-			if color && name == "text" {
-				name = "text, coloured"
-			} else if color {
-				continue
+func reportWriters(s *stand) (all []writer) {
+	add := func(name string, f render.Format, color bool) {
+		all = append(all, writer{name, func(path, payload string) (string, error) {
+			var r report.Report
+			poisoned(s, path, payload, &r)
+			var b, again bytes.Buffer
+			if err := f.Write(&b, render.Report(&r), render.Options{Color: color}); err != nil || f.Name != "json" {
+				return b.String(), err
 			}
-			all = append(all, writer{name, func(path, payload string) (string, error) {
-				var r report.Report
-				poisoned(s, path, payload, &r)
-				var b bytes.Buffer
-				err := f.Write(&b, render.Report(&r), render.Options{Color: color})
-				if err != nil || f.Name != "json" {
-					return b.String(), err
-				}
-				back, err := report.Decode(bytes.NewReader(b.Bytes()))
-				if err != nil {
-					return "", err
-				}
-				var again bytes.Buffer
-				if err := report.Encode(&again, back); err != nil {
-					return "", err
-				}
-				if !bytes.Equal(again.Bytes(), b.Bytes()) || r.Tool.Version != back.Tool.Version &&
-					utf8.ValidString(payload) {
-					s.Errorf("JSON of %s with %.30q does not come back as it was", path, payload)
-				}
-				return b.String(), nil
-			}})
+			back, err := report.Decode(bytes.NewReader(b.Bytes()))
+			if err == nil {
+				err = report.Encode(&again, back)
+			}
+			if err != nil {
+				return "", err
+			}
+			if !bytes.Equal(again.Bytes(), b.Bytes()) || r.Tool.Version != back.Tool.Version &&
+				utf8.ValidString(payload) {
+				s.Errorf("JSON of %s with %.30q does not come back as it was", path, payload)
+			}
+			return b.String(), nil
+		}})
+	}
+	for _, f := range render.Formats() {
+		if add(f.Name, f, false); f.Name == "text" {
+			add("text, coloured", f, true)
 		}
 	}
 	return all
 }
 
-func comparisonWriters(s *stand) []writer {
-	var all []writer
+func comparisonWriters(s *stand) (all []writer) {
 	for _, f := range render.ComparisonFormats() {
 		all = append(all, writer{f.Name, func(path, payload string) (string, error) {
 			var c report.Comparison
 			poisoned(s, path, payload, &c)
 			var b bytes.Buffer
-			err := f.Write(io.Writer(&b), render.Comparison(&c), render.Options{})
+			err := f.Write(&b, render.Comparison(&c), render.Options{})
 			return b.String(), err
 		}})
 	}
@@ -225,7 +207,7 @@ func hostileAtTheGate(s *stand) {
 	told, ambiguous, cut := 0, 0, 0
 	for _, p := range payloads {
 		shown := untrusted.Sanitize(p)
-		if why := invisible([]byte(shown), false); why != "" {
+		if why := invisible(shown, false); why != "" {
 			s.Errorf("%.30q passes the gate with %s", p, why)
 		}
 		line, err := json.Marshal(shown)
@@ -259,34 +241,19 @@ func hostileAtTheGate(s *stand) {
 
 // unescaped undoes what the gate writes.
 func unescaped(shown string) string {
-	var b strings.Builder
+	var b []byte
 	for len(shown) > 0 {
-		i := strings.IndexByte(shown, '\\')
-		if i < 0 || i+1 >= len(shown) {
-			break
-		}
-		b.WriteString(shown[:i])
-		rest := shown[i:]
-		digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[rest[1]]
-		switch {
-		case strings.IndexByte("nrt", rest[1]) >= 0:
-			b.WriteByte(map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}[rest[1]])
-			shown = rest[2:]
-		case digits > 0 && len(rest) >= 2+digits:
-			var n rune
-			for _, c := range rest[2 : 2+digits] {
-				n = n<<4 | rune(strings.IndexRune("0123456789abcdef", c))
+		if len(shown) > 1 && shown[0] == '\\' && strings.IndexByte("nrtxuU", shown[1]) >= 0 {
+			if c, rune, rest, err := strconv.UnquoteChar(shown, 0); err == nil {
+				if shown = rest; rune {
+					b = utf8.AppendRune(b, c)
+				} else {
+					b = append(b, byte(c))
+				}
+				continue
 			}
-			if digits == 2 {
-				b.WriteByte(byte(n))
-			} else {
-				b.WriteRune(n)
-			}
-			shown = rest[2+digits:]
-		default:
-			b.WriteByte('\\')
-			shown = rest[1:]
 		}
+		b, shown = append(b, shown[0]), shown[1:]
 	}
-	return b.String() + shown
+	return string(b)
 }

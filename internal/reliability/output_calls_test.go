@@ -13,19 +13,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// sweep empties a folder between two runs.
-func (s *stand) sweep(dir string) {
-	s.Helper()
-	entries := must.Get(os.ReadDir(dir))(s)
-	for _, e := range entries {
-		must.Do(s, os.RemoveAll(filepath.Join(dir, e.Name())))
-	}
-}
-
 func failingCalls(s *stand) {
-	source := s.testdata("recordings/no-workers.jsonl")
-	dir := filepath.Join(s.work, "out")
-	must.Do(s, os.Mkdir(dir, 0o700))
+	source, dir, log := s.testdata("recordings/no-workers.jsonl"), s.folder("out"), s.in("strace.log")
 	path := filepath.Join(dir, "run.json")
 	runs := 0
 	for _, fault := range []struct{ call, errno string }{
@@ -37,10 +26,9 @@ func failingCalls(s *stand) {
 				s.Fatalf("%s still fails at call %d", fault.call, n)
 			}
 			must.Do(s, os.WriteFile(path, []byte(oldText), 0o600))
-			log := filepath.Join(s.work, "strace.log")
-			p := s.start("strace", []string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call,
-				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report",
-				source, "-o", path})
+			inject := fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n)
+			p := s.under([]string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call, "-e", inject},
+				[]string{"report", source, "-o", path})
 			status := p.wait(time.Minute)
 			runs++
 			trace := must.Get(os.ReadFile(log))(s)
@@ -58,8 +46,14 @@ func failingCalls(s *stand) {
 					s.Errorf("%s: exit %d: %s", what, status, p.complaints())
 				}
 			}
-			s.onlyFile(dir, "run.json", fault.call == "unlinkat" || fault.call == "openat")
-			s.sweep(dir)
+			// Where removing itself is what fails, a temporary name may be left.
+			leftover := fault.call == "unlinkat" || fault.call == "openat"
+			for _, e := range must.Get(os.ReadDir(dir))(s) {
+				if e.Name() != "run.json" && !leftover {
+					s.Errorf("left: %s", e.Name())
+				}
+				must.Do(s, os.RemoveAll(filepath.Join(dir, e.Name())))
+			}
 			if s.Failed() || !bytes.Contains(trace, []byte("INJECTED")) {
 				break
 			}
@@ -67,16 +61,4 @@ func failingCalls(s *stand) {
 	}
 	s.measured("%d runs over 9 kinds of failing calls: the old file or the new one each time, exit 0 or 2, no crash",
 		runs)
-	s.leftNothing()
-}
-
-// onlyFile holds a folder to one file; where removing itself is what fails, a temporary name may be left.
-func (s *stand) onlyFile(dir, name string, leftover bool) {
-	s.Helper()
-	entries := must.Get(os.ReadDir(dir))(s)
-	for _, e := range entries {
-		if e.Name() != name && !leftover {
-			s.Errorf("left: %s", e.Name())
-		}
-	}
 }

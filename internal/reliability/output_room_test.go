@@ -14,46 +14,35 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// watchInto starts a short watch with two outputs.
-func (s *stand) watchInto(o outputs, job *command, change ...func(*exec.Cmd)) *command {
-	s.Helper()
-	return s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o",
-		o.recording(), "-o", o.report()}, change...)
-}
-
 // room are the sizes that a watch of 6 s is given for its files, in units of fullDisk and fileLimit: from one that not
 // even a header fits into to one that is enough.
 var room = []int{1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 200}
 
-// watchesWithRoom runs a watch for each size, all beside one job, and holds each to what must be.
-func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []func(*exec.Cmd), done func())) {
+// watchesWithRoom runs a watch for each size, all beside one job, and holds each to what must be. prepare returns the
+// program that a watch runs under, and what changes its command.
+func watchesWithRoom(s *stand, prepare func(o outputs, units int) (program []string, change func(*exec.Cmd))) {
 	s.Helper()
 	job := steady{batches: 6000, step: 10 * time.Millisecond, workers: 2}.start(s)
 	type run struct {
 		outputs
-		p     *command
-		units int
+		p *command
 	}
 	var runs []run
 	for _, units := range room {
-		dir := must.Get(os.MkdirTemp(s.work, "room-"))(s)
-		change, done := prepare(dir, units)
-		defer done()
-		o := outputs{dir}
+		o := outputs{s.folder(fmt.Sprintf("room-%d", units))}
+		program, change := prepare(o, units)
 		o.prepare(s)
-		runs = append(runs, run{o, s.watchInto(o, job, change...), units})
+		runs = append(runs, run{o, s.under(program, watchOf(job, "6s", "-q", "-o", o.recording(), "-o", o.report()),
+			change)})
 	}
 	clean, kept := 0, 0
 	for _, r := range runs {
-		status := r.p.wait(2 * time.Minute)
-		r.p.alone()
-		if r.judge(s, r.p, status) {
+		if r.judge(s, r.p, r.p.wait(2*time.Minute)) {
 			clean++
 		}
-		partial := must.Get(filepath.Glob(filepath.Join(r.dir, ".run.jsonl.partial-*")))(s)
-		kept += len(partial)
+		kept += len(must.Get(filepath.Glob(filepath.Join(r.dir, ".run.jsonl.partial-*")))(s))
 		if s.Failed() {
-			s.Fatalf("with room for %d", r.units)
+			s.Fatalf("in %s", filepath.Base(r.dir))
 		}
 	}
 	if clean == 0 || clean == len(runs) {
@@ -62,31 +51,28 @@ func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []fun
 	s.measured("%d watches, %d of them without enough room: no half file, exit 2, %d recordings kept and read again",
 		len(runs), len(runs)-clean, kept)
 	job.kill()
-	s.leftNothing()
 }
 
 func fullDisk(s *stand) {
-	watchesWithRoom(s, func(dir string, pages int) ([]func(*exec.Cmd), func()) {
+	watchesWithRoom(s, func(o outputs, pages int) ([]string, func(*exec.Cmd)) {
 		// Two pages hold the old files.
-		must.Do(s, syscall.Mount("tiny", dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())))
-		return nil, func() {
-			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+		must.Do(s, syscall.Mount("tiny", o.dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())))
+		s.Cleanup(func() {
+			if err := syscall.Unmount(o.dir, syscall.MNT_DETACH); err != nil {
 				s.Error(err)
 			}
-		}
+		})
+		return nil, func(*exec.Cmd) {}
 	})
 }
 
 func fileLimit(s *stand) {
 	const unit = 2048
-	watchesWithRoom(s, func(_ string, units int) ([]func(*exec.Cmd), func()) {
-		return []func(*exec.Cmd){func(cmd *exec.Cmd) {
-			cmd.Args = append([]string{"/usr/bin/prlimit", fmt.Sprintf("--fsize=%d", units*unit)},
-				append([]string{cmd.Path}, cmd.Args[1:]...)...)
-			cmd.Path = cmd.Args[0]
+	watchesWithRoom(s, func(_ outputs, units int) ([]string, func(*exec.Cmd)) {
+		return []string{"/usr/bin/prlimit", fmt.Sprintf("--fsize=%d", units*unit)}, func(cmd *exec.Cmd) {
 			// the limit is not about them
 			cmd.Stdout, cmd.Stderr = s.pipeTo(cmd.Stdout.(*os.File)), s.pipeTo(cmd.Stderr.(*os.File))
-		}}, func() {}
+		}
 	})
 }
 
@@ -94,9 +80,7 @@ func fileLimit(s *stand) {
 func (s *stand) pipeTo(file *os.File) *os.File {
 	s.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, err)
 	into := must.Get(os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0))(s)
 	done := make(chan struct{})
 	go func() {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -96,9 +95,9 @@ func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 	complaints := p.complaints()
 	freshReport, freshRecording := s.whole(o.report()), s.whole(o.recording())
 	clean = freshReport && freshRecording
-	for path, fresh := range map[string]bool{o.report(): freshReport, o.recording(): freshRecording} {
-		if !fresh && !strings.Contains(complaints, filepath.Base(path)) {
-			s.Errorf("nothing is said of %s: %s", filepath.Base(path), complaints)
+	for name, fresh := range map[string]bool{"run.json": freshReport, "run.jsonl": freshRecording} {
+		if !fresh && !strings.Contains(complaints, name) {
+			s.Errorf("nothing is said of %s: %s", name, complaints)
 		}
 	}
 	if want := map[bool]int{true: 0, false: 2}[clean]; status != want {
@@ -107,8 +106,7 @@ func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 	if crashed(complaints) {
 		s.Errorf("it crashed: %.2000s", complaints)
 	}
-	entries := must.Get(os.ReadDir(o.dir))(s)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(o.dir))(s) {
 		path := filepath.Join(o.dir, e.Name())
 		switch {
 		case path == o.report() || path == o.recording():
@@ -142,10 +140,8 @@ func (s *stand) takeReport(path string, args []string) {
 func oddOutputs(s *stand) {
 	j := steady{batches: 200, step: 10 * time.Millisecond, workers: 1}
 	job := j.start(s)
-	dir, other, frozen := filepath.Join(s.work, "odd"), filepath.Join(s.work, "other"), filepath.Join(s.work, "frozen")
-	for _, d := range []string{dir, other, frozen, filepath.Join(dir, "folder.json")} {
-		must.Do(s, os.Mkdir(d, 0o700))
-	}
+	dir, other, frozen := s.folder("odd"), s.folder("other"), s.folder("frozen")
+	must.Do(s, os.Mkdir(filepath.Join(dir, "folder.json"), 0o700))
 	must.Do(s, syscall.Mount("frozen", frozen, "tmpfs", syscall.MS_RDONLY, "size=16k"))
 	defer func() {
 		if err := syscall.Unmount(frozen, syscall.MNT_DETACH); err != nil {
@@ -159,11 +155,9 @@ func oddOutputs(s *stand) {
 		must.Do(s, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.Do(s, syscall.Mkfifo(filepath.Join(dir, "fifo.json"), 0o600))
-	names := []string{
-		filepath.Join(dir, "folder.json"), filepath.Join(dir, "full.json"), filepath.Join(dir, "link.json"),
-		filepath.Join(dir, "dangling.json"), filepath.Join(dir, "self.json"), filepath.Join(dir, "fifo.json"),
-		filepath.Join(frozen, "new.json"), filepath.Join(s.work, "missing", "new.json"),
-		filepath.Join(target, "below.json"),
+	names := []string{filepath.Join(frozen, "new.json"), s.in("missing/new.json"), filepath.Join(target, "below.json")}
+	for name := range strings.FieldsSeq("folder full link dangling self fifo") {
+		names = append(names, filepath.Join(dir, name+".json"))
 	}
 	slowest := time.Duration(0)
 	for _, name := range names {
@@ -172,10 +166,9 @@ func oddOutputs(s *stand) {
 			if suffix != "" && (strings.HasPrefix(name, dir)) {
 				must.Do(s, os.Rename(name, path))
 			}
-			began := time.Now()
-			p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "60s", "-o", path})
-			status := p.wait(time.Minute)
-			slowest = max(slowest, time.Since(began))
+			p := s.pipetune(watchOf(job, "60s", "-o", path))
+			status, took := p.ending(time.Minute)
+			slowest = max(slowest, took)
 			if status != 2 || !strings.Contains(p.complaints(), path) {
 				s.Errorf("-o %s: exit %d: %s", path, status, p.complaints())
 			}
@@ -192,14 +185,12 @@ func oddOutputs(s *stand) {
 	}
 	s.measured("%d refusals of %d, slowest %.2f s, nothing written", 2*len(names), 2*len(names), slowest.Seconds())
 	j.unharmed(s, job)
-	s.leftNothing()
 }
 
 func fullStdout(s *stand) {
 	j := steady{batches: 800, step: 10 * time.Millisecond, workers: 1}
 	job := j.start(s)
-	recording := s.testdata("recordings/no-workers.jsonl")
-	report := s.testdata("reports/reopened.json")
+	recording, report := s.testdata("recordings/no-workers.jsonl"), s.testdata("reports/reopened.json")
 	full := func(stderr bool) func(*exec.Cmd) {
 		return func(cmd *exec.Cmd) {
 			f := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(s)
@@ -210,25 +201,21 @@ func fullStdout(s *stand) {
 			}
 		}
 	}
-	out := filepath.Join(s.work, "out.json")
+	out := s.in("out.json")
 	runs := 0
 	for _, args := range [][]string{
+		watchOf(job, "6s", "-q", "-o", out), // as long as there is a job
 		{"report", recording, "-o", out}, {"report", report, "--format", "json"}, {"report", report, "--format", "md"},
-		{"explain"}, {"explain", "gpu/bound"},
-		{"help"}, {"help", "exit-codes"}, {"diagnose", "--help"}, {"version"}, {"doctor"}, {"compare", report, report,
-			"-o", out},
-		{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", out},
+		{"explain"}, {"explain", "gpu/bound"}, {"help"}, {"help", "exit-codes"}, {"diagnose", "--help"}, {"version"},
+		{"doctor"}, {"compare", report, report, "-o", out},
 	} {
 		for _, both := range []bool{false, true} {
 			if both && args[0] == "diagnose" && len(args) > 2 {
 				continue // 6 s once are enough
 			}
 			p := s.pipetune(args, full(both))
-			status := p.wait(2 * time.Minute)
+			p.ends(2*time.Minute, 2)
 			runs++
-			if status != 2 {
-				s.Errorf("pipetune %s on /dev/full: exit %d, want 2", strings.Join(args, " "), status)
-			}
 			if said := p.complaints(); !both && !strings.Contains(said, "stdout") {
 				s.Errorf("pipetune %s: nothing is said of stdout: %q", strings.Join(args, " "), said)
 			}
@@ -239,5 +226,4 @@ func fullStdout(s *stand) {
 	}
 	s.measured("%d runs: exit 2 each time, 4 files of 4 kinds of runs whole", runs)
 	j.unharmed(s, job)
-	s.leftNothing()
 }

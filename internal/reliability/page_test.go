@@ -4,6 +4,7 @@ package reliability
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,8 +15,8 @@ import (
 	"time"
 )
 
-// row is one line of the page's table.
-type row struct{ id, fault, made, target, measured, result, commit, day string }
+// row is one line of the page's table: id, fault, made, target, measured, result, commit and day.
+type row [8]string
 
 // absent is a row of the page for what cannot be made on the machine the page is written on.
 type absent struct{ id, fault, why, how string }
@@ -45,8 +46,8 @@ const (
 	rowsEnd   = "<!-- end of rows -->"
 )
 
-// updatePage puts the rows into the page's table; rows of other trials stay as they are.
-func updatePage(path string, fresh []row) error {
+// updatePage puts a row into the page's table; rows of other trials stay as they are.
+func updatePage(path string, fresh row) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -57,11 +58,8 @@ func updatePage(path string, fresh []row) error {
 		return fmt.Errorf("%s: the lines %q and %q are missing", path, rowsBegin, rowsEnd)
 	}
 	rows := readRows(table)
-	for _, r := range fresh {
-		rows[r.id] = r
-	}
-	page := before + rowsBegin + "\n" + table0(rows) + rowsEnd + after
-	return os.WriteFile(path, []byte(page), 0o644)
+	rows[fresh[0]] = fresh
+	return os.WriteFile(path, []byte(before+rowsBegin+"\n"+table0(rows)+rowsEnd+after), 0o644)
 }
 
 // readRows reads the table that table0 has written.
@@ -73,7 +71,7 @@ func readRows(table string) map[string]row {
 			// the last: it has not run
 			continue
 		}
-		rows[cells[0]] = row{cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]}
+		rows[cells[0]] = row(cells)
 	}
 	return rows
 }
@@ -98,51 +96,40 @@ func cell(text string) string {
 
 // table0 is the part of the page between the two marks.
 func table0(rows map[string]row) string {
-	var b strings.Builder
-	counts := map[string]int{}
-	var lines []string
+	var lines strings.Builder
+	counts, n := map[string]int{}, 0
+	add := func(r row) {
+		n++
+		counts[resultWord.FindString(r[5])]++
+		lines.WriteString(line(r))
+	}
 	for _, c := range all() {
 		r, ran := rows[c.id]
 		if !ran {
-			lines = append(lines, line(row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: "-",
-				result: "not run yet", commit: "-", day: "-"}))
-			counts["not run"]++
-			continue
+			r = row{5: "not run yet"}
 		}
-		r.fault, r.made, r.target = c.fault, c.made, c.target
-		verdict := resultWord.FindString(r.result)
-		counts[verdict]++
-		lines = append(lines, line(r))
+		copy(r[:], []string{c.id, c.fault, c.made, c.target})
+		add(r)
 	}
 	for _, n := range notRun {
-		counts["not run"]++
-		lines = append(lines, line(row{id: n.id, fault: n.fault, made: n.how, target: "-", measured: "-",
-			result: "not run: " + n.why, commit: "-", day: "-"}))
+		add(row{n.id, n.fault, n.how, 5: "not run: " + n.why})
 	}
-	fmt.Fprintf(&b, "\n%d rows: %d met, %d missed, %d failed, %d not run. %s, last written %s.\n\n", len(lines),
-		counts["met"], counts["missed"], counts["failed"], counts["not run"], machineInWords(),
-		time.Now().UTC().Format(time.DateOnly))
-	b.WriteString("| id | fault | made by | target | measured | result | commit | day " +
-		"|\n|---|---|---|---|---|---|---|---|\n")
-	for _, l := range lines {
-		b.WriteString(l)
-	}
-	b.WriteString("\n")
-	return b.String()
+	return fmt.Sprintf("\n%d rows: %d met, %d missed, %d failed, %d not run. %s, last written %s.\n\n", n,
+		counts["met"], counts["missed"], counts["failed"], counts["not"], machineInWords(),
+		time.Now().UTC().Format(time.DateOnly)) +
+		"| id | fault | made by | target | measured | result | commit | day |\n|---|---|---|---|---|---|---|---|\n" +
+		lines.String() + "\n"
 }
 
+// line is a row as it stands in the table, with a dash where there is nothing.
 func line(r row) string {
-	cells := []string{r.id, r.fault, r.made, r.target, r.measured, r.result, r.commit, r.day}
-	for i := range cells {
-		cells[i] = cell(cells[i])
-		if cells[i] == "" {
-			cells[i] = "-"
-		}
+	for i := range r {
+		r[i] = cmp.Or(cell(r[i]), "-")
 	}
-	return "| " + strings.Join(cells, " | ") + " |\n"
+	return "| " + strings.Join(r[:], " | ") + " |\n"
 }
 
-// resultWord is the first word of a result: met, missed or failed.
+// resultWord is the first word of a result: met, missed, failed or not.
 var resultWord = regexp.MustCompile(`[a-z]+`)
 
 // commit names what is tried: the commit of the tree, and whether something in it was changed.

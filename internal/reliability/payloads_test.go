@@ -3,9 +3,14 @@
 package reliability
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // payloads are strings that do harm where a writer or reader forgets its syntax: terminal escapes, bidirectional
@@ -44,14 +49,20 @@ func nameable() []string {
 // arguable are those that can be an argument of a program.
 func arguable() []string {
 	return slices.DeleteFunc(slices.Clone(payloads), func(p string) bool {
-		return strings.Contains(p, "\x00") ||
-			len(p) > 4096
+		return strings.Contains(p, "\x00") || len(p) > 4096
 	})
 }
 
+// tinyPNG is a picture of 8 by 8 pixels.
+func tinyPNG(s *stand) []byte {
+	s.Helper()
+	var b bytes.Buffer
+	must.Do(s, png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))))
+	return b.Bytes()
+}
+
 // invisible says what a text for a terminal, a log or a page must never hold, "" where it holds nothing of the kind.
-func invisible(out []byte, style bool) string {
-	s := string(out)
+func invisible(s string, style bool) string {
 	if style { // the colours that pipetune itself writes when it is told to
 		for _, own := range []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"} {
 			s = strings.ReplaceAll(s, own, "")

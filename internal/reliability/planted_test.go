@@ -5,6 +5,7 @@ package reliability
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 )
 
@@ -56,66 +57,65 @@ var secretURLs = []string{
 	"https://x.example/dl?v=2&apikey=%s",
 }
 
-// secretShapes make a value that is a secret by its looks alone, from hexadecimal and alphanumeric noise.
-var secretShapes = map[string]func(hex, alnum string) string{
-	"hugging face":          func(_, a string) string { return "hf_" + a[:34] },
-	"hugging face, old":     func(_, a string) string { return "api_org_" + a[:34] },
-	"aws":                   func(_, a string) string { return "AKIA" + strings.ToUpper(a[:16]) },
-	"aws, session":          func(_, a string) string { return "ASIA" + strings.ToUpper(a[:16]) },
-	"github":                func(_, a string) string { return "ghp_" + a[:36] },
-	"github app":            func(_, a string) string { return "ghs_" + a[:36] },
-	"github user":           func(_, a string) string { return "ghu_" + a[:36] },
-	"github refresh":        func(_, a string) string { return "ghr_" + a[:36] },
-	"github fine-grained":   func(_, a string) string { return "github_pat_" + a[:22] + "_" + a[:40] },
-	"gitlab":                func(_, a string) string { return "glpat-" + a[:20] },
-	"gitlab job":            func(_, a string) string { return "glcbt-64_" + a[:20] },
-	"weights & biases":      func(h, _ string) string { return h[:40] },
-	"weights & biases, new": func(_, a string) string { return "wandb_v1_" + a[:40] },
-	"openai":                func(_, a string) string { return "sk-" + a[:20] + "T3BlbkFJ" + a[:20] },
-	"openai project":        func(_, a string) string { return "sk-proj-" + a[:40] },
-	"anthropic":             func(_, a string) string { return "sk-ant-api03-" + a[:40] + "-" + a[:6] + "AA" },
-	"slack bot":             func(_, a string) string { return "xoxb-2345678901-2345678901-" + a[:24] },
-	"slack app":             func(_, a string) string { return "xapp-1-A0123456789-2345678901-" + a[:40] },
-	"slack hook": func(_,
-		a string) string {
-		return "https://hooks.slack.com/services/T01234567/B01234567/" + a[:24]
-	},
-	"discord hook": func(_,
-		a string) string {
-		return "https://discord.com/api/webhooks/123456789012345678/" + a[:50]
-	},
-	"telegram bot": func(_, a string) string {
-		return "https://api.telegram.org/bot123456789:AA" + a[:33] +
-			"/sendMessage"
-	},
-	"google":                  func(_, a string) string { return "AIza" + a[:35] },
-	"google oauth":            func(_, a string) string { return "ya29." + a[:40] },
-	"google client":           func(_, a string) string { return "GOCSPX-" + a[:28] },
-	"npm":                     func(_, a string) string { return "npm_" + a[:36] },
-	"pypi":                    func(_, a string) string { return "pypi-AgEIcHlwaS5vcmc" + a[:40] },
-	"nvidia":                  func(_, a string) string { return "nvapi-" + a[:50] },
-	"sendgrid":                func(_, a string) string { return "SG." + a[:22] + "." + a[:43] },
-	"json web token":          func(_, a string) string { return "eyJhbGciOiJIUzI1NiJ9." + a[:40] + "." + a[:43] },
-	"neptune, base64 of JSON": func(_, a string) string { return "eyJhcGlfYWRkcmVzcyI6" + a[:50] },
-	"docker":                  func(_, a string) string { return "dckr_pat_" + a[:27] },
-	"stripe":                  func(_, a string) string { return "rk_live_" + a[:24] },
-	"groq":                    func(_, a string) string { return "gsk_" + a[:50] },
-	"replicate":               func(_, a string) string { return "r8_" + a[:37] },
-	"databricks":              func(h, _ string) string { return "dapi" + h[:32] },
-	"vault":                   func(_, a string) string { return "hvs." + a[:50] },
-	"digitalocean":            func(h, _ string) string { return "dop_v1_" + (h + h)[:64] },
-	"age":                     func(_, a string) string { return "AGE-SECRET-KEY-1" + strings.ToUpper(a[:50]) },
-	"private key": func(_, a string) string {
-		return "-----BEGIN OPENSSH PRIVATE KEY-----\n" + a[:50] + "\n-----END OPENSSH PRIVATE KEY-----"
-	},
-	"azure account key": func(_, a string) string {
-		return "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=" + a[:50] + "==;EndpointSuffix=x"
-	},
-	"azure shared access": func(_, a string) string {
-		return "Endpoint=sb://a.example/;SharedAccessKeyName=Root;SharedAccessKey=" + a[:40] + "="
-	},
-	"sentry":                   func(h, _ string) string { return "https://" + h[:32] + "@o1.ingest.sentry.io/1" },
-	"weights & biases in host": func(h, _ string) string { return "local-" + h[:40] },
+// secretShapes make a value that is a secret by its looks alone: N of alphanumeric noise stands for {N}, of the same in
+// capitals for {N!}, of hexadecimal noise for {Nx}.
+var secretShapes = map[string]string{
+	"hugging face":             "hf_{34}",
+	"hugging face, old":        "api_org_{34}",
+	"aws":                      "AKIA{16!}",
+	"aws, session":             "ASIA{16!}",
+	"github":                   "ghp_{36}",
+	"github app":               "ghs_{36}",
+	"github user":              "ghu_{36}",
+	"github refresh":           "ghr_{36}",
+	"github fine-grained":      "github_pat_{22}_{40}",
+	"gitlab":                   "glpat-{20}",
+	"gitlab job":               "glcbt-64_{20}",
+	"weights & biases":         "{40x}",
+	"weights & biases, new":    "wandb_v1_{40}",
+	"openai":                   "sk-{20}T3BlbkFJ{20}",
+	"openai project":           "sk-proj-{40}",
+	"anthropic":                "sk-ant-api03-{40}-{6}AA",
+	"slack bot":                "xoxb-2345678901-2345678901-{24}",
+	"slack app":                "xapp-1-A0123456789-2345678901-{40}",
+	"slack hook":               "https://hooks.slack.com/services/T01234567/B01234567/{24}",
+	"discord hook":             "https://discord.com/api/webhooks/123456789012345678/{50}",
+	"telegram bot":             "https://api.telegram.org/bot123456789:AA{33}/sendMessage",
+	"google":                   "AIza{35}",
+	"google oauth":             "ya29.{40}",
+	"google client":            "GOCSPX-{28}",
+	"npm":                      "npm_{36}",
+	"pypi":                     "pypi-AgEIcHlwaS5vcmc{40}",
+	"nvidia":                   "nvapi-{50}",
+	"sendgrid":                 "SG.{22}.{43}",
+	"json web token":           "eyJhbGciOiJIUzI1NiJ9.{40}.{43}",
+	"neptune, base64 of JSON":  "eyJhcGlfYWRkcmVzcyI6{50}",
+	"docker":                   "dckr_pat_{27}",
+	"stripe":                   "rk_live_{24}",
+	"groq":                     "gsk_{50}",
+	"replicate":                "r8_{37}",
+	"databricks":               "dapi{32x}",
+	"vault":                    "hvs.{50}",
+	"digitalocean":             "dop_v1_{64x}",
+	"age":                      "AGE-SECRET-KEY-1{50!}",
+	"private key":              "-----BEGIN OPENSSH PRIVATE KEY-----\n{50}\n-----END OPENSSH PRIVATE KEY-----",
+	"azure account key":        "DefaultEndpointsProtocol=https;AccountName=a;AccountKey={50}==;EndpointSuffix=x",
+	"azure shared access":      "Endpoint=sb://a.example/;SharedAccessKeyName=Root;SharedAccessKey={40}=",
+	"sentry":                   "https://{32x}@o1.ingest.sentry.io/1",
+	"weights & biases in host": "local-{40x}",
+}
+
+var shapeNoise = regexp.MustCompile(`\{(\d+)([!x]?)\}`)
+
+// shaped is a secret of a shape, and what of it must not come out.
+func shaped(shape, hex, alnum string) (secret, leak string) {
+	secret = shapeNoise.ReplaceAllStringFunc(shape, func(hole string) string {
+		m := shapeNoise.FindStringSubmatch(hole)
+		noise := map[string]string{"": alnum, "!": strings.ToUpper(alnum), "x": hex}[m[2]]
+		leak = noise[:16]
+		return noise[:number(m[1])]
+	})
+	return secret, leak
 }
 
 // secretForms put a value that has no shape of its own into arguments; %s is where it stands.
@@ -189,14 +189,8 @@ func planted() []plantedSecret {
 		all = append(all, plantedSecret{kind: "url", argv: []string{fmt.Sprintf(form, v)}, leak: v})
 	}
 	for _, kind := range sortedKeys(secretShapes) {
-		h, a := hex(), alnum()
-		leak := a[:16]
-		if v := secretShapes[kind](h, a); strings.Contains(v, h[:16]) {
-			leak = h[:16]
-		} else if strings.Contains(v, strings.ToUpper(a[:16])) {
-			leak = strings.ToUpper(a[:16])
-		}
-		all = append(all, plantedSecret{kind: "shape: " + kind, argv: []string{secretShapes[kind](h, a)}, leak: leak})
+		v, leak := shaped(secretShapes[kind], hex(), alnum())
+		all = append(all, plantedSecret{kind: "shape: " + kind, argv: []string{v}, leak: leak})
 	}
 	for _, form := range secretForms {
 		v := value()

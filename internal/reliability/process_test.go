@@ -5,9 +5,11 @@ package reliability
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +24,7 @@ type command struct {
 	stand  *stand
 	cmd    *exec.Cmd
 	name   string
+	own    bool   // pipetune's: nothing of its session may outlive it
 	stdout string // file
 	stderr string // file
 	ended  chan struct{}
@@ -31,9 +34,28 @@ type command struct {
 // before it starts.
 func (s *stand) pipetune(args []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){s.ownFolders},
-		change...)...)
+	return s.under(nil, args, change...)
 }
+
+// under is pipetune within another program, as strace or unshare, given with its arguments.
+func (s *stand) under(program, args []string, change ...func(*exec.Cmd)) *command {
+	s.Helper()
+	c := s.start("pipetune", slices.Concat(program, []string{s.binary}, args), append([]func(*exec.Cmd){s.ownFolders},
+		change...)...)
+	c.own = true
+	return c
+}
+
+// shell lets a program run after some lines of shell, in its place.
+func shell(lines string) []string { return []string{"/bin/sh", "-ec", lines + "\nexec \"$@\"", "sh"} }
+
+// watchOf are the arguments of a watch of a job.
+func watchOf(job *command, duration string, more ...string) []string {
+	return append([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", duration}, more...)
+}
+
+// asPython runs the interpreter under the name that a command line begins with.
+func (s *stand) asPython(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil }
 
 // ownFolders gives a command the trial's own places for what it leaves.
 func (s *stand) ownFolders(cmd *exec.Cmd) {
@@ -43,7 +65,7 @@ func (s *stand) ownFolders(cmd *exec.Cmd) {
 // start runs any program in the trial's working folder, its output going to files.
 func (s *stand) start(name string, argv []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	dir := must.Get(os.MkdirTemp(s.work, name+"-"))(s)
+	dir := s.folder(name)
 	c := &command{stand: s, name: name, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"),
 		ended: make(chan struct{})}
 	stdout := must.Get(os.Create(c.stdout))(s)
@@ -78,8 +100,32 @@ func (c *command) signal(sig syscall.Signal) {
 	}
 }
 
-// wait returns the exit status as a shell gives it: 128 and the signal's number where one ended it.
+// wait returns the exit status as a shell gives it: 128 and the signal's number where one ended it. Of pipetune it
+// holds that no process outlives it by some seconds.
 func (c *command) wait(limit time.Duration) int {
+	c.stand.Helper()
+	status := c.exit(limit)
+	if c.own {
+		c.alone()
+	}
+	return status
+}
+
+// ends is wait, and holds the status to these, and what was written to be no crash.
+func (c *command) ends(limit time.Duration, codes ...int) int {
+	c.stand.Helper()
+	status := c.wait(limit)
+	if said := c.complaints(); !slices.Contains(codes, status) || crashed(said) {
+		c.stand.Errorf("%s: exit %d, want %v: %.2000s", c, status, codes, said)
+	}
+	return status
+}
+
+// String is the command line, or the beginning of it.
+func (c *command) String() string { return fmt.Sprintf("%.200q", c.cmd.Args) }
+
+// exit is wait for the program alone.
+func (c *command) exit(limit time.Duration) int {
 	c.stand.Helper()
 	select {
 	case <-c.ended:
@@ -92,31 +138,41 @@ func (c *command) wait(limit time.Duration) int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// ending is wait, and how long it took.
+// hasEnded says whether the program itself has.
+func (c *command) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// ending is wait, and how long the program itself took to end.
 func (c *command) ending(limit time.Duration) (status int, took time.Duration) {
 	c.stand.Helper()
 	began := time.Now()
-	return c.wait(limit), time.Since(began)
+	c.exit(limit)
+	took = time.Since(began)
+	return c.wait(limit), took
 }
 
 // output is what was written to stdout so far.
 func (c *command) output() []byte {
 	c.stand.Helper()
-	text, err := os.ReadFile(c.stdout)
-	if err != nil {
-		c.stand.Fatal(err)
-	}
-	return text
+	return must.Get(os.ReadFile(c.stdout))(c.stand)
 }
 
 // complaints is what was written to stderr so far.
 func (c *command) complaints() string {
 	c.stand.Helper()
-	text, err := os.ReadFile(c.stderr)
-	if err != nil {
-		c.stand.Fatal(err)
-	}
-	return string(text)
+	return string(must.Get(os.ReadFile(c.stderr))(c.stand))
+}
+
+// lastLine is the last line that a program has written.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // crashed says whether what a program wrote holds the traceback that Go's runtime ends with.
@@ -126,10 +182,8 @@ func crashed(words string) bool { return strings.Contains(words, "goroutine ") }
 func (c *command) awaitLines(n int) {
 	c.stand.Helper()
 	c.stand.until(2*time.Minute, "lines in the output of "+c.name, func() bool {
-		select {
-		case <-c.ended:
+		if c.hasEnded() {
 			c.stand.Fatalf("%s has ended; stderr: %s", c.name, c.complaints())
-		default:
 		}
 		return bytes.Count(c.output(), []byte("\n")) >= n
 	})
@@ -172,19 +226,19 @@ func (c *command) kill() {
 }
 
 // processes lists those that match; stat is /proc/PID/stat from the state on.
-func processes(match func(pid int, stat []string) bool) []int {
-	var found []int
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+func processes(match func(pid int, stat []string) bool) (found []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*")
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // ended meanwhile
-		}
-		_, after, ok := strings.Cut(string(text)[max(0, strings.LastIndexByte(string(text), ')')):], ")")
-		pid, err := strconv.Atoi(strings.Split(path, "/")[2])
-		if fields := strings.Fields(after); ok && err == nil && len(fields) > 20 && match(pid, fields) {
+		pid := int(number(filepath.Base(path)))
+		if stat := statOf(pid); len(stat) > 20 && match(pid, stat) {
 			found = append(found, pid)
 		}
 	}
 	return found
+}
+
+// statOf is a process's /proc/PID/stat from the state on; nothing where it has ended.
+func statOf(pid int) []string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }

@@ -3,6 +3,8 @@
 package reliability
 
 import (
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -11,23 +13,33 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// report reads a report that pipetune has written.
-func (s *stand) report(path string) *report.Report {
+// readAs reads a file that pipetune or a program of a trial has written.
+func readAs[T any](s *stand, path string, decode func(io.Reader) (T, error)) T {
 	s.Helper()
 	f := must.Get(os.Open(path))(s)
 	defer f.Close()
-	r := must.Get(report.Decode(f))(s)
-	return r
-}
-
-// recording reads a recording that pipetune has written.
-func (s *stand) recording(path string) *recording.Recording {
-	s.Helper()
-	f := must.Get(os.Open(path))(s)
-	defer f.Close()
-	rec, err := recording.Read(f)
+	v, err := decode(f)
 	if err != nil {
 		s.Fatalf("%s: %v", filepath.Base(path), err)
 	}
-	return rec
+	return v
+}
+
+func (s *stand) report(path string) *report.Report {
+	s.Helper()
+	return readAs(s, path, report.Decode)
+}
+
+func (s *stand) recording(path string) *recording.Recording {
+	s.Helper()
+	return readAs(s, path, recording.Read)
+}
+
+// fromJSON reads a file of one value.
+func fromJSON[T any](s *stand, path string) T {
+	s.Helper()
+	return readAs(s, path, func(r io.Reader) (v T, err error) {
+		err = json.NewDecoder(r).Decode(&v)
+		return v, err
+	})
 }

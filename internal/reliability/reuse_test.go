@@ -3,7 +3,6 @@
 package reliability
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -36,21 +35,15 @@ var reuseTrials = []trial{
 // strangersRead is what a stranger of reuse.py reads; its workers read nothing.
 const strangersRead = 16 << 20
 
-// churn runs reuse.py in a pid namespace of its own.
-func (s *stand) churn(way, folder string, rounds int, args ...string) {
+// reused runs reuse.py in a pid namespace of its own, and reads what it wrote down of it.
+func reused[T any](s *stand, way, folder string, rounds int, args ...string) T {
 	s.Helper()
-	script := s.testdata("reliability/reuse.py")
 	c := s.start("reuse", append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", s.python,
-		script, way, folder, strconv.Itoa(rounds), s.binary}, args...))
+		s.testdata("reliability/reuse.py"), way, folder, strconv.Itoa(rounds), s.binary}, args...))
 	if status := c.wait(10 * time.Minute); status != 0 {
 		s.Fatalf("reuse.py ended with %d: %s", status, c.complaints())
 	}
-}
-
-func (s *stand) truth(folder string, into any) {
-	s.Helper()
-	text := must.Get(os.ReadFile(filepath.Join(folder, "truth.json")))(s)
-	must.Do(s, json.Unmarshal(text, into))
+	return fromJSON[T](s, filepath.Join(folder, "truth.json"))
 }
 
 // processOf is the process that an entity of a recording names.
@@ -64,28 +57,26 @@ func processOf(entity string) (procfs.ID, bool) {
 }
 
 func reusedWorkers(s *stand) {
-	folder := filepath.Join(s.work, "churn")
-	must.Do(s, os.Mkdir(folder, 0o700))
 	const rounds = 1000
-	s.churn("churn", folder, rounds, "diagnose", "-q", "--duration", "8m", "-o", filepath.Join(folder, "run.jsonl"))
-	var truth struct {
+	folder := s.folder("churn")
+	truth := reused[struct {
 		Status, Rounds, Missed int
 		Watched                bool
 		Own, Strangers         [][2]uint64
-	}
-	s.truth(folder, &truth)
+	}](s, "churn", folder, rounds, "diagnose", "-q", "--duration", "8m", "-o", filepath.Join(folder, "run.jsonl"))
 	if truth.Status != 0 || !truth.Watched || truth.Rounds < rounds || truth.Missed > rounds/10 {
 		text, err := os.ReadFile(filepath.Join(folder, "stderr"))
 		s.Fatalf("exit %d, watched to the end: %t, %d rounds, %d numbers not given away; stderr: %s %v", truth.Status,
 			truth.Watched, truth.Rounds, truth.Missed, text, err)
 	}
-	own, strangers := map[procfs.ID]bool{}, map[procfs.ID]bool{}
-	for _, p := range truth.Own {
-		own[procfs.ID{PID: int(p[0]), Start: p[1]}] = true
+	set := func(list [][2]uint64) map[procfs.ID]bool {
+		ids := map[procfs.ID]bool{}
+		for _, p := range list {
+			ids[procfs.ID{PID: int(p[0]), Start: p[1]}] = true
+		}
+		return ids
 	}
-	for _, p := range truth.Strangers {
-		strangers[procfs.ID{PID: int(p[0]), Start: p[1]}] = true
-	}
+	own, strangers := set(truth.Own), set(truth.Strangers)
 	rec := s.recording(filepath.Join(folder, "run.jsonl"))
 	readings, seen := 0, map[procfs.ID]bool{}
 	for _, series := range rec.Series {
@@ -118,18 +109,14 @@ func reusedWorkers(s *stand) {
 	}
 	s.measured("%d numbers given away at once, %d processes of the job with %d readings recorded, 0 of a stranger",
 		truth.Rounds-truth.Missed, len(seen), readings)
-	s.leftNothing()
 }
 
 func reusedAtAttach(s *stand) {
-	folder := filepath.Join(s.work, "attach")
-	must.Do(s, os.Mkdir(folder, 0o700))
-	s.churn("attach", folder, 25, "diagnose", "-q", "--duration", "6s", "--warmup", "0s")
-	var tries []struct {
+	folder := s.folder("attach")
+	tries := reused[[]struct {
 		PID, Status int
 		Old, New    uint64
-	}
-	s.truth(folder, &tries)
+	}](s, "attach", folder, 25, "diagnose", "-q", "--duration", "6s", "--warmup", "0s")
 	refused, olds, news := 0, 0, 0
 	for n, try := range tries {
 		stderr := must.Get(os.ReadFile(filepath.Join(folder, "stderr-"+strconv.Itoa(n))))(s)
@@ -169,5 +156,4 @@ func reusedAtAttach(s *stand) {
 	if len(tries) < 25 || olds+news == 0 || refused+olds == 0 {
 		s.Errorf("the tries did not meet the moment: the trial tells nothing")
 	}
-	s.leftNothing()
 }

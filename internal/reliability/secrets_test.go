@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,15 +84,24 @@ func leaked(shown, secret string) bool {
 func everything(s *stand, c *command, dir string) map[string]string {
 	s.Helper()
 	all := map[string]string{"stdout": string(c.output()), "stderr": c.complaints()}
-	files := must.Get(os.ReadDir(dir))(s)
-	for _, f := range files {
-		text := must.Get(os.ReadFile(filepath.Join(dir, f.Name())))(s)
-		all[f.Name()] = string(text)
+	for _, f := range must.Get(os.ReadDir(dir))(s) {
+		all[f.Name()] = string(must.Get(os.ReadFile(filepath.Join(dir, f.Name())))(s))
 	}
 	return all
 }
 
 func hiddenInRun(s *stand) {
+	// watched runs a watch of a process with these arguments, and returns what was written.
+	watched := func(argv []string, flags ...string) map[string]string {
+		job := s.start("job", slices.Concat([]string{"python3", "-c",
+			"import time\nprint('up', flush=True)\ntime.sleep(300)"}, argv), s.asPython)
+		job.awaitLines(1)
+		defer job.kill()
+		out := s.folder("out")
+		c := s.pipetune(watchOf(job, "6s", append(flags, into(out, ".txt .md .json .jsonl")...)...))
+		c.ends(2*time.Minute, 0, 3)
+		return everything(s, c, out)
+	}
 	var secrets []plantedSecret
 	leaks, places, size := 0, 0, 0
 	for _, p := range planted() {
@@ -104,19 +111,11 @@ func hiddenInRun(s *stand) {
 	}
 	// More arguments than are recorded would hide the rest: several processes share them.
 	for part := range slices.Chunk(secrets, 80) {
-		argv := []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)"}
+		var argv []string
 		for _, p := range part {
 			argv = append(argv, p.argv...)
 		}
-		job := s.start("job", argv, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
-		job.awaitLines(1)
-		out := s.folder("out")
-		c := s.pipetune(slices.Concat([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"},
-			into(out, ".txt", ".md", ".json", ".jsonl")))
-		if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
-			s.Errorf("exit %d: %s", status, c.complaints())
-		}
-		files := everything(s, c, out)
+		files := watched(argv)
 		if !strings.Contains(files["out.jsonl"], `"command":[`) || !strings.Contains(files["out.jsonl"],
 			"redacted\\u003e") {
 			s.Errorf("the recording holds no command line: %.300s", files["out.jsonl"])
@@ -131,28 +130,14 @@ func hiddenInRun(s *stand) {
 				}
 			}
 		}
-		c.alone()
-		job.kill()
 	}
-	// No arguments at all.
-	job := s.start("job", []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)",
-		"PLAIN-WORD-OF-NO-SHAPE"}, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
-	job.awaitLines(1)
-	out := s.folder("out")
-	c := s.pipetune(slices.Concat([]string{"diagnose", "--no-arguments", "--pid", strconv.Itoa(job.pid()), "--duration",
-		"6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
-	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
-		s.Errorf("exit %d: %s", status, c.complaints())
-	}
-	for name, text := range everything(s, c, out) {
+	for name, text := range watched([]string{"PLAIN-WORD-OF-NO-SHAPE"}, "--no-arguments") {
 		if strings.Contains(text, "PLAIN-WORD") || strings.Contains(text, "time.sleep") {
 			s.Errorf("--no-arguments: an argument stands in %s", name)
 		}
 	}
-	job.kill()
 	s.measured("%d secrets, %d files and streams of %d bytes: %d leaks; with --no-arguments no argument", len(secrets),
 		places, size, leaks)
-	s.leftNothing()
 }
 
 func hiddenInMessages(s *stand) {
@@ -181,11 +166,8 @@ func hiddenInMessages(s *stand) {
 			s.Errorf("%.40q: exit 0", args)
 		}
 		check(fmt.Sprintf("%.20q", args), c, s.folder("none"))
-		c.alone()
 	}
-	dir := filepath.Join(s.work, "token="+token[3:])
-	must.Do(s, os.Mkdir(dir, 0o755))
-	script := filepath.Join(dir, "train.py")
+	script := filepath.Join(s.folder("token="+token[3:]), "train.py")
 	const source = `
 import sys, time, torch
 from torch.utils.data import DataLoader, Dataset
@@ -205,16 +187,12 @@ except Exception as e:
     print(type(e).__name__)
     time.sleep(8)
 `
-	must.Do(s, os.WriteFile(script, []byte(source), 0o644))
+	s.write(script, source)
 	out := s.folder("out")
 	// what the interpreter leaves is the job's
-	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"),
-		[]string{"--", "env", "TMPDIR=" + s.folder("job-tmp"), s.python, script}))
-	if status := c.wait(5 * time.Minute); status != 0 {
-		s.Errorf("the job that raises: exit %d: %s", status, c.complaints())
-	}
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt .md .json .jsonl"), []string{"--", "env",
+		"TMPDIR=" + s.folder("job-tmp"), s.python, script}))
+	c.ends(5*time.Minute, 0)
 	check("a job that raises", c, out)
-	c.alone()
 	s.measured("%d runs: %d leaks", runs, leaks)
-	s.leftNothing()
 }

@@ -35,15 +35,13 @@ var shapeTrials = []trial{
 }
 
 func wideJob(s *stand) {
-	mounts := s.testdata("reliability/mounts.py")
-	folder := filepath.Join(s.work, "mounts")
-	must.Do(s, os.Mkdir(folder, 0o755))
 	const workers, threads, count, kilobytes = 32, 256, 4096, 120
 	j := churn{flags: []string{"--steady", strconv.Itoa(workers), "--threads", strconv.Itoa(threads)}}
 	for range kilobytes {
 		j.more = append(j.more, strings.Repeat("x", 1023))
 	}
-	c := s.start("job", append([]string{s.python, mounts, folder, strconv.Itoa(count)}, j.argv(s)...))
+	c := s.start("job", append([]string{s.python, s.testdata("reliability/mounts.py"), s.folder("mounts"),
+		strconv.Itoa(count)}, j.argv(s)...))
 	c.awaitLines(1)
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", c.pid()))
 	if err != nil || bytes.Count(table, []byte("\n")) < count {
@@ -65,7 +63,7 @@ func wideJob(s *stand) {
 func wideMachine(s *stand) {
 	const cpus, mounts, path = 1024, 4096, 10_000
 	archive := must.Get(os.ReadFile("../../testdata/proc/cgroup-v2.txtar"))(s)
-	root := filepath.Join(s.work, "machine")
+	root := s.in("machine")
 	must.Do(s, fakeroot.Unpack(archive, root))
 	put := func(name string, change func(old []byte) string) {
 		file := filepath.Join(root, name)
@@ -95,8 +93,7 @@ func wideMachine(s *stand) {
 		return b.String() + string(old)
 	})
 	put("proc/4700/cgroup", func([]byte) string {
-		return "0::" + strings.Repeat("/"+strings.Repeat("g", 99), path/100) +
-			"\n"
+		return "0::" + strings.Repeat("/"+strings.Repeat("g", 99), path/100) + "\n"
 	})
 
 	fs := procfs.FS{Root: root}

@@ -4,13 +4,10 @@ package reliability
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
+	"math"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,42 +32,44 @@ var soakTrials = []trial{
 
 const soakEvery = 15 * time.Second
 
+// watchOfHours starts it beside a job whose workers come and go.
+func (s *stand) watchOfHours(lasts time.Duration) (job, p *command, file string) {
+	s.Helper()
+	file = s.in("run.jsonl")
+	job = churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
+	return job, s.pipetune(watchOf(job, lasts.String(), "--interval", "20ms", "-o", file)), file
+}
+
 func soak(s *stand, lasts time.Duration) {
-	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration",
-		lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
+	c, p, file := s.watchOfHours(lasts)
 	readings := p.meter(soakEvery, func(u usage) bool {
 		s.Logf("%6.0f s  rss %.2f MiB  peak %.2f MiB  fds %d  threads %d  helpers %d  cpu %.2f s", u.at.Seconds(),
 			mib(u.own), mib(u.peak), u.fds, u.threads, u.helpers, u.cpu.Seconds())
 		return u.at > lasts-soakEvery // what comes then is the judging of it
 	})
-	status := p.wait(20 * time.Minute)
-	if status != 0 {
-		s.Errorf("pipetune ended with %d; stderr: %.600s", status, p.complaints())
-	}
+	p.ends(20*time.Minute, 0)
 	born := s.stopChurn(c)
 	if len(readings) < 12 {
 		s.Fatalf("%d readings in %v", len(readings), lasts)
 	}
-	info := must.Get(os.Stat(filepath.Join(s.work, "run.jsonl")))(s)
+	info := must.Get(os.Stat(file))(s)
 	thirds := [3]float64{}
 	for i := range thirds {
 		thirds[i] = middle(readings[i*len(readings)/3:(i+1)*len(readings)/3],
 			func(u usage) float64 { return mib(u.own) })
 	}
-	full := s.fullAt(filepath.Join(s.work, "run.jsonl"))
-	settled := readings[steadyFrom(readings, full):]
+	settled := readings[steadyFrom(readings, s.fullAt(file)):]
 	whole, late := slope(readings), slope(settled)
 	share := readings[len(readings)-1].cpu.Seconds() / readings[len(readings)-1].at.Seconds()
 	threads, threadsOff := spread(settled, func(u usage) float64 { return float64(u.threads) })
-	fds, _ := spread(settled, func(u usage) float64 { return float64(u.fds) })
+	countFDs := func(u usage) float64 { return float64(u.fds) }
 	third := len(settled) / 3
 	fdsOff := middle(settled[len(settled)-third:], countFDs) - middle(settled[:third], countFDs)
 	s.measured("%.0f minutes, %d births; memory by thirds %.1f, %.1f, %.1f MiB (medians), slope %.2f MiB/h, and %.2f "+
 		"MiB/h after %.0f minutes; %.0f descriptors (last third against first: %+.0f), %.0f threads (±%.0f); %.1f %% "+
 		"of a core; recording %.1f MiB",
-		lasts.Minutes(), born, thirds[0], thirds[1], thirds[2], whole, late, settled[0].at.Minutes(), fds, fdsOff,
-		threads, threadsOff, 100*share, mib(info.Size()))
+		lasts.Minutes(), born, thirds[0], thirds[1], thirds[2], whole, late, settled[0].at.Minutes(),
+		middle(settled, countFDs), fdsOff, threads, threadsOff, 100*share, mib(info.Size()))
 	if late > 0.5 {
 		s.missed("%.2f MiB/h after %.0f minutes", late, settled[0].at.Minutes())
 	}
@@ -80,11 +79,7 @@ func soak(s *stand, lasts time.Duration) {
 	if fdsOff > 2 {
 		s.missed("%.0f descriptors more in the last third than in the first", fdsOff)
 	}
-	p.alone()
-	s.leftNothing()
 }
-
-func countFDs(u usage) float64 { return float64(u.fds) }
 
 // fullAt says when a recording was thinned first; the hour, or what is left of a shorter soak, where it never was.
 func (s *stand) fullAt(file string) time.Duration {
@@ -122,25 +117,21 @@ func steadyFrom(readings []usage, full time.Duration) int {
 
 // middle is the median of a figure.
 func middle(readings []usage, figure func(usage) float64) float64 {
-	values := make([]float64, 0, len(readings))
-	for _, u := range readings {
-		values = append(values, figure(u))
+	values := make([]float64, len(readings))
+	for i, u := range readings {
+		values[i] = figure(u)
 	}
-	slices.Sort(values)
-	if len(values) == 0 {
-		return 0
-	}
-	return values[len(values)/2]
+	return centre(values)
 }
 
 // spread is the median of a figure, and how far the readings lie from it, the outermost twentieth left out.
 func spread(readings []usage, figure func(usage) float64) (center, off float64) {
 	center = middle(readings, figure)
-	var away []float64
-	for _, u := range readings {
-		away = append(away, max(figure(u)-center, center-figure(u)))
+	away := make([]float64, len(readings))
+	for i, u := range readings {
+		away[i] = math.Abs(figure(u) - center)
 	}
-	slices.SortFunc(away, cmp.Compare[float64])
+	slices.Sort(away)
 	return center, away[len(away)*19/20]
 }
 
@@ -156,22 +147,13 @@ func slope(readings []usage) float64 {
 
 // raceSoak builds the program with the race detector and soaks it.
 func raceSoak(s *stand) {
-	binary := filepath.Join(s.work, "pipetune-race")
-	build := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", binary, "./cmd/pipetune")
-	build.Dir = "../.."
-	if text, err := build.CombinedOutput(); err != nil {
-		s.Fatalf("building with -race: %v\n%s", err, text)
-	}
+	s.binary = s.in("pipetune-race")
+	inRepository(s, time.Hour, "go", "build", "-race", "-buildvcs=false", "-o", s.binary, "./cmd/pipetune")
 	lasts := s.minutes(60)
-	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
-	s.binary = binary
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration",
-		lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
-	status := p.wait(lasts + 20*time.Minute)
-	if races := strings.Count(p.complaints(), "DATA RACE"); races > 0 || status != 0 {
-		s.Errorf("%d races, exit %d; stderr: %.4000s", races, status, p.complaints())
+	c, p, _ := s.watchOfHours(lasts)
+	p.ends(lasts+20*time.Minute, 0)
+	if races := strings.Count(p.complaints(), "DATA RACE"); races > 0 {
+		s.Errorf("%d races; stderr: %.4000s", races, p.complaints())
 	}
 	s.measured("%.0f minutes, %d births, 0 races", lasts.Minutes(), s.stopChurn(c))
-	p.alone()
-	s.leftNothing()
 }

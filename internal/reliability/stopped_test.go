@@ -3,7 +3,9 @@
 package reliability
 
 import (
+	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -110,7 +112,7 @@ func workersOf(c *command) []int {
 
 // The ways of stopping a job; each returns how to undo it and what the report must call who was stopped.
 func freeze(s *stand, c *command) (undo func(), who string) {
-	set := s.freezer(append([]int{c.pid()}, workersOf(c)...)...)
+	set := s.freezer(c.session()...)
 	set(true)
 	return func() { set(false) }, "the job"
 }
@@ -134,41 +136,41 @@ func stopWorker(s *stand, c *command) (func(), string) {
 	return func() { kill(syscall.SIGCONT) }, "loader worker " + strconv.Itoa(workers[0])
 }
 
-var sinceTime = regexp.MustCompile(`has been stopped or frozen since ([0-9.]+) s`)
-
 func stoppedJob(s *stand, stop func(*stand, *command) (func(), string)) {
 	j := steady{batches: 300, step: 30 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
 		"1000"}}
 	c := j.start(s)
-	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 2 })
-	path := filepath.Join(s.work, "report.json")
-	recorded := filepath.Join(s.work, "run.jsonl")
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "14s", "--warmup", "1s", "-o",
-		path, "-o", recorded})
+	path, recorded := s.in("report.json"), s.in("run.jsonl")
+	p := s.pipetune(watchOf(c, "14s", "--warmup", "1s", "-o", path, "-o", recorded))
 	time.Sleep(5 * time.Second)
 	at := monotonic(s)
 	undo, who := stop(s, c)
 	status := p.wait(time.Minute)
 	undo()
-	rec := s.recording(recorded)
-	want := (at - rec.Header.StartMonotonic).Seconds()
+	want := (at - s.recording(recorded).Header.StartMonotonic).Seconds()
 	r := s.report(path)
-	words := said(r)
-	match := sinceTime.FindStringSubmatch(words)
-	if status != 0 || match == nil || !strings.Contains(words, who) {
-		s.Fatalf("exit %d; nothing of %s since %.1f s:\n%s", status, who, want, words)
+	since, told := seconds(said(r), `has been stopped or frozen since ([0-9.]+) s`)
+	if status != 0 || !told || !strings.Contains(said(r), who) {
+		s.Fatalf("exit %d; nothing of %s since %.1f s:\n%s", status, who, want, said(r))
 	}
-	since := must.Get(strconv.ParseFloat(match[1], 64))(s)
-	if off := since - want; off < -1 || off > 1 {
+	if math.Abs(since-want) > 1 {
 		s.missed("it says since %.1f s; it was at %.1f s", since, want)
 	}
 	if r.Verdict == nil || r.Verdict.Class == report.InputBound {
 		s.Errorf("the verdict on a stopped job: %+v", r.Verdict)
 	}
 	s.measured("verdict %s; %s stopped at %.1f s, told since %.1f s", r.Verdict.Class, who, want, since)
-	p.alone()
 	j.unharmed(s, c)
-	s.leftNothing()
+}
+
+// seconds finds a time in words.
+func seconds(words, pattern string) (seconds float64, ok bool) {
+	m := regexp.MustCompile(pattern).FindStringSubmatch(words)
+	if m == nil {
+		return 0, false
+	}
+	seconds, err := strconv.ParseFloat(m[1], 64)
+	return seconds, err == nil
 }
 
 func hungWorker(s *stand) {
@@ -178,33 +180,25 @@ func hungWorker(s *stand) {
 	j := steady{batches: 400, step: 20 * time.Millisecond, item: time.Millisecond, workers: 2,
 		more: []string{"--epoch", "1000", "--program", filepath.Join(m.dir, hungmount.File), "--program-at", "300"}}
 	c := j.start(s)
-	path := filepath.Join(s.work, "report.json")
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o",
-		path})
-	status := p.wait(2 * time.Minute)
+	path := s.in("report.json")
+	status := s.pipetune(watchOf(c, "20s", "--warmup", "1s", "-o", path)).wait(2 * time.Minute)
 	if m.Hanging() == 0 {
 		s.Errorf("no worker hangs: the trial tells nothing")
 	}
 	r := s.report(path)
-	states := map[string]bool{}
-	for _, pid := range workersOf(c) {
-		states[stateOf(pid)] = true
+	hangs := slices.ContainsFunc(workersOf(c), func(pid int) bool { return slices.Contains(statOf(pid), "D") })
+	if status != 0 || r.Verdict == nil || !hangs {
+		s.Errorf("exit %d, verdict %+v, a worker is in state D: %t", status, r.Verdict, hangs)
 	}
-	if status != 0 || r.Verdict == nil || !states["D"] {
-		s.Errorf("exit %d, verdict %+v, states of workers %v", status, r.Verdict, states)
-	}
-	words := said(r)
 	if r.Verdict.Class == report.InputBound {
 		s.missed("the verdict is input-bound: %s", r.Verdict.Statement)
 	}
-	if !strings.Contains(words, "no batch has passed since") {
+	if !strings.Contains(said(r), "no batch has passed since") {
 		s.missed("that no batch passes any more is not told")
 	}
 	s.measured("exit %d, verdict %s", status, r.Verdict.Class)
-	p.alone()
 	m.release()
 	c.wait(5 * time.Minute)
-	s.leftNothing()
 }
 
 // monotonic is CLOCK_MONOTONIC, which recordings are reported in.
@@ -221,22 +215,17 @@ func pace(r *report.Report) (batches float64, ok bool) {
 	return m.Center, ok
 }
 
-var gapTime = regexp.MustCompile(`pipetune itself did not run for ([0-9.]+) s`)
-
 func pausedWatch(s *stand, both bool) {
 	const paused = 8 * time.Second
 	j := steady{batches: 700, step: 30 * time.Millisecond, workers: 2, more: []string{"--epoch", "1000"}}
 	c := j.start(s)
-	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 2 })
-	path, recorded := filepath.Join(s.work, "report.json"), filepath.Join(s.work, "run.jsonl")
-	args := []string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path,
-		"-o", recorded}
-	p := s.pipetune(args)
+	path, recorded := s.in("report.json"), s.in("run.jsonl")
+	p := s.pipetune(watchOf(c, "20s", "--warmup", "1s", "-o", path, "-o", recorded))
 	set := func(stop bool) {
 		p.signal(map[bool]syscall.Signal{true: syscall.SIGSTOP, false: syscall.SIGCONT}[stop])
 	}
 	if both {
-		set = s.freezer(slices.Concat([]int{c.pid(), p.pid()}, workersOf(c), workersOf(p))...)
+		set = s.freezer(slices.Concat(c.session(), p.session())...)
 	}
 	time.Sleep(6 * time.Second)
 	set(true)
@@ -244,14 +233,12 @@ func pausedWatch(s *stand, both bool) {
 	set(false)
 	status := p.wait(time.Minute)
 	r := s.report(path)
-	words := said(r)
-	match := gapTime.FindStringSubmatch(words)
-	if status != 0 || match == nil {
-		s.Fatalf("exit %d; the gap is not told:\n%s", status, words)
+	gap, told := seconds(said(r), `pipetune itself did not run for ([0-9.]+) s`)
+	if status != 0 || !told {
+		s.Fatalf("exit %d; the gap is not told:\n%s", status, said(r))
 	}
-	told := must.Get(strconv.ParseFloat(match[1], 64))(s)
-	if off := told - paused.Seconds(); off < -1 || off > 1 {
-		s.missed("the gap is told as %.1f s, it was %.1f s", told, paused.Seconds())
+	if math.Abs(gap-paused.Seconds()) > 1 {
+		s.missed("the gap is told as %.1f s, it was %.1f s", gap, paused.Seconds())
 	}
 	got, ok := pace(r)
 	// The trainer sleeps 30 ms a batch, and its own work comes on top: 31.5 and 31.7 a second were measured, 27 beside
@@ -265,23 +252,18 @@ func pausedWatch(s *stand, both bool) {
 	if burst > 15 {
 		s.Errorf("%d ticks within a second, 10 are asked for", burst)
 	}
-	s.measured("gap of %.1f s told as %.1f s, %.1f batches/s, at most %d ticks in any second", paused.Seconds(), told,
+	s.measured("gap of %.1f s told as %.1f s, %.1f batches/s, at most %d ticks in any second", paused.Seconds(), gap,
 		got, burst)
-	p.alone()
 	j.unharmed(s, c)
-	s.leftNothing()
 }
 
 // mostTicksASecond is how many ticks of a recording fall into one second at the most.
 func mostTicksASecond(s *stand, path string) (most int) {
 	s.Helper()
-	text := must.Get(os.ReadFile(path))(s)
 	var at []float64
-	for line := range strings.Lines(string(text)) {
-		var tick struct {
-			T *float64 `json:"t"`
-		}
-		must.Do(s, json.Unmarshal([]byte(line), &tick))
+	for line := range bytes.Lines(must.Get(os.ReadFile(path))(s)) {
+		var tick struct{ T *float64 }
+		must.Do(s, json.Unmarshal(line, &tick))
 		if tick.T != nil && (len(at) == 0 || at[len(at)-1] != *tick.T) {
 			at = append(at, *tick.T)
 		}
@@ -298,7 +280,7 @@ func hoggedWatch(s *stand) {
 	c := j.start(s)
 	hogs := s.start("hogs", []string{"nice", "-n", "-20", "/bin/sh", "-c",
 		`for i in 1 2 3 4; do (end=$(($(date +%s)+16)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done) & done; wait`})
-	path := filepath.Join(s.work, "report.json")
+	path := s.in("report.json")
 	p := s.watch(c, path, "12s")
 	status, took := p.ending(5 * time.Minute)
 	r := s.report(path)
@@ -311,12 +293,9 @@ func hoggedWatch(s *stand) {
 	cover, ok := r.Metrics["look_coverage_ratio"]
 	if !ok {
 		s.Errorf("how many samples could be taken is not said")
-	} else {
-		s.measured("a watch of 12 s took %.1f s, %.0f %% of the samples were taken, verdict %s (%s)", took.Seconds(),
-			100*cover.Center, r.Verdict.Class, r.Verdict.Confidence)
 	}
+	s.measured("a watch of 12 s took %.1f s, %.0f %% of the samples were taken, verdict %s (%s)", took.Seconds(),
+		100*cover.Center, r.Verdict.Class, r.Verdict.Confidence)
 	hogs.kill()
-	p.alone()
 	j.unharmed(s, c)
-	s.leftNothing()
 }

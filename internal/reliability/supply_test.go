@@ -5,7 +5,6 @@ package reliability
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,8 +50,7 @@ func supplyTrials() []trial {
 // repository is the root of the source.
 func repository(s *stand) string {
 	s.Helper()
-	root := must.Get(filepath.Abs("../.."))(s)
-	return root
+	return must.Get(filepath.Abs("../.."))(s)
 }
 
 // inRepository runs a program there to its end, and returns what it printed.
@@ -72,8 +70,8 @@ func sameBytes(s *stand) {
 }
 
 func sameModules(s *stand) {
-	said := strings.Split(strings.TrimSpace(inRepository(s, 20*time.Minute, "scripts/check-modules")), "\n")
-	s.measured("%s", strings.TrimPrefix(said[len(said)-1], "check-modules: "))
+	said := lastLine(inRepository(s, 20*time.Minute, "scripts/check-modules"))
+	s.measured("%s", strings.TrimPrefix(said, "check-modules: "))
 }
 
 // part is a component of the list.
@@ -91,6 +89,11 @@ func (p part) linkage() string {
 	return ""
 }
 
+// sameSet holds two lists to each other in any order.
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
 // linkedVersion finds the version that a C library has written into the binary.
 var linkedVersion = map[string]*regexp.Regexp{
 	"libhdf5_serial": regexp.MustCompile(`HDF5 library version ([0-9]+\.[0-9]+\.[0-9]+)`),
@@ -102,18 +105,16 @@ func trueParts(s *stand) {
 	inRepository(s, 20*time.Minute, "make", "sbom")
 	root := repository(s)
 	binary := filepath.Join(root, "bin/pipetune")
-	text := must.Get(os.ReadFile(filepath.Join(root, "bin/pipetune.cdx.json")))(s)
-	var list struct {
+	list := fromJSON[struct {
 		BomFormat, SpecVersion string
 		Components             []part
 		Metadata               struct {
 			Component struct{ Hashes []struct{ Content string } }
 		}
-	}
-	must.Do(s, json.Unmarshal(text, &list))
+	}](s, filepath.Join(root, "bin/pipetune.cdx.json"))
 	content := must.Get(os.ReadFile(binary))(s)
-	sum := sha256.Sum256(content)
-	if h := list.Metadata.Component.Hashes; len(h) != 1 || h[0].Content != hex.EncodeToString(sum[:]) {
+	sum := fmt.Sprintf("%x", sha256.Sum256(content))
+	if h := list.Metadata.Component.Hashes; len(h) != 1 || h[0].Content != sum {
 		s.Errorf("the list is of another binary: %v", h)
 	}
 	if list.BomFormat != "CycloneDX" || list.SpecVersion != "1.5" {
@@ -141,9 +142,7 @@ func trueParts(s *stand) {
 			want = append(want, words[1]+" "+words[2])
 		}
 	}
-	slices.Sort(modules)
-	slices.Sort(want)
-	if !slices.Equal(modules, want) || len(want) < 5 {
+	if !sameSet(modules, want) || len(want) < 5 {
 		s.Errorf("the list has the modules %v, the binary %v", modules, want)
 	}
 	var needed []string
@@ -151,9 +150,7 @@ func trueParts(s *stand) {
 		"readelf", "-dW", binary), -1) {
 		needed = append(needed, m[1])
 	}
-	slices.Sort(shared)
-	slices.Sort(needed)
-	if !slices.Equal(shared, needed) || len(needed) == 0 {
+	if !sameSet(shared, needed) || len(needed) == 0 {
 		s.Errorf("the list has the shared libraries %v, the binary needs %v", shared, needed)
 	}
 	for _, must := range []string{"libhdf5_serial", "libsz", "libaec", "libz", "libturbojpeg"} {
@@ -189,8 +186,7 @@ func hardened(s *stand) {
 	if floor == nil {
 		s.Fatalf("check-binary says %q", said)
 	}
-	minor := must.Get(strconv.Atoi(floor[1]))(s)
-	if minor > 36 {
+	if minor := number(floor[1]); minor > 36 {
 		s.missed("it needs glibc 2.%d: built on a newer system than Debian 12", minor)
 	}
 	s.measured("%s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "), s.binary,
@@ -207,12 +203,12 @@ func securityPage(s *stand) {
 			s.Errorf("SECURITY.md does not say %q", must)
 		}
 	}
-	known := map[string]bool{}
+	known, group := map[string]bool{}, regexp.MustCompile(`^\w+`)
 	for _, c := range all() {
-		known[strings.Split(c.id, "-")[0]] = true
+		known[group.FindString(c.id)] = true
 	}
 	for _, n := range notRun {
-		known[strings.Split(n.id, "-")[0]] = true
+		known[group.FindString(n.id)] = true
 	}
 	named := regexp.MustCompile(`\b([HLFDNAS][0-9]+)\b`).FindAllString(string(text), -1)
 	for _, id := range named {
@@ -254,9 +250,7 @@ func (s *stand) hookFolder(flags ...string) (seen struct {
 	s.Helper()
 	c := s.pipetune(slices.Concat([]string{"diagnose", "-q"}, flags, []string{"--", "/usr/bin/python3", "-S", "-c",
 		folderOfHook}))
-	if status := c.wait(time.Minute); status != 0 {
-		s.Fatalf("exit %d: %s", status, c.complaints())
-	}
+	c.ends(time.Minute, 0)
 	if err := json.Unmarshal(c.output(), &seen); err != nil {
 		s.Fatalf("%v: %q", err, c.output())
 	}
@@ -299,5 +293,4 @@ func embeddedHook(s *stand) {
 	}
 	s.measured("%d files, hash %s as told, %d modes and owners as they must be", len(all.Files), all.Hash[:12],
 		len(all.Modes))
-	s.leftNothing()
 }

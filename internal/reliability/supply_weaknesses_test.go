@@ -3,12 +3,9 @@
 package reliability
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/pipetune/pipetune/internal/must"
 )
 
 // weakest is a program with a weakness that is known since 2021, GO-2021-0113: a scanner that finds nothing in it looks
@@ -31,32 +28,28 @@ func main() { fmt.Println(language.Parse(os.Args[1])) }
 const weakness = "GO-2021-0113"
 
 func knownWeaknesses(s *stand) {
-	database, source := filepath.Join(s.work, "database"), filepath.Join(s.work, "weakest")
-	for _, folder := range []string{database, source} {
-		must.Do(s, os.Mkdir(folder, 0o755))
-	}
+	database, source := s.folder("database"), s.folder("weakest")
 	for name, text := range weakest {
-		must.Do(s, os.WriteFile(filepath.Join(source, name), []byte(text), 0o644))
+		s.write(filepath.Join(source, name), text)
 	}
 	inRepository(s, 10*time.Minute, "go", "-C", source, "build", "-mod=mod", "-o", "weakest", ".")
-
-	binary := filepath.Join(source, "weakest")
-	c := s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"),
-		binary, database})
-	if status := c.wait(20 * time.Minute); status != 3 || !strings.Contains(string(c.output()), weakness) {
-		s.Fatalf("of a program with %s: exit %d: %s\n%s", weakness, status, c.complaints(), c.output())
+	check := func(binary string) (status int, said, complaints string) {
+		c := s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"),
+			binary, database})
+		status = c.wait(20 * time.Minute)
+		return status, string(c.output()), c.complaints()
+	}
+	status, said, complaints := check(filepath.Join(source, "weakest"))
+	if status != 3 || !strings.Contains(said, weakness) {
+		s.Fatalf("of a program with %s: exit %d: %s\n%s", weakness, status, complaints, said)
 	}
 	s.measured("%s is found in a program that has it", weakness)
-
-	c = s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"),
-		"bin/pipetune", database})
-	switch status := c.wait(20 * time.Minute); status {
+	switch status, said, complaints := check("bin/pipetune"); status {
 	case 0:
-		said := strings.Split(strings.TrimSpace(string(c.output())), "\n")
-		s.measured("%s", strings.TrimPrefix(said[len(said)-1], "check-vulnerabilities: "))
+		s.measured("%s", strings.TrimPrefix(lastLine(said), "check-vulnerabilities: "))
 	case 3:
-		s.missed("%.1500s", c.output())
+		s.missed("%.1500s", said)
 	default:
-		s.Errorf("exit %d: %s\n%s", status, c.complaints(), c.output())
+		s.Errorf("exit %d: %s\n%s", status, complaints, said)
 	}
 }

@@ -3,11 +3,13 @@
 package reliability
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,29 +51,24 @@ var surroundingsTrials = []trial{
 	},
 }
 
-// inNamespace lets a command run in namespaces of its own, after some lines of shell.
-func inNamespace(flags, lines string) func(*exec.Cmd) {
-	return func(cmd *exec.Cmd) {
-		cmd.Args = append(append([]string{"unshare"}, append(strings.Fields(flags), "/bin/sh", "-ec", lines+
-			"\nexec \"$0\" \"$@\"", cmd.Path)...), cmd.Args[1:]...)
-		cmd.Path = "/usr/bin/unshare"
-	}
+// inNamespace lets a program run in namespaces of its own, after some lines of shell.
+func inNamespace(flags, lines string) []string {
+	return slices.Concat([]string{"unshare"}, strings.Fields(flags), shell(lines))
 }
 
 func oddMachines(s *stand) {
 	s.ownMounts()
-	j := steady{batches: 700, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}
-	c := j.start(s)
+	c := steady{batches: 700, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}.start(s)
 	m := s.mount()
 	defer m.release()
 	m.Break(hungmount.Fault{Op: hungmount.Open, Errno: syscall.EOPNOTSUPP})
 	file := filepath.Join(m.dir, hungmount.File)
 	type run struct {
-		name, lines, flags string
-		status             int
-		p                  *command
+		name, lines string
+		status      int
+		p           *command
 	}
-	runs := []*run{
+	runs := []run{
 		{name: "as it is"},
 		{name: "no cgroups", lines: "mount -t tmpfs none /sys/fs/cgroup"},
 		{name: "cgroup version 2 alone", lines: "mount -t cgroup2 none /sys/fs/cgroup"},
@@ -86,25 +83,18 @@ func oddMachines(s *stand) {
 		{name: "read-only scratch", lines: "mount --bind " + s.tmp + " " + s.tmp + "; mount -o remount,bind,ro " +
 			s.tmp},
 	}
-	for _, r := range runs {
-		args := []string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s", "--format", "json"}
-		r.p = s.pipetune(args, inNamespace("--mount "+r.flags, r.lines))
+	for i, r := range runs {
+		runs[i].p = s.under(inNamespace("--mount", r.lines), watchOf(c, "6s", "--format", "json"))
 	}
 	met := 0
 	for _, r := range runs {
-		status := r.p.wait(2 * time.Minute)
-		complaints := r.p.complaints()
-		if status != r.status || crashed(complaints) {
-			s.Errorf("%s: exit %d, want %d: %.1500s", r.name, status, r.status, complaints)
-			continue
-		}
-		if status != 0 {
-			if !strings.Contains(complaints, "pipetune: error: ") {
+		if status := r.p.ends(2*time.Minute, r.status); status != 0 {
+			if !strings.Contains(r.p.complaints(), "pipetune: error: ") {
 				s.Errorf("%s: exit %d without a reason", r.name, status)
 			}
 			continue
 		}
-		got, err := report.Decode(strings.NewReader(string(r.p.output())))
+		got, err := report.Decode(bytes.NewReader(r.p.output()))
 		if err != nil {
 			s.Errorf("%s: %v", r.name, err)
 			continue
@@ -118,24 +108,16 @@ func oddMachines(s *stand) {
 			}
 		}
 		met++
-		r.p.alone()
 	}
 	s.measured("%d surroundings, %d reports with the job's pace and a reason for each rule that abstains", len(runs),
 		met)
 	c.kill()
-	s.leftNothing()
 }
 
 func oddEnvironments(s *stand) {
-	j := steady{batches: 700, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}
-	c := j.start(s)
-	recording := s.testdata("recordings/no-workers.jsonl")
-	dataset := s.testdata("datasets/plain.npy")
-	type run struct {
-		what string
-		p    *command
-	}
-	var runs []run
+	c := steady{batches: 700, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}.start(s)
+	recording, dataset := s.testdata("recordings/no-workers.jsonl"), s.testdata("datasets/plain.npy")
+	var runs []*command
 	for _, env := range [][]string{
 		{}, {"LANG=C"}, {"LC_ALL=no_SUCH.locale", "LANG=\xff\xfe"}, {"LC_ALL=tr_TR.UTF-8", "LANG=de_DE.UTF-8"},
 		{"TZ=Nowhere/Land"}, {"TZ=:/dev/full"}, {"TZ=../../../etc/passwd"},
@@ -143,88 +125,81 @@ func oddEnvironments(s *stand) {
 		{"COLUMNS=-1", "TERM=\x1b[31m"},
 	} {
 		for _, args := range [][]string{
-			{"diagnose", "-q", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"}, {"report", recording}, {"doctor"},
+			watchOf(c, "6s", "-q"), {"report", recording}, {"doctor"},
 			{"bench-io", dataset, "--budget", "2s", "--python", "none"},
 		} {
 			p := s.pipetune(args, func(cmd *exec.Cmd) { cmd.Env = env })
-			runs = append(runs, run{fmt.Sprintf("%q pipetune %s", env, args[0]), p})
+			runs = append(runs, p)
 			if args[0] == "bench-io" {
 				p.wait(2 * time.Minute) // one at a time: they measure
 			}
 		}
 	}
-	for _, r := range runs {
-		if status := r.p.wait(2 * time.Minute); status != 0 || len(r.p.output()) == 0 {
-			s.Errorf("%s: exit %d: %.800s", r.what, status, r.p.complaints())
+	for _, p := range runs {
+		if p.ends(2*time.Minute, 0); len(p.output()) == 0 {
+			s.Errorf("%s in %q: it prints nothing: %.800s", p, p.cmd.Env, p.complaints())
 		}
-		r.p.alone()
 	}
 	s.measured("%d runs in 10 environments: exit 0 each", len(runs))
 	c.kill()
-	s.leftNothing()
 }
 
 // insane finds numbers in a report that no watch of some seconds can give.
 var insane = regexp.MustCompile(`-[0-9]+(\.[0-9]+)? (s|ms|h)\b|e\+[0-9]{2}|NaN|Inf`)
 
-// sane holds a report of a watch of some seconds beside a job with 20 batches a second to that.
-func (s *stand) sane(what string, r *report.Report, text string, seconds float64) float64 {
+// sane watches a job with 20 batches a second for some seconds and holds the report to that. It returns the pace in
+// words.
+func (s *stand) sane(what string, trainer int, program []string) string {
 	s.Helper()
+	path := s.in("report.json")
+	p := s.under(program, []string{"diagnose", "--pid", strconv.Itoa(trainer), "--duration", "6s", "--warmup", "1s",
+		"-o", path})
+	p.ends(time.Minute, 0)
+	r := s.report(path)
 	got, ok := pace(r)
 	if !ok || got < 5 || got > 21 {
 		s.Errorf("%s: %.2f batches a second (%t), the job makes less than 20: %s", what, got, ok, said(r))
 	}
-	if r.Window == nil || r.Window.DurationS <= 0 || r.Window.DurationS > seconds+1 {
+	if r.Window == nil || r.Window.DurationS <= 0 || r.Window.DurationS > 7 {
 		s.Errorf("%s: the window is %+v", what, r.Window)
 	}
-	if bad := insane.FindString(text); bad != "" {
+	if bad := insane.Find(p.output()); bad != nil {
 		s.Errorf("%s: the report says %q", what, bad)
 	}
-	return got
+	return fmt.Sprintf("%s: %.1f batches/s", what, got)
 }
 
 func timeNamespaces(s *stand) {
 	j := steady{batches: 180, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
 		"90"}}
+	ahead := func(boot, monotonic int) string {
+		return fmt.Sprintf("--time --fork --boottime %d --monotonic %d", boot, monotonic)
+	}
 	var paces []string
-	for _, shift := range []struct {
-		what, job, own string
-	}{
-		{"the job 30 days ahead", "--time --fork --boottime 2592000 --monotonic 2592000", ""},
-		{"pipetune 10 years ahead", "", "--time --fork --boottime 315360000 --monotonic 315360000"},
-		{"both, each its own", "--time --fork --boottime 86400 --monotonic 3600",
-			"--time --fork --boottime 315360000 --monotonic 86400"},
+	for _, shift := range []struct{ what, job, own string }{
+		{"the job 30 days ahead", ahead(2592000, 2592000), ""},
+		{"pipetune 10 years ahead", "", ahead(315360000, 315360000)},
+		{"both, each its own", ahead(86400, 3600), ahead(315360000, 86400)},
 	} {
-		argv := j.argv(s)
+		argv, own := j.argv(s), []string(nil)
 		if shift.job != "" {
 			argv = append(append([]string{"unshare"}, strings.Fields(shift.job)...), argv...)
+		}
+		if shift.own != "" {
+			own = inNamespace(shift.own, "")
 		}
 		c := s.start("job", argv)
 		c.awaitLines(2)
 		trainer := c.pid()
 		for _, pid := range workersOf(c) {
-			if parentOf(pid) == c.pid() && shift.job != "" {
+			if statusNumber(pid, "PPid") == int64(c.pid()) && shift.job != "" {
 				trainer = pid
 			}
 		}
-		args := []string{"diagnose", "--pid", strconv.Itoa(trainer), "--duration", "6s", "--warmup", "1s", "-o"}
-		path := filepath.Join(s.work, "report.json")
-		var p *command
-		if shift.own != "" {
-			p = s.pipetune(append(args, path), inNamespace(shift.own, ""))
-		} else {
-			p = s.pipetune(append(args, path))
-		}
-		if status := p.wait(time.Minute); status != 0 {
-			s.Fatalf("%s: exit %d: %s", shift.what, status, p.complaints())
-		}
-		paces = append(paces, fmt.Sprintf("%s: %.1f batches/s", shift.what, s.sane(shift.what, s.report(path),
-			string(p.output()), 6)))
-		p.alone()
+		paces = append(paces, s.sane(shift.what, trainer, own))
 		j.unharmed(s, c)
 	}
 	s.measured("%s", strings.Join(paces, ", "))
-	s.leftNothing()
 }
 
 func movedBootTime(s *stand) {
@@ -233,25 +208,15 @@ func movedBootTime(s *stand) {
 		"90"}}
 	c := j.start(s)
 	text := must.Get(os.ReadFile("/proc/stat"))(s)
+	moved := s.in("stat")
 	var paces []string
 	for _, btime := range []string{"0", "4102444800", "18446744073709551615", "-1"} {
-		dir := must.Get(os.MkdirTemp(s.work, "btime-"))(s)
-		moved := filepath.Join(dir, "stat")
-		must.Do(s, os.WriteFile(moved, regexp.MustCompile(`(?m)^btime .*$`).ReplaceAll(text, []byte("btime "+btime)),
-			0o644))
-		path := filepath.Join(dir, "report.json")
-		p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s", "--warmup", "1s", "-o",
-			path}, inNamespace("--mount", "mount --bind "+moved+" /proc/stat"))
-		if status := p.wait(time.Minute); status != 0 {
-			s.Fatalf("btime %s: exit %d: %s", btime, status, p.complaints())
-		}
-		paces = append(paces, fmt.Sprintf("btime %s: %.1f batches/s", btime, s.sane("btime "+btime, s.report(path),
-			string(p.output()), 6)))
-		p.alone()
+		s.write(moved, regexp.MustCompile(`(?m)^btime .*$`).ReplaceAllString(string(text), "btime "+btime))
+		paces = append(paces, s.sane("btime "+btime, c.pid(), inNamespace("--mount", "mount --bind "+moved+
+			" /proc/stat")))
 	}
 	s.measured("%s", strings.Join(paces, ", "))
 	j.unharmed(s, c)
-	s.leftNothing()
 }
 
 func failingMount(s *stand) {
@@ -261,63 +226,57 @@ func failingMount(s *stand) {
 		content[i] = byte(i * 7)
 	}
 	type run struct {
-		what  string
-		mount mounted
-		p     *command
+		fault  string
+		errno  syscall.Errno
+		n      int
+		always bool
+		mount  mounted
+		p      *command
 	}
-	runs, told, refused, clean := 0, 0, 0, 0
-	finish := func(batch []run) {
+	var runs []run
+	for _, r := range []run{{fault: "EIO", errno: syscall.EIO}, {fault: "ESTALE", errno: syscall.ESTALE},
+		{fault: "half an answer"}} {
+		for _, r.n = range []int{1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 200} {
+			for _, r.always = range []bool{true, false} {
+				runs = append(runs, r)
+			}
+		}
+	}
+	told, refused, clean := 0, 0, 0
+	for batch := range slices.Chunk(runs, 12) {
+		for i := range batch {
+			r := &batch[i]
+			r.mount = s.mount()
+			r.mount.Serve(content)
+			r.mount.Break(hungmount.Fault{Op: hungmount.Read, Nth: r.n, Errno: r.errno,
+				Times: map[bool]int{true: 0, false: 1}[r.always]})
+			r.p = s.pipetune([]string{"bench-io", filepath.Join(r.mount.dir, hungmount.File), "--budget", "2s",
+				"--python", "none", "--workers", "1"})
+		}
 		for _, r := range batch {
-			status := r.p.wait(5 * time.Minute)
-			runs++
-			complaints := r.p.complaints()
+			what := fmt.Sprintf("%s at read %d, from there on: %t", r.fault, r.n, r.always)
+			status, complaints := r.p.exit(5*time.Minute), r.p.complaints()
 			words := complaints + string(r.p.output())
 			switch {
 			case crashed(complaints):
-				s.Errorf("%s: it crashed: %.1500s", r.what, complaints)
+				s.Errorf("%s: it crashed: %.1500s", what, complaints)
 			case status == 3 && strings.Contains(complaints, "pipetune: error: "):
 				refused++
 			case status != 0:
-				s.Errorf("%s: exit %d: %.800s", r.what, status, complaints)
-			case strings.Contains(words, "input/output error") || strings.Contains(words, "stale") ||
-				strings.Contains(words, "could not be read") || strings.Contains(words, "failed"):
+				s.Errorf("%s: exit %d: %.800s", what, status, complaints)
+			case regexp.MustCompile("input/output error|stale|could not be read|failed").MatchString(words):
 				told++
-			case strings.HasSuffix(r.what, "from there on"):
-				// of the faults that stay, none may pass in silence; short answers are asked for again
-				if !strings.Contains(r.what, "half") {
-					s.Errorf("%s: a report that says nothing of it:\n%.3000s", r.what, words)
-				}
-				clean++
 			default:
+				// of the faults that stay, none may pass in silence; short answers are asked for again
+				if r.always && r.errno != 0 {
+					s.Errorf("%s: a report that says nothing of it:\n%.3000s", what, words)
+				}
 				clean++
 			}
 			r.mount.release()
 			r.p.alone()
 		}
 	}
-	var batch []run
-	for _, fault := range []struct {
-		name  string
-		errno syscall.Errno
-	}{{"EIO", syscall.EIO}, {"ESTALE", syscall.ESTALE}, {"half an answer", 0}} {
-		for _, n := range []int{1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 200} {
-			for _, times := range []int{0, 1} {
-				m := s.mount()
-				m.Serve(content)
-				m.Break(hungmount.Fault{Op: hungmount.Read, Nth: n, Times: times, Errno: fault.errno})
-				what := fmt.Sprintf("%s at read %d, %s", fault.name, n, map[int]string{0: "from there on",
-					1: "once"}[times])
-				p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "2s", "--python",
-					"none", "--workers", "1"})
-				if batch = append(batch, run{what, m, p}); len(batch) == 12 {
-					finish(batch)
-					batch = nil
-				}
-			}
-		}
-	}
-	finish(batch)
 	s.measured("%d runs: %d reports that tell what failed, %d refused with exit 3 and the reason, %d that met "+
-		"nothing they could not read again", runs, told, refused, clean)
-	s.leftNothing()
+		"nothing they could not read again", len(runs), told, refused, clean)
 }

@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,7 +22,7 @@ var terminalTrials = []trial{
 		id: "F14-hup", fault: "the terminal goes away during a watch",
 		made:   "SIGHUP to pipetune 7 s into `diagnose --pid`",
 		target: "the job is untouched, nothing is left, and pipetune ends by itself within 2 s, exit 0, report written",
-		run:    hangUp,
+		run:    func(s *stand) { askedToEnd(s, []syscall.Signal{syscall.SIGHUP}) },
 	},
 	{
 		id: "F14-nohup", fault: "the terminal goes away under nohup",
@@ -39,7 +37,10 @@ var terminalTrials = []trial{
 	{
 		id: "F14-twice", fault: "Ctrl-C twice within 10 ms",
 		made:   "SIGINT, SIGINT; SIGTERM, SIGTERM as timeout sends them",
-		target: "one request: the report is written, exit 0", run: twiceAtOnce,
+		target: "one request: the report is written, exit 0", run: func(s *stand) {
+			askedToEnd(s, []syscall.Signal{syscall.SIGINT, syscall.SIGINT},
+				[]syscall.Signal{syscall.SIGTERM, syscall.SIGTERM})
+		},
 	},
 	{
 		id: "F14-second", fault: "Ctrl-C again while pipetune cannot write its report",
@@ -59,11 +60,10 @@ var terminalTrials = []trial{
 	},
 }
 
-// watch is `diagnose --pid` of a job, with a report.
-func (s *stand) watch(job *command, report, duration string, change ...func(*exec.Cmd)) *command {
+// watch is `diagnose --pid` of a job, with a report, within another program where one is given.
+func (s *stand) watch(job *command, report, duration string, program ...string) *command {
 	s.Helper()
-	return s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "--warmup", "0",
-		"-o", report}, change...)
+	return s.under(program, watchOf(job, duration, "--warmup", "0", "-o", report))
 }
 
 // intoTheWatch is slept before a fault is to meet a watch at work.
@@ -73,66 +73,60 @@ const intoTheWatch = 2 * time.Second
 // two seconds.
 const enoughToReport = 7 * time.Second
 
-func hangUp(s *stand) {
-	j := steady{batches: 240, step: 50 * time.Millisecond, workers: 2}
-	c := j.start(s)
-	report := filepath.Join(s.work, "report.json")
-	p := s.watch(c, report, "60s")
-	time.Sleep(enoughToReport)
-	p.signal(syscall.SIGHUP)
-	status, took := p.ending(time.Minute)
-	p.alone()
-	if took > 2*time.Second {
-		s.missed("it took %.1f s to end", took.Seconds())
+// askedToEnd sends signals to watches once they can report, those to one within 5 ms of each other: it is one request.
+func askedToEnd(s *stand, requests ...[]syscall.Signal) {
+	j := steady{batches: 260 * len(requests), step: 50 * time.Millisecond, workers: 2}
+	c, report := j.start(s), s.in("report.json")
+	for _, signals := range requests {
+		p := s.watch(c, report, "60s")
+		time.Sleep(enoughToReport)
+		for n, sig := range signals {
+			time.Sleep(time.Duration(n) * 5 * time.Millisecond)
+			p.signal(sig)
+		}
+		status, took := p.ending(time.Minute)
+		if status != 0 || !s.readsAgain(report) {
+			s.Errorf("%v: exit %d: %s", signals, status, p.complaints())
+		}
+		if took > 2*time.Second {
+			s.missed("%v: it took %.1f s to end", signals, took.Seconds())
+		}
+		s.measured("%v: exit %d after %.2f s, report written", signals, status, took.Seconds())
+		must.Do(s, os.Remove(report))
 	}
-	if status != 0 || !s.readsAgain(report) {
-		s.Errorf("exit %d: %s", status, p.complaints())
-	}
-	s.measured("exit %d after %.2f s, report written", status, took.Seconds())
 	j.unharmed(s, c)
-	s.leftNothing()
 }
 
 func noHangUp(s *stand) {
 	j := steady{batches: 200, step: 50 * time.Millisecond, workers: 2}
-	c := j.start(s)
-	report := filepath.Join(s.work, "report.json")
-	p := s.watch(c, report, "6s", func(cmd *exec.Cmd) {
-		cmd.Args = append([]string{"/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
-		cmd.Path = cmd.Args[0]
-	})
+	c, report := j.start(s), s.in("report.json")
+	p := s.watch(c, report, "6s", shell(`trap "" HUP`)...)
 	began := time.Now()
 	time.Sleep(intoTheWatch)
 	p.signal(syscall.SIGHUP)
-	status := p.wait(time.Minute)
+	p.ends(time.Minute, 0)
 	took := time.Since(began)
-	if status != 0 || took < 6*time.Second || !s.readsAgain(report) {
-		s.Errorf("exit %d after %v: %s", status, took, p.complaints())
+	if took < 6*time.Second || !s.readsAgain(report) {
+		s.Errorf("it ended after %v: %s", took, p.complaints())
 	}
-	s.measured("exit %d after %.1f s of 6 s", status, took.Seconds())
+	s.measured("exit 0 after %.1f s of 6 s", took.Seconds())
 	j.unharmed(s, c)
-	s.leftNothing()
 }
 
 // closedPipe is the end to write of a pipe that nobody reads any more.
 func (s *stand) closedPipe() *os.File {
 	s.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, err)
 	r.Close()
 	s.Cleanup(func() { w.Close() })
 	return w
 }
 
 func readerGone(s *stand) {
-	j := steady{batches: 2000, step: 50 * time.Millisecond, workers: 2}
-	c := j.start(s)
-	recording := s.testdata("recordings/no-workers.jsonl")
-	shown := s.testdata("reports/reopened.json")
-	pid := strconv.Itoa(c.pid())
-	out := filepath.Join(s.work, "out.json")
+	c := steady{batches: 2000, step: 50 * time.Millisecond, workers: 2}.start(s)
+	recording, shown, out := s.testdata("recordings/no-workers.jsonl"), s.testdata("reports/reopened.json"),
+		s.in("out.json")
 	runs := 0
 	for _, run := range []struct {
 		args   []string
@@ -141,60 +135,28 @@ func readerGone(s *stand) {
 		{[]string{"report", recording, "-o", out}, 0},
 		{[]string{"report", recording, "-o", out, "--fail-on", "warning"}, 1},
 		{[]string{"compare", shown, shown, "-o", out}, 0},
-		{[]string{"explain"}, 0}, {[]string{"help"}, 0}, {[]string{"doctor"}, 0}, {[]string{"report", "missing.json"},
-			2},
-		{[]string{"diagnose", "--pid", pid, "--duration", "6s", "-o", out}, 0},
+		{[]string{"explain"}, 0}, {[]string{"help"}, 0}, {[]string{"doctor"}, 0},
+		{[]string{"report", "missing.json"}, 2}, {watchOf(c, "6s", "-o", out), 0},
 	} {
 		for _, gone := range []func(*exec.Cmd){
 			func(cmd *exec.Cmd) { cmd.Stdout = s.closedPipe() },
 			func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = s.closedPipe(), s.closedPipe() },
 		} {
-			p := s.pipetune(run.args, gone)
-			status := p.wait(time.Minute)
+			s.pipetune(run.args, gone).ends(time.Minute, run.status)
 			runs++
-			if status != run.status {
-				s.Errorf("pipetune %s with its reader gone: exit %d, want %d: %s", strings.Join(run.args, " "), status,
-					run.status, p.complaints())
-			}
 			if slices.Contains(run.args, out) {
 				s.takeReport(out, run.args)
 			}
-			p.alone()
 		}
 	}
 	p := s.watch(c, out, "6s")
 	time.Sleep(intoTheWatch)
 	p.signal(syscall.SIGPIPE)
-	if status := p.wait(time.Minute); status != 0 || !s.readsAgain(out) {
-		s.Errorf("exit %d after a SIGPIPE: %s", status, p.complaints())
+	if p.ends(time.Minute, 0); !s.readsAgain(out) {
+		s.Errorf("no report after a SIGPIPE: %s", p.complaints())
 	}
 	s.measured("%d runs, all with the exit code of a reader that stays, files whole", runs+1)
 	c.kill()
-	s.leftNothing()
-}
-
-func twiceAtOnce(s *stand) {
-	j := steady{batches: 520, step: 50 * time.Millisecond, workers: 2}
-	c := j.start(s)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		report := filepath.Join(s.work, "report.json")
-		p := s.watch(c, report, "60s")
-		time.Sleep(enoughToReport)
-		p.signal(sig)
-		time.Sleep(5 * time.Millisecond)
-		p.signal(sig)
-		status, took := p.ending(time.Minute)
-		if status != 0 || !s.readsAgain(report) {
-			s.Errorf("%v twice: exit %d: %s", sig, status, p.complaints())
-		}
-		if took > 2*time.Second {
-			s.missed("%v: it took %.1f s to end", sig, took.Seconds())
-		}
-		s.measured("%v: exit %d after %.2f s, report written", sig, status, took.Seconds())
-		p.alone()
-	}
-	j.unharmed(s, c)
-	s.leftNothing()
 }
 
 // fullPipe is the end to write of a pipe that is full and that nobody reads, as a terminal is that was stopped with
@@ -221,17 +183,14 @@ func secondRequestEnds(s *stand) {
 		sig    syscall.Signal
 		status int
 	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 130}} {
-		p := s.watch(c, filepath.Join(s.work, "report.json"), "60s", func(cmd *exec.Cmd) {
-			cmd.Stdout,
-				cmd.Stderr = s.fullPipe(), s.fullPipe()
+		p := s.pipetune(watchOf(c, "60s", "--warmup", "0", "-o", s.in("report.json")), func(cmd *exec.Cmd) {
+			cmd.Stdout, cmd.Stderr = s.fullPipe(), s.fullPipe()
 		})
 		time.Sleep(enoughToReport)
 		p.signal(run.sig)
 		time.Sleep(1200 * time.Millisecond) // within a second it is the same request
-		select {
-		case <-p.ended:
+		if p.hasEnded() {
 			s.Fatalf("%v: it ended, exit %d, although nobody reads", run.sig, p.wait(time.Second))
-		default:
 		}
 		p.signal(run.sig)
 		status, took := p.ending(time.Minute)
@@ -243,10 +202,8 @@ func secondRequestEnds(s *stand) {
 				cost.Milliseconds())
 		}
 		s.measured("%v: exit %d after %d ms", run.sig, status, took.Milliseconds())
-		p.alone()
 	}
 	j.unharmed(s, c)
-	s.leftNothing()
 }
 
 // endingCost is how long the shortest run takes from its start to its end: what starting and ending a process costs
@@ -256,7 +213,7 @@ func (s *stand) endingCost() time.Duration {
 	least := time.Hour
 	for range 5 {
 		began := time.Now()
-		s.pipetune([]string{"version"}).wait(time.Minute)
+		s.pipetune([]string{"version"}).exit(time.Minute)
 		least = min(least, time.Since(began))
 	}
 	return least
@@ -268,11 +225,13 @@ func stuckHelper(s *stand) {
 	defer m.release()
 	p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "60s"})
 	s.until(30*time.Second, "a helper hangs", func() bool { return m.Hanging() > 0 })
-	if state := stateOf(p.pid()); state == "D" {
+	if slices.Contains(statOf(p.pid()), "D") {
 		s.Errorf("pipetune itself is in state D")
 	}
 	p.signal(syscall.SIGINT)
-	status, took := p.ending(time.Minute)
+	began := time.Now()
+	status := p.exit(time.Minute)
+	took := time.Since(began)
 	if status != 130 {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}
@@ -282,47 +241,24 @@ func stuckHelper(s *stand) {
 	m.release()
 	p.alone()
 	s.measured("exit %d after %.2f s; the helper has ended with the mount's release", status, took.Seconds())
-	s.leftNothing()
-}
-
-// stateOf is the state letter of a process, "" where it is gone.
-func stateOf(pid int) (state string) {
-	processes(func(p int, stat []string) bool {
-		if p == pid {
-			state = stat[0]
-		}
-		return false
-	})
-	return state
 }
 
 func signalInRename(s *stand) {
 	j := steady{batches: 400, step: 50 * time.Millisecond, workers: 2}
-	c := j.start(s)
+	c, report, log := j.start(s), s.in("report.json"), s.in("strace.log")
 	for _, times := range []int{1, 2} {
-		report := filepath.Join(s.work, "report.json")
 		must.Do(s, os.WriteFile(report, []byte(oldText), 0o600))
-		log := filepath.Join(s.work, "strace.log")
 		must.Do(s, os.WriteFile(log, nil, 0o600))
-		p := s.watch(c, report, "6s", func(cmd *exec.Cmd) {
-			cmd.Args = append([]string{"/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=renameat", "-e",
-				"inject=renameat:delay_enter=3s", cmd.Path}, cmd.Args[1:]...)
-			cmd.Path = cmd.Args[0]
-		})
+		p := s.watch(c, report, "6s", "/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=renameat", "-e",
+			"inject=renameat:delay_enter=3s")
 		s.until(time.Minute, "the report is being renamed", func() bool {
-			text, err := os.ReadFile(log)
-			return err == nil && bytes.Contains(text, []byte("renameat("))
+			return bytes.Contains(must.Get(os.ReadFile(log))(s), []byte("renameat("))
 		})
 		for n := range times {
-			if n > 0 {
-				time.Sleep(1200 * time.Millisecond)
-			}
+			time.Sleep(time.Duration(n) * 1200 * time.Millisecond)
 			for _, pid := range p.session() {
-				if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && exe == s.binary &&
-					parentOf(pid) == p.pid() {
-					if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-						s.Error(err)
-					}
+				if s.isPipetune(pid) && statusNumber(pid, "PPid") == int64(p.pid()) {
+					must.Do(s, syscall.Kill(pid, syscall.SIGTERM))
 				}
 			}
 		}
@@ -337,16 +273,4 @@ func signalInRename(s *stand) {
 		s.measured("%d SIGTERM: exit %d, new file %t", times, status, fresh)
 	}
 	j.unharmed(s, c)
-	s.leftNothing()
-}
-
-// parentOf is the number of a process' parent, 0 where it is gone.
-func parentOf(pid int) (parent int) {
-	processes(func(p int, stat []string) bool {
-		if p == pid {
-			parent, _ = strconv.Atoi(stat[1]) // the kernel writes a number
-		}
-		return false
-	})
-	return parent
 }

@@ -3,6 +3,7 @@
 package reliability
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,18 +31,34 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
-		harmTrials(),    // H1, H2, H4 to H10
-		loadTrials(),    // L1 to L8
-		childTrials(),   // F1, F9, F12, F13, A6, H3, H11
-		faultTrials(),   // F2 to F8, F10, F14, F15
-		mutationTrials,  // D3
-		cutTrials,       // D4
-		referenceTrials, // D5, D7
-		bombTrials,      // D6
-		pictureTrials,   // D8
-		linkTrials,      // D9
-		corpusTrials,    // D2, D8-corpus
-		textTrials(),    // N, A, D10, S
+		overheadTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials, guestTrials, // H1 to H10
+		crowdTrials, shapeTrials, benchLoadTrials, recordingTrials, floodTrials, soakTrials, // L1 to L8
+		mountTrials(),      // F1
+		gpuTrials,          // F12
+		confinedTrials,     // A6
+		harmlessTrials,     // H3
+		callerTrials,       // H11
+		helperTrials,       // F9, F13
+		stoppedTrials,      // F3, F7
+		unseenTrials,       // F10
+		endTrials,          // F4
+		reuseTrials,        // F5
+		surroundingsTrials, // F2, F6, F15
+		outputTrials,       // F8
+		terminalTrials,     // F14
+		mutationTrials,     // D3
+		cutTrials,          // D4
+		referenceTrials,    // D5, D7
+		bombTrials,         // D6
+		pictureTrials,      // D8
+		linkTrials,         // D9
+		corpusTrials,       // D2, D8-corpus
+		nameTrials,         // N1, N3
+		secretTrials,       // N4
+		intruderTrials,     // A1 to A3
+		evilTrials,         // A5
+		fuzzTrials,         // D10
+		supplyTrials(),     // S1 to S7
 	)
 }
 
@@ -78,12 +95,13 @@ func TestTrials(t *testing.T) {
 				t.Logf("%s took %.1f s", c.id, time.Since(began).Seconds())
 				r := s.row(c)
 				if page := os.Getenv("RELIABILITY_PAGE"); page != "" {
-					if err := updatePage(page, []row{r}); err != nil {
+					if err := updatePage(page, r); err != nil {
 						t.Error(err)
 					}
 				}
 			}()
 			c.run(s)
+			s.leftNothing()
 		})
 	}
 	if ran == 0 {
@@ -121,7 +139,7 @@ type stand struct {
 	*testing.T
 	id string // of the trial
 	machine
-	work    string // scratch on a disk, removed afterwards
+	work    string // scratch on a disk, removed afterwards; the working folder of all that is started
 	home    string // HOME of pipetune
 	tmp     string // TMPDIR of pipetune: must be empty at the end
 	runtime string // XDG_RUNTIME_DIR of pipetune: must be empty at the end
@@ -181,20 +199,20 @@ func (s *stand) Fatal(args ...any) {
 
 // row is what the page says of a trial that has run.
 func (s *stand) row(c trial) row {
-	r := row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: strings.Join(s.said, "; "),
-		result: "met", commit: commit(), day: time.Now().UTC().Format(time.DateOnly)}
+	result := "met"
 	switch {
 	case s.failure != "" || s.Failed() && len(s.misses) == 0:
-		r.result = "**failed**: " + s.failure
+		result = "**failed**: " + s.failure
 	case len(s.misses) > 0:
-		r.result = "**missed**: " + strings.Join(s.misses, "; ")
+		result = "**missed**: " + strings.Join(s.misses, "; ")
 	case len(s.said) == 0:
 		s.T.Errorf("%s has measured nothing", c.id)
 	}
 	if len(s.shorter) > 0 {
-		r.result += " (shortened: " + strings.Join(s.shorter, ", ") + ")"
+		result += " (shortened: " + strings.Join(s.shorter, ", ") + ")"
 	}
-	return r
+	return row{c.id, c.fault, c.made, c.target, strings.Join(s.said, "; "), result, commit(),
+		time.Now().UTC().Format(time.DateOnly)}
 }
 
 // newStand makes the folders and looks at the end for what is left in them.
@@ -217,8 +235,7 @@ func newStand(t *testing.T, m machine) *stand {
 func (s *stand) leftNothing() {
 	s.Helper()
 	for _, dir := range []string{s.tmp, s.runtime} {
-		entries := must.Get(os.ReadDir(dir))(s)
-		for _, e := range entries {
+		for _, e := range must.Get(os.ReadDir(dir))(s) {
 			s.Errorf("pipetune left %s", filepath.Join(dir, e.Name()))
 		}
 	}
@@ -235,18 +252,25 @@ func (s *stand) shortened(name string, asked, otherwise float64) {
 	}
 }
 
+// setting is a number from the environment, for the row if it asks for less than the trial does by itself.
+func (s *stand) setting(name string, otherwise float64) float64 {
+	s.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n <= 0 {
+		s.Fatalf("%s=%q: a number above 0 is wanted", name, text)
+	}
+	s.shortened(name, n, otherwise)
+	return n
+}
+
 // minutes is how long a long trial may take: RELIABILITY_MINUTES, or what the trial suggests.
 func (s *stand) minutes(otherwise float64) time.Duration {
 	s.Helper()
-	if text := os.Getenv("RELIABILITY_MINUTES"); text != "" {
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || n <= 0 {
-			s.Fatalf("RELIABILITY_MINUTES=%q: a number of minutes is wanted", text)
-		}
-		s.shortened("RELIABILITY_MINUTES", n, otherwise)
-		otherwise = n
-	}
-	return time.Duration(otherwise * float64(time.Minute))
+	return time.Duration(s.setting("RELIABILITY_MINUTES", otherwise) * float64(time.Minute))
 }
 
 // until looks every 20 ms whether something holds. It fails the trial when that takes longer than limit, a safety net
@@ -263,15 +287,23 @@ func (s *stand) until(limit time.Duration, what string, holds func() bool) {
 // testdata is the absolute path of a file or folder of testdata: the programs of a trial run in a folder of its own.
 func (s *stand) testdata(name string) string {
 	s.Helper()
-	path := must.Get(filepath.Abs(filepath.Join("../../testdata", name)))(s)
-	return path
+	return must.Get(filepath.Abs(filepath.Join("../../testdata", name)))(s)
+}
+
+// in is the path of a file in the trial's working folder.
+func (s *stand) in(name string) string { return filepath.Join(s.work, name) }
+
+// folder makes a new folder in the trial's own.
+func (s *stand) folder(name string) string {
+	s.Helper()
+	return must.Get(os.MkdirTemp(s.work, name+"-"))(s)
 }
 
 // machine is what the trials run with.
 type machine struct{ binary, python string }
 
 func findMachine(t *testing.T) machine {
-	binary := must.Get(filepath.Abs(envOr("PIPETUNE_BIN", "../../bin/pipetune")))(t)
+	binary := must.Get(filepath.Abs(cmp.Or(os.Getenv("PIPETUNE_BIN"), "../../bin/pipetune")))(t)
 	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("no %s: run make build", binary)
 	}
@@ -279,12 +311,5 @@ func findMachine(t *testing.T) machine {
 		t.Fatal("the trials make mounts, cgroups and other users' processes: run them as root, on a machine where " +
 			"that does no harm")
 	}
-	return machine{binary: binary, python: envOr("PYTHON", "/usr/bin/python3")}
-}
-
-func envOr(name, otherwise string) string {
-	if value := os.Getenv(name); value != "" {
-		return value
-	}
-	return otherwise
+	return machine{binary: binary, python: must.Interpreter()}
 }

@@ -4,10 +4,8 @@ package reliability
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -64,66 +62,71 @@ var (
 
 func unreadableFiles(s *stand) {
 	s.ownMounts()
-	j := steady{batches: 4000, step: 50 * time.Millisecond, item: time.Millisecond, workers: 1,
-		more: []string{"--epoch", "100000"}}
-	c := j.start(s)
-	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 1 })
-	mounts := map[string]string{}
-	for name, errno := range map[string]syscall.Errno{"EACCES": syscall.EACCES, "EPERM": syscall.EPERM,
-		"ESRCH": syscall.ESRCH} {
-		m := s.mount()
-		defer m.release()
-		m.Break(hungmount.Fault{Op: hungmount.Open, Errno: errno}, hungmount.Fault{Op: hungmount.Opendir, Errno: errno},
-			hungmount.Fault{Op: hungmount.Read, Errno: errno})
-		mounts[name] = m.dir
-	}
+	c := steady{batches: 4000, step: 50 * time.Millisecond, item: time.Millisecond, workers: 1,
+		more: []string{"--epoch", "100000"}}.start(s)
 	pid := strconv.Itoa(c.pid())
 	var files []string
 	for _, f := range overProcess {
 		files = append(files, "/proc/"+pid+"/"+strings.ReplaceAll(f, "SELF", pid))
 	}
 	files = append(files, overMachine...)
-	recorded := func(name string) string { return filepath.Join(s.work, name+".jsonl") }
-	args := func(name string) []string {
-		return []string{"diagnose", "--pid", pid, "--duration", "6s", "--warmup", "0s", "-o", recorded(name), "-o",
-			filepath.Join(s.work, name+".json")}
+	watch := func(name string, program ...string) *command {
+		return s.under(program, watchOf(c, "6s", "--warmup", "0s", "-o", s.in(name+".jsonl"), "-o", s.in(name+".json")))
 	}
-	clean := s.pipetune(args("clean"))
-	if status := clean.wait(5 * time.Minute); status != 0 {
-		s.Fatalf("with all files: exit %d: %s", status, clean.complaints())
+	if watch("clean").ends(5*time.Minute, 0) != 0 {
+		s.FailNow()
 	}
-	whole := signalsOf(s.recording(recorded("clean")))
+	whole := signalsOf(s.recording(s.in("clean.jsonl")))
 	type run struct {
-		name string
-		p    *command
+		name, file, from string // from is mounted over the file
+		p                *command
 	}
-	runs, refused, lost, unnamed, ended := 0, 0, 0, 0, 0
-	finish := func(batch []run) {
-		for _, r := range batch {
-			status := r.p.wait(5 * time.Minute)
-			runs++
-			complaints := r.p.complaints()
-			if crashed(complaints) || status != 0 && status != 3 {
-				s.Errorf("%s: exit %d: %.1500s", r.name, status, complaints)
+	var runs []run
+	for name, errno := range map[string]syscall.Errno{"EACCES": syscall.EACCES, "EPERM": syscall.EPERM,
+		"ESRCH": syscall.ESRCH} {
+		m := s.mount()
+		defer m.release()
+		m.Break(hungmount.Fault{Op: hungmount.Open, Errno: errno}, hungmount.Fault{Op: hungmount.Opendir, Errno: errno},
+			hungmount.Fault{Op: hungmount.Read, Errno: errno})
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				s.Logf("not here: %v", err)
 				continue
 			}
-			kinds := map[string]int{}
+			from := filepath.Join(m.dir, hungmount.File)
+			if info.IsDir() {
+				from = filepath.Join(m.dir, hungmount.Folder)
+			}
+			runs = append(runs, run{name: name + strings.ReplaceAll(file, "/", "-"), file: file, from: from})
+		}
+	}
+	refused, lost, unnamed, ended := 0, 0, 0, 0
+	for batch := range slices.Chunk(runs, 15) {
+		for i, r := range batch {
+			batch[i].p = watch(r.name, inNamespace("--mount", "mount --bind "+r.from+" "+r.file)...)
+		}
+		for _, r := range batch {
+			if status := r.p.ends(5*time.Minute, 0, 3); status != 0 && status != 3 {
+				continue
+			}
+			complaints := r.p.complaints()
+			kinds := map[string]bool{}
 			for line := range strings.Lines(complaints) {
-				kinds[strings.TrimRight(line, "\n")]++
-			}
-			for line, times := range kinds {
-				if times > 1 {
-					s.Errorf("%s: said %d times: %s", r.name, times, line)
+				if kinds[line] {
+					s.Errorf("%s: said twice: %s", r.name, line)
 				}
+				kinds[line] = true
 			}
-			if _, err := os.Stat(recorded(r.name)); errors.Is(err, fs.ErrNotExist) {
+			recorded := s.in(r.name + ".jsonl")
+			if _, err := os.Stat(recorded); errors.Is(err, fs.ErrNotExist) {
 				refused++
 				if !strings.Contains(complaints, "pipetune: error: ") {
-					s.Errorf("%s: exit %d without a reason: %s", r.name, status, complaints)
+					s.Errorf("%s: no recording and no reason: %s", r.name, complaints)
 				}
 				continue
 			}
-			rec := s.recording(recorded(r.name))
+			rec := s.recording(recorded)
 			seen := signalsOf(rec)
 			for signal := range whole {
 				if seen[signal] {
@@ -154,35 +157,9 @@ func unreadableFiles(s *stand) {
 			}
 		}
 	}
-	var batch []run
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil {
-			s.Logf("not here: %v", err)
-			continue
-		}
-		for _, errno := range []string{"EACCES", "EPERM", "ESRCH"} {
-			from := filepath.Join(mounts[errno], hungmount.File)
-			if info.IsDir() {
-				from = filepath.Join(mounts[errno], hungmount.Folder)
-			}
-			name := errno + strings.ReplaceAll(file, "/", "-")
-			p := s.pipetune(args(name), func(cmd *exec.Cmd) {
-				cmd.Args = append([]string{"unshare", "--mount", "/bin/sh", "-c",
-					fmt.Sprintf("mount --bind %s %s && exec \"$@\"", from, file), "sh", cmd.Path}, cmd.Args[1:]...)
-				cmd.Path = "/usr/bin/unshare"
-			})
-			if batch = append(batch, run{name, p}); len(batch) == 15 {
-				finish(batch)
-				batch = nil
-			}
-		}
-	}
-	finish(batch)
 	s.measured("%d watches, each without one file: %d refused with a reason, %d signals lost: %d of them not named, "+
-		"%d taken for those of a process that has ended", runs, refused, lost, unnamed, ended)
+		"%d taken for those of a process that has ended", len(runs), refused, lost, unnamed, ended)
 	c.kill()
-	s.leftNothing()
 }
 
 // lateSignals are those that are reported only after enough batches have passed to tell how many tensors make one,
@@ -204,39 +181,25 @@ func names(note, signal string) bool {
 	return note == signal || starred && strings.HasPrefix(signal, prefix)
 }
 
-// asNobody lets a command run as another user, who may write into the trial's folders.
-func (s *stand) asNobody(cmd *exec.Cmd) {
-	for _, dir := range []string{s.work, s.home, s.tmp, s.runtime} {
-		if err := os.Chown(dir, nobody, nobody); err != nil {
-			s.Error(err)
-		}
-	}
-	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-}
-
-// everybody copies pipetune to where another user may execute it.
-func (s *stand) everybody() string {
+// everybody copies pipetune to where another user may execute it, and gives that user the trial's folders.
+func (s *stand) everybody() {
 	s.Helper()
-	text := must.Get(os.ReadFile(s.binary))(s)
-	path := filepath.Join(s.work, "pipetune")
-	must.Do(s, os.WriteFile(path, text, 0o755))
-	return path
+	path := s.in("pipetune")
+	s.write(path, string(must.Get(os.ReadFile(s.binary))(s)))
+	s.binary = path
+	for _, dir := range []string{s.work, s.home, s.tmp, s.runtime} {
+		must.Do(s, os.Chown(dir, nobody, nobody))
+	}
 }
 
 func hiddenProcesses(s *stand) {
-	binary := s.everybody()
+	s.everybody()
 	c := s.start("job", []string{"sleep", "600"})
-	pid := strconv.Itoa(c.pid())
 	for _, option := range []string{"hidepid=0", "hidepid=1", "hidepid=2", "hidepid=4", "subset=pid"} {
-		p := s.pipetune(nil, func(cmd *exec.Cmd) {
-			cmd.Args = []string{"unshare", "--mount", "/bin/sh", "-c", "mount -t proc -o " + option +
-				" proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" diagnose --pid " + pid +
-				" --duration 6s", binary}
-			cmd.Path = "/usr/bin/unshare"
-		})
-		status := p.wait(time.Minute)
-		said := p.complaints()
-		if status != 3 || !strings.Contains(said, "pipetune: error: ") || !strings.Contains(said, "pipetune: hint: ") {
+		p := s.under(append(inNamespace("--mount", "mount -t proc -o "+option+" proc /proc"), "setpriv",
+			"--reuid=65534", "--regid=65534", "--clear-groups"), watchOf(c, "6s"))
+		status, said := p.ends(time.Minute, 3), p.complaints()
+		if !strings.Contains(said, "pipetune: error: ") || !strings.Contains(said, "pipetune: hint: ") {
 			s.Errorf("%s: exit %d: %s", option, status, said)
 		}
 		if hidden := strings.HasPrefix(option, "hidepid=") && option != "hidepid=0"; hidden &&
@@ -244,10 +207,8 @@ func hiddenProcesses(s *stand) {
 			s.Errorf("%s: nothing is said of it: %s", option, said)
 		}
 		s.measured("%s: exit %d, %s", option, status, firstLine(said))
-		p.alone()
 	}
 	c.kill()
-	s.leftNothing()
 }
 
 func firstLine(text string) string {
@@ -256,21 +217,17 @@ func firstLine(text string) string {
 }
 
 func undumpable(s *stand) {
-	binary := s.everybody()
+	s.everybody()
 	c := s.start("job", []string{s.python, "-c", "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print('ready', " +
-		"flush=True); time.sleep(600)"}, s.asNobody)
+		"flush=True); time.sleep(600)"}, asNobody)
 	c.awaitLines(1)
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s"}, s.asNobody,
-		func(cmd *exec.Cmd) { cmd.Path = binary })
-	status := p.wait(time.Minute)
-	said := p.complaints()
-	if status != 3 || !strings.Contains(said, "sudo pipetune diagnose") {
+	p := s.pipetune(watchOf(c, "6s"), asNobody)
+	status, said := p.ends(time.Minute, 3), p.complaints()
+	if !strings.Contains(said, "sudo pipetune diagnose") {
 		s.Errorf("exit %d: %s", status, said)
 	}
 	s.measured("exit %d, %s", status, firstLine(said))
-	p.alone()
 	c.kill()
-	s.leftNothing()
 }
 
 func collidingNumbers(s *stand) {
@@ -283,7 +240,7 @@ func collidingNumbers(s *stand) {
 	trainer := 0
 	inside := map[int]int{} // outer number → inner
 	for _, pid := range workersOf(c) {
-		inside[pid] = innermost(pid)
+		inside[pid] = int(statusNumber(pid, "NSpid"))
 		if inside[pid] == 1 {
 			trainer = pid
 		}
@@ -291,7 +248,7 @@ func collidingNumbers(s *stand) {
 	if trainer == 0 {
 		s.Fatalf("no process is number 1 inside: %v", inside)
 	}
-	recorded := filepath.Join(s.work, "run.jsonl")
+	recorded := s.in("run.jsonl")
 	p := s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(trainer), "--duration", "6s", "-o", recorded})
 	status := p.wait(time.Minute)
 	rec := s.recording(recorded)
@@ -326,36 +283,18 @@ func collidingNumbers(s *stand) {
 	s.measured("the trainer, %d here and 1 inside, and its %d workers, 2 and up inside: all and nobody else", trainer,
 		workers)
 	j.unharmed(s, c)
-	s.leftNothing()
-}
-
-// innermost is the number of a process in its own namespace.
-func innermost(pid int) int {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "NSpid:" {
-			n, _ := strconv.Atoi(fields[len(fields)-1]) // the kernel writes numbers
-			return n
-		}
-	}
-	return 0
 }
 
 func userNamespace(s *stand) {
 	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}
 	c := s.start("job", append([]string{"unshare", "--user", "--map-root-user"}, j.argv(s)...))
 	c.awaitLines(2)
-	report := filepath.Join(s.work, "report.json")
+	report := s.in("report.json")
 	p := s.watch(c, report, "6s")
-	status := p.wait(time.Minute)
-	if status != 0 || !s.readsAgain(report) {
-		s.Errorf("exit %d: %s", status, p.complaints())
+	if p.ends(time.Minute, 0); !s.readsAgain(report) {
+		s.Errorf("no report: %s", p.complaints())
 	}
 	r := s.report(report)
-	s.measured("exit %d, verdict %s, %d signals", status, r.Verdict.Class, len(r.Metrics))
+	s.measured("exit 0, verdict %s, %d signals", r.Verdict.Class, len(r.Metrics))
 	j.unharmed(s, c)
-	s.leftNothing()
 }

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 )
 
@@ -51,24 +49,15 @@ func (c *command) usage() (usage, bool) {
 		return true
 	})
 	fds, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(c.pid()), "fd"))
-	status, statusErr := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid()), "status"))
-	if err != nil || statusErr != nil || u.threads == 0 {
+	u.fds, u.peak = len(fds), peak(c.pid())
+	if err != nil || u.threads == 0 {
 		return usage{}, false
-	}
-	u.fds = len(fds)
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			u.peak = number(strings.Fields(value)[0]) << 10
-		}
 	}
 	return u, u.peak > 0
 }
 
 func number(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.ParseInt(text, 10, 64) // the kernel writes numbers
 	return n
 }
 
@@ -126,14 +115,5 @@ func (s *stand) costOf(readings []usage) cost {
 	return k
 }
 
-// mib writes bytes.
+// mib is bytes in MiB.
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-
-// interrupt ends a program as Ctrl-C does, and returns how long it took.
-func (c *command) interrupt() time.Duration {
-	c.stand.Helper()
-	began := time.Now()
-	c.signal(syscall.SIGINT)
-	c.wait(time.Minute)
-	return time.Since(began)
-}
