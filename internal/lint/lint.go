@@ -151,17 +151,17 @@ func (result *Result) judge(ctx context.Context, r Request, script []byte, batch
 	limited, cancel := context.WithTimeout(ctx, longest+time.Duration(len(batch))*longestOne)
 	defer cancel()
 	text, failed := python.Run(limited, r.Python, asked, mostAnswer)
+	failed = cmp.Or(failed, errors.New("the interpreter gave no answer")) // said where one is missing
 	ready, text, began := bytes.Cut(text, []byte("\n"))
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
 	if !began || string(ready) != "ready" {
-		return 0, cmp.Or(failed, errors.New("the interpreter gave no answer"))
+		return 0, failed
 	}
 	for i, file := range batch {
 		line, after, whole := bytes.Cut(text, []byte("\n"))
 		if text = after; !whole {
-			failed = cmp.Or(failed, errors.New("the interpreter gave no answer"))
 			result.Unjudged = append(result.Unjudged, Unjudged{file, untrusted.Cut(failed.Error(), mostText).String()})
 			return i + 1, nil
 		}

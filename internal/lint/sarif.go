@@ -26,11 +26,10 @@ var levels = map[report.Severity]string{report.Error: "error", report.Warning: "
 func writeSARIF(w io.Writer, r Result, version string) error {
 	rules := []object{}
 	for _, rule := range All() {
-		described := object{"id": rule.ID, "shortDescription": text(rule.Title), "help": text(rule.Help),
+		rules = append(rules, object{"id": rule.ID, "shortDescription": text(rule.Title), "help": text(rule.Help),
 			"defaultConfiguration": object{"level": levels[rule.Severity]},
 			"helpUri":              home + "/blob/main/docs/rules/" + strings.ReplaceAll(rule.ID, "/", "-") + ".md",
-			"properties":           object{"precision": precision[rule.Certainty]}}
-		rules = append(rules, described)
+			"properties":           object{"precision": precision[rule.Certainty]}})
 	}
 	results, notes := []object{}, []object{}
 	for _, f := range r.Findings {

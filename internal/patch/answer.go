@@ -51,8 +51,7 @@ func decode(text []byte, asked []Setting) (report.Patch, error) {
 		}
 		changes = changes || s.How != report.PatchAlready && s.How != report.PatchElsewhere
 		if s.From != nil {
-			from := untrusted.Cut(*s.From, mostOrigin).String()
-			s.From = &from
+			s.From = new(untrusted.Cut(*s.From, mostOrigin).String())
 		}
 		p.Settings = append(p.Settings, report.PatchedSetting{Setting: untrusted.Cut(s.Setting, 64).String(),
 			From: s.From, To: untrusted.Cut(s.To, mostOrigin).String(), Line: s.Line, How: s.How,

@@ -1,30 +1,14 @@
 package patch
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-// contextEndingWith ends when a file has something in it.
-func contextEndingWith(t *testing.T, file string) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	go func() {
-		for ctx.Err() == nil {
-			if text, err := os.ReadFile(file); err == nil && len(text) > 1 {
-				cancel()
-			}
-		}
-	}()
-	return ctx, cancel
-}
 
 const goodDiff = "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-a\n+b\n"
 

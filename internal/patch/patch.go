@@ -8,11 +8,11 @@ package patch
 import (
 	"context"
 	"embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,16 +87,15 @@ func unreadable(file string) error {
 	return nil
 }
 
-// Script is the parts of the script that read a file, find the call of its loader and edit it: for others who change
-// sources the same way.
-func Script() ([]byte, error) {
-	return python.Script(files, "python/source.py", "python/call.py", "python/edit.py")
-}
+// editing are the parts of the script that read a file, find the call of its loader and edit it.
+var editing = []string{"python/source.py", "python/call.py", "python/edit.py"}
+
+// Script is these parts, for others who change sources the same way.
+func Script() ([]byte, error) { return python.Script(files, editing...) }
 
 // question is what the script reads. Names are bytes, not text.
 func question(r Request) ([]byte, error) {
-	script, err := python.Script(files, "python/source.py", "python/call.py", "python/edit.py", "python/origin.py",
-		"python/main.py")
+	script, err := python.Script(files, append(slices.Clip(editing), "python/origin.py", "python/main.py")...)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +104,8 @@ func question(r Request) ([]byte, error) {
 		since = float64(r.Began.UnixNano()) / 1e9
 	}
 	return python.Question(script, map[string]any{
-		"file":   base64.StdEncoding.EncodeToString([]byte(r.File)),
-		"folder": base64.StdEncoding.EncodeToString([]byte(r.Folder)), "line": r.Line, "since": since,
-		"workers": r.Workers, "settings": r.Settings,
+		"file": []byte(r.File), "folder": []byte(r.Folder), "line": r.Line, "since": since, "workers": r.Workers,
+		"settings": r.Settings,
 	})
 }
 

@@ -28,15 +28,16 @@ class Item:
         self.value, self.index = value, index
 
 
-def last(node):
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def root(node):
     """The name that a chain of attributes, items and calls begins with."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call, ast.Starred)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def receiver(call):
+    """What the method that is called is taken out of, None for a function by its name."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 def keyword(call, *names):
@@ -144,7 +145,7 @@ class Module:
 
     def values(self, node, depth=0):
         """What an expression may be, as far as the file says: through names, parameters, attributes of self and local
-        functions.
+        functions. None, for one that is not there, is nothing.
         """
         if depth == 0:
             if id(node) not in self.known:
@@ -198,7 +199,7 @@ class Module:
 
     def default(self, node):
         """The default of a parameter that a name is, or of the option that an attribute is named after."""
-        if isinstance(node, ast.Call) and last(node.func) == "int" and node.args:
+        if is_call(node, "int") and node.args:
             node = node.args[0]
         if isinstance(node, ast.Name):
             for function in self.inside(node, FUNCTIONS):
@@ -213,12 +214,7 @@ class Module:
             if written:  # "args.workers = 0", whatever the option's default is
                 return written[-1]
             for call in self.callers.get("add_argument", []):
-                flags = [
-                    a.value.lstrip("-").replace("-", "_")
-                    for a in call.args
-                    if isinstance(a, ast.Constant) and isinstance(a.value, str)
-                ]
-                if node.attr in flags:
+                if node.attr in [dest(word) for word in words(call)]:
                     return keyword(call, "default")
         return None
 
@@ -307,8 +303,7 @@ class Loader:
         """The default of the parameter or option that a setting comes from, where that is written in the file; else
         UNKNOWN.
         """
-        node = self.given(name)
-        for value in self.m.values(node) if node is not None else []:
+        for value in self.m.values(self.given(name)):
             found = self.m.default(value)
             if found is not None and literal(found)[0]:
                 return literal(found)[1]
@@ -327,8 +322,7 @@ class Loader:
     def counted(self):
         """Whether the number is computed from that of CPUs, or by a call: then it is hardly 0."""
         return any(
-            isinstance(n, ast.Call)
-            and last(n.func) in ("cpu_count", "min", "max", "sched_getaffinity", "process_cpu_count")
+            is_call(n, "cpu_count", "min", "max", "sched_getaffinity", "process_cpu_count")
             for v in self.m.values(self.given("num_workers"))
             for n in ast.walk(v)
         )
@@ -341,9 +335,8 @@ class Loader:
 
     def datasets(self):
         """What the dataset may be, as expressions."""
-        node = argument(self.call, 0, "dataset")
-        return self.m.values(node) if node is not None else []
+        return self.m.values(argument(self.call, 0, "dataset"))
 
     def serves(self, owner):
         """Whether it may hand out items of a class of this file."""
-        return any(isinstance(v, ast.Call) and last(v.func) == owner.name for v in self.datasets())
+        return any(is_call(v, owner.name) for v in self.datasets())

@@ -6,32 +6,27 @@ import re
 NO_DATASET = re.compile(
     r"Sampler|Module|Sequence|Mapping|Loader|Enum|Tuple|Dict|List|UserDict|Transform|Storage|Batch|Vocab|Tokeniz"
 )
-# What is opened once and read from often: full name -> how it is called.
+# What is opened once and read from often: full name -> how what is opened is called.
 HANDLES = {
-    "h5py.File": "HDF5 file",
-    "tables.open_file": "HDF5 file",
-    "pandas.HDFStore": "HDF5 file",
-    "netCDF4.Dataset": "netCDF file",
-    "lmdb.open": "LMDB environment",
-    "lmdb.Environment": "LMDB environment",
-    "tarfile.open": "tar archive",
-    "zipfile.ZipFile": "zip archive",
-    "sqlite3.connect": "SQLite database",
-    "zarr.open": "Zarr store",
-    "zarr.open_group": "Zarr store",
-    "zarr.open_array": "Zarr store",
-    "rasterio.open": "raster file",
-    "pyarrow.parquet.ParquetFile": "Parquet file",
-    "open": "file",
-    "gzip.open": "gzip file",
-    "io.open": "file",
-    "bz2.open": "bzip2 file",
-    "lzma.open": "xz file",
-    "cv2.VideoCapture": "video",
-    "decord.VideoReader": "video",
-    "openslide.OpenSlide": "slide",
-    "openslide.open_slide": "slide",
-    "xarray.open_dataset": "netCDF file",
+    name: word
+    for word, names in {
+        "HDF5 file": ("h5py.File", "tables.open_file", "pandas.HDFStore"),
+        "netCDF file": ("netCDF4.Dataset", "xarray.open_dataset"),
+        "LMDB environment": ("lmdb.open", "lmdb.Environment"),
+        "tar archive": ("tarfile.open",),
+        "zip archive": ("zipfile.ZipFile",),
+        "SQLite database": ("sqlite3.connect",),
+        "Zarr store": ("zarr.open", "zarr.open_group", "zarr.open_array"),
+        "raster file": ("rasterio.open",),
+        "Parquet file": ("pyarrow.parquet.ParquetFile",),
+        "file": ("open", "io.open"),
+        "gzip file": ("gzip.open",),
+        "bzip2 file": ("bz2.open",),
+        "xz file": ("lzma.open",),
+        "video": ("cv2.VideoCapture", "decord.VideoReader"),
+        "slide": ("openslide.OpenSlide", "openslide.open_slide"),
+    }.items()
+    for name in names
 }
 # What is read whole into memory.
 WHOLE = {
@@ -68,6 +63,9 @@ PICTURES = {
 }
 
 
+BY_ITEM = ("__getitem__", "__getitems__", "get")  # the methods that are asked for items
+
+
 class Items:
     """A dataset of this file: the functions that run for each item, and what in them depends on which item it is."""
 
@@ -75,13 +73,13 @@ class Items:
         self.m, self.owner = m, owner
         self.methods = {n.name: n for n in owner.body if isinstance(n, FUNCTIONS)}
         self.loaders = [loader for loader in m.loaders if loader.serves(owner)]
-        start = [self.methods[n] for n in ("__getitem__", "__getitems__", "get") if n in self.methods]
+        start = [self.methods[n] for n in BY_ITEM if n in self.methods]
         self.functions = []
         for function in start:
             for f in m.reached(function):
                 if f not in self.functions and f.name != "__init__" and not cached(f):
                     self.functions.append(f)
-        self.taints = {f: taint(m, f) for f in self.functions}
+        self.taints = {f: taint(f) for f in self.functions}
         self.calls = [
             (f, c) for f in self.functions for c in ast.walk(f) if isinstance(c, ast.Call) and not m.switched_off(c)
         ]
@@ -117,35 +115,22 @@ class Items:
                         return True
                     if isinstance(t, ast.Name) and stored(function, t.id):
                         return True
-        return isinstance(self.m.source.parents.get(call), ast.Return) and function.name not in (
-            "__getitem__",
-            "__getitems__",
-            "get",
-        )
+        return isinstance(self.m.source.parents.get(call), ast.Return) and function.name not in BY_ITEM
 
 
 def stored(function, name):
     """Whether a local name is put on self or into a container afterwards: "f = h5py.File(p); self.files[p] = f"."""
+
+    def named(node):
+        return isinstance(node, ast.Name) and node.id == name
+
     for n in ast.walk(function):
-        if (
-            isinstance(n, ast.Assign)
-            and isinstance(n.value, ast.Name)
-            and n.value.id == name
-            and any(on_self(t) or isinstance(t, ast.Subscript) for t in n.targets)
-        ):
+        if isinstance(n, ast.Assign) and named(n.value):
+            if any(on_self(t) or isinstance(t, ast.Subscript) for t in n.targets):
+                return True
+        elif isinstance(n, ast.Return) and named(n.value) and function.name != "__getitem__":
             return True
-        if (
-            isinstance(n, ast.Return)
-            and isinstance(n.value, ast.Name)
-            and n.value.id == name
-            and function.name != "__getitem__"
-        ):
-            return True
-        if (
-            isinstance(n, ast.Call)
-            and last(n.func) in ("append", "setdefault", "put", "set")
-            and any(isinstance(a, ast.Name) and a.id == name for a in n.args)
-        ):
+        elif is_call(n, "append", "setdefault", "put", "set") and any(named(a) for a in n.args):
             return True
     return False
 
@@ -157,7 +142,7 @@ def cached(function):
     )
 
 
-def taint(m, function):
+def taint(function):
     """The local names that depend on a parameter, and so on the item."""
     found = set(parameters(function)) - {"self", "cls"}
     for _ in range(3):
@@ -194,11 +179,9 @@ def datasets(m):
     return found
 
 
-def opens(m, call, table):
-    """The word of a table for what a call opens, "" where it opens none of it."""
-    full = m.full(call.func)
+def opens(m, node, table):
+    """The word of a table for what a call opens, "" where it opens none of it, or is no call."""
+    full = m.full(node.func) if isinstance(node, ast.Call) else ""
     full = full[5:] if full.startswith("self.") else full  # "self.h5py = h5py"
-    full = {"np": "numpy", "pd": "pandas", "h5": "h5py"}.get(full.split(".")[0], full.split(".")[0]) + full[
-        len(full.split(".")[0]) :
-    ]
-    return table.get(full, "")
+    head, dot, rest = full.partition(".")
+    return table.get({"np": "numpy", "pd": "pandas", "h5": "h5py"}.get(head, head) + dot + rest, "")

@@ -107,14 +107,12 @@ def parts(node):
 
 def takes(node):
     """What next() is called on in an expression: "next(self.loader).to(device)"."""
-    return next(
-        (
-            n.args[0]
-            for n in ast.walk(node)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "next" and n.args
-        ),
-        None,
-    )
+    return next((n.args[0] for n in ast.walk(node) if by_name(n, "next") and n.args), None)
+
+
+def by_name(node, name):
+    """Whether a node calls a function of a name that is not taken out of anything."""
+    return is_call(node, name) and isinstance(node.func, ast.Name)
 
 
 def over(m, expression):
@@ -141,15 +139,13 @@ def steps(m):
         if isinstance(loop, LOOPS) and any(isinstance(n, (ast.Return, ast.Break)) for n in loop.body):
             continue
         if isinstance(loop, (ast.For, ast.AsyncFor)):
-            counts = isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "items", "keys")
             loaders, named = over(m, loop.iter)
-            if (loaders or named) and not counts:
+            if (loaders or named) and not is_call(loop.iter, "range", "items", "keys"):
                 found.append(Steps(m, loop, loaders))
                 continue
         if isinstance(loop, LOOPS):
-            taken = [takes(n.value) for n in loop.body if isinstance(n, ast.Assign)]
-            for expression in taken:
-                loaders, named = over(m, expression) if expression is not None else ([], False)
+            for expression in [takes(n.value) for n in loop.body if isinstance(n, ast.Assign)]:
+                loaders, named = over(m, expression)
                 if loaders or named:
                     found.append(Steps(m, loop, loaders, by_next=True))
                     break
@@ -166,11 +162,10 @@ def without_gradients(m, node):
             for i in around.items
         ):
             return True
-    functions = m.inside(node, FUNCTIONS)
-    for function in functions:
+    for function in m.inside(node, FUNCTIONS):
         if any(NO_GRAD.search(m.source.code(d)) for d in function.decorator_list):
             return True
-        if any(isinstance(n, ast.Call) and last(n.func) == "set_grad_enabled" for n in ast.walk(function)):
+        if any(is_call(n, "set_grad_enabled") for n in ast.walk(function)):
             return True
     # before PyTorch 0.4
     return any(isinstance(n, ast.keyword) and n.arg == "volatile" and is_true(n.value) for n in ast.walk(node))

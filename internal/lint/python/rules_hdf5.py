@@ -5,9 +5,10 @@
 def hdf5_chunks(m):
     read = any(opens(m, c, HANDLES) == "HDF5 file" for c in m.calls) and any(by_number(items) for items in m.datasets)
     for call in m.calls:
-        if last(call.func) != "create_dataset" or keyword(call, "compression") is None:
+        compression = keyword(call, "compression")
+        if last(call.func) != "create_dataset" or compression is None:
             continue
-        if isinstance(keyword(call, "compression"), ast.Constant) and keyword(call, "compression").value is None:
+        if isinstance(compression, ast.Constant) and compression.value is None:
             continue
         chunks = keyword(call, "chunks")
         rows = literal(chunks.elts[0]) if isinstance(chunks, ast.Tuple) and chunks.elts else (False, None)
@@ -47,19 +48,15 @@ def numeric(node):
 def handle(items, node):
     """Whether an attribute of self may be a dataset of an HDF5 file, rather than a list that was made."""
     made = [v for v in items.m.assigned(items.owner, on_self(node)) if v is not None and not isinstance(v, Item)]
-    return any(isinstance(v, ast.Subscript) or isinstance(v, ast.Call) and opens(items.m, v, HANDLES) for v in made)
+    return any(isinstance(v, ast.Subscript) or opens(items.m, v, HANDLES) for v in made)
 
 
 @rule("hdf5-cache-unused")
 def hdf5_cache_unused(m):
     for call in m.calls:
-        if (
-            last(call.func) not in ("set_cache", "set_chunk_cache")
-            or not isinstance(call.func, ast.Attribute)
-            or not isinstance(call.func.value, ast.Name)
-        ):
+        if not is_call(call, "set_cache", "set_chunk_cache") or not isinstance(receiver(call), ast.Name):
             continue
-        name, scope = call.func.value.id, m.scope(call)
+        name, scope = receiver(call).id, m.scope(call)
         made = m.bound.get((id(scope), name), [])
         if not any(isinstance(v, ast.Call) and m.full(v.func) in ("h5py.h5p.create", "h5p.create") for v in made):
             continue

@@ -44,29 +44,17 @@ def file_opened_per_item(m):
 
 
 def writes(call):
-    mode = argument(call, 1, "mode")
-    return (
-        isinstance(mode, ast.Constant)
-        and isinstance(mode.value, str)
-        and re.search("[wax]", mode.value) is not None
-        and "r" not in mode.value
-    )
+    mode = string(argument(call, 1, "mode"))
+    return re.search("[wax]", mode) is not None and "r" not in mode
 
 
 @rule("file-per-item")
 def file_per_item(m):
     for items, function, call in each(m):
         word = opens(m, call, PICTURES)
-        packed = any(
-            isinstance(v, ast.Call) and last(v.func) in ("BytesIO", "StringIO") for v in m.values(argument(call, 0))
-        )
-        if (
-            word
-            and call.args
-            and not packed
-            and items.varies(function, call.args[0])
-            and not items.kept(function, call)
-        ):
+        if not word or not call.args or any(is_call(v, "BytesIO", "StringIO") for v in m.values(argument(call, 0))):
+            continue
+        if items.varies(function, call.args[0]) and not items.kept(function, call):
             yield Finding(
                 call, "%s opens a file of its own for each item: small files cost a lookup and a read each" % word
             )
@@ -81,12 +69,8 @@ def whole_file_per_item(m):
             continue
         if word == "np.load" and keyword(call, "mmap_mode") is not None:
             continue
-        if word in (
-            "pickle.load",
-            "json.load",
-            "yaml.load",
-            "yaml.safe_load",
-        ):  # what the file was opened by tells which it is
+        if word in ("pickle.load", "json.load", "yaml.load", "yaml.safe_load"):
+            # what the file was opened by tells which it is
             opened = [v for v in m.values(path) if isinstance(v, ast.Call) and v.args]
             path = opened[0].args[0] if opened else path
         if items.varies(function, path):
@@ -101,21 +85,16 @@ def whole_file_per_item(m):
             yield Finding(call, "%s reads the same file whole for each item" % word, SURE)
 
 
+LISTING = {"keys", "listdir", "glob", "iglob", "rglob", "iterdir", "items"}
+
+
 @rule("keys-per-item")
 def keys_per_item(m):
     for items, function, call in each(m):
         name = last(call.func)
         inner = call.args[0] if call.args else None
         if name in ("sorted", "list") and isinstance(call.func, ast.Name) and inner is not None:
-            keys = isinstance(inner, ast.Call) and last(inner.func) in (
-                "keys",
-                "listdir",
-                "glob",
-                "iglob",
-                "rglob",
-                "iterdir",
-                "items",
-            )
+            keys = is_call(inner, *LISTING)
             asked = inner if name == "sorted" else inner.func if keys else None
             if (
                 asked is None
@@ -129,7 +108,7 @@ def keys_per_item(m):
             plain = (
                 name == "list"
                 and last(inner.func) in ("keys", "items")
-                and not any(isinstance(h, ast.Call) and opens(m, h, HANDLES) for h in handles)
+                and not any(opens(m, h, HANDLES) for h in handles)
             )
             yield Finding(
                 call,
@@ -142,9 +121,7 @@ def keys_per_item(m):
             and on_self(inner)
             and not items.varies(function, inner)
         ):
-            if not any(
-                isinstance(p, ast.Call) and last(p.func) in ("sorted", "list") for p in [m.source.parents.get(call)]
-            ) and not items.kept(function, call):
+            if not is_call(m.source.parents.get(call), "sorted", "list") and not items.kept(function, call):
                 yield Finding(call, "lists the folder %s for each item" % m.source.code(inner, 40))
 
 
@@ -157,9 +134,8 @@ def constant_of_self(items, function, node):
 @rule("threads-in-workers")
 def threads_in_workers(m):
     for items, function, call in each(m):
-        if last(call.func) in ("ThreadPoolExecutor", "ProcessPoolExecutor", "ThreadPool", "Pool") and not items.kept(
-            function, call
-        ):
+        pool = is_call(call, "ThreadPoolExecutor", "ProcessPoolExecutor", "ThreadPool", "Pool")
+        if pool and not items.kept(function, call):
             yield Finding(
                 call,
                 "%s is started for each item: pools within workers take the cores of other workers" % last(call.func),
@@ -171,7 +147,7 @@ def threads_in_workers(m):
         within |= set(m.functions.get(last(init), [])) if init is not None else set()
     for function in within:
         for call in ast.walk(function):
-            if isinstance(call, ast.Call) and last(call.func) in ("set_num_threads", "setNumThreads") and call.args:
+            if is_call(call, "set_num_threads", "setNumThreads") and call.args:
                 written, n = literal(call.args[0])
                 if written and isinstance(n, int) and n > 1:
                     yield Finding(
@@ -182,20 +158,15 @@ def threads_in_workers(m):
 
 
 # What a worker may not touch, or only once it has opened it itself.
-INHERITED = {word for word in HANDLES.values()} - {"Zarr store", "file"}
+INHERITED = set(HANDLES.values()) - {"Zarr store", "file"}
 
 
 @rule("handle-shared")
 def handle_shared(m):
     for items in m.datasets:
         init = items.methods.get("__init__")
-        if (
-            init is None
-            or items.workers() is False
-            or "__getstate__" in items.methods
-            or "__setstate__" in items.methods
-            or "worker_init" in items.methods
-        ):
+        minded = {"__getstate__", "__setstate__", "worker_init"} & set(items.methods)
+        if init is None or items.workers() is False or minded:
             continue
         read = {
             n.attr
@@ -212,7 +183,7 @@ def handle_shared(m):
                 for c in [opening(m, x) for x in m.values(v)]
                 if c is not None and init in m.inside(c, FUNCTIONS)
             ]
-            if not opened or reset(m, items, attribute, init):
+            if not opened or reset(items, attribute, init):
                 continue
             call = opened[0]
             word = opens(m, call, HANDLES)
@@ -233,18 +204,13 @@ def opening(m, value):
     while isinstance(value, ast.Subscript):
         value = value.value
     found = m.values(value) if part else [value]
-    return next((v for v in found if isinstance(v, ast.Call) and opens(m, v, HANDLES)), None)
+    return next((v for v in found if opens(m, v, HANDLES)), None)
 
 
-def reset(m, items, attribute, init):
+def reset(items, attribute, init):
     """Whether a handle is let go of at the end of __init__, or opened again where it is used."""
     for n in ast.walk(init):
-        if (
-            isinstance(n, ast.Call)
-            and last(n.func) == "close"
-            and isinstance(n.func, ast.Attribute)
-            and on_self(n.func.value) == attribute
-        ):
+        if is_call(n, "close") and on_self(receiver(n)) == attribute:
             return True
         if isinstance(n, ast.Delete) and any(on_self(t) == attribute for t in n.targets):
             return True
@@ -267,41 +233,23 @@ def first_of(init, attribute):
 @rule("gzip-random-access")
 def gzip_random_access(m):
     for items in m.datasets:
-        read = [
-            (f, n)
-            for f in items.functions
-            for n in ast.walk(f)
-            if isinstance(n, ast.Call) and last(n.func) in ("seek", "extractfile", "extract", "getmember")
-        ]
-        for function, call in read:
-            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-            attribute = on_self(receiver) if receiver is not None else ""
-            values = (
-                [v for v in m.assigned(items.owner, attribute)]
-                if attribute
-                else m.values(receiver)
-                if receiver is not None
-                else []
-            )
-            for v in values:
-                if isinstance(v, ast.Call) and packed(m, v):
-                    yield Finding(
-                        call,
-                        "an item in the middle of a compressed stream: "
-                        "everything before it is unpacked again to reach it",
-                    )
-                    break
+        for call in (n for f in items.functions for n in ast.walk(f)):
+            if not is_call(call, "seek", "extractfile", "extract", "getmember"):
+                continue
+            attribute = on_self(receiver(call))
+            made = m.assigned(items.owner, attribute) if attribute else m.values(receiver(call))
+            if any(packed(m, v) for v in made):
+                yield Finding(
+                    call,
+                    "an item in the middle of a compressed stream: everything before it is unpacked again to reach it",
+                )
 
 
 def packed(m, call):
     word = opens(m, call, HANDLES)
     if word in ("gzip file", "bzip2 file", "xz file"):
         return True
-    mode = argument(call, 1, "mode")
-    named = path_of(call)
     return word == "tar archive" and (
-        isinstance(mode, ast.Constant)
-        and re.search("gz|bz2|xz", str(mode.value)) is not None
-        or isinstance(named, ast.Constant)
-        and re.search(r"\.(tgz|gz|bz2|xz)$", str(named.value)) is not None
+        re.search("gz|bz2|xz", string(argument(call, 1, "mode"))) is not None
+        or re.search(r"\.(tgz|gz|bz2|xz)$", string(path_of(call))) is not None
     )

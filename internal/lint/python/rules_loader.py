@@ -83,12 +83,7 @@ def workers_restart(m):
             continue
         for s in loader_loops(m, loader):
             again = s.repeated()
-            if (
-                again is None
-                or again in m.inside(loader.call, LOOPS)
-                or not epochs(m, again)
-                or made_in(m, loader, again)
-            ):
+            if again is None or not epochs(m, again) or made_in(m, loader, again):
                 continue
             sure = loader.sure()
             yield Finding(
@@ -107,7 +102,7 @@ def made_in(m, loader, loop):
         return True
     function = next(iter(m.inside(loader.call, FUNCTIONS)), None)
     return function is not None and any(
-        isinstance(n, ast.Call) and last(n.func) == function.name and call_of(m, n, function) for n in m.within(loop)
+        is_call(n, function.name) and call_of(m, n, function) for n in m.within(loop)
     )
 
 
@@ -168,15 +163,11 @@ def prefetch_one(m):
 
 @rule("spawn-start")
 def spawn_start(m):
-    restarts = [f for f in workers_restart(m)] or [f for f in loader_per_epoch(m)]
+    restarts = list(workers_restart(m)) or list(loader_per_epoch(m))
     if not restarts:
         return
-    for call in m.calls:
-        if (
-            last(call.func) == "set_start_method"
-            and isinstance(argument(call, 0, "method"), ast.Constant)
-            and argument(call, 0, "method").value == "spawn"
-        ):
+    for call in m.callers.get("set_start_method", []):
+        if string(argument(call, 0, "method")) == "spawn":
             yield Finding(
                 call,
                 "workers are spawned, and those of line %d anew in every epoch: "
@@ -216,11 +207,7 @@ def collate_padding(m):
         for function in functions:
             for loop in (n for n in ast.walk(function) if isinstance(n, LOOPS + (ast.ListComp,))):
                 for call in ast.walk(loop):
-                    if (
-                        isinstance(call, ast.Call)
-                        and last(call.func) in ("cat", "concatenate", "hstack", "vstack", "pad")
-                        and pads(m, call)
-                    ):
+                    if is_call(call, "cat", "concatenate", "hstack", "vstack", "pad") and pads(m, call):
                         yield Finding(
                             call,
                             "each sample of a batch is padded into a tensor of its own, and then all are copied again",
@@ -237,16 +224,10 @@ def pads(m, call):
         return root(call.func) in ("F", "np", "torch", "nn", "functional", "numpy") and any(
             difference(a) for a in call.args[1:]
         )
-    if (
-        last(call.func) not in ("cat", "concatenate", "hstack", "vstack")
-        or not call.args
-        or not isinstance(call.args[0], (ast.List, ast.Tuple))
-    ):
+    if not call.args or not isinstance(call.args[0], (ast.List, ast.Tuple)):
         return False
     return any(
-        isinstance(v, ast.Call)
-        and last(v.func) in ("zeros", "full", "new_zeros", "new_full")
-        and any(difference(a) for a in v.args)
+        is_call(v, "zeros", "full", "new_zeros", "new_full") and any(difference(a) for a in v.args)
         for part in call.args[0].elts
         for v in m.values(part)
     )

@@ -43,11 +43,7 @@ def non_blocking_but_pageable(m):
 
 def copies(m, s, call):
     """Whether a call copies a part of the batch to the device."""
-    if (
-        not isinstance(call.func, ast.Attribute)
-        or call.func.attr not in ("to", "cuda")
-        or root(call.func.value) not in s.batch
-    ):
+    if receiver(call) is None or not is_call(call, "to", "cuda") or root(receiver(call)) not in s.batch:
         return False
     if call.func.attr == "cuda":
         return True
@@ -83,13 +79,8 @@ def sync_every_step(m):
             continue
         waits = [(c, how) for c in s.every_turn() for how in [waiting(m, s, c)] if how]
         if waits:
-            more = (
-                " (and in line %s)"
-                % ", ".join(str(n) for n in sorted({c.lineno for c, _ in waits[1:]} - {waits[0][0].lineno}))
-                if len(waits) > 1
-                else ""
-            )
-            more = more if re.search(r"\d", more) else ""
+            others = sorted({c.lineno for c, _ in waits} - {waits[0][0].lineno})
+            more = " (and in line %s)" % ", ".join(map(str, others)) if others else ""
             yield Finding(
                 waits[0][0],
                 "%s in every step: the host waits until the GPU has finished, and prepares nothing meanwhile%s"
@@ -99,27 +90,24 @@ def sync_every_step(m):
 
 def waiting(m, s, call):
     """What a call makes the host wait for, "" where nothing."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("item", "tolist", "cpu") and not call.args:
+    if receiver(call) is not None and is_call(call, "item", "tolist", "cpu") and not call.args:
         return "%s()" % m.source.code(call.func, 40) if computed(m, s, call.func.value) else ""
-    if (
-        isinstance(call.func, ast.Name)
-        and call.func.id in ("float", "int")
-        and len(call.args) == 1
-        and isinstance(call.args[0], ast.Name)
-    ):
-        return m.source.code(call, 40) if re.search("loss", call.args[0].id) and computed(m, s, call.args[0]) else ""
-    if isinstance(call.func, ast.Name) and call.func.id == "print":
+    if (by_name(call, "float") or by_name(call, "int")) and len(call.args) == 1 and a_loss(call.args[0]):
+        return m.source.code(call, 40) if computed(m, s, call.args[0]) else ""
+    if by_name(call, "print"):
         for a in call.args:
             shown = [a] + [v.value for v in ast.walk(a) if isinstance(v, ast.FormattedValue)]
-            if any(
-                isinstance(v, ast.Name) and re.search("loss", v.id) and computed(m, s, v) and tensor(m, s, v)
-                for v in shown
-            ):
-                return "print of %s" % next(v.id for v in shown if isinstance(v, ast.Name) and re.search("loss", v.id))
+            losses = [v for v in shown if a_loss(v)]
+            if any(computed(m, s, v) and tensor(m, s, v) for v in losses):
+                return "print of %s" % losses[0].id
     return ""
 
 
-def assigned_in(m, s, name):
+def a_loss(node):
+    return isinstance(node, ast.Name) and re.search("loss", node.id) is not None
+
+
+def assigned_in(s, name):
     return [
         n.value
         for n in s.nodes
@@ -140,7 +128,7 @@ def computed(m, s, node):
         and not ON_DEVICE.search(last(node))
     ):
         return False
-    values = assigned_in(m, s, name)
+    values = assigned_in(s, name)
     if values and all(re.search(r"\.(item|cpu|numpy|tolist)\(|^float\(", m.source.code(v, 400)) for v in values):
         return False
     if isinstance(node, ast.Name) or values:
@@ -153,20 +141,16 @@ def computed(m, s, node):
 def tensor(m, s, name):
     """Whether a name is assigned a tensor, not a number that was taken out of one."""
     return any(
-        isinstance(v, (ast.Call, ast.BinOp))
-        and not re.search(r"\.item\(|float\(", m.source.code(v, 400))
-        and not isinstance(v, ast.BinOp)
-        for v in assigned_in(m, s, name.id)
+        isinstance(v, ast.Call) and not re.search(r"\.item\(|float\(", m.source.code(v, 400))
+        for v in assigned_in(s, name.id)
     )
 
 
 @rule("iter-per-step")
 def iter_per_step(m):
     for call in m.calls:
-        begun = call.args[0] if isinstance(call.func, ast.Name) and call.func.id == "next" and call.args else None
-        if not (
-            isinstance(begun, ast.Call) and isinstance(begun.func, ast.Name) and begun.func.id == "iter" and begun.args
-        ):
+        begun = call.args[0] if by_name(call, "next") and call.args else None
+        if not by_name(begun, "iter") or not begun.args:
             continue
         loop = next(iter(m.inside(call, LOOPS + FUNCTIONS)), None)
         loaders, named = over(m, begun.args[0])
@@ -185,10 +169,11 @@ def iter_per_step(m):
             )
 
 
+RUNS_DRY = "the GPU runs dry before the next step is given to it"
 STOPS = {
-    "torch.cuda.empty_cache": "torch.cuda.empty_cache()",
-    "torch.cuda.synchronize": "torch.cuda.synchronize()",
-    "gc.collect": "gc.collect()",
+    "torch.cuda.empty_cache": RUNS_DRY,
+    "torch.cuda.synchronize": RUNS_DRY,
+    "gc.collect": "the host searches all objects",
 }
 
 
@@ -196,18 +181,9 @@ STOPS = {
 def stop_every_step(m):
     for s in m.steps:
         for call in s.every_turn():
-            word = STOPS.get(m.full(call.func), "")
-            if word:
-                yield Finding(
-                    call,
-                    "%s in every step: %s"
-                    % (
-                        word,
-                        "the host searches all objects"
-                        if word.startswith("gc")
-                        else "the GPU runs dry before the next step is given to it",
-                    ),
-                )
+            name = m.full(call.func)
+            if name in STOPS:
+                yield Finding(call, "%s() in every step: %s" % (name, STOPS[name]))
 
 
 @rule("eval-without-no-grad")
@@ -225,9 +201,8 @@ def eval_without_no_grad(m):
         evaluated = {
             dotted(c.func.value)
             for c in ast.walk(function or m.tree)
-            if isinstance(c, ast.Call)
-            and isinstance(c.func, ast.Attribute)
-            and c.func.attr == "eval"
+            if is_call(c, "eval")
+            and receiver(c) is not None
             and not c.args
             and (c.lineno < s.loop.lineno or s.loop in m.inside(c, LOOPS))
             and m.scope(c) is m.scope(s.loop)
@@ -264,9 +239,7 @@ def called_without(m, function):
 @rule("eval-item-by-item")
 def eval_item_by_item(m):
     for loop in m.nodes:
-        if not isinstance(loop, ast.For) or not (
-            isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "tqdm", "trange")
-        ):
+        if not isinstance(loop, ast.For) or not is_call(loop.iter, "range", "tqdm", "trange"):
             continue
         body = list(m.within(loop))
         calls = [n for n in body if isinstance(n, ast.Call)]

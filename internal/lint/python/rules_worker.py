@@ -2,14 +2,6 @@
 
 import re
 
-GENERATORS = {
-    "default_rng": "np.random.default_rng",
-    "RandomState": "np.random.RandomState",
-    "Random": "random.Random",
-    "Generator": "torch.Generator",
-}
-ALIKE = ("numpy.random", "np.random", "random.", "torch.Generator")
-
 
 @rule("same-random-numbers")
 def same_random_numbers(m):
@@ -19,12 +11,8 @@ def same_random_numbers(m):
         if items.workers() is False or any(loader.given("worker_init_fn") is not None for loader in items.loaders):
             continue
         for function, call in items.calls:
-            if m.full(call.func).startswith(("numpy.random.", "np.random.")) and last(call.func) not in (
-                "default_rng",
-                "RandomState",
-                "seed",
-                "SeedSequence",
-            ):
+            seeds = is_call(call, "default_rng", "RandomState", "seed", "SeedSequence")
+            if m.full(call.func).startswith(("numpy.random.", "np.random.")) and not seeds:
                 yield Finding(
                     call,
                     "np.random in a worker: before PyTorch 1.9 every worker draws the same numbers, "
@@ -48,9 +36,7 @@ def inherited_generators(m):
                     and on_self(n) == n.value.attr
                     and drawn(m, n)
                 ):
-                    made = [
-                        v for v in m.assigned(items.owner, n.value.attr) if isinstance(v, ast.Call) and generator(m, v)
-                    ]
+                    made = [v for v in m.assigned(items.owner, n.value.attr) if generator(m, v)]
                     if made and init in m.inside(made[0], FUNCTIONS):
                         yield Finding(
                             made[0],
@@ -72,9 +58,8 @@ def drawn(m, node):
 
 
 def generator(m, call):
-    full = m.full(call.func)
-    return last(call.func) in GENERATORS and (
-        full.startswith(("numpy.random", "np.random", "random", "torch.Generator"))
+    return is_call(call, "default_rng", "RandomState", "Random", "Generator") and m.full(call.func).startswith(
+        ("numpy.random", "np.random", "random", "torch.Generator")
     )
 
 
@@ -105,25 +90,17 @@ def fixed_seeds(m):
         for function in functions:
             own = {a.arg for a in function.args.args}
             for call in ast.walk(function):
-                if (
-                    isinstance(call, ast.Call)
-                    and last(call.func) in ("seed", "manual_seed")
-                    and call.args
-                    and m.full(call.func).startswith(("numpy.random", "np.random", "random", "torch"))
-                ):
-                    seed = call.args[0]
-                    if isinstance(seed, ast.Constant) and isinstance(seed.value, int):
-                        yield Finding(
-                            call,
-                            "every worker is seeded with %d: all draw the same numbers, in every epoch" % seed.value,
-                            SURE,
-                        )
-                    elif isinstance(seed, ast.Name) and seed.id in own:
-                        yield Finding(
-                            call,
-                            "the seed is the worker's number alone: each epoch draws the same numbers again",
-                            LIKELY,
-                        )
+                if not is_call(call, "seed", "manual_seed") or not call.args:
+                    continue
+                if not m.full(call.func).startswith(("numpy.random", "np.random", "random", "torch")):
+                    continue
+                seed = call.args[0]
+                if isinstance(seed, ast.Constant) and isinstance(seed.value, int):
+                    told = "every worker is seeded with %d: all draw the same numbers, in every epoch" % seed.value
+                    yield Finding(call, told, SURE)
+                elif isinstance(seed, ast.Name) and seed.id in own:
+                    told = "the seed is the worker's number alone: each epoch draws the same numbers again"
+                    yield Finding(call, told, LIKELY)
 
 
 SHARDS = re.compile(r"worker|rank|shard|world_size|islice|num_replicas|split_by|IterDataPipe|subset|partition", re.I)
@@ -165,10 +142,8 @@ def python_objects(m):
             grown = [
                 n
                 for n in ast.walk(init)
-                if isinstance(n, ast.Call)
-                and last(n.func) in ("append", "extend", "update")
-                and isinstance(n.func, ast.Attribute)
-                and on_self(n.func.value) == attribute
+                if is_call(n, "append", "extend", "update")
+                and on_self(receiver(n)) == attribute
                 and m.inside(n, LOOPS)
                 and not any(isinstance(a, ast.Call) and array(m, a) for a in n.args)
             ]
@@ -224,13 +199,8 @@ def cache_per_worker(m):
 
 def empty(value):
     if isinstance(value, ast.Call):
-        return last(value.func) in ("dict", "OrderedDict", "defaultdict", "list") and root(value.func) in (
-            "dict",
-            "OrderedDict",
-            "defaultdict",
-            "list",
-            "collections",
-        )
+        kinds = ("dict", "OrderedDict", "defaultdict", "list")
+        return is_call(value, *kinds) and root(value.func) in kinds + ("collections",)
     if isinstance(value, ast.BinOp):  # [None] * n
         return isinstance(value.left, ast.List) or isinstance(value.right, ast.List)
     return isinstance(value, (ast.Dict, ast.List)) and not (value.keys if isinstance(value, ast.Dict) else value.elts)
@@ -253,7 +223,7 @@ def reads(m, value):
 
 
 def opened(m, value):
-    return any(isinstance(v, ast.Call) and opens(m, v, HANDLES) for v in m.values(value))
+    return any(opens(m, v, HANDLES) for v in m.values(value))
 
 
 @rule("device-in-worker")
@@ -264,21 +234,17 @@ def device_in_worker(m):
         for function, call in items.calls:
             if not isinstance(call.func, ast.Attribute):
                 continue
-            to_cuda = (
-                call.func.attr == "to"
-                and call.args
-                and isinstance(call.args[0], ast.Constant)
-                and str(call.args[0].value).startswith("cuda")
-            )
-            if to_cuda or call.func.attr == "cuda" and not m.full(call.func).startswith("torch."):
+            where = call.args[0] if call.func.attr == "to" and call.args else None
+            method = call.func.attr == "cuda" and not m.full(call.func).startswith("torch.")
+            if method or string(where).startswith("cuda"):
                 yield Finding(
                     call,
                     "a tensor is put on the GPU in %s: a forked worker cannot use CUDA, and the copy cannot overlap"
                     % function.name,
                 )
                 return
-            if call.func.attr == "to" and call.args and last(call.args[0]) == "device":
-                if isinstance(call.args[0], ast.Attribute) and items.varies(function, call.args[0]):
+            if last(where) == "device":
+                if isinstance(where, ast.Attribute) and items.varies(function, where):
                     continue  # where the item's own tensor is: "x.to(y.device)"
                 yield Finding(
                     call,

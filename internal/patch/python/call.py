@@ -4,19 +4,8 @@ import ast
 
 # The parameters of torch.utils.data.DataLoader that may be passed by position, since 1.2 and until today.
 BY_POSITION = [
-    "dataset",
-    "batch_size",
-    "shuffle",
-    "sampler",
-    "batch_sampler",
-    "num_workers",
-    "collate_fn",
-    "pin_memory",
-    "drop_last",
-    "timeout",
-    "worker_init_fn",
-    "multiprocessing_context",
-    "generator",
+    "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory",
+    "drop_last", "timeout", "worker_init_fn", "multiprocessing_context", "generator",
 ]
 
 # What a setting is where a call does not name it. prefetch_factor is 2 for any number of workers above 0.
@@ -31,15 +20,8 @@ DEFAULTS = {
 
 # A call that names one of these takes settings of a loader, whatever it is called.
 TELLING = {
-    "num_workers",
-    "prefetch_factor",
-    "persistent_workers",
-    "pin_memory",
-    "multiprocessing_context",
-    "in_order",
-    "worker_init_fn",
-    "collate_fn",
-    "batch_sampler",
+    "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "multiprocessing_context", "in_order",
+    "worker_init_fn", "collate_fn", "batch_sampler",
 }
 
 
@@ -136,11 +118,7 @@ class Names:
         if isinstance(func, ast.Attribute) and func.attr == "__init__":  # in a class made from DataLoader
             around = source.inside(call, ast.ClassDef)
             if around and self.descends(around[0], 0):
-                above = (
-                    isinstance(func.value, ast.Call)
-                    and isinstance(func.value.func, ast.Name)
-                    and func.value.func.id == "super"
-                )
+                above = is_call(func.value, "super") and isinstance(func.value.func, ast.Name)
                 if above or self.loader(func.value):
                     return Target(call, source.code(func), 0 if above else 1, True)
         made = self.loader(func)
@@ -164,7 +142,7 @@ def training_arguments(source, names, calls):
             module, _, name = names.module(dotted(node.func)).rpartition(".")
             if module.split(".")[0] == "transformers" and name in ("TrainingArguments", "Seq2SeqTrainingArguments"):
                 found.append(node)
-    return Target(found[0], name_of(found[0]), None, True, TRAINING_ARGUMENTS) if len(found) == 1 else None
+    return Target(found[0], last(found[0].func), None, True, TRAINING_ARGUMENTS) if len(found) == 1 else None
 
 
 def ultralytics(source, names, calls):
@@ -193,8 +171,29 @@ def ultralytics(source, names, calls):
     return None
 
 
-def name_of(call):
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+def last(node):
+    """The last part of a dotted name, "" of what is none."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def is_call(node, *names):
+    """Whether a node calls something of one of these names, whatever that is taken out of."""
+    return isinstance(node, ast.Call) and last(node.func) in names
+
+
+def string(node):
+    """The text that a node is; "" for what is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def words(call):
+    """The texts that a call is given by position."""
+    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+def dest(flag):
+    """What argparse calls the value of a flag."""
+    return flag.lstrip("-").replace("-", "_")
 
 
 def passes_on(definition):
@@ -249,15 +248,11 @@ def given(source, target, setting):
     for keyword in call.keywords:
         if keyword.arg == name:
             return Given(keyword.value)
-    for keyword in call.keywords:
-        if (
-            keyword.arg is None
-            and isinstance(keyword.value, ast.Dict)
-            and all(isinstance(k, ast.Constant) for k in keyword.value.keys)
-        ):
-            for key, value in zip(keyword.value.keys, keyword.value.values):
-                if key.value == name:
-                    return Given(value)
+    packed = [keyword.value for keyword in call.keywords if keyword.arg is None]  # **
+    for pack in packed:
+        for key, value in zip(pack.keys, pack.values) if spelled(pack) else ():
+            if key.value == name:
+                return Given(value)
     if name in target.positions:
         star = next((i for i, a in enumerate(call.args) if isinstance(a, ast.Starred)), len(call.args))
         at = target.positions.index(name) + (target.first or 0)
@@ -269,14 +264,17 @@ def given(source, target, setting):
             return Given(
                 hidden=call, why="%s takes arguments by position, and their order is not known here" % target.name
             )
-    for keyword in call.keywords:
-        if keyword.arg is None and not (
-            isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys)
-        ):
-            return Given(hidden=keyword.value)
+    for pack in packed:
+        if not spelled(pack):
+            return Given(hidden=pack)
     if not target.adds:
         return Given(hidden=call, why="%s(\u2026) does not name it and may not take it" % target.name)
     return Given()
+
+
+def spelled(node):
+    """Whether a value is a dict whose keys are written out."""
+    return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) for k in node.keys)
 
 
 def literal(node):

@@ -5,6 +5,8 @@ import ast
 import io
 import tokenize
 
+# Tokens that are no part of an argument.
+BETWEEN = {tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 # A line that grew is broken where the file's own lines end, within these.
 SHORTEST, LONGEST = 79, 120
 
@@ -26,19 +28,11 @@ class Layout:
             raise Refused("the call in line %d is written in a way that is not understood" % call.lineno)
         self.open, self.close = at, end - 1
         self.arguments, self.commas = [], []
-        values = [
-            source.span(node) for node in call.args + [k.value for k in call.keywords]
-        ]  # a lambda has commas of its own
+        # a lambda has commas of its own
+        values = [source.span(node) for node in call.args + [k.value for k in call.keywords]]
         depth, current = 0, None
         for kind, start, stop, text in self.tokens(at, end):
-            if kind in (
-                tokenize.NL,
-                tokenize.NEWLINE,
-                tokenize.COMMENT,
-                tokenize.INDENT,
-                tokenize.DEDENT,
-                tokenize.ENDMARKER,
-            ):
+            if kind in BETWEEN:
                 continue
             if kind == tokenize.OP and text in ")]}":
                 depth -= 1

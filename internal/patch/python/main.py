@@ -55,19 +55,16 @@ class Change:
         if not written:
             behind = constant(self.source, node)
             if behind is None:
-                code = self.source.code(node)
-                return self.tell(
-                    name, code, to, node.lineno, "elsewhere", Origins(self.source, self.shown, name, to).tell(node)
-                )
+                told = Origins(self.source, self.shown, name, to).tell(node)
+                return self.tell(name, self.source.code(node), to, node.lineno, "elsewhere", told)
             node, now = behind, literal(behind)[1]
         code = self.source.code(node)
         if same(now, value):
             return self.tell(name, code, to, node.lineno, "already")
         start, end = self.source.span(node)
         if node.lineno != node.end_lineno or not same(ast.literal_eval(self.source.text[start:end]), now):
-            return self.tell(
-                name, code, to, node.lineno, "elsewhere", "written over several lines (line %d)" % node.lineno
-            )
+            told = "written over several lines (line %d)" % node.lineno
+            return self.tell(name, code, to, node.lineno, "elsewhere", told)
         self.edits.append((start, end, to))
         self.values[id(node)] = to
         self.tell(name, code, to, node.lineno, "replaced")
@@ -93,14 +90,8 @@ class Change:
             written, now = literal(node) if node is not None else (True, None)
             index = next((i for i, k in enumerate(keywords) if k.arg == self.target.keyword(name)), None)
             if not written or now and index is None:
-                self.tell(
-                    "num_workers",
-                    None,
-                    to,
-                    node.lineno,
-                    "elsewhere",
-                    "not written: %s=%s needs workers" % (name, self.source.code(node)),
-                )
+                told = "not written: %s=%s needs workers" % (name, self.source.code(node))
+                self.tell("num_workers", None, to, node.lineno, "elsewhere", told)
                 return False
             if now:
                 going.append((name, keywords[index].value))
@@ -134,13 +125,8 @@ def answer(request):
     folder = os.fsdecode(base64.b64decode(request["folder"]))
     source = Source(read(path, request["since"]))
     shown = shown_as(path, folder)
-    change = Change(
-        source,
-        find(source, request["line"]),
-        shown,
-        {s["name"]: s["to"] for s in request["settings"]},
-        request["workers"],
-    )
+    wanted = {s["name"]: s["to"] for s in request["settings"]}
+    change = Change(source, find(source, request["line"]), shown, wanted, request["workers"])
     text = change.make()
     told = {"file": os.fsencode(shown), "settings": change.told, "diff": b""}
     if text != source.text:

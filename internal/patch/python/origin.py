@@ -21,7 +21,7 @@ class Origins:
     def tell(self, node, depth=0):
         """One line about a value: how it is written, where that comes from, and how to change it from outside where
         that can be said."""
-        if isinstance(node, ast.Call) and last(node.func) in ("int", "bool", "str") and len(node.args) == 1:
+        if is_call(node, "int", "bool", "str") and len(node.args) == 1:
             return self.tell(node.args[0], depth)
         code = self.source.code(node)
         told = self.environment(node)
@@ -38,12 +38,7 @@ class Origins:
             return "%s: %s" % (code, self.attribute(node, depth))
         if isinstance(node, ast.Subscript):
             return "%s: %s" % (code, self.subscript(node, depth))
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "get"
-            and node.args
-        ):
+        if is_call(node, "get") and isinstance(node.func, ast.Attribute) and node.args:
             return "%s: %s" % (code, self.base(node.func.value, depth))
         written, _ = literal(node)
         if written:
@@ -138,11 +133,7 @@ class Origins:
         title = getattr(function, "name", None)
         if title == "__init__":
             title = next((c.name for c in self.source.inside(function, ast.ClassDef)), None)
-        calls = [
-            n
-            for n in ast.walk(self.source.tree)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == title
-        ]
+        calls = [n for n in ast.walk(self.source.tree) if is_call(n, title) and isinstance(n.func, ast.Name)]
         if len(calls) != 1:
             return ""
         call = calls[0]
@@ -160,19 +151,13 @@ class Origins:
     def option(self, function, name, default):
         """A parameter that click or typer fills from the command line."""
         for decorator in getattr(function, "decorator_list", []):
-            if isinstance(decorator, ast.Call) and last(decorator.func) in ("option", "argument"):
-                flags, given = words(decorator), keywords(decorator)
+            if is_call(decorator, "option", "argument"):
+                flags = words(decorator)
                 if name in flags or any(dest(f) == name for f in flags):
-                    return self.flag(
-                        next((f for f in flags if f.startswith("--")), name), given.get("default"), decorator
-                    )
-        if isinstance(default, ast.Call) and last(default.func) in ("Option", "Argument"):
-            flags = words(default)
-            return self.flag(
-                next((f for f in flags if f.startswith("--")), "--" + name.replace("_", "-")),
-                default.args[0] if default.args else None,
-                default,
-            )
+                    return self.flag(long(flags, name), keywords(decorator).get("default"), decorator)
+        if is_call(default, "Option", "Argument"):
+            flag = long(words(default), "--" + name.replace("_", "-"))
+            return self.flag(flag, default.args[0] if default.args else None, default)
         return ""
 
     def flag(self, flag, default, node, action=""):
@@ -190,22 +175,13 @@ class Origins:
 
     def attribute(self, node, depth):
         for call in ast.walk(self.source.tree):
-            if not (isinstance(call, ast.Call) and last(call.func) == "add_argument") or last(node.value) in (
-                "self",
-                "cls",
-            ):
+            if not is_call(call, "add_argument") or last(node.value) in ("self", "cls"):
                 continue
             flags, given = words(call), keywords(call)
             named = given.get("dest")
-            flag = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
+            flag = long(flags, flags[0] if flags else "")
             if node.attr == (named.value if isinstance(named, ast.Constant) else dest(flag)):
-                action = given.get("action")
-                return self.flag(
-                    flag,
-                    given.get("default"),
-                    call,
-                    action.value if isinstance(action, ast.Constant) and isinstance(action.value, str) else "",
-                )
+                return self.flag(flag, given.get("default"), call, string(given.get("action")))
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             for around in self.source.inside(node, ast.ClassDef)[:1]:
                 sets = [
@@ -264,15 +240,9 @@ class Origins:
             name = default = None
             if isinstance(n, ast.Subscript) and last(n.value) == "environ":
                 name = n.slice.value if type(n.slice).__name__ == "Index" else n.slice
-            elif (
-                isinstance(n, ast.Call)
-                and n.args
-                and (
-                    last(n.func) == "getenv"
-                    or last(n.func) == "get"
-                    and last(getattr(n.func, "value", None)) == "environ"
-                )
-            ):
+            elif is_call(n, "getenv", "get") and n.args:
+                if last(n.func) == "get" and last(getattr(n.func, "value", None)) != "environ":
+                    continue
                 name, default = n.args[0], n.args[1] if len(n.args) > 1 else None
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 told = "environment variable %s" % name.value
@@ -317,27 +287,20 @@ def binds(node, name):
     return isinstance(node, FUNCTIONS[:2] + (ast.ClassDef,)) and node.name == name
 
 
-def last(node):
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def words(call):
-    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+def long(flags, other):
+    """The first long one of some flags, where there is none the other."""
+    return next((f for f in flags if f.startswith("--")), other)
 
 
 def keywords(call):
     return {k.arg: k.value for k in call.keywords if k.arg}
 
 
-def dest(flag):
-    return flag.lstrip("-").replace("-", "_")
-
-
 def entries(node):
     """The values of a dict that is written out, by their keys."""
     if isinstance(node, ast.Dict):
         return {k.value: v for k, v in zip(node.keys, node.values) if isinstance(k, ast.Constant)}
-    if isinstance(node, ast.Call) and last(node.func) == "dict":
+    if is_call(node, "dict"):
         return keywords(node)
     return {}
 
