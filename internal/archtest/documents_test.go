@@ -39,11 +39,13 @@ func documents(t *testing.T) []document {
 	return all
 }
 
+// unfenced is a page without its blocks of code.
+func (d document) unfenced() string { return fence.ReplaceAllString(d.text, "") }
+
 // links lists the targets of a page's links that lie in the repository, as written.
 func (d document) links() []string {
 	var list []string
-	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(fence.ReplaceAllString(d.text, ""),
-		""), -1) {
+	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(d.unfenced(), ""), -1) {
 		if !strings.Contains(m[1], ":") { // https:, mailto:
 			list = append(list, m[1])
 		}
@@ -63,7 +65,7 @@ func (d document) resolve(link string) (target, anchor string) {
 // anchors are the names that a forge gives to a page's headings.
 func (d document) anchors() []string {
 	var list []string
-	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
+	for _, m := range heading.FindAllStringSubmatch(d.unfenced(), -1) {
 		list = append(list, strings.Map(func(r rune) rune {
 			switch {
 			case r == ' ':
@@ -106,13 +108,13 @@ func untrue(d document, all []document, targets []string) []string {
 			found = append(found, "links to "+link+", where no heading is called so")
 		}
 	}
-	for _, span := range codeSpan.FindAllString(fence.ReplaceAllString(d.text, ""), -1) {
+	spans := codeSpan.FindAllString(d.unfenced(), -1)
+	for _, span := range spans {
 		if name := strings.Trim(span, "`"); treePath.MatchString(name) && !there(name) {
 			found = append(found, "names "+name+", which is not there")
 		}
 	}
-	code := strings.Join(append(codeSpan.FindAllString(fence.ReplaceAllString(d.text, ""), -1),
-		fence.FindAllString(d.text, -1)...), "\n")
+	code := strings.Join(append(spans, fence.FindAllString(d.text, -1)...), "\n")
 	for _, m := range makeCall.FindAllStringSubmatch(code, -1) {
 		if !slices.Contains(targets, m[1]) {
 			found = append(found, "says make "+m[1]+", which the Makefile does not know")

@@ -67,20 +67,6 @@ func TestJudgeAndPresentArePure(t *testing.T) {
 	}
 }
 
-// pkg/report is for other people's programs: the standard library and nothing else.
-func TestReportStandsAlone(t *testing.T) {
-	for _, s := range sources(t) {
-		if s.pkg != "pkg/report" || s.test {
-			continue
-		}
-		s.imports(func(spec *ast.ImportSpec, imported string) {
-			if strings.Contains(strings.Split(imported, "/")[0], ".") {
-				t.Errorf("%s: imports %s", s.at(spec), imported)
-			}
-		})
-	}
-}
-
 func TestImpuritiesAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		code string

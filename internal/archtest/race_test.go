@@ -26,9 +26,8 @@ func startsGoroutine(s source) (starts bool) {
 		case *ast.SelectorExpr:
 			starts = starts || n.Sel.Name == "Go" // of a sync.WaitGroup, or what is like one
 			if x, ok := n.X.(*ast.Ident); ok {
-				name := x.Name + "." + n.Sel.Name
 				starts = starts || slices.Contains([]string{"time.AfterFunc", "context.AfterFunc", "signal.Notify"},
-					name)
+					x.Name+"."+n.Sel.Name)
 			}
 		}
 		return !starts

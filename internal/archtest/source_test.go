@@ -86,8 +86,7 @@ func parse(t *testing.T, name string, content any) source {
 	t.Helper()
 	s := source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
 	from := filepath.Join(root, filepath.FromSlash(name))
-	file := must.Get(parser.ParseFile(s.fset, from, content, parser.ParseComments|parser.SkipObjectResolution))(t)
-	s.file = file
+	s.file = must.Get(parser.ParseFile(s.fset, from, content, parser.ParseComments|parser.SkipObjectResolution))(t)
 	return s
 }
 
@@ -96,7 +95,7 @@ func parse(t *testing.T, name string, content any) source {
 func files(t *testing.T, ending string) []string {
 	t.Helper()
 	var all []string
-	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -108,24 +107,26 @@ func files(t *testing.T, ending string) []string {
 			all = append(all, name)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(all) == 0 {
 		t.Fatalf("no files found that end in %s", ending)
 	}
 	return all
 }
 
-// sources parses every Go file of the module, whatever its build tags, but for those in folders named testdata.
+// parsed is what sources has parsed, once for all tests.
+var parsed []source
+
+// sources are all Go files of the module, whatever their build tags, but for those in folders named testdata.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
+	if parsed != nil {
+		return parsed
+	}
 	for _, name := range files(t, ".go") {
 		if !slices.Contains(strings.Split(name, "/"), "testdata") {
-			all = append(all, parse(t, name, nil))
+			parsed = append(parsed, parse(t, name, nil))
 		}
 	}
-	return all
+	return parsed
 }

@@ -157,22 +157,19 @@ func TestNoFix(t *testing.T) {
 	folder := t.TempDir()
 	elsewhere := filepath.Join(folder, "train.py")
 	must.Do(t, os.WriteFile(elsewhere, []byte("loader = DataLoader(data, num_workers=args.workers)\n"), 0o644))
+	six := []report.Finding{recommends(report.Error, "num_workers", "6")}
 	for want, c := range map[string]struct {
 		findings []report.Finding
 		trainers []hook.Trainer
 	}{
-		"no setting of the DataLoader is recommended": {},
-		"the hook did not see where the DataLoader is made": {[]report.Finding{recommends(report.Error, "num_workers",
-			"6")}, nil},
-		"cannot be read": {[]report.Finding{recommends(report.Error, "num_workers", "6")},
-			[]hook.Trainer{{Call: hook.Call{File: folder + "/gone.py", Line: 1}}}},
-		"num_workers is set elsewhere: args.workers: args is not assigned in": {[]report.Finding{recommends(
-			report.Error, "num_workers", "6")},
+		"no setting of the DataLoader is recommended":       {},
+		"the hook did not see where the DataLoader is made": {six, nil},
+		"cannot be read": {six, []hook.Trainer{{Call: hook.Call{File: folder + "/gone.py", Line: 1}}}},
+		"num_workers is set elsewhere: args.workers: args is not assigned in": {six,
 			[]hook.Trainer{{Call: hook.Call{File: elsewhere, Line: 1, Folder: folder}}}},
-		"in code that is in no file": {[]report.Finding{recommends(report.Error, "num_workers", "6")},
-			[]hook.Trainer{{Call: hook.Call{File: "<string>", Line: 1}}}},
-		"changed after the job began, so the line the job named may be another ": {[]report.Finding{recommends(
-			report.Error, "num_workers", "6")}, []hook.Trainer{{PID: -1, Call: hook.Call{File: elsewhere, Line: 1}}}},
+		"in code that is in no file": {six, []hook.Trainer{{Call: hook.Call{File: "<string>", Line: 1}}}},
+		"changed after the job began, so the line the job named may be another ": {six,
+			[]hook.Trainer{{PID: -1, Call: hook.Call{File: elsewhere, Line: 1}}}},
 	} {
 		j := &Job{started: time.Now().Add(time.Hour)}
 		if strings.HasPrefix(want, "changed") {

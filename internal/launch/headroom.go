@@ -84,7 +84,7 @@ func replayAll(all []*replay, over <-chan struct{}, now func() time.Time) {
 	begun := now()
 	ask(all, hook.Order{Order: hook.OrderCount})
 	collect(all, over, begun.Add(replyPatience), now, func(t *replay) bool { return t.count.Row != "" })
-	if over != nil && closed(over) {
+	if closed(over) {
 		return
 	}
 	from, pace := int64(0), 0.0
@@ -103,7 +103,7 @@ func replayAll(all []*replay, over <-chan struct{}, now func() time.Time) {
 	ask(all, hook.Order{Order: hook.OrderReplay, From: from, Keep: replayKeep})
 	collect(all, over, now().Add(replayPatience), now, (*replay).enough)
 	for _, t := range all {
-		if len(t.chunks) == 0 && t.why == "" && (over == nil || !closed(over)) {
+		if len(t.chunks) == 0 && t.why == "" && !closed(over) {
 			t.why = fmt.Sprintf("its steps were not done within %s", replayPatience)
 		}
 	}

@@ -137,7 +137,7 @@ func (j *Job) Over() <-chan struct{} { return j.over }
 // Hurried reports whether a second signal has asked for it.
 func (j *Job) Hurried() bool { return closed(j.hurry) }
 
-// closed reports whether a channel that nothing is sent on is closed.
+// closed reports whether a channel that nothing is sent on is closed; one that is nil never is.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -54,14 +54,6 @@ func TestRelay(t *testing.T) {
 		relay(signals, terminal{}, func(s os.Signal) { passed <- s }, over, hurry, done)
 		close(ended)
 	}()
-	closed := func(c chan struct{}) bool {
-		select {
-		case <-c:
-			return true
-		default:
-			return false
-		}
-	}
 	for _, c := range []struct {
 		signal      os.Signal
 		over, hurry bool

@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"bytes"
 	"compress/gzip"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +13,8 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -77,7 +77,9 @@ func TestOneVoice(t *testing.T) {
 		var r *report.Report
 		switch {
 		case strings.HasSuffix(path, ".jsonl.gz") && folder == "suite":
-			r = judged(t, unpacked(t, path))
+			packed := must.Get(os.Open(path))(t)
+			defer packed.Close()
+			r = reportOf(t, must.Get(recording.Read(must.Get(gzip.NewReader(packed))(t)))(t))
 		case filepath.Ext(path) == ".jsonl" && strings.Contains(path, "recordings"), folder == "cases" &&
 			filepath.Ext(path) == ".jsonl":
 			r = judged(t, path)
@@ -99,28 +101,6 @@ func TestOneVoice(t *testing.T) {
 	if err != nil || judgedAll < 100 || changes < 50 {
 		t.Errorf("%d reports with %d changes: %v", judgedAll, changes, err)
 	}
-}
-
-// unpacked is a recording out of gzip.
-func unpacked(t *testing.T, path string) string {
-	t.Helper()
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(path), ".gz"))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 // FuzzOneVoice judges made-up evidence: whatever is seen, a report does not contradict itself.

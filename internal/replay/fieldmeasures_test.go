@@ -3,31 +3,20 @@ package replay
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
-	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // What the reports from the field claim with a figure, held against what was measured on the same jobs.
 
-func fieldRecording(t *testing.T, name string) *recording.Recording {
-	t.Helper()
-	return readRecording(t, filepath.Join("../../testdata/cases", name))
-}
-
 func measuredIn(t *testing.T, name string, d metric.Desc) float64 {
 	t.Helper()
-	e := must.Get(evidence.FromRecording(fieldRecording(t, name)))(t)
-	v, ok := e.Get(d)
+	v, ok := evidenceOf(t, "../../testdata/cases/"+name).Get(d)
 	if !ok {
 		t.Fatalf("%s has no %s", name, d.Name)
 	}
@@ -90,7 +79,7 @@ func TestJPEGIsMeasured(t *testing.T) {
 // "num_workers = num_CPUs / 2": with the CPUs of the report, the costs and the step give another number.
 func TestWorkersFollowFromCosts(t *testing.T) {
 	const cpus = 12
-	rec := fieldRecording(t, "d-volumes.jsonl")
+	rec := readRecording(t, "../../testdata/cases/d-volumes.jsonl")
 	had := float64(rec.Header.Host.CPUsPresent)
 	for i, s := range rec.Series {
 		for j, p := range s.Points {
@@ -102,8 +91,7 @@ func TestWorkersFollowFromCosts(t *testing.T) {
 			}
 		}
 	}
-	e := must.Get(evidence.FromRecording(rec))(t)
-	r := diagnose.Run(e, rules.All())
+	r := reportOf(t, rec)
 	f := finding(r, "loader/workers-too-few")
 	if f == nil {
 		t.Fatalf("findings with %d CPUs: %v", cpus, found(r))
@@ -116,7 +104,7 @@ func TestWorkersFollowFromCosts(t *testing.T) {
 
 // "RTX 5090 24GB": the memory is what the driver reports, and no card's name stands for it.
 func TestMemoryIsWhatTheDriverTells(t *testing.T) {
-	rec := fieldRecording(t, "c-mels-later-fed.jsonl")
+	rec := readRecording(t, "../../testdata/cases/c-mels-later-fed.jsonl")
 	if len(rec.Header.Host.GPUs) != 1 {
 		t.Fatalf("%+v", rec.Header.Host.GPUs)
 	}
@@ -128,8 +116,7 @@ func TestMemoryIsWhatTheDriverTells(t *testing.T) {
 			}
 		}
 	}
-	e := must.Get(evidence.FromRecording(rec))(t)
-	r := diagnose.Run(e, rules.All())
+	r := reportOf(t, rec)
 	if f := finding(r, "gpu/batch-headroom"); f == nil ||
 		!strings.Contains(f.Summary, "33 % of the 24 GiB of NVIDIA GeForce RTX 5090") {
 		t.Errorf("%+v", f)

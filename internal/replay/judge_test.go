@@ -16,18 +16,21 @@ func readRecording(t *testing.T, path string) *recording.Recording {
 	t.Helper()
 	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	rec := must.Get(recording.Read(f))(t)
-	return rec
+	return must.Get(recording.Read(f))(t)
 }
 
 func evidenceOf(t *testing.T, path string) *evidence.Evidence {
 	t.Helper()
-	e := must.Get(evidence.FromRecording(readRecording(t, path)))(t)
-	return e
+	return must.Get(evidence.FromRecording(readRecording(t, path)))(t)
 }
 
 // judged is the report on a recording, as `pipetune report` makes it.
 func judged(t *testing.T, path string) *report.Report {
 	t.Helper()
-	return diagnose.Run(evidenceOf(t, path), rules.All())
+	return reportOf(t, readRecording(t, path))
+}
+
+func reportOf(t *testing.T, rec *recording.Recording) *report.Report {
+	t.Helper()
+	return diagnose.Run(must.Get(evidence.FromRecording(rec))(t), rules.All())
 }

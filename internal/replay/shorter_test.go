@@ -7,11 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -54,29 +50,16 @@ func first(r *report.Report) string {
 	return r.Findings[0].Rule
 }
 
-func reportOf(t *testing.T, rec *recording.Recording) *report.Report {
-	t.Helper()
-	e := must.Get(evidence.FromRecording(rec))(t)
-	return diagnose.Run(e, rules.All())
-}
-
 // cutOff is what a recording would be had its watch ended at a moment.
 func cutOff(whole *recording.Recording, at time.Duration) *recording.Recording {
 	cut := *whole
 	cut.Series = slices.Clone(whole.Series)
-	for i := range cut.Series {
-		points := cut.Series[i].Points
-		cut.Series[i].Points = points[:len(points)-len(after(points, at))]
+	for i, s := range cut.Series {
+		if end := slices.IndexFunc(s.Points, func(p recording.Point) bool { return p.At > at }); end >= 0 {
+			cut.Series[i].Points = s.Points[:end]
+		}
 	}
 	cut.Events = slices.DeleteFunc(slices.Clone(whole.Events), func(e recording.Event) bool { return e.At > at })
 	cut.End = &recording.End{At: at, Reason: recording.EndDuration}
 	return &cut
-}
-
-// after are the readings behind a moment.
-func after(points []recording.Point, at time.Duration) []recording.Point {
-	if i := slices.IndexFunc(points, func(p recording.Point) bool { return p.At > at }); i >= 0 {
-		return points[i:]
-	}
-	return nil
 }
