@@ -38,11 +38,9 @@ type note struct{ signal, reason string }
 
 var (
 	noteFlood = noteOf("hook_*", "more messages came than are read, %d a second of one process: totals of this "+
-		"time came late",
-		processBudget)
+		"time came late", processBudget)
 	noteNoise = noteOf("hook_*", "a process of the job sends what no hook of this version sends: it is read once in "+
-		"%v",
-		restTime)
+		"%v", restTime)
 	noteProcesses = noteOf("hook_*", "more than %d processes with the hook at a time: later ones are ignored",
 		maxProcesses)
 	noteLoaders = noteOf("hook_*", "more than %d loaders of a trainer, or %d trainers: later ones are ignored",
@@ -52,8 +50,7 @@ var (
 	noteSites  = noteOf("hook_site_*", "more than %d lines of one loader: later ones are not counted", maxSites)
 	noteEvents = noteOf(recording.EventEpoch, "more than %d events: later ones are left out", maxEvents)
 	noteEpochs = noteOf(recording.EventEpoch, "more than %d epochs between two readings: some have no event of their "+
-		"own",
-		maxEpochs)
+		"own", maxEpochs)
 )
 
 func noteOf(signal, format string, args ...any) note {

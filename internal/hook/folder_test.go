@@ -48,7 +48,7 @@ func entries(t *testing.T, dir string) []string {
 func TestTheFolderIsPrivateAndGoes(t *testing.T) {
 	parent := short(t)
 	r := open(t, Config{Dir: parent})
-	err := filepath.WalkDir(r.folder.path, func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(r.folder.path, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -69,10 +69,7 @@ func TestTheFolderIsPrivateAndGoes(t *testing.T) {
 			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	list := must.Get(sources(false))(t)
 	for _, s := range list {
 		got, err := os.ReadFile(filepath.Join(r.folder.path, pythonFolder, s.name))
@@ -164,40 +161,24 @@ func TestWhereTheFolderIsMade(t *testing.T) {
 	}
 }
 
-func TestALongParentIsPassedOver(t *testing.T) {
-	long := filepath.Join(short(t), strings.Repeat("x", 90))
-	must.Do(t, os.Mkdir(long, 0o700))
-	r := open(t, Config{Dir: long})
-	if filepath.Dir(r.folder.path) != "/tmp" {
-		t.Errorf("the folder is %s", r.folder.path)
-	}
-	_, err := makeFolder([]string{long, "/nowhere"}, nil)
-	if err == nil {
-		t.Fatal("a folder was made")
-	}
-	for _, part := range []string{"TMPDIR", "107", "/nowhere"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
+// TestParentsThatArePassedOver: one whose socket would have too long a path, and one that PYTHONPATH would split: what
+// stands before its colon would be taken for a folder, and so would what follows.
+func TestParentsThatArePassedOver(t *testing.T) {
+	long, split := filepath.Join(short(t), strings.Repeat("x", 90)), filepath.Join(short(t), "a:b c")
+	for parent, parts := range map[string][]string{long: {"TMPDIR", "107", "/nowhere"},
+		split: {split, "PYTHONPATH", "':'", "TMPDIR"}} {
+		must.Do(t, os.Mkdir(parent, 0o700))
+		if r := open(t, Config{Dir: parent}); filepath.Dir(r.folder.path) != "/tmp" {
+			t.Errorf("the folder is %s", r.folder.path)
 		}
-	}
-}
-
-// TestAParentThatPYTHONPATHWouldSplitIsPassedOver: what stands before its colon would be taken for a folder, and so
-// would what follows.
-func TestAParentThatPYTHONPATHWouldSplitIsPassedOver(t *testing.T) {
-	split := filepath.Join(short(t), "a:b c")
-	must.Do(t, os.Mkdir(split, 0o700))
-	r := open(t, Config{Dir: split})
-	if filepath.Dir(r.folder.path) != "/tmp" {
-		t.Errorf("the folder is %s", r.folder.path)
-	}
-	_, err := makeFolder([]string{split}, nil)
-	if err == nil {
-		t.Fatal("a folder was made")
-	}
-	for _, part := range []string{split, "PYTHONPATH", "':'", "TMPDIR"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
+		_, err := makeFolder([]string{parent, "/nowhere"}, nil)
+		if err == nil {
+			t.Fatal("a folder was made")
+		}
+		for _, part := range parts {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("the error does not say %q: %v", part, err)
+			}
 		}
 	}
 }

@@ -18,19 +18,11 @@ func TestOnlyTheJobIsHeard(t *testing.T) {
 		refused, malformed, dropped int64
 		asked                       int
 	}{
-		"of the job": {deliver: func(f *fixture) { f.send(10, "hello", nil) }, loaded: 1, asked: 1},
-		"another user": {deliver: func(f *fixture) {
-			f.take(sender{10, testUID + 1},
-				f.datagram(10, "hello", nil), true, f.at)
-		}, refused: 1},
-		"root": {deliver: func(f *fixture) {
-			f.take(sender{10, 0}, f.datagram(10, "hello", nil),
-				true, f.at)
-		}, refused: 1},
-		"a process that we do not see": {deliver: func(f *fixture) {
-			f.take(sender{0, testUID}, f.datagram(10, "hello",
-				nil), true, f.at)
-		}, refused: 1},
+		"of the job":   {deliver: func(f *fixture) { f.send(10, "hello", nil) }, loaded: 1, asked: 1},
+		"another user": {deliver: func(f *fixture) { f.hello(sender{10, testUID + 1}, true) }, refused: 1},
+		"root":         {deliver: func(f *fixture) { f.hello(sender{10, 0}, true) }, refused: 1},
+		"a process that we do not see": {deliver: func(f *fixture) { f.hello(sender{0, testUID}, true) },
+			refused: 1},
 		"a stranger": {deliver: func(f *fixture) {
 			f.alien[20] = true
 			for range 100 { // asked for once in 200 ms
@@ -40,17 +32,13 @@ func TestOnlyTheJobIsHeard(t *testing.T) {
 			f.send(20, "hello", nil)
 		}, refused: 101, asked: 2},
 		"another token": {deliver: func(f *fixture) {
-			f.send(10, "hello",
-				fields{"token": "0123456789abcdef0123456789abcdee"})
+			f.send(10, "hello", fields{"token": "0123456789abcdef0123456789abcdee"})
 		}, refused: 1, asked: 1},
 		"no token": {deliver: func(f *fixture) { f.send(10, "hello", fields{"token": ""}) },
 			refused: 1, asked: 1},
 		"another version": {deliver: func(f *fixture) { f.send(10, "hello", fields{"v": 2}) },
 			malformed: 1, asked: 1},
-		"cut off": {deliver: func(f *fixture) {
-			f.take(sender{10, testUID},
-				f.datagram(10, "hello", nil), false, f.at)
-		}, malformed: 1, asked: 1},
+		"cut off": {deliver: func(f *fixture) { f.hello(sender{10, testUID}, false) }, malformed: 1, asked: 1},
 		"gone before it was heard, nobody's": {deliver: func(f *fixture) { f.send(30, "hello", nil) }, refused: 1,
 			asked: 1},
 		"gone before it was heard, a worker by its trainer's word": {deliver: func(f *fixture) {
@@ -75,8 +63,7 @@ func TestOnlyTheJobIsHeard(t *testing.T) {
 		}, loaded: 1, refused: 1, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.run(10)
+			f := newFixture(t, 10)
 			c.deliver(f)
 			if f.loaded != c.loaded || f.refused != c.refused || f.malformed != c.malformed || f.dropped != c.dropped ||
 				f.asked != c.asked {
@@ -128,8 +115,7 @@ func TestImpossibleNumbersAreIgnored(t *testing.T) {
 		"a list for an account": {"work", fields{"loader": 0, "work": []int{1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.run(10)
+			f := newFixture(t, 10)
 			f.send(10, m.kind, m.more)
 			f.pass(100 * time.Millisecond)
 			if f.malformed != 1 || f.loaded != 0 {
@@ -151,8 +137,7 @@ func TestImpossibleNumbersAreIgnored(t *testing.T) {
 func TestTotalsInAnyOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		f := newFixture(t)
-		f.run(10, 11, 12)
+		f := newFixture(t, 10, 11, 12)
 		type one struct {
 			pid  int
 			data []byte
@@ -179,8 +164,8 @@ func TestTotalsInAnyOrder(t *testing.T) {
 		f.want("hook_items", "loop/10.110.0", 2*190)
 		f.want("hook_steps", "loop/10.110.0", 19)
 		for _, s := range f.recorded().Series {
-			if !slices.IsSortedFunc(s.Points,
-				func(a, b recording.Point) int { return int(1e3 * (a.Value - b.Value)) }) {
+			by := func(a, b recording.Point) int { return int(1e3 * (a.Value - b.Value)) }
+			if !slices.IsSortedFunc(s.Points, by) {
 				t.Errorf("seed %d: %s of %s goes down", seed, s.Metric, s.Entity)
 			}
 		}
@@ -191,8 +176,7 @@ func TestTotalsInAnyOrder(t *testing.T) {
 }
 
 func TestTotalsThatShrinkAreNotBelieved(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "steps", steps(50, 5e9))
 	f.send(10, "steps", steps(49, 6e9))
 	f.send(10, "work", work(50, 5e9))
@@ -206,7 +190,7 @@ func TestTotalsThatShrinkAreNotBelieved(t *testing.T) {
 }
 
 func TestStateIsBounded(t *testing.T) {
-	f := newFixture(t)
+	f := newFixture(t, 10, 11)
 	many := func(name string, n int, send func(i int)) {
 		for i := range n {
 			if i%200 == 0 {
@@ -220,7 +204,6 @@ func TestStateIsBounded(t *testing.T) {
 		}
 		f.dropped = 0
 	}
-	f.run(10, 11)
 	many("loaders of one trainer", 300,
 		func(i int) { f.send(10, "steps", fields{"loader": i, "steps": fields{"steps": 1}}) })
 	many("lines", 400, func(i int) {
@@ -247,8 +230,7 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 func TestAFloodIsNotLookedAt(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11, 12)
+	f := newFixture(t, 10, 11, 12)
 	f.send(10, "epoch", epochOf(0, 11))
 	flood := f.datagram(12, "hello", fields{"cwd": strings.Repeat("x", 500)})
 	const seconds, each = 5, readsPerSlice * 10 // what is read at most: a slice is a tenth of a second
@@ -275,8 +257,7 @@ func TestNoiseIsNotLookedAt(t *testing.T) {
 	for name, noise := range map[string]string{"no message": "\xff{",
 		"without the token": `{"v": 1, "token": "0", "kind": "hello"}`} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.run(10, 12)
+			f := newFixture(t, 10, 12)
 			f.send(10, "hello", nil)
 			const seconds, each = 2, 5000
 			for range seconds * each {

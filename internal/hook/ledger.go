@@ -69,10 +69,8 @@ type innerPID struct {
 }
 
 func newLedger(c Config, token string, uid uint32) *ledger {
-	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool {
-		return unix.Kill(pid,
-			0) == unix.ESRCH
-	},
+	return &ledger{config: c, token: token, uid: uid,
+		gone:      func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH },
 		processes: map[int]*process{}, inner: map[innerPID]*process{}, namedWorkers: map[innerPID]*loop{},
 		resting: map[int]rest{}, notes: map[note]string{}}
 }

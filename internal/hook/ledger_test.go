@@ -31,13 +31,15 @@ type fixture struct {
 	sink  *recording.Recorder
 }
 
-func newFixture(t testing.TB) *fixture {
+// newFixture is a ledger of a job whose processes are these at first.
+func newFixture(t testing.TB, pids ...int) *fixture {
 	f := &fixture{t: t, at: time.Hour, start: map[int]int{}, alien: map[int]bool{}, seq: map[int]int64{}}
 	f.ledger = newLedger(Config{Identify: f.identify, Folder: "/home/ann/run",
 		Redaction: untrusted.Redaction{Home: "/home/ann", User: "ann"}}, testToken, testUID)
 	f.ledger.gone = func(pid int) bool { return f.start[pid] == 0 && !f.alien[pid] }
 	f.ledger.start = time.Hour
 	f.sink, _ = recording.NewRecorder(recording.Header{}, nil)
+	f.run(pids...)
 	return f
 }
 
@@ -75,6 +77,11 @@ func (f *fixture) send(pid int, kind string, more fields) {
 	f.deliver(pid, f.datagram(pid, kind, more))
 }
 
+// hello has somebody send the greeting of process 10, whole or cut off.
+func (f *fixture) hello(from sender, whole bool) {
+	f.take(from, f.datagram(10, "hello", nil), whole, f.at)
+}
+
 // pass lets time pass in steps of a tick, recording at each.
 func (f *fixture) pass(d time.Duration) {
 	for end := f.at + d; f.at < end; {
@@ -93,22 +100,21 @@ func (f *fixture) recorded() *recording.Recording {
 	return rec
 }
 
-// last is the newest reading of a series; it fails where there is none.
-func (f *fixture) last(metric, entity string) float64 {
-	f.t.Helper()
+// points are the readings of a series.
+func (f *fixture) points(metric, entity string) []recording.Point {
 	for _, s := range f.recorded().Series {
 		if s.Metric == metric && s.Entity == entity {
-			return s.Points[len(s.Points)-1].Value
+			return s.Points
 		}
 	}
-	f.t.Fatalf("no reading of %s of %s", metric, entity)
-	return 0
+	return nil
 }
 
+// want compares the newest reading of a series.
 func (f *fixture) want(metric, entity string, want float64) {
 	f.t.Helper()
-	if got := f.last(metric, entity); got != want {
-		f.t.Errorf("%s of %s is %v, want %v", metric, entity, got, want)
+	if p := f.points(metric, entity); len(p) == 0 || p[len(p)-1].Value != want {
+		f.t.Errorf("the readings of %s of %s are %v, want %v at last", metric, entity, p, want)
 	}
 }
 
@@ -139,8 +145,7 @@ func epochOf(number int, workers ...int) fields {
 }
 
 func TestTotalsOfALoop(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11, 12)
+	f := newFixture(t, 10, 11, 12)
 	f.send(10, "hello", fields{"python": "3.11.2", "torch": "1.13.1", "executable": "/usr/bin/python3",
 		"cwd": "/home/ann/run", "rank": 3})
 	f.send(10, "loader", fields{"loader": 0, "made": fields{"class": "DataLoader", "num_workers": 2, "batch_size": 10,
@@ -216,8 +221,7 @@ func TestWorkersAreMappedHoweverLateTheirTrainerSpeaks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.run(10, 11)
+			f := newFixture(t, 10, 11)
 			order(f)
 			f.pass(100 * time.Millisecond)
 			f.want("hook_items", "loop/10.110.0", 150)
@@ -227,8 +231,7 @@ func TestWorkersAreMappedHoweverLateTheirTrainerSpeaks(t *testing.T) {
 }
 
 func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	const epochs, each = 800, 8
 	for e := range epochs {
 		var workers []int
@@ -258,8 +261,7 @@ func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
 }
 
 func TestANumberGivenToAnotherProcessIsAnotherProcess(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11)
+	f := newFixture(t, 10, 11)
 	f.send(10, "epoch", epochOf(0, 11))
 	f.send(11, "hello", fields{"parent": 10})
 	f.send(11, "work", work(100, 5e9))
@@ -273,8 +275,7 @@ func TestANumberGivenToAnotherProcessIsAnotherProcess(t *testing.T) {
 }
 
 func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "hello", nil)
 	f.send(10, "steps", steps(50, 5e9))
 	f.at += time.Second
@@ -290,8 +291,7 @@ func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
 }
 
 func TestNamesAreRedacted(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "loader", fields{"loader": 0, "made": fields{"class": "x\x1b[31m\nDataLoader",
 		"dataset": strings.Repeat("ä", 3000), "file": "/home/ann/lib/data.py", "line": 3,
 		"given": []string{"a,b", "\u202e"}}})

@@ -13,10 +13,7 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 	parent, elsewhere := filepath.Join(short(t), "[a]*"), short(t) // no pattern, but a name
 	must.Do(t, os.Mkdir(parent, 0o700))
 	files := []source{{name: "sitecustomize.py", data: []byte("x")}}
-	make := func(parent string) *folder {
-		f := must.Get(newFolder(parent, files))(t)
-		return f
-	}
+	make := func(parent string) *folder { return must.Get(newFolder(parent, files))(t) }
 	dead, young, theirs, other := make(parent), make(parent), make(parent), make(elsewhere)
 	for _, f := range []*folder{dead, theirs, other} {
 		s := must.Get(bind(f.path))(t)
@@ -32,9 +29,7 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 		}
 	}
 	for _, f := range []*folder{dead, young, theirs, other} {
-		if err := f.root.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, f.root.Close())
 	}
 }
 

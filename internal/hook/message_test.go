@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -25,14 +24,8 @@ func recordedMessages(t testing.TB) map[string][][]byte {
 	}
 	all := map[string][][]byte{}
 	for _, name := range files {
-		file := must.Get(os.Open(name))(t)
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, MaxMessage+1)
-		for lines.Scan() {
-			all[filepath.Base(name)] = append(all[filepath.Base(name)], append([]byte{}, lines.Bytes()...))
-		}
-		file.Close()
-		must.Do(t, lines.Err())
+		text := bytes.TrimSpace(must.Get(os.ReadFile(name))(t))
+		all[filepath.Base(name)] = bytes.Split(text, []byte("\n"))
 	}
 	return all
 }
@@ -45,8 +38,7 @@ func FuzzMessage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		l := newFixture(t)
-		l.run(10, 11)
+		l := newFixture(t, 10, 11)
 		for i, data := range [][]byte{first, second, first} {
 			if len(data) > MaxMessage {
 				data = data[:MaxMessage]

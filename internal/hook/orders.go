@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -133,7 +134,7 @@ type orders struct {
 }
 
 // takeOrders begins to listen. admit names the process of a peer, and says whether it is of the job.
-func takeOrders(dir, token string, admit func(pid int, uid uint32) (string, bool)) (*orders, error) {
+func takeOrders(dir, token string, admit func(peer sender) (string, bool)) (*orders, error) {
 	o := &orders{path: filepath.Join(dir, ordersName)}
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: o.path, Net: "unixpacket"})
 	if err != nil {
@@ -147,19 +148,15 @@ func takeOrders(dir, token string, admit func(pid int, uid uint32) (string, bool
 	return o, nil
 }
 
-func (o *orders) accept(token string, admit func(int, uint32) (string, bool)) {
+func (o *orders) accept(token string, admit func(sender) (string, bool)) {
 	for {
 		conn, err := o.listener.AcceptUnix()
 		if err != nil {
 			return // closed: nothing else ends a listener that was made
 		}
-		peer, err := peerOf(conn)
-		var entity string
-		ok := err == nil
-		if ok {
-			entity, ok = admit(int(peer.Pid), peer.Uid)
-		}
-		a := &Control{PID: int(peer.Pid), Entity: entity, conn: conn, rows: make(chan Row, heldRows)}
+		peer := peerOf(conn)
+		entity, ok := admit(peer)
+		a := &Control{PID: peer.pid, Entity: entity, conn: conn, rows: make(chan Row, heldRows)}
 		o.mu.Lock()
 		if ok = ok && !o.closed && len(o.controls) < maxTrainers; ok {
 			o.done.Go(func() { o.listen(a, token) })
@@ -202,25 +199,20 @@ func (o *orders) listen(a *Control, token string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i, each := range o.controls {
-		if each == a {
-			o.controls = append(o.controls[:i:i], o.controls[i+1:]...)
-			break
-		}
-	}
+	o.controls = slices.DeleteFunc(o.controls, func(each *Control) bool { return each == a })
 }
 
 func (o *orders) list() []*Control {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]*Control(nil), o.controls...)
+	return slices.Clone(o.controls)
 }
 
 // close ends all lines; hooks then hand out their loaders' batches again.
 func (o *orders) close() error {
 	o.mu.Lock()
 	o.closed = true
-	controls := append([]*Control(nil), o.controls...)
+	controls := slices.Clone(o.controls)
 	o.mu.Unlock()
 	err := o.listener.Close()
 	for _, a := range controls {
@@ -230,22 +222,15 @@ func (o *orders) close() error {
 	return err
 }
 
-// peerOf is who is at the other end, as the kernel says.
-func peerOf(conn *net.UnixConn) (unix.Ucred, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return unix.Ucred{}, err
+// peerOf is who is at the other end.
+func peerOf(conn *net.UnixConn) sender {
+	peer := nobody
+	if raw, err := conn.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // an error leaves nobody, who is refused
+			if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+				peer = sender{pid: int(cred.Pid), uid: cred.Uid}
+			}
+		})
 	}
-	var cred *unix.Ucred
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET,
-			unix.SO_PEERCRED)
-	}); err != nil {
-		return unix.Ucred{}, err
-	}
-	if failed != nil {
-		return unix.Ucred{}, failed
-	}
-	return *cred, nil
+	return peer
 }

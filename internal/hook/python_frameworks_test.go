@@ -4,40 +4,27 @@ package hook_test
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // needFrameworks fails where the interpreter does not have them. Debian's has none: these tests are built for that of
 // scripts/python-env alone.
 func needFrameworks(t *testing.T, modules string) {
 	t.Helper()
-	if out, err := exec.Command(python, "-W", "ignore", "-c", "import "+modules).CombinedOutput(); err != nil {
-		t.Fatalf("%s cannot import %s: make test-hook-newest runs this in one that can\n%s", python, modules, out)
+	if why := lacking(modules); why != "" {
+		t.Fatalf("%s\nmake test-hook-newest runs this in an interpreter that has it", why)
 	}
 }
 
 // TestHookKnowsTheStatefulDataLoader: torchdata's loader replaces all that is wrapped of PyTorch's. It gives the same
 // batches, states and errors with the hook, which is reported how it was made and what its workers did.
 func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
-	needTorch(t)
-	needFrameworks(t, "torchdata.stateful_dataloader")
-	t.Parallel()
 	e := listen(t)
+	needFrameworks(t, "torchdata")
 	file := script(t, "stateful.py")
 	methods := []string{"none", "fork", "spawn"}
-	without, o := run(t, os.Environ(), append([]string{file}, methods...)...),
-		e.run(nil, append([]string{file}, methods...)...)
-	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
-		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
-	}
-	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
-		t.Errorf("the hook went off: %s", off.Reason)
-	}
+	e.asWithout(nil, append([]string{file}, methods...)...)
 	const each = 5 // loaders that the job makes for one method
 	for n, method := range methods {
 		made := e.made()[n*each]
@@ -61,13 +48,12 @@ func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 // TestHookCountsShards: of the classes of two libraries it is reported how many shards there are to divide, of none
 // that look like them, and nobody is asked.
 func TestHookCountsShards(t *testing.T) {
-	needTorch(t)
-	needFrameworks(t, "datasets, webdataset")
-	t.Parallel()
 	e := listen(t)
+	needFrameworks(t, "datasets webdataset")
 	o := e.run([]string{"HF_HUB_OFFLINE=1", "HF_HOME=" + t.TempDir()}, "-W", "ignore", script(t, "shards.py"))
-	if off, ok := e.last("off", func(datagram) bool { return true }); ok || o.status != 0 {
-		t.Fatalf("status %d, %s; the hook went off: %q", o.status, o.stderr, off.Reason)
+	e.staysOn()
+	if o.status != 0 {
+		t.Fatalf("status %d, %s", o.status, o.stderr)
 	}
 	made, want := e.made(), strings.Fields(o.stdout)
 	if len(made) != len(want)+1 {
@@ -83,24 +69,15 @@ func TestHookCountsShards(t *testing.T) {
 // TestHookTellsWhatNodesAreWaitedFor: torchdata's nodes are no DataLoader. Their Loader gives the same with the hook,
 // which reports its steps and where it is made, and no settings that it has not.
 func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
-	needTorch(t)
-	needFrameworks(t, "torchdata.nodes")
-	t.Parallel()
 	e := listen(t)
+	needFrameworks(t, "torchdata")
 	file := script(t, "nodes.py")
-	without, o := run(t, os.Environ(), file), e.run(nil, file)
-	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
-		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
-	}
-	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
-		t.Errorf("the hook went off: %s", off.Reason)
-	}
+	e.asWithout(nil, file)
 	const each = 3 // loaders that the job makes for one method
 	for n := range 3 {
 		made := e.made()[n*each]
 		if made["line"] != float64(line(t, file, "# here")) || made["class"] != "torchdata.nodes.loader.Loader" ||
-			made["num_workers"] != nil ||
-			made["dataset"] != nil {
+			made["num_workers"] != nil || made["dataset"] != nil {
 			t.Errorf("loader %d was told as %v", n*each, made)
 		}
 		// Two times over it, a batch by hand, and one that has_next looks ahead for.
@@ -113,18 +90,9 @@ func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
 // TestHookCountsRowsReadOneByOne: of Hugging Face's tables, in workers and without. Rows read together are none, and
 // how long a transform of the job's own takes, or a picture's decoding, is not reading.
 func TestHookCountsRowsReadOneByOne(t *testing.T) {
-	needTorch(t)
-	needFrameworks(t, "datasets")
-	t.Parallel()
 	e := listen(t)
-	own, file := []string{"HF_HUB_OFFLINE=1", "HF_HOME=" + t.TempDir()}, script(t, "rows.py")
-	without, o := run(t, append(os.Environ(), own...), "-W", "ignore", file), e.run(own, "-W", "ignore", file)
-	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
-		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
-	}
-	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
-		t.Errorf("the hook went off: %s", off.Reason)
-	}
+	needFrameworks(t, "datasets")
+	e.asWithout([]string{"HF_HUB_OFFLINE=1", "HF_HOME=" + t.TempDir()}, "-W", "ignore", script(t, "rows.py"))
 	for n, rows := range []float64{20, 20, 20, 0, 0, 20} {
 		work, _ := e.work(n)
 		if work["rows"] != rows || (work["row_time"] > 0) != (rows > 0) || work["row_time"]+

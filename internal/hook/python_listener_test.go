@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/hook/trackernoise"
@@ -23,13 +25,24 @@ import (
 // python is the interpreter that the hook is tested in: the one that $PYTHON names, or Debian's.
 var python = must.Interpreter()
 
+// lacking is which of some modules the interpreter does not have, in words; "" where it has all. None is imported.
+func lacking(modules string) string {
+	out, err := exec.Command(python, "-c", "import importlib.util as u, sys; [u.find_spec(m) or exit(m + ' is "+
+		"missing') for m in sys.argv[1].split()]", modules).CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%s: %s (%v)", python, bytes.TrimSpace(out), err)
+	}
+	return ""
+}
+
+var lackingTorch = sync.OnceValue(func() string { return lacking("torch h5py PIL") })
+
 // needTorch fails where the interpreter has no PyTorch, with what to do about it: the hook is about nothing else.
 func needTorch(t *testing.T) {
 	t.Helper()
-	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m) or exit(m + ' is "+
-		"missing') for m in ('torch', 'h5py', 'PIL')]").CombinedOutput(); err != nil {
-		t.Fatalf("%s: %s (%v)\napt-get install -y python3-torch python3-h5py python3-pil, or name another "+
-			"interpreter with PYTHON", python, bytes.TrimSpace(out), err)
+	if why := lackingTorch(); why != "" {
+		t.Fatalf("%s\napt-get install -y python3-torch python3-h5py python3-pil, or name another interpreter with "+
+			"PYTHON", why)
 	}
 }
 
@@ -80,24 +93,21 @@ type listener struct {
 	received  []datagram
 }
 
-// listen opens the socket, and lays out the hook as it is laid out for a job: in a folder that cannot be written to.
-// listen opens the socket, and lays out the hook as it is laid out for a job: in a folder that cannot be written to.
+// listen opens the socket, and lays out the hook in a folder as for a job, for a test that may run beside others.
 func listen(t *testing.T) *listener {
 	t.Helper()
+	t.Parallel()
+	return listenAlone(t)
+}
+
+// listenAlone does so for a test that others must leave alone.
+func listenAlone(t *testing.T) *listener {
+	t.Helper()
+	needTorch(t)
 	dir := t.TempDir()
 	e := &listener{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python"),
-		datagrams: make(chan []byte,
-			maxPending)}
+		datagrams: make(chan []byte, maxPending)}
 	must.Do(t, os.CopyFS(e.folder, os.DirFS("python")))
-	err := filepath.WalkDir(e.folder, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			os.RemoveAll(filepath.Join(name, "__pycache__"))
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
 	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))(t)
 	must.Do(t, unix.Bind(fd, &unix.SockaddrUnix{Name: e.path}))
 	must.Do(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50000}))
@@ -217,8 +227,7 @@ func run(t *testing.T, env []string, args ...string) outcome {
 // script names a job of testdata.
 func script(t *testing.T, name string) string {
 	t.Helper()
-	path := must.Get(filepath.Abs(filepath.Join("testdata", name)))(t)
-	return path
+	return must.Get(filepath.Abs(filepath.Join("testdata", name)))(t)
 }
 
 // line finds where a text stands in a script.
@@ -241,6 +250,43 @@ func (e *listener) last(kind string, keep func(datagram) bool) (datagram, bool) 
 		}
 	}
 	return newest, newest.Seq > 0
+}
+
+// staysOn fails where the hook has switched itself off in a process.
+func (e *listener) staysOn() {
+	e.t.Helper()
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		e.t.Errorf("the hook went off: %s", off.Reason)
+	}
+}
+
+// asWithout runs a job without the hook and with it. It fails where the job ends badly, or where the hook shows in what
+// the job prints or ends with, or goes off. It returns what came of the job.
+func (e *listener) asWithout(env []string, args ...string) outcome {
+	e.t.Helper()
+	want, got := run(e.t, append(without(), env...), args...), e.run(env, args...)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || want.status != 0 {
+		e.t.Errorf("status %d: %s\nwithout and with the hook (-without +with):\n%s", want.status, want.stderr, diff)
+	}
+	e.staysOn()
+	return got
+}
+
+// trained returns, for each process that took batches, the newest totals of its first loader, in the order that they
+// were first heard of.
+func (e *listener) trained() (totals []map[string]any) {
+	at := map[int]int{} // by process number
+	for _, d := range e.received {
+		if d.Kind != "steps" || d.Steps == nil || *d.Loader != 0 {
+			continue
+		}
+		if _, known := at[d.PID]; !known {
+			at[d.PID] = len(totals)
+			totals = append(totals, nil)
+		}
+		totals[at[d.PID]] = d.Steps
+	}
+	return totals
 }
 
 // made returns what was reported the loaders of a process, by number.

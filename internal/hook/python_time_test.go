@@ -15,8 +15,7 @@ const hookStep = 3000
 // but 4 small items, the most that a wrapper can show in; the least of many rounds is what others on the machine leave
 // alone.
 func TestHookCostsAStepLittle(t *testing.T) {
-	needTorch(t)
-	e := listen(t)
+	e := listenAlone(t)
 	o := e.run(nil, script(t, "steptime.py"))
 	var bare, stepped, hooked float64
 	if _, err := fmt.Sscan(o.stdout, &bare, &stepped, &hooked); err != nil || o.status != 0 {

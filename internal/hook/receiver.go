@@ -62,10 +62,6 @@ func New(c Config) (*Receiver, error) {
 	if len(files) == 0 {
 		return nil, errors.New("this pipetune was built without its hook: build it from a complete source tree")
 	}
-	return listen(c, files)
-}
-
-func listen(c Config, files []source) (*Receiver, error) {
 	secret := make([]byte, 16)
 	if _, err := rand.Read(secret); err != nil {
 		return nil, fmt.Errorf("making the hook's token: %w", err)
@@ -130,13 +126,13 @@ func (r *Receiver) idle() {
 }
 
 // admit says whether a process may be given orders: one of this user's that belongs to the job.
-func (r *Receiver) admit(pid int, uid uint32) (string, bool) {
+func (r *Receiver) admit(peer sender) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if uid != r.ledger.uid || pid <= 0 {
+	if peer.uid != r.ledger.uid || peer.pid <= 0 {
 		return "", false
 	}
-	return r.ledger.identify(pid)
+	return r.ledger.identify(peer.pid)
 }
 
 // Controls are the trainers that take orders now, in the order they first asked for a batch; none without Config.Acts.

@@ -12,19 +12,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// points are the readings of a series.
-func (f *fixture) points(metric, entity string) []recording.Point {
-	for _, s := range f.recorded().Series {
-		if s.Metric == metric && s.Entity == entity {
-			return s.Points
-		}
-	}
-	return nil
-}
-
 func TestTotalsAreRecordedWhileThereIsNewsAndNowAndThenAfter(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "steps", steps(5, 1e9))
 	f.pass(time.Second)
 	f.send(10, "steps", steps(6, 1e9))
@@ -44,8 +33,7 @@ func TestTotalsAreRecordedWhileThereIsNewsAndNowAndThenAfter(t *testing.T) {
 }
 
 func TestWhatBeganBeforeTheRecordingIsInItsFirstReading(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "steps", steps(500, 1e9))
 	f.at += time.Hour
 	f.sink.Tick(0)
@@ -56,8 +44,7 @@ func TestWhatBeganBeforeTheRecordingIsInItsFirstReading(t *testing.T) {
 }
 
 func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 3, "wait": 1}})
 	f.pass(100 * time.Millisecond)
 	for _, absent := range []string{"hook_aside_steps", "hook_samples", "hook_syncs", "hook_device_steps",
@@ -72,8 +59,7 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 // TestLoadersWithoutANumberAreSaid: that the hook could not tell all loaders apart is recorded once, and how many have
 // one number with the totals.
 func TestLoadersWithoutANumberAreSaid(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	for i := range 3 {
 		fixture := steps(int64(i+1), 1e9)
 		fixture["untold"] = i
@@ -89,8 +75,7 @@ func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 }
 
 func TestBatchesTakenAsideAreRecorded(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 30, "grad_steps": 20, "aside_steps": 12,
 		"samples": 300, "wait": 4e9, "step_time": 6e9}})
 	f.pass(100 * time.Millisecond)
@@ -105,8 +90,7 @@ func TestBatchesTakenAsideAreRecorded(t *testing.T) {
 }
 
 func TestEpochs(t *testing.T) {
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	epoch := func(number int, more fields) {
 		e := fields{"number": number, "begun": int64(time.Hour) - 25e8, "create": 1e7, "steps": 4, "wait": 3e9,
 			"wall": 5e9, "born": 2, "grad": true, "ended": false}
@@ -157,8 +141,7 @@ func TestSpreads(t *testing.T) {
 			t.Errorf("%d µs is of class %d, from %v to %v", micros, k, low, high)
 		}
 	}
-	f := newFixture(t)
-	f.run(10)
+	f := newFixture(t, 10)
 	f.send(10, "steps", steps(1, 1))
 	for range 2 {
 		more := work(10, 1e9)
@@ -174,8 +157,7 @@ func TestSpreads(t *testing.T) {
 }
 
 func TestSlowItems(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11, 12)
+	f := newFixture(t, 10, 11, 12)
 	slow := func(pid int, list ...[3]int64) {
 		f.send(pid, "work", fields{"loader": 0, "work": fields{"items": f.seq[pid], "slow": list}})
 		f.pass(100 * time.Millisecond)
@@ -208,8 +190,7 @@ func TestSlowItems(t *testing.T) {
 }
 
 func TestLostMessagesOfWorkersAreTheirTrainers(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11, 12)
+	f := newFixture(t, 10, 11, 12)
 	f.send(11, "hello", fields{"lost": 2, "parent": 10})
 	f.send(10, "steps", steps(1, 1))
 	f.send(10, "epoch", epochOf(0, 11))
@@ -227,8 +208,7 @@ func TestLostMessagesOfWorkersAreTheirTrainers(t *testing.T) {
 }
 
 func TestAHookThatSwitchedItselfOffIsSaid(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11)
+	f := newFixture(t, 10, 11)
 	f.send(10, "steps", steps(1, 1))
 	f.send(10, "off", fields{"reason": "KeyError: '\x1b[2J' at loop.py:5"})
 	f.send(11, "off", fields{"reason": ""})
@@ -245,8 +225,7 @@ func TestAHookThatSwitchedItselfOffIsSaid(t *testing.T) {
 }
 
 func TestASecondRecordingHasAllAgain(t *testing.T) {
-	f := newFixture(t)
-	f.run(10, 11, 12)
+	f := newFixture(t, 10, 11, 12)
 	made := fields{"loader": 0, "made": fields{"class": "DataLoader"}}
 	more := steps(5, 1e9)
 	more["steps"].(fields)["waits"] = []int{77}

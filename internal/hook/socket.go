@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -20,11 +21,14 @@ const (
 	readsPerSlice = 500
 )
 
-// sender is who sent a datagram, as the kernel says.
+// sender is who sent a datagram, or is at the other end of a connection, as the kernel says.
 type sender struct {
 	pid int // as this process sees it; 0 where it sees no such process
 	uid uint32
 }
+
+// nobody is whom the kernel did not name.
+var nobody = sender{uid: ^uint32(0)}
 
 // socket receives datagrams, each with its sender.
 type socket struct {
@@ -43,30 +47,20 @@ func bind(dir string) (*socket, error) {
 		return nil, fmt.Errorf("listening to the hook: %w", err)
 	}
 	s := &socket{conn: conn, buf: make([]byte, MaxMessage), oob: make([]byte, unix.CmsgSpace(unix.SizeofUcred))}
-	if err := s.prepare(name); err != nil {
+	if s.raw, err = conn.SyscallConn(); err == nil {
+		failed := s.raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+		})
+		err = cmp.Or(failed, err)
+	}
+	if err == nil {
+		err = os.Chmod(name, 0o600)
+	}
+	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("listening to the hook at %s: %w", name, err)
 	}
 	return s, nil
-}
-
-func (s *socket) prepare(name string) error {
-	raw, err := s.conn.SyscallConn()
-	if err != nil {
-		return err
-	}
-	s.raw = raw
-	var option error
-	if err := raw.Control(func(fd uintptr) {
-		option = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED,
-			1)
-	}); err != nil {
-		return err
-	}
-	if option != nil {
-		return option
-	}
-	return os.Chmod(name, 0o600)
 }
 
 // receive waits for a datagram, and calls idle when none is left for now. Its bytes are valid until the next call.
@@ -88,10 +82,7 @@ func (s *socket) receive(idle func()) (data []byte, from sender, whole bool, err
 			}
 		}
 	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, sender{}, false, err
 	}
 	return s.buf[:n], credentials(s.oob[:oobn]), flags&unix.MSG_TRUNC == 0, nil
@@ -99,7 +90,6 @@ func (s *socket) receive(idle func()) (data []byte, from sender, whole bool, err
 
 // credentials reads the sender from a control message; one that the kernel did not name is nobody.
 func credentials(oob []byte) sender {
-	nobody := sender{uid: ^uint32(0)}
 	if len(oob) < unix.SizeofCmsghdr {
 		return nobody
 	}

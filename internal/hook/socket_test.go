@@ -84,14 +84,8 @@ func TestAStrangerOfTheSameUserIsRefused(t *testing.T) {
 // Another user cannot reach the socket at all; where the modes are loosened the kernel's word for the sender still
 // stands in the way.
 func TestAnotherUserIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 { // only root can be somebody else
-		f := newFixture(t)
-		f.run(10)
-		f.take(sender{10, testUID + 1}, f.datagram(10, "hello", nil), true, f.at)
-		if f.refused != 1 || f.loaded != 0 || f.asked != 0 {
-			t.Errorf("%d refused, %d loaded, %d asked for", f.refused, f.loaded, f.asked)
-		}
-		return
+	if os.Geteuid() != 0 {
+		return // only root can be somebody else; for all others TestOnlyTheJobIsHeard makes one up
 	}
 	r := open(t, Config{Dir: "/tmp"})
 	socket := filepath.Join(r.folder.path, socketName)

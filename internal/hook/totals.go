@@ -14,7 +14,8 @@ import (
 type total struct {
 	field   int // in its struct
 	desc    metric.Desc
-	unknown bool // 0 says that it was not counted, and is not recorded
+	per     float64 // of the field for one of the signal: 1e9 for times, which signals have in seconds
+	unknown bool    // 0 says that it was not counted, and is not recorded
 }
 
 var stepSignals, workSignals = totalsOf(stepTotals{}), totalsOf(workTotals{})
@@ -23,9 +24,13 @@ var stepSignals, workSignals = totalsOf(stepTotals{}), totalsOf(workTotals{})
 func totalsOf(row any) (out []total) {
 	for i := range reflect.TypeOf(row).NumField() {
 		f := reflect.TypeOf(row).Field(i)
+		per := 1.0
+		if f.Type == reflect.TypeFor[time.Duration]() {
+			per = 1e9
+		}
 		if k := slices.IndexFunc(metric.Hook,
 			func(d metric.Desc) bool { return d.Name == f.Tag.Get("signal") }); k >= 0 {
-			out = append(out, total{i, metric.Hook[k], strings.HasSuffix(f.Tag.Get("json"), ",omitempty")})
+			out = append(out, total{i, metric.Hook[k], per, strings.HasSuffix(f.Tag.Get("json"), ",omitempty")})
 		}
 	}
 	return out
@@ -34,16 +39,8 @@ func totalsOf(row any) (out []total) {
 // record records all totals of a row, which is a pointer to its struct.
 func record(sink recording.Sink, entity string, signals []total, row any) {
 	for _, s := range signals {
-		v := reflect.ValueOf(row).Elem().Field(s.field)
-		switch x := v.Interface().(type) {
-		case time.Duration:
-			if x != 0 || !s.unknown {
-				sink.Add(s.desc, entity, seconds(x))
-			}
-		case int64:
-			if x != 0 || !s.unknown {
-				sink.Add(s.desc, entity, float64(x))
-			}
+		if x := reflect.ValueOf(row).Elem().Field(s.field).Int(); x != 0 || !s.unknown {
+			sink.Add(s.desc, entity, float64(x)/s.per)
 		}
 	}
 }

@@ -19,6 +19,7 @@ const (
 		"appear to be 1 leaked semaphore objects to clean up at shutdown: {'/mp-x'}\n  warnings.warn(\n"
 )
 
+// TestWarningsAreTakenOut, and nothing else.
 func TestWarningsAreTakenOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		stderr, rest string
@@ -35,9 +36,6 @@ func TestWarningsAreTakenOut(t *testing.T) {
 			t.Errorf("%s: %d warnings, rest %q", name, warnings, rest)
 		}
 	}
-}
-
-func TestNothingElseIsTakenOut(t *testing.T) {
 	for name, stderr := range map[string]string{
 		"a warning of the job": "/job/train.py:3: UserWarning: resource_tracker: There appear to be 6 leaked " +
 			"semaphore objects to clean up at shutdown\n  warnings.warn('x')\n",

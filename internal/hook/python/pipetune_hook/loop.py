@@ -29,9 +29,8 @@ class Loop:
 
     def __init__(self, number, made, grad):
         self.number = number
-        self.grad = (
-            grad  # None: it is of one loader; else whether those that have it are gone over with gradients enabled
-        )
+        # None: it is of one loader; else whether those that have it are gone over with gradients enabled
+        self.grad = grad
         self.alike = grad is not None
         self.loaders = 1 if grad is None else 0  # that had it so far
         self.made = made  # settings and place of its construction
@@ -99,34 +98,9 @@ class Epoch:
     full before them."""
 
     __slots__ = (
-        "left",
-        "due",
-        "address",
-        "thread",
-        "short",
-        "waiting",
-        "each",
-        "chosen",
-        "passed",
-        "stride",
-        "loop",
-        "loader",
-        "iterator",
-        "number",
-        "begun",
-        "create",
-        "last",
-        "entered",
-        "steps",
-        "wait",
-        "first_wait",
-        "drain",
-        "grad",
-        "ended",
-        "inner",
-        "reported_at",
-        "workers",
-        "born",
+        "left", "due", "address", "thread", "short", "waiting", "each", "chosen", "passed", "stride", "loop", "loader",
+        "iterator", "number", "begun", "create", "last", "entered", "steps", "wait", "first_wait", "drain", "grad",
+        "ended", "inner", "reported_at", "workers", "born",
     )
 
     def __init__(self, loop, loader, begun, create, iterator):

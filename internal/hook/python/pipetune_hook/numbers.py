@@ -14,11 +14,8 @@ APART = 96  # loaders of a process that have a number of their own, from when th
 # further numbers: each of those made at one line with the same settings, all for training or none, while no two are
 # gone over at once
 ALIKE = 32
-VARYING = (
-    (),
-    ("items",),
-    ("items", "batch_size"),
-)  # settings that loaders of one number may differ in; those are not reported
+# settings that loaders of one number may differ in; those are not reported
+VARYING = (), ("items",), ("items", "batch_size")
 process = state.process
 
 
@@ -87,9 +84,8 @@ def shared(loader, made, earlier):
         loop for loop in list(process.loops.values()) if loop.grad is grad and without(loop.made, VARYING[-1]) == bare
     ]
     room = len(process.loops) < APART + ALIKE
-    for names in reversed(
-        VARYING
-    ):  # once some differ all are reported together, and not those of one length between the others
+    # once some differ all are reported together, and not those of one length between the others
+    for names in reversed(VARYING):
         kind = without(made, names)
         known = [loop for loop in same if loop.made == kind]
         for loop in ([earlier] if earlier in known else []) + known:

@@ -135,9 +135,8 @@ def failed(error):
             process.lane.epoch = None
             switched_off(error)
     finally:
-        error = (
-            None  # its traceback holds this frame, which would hold what the job is rid of until the collector comes
-        )
+        # its traceback holds this frame, which would hold what the job is rid of until the collector comes
+        error = None
 
 
 def switched_off(error):
