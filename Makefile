@@ -137,7 +137,7 @@ test-unit:
 	@$(STAGE) "Kubernetes manifests, GitHub workflows" $(MAKE) manifests workflows
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
-		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1 -timeout 30m
+		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -parallel 3 -count=1 -timeout 30m
 
 test-packages:
 	@$(STAGE) "packages" $(MAKE) dist-trial
@@ -147,7 +147,7 @@ test-trials:
 
 test-live:
 	@$(STAGE) "jobs, live" $(MAKE) e2e-run E2E_SUITE=1
-	@$(STAGE) "three frameworks on the newest PyTorch, live" $(MAKE) e2e-stacks-run E2E_JOBS='^(PyTorch|Lightning|HF Trainer), slow items$$$$'
+	@$(STAGE) "PyTorch and Lightning, the newest, live" $(MAKE) e2e-stacks-run E2E_JOBS='^(PyTorch|Lightning), slow items$$$$'
 	@$(STAGE) "a loop on the stand-in GPU, live" env E2E_DEVICE='^spin-keeps-up$$' $(GO) test -vet=off -tags e2e ./internal/e2e -run '^TestDevice$$' -count=1 -v -timeout 30m
 
 .PHONY: unit

@@ -56,7 +56,7 @@ func TestBatchesOfHDF5(t *testing.T) {
 func TestBatchesOfPictures(t *testing.T) {
 	sample := somePictures(t, 6)
 	cut := damage(t, sample, 0, 300)
-	r := measured(t, sample, Options{Budget: time.Second / 2, Seed: 1, BatchSize: 4}, report.ProbeBatch)
+	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1, BatchSize: 4}, report.ProbeBatch)
 	find(t, r, report.ProbeBatch, metric.BatchTime, "batch_size=4", "gather=items", "cache=warm", "order=random")
 	onlyUnread(t, r, cut, "")
 }
