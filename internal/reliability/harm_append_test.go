@@ -23,7 +23,8 @@ func appended(s *stand) {
 	file, writer := s.in("train.h5"), s.testdata("reliability/append.py")
 	must.Python(s, "-c", `import h5py, numpy, sys
 with h5py.File(sys.argv[1], "w") as f:
-    f.create_dataset("x", data=numpy.random.default_rng(1).standard_normal((20000, 256), dtype="f4"), chunks=(100, 256), compression="gzip")`, file)
+    values = numpy.random.default_rng(1).standard_normal((20000, 256), dtype="f4")
+    f.create_dataset("x", data=values, chunks=(100, 256), compression="gzip")`, file)
 	holder := s.start("holder", []string{s.python, "-c",
 		`import h5py, sys, time; f = h5py.File(sys.argv[1], "r"); print("holds", flush=True); time.sleep(600)`, file})
 	holder.awaitLines(1)

@@ -237,12 +237,14 @@ func comesAndGoes(p *diagnose.Pass) {
 func reopenCure(from *string, files float64) report.Recommendation {
 	rec := report.Recommendation{
 		Setting: "opening the HDF5 file", From: from, To: "once per worker, on first use", Falls: metric.MadeOpen.Name,
-		Why:    `in __getitem__: if self.file is None: self.file = h5py.File(self.path, "r"); then read from self.file (self.file = None in __init__)`,
+		Why: `in __getitem__: if self.file is None: self.file = h5py.File(self.path, "r"); ` +
+			`then read from self.file (self.file = None in __init__)`,
 		Caveat: "do not open in __init__: a handle must not be shared across a fork, and cannot be pickled for spawn",
 	}
 	if files >= 2 {
 		rec.To = "once per worker and file, on first use"
-		rec.Why = `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); then read from self.files[path] (self.files = {} in __init__)`
+		rec.Why = `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); ` +
+			`then read from self.files[path] (self.files = {} in __init__)`
 		rec.Caveat += fmt.Sprintf("; each worker keeps the files open that it has read from (%s were opened; "+
 			"ulimit -n)", unit.Number(files))
 	}
