@@ -29,13 +29,31 @@ class Endless:
             yield from range(4096)
 
 
-def stretch(iterator, functions, args, steps):
+class Matrices:
+    """Small products that a step launches on a GPU, which it waits for in each 20th: as the loops that hide no cost."""
+
+    def __init__(self, count):
+        self.count, self.steps = count, 0
+        self.matrix = torch.rand(256, 256, device="cuda") if count else None
+
+    def step(self, batch):
+        if not self.count:
+            return
+        batch[0].cuda(non_blocking=True)
+        for _ in range(self.count):
+            self.matrix @ self.matrix
+        self.steps += 1
+        if self.steps % 20 == 0:
+            torch.cuda.synchronize()
+
+
+def stretch(iterator, functions, args, steps, matrices):
     for (holder, name), function in zip(PLACES, functions):
         setattr(holder, name, function)
     for count in (SETTLE, steps):
         wall, cpu = time.monotonic_ns(), time.thread_time_ns()
         for _ in range(count):
-            next(iterator)
+            matrices.step(next(iterator))
             sum(repeat(1, args.work))
             if args.step:
                 time.sleep(args.step)
@@ -44,22 +62,23 @@ def stretch(iterator, functions, args, steps):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=4, batch_size=4, work=0, step=0.0)
+    args = stopwatch.arguments(__doc__, workers=4, batch_size=4, work=0, step=0.0, matrices=0, pairs=PAIRS)
     hooked = [holder.__dict__[name] for holder, name in PLACES]
     bare = [function.__wrapped__ for function in hooked]
     data = TensorDataset(torch.arange(4096.0 * 8).reshape(-1, 8))
     more = {"prefetch_factor": 16} if args.workers else {}  # without workers PyTorch 2 refuses any
     iterator = iter(DataLoader(data, args.batch_size, sampler=Endless(), num_workers=args.workers, **more))
-    stretch(iterator, hooked, args, 1000)
-    for _ in range(PAIRS):
+    matrices = Matrices(args.matrices)
+    stretch(iterator, hooked, args, 1000, matrices)
+    for _ in range(args.pairs):
         sums = {False: [0, 0], True: [0, 0]}
         order = [False, True] * STRETCHES
         random.shuffle(order)
         for with_hook in order:
-            for at, took in enumerate(stretch(iterator, hooked if with_hook else bare, args, STEPS)):
+            for at, took in enumerate(stretch(iterator, hooked if with_hook else bare, args, STEPS, matrices)):
                 sums[with_hook][at] += took / STRETCHES
         print(*["%.2f" % each for each in sums[False] + sums[True]], flush=True)
-    stretch(iterator, hooked, args, 1)
+    stretch(iterator, hooked, args, 1, matrices)
 
 
 if __name__ == "__main__":

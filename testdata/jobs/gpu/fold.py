@@ -13,26 +13,29 @@ def overlap(a, b, start, end):
     return max(0.0, min(b, end) - max(a, start))
 
 
-def shares(steps, start, end):
+def shares(steps, start, end, neighbour=()):
     """What the device and the loop did from start to end, as shares of it.
 
     busy is the device's span of a step, idle gaps between its kernels included. starved: nothing is left on the
-    device, and the loop waits for its next batch.
+    device, and the loop waits for its next batch; unfed: the same, while another process computes there.
     """
-    busy = starved = waited = copied = 0.0
+    busy = starved = waited = copied = unfed = 0.0
+    others = [(begun, done) for _, _, begun, _, done in neighbour if done > start and begun < end]
     done_before, count = 0.0, 0
     for ask, got, begun, there, done in steps:
         busy += overlap(max(begun, done_before), done, start, end)
         copied += overlap(max(begun, done_before), there, start, end)
         waited += overlap(ask, got, start, end)
         if done_before:
-            starved += overlap(max(done_before, ask), got, start, end)
+            hungry = max(done_before, ask, start), min(got, end)
+            hidden = sum(overlap(*hungry, *other) for other in others)
+            unfed, starved = unfed + hidden, starved + max(0.0, hungry[1] - hungry[0]) - hidden
         count += start <= done < end
         done_before = max(done, done_before)
     took = end - start
     return {
         "busy": busy / took, "starved": starved / took, "waited": waited / took, "copied": copied / took,
-        "steps_per_s": count / took,
+        "unfed": unfed / took, "steps_per_s": count / took,
     }
 
 
@@ -57,6 +60,8 @@ def interval(found):
 
 
 def covers(found, true):
+    """Data for free slows no loop down: a headroom below 1 is the error of the two rates it is the quotient of."""
+    true = max(true, 1)
     lo, hi = found.get("lo"), found.get("hi")
     return lo is not None and hi is not None and lo <= true * (1 + RATE_OFF) and hi >= true * (1 - RATE_OFF)
 

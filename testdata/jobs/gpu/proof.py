@@ -63,6 +63,11 @@ class Proof:
         name, _, args, beside = loop
         neighbour = self.stand.neighbour(name, beside) if beside else None
         launched = job = None
+        later = []  # what a neighbour did is known once it has ended
+
+        def row(how):
+            later.append(how) if neighbour else self.row(loop, how, free)
+
         try:
             free = self.stand.free(name, args, None) if self.stand.free_first else None
             job = self.begin(loop)
@@ -75,17 +80,19 @@ class Proof:
                     self.begin(following)
             if not self.stand.free_first:
                 free = self.stand.free(name, args, job)
-            self.row(loop, "attached", free)
+            row("attached")
             self.jobs.stop(job)
             if not launched:
                 self.stand.again()
                 launched = self.launch(name, args)
             self.jobs.wait(launched, WATCH + stands.PATIENCE, "pipetune, launched")
-            self.row(loop, "launched", free)
+            row("launched")
         finally:
             for each in (job, launched, neighbour):
                 if each:
                     self.jobs.stop(each)
+            for how in later:
+                self.row(loop, how, free)
             self.stand.again()
 
     def launch(self, name, args):

@@ -123,7 +123,9 @@ class Real:
         return read(self.path(name, "attached.truth"))["free_steps_per_s"]
 
     def truth(self, name, how, start, end):
-        found = fold.shares(read(self.path(name, how + ".truth"))["steps"], start, end)
+        neighbour = self.path(name, "neighbour.truth")
+        others = read(neighbour)["steps"] if os.path.exists(neighbour) else ()
+        found = fold.shares(read(self.path(name, how + ".truth"))["steps"], start, end, others)
         attached = self.path(name, "attached.truth")
         kernels = read(attached).get("kernel_s_per_step") if os.path.exists(attached) else None
         if kernels is not None:
