@@ -10,11 +10,11 @@
 #include "timeline.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -160,16 +160,52 @@ EXPORT int64_t dev_time(int stream, int64_t number)
 	return when;
 }
 
-/* sleep_until sleeps on one descriptor without a time-out, as for an interrupt. */
+/*
+ * A thread that blocks sleeps on a futex without a time-out, as one of a driver does until its thread for interrupts
+ * wakes it. Here each has a thread of its own that wakes it.
+ */
+struct alarm { pthread_mutex_t lock; pthread_cond_t set, rang; uint64_t until; };
+
+static void *ring(void *of)
+{
+	struct alarm *a = of;
+	pthread_mutex_lock(&a->lock);
+	for (;;) {
+		while (!a->until)
+			pthread_cond_wait(&a->set, &a->lock);
+		struct timespec when = {(time_t)(a->until / 1000000000u), (long)(a->until % 1000000000u)};
+		pthread_mutex_unlock(&a->lock);
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
+			;
+		pthread_mutex_lock(&a->lock);
+		a->until = 0;
+		pthread_cond_signal(&a->rang);
+	}
+	return NULL;
+}
+
 static void sleep_until(uint64_t until)
 {
-	static __thread int timer = -1;
-	if (timer < 0)
-		timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	struct itimerspec when = {.it_value = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)}};
-	timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL);
-	struct pollfd one = {.fd = timer, .events = POLLIN};
-	poll(&one, 1, -1);
+	static __thread struct alarm *a;
+	if (!a) {
+		pthread_t thread;
+		sigset_t all, before;
+		a = malloc(sizeof *a);
+		*a = (struct alarm){PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+		sigfillset(&all); /* the job's signals are for its own threads */
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		if (pthread_create(&thread, NULL, ring, a))
+			abort();
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_setname_np(thread, "cuda-EvtHandlr");
+		pthread_detach(thread);
+	}
+	pthread_mutex_lock(&a->lock);
+	a->until = until;
+	pthread_cond_signal(&a->set);
+	while (a->until)
+		pthread_cond_wait(&a->rang, &a->lock);
+	pthread_mutex_unlock(&a->lock);
 }
 
 static __attribute__((noinline)) void wait_for(int stream, int64_t number, int how)

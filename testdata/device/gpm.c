@@ -70,7 +70,7 @@ EXPORT int nvmlGpmMetricsGet(struct query *q)
 		return INVALID_ARGUMENT;
 	double took = (double)(q->two->at - q->one->at);
 	double busy = (q->two->busy - q->one->busy) / took, active = (q->two->active - q->one->active) / took;
-	double received = (q->two->copied - q->one->copied) / (took / 1e9);
+	double received = (q->two->copied - q->one->copied) * TRAFFIC / (took / 1e9);
 	for (unsigned i = 0; i < q->n; i++) {
 		struct metric *m = &q->metrics[i];
 		m->code = SUCCESS;

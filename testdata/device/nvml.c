@@ -281,7 +281,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *to)
 	return SUCCESS;
 }
 
-/* Utilization: the share of each 20 ms in which any kernel ran, in whole percent; the newest that are over. */
+/* Utilization: the share of each sample's time in which any kernel ran, in whole percent; those that are over. */
 struct sample { unsigned long long at; union { unsigned u; unsigned long long ull; } value; };
 EXPORT int nvmlDeviceGetSamples(void *handle, int kind, unsigned long long since, int *type, unsigned *n,
 	struct sample *to)
@@ -296,13 +296,17 @@ EXPORT int nvmlDeviceGetSamples(void *handle, int kind, unsigned long long since
 	}
 	unsigned room = *n, found = 0;
 	timeline_lock(t);
-	uint64_t over = (t->now - t->began) / FINE_NS;
-	for (uint64_t i = over > SAMPLES ? over - SAMPLES : 0; i < over && found < room; i++) {
-		const struct fine *f = &t->devices[d].fine[i % FINE_BINS];
-		unsigned long long at = (unsigned long long)((int64_t)(t->began + (i + 1) * FINE_NS) + t->wall) / 1000;
-		unsigned percent = f->index == i ? (unsigned)((f->busy * 100 + FINE_NS / 2) / FINE_NS) : 0;
+	uint64_t bins = settings.sample * 1000000ull / FINE_NS, took = bins * FINE_NS, over = (t->now - t->began) / took;
+	uint64_t kept = (FINE_BINS - 1) / bins < SAMPLES ? (FINE_BINS - 1) / bins : SAMPLES;
+	for (uint64_t i = over > kept ? over - kept : 0; i < over && found < room; i++) {
+		unsigned long long at = (unsigned long long)((int64_t)(t->began + (i + 1) * took) + t->wall) / 1000;
+		uint64_t busy = 0;
+		for (uint64_t bin = i * bins; bin < (i + 1) * bins; bin++) {
+			const struct fine *f = &t->devices[d].fine[bin % FINE_BINS];
+			busy += f->index == bin ? f->busy : 0;
+		}
 		if (at > since)
-			to[found++] = (struct sample){at, {.u = percent}};
+			to[found++] = (struct sample){at, {.u = (unsigned)((busy * 100 + took / 2) / took)}};
 	}
 	timeline_unlock(t);
 	*n = found;
@@ -389,7 +393,7 @@ EXPORT int nvmlDeviceGetPcieThroughput(void *handle, int counter, unsigned *to)
 	double busy, active, copying;
 	DEVICE(handle);
 	recent(d, 1, &busy, &active, &copying);
-	*to = counter ? (unsigned)(copying * settings.link / 1000) : 0;
+	*to = counter ? (unsigned)(copying * settings.link * TRAFFIC / 1000) : 0;
 	return SUCCESS;
 }
 
@@ -406,8 +410,8 @@ EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields)
 	timeline_unlock(t);
 	for (int i = 0; i < n; i++) {
 		fields[i].code = fields[i].id == 197 || fields[i].id == 198 ? SUCCESS : NOT_SUPPORTED;
-		fields[i].type = 3;
-		fields[i].value.ull = fields[i].id == 198 ? (unsigned long long)copied : 0;
+		fields[i].type = 1; /* 32 bits, which wrap */
+		fields[i].value.ull = fields[i].id == 198 ? (unsigned)(unsigned long long)(copied * TRAFFIC) : 0;
 	}
 	return SUCCESS;
 }

@@ -12,7 +12,7 @@ struct timeline *timeline_map(const char *path);
 
 struct settings settings = {
 	.devices = 1, .utilization = 1, .process_memory = 1, .lanes = 16, .generation = 5,
-	.queue = 1024, .slice = 2000000, .link = 50e9, .staging = 8e9, .name = "Stand-in GPU",
+	.queue = 1024, .slice = 2000000, .sample = 200, .link = 50e9, .staging = 8e9, .name = "Stand-in GPU",
 };
 
 static void set(const char *key, const char *value)
@@ -20,7 +20,7 @@ static void set(const char *key, const char *value)
 	struct { const char *key; int *to; } whole[] = {
 		{"devices", &settings.devices}, {"gpm", &settings.gpm}, {"mig", &settings.mig}, {"queue", &settings.queue},
 		{"utilization", &settings.utilization}, {"process-memory", &settings.process_memory},
-		{"lanes", &settings.lanes}, {"generation", &settings.generation},
+		{"lanes", &settings.lanes}, {"sample-ms", &settings.sample}, {"generation", &settings.generation},
 	};
 	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
 		if (!strcmp(key, whole[i].key))
@@ -57,6 +57,8 @@ static void read_settings(void)
 	fclose(file);
 	if (units() > MAX_DEVICES)
 		settings.devices = 1;
+	if (settings.sample < 20)
+		settings.sample = 20;
 	if (settings.queue > RING / 2)
 		settings.queue = RING / 2;
 }

@@ -19,6 +19,9 @@ enum {
 };
 static const uint64_t FINE_NS = 20 * 1000 * 1000, BIN_NS = 100 * 1000 * 1000;
 
+/* What the link carries for a byte that is copied: what its protocol adds is counted with it. */
+static const double TRAFFIC = 1.08;
+
 enum kind { KERNEL, COLLECTIVE, COPY, WAIT, EVENT, STEP };
 enum engine { COMPUTE, COPIES, ENGINES };
 
@@ -94,6 +97,7 @@ struct settings {
 	int queue;               /* launches that may be outstanding */
 	uint64_t slice;          /* ns that a process computes before another one's turn */
 	double link;             /* bytes/s of a copy between pinned memory and the device */
+	int sample;              /* ms of one sample of utilization, a multiple of 20 */
 	double staging;          /* bytes/s of the host's part of a copy from pageable memory */
 	char name[64], timeline[256];
 };
