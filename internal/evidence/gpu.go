@@ -66,15 +66,16 @@ func (b *builder) lasting(means []float64) []float64 {
 // mean is the mean over the windows of what they have each.
 func (b *builder) mean(means []float64) figure { return ratio(b.lasting(means), b.length) }
 
-// busyOf is the share of each window in which GPUs ran work, mean over them: by the driver's samples, or, of a slice of
-// one, by what its engines report; NaN where neither was read.
+// busyOf is the share of each window in which GPUs ran kernels, mean over them: by what their engines report, or, where
+// they report nothing, by the driver's samples, in which copies from pageable memory count in part (on an H200 0.32
+// where kernels ran for 0.17 of the time, and the engines told 0.17: docs/gpu.md); NaN where neither was read.
 func (b *builder) busyOf(gpus []string) []float64 {
 	busy, engines := b.gpuMeans(metric.GPUUtil, gpus), b.gpuMeans(metric.GPUGraphics, gpus)
 	return each(len(busy), func(i int) float64 {
-		if stat.Finite(busy[i]) {
-			return busy[i]
+		if stat.Finite(engines[i]) {
+			return engines[i]
 		}
-		return engines[i]
+		return busy[i]
 	})
 }
 

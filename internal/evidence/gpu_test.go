@@ -211,3 +211,16 @@ func TestClockHeldDown(t *testing.T) {
 		want(t, s.evidence(), map[metric.Desc]float64{metric.GPUClockLost: c.want})
 	}
 }
+
+// TestEnginesGoBeforeSamples: the driver's samples count copies from pageable memory, which what the engines report
+// does not.
+func TestEnginesGoBeforeSamples(t *testing.T) {
+	s := twoWorkers(t, gpusOfHost("A"))
+	m := onCPU
+	m.gpu = 0.32
+	for range 30 {
+		s.r.Add(metric.GPUGraphics, "gpu/A", 0.17)
+		s.run(1, m)
+	}
+	want(t, s.evidence(), map[metric.Desc]float64{metric.GPUBusy: 0.17})
+}

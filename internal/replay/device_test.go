@@ -32,6 +32,7 @@ func knownMisses(t *testing.T, folder string) (known map[string]string) {
 type deviceTruth struct {
 	Recording   string         // in the truth's folder
 	Class       []report.Class // any of these is right
+	Finds       []string       // rules that have to find something
 	Open        bool           // no counter reported whether the device was busy: stall and headroom may be wide
 	Stall, Most float64        // the data stall; with the time in which a neighbour's work hides it
 	Headroom    float64        // the rate with data for free, measured, over the rate
@@ -61,6 +62,11 @@ func holdToTruth(t *testing.T, folder string) {
 		r := judged(t, filepath.Join(folder, x.Recording))
 		if !slices.Contains(x.Class, r.Verdict.Class) {
 			t.Errorf("%s: %s (%s), want %v", x.Recording, r.Verdict.Class, r.Verdict.Statement, x.Class)
+		}
+		for _, rule := range x.Finds {
+			if !slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Rule == rule }) {
+				t.Errorf("%s: %s finds nothing", x.Recording, rule)
+			}
 		}
 		if most, by := promised(r); most > (1+promiseOver)*max(x.Headroom, 1) {
 			missed(x.Recording, "%s promises %.2f times the rate, data for free brings %.2f", by, most, x.Headroom)

@@ -2,12 +2,14 @@ package rules
 
 import (
 	"cmp"
+	"encoding/json"
 	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,6 +90,7 @@ const (
 	plantedBeside = "An end-to-end test plants a cause in a real job or dataset that this rule or a related one has " +
 		"to name."
 	fixturesOnly  = "Fixtures only: no table of the end-to-end tests asks for this rule by name."
+	onGPU         = "It has to find its cause in recordings of a job on a real GPU (docs/gpu.md)."
 	testedHeading = "## How it is tested\n"
 )
 
@@ -97,9 +100,12 @@ func TestPagesSayHowTheyAreTested(t *testing.T) {
 	if len(tested) < 20 {
 		t.Fatalf("only %d rules are named in the tables of e2e", len(tested))
 	}
+	for _, rule := range foundOnGPU(t) {
+		tested[rule] = strings.TrimSpace(tested[rule] + "\n" + onGPU)
+	}
 	for _, r := range All() {
 		want := cmp.Or(tested[r.ID], fixturesOnly)
-		if watch, _ := written(r.ID); strings.Contains(watch, testedHeading+want) {
+		if watch, _ := written(r.ID); strings.HasSuffix(strings.TrimRight(watch, "\n"), testedHeading+want) {
 			continue
 		}
 		if !*update {
@@ -116,6 +122,18 @@ func TestPagesSayHowTheyAreTested(t *testing.T) {
 		}
 		must.Do(t, os.WriteFile(file, []byte(page), 0o644))
 	}
+}
+
+// foundOnGPU are the rules that recordings of a real GPU have to lead to, each once.
+func foundOnGPU(t *testing.T) (rules []string) {
+	t.Helper()
+	var truths []struct{ Finds []string }
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../testdata/recordings/gpu/truth.json"))(t), &truths))
+	for _, x := range truths {
+		rules = append(rules, x.Finds...)
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
 }
 
 // planted reads from the sources of the end-to-end tests which rules their tables ask for: the lists called planted, of

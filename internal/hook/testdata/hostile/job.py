@@ -158,7 +158,7 @@ def go(name, make, workers):
     """One case: the batches that came, in order, how it ended, and the calls."""
     with tempfile.TemporaryFile() as file:
         classes.place[0] = file.fileno()
-        named = {"num_workers": workers, "multiprocessing_context": "fork", "timeout": 30} if workers else {}
+        named = {"num_workers": workers, "multiprocessing_context": "fork", "timeout": 12} if workers else {}
         print("==", name, workers)
         failed = False
         try:
