@@ -3,7 +3,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/pipetune/pipetune/internal/perf"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/sampler"
+	"github.com/pipetune/pipetune/internal/unit"
 )
 
 // State is how much of a thing can be seen here.
@@ -71,9 +71,10 @@ func checkGPU(ctx context.Context, d *doctor) []Check {
 	case len(found.Devices) == 0:
 		return []Check{{"GPU (NVML)", Missing, "the driver is loaded and lists no GPU", "nvidia-smi -L"}}
 	}
-	list := []Check{{"GPU (NVML)", OK, fmt.Sprintf("driver %s, %d GPUs", found.Driver, len(found.Devices)), ""}}
+	count := unit.Count(int64(len(found.Devices)), "GPU", "GPUs")
+	list := []Check{{"GPU (NVML)", OK, "driver " + found.Driver + ", " + count, ""}}
 	for _, listed := range found.Devices {
-		name := "  " + cmp.Or(listed.UUID, "at "+listed.Place)
+		name := "  " + listed.Place
 		opened, err := sampler.OpenGPU(ctx, child, listed.Place)
 		switch {
 		case err != nil:
@@ -82,15 +83,15 @@ func checkGPU(ctx context.Context, d *doctor) []Check {
 			list = append(list, Check{name, Missing, "opening it: " + opened.Failed, "nvidia-smi"})
 		}
 		for _, g := range opened.Devices {
-			list = append(list, checkDevice(g))
+			list = append(list, checkDevice(name, g))
 		}
 	}
 	return list
 }
 
-// checkDevice says what can be read of one GPU, or of one slice of a GPU.
-func checkDevice(g nvml.Device) Check {
-	c := Check{"  " + g.UUID, OK, g.Name + ", with SM and DRAM activity", ""}
+// checkDevice says what can be read of one GPU, or of one slice of a GPU; name says where it is.
+func checkDevice(name string, g nvml.Device) Check {
+	c := Check{name, OK, g.Name + ", with SM and DRAM activity; " + g.UUID, ""}
 	switch {
 	case g.Lost:
 		c.State, c.Detail, c.Cure = Missing, "the driver has lost it", "sudo dmesg | grep -i xid"
