@@ -84,6 +84,14 @@ def misses(expected, mode, truth, report, most):
     return found
 
 
+def fixture(name, expected, mode, truth):
+    """What truth.json has of a recording, beside those of testdata/recordings/gpu."""
+    return {
+        "Recording": "%s-%s.jsonl" % (name, mode), "Class": list(expected), "Stall": round(truth["starved"], 4),
+        "Most": round(truth["starved"] + truth.get("unfed", 0), 4), "Headroom": round(truth["headroom"] or 0, 3),
+    }
+
+
 def row(name, expected, mode, truth, report):
     verdict = report["verdict"]
     step, most = verdict.get("step") or {}, promised(report)

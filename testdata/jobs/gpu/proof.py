@@ -5,6 +5,7 @@
 Writes OUTDIR/table.md and OUTDIR/work. scripts/gpu-proof calls it.
 """
 
+import json
 import os
 import re
 import signal
@@ -26,7 +27,7 @@ class Proof:
         self.jobs = stands.Jobs(os.path.join(out, "log"))
         self.stand = (stands.StandIn if stand_in else stands.Real)(out, self.jobs)
         self.loops = [loop for loop in (loops.STAND_IN if stand_in else loops.REAL) if ONLY.search(loop[0])]
-        self.rows, self.notes, self.begun = [], [], {}
+        self.rows, self.truths, self.notes, self.begun = [], [], [], {}
 
     def note(self, text):
         print(text, flush=True)
@@ -34,7 +35,7 @@ class Proof:
 
     def diagnose(self, name, how, args):
         """Starts pipetune on a loop."""
-        report, recording = (self.stand.path(name, how + suffix) for suffix in (".json", ".jsonl"))
+        report, recording = self.stand.path(name, how + ".json"), self.stand.recording(name, how)
         argv = [self.binary, "diagnose", "-q", "--warmup", "2s", "-o", report, "-o", recording] + args
         return self.jobs.start(argv, env=self.stand.environment)
 
@@ -50,6 +51,7 @@ class Proof:
         truth = self.stand.truth(loop[0], how, start, end)
         truth["headroom"] = free / truth["steps_per_s"] if free and truth["steps_per_s"] else None
         stands.write(self.stand.path(loop[0], how + ".shares"), repr(truth))
+        self.truths.append(fold.fixture(loop[0], loop[1], how, truth))
         row = fold.row(loop[0], loop[1], how, truth, report)
         self.rows.append(row)
         print("  ".join(row), flush=True)
@@ -114,6 +116,7 @@ class Proof:
         self.write()
 
     def write(self):
+        stands.write(os.path.join(self.out, "work", "truth.json"), json.dumps(self.truths, indent=1))
         stands.write(os.path.join(self.out, "table.md"), fold.table(self.rows) + "".join("\n" + n for n in self.notes))
 
 

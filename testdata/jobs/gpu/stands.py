@@ -89,6 +89,9 @@ class Real:
     def path(self, name, what):
         return os.path.join(self.out, "work", "%s.%s" % (name, what))
 
+    def recording(self, name, how):
+        return os.path.join(self.out, "work", "%s-%s.jsonl" % (name, how))
+
     def argv(self, name, args, how, seconds):
         script = os.path.join(HERE, "train.py")
         more = ["--seconds=%g" % seconds, "--truth=" + self.path(name, how + ".truth")]
