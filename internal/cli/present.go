@@ -50,8 +50,8 @@ func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...st
 	names := render.Names(formats)
 	last := len(names) - 1
 	f := c.Flags()
-	f.StringArrayVarP(&s.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html "+
-		strings.Join(append([]string{".txt"}, also...), " ")+"; repeatable")
+	f.StringArrayVarP(&s.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: "+
+		strings.Join(append(render.Suffixes(formats), also...), " ")+"; repeatable")
 	f.StringVar(&s.format, "format", "text", "what to print: "+strings.Join(names[:last], ", ")+" or "+names[last])
 	f.StringVar(&s.color, "color", "auto", "auto, always or never")
 	complete(c, "format", names...)

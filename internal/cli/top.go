@@ -43,8 +43,9 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 	}
 	f := c.Flags()
 	o.addJobFlags(c)
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: .md "+
-		".json .txt (repeatable; default: a new name each time, .json and .md)")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: "+
+		strings.Join(render.Suffixes(render.Formats()), " ")+
+		" (repeatable; default: a new name each time, .json and .md)")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	complete(c, "color", colors...)
 	return c

@@ -60,7 +60,10 @@ type Format struct {
 	Mark string // the first bytes, as each format's own specification gives them; "" where there are none
 	At   int    // where the mark stands
 
-	Endings  string // of names, in lower case: what files are judged by where there are too many to open
+	// Endings are of names, in lower case: what files are judged by where there are too many to open. A file so named
+	// that a job has open or mapped may be its dataset at first sight; what weights and checkpoints are named as well
+	// is Doubtful.
+	Endings  string
 	Sole     string // those of Endings that no other format has
 	Doubtful string // other endings, which files that are no data have as often
 	Many     bool   // a file holds many items, so that it is a dataset by itself

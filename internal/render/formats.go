@@ -85,6 +85,16 @@ func laidOut(layout func(d *document.Document, o Options) string) func(w io.Writ
 	}
 }
 
+// Suffixes are those of the files that formats are written to.
+func Suffixes(formats []Format) (all []string) {
+	for _, f := range formats {
+		if f.Suffix != "" {
+			all = append(all, f.Suffix)
+		}
+	}
+	return all
+}
+
 // Names are the names of formats.
 func Names(formats []Format) (all []string) {
 	for _, f := range formats {

@@ -53,7 +53,11 @@ func compareToFile(t *testing.T, golden, got string) {
 	if *update {
 		must.Do(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	if d := cmp.Diff(string(must.Get(os.ReadFile(golden))(t)), got); d != "" {
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v; go test ./internal/render -run Golden -update writes it", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
 		t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
 	}
 }

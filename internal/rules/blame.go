@@ -204,7 +204,8 @@ func spedUp(e report.Effect, lo, hi float64) *report.Effect {
 	return &e
 }
 
-// limits puts the grades in front of a rule's own thresholds.
+// limits puts the grades in front of a rule's own thresholds: of a rule whose severity goes by its score. The page of
+// any other rule would list what it never asks.
 func limits(own ...diagnose.Limit) []diagnose.Limit {
 	return append([]diagnose.Limit{diagnose.Moderate, diagnose.High}, own...)
 }

@@ -27,6 +27,11 @@ func TestCatalogue(t *testing.T) {
 		if r.Title == "" || strings.HasSuffix(r.Title, ".") {
 			t.Errorf("%s: the title is empty or ends in a full stop", r.ID)
 		}
+		if _, err := pages.ReadFile("pages/" + fileOf(r.ID) + ".md"); err != nil {
+			t.Errorf("%s has no page: write internal/rules/pages/%s.md, with What it means, How it is detected, How "+
+				"to fix it and When it is wrong", r.ID, fileOf(r.ID))
+			continue
+		}
 		page, measuredPage := written(r.ID)
 		for _, heading := range []string{"## What it means\n", "## How it is detected\n", "## How to fix it\n",
 			"## When it is wrong\n"} {
