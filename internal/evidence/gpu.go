@@ -89,11 +89,13 @@ func (b *builder) copies(r *rank) step.Range {
 	return step.Share(rate.Lo/link, rate.Center/link/usualEfficiency, rate.Hi/link/leastEfficiency)
 }
 
-// The parts of a link's bandwidth that copies of pinned memory reach: 12 of 15.75 GB/s on PCIe 3.0 x16 and 25 of 31.5
-// GB/s on PCIe 4.0 x16, as NVIDIA's bandwidthTest is commonly reported for such machines.
+// The parts of a link's bandwidth that its traffic reaches beside copies of pinned memory: 59.8 of 63 GB/s on the PCIe
+// 5.0 x16 of an H200, for 55.5 GB/s of copies (docs/gpu.md). NVIDIA's bandwidthTest is commonly reported to copy 12 of
+// 15.75 GB/s on PCIe 3.0 x16 and 25 of 31.5 GB/s on PCIe 4.0 x16; with the 8 % that the protocol adds there, that is
+// 0.82 and 0.86.
 const (
-	usualEfficiency = 0.8
-	leastEfficiency = 0.75
+	usualEfficiency = 0.88
+	leastEfficiency = 0.8
 )
 
 // least is the least figure of GPUs; +Inf where none has one above 0.
