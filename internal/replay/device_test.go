@@ -33,20 +33,23 @@ type deviceTruth struct {
 	Recording   string         // in the truth's folder
 	Class       []report.Class // any of these is right
 	Finds       []string       // rules that have to find something
-	Open        bool           // no counter reported whether the device was busy: stall and headroom may be wide
+	Open        bool           // the stall is not compared: no counter told of the device, or the loop notes no truth
 	Stall, Most float64        // the data stall; with the time in which a neighbour's work hides it
 	Headroom    float64        // the rate with data for free, measured, over the rate
 	OthersCores float64        // CPUs that other programs used meanwhile
 }
 
 // TestDeviceRecordings replays loops that ran on the stand-in GPU, and holds the reports to what its timeline has.
-func TestDeviceRecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/device") }
+func TestDeviceRecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/device", 0) }
 
 // TestRealGPURecordings replays loops that ran on a real GPU, and holds the reports to what CUDA events told there.
-func TestRealGPURecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/gpu") }
+// Data for free slows no loop down: a headroom below 1 is the error of two rates, of copies from pageable memory up to
+// 7 % there, and counts as 1.
+func TestRealGPURecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/gpu", 1) }
 
-// holdToTruth replays a folder of recordings and holds the reports to its truth.json.
-func holdToTruth(t *testing.T, folder string) {
+// holdToTruth replays a folder of recordings and holds the reports to its truth.json; least is the least headroom that
+// is taken for true.
+func holdToTruth(t *testing.T, folder string, least float64) {
 	text := must.Get(os.ReadFile(filepath.Join(folder, "truth.json")))(t)
 	var truths []deviceTruth
 	must.Do(t, json.Unmarshal(text, &truths))
@@ -71,7 +74,7 @@ func holdToTruth(t *testing.T, folder string) {
 		if most, by := promised(r); most > (1+promiseOver)*max(x.Headroom, 1) {
 			missed(x.Recording, "%s promises %.2f times the rate, data for free brings %.2f", by, most, x.Headroom)
 		}
-		free := max(x.Headroom, 1) // less is the error of two rates: data for free slows no loop down
+		free := max(x.Headroom, least)
 		stall, head := r.Verdict.Step.DataStall, r.Verdict.Step.Headroom
 		if stall == nil || head == nil {
 			t.Errorf("%s: no data stall or headroom", x.Recording)

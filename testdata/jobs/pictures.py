@@ -22,9 +22,10 @@ def picture(number, width, height, noise=6):
     return Image.fromarray(np.clip(waves + grain, 0, 255).astype(np.uint8))
 
 
-def folder(path, count, width, height, suffix, classes=4):
-    """Writes count pictures below path, one folder per class as torchvision's ImageFolder wants it."""
-    for number in range(count):
+def folder(path, count, width, height, suffix, classes=4, first=0, every=1):
+    """Writes count pictures below path, one folder per class as torchvision's ImageFolder wants it; of several
+    processes each takes every so many, from its first on."""
+    for number in range(first, count, every):
         where = os.path.join(path, "class_%d" % (number % classes))
         os.makedirs(where, exist_ok=True)
         options = {"quality": 90} if suffix == ".jpg" else {}

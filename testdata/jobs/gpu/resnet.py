@@ -1,4 +1,4 @@
-"""Trains a ResNet-50 in half precision on a real GPU, from a folder of JPEG files or an HDF5 file that it makes first.
+"""Trains a ResNet-50 in half precision on a real GPU, from a folder of JPEG files that it makes first.
 
 Nothing is planted but what the options say. A line each second tells the pictures per second of that second.
 """
@@ -9,18 +9,15 @@ import os
 import sys
 import time
 
-import h5py
-import numpy as np
 import torch
 import torchvision
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import pictures
 
 SIZE = 500, 375
 SIDE = 224
-CHUNK = 64  # pictures that are compressed together
 KEPT = 8  # batches
 
 
@@ -29,7 +26,6 @@ def arguments():
     add = p.add_argument
     add("--data", required=True, help="folder; it is filled if it is not there")
     add("--count", type=int, default=8192)
-    add("--hdf5", action="store_true", help="pictures of %d pixels a side, %d a gzip chunk" % (SIDE, CHUNK))
     add("--make", action="store_true", help="make the data and end")
     add("--workers", type=int, default=1)
     add("--batch-size", type=int, default=64)
@@ -39,46 +35,9 @@ def arguments():
     return p.parse_args()
 
 
-def make_part(part):
-    path, numbers, classes = part
-    for number in numbers:
-        where = os.path.join(path, "class_%d" % (number % classes))
-        os.makedirs(where, exist_ok=True)
-        pictures.picture(number, *SIZE).save(os.path.join(where, "%05d.jpg" % number), quality=90)
-
-
-def compressed(numbers):
-    found = [np.asarray(pictures.picture(number, SIDE, SIDE)) for number in numbers]
-    return np.stack(found)
-
-
-def make(args):
-    path, count = args.data, args.count
+def make(path, count):
     with multiprocessing.get_context("fork").Pool() as pool:
-        if not args.hdf5:
-            parts = [(path, range(i, count, 64), 4) for i in range(64)]
-            pool.map(make_part, parts)
-            return
-        os.makedirs(path)
-        with h5py.File(os.path.join(path, "pictures.h5"), "w") as file:
-            shape = (count, SIDE, SIDE, 3)
-            data = file.create_dataset("x", shape, "u1", chunks=(CHUNK,) + shape[1:], compression="gzip", compression_opts=4)
-            for i, chunk in enumerate(pool.imap(compressed, [range(i, i + CHUNK) for i in range(0, count, CHUNK)])):
-                data[i * CHUNK:(i + 1) * CHUNK] = chunk
-
-
-class HDF5(Dataset):
-    def __init__(self, path, count):
-        self.path, self.count, self.file = path, count, None
-
-    def __len__(self):
-        return self.count
-
-    def __getitem__(self, index):
-        if self.file is None:
-            self.file = h5py.File(self.path, "r")
-        pixels = self.file["x"][index]
-        return torch.from_numpy(pixels.transpose(2, 0, 1).astype(np.float32) / 255), index % 10
+        pool.starmap(pictures.folder, [(path, count, *SIZE, ".jpg", 4, i, 64) for i in range(64)])
 
 
 def kept_of(loader):
@@ -93,13 +52,10 @@ def kept_of(loader):
 def main():
     args = arguments()
     if not os.path.exists(args.data):
-        make(args)
+        make(args.data, args.count)
     if args.make:
         return
-    if args.hdf5:
-        items = HDF5(os.path.join(args.data, "pictures.h5"), args.count)
-    else:
-        items = pictures.Pictures(args.data, SIDE)
+    items = pictures.Pictures(args.data, SIDE)
     more = dict(persistent_workers=args.persistent) if args.workers else {}
     loader = DataLoader(items, args.batch_size, shuffle=True, num_workers=args.workers, pin_memory=True, drop_last=True,
                         **more)
