@@ -28,7 +28,8 @@ func possess(pid int) (*possessed, error) {
 		return nil, fmt.Errorf("attaching to %d: %w", pid, err)
 	}
 	p := &possessed{tid: pid}
-	if err := p.stopped(); err != nil {
+	if err := p.stopped(unix.SIGSTOP, unix.PtraceCont); err != nil {
+		runtime.UnlockOSThread()
 		return nil, err
 	}
 	if err := unix.PtraceGetRegs(pid, &p.before); err != nil {
@@ -44,14 +45,28 @@ func possess(pid int) (*possessed, error) {
 	return p, nil
 }
 
-func (p *possessed) stopped() error {
-	var status unix.WaitStatus
-	_, err := unix.Wait4(p.tid, &status, unix.WALL, nil)
-	if err == nil && !status.Stopped() {
-		err = fmt.Errorf("process %d has ended", p.tid)
+// stopped waits until the thread has stopped for what was asked of it. Go's runtime interrupts its threads with signals
+// of its own: each stops the thread before it has done what it was told to, so it is told once more, by on.
+func (p *possessed) stopped(asked unix.Signal, on func(tid, signal int) error) error {
+	for {
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(p.tid, &status, unix.WALL, nil); err != nil {
+			return fmt.Errorf("waiting for process %d: %w", p.tid, err)
+		}
+		if !status.Stopped() {
+			return fmt.Errorf("process %d has ended", p.tid)
+		}
+		if status.StopSignal() == asked {
+			return nil
+		}
+		if err := on(p.tid, int(status.StopSignal())); err != nil {
+			return fmt.Errorf("letting process %d go on: %w", p.tid, err)
+		}
 	}
-	return err
 }
+
+// stepAgain runs the instruction that a signal came before; the signal, which is one of Go's runtime, is dropped.
+func stepAgain(tid, _ int) error { return unix.PtraceSingleStep(tid) }
 
 // release lets the thread go on as if nothing had been.
 func (p *possessed) release() {
@@ -90,7 +105,7 @@ func (p *possessed) call(number uintptr, args ...any) (uint64, error) {
 	if err := unix.PtraceSingleStep(p.tid); err != nil {
 		return 0, fmt.Errorf("running one instruction: %w", err)
 	}
-	if err := p.stopped(); err != nil {
+	if err := p.stopped(unix.SIGTRAP, stepAgain); err != nil {
 		return 0, err
 	}
 	if err := unix.PtraceGetRegs(p.tid, &regs); err != nil {
