@@ -55,7 +55,7 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 		one, _ := f.Forecast(predict.Setting{Workers: w}, predict.Remedy{})
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
 		if w == needed {
-			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Kind),
+			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Exposure),
 				beyond(len(rates)-1, limit))
 		}
 	}

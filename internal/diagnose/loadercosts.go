@@ -179,11 +179,18 @@ func (l *Loader) vary(variation float64) {
 // normalMAD makes the median absolute deviation of normally distributed values their standard deviation.
 const normalMAD = 1.4826
 
-// variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by
-// the square root of n less than one batch does. Windows in which workers start, or at whose end batches are not
-// counted yet, are outliers and say nothing of batches; so the spread is the median absolute deviation.
+// variation is the coefficient of variation of a batch's time that the windows allow: a mean of n batches varies by the
+// square root of n less than one batch does. In a window a batch takes what its workers are busy for it. Windows in
+// which workers start, or at whose end batches are not counted yet, are outliers and say nothing of batches; so the
+// spread is the median absolute deviation.
 func variation(e *evidence.Evidence, rate float64) float64 {
-	values := e.Windows(metric.WorkerCPUBatch)
+	busy, rates := e.Windows(metric.WorkerBusy), e.Windows(metric.BatchesPerS)
+	var values []float64
+	for i := range min(len(busy), len(rates)) {
+		if x := busy[i] / rates[i]; stat.Finite(x) && x > 0 {
+			values = append(values, x)
+		}
+	}
 	time, ok := e.Get(metric.WindowTime)
 	if len(values) < 3 || !ok || rate <= 0 {
 		return 0

@@ -84,6 +84,8 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 	case !(l.FreeStep.Center > 0):
 		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing "+
 			"to feed", "watch for longer")
+	case deviceUnseen(e) && l.StepRange:
+		return noModel(e, nil, "no counter of the GPU was read: what a step takes with data at hand is unknown", "")
 	case !l.fits():
 		return noModel(e, nil, fmt.Sprintf(
 			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of "+

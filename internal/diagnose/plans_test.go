@@ -194,7 +194,8 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 	if len(r.Plans) == 0 || r.Plans[0].Changes[0].Setting != "num_workers" {
 		t.Fatalf("%+v, %+v", r.Outlook, r.Abstained)
 	}
-	if e, least := r.Plans[0].Effect, 1/(1+ModelError.CPUs); math.Abs(e.Lo/e.Before-least) > 0.001 || e.Hi <= e.Before {
+	least := 1 / (1 + OwnError(&evidence.Evidence{}).Of(predict.Exposure{Pace: 1}))
+	if e := r.Plans[0].Effect; math.Abs(e.Lo/e.Before-least) > 0.001 || e.Hi <= e.Before {
 		t.Errorf("beside a full core of others: %+v, want no gain less the model's own error at the least: %.3f of "+
 			"the present rate", e, least)
 	}

@@ -85,14 +85,6 @@ func deviceOf(workload string) deviceWorkload {
 	})]
 }
 
-// ranks is how many trainers a configuration has.
-func (g grid) ranks() int {
-	if !onDevice(g.Workload) {
-		return 1
-	}
-	return max(deviceOf(g.Workload).ranks, 1)
-}
-
 // never reports whether the trainer goes on without waiting for its device after each step.
 func (w deviceWorkload) never() bool { return strings.HasSuffix(w.name, "async") }
 

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -215,6 +216,33 @@ func (r *results) trials(asked []grid) (trials []trial, refused []string, err er
 		}
 	}
 	return trials, refused, nil
+}
+
+// machinesMeasured has a folder for each machine and day whose runs are kept.
+const machinesMeasured = "../../testdata/calibration"
+
+// elsewhere are the trials of the machines that are kept, but for those of one folder.
+func elsewhere(asked []grid, but string) (all []machineTrials, err error) {
+	files, err := filepath.Glob(filepath.Join(machinesMeasured, "*", "runs.jsonl"))
+	if err != nil || len(files) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("no runs of other machines in %s/*", machinesMeasured))
+	}
+	for _, file := range files {
+		folder := filepath.Dir(file)
+		if filepath.Base(folder) == filepath.Base(but) {
+			continue
+		}
+		kept, err := openResults(folder)
+		if err != nil {
+			return nil, err
+		}
+		trials, _, err := kept.trials(slices.DeleteFunc(slices.Clone(asked), func(g grid) bool { return !kept.has(g) }))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", folder, err)
+		}
+		all = append(all, machineTrials{filepath.Base(folder), trials})
+	}
+	return all, nil
 }
 
 // versions are those of any run: one machine measures them all.

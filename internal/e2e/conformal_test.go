@@ -14,6 +14,8 @@ import (
 type heldTrial struct {
 	forecast stat.Summary // of a rate, with the zero predict.Calibration
 	observed float64      // the same rate, above 0
+	base     float64      // error that is known to come of something else
+	exposed  float64      // part by which the error that is asked for reaches the rate, up to 1; 0 = all of it
 }
 
 // calibrate returns the least error of a predict.Calibration with whose intervals so many of the trials hold what was
@@ -47,7 +49,11 @@ func (t heldTrial) own() float64 {
 	if off < 0 {
 		off, open = -off, max(math.Log(f.Center/f.Lo), 0)
 	}
-	return math.Sqrt(max(off*off-open*open, 0))
+	own := math.Sqrt(max(off*off-open*open-math.Pow(math.Log1p(t.base), 2), 0))
+	if t.exposed > 0 {
+		return own / t.exposed
+	}
+	return own
 }
 
 // manyTrials are forecasts that are off by deviation at random, in logarithms, and say part of it.
@@ -55,8 +61,8 @@ func manyTrials(dice *rand.Rand, n int, deviation, told float64) []heldTrial {
 	out := make([]heldTrial, n)
 	for i := range out {
 		center := 1 + 99*dice.Float64()
-		out[i] = heldTrial{stat.Summary{Center: center, Lo: center * math.Exp(-told), Hi: center * math.Exp(told)},
-			center * math.Exp(deviation*dice.NormFloat64())}
+		out[i].forecast = stat.Summary{Center: center, Lo: center * math.Exp(-told), Hi: center * math.Exp(told)}
+		out[i].observed = center * math.Exp(deviation*dice.NormFloat64())
 	}
 	return out
 }
@@ -64,7 +70,7 @@ func manyTrials(dice *rand.Rand, n int, deviation, told float64) []heldTrial {
 func coverage(c predict.Calibration, all []heldTrial) float64 {
 	n := 0.0
 	for _, t := range all {
-		if s := c.Widen(t.forecast, predict.Other); t.observed >= s.Lo && t.observed <= s.Hi {
+		if s := c.Widen(t.forecast, predict.Exposure{}); t.observed >= s.Lo && t.observed <= s.Hi {
 			n++
 		}
 	}
@@ -96,7 +102,7 @@ func TestCalibrateWidensNoIntervalThatHolds(t *testing.T) {
 		t.Errorf("an error of %g, %t, where the inputs' intervals are wide enough", e, ok)
 	}
 	if s := (predict.Calibration{}).Widen(all[0].forecast,
-		predict.NewPrograms); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 ||
+		predict.Exposure{NewPrograms: true, Pace: 1}); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 ||
 		math.Abs(s.Hi/all[0].forecast.Hi-1) > 1e-12 {
 		t.Errorf("no error made %+v of %+v", s, all[0].forecast)
 	}

@@ -159,3 +159,24 @@ func TestFeedingRanks(t *testing.T) {
 		}
 	}
 }
+
+// TestTensorsSeenLate attaches to workers whose tensors are first seen some seconds later: their numbers then tell all
+// that came since the workers' birth at once, most of it before the watch. A real job with pinned batches was told 26
+// batches/s where it had 16.
+func TestTensorsSeenLate(t *testing.T) {
+	s := twoWorkers(t, recording.Header{})
+	s.sums[metric.LoaderTensors.Name+" loader/100.1"] = 4000
+	s.run(30, inputBound)
+	rec := s.recording("duration")
+	for i := range rec.Series {
+		if rec.Series[i].Metric != metric.LoaderTensors.Name {
+			continue
+		}
+		for j := range rec.Series[i].Points {
+			if p := &rec.Series[i].Points[j]; p.At < 10*time.Second {
+				p.Value = 0
+			}
+		}
+	}
+	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20})
+}

@@ -227,6 +227,14 @@ func (t *track) lastBefore(at float64) float64 {
 	return t.at[i-1]
 }
 
+// firstAboveZero is a counter's first reading above zero; 0 where there is none.
+func (t *track) firstAboveZero() float64 {
+	if i := slices.IndexFunc(t.v, func(v float64) bool { return v > 0 }); i >= 0 {
+		return t.v[i]
+	}
+	return 0
+}
+
 // skipZeros leaves out what a counter read before it was above zero; one that never was stays as it is.
 func (t *track) skipZeros() {
 	for i, v := range t.v {

@@ -238,6 +238,11 @@ func (b *builder) batches(r *rank) {
 	if t == nil {
 		return
 	}
+	// Until the first is seen the counter reads nothing, and then all that came before at once, as the number in a
+	// tensor's name counts from its worker's birth. What is no more than may have come since the reading before did.
+	if !known || t.firstAboveZero() > justBegun*per {
+		t.skipZeros()
+	}
 	alive := b.h.of(metric.LoaderWorkers, r.loader())
 	all := b.processes.of(r.process)
 	inWatch := len(all) > 0 && all[0].bornInWatch
@@ -248,7 +253,6 @@ func (b *builder) batches(r *rank) {
 		if inWatch {
 			since = max(since, all[0].born)
 		}
-		t.skipZeros() // the first reading may come before the count
 		t.begin(since)
 	case inWatch && t.v[0] <= justBegun*per:
 		// A worker born in the watch numbers its tensors from 1, so none had passed at the reading before the first

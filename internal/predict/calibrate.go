@@ -10,41 +10,40 @@ import (
 // The zero value says that the model was never held against such runs: intervals then hold what the inputs leave open
 // and nothing of the model's own error, and whoever shows them must say so.
 type Calibration struct {
-	// Half-widths of the relative error of the rate at the intervals' confidence, 0..1, by Kind. CPUs is never taken to
-	// be less than Other.
-	NewPrograms, CPUs, Other float64
+	// Half-widths of the relative error of the rate at the intervals' confidence, 0..1.
+	NewPrograms float64 // of what starts workers as new programs each epoch
+	Other       float64 // of all else
+	// Of the pace at which CPUs compute: how far that of another run was from the watched one's. It adds to Other as
+	// far as the rate goes by it.
+	Pace float64
 
 	Source string // where they were measured
 }
 
-// Kind is what decides how far off a forecast may be; the surest first.
-type Kind uint8
+// Exposure is what decides how far off a forecast may be. The zero value is the surest.
+type Exposure struct {
+	// Each epoch starts workers as new programs (spawn, forkserver), or in a way that was not seen.
+	NewPrograms bool
+	// Pace is the part of a change of the CPUs' pace by which the rate changes, 0..1: nothing where a device or waiting
+	// limits it, all of it where only computing does.
+	Pace float64
+}
 
-// The kinds.
-const (
-	Other       Kind = iota
-	CPULimited       // the cores are the limit: how much work a core does depends on what the other cores do
-	NewPrograms      // each epoch starts workers as new programs (spawn, forkserver), or in a way that was not seen
-)
-
-// Of is the error that fits a kind.
-func (c Calibration) Of(k Kind) float64 {
-	switch k {
-	case NewPrograms:
+// Of is the error of a forecast that is exposed so: independent errors are added in squares, of logarithms.
+func (c Calibration) Of(x Exposure) float64 {
+	if x.NewPrograms {
 		return max(c.NewPrograms, 0)
-	case CPULimited:
-		return max(c.CPUs, c.Other, 0)
 	}
-	return max(c.Other, 0)
+	return math.Expm1(math.Hypot(math.Log1p(max(c.Other, 0)), x.Pace*math.Log1p(max(c.Pace, 0))))
 }
 
 // Widen adds the model's own error to an interval of what the inputs leave open, as independent errors are added: in
 // squares, of logarithms.
-func (c Calibration) Widen(s stat.Summary, k Kind) stat.Summary {
+func (c Calibration) Widen(s stat.Summary, x Exposure) stat.Summary {
 	if !(s.Center > 0 && s.Lo > 0) {
 		return s
 	}
-	own := math.Log1p(c.Of(k))
+	own := math.Log1p(c.Of(x))
 	below, above := max(math.Log(s.Center/s.Lo), 0), max(math.Log(s.Hi/s.Center), 0)
 	s.Lo, s.Hi = s.Center*math.Exp(-math.Hypot(below, own)), s.Center*math.Exp(math.Hypot(above, own))
 	return s

@@ -39,7 +39,7 @@ type Forecast struct {
 	Bounds    []Bound      // the ceilings in steps per second, the lowest first
 	Limit     Term         // the lowest
 	Next      Term         // the next one; "" where no other is known
-	Kind      Kind         // what its own error goes by
+	Exposure  Exposure     // what its own error goes by; with an interval only
 
 	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest
 	// saving, most with the shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
@@ -176,12 +176,7 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
 	}
-	switch {
-	case f.pipeline.Epoch > 0 && set.startsPrograms():
-		out.Kind = NewPrograms
-	case out.Limit == CPUs:
-		out.Kind = CPULimited
-	}
+	out.Exposure.NewPrograms = f.pipeline.Epoch > 0 && set.startsPrograms()
 	return out, out.Rate > 0
 }
 
@@ -214,8 +209,9 @@ func (f *Forecaster) resampled(out *Forecast) {
 		out.Least = min(rate(r.at(worst, r.SavedLo), f.brief, f.searchSteps())/usual, out.Rate)
 		out.Most = max(rate(r.at(best, r.SavedHi), f.brief, f.searchSteps())/usual, out.Rate)
 	}
+	out.Exposure.Pace = f.paced(middle, out.Setting)
 	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}
-	out.StepsPerS = f.interval(within, out.rates, usual, out.Kind)
+	out.StepsPerS = f.interval(within, out.rates, usual, out.Exposure)
 }
 
 // behind is the number of windows or readings that a rate rests on: the fewest of an input that is known.
@@ -266,7 +262,7 @@ func (p Pipeline) extent(steps int) extent {
 
 // interval is how the resampled rates lie around those with the inputs as measured, beyond what is known as a range
 // only, and with the model's own error added.
-func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, k Kind) stat.Summary {
+func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, x Exposure) stat.Summary {
 	out := within
 	out.N = f.behind()
 	if len(rates) == 0 || len(usual) == 0 || within.Center <= 0 {
@@ -278,7 +274,7 @@ func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, k Kin
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle
 	out.Lo, out.Hi = within.Lo*min(lo, 1), within.Hi*max(hi, 1)
 	out.Confidence = confidence
-	return f.options.Calibration.Widen(out, k)
+	return f.options.Calibration.Widen(out, x)
 }
 
 // Gain is how many times as fast as before a setting is, resample by resample: what both have in common cancels.
@@ -303,5 +299,7 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 		return within
 	}
 	usual := []float64{quantile(slices.Clone(ratios), 0.5)}
-	return f.interval(within, ratios, usual, max(before.Kind, after.Kind))
+	exposure := after.Exposure // what was before was seen, at the pace of then
+	exposure.NewPrograms = exposure.NewPrograms || before.Exposure.NewPrograms
+	return f.interval(within, ratios, usual, exposure)
 }

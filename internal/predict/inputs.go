@@ -54,7 +54,8 @@ func (p Pipeline) pick(one func(stat.Summary) float64) point {
 type point struct {
 	step, cpu, wait, trainer, cpus, storage, fromStore float64
 
-	others float64 // threads of other programs on the same cores
+	others   float64 // threads of other programs on the same cores
+	slowdown float64 // how many times as long computing takes; 0 = as long as was seen
 }
 
 // center is the point of the inputs' centers.

@@ -78,5 +78,8 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		c.other = max(c.other-more, 0)
 		c.readers = c.storage / least
 	}
+	if at.slowdown > 0 {
+		c = c.slowed(at.slowdown)
+	}
 	return c, c.finite()
 }

@@ -1,0 +1,250 @@
+//go:build e2e && calibrate
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// calibration is what the trials of one machine amount to, beside those of others.
+type calibration struct {
+	trials            []trial
+	all               summary
+	refused           []string // what could not be predicted, with the reason
+	classes           map[string]summary
+	kinds             [kinds]summary
+	learned           ownErrors // from all machines: what the next release goes by
+	machines          []named   // the other machines, and then all with this one
+	everywhere        map[string]summary
+	marginals         []named // of what all classes have in common
+	unwidened         float64 // share of trials inside the interval of the inputs alone
+	machine, versions string
+	seconds           float64
+}
+
+// summary is of absolute relative errors of the rate.
+type summary struct {
+	n                   int
+	median, tail, worst float64
+	covered             float64 // share inside the interval that a report tells
+	unseen              float64 // share inside the interval made with what the runs of other machines taught
+}
+
+// The kinds of trials that have an error of their own, for a reason each: docs/calibration.md.
+const (
+	newPrograms = iota // each epoch starts its workers as new programs
+	paceBound          // the CPUs' pace decides
+	fromOutside        // predicted from a run that was attached to
+	theRest
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"each epoch starts new programs", "the CPUs' pace decides", "predicted from outside", "all others",
+}
+
+// kind of a trial: the first that it is of.
+func (t trial) kind() int {
+	switch {
+	case t.foreseen.Exposure.NewPrograms:
+		return newPrograms
+	case t.foreseen.Exposure.Pace >= 0.5:
+		return paceBound
+	case t.how == byPID:
+		return fromOutside
+	}
+	return theRest
+}
+
+// named is a part of the trials.
+type named struct {
+	name string
+	summary
+}
+
+// ownErrors are the model's own, by kind; NaN where there were too few trials to learn from.
+type ownErrors [kinds]float64
+
+// present are those that reports go by.
+func present() ownErrors {
+	outside := diagnose.OwnError(&evidence.Evidence{})
+	hooked := diagnose.ModelError
+	return ownErrors{hooked.NewPrograms, hooked.Pace, outside.Other, hooked.Other}
+}
+
+// of is what a report goes by that has these errors.
+func (o ownErrors) of(how way) predict.Calibration {
+	c := predict.Calibration{NewPrograms: o[newPrograms], Pace: o[paceBound], Other: o[theRest]}
+	if how == byPID {
+		c.Other = o[fromOutside]
+	}
+	return c
+}
+
+// learn learns the errors from trials. That of the CPUs' pace is what is left beside the others.
+func learn(trials []trial) ownErrors {
+	var o ownErrors
+	for _, kind := range []int{newPrograms, fromOutside, theRest, paceBound} {
+		var held []heldTrial
+		for _, t := range trials {
+			if t.kind() != kind {
+				continue
+			}
+			h := heldTrial{forecast: t.foreseen.told, observed: t.observed}
+			if kind == paceBound {
+				h.base, h.exposed = o.of(t.how).Other, t.foreseen.Exposure.Pace
+			}
+			held = append(held, h)
+		}
+		own, ok := calibrate(held, calibratedShare)
+		if o[kind] = own; !ok {
+			o[kind] = math.NaN()
+		}
+	}
+	return o
+}
+
+// widen gives each trial the interval that a report of it tells, and the one that it would tell had its errors been
+// learned from those of other machines only; none where they are too few.
+func widen(trials, others []trial) error {
+	elsewhere := learn(others)
+	for i := range trials {
+		t := &trials[i]
+		told, err := t.foresee(diagnose.OwnError(t.from.evidence))
+		if err != nil {
+			return err
+		}
+		t.told = told.told
+		if slices.ContainsFunc(elsewhere[:], math.IsNaN) {
+			continue
+		}
+		unseen, err := t.foresee(elsewhere.of(t.how))
+		if err != nil {
+			return err
+		}
+		t.unseen = unseen.told
+	}
+	return nil
+}
+
+// machineTrials are those of one machine on one day.
+type machineTrials struct {
+	name   string
+	trials []trial
+}
+
+// judgeTrials holds the intervals that a report tells against the runs of one machine, and against those of others.
+func judgeTrials(here []trial, others []machineTrials) (calibration, error) {
+	c := calibration{trials: here, classes: map[string]summary{}, everywhere: map[string]summary{}}
+	groups := append([]machineTrials{{"this machine", here}}, others...)
+	joined := func(but int) (all []trial) {
+		for i, g := range groups {
+			if i != but {
+				all = append(all, g.trials...)
+			}
+		}
+		return all
+	}
+	c.learned = learn(joined(-1))
+	for i, g := range groups {
+		if err := widen(g.trials, joined(i)); err != nil {
+			return c, fmt.Errorf("%s: %w", g.name, err)
+		}
+		if i > 0 {
+			c.machines = append(c.machines, named{g.name, summarize(g.trials)})
+		}
+	}
+	all := joined(-1)
+	c.all, c.machines = summarize(here), append(c.machines, named{"all machines", summarize(all)})
+	for _, t := range here {
+		if within(t.foreseen.told, t.observed) {
+			c.unwidened += 1 / float64(len(here))
+		}
+	}
+	of := func(from []trial, keep func(trial) bool) summary {
+		return summarize(slices.DeleteFunc(slices.Clone(from), func(t trial) bool { return !keep(t) }))
+	}
+	for k := range c.kinds {
+		c.kinds[k] = of(all, func(t trial) bool { return t.kind() == k })
+	}
+	for _, part := range []struct {
+		name string
+		keep func(trial) bool
+	}{
+		{"on the stand-in GPU, launched", func(t trial) bool { return onDevice(t.Workload) && t.how == byLaunch }},
+		{"on the stand-in GPU, attached", func(t trial) bool { return t.how == byPID }},
+		{"waits for the device each step", func(t trial) bool {
+			return onDevice(t.Workload) && !deviceOf(t.Workload).never()
+		}},
+		{"never, or each tenth", func(t trial) bool { return onDevice(t.Workload) && deviceOf(t.Workload).never() }},
+	} {
+		c.marginals = append(c.marginals, named{part.name, of(here, part.keep)})
+	}
+	for _, t := range here {
+		class := func(o trial) bool { return o.class() == t.class() }
+		c.classes[t.class()], c.everywhere[t.class()] = of(here, class), of(all, class)
+	}
+	return c, nil
+}
+
+func summarize(trials []trial) summary {
+	s := summary{n: len(trials)}
+	var errors []float64
+	for _, t := range trials {
+		errors = append(errors, math.Abs(t.off()))
+		if t.inside() {
+			s.covered += 1 / float64(len(trials))
+		}
+		if within(t.unseen, t.observed) {
+			s.unseen += 1 / float64(len(trials))
+		}
+	}
+	if len(errors) == 0 {
+		return s
+	}
+	s.median, _ = stat.Quantile(errors, 0.5)
+	s.tail, _ = stat.Quantile(errors, tailShare)
+	s.worst = slices.Max(errors)
+	return s
+}
+
+// failures lists the promises that were not kept. That intervals are too wide can only be said of all machines: they
+// are made for any, and wide where one is even.
+func (c calibration) failures() map[string]string {
+	failures := map[string]string{}
+	fail := func(what, format string, args ...any) { failures[what] = fmt.Sprintf(format, args...) }
+	seldom := func(name string, covered float64) {
+		if covered < leastCoverage {
+			fail(name+" too seldom", "%s: 90 %% intervals hold %s of the predictions, promised at least %s", name,
+				inPercent(covered), inPercent(leastCoverage))
+		}
+	}
+	if c.all.n < leastTrials {
+		fail("configurations", "%d configurations, want %d", c.all.n, leastTrials)
+	}
+	for class, here := range c.classes {
+		seldom(class, here.covered)
+		if covered := c.everywhere[class].covered; covered > mostCoverage {
+			fail(class+" too often", "%s: on all machines 90 %% intervals hold %s of the predictions, promised at "+
+				"most %s", class, inPercent(covered), inPercent(mostCoverage))
+		}
+	}
+	if c.all.median > maxMedianError || c.all.tail > maxTailError {
+		fail("errors", "median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median),
+			inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
+	}
+	seldom("reports", c.all.covered)
+	if len(c.machines) > 1 {
+		seldom("reports by other machines' errors", c.all.unseen)
+	}
+	return failures
+}
+
+func inPercent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
