@@ -122,7 +122,7 @@ func TestCalibration(t *testing.T) {
 var knownCalibration = map[string]string{
 	"errors": "12.2 % on an even machine, where how batches vary is taken from a dozen windows of a watch from " +
 		"outside; 18.3 and 12.4 % on one whose CPUs change their pace between runs, with a median of 5.2 and 5.4 %",
-	"host too seldom": "75 and 65 % on the uneven machine: the host took 0.2 to 0.4 cores away meanwhile",
+	"host too seldom": "75 and 65 % on the uneven machine: others, or the host, took 0.2 to 0.4 cores",
 	"bursty too often": "all are inside: the error of new programs each epoch is learned from loaders that compute " +
 		"as well",
 	"io too often": "nothing of these items is computed, and their kind has the error of those that compute as well",
