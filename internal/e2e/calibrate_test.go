@@ -25,6 +25,7 @@ import (
 const (
 	maxMedianError  = 0.04
 	maxTailError    = 0.12 // nine of ten predictions
+	knownTailError  = 0.125
 	tailShare       = 0.9
 	leastCoverage   = 0.80 // of the 90 % intervals, over all and in each class
 	mostCoverage    = 0.97
@@ -112,23 +113,24 @@ func TestCalibration(t *testing.T) {
 	}
 	for what := range knownCalibration {
 		if _, still := missed[what]; !still {
-			t.Logf("%s is listed as missed and was kept here", what)
+			t.Errorf("%s is listed as missed and is kept", what)
 		}
 	}
 }
 
-// knownCalibration are promises that were not kept in the runs of testdata/calibration, and why. A machine may keep
-// them: how even its CPUs are is not the model's.
+// knownCalibration are promises that the runs of testdata/calibration/epyc do not keep, and why. On an uneven machine
+// more is missed (docs/calibration.md), and the test fails there.
 var knownCalibration = map[string]string{
-	"errors": "12.2 % on an even machine, where how batches vary is taken from a dozen windows of a watch from " +
-		"outside; 18.3 and 12.4 % on one whose CPUs change their pace between runs, with a median of 5.2 and 5.4 %",
-	"host too seldom": "75 and 65 % on the uneven machine: others, or the host, took 0.2 to 0.4 cores",
+	"nine of ten": "12.2 %: how batches vary is taken from a dozen windows of a watch from outside",
 	"bursty too often": "all are inside: the error of new programs each epoch is learned from loaders that compute " +
 		"as well",
+	"copy too often": wideForAny, "host too often": wideForAny,
 	"io too often": "nothing of these items is computed, and their kind has the error of those that compute as well",
 	"ranks too often": "all are inside: what a rank waits for in collectives is a range, and the loaders here " +
 		"starve at random, its likely end",
 }
+
+const wideForAny = "all are inside here, 92 and 80 % over all machines: the interval is one for any machine's pace"
 
 // runner runs the configurations of one workload.
 type runner interface {
