@@ -46,8 +46,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	} else if epoch, ok := e.Get(metric.EpochTime); ok && epoch.Center > 0 {
 		l.Epoch = int(math.Round(epoch.Center * rate))
 		if gap, ok := e.Get(metric.RestartGap); ok && workers > 0 {
-			forking := max(min(gap.Center*l.pace(1)-work, l.startBudget(epoch.Center)), 0)
-			seen, cost = true, predict.StartCost{Trainer: forking / workers}
+			seen, cost = true, predict.StartCost{Trainer: max((gap.Center*l.pace(1)-work)/workers, forkCPU)}
 			if start != predict.Fork { // each imports torch, all at once
 				cost = predict.StartCost{Worker: max(gap.Center*l.pace(workers)-work, 0)}
 				l.withoutStart(cost.Worker * workers)
@@ -58,15 +57,6 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 		l.assumed = append(l.assumed, "what starting a worker costs")
 	}
 	l.Starts[start] = cost
-}
-
-// startBudget is what an epoch of so many seconds leaves beside its batches for starting forked workers, and at least
-// what that is known to take. The batches of a new set are seen up to two readings of the loader late, and so may the
-// gap before them be; the length of an epoch, between two births, is not.
-func (l *Loader) startBudget(epoch float64) float64 {
-	workers := float64(l.Setting.Workers)
-	perBatch := max((l.CPU.Center+l.Wait.Center)/workers, l.FreeStep.Center)
-	return max(epoch-float64(l.Epoch)*perBatch, workers*forkCPU)
 }
 
 // The samplers of which the number of items of an epoch follows from that of the dataset

@@ -24,7 +24,7 @@ func (b *builder) loader(r *rank) {
 	var size, depth, capacity figure
 	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
 		size = median(b.h.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
-		if per, ok := b.tensorsPerBatch(r); ok {
+		if per, ok := b.tensorsPerBatch(r.loader()); ok {
 			depth = b.mean(times(queued.means(b.spans), 1/per))
 			if readings := queued.within(b.steady); len(readings) > 0 {
 				capacity = exact(math.Round(slices.Max(readings) / per))
@@ -205,7 +205,7 @@ const (
 func (b *builder) prefetch(r *rank) *int {
 	workers, known := b.center(metric.NumWorkers)
 	ahead, seen := b.center(metric.LoaderIsAhead)
-	per, ok := b.tensorsPerBatch(r)
+	per, ok := b.tensorsPerBatch(r.loader())
 	if !known || !seen || !ok || ahead < aheadEnough || b.pinned(r) {
 		return nil
 	}

@@ -22,6 +22,7 @@ func (b *builder) machine() {
 		steal = nil
 	}
 	b.take(metric.StealRatio, ratio(steal, all), metric.CPUSteal)
+	b.take(metric.StealUsual, b.usualSteal(), metric.CPUSteal, metric.CPUBusy)
 	trainers := b.growthOf(metric.ProcCPU, b.processes.trainers)
 	for _, r := range b.ranks {
 		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
@@ -38,6 +39,23 @@ func (b *builder) machine() {
 	b.take(metric.MemPressure, b.rate(metric.PressureMemFull, group, host), metric.PressureMemFull)
 }
 
+// longEnough is the CPU time, in seconds, that a machine must have wanted since its start for what was stolen of it to
+// be its usual share: what is stolen comes in bursts of some ten seconds.
+const longEnough = 600
+
+// usualSteal is the share of the CPU time wanted since the machine's start that a hypervisor gave to others.
+func (b *builder) usualSteal() figure {
+	steal, busy := b.h.of(metric.CPUSteal, host), b.h.of(metric.CPUBusy, host)
+	if steal == nil || busy == nil {
+		return figure{}
+	}
+	wanted := steal.v[0] + busy.v[0]
+	if wanted < longEnough {
+		return none("the machine was started too recently to tell its usual share", "")
+	}
+	return exact(stat.Share(steal.v[0] / wanted))
+}
+
 // rate is a counter's growth per second, of the first of some entities that it was read of.
 func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 	for _, e := range entities {
@@ -52,6 +70,21 @@ func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 func (b *builder) countCores() {
 	b.take(metric.UsableCPUs, b.cores(metric.CPUUsable, b.rec.Header.Host.CPUsUsable), metric.CPUUsable)
 	b.take(metric.PresentCPUs, b.cores(metric.CPUPresent, float64(b.rec.Header.Host.CPUsPresent)), metric.CPUPresent)
+	b.take(metric.FullCPUs, b.fullCPUs(), metric.CPUPresent, metric.CPUBusy)
+}
+
+// fullCPUs are the usable CPUs that are known to compute at full pace at once, at least one.
+func (b *builder) fullCPUs() figure {
+	usable, ok := b.center(metric.UsableCPUs)
+	present, ok2 := b.center(metric.PresentCPUs)
+	if !ok || !ok2 {
+		return figure{}
+	}
+	cores := float64(b.rec.Header.Host.CoresPhysical) * usable / present
+	if h := b.rec.Header.Host; h.Virtual != "" || h.CoresPhysical <= 0 {
+		cores = orNothing(b.rate(metric.CPUBusy, host).Center)
+	}
+	return exact(min(max(cores, 1), usable))
 }
 
 // cores is how many cores there are, as read in the watch or else before it.

@@ -1,6 +1,10 @@
 package evidence
 
-import "github.com/pipetune/pipetune/internal/metric"
+import (
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
+)
 
 // mostlyOffMain is the share of a loop's steps beyond which another thread than the main one takes its batches: a
 // prefetcher, or one that trains.
@@ -55,7 +59,7 @@ var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataSt
 func (b *builder) checkOffMain(r *rank) {
 	switch {
 	case r.hook != nil:
-		if r.hook.offMain() > mostlyOffMain {
+		if r.hook.offMain() > mostlyOffMain && r.wait.N == 0 {
 			b.withholdSteps(TakenOffMain, inMainThread)
 		}
 	case sum(r.samples) == 0:
@@ -68,6 +72,16 @@ func (b *builder) checkOffMain(r *rank) {
 		b.withholdSteps(SeemsOffMain, inMainThread)
 		b.ev.Ranks[0].InputWait = nil
 	}
+}
+
+// noLongerThanWork bounds how long a step waits whose batches another thread takes: while it does, a worker makes one.
+// Of workers that are busy for more of the time than a high wait is, nothing follows.
+func (b *builder) noLongerThanWork(r *rank) stat.Summary {
+	most := float64(len(r.workerSet)) * (1 - b.idleShare(r.workerSet))
+	if len(r.workerSet) == 0 || most > asleepApart {
+		return stat.Summary{}
+	}
+	return summaryOf(step.Share(0, most/2, most), len(b.spans))
 }
 
 // seemsOffMain reports whether the workers are never idle and the main thread does not wait for them either.

@@ -44,6 +44,27 @@ func TestHookAside(t *testing.T) {
 	}
 }
 
+// TestIdleWorkersBoundAWaitThatIsNotSeen: whoever takes the batches waits no longer than workers are at work.
+func TestIdleWorkersBoundAWaitThatIsNotSeen(t *testing.T) {
+	l := launchTwo(t, afterFive)
+	l.samples = moment{wait: 0, run: 0.05, asleep: 0.95, idle: 0.96, work: 0.04, batches: 20, gpu: -1}
+	l.begin(0, 0.1, 2)
+	for range 598 {
+		l.grow(metric.HookOffMain, l.loop(0), 1)
+		l.make(0, 1)
+		l.step(0, true, 0.001, 0.049)
+	}
+	e := l.evidence()
+	sound(t, e)
+	if v, ok := e.Get(metric.InputWait); !ok || v.Lo != 0 || v.Hi < 0.07 || v.Hi > 0.1 || v.Basis != metric.Inferred ||
+		e.Facts.OffMain != "" {
+		t.Errorf("input wait %+v, %t, %q; want 0 to 8 %%, for two workers that work 4 %%", v, ok, e.Facts.OffMain)
+	}
+	if v, ok := e.Get(metric.FreeStepTime); !ok || v.Lo > 0.047 || v.Hi < 0.0499 {
+		t.Errorf("free step %+v, %t; want 46 to 50 ms", v, ok)
+	}
+}
+
 // TestSeemsAside: from outside, workers that are never idle and a main thread that does not wait for them belong
 // together only where something lies between, or the main thread is seen to have something else to do.
 func TestSeemsAside(t *testing.T) {

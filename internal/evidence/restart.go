@@ -54,6 +54,7 @@ func workerSets(workers []*process) [][]*process {
 // validation loader's) mean that not the whole set was replaced.
 func (b *builder) starts(trainer *process, workers []*process) []restart {
 	sets := workerSets(workers)
+	pace := b.pace(trainer, sets)
 	var out []restart
 	for i := range sets {
 		born := sets[i][0].born
@@ -78,33 +79,80 @@ func (b *builder) starts(trainer *process, workers []*process) []restart {
 		if i+1 < len(sets) {
 			next = sets[i+1][0].born
 		}
-		r.first = min(b.firstBatch(trainer, sets[i], next), b.backAtWork(trainer, born, next))
+		r.first = min(b.firstBatch(trainer, r, pace, next), b.backAtWork(trainer, born, next))
 		out = append(out, r)
 	}
 	return out
 }
 
-// firstBatch says when a new set handed over its first batch: the middle of the step in which the count of tensors
-// grows for the first time; what grows before the new workers are known is the old ones', counted at their death. Where
-// tensors were not seen yet, it is the first step in which the trainer mostly does something else than wait or write to
-// new workers.
-func (b *builder) firstBatch(trainer *process, set []*process, before float64) float64 {
-	born := set[0].born
+// pace is how tensors come to a trainer when no workers are starting.
+type pace struct {
+	perSecond float64 // NaN where it did not show
+	perBatch  float64 // 1 where it is not known
+}
+
+// pace takes it from the steps between readings but those from a birth to the first growth after it.
+func (b *builder) pace(trainer *process, sets [][]*process) pace {
+	t, came, during := b.h.of(metric.LoaderTensors, trainer.loader()), 0.0, 0.0
+	since := math.Inf(1) // the last birth whose first tensors did not come yet
+	for _, step := range t.steps() {
+		for len(sets) > 0 && sets[0][0].born < step.to {
+			since, sets = sets[0][0].born, sets[1:]
+		}
+		grew := t.grown(step)
+		if since > step.to {
+			came, during = came+grew, during+step.length()
+		} else if grew > 0 && step.from >= since {
+			since = math.Inf(1)
+		}
+	}
+	per, ok := b.tensorsPerBatch(trainer.loader())
+	if !ok {
+		per = 1
+	}
+	return pace{divide(came, during), per}
+}
+
+// firstBatch says when a new set handed over its first batch, as far as the count of tensors tells. Where tensors were
+// not seen yet, it is the first step in which the trainer mostly does something else than wait or write to new workers.
+func (b *builder) firstBatch(trainer *process, r restart, usual pace, before float64) float64 {
 	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
-	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil && t.at[0] <= born {
-		for _, step := range t.stepsBetween(born, before) {
+	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil && t.at[0] <= r.born {
+		for _, step := range t.stepsBetween(r.born, before) {
 			now := alive.within(span{step.from, step.from})
-			if step.from >= born && t.grown(step) > 0 && len(now) > 0 && now[0] > 0 {
-				return (step.from + step.to) / 2
+			if step.from >= r.born && t.grown(step) > 0 && len(now) > 0 && now[0] > 0 {
+				return b.firstOf(trainer, r, usual, step)
 			}
 		}
-		return min(before, max(t.last(), born))
+		return min(before, max(t.last(), r.born))
 	}
 	latest := before
 	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil {
-		latest = min(latest, max(t.at[0], born)) // a tensor was seen by then
+		latest = min(latest, max(t.at[0], r.born)) // a tensor was seen by then
 	}
-	return b.endOfWait(trainer, born, latest)
+	return b.endOfWait(trainer, r.born, latest)
+}
+
+// firstOf is when the first batch came that was counted by the end of a step between two readings, the first step after
+// a birth in which the count grew: at the usual pace all that came since the old set ended take so long. What was read
+// in the step of the birth is of both sets; and no later than the middle of the step, as the first of a slow loader is.
+func (b *builder) firstOf(trainer *process, r restart, usual pace, step span) float64 {
+	t, queue := b.h.of(metric.LoaderTensors, trainer.loader()), b.h.of(metric.LoaderQueued, trainer.loader())
+	middle := (step.from + step.to) / 2
+	if !(usual.perSecond > 0) {
+		return middle
+	}
+	last := t.lastBefore(r.ended) // a reading at which only the old set had handed over
+	if last < 0 {
+		last = r.ended
+	}
+	queued := func(at float64) float64 { return sum(queue.within(span{at, at})) }
+	came := t.grown(span{last, step.to}) - usual.perSecond*(r.ended-last) - max(queued(step.to)-queued(last), 0)
+	first := step.to - (came-usual.perBatch/2)/usual.perSecond
+	if came <= t.grown(step) {
+		first = max(first, step.from)
+	}
+	return max(min(first, middle), r.born)
 }
 
 // atWork are the states of a main thread that has a batch and lets the device work on it. It is never there while it

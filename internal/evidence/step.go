@@ -100,7 +100,7 @@ func (b *builder) freeStep(r *rank) figure {
 			"is unknown", "")
 	}
 	f := r.step.Free
-	if r.step.Sight != step.NoDevice || r.noLoader {
+	if r.step.Sight != step.NoDevice || r.noLoader || r.waited == nil {
 		return figure{basis: r.basis, Summary: stat.Summary{Center: f.Likely / r.rate.Center, Lo: f.Lo / r.rate.Center,
 			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}}
 	}

@@ -111,8 +111,10 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	switch {
 	case r.hook != nil:
 		r.source, r.waited, r.watched = fromHook, r.hook.waits(), r.hook.trained()
-		if r.hook.offMain() > mostlyOffMain {
-			return // another thread waits, and for how long is not what a step waits
+		if r.hook.offMain() > mostlyOffMain { // another thread waits, and for how long is not what a step waits
+			r.waited, r.watched, r.basis = nil, nil, metric.Inferred
+			r.wait = b.noLongerThanWork(r)
+			return
 		}
 	case r.noLoader:
 		r.source, r.basis = fromStep, metric.Inferred
@@ -207,8 +209,8 @@ const steadyPeriod = 0.1
 
 // tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after
 // two tensors also does after sixteen: of several answers the smallest that lasted stands.
-func (b *builder) tensorsPerBatch(r *rank) (per float64, ok bool) {
-	readings, times := b.h.of(metric.LoaderTensorsPer, r.loader()).within(b.steady), map[float64]float64{}
+func (b *builder) tensorsPerBatch(loader string) (per float64, ok bool) {
+	readings, times := b.h.of(metric.LoaderTensorsPer, loader).within(b.steady), map[float64]float64{}
 	for _, n := range readings {
 		times[n]++
 	}
@@ -230,7 +232,7 @@ const justBegun = 16.0
 // is no rate: it may be that nothing was seen.
 func (b *builder) batches(r *rank) {
 	t := b.h.of(metric.LoaderTensors, r.loader())
-	per, known := b.tensorsPerBatch(r)
+	per, known := b.tensorsPerBatch(r.loader())
 	known = known && t != nil
 	if !known {
 		t, per = b.h.of(metric.LoaderBatches, r.loader()), 1

@@ -167,7 +167,9 @@ var (
 
 // The machine.
 var (
-	UsableCPUs   = Desc{"usable_cpus", Cores, Gauge, "cores the job may use: min(affinity, cpuset, cgroup quota)"}
+	UsableCPUs = Desc{"usable_cpus", Cores, Gauge, "cores the job may use: min(affinity, cpuset, cgroup quota)"}
+	FullCPUs   = Desc{"full_cpus", Cores, Gauge, "CPUs known to compute at full pace at once: as many as there are " +
+		"cores or, where a hypervisor may hide that two share one, as many as computed in the watch"}
 	PresentCPUs  = Desc{"present_cpus", Count, Gauge, "cores of the machine that are online"}
 	CPUBusyRatio = Desc{"cpu_busy_ratio", Ratio, Gauge, "share of all the machine's CPU time that was used by anybody"}
 	UsableBusy   = Desc{"usable_cpu_busy_ratio", Ratio, Gauge, "share of the job's usable CPU time that was in use, " +
@@ -178,7 +180,9 @@ var (
 	OtherCPU = Desc{"other_cpu_cores", Cores, Gauge, "cores' worth of CPU time used by processes outside the " +
 		"job, pipetune excepted"}
 	StealRatio = Desc{"cpu_steal_ratio", Ratio, Gauge, "share of CPU time the hypervisor gave to others"}
-	Throttled  = Desc{"cpu_quota_throttled_ratio", Ratio, Gauge,
+	StealUsual = Desc{"cpu_steal_usual_ratio", Ratio, Gauge, "share of the CPU time that was wanted which the " +
+		"hypervisor gave to others, from the machine's start to the watch's"}
+	Throttled = Desc{"cpu_quota_throttled_ratio", Ratio, Gauge,
 		"share of quota periods in which the job was held back"}
 	CPUPressure = Desc{"cpu_pressure_ratio", Ratio, Gauge, "share of time some task waited for a CPU (PSI some; " +
 		"the job's cgroup where there is one, else the machine)"}
@@ -254,8 +258,9 @@ var Derived = []Desc{
 	StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,
 	DatasetBytes, DatasetFileN, FileBytes,
 	HDF5Chunk, HDF5Item, HDF5PerChunk, HDF5Touched, HDF5Amplify, HDF5Cache, HDF5Filters, HDF5Stored,
-	UsableCPUs, PresentCPUs, CPUBusyRatio, UsableBusy, JobCPU, TrainerCPU, OtherCPU, StealRatio, Throttled, CPUPressure,
-	IOPressure, MemPressure, Available, MemLimit, MemLimitUsed, SwapInRate, SwapOutRate, RefaultRate, ShmFree, ShmTotal,
+	UsableCPUs, FullCPUs, PresentCPUs, CPUBusyRatio, UsableBusy, JobCPU, TrainerCPU, OtherCPU, StealRatio, StealUsual,
+	Throttled, CPUPressure, IOPressure, MemPressure, Available, MemLimit, MemLimitUsed, SwapInRate, SwapOutRate,
+	RefaultRate, ShmFree, ShmTotal,
 	DiskReadRate, DiskByteRate, DiskLatency, DiskQueue, DiskUtil, StorageNet, StorageTmpfs, Rotational, ReadIOPSLimit,
 	ReadBPSLimit, GPUBusy, GPUCount, GPUMemUsedRatio, GPUPowerRatio, GPUThrottled, GPUClockLost, GPUSMActive,
 	GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUOthersBusy, GPUIdleJob, WindowTime, SampleCoverage, WaitNoise,

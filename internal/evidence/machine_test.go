@@ -1,0 +1,50 @@
+package evidence
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// TestUsualSteal is of what the counters hold as the watch begins, once they hold enough.
+func TestUsualSteal(t *testing.T) {
+	for name, tt := range map[string]struct{ busy, steal, want float64 }{
+		"an hour of computing":   {3600, 180, 180. / 3780},
+		"nobody takes anything":  {3600, 0, 0},
+		"a machine just started": {300, 30, math.NaN()},
+	} {
+		s := simulate(t, recording.Header{})
+		s.sums[metric.CPUBusy.Name+" host"], s.sums[metric.CPUSteal.Name+" host"] = tt.busy, tt.steal
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		s.run(10, inputBound)
+		v, ok := s.evidence().Get(metric.StealUsual)
+		if ok == math.IsNaN(tt.want) || ok && math.Abs(v.Center-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, %t; want %v", name, v.Center, ok, tt.want)
+		}
+	}
+}
+
+// TestFullCPUs: a hypervisor may hide that two CPUs share a core, so that only what was seen at work is known to have
+// a pace of its own.
+func TestFullCPUs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		host recording.Host
+		want float64
+	}{
+		"as many cores as CPUs":         {recording.Host{CoresPhysical: 8}, 8},
+		"two CPUs a core":               {recording.Host{CoresPhysical: 4}, 4},
+		"a virtual machine, 2.6 in use": {recording.Host{CoresPhysical: 8, Virtual: "kvm"}, 2.6},
+		"cores not known":               {recording.Host{}, 2.6},
+	} {
+		s := simulate(t, recording.Header{Host: tt.host})
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		s.run(10, moment{run: 0.1, work: 1, batches: 10, gpu: -1}) // and half a core for somebody else
+		if v, ok := s.evidence().Get(metric.FullCPUs); !ok || math.Abs(v.Center-tt.want) > 0.01 {
+			t.Errorf("%s: %v, %t; want %v", name, v.Center, ok, tt.want)
+		}
+	}
+}
