@@ -1,31 +1,48 @@
 package diagnose
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/unit"
 )
 
-// ModelError is how far the simulation was off in real runs of settings that it had not seen, predicted from one
-// launched run of one trainer at another. It is a part of every interval of a plan. docs/calibration.md says how it
-// was measured, and how well it held on days and machines that it was not learned from.
-var ModelError = predict.Calibration{
-	Other:       0.08,
-	Pace:        0.25,
-	NewPrograms: 0.37,
-	Source: "nine of ten real rates were within 8 % of the model, 11 % seen from outside, up to 28 % as far as the " +
-		"CPUs' pace decides, 37 % where each epoch starts workers by spawn or forkserver (122 settings, " +
-		"docs/calibration.md)",
-}
+// How far the simulation was off in real runs of settings that it had not seen, predicted from one run of one trainer
+// at another: on a machine of which a hypervisor takes nothing, and for each share of the CPU time it wants that one
+// usually takes. docs/calibration.md says how they were measured, and how well they held on days and machines that
+// they were not learned from.
+const (
+	evenError   = 0.05
+	stolenError = 1.5
+	evenPace    = 0.06
+	stolenPace  = 4
+)
 
-// attachedError is what ModelError.Other is of a job that is watched from outside, where the parts of a step are known
-// less closely.
-const attachedError = 0.11
+// unknownSteal is what a machine is taken to lose where that is not known: as much as the more uneven one of those that
+// were measured.
+const unknownSteal = 0.045
+
+// ModelError is the error of the model on a machine that was not watched.
+var ModelError = errorOn(unknownSteal)
 
 // OwnError is the error of the model of a watched job.
 func OwnError(e *evidence.Evidence) predict.Calibration {
-	own := ModelError
-	if !Hooked(e) {
-		own.Other = attachedError
+	steal, ok := e.Get(metric.StealUsual)
+	if !ok {
+		return ModelError
 	}
-	return own
+	return errorOn(steal.Center)
+}
+
+// errorOn is the error on a machine that usually loses such a share of the CPU time that it wants.
+func errorOn(steal float64) predict.Calibration {
+	c := predict.Calibration{Model: math.Hypot(evenError, stolenError*steal), Pace: math.Hypot(evenPace,
+		stolenPace*steal)}
+	c.Source = fmt.Sprintf("nine of ten real rates were within %s of the model on machines as even as this, %s where "+
+		"computing decides (122 settings, docs/calibration.md)", unit.Percent(c.Model),
+		unit.Percent(c.Of(predict.Exposure{Pace: 1})))
+	return c
 }

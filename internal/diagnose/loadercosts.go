@@ -182,7 +182,8 @@ const normalMAD = 1.4826
 // variation is the coefficient of variation of a batch's time that the windows allow: a mean of n batches varies by the
 // square root of n less than one batch does. In a window a batch takes what its workers are busy for it. Windows in
 // which workers start, or at whose end batches are not counted yet, are outliers and say nothing of batches; so the
-// spread is the median absolute deviation.
+// spread is the median absolute deviation. Batches that do not vary at all are counted unevenly, too: of a time that
+// holds n and a part f of one, n or n + 1, which varies by f (1 - f), a sixth on average.
 func variation(e *evidence.Evidence, rate float64) float64 {
 	busy, rates := e.Windows(metric.WorkerBusy), e.Windows(metric.BatchesPerS)
 	var values []float64
@@ -204,8 +205,9 @@ func variation(e *evidence.Evidence, rate float64) float64 {
 		off[i] = math.Abs(v - middle)
 	}
 	spread, _ := stat.Quantile(off, 0.5)
-	per := rate * time.Center / float64(len(values)) // batches of a window
-	return min(normalMAD*spread*math.Sqrt(max(per, 1))/middle, mostVariation)
+	per := max(rate*time.Center/float64(len(values)), 1) // batches of a window
+	window := normalMAD * spread / middle                // of its mean
+	return min(math.Sqrt(max(window*window*per-1/(6*per), 0)), mostVariation)
 }
 
 // waitsForStorage is the part of a worker's waiting that is for storage.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -20,7 +19,7 @@ type calibration struct {
 	refused           []string // what could not be predicted, with the reason
 	classes           map[string]summary
 	kinds             [kinds]summary
-	learned           ownErrors // from all machines: what the next release goes by
+	learned           ownErrors // from all machines
 	machines          []named   // the other machines, and then all with this one
 	everywhere        map[string]summary
 	marginals         []named // of what all classes have in common
@@ -39,26 +38,16 @@ type summary struct {
 
 // The kinds of trials that have an error of their own, for a reason each: docs/calibration.md.
 const (
-	newPrograms = iota // each epoch starts its workers as new programs
-	paceBound          // the CPUs' pace decides
-	fromOutside        // predicted from a run that was attached to
+	paceBound = iota // the CPUs' pace decides
 	theRest
 	kinds
 )
 
-var kindNames = [kinds]string{
-	"each epoch starts new programs", "the CPUs' pace decides", "predicted from outside", "all others",
-}
+var kindNames = [kinds]string{"the CPUs' pace decides", "all others"}
 
-// kind of a trial: the first that it is of.
 func (t trial) kind() int {
-	switch {
-	case t.foreseen.Exposure.NewPrograms:
-		return newPrograms
-	case t.foreseen.Exposure.Pace >= 0.5:
+	if t.foreseen.Exposure.Pace >= 0.5 {
 		return paceBound
-	case t.how == byPID:
-		return fromOutside
 	}
 	return theRest
 }
@@ -69,42 +58,36 @@ type named struct {
 	summary
 }
 
-// ownErrors are the model's own, by kind; NaN where there were too few trials to learn from.
+// ownErrors are the model's own by kind, as multiples of those that a report goes by, in logarithms; NaN where there
+// were too few trials to learn from.
 type ownErrors [kinds]float64
 
-// present are those that reports go by.
-func present() ownErrors {
-	outside := diagnose.OwnError(&evidence.Evidence{})
-	hooked := diagnose.ModelError
-	return ownErrors{hooked.NewPrograms, hooked.Pace, outside.Other, hooked.Other}
-}
-
-// of is what a report goes by that has these errors.
-func (o ownErrors) of(how way) predict.Calibration {
-	c := predict.Calibration{NewPrograms: o[newPrograms], Pace: o[paceBound], Other: o[theRest]}
-	if how == byPID {
-		c.Other = o[fromOutside]
+// of are so many times the errors that a report of a trial goes by.
+func (o ownErrors) of(t trial) predict.Calibration {
+	c := diagnose.OwnError(t.from.evidence)
+	for kind, x := range map[int]*float64{paceBound: &c.Pace, theRest: &c.Model} {
+		*x = math.Expm1(o[kind] * math.Log1p(*x))
 	}
 	return c
 }
 
 // learn learns the errors from trials. That of the CPUs' pace is what is left beside the others.
 func learn(trials []trial) ownErrors {
-	var o ownErrors
-	for _, kind := range []int{newPrograms, fromOutside, theRest, paceBound} {
+	o := ownErrors{1, 1}
+	for _, kind := range []int{theRest, paceBound} {
 		var held []heldTrial
 		for _, t := range trials {
 			if t.kind() != kind {
 				continue
 			}
-			h := heldTrial{forecast: t.foreseen.told, observed: t.observed}
-			if kind == paceBound {
-				h.base, h.exposed = o.of(t.how).Other, t.foreseen.Exposure.Pace
+			c, h := o.of(t), heldTrial{forecast: t.foreseen.told, observed: t.observed}
+			if h.exposed = math.Log1p(c.Of(t.foreseen.Exposure)); kind == paceBound {
+				h.base, h.exposed = c.Model, t.foreseen.Exposure.Pace*math.Log1p(c.Pace)
 			}
 			held = append(held, h)
 		}
 		own, ok := calibrate(held, calibratedShare)
-		if o[kind] = own; !ok {
+		if o[kind] = math.Log1p(own); !ok {
 			o[kind] = math.NaN()
 		}
 	}
@@ -125,7 +108,7 @@ func widen(trials, others []trial) error {
 		if slices.ContainsFunc(elsewhere[:], math.IsNaN) {
 			continue
 		}
-		unseen, err := t.foresee(elsewhere.of(t.how))
+		unseen, err := t.foresee(elsewhere.of(*t))
 		if err != nil {
 			return err
 		}
@@ -237,7 +220,6 @@ func (c calibration) failures() map[string]string {
 	}
 	for what, x := range map[string]struct{ is, most float64 }{
 		"median error": {c.all.median, maxMedianError}, "nine of ten": {c.all.tail, maxTailError},
-		"nine of ten, by more than is known": {c.all.tail, knownTailError},
 	} {
 		if x.is > x.most {
 			fail(what, "%s: off by %s, promised %s", what, inPercent(x.is), inPercent(x.most))

@@ -14,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/predict"
 )
 
 // text is the generated part of docs/calibration.md.
@@ -58,13 +61,15 @@ func (c calibration) text() string {
 	}
 	line("\nThe model's own error by kind (`diagnose.OwnError`), and what the runs of all machines teach. Without "+
 		"any, %s of this machine's are inside what the inputs alone leave open.\n", inPercent(c.unwidened))
-	line("| kind | predictions | inside a report's 90 %% interval | a report goes by | the runs teach |")
+	line("| kind | predictions | inside a report's 90 %% interval | a report goes by here | times which, so the " +
+		"runs teach |")
 	line("|---|--:|--:|--:|--:|")
-	now := present()
+	own := diagnose.OwnError(c.trials[0].from.evidence)
+	now := [kinds]float64{paceBound: own.Of(predict.Exposure{Pace: 1}), theRest: own.Model}
 	for k, x := range c.kinds {
 		learned := "too few"
 		if !math.IsNaN(c.learned[k]) {
-			learned = inPercent(c.learned[k])
+			learned = fmt.Sprintf("%.2f", c.learned[k])
 		}
 		line("| %s | %d | %s | %s | %s |", kindNames[k], x.n, inPercent(x.covered), inPercent(now[k]), learned)
 	}

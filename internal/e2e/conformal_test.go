@@ -88,7 +88,7 @@ func TestCalibrateCoversTrialsItDidNotSee(t *testing.T) {
 			if !ok || !(e > 0) {
 				t.Fatalf("no error from 40 trials: %g, %t", e, ok)
 			}
-			sum += coverage(predict.Calibration{Other: e}, manyTrials(dice, 200, 0.06, told))
+			sum += coverage(predict.Calibration{Model: e}, manyTrials(dice, 200, 0.06, told))
 		}
 		if cover := sum / draws; math.Abs(cover-0.9) > 0.02 {
 			t.Errorf("with ±%g told, intervals hold %.1f %% of what they had not seen, want 90 %%", told, 100*cover)
@@ -102,7 +102,7 @@ func TestCalibrateWidensNoIntervalThatHolds(t *testing.T) {
 		t.Errorf("an error of %g, %t, where the inputs' intervals are wide enough", e, ok)
 	}
 	if s := (predict.Calibration{}).Widen(all[0].forecast,
-		predict.Exposure{NewPrograms: true, Pace: 1}); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 ||
+		predict.Exposure{Pace: 1}); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 ||
 		math.Abs(s.Hi/all[0].forecast.Hi-1) > 1e-12 {
 		t.Errorf("no error made %+v of %+v", s, all[0].forecast)
 	}

@@ -176,7 +176,6 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
 	}
-	out.Exposure.NewPrograms = f.pipeline.Epoch > 0 && set.startsPrograms()
 	return out, out.Rate > 0
 }
 
@@ -209,7 +208,7 @@ func (f *Forecaster) resampled(out *Forecast) {
 		out.Least = min(rate(r.at(worst, r.SavedLo), f.brief, f.searchSteps())/usual, out.Rate)
 		out.Most = max(rate(r.at(best, r.SavedHi), f.brief, f.searchSteps())/usual, out.Rate)
 	}
-	out.Exposure.Pace = f.paced(middle, out.Setting)
+	out.Exposure = f.exposure(middle, out.Setting)
 	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}
 	out.StepsPerS = f.interval(within, out.rates, usual, out.Exposure)
 }
@@ -299,7 +298,5 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 		return within
 	}
 	usual := []float64{quantile(slices.Clone(ratios), 0.5)}
-	exposure := after.Exposure // what was before was seen, at the pace of then
-	exposure.NewPrograms = exposure.NewPrograms || before.Exposure.NewPrograms
-	return f.interval(within, ratios, usual, exposure)
+	return f.interval(within, ratios, usual, after.Exposure) // what was before was seen, at the pace of then
 }

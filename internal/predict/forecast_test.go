@@ -63,7 +63,7 @@ func TestForecastInterval(t *testing.T) {
 	wide := slow()
 	wide.CPU = around(0.7, 0.3)
 	loose, _ := NewForecaster(wide, Options{}).Forecast(Setting{Workers: 2}, Remedy{})
-	own, _ := NewForecaster(slow(), Options{Calibration: Calibration{NewPrograms: 0.2, Source: "a test"}}).Forecast(
+	own, _ := NewForecaster(slow(), Options{Calibration: Calibration{Model: 0.2, Source: "a test"}}).Forecast(
 		Setting{Workers: 2}, Remedy{})
 	for name, other := range map[string]stat.Summary{"a looser input": loose.StepsPerS,
 		"an error of the model": own.StepsPerS} {

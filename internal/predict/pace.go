@@ -10,15 +10,27 @@ import (
 // changed between runs (docs/calibration.md).
 const slowdown = 1.25
 
-// paced is the part of a change of the CPUs' pace by which the rate of a setting at a point changes, 0..1.
-func (f *Forecaster) paced(at point, set Setting) float64 {
-	usual, _ := f.run(at, set, f.brief, f.searchSteps())
-	at.slowdown = slowdown
-	slow, _ := f.run(at, set, f.brief, f.searchSteps())
-	if !(usual.Rate > 0 && slow.Rate > 0) {
-		return 0
+// sibling is what a CPU adds that shares its core with another which computes, as a part of what it would add alone:
+// two computing workers made 1.25 times the batches of one on virtual CPUs of which nothing tells whether they do
+// (docs/calibration.md).
+const sibling = 0.25
+
+// exposure is how a rate that was simulated at a point goes by what is not known of the CPUs.
+func (f *Forecaster) exposure(at point, set Setting) (x Exposure) {
+	rate := func(at point) float64 {
+		out, _ := f.run(at, set, f.brief, f.searchSteps())
+		return out.Rate
 	}
-	return stat.Share(math.Log(usual.Rate/slow.Rate) / math.Log(slowdown))
+	usual, slow, fewer := rate(at), at, at
+	slow.slowdown = slowdown
+	if full := f.pipeline.FullCPUs; full > 0 && at.cpus > full {
+		fewer.cpus = full + sibling*(at.cpus-full)
+		x.Siblings = math.Log(max(usual/rate(fewer), 1))
+	}
+	if x.Pace = stat.Share(math.Log(usual/rate(slow)) / math.Log(slowdown)); !stat.Finite(x.Pace + x.Siblings) {
+		return Exposure{}
+	}
+	return x
 }
 
 // slowed is what a setting costs on CPUs on which computing takes so many times as long. What the device does behind a

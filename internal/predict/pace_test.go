@@ -39,12 +39,11 @@ func TestExposureToTheCPUsPace(t *testing.T) {
 }
 
 func TestPaceWidensAsFarAsItReaches(t *testing.T) {
-	c := Calibration{NewPrograms: 0.5, Other: 0.1, Pace: 0.3}
+	c := Calibration{Model: 0.1, Pace: 0.3}
 	for x, want := range map[Exposure]float64{
-		{}:                           0.1,
-		{Pace: 1}:                    math.Expm1(math.Hypot(math.Log(1.1), math.Log(1.3))),
-		{Pace: 0.5}:                  math.Expm1(math.Hypot(math.Log(1.1), math.Log(1.3)/2)),
-		{NewPrograms: true, Pace: 1}: 0.5,
+		{}:          0.1,
+		{Pace: 1}:   math.Expm1(math.Hypot(math.Log(1.1), math.Log(1.3))),
+		{Pace: 0.5}: math.Expm1(math.Hypot(math.Log(1.1), math.Log(1.3)/2)),
 	} {
 		if got := c.Of(x); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%+v: ±%g, want ±%g", x, got, want)
@@ -72,5 +71,36 @@ func TestGainIsExposedAsWhatComesAfter(t *testing.T) {
 	own := math.Sqrt(math.Pow(math.Log(w.Hi/w.Center), 2) - math.Pow(math.Log(b.Hi/b.Center), 2))
 	if want := 0.22 * math.Log(1.5); math.Abs(own-want) > 0.02 { // a fifth of the step computes
 		t.Errorf("the gain is widened by %g, want %g", own, want)
+	}
+}
+
+// Where CPUs may share cores, a rate is unsure as far as it takes more of them at once than are known to be whole, and
+// only downwards.
+func TestSiblingsLowerWhatComputesAtOnce(t *testing.T) {
+	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.01), CPU: stat.Exact(0.1), CPUs: stat.Exact(2), UsableCPUs: 2,
+		FullCPUs: 1}}
+	shared := 2 / (1 + sibling) // of two workers that compute
+	for name, tt := range map[string]struct {
+		workers    int
+		full, cpu  float64
+		lower, off float64
+	}{
+		"one worker":              {1, 1, 0.1, 1, 0.01},
+		"two workers":             {2, 1, 0.1, shared, 0.05},
+		"two, with a core each":   {2, 2, 0.1, 1, 0},
+		"two, and nothing known":  {2, 0, 0.1, 1, 0},
+		"two that hardly compute": {2, 1, 0.001, 1, 0.05},
+	} {
+		p := p
+		p.FullCPUs, p.CPU = tt.full, stat.Exact(tt.cpu)
+		p.Wait = stat.Exact(0.1 - tt.cpu)
+		f, ok := NewForecaster(p, Options{}).Forecast(Setting{Workers: tt.workers, Persistent: true}, Remedy{})
+		if got := math.Exp(f.Exposure.Siblings); !ok || math.Abs(got-tt.lower) > tt.off {
+			t.Errorf("%s: %.3f times lower, %t; want %.3f", name, got, ok, tt.lower)
+		}
+		s := f.StepsPerS
+		if got := s.Center / s.Lo; got < tt.lower-tt.off || s.Hi/s.Center > 1.05 {
+			t.Errorf("%s: %+v, want %.3f times lower at most", name, s, tt.lower)
+		}
 	}
 }

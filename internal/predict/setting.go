@@ -37,10 +37,6 @@ func (s Setting) plain() Setting {
 	return s
 }
 
-// startsPrograms reports that each epoch's workers begin as new programs, which import all that they need, and not as
-// copies of the trainer.
-func (s Setting) startsPrograms() bool { return s.Workers > 0 && !s.Persistent && s.Start != Fork }
-
 // outstanding is the most batches that are asked for and not taken yet (_try_put_index of
 // torch/utils/data/dataloader.py).
 func (s Setting) outstanding() int { return s.Workers * s.Prefetch }

@@ -14,7 +14,7 @@ func TestModelSaysWhatReportsTell(t *testing.T) {
 	const path = "../../testdata/recordings/launched-no-workers.jsonl"
 	r, e := judged(t, path), evidenceOf(t, path)
 	exact, why := diagnose.PlannedLoader(e, predict.Calibration{})
-	wide, why2 := diagnose.PlannedLoader(e, predict.Calibration{NewPrograms: 0.3, Other: 0.3})
+	wide, why2 := diagnose.PlannedLoader(e, predict.Calibration{Model: 0.3})
 	if why != nil || why2 != nil {
 		t.Fatal(why, why2)
 	}
