@@ -34,6 +34,9 @@ func Attach(ctx context.Context, pid int, o Options) (*Job, error) {
 	return j, nil
 }
 
+// kernelThreads is the parent of all threads of the kernel but itself, whose parent is 0 (kernel/kthread.c).
+const kernelThreads = 2
+
 // admit returns the identity of a process if it may be watched.
 func admit(pid int, o Options) (procfs.ID, error) {
 	fail := func(kind error, detail, hint string) (procfs.ID, error) {
@@ -70,6 +73,8 @@ func admit(pid int, o Options) (procfs.ID, error) {
 	switch _, err := p.Exe(); {
 	case err == nil:
 		return p.ID, nil
+	case !errors.Is(err, fs.ErrPermission) && st.PPID != 0 && st.PPID != kernelThreads: // it has left its memory
+		return fail(ErrZombie, "it has left its memory", "")
 	case !errors.Is(err, fs.ErrPermission):
 		return fail(ErrKernelThread, "", "")
 	case known && uid != o.UID:

@@ -71,9 +71,9 @@ func (j *Job) Await(ctx context.Context) bool {
 // process may have been the trainer's: then the job is looked at from outside, as without a hook.
 func entered(state hook.State) bool { return state.Loaded > 0 && len(state.Off) == 0 }
 
-// looksLikeTraining looks at the job's processes as attaching to it would: a trainer with loader workers trains; one
-// that has had a framework loaded for some seconds is taken to. With the hook in it only loader workers count that
-// the hook knows nothing of.
+// looksLikeTraining looks at the job's processes as attaching to it would: a trainer with loader workers trains, which
+// with the hook in it are ones that the hook knows nothing of; one that has had a framework loaded for some seconds is
+// taken to, as it may be fed by something else than a DataLoader.
 func (j *Job) looksLikeTraining(ctx context.Context, b *beginning) bool {
 	found, err := j.Attach(ctx)
 	if err != nil {
@@ -82,11 +82,8 @@ func (j *Job) looksLikeTraining(ctx context.Context, b *beginning) bool {
 	defer found.Close()
 	tree, state := found.Tree(), j.Hook()
 	j.notice(tree)
-	if entered(state) {
-		j.shows = state.Made == 0 && haveWorkers(tree)
-		return j.shows
-	}
-	if haveWorkers(tree) {
+	if haveWorkers(tree) && (!entered(state) || state.Made == 0) {
+		j.shows = entered(state)
 		return true
 	}
 	if found.Header().Framework == "" {
