@@ -1,4 +1,4 @@
-"""torchdata's nodes: a pipeline of a sampler, a parallel map and a batcher, without a DataLoader."""
+"""torchdata's nodes: a pipeline of a sampler, a parallel map, a batcher and a prefetcher, without a DataLoader."""
 
 import torch
 from torch.utils.data import SequentialSampler
@@ -12,7 +12,7 @@ def main():
     items = stack.Items(args)
     node = nodes.SamplerWrapper(SequentialSampler(items))
     node = nodes.ParallelMapper(node, items.__getitem__, num_workers=args.workers, method="process")
-    node = nodes.Mapper(nodes.Batcher(node, stack.BATCH), torch.stack)
+    node = nodes.Prefetcher(nodes.Mapper(nodes.Batcher(node, stack.BATCH), torch.stack), prefetch_factor=2)
     stack.train(args, nodes.Loader(node))
 
 
