@@ -137,6 +137,9 @@ func (r stackRun) misses() map[string]string {
 	if r.first() != first {
 		miss("finding", "the first is %s, want %s", r.first(), first)
 	}
+	if found := rulesOf(r.rep, len(r.rep.Findings)); !strings.Contains(found, r.stack.also) {
+		miss("finding", "found is %s, want %s too", found, r.stack.also)
+	}
 	setting, _, _ := strings.Cut(r.named(), "=")
 	if r.stack.first != "" && len(r.rep.Findings) > 0 && len(r.rep.Findings[0].Recommendations) > 0 {
 		setting = r.rep.Findings[0].Recommendations[0].Setting

@@ -10,9 +10,9 @@ import (
 // changed between runs (docs/calibration.md).
 const slowdown = 1.25
 
-// sibling is what a CPU adds that shares its core with another which computes, as a part of what it would add alone:
-// two computing workers made 1.25 times the batches of one on virtual CPUs of which nothing tells whether they do
-// (docs/calibration.md).
+// sibling is what a CPU adds at the least that may share its core with another which computes, as a part of what it
+// would add alone: two computing workers made 1.25 to 1.95 times the batches of one on virtual CPUs of which nothing
+// tells whether they do (docs/calibration.md).
 const sibling = 0.25
 
 // exposure is how a rate that was simulated at a point goes by what is not known of the CPUs.
