@@ -73,16 +73,17 @@ func (b *builder) countCores() {
 	b.take(metric.FullCPUs, b.fullCPUs(), metric.CPUPresent, metric.CPUBusy)
 }
 
-// fullCPUs are the usable CPUs that are known to compute at full pace at once, at least one.
+// fullCPUs are the usable CPUs that are known to compute at full pace at once, at least one. A hypervisor that shows
+// a core for each CPU may hide who shares one.
 func (b *builder) fullCPUs() figure {
 	usable, ok := b.center(metric.UsableCPUs)
 	present, ok2 := b.center(metric.PresentCPUs)
 	if !ok || !ok2 {
 		return figure{}
 	}
-	cores := float64(b.rec.Header.Host.CoresPhysical) * usable / present
-	if h := b.rec.Header.Host; h.Virtual != "" || h.CoresPhysical <= 0 {
-		cores = orNothing(b.rate(metric.CPUBusy, host).Center)
+	h, cores := b.rec.Header.Host, orNothing(b.rate(metric.CPUBusy, host).Center)
+	if physical := float64(h.CoresPhysical); physical > 0 && (h.Virtual == "" || physical < present) {
+		cores = physical * usable / present
 	}
 	return exact(min(max(cores, 1), usable))
 }

@@ -37,6 +37,7 @@ func TestFullCPUs(t *testing.T) {
 		"as many cores as CPUs":         {recording.Host{CoresPhysical: 8}, 8},
 		"two CPUs a core":               {recording.Host{CoresPhysical: 4}, 4},
 		"a virtual machine, 2.6 in use": {recording.Host{CoresPhysical: 8, Virtual: "kvm"}, 2.6},
+		"one that shows its threads":    {recording.Host{CoresPhysical: 4, Virtual: "kvm"}, 4},
 		"cores not known":               {recording.Host{}, 2.6},
 	} {
 		s := simulate(t, recording.Header{Host: tt.host})
