@@ -53,7 +53,7 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 		l.ranks = 1
 	}
 	each := max(l.ranks, 1)
-	l.UsableCPUs, l.FullCPUs = number(metric.UsableCPUs)/each, number(metric.FullCPUs)/each
+	l.UsableCPUs = number(metric.UsableCPUs) / each
 	l.ShmFree, l.Available = number(metric.ShmFree)/each, number(metric.Available)/each
 	l.BatchBytes, l.WorkerBytes = number(metric.BatchBytes), number(metric.WorkerPrivate)
 	if n := e.Facts.BatchSize; n != nil {

@@ -86,6 +86,9 @@ func (l *Loader) cores(e *evidence.Evidence) {
 	}
 	each := max(l.ranks, 1)
 	l.CPUs = l.others.left(usable.Summary.Scaled(1 / each))
+	if full, ok := e.Get(metric.FullCPUs); ok {
+		l.FullCPUs = l.others.left(full.Summary.Scaled(1 / each)).Center
+	}
 	other, ok := e.Get(metric.OtherCPU)
 	if !ok {
 		return

@@ -216,7 +216,7 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 		}
 	}
 	if l.contended(to) {
-		lo = min(lo, l.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.Exposure).Lo)
+		lo = min(lo, now/(1+l.error.Of(to.Exposure)))
 	}
 	after := math.Sqrt(rate.Center * gained.Center)
 	if len(to.Bounds) > 0 {

@@ -176,10 +176,15 @@ func TestStartupIsLeftOut(t *testing.T) {
 		t.Errorf("a step that compiles, after others in the warm-up: %+v", got)
 	}
 
-	launched := simulate(t, recording.Header{Mode: "launch"})
-	launched.trainer("100.1", "start_s", "998.00")
-	launched.run(30, moment{run: 1, gpu: -1, trainerReads: 1 << 20})
-	if got := launched.evidence().Window.Startup; got != (Startup{}) {
-		t.Errorf("a launched job, watched from its first batch on: %+v", got)
+	for _, batches := range []bool{true, false} {
+		launched := simulate(t, recording.Header{Mode: "launch"})
+		launched.trainer("100.1", "start_s", "998.00")
+		if batches {
+			launched.count(metric.HookSteps, "loop/100.1.0", 1)
+		}
+		launched.run(30, moment{run: 1, gpu: -1, trainerReads: 1 << 20})
+		if got := launched.evidence().Window.Startup; got.Whole == batches {
+			t.Errorf("a launched job, watched from its first batch on (%t): %+v", batches, got)
+		}
 	}
 }

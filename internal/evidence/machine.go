@@ -50,10 +50,14 @@ func (b *builder) usualSteal() figure {
 		return figure{}
 	}
 	wanted := steal.v[0] + busy.v[0]
-	if wanted < longEnough {
+	switch {
+	case b.rec.Header.Host.Virtual == "":
+	case wanted < longEnough:
 		return none("the machine was started too recently to tell its usual share", "")
+	case steal.v[0] == 0: // as where its hypervisor does not report any
+		return none("the machine's hypervisor reports of nothing that it took", "")
 	}
-	return exact(stat.Share(steal.v[0] / wanted))
+	return exact(stat.Share(orNothing(divide(steal.v[0], wanted))))
 }
 
 // rate is a counter's growth per second, of the first of some entities that it was read of.
@@ -73,19 +77,26 @@ func (b *builder) countCores() {
 	b.take(metric.FullCPUs, b.fullCPUs(), metric.CPUPresent, metric.CPUBusy)
 }
 
-// fullCPUs are the usable CPUs that are known to compute at full pace at once, at least one. A hypervisor that shows
-// a core for each CPU may hide who shares one.
+// fullCPUs are the usable CPUs that are known to have a core of their own, or whose sharing one is in what was seen: at
+// least as many as computed on average. A hypervisor that shows a core for each CPU may hide who shares one.
 func (b *builder) fullCPUs() figure {
 	usable, ok := b.center(metric.UsableCPUs)
 	present, ok2 := b.center(metric.PresentCPUs)
 	if !ok || !ok2 {
 		return figure{}
 	}
-	h, cores := b.rec.Header.Host, orNothing(b.rate(metric.CPUBusy, host).Center)
-	if physical := float64(h.CoresPhysical); physical > 0 && (h.Virtual == "" || physical < present) {
-		cores = physical * usable / present
+	busy := b.rate(metric.CPUBusy, host)
+	if usable < present-0.01 { // which of them others compute on is not known
+		busy = ratio(b.jobCPU(), b.length)
 	}
-	return exact(min(max(cores, 1), usable))
+	if busy.N == 0 {
+		return figure{}
+	}
+	h, cores := b.rec.Header.Host, max(busy.Center, 1)
+	if physical := float64(h.CoresPhysical); physical > 0 && (h.Virtual == "" || physical < present) {
+		cores = max(cores, physical*usable/present)
+	}
+	return exact(min(cores, usable)).by(metric.Inferred)
 }
 
 // cores is how many cores there are, as read in the watch or else before it.

@@ -8,14 +8,19 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestUsualSteal is of what the counters hold as the watch begins, once they hold enough.
+// TestUsualSteal is of what the counters hold as the watch begins, once they hold enough to tell.
 func TestUsualSteal(t *testing.T) {
-	for name, tt := range map[string]struct{ busy, steal, want float64 }{
-		"an hour of computing":   {3600, 180, 180. / 3780},
-		"nobody takes anything":  {3600, 0, 0},
-		"a machine just started": {300, 30, math.NaN()},
+	for name, tt := range map[string]struct {
+		virtual           string
+		busy, steal, want float64
+	}{
+		"an hour of computing":              {"kvm", 3600, 180, 180. / 3780},
+		"a hypervisor that does not say":    {"hyperv", 3600, 0, math.NaN()},
+		"a machine just started":            {"kvm", 300, 30, math.NaN()},
+		"no hypervisor, and just started":   {"", 30, 0, 0},
+		"no hypervisor, and nothing at all": {"", 0, 0, 0},
 	} {
-		s := simulate(t, recording.Header{})
+		s := simulate(t, recording.Header{Host: recording.Host{Virtual: tt.virtual}})
 		s.sums[metric.CPUBusy.Name+" host"], s.sums[metric.CPUSteal.Name+" host"] = tt.busy, tt.steal
 		s.trainer("100.1")
 		s.bear("100.1", 2, 50)

@@ -74,11 +74,18 @@ func (b *builder) checkOffMain(r *rank) {
 	}
 }
 
-// noLongerThanWork bounds how long a step waits whose batches another thread takes: while it does, a worker makes one.
-// Of workers that are busy for more of the time than a high wait is, nothing follows.
+// noLongerThanWork bounds how long a step waits whose batches another thread takes: while it does, a worker makes one,
+// or that thread works on one. Of those that are busy for more of the time than a high wait is, nothing follows.
 func (b *builder) noLongerThanWork(r *rank) stat.Summary {
-	most := float64(len(r.workerSet)) * (1 - b.idleShare(r.workerSet))
-	if len(r.workerSet) == 0 || most > asleepApart {
+	workers := r.hook.training.call.NumWorkers
+	if !r.hook.training.hasWorkers() || workers == nil || len(r.workerSet) == 0 {
+		return stat.Summary{}
+	}
+	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
+	all, alive := b.h.of(metric.ProcCPU, r.entity).grow(b.spans)
+	threads := max(divide(sum(all), sum(alive))-divide(sum(main), sum(seen)), 0)
+	most := float64(*workers)*(1-b.idleShare(r.workerSet)) + threads
+	if !(most <= asleepApart) {
 		return stat.Summary{}
 	}
 	return summaryOf(step.Share(0, most/2, most), len(b.spans))

@@ -44,17 +44,24 @@ func TestHookAside(t *testing.T) {
 	}
 }
 
-// TestIdleWorkersBoundAWaitThatIsNotSeen: whoever takes the batches waits no longer than workers are at work.
+// TestIdleWorkersBoundAWaitThatIsNotSeen: whoever takes the batches waits no longer than workers are at work, and that
+// thread itself.
 func TestIdleWorkersBoundAWaitThatIsNotSeen(t *testing.T) {
-	l := launchTwo(t, afterFive)
-	l.samples = moment{wait: 0, run: 0.05, asleep: 0.95, idle: 0.96, work: 0.04, batches: 20, gpu: -1}
-	l.begin(0, 0.1, 2)
-	for range 598 {
-		l.grow(metric.HookOffMain, l.loop(0), 1)
-		l.make(0, 1)
-		l.step(0, true, 0.001, 0.049)
+	prefetched := func(threads float64) *Evidence {
+		l := launchTwo(t, afterFive)
+		l.samples = moment{run: 0.05, asleep: 0.95, others: threads, idle: 0.96, work: 0.04, batches: 20, gpu: -1}
+		l.begin(0, 0.1, 2)
+		for range 598 {
+			l.grow(metric.HookOffMain, l.loop(0), 1)
+			l.make(0, 1)
+			l.step(0, true, 0.001, 0.049)
+		}
+		return l.evidence()
 	}
-	e := l.evidence()
+	if _, ok := prefetched(0.5).Get(metric.InputWait); ok {
+		t.Error("the thread that takes the batches may be what a step waits for, and it is said to be none")
+	}
+	e := prefetched(0)
 	sound(t, e)
 	if v, ok := e.Get(metric.InputWait); !ok || v.Lo != 0 || v.Hi < 0.07 || v.Hi > 0.1 || v.Basis != metric.Inferred ||
 		e.Facts.OffMain != "" {

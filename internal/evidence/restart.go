@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
 )
@@ -94,6 +95,7 @@ type pace struct {
 // pace takes it from the steps between readings but those from a birth to the first growth after it.
 func (b *builder) pace(trainer *process, sets [][]*process) pace {
 	t, came, during := b.h.of(metric.LoaderTensors, trainer.loader()), 0.0, 0.0
+	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
 	since := math.Inf(1) // the last birth whose first tensors did not come yet
 	for _, step := range t.steps() {
 		for len(sets) > 0 && sets[0][0].born < step.to {
@@ -101,7 +103,9 @@ func (b *builder) pace(trainer *process, sets [][]*process) pace {
 		}
 		grew := t.grown(step)
 		if since > step.to {
-			came, during = came+grew, during+step.length()
+			if !slices.Contains(alive.within(step), 0) { // else training has paused
+				came, during = came+grew, during+step.length()
+			}
 		} else if grew > 0 && step.from >= since {
 			since = math.Inf(1)
 		}
@@ -143,7 +147,7 @@ func (b *builder) firstOf(trainer *process, r restart, usual pace, step span) fl
 		return middle
 	}
 	last := t.lastBefore(r.ended) // a reading at which only the old set had handed over
-	if last < 0 {
+	if last < 0 || r.initial {
 		last = r.ended
 	}
 	queued := func(at float64) float64 { return sum(queue.within(span{at, at})) }

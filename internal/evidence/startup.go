@@ -32,10 +32,10 @@ const (
 	allSamples = 0.98
 )
 
-// readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on.
-// It ends with the first second in which any trainer shows a sign of a step.
+// readStartup finds it in what a watch saw of a stretch; a launched job whose batches are reported is watched from its
+// first one on. It ends with the first second in which any trainer shows a sign of a step.
 func readStartup(rec *recording.Recording, h history, c processes, life span) Startup {
-	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
+	if rec.Header.Mode == "launch" && len(h.all(metric.HookSteps)) > 0 || len(c.trainers) == 0 {
 		return Startup{}
 	}
 	out := Startup{From: life.from, To: life.from}

@@ -74,7 +74,7 @@ func admit(pid int, o Options) (procfs.ID, error) {
 	case err == nil:
 		return p.ID, nil
 	case !errors.Is(err, fs.ErrPermission) && st.PPID != 0 && st.PPID != kernelThreads: // it has left its memory
-		return fail(ErrZombie, "it has left its memory", "")
+		return fail(ErrZombie, "it was ending as it was looked at", "")
 	case !errors.Is(err, fs.ErrPermission):
 		return fail(ErrKernelThread, "", "")
 	case known && uid != o.UID:

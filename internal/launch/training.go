@@ -55,7 +55,7 @@ func (j *Job) Await(ctx context.Context) bool {
 			return false
 		case <-ticker.C:
 		}
-		if j.Trains() || time.Since(j.started) >= watchAfter {
+		if j.Trains() || j.shows || time.Since(j.started) >= watchAfter {
 			return true
 		}
 		if state := j.Hook(); (!entered(state) || state.Made == 0) && !time.Now().Before(next) {
@@ -83,7 +83,7 @@ func (j *Job) looksLikeTraining(ctx context.Context, b *beginning) bool {
 	tree, state := found.Tree(), j.Hook()
 	j.notice(tree)
 	if haveWorkers(tree) && (!entered(state) || state.Made == 0) {
-		j.shows = entered(state)
+		j.shows = j.shows || entered(state)
 		return true
 	}
 	if found.Header().Framework == "" {

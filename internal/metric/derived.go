@@ -168,8 +168,8 @@ var (
 // The machine.
 var (
 	UsableCPUs = Desc{"usable_cpus", Cores, Gauge, "cores the job may use: min(affinity, cpuset, cgroup quota)"}
-	FullCPUs   = Desc{"full_cpus", Cores, Gauge, "CPUs known to compute at full pace at once: as many as there are " +
-		"cores or, where a hypervisor may hide that two share one, as many as computed in the watch"}
+	FullCPUs   = Desc{"full_cpus", Cores, Gauge, "usable CPUs that lose nothing to each other beyond what was seen: " +
+		"as many as there are cores or, where a hypervisor may hide that two share one, as computed in the watch"}
 	PresentCPUs  = Desc{"present_cpus", Count, Gauge, "cores of the machine that are online"}
 	CPUBusyRatio = Desc{"cpu_busy_ratio", Ratio, Gauge, "share of all the machine's CPU time that was used by anybody"}
 	UsableBusy   = Desc{"usable_cpu_busy_ratio", Ratio, Gauge, "share of the job's usable CPU time that was in use, " +

@@ -298,5 +298,7 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 		return within
 	}
 	usual := []float64{quantile(slices.Clone(ratios), 0.5)}
-	return f.interval(within, ratios, usual, after.Exposure) // what was before was seen, at the pace of then
+	x := after.Exposure // what was before was seen, at the pace of then
+	x.Siblings = max(x.Siblings-before.Exposure.Siblings, 0)
+	return f.interval(within, ratios, usual, x)
 }

@@ -37,7 +37,7 @@ type Loader struct {
 	Pause Pause // what interrupts training in the middle of epochs
 
 	UsableCPUs  float64 // cores the trainer may use at all: the ceiling of num_workers
-	FullCPUs    float64 // of CPUs, those that are known to compute at full pace at once; 0 = all
+	FullCPUs    float64 // of CPUs, those that lose nothing to each other beyond what was seen; 0 = all
 	Shards      int     // of the dataset: a worker beyond them gets no data; 0 = it is in none, or not known
 	BatchBytes  float64 // bytes of one batch's tensors
 	WorkerBytes float64 // private memory of one worker

@@ -24,11 +24,12 @@ func (f *Forecaster) exposure(at point, set Setting) (x Exposure) {
 	usual, slow, fewer := rate(at), at, at
 	slow.slowdown = slowdown
 	if full := f.pipeline.FullCPUs; full > 0 && at.cpus > full {
+		full = max(full, at.cpus/2) // at most two share a core
 		fewer.cpus = full + sibling*(at.cpus-full)
 		x.Siblings = math.Log(max(usual/rate(fewer), 1))
 	}
 	if x.Pace = stat.Share(math.Log(usual/rate(slow)) / math.Log(slowdown)); !stat.Finite(x.Pace + x.Siblings) {
-		return Exposure{}
+		return Exposure{Pace: 1}
 	}
 	return x
 }

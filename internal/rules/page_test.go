@@ -150,7 +150,7 @@ func planted(t *testing.T) map[string]string {
 				return true
 			}
 			key, ok := pair.Key.(*ast.Ident)
-			if !ok || key.Name != "planted" && key.Name != "first" {
+			if !ok || key.Name != "planted" && key.Name != "first" && key.Name != "also" {
 				return true
 			}
 			rules := []ast.Expr{pair.Value}
@@ -165,7 +165,7 @@ func planted(t *testing.T) map[string]string {
 				id, err := strconv.Unquote(literal.Value)
 				switch _, known := Find(id); {
 				case err != nil || !known:
-				case len(rules) == 1:
+				case len(rules) == 1 && key.Name != "also":
 					tested[id] = plantedAlone
 				case tested[id] == "":
 					tested[id] = plantedBeside
