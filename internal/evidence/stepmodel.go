@@ -88,7 +88,7 @@ func (b *builder) model(r *rank) {
 		return
 	}
 	seen.Wait = rangeOf(r.wait)
-	if !seen.Loads {
+	if !seen.Loads && r.waited != nil {
 		seen.Together = b.together(r)
 	}
 	if seen.Device == step.Counted && r.waited != nil && r.rate.N > 0 {
