@@ -194,7 +194,7 @@ class Epoch:
 
     def report_late(self, now):
         """Tells as a batch arrives, which its wait takes in."""
-        spent = timed_report(now)
+        spent = timed_report(self.loop, now)
         self.wait += spent
         self.loop.wait += spent
         return spent
@@ -289,7 +289,7 @@ class Epoch:
         left = process.open[-1:]
         local.current = left[0].loop if left else None
         if state.due(now):
-            spent = timed_report(now)
+            spent = timed_report(loop, now)
             self.drain += spent
             loop.drain += spent
 
@@ -348,15 +348,17 @@ def begin(loop, loader, begun, now, iterator):
     for other in process.open[:-MOST_OPEN]:
         give_up(other)
     if state.due(now):
-        spent = timed_report(now)
+        spent = timed_report(loop, now)
         epoch.create += spent
         loop.create += spent
     return epoch
 
 
-def timed_report(now):
-    """Tells, and returns the time that took: the job waits for it as for the call it is made in, so it counts there."""
+def timed_report(loop, now):
+    """Tells, and returns the time that took: the job waits for it as for the call it is made in, so it counts there.
+    The totals of the loop that it is added to are told once more by the next report, as this one went without it."""
     state.report(now)
+    loop.changed = True
     return clock() - now
 
 
