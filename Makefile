@@ -110,19 +110,28 @@ demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
 # internal/archtest holds the list to the code.
 RACED := ./internal/cli ./internal/demo ./internal/exporter ./internal/hook ./internal/isolate ./internal/isolate/hungmount ./internal/job ./internal/launch ./internal/openfiles ./internal/otlp ./internal/probe ./internal/python ./internal/sampler ./internal/saved ./internal/slurm ./internal/storage ./internal/top ./internal/watch
 
-# Some 18 minutes on two cores from a fresh clone; 15 are the aim. Stages that wait for a network or a clock run beside those that compute; jobs that are watched
-# live run last and alone. CONTRIBUTING.md says what runs where.
+# Two lanes side by side, of which one mostly waits, for a network or a clock, and the other computes; jobs that are watched live run last and
+# alone. CONTRIBUTING.md says what runs where.
 .PHONY: test
 test: ## what every change is held to, in some 18 minutes: lint, unit tests, recordings, quick trials, a few live jobs
 	@$(STAGE) dependencies scripts/deps build
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
-	@$(MAKE) -j2 --output-sync=target test-python test-lint
-	@$(MAKE) -j2 --output-sync=target test-trials test-unit test-packages
+	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
+	@$(MAKE) -j2 --output-sync=target test-waits test-computes
 	@$(MAKE) test-live
 
-.PHONY: test-python test-lint test-trials test-unit test-packages test-live
-test-python:
-	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
+.PHONY: test-waits test-computes test-newest test-lint test-trials test-unit test-hook test-packages test-live
+test-waits:
+	@$(MAKE) test-newest
+	@$(MAKE) test-trials
+	@$(MAKE) test-packages
+
+test-computes:
+	@$(MAKE) test-lint
+	@$(MAKE) test-unit
+	@$(MAKE) test-hook
+
+test-newest:
 	@$(STAGE) "newest PyTorch" scripts/python-env
 
 test-lint:
@@ -136,6 +145,8 @@ test-unit:
 	@$(STAGE) "unit tests, recordings and fuzz seeds" $(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
 	@$(STAGE) "Kubernetes manifests, GitHub workflows" $(MAKE) manifests workflows
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
+
+test-hook:
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -parallel 3 -count=1 -timeout 30m
 
