@@ -40,12 +40,13 @@ func TestHostileStrings(t *testing.T) {
 func hostile(t *testing.T, path string) {
 	skeleton, tags := mdSkeleton(renderWith(t, path, "md", "name")), pageSkeleton(renderWith(t, path, "html", "name"))
 	for _, p := range payloads {
-		text := renderWith(t, path, "text", p)
+		subject := Report(poisoned(t, path, p))
+		text := written(t, "text", subject, Options{})
 		checkVisible(t, "text", p, text)
 		if !strings.Contains(path, "reopened") {
-			checkWidth(t, Report(poisoned(t, path, p)), text, usual)
+			checkWidth(t, subject, text, usual)
 		}
-		markdown := renderWith(t, path, "md", p)
+		markdown := written(t, "md", subject, Options{})
 		checkVisible(t, "md", p, markdown)
 		if got := mdSkeleton(markdown); got != skeleton && len(markdown) < maxMarkdown/2 {
 			t.Errorf("payload %.30q changes the structure of the Markdown:\n%s\nnot\n%s", p, got, skeleton)
@@ -53,13 +54,13 @@ func hostile(t *testing.T, path string) {
 		if len(markdown) > maxMarkdown {
 			t.Errorf("payload %.30q: %d bytes of Markdown", p, len(markdown))
 		}
-		page := renderWith(t, path, "html", p)
+		page := written(t, "html", subject, Options{})
 		checkVisible(t, "html", p, page)
 		if got := pageSkeleton(page); got != tags {
 			t.Errorf("payload %.30q changes the structure of the page:\n%s", p, gocmp.Diff(tags, got))
 		}
 		if utf8.ValidString(p) {
-			back, err := report.Decode(strings.NewReader(renderWith(t, path, "json", p)))
+			back, err := report.Decode(strings.NewReader(written(t, "json", subject, Options{})))
 			if err != nil {
 				t.Errorf("payload %.30q: JSON: %v", p, err)
 			} else if got := statement(back); got != p {
