@@ -34,9 +34,6 @@ func Attach(ctx context.Context, pid int, o Options) (*Job, error) {
 	return j, nil
 }
 
-// kernelThreads is the parent of all threads of the kernel but itself, whose parent is 0 (kernel/kthread.c).
-const kernelThreads = 2
-
 // admit returns the identity of a process if it may be watched.
 func admit(pid int, o Options) (procfs.ID, error) {
 	fail := func(kind error, detail, hint string) (procfs.ID, error) {
@@ -73,10 +70,10 @@ func admit(pid int, o Options) (procfs.ID, error) {
 	switch _, err := p.Exe(); {
 	case err == nil:
 		return p.ID, nil
-	case !errors.Is(err, fs.ErrPermission) && st.PPID != 0 && st.PPID != kernelThreads: // it has left its memory
-		return fail(ErrZombie, "it was ending as it was looked at", "")
-	case !errors.Is(err, fs.ErrPermission):
+	case !errors.Is(err, fs.ErrPermission) && st.Kernel:
 		return fail(ErrKernelThread, "", "")
+	case !errors.Is(err, fs.ErrPermission): // it has left its memory
+		return fail(ErrZombie, "it was ending as it was looked at", "")
 	case known && uid != o.UID:
 		return fail(ErrOtherUser, fmt.Sprintf("user number %d", uid), "run pipetune as that user, or as root: "+
 			asRoot(pid))

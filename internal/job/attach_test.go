@@ -121,6 +121,7 @@ func TestAttachRefuses(t *testing.T) {
 	zombie := trainer(100, 10)
 	zombie.state = "Z"
 	orphan := coded(400, 1, fserver, 2)
+	ending := proc{pid: 701, comm: "python3"} // its parent is in no namespace of ours: 0, as kthreadd's
 	for _, c := range []struct {
 		name string
 		pid  int
@@ -129,6 +130,8 @@ func TestAttachRefuses(t *testing.T) {
 		{"no such process", 99, ErrNoProcess},
 		{"nonsense", -4, ErrNoProcess},
 		{"zombie", 100, ErrZombie},
+		{"it ends just now", 701, ErrZombie},
+		{"thread of the kernel", 700, ErrKernelThread},
 		{"pipetune", 300, ErrSelf},
 		{"its child", 301, ErrSelf},
 		{"forkserver of an ended job", 400, ErrOrphan},
@@ -138,7 +141,7 @@ func TestAttachRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, proc{pid: 1, comm: "systemd", exe: "/sbin/init", argv: []string{"init"}}, shell(10, 1),
 				zombie, self, child, orphan, coded(401, 400, fserver, inWorker), shell(20, 1), trainer(500, 20),
-				trainer(600, 20))
+				trainer(600, 20), proc{pid: 700, ppid: 2, comm: "kworker/0:1", kernel: true}, ending)
 			j, err := Attach(context.Background(), c.pid, Options{FS: m.fs(), Self: 300})
 			if err == nil {
 				j.Close()

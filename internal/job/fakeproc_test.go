@@ -20,6 +20,7 @@ type proc struct {
 	start     uint64
 	state     string // "S" where empty
 	comm      string
+	kernel    bool // a thread of the kernel
 	exe       string
 	argv      []string
 	caught    uint64
@@ -71,9 +72,13 @@ func (m *machine) birth(p proc) {
 	}
 	m.procs[p.pid] = p
 	dir := filepath.Join(m.root, "proc", strconv.Itoa(p.pid))
-	stat := fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 4194304 100 0 7 0 30 12 0 0 20 0 1 0 %d 1000000 500 "+
+	flags := 0x400000 // PF_RANDOMIZE, of programs
+	if p.kernel {
+		flags = 0x208040 // as kthreadd has them
+	}
+	stat := fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 %d 100 0 7 0 30 12 0 0 20 0 1 0 %d 1000000 500 "+
 		"18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-		p.pid, p.comm, p.state, p.ppid, p.start)
+		p.pid, p.comm, p.state, p.ppid, flags, p.start)
 	inner := strconv.Itoa(p.pid)
 	if p.inner != 0 {
 		inner += "\t" + strconv.Itoa(p.inner)

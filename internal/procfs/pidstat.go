@@ -9,6 +9,8 @@ type Stat struct {
 	// sleep, T stopped, t traced, Z zombie, I idle, X dead.
 	State byte
 	PPID  int
+	// Kernel: it is a thread of the kernel, which has no program (PF_KTHREAD).
+	Kernel bool
 	// MajorFaults counts page faults that had to wait for storage.
 	MajorFaults int64
 	// UserSeconds and SystemSeconds are CPU time since the start, in steps of
@@ -27,6 +29,7 @@ type Stat struct {
 // Field numbers of proc_pid_stat(5), of those that are used.
 const (
 	statPPID    = 4
+	statFlags   = 9
 	statMajflt  = 12
 	statUtime   = 14
 	statStime   = 15
@@ -36,6 +39,9 @@ const (
 	statStart   = 22
 	statRSS     = 24 // there since before any kernel that runs: fewer columns are damage
 )
+
+// isKernelThread is PF_KTHREAD of the kernel's include/linux/sched.h: the same since it came in 2008.
+const isKernelThread = 0x00200000
 
 // ParseStat parses a stat file. The name stands in parentheses and may itself
 // hold ')', blanks and newlines, so it ends at the last ')'. Unknown extra
@@ -79,6 +85,8 @@ func (s *Stat) set(n int, field []byte) bool {
 	case statPPID:
 		s.PPID = int(v)
 		return ok && v <= maxPID
+	case statFlags:
+		s.Kernel = v&isKernelThread != 0
 	case statMajflt:
 		s.MajorFaults = v
 	case statUtime:
