@@ -40,11 +40,15 @@ func (b *builder) facts() {
 }
 
 // pinMemory reports whether a pinning thread is there. Its absence shows only where PyTorch names its threads, which it
-// does since it names its workers pt_data_worker (pull request 128448, June 2024).
+// does since it names its workers pt_data_worker (pull request 128448, June 2024). Before, a main thread that reads
+// none of its batches has one, or far more seldom a prefetcher of the job's own.
 func (b *builder) pinMemory(r *rank) *bool {
 	yes := b.pinned(r)
-	if !yes && !slices.ContainsFunc(r.workerSet, func(w *process) bool { return w.Comm == "pt_data_worker" }) {
+	if slices.ContainsFunc(r.workerSet, func(w *process) bool { return w.Comm == "pt_data_worker" }) {
+		return &yes
+	}
+	if !yes && !b.takesNone(r) {
 		return nil
 	}
-	return &yes
+	return new(true)
 }

@@ -20,8 +20,8 @@ func (h *hooked) offMain() float64 {
 const (
 	TakenOffMain = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
 		"is not what a step waits"
-	SeemsOffMain = "the workers are never idle, and yet the main thread does not wait for them: another thread seems " +
-		"to take the batches (a prefetcher), and how long a step waits for that one is unknown"
+	SeemsOffMain = "the main thread reads none of the batches, and sleeps in locks: another thread takes them (a " +
+		"prefetcher), and how long a step waits for that one is unknown"
 )
 
 // OthersAtWork says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work
@@ -32,22 +32,12 @@ const OthersAtWork = "while the trainer's main thread sleeps, other threads or p
 
 const inMainThread = "for one watch, let the main thread take the batches"
 
-// What makes a loader look as if another thread took its batches. A main thread that takes them itself either waits for
-// workers that are always at work, or has them idle once the queue is full; in between lies only a loader that is as
-// fast as the step to within these shares.
+// The lines from which a wait, and what may be as much of one, counts.
 const (
-	// of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5
-	// %) from the other side
-	alwaysAtWork = 0.95
-	hardlyWaits  = 0.05 // of the trainer's time: the same line
-	// of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
-	asleepApart = 0.20
-	// CPUs that others of the job than the main thread use, which may be as much of a wait: the same line
-	othersBusy = 0.20
+	hardlyWaits = 0.05 // of the trainer's time
+	asleepApart = 0.20 // of its time, in sleep of which it is not known what for: the line from which a wait is high
+	othersBusy  = 0.20 // CPUs that others of the job than the main thread use: the same line
 )
-
-// working are the states of a worker that makes a batch, and is not waiting for something that its trainer may hold.
-var working = []metric.Desc{metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait}
 
 // ofSteps are the signals that tell how a step divides, or what the main thread waits for.
 var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataStall, metric.Headroom,
@@ -58,48 +48,53 @@ var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataSt
 // that must be so, or may be, by what was seen from outside.
 func (b *builder) checkOffMain(r *rank) {
 	switch {
-	case r.hook != nil:
-		if r.hook.offMain() > mostlyOffMain && r.wait.N == 0 {
-			b.withholdSteps(TakenOffMain, inMainThread)
-		}
-	case sum(r.samples) == 0:
+	case r.offMain != "":
+		b.withholdSteps(r.offMain, inMainThread)
+		b.ev.Ranks[0].InputWait = nil
+	case r.hook != nil, sum(r.samples) == 0:
 	case r.noLoader && b.mayLoadElsewhere(r):
 		b.withholdSteps(OthersAtWork, b.fromInside())
 	case r.noLoader:
 		b.miss(reason{"the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like " +
 			"any other work", b.fromInside()}, metric.InputWait)
-	case b.seemsOffMain():
-		b.withholdSteps(SeemsOffMain, inMainThread)
-		b.ev.Ranks[0].InputWait = nil
 	}
 }
 
-// noLongerThanWork bounds how long a step waits whose batches another thread takes: while it does, a worker makes one,
-// or that thread works on one. Of those that are busy for more of the time than a high wait is, nothing follows.
-func (b *builder) noLongerThanWork(r *rank) stat.Summary {
-	workers := r.hook.training.call.NumWorkers
-	if !r.hook.training.hasWorkers() || workers == nil || len(r.workerSet) == 0 {
-		return stat.Summary{}
-	}
-	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
-	all, alive := b.h.of(metric.ProcCPU, r.entity).grow(b.spans)
-	threads := max(divide(sum(all), sum(alive))-divide(sum(main), sum(seen)), 0)
-	most := float64(*workers)*(1-b.idleShare(r.workerSet)) + threads
-	if !(most <= asleepApart) {
-		return stat.Summary{}
-	}
-	return summaryOf(step.Share(0, most/2, most), len(b.spans))
+// leastTaken is what the main thread reads of each batch at the least where it takes them, in bytes: the messages of
+// workers are of 440 or more in all recordings of testdata.
+const leastTaken = 100
+
+// takesNone reports whether batches pass and the main thread reads none of them, which neither a pinning thread nor one
+// of the job's own was seen to do for it.
+func (b *builder) takesNone(r *rank) bool {
+	read, seen := b.h.of(metric.ProcMainReadChars, r.entity).grow(b.spans)
+	return sum(r.batches) > 0 && sum(seen) > 0 && sum(read) < leastTaken*sum(r.batches) && !b.pinned(r) &&
+		sum(b.grow(r.taker(), metric.ThreadSamples)) == 0
 }
 
-// seemsOffMain reports whether the workers are never idle and the main thread does not wait for them either.
-func (b *builder) seemsOffMain() bool {
-	wait, ok := b.center(metric.InputWait)
-	atWork := 0.0
-	for _, d := range working {
-		share, _ := b.center(d)
-		atWork += share
+// setsThePace is from which share of the workers' time at work they set the pace: the line from which a wait counts (5
+// %) from the other side.
+const setsThePace = 0.95
+
+// waitForTaker takes how long a step waits whose batches another thread takes: what was sampled of both where that
+// thread was found. Else it is no longer than the main thread sleeps in locks, and most likely that as far as no device
+// explains it and workers are at work meanwhile. Where they set the pace, and where no device is seen, a main thread
+// that sleeps in locks for more than a high wait tells nothing.
+func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
+	r.basis = metric.Inferred
+	if r.waited, r.watched = r.waiting, r.joint; sum(b.grow(r.taker(), metric.ThreadSamples)) > 0 {
+		r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
+		return
 	}
-	return ok && wait < hardlyWaits && atWork >= alwaysAtWork && b.unexplained(wait) >= asleepApart
+	r.waited, r.watched = nil, nil
+	locked := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed))).Hi
+	atWork := 1 - b.idleShare(r.workerSet)
+	if locked > asleepApart && (seen.Device != step.Counted || atWork >= setsThePace) {
+		r.offMain, r.wait = why, stat.Summary{}
+		return
+	}
+	device := max(seen.Busy.Likely+seen.Copy.Likely-seen.Spin.Likely-seen.OnDevice.Likely, 0)
+	r.wait = summaryOf(step.Share(0, max(locked-device, 0)*atWork, locked), len(b.spans))
 }
 
 // mayLoadElsewhere reports whether a trainer without workers may load in a thread of its own, or in processes that are

@@ -145,6 +145,9 @@ func (a *process) loader() string { return "loader/" + strings.TrimPrefix(a.enti
 // pin returns the entity of a trainer's pinning thread.
 func (a *process) pin() string { return "pin/" + strings.TrimPrefix(a.entity, "process/") }
 
+// taker is a thread of the job's own that takes batches for the main thread.
+func (a *process) taker() string { return "taker/" + strings.TrimPrefix(a.entity, "process/") }
+
 // beginAtBirth lets the counters of processes born in the watch begin at zero, so that their first part counts too.
 func (c processes) beginAtBirth(h history) {
 	for _, d := range metric.Raw() {

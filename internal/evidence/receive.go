@@ -5,8 +5,8 @@ import "github.com/pipetune/pipetune/internal/metric"
 // What taking a batch costs the trainer's main thread on a CPU: unpickling, mapping each tensor, the DataLoader's own
 // code. The trainer's stop-watch counts it as waiting, and from outside it looks like any other running. Measured as
 // the CPU time of next() beyond what the samples see: 0.31 to 0.50 ms with one tensor, 0.41 to 0.69 with two, 0.86 to
-// 0.97 with five, 1.2 to 1.5 with ten (torch 1.13, 2.6 and 2.14, Debian, 2-core Xeon). A thread that pins batches takes
-// it off the main thread.
+// 0.97 with five, 1.2 to 1.5 with ten (torch 1.13, 2.6 and 2.14, Debian, 2-core Xeon). Another thread that takes the
+// batches takes it off the main thread.
 const (
 	receiveBatch  = 0.35e-3 // s
 	receiveTensor = 0.11e-3 // s
@@ -16,7 +16,7 @@ const (
 // as well, and never more than the main thread ran.
 func (b *builder) receive(r *rank) {
 	r.receiving = make([]float64, len(r.waiting))
-	if r.batches == nil || sum(b.grow(r.pin(), metric.ThreadSamples)) > 0 {
+	if r.batches == nil || sum(b.grow(r.pin(), metric.ThreadSamples))+sum(b.grow(r.taker(), metric.ThreadSamples)) > 0 {
 		return
 	}
 	cost := receiveBatch

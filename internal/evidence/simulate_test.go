@@ -14,18 +14,19 @@ import (
 
 // moment is the true state of a simulated job over one tick. Shares are of the tick's samples.
 type moment struct {
-	wait, run, asleep float64 // the trainer's main thread: for a batch, on a CPU, in nanosleep; the rest is "other"
-	others            float64 // CPUs of its other threads
-	idle, work, disk  float64 // each worker: for work, on a CPU, for storage; the rest is "other"
-	head, ahead       float64 // paired samples
-	batches           float64 // per second
-	queued            float64 // tensors
-	gpu               float64 // utilization; below 0 is not read
-	trainerReads      float64 // bytes per second
-	programs          float64 // CPUs that the programs a worker runs use, while it sleeps for them
-	workerReads       float64 // bytes per second and worker
-	workerFetches     float64 // bytes per second and worker, from storage
-	rss               float64 // bytes, each worker
+	// the trainer's main thread: for a batch, on a CPU, in nanosleep, in locks; for the rest it waits for a child
+	wait, run, asleep, locked float64
+	others                    float64 // CPUs of its other threads
+	idle, work, disk          float64 // each worker: for work, on a CPU, for storage; the rest is "other"
+	head, ahead               float64 // paired samples
+	batches                   float64 // per second
+	queued                    float64 // tensors
+	gpu                       float64 // utilization; below 0 is not read
+	trainerReads              float64 // bytes per second
+	programs                  float64 // CPUs that the programs a worker runs use, while it sleeps for them
+	workerReads               float64 // bytes per second and worker
+	workerFetches             float64 // bytes per second and worker, from storage
+	rss                       float64 // bytes, each worker
 }
 
 // simulation writes what the samplers would have recorded of a job in a given state. Counters need not be whole here,
@@ -40,6 +41,7 @@ type simulation struct {
 	sums    map[string]float64
 	workers map[string][]string // living workers by trainer's id
 	pins    bool
+	takes   string // who takes the batches: "main", "taker", which was found, or "somebody"; "": nothing tells
 	births  int
 	writes  string                // whose main thread's writes are counted
 	written float64               // bytes per second it writes
@@ -151,15 +153,16 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		}
 		// Part of the wait is taking batches: the samples see the main thread run meanwhile.
 		taking := 0.0
-		if len(workerSet) > 0 && !s.pins {
+		if len(workerSet) > 0 && !s.pins && s.takes != "taker" {
 			taking = min(m.batches*(receiveBatch+receiveTensor*s.tensors), m.wait)
 		}
 		s.count(metric.ThreadSamples, process, samples)
 		s.count(waitedIn, process, samples*(m.wait-taking))
 		s.count(metric.ThreadRunning, process, samples*(m.run+taking))
 		s.count(metric.ThreadSleep, process, samples*m.asleep)
+		s.takeBatches(id, dt, samples, m)
 		s.count(metric.ThreadStopped, process, 0)
-		s.count(metric.ThreadWaitChild, process, samples*(1-m.wait-m.run-m.asleep))
+		s.count(metric.ThreadWaitChild, process, samples*(1-m.wait-m.run-m.asleep-m.locked))
 		s.count(metric.ProcCPU, process, dt*(m.run+m.others))
 		s.count(metric.ProcMainCPU, process, dt*m.run)
 		s.count(metric.ProcReadChars, process, dt*m.trainerReads)
@@ -206,6 +209,23 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		s.r.Add(metric.GPUUtil, "gpu/A", m.gpu)
 		s.r.Add(metric.GPUJobMemory, "gpu/A", 1<<30)
 	}
+}
+
+// takeBatches records who takes the batches, and the locks that the main thread waits in.
+func (s *simulation) takeBatches(id string, dt, samples float64, m moment) {
+	process, read, locked := "process/"+id, 0.0, m.locked
+	switch s.takes {
+	case "main":
+		read = 500 * m.batches
+	case "taker": // the wait for a batch is one in a lock, too
+		locked += m.wait
+		s.count(metric.ThreadSamples, "taker/"+id, samples)
+		s.count(metric.ThreadQueuePoll, process, -samples*m.wait)
+	}
+	if s.takes != "" {
+		s.count(metric.ProcMainReadChars, process, dt*read)
+	}
+	s.count(metric.ThreadFutex, process, samples*locked)
 }
 
 func (s *simulation) worker(entity string, dt, samples float64, m moment) {

@@ -38,6 +38,7 @@ type rank struct {
 	basis    metric.Basis // of the wait
 	waited   []float64    // what the wait is of, in each window: seconds; nil where it is bounded only
 	watched  []float64    // and of how many
+	offMain  string       // why it is unknown: another thread than the main one takes the batches; "" where it is known
 	noLoader bool         // it was seen to have no workers at all
 	gpus     []string     // entities of the GPUs it uses
 	busy     []float64    // share of each window in which they work, mean over them; nil where no counter tells
@@ -112,8 +113,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	case r.hook != nil:
 		r.source, r.waited, r.watched = fromHook, r.hook.waits(), r.hook.trained()
 		if r.hook.offMain() > mostlyOffMain { // another thread waits, and for how long is not what a step waits
-			r.waited, r.watched, r.basis = nil, nil, metric.Inferred
-			r.wait = b.noLongerThanWork(r)
+			b.waitForTaker(r, seen, TakenOffMain)
 			return
 		}
 	case r.noLoader:
@@ -124,6 +124,10 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 		r.waited, r.watched = r.waiting, r.joint
 		if r.source == fromMain || b.blind(r.entity) {
 			r.basis = metric.Inferred
+		}
+		if b.takesNone(r) {
+			b.waitForTaker(r, seen, SeemsOffMain)
+			return
 		}
 	}
 	r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)

@@ -48,6 +48,9 @@ type Process struct {
 	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for
 	// other roles.
 	Rank int
+	// Named says of a worker that PyTorch gave it its name, as 2.5 and newer do: it then names the trainer's pinning
+	// thread, too.
+	Named bool
 	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14
 	// and newer); 0 = none, or one without a name.
 	PinThread int
@@ -66,6 +69,9 @@ func Entity(id procfs.ID) string { return entity("process/", id) }
 
 // PinEntity names the pinning thread of a trainer.
 func PinEntity(trainer procfs.ID) string { return entity("pin/", trainer) }
+
+// TakerEntity names a thread of the job's own that takes batches for a trainer's main thread.
+func TakerEntity(trainer procfs.ID) string { return entity("taker/", trainer) }
 
 // AutogradEntity names the threads of a trainer that run the backward pass.
 func AutogradEntity(trainer procfs.ID) string { return entity("autograd/", trainer) }

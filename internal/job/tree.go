@@ -27,7 +27,7 @@ func (j *Job) publish() {
 func (n *node) public() Process {
 	return Process{
 		ID: n.id, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank,
-		PinThread:       n.threads.pin,
+		Named: n.facts.comm == dataWorkerName, PinThread: n.threads.pin,
 		AutogradThreads: n.threads.autograd, OnGPU: n.inside.accelerator != "", GPUs: n.inside.gpus,
 	}
 }

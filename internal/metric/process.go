@@ -38,7 +38,8 @@ var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadC
 	ProcRSS, ProcShared, ProcMajFaults, ProcThreads, ProcMainReadChars, ProcMainWriteChars, ProcMainSystem}
 
 // Samples of one thread: how often it was found in each state when sampled some 50 times a second. Entities
-// "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer) and
+// "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer),
+// "taker/<pid>.<start>" (a thread of the job's own that takes batches for a trainer's main thread, a prefetcher) and
 // "autograd/<pid>.<start>" (the autograd threads of a trainer as one: running where any of them runs, else what the
 // first is in), and "thread/<pid>.<start>.<tid>", a thread of a trainer without DataLoader workers that uses a CPU; it
 // has process_main_cpu_s and process_main_run_delay_s of its own. All are counters of samples; the share of time in a

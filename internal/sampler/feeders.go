@@ -93,7 +93,7 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 	}
 	for _, tid := range tids {
 		backward := slices.ContainsFunc(t.autograd.threads, func(a *watchedThread) bool { return a.task.TID == tid })
-		if tid == t.id.PID || tid == t.namedPin || backward {
+		if tid == t.id.PID || tid == t.taker.named || backward {
 			continue
 		}
 		s := f.threads[tid]

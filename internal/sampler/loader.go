@@ -157,7 +157,7 @@ func (l *Loader) adopt(tree *job.Tree) {
 			}
 			l.trainers = append(l.trainers, t)
 		}
-		t.namedPin = p.PinThread
+		t.taker.named = p.PinThread
 		if !t.ended {
 			t.autograd.watch(t.proc, t.links, p.AutogradThreads)
 		}

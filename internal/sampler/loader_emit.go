@@ -37,12 +37,15 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		}
 	}
 	t.departed = nil
-	if t.pinSamples.total > 0 {
-		emitSamples(sink, job.PinEntity(t.id), &t.pinSamples)
+	if k := &t.taker; k.pinned.total > 0 {
+		emitSamples(sink, job.PinEntity(t.id), &k.pinned)
 	}
-	if t.pin != nil && t.pinFound && !t.pinReported {
-		t.pinReported = true
-		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(t.pinThread),
+	if k := &t.taker; k.taken.total > 0 {
+		emitSamples(sink, job.TakerEntity(t.id), &k.taken)
+	}
+	if k := &t.taker; k.thread != nil && !k.own && k.found && !k.reported {
+		k.reported = true
+		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(k.tid),
 			"trainer": entity})
 	}
 	if !t.ended {

@@ -89,6 +89,12 @@ func (m *machine) thread(pid, tid int, syscall, wchan string, state byte) {
 	}
 }
 
+// reads lets a main thread have read so much.
+func (m *machine) reads(pid int, chars int64) {
+	m.put(pid, fmt.Sprintf("task/%d/io", pid), fmt.Sprintf("rchar: %d\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\n"+
+		"write_bytes: 0\ncancelled_write_bytes: 0\n", chars))
+}
+
 func (m *machine) writes(pid int, calls, chars int64) {
 	m.put(pid, "io", fmt.Sprintf("rchar: 0\nwchar: %d\nsyscr: 0\nsyscw: %d\nread_bytes: 0\nwrite_bytes: "+
 		"0\ncancelled_write_bytes: 0\n", chars, calls))

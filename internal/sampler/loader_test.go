@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/job"
@@ -63,6 +64,41 @@ func TestPinnedBatches(t *testing.T) {
 	}
 	if got := w.book().events; len(got) != 0 {
 		t.Errorf("the thread was told twice: %v", got)
+	}
+}
+
+// TestPrefetchedBatches: a thread of the job's own takes the batches. The main thread waits for it in a lock, and for
+// data while that thread is not held up in a lock itself, as it is where the queue between them is full. Who reads
+// takes the batches itself.
+func TestPrefetchedBatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		read  int64 // characters, by the main thread, between two searches
+		taken float64
+	}{"it takes none": {20, 1}, "it takes them itself": {440, 0}} {
+		t.Run(name, func(t *testing.T) {
+			m := newJob(t, 1)
+			m.tree.Processes[slices.IndexFunc(m.tree.Processes, func(p job.Process) bool {
+				return p.Role == job.Worker
+			})].Named = true
+			m.reads(100, 1e6)
+			m.thread(100, 100, inLock, "futex_do_wait", 'S')
+			m.thread(100, 110, inLock, "futex_do_wait", 'S')
+			m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+			w := m.watch()
+			w.samples(10)
+			m.reads(100, 1e6+c.read)
+			w.samples(20)
+			before := w.book()
+			starved := before.last[metric.LoaderWaiting.Name+" "+loader100]
+			if found := before.last[metric.ThreadSamples.Name+" taker/100.1000"] > 0; found != (c.taken > 0) ||
+				found != (starved > 0) || len(before.events) > 0 {
+				t.Fatalf("found: %v, starved in %v samples of 30; %v", found, starved, before.events)
+			}
+			m.thread(100, 111, inLock, "futex_do_wait", 'S') // it puts one into a full queue
+			w.samples(20)
+			w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 50,
+				metric.LoaderWaiting: starved})
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"bytes"
 	"net/netip"
 	"slices"
 	"time"
@@ -11,7 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// trainer is one trainer with its pinning thread and its workers.
+// trainer is one trainer with its workers, and the thread that takes their batches where that is not the main one.
 type trainer struct {
 	id          procfs.ID
 	proc        *procfs.Process
@@ -24,15 +23,7 @@ type trainer struct {
 	feeders     feeders
 	hostRunning uint64 // samples in which the main thread or an autograd thread ran
 
-	pin         *watchedThread
-	pinThread   int
-	pinSamples  sampleCounts
-	namedPin    int // by package job, from its name; 0 = none
-	pinFound    bool
-	pinReported bool
-	pinAsked    int            // samples of the main thread in a timed futex since the threads were last searched
-	sockets     map[int]string // from which a thread was last found receiving, while the pinning one is searched
-	nextPin     time.Duration
+	taker taker
 
 	workers  []*loaderWorker
 	departed []*loaderWorker // gone since the last Sample
@@ -64,7 +55,7 @@ type loaderWorker struct {
 }
 
 func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
-	t := &trainer{id: p.ID, sockets: map[int]string{}}
+	t := &trainer{id: p.ID, taker: taker{sockets: map[int]string{}}}
 	var err error
 	if t.main, err = l.open(p.ID, &t.mainSamples); err != nil {
 		return nil, err
@@ -106,6 +97,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 	t.dropEnded()
 	t.left = slices.DeleteFunc(t.left, func(id procfs.ID) bool { return !listed(now, id) })
 	for _, p := range now {
+		t.taker.names = t.taker.names || p.Named
 		if t.knows(p.ID) {
 			continue
 		}
@@ -162,11 +154,11 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 	}
 	// a sleep is as likely a part of the step
 	waits := handsOver(main) && main != classSleep || t.main.pollsFeeders(&l.scratch, main)
-	t.samplePin(l, now, main)
-	if main == classPipeRead && t.pin == nil {
+	t.sampleTaker(l, now, main)
+	if main == classPipeRead && t.taker.thread == nil {
 		t.receiving.waitedOn(t.main.readFD, now)
 	}
-	if main == classRunning && t.pin == nil && len(t.workers) > 0 && t.receiving.now(t.target, now) {
+	if main == classRunning && t.taker.thread == nil && len(t.workers) > 0 && t.receiving.now(t.target, now) {
 		main = classPipeRead
 		t.mainSamples.move(classRunning, classPipeRead)
 	}
@@ -241,99 +233,6 @@ func (w *loaderWorker) computes(scratch *sampleScratch, class waitClass, now tim
 	return w.clock.busy(scratch, w.id.PID, now)
 }
 
-// waits reports whether the trainer waits for a batch, by its main thread. A thread that is refused shows no time-outs.
-func (t *trainer) waits(main waitClass) bool {
-	switch main {
-	case classQueuePoll, classPipeRead:
-		return true
-	case classFutexTimed:
-		return t.pin != nil
-	case classFutex:
-		return t.pin != nil && t.main.blind != nil
-	}
-	return false
-}
-
-// Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one
-// that does its work while the main one is in a timed futex.
-const (
-	pinSearchEvery = 500 * time.Millisecond
-	// samples of the main thread in a timed futex: a wait for Python's global lock is one, too, but short
-	pinSearchAfter   = 3
-	pinSearchThreads = 256 // threads sampled in one search
-)
-
-// samplePin samples the pinning thread, and searches it where the main thread waits as if there were one.
-func (t *trainer) samplePin(l *Loader, now time.Duration, main waitClass) {
-	if t.pin != nil {
-		if _, ok := t.pin.sample(&l.scratch); ok {
-			return
-		}
-		t.pin.close()
-		t.pin, t.pinThread, t.pinReported = nil, 0, false
-	}
-	if t.namedPin != 0 && t.watchPin(t.namedPin, false) {
-		return
-	}
-	if main == classFutexTimed || (main == classFutex && t.main.blind != nil) {
-		t.pinAsked++
-	}
-	if t.pinAsked < pinSearchAfter || now < t.nextPin {
-		return
-	}
-	t.pinAsked, t.nextPin = 0, now+pinSearchEvery
-	threads, err := t.proc.Threads(nil)
-	if err != nil {
-		return
-	}
-	for i, tid := range threads {
-		if i == pinSearchThreads {
-			return
-		}
-		if tid != t.id.PID && t.pins(l, tid) && t.watchPin(tid, true) {
-			return
-		}
-	}
-}
-
-// pins takes one sample, not counted, at a thread of the trainer, and reports whether it is seen to pin: it sits in the
-// DataLoader's poll or, having no time for that, receives from one socket after another, as each tensor of a worker
-// comes through one of its own.
-func (t *trainer) pins(l *Loader, tid int) bool {
-	task, err := t.proc.Task(tid)
-	if err != nil {
-		return false
-	}
-	var uncounted sampleCounts
-	w := watchedThread{task: task, links: t.links, counts: &uncounted, trainer: true}
-	defer w.close()
-	class, ok := w.sample(&l.scratch)
-	switch {
-	case !ok:
-		return false
-	case class == classPipeRead && len(t.workers) > 0:
-		socket, ok := t.links.Target(w.readFD)
-		if !ok || !bytes.HasPrefix(socket, socketLink) {
-			return false
-		}
-		last := t.sockets[tid]
-		t.sockets[tid] = string(socket)
-		return last != "" && last != t.sockets[tid]
-	}
-	return class == classQueuePoll
-}
-
-func (t *trainer) watchPin(tid int, found bool) bool {
-	task, err := t.proc.Task(tid)
-	if err != nil {
-		return false
-	}
-	t.pin = &watchedThread{task: task, links: t.links, counts: &t.pinSamples}
-	clear(t.sockets)
-	t.pinThread, t.pinFound = tid, found
-	return true
-}
-
 // end closes a trainer that is gone. Its counts are handed over once more.
 func (t *trainer) end() {
 	if t.ended {
@@ -344,10 +243,7 @@ func (t *trainer) end() {
 		w.main.gone = true
 	}
 	t.dropEnded()
-	if t.pin != nil {
-		t.pin.close()
-		t.pin = nil
-	}
+	t.taker.drop()
 	t.autograd.close()
 	t.feeders.close()
 	t.main.closeProcess()

@@ -1,0 +1,166 @@
+package sampler
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// taker is the thread that takes a loader's batches for the main thread of a trainer, which waits for it in a lock: the
+// one that PyTorch pins them in, or one of the job's own, a prefetcher. The zero value is none. PyTorch's is waited for
+// like the job's own where the main thread waits for other things in locks, as for a device, so that the job's own is
+// searched only where PyTorch names its threads (2.5 and newer).
+type taker struct {
+	thread   *watchedThread // nil: the main thread takes them, or nobody was found yet
+	tid      int
+	own      bool      // it is the job's own
+	class    waitClass // of its last sample
+	found    bool      // by a search, and not by its name
+	reported bool
+
+	pinned, taken sampleCounts // of PyTorch's, and of the job's own
+	named         int          // PyTorch's, by package job, from its name; 0 = none
+	names         bool         // it would have one: what else takes batches is the job's own
+
+	// of the search: samples of the main thread in a timed futex and in another since the threads were last searched
+	timed, untimed int
+	next           time.Duration
+	sockets        map[int]string // from which a thread was last found receiving
+	mainRead       int64          // characters, by the main thread, at the last search
+}
+
+// drop forgets the thread: it has ended, or its trainer.
+func (k *taker) drop() {
+	if k.thread != nil {
+		k.thread.close()
+	}
+	k.thread, k.tid, k.reported = nil, 0, false
+}
+
+// waits reports whether the trainer waits for a batch, by its main thread and who takes batches for it. PyTorch's own
+// code gives the wait for its pinning thread a time-out, which a thread that is refused does not show. The job's own
+// thread is waited for while it is not held up by a lock itself: it is where the queue between the two is full.
+func (t *trainer) waits(main waitClass) bool {
+	k := &t.taker
+	switch main {
+	case classQueuePoll, classPipeRead:
+		return true
+	case classFutexTimed:
+		return k.thread != nil && !k.own
+	case classFutex:
+		if k.own {
+			return k.thread != nil && k.class != classFutex && k.class != classFutexTimed
+		}
+		return k.thread != nil && t.main.blind != nil
+	}
+	return false
+}
+
+// Searching the thread, where its name does not tell (PyTorch's before 2.5): it is the one beside the main one that
+// does its work while the main one is in a futex.
+const (
+	takerSearchEvery = 500 * time.Millisecond
+	// samples of the main thread in a futex: a wait for Python's global lock is one, too, but short
+	takerSearchAfter   = 3
+	takerSearchThreads = 256 // threads sampled in one search
+	// leastTaken is what the main thread reads at the least where it takes a batch: its worker's message is of 440
+	// bytes or more in all recordings of testdata, and where another thread takes them it reads none.
+	leastTaken = 100
+)
+
+// sampleTaker samples the thread that takes the batches, and searches it where the main thread waits as if there were
+// one.
+func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
+	k := &t.taker
+	if k.thread != nil {
+		class, ok := k.thread.sample(&l.scratch)
+		if k.class = class; ok {
+			return
+		}
+		k.drop()
+	}
+	if k.named != 0 && t.watchTaker(k.named, false, false) {
+		return
+	}
+	switch {
+	case main == classFutexTimed, main == classFutex && t.main.blind != nil:
+		k.timed++
+	case main == classFutex && k.names:
+		k.untimed++
+	}
+	own := k.untimed > k.timed
+	if max(k.timed, k.untimed) < takerSearchAfter || now < k.next {
+		return
+	}
+	k.timed, k.untimed, k.next = 0, 0, now+takerSearchEvery
+	if own && !t.takesNone() {
+		return
+	}
+	threads, err := t.proc.Threads(nil)
+	if err != nil {
+		return
+	}
+	for i, tid := range threads {
+		if i == takerSearchThreads {
+			return
+		}
+		if tid != t.id.PID && t.takes(l, tid) && t.watchTaker(tid, own, true) {
+			return
+		}
+	}
+}
+
+// takesNone reports whether the main thread has taken no batch since it was last asked.
+func (t *trainer) takesNone() bool {
+	var io procfs.IO
+	if t.main.task.IO(&io) != nil {
+		return false
+	}
+	before := t.taker.mainRead
+	t.taker.mainRead = io.ReadChars
+	return before > 0 && io.ReadChars-before < leastTaken
+}
+
+// takes takes one sample, not counted, at a thread of the trainer, and reports whether it is seen to take batches: it
+// sits in the DataLoader's poll or, having no time for that, receives from one socket after another, as each tensor of
+// a worker comes through one of its own.
+func (t *trainer) takes(l *Loader, tid int) bool {
+	task, err := t.proc.Task(tid)
+	if err != nil {
+		return false
+	}
+	var uncounted sampleCounts
+	w := watchedThread{task: task, links: t.links, counts: &uncounted, trainer: true}
+	defer w.close()
+	class, ok := w.sample(&l.scratch)
+	switch {
+	case !ok:
+		return false
+	case class == classPipeRead && len(t.workers) > 0:
+		socket, ok := t.links.Target(w.readFD)
+		if !ok || !bytes.HasPrefix(socket, socketLink) {
+			return false
+		}
+		last := t.taker.sockets[tid]
+		t.taker.sockets[tid] = string(socket)
+		return last != "" && last != t.taker.sockets[tid]
+	}
+	return class == classQueuePoll
+}
+
+func (t *trainer) watchTaker(tid int, own, found bool) bool {
+	task, err := t.proc.Task(tid)
+	if err != nil {
+		return false
+	}
+	k := &t.taker
+	counts := &k.pinned
+	if own {
+		counts = &k.taken
+	}
+	k.thread = &watchedThread{task: task, links: t.links, counts: counts}
+	clear(k.sockets)
+	k.tid, k.own, k.found, k.class = tid, own, found, classQueuePoll
+	return true
+}
