@@ -114,6 +114,15 @@ var deviceLoops = []deviceLoop{
 	{name: "pinned-input", class: inputBound, args: "--pin --loader-ms=90 --device-ms=30 --launch-ms=10"},
 	{name: "pinned-keeps-up", class: gpuBound, args: "--pin --loader-ms=40 --device-ms=80 --launch-ms=5 --sync=block"},
 	{
+		// A thread of the job's own takes the batches, and the main one waits for it in a lock.
+		name: "prefetcher-input", class: inputBound, open: true,
+		args: "--prefetcher=2 --loader-ms=90 --device-ms=30 --launch-ms=10",
+	},
+	{
+		name: "prefetcher-keeps-up", class: gpuBound,
+		args: "--prefetcher=2 --loader-ms=40 --device-ms=80 --launch-ms=5 --sync=block",
+	},
+	{
 		// Each of a batch's tensors is a message, a mapping and a copy for the one thread that pins.
 		name: "pinned-many", class: inputBound, planted: "loader/pin-thread-bound",
 		args: "--pin --workers=2 --tensors=150 --loader-ms=1 --device-ms=5 --launch-ms=1 --sync=block",

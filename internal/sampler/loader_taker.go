@@ -9,8 +9,8 @@ import (
 
 // taker is the thread that takes a loader's batches for the main thread of a trainer, which waits for it in a lock: the
 // one that PyTorch pins them in, or one of the job's own, a prefetcher. The zero value is none. PyTorch's is waited for
-// like the job's own where the main thread waits for other things in locks, as for a device, so that the job's own is
-// searched only where PyTorch names its threads (2.5 and newer).
+// as the job's own is, but its main thread may be in other locks, as for a device, while it has nothing to do. So they
+// must be told apart, by their names: where PyTorch gives none (before 2.5), who is found is taken for PyTorch's.
 type taker struct {
 	thread   *watchedThread // nil: the main thread takes them, or nobody was found yet
 	tid      int
@@ -23,11 +23,11 @@ type taker struct {
 	named         int          // PyTorch's, by package job, from its name; 0 = none
 	names         bool         // it would have one: what else takes batches is the job's own
 
-	// of the search: samples of the main thread in a timed futex and in another since the threads were last searched
-	timed, untimed int
-	next           time.Duration
-	sockets        map[int]string // from which a thread was last found receiving
-	mainRead       int64          // characters, by the main thread, at the last search
+	// of the search
+	asked    int // samples of the main thread in a lock since the threads were last searched
+	next     time.Duration
+	sockets  map[int]string // from which a thread was last found receiving
+	mainRead int64          // characters, by the main thread, at the last search
 }
 
 // drop forgets the thread: it has ended, or its trainer.
@@ -43,22 +43,20 @@ func (k *taker) drop() {
 // thread is waited for while it is not held up by a lock itself: it is where the queue between the two is full.
 func (t *trainer) waits(main waitClass) bool {
 	k := &t.taker
-	switch main {
-	case classQueuePoll, classPipeRead:
+	locked := main == classFutexTimed || main == classFutex
+	switch {
+	case main == classQueuePoll, main == classPipeRead:
 		return true
-	case classFutexTimed:
-		return k.thread != nil && !k.own
-	case classFutex:
-		if k.own {
-			return k.thread != nil && k.class != classFutex && k.class != classFutexTimed
-		}
-		return k.thread != nil && t.main.blind != nil
+	case k.thread == nil || !locked:
+		return false
+	case k.own:
+		return k.class != classFutex && k.class != classFutexTimed
 	}
-	return false
+	return main == classFutexTimed || t.main.blind != nil
 }
 
-// Searching the thread, where its name does not tell (PyTorch's before 2.5): it is the one beside the main one that
-// does its work while the main one is in a futex.
+// Searching the thread, where its name does not tell: it is the one beside the main one that does its work while the
+// main one is in a futex, or in one with a time-out where PyTorch's is searched.
 const (
 	takerSearchEvery = 500 * time.Millisecond
 	// samples of the main thread in a futex: a wait for Python's global lock is one, too, but short
@@ -83,18 +81,14 @@ func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
 	if k.named != 0 && t.watchTaker(k.named, false, false) {
 		return
 	}
-	switch {
-	case main == classFutexTimed, main == classFutex && t.main.blind != nil:
-		k.timed++
-	case main == classFutex && k.names:
-		k.untimed++
+	if main == classFutexTimed || main == classFutex && (k.names || t.main.blind != nil) {
+		k.asked++
 	}
-	own := k.untimed > k.timed
-	if max(k.timed, k.untimed) < takerSearchAfter || now < k.next {
+	if k.asked < takerSearchAfter || now < k.next {
 		return
 	}
-	k.timed, k.untimed, k.next = 0, 0, now+takerSearchEvery
-	if own && !t.takesNone() {
+	k.asked, k.next = 0, now+takerSearchEvery
+	if k.names && !t.takesNone() {
 		return
 	}
 	threads, err := t.proc.Threads(nil)
@@ -105,7 +99,7 @@ func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
 		if i == takerSearchThreads {
 			return
 		}
-		if tid != t.id.PID && t.takes(l, tid) && t.watchTaker(tid, own, true) {
+		if tid != t.id.PID && t.takes(l, tid) && t.watchTaker(tid, k.names, true) {
 			return
 		}
 	}

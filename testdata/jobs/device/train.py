@@ -7,6 +7,7 @@ import argparse
 import ctypes
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def arguments():
     add("--restart", action="store_true", help="start the workers anew each epoch")
     add("--vary", action="store_true", help="what an item takes is distributed exponentially, with the same mean")
     add("--pin", action="store_true")
+    add("--prefetcher", type=int, default=0, help="batches that a thread of the job's own takes ahead of the main one")
     add("--tensors", type=int, default=0, help="more of them in an item")
     add("--launch-ms", type=float, default=10, help="Python of the main thread while it launches")
     add("--after-ms", type=float, default=0, help="Python of the main thread after the step's kernels are launched")
@@ -175,6 +177,8 @@ class Loop:
         took = a.slow_ms if self.rank == a.slow_rank else a.loader_ms
         train = self.loader(a.epoch_steps, took)
         evaluation = self.loader(a.eval_steps, a.loader_ms) if a.eval_steps else None
+        if a.prefetcher:
+            train = Ahead(train, a.prefetcher)
         if a.free:
             train = kept(train, a.epoch_steps)
             evaluation = evaluation and kept(evaluation, a.eval_steps)
@@ -195,6 +199,23 @@ def kept(loader, steps):
         if len(batches) == KEPT:
             break
     return Round(batches, steps)
+
+
+class Ahead:
+    """A loader that a thread goes over, which hands each batch on by a queue."""
+
+    def __init__(self, loader, most):
+        self.loader, self.most = loader, most
+
+    def __iter__(self):
+        batches = queue.Queue(self.most)
+        threading.Thread(target=self.take, args=(batches,), daemon=True).start()
+        return iter(batches.get, None)
+
+    def take(self, batches):
+        for batch in self.loader:
+            batches.put(batch)
+        batches.put(None)
 
 
 class Round:
