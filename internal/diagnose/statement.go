@@ -50,6 +50,10 @@ var saysItself = map[string]bool{"loader/workers-zero": true, "job/feeders-too-f
 // statement says in a few sentences why the class is what it is.
 func statement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
 	text := classStatement(e, s, class, lead)
+	if v, ok := e.Get(metric.Evaluation); ok && class == report.Balanced && v.Center >= High.Value {
+		text += fmt.Sprintf(" That is of training, which stands still %s of all time while the model is evaluated.",
+			unit.Percent(v.Center))
+	}
 	if e.Facts.Fed != nil && class != report.InputBound {
 		text += " I" + strings.TrimPrefix(fedHow(e), "i") + "."
 	}
@@ -103,9 +107,9 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around "+
 				"it, take %s of the time.", s.ready(), unit.Percent(s.host))
 		}
-		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
+		if delay, ok := TrainerDelay(e); ok && delay >= Moderate.Value {
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.",
-				unit.Percent(stat.Share(delay.Center)))
+				unit.Percent(stat.Share(delay)))
 		}
 		return text
 	case report.TransferBound:
