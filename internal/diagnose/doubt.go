@@ -110,6 +110,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < fairWindow {
 		d.add("the steady window is short: %s", unit.Seconds(v.Center))
 	}
+	if evaluating(e).Mixed {
+		d.add("evaluations come too often to tell training's own part of what was seen from outside")
+	}
 	if e.Window.Kept > 0 {
 		d.add("the figures hold %s of what looks like a warm-up: the watch was too short to leave it out",
 			unit.Seconds(e.Window.Kept.Seconds()))
@@ -150,9 +153,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if others, ok := e.Get(metric.GPUOthersBusy); ok && others.Center >= Moderate.Value {
 		d.add("processes outside the job compute on its GPUs %s of the time", unit.Percent(stat.Share(others.Center)))
 	}
-	if delay, ok := e.Get(metric.MainRunDelay); ok && class == report.HostBound && delay.Center >= s.host*dominant {
+	if delay, ok := TrainerDelay(e); ok && class == report.HostBound && delay >= s.host*dominant {
 		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)",
-			unit.Percent(stat.Share(delay.Center)))
+			unit.Percent(stat.Share(delay)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
 		d.add("the GPU sets the pace, and still lacks data %s of the time", unit.Percent(s.stall.Center))

@@ -147,7 +147,7 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	// What the trainer was ready for without a CPU is not the step's own; the simulation adds it where it arises. What
 	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the
 	// device waited for the rest.
-	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
+	if delay, ok := TrainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
 		late := max(delay-leadingStep(e).Delay.Likely, 0) / rate * left / own.Center
 		l.FreeStep = l.FreeStep.Scaled(max(l.FreeStep.Center-late, min(left, l.FreeStep.Center)) / l.FreeStep.Center)
 	}
@@ -251,8 +251,8 @@ func trainerCPU(e *evidence.Evidence) (stat.Summary, bool) {
 	return s, true
 }
 
-// trainerDelay is how long, in a second of training, the trainer's main thread was ready to run without a CPU.
-func trainerDelay(e *evidence.Evidence) (float64, bool) {
+// TrainerDelay is how long, in a second of training, the trainer's main thread was ready to run without a CPU.
+func TrainerDelay(e *evidence.Evidence) (float64, bool) {
 	delay, ok := e.Get(metric.MainRunDelay)
 	x := evaluating(e)
 	return max(delay.Center-x.Delay, 0) / (1 - x.Time), ok

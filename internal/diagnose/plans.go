@@ -115,25 +115,34 @@ func noun(name string) string {
 	return strings.Replace(strings.ReplaceAll(name, "_", " "), " per s", " per second", 1)
 }
 
-// checkCommand is what tells whether a plan came true.
+// checkCommand is what tells whether a plan came true; "" where pipetune started the job and the command is not known.
 func checkCommand(e *evidence.Evidence) string {
 	watch := "pipetune diagnose --baseline " + Before
-	if e.Header.Mode == "launch" {
-		watch += startLine(e)
+	if e.Header.Mode != "launch" {
+		return watch
 	}
-	return watch
+	start := startLine(e)
+	if start == "" {
+		return ""
+	}
+	return watch + start
 }
 
 // Before stands in commands for the file that the report is kept in.
 const Before = "before.json"
 
-// startLine is the end of a command line that starts the job; "" where its own is not known.
+// startLine is the end of a command line that starts the job; "" where its own is not known. What multiprocessing
+// starts a process with (Lib/multiprocessing/spawn.py, forkserver.py) is of use to it alone: it names the parent's
+// pipes.
 func startLine(e *evidence.Evidence) string {
-	if len(e.Header.Job.Command) == 0 {
+	command := e.Header.Job.Command
+	if len(command) == 0 || slices.ContainsFunc(command, func(word string) bool {
+		return strings.HasPrefix(word, "from multiprocessing.") || word == "--multiprocessing-fork"
+	}) {
 		return ""
 	}
 	text := " --"
-	for _, word := range e.Header.Job.Command {
+	for _, word := range command {
 		text += " " + shellArgument(word)
 	}
 	return text

@@ -240,3 +240,37 @@ func TestEachSettingHasItsRisk(t *testing.T) {
 		}
 	}
 }
+
+// What multiprocessing starts a process with is no command that a person can give: a launched job of which no other is
+// known has no line to check a plan by, and one that was joined needs none.
+func TestCheckCommandIsOneToGive(t *testing.T) {
+	spawned := []string{"python", "-B", "-c", "from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=8)",
+		"--multiprocessing-fork"}
+	for _, c := range []struct {
+		mode    string
+		command []string
+		want    string
+	}{
+		{"launch", []string{"python", "train.py"}, "pipetune diagnose --baseline before.json -- python train.py"},
+		{"launch", spawned, ""},
+		{"attach", spawned, "pipetune diagnose --baseline before.json"},
+	} {
+		e := saw(evidence.Facts{}, starvingLoader)
+		e.Header.Mode, e.Header.Job.Command = c.mode, c.command
+		if got := checkCommand(e); got != c.want {
+			t.Errorf("%s %v: %q, want %q", c.mode, c.command, got, c.want)
+		}
+	}
+}
+
+// A straggler is named where its finding does not lead.
+func TestStragglerIsNamed(t *testing.T) {
+	for spread, want := range map[float64]bool{0.38: true, 0.01: false} {
+		e := saw(evidence.Facts{}, with(starvingLoader, readings{"rank_stall_spread_ratio": spread}))
+		e.Ranks = []evidence.Rank{{Name: "1"}, {Name: "0"}}
+		got, lag := starving(e, splitOf(e)), "The other rank lacks data 38 points less and waits for rank 1 at each"
+		if strings.Contains(got, lag) != want {
+			t.Errorf("spread %g: %s", spread, got)
+		}
+	}
+}

@@ -50,6 +50,10 @@ var saysItself = map[string]bool{"loader/workers-zero": true, "job/feeders-too-f
 // statement says in a few sentences why the class is what it is.
 func statement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
 	text := classStatement(e, s, class, lead)
+	if v, ok := e.Get(metric.Evaluation); ok && class == report.Balanced && v.Center >= High.Value {
+		text += fmt.Sprintf(" That is of training, which stands still %s of all time while the model is evaluated.",
+			unit.Percent(v.Center))
+	}
 	if e.Facts.Fed != nil && class != report.InputBound {
 		text += " I" + strings.TrimPrefix(fedHow(e), "i") + "."
 	}
@@ -103,9 +107,9 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around "+
 				"it, take %s of the time.", s.ready(), unit.Percent(s.host))
 		}
-		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
+		if delay, ok := TrainerDelay(e); ok && delay >= Moderate.Value {
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.",
-				unit.Percent(stat.Share(delay.Center)))
+				unit.Percent(stat.Share(delay)))
 		}
 		return text
 	case report.TransferBound:
@@ -116,10 +120,17 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		}
 		return text
 	}
-	if max(s.stall.Center, s.host, s.device) >= dominant {
-		return fmt.Sprintf("Nothing was found that holds the step back: %s.", shares(s))
+	switch {
+	case max(s.stall.Center, s.host, s.device) < dominant:
+		return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
+	case s.device >= dominant && 1-s.loading <= 1/report.WorthChange: // with that time back, a change is worth it
+		lacks := "lacks"
+		if s.stall.Lo < Moderate.Value {
+			lacks = "may lack"
+		}
+		return fmt.Sprintf("The device works for most of the step and %s data for some of it: %s.", lacks, shares(s))
 	}
-	return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
+	return fmt.Sprintf("Nothing was found that holds the step back: %s.", shares(s))
 }
 
 // ready says that data is there, as far as it is.
@@ -179,7 +190,24 @@ func starving(e *evidence.Evidence, s split) string {
 	if s.loading < High.Value {
 		text += ": moderately input-bound"
 	}
-	return text + "."
+	text += "."
+	if lag, ok := Straggler(e); ok && len(e.Ranks) > 1 {
+		who := "The other ranks lack data %.0f points less and wait for rank %s at each exchange."
+		if len(e.Ranks) == 2 {
+			who = "The other rank lacks data %.0f points less and waits for rank %s at each exchange."
+		}
+		text += " " + fmt.Sprintf(who, 100*lag, e.Ranks[0].Name)
+	}
+	return text
+}
+
+// Straggler is how much more of the time the trainer that lacks data most lacks it than the others do, who then wait
+// for it at each exchange; false where that is little, or there are no others.
+func Straggler(e *evidence.Evidence) (lag float64, ok bool) {
+	spread, known := e.Get(metric.RankStallSpread)
+	stall, _ := Stall(e)
+	lag = stat.Share(spread.Center)
+	return lag, known && lag >= Moderate.Value && stall.Center >= Moderate.Value
 }
 
 // shareRange writes a share of which a range is known; one figure where its ends are no more than a point apart.

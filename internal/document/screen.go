@@ -25,11 +25,11 @@ func Subject(j *report.Job) string {
 	if j.Ranks > 1 {
 		parts = append(parts, unit.Count(int64(j.Ranks), "rank", "ranks"))
 	}
-	return strings.Join(append(parts, loads(j.Loader)...), " · ")
+	return strings.Join(append(parts, loads(j.Loader, j.Ranks)...), " · ")
 }
 
-// loads says who makes a job's batches, as far as it is known.
-func loads(l *report.Loader) []string {
+// loads says who makes a job's batches, as far as it is known. num_workers is of one trainer.
+func loads(l *report.Loader, ranks int) []string {
 	switch {
 	case l == nil:
 		return nil
@@ -41,6 +41,9 @@ func loads(l *report.Loader) []string {
 		return []string{"no loader workers"}
 	}
 	text := unit.Count(int64(*l.NumWorkers), "loader worker", "loader workers")
+	if ranks > 1 {
+		text += " per rank"
+	}
 	if l.StartMethod != "" {
 		text += " (" + l.StartMethod + ")"
 	}
@@ -74,19 +77,50 @@ func changes(r *report.Report) (list []report.Decision) {
 	return list
 }
 
-// fix is the change that cures what the verdict rests on, and what that brings.
+// cure is the change that the screen puts first, and what else is decided: one that the leading finding asks for, else
+// the first of the recommended plan that may be followed as it stands, so that no plan stands below a screen without a
+// cure. False where there is neither.
+func cure(r *report.Report) (first report.Decision, others []report.Decision, ok bool) {
+	f, plan, list := lead(r), r.Recommended(), changes(r)
+	i := slices.IndexFunc(list, func(d report.Decision) bool { return f != nil && slices.Contains(d.Rules, f.Rule) })
+	if i < 0 && plan != nil {
+		i = slices.IndexFunc(list, func(d report.Decision) bool {
+			return d.Outcome == report.ToChange && d.Hold == "" && slices.ContainsFunc(plan.Changes,
+				func(c report.Recommendation) bool { return c.Setting == d.Setting })
+		})
+	}
+	if i < 0 {
+		return first, list, false
+	}
+	return list[i], slices.Delete(slices.Clone(list), i, i+1), true
+}
+
+// madeAt is where the source is that a change is of: the place of the first finding that asks for it and has one.
+func madeAt(r *report.Report, d report.Decision) *report.Location {
+	for _, f := range r.Findings {
+		if f.Location != nil && slices.Contains(d.Rules, f.Rule) {
+			return f.Location
+		}
+	}
+	return nil
+}
+
+// fix is the change that the screen puts first, and what that brings.
 func fix(r *report.Report) (lines []Line) {
-	f, list := lead(r), changes(r)
-	if f == nil || len(list) == 0 || !slices.Contains(list[0].Rules, f.Rule) {
+	c, _, ok := cure(r)
+	if !ok {
 		return nil
 	}
-	c := list[0]
 	text := changeText(c.Recommendation)
 	for _, w := range c.With {
 		text += ", with " + w.Setting + "=" + w.To
 	}
-	if f.Location != nil {
-		text += " (" + place(f.Location) + ")"
+	at := madeAt(r, c)
+	if f := lead(r); f != nil && slices.Contains(c.Rules, f.Rule) {
+		at = f.Location
+	}
+	if at != nil {
+		text += " (" + place(at) + ")"
 	}
 	lines = append(lines, Line{Label: "Fix", Text: text, Copy: c.Command})
 	if c.Caveat != "" {
@@ -110,16 +144,14 @@ const mostAfterwards = 2
 
 // afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {
-	list, title := changes(r), "Then, in this order"
-	cured := len(fix(r)) > 0
-	if cured {
-		list = list[1:]
-	} else {
+	first, list, cured := cure(r)
+	title := "Then, in this order"
+	if !cured {
 		title = "What may help, in this order"
 	}
 	var facts Facts
 	for _, d := range list {
-		if cured && (d.Hold == report.HoldCostsNothing || named(changes(r)[0], d)) || len(facts) == mostAfterwards ||
+		if cured && (d.Hold == report.HoldCostsNothing || named(first, d)) || len(facts) == mostAfterwards ||
 			aboutTheWatch(d) {
 			continue
 		}

@@ -54,3 +54,46 @@ func TestFixAndWhatFollows(t *testing.T) {
 		t.Error(first)
 	}
 }
+
+// A plan that is recommended is the fix where the verdict rests on no finding, and no other change is.
+func TestFixIsThePlans(t *testing.T) {
+	one := "1"
+	change := report.Recommendation{Setting: "num_workers", From: &one, To: "2", Effect: &report.Effect{
+		Metric: "samples_per_s", Unit: "1/s", Before: 100, After: 116, Lo: 110, Hi: 120, Basis: report.Modelled}}
+	for _, c := range []struct{ name, want string }{
+		{report.Conservative, "num_workers: 1 → 2 (train.py:9)"},
+		{report.Aggressive, ""},
+	} {
+		r := &report.Report{Verdict: &report.Verdict{Class: report.Balanced},
+			Findings: []report.Finding{
+				{Rule: "host/sync-points", Severity: report.Warning, Recommendations: []report.Recommendation{
+					{Setting: "calls that wait for the GPU", To: "once per epoch"}}},
+				{Rule: "loader/workers-too-few", Severity: report.Warning, Location: &report.Location{File: "train.py",
+					Line: 9}, Recommendations: []report.Recommendation{change}}},
+			Plans: []report.Plan{{Name: c.name, Changes: []report.Recommendation{change}, Effect: change.Effect}}}
+		lines, then := fix(r), fmt.Sprint(afterwardsSection(r))
+		if c.want == "" {
+			if len(lines) != 0 || !strings.Contains(then, "num_workers") {
+				t.Errorf("%s: %+v %s", c.name, lines, then)
+			}
+			continue
+		}
+		if len(lines) != 2 || lines[0].Text != c.want || lines[1].Text != "100 → 110 – 120 samples/s, modelled" ||
+			strings.Contains(then, "num_workers") || !strings.Contains(then, "calls that wait") {
+			t.Errorf("%s: %+v %s", c.name, lines, then)
+		}
+	}
+}
+
+// num_workers is of one trainer.
+func TestSubjectOfRanks(t *testing.T) {
+	two := 2
+	for ranks, want := range map[int]string{1: "train.py · 2 loader workers (spawn)",
+		2: "train.py · 2 ranks · 2 loader workers per rank (spawn)"} {
+		j := &report.Job{Command: []string{"python", "train.py"}, Ranks: ranks,
+			Loader: &report.Loader{NumWorkers: &two, StartMethod: "spawn"}}
+		if got := Subject(j); got != want {
+			t.Errorf("%d ranks: %s", ranks, got)
+		}
+	}
+}

@@ -6,7 +6,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// The recommended plan has the last word on what it is about, and none on the rest.
+// The recommended plan has the last word on what it is about, and none on the rest. Where none is recommended, what a
+// finding asks for stands, with the value of the plan that names one.
 func TestTryLineIsThePlans(t *testing.T) {
 	plan := func(name, workers string) report.Plan {
 		return report.Plan{Name: name, Changes: []report.Recommendation{recommend("num_workers", workers)}}
@@ -20,7 +21,7 @@ func TestTryLineIsThePlans(t *testing.T) {
 			"num_workers=2, prefetch_factor=8, pin_memory=True"},
 		{[]report.Plan{plan("moderate", "2"), plan("aggressive", "9")},
 			"num_workers=2, prefetch_factor=8, pin_memory=True"},
-		{[]report.Plan{plan("aggressive", "9")}, "prefetch_factor=8, pin_memory=True"},
+		{[]report.Plan{plan("aggressive", "9")}, "num_workers=9, prefetch_factor=8, pin_memory=True"},
 	} {
 		r := &report.Report{Plans: c.plans, Findings: []report.Finding{{Severity: report.Error,
 			Recommendations: []report.Recommendation{recommend("num_workers", "6"), recommend("prefetch_factor", "8"),

@@ -53,7 +53,7 @@ func (b *builder) awaits(r *rank, peers []*rank) step.Peers {
 		least[i], waits[i] = step.Awaits(own, others, spread, r.rate.Center*b.length[i])
 		work[i] = r.busy[i] - waits[i]
 	}
-	p := step.Peers{Known: true, Waits: b.range_(waits), Work: b.range_(work)}
+	p := step.Peers{Known: true, Waits: b.range_(waits), Work: b.trainingMean(r, work)}
 	p.Waits.Lo = b.range_(least).Likely
 	p.Waits.Hi = p.Waits.Likely
 	p.Work.Hi += p.Waits.Likely - p.Waits.Lo

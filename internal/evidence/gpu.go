@@ -42,7 +42,7 @@ func (b *builder) gpu(r *rank) {
 	others.why = reason{} // a reason that is of the job's GPUs
 	b.take(metric.GPUBusy, of(func(job []string) figure {
 		if r.step != nil && r.step.Sight == step.Counted {
-			return b.modelled(r.step.Device).over(b.lasting(r.busy), b.length)
+			return b.modelled(b.range_(r.busy)).over(b.lasting(r.busy), b.length) // of all time, evaluations too
 		}
 		return b.mean(b.busyOf(job))
 	}), metric.GPUUtil)

@@ -15,6 +15,8 @@ type Evaluating struct {
 	Time  float64 // seconds, 0..1
 	CPU   float64 // seconds of CPU of the trainer
 	Delay float64 // seconds for which its main thread was ready to run without a CPU
+	// where a step of training goes is not known: all that was seen of it from outside has evaluations in it
+	Mixed bool
 }
 
 // Pauses are evaluations in the middle of an epoch: training stands still, and its workers make the batches that are
@@ -32,6 +34,7 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 	if evaluated <= 0 || reported <= 0 || steps <= 0 {
 		return
 	}
+	out.Evaluating.Mixed = r.mixed
 	spans := b.evaluationSpans(h, sum(h.trained())/steps)
 	begun, worked := 0.0, 0.0
 	for _, l := range h.evaluations {
@@ -55,7 +58,7 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 			delayed, _ := b.h.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
 			late = stat.Share(delayed)
 			out.Evaluating = Evaluating{Time: stat.Share(evaluated / reported), CPU: cpu * evaluated / reported,
-				Delay: late * evaluated / reported}
+				Delay: late * evaluated / reported, Mixed: r.mixed}
 		}
 	}
 	nested := min(sum(h.training.of(metric.HookNested)), evaluated)

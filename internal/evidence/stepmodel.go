@@ -60,12 +60,12 @@ func (r *rank) sight() step.Sight {
 // its main thread was not sampled, or what it waits is unknown.
 func (b *builder) model(r *rank) {
 	running, asleep, waits := b.mainStates(r)
-	storage := b.range_(waits)
+	storage := b.trainingMean(r, waits)
 	seen := step.Seen{
 		Device:   r.sight(),
-		Running:  b.range_(running),
-		Asleep:   b.range_(asleep),
-		OnDevice: b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadDevice))),
+		Running:  b.trainingMean(r, running),
+		Asleep:   b.trainingMean(r, asleep),
+		OnDevice: b.trainingMean(r, b.ofSamples(r, b.grow(r.entity, metric.ThreadDevice))),
 		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Loads { // what it waits for over the network it may load, as from storage, or it logs
@@ -74,14 +74,21 @@ func (b *builder) model(r *rank) {
 		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-remote.Hi, 0), max(seen.Asleep.Likely-remote.Likely, 0)
 	}
 	if seen.Device == step.Counted {
-		seen.Busy = b.range_(r.busy)
-		seen.Copy = b.copies(r)
+		seen.Busy = b.trainingMean(r, r.busy)
+		seen.Copy = b.trainingPart(r, b.copies(r), b.gpuMeans(metric.GPUPcieRx, r.gpus))
 		if len(r.gpus) > 0 {
-			seen.Others = b.range_(b.gpuMeans(metric.GPUOthersUtil, r.gpus))
+			seen.Others = b.trainingMean(r, b.gpuMeans(metric.GPUOthersUtil, r.gpus))
 		}
 	}
-	seen.Delay = b.delay(r, seen.Running)
+	perSec := func(d metric.Desc) []float64 {
+		g := b.grow(r.entity, d)
+		return each(len(g), func(i int) float64 { return divide(g[i], b.length[i]) })
+	}
+	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running)), perSec(metric.ProcRunDelay))
 	seen.Works = orNothing(divide(sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.length)))
+	if r.evaluates() > 0 {
+		seen.Works = b.trainingMean(r, perSec(metric.ProcMainCPU)).Likely
+	}
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
 	if sum(r.samples) == 0 || r.wait.N == 0 {
@@ -229,10 +236,15 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 		return step.Range{}, false
 	}
 	all, within := sum(b.grow(r.entity, metric.HostSamples)), sum(b.grow(r.entity, metric.HostSamplesDevice))
-	ran := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadRunning)))
+	runs := b.ofSamples(r, b.grow(r.entity, metric.ThreadRunning))
+	ran := b.range_(runs)
 	if all >= fewestSamples {
-		return b.inCode(r, ran, within, all), true
+		sampled, inside := b.grow(r.entity, metric.HostSamples), b.grow(r.entity, metric.HostSamplesDevice)
+		return b.trainingPart(r, b.inCode(r, ran, within, all), each(len(runs), func(i int) float64 {
+			return runs[i] * divide(inside[i], sampled[i])
+		})), true
 	}
+	ran = b.trainingMean(r, runs)
 	if seen.Device == step.Unseen {
 		return step.Share(0, 0, ran.Hi), false
 	}

@@ -45,6 +45,7 @@ type rank struct {
 	seen     step.Seen    // of its step
 	step     *step.Step   // where its time goes; nil where that is unknown
 	hook     *hooked      // what was reported from inside; nil without it
+	mixed    bool         // what training alone has of a share of its step is not known, for evaluations between
 }
 
 // top returns the trainer that the step signals are of, nil where there is none.

@@ -204,7 +204,7 @@ func (j *Job) describe(asked procfs.ID) {
 	}
 	first := j.table.nodes[trainers[0].PID]
 	j.about = recording.Job{
-		Command:     untrusted.CommandLine(first.facts.argv, j.opts.Redaction),
+		Command:     untrusted.CommandLine(j.table.program(first).facts.argv, j.opts.Redaction),
 		Framework:   first.inside.framework,
 		Accelerator: first.inside.accelerator,
 		Python:      cmp.Or(pythonOf(first.facts.exe), first.inside.python),
@@ -231,6 +231,18 @@ func (j *Job) describe(asked procfs.ID) {
 	case first.inside.framework == "" && !first.everOwner:
 		j.warn("process %d has loaded no training framework: it may not be a training job", trainers[0].PID)
 	}
+}
+
+// program returns the process whose command line a person gave: where multiprocessing started n, as
+// torch.multiprocessing.spawn starts a rank, the nearest process above it that it did not start. It is n itself where
+// none is known.
+func (t *table) program(n *node) *node {
+	for at := n; at != nil && at.facts.python; at = t.nodes[at.ppid] {
+		if at.facts.kind != spawnChild && at.facts.kind != forkServer && len(at.facts.argv) > 0 {
+			return at
+		}
+	}
+	return n
 }
 
 // hdf5OfWorkers looks for the HDF5 library in one worker of the first trainer where the trainer itself has not loaded

@@ -195,6 +195,18 @@ func TestHeaderDescribesTheFirstTrainer(t *testing.T) {
 	}
 }
 
+// A rank that multiprocessing started is named by the command that a person gave.
+func TestHeaderNamesTheProgramOfSpawnedRanks(t *testing.T) {
+	rank := ranked(coded(150, 100, spawnCode, inTrainer), "RANK=0")
+	rank.maps = []string{torchLib}
+	m := newMachine(t, shell(10, 1), trainer(100, 10), rank, coded(151, 150, spawnCode, inWorker))
+	j := must.Get(Attach(context.Background(), 150, Options{FS: m.fs()}))(t)
+	defer j.Close()
+	if h := j.Header(); strings.Join(h.Command, " ") != strings.Join(train, " ") || h.PID != 150 {
+		t.Errorf("process %d is of %q", h.PID, h.Command)
+	}
+}
+
 func TestFindRanksJobs(t *testing.T) {
 	gpu := trainer(600, 10)
 	gpu.fds = []string{"/dev/nvidiactl", "/dev/nvidia0"}

@@ -20,7 +20,7 @@ type Candidate struct {
 	Trainers  int
 	Workers   int
 	Framework string
-	// Command is the trainer's redacted command line.
+	// Command is the redacted command line that the trainer was started by.
 	Command []string
 
 	slurm string
@@ -180,7 +180,7 @@ func (j *Job) candidate(p Process) Candidate {
 	n := j.table.nodes[p.PID]
 	return Candidate{
 		Trainer: p.ID, GPU: n.inside.accelerator != "", Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
-		Framework: n.inside.framework, slurm: n.inside.slurm, Command: untrusted.CommandLine(n.facts.argv,
-			j.opts.Redaction),
+		Framework: n.inside.framework, slurm: n.inside.slurm, Command: untrusted.CommandLine(
+			j.table.program(n).facts.argv, j.opts.Redaction),
 	}
 }

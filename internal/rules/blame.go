@@ -182,10 +182,13 @@ func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
 	return spedUp(report.Effect{Metric: d.Name, Unit: string(d.Unit), Before: now, Limit: limit}, lo, hi)
 }
 
-// idleDevice is the share of time in which the device does not work, all of it where nothing tells: no change of what
-// feeds it brings more. A trainer that waits for its device says that it works.
+// idleDevice is the share of training's time in which the device does not work, all of it where nothing tells: no
+// change of what feeds it brings more. A trainer that waits for its device says that it works.
 func idleDevice(p *diagnose.Pass) float64 {
 	busy, _ := p.Evidence.Get(metric.GPUBusy)
+	if v, ok := p.Evidence.Get(metric.DeviceTime); ok && busy.Lo > 0 {
+		busy = v
+	}
 	waits, _ := p.Evidence.Get(metric.DeviceWait)
 	return 1 - share(max(busy.Lo, waits.Lo))
 }

@@ -35,7 +35,8 @@ var hostMainThreadBound = diagnose.Rule{
 		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, "+where,
 			unit.Percent(host), unit.Percent(wait))
 		// ready but without a CPU is not the loop's own doing
-		score := max(host-min(share(p.OrZero(metric.MainRunDelay)), 1-wait), 0)
+		delay, _ := diagnose.TrainerDelay(p.Evidence)
+		score := max(host-min(share(delay), 1-wait), 0)
 		if score < diagnose.Moderate.Value {
 			return
 		}
@@ -50,15 +51,20 @@ var hostMainThreadBound = diagnose.Rule{
 		if score < host-diagnose.Moderate.Value {
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
 		}
+		from, effect := perStep(p, score), speedup(p, 0, score, "the device")
+		if h := p.Evidence.Facts.Hook; h != nil && h.Evaluating.Mixed {
+			from, effect = nil, nil // the share is of all time, and a step's own is not known
+			summary += "; how much of that is training's and how much evaluation's is not known"
+		}
 		p.Report(report.Finding{
 			Severity: severity, Score: score, Summary: summary,
 			Evidence: seen(p, metric.HostTime, metric.DeviceTime, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
 				metric.GPUBusy),
 			Recommendations: []report.Recommendation{{
-				Setting: "work of the main thread per step", From: perStep(p, score),
+				Setting: "work of the main thread per step", From: from,
 				To:     "as little as launching the step needs",
 				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
-				Effect: speedup(p, 0, score, "the device"), Command: profile(p, "--native"),
+				Effect: effect, Command: profile(p, "--native"),
 			}},
 			Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 		})

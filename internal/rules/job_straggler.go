@@ -15,8 +15,8 @@ var jobStraggler = diagnose.Rule{
 	Needs:   []metric.Desc{metric.RankStallSpread, metric.Ranks},
 	Applies: severalTrainers,
 	Eval: func(p *diagnose.Pass) {
-		spread := share(p.Get(metric.RankStallSpread))
-		if spread < diagnose.Moderate.Value || p.Stall() < diagnose.Moderate.Value {
+		spread, ok := diagnose.Straggler(p.Evidence)
+		if !ok {
 			return
 		}
 		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %.0f points more than the others, which "+

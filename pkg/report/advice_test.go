@@ -95,3 +95,20 @@ func TestDecidedOfPlans(t *testing.T) {
 		}
 	}
 }
+
+// A finding's change needs no plan that is recommended: what only a further plan changes is held, and no more.
+func TestDecidedWithoutRecommendedPlan(t *testing.T) {
+	workers := Recommendation{Setting: "num_workers", To: "4", Effect: &Effect{Before: 100, After: 150}}
+	kept := Recommendation{Setting: "persistent_workers", To: "True"}
+	further := []Plan{{Name: Aggressive, Changes: []Recommendation{workers, kept}}}
+	for severity, hold := range map[Severity]string{Error: "", Info: HoldCostsNothing} {
+		r := &Report{Plans: further, Findings: []Finding{{Rule: "loader/workers-too-few", Severity: severity,
+			Recommendations: []Recommendation{workers}}}}
+		if d := r.Decision("num_workers"); d == nil || d.Hold != hold || d.To != "4" || d.Effect == nil {
+			t.Errorf("%s: %+v", severity, d)
+		}
+		if d := r.Decision("persistent_workers"); d == nil || d.Hold != HoldFurther {
+			t.Errorf("%s: %+v", severity, d)
+		}
+	}
+}

@@ -33,7 +33,7 @@ var DecisionOutcomes = []string{ToChange, ToLeave, NotKnown}
 const (
 	HoldCostsNothing = "what it mends takes no time now"
 	HoldTooLittle    = "it is predicted to bring less than 3 %"
-	HoldFurther      = "it reaches further than the plan that is recommended"
+	HoldFurther      = "it reaches further than what is recommended"
 	HoldInstead      = "a change that comes before it goes without it"
 	HoldIterable     = "the dataset is iterable: each worker goes over all of it unless its own code takes a share"
 )
@@ -43,7 +43,8 @@ var NeedWorkers = []string{"prefetch_factor", "persistent_workers", "multiproces
 
 // Decided are the report's decisions, and where it holds none, as before 1.6.0, what its findings and plans amount to:
 // what the recommended plan changes is changed to the plan's value; of other settings the first finding that recommends
-// a value has its way; what findings rule out and nothing changes is left.
+// a value has its way, with the value of a further plan that names one; what only such a plan changes is held; what
+// findings rule out and nothing changes is left.
 func (r *Report) Decided() []Decision {
 	if r.Decisions != nil {
 		return r.Decisions
@@ -66,15 +67,19 @@ func (r *Report) Decided() []Decision {
 	for _, f := range r.Findings {
 		for _, c := range f.Recommendations {
 			d := Decision{Recommendation: c, Outcome: outcome}
-			switch i := slices.IndexFunc(planned, func(p Decision) bool { return p.Setting == c.Setting }); {
-			case i >= 0 && planned[i].To != c.To:
+			i := slices.IndexFunc(planned, func(p Decision) bool { return p.Setting == c.Setting })
+			if i >= 0 && planned[i].To != c.To {
 				d = planned[i]
-			case i >= 0:
-				d.Hold = planned[i].Hold
+			}
+			switch { // who asks for a change is a plan that is recommended, or the finding
+			case i >= 0 && planned[i].Hold == "":
+				d.Hold = ""
 			case f.Severity == Info:
 				d.Hold = HoldCostsNothing
-			case !c.Effect.Worthwhile():
+			case !d.Effect.Worthwhile():
 				d.Hold = HoldTooLittle
+			default:
+				d.Hold = ""
 			}
 			settle(d, f.Rule)
 		}

@@ -1,0 +1,91 @@
+package evidence
+
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
+)
+
+// A step of training has no part of an evaluation, and shares of time that are sampled from outside have: they are of
+// all time. What the hook times is of training already, and the two meet in one model of the step.
+//
+// Of a share x of all time, of which training is T and evaluation the rest, training alone has
+//
+//	max(0, (x - (1-T)) / T) <= y <= min(1, x / T)
+//
+// whatever evaluations do. Windows hold more or less of them, and what they have falls or rises with it: where the line
+// through them crosses no evaluation is y. Where windows are too much alike for that, y is likely x, and no more is
+// known than the bounds.
+
+// trainingMean is the mean over the windows of what they have of a share, of training alone.
+func (b *builder) trainingMean(r *rank, shares []float64) step.Range {
+	all := b.range_(shares)
+	if r.evaluates() == 0 {
+		return all
+	}
+	return b.trainingPart(r, step.Range{Lo: all.Likely, Likely: all.Likely, Hi: all.Likely}, shares)
+}
+
+// trainingPart is what training alone has of a share of all time, by what the windows have of it.
+func (b *builder) trainingPart(r *rank, all step.Range, shares []float64) step.Range {
+	e := r.evaluates()
+	if e == 0 {
+		return all
+	}
+	lo, hi := max(0, (all.Lo-e)/(1-e)), min(1, all.Hi/(1-e))
+	mean, fit, side := b.withoutEvaluation(r, shares)
+	if scale := fit / mean; stat.Finite(scale, side) && all.Hi*scale-all.Lo*scale+2*side < hi-lo {
+		return step.Share(min(max(all.Lo*scale-side, lo), hi), min(max(all.Likely*scale, lo), hi),
+			min(max(all.Hi*scale+side, lo), hi))
+	}
+	r.mixed = r.mixed || hi-lo > mostMixed
+	return step.Share(lo, all.Likely, hi)
+}
+
+// mostMixed is how wide the range of a share may be before it says nothing of training: half of all there is.
+const mostMixed = 0.5
+
+// evaluates is the part of the time in which a trainer evaluates; 0 where that is not reported.
+func (r *rank) evaluates() float64 {
+	if r.hook == nil {
+		return 0
+	}
+	return min(stat.Share(divide(sum(r.hook.evaluated), sum(r.hook.reported))), mostEvaluating)
+}
+
+// mostEvaluating leaves a thousandth of the time to training, which else has no share at all.
+const mostEvaluating = 0.999
+
+// withoutEvaluation is the mean of what windows have, and what one without evaluation has by the line that fits them
+// best (least squares, weighted by their length), with half of its 95 % interval. No number where there are too few, or
+// they are too much alike.
+func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side float64) {
+	var n, w, x, y, xx, xy float64
+	evaluated := each(len(shares), func(i int) float64 { return divide(r.hook.evaluated[i], r.hook.reported[i]) })
+	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.length[i] > 0 }
+	for i := range shares {
+		if known(i) {
+			l, p := b.length[i], evaluated[i]
+			n, w, x, y, xx, xy = n+1, w+l, x+l*p, y+l*shares[i], xx+l*p*p, xy+l*p*shares[i]
+		}
+	}
+	x, y = x/w, y/w
+	spread, rest := xx/w-x*x, 1-2*x+xx/w
+	if n < fewestWindows || !(spread > leastApart*xx/w*rest) {
+		return y, math.NaN(), math.NaN()
+	}
+	slope := (xy/w - x*y) / spread
+	at0 = y - slope*x
+	off := 0.0
+	for i := range shares {
+		if known(i) {
+			d := shares[i] - at0 - slope*evaluated[i]
+			off += b.length[i] / w * d * d
+		}
+	}
+	return y, at0, 1.96 * math.Sqrt(off/(n-2)*(1+x*x/spread))
+}
+
+// fewestWindows are those of which a line says more than they do one by one: five, for its two figures.
+const fewestWindows = 5
