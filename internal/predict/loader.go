@@ -10,8 +10,8 @@
 // time that all of them share.
 //
 // What it does not know: contention that was not measured and only appears at the new setting (memory bandwidth,
-// locks of which nobody waits yet, the interpreter lock between the pinning thread and the trainer), iterable datasets whose workers end at
-// different times, and overheads of the loader at another pace than they were measured at.
+// locks that nobody waits for yet, the interpreter lock between the pinning thread and the trainer), iterable datasets
+// whose workers end at different times, and overheads of the loader at another pace than they were measured at.
 package predict
 
 import "github.com/pipetune/pipetune/internal/stat"

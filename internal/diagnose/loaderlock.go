@@ -1,0 +1,45 @@
+package diagnose
+
+import (
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// leastLocked is the share of their time at work that workers wait for locks from which on it is for one that they
+// share. Below it may be any: in the recordings of testdata/recordings, whose workers share none, it is 1.4 % at most.
+const leastLocked = 0.03
+
+// shareLock takes the part of a batch that workers make one at a time, because they share a lock, from how long they
+// wait for it. What they wait is then no cost of a batch: how long that is follows from how many workers there are.
+// rate is the batches per unit of time.
+func (l *Loader) shareLock(e *evidence.Evidence, workers, rate float64) {
+	waits, ok := e.Get(metric.WorkerLock)
+	busy, ok2 := e.Get(metric.WorkerBusy)
+	atWork := busy.Center - orZero(e, metric.WorkerRunDelay)
+	if !ok || !ok2 || atWork <= 0 || waits.Center < leastLocked*atWork || rate <= 0 {
+		return
+	}
+	// Where evaluations have workers too, what is seen of workers is of all time, and the rate of training alone.
+	batch := l.CPU.Center + l.Wait.Center
+	part := stat.Share(waits.Center / atWork)
+	waiting := part * min(rate*batch, workers)
+	lo, likely, hi, ok := predict.LockUse(waiting, waiting*waits.Lo/waits.Center, waiting*waits.Hi/waits.Center,
+		l.Setting.Workers)
+	if !ok || l.Wait.Center <= 0 {
+		return
+	}
+	l.Lock = stat.Summary{Center: likely / rate, Lo: lo / rate, Hi: hi / rate, N: waits.N}
+	l.Wait = l.Wait.Scaled(max(1-part*batch/l.Wait.Center, 0))
+}
+
+// Unlocked is the effect of workers that share no lock and make a batch in the time that it takes without waiting for
+// one; nil where they share none, or it is unknown.
+func (l *Loader) Unlocked() *report.Effect {
+	if l.Lock.N == 0 {
+		return nil
+	}
+	return l.With(predict.Remedy{Unlocked: true})
+}
