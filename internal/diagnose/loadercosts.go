@@ -223,8 +223,10 @@ func (l *Loader) waitsForStorage(e *evidence.Evidence) float64 {
 	}
 	stored := at(metric.WorkerStorage, metric.WorkerOpenWait)
 	all := stored + at(metric.WorkerFileLock, metric.WorkerHandOver, metric.WorkerOtherWait)
-	if l.Lock.N == 0 { // else what they wait for it is no part
-		all += at(metric.WorkerLock)
+	all += at(metric.WorkerLock)
+	if l.Lock.N > 0 { // what they wait for the lock that they share is no part
+		shared, _ := SharedLock(e)
+		all -= stat.Share(shared.Center)
 	}
 	if all <= 0 {
 		return 0

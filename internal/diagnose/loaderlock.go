@@ -12,11 +12,20 @@ import (
 // share. Below it may be any: in the recordings of testdata/recordings, whose workers share none, it is 1.4 % at most.
 const leastLocked = 0.03
 
+// SharedLock is the share of their time that workers wait for a lock that processes share; of all locks, those among a
+// worker's own threads too, where it does not show which: system calls may not be read, or an older recording.
+func SharedLock(e *evidence.Evidence) (evidence.Value, bool) {
+	if v, ok := e.Get(metric.WorkerSharedLock); ok {
+		return v, true
+	}
+	return e.Get(metric.WorkerLock)
+}
+
 // shareLock takes the part of a batch that workers make one at a time, because they share a lock, from how long they
 // wait for it. What they wait is then no cost of a batch: how long that is follows from how many workers there are.
 // rate is the batches per unit of time.
 func (l *Loader) shareLock(e *evidence.Evidence, workers, rate float64) {
-	waits, ok := e.Get(metric.WorkerLock)
+	waits, ok := SharedLock(e)
 	busy, ok2 := e.Get(metric.WorkerBusy)
 	atWork := busy.Center - orZero(e, metric.WorkerRunDelay)
 	if !ok || !ok2 || atWork <= 0 || waits.Center < leastLocked*atWork || rate <= 0 {

@@ -52,9 +52,11 @@ func TestWorkersThatShareALock(t *testing.T) {
 // workers do at once.
 func TestNoLockThatWorkersShare(t *testing.T) {
 	for name, change := range map[string]readings{
-		"as much as any waits": {"worker_lock_ratio": 0.014},
-		"both wait":            {"worker_lock_ratio": 0.8},
-		"one worker":           {"num_workers": 1, "worker_cpu_per_batch_s": 0.0034, "worker_wait_per_batch_s": 0.044},
+		"as much as any waits":        {"worker_lock_ratio": 0.014},
+		"both wait":                   {"worker_lock_ratio": 0.8},
+		"each for threads of its own": {"worker_shared_lock_ratio": 0.001},
+		"one worker": {"num_workers": 1, "worker_cpu_per_batch_s": 0.0034,
+			"worker_wait_per_batch_s": 0.044},
 	} {
 		l := modelOf(t, with(lockedLoader, change))
 		if l.Lock.N != 0 || l.Unlocked() != nil {

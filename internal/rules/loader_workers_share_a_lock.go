@@ -22,7 +22,7 @@ var loaderWorkersShareALock = diagnose.Rule{
 		if !ok || loader.Lock.N == 0 {
 			return
 		}
-		part := share(p.Get(metric.WorkerLock) / p.Get(metric.WorkerBusy))
+		part := locked(p)
 		effect := loader.Unlocked()
 		if starved(p)*part < diagnose.Moderate.Value || gain(effect) < p.Limit(gainLimit) {
 			return
@@ -31,8 +31,8 @@ var loaderWorkersShareALock = diagnose.Rule{
 			Score: starved(p) * part,
 			Summary: fmt.Sprintf("Workers wait %s of their time at work for a lock that one of them holds%s",
 				unit.Percent(part), inTurns(loader)),
-			Evidence: seen(p, metric.WorkerLock, metric.WorkerBusy, metric.NumWorkers, metric.WorkerCPUBatch,
-				metric.WorkerWaitBatch),
+			Evidence: seen(p, metric.WorkerLock, metric.WorkerSharedLock, metric.WorkerBusy, metric.NumWorkers,
+				metric.WorkerCPUBatch, metric.WorkerWaitBatch),
 			Recommendations: []report.Recommendation{{
 				Setting: "what workers lock",
 				To:      "a reader of its own in each worker, opened there, or locked for less",
@@ -45,6 +45,12 @@ var loaderWorkersShareALock = diagnose.Rule{
 			Unhelpful: append(inVain(loader), tooSlowly(p)...),
 		})
 	},
+}
+
+// locked is the share of their time at work that workers wait for a lock that they share.
+func locked(p *diagnose.Pass) float64 {
+	waits, _ := diagnose.SharedLock(p.Evidence)
+	return share(waits.Center / p.Get(metric.WorkerBusy))
 }
 
 // inTurns says what of a batch workers make one at a time, and what that comes to however many there are.

@@ -116,7 +116,7 @@ func pace(l *diagnose.Loader, atBest bool) string {
 func room(p *diagnose.Pass, l *diagnose.Loader, split loading) string {
 	waits, lock := 1-split.running, ""
 	if l.Lock.N > 0 { // which more of them cannot do at once
-		waits, lock = share(waits-p.OrZero(metric.WorkerLock)/p.Get(metric.WorkerBusy)), " or a lock that they share"
+		waits, lock = share(waits-locked(p)), " or a lock that they share"
 	}
 	if waits > 1-mostLimit.Value {
 		return fmt.Sprintf("; they wait for something other than a CPU%s %s of the time, and more of them can wait at "+
