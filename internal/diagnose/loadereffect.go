@@ -207,6 +207,9 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 		lo, hi = gained.Lo, gained.Hi
 	}
 	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
+	if l.Lock.N > 0 { // workers that take turns in step are faster now than the model's, and then gain less
+		lo = min(lo, to.Least*l.PerBatch)
+	}
 	if othersMayGo && l.Others >= leastOthers && to.Remedy.Cores == 0 {
 		alone := to.Remedy
 		// an upper edge: how much of the variation is theirs cannot be determined

@@ -5,22 +5,18 @@ import "math"
 // A lock that workers share is a serial resource: one holds it, and the others that want it wait. What of the time it
 // is held follows from how many wait.
 
-// steady is by how much less workers wait for a lock than at exponential times, where their times vary half as much:
-// waiting goes by the square of the variation (Kingman, The single server queue in heavy traffic, 1961).
-const steady = 4
-
-// LockUse is the share of time in which a lock is held, 0..1, that workers share, where so many of them are seen to
-// wait for it on average, between least and most: at least and at most, and the likely share. One of them holds it
-// while others wait, so that no more than all others can. False where that is no such lock: there are no two workers,
-// none waits, or more wait than one that holds it leaves.
-func LockUse(waiting, least, most float64, workers int) (lo, likely, hi float64, ok bool) {
+// LockUse is the share of time, 0..1, in which a lock is held that workers share, where so many of them are seen to
+// wait for it on average, and at least so many: what it is at the least, and likely. One of them holds it while others
+// wait, so that no more than all others can. It may be held all the time: workers that always take as long fall into
+// step, and then hardly wait. False where that is no such lock: there are no two workers, none waits, or more wait than
+// one that holds it leaves.
+func LockUse(waiting, least float64, workers int) (lo, likely float64, ok bool) {
 	others := float64(workers - 1)
 	if workers < 2 || workers > ceiling || !(waiting > 0) || least > others {
-		return 0, 0, 0, false
+		return 0, 0, false
 	}
 	lo = max(least, 0) / others
-	likely = min(max(heldAt(waiting, workers), lo), 1)
-	return lo, likely, max(heldAt(steady*max(most, waiting), workers), likely), true
+	return lo, min(max(heldAt(waiting, workers), lo), 1), true
 }
 
 // heldAt is the share of time in which a lock is held for which so many of its workers wait, where they hold it and

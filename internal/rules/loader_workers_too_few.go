@@ -56,7 +56,7 @@ var loaderWorkersTooFew = diagnose.Rule{
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: new(whole(p.Get(metric.NumWorkers))), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
-				Caveat: bound(need, loader) + memoryOf(p, loader, need.Workers),
+				Caveat: inStep(p, loader) + bound(need, loader) + memoryOf(p, loader, need.Workers),
 				Effect: effect,
 			}},
 			Unhelpful: tooSlowly(p),
@@ -167,6 +167,15 @@ func bound(need diagnose.Needed, l *diagnose.Loader) string {
 	}
 	return fmt.Sprintf("%d are as many as are recommended for %s; as they mostly wait, more may bring more, which "+
 		"pipetune tune measures; ", need.Workers, cpus(l.UsableCPUs))
+}
+
+// inStep says where workers share a lock that it may be held more than their waits show.
+func inStep(p *diagnose.Pass, l *diagnose.Loader) string {
+	if l.Lock.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf("workers wait %s of the time for a lock that they share; where they take turns in step it is "+
+		"held for longer than that shows, and more of them bring less, down to nothing; ", unit.Percent(locked(p)))
 }
 
 // memoryOf says what more workers cost.
