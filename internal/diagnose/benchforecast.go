@@ -161,7 +161,7 @@ func ceilingAhead(e *evidence.Evidence, isCold bool) (float64, bool) {
 // limitAhead says what bounds a row, in a column's width.
 var limitAhead = map[predict.Term]string{
 	predict.Step: "the step", predict.Workers: "the workers", predict.CPUs: "the CPUs", predict.Storage: "reading",
-	predict.Serial: "one at a time",
+	predict.Lock: "a lock", predict.Serial: "one at a time",
 }
 
 func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.ForecastRow {

@@ -76,7 +76,7 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	}
 	l.trainer(e, rate)
 	l.spreads(e, rate)
-	l.StorageShare = waitsForStorage(e)
+	l.StorageShare = l.waitsForStorage(e)
 	return l, l.settle()
 }
 
@@ -186,6 +186,7 @@ func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
 		l.Wait = v.Summary
 	}
 	l.fit(e, workers, rate)
+	l.shareLock(e, workers, rate)
 	l.Pause = pauses(e)
 	if v, ok := e.Get(metric.StoragePerBatch); ok && v.Center > 0 {
 		l.FromStore, l.Storage = v.Summary, ceiling(e)
@@ -227,6 +228,7 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	l.CPU = cpu.Summary.Scaled(workers)
 	l.Wait = stat.Exact(workers * max(busy.Center-running.Center, 0))
 	l.Wait.N = busy.N
+	l.shareLock(e, workers, 1)
 	if v, ok := e.Get(metric.StorageBytes); ok && v.Center > 0 {
 		l.FromStore, l.Storage = v.Summary.Scaled(1/max(l.ranks, 1)), ceiling(e)
 	}

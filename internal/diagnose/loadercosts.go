@@ -213,8 +213,8 @@ func variation(e *evidence.Evidence, rate float64) float64 {
 	return min(math.Sqrt(max(window*window*per-1/(6*per), 0)), mostVariation)
 }
 
-// waitsForStorage is the part of a worker's waiting that is for storage.
-func waitsForStorage(e *evidence.Evidence) float64 {
+// waitsForStorage is the part of Wait that is for storage.
+func (l *Loader) waitsForStorage(e *evidence.Evidence) float64 {
 	at := func(ds ...metric.Desc) (sum float64) {
 		for _, d := range ds {
 			sum += stat.Share(orZero(e, d))
@@ -222,7 +222,12 @@ func waitsForStorage(e *evidence.Evidence) float64 {
 		return sum
 	}
 	stored := at(metric.WorkerStorage, metric.WorkerOpenWait)
-	all := stored + at(metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait)
+	all := stored + at(metric.WorkerFileLock, metric.WorkerHandOver, metric.WorkerOtherWait)
+	all += at(metric.WorkerLock)
+	if l.Lock.N > 0 { // what they wait for the lock that they share is no part
+		shared, _ := SharedLock(e)
+		all -= stat.Share(shared.Center)
+	}
 	if all <= 0 {
 		return 0
 	}

@@ -199,7 +199,7 @@ const byGroup = "other programs use the CPU time that it needs, and the kernel s
 func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 	now, rate := l.Now.Center, to.StepsPerS.Scaled(l.PerBatch)
 	gained := l.forecaster.Gain(l.present, to).Scaled(now)
-	if !l.fits() || l.StepRange { // then the model's own rate says nothing, or less than the rate that was seen
+	if !l.fits() || l.StepRange || l.Lock.N > 0 { // then the model's own rate says nothing, or less than what was seen
 		rate = gained
 	}
 	lo, hi := rate.Lo, rate.Hi
@@ -207,6 +207,9 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 		lo, hi = gained.Lo, gained.Hi
 	}
 	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
+	if l.Lock.N > 0 { // workers that take turns in step are faster now than the model's, and then gain less
+		lo = min(lo, to.Least*l.PerBatch)
+	}
 	if othersMayGo && l.Others >= leastOthers && to.Remedy.Cores == 0 {
 		alone := to.Remedy
 		// an upper edge: how much of the variation is theirs cannot be determined
@@ -251,5 +254,6 @@ var limitText = map[predict.Term]string{
 	predict.Workers: "the workers",
 	predict.CPUs:    "the usable CPUs",
 	predict.Storage: "the storage limit",
+	predict.Lock:    "a lock that the workers share",
 	predict.Serial:  "loading and training one after the other",
 }

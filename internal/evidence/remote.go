@@ -16,7 +16,7 @@ type Remote struct {
 
 // remote takes how long those that load for a trainer wait on TCP connections, and to whom.
 func (b *builder) remote(r *rank) {
-	b.take(metric.WorkerRemote, b.remoteWait(r.workerSet), metric.ThreadRemote)
+	b.take(metric.WorkerRemote, b.shareOf(metric.ThreadRemote, r.workerSet), metric.ThreadRemote)
 	all := 0.0
 	for _, e := range b.rec.Events {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
@@ -35,11 +35,9 @@ func (b *builder) remote(r *rank) {
 	})
 }
 
-// remoteWait is the share of time in which processes or threads wait on TCP connections; absent where that could not be
-// reported.
-func (b *builder) remoteWait(of []*process) figure {
-	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool {
-		return b.h.of(metric.ThreadRemote, a.entity) == nil
-	})
-	return ratio(b.totals(reported, metric.ThreadRemote), b.totals(reported, metric.ThreadSamples))
+// shareOf is the share of samples of processes or threads that found them in a state, of those of which it could be
+// reported; absent where of none.
+func (b *builder) shareOf(state metric.Desc, of []*process) figure {
+	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool { return b.h.of(state, a.entity) == nil })
+	return ratio(b.totals(reported, state), b.totals(reported, metric.ThreadSamples))
 }

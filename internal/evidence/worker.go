@@ -31,6 +31,9 @@ func (b *builder) workers(r *rank) {
 	} {
 		take(s.d, ratio(b.totals(r.workerSet, s.states...), samples), s.states...)
 	}
+	if r.fed == nil { // else those that wait for a lock are idle
+		take(metric.WorkerSharedLock, b.shareOf(metric.ThreadSharedFutex, r.workerSet), metric.ThreadSharedFutex)
+	}
 	idle := b.totals(r.workerSet, r.idleStates()...)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
 	take(metric.WorkerBusy, ratio(busy, samples), metric.ThreadQueuePoll)

@@ -87,9 +87,11 @@ var (
 	WorkerRunning = Desc{"worker_running_ratio", Ratio, Gauge, "running or ready to run"}
 	WorkerStorage = Desc{"worker_storage_wait_ratio", Ratio, Gauge,
 		"waiting for storage: state D, or asleep in a file read"}
-	WorkerOpenWait  = Desc{"worker_open_wait_ratio", Ratio, Gauge, "asleep in open, stat, close or a directory read"}
-	WorkerFileLock  = Desc{"worker_file_lock_ratio", Ratio, Gauge, "waiting for a file lock (flock, fcntl)"}
-	WorkerLock      = Desc{"worker_lock_ratio", Ratio, Gauge, "waiting for a lock (futex)"}
+	WorkerOpenWait   = Desc{"worker_open_wait_ratio", Ratio, Gauge, "asleep in open, stat, close or a directory read"}
+	WorkerFileLock   = Desc{"worker_file_lock_ratio", Ratio, Gauge, "waiting for a file lock (flock, fcntl)"}
+	WorkerLock       = Desc{"worker_lock_ratio", Ratio, Gauge, "waiting for a lock (futex)"}
+	WorkerSharedLock = Desc{"worker_shared_lock_ratio", Ratio, Gauge,
+		"waiting for a lock that processes share (futex): a part of worker_lock_ratio"}
 	WorkerHandOver  = Desc{"worker_hand_over_ratio", Ratio, Gauge, "blocked handing a batch over"}
 	WorkerOtherWait = Desc{"worker_other_wait_ratio", Ratio, Gauge,
 		"asleep elsewhere: network, timers, other system calls; not while a program that it runs uses a CPU"}
@@ -252,7 +254,8 @@ var Derived = []Desc{
 	InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches,
 	QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy, PinLock,
 	PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock,
-	WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped, TrainerStopped,
+	WorkerLock, WorkerSharedLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped,
+	TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth,
 	WorkerImbalance, WithData, WorkersOneCPUSet, ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch,
 	StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,

@@ -70,13 +70,16 @@ var (
 		"waiting nor stopped while its trainer's main thread did not run"}
 	ThreadRemote = Desc{"looks_remote", Count, Counter, "of these, of a trainer, a worker or a feeder: asleep for a " +
 		"TCP connection, in a receive, in a connect, or in a poll of a socket with a time-out"}
+	ThreadSharedFutex = Desc{"looks_futex_shared", Count, Counter, "of these, of a worker: in a futex wait for " +
+		"memory that processes share (without FUTEX_PRIVATE_FLAG): a lock between processes"}
 	ThreadOther = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
 )
 
 // Threads lists the signals of sampling threads.
 var Threads = []Desc{ThreadSamples, ThreadRunning, ThreadQueuePoll, ThreadFutexTimed, ThreadFutex, ThreadDisk,
 	ThreadFileRead, ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep, ThreadDevice,
-	ThreadWaitChild, ThreadStopped, ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote}
+	ThreadWaitChild, ThreadStopped, ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote,
+	ThreadSharedFutex}
 
 // RemoteSamples splits looks_remote of a trainer and those that load for it by who they wait for. Entity
 // "remote/<trainer pid>.<start>.<address>".

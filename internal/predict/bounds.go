@@ -17,6 +17,7 @@ const (
 	Workers Term = "workers" // W/(c+w): all workers are at work all the time
 	CPUs    Term = "cpus"    // K/(c+t): all cores are at work all the time
 	Storage Term = "storage" // D/b: storage gives what it can
+	Lock    Term = "lock"    // 1/h: what workers do one at a time, because they share a lock, goes on all the time
 	Serial  Term = "serial"  // 1/(c+w+N): no workers, loading takes turns with what holds the trainer of a step
 )
 
@@ -35,15 +36,15 @@ func (p Pipeline) bounds(c costs, set Setting) []Bound {
 	if c.others > 0 && cores > 0 {
 		cores = min(cores, c.obtainable(set.Workers))
 	}
-	work := c.cpu + c.storage + c.other
 	all := []Bound{
 		{p.stepTerm(), rate(1, c.step)},
 		{CPUs, rate(cores, c.cpu+c.compute)}, // what spins is no bound: nobody waits for it
 		{Storage, rate(c.readers, c.storage)},
-		{Workers, rate(float64(set.Workers), work)},
+		{Workers, rate(float64(set.Workers), c.work())},
+		{Lock, rate(1, c.locked*c.work())},
 	}
 	if set.Workers == 0 {
-		all[3] = Bound{Serial, rate(1, work+c.step-c.behind)}
+		all[3] = Bound{Serial, rate(1, c.work()+c.step-c.behind)}
 	}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return math.IsInf(b.Rate, 1) })
 	all = c.pause.lift(all, set.outstanding(), c.stretch(set.Workers))

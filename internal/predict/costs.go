@@ -11,6 +11,8 @@ type costs struct {
 
 	cpu, storage, other float64 // what making a batch takes: CPU, waiting for shared storage, waiting for anything else
 
+	locked float64 // part of each of these that only one worker at a time does, 0..1
+
 	handover float64 // CPU of the worker around making a batch: getting indices, sending the batch
 	receive  float64 // CPU of whoever takes a finished batch from a worker: the trainer, or the pinning thread
 	dispatch float64 // CPU of the trainer to draw the indices of a batch and send them
@@ -97,7 +99,7 @@ func (c *costs) contended(workers int) bool {
 	if c.cores < float64(workers)+c.threads()+c.others {
 		return true
 	}
-	return c.storage > 0 && c.speedup(workers) < float64(workers)
+	return c.locked > 0 || c.storage > 0 && c.speedup(workers) < float64(workers)
 }
 
 // extent is how much of a training run is simulated.

@@ -35,6 +35,7 @@ type engine struct {
 	queues  []ring[int32] // of batches to make, one per worker
 	main    trainer
 	pinner  pinner
+	lock    lock
 	arrived ring[made] // finished batches, in the order in which they were finished
 	pinned  ring[made] // those the pinning thread is through with
 	held    []bool     // batches received before their turn, by number modulo the most outstanding
@@ -108,8 +109,9 @@ func (e *engine) prepare(alive bool) {
 	clear(e.held)
 	e.main = trainer{at: begin, alive: alive}
 	e.pinner = pinner{idle: true}
+	e.lock.reset(w)
 	e.splits = 1
-	if e.contended(w) && e.cpu > 0 && e.storage+e.other > 0 {
+	if e.locked > 0 || e.contended(w) && e.cpu > 0 && e.storage+e.other > 0 {
 		e.splits = min(max(e.slices, 1), mostSlice)
 	}
 }

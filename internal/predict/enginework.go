@@ -5,7 +5,7 @@ type worker struct {
 	starting bool  // not there yet
 	idle     bool  // waits for indices
 	batch    int32 // being made
-	phase    int   // of its making: storage, other waiting, CPU, and again for each slice
+	phase    int   // of its making: storage, other waiting, CPU, the same under the lock, and again for each slice
 	tasks    int   // batches asked of it that the trainer has not taken
 }
 
@@ -51,6 +51,9 @@ func (e *engine) fetch(i int) {
 	e.make(i)
 }
 
+// phases is how many a slice of a batch has.
+const phases = 6
+
 // make goes on making batches until the worker has to wait for something.
 func (e *engine) make(i int) {
 	w := &e.workers[i]
@@ -58,11 +61,22 @@ func (e *engine) make(i int) {
 		n := e.main.base + int(w.batch)
 		factor := e.draws.service[n%len(e.draws.service)]
 		cut := &e.draws.cut[n%cuts]
-		for ; w.phase < 3*e.splits; w.phase++ {
-			kind, slice := w.phase%3, w.phase/3
+		for ; w.phase < phases*e.splits; w.phase++ {
+			kind, slice, under := w.phase%3, w.phase/phases, w.phase%phases >= 3
 			part := factor
-			if e.splits > 1 {
-				part *= cut[kind*mostSlice+slice]
+			switch {
+			case under && e.locked <= 0:
+				continue
+			case under && !e.acquire(i):
+				return
+			case under: // evenly: what comes between two turns is what keeps workers from staying in step
+				part *= e.locked / float64(e.splits)
+			default:
+				e.release(i)
+				part *= 1 - e.locked
+				if e.splits > 1 {
+					part *= cut[kind*mostSlice+slice]
+				}
 			}
 			switch kind {
 			case 0:
@@ -75,7 +89,7 @@ func (e *engine) make(i int) {
 				}
 			case 2:
 				demand := e.cpu * part
-				if slice == e.splits-1 {
+				if slice == e.splits-1 && !under {
 					demand += e.handover
 				}
 				if e.take(i, cpu, demand, 1) {
@@ -83,6 +97,7 @@ func (e *engine) make(i int) {
 				}
 			}
 		}
+		e.release(i)
 		e.finish(i)
 		if w.idle = e.queues[i].size == 0; w.idle {
 			return

@@ -42,7 +42,8 @@ type Forecast struct {
 	Exposure  Exposure     // what its own error goes by; with an interval only
 
 	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest
-	// saving, most with the shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
+	// saving and the lock held longest, most with the shortest and the largest. Both are Outcome.Rate where nothing is
+	// known as a range.
 	Least, Most float64
 
 	rates []float64 // of the bootstrap, resample by resample; the same resample is the same for every setting
@@ -199,11 +200,12 @@ func (f *Forecaster) resampled(out *Forecast) {
 	for _, d := range f.plain {
 		usual = append(usual, rate(middle, d, resampleSteps))
 	}
-	if p.StepRange || r.open() {
+	if p.StepRange || p.Lock.N > 0 || r.open() {
 		worst, best := p.center(), p.center()
 		if p.StepRange {
 			worst.step, best.step = p.FreeStep.Hi, p.FreeStep.Lo
 		}
+		worst.lock, best.lock = p.lockOf(p.Lock.Hi), p.lockOf(p.Lock.Lo)
 		usual := rate(middle, f.brief, f.searchSteps()) / out.Rate
 		out.Least = min(rate(r.at(worst, r.SavedLo), f.brief, f.searchSteps())/usual, out.Rate)
 		out.Most = max(rate(r.at(best, r.SavedHi), f.brief, f.searchSteps())/usual, out.Rate)

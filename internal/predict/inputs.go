@@ -16,6 +16,7 @@ type Remedy struct {
 	Cores            float64 // cores that loader and trainer have to themselves; 0 = those they have, beside others
 	Unthrottled      bool    // storage has no ceiling
 	Even             bool    // batches do not vary
+	Unlocked         bool    // workers share no lock
 }
 
 // Saving is the remedy that saves a part of a batch's cost of which only the ends are known.
@@ -27,7 +28,10 @@ func (r Remedy) open() bool { return r.SavedHi > r.SavedLo }
 // at changes a point, so much of a batch's cost being saved.
 func (r Remedy) at(x point, saved float64) point {
 	keep := 1 - stat.Share(saved)
-	x.cpu, x.wait = x.cpu*keep, x.wait*keep
+	x.cpu, x.wait, x.lock = x.cpu*keep, x.wait*keep, x.lock*keep
+	if r.Unlocked {
+		x.lock = math.NaN()
+	}
 	if r.Unthrottled {
 		x.storage = math.NaN()
 	}
@@ -47,13 +51,15 @@ func (p Pipeline) pick(one func(stat.Summary) float64) point {
 		return x
 	}
 	return point{step: at(p.FreeStep), cpu: at(p.CPU), wait: at(p.Wait), trainer: at(p.TrainerCPU), cpus: at(p.CPUs),
-		storage: at(p.Storage), fromStore: at(p.FromStore), others: known(p.Others)}
+		storage: at(p.Storage), fromStore: at(p.FromStore), others: known(p.Others),
+		lock: p.lockOf(p.Lock.Center)}
 }
 
 // point is one value for each input; unknown inputs are NaN.
 type point struct {
 	step, cpu, wait, trainer, cpus, storage, fromStore float64
 
+	lock     float64 // seconds in which a worker holds what all share
 	others   float64 // threads of other programs on the same cores
 	slowdown float64 // how many times as long computing takes; 0 = as long as was seen
 }
@@ -73,12 +79,12 @@ func (p Pipeline) cheapest() point {
 	if p.Storage.N > 0 {
 		x.storage = p.Storage.Hi
 	}
-	x.others = 0
+	x.others, x.lock = 0, p.lockOf(p.Lock.Lo)
 	return x
 }
 
 // draw takes each input from a normal distribution that has its interval, cut off at a twentieth of its center. A
-// step that lies anywhere in a range is no noise and stays at its center: see Forecast.Least.
+// step or a lock that lies anywhere in a range is no noise and stays at its center: see Forecast.Least.
 func (p Pipeline) draw(dice *rand.Rand) point {
 	x := p.pick(func(s stat.Summary) float64 {
 		z := dice.NormFloat64()

@@ -10,8 +10,8 @@
 // time that all of them share.
 //
 // What it does not know: contention that was not measured and only appears at the new setting (memory bandwidth,
-// locks, the interpreter lock between the pinning thread and the trainer), iterable datasets whose workers end at
-// different times, and overheads of the loader at another pace than they were measured at.
+// locks that nobody waits for yet, the interpreter lock between the pinning thread and the trainer), iterable datasets
+// whose workers end at different times, and overheads of the loader at another pace than they were measured at.
 package predict
 
 import "github.com/pipetune/pipetune/internal/stat"
@@ -27,6 +27,10 @@ type Loader struct {
 	CPUs       stat.Summary // cores that this trainer and its workers can get; unknown means no bound
 	Storage    stat.Summary // bytes per second storage can give, where a ceiling is known
 	FromStore  stat.Summary // bytes from storage per batch
+
+	// Seconds per batch, of CPU and Wait, in which a worker holds a lock that all share, so that only one of them at a
+	// time does that part: anywhere in its interval, which is ignorance. What others wait for it is not in Wait.
+	Lock stat.Summary
 
 	// Seconds per batch of FreeStep in which the trainer itself is busy or held by its device; the rest of FreeStep the
 	// device works on while the trainer goes on, to the next batch. 0 = the trainer is held by all of it.

@@ -54,7 +54,7 @@ func (p Pause) lift(all []Bound, queue int, stretch float64) []Bound {
 	length := p.Length * max(stretch, 1)
 	out := all[:0]
 	for _, b := range all {
-		if b.Term == Workers || b.Term == CPUs || b.Term == Storage {
+		if b.Term == Workers || b.Term == CPUs || b.Term == Storage || b.Term == Lock {
 			left := p.Every/b.Rate - min(length, float64(queue)/b.Rate)
 			if !(left > 0) {
 				continue // all that it allows is there before training goes on

@@ -78,6 +78,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		c.other = max(c.other-more, 0)
 		c.readers = c.storage / least
 	}
+	c.locked = c.lockAt(known(at.lock), set.Workers)
 	if at.slowdown > 0 {
 		c = c.slowed(at.slowdown)
 	}

@@ -15,6 +15,7 @@ func All() []diagnose.Rule {
 		loaderWorkersTooFew,
 		loaderWorkersTooMany,
 		loaderWorkersRestart,
+		loaderWorkersShareALock,
 		loaderWorkersPinned,
 		loaderWorkerImbalance,
 		loaderFewerShardsThanWorkers,

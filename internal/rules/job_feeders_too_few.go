@@ -59,7 +59,8 @@ var jobFeedersTooFew = diagnose.Rule{
 			}
 		}
 		f.Score = saved
-		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" + room(p, split)
+		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" +
+			room(p, loader, split)
 		f.Recommendations = []report.Recommendation{{
 			Setting: setting, From: new(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
 			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; the setting is "+

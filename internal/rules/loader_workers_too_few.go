@@ -50,13 +50,13 @@ var loaderWorkersTooFew = diagnose.Rule{
 		}
 		f := report.Finding{
 			Score:   saved,
-			Summary: pace(loader, unseen) + room(p, split),
+			Summary: pace(loader, unseen) + room(p, loader, split),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
 				metric.FreeStepTime, metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: new(whole(p.Get(metric.NumWorkers))), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
-				Caveat: bound(need, loader) + memoryOf(p, loader, need.Workers),
+				Caveat: inStep(p, loader) + bound(need, loader) + memoryOf(p, loader, need.Workers),
 				Effect: effect,
 			}},
 			Unhelpful: tooSlowly(p),
@@ -113,10 +113,14 @@ func pace(l *diagnose.Loader, atBest bool) string {
 }
 
 // room says what there is more of: time to wait in parallel, or cores.
-func room(p *diagnose.Pass, split loading) string {
-	if split.running < mostLimit.Value {
-		return fmt.Sprintf("; they wait for something other than a CPU %s of the time, and more of them can wait at "+
-			"once", unit.Percent(1-split.running))
+func room(p *diagnose.Pass, l *diagnose.Loader, split loading) string {
+	waits, lock := 1-split.running, ""
+	if l.Lock.N > 0 { // which more of them cannot do at once
+		waits, lock = share(waits-locked(p)), " or a lock that they share"
+	}
+	if waits > 1-mostLimit.Value {
+		return fmt.Sprintf("; they wait for something other than a CPU%s %s of the time, and more of them can wait at "+
+			"once", lock, unit.Percent(waits))
 	}
 	usable := p.Get(metric.UsableCPUs)
 	busy, ok := p.Maybe(metric.UsableBusy)
@@ -146,6 +150,8 @@ func why(l *diagnose.Loader, need diagnose.Needed) string {
 		text += fmt.Sprintf("; %s allow no more", need.Clamp)
 	case need.Clamp != predict.NoClamp:
 		text += fmt.Sprintf("; %s allows no more", need.Clamp)
+	case need.Limit == predict.Lock:
+		text += "; beyond that they wait for a lock that they share"
 	case need.Limit == predict.CPUs:
 		text += "; beyond that the usable CPUs are full"
 	case need.Limit == predict.Storage:
@@ -161,6 +167,15 @@ func bound(need diagnose.Needed, l *diagnose.Loader) string {
 	}
 	return fmt.Sprintf("%d are as many as are recommended for %s; as they mostly wait, more may bring more, which "+
 		"pipetune tune measures; ", need.Workers, cpus(l.UsableCPUs))
+}
+
+// inStep says where workers share a lock that it may be held more than their waits show.
+func inStep(p *diagnose.Pass, l *diagnose.Loader) string {
+	if l.Lock.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf("workers wait %s of the time for a lock that they share; where they take turns in step it is "+
+		"held for longer than that shows, and more of them bring less, down to nothing; ", unit.Percent(locked(p)))
 }
 
 // memoryOf says what more workers cost.

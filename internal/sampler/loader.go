@@ -250,4 +250,7 @@ func emitSamples(sink recording.Sink, entity string, c *sampleCounts) {
 	if c.sees {
 		sink.Add(metric.ThreadRemote, entity, float64(c.remote))
 	}
+	if c.shows {
+		sink.Add(metric.ThreadSharedFutex, entity, float64(c.shared))
+	}
 }

@@ -202,6 +202,12 @@ func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) 
 			w.samples.move(class, classRunning)
 			class = classRunning
 		}
+		if ok && w.main.blind == nil {
+			w.samples.shows = true
+			if (class == classFutex || class == classFutexTimed) && onShared(l.scratch.calls, &l.scratch.syscall) {
+				w.samples.shared++
+			}
+		}
 		switch {
 		case !ok:
 			gone = true

@@ -85,6 +85,18 @@ func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
 		metric.ThreadRunning: 10})
 }
 
+// TestLocksBetweenProcesses: a lock that processes share is distinguished from one among a worker's own threads.
+func TestLocksBetweenProcesses(t *testing.T) {
+	m := newJob(t, 2)
+	m.thread(101, 101, inLock, "futex_do_wait", 'S')
+	m.thread(102, 102, inSharedLock, "futex_do_wait", 'S')
+	w := m.watch()
+	w.samples(10)
+	b := w.book()
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadFutex: 10, metric.ThreadSharedFutex: 0})
+	b.want(t, "process/102.1020", map[metric.Desc]float64{metric.ThreadFutex: 10, metric.ThreadSharedFutex: 10})
+}
+
 // TestManyWorkersShareABudget: of sixteen workers each is sampled in every fourth pass, all at once, and what is
 // reported of them and their trainer together weighs as much as if all passes had sampled them.
 func TestManyWorkersShareABudget(t *testing.T) {

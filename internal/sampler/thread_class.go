@@ -41,6 +41,8 @@ type sampleCounts struct {
 	byClass [classes]uint64
 	remote  uint64 // of these, waiting on a TCP connection
 	sees    bool   // whether that could be determined
+	shared  uint64 // of these, of a worker: waiting for a lock that processes share
+	shows   bool   // whether that could be determined
 }
 
 func (c *sampleCounts) add(k waitClass) {
@@ -62,6 +64,15 @@ const queuePollMillis = 1000
 
 // futexCommand masks FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME off a futex operation (linux/futex.h).
 const futexCommand = 0x7f
+
+// futexPrivate is set in a futex operation on memory of one process alone (FUTEX_PRIVATE_FLAG, linux/futex.h): a lock
+// among its threads. What several processes share cannot have it: a multiprocessing.Lock.
+const futexPrivate = 0x80
+
+// onShared reports whether a system call waits for a lock that processes share.
+func onShared(calls *callTable, s *procfs.Syscall) bool {
+	return !s.Running && s.Number >= 0 && calls.of(s.Number) == callFutex && s.Args[1]&futexPrivate == 0
+}
 
 // futexTimed are the futex operations whose fourth argument is a time-out: FUTEX_WAIT, FUTEX_LOCK_PI,
 // FUTEX_WAIT_BITSET.

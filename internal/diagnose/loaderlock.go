@@ -1,0 +1,62 @@
+package diagnose
+
+import (
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// The share of their time at work that workers wait for locks from which on one that they share may hold them up: of
+// waits for memory that processes share, of which jobs without such a lock have none, and of all waits for locks, which
+// are 1.4 % at most in testdata/recordings but lock, where no workers share one. Two workers that held one for four
+// fifths of the time, in step, waited 1.9 %; below that a counter that they share is as likely.
+const (
+	leastShared = 0.01
+	leastLocked = 0.03
+)
+
+// SharedLock is the share of their time that workers wait for a lock that processes share; of all locks, those among a
+// worker's own threads too, where it does not show which: system calls may not be read, or an older recording.
+func SharedLock(e *evidence.Evidence) (evidence.Value, bool) {
+	if v, ok := e.Get(metric.WorkerSharedLock); ok {
+		return v, true
+	}
+	return e.Get(metric.WorkerLock)
+}
+
+// shareLock takes the part of a batch that workers make one at a time, because they share a lock, from how long they
+// wait for it. What they wait is then no cost of a batch: how long that is follows from how many workers there are.
+// rate is the batches per unit of time.
+func (l *Loader) shareLock(e *evidence.Evidence, workers, rate float64) {
+	waits, ok := SharedLock(e)
+	busy, ok2 := e.Get(metric.WorkerBusy)
+	atWork := busy.Center - orZero(e, metric.WorkerRunDelay)
+	least := leastLocked
+	if _, told := e.Get(metric.WorkerSharedLock); told {
+		least = leastShared
+	}
+	if !ok || !ok2 || atWork <= 0 || waits.Center < least*atWork || rate <= 0 {
+		return
+	}
+	// Where evaluations have workers too, what is seen of workers is of all time, and the rate of training alone.
+	batch := l.CPU.Center + l.Wait.Center
+	part := stat.Share(waits.Center / atWork)
+	waiting := part * min(rate*batch, workers)
+	lo, likely, ok := predict.LockUse(waiting, waiting*waits.Lo/waits.Center, l.Setting.Workers)
+	if !ok || l.Wait.Center <= 0 {
+		return
+	}
+	l.Lock = stat.Summary{Center: likely / rate, Lo: lo / rate, Hi: 1 / rate, N: waits.N}
+	l.Wait = l.Wait.Scaled(max(1-part*batch/l.Wait.Center, 0))
+}
+
+// Unlocked is the effect of workers that share no lock and make a batch in the time that it takes without waiting for
+// one; nil where they share none, or it is unknown.
+func (l *Loader) Unlocked() *report.Effect {
+	if l.Lock.N == 0 {
+		return nil
+	}
+	return l.With(predict.Remedy{Unlocked: true})
+}
