@@ -162,6 +162,7 @@ var variations = []testCase{
 	{name: "ddp_two_ranks", ranks: 2, class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"},
 		unseen: true},
+	{name: "workers_lock", class: inputBound, wait: starved, planted: []string{"loader/workers-share-a-lock"}},
 	{name: "workers_pinned", class: inputBound, wait: starved, planted: []string{"loader/workers-pinned",
 		"cpu/affinity"}},
 	{

@@ -27,7 +27,8 @@ type taker struct {
 	asked    int // samples of the main thread in a lock since the threads were last searched
 	next     time.Duration
 	sockets  map[int]string // from which a thread was last found receiving
-	mainRead int64          // characters, by the main thread, at the last search
+	mainRead int64          // characters, by the main thread, when it was last seen to read
+	readAt   time.Duration  // when that was
 }
 
 // drop forgets the thread: it has ended, or its trainer.
@@ -65,6 +66,8 @@ const (
 	// leastTaken is what the main thread reads at the least where it takes a batch: its worker's message is of 440
 	// bytes or more in all recordings of testdata, and where another thread takes them it reads none.
 	leastTaken = 100
+	// takesNoneFor is how long it reads nothing where another thread takes the batches: steps are seldom longer.
+	takesNoneFor = 3 * time.Second
 )
 
 // sampleTaker samples the thread that takes the batches, and searches it where the main thread waits as if there were
@@ -73,7 +76,8 @@ func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
 	k := &t.taker
 	if k.thread != nil {
 		class, ok := k.thread.sample(&l.scratch)
-		if k.class = class; ok {
+		wrong := k.own && now >= k.next && !t.takesNone(now)
+		if k.class = class; ok && !wrong {
 			return
 		}
 		k.drop()
@@ -88,7 +92,7 @@ func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
 		return
 	}
 	k.asked, k.next = 0, now+takerSearchEvery
-	if k.names && !t.takesNone() {
+	if k.names && !t.takesNone(now) {
 		return
 	}
 	threads, err := t.proc.Threads(nil)
@@ -105,15 +109,19 @@ func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
 	}
 }
 
-// takesNone reports whether the main thread has taken no batch since it was last asked.
-func (t *trainer) takesNone() bool {
+// takesNone reports whether the main thread has taken no batch for a while. Where it takes them, another thread that
+// waits for something else by a poll, as a client of a service does, would be mistaken for the one that does.
+func (t *trainer) takesNone(now time.Duration) bool {
+	k := &t.taker
+	k.next = now + takerSearchEvery
 	var io procfs.IO
 	if t.main.task.IO(&io) != nil {
 		return false
 	}
-	before := t.taker.mainRead
-	t.taker.mainRead = io.ReadChars
-	return before > 0 && io.ReadChars-before < leastTaken
+	if io.ReadChars-k.mainRead >= leastTaken {
+		k.mainRead, k.readAt = io.ReadChars, now
+	}
+	return now-k.readAt >= takesNoneFor
 }
 
 // takes takes one sample, not counted, at a thread of the trainer, and reports whether it is seen to take batches: it

@@ -85,19 +85,26 @@ func TestPrefetchedBatches(t *testing.T) {
 			m.thread(100, 110, inLock, "futex_do_wait", 'S')
 			m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
 			w := m.watch()
-			w.samples(10)
+			w.samples(100)
 			m.reads(100, 1e6+c.read)
-			w.samples(20)
+			w.samples(100)
 			before := w.book()
 			starved := before.last[metric.LoaderWaiting.Name+" "+loader100]
 			if found := before.last[metric.ThreadSamples.Name+" taker/100.1000"] > 0; found != (c.taken > 0) ||
 				found != (starved > 0) || len(before.events) > 0 {
-				t.Fatalf("found: %v, starved in %v samples of 30; %v", found, starved, before.events)
+				t.Fatalf("found: %v, starved in %v samples of 200; %v", found, starved, before.events)
 			}
 			m.thread(100, 111, inLock, "futex_do_wait", 'S') // it puts one into a full queue
 			w.samples(20)
-			w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 50,
-				metric.LoaderWaiting: starved})
+			b := w.book()
+			b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 220, metric.LoaderWaiting: starved})
+			// The main thread reads a batch after all: whoever polls meanwhile takes none.
+			m.reads(100, 2e6)
+			m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+			w.samples(100)
+			if after := w.book().last[metric.LoaderWaiting.Name+" "+loader100]; after > starved+25 {
+				t.Errorf("waits in %v samples once it reads, after %v", after, starved)
+			}
 		})
 	}
 }
