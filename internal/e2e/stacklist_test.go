@@ -61,12 +61,6 @@ var (
 	}
 )
 
-// takenAside: a thread takes the batches, and how long that waits is not what a step waits; the report says so and
-// names what it leaves out.
-var takenAside = map[string]string{
-	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",
-}
-
 // inAnActor: Ray runs the loop in a thread of an actor's process, whose main thread waits for Ray, and passes on what
 // it prints in lines of its own.
 var inAnActor = map[string]string{
@@ -105,8 +99,7 @@ var stacks = []stack{
 	{name: "StatefulDataLoader", script: "stateful", setting: "num_workers"},
 	{name: "MosaicML Streaming", script: "streaming_mds", setting: "num_workers"},
 	{name: "MONAI", script: "monai_cache", setting: "num_workers"},
-	{name: "MONAI, threads", script: "monai_cache", args: []string{"--threads"}, setting: "num_workers",
-		known: takenAside},
+	{name: "MONAI, threads", script: "monai_cache", args: []string{"--threads"}, setting: "num_workers"},
 	{name: "timm", script: "timm_loader", setting: "num_workers"},
 	{name: "PyTorch Geometric", script: "pyg_graphs", setting: "num_workers"},
 	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks,
