@@ -66,8 +66,9 @@ const (
 	// leastTaken is what the main thread reads at the least where it takes a batch: its worker's message is of 440
 	// bytes or more in all recordings of testdata, and where another thread takes them it reads none.
 	leastTaken = 100
-	// takesNoneFor is how long it reads nothing where another thread takes the batches: steps are seldom longer.
-	takesNoneFor = 3 * time.Second
+	// takesNoneFor is how long it reads nothing where another thread takes the batches: steps are seldom longer, and
+	// the warm-up of a watch of 20 s is.
+	takesNoneFor = 2500 * time.Millisecond
 )
 
 // sampleTaker samples the thread that takes the batches, and searches it where the main thread waits as if there were
