@@ -110,27 +110,17 @@ demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
 # internal/archtest holds the list to the code.
 RACED := ./internal/cli ./internal/demo ./internal/exporter ./internal/hook ./internal/isolate ./internal/isolate/hungmount ./internal/job ./internal/launch ./internal/openfiles ./internal/otlp ./internal/probe ./internal/python ./internal/sampler ./internal/saved ./internal/slurm ./internal/storage ./internal/top ./internal/watch
 
-# Two lanes side by side, of which one mostly waits, for a network or a clock, and the other computes; jobs that are watched live run last and
-# alone. CONTRIBUTING.md says what runs where.
+# Two stages at a time, in this order: of those that wait, for a network or a clock, one runs beside one that computes. Jobs that are watched live
+# run last and alone. CONTRIBUTING.md says what runs where.
 .PHONY: test
-test: ## what every change is held to, in some 18 minutes: lint, unit tests, recordings, quick trials, a few live jobs
+test: ## what every change is held to, in some 20 minutes: lint, unit tests, recordings, quick trials, a few live jobs
 	@$(STAGE) dependencies scripts/deps build
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
-	@$(MAKE) -j2 --output-sync=target test-waits test-computes
+	@$(MAKE) -j2 --output-sync=target test-newest test-lint test-trials test-unit test-hook test-race test-packages
 	@$(MAKE) test-live
 
-.PHONY: test-waits test-computes test-newest test-lint test-trials test-unit test-hook test-packages test-live
-test-waits:
-	@$(MAKE) test-newest
-	@$(MAKE) test-trials
-	@$(MAKE) test-packages
-
-test-computes:
-	@$(MAKE) test-lint
-	@$(MAKE) test-unit
-	@$(MAKE) test-hook
-
+.PHONY: test-newest test-lint test-trials test-unit test-hook test-race test-packages test-live
 test-newest:
 	@$(STAGE) "newest PyTorch" scripts/python-env
 
@@ -144,9 +134,11 @@ test-lint:
 test-unit:
 	@$(STAGE) "unit tests, recordings and fuzz seeds" $(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
 	@$(STAGE) "Kubernetes manifests, GitHub workflows" $(MAKE) manifests workflows
+
+test-race:
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 
-test-hook:
+test-hook: test-newest
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -parallel 3 -count=1 -timeout 30m
 
