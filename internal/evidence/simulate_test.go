@@ -18,6 +18,7 @@ type moment struct {
 	wait, run, asleep, locked float64
 	others                    float64 // CPUs of its other threads
 	idle, work, disk          float64 // each worker: for work, on a CPU, for storage; the rest is "other"
+	lost                      float64 // share of the time in which who takes its batches is not followed
 	head, ahead               float64 // paired samples
 	batches                   float64 // per second
 	queued                    float64 // tensors
@@ -219,7 +220,8 @@ func (s *simulation) takeBatches(id string, dt, samples float64, m moment) {
 		read = 500 * m.batches
 	case "taker": // the wait for a batch is one in a lock, too
 		locked += m.wait
-		s.count(metric.ThreadSamples, "taker/"+id, samples)
+		s.count(metric.ThreadSamples, "taker/"+id, samples*(1-m.lost))
+		s.count(metric.LoaderWaiting, "loader/"+id, -samples*m.lost*m.wait)
 		s.count(metric.ThreadQueuePoll, process, -samples*m.wait)
 	}
 	if s.takes != "" {

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
 )
@@ -17,10 +18,20 @@ import (
 // Afterwards samples are the seconds in which an entity was sampled, and everything counted in samples is in seconds
 // too.
 func (h history) weightByTime() {
-	for _, total := range h.all(metric.ThreadSamples) {
+	all := h.all(metric.ThreadSamples)
+	for _, total := range all {
 		h.index[trackKey{sampleCounts.Name, total.entity}] = &track{entity: total.entity, at: total.at,
 			v: slices.Clone(total.v)}
-		h.inSeconds(total.entity, []*track{total}, metric.Threads)
+	}
+	for _, total := range all {
+		whole := total
+		if trainer, ok := strings.CutPrefix(total.entity, "taker/"); ok {
+			// sampled with the main thread, as long as it is there and known
+			whole = h.of(sampleCounts, "process/"+trainer)
+		}
+		if whole != nil {
+			h.inSeconds(total.entity, []*track{whole}, metric.Threads)
+		}
 	}
 	for _, joint := range h.all(metric.LoaderSamples) {
 		h.inSeconds(joint.entity, []*track{joint, h.of(metric.LoaderNoWorkers, joint.entity)}, jointCounts)

@@ -63,8 +63,7 @@ const (
 	// samples of the main thread in a futex: a wait for Python's global lock is one, too, but short
 	takerSearchAfter   = 3
 	takerSearchThreads = 256 // threads sampled in one search
-	// leastTaken is what the main thread reads at the least where it takes a batch: its worker's message is of 440
-	// bytes or more in all recordings of testdata, and where another thread takes them it reads none.
+	// leastTaken is what the main thread reads at the least where it takes a batch, in bytes, as in package evidence.
 	leastTaken = 100
 	// takesNoneFor is how long it reads nothing where another thread takes the batches: steps are seldom longer, and
 	// the warm-up of a watch of 20 s is.

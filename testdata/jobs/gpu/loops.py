@@ -14,6 +14,8 @@ REAL = (
     ("graph", GPU, "--graph --loader-ms=20 --device-ms=45 --pin --sync-every=10", ""),
     ("copy-pinned", TRANSFER, "--loader-ms=20 --device-ms=20 --copy-mb=1600 --pin", ""),
     ("amp-transformer", GPU, "--model=transformer --batch-size=64 --amp --loader-ms=20 --device-ms=45 --pin", ""),
+    ("prefetcher-input", INPUT, "--prefetcher=2 --loader-ms=80 --device-ms=25", ""),
+    ("prefetcher-keeps-up", GPU, "--prefetcher=2 --loader-ms=20 --device-ms=50 --sync=block", ""),
     ("full-queue", GPU, "--loader-ms=20 --device-ms=50 --sync-every=0", ""),
     ("block-pinned-input", INPUT, "--loader-ms=80 --device-ms=25 --sync=block --pin", ""),
     ("copy-pageable", TRANSFER, "--loader-ms=20 --device-ms=20 --copy-mb=800", ""),

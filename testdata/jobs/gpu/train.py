@@ -8,8 +8,10 @@ batches that it has kept: what it would do if data were free.
 import argparse
 import json
 import os
+import queue
 import signal
 import sys
+import threading
 import time
 import warnings
 
@@ -43,6 +45,7 @@ def arguments():
     add("--loader-ms", type=float, default=30, help="what one worker takes for a batch")
     add("--load", default="sleep", choices=("sleep", "cpu"))
     add("--workers", type=int, default=1)
+    add("--prefetcher", type=int, default=0, help="batches that a thread of the job's own takes ahead of the main one")
     add("--free", action="store_true", help="go round kept batches from the start")
     add("--seconds", type=float, default=60)
     add("--free-seconds", type=float, default=4, help="after SIGUSR1")
@@ -74,6 +77,22 @@ class Items(Dataset):
         else:
             time.sleep(self.seconds)
         return self.pictures[index % 64], index % 10
+
+
+class Ahead:
+    """Batches that a thread takes from a loader, ahead of who goes round them."""
+
+    def __init__(self, loader, ahead):
+        self.loader, self.queue = loader, queue.Queue(ahead)
+
+    def take(self):
+        for batch in self.loader:
+            self.queue.put(batch)
+
+    def __iter__(self):
+        threading.Thread(target=self.take, daemon=True).start()
+        while True:
+            yield self.queue.get()
 
 
 class Transformer(nn.Module):
@@ -207,7 +226,8 @@ class Loop:
         a = self.args
         items = Items(a.loader_ms * MS / a.batch_size, a.load == "cpu")
         more = dict(prefetch_factor=2, persistent_workers=True) if a.workers else {}
-        return DataLoader(items, a.batch_size, shuffle=False, num_workers=a.workers, pin_memory=a.pin, **more)
+        batches = DataLoader(items, a.batch_size, shuffle=False, num_workers=a.workers, pin_memory=a.pin, **more)
+        return Ahead(batches, a.prefetcher) if a.prefetcher else batches
 
     def train(self):
         """Goes on until time is up, or a signal says so."""
