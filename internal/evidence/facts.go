@@ -47,7 +47,7 @@ func (b *builder) pinMemory(r *rank) *bool {
 	if slices.ContainsFunc(r.workerSet, func(w *process) bool { return w.Comm == "pt_data_worker" }) {
 		return &yes
 	}
-	if !yes && !b.takesNone(r) {
+	if !yes && !b.readsNone(r) {
 		return nil
 	}
 	return new(true)

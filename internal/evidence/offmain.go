@@ -64,11 +64,23 @@ func (b *builder) checkOffMain(r *rank) {
 // of testdata that is 439 or more, and 45 or fewer where another thread takes them.
 const leastTaken = 100
 
-// takesNone reports whether batches pass and the main thread reads none of them, which neither a pinning thread nor one
-// of the job's own was seen to do for it.
-func (b *builder) takesNone(r *rank) bool {
+// takesNone reports whether the main thread takes no batches, and no thread was seen to do it instead. Where PyTorch's
+// own thread pins them it would read none either way; but who takes them from that one waits in timed locks where the
+// workers set the pace.
+func (b *builder) takesNone(r *rank, seen step.Seen) bool {
+	if !b.pinned(r) {
+		return b.readsNone(r)
+	}
+	waits := orNothing(divide(sum(r.waiting), sum(r.joint)))
+	return len(r.workerSet) > 0 && sum(b.grow(r.taker(), metric.ThreadSamples)) == 0 && waits < hardlyWaits &&
+		b.allAtWork(r) >= setsThePace && b.locked(r).Likely-explained(seen).Likely > asleepApart
+}
+
+// readsNone reports whether batches pass and the main thread reads none of them, which no thread of the job's own was
+// seen to do for it.
+func (b *builder) readsNone(r *rank) bool {
 	read, seen := b.h.of(metric.ProcMainReadChars, r.entity).grow(b.spans)
-	return sum(r.batches) > 0 && sum(seen) > 0 && sum(read) < leastTaken*sum(r.batches) && !b.pinned(r) &&
+	return sum(r.batches) > 0 && sum(seen) > 0 && sum(read) < leastTaken*sum(r.batches) &&
 		sum(b.grow(r.taker(), metric.ThreadSamples)) == 0
 }
 
@@ -76,27 +88,66 @@ func (b *builder) takesNone(r *rank) bool {
 // %) from the other side.
 const setsThePace = 0.95
 
-// waitForTaker takes how long a step waits whose batches another thread takes: what was sampled of both where that
-// thread was found. Else it is no longer than the main thread sleeps in locks, and most likely that as far as no device
-// explains it and workers are at work meanwhile. Where they set the pace, and where no device is seen, a main thread
-// that sleeps in locks for more than a high wait tells nothing.
+// allAtWork is the share of their time that the workers of a trainer are at work.
+func (b *builder) allAtWork(r *rank) float64 { return 1 - b.idleShare(r.workerSet) }
+
+// locked is the share of time in which a trainer's main thread sleeps in locks, and not for its backward pass.
+func (b *builder) locked(r *rank) step.Range {
+	locked := b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed)
+	if b.h.of(metric.ThreadHostRunning, r.entity) != nil {
+		runs, all := b.grow(r.entity, metric.ThreadRunning), b.grow(r.entity, metric.ThreadHostRunning)
+		locked = each(len(locked), func(i int) float64 { return max(locked[i]-max(all[i]-runs[i], 0), 0) })
+	}
+	return b.range_(b.ofSamples(r, locked))
+}
+
+// explained is the share of time in which a main thread sleeps in a lock for its device, that is at work then: all the
+// device's work that is not beside the main thread's own, and most likely no more.
+func explained(seen step.Seen) step.Range {
+	works := seen.Busy.Likely + seen.Copy.Likely
+	least := max(works-seen.Running.Likely-seen.OnDevice.Likely, 0)
+	return step.Share(least, least, max(works-seen.Spin.Likely-seen.OnDevice.Likely, least))
+}
+
+// waitForTaker takes how long a step waits whose batches another thread takes. The main thread waits for that one in a
+// lock, beside those that its device explains, and only while that one waits itself: of two shares of the same time,
+// at least their sum beyond 1, and at most the smaller; the more so, the longer that one waits. The hook times it; else
+// workers tell: it waits while they are at work, and does nothing else while they set the pace. What was sampled of
+// both threads at once tells most. Else, where no device is seen, a main thread that sleeps in locks for more than a
+// high wait tells nothing.
 func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	r.basis = metric.Inferred
-	if followed := b.grow(r.taker(), metric.ThreadSamples); sum(followed) > 0 { // while it is not, nothing is known
+	locked, device := b.locked(r), explained(seen)
+	var taker step.Range
+	if r.hook != nil {
+		taker = rangeOf(clamped(stat.Ratio(r.waited, r.watched), 0, 1))
+	} else {
+		atWork := b.allAtWork(r)
+		if taker = step.Share(0, atWork, 1); atWork >= setsThePace {
+			taker.Lo = max(atWork-b.othersOf(r), 0) // whoever takes the batches may train, too
+		}
+	}
+	sleeps := max(locked.Likely-device.Likely, 0)
+	near, far := min(sleeps, taker.Likely), max(sleeps+taker.Likely-1, 0)
+	wait := step.Share(locked.Lo-device.Hi+taker.Lo-1, far+(near-far)*taker.Likely, min(locked.Hi, taker.Hi))
+	r.waited, r.watched = nil, nil
+	followed := b.grow(r.taker(), metric.ThreadSamples)
+	switch {
+	case sum(followed) > 0: // while it is not, nothing is known
 		r.watched = each(len(followed), func(i int) float64 { return min(followed[i], r.joint[i]) })
 		r.waited = each(len(followed), func(i int) float64 { return min(r.waiting[i], r.watched[i]) })
 		r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
-		return
-	}
-	r.waited, r.watched = nil, nil
-	locked := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed))).Hi
-	atWork := 1 - b.idleShare(r.workerSet)
-	if locked > asleepApart && (seen.Device != step.Counted || atWork >= setsThePace) {
+	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
-		return
+	default:
+		r.wait = summaryOf(wait, len(b.spans))
 	}
-	device := max(seen.Busy.Likely+seen.Copy.Likely-seen.Spin.Likely-seen.OnDevice.Likely, 0)
-	r.wait = summaryOf(step.Share(0, max(locked-device, 0)*atWork, locked), len(b.spans))
+}
+
+// othersOf is how many CPUs other threads of a trainer than its main one use.
+func (b *builder) othersOf(r *rank) float64 {
+	all, main := b.grow(r.entity, metric.ProcCPU), b.grow(r.entity, metric.ProcMainCPU)
+	return max(orNothing(divide(sum(all)-sum(main), sum(b.length))), 0)
 }
 
 // mayLoadElsewhere reports whether a trainer without workers may load in a thread of its own, or in processes that are

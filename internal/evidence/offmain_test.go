@@ -61,12 +61,13 @@ func TestLocksBoundAWaitThatIsNotSeen(t *testing.T) {
 	}
 	e := prefetched("somebody", moment{run: 0.05, asleep: 0.87, locked: 0.08, work: 1, batches: 20, gpu: -1})
 	sound(t, e)
-	if v, ok := e.Get(metric.InputWait); !ok || v.Lo != 0 || v.Hi < 0.079 || v.Hi > 0.081 ||
+	if v, ok := e.Get(metric.InputWait); !ok || v.Lo != 0 || v.Hi < 0.019 || v.Hi > 0.021 ||
 		v.Basis != metric.Inferred || e.Facts.OffMain != "" {
-		t.Errorf("input wait %+v, %t, %q; want 0 to 8 %%", v, ok, e.Facts.OffMain)
+		t.Errorf("input wait %+v, %t, %q; want 0 to 2 %%, what the thread that takes the batches waits", v, ok,
+			e.Facts.OffMain)
 	}
-	if v, ok := e.Get(metric.FreeStepTime); !ok || v.Lo > 0.047 || v.Hi < 0.0499 {
-		t.Errorf("free step %+v, %t; want 46 to 50 ms", v, ok)
+	if v, ok := e.Get(metric.FreeStepTime); !ok || v.Lo > 0.0491 || v.Hi < 0.0499 {
+		t.Errorf("free step %+v, %t; want 49 to 50 ms", v, ok)
 	}
 	for _, lost := range []float64{0, 0.3} { // of the time, the thread was not followed: it begins anew each epoch
 		found := moment{wait: 0.4, run: 0.05, asleep: 0.25, locked: 0.3, work: 1, batches: 20, gpu: -1, lost: lost}
@@ -99,7 +100,7 @@ func TestSeemsAside(t *testing.T) {
 		{"a GPU half busy bounds it", 2, "somebody", with(func(m *moment) { m.gpu = 0.5 }), ""},
 		{"a GPU half busy, and workers that set the pace", 2, "somebody", with(func(m *moment) {
 			m.gpu, m.idle, m.work = 0.5, 0.01, 0.99
-		}), SeemsOffMain},
+		}), ""},
 		{"a GPU explains the sleep", 2, "somebody", with(func(m *moment) { m.gpu = 0.9 }), ""},
 		{"a trainer that takes them itself", 2, "main", prefetched, ""},
 		{"nothing tells who takes them", 2, "", prefetched, ""},
@@ -132,6 +133,34 @@ func TestSeemsAside(t *testing.T) {
 		}
 		if _, ok := e.Get(metric.BatchesPerS); ok != (c.workers > 0) {
 			t.Errorf("%s: counts stand: %v", c.name, ok)
+		}
+	}
+}
+
+// TestPrefetcherBehindPinning: where PyTorch's thread pins the batches, who takes them from that one waits in timed
+// locks. A main thread that does not, while the workers set the pace, waits for another thread, which takes them.
+func TestPrefetcherBehindPinning(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		m      moment
+		lo, hi float64
+	}{
+		{"a prefetcher", moment{run: 0.08, locked: 0.92, idle: 0.01, work: 0.99, batches: 8, gpu: 0.05}, 0.87, 0.92},
+		{"the main thread itself", moment{run: 0.08, wait: 0.92, idle: 0.01, work: 0.99, batches: 8, gpu: 0.05}, 0.91,
+			0.93},
+		{"workers with time to spare", moment{run: 0.08, locked: 0.92, idle: 0.3, work: 0.7, batches: 8, gpu: 0.05}, 0,
+			0.01},
+		{"a GPU that explains the sleep", moment{run: 0.08, locked: 0.92, idle: 0.01, work: 0.99, batches: 8,
+			gpu: 0.98}, 0, 0.01},
+	} {
+		s := simulate(t, recording.Header{})
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		s.pins = true
+		s.run(30, c.m)
+		e := s.evidence()
+		if v, ok := e.Get(metric.InputWait); !ok || v.Center < c.lo || v.Center > c.hi || e.Facts.OffMain != "" {
+			t.Errorf("%s: input wait %+v, %t, %q; want %.2f to %.2f", c.name, v, ok, e.Facts.OffMain, c.lo, c.hi)
 		}
 	}
 }

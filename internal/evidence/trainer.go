@@ -126,7 +126,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 		if r.source == fromMain || b.blind(r.entity) {
 			r.basis = metric.Inferred
 		}
-		if b.takesNone(r) {
+		if b.takesNone(r, seen) {
 			b.waitForTaker(r, seen, SeemsOffMain)
 			return
 		}

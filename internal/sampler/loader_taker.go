@@ -39,10 +39,11 @@ func (k *taker) drop() {
 	k.thread, k.tid, k.reported = nil, 0, false
 }
 
-// waits reports whether the trainer waits for a batch, by its main thread and who takes batches for it. PyTorch's own
-// code gives the wait for its pinning thread a time-out, which a thread that is refused does not show. The job's own
-// thread is waited for while it is not held up by a lock itself: it is where the queue between the two is full.
-func (t *trainer) waits(main waitClass) bool {
+// waits reports whether the trainer waits for a batch, by its main thread, who takes batches for it, and whether its
+// autograd thread runs. PyTorch's own code gives the wait for its pinning thread a time-out, which a thread that is
+// refused does not show; it gives none to that for a backward pass. The job's own thread is waited for while it is not
+// held up by a lock itself: it is where the queue between the two is full.
+func (t *trainer) waits(main waitClass, backward bool) bool {
 	k := &t.taker
 	locked := main == classFutexTimed || main == classFutex
 	switch {
@@ -51,9 +52,9 @@ func (t *trainer) waits(main waitClass) bool {
 	case k.thread == nil || !locked:
 		return false
 	case k.own:
-		return k.class != classFutex && k.class != classFutexTimed
+		return !backward && k.class != classFutex && k.class != classFutexTimed
 	}
-	return main == classFutexTimed || t.main.blind != nil
+	return main == classFutexTimed || t.main.blind != nil && !backward
 }
 
 // Searching the thread, where its name does not tell: it is the one beside the main one that does its work while the

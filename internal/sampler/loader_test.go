@@ -96,8 +96,13 @@ func TestPrefetchedBatches(t *testing.T) {
 			}
 			m.thread(100, 111, inLock, "futex_do_wait", 'S') // it puts one into a full queue
 			w.samples(20)
+			m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+			m.thread(100, 120, running, "0", 'R') // a backward pass, for which the main thread sleeps
+			m.autograd(100, 120)
+			w.samples(20)
 			b := w.book()
-			b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 220, metric.LoaderWaiting: starved})
+			b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 240, metric.LoaderWaiting: starved})
+			m.autograd(100)
 			// The main thread reads a batch after all: whoever polls meanwhile takes none.
 			m.reads(100, 2e6)
 			m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')

@@ -170,7 +170,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		t.feeders.listThreads(t, now)
 		t.feeders.sample(&l.scratch, now, main == classRunning, waits && !backward)
 	}
-	waiting := t.waits(main)
+	waiting := t.waits(main, backward)
 	t.isReceiving = main == classPipeRead
 	var idle, alive int
 	var samples uint64

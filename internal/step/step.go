@@ -100,7 +100,7 @@ type Step struct {
 	Wait    Range // the trainer waits for data
 	Stall   Range // the device has nothing to do because the batch is not there
 	Device  Range // the device works; where there is none, the main thread sleeps beside its loader
-	Host    Range // the device has nothing to do while the trainer's own threads run
+	Host    Range // the device has nothing to do, copies included, while the trainer's own threads run
 	Copies  Range // the copy engine works, beside the device or with the trainer waiting for it
 	Blocked Range // the trainer waits for the device
 	Spin    Range // of this, its main thread spins
@@ -264,5 +264,8 @@ func (s Seen) hostAlone(at Step) Range {
 	}
 	idle := Range{max(1-s.Busy.Hi-at.Stall.Hi, 0), max(1-s.Busy.Likely-at.Stall.Likely, 0),
 		max(1-s.Busy.Lo-at.Stall.Lo, 0)}
+	// A copy that the idle time has room for is likely not beside a kernel, and what is launched meanwhile waits for
+	// it.
+	idle.Likely = max(idle.Likely-s.Copy.Likely, 0)
 	return Share(max(own.Lo-s.Busy.Hi, 0), min(own.Likely, idle.Likely), min(own.Hi, idle.Hi))
 }
