@@ -111,6 +111,10 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.",
 				unit.Percent(stat.Share(delay)))
 		}
+		if gil := orZero(e, metric.GILWait); gil >= Moderate.Value {
+			text += fmt.Sprintf(" Part of that it waits for Python's global lock (GIL), which another thread of its "+
+				"process holds: %s of the time.", unit.Percent(gil))
+		}
 		return text
 	case report.TransferBound:
 		text = fmt.Sprintf("Copies to the GPU take %s of the time; it computes %s.", unit.Percent(s.copies),
@@ -177,6 +181,10 @@ func starving(e *evidence.Evidence, s split) string {
 	}
 	if s.delay >= Moderate.Value {
 		text += fmt.Sprintf("; another %s it has no CPU, because loading takes them", unit.Percent(s.delay))
+	}
+	if s.gil >= Moderate.Value {
+		text += fmt.Sprintf("; another %s it waits for Python's global lock (GIL), as threads of its process load",
+			unit.Percent(s.gil))
 	}
 	workers, ok := e.Get(metric.NumWorkers)
 	busy, ok2 := e.Get(metric.WorkerBusy)

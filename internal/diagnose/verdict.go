@@ -23,6 +23,7 @@ type split struct {
 	// what loading costs: the stall, or what more free data would save, as where it keeps the trainer off the CPUs
 	loading    float64
 	delay      float64 // of this, the trainer is kept off the CPUs
+	gil        float64 // of this, it waits for Python's global lock
 	workerless bool
 	sight      step.Sight
 }
@@ -47,6 +48,7 @@ func splitOf(e *evidence.Evidence) split {
 		lead := e.Ranks[0].Step
 		s.sight, s.blocked = lead.Sight, lead.Blocked.Lo
 		s.loading, s.delay = 1-lead.Free.Likely, lead.Delay.Likely
+		s.gil = lead.GIL.Likely
 	}
 	s.loading = max(s.loading, s.stall.Center)
 	if s.workerless && s.seen { // loading runs on the main thread too: it must not be counted twice
@@ -160,7 +162,7 @@ func shared(f report.Finding, c report.Class) bool {
 // leads names the rules that state a class which is not input-bound, the first that fired first.
 var leads = map[report.Class][]string{
 	report.GPUBound:      {"gpu/bound", "gpu/small-kernels"},
-	report.HostBound:     {"host/main-thread-bound", "gpu/small-kernels"},
+	report.HostBound:     {"host/main-thread-bound", "host/gil-held", "gpu/small-kernels"},
 	report.TransferBound: {"loader/pageable-batches", "gpu/copies"},
 }
 

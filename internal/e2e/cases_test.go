@@ -105,6 +105,8 @@ var suite = []testCase{
 		control: true, unseen: true,
 	},
 	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
+	{name: "gil_held", class: []report.Class{report.InputBound, report.HostBound}, wait: starved,
+		planted: []string{"host/gil-held"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
 	{
 		name: "control_large_batches", script: "large_batches", args: []string{"--batch-size", "64", "--step", "0.5"},

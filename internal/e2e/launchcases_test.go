@@ -49,6 +49,7 @@ var launchVariations = []launchCase{
 	{testCase: of("noisy_neighbour")},
 	{testCase: of("tight_shm")},
 	{testCase: of("host_bound")},
+	{testCase: of("gil_held")},
 	{testCase: of("workers_restart_spawn")},
 	{testCase: of("iterable_text")},
 	{testCase: of("npz_chunks")},

@@ -47,7 +47,8 @@ func (b *builder) pinning(r *rank) {
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
 	batch := figure{Summary: notNegative(stat.Ratio(busy, r.handed))}
 	b.take(metric.PinBusy, ratio(busy, samples), metric.ThreadSamples)
-	b.take(metric.PinLock, ratio(b.grow(r.pin(), metric.ThreadFutexTimed), samples), metric.ThreadSamples)
+	locked := b.grow(r.pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
+	b.take(metric.PinLock, ratio(locked, samples), metric.ThreadSamples)
 	if sum(samples) == 0 {
 		batch = none("no thread that pins batches was seen", "")
 	}

@@ -18,6 +18,7 @@ type moment struct {
 	wait, run, asleep, locked float64
 	others                    float64 // CPUs of its other threads
 	idle, work, disk          float64 // each worker: for work, on a CPU, for storage; the rest is "other"
+	gil                       float64 // share of the time in which the main thread waits for Python's global lock
 	lost                      float64 // share of the time in which who takes its batches is not followed
 	head, ahead               float64 // paired samples
 	batches                   float64 // per second
@@ -161,9 +162,11 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		s.count(waitedIn, process, samples*(m.wait-taking))
 		s.count(metric.ThreadRunning, process, samples*(m.run+taking))
 		s.count(metric.ThreadSleep, process, samples*m.asleep)
+		s.count(metric.ThreadGIL, process, samples*m.gil)
+		s.count(metric.ThreadHostRunning, process, samples*(m.run+taking+m.gil))
 		s.takeBatches(id, dt, samples, m)
 		s.count(metric.ThreadStopped, process, 0)
-		s.count(metric.ThreadWaitChild, process, samples*(1-m.wait-m.run-m.asleep-m.locked))
+		s.count(metric.ThreadWaitChild, process, samples*(1-m.wait-m.run-m.asleep-m.locked-m.gil))
 		s.count(metric.ProcCPU, process, dt*(m.run+m.others))
 		s.count(metric.ProcMainCPU, process, dt*m.run)
 		s.count(metric.ProcReadChars, process, dt*m.trainerReads)

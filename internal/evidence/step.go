@@ -148,6 +148,7 @@ func (b *builder) steps(r *rank) {
 	b.take(metric.DataStall, stall, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
 	b.take(metric.Headroom, headroom, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
 	b.take(metric.HostTime, hostTime, metric.ThreadRunning)
+	b.take(metric.GILWait, b.gilWait(r), metric.ThreadGIL)
 	b.take(metric.DeviceTime, device, metric.GPUUtil, metric.ThreadSamples)
 	b.take(metric.DeviceWait, wait, metric.GPUUtil, metric.HostSamples)
 	b.take(metric.CopyTime, copies, metric.GPUUtil, metric.GPUPcieRx)

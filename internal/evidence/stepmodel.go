@@ -84,7 +84,8 @@ func (b *builder) model(r *rank) {
 		g := b.grow(r.entity, d)
 		return each(len(g), func(i int) float64 { return divide(g[i], b.length[i]) })
 	}
-	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running)), perSec(metric.ProcRunDelay))
+	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
+	seen.GIL = b.gilOfLoading(r)
 	seen.Works = orNothing(divide(sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.length)))
 	if r.evaluates() > 0 {
 		seen.Works = b.trainingMean(r, perSec(metric.ProcMainCPU)).Likely
@@ -94,6 +95,9 @@ func (b *builder) model(r *rank) {
 	if sum(r.samples) == 0 || r.wait.N == 0 {
 		return
 	}
+	sampled, untold := rangeOf(r.wait), b.gilUntold(r)
+	r.wait = clamped(stat.Summary{Center: r.wait.Center + untold.Likely, Lo: r.wait.Lo, Hi: r.wait.Hi + untold.Hi,
+		Confidence: r.wait.Confidence, N: r.wait.N, Warnings: r.wait.Warnings}, 0, 1)
 	seen.Wait = rangeOf(r.wait)
 	if !seen.Loads && r.waited != nil {
 		seen.Together = b.together(r)
@@ -101,7 +105,7 @@ func (b *builder) model(r *rank) {
 	if seen.Device == step.Counted && r.waited != nil && r.rate.N > 0 {
 		rest := each(len(r.clock), func(i int) float64 { return 1 - divide(r.waited[i], r.watched[i]) })
 		seen.PerStep = &step.PerStep{Busy: b.perStep(r, r.busy, seen.Busy),
-			Rest: b.perStep(r, rest, step.Share(1-seen.Wait.Hi, 1-seen.Wait.Likely, 1-seen.Wait.Lo))}
+			Rest: b.perStep(r, rest, step.Share(1-sampled.Hi, 1-sampled.Likely, 1-sampled.Lo)).Minus(untold)}
 	}
 	if s, ok := b.starved(r); ok {
 		seen.Starved, seen.Device = &s, max(seen.Device, step.Unseen)
@@ -266,7 +270,7 @@ func (b *builder) inCode(r *rank, ran step.Range, within, all float64) step.Rang
 // are taken by those who load: their part of the CPU time that others than the trainers use. How long it waits for a
 // CPU is known of the main thread; what the process uses beside, as in autograd's threads, is delayed as long per CPU
 // second at most, and likely as far as more is seen to be ready than runs.
-func (b *builder) delay(r *rank, running step.Range) step.Range {
+func (b *builder) delay(r *rank, running float64) step.Range {
 	loading, own, elapsed := 0.0, 0.0, sum(b.length)
 	for _, o := range b.ranks {
 		made, _, _ := b.total(o.cpu(), o.workerSet)
@@ -283,7 +287,7 @@ func (b *builder) delay(r *rank, running step.Range) step.Range {
 	main := orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed))
 	own = max(own/elapsed, 0)
 	most := max(b.delayPerCPU(r)*own, main)
-	return step.Share(0, part*min(most, max(main, running.Likely-own)), part*most)
+	return step.Share(0, part*min(most, max(main, running-own)), part*most)
 }
 
 // fewestSamples of a thread's code tell its share in the driver to within 10 points (half of a 95 % interval at a share

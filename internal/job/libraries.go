@@ -104,6 +104,12 @@ func hdf5Release(file string) string {
 	return ""
 }
 
+// isRuntime reports whether a mapped file is Python, as a program or as the library that a program may have it in.
+func isRuntime(file string) bool {
+	b := path.Base(file)
+	return isInterpreter(b) || strings.HasPrefix(b, "libpython")
+}
+
 // pythonOf reads the version from the path of an interpreter or of what it loads, "" where it does not say.
 func pythonOf(file string) string {
 	if m := pythonInPath.FindStringSubmatch(file); m != nil {

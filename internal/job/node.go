@@ -79,6 +79,8 @@ type inside struct {
 	// place is where in a job of several nodes it stands.
 	place recording.Place
 	gpus  GPUChoice
+	// statics are where the static data of its Python lie.
+	statics procfs.Statics
 }
 
 // workerSignals are the handlers every DataLoader worker installs, in all versions seen (torch/csrc/DataLoader.cpp:
@@ -100,6 +102,7 @@ func readInside(fs procfs.FS, p *procfs.Process) inside {
 		}
 	}
 	in.libraries, _ = readLibraries(p) // what cannot be read is unknown
+	in.statics, _ = p.Statics(isRuntime)
 	if in.accelerator == "" {
 		in.accelerator = acceleratorHeld(p)
 	}

@@ -57,6 +57,9 @@ type Process struct {
 	// AutogradThreads are the threads of a trainer that run the backward pass on a device, found by their names; at
 	// most 16. It is never changed in place.
 	AutogradThreads []int
+	// Python is where the static data of its Python lie, of processes that were looked into; nil where that is not
+	// known. Who waits for memory there waits for Python's global lock.
+	Python procfs.Statics
 	// OnGPU says that it was found with a GPU's library or device, where it was looked into as one that may be a
 	// trainer.
 	OnGPU bool

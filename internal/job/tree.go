@@ -28,6 +28,7 @@ func (n *node) public() Process {
 	return Process{
 		ID: n.id, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank,
 		Named: n.facts.comm == dataWorkerName, PinThread: n.threads.pin,
-		AutogradThreads: n.threads.autograd, OnGPU: n.inside.accelerator != "", GPUs: n.inside.gpus,
+		AutogradThreads: n.threads.autograd, Python: n.inside.statics,
+		OnGPU: n.inside.accelerator != "", GPUs: n.inside.gpus,
 	}
 }

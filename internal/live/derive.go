@@ -16,7 +16,8 @@ var States = []struct {
 }{
 	{"running", []metric.Desc{metric.ThreadRunning}},
 	{"storage", []metric.Desc{metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen}},
-	{"lock", []metric.Desc{metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadFileLock}},
+	{"lock", []metric.Desc{metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadGIL,
+		metric.ThreadFileLock}},
 	{"hand-over", []metric.Desc{metric.ThreadPipeWrite}},
 	{"other", []metric.Desc{metric.ThreadPipeRead, metric.ThreadSleep, metric.ThreadDevice, metric.ThreadWaitChild,
 		metric.ThreadOther, metric.ThreadStopped}},

@@ -23,6 +23,8 @@ var (
 		"restarted workers included, and the CPU time of taking a batch, by its measured cost"}
 	HostTime = Desc{"host_ratio", Ratio, Gauge, "share of time the device idles while the trainer's main or " +
 		"autograd thread runs"}
+	GILWait = Desc{"gil_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for Python's " +
+		"global lock (GIL), which another thread of its process holds"}
 	DeviceTime = Desc{"device_ratio", Ratio, Gauge, "share of time the step is on the device: the GPU busy, or, " +
 		"without GPU counters, the main thread asleep outside the loader"}
 	SaveTime = Desc{"saving_ratio", Ratio, Gauge, "share of time training stands still while the trainer's main " +
@@ -249,8 +251,8 @@ var (
 
 // Derived lists all derived signals.
 var Derived = []Desc{
-	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime,
-	SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes,
+	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, GILWait,
+	DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes,
 	InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches,
 	QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy, PinLock,
 	PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock,

@@ -48,13 +48,17 @@ var (
 	ThreadSamples     = Desc{"looks", Count, Counter, "samples taken"}
 	ThreadRunning     = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
 	ThreadHostRunning = Desc{"looks_host_running", Count, Counter, "of a trainer: samples in which its main thread " +
-		"or one of its autograd threads was on a CPU or ready to run"}
+		"or one of its autograd threads was on a CPU, ready to run, or without nothing but Python's global lock"}
 	ThreadQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own " +
 		"time-out, of a trainer on a pipe: waiting for a batch (trainer, pinning thread) or for work (worker)"}
 	ThreadFutexTimed = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}
 	ThreadFutex      = Desc{"looks_futex", Count, Counter, "in a futex wait without a time-out: a lock"}
-	ThreadDisk       = Desc{"looks_disk", Count, Counter, "in uninterruptible sleep (state D): storage, as a rule"}
-	ThreadFileRead   = Desc{"looks_file_read", Count, Counter,
+	ThreadGIL        = Desc{"looks_gil", Count, Counter, "of a trainer: in a futex wait in the static data of " +
+		"Python: for its global lock"}
+	ThreadGILReceiving = Desc{"looks_gil_receiving", Count, Counter, "of looks_pipe_read, of a trainer: waiting for " +
+		"Python's global lock as it receives a batch"}
+	ThreadDisk     = Desc{"looks_disk", Count, Counter, "in uninterruptible sleep (state D): storage, as a rule"}
+	ThreadFileRead = Desc{"looks_file_read", Count, Counter,
 		"asleep in a read of a file, a network file system or FUSE"}
 	ThreadFileOpen  = Desc{"looks_file_open", Count, Counter, "asleep in open, stat, close or a directory read"}
 	ThreadFileLock  = Desc{"looks_file_lock", Count, Counter, "asleep in flock or fcntl: a file lock"}
@@ -76,10 +80,10 @@ var (
 )
 
 // Threads lists the signals of sampling threads.
-var Threads = []Desc{ThreadSamples, ThreadRunning, ThreadQueuePoll, ThreadFutexTimed, ThreadFutex, ThreadDisk,
-	ThreadFileRead, ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep, ThreadDevice,
-	ThreadWaitChild, ThreadStopped, ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote,
-	ThreadSharedFutex}
+var Threads = []Desc{ThreadSamples, ThreadRunning, ThreadQueuePoll, ThreadFutexTimed, ThreadFutex, ThreadGIL,
+	ThreadDisk, ThreadFileRead, ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep,
+	ThreadDevice, ThreadWaitChild, ThreadStopped, ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote,
+	ThreadSharedFutex, ThreadGILReceiving}
 
 // RemoteSamples splits looks_remote of a trainer and those that load for it by who they wait for. Entity
 // "remote/<trainer pid>.<start>.<address>".

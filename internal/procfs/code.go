@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"bytes"
 	"cmp"
 	"io"
 	"slices"
@@ -28,27 +27,11 @@ const maxCodeRanges = 1 << 16
 func ParseCode(r io.Reader) ([]CodeRange, error) {
 	var out []CodeRange
 	err := eachMapping(r, func(line []byte) bool {
-		if c, ok := parseCodeLine(line); ok {
-			out = append(out, c)
+		if m, ok := parseMapping(line); ok && len(m.perms) > 2 && m.perms[2] == 'x' {
+			out = append(out, CodeRange{From: m.From, To: m.To, Path: m.path})
 		}
 		return len(out) < maxCodeRanges
 	})
 	slices.SortFunc(out, func(a, b CodeRange) int { return cmp.Compare(a.From, b.From) })
 	return out, err
-}
-
-// parseCodeLine reads "from-to perms offset dev inode path".
-func parseCodeLine(line []byte) (CodeRange, bool) {
-	addresses, rest := nextField(line)
-	perms, rest := nextField(rest)
-	low, high, _ := bytes.Cut(addresses, []byte{'-'})
-	from, ok := parseHex(low)
-	to, ok2 := parseHex(high)
-	if !ok || !ok2 || to <= from || len(perms) < 3 || perms[2] != 'x' {
-		return CodeRange{}, false
-	}
-	for range 3 { // offset, device, inode
-		_, rest = nextField(rest)
-	}
-	return CodeRange{From: from, To: to, Path: unescapeOctal(string(bytes.TrimLeft(rest, " ")))}, true
 }

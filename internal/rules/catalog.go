@@ -67,6 +67,7 @@ func All() []diagnose.Rule {
 		memoryPageCacheThrash,
 
 		hostMainThreadBound,
+		hostGILHeld,
 		hostSyncPoints,
 		gpuBound,
 		gpuBatchHeadroom,

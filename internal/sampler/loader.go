@@ -157,9 +157,9 @@ func (l *Loader) adopt(tree *job.Tree) {
 			}
 			l.trainers = append(l.trainers, t)
 		}
-		t.taker.named = p.PinThread
+		t.taker.named, t.python = p.PinThread, p.Python
 		if !t.ended {
-			t.autograd.watch(t.proc, t.links, p.AutogradThreads)
+			t.autograd.watch(t, p.AutogradThreads)
 		}
 		t.adoptWorkers(l, tree.Workers(p.ID))
 		if !t.had && !t.ended {
@@ -245,7 +245,9 @@ func (l *Loader) Close() {
 func emitSamples(sink recording.Sink, entity string, c *sampleCounts) {
 	sink.Add(metric.ThreadSamples, entity, float64(c.total))
 	for k := range c.byClass {
-		sink.Add(classMetrics[k], entity, float64(c.byClass[k]))
+		if waitClass(k) != classGIL || c.knows {
+			sink.Add(classMetrics[k], entity, float64(c.byClass[k]))
+		}
 	}
 	if c.sees {
 		sink.Add(metric.ThreadRemote, entity, float64(c.remote))

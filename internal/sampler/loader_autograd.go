@@ -2,8 +2,6 @@ package sampler
 
 import (
 	"slices"
-
-	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // autogradThreads are the threads that run a trainer's backward pass, one for each device. While they run, the main
@@ -14,7 +12,7 @@ type autogradThreads struct {
 	discarded sampleCounts     // of each, which nobody reads
 }
 
-func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tids []int) {
+func (a *autogradThreads) watch(of *trainer, tids []int) {
 	a.threads = slices.DeleteFunc(a.threads, func(t *watchedThread) bool {
 		if slices.Contains(tids, t.task.TID) {
 			return false
@@ -26,12 +24,12 @@ func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tid
 		if slices.ContainsFunc(a.threads, func(t *watchedThread) bool { return t.task.TID == tid }) {
 			continue
 		}
-		task, err := proc.Task(tid)
+		task, err := of.proc.Task(tid)
 		if err != nil {
 			continue // it ended since
 		}
-		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: links,
-			counts: &a.discarded})
+		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: of.links,
+			counts: &a.discarded, python: &of.python})
 	}
 }
 
@@ -44,7 +42,7 @@ func (a *autogradThreads) sample(scratch *sampleScratch) (running bool) {
 			t.close()
 			return true
 		}
-		running = running || class == classRunning
+		running = running || class == classRunning || class == classGIL
 		if !found {
 			first, found = class, true
 		}

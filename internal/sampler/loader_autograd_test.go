@@ -4,20 +4,27 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 const autograd100 = "autograd/100.1000"
 
-// autograd informs the job's tree of a trainer's autograd threads.
-func (m *machine) autograd(pid int, tids ...int) {
+// found informs the job's tree of what was found out of a process.
+func (m *machine) found(pid int, what func(*job.Process)) {
 	processes := slices.Clone(m.tree.Processes)
 	for i := range processes {
 		if processes[i].PID == pid {
-			processes[i].AutogradThreads = tids
+			what(&processes[i])
 		}
 	}
 	m.are(processes)
+}
+
+// autograd informs the job's tree of a trainer's autograd threads.
+func (m *machine) autograd(pid int, tids ...int) {
+	m.found(pid, func(p *job.Process) { p.AutogradThreads = tids })
 }
 
 // TestBackwardInAnotherThread: the main thread sleeps in a lock while an autograd thread runs, which appears later
@@ -52,6 +59,29 @@ func TestBackwardInAnotherThread(t *testing.T) {
 	b = w.book()
 	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadSamples: 21, metric.ThreadHostRunning: 15})
 	b.want(t, autograd100, map[metric.Desc]float64{metric.ThreadSamples: 12})
+}
+
+// TestGlobalLock: who sleeps in a futex within the static data of Python waits for its global lock, with a time-out or
+// without, and for no batch, whoever pins batches. While a tensor is received that is part of taking it.
+func TestGlobalLock(t *testing.T) {
+	const wants, inQueue = "202 0xa5b8f4 0x89 0x0 0x7ffd 0x0 0x0 0x7ffd 0x7f05\n", inTimedFutex
+	m := newJob(t, 1)
+	m.thread(100, 100, wants, "futex_do_wait", 'S')
+	m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+	m.found(100, func(p *job.Process) { p.PinThread = 111 })
+	w := m.watch()
+	w.samples(5)
+	if _, told := w.book().last[metric.ThreadGIL.Name+" "+trainer100]; told {
+		t.Error("told, where the static data of Python are not known")
+	}
+	m.found(100, func(p *job.Process) { p.Python = procfs.Statics{{From: 0xa5b000, To: 0xaca000}} })
+	w.samples(10)
+	m.thread(100, 100, inQueue, "futex_do_wait", 'S')
+	w.samples(3)
+	b := w.book()
+	b.want(t, trainer100, map[metric.Desc]float64{metric.ThreadGIL: 10, metric.ThreadFutexTimed: 8,
+		metric.ThreadHostRunning: 10, metric.ThreadGILReceiving: 0})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderSamples: 18, metric.LoaderWaiting: 8})
 }
 
 // TestWaitsThatAreForNoBatch: a trainer's main thread polls a socket for seconds where it uploads a checkpoint, and

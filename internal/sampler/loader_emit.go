@@ -15,6 +15,9 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	entity := job.Entity(t.id)
 	emitSamples(sink, entity, &t.mainSamples)
 	sink.Add(metric.ThreadHostRunning, entity, float64(t.hostRunning))
+	if t.mainSamples.knows {
+		sink.Add(metric.ThreadGILReceiving, entity, float64(t.barred))
+	}
 	if t.autograd.counts.total > 0 {
 		emitSamples(sink, job.AutogradEntity(t.id), &t.autograd.counts)
 	}

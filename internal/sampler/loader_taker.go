@@ -162,7 +162,7 @@ func (t *trainer) watchTaker(tid int, own, found bool) bool {
 	if own {
 		counts = &k.taken
 	}
-	k.thread = &watchedThread{task: task, links: t.links, counts: counts}
+	k.thread = &watchedThread{task: task, links: t.links, counts: counts, python: &t.python}
 	clear(k.sockets)
 	k.tid, k.own, k.found, k.class = tid, own, found, classQueuePoll
 	return true

@@ -38,6 +38,8 @@ type trainer struct {
 	sinceSet uint64 // passes since the workers were last sampled
 	emits    uint64 // calls of emit
 	had      bool   // has had workers
+	python   procfs.Statics
+	barred   uint64 // samples of the main thread, waiting for Python's global lock as it receives a batch
 	reborn   int    // passes left in which workers count as short-lived
 	batches  *batches.Loader
 }
@@ -63,6 +65,7 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	t.proc, t.links = t.main.proc, t.main.links
 	t.batches = batches.New(l.fs, t.proc, t.links, p.InnerPID)
 	t.remotes = &remotes{clock: l.clock, sockets: map[uint64]*remote{}, hosts: map[netip.AddrPort]*remote{}}
+	t.main.python = &t.python
 	t.target, t.main.trainer, t.main.remotes, t.feeders.remotes = t.links.Target, true, t.remotes, t.remotes
 	return t, nil
 }
@@ -158,12 +161,16 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 	if main == classPipeRead && t.taker.thread == nil {
 		t.receiving.waitedOn(t.main.readFD, now)
 	}
-	if main == classRunning && t.taker.thread == nil && len(t.workers) > 0 && t.receiving.now(t.target, now) {
+	if (main == classRunning || main == classGIL) && t.taker.thread == nil && len(t.workers) > 0 &&
+		t.receiving.now(t.target, now) {
+		if main == classGIL {
+			t.barred++
+		}
+		t.mainSamples.move(main, classPipeRead)
 		main = classPipeRead
-		t.mainSamples.move(classRunning, classPipeRead)
 	}
 	backward := t.autograd.sample(&l.scratch)
-	if backward || main == classRunning {
+	if backward || main == classRunning || main == classGIL {
 		t.hostRunning++
 	}
 	if !t.had {

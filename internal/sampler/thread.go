@@ -38,6 +38,8 @@ type watchedThread struct {
 	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to
 	// bring a batch.
 	trainer bool
+	// python is where the static data of a trainer's Python lie, which its global lock is in; nil: not known.
+	python *procfs.Statics
 	// feeder says that it may feed a trainer: it polls a queue for whatever descriptor it polls, but for a connection.
 	feeder bool
 
@@ -80,6 +82,7 @@ func (t *watchedThread) sample(scratch *sampleScratch) (waitClass, bool) {
 		class = classOther
 	}
 	t.onRemote = false
+	t.counts.knows = t.python != nil && len(*t.python) > 0 && t.blind == nil
 	if t.remotes != nil && t.blind == nil {
 		t.counts.sees = true
 		if class, t.onRemote = t.waitsRemote(scratch, class); t.onRemote {
@@ -114,6 +117,10 @@ func (t *watchedThread) classify(scratch *sampleScratch) (waitClass, error) {
 		return classRunning, nil
 	}
 	v := classify(scratch.calls, &scratch.syscall)
+	if (v.class == classFutex || v.class == classFutexTimed) && t.python != nil &&
+		t.python.Has(scratch.syscall.Args[0]) {
+		v.class = classGIL
+	}
 	if t.trainer {
 		v.class = t.ofLoader(scratch, v.class)
 	}

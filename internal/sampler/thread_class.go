@@ -14,6 +14,7 @@ const (
 	classQueuePoll
 	classFutexTimed
 	classFutex
+	classGIL
 	classDisk
 	classFileRead
 	classFileOpen
@@ -30,7 +31,8 @@ const (
 
 // classMetrics is the counter of each class.
 var classMetrics = [classes]metric.Desc{
-	metric.ThreadRunning, metric.ThreadQueuePoll, metric.ThreadFutexTimed, metric.ThreadFutex, metric.ThreadDisk,
+	metric.ThreadRunning, metric.ThreadQueuePoll, metric.ThreadFutexTimed, metric.ThreadFutex, metric.ThreadGIL,
+	metric.ThreadDisk,
 	metric.ThreadFileRead, metric.ThreadFileOpen, metric.ThreadFileLock, metric.ThreadPipeWrite, metric.ThreadPipeRead,
 	metric.ThreadSleep, metric.ThreadDevice, metric.ThreadWaitChild, metric.ThreadStopped, metric.ThreadOther,
 }
@@ -43,6 +45,7 @@ type sampleCounts struct {
 	sees    bool   // whether that could be determined
 	shared  uint64 // of these, of a worker: waiting for a lock that processes share
 	shows   bool   // whether that could be determined
+	knows   bool   // whether waits for Python's global lock could be told from others
 }
 
 func (c *sampleCounts) add(k waitClass) {

@@ -23,8 +23,8 @@ func (r Range) rest() Range { return Range{1 - r.Hi, 1 - r.Likely, 1 - r.Lo} }
 
 func (r Range) plus(o Range) Range { return Range{r.Lo + o.Lo, r.Likely + o.Likely, r.Hi + o.Hi} }
 
-// minus subtracts a figure that is a part of this one: it stays at least 0.
-func (r Range) minus(o Range) Range {
+// Minus subtracts a figure that is a part of this one: it stays at least 0.
+func (r Range) Minus(o Range) Range {
 	return Range{max(r.Lo-o.Hi, 0), max(r.Likely-o.Likely, 0), max(r.Hi-o.Lo, 0)}
 }
 

@@ -44,7 +44,9 @@
 //
 //	max(0, D - q) <= d <= D (1 - q / r)
 //
-// With free data nobody loads, and N is less by d in F, or by nothing, as nobody knows who else would run there.
+// With free data nobody loads, and N is less by d in F, or by nothing, as nobody knows who else would run there. So it
+// is with Python's global lock, where threads of the trainer's own process load (PyTorch's, which pins batches, or a
+// prefetcher): of N, its main thread waits for that g, and N is less by g in F, or by nothing, if others hold it.
 package step
 
 import "github.com/pipetune/pipetune/internal/stat"
@@ -81,7 +83,9 @@ type Seen struct {
 	Spin     Range // of this, within the device's own library
 	// of Running, ready without a CPU, which those who load its batches have; its Lo is 0 where others might take their
 	// place
-	Delay    Range
+	Delay Range
+	// of Running, the main thread waits for Python's global lock, which threads that load may hold
+	GIL      Range
 	Works    float64 // of Running, CPU time of the main thread, which no delay is a part of; 0 where it is not known
 	OnDevice Range   // main thread asleep in a call on the device
 	Asleep   Range   // main thread asleep elsewhere, beside its loader and storage
@@ -105,6 +109,7 @@ type Step struct {
 	Blocked Range // the trainer waits for the device
 	Spin    Range // of this, its main thread spins
 	Delay   Range // its threads are ready to run and would not spin, and those who load have the CPUs
+	GIL     Range // its main thread waits for Python's global lock, which threads that load may hold
 	Free    Range // the step if data were free, as a share of the present one
 
 	SpinTold bool // it was seen what code the trainer's main thread runs
@@ -132,7 +137,7 @@ const leastFree = 1e-3
 func Of(seen Seen) Step {
 	seen.Delay = seen.delayed(seen.Wait.rest())
 	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold,
-		Delay: seen.held()}
+		Delay: seen.held(), GIL: seen.GIL}
 	switch seen.Device {
 	case NoDevice:
 		s.Stall, s.Free = s.Wait, seen.undelayed(s.Wait.rest())
@@ -199,11 +204,11 @@ func (s Seen) beside(spin float64) float64 {
 }
 
 // undelayed is what the trainer does beside waiting if nobody loaded beside it.
-func (s Seen) undelayed(n Range) Range { return n.minus(s.held()) }
+func (s Seen) undelayed(n Range) Range { return n.Minus(s.held()).Minus(s.GIL) }
 
 // stallAndFree applies the bounds of the package's comment.
 func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
-	w, u := s.Wait, s.Busy.minus(s.Others) // a device that works for somebody else does not have this trainer's batch
+	w, u := s.Wait, s.Busy.Minus(s.Others) // a device that works for somebody else does not have this trainer's batch
 	b := Range{min(blocked.Lo, u.Hi), min(blocked.Likely, u.Likely), min(blocked.Hi, u.Hi)}
 	c := s.Copy // a device that waits for a copy has its batch
 	lo, hi := max(0, w.Lo-(u.Hi-b.Lo)-c.Hi), min(w.Hi, 1-max(u.Lo, c.Lo))
@@ -220,11 +225,11 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 		likely = s.Starved.Likely
 	}
 	if s.PerStep != nil {
-		n, u = s.PerStep.Rest, s.PerStep.Busy.minus(s.Others)
+		n, u = s.PerStep.Rest, s.PerStep.Busy.Minus(s.Others)
 	}
 	n = s.undelayed(n)
 	if s.Peers.Known { // what follows is of data that are free for all ranks
-		n, u, b = n.minus(s.Peers.Waits.within(b)), s.Peers.Work.minus(s.Others), b.minus(s.Peers.Waits)
+		n, u, b = n.Minus(s.Peers.Waits.within(b)), s.Peers.Work.Minus(s.Others), b.Minus(s.Peers.Waits)
 	}
 	least := min(max(n.Lo, u.Lo, c.Lo), max(1-lo, n.Lo))
 	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
@@ -252,7 +257,7 @@ func synced(u, n, lo, hi float64) float64 {
 
 // hostAlone is the share in which the device idles while the trainer's own threads run.
 func (s Seen) hostAlone(at Step) Range {
-	own := s.Running.minus(s.Spin).minus(s.held())
+	own := s.Running.Minus(s.Spin).Minus(s.held())
 	if s.Loads {
 		own.Lo, own.Likely = 0, max(own.Likely-s.Wait.Likely, 0)
 	}

@@ -1,0 +1,42 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var hostGILHeld = diagnose.Rule{
+	ID:       "host/gil-held",
+	Title:    "Another thread of the training process holds Python's global lock",
+	Resource: report.MainProcess,
+	Needs:    []metric.Desc{metric.GILWait},
+	Explains: []string{"host/main-thread-bound"},
+	Eval: func(p *diagnose.Pass) {
+		waits := share(p.Get(metric.GILWait))
+		if waits < diagnose.Moderate.Value {
+			return
+		}
+		f := report.Finding{
+			Severity: report.Warning, Score: waits,
+			Summary: fmt.Sprintf("The main thread waits for Python's global lock (GIL) %s of the time: another thread "+
+				"of its process runs Python meanwhile", unit.Percent(waits)),
+			Evidence: seen(p, metric.GILWait, metric.HostTime, metric.MainCPU, metric.TrainerCPU, metric.PinBusy),
+			Recommendations: []report.Recommendation{{
+				Setting: "Python in other threads of the training process", From: new("beside the training loop"),
+				To:     "in processes of their own, or in calls that release the lock",
+				Why:    "one thread of a process at a time runs Python; a sampling profiler names who holds the lock",
+				Effect: speedup(p, 0, waits, "the device"), Command: profile(p, "--gil --threads"),
+			}},
+			Unhelpful: against("more workers or a deeper prefetch_factor: the lock is waited for in the training "+
+				"process", moreWorkers, deeperPrefetch),
+		}
+		if pins := p.Evidence.Facts.PinMemory; pins != nil && *pins {
+			f.Summary += "; the thread that pins batches is one that may"
+		}
+		p.Report(f)
+	},
+}
