@@ -27,6 +27,11 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 				"clearly enough to tell how many make a batch",
 				"watch longer")
 		}
+		named := 0.0
+		if f.folder != "" {
+			named = 1
+		}
+		sink.Add(metric.LoaderNamed, entity, named)
 		var count int
 		for _, w := range f.workers {
 			count += w.ledger.heldCount

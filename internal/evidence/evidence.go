@@ -96,11 +96,18 @@ type Window struct {
 	By string
 }
 
+// The sharing strategies of torch.multiprocessing.
+const (
+	ByDescriptor = "file_descriptor" // its default on Linux
+	ByName       = "file_system"
+)
+
 // Facts are things that are not numbers, and settings. Empty and nil mean unknown.
 type Facts struct {
 	Framework   string
 	Tokenizers  bool   // as recording.Job has it
 	StartMethod string // fork, spawn, forkserver
+	Sharing     string // of tensors between processes: ByDescriptor, ByName
 	Persistent  *bool  // persistent_workers: false once a whole set was replaced, true once an epoch passed without
 	PinMemory   *bool  // a pinning thread was seen
 	// prefetch_factor, where it could be observed: in-flight batches per worker when the loader is ahead

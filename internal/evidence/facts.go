@@ -26,6 +26,11 @@ func (b *builder) facts() {
 		return // what follows are settings of a DataLoader
 	}
 	f.Prefetch = b.prefetch(r)
+	if named := b.h.of(metric.LoaderNamed, r.loader()).within(b.steady); len(named) > 0 {
+		if f.Sharing = ByDescriptor; named[len(named)-1] > 0 {
+			f.Sharing = ByName
+		}
+	}
 	for _, w := range r.workerSet {
 		if w.Method != "" {
 			f.StartMethod = w.Method

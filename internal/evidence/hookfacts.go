@@ -51,7 +51,7 @@ func (b *builder) hookSettings() {
 		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""
 	} else {
 		f.Prefetch, f.Persistent = cmp.Or(c.Prefetch, f.Prefetch), cmp.Or(c.Persistent, f.Persistent)
-		f.StartMethod = cmp.Or(c.StartMethod, f.StartMethod)
+		f.StartMethod, f.Sharing = cmp.Or(c.StartMethod, f.StartMethod), cmp.Or(c.Sharing, f.Sharing)
 	}
 	f.PinMemory, f.BatchSize = cmp.Or(c.PinMemory, f.PinMemory), cmp.Or(c.BatchSize, f.BatchSize)
 }

@@ -21,19 +21,25 @@ func (b *builder) loader(r *rank) {
 	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)
 	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
 
-	var size, depth, capacity figure
+	var size, tensors, depth, capacity figure
 	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
 		size = median(b.h.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
 		if per, ok := b.tensorsPerBatch(r.loader()); ok {
+			tensors = exact(per)
 			depth = b.mean(times(queued.means(b.spans), 1/per))
 			if readings := queued.within(b.steady); len(readings) > 0 {
 				capacity = exact(math.Round(slices.Max(readings) / per))
 			}
 		}
 	}
+	tensors = r.own(tensors)
 	if r.hook != nil {
 		size = b.reportedBatch(r.hook.training, size)
+		if listed, ok := b.center(metric.BatchTensors); ok && listed > tensors.Center {
+			tensors = exact(listed)
+		}
 	}
+	b.take(metric.TensorsPerBatch, tensors, metric.LoaderTensorsPer, metric.LoaderTensors)
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
 	b.take(metric.QueueBatches, r.own(depth), metric.LoaderQueued, metric.LoaderTensors)
 	b.take(metric.QueueCapacity, r.own(capacity), metric.LoaderQueued, metric.LoaderTensors)

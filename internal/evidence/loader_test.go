@@ -21,6 +21,41 @@ func TestBatchesToldLate(t *testing.T) {
 	want(t, s.evidence(), map[metric.Desc]float64{metric.BatchesPerS: 20})
 }
 
+// TestTensorsPerBatch: how many tensors make a batch, and how they are shared, are known from outside; a launched job's
+// hook finds more where they are in lists, and knows the strategy itself.
+func TestTensorsPerBatch(t *testing.T) {
+	for _, c := range []struct {
+		seen, named, listed float64
+		reported            string
+		tensors             float64
+		sharing             string
+	}{
+		{11, 0, -1, "", 11, ByDescriptor},
+		{11, 1, -1, "", 11, ByName},
+		{45, 0, 224, ByDescriptor, 224, ByDescriptor},
+		{225, 0, 224, ByName, 225, ByName},
+		{11, 0, 0, "", 11, ByDescriptor},
+	} {
+		l := launch(t, recording.Header{})
+		l.tensors, l.samples = c.seen, inputBound
+		l.also = func() { l.r.Add(metric.LoaderNamed, "loader/100.1", c.named) }
+		l.bear("100.1", 2, 50)
+		if c.listed >= 0 {
+			l.loader(0, 88, 2, "sharing", c.reported)
+			l.begin(0, 0.1, 2)
+			l.grow(metric.HookBatchSize, l.loop(0), 5<<20)
+			l.grow(metric.HookTensors, l.loop(0), c.listed)
+			l.plain(0, 29.9, 0.03, 0.02)
+		}
+		l.pass(30 - l.now)
+		e := l.evidence()
+		want(t, e, map[metric.Desc]float64{metric.TensorsPerBatch: c.tensors})
+		if e.Facts.Sharing != c.sharing {
+			t.Errorf("%+v: sharing %q", c, e.Facts.Sharing)
+		}
+	}
+}
+
 // TestTensorsPerBatchToldWrong lets the number of tensors per batch be told as a multiple for a third of the watch, in
 // which too few batches are counted, as a real job on full cores showed.
 func TestTensorsPerBatchToldWrong(t *testing.T) {

@@ -51,6 +51,8 @@ var (
 var (
 	NumWorkers = Desc{"num_workers", Count, Gauge, "loader workers of one trainer (median alive; 0 is seen, not " +
 		"missing)"}
+	TensorsPerBatch = Desc{"tensors_per_batch", Count, Gauge, "tensors of one batch that a worker hands over, each a " +
+		"shared-memory file: counted from outside, and at least those that the hook found in lists"}
 	Ranks        = Desc{"ranks", Count, Gauge, "trainers watched"}
 	BatchesPerS  = Desc{"batches_per_s", PerSecond, Gauge, "batches per second received by one trainer"}
 	SamplesPerS  = Desc{"samples_per_s", PerSecond, Gauge, "samples per second; only where the batch size is known"}
@@ -254,10 +256,10 @@ var Derived = []Desc{
 	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, GILWait,
 	DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes,
 	InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches,
-	QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy, PinLock,
-	PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock,
-	WorkerLock, WorkerSharedLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped,
-	TrainerStopped,
+	TensorsPerBatch, QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy,
+	PinLock, PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait,
+	WorkerFileLock, WorkerLock, WorkerSharedLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms,
+	WorkerStopped, TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth,
 	WorkerImbalance, WithData, WorkersOneCPUSet, ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch,
 	StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,

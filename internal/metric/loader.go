@@ -33,6 +33,8 @@ var (
 		"tensors per batch are known"}
 	LoaderTensorsPer = Desc{"loader_tensors_per_batch", Count, Gauge,
 		"tensors per batch, from the repeating pattern of sizes"}
+	LoaderNamed = Desc{"loader_tensors_named", Count, Gauge, "1 where shared-memory tensors keep their names, as " +
+		"with the sharing strategy file_system; 0 where only descriptors hold them, as with file_descriptor"}
 	LoaderBirths = Desc{"loader_worker_births", Count, Counter,
 		"workers that were there or were born since the watch began; goes on where events of processes stop at their " +
 			"bound"}
@@ -42,7 +44,7 @@ var (
 // Loader lists the signals of the loader sampler.
 var Loader = []Desc{LoaderWorkers, LoaderSamples, LoaderWaiting, LoaderIdleSum, LoaderAliveSum, LoaderWaitIdle,
 	LoaderWaitAlive, LoaderBlocked, LoaderAhead, LoaderNoWorkers, LoaderTensors, LoaderBatches, LoaderQueued,
-	LoaderTensorsPer, LoaderBatchBytes, LoaderBirths}
+	LoaderTensorsPer, LoaderNamed, LoaderBatchBytes, LoaderBirths}
 
 // Dataset files the job has open. Entity "dataset/<n>" is a folder or file named by recording.EventDataset.
 var (

@@ -25,7 +25,8 @@ func TestTensorsOfALoader(t *testing.T) {
 		}
 	}
 	b := w.book()
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderTensorsPer: 3, metric.LoaderQueued: 6})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderTensorsPer: 3, metric.LoaderQueued: 6,
+		metric.LoaderNamed: 0})
 	// 800 batches, less the few of before the first listing.
 	if got := b.get(t, metric.LoaderBatches, loader100); got < 780 || got > 800 {
 		t.Errorf("%v batches were counted of 800", got)
