@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -132,7 +133,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	} else {
 		d.add("%s", e.Facts.OffMain)
 	}
-	contradictions(e, s, class, &d)
+	contradictions(e, s, class, lead, &d)
 	if class == report.GPUBound && s.sight == step.NoDevice {
 		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping "+
 			"outside the loader", because(e.Facts.GPUWhyNot))
@@ -282,10 +283,14 @@ func (s split) stallName() string {
 // bothIdle is the share of idle workers from which waiting on both sides is no longer an in-order queue's doing.
 const bothIdle = 0.9
 
-// contradictions doubts a verdict that another signal speaks against.
-func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts) {
+// contradictions doubts a verdict that another signal speaks against. Idle workers do not where the first cause was
+// found by them.
+func contradictions(e *evidence.Evidence, s split, class report.Class, lead *report.Finding, d *doubts) {
+	by := lead != nil && slices.ContainsFunc(lead.Evidence, func(v report.Evidence) bool {
+		return v.Metric == metric.IdleWhileWaits.Name
+	})
 	if v, ok := e.Get(metric.IdleWhileWaits); ok && class == report.InputBound && v.Center >= bothIdle &&
-		!s.workerless {
+		!s.workerless && !by {
 		d.add("nearly all workers are idle while the trainer waits: the delay is between them")
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {

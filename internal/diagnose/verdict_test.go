@@ -13,6 +13,8 @@ import (
 
 func TestVerdict(t *testing.T) {
 	lead := []Rule{finds("x/lead", 0.3, report.CPU)}
+	byIdle := []Rule{always("x/idle", report.CPU, report.Finding{Score: 0.3, Evidence: []report.Evidence{
+		{Metric: metric.IdleWhileWaits.Name, Value: 1, Unit: string(metric.Ratio), Basis: report.Measured}}})}
 	tests := []struct {
 		name       string
 		signals    readings
@@ -61,6 +63,10 @@ func TestVerdict(t *testing.T) {
 		{"a process that only sleeps", readings{"num_workers": 0, "loads_in_main_ratio": 0, "host_ratio": 0,
 			"device_ratio": 1}, nil, report.Inconclusive, report.NoResource, report.Low,
 			"nothing of a training job was seen"},
+		{"idle workers that the first cause does not ask for", readings{"input_wait_ratio": 0.6, "device_ratio": 0.4,
+			"idle_workers_while_waiting_ratio": 1}, lead, report.InputBound, report.CPU, report.Medium, ""},
+		{"idle workers that show the first cause", readings{"input_wait_ratio": 0.6, "device_ratio": 0.4,
+			"idle_workers_while_waiting_ratio": 1}, byIdle, report.InputBound, report.CPU, report.High, ""},
 		{"a short window", readings{"window_s": 2, "input_wait_ratio": 0.6}, lead,
 			report.Inconclusive, "", report.Low, "only 2 s could be watched"},
 		{"a stopped job", readings{"trainer_stopped_ratio": 0.9, "input_wait_ratio": 0.6}, lead,

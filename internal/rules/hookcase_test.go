@@ -28,8 +28,8 @@ func setHook(f *evidence.Facts, key, value string) error {
 	h, call := f.Hook, &f.Hook.Loader
 	defer func() {
 		c := h.Loader
-		f.Prefetch, f.BatchSize, f.Persistent, f.PinMemory, f.StartMethod = c.Prefetch, c.BatchSize, c.Persistent,
-			c.PinMemory, c.StartMethod
+		f.Prefetch, f.BatchSize, f.Persistent, f.PinMemory, f.StartMethod, f.Sharing = c.Prefetch, c.BatchSize,
+			c.Persistent, c.PinMemory, c.StartMethod, c.Sharing
 	}()
 	if inner, ok := strings.CutPrefix(key, "evaluation."); ok {
 		if len(h.Others) == 0 {

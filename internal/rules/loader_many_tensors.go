@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -26,56 +27,72 @@ var (
 			"0.1 ms of CPU (the same runs)"}
 	namedMost = diagnose.Limit{Name: "part of these with the strategy file_system, at the most", Value: 0.4,
 		Unit: metric.Ratio, Source: namedLeast.Source}
+	batchLeast = diagnose.Limit{Name: "taking a batch, but for its tensors, at the least", Value: 0.3e-3,
+		Unit: metric.Seconds, Source: "measured: median wait for a batch that was ready, by batches of 1 to 17 " +
+			"tensors: 1.0 to 1.4 ms beside the tensors' (PyTorch 1.13 and 2.15, 2 CPUs shared with others); at the " +
+			"least: " + handOver.Name + ", 0.5 ms, less a tensor"}
+	batchMost = diagnose.Limit{Name: "taking a batch, but for its tensors, at the most", Value: 1.4e-3,
+		Unit: metric.Seconds, Source: batchLeast.Source}
 )
 
 var loaderManyTensors = diagnose.Rule{
 	ID:       "loader/many-tensors",
-	Title:    "A batch is handed over as very many tensors",
+	Title:    "Handing batches over tensor by tensor holds the step up",
 	Resource: report.CPU,
-	Needs:    []metric.Desc{metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS},
-	Limits:   limits(takenLeast, takenMost, sentLeast, sentMost, namedLeast, namedMost, idleLimit),
+	Needs:    []metric.Desc{metric.TensorsPerBatch, metric.NumWorkers, metric.BatchesPerS},
+	Limits: limits(takenLeast, takenMost, batchLeast, batchMost, sentLeast, sentMost, namedLeast, namedMost, idleLimit,
+		pinAlways, mostLimit),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
-		tensors, size := p.Get(metric.BatchTensors), p.Evidence.Facts.BatchSize
-		if size == nil || *size < 1 {
-			p.Abstain("the batch size is unknown, and with it how many tensors are of one field",
-				"give it: --batch-size")
+		tensors := p.Get(metric.TensorsPerBatch)
+		if tensors <= 0 {
 			return
 		}
-		if tensors <= 0 || *size <= 1 {
-			return
-		}
-		fields := math.Ceil(tensors / float64(*size))
-		lo, hi := tensorsAtStake(p, tensors-fields)
+		lo, hi := handingOver(p, tensors)
 		score := (lo + hi) / 2
 		need, limit, short := descriptors(p, tensors)
 		if score < diagnose.Moderate.Value && !short {
 			return
 		}
-		f := report.Finding{Score: score, Evidence: seen(p, metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS)}
-		f.Summary = fmt.Sprintf("A batch is handed over with %s in lists of one entry a sample, each a shared-memory "+
-			"file of its own", count(tensors, "tensor"))
-		cure := report.Recommendation{Setting: "tensors of a batch", From: new(whole(tensors)),
-			To: "one for each field, about " + whole(fields),
-			Why: "pad, or concatenate and keep the lengths, in collate_fn; each tensor less is a file less to " +
-				"make, send and map",
-			Caveat: "the training loop then splits what it needs apart"}
+		f := report.Finding{Score: score, Evidence: seen(p, metric.TensorsPerBatch, metric.BatchTensors,
+			metric.NumWorkers, metric.BatchesPerS, metric.IdleWhileWaits)}
+		f.Summary = fmt.Sprintf("A batch is handed over as %s, each a shared-memory file of its own",
+			count(tensors, "tensor"))
+		effect := func(least, most float64) *report.Effect {
+			if score < diagnose.Moderate.Value {
+				return nil
+			}
+			return speedup(p, lo*least, hi*most, "the next part of the loader")
+		}
 		if score >= diagnose.Moderate.Value {
 			f.Summary += fmt.Sprintf(": that takes %s of the step", between(lo, hi))
-			cure.Effect = speedup(p, lo, hi, "the next part of the loader")
-			f.Unhelpful = against("a deeper prefetch_factor: each batch is still taken tensor by tensor",
-				deeperPrefetch)
+			f.Unhelpful = stillByTensors(p, score)
 		}
-		f.Recommendations = []report.Recommendation{cure}
-		if sharing := callOf(p).Sharing; sharing == byDescriptor && score >= diagnose.Moderate.Value {
+		if listed, fields := inLists(p); listed > fields {
+			f.Summary += fmt.Sprintf("; %s of them in lists of one entry a sample", whole(listed))
+			part := (listed - fields) / tensors
+			f.Recommendations = append(f.Recommendations,
+				report.Recommendation{Setting: "tensors of a batch", From: new(whole(tensors)),
+					To: "one for each field, about " + whole(tensors-listed+fields),
+					Why: "pad, or concatenate and keep the lengths, in collate_fn; each tensor less is a file less " +
+						"to make, send and map",
+					Caveat: "the training loop then splits what it needs apart", Effect: effect(part, part)})
+		}
+		if sharing := p.Evidence.Facts.Sharing; sharing != evidence.ByName && score >= diagnose.Moderate.Value {
+			where := ""
+			if sharing == "" {
+				where = "where it is " + evidence.ByDescriptor + ", its default: "
+			}
 			f.Recommendations = append(f.Recommendations,
 				report.Recommendation{Setting: "torch.multiprocessing.set_sharing_strategy",
-					From: new(sharing), To: byName,
-					Why:    "a tensor then costs a tenth to two fifths (measured), and no descriptor",
+					From: nonEmpty(sharing), To: evidence.ByName,
+					Why:    where + "a tensor then costs a tenth to two fifths (measured), and no descriptor",
 					Caveat: "shared memory of a job that is killed may stay (PyTorch, torch.multiprocessing)",
-					Effect: speedup(p, lo*(1-p.Limit(namedMost)), hi*(1-p.Limit(namedLeast)),
-						"the next part of the loader")})
+					Effect: effect(1-p.Limit(namedMost), 1-p.Limit(namedLeast))})
+		}
+		if len(f.Recommendations) == 0 {
+			f.Severity = report.Info // where it goes, and no way to save it
 		}
 		if short {
 			f.Summary += fmt.Sprintf("; where a worker lags the trainer holds up to %s descriptors and may have %s: "+
@@ -89,34 +106,72 @@ var loaderManyTensors = diagnose.Rule{
 	},
 }
 
-// The sharing strategies of torch.multiprocessing.
-const (
-	byDescriptor = "file_descriptor" // its default on Linux
-	byName       = "file_system"
-)
-
-// tensorsAtStake is between which shares of the step handing so many tensors over takes: of the workers' time where
-// they have none to spare, else of the trainer's.
-func tensorsAtStake(p *diagnose.Pass, n float64) (lo, hi float64) {
-	rate, least, most, part, atMost := n*p.Get(metric.BatchesPerS), p.Limit(takenLeast), p.Limit(takenMost),
-		1.0, p.Stall()
-	if saturated(p) {
-		part = starved(p)
-		rate, least, most, atMost = rate/p.Get(metric.NumWorkers), p.Limit(sentLeast), p.Limit(sentMost), part
-	} else if pinned := p.Evidence.Facts.PinMemory; pinned != nil && *pinned {
-		least = 0
+// inLists is how many tensors of a batch are in lists of one entry a sample, and of how many fields they are; none
+// where the hook did not count them, or the batch size is unknown.
+func inLists(p *diagnose.Pass) (listed, fields float64) {
+	listed, size := p.OrZero(metric.BatchTensors), p.Evidence.Facts.BatchSize
+	if size == nil || *size <= 1 {
+		return 0, 0
 	}
-	if callOf(p).Sharing == byName {
+	return listed, math.Ceil(listed / float64(*size))
+}
+
+// stillByTensors speaks against other settings of the loader: in all, or, where the tensors are the lesser part of what
+// is waited for, against them for this part.
+func stillByTensors(p *diagnose.Pass, score float64) []report.Unhelpful {
+	list := against("a deeper prefetch_factor: each batch is still taken tensor by tensor", deeperPrefetch)
+	if !saturated(p) {
+		list = against("more workers or a deeper prefetch_factor: each batch is still taken tensor by tensor",
+			moreWorkers, deeperPrefetch)
+	}
+	if score < p.Limit(mostLimit)*p.Stall() {
+		list = within("taking batches", list)
+	}
+	return list
+}
+
+// handingOver is between which shares of the step handing so many tensors of each batch over takes: of the workers'
+// time where they have none to spare, else of the trainer's. The trainer surely takes a batch while it waits and all
+// its workers are idle, and of taking one the tensors have their part, however slow the machine is. Where more is
+// waited so than tensors can take, it is for something else, and says nothing of them.
+func handingOver(p *diagnose.Pass, n float64) (lo, hi float64) {
+	least, most, rate := p.Limit(takenLeast), p.Limit(takenMost), n*p.Get(metric.BatchesPerS)
+	full := saturated(p)
+	if full {
+		least, most, rate = p.Limit(sentLeast), p.Limit(sentMost), rate/p.Get(metric.NumWorkers)
+	}
+	if p.Evidence.Facts.Sharing == evidence.ByName {
 		least, most = least*p.Limit(namedLeast), most*p.Limit(namedMost)
 	}
-	return min(part*share(rate*least), atMost), min(part*share(rate*most), atMost)
+	lo, hi = rate*least, rate*most
+	if full {
+		return starved(p) * share(lo), starved(p) * share(hi)
+	}
+	wait, ready := steadyWait(p), steadyWait(p)-starved(p)-p.OrZero(metric.HeadOfLine)
+	if cpu := p.OrZero(metric.MainCPU); cpu > 0 {
+		hi *= 1 + p.OrZero(metric.MainRunDelay)/cpu // it waits for a CPU as well
+	}
+	if pinned := p.Evidence.Facts.PinMemory; pinned != nil && *pinned {
+		// a thread of its own takes them, beside the step
+		if busy, ok := p.Maybe(metric.PinBusy); ok && busy < p.Limit(pinAlways) {
+			return 0, 0
+		}
+		return 0, min(hi, wait)
+	}
+	part := [2]float64{n * least / (n*least + p.Limit(batchMost)), n * most / (n*most + p.Limit(batchLeast))}
+	if ready*part[0] <= hi {
+		lo, hi = max(lo, ready*part[0]), max(hi, ready*part[1])
+	}
+	hi = min(hi, wait*part[1])
+	return min(lo, hi), hi
 }
 
 // descriptors are how many the trainer may hold for batches before their turn, and how many it may have open; short:
 // these are too few.
 func descriptors(p *diagnose.Pass, tensors float64) (need, limit float64, short bool) {
 	call, prefetch := callOf(p), float64(predict.DefaultPrefetch)
-	if call.OpenFiles == nil || call.Sharing != byDescriptor || call.PinMemory == nil || *call.PinMemory {
+	if call.OpenFiles == nil || p.Evidence.Facts.Sharing != evidence.ByDescriptor || call.PinMemory == nil ||
+		*call.PinMemory {
 		return 0, 0, false
 	}
 	if call.Prefetch != nil {

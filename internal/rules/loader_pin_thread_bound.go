@@ -20,7 +20,7 @@ var loaderPinThreadBound = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.PinBusy, metric.IdleWhileWaits},
 	Limits:   limits(pinAlways, mostLimit),
 	Applies:  withPinning,
-	Explains: []string{"loader/workers-too-many", "loader/prefetch-shallow"},
+	Explains: []string{"loader/workers-too-many", "loader/prefetch-shallow", "loader/many-tensors"},
 	Eval: func(p *diagnose.Pass) {
 		idle := share(p.Get(metric.IdleWhileWaits))
 		score := steadyWait(p) * idle
@@ -32,8 +32,8 @@ var loaderPinThreadBound = diagnose.Rule{
 			Score: score,
 			Summary: fmt.Sprintf("The thread that pins batches is at work %s of the time, "+
 				"while the trainer waits and its workers are idle", unit.Percent(share(busy))),
-			Evidence: seen(p, metric.PinBusy, metric.PinLock, metric.PinBatch, metric.BatchTensors, metric.BatchBytes,
-				metric.IdleWhileWaits, metric.InputWait),
+			Evidence: seen(p, metric.PinBusy, metric.PinLock, metric.PinBatch, metric.TensorsPerBatch,
+				metric.BatchBytes, metric.IdleWhileWaits, metric.InputWait),
 			Recommendations: []report.Recommendation{{Setting: "tensors of a batch",
 				To: "fewer and larger, of smaller types", Why: "one thread receives and copies each of them; " +
 					"a batch class with a pin_memory method of its own may pin one flat buffer",
@@ -41,7 +41,7 @@ var loaderPinThreadBound = diagnose.Rule{
 			Unhelpful: against("more workers or a deeper prefetch_factor: finished batches wait for the thread that "+
 				"pins them", moreWorkers, deeperPrefetch),
 		}
-		if tensors, ok := p.Maybe(metric.BatchTensors); ok {
+		if tensors, ok := p.Maybe(metric.TensorsPerBatch); ok {
 			f.Recommendations[0].From = new(whole(tensors))
 		}
 		if took, ok := p.Maybe(metric.PinBatch); ok {
