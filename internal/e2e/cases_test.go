@@ -123,6 +123,16 @@ var suite = []testCase{
 var variations = []testCase{
 	{name: "programs", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{
+		name: "many_tensors_small_batches", script: "many_tensors",
+		args:  []string{"--collate", "packed", "--batch-size", "8", "--step", "0.008"},
+		class: inputBound, wait: starved, planted: []string{"loader/many-tensors"},
+	},
+	{
+		name: "many_tensors_named", script: "many_tensors",
+		args:  []string{"--collate", "packed", "--batch-size", "8", "--step", "0.008", "--sharing", "file_system"},
+		class: slices.Concat(keepsUp, inputBound), wait: [2]float64{0, 0.3}, control: true,
+	},
+	{
 		name: "storage_small_files", class: inputBound, wait: starved, around: surroundings{cold: true, readIOPS: 150},
 		planted: []string{"storage/small-files", "storage/saturated", "storage/latency-bound", "storage/cold-cache"},
 	},
