@@ -123,13 +123,8 @@ var suite = []testCase{
 var variations = []testCase{
 	{name: "programs", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{
-		name: "many_tensors_small_batches", script: "many_tensors",
-		args:  []string{"--collate", "packed", "--batch-size", "8", "--step", "0.008"},
-		class: inputBound, wait: starved, planted: []string{"loader/many-tensors"},
-	},
-	{
 		name: "many_tensors_named", script: "many_tensors",
-		args:  []string{"--collate", "packed", "--batch-size", "8", "--step", "0.008", "--sharing", "file_system"},
+		args:  []string{"--collate", "packed", "--batch-size", "8", "--step", "0.015", "--sharing", "file_system"},
 		class: slices.Concat(keepsUp, inputBound), wait: [2]float64{0, 0.3}, control: true,
 	},
 	{

@@ -132,6 +132,11 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 		}
 	}
 	r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
+	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
+		device := explained(seen)
+		device.Lo = 0
+		r.wait, r.waited, r.watched = summaryOf(rangeOf(r.wait).Minus(device), len(b.spans)), nil, nil
+	}
 }
 
 // waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits

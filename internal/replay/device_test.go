@@ -44,7 +44,9 @@ type deviceTruth struct {
 }
 
 // TestDeviceRecordings replays loops that ran on the stand-in GPU, and holds the reports to what its timeline has.
-func TestDeviceRecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/device", 0, covered) }
+func TestDeviceRecordings(t *testing.T) {
+	holdToTruth(t, "../../testdata/recordings/device", 0, covered)
+}
 
 // TestRealGPURecordings replays loops that ran on a real GPU, and holds the reports to what CUDA events told there.
 // Data for free slows no loop down: a headroom below 1 is the error of two rates, of copies from pageable memory up to
@@ -52,7 +54,9 @@ func TestDeviceRecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordi
 func TestRealGPURecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/gpu", 1, covered) }
 
 // TestRealGPUJobs replays trainings that were written without sight of pipetune, beside real GPUs.
-func TestRealGPUJobs(t *testing.T) { holdToTruth(t, "../../testdata/recordings/gpu-jobs", 1, coveredOfJobs) }
+func TestRealGPUJobs(t *testing.T) {
+	holdToTruth(t, "../../testdata/recordings/gpu-jobs", 1, coveredOfJobs)
+}
 
 // holdToTruth replays a folder of recordings and holds the reports to its truth.json; least is the least headroom that
 // is taken for true, and share that of the recordings whose headroom has to lie in the interval.
