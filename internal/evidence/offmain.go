@@ -64,16 +64,19 @@ func (b *builder) checkOffMain(r *rank) {
 // of testdata that is 439 or more, and 45 or fewer where another thread takes them.
 const leastTaken = 100
 
-// takesNone reports whether the main thread takes no batches, and no thread was seen to do it instead. Where PyTorch's
-// own thread pins them it would read none either way; but who takes them from that one waits in timed locks where the
-// workers set the pace.
+// takesNone reports whether the main thread takes no batches: another thread was seen to do it instead, or it reads
+// none. Where PyTorch's own thread pins them it would read none either way; but who takes them from that one waits in
+// timed locks where the workers set the pace.
 func (b *builder) takesNone(r *rank, seen step.Seen) bool {
-	if !b.pinned(r) {
+	switch {
+	case sum(b.grow(r.taker(), metric.ThreadSamples)) > 0:
+		return true
+	case !b.pinned(r):
 		return b.readsNone(r)
 	}
 	waits := orNothing(divide(sum(r.waiting), sum(r.joint)))
-	return len(r.workerSet) > 0 && sum(b.grow(r.taker(), metric.ThreadSamples)) == 0 && waits < hardlyWaits &&
-		b.allAtWork(r) >= setsThePace && b.locked(r).Likely-explained(seen).Likely > asleepApart
+	return len(r.workerSet) > 0 && waits < hardlyWaits && b.allAtWork(r) >= setsThePace &&
+		b.locked(r).Likely-explained(seen).Likely > asleepApart
 }
 
 // readsNone reports whether batches pass and the main thread reads none of them, which no thread of the job's own was
@@ -109,12 +112,16 @@ func explained(seen step.Seen) step.Range {
 	return step.Share(least, least, max(works-seen.Spin.Likely-seen.OnDevice.Likely, least))
 }
 
+// mostlyFollowed is from which share of the time on a thread that takes batches was followed long enough for what was
+// sampled of it to stand for all of it.
+const mostlyFollowed = 0.5
+
 // waitForTaker takes how long a step waits whose batches another thread takes. The main thread waits for that one in a
 // lock, beside those that its device explains, and only while that one waits itself: of two shares of the same time,
 // at least their sum beyond 1, and at most the smaller; the more so, the longer that one waits. The hook times it; else
 // workers tell: it waits while they are at work, and does nothing else while they set the pace. What was sampled of
-// both threads at once tells most. Else, where no device is seen, a main thread that sleeps in locks for more than a
-// high wait tells nothing.
+// both threads at once tells most, if that was for most of the time. Else, where no device is seen, a main thread that
+// sleeps in locks for more than a high wait tells nothing.
 func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	r.basis = metric.Inferred
 	locked, device := b.locked(r), explained(seen)
@@ -133,7 +140,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	r.waited, r.watched = nil, nil
 	followed := b.grow(r.taker(), metric.ThreadSamples)
 	switch {
-	case sum(followed) > 0: // while it is not, nothing is known
+	case sum(followed) > mostlyFollowed*sum(r.joint): // while it is not, nothing is known
 		r.watched = each(len(followed), func(i int) float64 { return min(followed[i], r.joint[i]) })
 		r.waited = each(len(followed), func(i int) float64 { return min(r.waiting[i], r.watched[i]) })
 		r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)

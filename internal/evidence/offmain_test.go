@@ -140,23 +140,28 @@ func TestSeemsAside(t *testing.T) {
 // TestPrefetcherBehindPinning: where PyTorch's thread pins the batches, who takes them from that one waits in timed
 // locks. A main thread that does not, while the workers set the pace, waits for another thread, which takes them.
 func TestPrefetcherBehindPinning(t *testing.T) {
+	starves := func(locked, wait, idle, gpu float64) moment {
+		return moment{run: 0.08, locked: locked, wait: wait, idle: idle, work: 1 - idle, batches: 8, gpu: gpu}
+	}
 	for _, c := range []struct {
 		name   string
+		takes  string // "": PyTorch's thread
 		m      moment
 		lo, hi float64
 	}{
-		{"a prefetcher", moment{run: 0.08, locked: 0.92, idle: 0.01, work: 0.99, batches: 8, gpu: 0.05}, 0.87, 0.92},
-		{"the main thread itself", moment{run: 0.08, wait: 0.92, idle: 0.01, work: 0.99, batches: 8, gpu: 0.05}, 0.91,
-			0.93},
-		{"workers with time to spare", moment{run: 0.08, locked: 0.92, idle: 0.3, work: 0.7, batches: 8, gpu: 0.05}, 0,
-			0.01},
-		{"a GPU that explains the sleep", moment{run: 0.08, locked: 0.92, idle: 0.01, work: 0.99, batches: 8,
-			gpu: 0.98}, 0, 0.01},
+		{"a prefetcher, found late", "taker", moment{run: 0.08, wait: 0.6, locked: 0.3, idle: 0.01, work: 0.99,
+			batches: 8, gpu: 0.05, lost: 0.3}, 0.59, 0.61},
+		{"a prefetcher, found too late", "taker", moment{run: 0.08, wait: 0.6, locked: 0.32, idle: 0.01, work: 0.99,
+			batches: 8, gpu: 0.05, lost: 0.8}, 0.87, 0.92},
+		{"a prefetcher behind pinning", "", starves(0.92, 0, 0.01, 0.05), 0.87, 0.92},
+		{"the main thread itself", "", starves(0, 0.92, 0.01, 0.05), 0.91, 0.93},
+		{"workers with time to spare", "", starves(0.92, 0, 0.3, 0.05), 0, 0.01},
+		{"a GPU that explains the sleep", "", starves(0.92, 0, 0.01, 0.98), 0, 0.01},
 	} {
 		s := simulate(t, recording.Header{})
 		s.trainer("100.1")
 		s.bear("100.1", 2, 50)
-		s.pins = true
+		s.pins, s.takes = c.takes == "", c.takes
 		s.run(30, c.m)
 		e := s.evidence()
 		if v, ok := e.Get(metric.InputWait); !ok || v.Center < c.lo || v.Center > c.hi || e.Facts.OffMain != "" {
