@@ -47,6 +47,16 @@ func TestIsInterpreter(t *testing.T) {
 	}
 }
 
+func TestIsRuntime(t *testing.T) {
+	for file, want := range map[string]bool{"/usr/bin/python3.11": true, "/opt/venv/lib/libpython3.12.so.1.0": true,
+		"/usr/bin/python3.11 (deleted)": true, "/usr/lib/python3/dist-packages/numpy/core.so": false,
+		"/home/me/python-notes.txt": false, "/usr/lib/libtorch_python.so": false} {
+		if got := isRuntime(file); got != want {
+			t.Errorf("%s: %t", file, got)
+		}
+	}
+}
+
 func TestHDF5Release(t *testing.T) {
 	for file, want := range map[string]string{
 		"libhdf5_serial.so.103.3.1":       "1.10", // Debian 12, 1.10.8
