@@ -112,8 +112,8 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 				unit.Percent(stat.Share(delay)))
 		}
 		if gil := orZero(e, metric.GILWait); gil >= Moderate.Value {
-			text += fmt.Sprintf(" Part of that it waits for Python's global lock (GIL), which another thread of its "+
-				"process holds: %s of the time.", unit.Percent(gil))
+			text += fmt.Sprintf(" Of all time, it waits %s for Python's global lock (GIL), which another thread of its "+
+				"process holds.", unit.Percent(gil))
 		}
 		return text
 	case report.TransferBound:
@@ -183,7 +183,7 @@ func starving(e *evidence.Evidence, s split) string {
 		text += fmt.Sprintf("; another %s it has no CPU, because loading takes them", unit.Percent(s.delay))
 	}
 	if s.gil >= Moderate.Value {
-		text += fmt.Sprintf("; another %s it waits for Python's global lock (GIL), as threads of its process load",
+		text += fmt.Sprintf("; another %s it waits for Python's global lock (GIL), which threads that load may hold",
 			unit.Percent(s.gil))
 	}
 	workers, ok := e.Get(metric.NumWorkers)

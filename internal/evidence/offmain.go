@@ -15,9 +15,12 @@ func (h *hooked) offMain() float64 {
 	return orNothing(divide(sum(h.training.of(metric.HookOffMain)), sum(h.training.of(metric.HookSteps))))
 }
 
-// TakenOffMain and SeemsOffMain say why the wait of a step is unknown where another thread takes the batches: as the
-// hook reported, and as it looks from outside.
+// TakenOffMain, SeemsOffMain and MayBeOffMain say why the wait of a step is unknown where another thread takes the
+// batches: as the hook reported, and as it looks from outside, where the main thread would read them and where PyTorch's
+// thread does.
 const (
+	MayBeOffMain = "the main thread sleeps in locks, and not in that of next(), while the workers set the pace: another " +
+		"thread may take the batches (a prefetcher), and how long a step waits for that one is unknown"
 	TakenOffMain = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
 		"is not what a step waits"
 	SeemsOffMain = "the main thread reads none of the batches, and sleeps in locks: another thread takes them (a " +
@@ -76,7 +79,7 @@ func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 	}
 	waits := orNothing(divide(sum(r.waiting), sum(r.joint)))
 	return len(r.workerSet) > 0 && waits < hardlyWaits && b.allAtWork(r) >= setsThePace &&
-		b.locked(r).Likely-explained(seen).Likely > asleepApart
+		b.locked(r).Likely-b.explained(r, seen).Likely > asleepApart
 }
 
 // readsNone reports whether batches pass and the main thread reads none of them, which no thread of the job's own was
@@ -98,18 +101,19 @@ func (b *builder) allAtWork(r *rank) float64 { return 1 - b.idleShare(r.workerSe
 func (b *builder) locked(r *rank) step.Range {
 	locked := b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed)
 	if b.h.of(metric.ThreadHostRunning, r.entity) != nil {
-		runs, all := b.grow(r.entity, metric.ThreadRunning), b.grow(r.entity, metric.ThreadHostRunning)
-		locked = each(len(locked), func(i int) float64 { return max(locked[i]-max(all[i]-runs[i], 0), 0) })
+		own, all := b.grow(r.entity, metric.ThreadRunning, metric.ThreadGIL), b.grow(r.entity, metric.ThreadHostRunning)
+		locked = each(len(locked), func(i int) float64 { return max(locked[i]-max(all[i]-own[i], 0), 0) })
 	}
-	return b.range_(b.ofSamples(r, locked))
+	return b.trainingMean(r, b.ofSamples(r, locked))
 }
 
 // explained is the share of time in which a main thread sleeps in a lock for its device, that is at work then: all the
-// device's work that is not beside the main thread's own, and most likely no more.
-func explained(seen step.Seen) step.Range {
-	works := seen.Busy.Likely + seen.Copy.Likely
-	least := max(works-seen.Running.Likely-seen.OnDevice.Likely, 0)
-	return step.Share(least, least, max(works-seen.Spin.Likely-seen.OnDevice.Likely, least))
+// device's work that is not beside the main thread's own, nor while it sleeps elsewhere, and most likely no more.
+func (b *builder) explained(r *rank, seen step.Seen) step.Range {
+	elsewhere := b.trainingMean(r, b.ofSamples(r, b.grow(r.entity, metric.ThreadSleep, metric.ThreadOther))).Likely
+	works := seen.Busy.Likely + seen.Copy.Likely - seen.OnDevice.Likely - elsewhere
+	least := max(works-seen.Running.Likely, 0)
+	return step.Share(least, least, max(works-seen.Spin.Likely, least))
 }
 
 // mostlyFollowed is from which share of the time on a thread that takes batches was followed long enough for what was
@@ -124,15 +128,15 @@ const mostlyFollowed = 0.5
 // sleeps in locks for more than a high wait tells nothing.
 func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	r.basis = metric.Inferred
-	locked, device := b.locked(r), explained(seen)
+	locked, device := b.locked(r), b.explained(r, seen)
 	var taker step.Range
-	if r.hook != nil {
+	switch atWork := b.allAtWork(r); {
+	case r.hook != nil:
 		taker = rangeOf(clamped(stat.Ratio(r.waited, r.watched), 0, 1))
-	} else {
-		atWork := b.allAtWork(r)
-		if taker = step.Share(0, atWork, 1); atWork >= setsThePace {
-			taker.Lo = max(atWork-b.othersOf(r), 0) // whoever takes the batches may train, too
-		}
+	case len(r.workerSet) > 0 && atWork >= setsThePace: // whoever takes the batches may train, too
+		taker = step.Share(atWork-b.othersOf(r), atWork, 1)
+	default:
+		taker = step.Share(0, atWork, 1)
 	}
 	sleeps := max(locked.Likely-device.Likely, 0)
 	near, far := min(sleeps, taker.Likely), max(sleeps+taker.Likely-1, 0)

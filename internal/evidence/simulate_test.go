@@ -152,6 +152,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 			waitedIn = metric.ThreadFutexTimed
 			s.count(metric.ThreadSamples, "pin/"+id, samples)
 			s.count(metric.ThreadQueuePoll, "pin/"+id, samples*m.wait)
+			s.count(metric.ThreadRunning, "pin/"+id, samples*m.gil) // which it holds
 		}
 		// Part of the wait is taking batches: the samples see the main thread run meanwhile.
 		taking := 0.0

@@ -127,13 +127,17 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 			r.basis = metric.Inferred
 		}
 		if b.takesNone(r, seen) {
-			b.waitForTaker(r, seen, SeemsOffMain)
+			why := SeemsOffMain
+			if b.pinned(r) {
+				why = MayBeOffMain
+			}
+			b.waitForTaker(r, seen, why)
 			return
 		}
 	}
 	r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
 	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
-		device := explained(seen)
+		device := b.explained(r, seen)
 		device.Lo = 0
 		r.wait, r.waited, r.watched = summaryOf(rangeOf(r.wait).Minus(device), len(b.spans)), nil, nil
 	}

@@ -27,11 +27,11 @@ func (h history) weightByTime() {
 		whole := total
 		if trainer, ok := strings.CutPrefix(total.entity, "taker/"); ok {
 			// sampled with the main thread, as long as it is there and known
-			whole = h.of(sampleCounts, "process/"+trainer)
+			if main := h.of(sampleCounts, "process/"+trainer); main != nil {
+				whole = main
+			}
 		}
-		if whole != nil {
-			h.inSeconds(total.entity, []*track{whole}, metric.Threads)
-		}
+		h.inSeconds(total.entity, []*track{whole}, metric.Threads)
 	}
 	for _, joint := range h.all(metric.LoaderSamples) {
 		h.inSeconds(joint.entity, []*track{joint, h.of(metric.LoaderNoWorkers, joint.entity)}, jointCounts)

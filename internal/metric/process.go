@@ -48,7 +48,7 @@ var (
 	ThreadSamples     = Desc{"looks", Count, Counter, "samples taken"}
 	ThreadRunning     = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
 	ThreadHostRunning = Desc{"looks_host_running", Count, Counter, "of a trainer: samples in which its main thread " +
-		"or one of its autograd threads was on a CPU, ready to run, or without nothing but Python's global lock"}
+		"or one of its autograd threads was on a CPU, ready to run, or lacked nothing but Python's global lock"}
 	ThreadQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own " +
 		"time-out, of a trainer on a pipe: waiting for a batch (trainer, pinning thread) or for work (worker)"}
 	ThreadFutexTimed = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}

@@ -91,7 +91,7 @@ var loaderManyTensors = diagnose.Rule{
 					Caveat: "shared memory of a job that is killed may stay (PyTorch, torch.multiprocessing)",
 					Effect: effect(1-p.Limit(namedMost), 1-p.Limit(namedLeast))})
 		}
-		if len(f.Recommendations) == 0 {
+		if len(f.Recommendations) == 0 && !short {
 			f.Severity = report.Info // where it goes, and no way to save it
 		}
 		if short {

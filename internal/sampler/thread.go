@@ -82,7 +82,7 @@ func (t *watchedThread) sample(scratch *sampleScratch) (waitClass, bool) {
 		class = classOther
 	}
 	t.onRemote = false
-	t.counts.knows = t.python != nil && len(*t.python) > 0 && t.blind == nil
+	t.counts.knows = t.counts.knows || t.python != nil && len(*t.python) > 0 && t.blind == nil
 	if t.remotes != nil && t.blind == nil {
 		t.counts.sees = true
 		if class, t.onRemote = t.waitsRemote(scratch, class); t.onRemote {
