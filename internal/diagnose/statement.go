@@ -112,8 +112,8 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 				unit.Percent(stat.Share(delay)))
 		}
 		if gil := orZero(e, metric.GILWait); gil >= Moderate.Value {
-			text += fmt.Sprintf(" Of all time, it waits %s for Python's global lock (GIL), which another thread of its "+
-				"process holds.", unit.Percent(gil))
+			text += fmt.Sprintf(" Of all time, it waits %s for Python's global lock (GIL), which another thread of "+
+				"its process holds.", unit.Percent(gil))
 		}
 		return text
 	case report.TransferBound:

@@ -32,8 +32,8 @@ func (b *builder) gilUntold(r *rank) step.Range {
 	return step.Range{Likely: g.Likely / 2, Hi: g.Hi}
 }
 
-// gilOfLoading is how much of gil, beside what is untold, threads that load may be the reason of: no more than they run,
-// and if others hold the lock, none.
+// gilOfLoading is how much of gil, beside what is untold, threads that load may be the reason of: no more than they
+// run, and if others hold the lock, none.
 func (b *builder) gilOfLoading(r *rank) step.Range {
 	run, inside := b.loadersRun(r)
 	if !inside {

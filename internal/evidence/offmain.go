@@ -16,11 +16,11 @@ func (h *hooked) offMain() float64 {
 }
 
 // TakenOffMain, SeemsOffMain and MayBeOffMain say why the wait of a step is unknown where another thread takes the
-// batches: as the hook reported, and as it looks from outside, where the main thread would read them and where PyTorch's
-// thread does.
+// batches: as the hook reported, and as it looks from outside, where the main thread would read them and where
+// PyTorch's thread does.
 const (
-	MayBeOffMain = "the main thread sleeps in locks, and not in that of next(), while the workers set the pace: another " +
-		"thread may take the batches (a prefetcher), and how long a step waits for that one is unknown"
+	MayBeOffMain = "the main thread sleeps in locks, and not in that of next(), while the workers set the pace: " +
+		"another thread may take the batches (a prefetcher), and how long a step waits for that one is unknown"
 	TakenOffMain = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits " +
 		"is not what a step waits"
 	SeemsOffMain = "the main thread reads none of the batches, and sleeps in locks: another thread takes them (a " +

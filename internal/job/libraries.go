@@ -104,8 +104,8 @@ func hdf5Release(file string) string {
 	return ""
 }
 
-// isRuntime reports whether a mapped file is Python, as a program or as the library that a program may have it in, be it
-// replaced since.
+// isRuntime reports whether a mapped file is Python, as a program or as the library that a program may have it in, be
+// it replaced since.
 func isRuntime(file string) bool {
 	b := path.Base(strings.TrimSuffix(file, " (deleted)"))
 	return isInterpreter(b) || strings.HasPrefix(b, "libpython")
