@@ -19,8 +19,8 @@ const (
 	rateError   = 0.03 // the true headroom is a quotient of two rates, each measured once
 	covered     = 0.90 // share of recordings whose true headroom lies in the interval
 
-	// coveredOfJobs is what was reached of whole trainings on real GPUs, 9 of 14: three of the misses are of threads
-	// that hold Python's global lock, which was not seen then.
+	// coveredOfJobs is what was reached of whole trainings on real GPUs, 9 of 14. That guards it, and is no aim: three
+	// of the misses are likely of waits for Python's global lock, which were not recorded then.
 	coveredOfJobs = 0.64
 )
 

@@ -17,11 +17,12 @@ var hostGILHeld = diagnose.Rule{
 	Explains: []string{"host/main-thread-bound"},
 	Eval: func(p *diagnose.Pass) {
 		waits := share(p.Get(metric.GILWait))
-		if waits < diagnose.Moderate.Value {
+		score := min(waits, idleDevice(p)) // what lies behind the device's work holds nothing up
+		if score < diagnose.Moderate.Value {
 			return
 		}
 		f := report.Finding{
-			Severity: report.Warning, Score: waits,
+			Severity: report.Warning, Score: score,
 			Summary: fmt.Sprintf("The main thread waits for Python's global lock (GIL) %s of the time: another thread "+
 				"of its process runs Python meanwhile", unit.Percent(waits)),
 			Evidence: seen(p, metric.GILWait, metric.HostTime, metric.MainCPU, metric.TrainerCPU, metric.PinBusy),
