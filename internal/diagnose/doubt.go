@@ -252,7 +252,11 @@ func precision(e *evidence.Evidence, s split, d *doubts) {
 		if s.workerless && !Hooked(e) {
 			return // that range is told as what it comes from
 		}
-		d.add("the %s is uncertain: %s to %s", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi))
+		why := ""
+		if e.Facts.Taken {
+			why = "; another thread than the main one seems to take the batches"
+		}
+		d.add("the %s is uncertain: %s to %s%s", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi), why)
 		return
 	}
 	for _, line := range []float64{Moderate.Value, High.Value} {

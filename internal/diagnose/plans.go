@@ -278,15 +278,17 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 	}
 	switch p.Outcome {
 	case report.OutcomeStep:
-		who := "The training step"
-		if len(r.Host.GPUs) > 0 && r.Verdict.Class == report.GPUBound {
-			who = "The training step (GPU)"
+		if r.Verdict.Class != report.InputBound { // a batch that is there still has to be taken
+			o.Statement = "The training step is the limit"
+			if len(r.Host.GPUs) > 0 && r.Verdict.Class == report.GPUBound {
+				o.Statement = "The training step (GPU) is the limit"
+			}
+			if o.Headroom != nil && *o.Headroom >= 1.05 {
+				o.Statement += "; the loader alone could give " + unit.Number(*o.Headroom) + " times as much"
+			}
+			o.Statement += ". "
 		}
-		o.Statement = who + " is the limit"
-		if o.Headroom != nil && *o.Headroom >= 1.05 {
-			o.Statement += "; the loader alone could give " + unit.Number(*o.Headroom) + " times as much"
-		}
-		o.Statement += ". No setting of the loader that could be simulated brings 3 %."
+		o.Statement += "No setting of the loader that could be simulated brings 3 %."
 	case report.OutcomeNothing:
 		o.Statement = "Nothing is worth changing: no setting of the loader within reach brings 3 %"
 		if slices.ContainsFunc(r.Decisions, func(d report.Decision) bool { return d.Outcome == report.ToChange }) {

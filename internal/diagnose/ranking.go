@@ -8,14 +8,15 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// rank orders findings by what is at stake. What special causes explain is taken off the general ones first. A finding
-// follows those whose cure surely brings more (surpasses), and a circumstance each cause of the job's own whose cure
-// brings as much.
+// rank orders findings by what is at stake. What special causes explain is taken off the general ones first, unless a
+// setting cures the general one and brings more. A finding follows those whose cure surely brings more (surpasses), and
+// a circumstance each cause of the job's own whose cure brings as much.
 func rank(findings []report.Finding, rules map[string]*Rule) {
-	own, cured := map[string]float64{}, map[string]float64{}
+	cured := map[string]float64{}
 	for _, f := range findings {
-		own[f.Rule], cured[f.Rule] = max(own[f.Rule], f.Score), max(cured[f.Rule], likelyGain(f))
+		cured[f.Rule] = max(cured[f.Rule], likelyGain(f))
 	}
+	found := slices.Clone(findings)
 	// Without the circumstance the job would still spend most of a step on what was found, or a setting brings as much.
 	outweighs := func(f report.Finding, rule *Rule) bool {
 		without := cured[rule.ID]
@@ -24,9 +25,11 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	}
 	for i := range findings {
 		f, explained := &findings[i], 0.0
-		for special, score := range own {
-			if slices.Contains(rules[special].Explains, f.Rule) && !outweighs(*f, rules[special]) {
-				explained = max(explained, score)
+		for _, special := range found {
+			by := rules[special.Rule]
+			if slices.Contains(by.Explains, f.Rule) && !outweighs(*f, by) &&
+				!(curable(*f, by) && surpasses(*f, special)) {
+				explained = max(explained, special.Score)
 			}
 		}
 		if explained > 0 {
@@ -66,14 +69,14 @@ func lead(findings []report.Finding) {
 	}
 }
 
-// surpasses reports whether one finding's cure brings more at worst than another's at best, or surely brings something
-// where the other's may bring nothing, and no less at best.
+// surpasses reports whether one finding's cure brings more than another's by a change's worth at worst, and no less at
+// best.
 func surpasses(f, other report.Finding) bool {
 	a, b := firstEffect(&f), firstEffect(&other)
 	if a == nil || b == nil || a.Metric != b.Metric || f.Severity == report.Info {
 		return false
 	}
-	return a.Lo > b.Hi || a.Lo >= report.WorthChange*a.Before && b.Lo <= b.Before && a.Hi >= b.Hi
+	return a.Lo >= report.WorthChange*max(b.Lo, b.Before) && a.Hi >= b.Hi
 }
 
 // curable reports whether the job itself can fix what was found beside a circumstance. Of what the circumstance would

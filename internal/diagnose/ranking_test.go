@@ -72,7 +72,9 @@ func TestWhatSurelyBringsMoreLeads(t *testing.T) {
 	}{
 		{"surely more", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.8, 600, 1400)},
 			[]string{"b", "a"}},
-		{"may be more", []report.Finding{finding("a", 0.9, 120, 610), finding("b", 0.8, 600, 1400)},
+		{"more at both ends", []report.Finding{finding("a", 0.9, 120, 610), finding("b", 0.8, 600, 1400)},
+			[]string{"b", "a"}},
+		{"hardly more", []report.Finding{finding("a", 0.9, 120, 610), finding("b", 0.8, 122, 620)},
 			[]string{"a", "b"}},
 		{"not known", []report.Finding{finding("a", 0.9, 0, 0), finding("b", 0.8, 600, 1400)}, []string{"a", "b"}},
 		{"of no weight", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.01, 600, 1400)},

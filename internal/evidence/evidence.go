@@ -131,6 +131,8 @@ type Facts struct {
 	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
 	// where the main thread does
 	OffMain string
+	// Another thread than the main one most likely takes the batches, and a step's wait is inferred from both.
+	Taken bool
 }
 
 // Hook is what was reported from inside a launched job about the training loop: the loader with the most time among

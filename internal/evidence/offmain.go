@@ -127,7 +127,7 @@ const mostlyFollowed = 0.5
 // both threads at once tells most, if that was for most of the time. Else, where no device is seen, a main thread that
 // sleeps in locks for more than a high wait tells nothing.
 func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
-	r.basis = metric.Inferred
+	r.basis, b.ev.Facts.Taken = metric.Inferred, true
 	locked, device := b.locked(r), b.explained(r, seen)
 	var taker step.Range
 	switch atWork := b.allAtWork(r); {

@@ -18,14 +18,7 @@ var gpuCopies = diagnose.Rule{
 		if !diagnose.Transferring(p.Evidence) {
 			return
 		}
-		fewer := report.Recommendation{Setting: "bytes copied to the GPU per step",
-			To: "fewer: pictures as uint8, the rest as small a type as it has on disk; converted on the GPU",
-			Why: "float32 made of uint8 on the CPU is four times as much to copy; what a copy takes falls in " +
-				"proportion to its bytes, and by how many is not known here"}
-		if bytes, ok := p.Maybe(metric.BatchBytes); ok && bytes > 0 {
-			fewer.From = new(unit.Bytes(bytes) + " per batch")
-		}
-		cures := []report.Recommendation{fewer}
+		cures := []report.Recommendation{fewerBytes(p)}
 		if !besideKernels(p) {
 			cures = append([]report.Recommendation{{Setting: "copies to the GPU",
 				To: "beside the computation: one batch ahead, batch.to(device, non_blocking=True) on a stream of " +
@@ -43,10 +36,38 @@ var gpuCopies = diagnose.Rule{
 			Evidence: seen(p, metric.CopyTime, metric.DeviceTime, metric.PcieRxRate, metric.BatchBytes,
 				metric.BatchesPerS),
 			Recommendations: cures,
-			Unhelpful:       readyInTime(),
+			Unhelpful:       readyInTime(p),
 		})
 	},
 }
+
+// fewerBytes is the advice to copy less: what crosses the link for each batch of the loader, where it is counted.
+func fewerBytes(p *diagnose.Pass) report.Recommendation {
+	c := report.Recommendation{Setting: "bytes copied to the GPU per step",
+		To: "fewer: pictures as uint8, the rest as small a type as it has on disk; converted on the GPU",
+		Why: "float32 made of uint8 on the CPU is four times as much to copy; what a copy takes falls in " +
+			"proportion to its bytes, and by how many is not known here"}
+	batch := p.OrZero(metric.BatchBytes)
+	if batch > 0 {
+		c.From = new(unit.Bytes(batch) + " per batch")
+	}
+	rate := p.OrZero(metric.BatchesPerS)
+	if rate <= 0 || len(p.Evidence.Ranks) > 1 {
+		return c
+	}
+	if link := p.OrZero(metric.PcieRxRate) / rate; link > 0 {
+		c.From = new("about " + unit.Bytes(link) + " per batch")
+		if batch > 0 && batch < dominant*link {
+			c.To = "fewer: what the loop copies itself, kept on the GPU or copied less often"
+			c.Why = fmt.Sprintf("a batch of the loader has %s: most of what crosses the link is something else; what "+
+				"a copy takes falls in proportion to its bytes", unit.Bytes(batch))
+		}
+	}
+	return c
+}
+
+// dominant is the share from which a part is most of the whole.
+const dominant = 0.5
 
 // besideKernels reports whether copies to the GPU run beside its kernels: the two take more than all of the time.
 // Copies from pageable memory wait for the kernels of their stream first (CUDA Runtime API, "API synchronization
