@@ -139,13 +139,15 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 
 // ready says that data is there, as far as it is.
 func (s split) ready() string {
-	nearly := ""
-	if s.stall.Center >= Moderate.Value {
-		nearly = "nearly "
-	}
-	what := "the trainer waits for it"
+	nearly, what := "", "the trainer waits for it"
 	if s.sight == step.Counted {
 		what = "the GPU lacks it"
+	}
+	switch {
+	case s.stall.Center >= High.Value:
+		return capital(strings.Replace(what, " it", " data", 1)) + " " + unit.Percent(s.stall.Center) + " of the time"
+	case s.stall.Center >= Moderate.Value:
+		nearly = "nearly "
 	}
 	return fmt.Sprintf("Data is %sready in time (%s %s of the time)", nearly, what, unit.Percent(s.stall.Center))
 }

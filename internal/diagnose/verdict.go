@@ -176,7 +176,8 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	switch {
 	case !s.seen: // and not blind: the loader sets the pace
 		return report.InputBound
-	case stall >= High.Value && !s.maybeNothing(e):
+	// Where nothing that could be changed about the data explains it, and the host takes more, that is what to change.
+	case stall >= High.Value && !s.maybeNothing(e) && (explained || stall >= s.host):
 		return report.InputBound
 	case s.transferring():
 		return report.TransferBound

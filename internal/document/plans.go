@@ -111,7 +111,7 @@ func comesTo(p *report.Plan, job *report.Job) string {
 		parts = append(parts, limits)
 	}
 	if p.Clamp != "" {
-		parts = append(parts, p.Clamp+" allow no more workers")
+		parts = append(parts, "for more workers: "+p.Clamp)
 	}
 	return strings.Join(parts, "; ")
 }

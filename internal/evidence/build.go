@@ -79,6 +79,9 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 		}
 	}
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
+	for _, h := range recording.Each[recording.Hook](rec, recording.EventHook) {
+		b.ev.Facts.NoLoader = b.ev.Facts.NoLoader || h.NoLoader
+	}
 	b.places, b.layout = b.readPlaces(), b.readLayout()
 	for _, a := range b.processes.trainers {
 		b.ranks = append(b.ranks, b.rankOf(a))

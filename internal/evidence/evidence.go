@@ -130,7 +130,8 @@ type Facts struct {
 	FreeData    *FreeData
 	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
 	// where the main thread does
-	OffMain string
+	OffMain  string
+	NoLoader bool // the hook was there, and no DataLoader of PyTorch's was made
 	// Another thread than the main one most likely takes the batches, and a step's wait is inferred from both.
 	Taken bool
 }

@@ -45,7 +45,7 @@ func TestCountersThatRunBackwards(t *testing.T) {
 	s.run(15, inputBound)
 	e := s.evidence()
 	// The tick of the reset has no batches, so the cost of taking them is missing from one tick in 300.
-	want(t, e, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.InputWait: 0.599962})
+	want(t, e, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.InputWait: 0.599957})
 	if !warned(e, "backwards") {
 		t.Errorf("the reset was not told: %q", e.Warnings)
 	}

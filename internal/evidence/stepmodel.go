@@ -85,6 +85,7 @@ func (b *builder) model(r *rank) {
 		return each(len(g), func(i int) float64 { return divide(g[i], b.length[i]) })
 	}
 	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
+	seen.Delay = seen.Delay.Minus(step.Share(r.delayed, r.delayed, r.delayed))
 	seen.GIL = b.gilOfLoading(r)
 	seen.Works = orNothing(divide(sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.length)))
 	if r.evaluates() > 0 {
@@ -95,9 +96,9 @@ func (b *builder) model(r *rank) {
 	if sum(r.samples) == 0 || r.wait.N == 0 {
 		return
 	}
-	sampled, untold := rangeOf(r.wait), b.gilUntold(r)
-	r.wait = clamped(stat.Summary{Center: r.wait.Center + untold.Likely, Lo: r.wait.Lo, Hi: r.wait.Hi + untold.Hi,
-		Confidence: r.wait.Confidence, N: r.wait.N, Warnings: r.wait.Warnings}, 0, 1)
+	sampled, untold := rangeOf(r.wait), b.untold(r)
+	r.wait.Center, r.wait.Lo, r.wait.Hi = r.wait.Center+untold.Likely, r.wait.Lo+untold.Lo, r.wait.Hi+untold.Hi
+	r.wait = clamped(r.wait, 0, 1)
 	seen.Wait = rangeOf(r.wait)
 	if !seen.Loads && r.waited != nil {
 		seen.Together = b.together(r)
@@ -218,15 +219,21 @@ func (b *builder) together(r *rank) *step.Range {
 	return new(step.Share(lo/whole, hi/whole, hi/whole))
 }
 
-// starved is the data stall by the device's own clock, from the steps that the hook timed with its events.
+// starved is the data stall by the device's own clock, from the steps that the hook timed with its events: what the
+// trainer waits, less what of that lies behind queued work in a step. Before hooks told the latter, the starved part of
+// those steps stood for all time, which leaves out waits between epochs.
 func (b *builder) starved(r *rank) (step.Range, bool) {
 	if r.hook == nil {
 		return step.Range{}, false
 	}
 	l := r.hook.training
 	steps, worked, starved := l.of(metric.HookDeviceSteps), l.of(metric.HookDeviceTime), l.of(metric.HookDeviceStarved)
-	if sum(steps) <= 0 {
+	switch all := sum(l.of(metric.HookSteps)); {
+	case sum(steps) <= 0:
 		return step.Range{}, false
+	case l.known(metric.HookDeviceHidden):
+		hidden := stat.Ratio(l.of(metric.HookDeviceHidden), steps).Scaled(divide(all, sum(r.hook.trained())))
+		return rangeOf(r.wait).Minus(rangeOf(hidden)), true
 	}
 	return rangeOf(stat.Ratio(starved, summed(worked, starved))), true
 }
@@ -301,15 +308,15 @@ const activityBytes = 4096
 // mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
 // what it waits for storage, at most that, what it waits for over the network, and all it runs and does not spin. Most
 // likely it loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile,
-// half of what it runs is a guess as good as any: data in memory reads nothing. Where its code was sampled, it loads at
-// least while it executes libraries that read data.
+// half of what it runs is a guess as good as any, unless no DataLoader was made: data in memory reads nothing. Where
+// its code was sampled, it loads at least while it executes libraries that read data.
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
 	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
 	reads, part, reported := b.codeOfLoading(r, seen.Running)
 	if seen.Device == step.NoDevice { // nothing but reads says that it loads at all
 		most = likely
-	} else if likely < activeShare {
+	} else if likely < activeShare && !b.ev.Facts.NoLoader {
 		likely = (seen.Running.Likely - seen.Spin.Likely) / 2
 	}
 	if reported {

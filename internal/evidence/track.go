@@ -237,11 +237,18 @@ func (t *track) firstAboveZero() float64 {
 
 // skipZeros leaves out what a counter read before it was above zero; one that never was stays as it is.
 func (t *track) skipZeros() {
-	for i, v := range t.v {
-		if v > 0 {
-			t.at, t.v = t.at[i:], t.v[i:]
-			return
-		}
+	t.skip(slices.IndexFunc(t.v, func(v float64) bool { return v > 0 }))
+}
+
+// skipTo leaves out what was read before a moment; a track that ends before stays as it is.
+func (t *track) skipTo(at float64) {
+	t.skip(slices.IndexFunc(t.at, func(x float64) bool { return x >= at }))
+}
+
+// skip leaves out so many readings; none where that is less than nothing.
+func (t *track) skip(n int) {
+	if n > 0 {
+		t.at, t.v = t.at[n:], t.v[n:]
 	}
 }
 

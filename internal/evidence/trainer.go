@@ -27,8 +27,10 @@ type rank struct {
 	polled    []float64 // of those, in which it waited for a batch
 	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
 	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
-	receiving []float64 // of those, in which it took a batch; see receive
-	clock     []float64 // seconds in which batches could be counted
+	receiving []float64 // of those, in which it took a batch unseen; see receive
+	// of all time, how long it had no CPU meanwhile, and by how much its CPU time may be off
+	delayed, receivingOff float64
+	clock                 []float64 // seconds in which batches could be counted
 	// batches handed over, of the training loop where the hook distinguishes it; nil where they could not be counted
 	batches  []float64
 	handed   []float64 // batches of all its loaders
@@ -262,6 +264,11 @@ func (b *builder) batches(r *rank) {
 	alive := b.h.of(metric.LoaderWorkers, r.loader())
 	all := b.processes.of(r.process)
 	inWatch := len(all) > 0 && all[0].bornInWatch
+	// Until it is known what a batch looks like, workers are found one by one, each with all that it has ever made.
+	if regular := b.h.of(metric.LoaderTensorsPer, r.loader()); known && !inWatch &&
+		regular.at[0] < (b.steady.from+b.steady.to)/2 {
+		t.skipTo(regular.at[0])
+	}
 	switch before := alive.lastBefore(t.at[0]); {
 	case before < 0:
 	case !known: // reported late, but counted since the workers were first seen

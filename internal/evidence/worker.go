@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -161,7 +162,11 @@ func (b *builder) private(w *process) (float64, bool) {
 // its start, in seconds.
 const leastTrend = 5.0
 
-// memoryGrowth is the median worker's, with its own interval.
+// growthParts are the parts of the window in each of which memory must grow: buffers that fill, and a heap that settles
+// as the largest item comes by, grow in one of them.
+const growthParts = 3
+
+// memoryGrowth is the median worker's, by the part of the window in which it grew least, with its own interval.
 func (b *builder) memoryGrowth(r *rank) figure {
 	var growths []stat.Summary
 	middle := each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
@@ -170,8 +175,15 @@ func (b *builder) memoryGrowth(r *rank) figure {
 		if rss == nil || (span{w.born, w.died}).overlap(b.steady) < leastTrend {
 			continue
 		}
-		if t := stat.Trend(middle, rss.means(b.spans)); t.N > 2 {
-			growths = append(growths, t)
+		held, least := rss.means(b.spans), stat.Summary{Center: math.Inf(1)}
+		for i := range growthParts {
+			from, to := i*len(held)/growthParts, (i+1)*len(held)/growthParts
+			if t := stat.Trend(middle[from:to], held[from:to]); t.Center < least.Center || t.N <= 2 {
+				least = t
+			}
+		}
+		if least.N > 2 {
+			growths = append(growths, least)
 		}
 	}
 	if len(growths) == 0 {

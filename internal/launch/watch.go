@@ -166,6 +166,7 @@ func (w *Watch) Finish(r *recording.Recorder) {
 		said = recording.Hook{State: "off", Reason: state.Off[max(0, i)].Reason}
 	case state.Loaded > 0:
 		said = recording.Hook{State: "silent", Reason: loaded(state)}
+		said.NoLoader = said.Reason == silentLoader
 	}
 	r.Event(recording.EventHook, job.Entity(trainer), recording.Attrs(said))
 }

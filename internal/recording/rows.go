@@ -70,9 +70,10 @@ type Hook struct {
 	Torch      string `json:"torch,omitempty"`       // version
 	SyncPoints *bool  `json:"sync_points,omitempty"` // the methods of Tensor that wait for the GPU are timed
 	Rank       *int   `json:"rank,omitempty"`
-	Reason     string `json:"reason,omitempty"`   // with off, absent and silent
-	Loop       string `json:"loop,omitempty"`     // entity of the loop, with worker
-	Messages   int64  `json:"messages,omitempty"` // how many, with refused
+	Reason     string `json:"reason,omitempty"`    // with off, absent and silent
+	NoLoader   bool   `json:"no_loader,omitempty"` // with silent: no DataLoader of PyTorch's was made
+	Loop       string `json:"loop,omitempty"`      // entity of the loop, with worker
+	Messages   int64  `json:"messages,omitempty"`  // how many, with refused
 }
 
 // Loader is the construction of a DataLoader, as the hook reports it and as the row of EventLoader. What a version of

@@ -11,7 +11,7 @@ import (
 
 var gpuBound = diagnose.Rule{
 	ID:      "gpu/bound",
-	Title:   "The device has its data in time, and sets the pace",
+	Title:   "The device sets the pace",
 	Applies: diagnose.Training,
 	Needs:   []metric.Desc{metric.DeviceTime},
 	Limits:  limits(mostLimit, busyDevice),

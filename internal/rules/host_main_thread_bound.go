@@ -106,7 +106,7 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 
 // profile names the lines that the trainer, or, with such an option, its workers spend their time in, ready to copy.
 func profile(p *diagnose.Pass, option string) string {
-	if list := p.Evidence.Ranks; !diagnose.Hooked(p.Evidence) && len(list) > 0 && list[0].PID > 0 {
+	if list := p.Evidence.Ranks; p.Evidence.Header.Mode != "launch" && len(list) > 0 && list[0].PID > 0 {
 		return fmt.Sprintf("py-spy record %s -o profile.svg --duration 30 --pid %d", option, list[0].PID)
 	}
 	return "py-spy record " + option + " -o profile.svg -- COMMAND"

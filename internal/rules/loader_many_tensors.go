@@ -69,6 +69,12 @@ var loaderManyTensors = diagnose.Rule{
 			f.Summary += fmt.Sprintf(": that takes %s of the step", between(lo, hi))
 			f.Unhelpful = stillByTensors(p, score)
 		}
+		if oneByOne(p) && score >= diagnose.Moderate.Value {
+			f.Summary += "; a batch is one sample, which the loop puts together with others itself"
+			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "batch_size",
+				From: new("None"), To: "as many samples as the loop puts together, so that workers do that",
+				Why: "handing over is paid once for all of them; of two samples it is half", Effect: effect(0.5, 1)})
+		}
 		if listed, fields := inLists(p); listed > fields {
 			f.Summary += fmt.Sprintf("; %s of them in lists of one entry a sample", whole(listed))
 			part := (listed - fields) / tensors
@@ -104,6 +110,12 @@ var loaderManyTensors = diagnose.Rule{
 		}
 		p.Report(f)
 	},
+}
+
+// oneByOne reports whether the loader has no batch_size, and each of what it gives is one sample.
+func oneByOne(p *diagnose.Pass) bool {
+	batches, samples := p.OrZero(metric.BatchesPerS), p.OrZero(metric.SamplesPerS)
+	return diagnose.Hooked(p.Evidence) && callOf(p).BatchSize == nil && batches > 0 && samples == batches
 }
 
 // inLists is how many tensors of a batch are in lists of one entry a sample, and of how many fields they are; none

@@ -22,7 +22,7 @@ var loaderWorkersZero = diagnose.Rule{
 	Limits:   limits(handOver, gainLimit),
 	Applies: func(e *evidence.Evidence) bool {
 		n, known := e.Get(metric.NumWorkers)
-		return !known || n.Center == 0
+		return !e.Facts.NoLoader && (!known || n.Center == 0)
 	},
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound",
 		"storage/cold-cache", "image/png-decode"},

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	growthSeen = diagnose.Limit{Name: "growth seen in the window", Value: 64 << 20, Unit: metric.Bytes,
+	growthSeen = diagnose.Limit{Name: "growth of a worker seen in the window", Value: 64 << 20, Unit: metric.Bytes,
 		Source: "derived: allocators ask for memory in arenas of up to 64 MiB (glibc HEAP_MAX_SIZE), so less may be " +
 			"one arena"}
 	growthTime = diagnose.Limit{Name: "time until memory is full", Value: 24 * 3600, Unit: metric.Seconds,
@@ -28,8 +28,9 @@ var memoryWorkerGrowth = diagnose.Rule{
 		if p.OrZero(metric.Restarts) >= 1 || p.Get(metric.BatchesPerS) <= 0 {
 			return // workers that end give their memory back, and workers that deliver nothing yet are still loading
 		}
-		all := p.Get(metric.WorkerGrowth) * p.Get(metric.NumWorkers) * trainers(p)
-		if all <= 0 || all*p.Get(metric.WindowTime) < p.Limit(growthSeen) {
+		each := p.Get(metric.WorkerGrowth)
+		all := each * p.Get(metric.NumWorkers) * trainers(p)
+		if all <= 0 || each*p.Get(metric.WindowTime) < p.Limit(growthSeen) {
 			return
 		}
 		left := p.Get(metric.Available) / all

@@ -99,7 +99,7 @@ func moreReaders(p *diagnose.Pass) []report.Recommendation {
 	if gain(effect) < gainLimit.Value {
 		return nil
 	}
-	caveat := memoryOf(p, loader, need.Workers)
+	caveat := bound(need, loader) + memoryOf(p, loader, need.Workers)
 	if usable := loader.UsableCPUs; usable > 0 && float64(need.Workers) > usable {
 		caveat += "; PyTorch warns above one worker per core, which does not matter for workers that wait"
 	}

@@ -18,6 +18,7 @@ torch = sys.modules["torch"]
 Tensor = torch.Tensor
 SIZES = "batch_bytes", "batch_tensors", "batch_float32", "batch_float64"  # what size() returns
 FLOAT32, FLOAT64 = torch.float32, torch.float64
+NUMBERS = int, float, bool
 PICTURE = 3  # axes of one, in a batch or alone
 # That would see each call; before PyTorch 1.13 there are none.
 modes = getattr(torch._C, "_len_torch_function_stack", int)
@@ -52,6 +53,21 @@ def samples(batch):
         if foreign(error):
             raise
         return 0
+
+
+def alone(batch):
+    """Says whether what a loader without a batch_size gave is one sample: a tensor with but numbers beside it."""
+    kind = type(batch)
+    if kind is not list and kind is not tuple or len(batch) < 2 or type(batch[0]) is not Tensor:
+        return False
+    try:
+        if tracing() or modes():
+            return False
+        return all(type(each) in NUMBERS or type(each) is Tensor and not each.dim() for each in batch[1:MOST])
+    except UNKNOWN as error:
+        if foreign(error):
+            raise
+        return False
 
 
 def unseen(ask, *args):

@@ -2,9 +2,10 @@
 job wait for the GPU.
 
 Of the current stream, three moments are marked: the arrival of a batch, the end of the work queued for it, the arrival
-of the next batch. Their times are asked for when the GPU has passed all three. It begins once a process that goes over
-a loader uses its current GPU: an event on a GPU without a context makes one, hundreds of MB of it, and the marks of a
-job that trains on another GPU than the current one would say nothing of it.
+of the next batch. Their times are asked for when the GPU has passed all three. How much longer the trainer waited for
+that next batch than the GPU starved for it, it waited behind work that was still queued. It begins once a process that
+goes over a loader uses its current GPU: an event on a GPU without a context makes one, hundreds of MB of it, and the
+marks of a job that trains on another GPU than the current one would say nothing of it.
 """
 
 import os
@@ -36,9 +37,10 @@ class Device:
         self.index = index  # of the GPU whose steps are timed; None: the current one is not in use
         self.on = True
         self.pool = []
-        self.waiting = []  # (loop, arrival, end, next arrival)
+        self.waiting = []  # (loop, arrival, end, next arrival, nanoseconds the trainer waited for that)
         self.loop = None  # whose step is being timed
         self.arrival = self.end = None
+        self.asked = 0  # when the trainer began to wait for the next batch
         self.paced, self.steps = clock(), 0  # when the pace was reckoned last, and the steps since then
         self.stride = 8  # of so many steps one is timed; at first as if each took 6 ms
         self.left = 0  # steps that are not timed before the next one that is
@@ -71,7 +73,7 @@ class Device:
             if self.loop is not loop:
                 self.drop()  # another loader's epoch lies in this step
             elif self.ready() and self.loop is loop:
-                self.end = self.mark()
+                self.end, self.asked = self.mark(), clock()
         except Exception as error:
             self.give_up(error)
 
@@ -85,7 +87,7 @@ class Device:
             if not (ends or begins or self.waiting) or not self.ready():
                 return
             if self.loop is loop and self.end is not None:
-                self.waiting.append((loop, self.arrival, self.end, self.mark()))
+                self.waiting.append((loop, self.arrival, self.end, self.mark(), clock() - self.asked))
                 self.loop = self.arrival = self.end = None
             if self.loop is None and begins and len(self.waiting) < WAITING:
                 self.arrival = self.mark()
@@ -130,9 +132,11 @@ class Device:
     def collect(self):
         """Adds up the steps whose events the GPU has passed."""
         while self.waiting and self.waiting[0][3].query():
-            loop, arrival, end, following = self.waiting.pop(0)
+            loop, arrival, end, following, waited = self.waiting.pop(0)
+            starved = int(1e6 * max(end.elapsed_time(following), 0))
             loop.device_time += int(1e6 * max(arrival.elapsed_time(end), 0))
-            loop.device_starved += int(1e6 * max(end.elapsed_time(following), 0))
+            loop.device_starved += starved
+            loop.device_hidden += max(waited - starved, 0)
             loop.device_steps += 1
             loop.changed = True
             self.pool += [arrival, end, following]

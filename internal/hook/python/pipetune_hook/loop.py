@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic_ns as clock
 
 from . import state
-from .batch import SIZES, samples, size
+from .batch import SIZES, alone, samples, size
 from .look import fields, reference_to
 from .sites import site_messages, with_sites
 
@@ -47,7 +47,7 @@ class Loop:
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
         self.syncs = self.sync_time = 0
-        self.device_steps = self.device_time = self.device_starved = 0
+        self.device_steps = self.device_time = self.device_starved = self.device_hidden = 0
 
     def made_reported(self):
         self.made_sent = True
@@ -75,7 +75,7 @@ class Loop:
             steps["syncs"], steps["sync_time"] = self.syncs, self.sync_time
         if self.device_steps:
             steps["device_steps"], steps["device_time"] = self.device_steps, self.device_time
-            steps["device_starved"] = self.device_starved
+            steps["device_starved"], steps["device_hidden"] = self.device_starved, self.device_hidden
         if self.waits:
             steps["waits"] = self.waits[-LISTED:]
         message = {"kind": "steps", "loader": self.number, "steps": steps}
@@ -227,7 +227,7 @@ class Epoch:
         if not self.steps:
             self.thread = thread
             self.reported_at = 0
-        count = samples(batch)
+        count = 1 if loop.made.get("batch_size") is None and alone(batch) else samples(batch)
         loop.samples += count
         if self.chosen:
             self.each = count
