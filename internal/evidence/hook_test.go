@@ -236,6 +236,27 @@ func TestHookDevice(t *testing.T) {
 	want(t, e, map[metric.Desc]float64{metric.DeviceTime: absent})
 }
 
+// TestHookDeviceHidden: of each wait of 20 ms, 5 lie behind queued work, and of those between epochs as well.
+func TestHookDeviceHidden(t *testing.T) {
+	l := launchTwo(t, afterFive)
+	l.samples = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
+	for range 10 {
+		l.begin(0, 0, 0)
+		for i := range 60 {
+			if i%10 == 0 { // each tenth step is timed
+				l.grow(metric.HookDeviceSteps, l.loop(0), 1)
+				l.grow(metric.HookDeviceTime, l.loop(0), 0.025)
+				l.grow(metric.HookDeviceStarved, l.loop(0), 0.015)
+				l.grow(metric.HookDeviceHidden, l.loop(0), 0.005)
+			}
+			l.step(0, true, 0.02, 0.03)
+		}
+		l.end(0, 1)
+	}
+	e := l.evidence()
+	near(t, e, 0.02, map[metric.Desc]float64{metric.InputWait: 2.2 / 4, metric.DataStall: (2.2 - 0.3) / 4})
+}
+
 func TestHookLostHalfWay(t *testing.T) {
 	l := launchTwo(t, afterFive)
 	l.samples = inputBound

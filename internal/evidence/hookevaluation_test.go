@@ -75,3 +75,38 @@ func TestHookEvaluationWithGradients(t *testing.T) {
 		}
 	}
 }
+
+// TestHookEvaluationBetweenSteps: epochs in order within few steps of a loop at random are evaluations, though nobody
+// said no_grad; such epochs within each step are part of it.
+func TestHookEvaluationBetweenSteps(t *testing.T) {
+	for every, evaluates := range map[int]bool{40: true, 1: false} {
+		l := launch(t, recording.Header{})
+		l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
+		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held", "sampler", InSequence)
+		l.bear("100.1", 4, 50)
+		l.begin(0, 0, 0)
+		for l.now < 30 {
+			if every > 1 {
+				l.plain(0, 0.05*float64(every-1), 0.01, 0.04)
+			}
+			l.step(0, true, 0.01, 0.04, func() {
+				l.begin(1, 0.05, 0)
+				for range 10 {
+					l.step(1, true, 0.01, 0.01)
+				}
+				l.end(1, 0)
+			})
+		}
+		l.end(0, 0)
+		e := l.evidence()
+		sound(t, e)
+		if h := e.Facts.Hook; h == nil || len(h.Others) != 1 || h.Others[0].Evaluates != evaluates ||
+			evaluates && h.Loader.Line != 88 {
+			t.Fatalf("every %d: %+v", every, h)
+		}
+		if evaluates {
+			near(t, e, 0.02, map[metric.Desc]float64{metric.Evaluation: 0.25 / 2.25, metric.InputWait: 0.2,
+				metric.BatchesPerS: 20})
+		}
+	}
+}

@@ -98,14 +98,23 @@ const (
 )
 
 // holdOut finds evaluations that leave gradients enabled: loops over a dataset in its order, in turns with one that
-// trains on another one at random.
+// trains on another one at random, or within few of its steps.
 func holdOut(loops []*hookLoop, reported []float64) {
 	for _, l := range loops {
 		l.heldOut = l.call.Sampler == InSequence && l.trains() && slices.ContainsFunc(loops, func(o *hookLoop) bool {
-			return o.call.Sampler == AtRandom && o.trains() && !together(l, o, reported)
+			return o.call.Sampler == AtRandom && o.trains() && (!together(l, o, reported) || seldom(l, o))
 		})
 		l.call.Evaluates = l.call.Evaluates || l.heldOut
 	}
+}
+
+// seldom reports whether the epochs of one loop lie within steps of another, and not within most of them.
+func seldom(inner, outer *hookLoop) bool {
+	within, all := 0.0, inner.time()
+	for i, nested := range outer.of(metric.HookNested) {
+		within += min(nested, all[i])
+	}
+	return within >= sharedTime*sum(all) && sum(inner.of(metric.HookBegun)) < sum(outer.of(metric.HookSteps))/2
 }
 
 // longest picks the loop with the most time, those that train first.
