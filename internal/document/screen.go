@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -145,6 +146,7 @@ const mostAfterwards = 2
 // afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {
 	first, list, cured := cure(r)
+	slices.SortStableFunc(list, func(a, b report.Decision) int { return cmp.Compare(likelyGain(b), likelyGain(a)) })
 	title := "Then, in this order"
 	if !cured {
 		title = "What may help, in this order"
@@ -165,6 +167,14 @@ func afterwardsSection(r *report.Report) Section {
 		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), changeText(d.Recommendation) + ": " + effect})
 	}
 	return section(title, "predicted, each alone", Main, facts)
+}
+
+// likelyGain is how many times as fast a change most likely makes the job; 0 where that is unknown.
+func likelyGain(d report.Decision) float64 {
+	if d.Effect == nil || d.Effect.Before <= 0 {
+		return 0
+	}
+	return d.Effect.After / d.Effect.Before
 }
 
 // aboutTheWatch reports whether a change is one of how the job is watched, which is no help to it.
