@@ -253,7 +253,7 @@ func precision(e *evidence.Evidence, s split, d *doubts) {
 			return // that range is told as what it comes from
 		}
 		why := ""
-		if e.Facts.Taken {
+		if e.Facts.Taken && !Hooked(e) {
 			why = "; another thread than the main one seems to take the batches"
 		}
 		d.add("the %s is uncertain: %s to %s%s", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi), why)

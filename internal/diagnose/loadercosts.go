@@ -17,12 +17,15 @@ const (
 	handoverCPU = 0.6e-3 // s of a worker per batch
 	// s of the trainer per batch: receiving one and asking for the next; 0.7 ms in 1.13, 1.0 ms in 2.14
 	takingCPU    = 0.85e-3
-	dispatchPart = 0.3   // of this: asking for the next
-	mostTaking   = 3e-3  // s; a wait that is longer, however rarely, is for a batch that was not ready
-	readyWaits   = 0.05  // quantile of the waits that is a batch which was ready, where the loader is ahead at times
-	resumeCPU    = 6e-3  // s to begin an epoch with persistent workers: 4 to 8 ms
-	forkCPU      = 12e-3 // s of the trainer per forked worker: 8 to 15 ms
-	joinTime     = 8e-3  // s of CPU of a worker to end: 7 to 10 ms
+	dispatchPart = 0.3 // of this: asking for the next
+	// s that it takes at most: of workers that compute in Python, whose own thread passes the descriptors and waits
+	// for their lock, 1.5 to 2.9 ms in 1.13, 2.6 to 4.4 in 2.15, one or two tensors (2-core Xeon)
+	slowTaking = 4.4e-3
+	mostTaking = 3e-3  // s; a wait that is longer, however rarely, is for a batch that was not ready
+	readyWaits = 0.05  // quantile of the waits that is a batch which was ready, where the loader is ahead at times
+	resumeCPU  = 6e-3  // s to begin an epoch with persistent workers: 4 to 8 ms
+	forkCPU    = 12e-3 // s of the trainer per forked worker: 8 to 15 ms
+	joinTime   = 8e-3  // s of CPU of a worker to end: 7 to 10 ms
 	// s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
 	importCPU = 1.6
 )
@@ -52,6 +55,9 @@ func (l *Loader) overheads(e *evidence.Evidence) {
 		taking = low
 	} else {
 		l.assumed = append(l.assumed, "what taking a batch costs")
+		if l.Setting.Workers == 0 {
+			l.Untried = slowTaking - taking
+		}
 	}
 	l.Dispatch = dispatchPart * taking
 	l.Receive = taking - l.Dispatch

@@ -69,14 +69,14 @@ func lead(findings []report.Finding) {
 	}
 }
 
-// surpasses reports whether one finding's cure brings more than another's by a change's worth at worst, and no less at
-// best.
+// surpasses reports whether one finding's cure brings more at worst than another's at best, or more by a change's worth
+// at worst, and no less at best.
 func surpasses(f, other report.Finding) bool {
 	a, b := firstEffect(&f), firstEffect(&other)
 	if a == nil || b == nil || a.Metric != b.Metric || f.Severity == report.Info {
 		return false
 	}
-	return a.Lo >= report.WorthChange*max(b.Lo, b.Before) && a.Hi >= b.Hi
+	return a.Lo > b.Hi || a.Before > 0 && a.Lo >= report.WorthChange*max(b.Lo, b.Before) && a.Hi >= b.Hi
 }
 
 // curable reports whether the job itself can fix what was found beside a circumstance. Of what the circumstance would

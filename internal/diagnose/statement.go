@@ -144,8 +144,8 @@ func (s split) ready() string {
 		what = "the GPU lacks it"
 	}
 	switch {
-	case s.stall.Center >= High.Value:
-		return capital(strings.Replace(what, " it", " data", 1)) + " " + unit.Percent(s.stall.Center) + " of the time"
+	case s.stall.Center >= High.Value && s.sight == step.Counted:
+		return "The GPU lacks data " + unit.Percent(s.stall.Center) + " of the time"
 	case s.stall.Center >= Moderate.Value:
 		nearly = "nearly "
 	}

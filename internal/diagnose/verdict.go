@@ -176,8 +176,9 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	switch {
 	case !s.seen: // and not blind: the loader sets the pace
 		return report.InputBound
-	// Where nothing that could be changed about the data explains it, and the host takes more, that is what to change.
-	case stall >= High.Value && !s.maybeNothing(e) && (explained || stall >= s.host):
+	// Where nothing that could be changed about the data explains it, and the host surely takes more, that is what to
+	// change.
+	case stall >= High.Value && !s.maybeNothing(e) && (explained || stall >= s.host || s.sight != step.Counted):
 		return report.InputBound
 	case s.transferring():
 		return report.TransferBound

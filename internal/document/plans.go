@@ -111,7 +111,7 @@ func comesTo(p *report.Plan, job *report.Job) string {
 		parts = append(parts, limits)
 	}
 	if p.Clamp != "" {
-		parts = append(parts, "for more workers: "+p.Clamp)
+		parts = append(parts, "more workers are ruled out by the "+strings.TrimPrefix(p.Clamp, "the "))
 	}
 	return strings.Join(parts, "; ")
 }

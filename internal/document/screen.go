@@ -146,7 +146,7 @@ const mostAfterwards = 2
 // afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {
 	first, list, cured := cure(r)
-	slices.SortStableFunc(list, func(a, b report.Decision) int { return cmp.Compare(likelyGain(b), likelyGain(a)) })
+	byGain(list)
 	title := "Then, in this order"
 	if !cured {
 		title = "What may help, in this order"
@@ -169,12 +169,19 @@ func afterwardsSection(r *report.Report) Section {
 	return section(title, "predicted, each alone", Main, facts)
 }
 
-// likelyGain is how many times as fast a change most likely makes the job; 0 where that is unknown.
-func likelyGain(d report.Decision) float64 {
-	if d.Effect == nil || d.Effect.Before <= 0 {
-		return 0
+// byGain puts changes whose effect is known in the order of it, the largest first. The others keep their places.
+func byGain(list []report.Decision) {
+	known := slices.DeleteFunc(slices.Clone(list), func(d report.Decision) bool {
+		return d.Effect == nil || d.Effect.Before <= 0
+	})
+	slices.SortStableFunc(known, func(a, b report.Decision) int {
+		return cmp.Compare(b.Effect.After/b.Effect.Before, a.Effect.After/a.Effect.Before)
+	})
+	for i, d := range list {
+		if d.Effect != nil && d.Effect.Before > 0 {
+			list[i], known = known[0], known[1:]
+		}
 	}
-	return d.Effect.After / d.Effect.Before
 }
 
 // aboutTheWatch reports whether a change is one of how the job is watched, which is no help to it.

@@ -85,6 +85,26 @@ func TestFixIsThePlans(t *testing.T) {
 	}
 }
 
+// Changes whose effect is known are in its order; what cannot be predicted, as of memory, keeps its place.
+func TestByGain(t *testing.T) {
+	change := func(setting string, after float64) report.Decision {
+		d := report.Decision{}
+		if d.Setting = setting; after > 0 {
+			d.Effect = &report.Effect{Before: 100, After: after}
+		}
+		return d
+	}
+	list := []report.Decision{change("ulimit -n", 0), change("a", 110), change("/dev/shm", 0), change("b", 150)}
+	byGain(list)
+	var got []string
+	for _, d := range list {
+		got = append(got, d.Setting)
+	}
+	if want := "ulimit -n b /dev/shm a"; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}
+
 // num_workers is of one trainer.
 func TestSubjectOfRanks(t *testing.T) {
 	two := 2

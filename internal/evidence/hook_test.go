@@ -289,6 +289,23 @@ func TestHookAbsent(t *testing.T) {
 	}
 }
 
+// TestNoLoaderWasMade: a trainer whose GPU idles while it runs and reads nothing may load from memory, half of what it
+// runs; not where the hook saw that no DataLoader was made.
+func TestNoLoaderWasMade(t *testing.T) {
+	for none, loads := range map[bool]float64{false: 0.2, true: 0} {
+		s := simulate(t, afterFive)
+		s.trainer("100.1")
+		s.r.Event(recording.EventHook, "process/100.1", recording.Attrs(recording.Hook{State: "silent", Reason: "none",
+			NoLoader: none}))
+		s.run(30, moment{run: 0.4, locked: 0.6, gpu: 0.6})
+		e := s.evidence()
+		if v, ok := e.Get(metric.InWorkerless); e.Facts.NoLoader != none || !ok || math.Abs(v.Center-loads) > 0.01 ||
+			v.Hi < 0.35 {
+			t.Errorf("no loader %v: %v, loads %+v, want %v", none, e.Facts.NoLoader, v, loads)
+		}
+	}
+}
+
 func TestHookClockOfAnotherOrigin(t *testing.T) {
 	l := launchTwo(t, afterFive)
 	l.begin(0, 0, 2)

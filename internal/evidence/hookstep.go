@@ -30,8 +30,8 @@ func (b *builder) hookStep(r *rank) {
 		b.setMeasured(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), h.trained()))
 		b.setMeasured(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
 	}
-	if stall, ok := b.starved(r); ok {
-		b.setMeasured(metric.Starved, summaryOf(stall, len(b.spans)))
+	if timed := b.ownClock(r); timed.N > 0 {
+		b.setMeasured(metric.Starved, timed)
 	}
 }
 

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +211,28 @@ func TestTensorsSeenLate(t *testing.T) {
 		for j := range rec.Series[i].Points {
 			if p := &rec.Series[i].Points[j]; p.At < 10*time.Second {
 				p.Value = 0
+			}
+		}
+	}
+	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20})
+}
+
+// TestShapeOfABatchKnownLate has workers that are found one after the other, each with all that it has made, before it
+// is known what a batch looks like.
+func TestShapeOfABatchKnownLate(t *testing.T) {
+	s := twoWorkers(t, recording.Header{})
+	s.run(30, inputBound)
+	rec := s.recording("duration")
+	for i, series := range rec.Series {
+		late := slices.IndexFunc(series.Points, func(p recording.Point) bool { return p.At >= 12*time.Second })
+		switch series.Metric {
+		case metric.LoaderTensorsPer.Name:
+			rec.Series[i].Points = series.Points[late:]
+		case metric.LoaderTensors.Name:
+			for j := range series.Points[:late] {
+				if series.Points[j].Value /= 2; series.Points[j].At < 8*time.Second { // the second is not found yet
+					series.Points[j].Value = 0
+				}
 			}
 		}
 	}

@@ -220,22 +220,34 @@ func (b *builder) together(r *rank) *step.Range {
 }
 
 // starved is the data stall by the device's own clock, from the steps that the hook timed with its events: what the
-// trainer waits, less what of that lies behind queued work in a step. Before hooks told the latter, the starved part of
-// those steps stood for all time, which leaves out waits between epochs.
+// trainer waits, less what of that lies behind queued work in a step. Hooks of before did not tell the latter: there
+// the starved part of those steps stands for all time, which leaves out waits between epochs.
 func (b *builder) starved(r *rank) (step.Range, bool) {
-	if r.hook == nil {
-		return step.Range{}, false
+	timed := b.ownClock(r)
+	if timed.N == 0 || !r.hook.training.known(metric.HookDeviceHidden) || r.waited == nil {
+		return rangeOf(timed), timed.N > 0
 	}
 	l := r.hook.training
-	steps, worked, starved := l.of(metric.HookDeviceSteps), l.of(metric.HookDeviceTime), l.of(metric.HookDeviceStarved)
-	switch all := sum(l.of(metric.HookSteps)); {
-	case sum(steps) <= 0:
-		return step.Range{}, false
-	case l.known(metric.HookDeviceHidden):
-		hidden := stat.Ratio(l.of(metric.HookDeviceHidden), steps).Scaled(divide(all, sum(r.hook.trained())))
-		return rangeOf(r.wait).Minus(rangeOf(hidden)), true
+	hidden, n, steps := l.of(metric.HookDeviceHidden), l.of(metric.HookDeviceSteps), l.of(metric.HookSteps)
+	usual := divide(sum(hidden), sum(n))
+	starved := each(len(steps), func(i int) float64 {
+		per := usual
+		if n[i] > 0 { // a longer wait is as much longer behind the work
+			per = hidden[i] / n[i]
+		}
+		return r.waited[i] - per*steps[i]
+	})
+	return rangeOf(clamped(stat.Ratio(starved, r.watched), 0, 1)), true
+}
+
+// ownClock is the share of the timed steps in which the device lacked the next batch; nothing where none was timed.
+func (b *builder) ownClock(r *rank) stat.Summary {
+	if r.hook == nil || sum(r.hook.training.of(metric.HookDeviceSteps)) <= 0 {
+		return stat.Summary{}
 	}
-	return rangeOf(stat.Ratio(starved, summed(worked, starved))), true
+	l := r.hook.training
+	starved := l.of(metric.HookDeviceStarved)
+	return stat.Ratio(starved, summed(l.of(metric.HookDeviceTime), starved))
 }
 
 // spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it;
@@ -308,8 +320,8 @@ const activityBytes = 4096
 // mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
 // what it waits for storage, at most that, what it waits for over the network, and all it runs and does not spin. Most
 // likely it loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile,
-// half of what it runs is a guess as good as any, unless no DataLoader was made: data in memory reads nothing. Where
-// its code was sampled, it loads at least while it executes libraries that read data.
+// half of what it runs is a guess as good as any, as data in memory reads nothing; not where no DataLoader was made.
+// Where its code was sampled, it loads at least while it executes libraries that read data.
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
 	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)

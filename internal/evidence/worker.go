@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -166,7 +165,7 @@ const leastTrend = 5.0
 // as the largest item comes by, grow in one of them.
 const growthParts = 3
 
-// memoryGrowth is the median worker's, by the part of the window in which it grew least, with its own interval.
+// memoryGrowth is the median worker's, with its own interval; of those that grew in each part of the window.
 func (b *builder) memoryGrowth(r *rank) figure {
 	var growths []stat.Summary
 	middle := each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
@@ -175,15 +174,17 @@ func (b *builder) memoryGrowth(r *rank) figure {
 		if rss == nil || (span{w.born, w.died}).overlap(b.steady) < leastTrend {
 			continue
 		}
-		held, least := rss.means(b.spans), stat.Summary{Center: math.Inf(1)}
+		held, throughout := rss.means(b.spans), true
 		for i := range growthParts {
 			from, to := i*len(held)/growthParts, (i+1)*len(held)/growthParts
-			if t := stat.Trend(middle[from:to], held[from:to]); t.Center < least.Center || t.N <= 2 {
-				least = t
-			}
+			throughout = throughout && stat.Trend(middle[from:to], held[from:to]).Center > 0
 		}
-		if least.N > 2 {
-			growths = append(growths, least)
+		switch t := stat.Trend(middle, held); {
+		case t.N <= 2:
+		case throughout:
+			growths = append(growths, t)
+		default:
+			growths = append(growths, stat.Summary{N: t.N, Confidence: t.Confidence})
 		}
 	}
 	if len(growths) == 0 {

@@ -121,7 +121,7 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 // of float64.
 func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
 	want := "(224, 0, 192, 0)\n(368, 8, 192, 0)\n(160, 0, 0, 0)\n(224, 4, 192, 0)\n(416, 0, 0, 32)\n(176, 8, 0, " +
-		"0)\nNone\n"
+		"0)\nNone\nTrue True False False False False False 5 20 5 "
 	if o := listen(t).run(nil, script(t, "shapes.py")); o.status != 0 || o.stdout != want || o.stderr != "" {
 		t.Errorf("job ended with %d: %s\ngot  %q\nwant %q", o.status, o.stderr, o.stdout, want)
 	}

@@ -200,8 +200,9 @@ func (f *Forecaster) resampled(out *Forecast) {
 	for _, d := range f.plain {
 		usual = append(usual, rate(middle, d, resampleSteps))
 	}
-	if p.StepRange || p.Lock.N > 0 || r.open() {
+	if p.StepRange || p.Lock.N > 0 || p.Untried > 0 || r.open() {
 		worst, best := p.center(), p.center()
+		worst.taking = p.Untried
 		if p.StepRange {
 			worst.step, best.step = p.FreeStep.Hi, p.FreeStep.Lo
 		}

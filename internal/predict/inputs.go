@@ -62,6 +62,7 @@ type point struct {
 	lock     float64 // seconds in which a worker holds what all share
 	others   float64 // threads of other programs on the same cores
 	slowdown float64 // how many times as long computing takes; 0 = as long as was seen
+	taking   float64 // of the trainer, to take a batch beyond what is assumed
 }
 
 // center is the point of the inputs' centers.

@@ -22,6 +22,7 @@ type Pipeline struct {
 	Handover float64 // CPU of a worker per batch beside making it
 	Sending  float64 // of Loader.CPU, what hands a batch over from a worker: without workers nobody does
 	Receive  float64 // CPU to take a finished batch from a worker
+	Untried  float64 // how much longer that may take where it was never seen, for there are no workers
 	Dispatch float64 // CPU of the trainer to draw a batch's indices and send them
 	Pin      bool    // pin_memory, with a GPU
 
@@ -51,7 +52,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	}
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
-		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch),
+		handover: known(p.Handover), receive: known(p.Receive) + at.taking, dispatch: known(p.Dispatch),
 		pin: p.Pin, resume: known(p.Resume),
 		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
 	}

@@ -133,6 +133,23 @@ func TestStepInARange(t *testing.T) {
 	}
 }
 
+// What taking a batch costs is not known where there are no workers yet: the lower end of what some bring allows for
+// it.
+func TestTakingABatchUntried(t *testing.T) {
+	p := slow()
+	p.CPU, p.Wait, p.Epoch, p.Fetch, p.TrainerCPU = stat.Exact(0.01), stat.Exact(0), 0, Spread{}, stat.Exact(0.01)
+	p.FreeStep, p.Setting, p.Untried = stat.Exact(0.02), Setting{}, 0.005
+	f := NewForecaster(p, Options{})
+	none, _ := f.Forecast(Setting{}, Remedy{})
+	two, _ := f.Forecast(Setting{Workers: 2}, Remedy{})
+	if s := none.StepsPerS; s.Hi/s.Lo > 1.01 {
+		t.Errorf("without workers no batch is taken from one, and yet %+v", s)
+	}
+	if s := two.StepsPerS; math.Abs(s.Lo/s.Center-20./25) > 0.03 || s.Hi/s.Center > 1.02 {
+		t.Errorf("two workers: %+v, want a step of 20 ms, or 25", s)
+	}
+}
+
 // The limit is named after the part that takes most of the step.
 func TestStepIsNamedAfterItsPart(t *testing.T) {
 	p := slow()

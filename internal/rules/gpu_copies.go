@@ -36,7 +36,7 @@ var gpuCopies = diagnose.Rule{
 			Evidence: seen(p, metric.CopyTime, metric.DeviceTime, metric.PcieRxRate, metric.BatchBytes,
 				metric.BatchesPerS),
 			Recommendations: cures,
-			Unhelpful:       readyInTime(p),
+			Unhelpful:       readyInTime(p, "copies to the GPU"),
 		})
 	},
 }
@@ -52,16 +52,14 @@ func fewerBytes(p *diagnose.Pass) report.Recommendation {
 		c.From = new(unit.Bytes(batch) + " per batch")
 	}
 	rate := p.OrZero(metric.BatchesPerS)
-	if rate <= 0 || len(p.Evidence.Ranks) > 1 {
-		return c
+	if rate <= 0 || p.OrZero(metric.GPUCount) != 1 || p.OrZero(metric.GPUOthersBusy) > 0 {
+		return c // what crosses the link is not of this loader alone
 	}
-	if link := p.OrZero(metric.PcieRxRate) / rate; link > 0 {
+	if link := p.OrZero(metric.PcieRxRate) / rate; batch > 0 && batch < dominant*link {
 		c.From = new("about " + unit.Bytes(link) + " per batch")
-		if batch > 0 && batch < dominant*link {
-			c.To = "fewer: what the loop copies itself, kept on the GPU or copied less often"
-			c.Why = fmt.Sprintf("a batch of the loader has %s: most of what crosses the link is something else; what "+
-				"a copy takes falls in proportion to its bytes", unit.Bytes(batch))
-		}
+		c.To = "fewer: what the loop copies itself, kept on the GPU or copied less often"
+		c.Why = fmt.Sprintf("a batch of the loader has %s: most of what crosses the link is something else; what a "+
+			"copy takes falls in proportion to its bytes", unit.Bytes(batch))
 	}
 	return c
 }

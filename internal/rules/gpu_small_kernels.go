@@ -53,7 +53,7 @@ var gpuSmallKernels = diagnose.Rule{
 				"torch.compile, CUDA graphs, a larger batch",
 				Why:    "the time between kernels is the host's; larger kernels fill the same time with more work",
 				Caveat: "what it brings cannot be predicted from outside"}},
-			Unhelpful: readyInTime(p),
+			Unhelpful: readyInTime(p, "launching of kernels"),
 		})
 	},
 }

@@ -66,7 +66,7 @@ var hostMainThreadBound = diagnose.Rule{
 				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
 				Effect: effect, Command: profile(p, "--native"),
 			}},
-			Unhelpful: unlessStarved(p, "work of the main thread", readyInTime(p)),
+			Unhelpful: readyInTime(p, "work of the main thread"),
 		})
 	},
 }
@@ -100,7 +100,7 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
 			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's",
 			Command: profile(p, "--native")}},
-		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime(p)),
+		Unhelpful: readyInTime(p, "work of the main thread"),
 	}
 }
 

@@ -30,7 +30,7 @@ var jobCollectiveWait = diagnose.Rule{
 				To:     "overlapped with the backward pass, less often, or smaller",
 				Why:    "the multiprocessors idle while a collective waits",
 				Caveat: "what it brings cannot be predicted from outside"}},
-			Unhelpful: readyInTime(p),
+			Unhelpful: readyInTime(p, "exchange of gradients"),
 		})
 	},
 }

@@ -70,10 +70,12 @@ var loaderManyTensors = diagnose.Rule{
 			f.Unhelpful = stillByTensors(p, score)
 		}
 		if oneByOne(p) && score >= diagnose.Moderate.Value {
-			f.Summary += "; a batch is one sample, which the loop puts together with others itself"
+			f.Summary += "; each holds a single sample"
 			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "batch_size",
-				From: new("None"), To: "as many samples as the loop puts together, so that workers do that",
-				Why: "handing over is paid once for all of them; of two samples it is half", Effect: effect(0.5, 1)})
+				From: new("None"), To: "as many samples as the loop puts together itself, if it does",
+				Why: "workers then do that, and handing over is paid once for all of them; of two samples it is " +
+					"half",
+				Caveat: "the loop gets batches, and must not put them together again", Effect: effect(0.5, 1)})
 		}
 		if listed, fields := inLists(p); listed > fields {
 			f.Summary += fmt.Sprintf("; %s of them in lists of one entry a sample", whole(listed))
@@ -112,10 +114,14 @@ var loaderManyTensors = diagnose.Rule{
 	},
 }
 
+// oneSample is up to how many samples a batch counts as one: some are not counted.
+const oneSample = 1.01
+
 // oneByOne reports whether the loader has no batch_size, and each of what it gives is one sample.
 func oneByOne(p *diagnose.Pass) bool {
 	batches, samples := p.OrZero(metric.BatchesPerS), p.OrZero(metric.SamplesPerS)
-	return diagnose.Hooked(p.Evidence) && callOf(p).BatchSize == nil && batches > 0 && samples == batches
+	return diagnose.Hooked(p.Evidence) && callOf(p).BatchSize == nil && batches > 0 && samples > 0 &&
+		samples < oneSample*batches
 }
 
 // inLists is how many tensors of a batch are in lists of one entry a sample, and of how many fields they are; none

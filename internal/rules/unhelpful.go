@@ -62,13 +62,14 @@ func moreWorkersShareCores(p *diagnose.Pass) []report.Unhelpful {
 	return against("more workers: they would share the same cores", moreWorkers)
 }
 
-// readyInTime speaks against making batches sooner where they are not what the step waits for.
-func readyInTime(p *diagnose.Pass) []report.Unhelpful {
+// readyInTime speaks against making batches sooner where they are not what a part of the step waits for.
+func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
 	why := "data is ready in time"
 	if p.Stall() >= diagnose.Moderate.Value {
-		why = "batches that are there sooner take none of it away"
+		why = "batches that are there sooner shorten no " + part
 	}
-	return against("more workers or a deeper prefetch_factor: "+why, moreWorkers, deeperPrefetch)
+	return unlessStarved(p, part,
+		against("more workers or a deeper prefetch_factor: "+why, moreWorkers, deeperPrefetch))
 }
 
 // fixedPart is how much of making a batch its fixed costs may be for the batch size not to matter to samples/s.

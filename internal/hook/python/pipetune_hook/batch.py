@@ -56,7 +56,7 @@ def samples(batch):
 
 
 def alone(batch):
-    """Says whether what a loader without a batch_size gave is one sample: a tensor with but numbers beside it."""
+    """Says whether an item is one sample, and no batch that the dataset keeps: a tensor with but numbers beside it."""
     kind = type(batch)
     if kind is not list and kind is not tuple or len(batch) < 2 or type(batch[0]) is not Tensor:
         return False

@@ -32,6 +32,7 @@ class Loop:
         # None: it is of one loader; else whether those that have it are gone over with gradients enabled
         self.grad = grad
         self.alike = grad is not None
+        self.single = False  # its loader gives items as its dataset has them
         self.loaders = 1 if grad is None else 0  # that had it so far
         self.made = made  # settings and place of its construction
         self.made_sent = False
@@ -227,7 +228,7 @@ class Epoch:
         if not self.steps:
             self.thread = thread
             self.reported_at = 0
-        count = 1 if loop.made.get("batch_size") is None and alone(batch) else samples(batch)
+        count = 1 if loop.single and alone(batch) else samples(batch)
         loop.samples += count
         if self.chosen:
             self.each = count

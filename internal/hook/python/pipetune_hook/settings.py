@@ -118,6 +118,12 @@ def now(loader):
     return {key: value for key, value in made.items() if value is not None}
 
 
+def gives_items(loader):
+    """Says whether a loader gives what its dataset has at one index, and puts nothing together."""
+    own = fields(loader)
+    return whole(own.get("_dataset_kind")) == 0 and own.get("batch_sampler") is None and own.get("batch_size") is None
+
+
 SUBSET = "torch.utils.data.dataset.Subset"
 
 

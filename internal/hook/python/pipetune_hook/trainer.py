@@ -142,6 +142,7 @@ def iterating(original):
 
 
 def began(loop, loader, begun, now, iterator):
+    loop.single = settings.gives_items(loader)
     epoch = loops.begin(loop, loader, begun, now, iterator)
     if not epoch.workers:
         process.fetchers.keep(fields(iterator).get("_dataset_fetcher"), work.known(loop.number, None))
