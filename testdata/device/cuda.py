@@ -7,6 +7,9 @@ pins in its thread, and whoever times a job by CUDA events sees this device. Pin
 import torch
 
 
+MOST_DEVICES = 8  # MAX_DEVICES of timeline.h
+
+
 class Event:
     """torch.cuda.Event."""
 
@@ -51,7 +54,8 @@ def install(device):
     cuda.is_current_stream_capturing = lambda: False
     cuda.synchronize = lambda index=None: device.sync()
     torch._C._cuda_hasPrimaryContext = lambda index: index == 0
-    cuda.default_generators = (torch.Generator(),)  # each worker of PyTorch 2 seeds them
+    # Each worker of PyTorch 2 seeds them, that of 2.15 as many as the driver has devices.
+    cuda.default_generators = tuple(torch.Generator() for _ in range(MOST_DEVICES))
     if hasattr(torch, "accelerator"):  # which its DataLoader asks before it pins
         torch.accelerator.is_available = lambda: True
         torch.accelerator.current_accelerator = lambda check_available=False: torch.device("cuda", 0)
