@@ -87,7 +87,8 @@ class Device:
             if not (ends or begins or self.waiting) or not self.ready():
                 return
             if self.loop is loop and self.end is not None:
-                self.waiting.append((loop, self.arrival, self.end, self.mark(), clock() - self.asked))
+                waited = clock() - self.asked  # without what marking takes
+                self.waiting.append((loop, self.arrival, self.end, self.mark(), waited))
                 self.loop = self.arrival = self.end = None
             if self.loop is None and begins and len(self.waiting) < WAITING:
                 self.arrival = self.mark()
