@@ -39,6 +39,9 @@ func (b *builder) receive(r *rank) {
 		all += per * takeTensor
 	}
 	perCPU := b.delayPerCPU(r)
+	if sum(b.grow(r.entity, asleepOutside...)) > hardlyWaits*sum(r.samples) {
+		perCPU /= 2 // it wakes for its device as well, which is no wait for a batch
+	}
 	running := b.grow(r.entity, metric.ThreadRunning)
 	kept := 0.0
 	for i := range r.receiving {
