@@ -9,8 +9,8 @@ import (
 )
 
 // rank orders findings by what is at stake. What special causes explain is taken off the general ones first, unless a
-// setting cures the general one and brings more. A finding follows those whose cure surely brings more (surpasses), and
-// a circumstance each cause of the job's own whose cure brings as much.
+// setting cures the general one and brings more. A finding follows those whose cure brings more (surpasses), and a
+// circumstance each cause of the job's own whose cure brings as much.
 func rank(findings []report.Finding, rules map[string]*Rule) {
 	cured := map[string]float64{}
 	for _, f := range findings {
@@ -56,7 +56,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	}
 }
 
-// lead moves each finding behind those whose cure surely brings more. Each of these has the higher lower end, so that
+// lead moves each finding behind those whose cure brings more. Each of these has the higher lower end, so that
 // no two findings follow each other, and one pass from the front gives an order that holds for all.
 func lead(findings []report.Finding) {
 	for i := range findings {

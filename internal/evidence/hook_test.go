@@ -220,11 +220,7 @@ func TestHookDevice(t *testing.T) {
 	l.samples = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
 	l.begin(0, 0, 2)
 	for i := range 600 {
-		if i%10 == 0 { // each tenth step is timed
-			l.grow(metric.HookDeviceSteps, l.loop(0), 1)
-			l.grow(metric.HookDeviceTime, l.loop(0), 0.025)
-			l.grow(metric.HookDeviceStarved, l.loop(0), 0.015)
-		}
+		l.times(i, 0)
 		l.grow(metric.HookSyncs, l.loop(0), 2)
 		l.grow(metric.HookSyncTime, l.loop(0), 0.005)
 		l.step(0, true, 0.02, 0.03)
@@ -236,25 +232,33 @@ func TestHookDevice(t *testing.T) {
 	want(t, e, map[metric.Desc]float64{metric.DeviceTime: absent})
 }
 
-// TestHookDeviceHidden: of each wait of 20 ms, 5 lie behind queued work, and of those between epochs as well.
-func TestHookDeviceHidden(t *testing.T) {
+// times has each tenth step timed, of 25 ms and 15 in which the device lacks the next batch, for which the trainer
+// waits so long; 0: which the hook does not tell.
+func (l *launched) times(step int, waited float64) {
+	if step%10 != 0 {
+		return
+	}
+	l.grow(metric.HookDeviceSteps, l.loop(0), 1)
+	l.grow(metric.HookDeviceTime, l.loop(0), 0.025)
+	l.grow(metric.HookDeviceStarved, l.loop(0), 0.015)
+	if waited > 0 {
+		l.grow(metric.HookDeviceWaited, l.loop(0), waited)
+	}
+}
+
+// TestHookDeviceWaited: of each wait of 20 ms, 5 lie behind queued work, and of those between epochs as well.
+func TestHookDeviceWaited(t *testing.T) {
 	l := launchTwo(t, afterFive)
 	l.samples = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
 	for range 10 {
 		l.begin(0, 0, 0)
 		for i := range 60 {
-			if i%10 == 0 { // each tenth step is timed
-				l.grow(metric.HookDeviceSteps, l.loop(0), 1)
-				l.grow(metric.HookDeviceTime, l.loop(0), 0.025)
-				l.grow(metric.HookDeviceStarved, l.loop(0), 0.015)
-				l.grow(metric.HookDeviceHidden, l.loop(0), 0.005)
-			}
+			l.times(i, 0.02)
 			l.step(0, true, 0.02, 0.03)
 		}
 		l.end(0, 1)
 	}
-	e := l.evidence()
-	near(t, e, 0.02, map[metric.Desc]float64{metric.InputWait: 2.2 / 4, metric.DataStall: (2.2 - 0.3) / 4})
+	near(t, l.evidence(), 0.02, map[metric.Desc]float64{metric.InputWait: 2.2 / 4, metric.DataStall: (2.2 - 0.3) / 4})
 }
 
 func TestHookLostHalfWay(t *testing.T) {

@@ -220,22 +220,24 @@ func (b *builder) together(r *rank) *step.Range {
 }
 
 // starved is the data stall by the device's own clock, from the steps that the hook timed with its events: what the
-// trainer waits, less what of that lies behind queued work in a step. Hooks of before did not tell the latter: there
-// the starved part of those steps stands for all time, which leaves out waits between epochs.
+// trainer waits, less what of that lies behind queued work in a step, which is how much longer it waits in the timed
+// ones than they starve. Hooks of before did not tell their waits: there the starved part of those steps stands for all
+// time, which leaves out waits between epochs.
 func (b *builder) starved(r *rank) (step.Range, bool) {
 	timed := b.ownClock(r)
-	if timed.N == 0 || !r.hook.training.known(metric.HookDeviceHidden) || r.waited == nil {
+	if timed.N == 0 || !r.hook.training.known(metric.HookDeviceWaited) || r.waited == nil {
 		return rangeOf(timed), timed.N > 0
 	}
 	l := r.hook.training
-	hidden, n, steps := l.of(metric.HookDeviceHidden), l.of(metric.HookDeviceSteps), l.of(metric.HookSteps)
-	usual := divide(sum(hidden), sum(n))
+	waits, lacks := l.of(metric.HookDeviceWaited), l.of(metric.HookDeviceStarved)
+	n, steps := l.of(metric.HookDeviceSteps), l.of(metric.HookSteps)
+	usual := divide(sum(waits)-sum(lacks), sum(n))
 	starved := each(len(steps), func(i int) float64 {
-		per := usual
+		hidden := usual
 		if n[i] > 0 { // a longer wait is as much longer behind the work
-			per = hidden[i] / n[i]
+			hidden = (waits[i] - lacks[i]) / n[i]
 		}
-		return r.waited[i] - per*steps[i]
+		return r.waited[i] - max(hidden, 0)*steps[i]
 	})
 	return rangeOf(clamped(stat.Ratio(starved, r.watched), 0, 1)), true
 }

@@ -122,7 +122,7 @@ type stepTotals struct {
 	DeviceSteps   int64         `json:"device_steps,omitempty" signal:"hook_device_steps"`
 	DeviceTime    time.Duration `json:"device_time,omitempty" signal:"hook_device_s"`
 	DeviceStarved time.Duration `json:"device_starved,omitempty" signal:"hook_device_starved_s"`
-	DeviceHidden  time.Duration `json:"device_hidden" signal:"hook_device_hidden_s"`
+	DeviceWaited  time.Duration `json:"device_waited,omitempty" signal:"hook_device_waited_s"`
 	// Waits are those of the steps since the last message, in microseconds, the first of an epoch left out.
 	Waits []int64 `json:"waits"`
 }

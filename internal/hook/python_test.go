@@ -326,7 +326,7 @@ func pretended(t *testing.T, e *listener, calls float64) {
 	number := func(key string) float64 { f, _ := steps[key].(float64); return f }
 	// 100 steps of 6 ms; the first may go by before CUDA is seen.
 	if number("device_steps") < 6 || number("device_time")/number("device_steps") < 5e6 ||
-		number("device_starved") <= 0 || number("device_hidden") < 0 || number("device_hidden") > number("wait") {
+		number("device_starved") <= 0 || number("device_waited") <= 0 || number("device_waited") > number("wait") {
 		t.Errorf("device: %v", steps)
 	}
 	if number("syncs") < calls-2 || number("syncs") > calls || number("sync_time") < 190e6 {

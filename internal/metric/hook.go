@@ -47,8 +47,8 @@ var (
 		"the batch's arrival to the last work queued"}
 	HookDeviceStarved = Desc{"hook_device_starved_s", Seconds, Counter,
 		"time of the device's own clock between the end of these steps and the arrival of the next batch"}
-	HookDeviceHidden = Desc{"hook_device_hidden_s", Seconds, Counter,
-		"time in which the trainer waited for that batch behind work that the device still had to do"}
+	HookDeviceWaited = Desc{"hook_device_waited_s", Seconds, Counter,
+		"time in which the trainer waited for that batch, behind work that the device still had to do as well"}
 
 	HookFetches   = Desc{"hook_fetches", Count, Counter, "batches made, by the workers or, without any, by the trainer"}
 	HookItems     = Desc{"hook_items", Count, Counter, "items read for them"}
@@ -86,6 +86,6 @@ var (
 var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookOffMain, HookSamples, HookWait, HookFirstWait,
 	HookCreate, HookDrain, HookStepTime, HookNested, HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors,
 	HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
-	HookDeviceHidden, HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens,
+	HookDeviceWaited, HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens,
 	HookOpenTime, HookReads, HookReadTime, HookDecodes, HookDecodeTime, HookDecodedValues, HookRows, HookRowTime,
 	HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}

@@ -134,10 +134,9 @@ class Device:
         """Adds up the steps whose events the GPU has passed."""
         while self.waiting and self.waiting[0][3].query():
             loop, arrival, end, following, waited = self.waiting.pop(0)
-            starved = int(1e6 * max(end.elapsed_time(following), 0))
             loop.device_time += int(1e6 * max(arrival.elapsed_time(end), 0))
-            loop.device_starved += starved
-            loop.device_hidden += max(waited - starved, 0)
+            loop.device_starved += int(1e6 * max(end.elapsed_time(following), 0))
+            loop.device_waited += waited
             loop.device_steps += 1
             loop.changed = True
             self.pool += [arrival, end, following]

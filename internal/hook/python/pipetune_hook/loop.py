@@ -48,7 +48,7 @@ class Loop:
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
         self.syncs = self.sync_time = 0
-        self.device_steps = self.device_time = self.device_starved = self.device_hidden = 0
+        self.device_steps = self.device_time = self.device_starved = self.device_waited = 0
 
     def made_reported(self):
         self.made_sent = True
@@ -76,7 +76,7 @@ class Loop:
             steps["syncs"], steps["sync_time"] = self.syncs, self.sync_time
         if self.device_steps:
             steps["device_steps"], steps["device_time"] = self.device_steps, self.device_time
-            steps["device_starved"], steps["device_hidden"] = self.device_starved, self.device_hidden
+            steps["device_starved"], steps["device_waited"] = self.device_starved, self.device_waited
         if self.waits:
             steps["waits"] = self.waits[-LISTED:]
         message = {"kind": "steps", "loader": self.number, "steps": steps}
