@@ -47,8 +47,8 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 	f := newFixture(t, 10)
 	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 3, "wait": 1}})
 	f.pass(100 * time.Millisecond)
-	for _, absent := range []string{"hook_aside_steps", "hook_samples", "hook_syncs", "hook_device_steps", "hook_device_waited_s",
-		"hook_batch_bytes", "hook_items"} {
+	for _, absent := range []string{"hook_aside_steps", "hook_samples", "hook_syncs", "hook_device_steps",
+		"hook_device_waited_s", "hook_batch_bytes", "hook_items"} {
 		if p := f.points(absent, "loop/10.110.0"); p != nil {
 			t.Errorf("%s is %v", absent, p)
 		}
