@@ -24,8 +24,11 @@ func (b *builder) watch(r *rank) {
 		noise = exact(v.Hi - v.Lo)
 	}
 	if every := b.rec.Header.SampleInterval.Seconds(); every > 0 && sum(r.samples) > 0 {
-		cover = ratio(b.grow(r.entity, sampleCounts),
-			each(len(b.length), func(i int) float64 { return b.length[i] / every }))
+		planned := b.grow(r.entity, metric.ThreadPlanned)
+		if sum(planned) <= 0 { // a recording from before these were counted: at the pace it began with
+			planned = each(len(b.length), func(i int) float64 { return b.length[i] / every })
+		}
+		cover = ratio(b.grow(r.entity, sampleCounts), planned)
 	}
 	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0

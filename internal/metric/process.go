@@ -46,6 +46,8 @@ var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadC
 // state is the ratio of differences.
 var (
 	ThreadSamples     = Desc{"looks", Count, Counter, "samples taken"}
+	ThreadPlanned     = Desc{"looks_planned", Count, Counter, "of a trainer: samples that the pace of the watch asked " +
+		"for, which is lower where a sample costs much"}
 	ThreadRunning     = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
 	ThreadHostRunning = Desc{"looks_host_running", Count, Counter, "of a trainer: samples in which its main thread " +
 		"or one of its autograd threads was on a CPU, ready to run, or lacked nothing but Python's global lock"}
@@ -83,7 +85,7 @@ var (
 var Threads = []Desc{ThreadSamples, ThreadRunning, ThreadQueuePoll, ThreadFutexTimed, ThreadFutex, ThreadGIL,
 	ThreadDisk, ThreadFileRead, ThreadFileOpen, ThreadFileLock, ThreadPipeWrite, ThreadPipeRead, ThreadSleep,
 	ThreadDevice, ThreadWaitChild, ThreadStopped, ThreadOther, ThreadHostRunning, FeederAtWork, ThreadRemote,
-	ThreadSharedFutex, ThreadGILReceiving}
+	ThreadSharedFutex, ThreadGILReceiving, ThreadPlanned}
 
 // RemoteSamples splits looks_remote of a trainer and those that load for it by who they wait for. Entity
 // "remote/<trainer pid>.<start>.<address>".

@@ -123,6 +123,7 @@ func (l *Loader) pass(now time.Duration) {
 	if tree := l.members.Tree(); !l.adopted || tree.Generation != l.generation {
 		l.adopt(tree)
 	}
+	l.pace.passes(now)
 	round := uint64(1)
 	for _, t := range l.trainers {
 		t.sample(l, now)

@@ -14,6 +14,7 @@ import (
 func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	entity := job.Entity(t.id)
 	emitSamples(sink, entity, &t.mainSamples)
+	sink.Add(metric.ThreadPlanned, entity, l.pace.planned)
 	sink.Add(metric.ThreadHostRunning, entity, float64(t.hostRunning))
 	if t.mainSamples.knows {
 		sink.Add(metric.ThreadGILReceiving, entity, float64(t.barred))

@@ -26,9 +26,18 @@ type samplePace struct {
 	interval time.Duration // mean
 	least    time.Duration // where samples are cheap
 	sum      time.Duration // of the passes of a round
-	passes   int
+	done     int // passes of this round
 	recent   [16]time.Duration // rounds
 	n        int
+	planned  float64       // samples that the time until last has room for
+	last     time.Duration // pass
+}
+
+// passes counts what was planned until a pass at now: the time gone by in intervals of the pace then, however late the
+// pass comes.
+func (p *samplePace) passes(now time.Duration) {
+	p.planned += float64(now-p.last) / float64(p.interval)
+	p.last = now
 }
 
 func (p *samplePace) next() time.Duration {
@@ -39,11 +48,11 @@ func (p *samplePace) next() time.Duration {
 // of the last rounds decides: one that was preempted lasts long and cost little.
 func (p *samplePace) took(d time.Duration, round int) {
 	p.sum += d
-	if p.passes++; p.passes < round {
+	if p.done++; p.done < round {
 		return
 	}
-	p.recent[p.n%len(p.recent)] = p.sum / time.Duration(p.passes)
-	p.sum, p.passes = 0, 0
+	p.recent[p.n%len(p.recent)] = p.sum / time.Duration(p.done)
+	p.sum, p.done = 0, 0
 	p.n++
 	if p.n%len(p.recent) != 0 {
 		return

@@ -74,3 +74,14 @@ func TestListingsKeepTheirBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestPlannedAtThePaceOfTheMoment: a pass that comes late was planned more than once, one of a slower pace was not.
+func TestPlannedAtThePaceOfTheMoment(t *testing.T) {
+	p := samplePace{interval: SampleInterval}
+	p.passes(10 * SampleInterval)
+	p.interval = 2 * SampleInterval
+	p.passes(14 * SampleInterval)
+	if p.planned != 12 {
+		t.Errorf("planned %v samples, want 10 at the first pace and 2 at half of it", p.planned)
+	}
+}
