@@ -45,8 +45,8 @@ var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadC
 // has process_main_cpu_s and process_main_run_delay_s of its own. All are counters of samples; the share of time in a
 // state is the ratio of differences.
 var (
-	ThreadSamples     = Desc{"looks", Count, Counter, "samples taken"}
-	ThreadPlanned     = Desc{"looks_planned", Count, Counter, "of a trainer: samples that the pace of the watch asked " +
+	ThreadSamples = Desc{"looks", Count, Counter, "samples taken"}
+	ThreadPlanned = Desc{"looks_planned", Count, Counter, "of a trainer: samples that the pace of the watch asked " +
 		"for, which is lower where a sample costs much"}
 	ThreadRunning     = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
 	ThreadHostRunning = Desc{"looks_host_running", Count, Counter, "of a trainer: samples in which its main thread " +

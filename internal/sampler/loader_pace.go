@@ -23,10 +23,10 @@ const (
 // more than its budget.
 type samplePace struct {
 	random   *rand.Rand
-	interval time.Duration // mean
-	least    time.Duration // where samples are cheap
-	sum      time.Duration // of the passes of a round
-	done     int // passes of this round
+	interval time.Duration     // mean
+	least    time.Duration     // where samples are cheap
+	sum      time.Duration     // of the passes of a round
+	done     int               // passes of this round
 	recent   [16]time.Duration // rounds
 	n        int
 	planned  float64       // samples that the time until last has room for
