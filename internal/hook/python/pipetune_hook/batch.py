@@ -6,7 +6,7 @@ import sys
 from collections import UserDict
 
 from .alarm import foreign
-from .look import bases, fields, one_of
+from .look import bases, field, one_of
 
 DEEPEST = 6
 MOST = 512  # things looked at in one batch
@@ -35,7 +35,7 @@ def parts(batch):
     if issubclass(kind, tuple):
         return tuple.__getitem__(batch, SOME)
     if one_of(UserDict, bases(kind)):  # which is abstract: issubclass() would ask the class for its hash
-        batch = fields(batch).get("data")
+        batch = field(batch, "data")
     return list(dict.values(batch)) if issubclass(type(batch), dict) else ()
 
 

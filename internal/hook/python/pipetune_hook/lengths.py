@@ -10,7 +10,7 @@ from types import FunctionType
 
 from .alarm import foreign
 from .batch import Tensor, array, modes, tracing
-from .look import fields, of_class, one_of
+from .look import field, of_class, one_of
 
 DEEPEST = 8  # datasets within one another
 LONGEST = 24  # instructions read
@@ -110,11 +110,11 @@ def attribute(thing, name):
     shared = of_class(type(thing), name)
     if not one_of(type(shared), PLAIN):
         raise Unknown
-    return fields(thing).get(name, shared)
+    return field(thing, name, shared)
 
 
 def kept(thing, name, kind):
-    value = fields(thing).get(name)
+    value = field(thing, name)
     if type(value) is not kind:
         raise Unknown
     return value

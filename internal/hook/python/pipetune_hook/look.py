@@ -8,7 +8,7 @@ import weakref
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodType
 
-from .alarm import class_module
+from .alarm import class_module, foreign
 
 STRING = 512  # characters of a string
 ROOM = 256  # entries after which those of objects that are gone are looked for
@@ -37,6 +37,22 @@ def fields(thing):
             own = found.__get__(thing)
             return own if type(own) is dict else {}
     return {}
+
+
+def field(thing, name, default=None):
+    """One attribute that an object itself holds, else what its class says under that name.
+
+    fields() has Python make the object's dictionary where it has none yet. Python 3.11 and 3.12 keep it then, and code
+    that had adapted to the object without one runs slower for good: a dataset that tokenises took 7 % more."""
+    shared = of_class(type(thing), name)
+    if of_class(type(shared), "__get__") is not None:
+        return fields(thing).get(name, default)  # a property, or a function: what it gives is the job's code
+    try:
+        return object.__getattribute__(thing, name)  # finds no code of the job's either: no __getattr__
+    except AttributeError as error:
+        if foreign(error):
+            raise
+        return default
 
 
 def of_class(kind, name):

@@ -6,7 +6,7 @@ from resource import RLIMIT_NOFILE, getrlimit
 from types import FunctionType
 
 from .alarm import HERE, STDLIB, in_torch
-from .look import fields, name_of, of_class, one_of, text
+from .look import field, fields, name_of, of_class, one_of, text
 
 DEEPEST = 200  # frames looked at
 MOST = 4096  # entries of a cache
@@ -132,7 +132,7 @@ def where_items_are_made(dataset):
     for _ in range(DEEPEST):
         if name_of(type(dataset)) != SUBSET:
             break
-        dataset = fields(dataset).get("dataset")
+        dataset = field(dataset, "dataset")
     for name in ("__getitems__", "__getitem__", "__iter__"):
         method = of_class(type(dataset), name)
         if type(method) is FunctionType and whose(method.__code__) == 0:

@@ -7,7 +7,7 @@ import os
 import sys
 from types import ModuleType
 
-from .look import class_name, fields, text
+from .look import class_name, field, fields, text
 
 DEEPEST = 32  # datasets within one another
 HUGGING, TARS = "datasets.iterable_dataset", ("webdataset.compat", "webdataset.pipeline")
@@ -25,7 +25,7 @@ def known(dataset):
         own = fields(dataset)
         return of_rank(sources(own.get("_ex_iterable"), 0), own.get("_distributed"))
     if of_library(dataset, TARS[0]) == "WebDataset" or of_library(dataset, TARS[1]) == "DataPipeline":
-        stages = fields(dataset).get("pipeline")
+        stages = field(dataset, "pipeline")
         return tars(stages[0]) if type(stages) is list and stages else None
     return None
 
