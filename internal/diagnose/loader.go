@@ -181,7 +181,7 @@ func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
 	if !l.takeStep(e) || !ok {
 		return false
 	}
-	l.CPU = cpu.Summary
+	l.CPU, l.Beside = cpu.Summary, max(orZero(e, metric.WorkerParallel)-1, 0)
 	if v, ok := e.Get(metric.WorkerWaitBatch); ok {
 		l.Wait = v.Summary
 	}
@@ -202,7 +202,7 @@ func (l *Loader) fit(e *evidence.Evidence, workers, rate float64) {
 		return // the hook times each batch; shares of workers are of evaluations too, the rate is of training alone
 	}
 	busy, ok := e.Get(metric.WorkerBusy)
-	cost := l.CPU.Center + l.Wait.Center
+	cost := l.Making()
 	delay, ok2 := e.Get(metric.WorkerRunDelay)
 	if !ok || !ok2 || cost <= 0 {
 		return

@@ -41,7 +41,7 @@ func (l *Loader) shareLock(e *evidence.Evidence, workers, rate float64) {
 		return
 	}
 	// Where evaluations have workers too, what is seen of workers is of all time, and the rate of training alone.
-	batch := l.CPU.Center + l.Wait.Center
+	batch := l.Making()
 	part := stat.Share(waits.Center / atWork)
 	waiting := part * min(rate*batch, workers)
 	lo, likely, ok := predict.LockUse(waiting, waiting*waits.Lo/waits.Center, l.Setting.Workers)

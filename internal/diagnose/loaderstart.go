@@ -15,7 +15,7 @@ import (
 func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	start := l.Setting.Start
 	workers := float64(l.Setting.Workers)
-	work := l.CPU.Center + l.Wait.Center
+	work := l.Making()
 	cost := predict.StartCost{Trainer: forkCPU, End: joinTime}
 	if start != predict.Fork {
 		cost.Worker = importCPU
@@ -38,7 +38,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 				cost.End = joinTime
 			}
 			if l.lateStart(e, h.Epoch.First.Center) { // in the first batch of each worker, and mostly no computing
-				cost.Trainer += max(h.Epoch.First.Center*l.pace(1)-l.CPU.Center-l.Wait.Center, 0) / workers
+				cost.Trainer += max(h.Epoch.First.Center*l.pace(1)-work, 0) / workers
 			} else {
 				cost.Worker = max(h.Epoch.First.Center*l.pace(workers)-work, 0)
 			}

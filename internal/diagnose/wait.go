@@ -54,8 +54,10 @@ func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 // Stall is the center of the data stall within 0..1; 0 where it is unknown, and then nothing is at stake that could be
 // reported.
 func (p *Pass) Stall() float64 {
-	v, _ := Stall(p.Evidence)
-	return stat.Share(v.Center)
+	if v, ok := Stall(p.Evidence); ok {
+		return stat.Share(v.Center)
+	}
+	return 0
 }
 
 // atWork is the share of their time in which those that make batches do so: the workers or, where a thread of the

@@ -26,6 +26,17 @@ func TestWorkersThatRunPrograms(t *testing.T) {
 	}
 }
 
+// TestWorkersThatComputeInThreads: their main thread's time is what a batch takes, not all of their CPU time. While a
+// program runs, that thread waits for it.
+func TestWorkersThatComputeInThreads(t *testing.T) {
+	for _, c := range []struct{ beside, programs, want float64 }{{0, 0, 1}, {1, 0, 2}, {1, 0.6, 1.2 / 0.9}} {
+		s := twoWorkers(t, recording.Header{})
+		s.beside = c.beside
+		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.6, programs: c.programs, batches: 10, gpu: -1})
+		near(t, s.evidence(), 0.02, map[metric.Desc]float64{metric.WorkerParallel: c.want})
+	}
+}
+
 // TestProgramsOfWorkersAreCountedOnce: one that lived long enough to be seen is counted by itself while it lives, and
 // as its worker's afterwards.
 func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {

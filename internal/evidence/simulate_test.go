@@ -39,6 +39,7 @@ type simulation struct {
 	tick    float64
 	samples float64 // per tick
 	tensors float64 // per batch
+	beside  float64 // CPUs on which a worker computes beside its main thread's
 	at      float64
 	sums    map[string]float64
 	workers map[string][]string // living workers by trainer's id
@@ -241,6 +242,7 @@ func (s *simulation) worker(entity string, dt, samples float64, m moment) {
 	s.count(metric.ThreadDisk, entity, samples*m.disk)
 	s.count(metric.ThreadOther, entity, samples*(1-m.idle-m.work-m.disk))
 	s.count(metric.ProcCPU, entity, dt*m.work)
+	s.count(metric.ProcMainCPU, entity, dt*m.work/(1+s.beside))
 	s.count(metric.ProcEndedCPU, entity, dt*m.programs)
 	s.count(metric.ProcReadChars, entity, dt*m.workerReads)
 	s.count(metric.ProcReadCalls, entity, dt*m.workerReads/65536)

@@ -55,6 +55,11 @@ func (b *builder) workers(r *rank) {
 	if !counted {
 		cpu = nil
 	}
+	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
+	if add(main, programs); !timed {
+		main = nil
+	}
+	take(metric.WorkerParallel, ratio(cpu, main), metric.ProcMainCPU)
 	b.perBatch(r, metric.WorkerCPUBatch, r.own(ratio(cpu, r.handed)), metric.ProcCPU)
 	delay, lived, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	take(metric.WorkerRunDelay, ratio(delay, lived), metric.ProcRunDelay)

@@ -112,6 +112,8 @@ var (
 var (
 	WorkerCPU = Desc{"worker_cpu_ratio", Ratio, Gauge, "CPU seconds per second and worker, of programs that " +
 		"it runs too; above 1 where a worker runs several threads"}
+	WorkerParallel = Desc{"worker_parallelism", Count, Gauge, "CPUs on which a worker computes at once: CPU time of " +
+		"all its threads over that of its main thread, whose time to make a batch it is"}
 	WorkerRunDelay = Desc{"worker_run_delay_ratio", Ratio, Gauge, "share of time a worker was ready but had no CPU"}
 	WorkerCPUBatch = Desc{"worker_cpu_per_batch_s", Seconds, Gauge,
 		"worker CPU time per batch, of programs that it runs too"}
@@ -259,8 +261,8 @@ var Derived = []Desc{
 	TensorsPerBatch, QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy,
 	PinLock, PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait,
 	WorkerFileLock, WorkerLock, WorkerSharedLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms,
-	WorkerStopped, TrainerStopped,
-	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth,
+	WorkerStopped, TrainerStopped, WorkerCPU, WorkerParallel, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch,
+	WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth,
 	WorkerImbalance, WithData, WorkersOneCPUSet, ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch,
 	StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,
 	DatasetBytes, DatasetFileN, FileBytes,

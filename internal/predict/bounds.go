@@ -83,7 +83,7 @@ func (c *costs) stretch(w int) float64 {
 		return 1
 	}
 	_, _, threads := c.pause.parts()
-	return threads * (float64(w) + 2 + c.others) / c.cores
+	return threads * (float64(w)*c.ofWorker() + 2 + c.others) / c.cores
 }
 
 // rate divides, and gives +Inf, which is no bound, where either side is nothing.

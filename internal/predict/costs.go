@@ -11,6 +11,8 @@ type costs struct {
 
 	cpu, storage, other float64 // what making a batch takes: CPU, waiting for shared storage, waiting for anything else
 
+	beside float64 // CPUs on which a worker computes beside its main thread's
+
 	locked float64 // part of each of these that only one worker at a time does, 0..1
 
 	handover float64 // CPU of the worker around making a batch: getting indices, sending the batch
@@ -39,8 +41,11 @@ func (c *costs) finite() bool {
 // mistake in a file.
 const longest = 7 * 24 * 3600
 
-// threads is on how many cores the trainer computes at once.
-func (c *costs) threads() float64 {
+// ofWorker is on how many cores a worker computes at once.
+func (c *costs) ofWorker() float64 { return 1 + c.beside }
+
+// ofTrainer is on how many cores the trainer computes at once.
+func (c *costs) ofTrainer() float64 {
 	if c.step > 0 && c.compute > c.step {
 		return c.compute / c.step
 	}
@@ -84,9 +89,9 @@ func (c *costs) ending(set Setting) float64 {
 // obtainable is how many cores the job gets at the most, with so many workers: with all of its threads at once, for
 // the more there are the more they get beside others.
 func (c *costs) obtainable(workers int) float64 {
-	n := c.threads()
+	n := c.ofTrainer()
 	if _, _, spinning := c.stepParts(); workers > 0 {
-		n = float64(workers) + max(n, spinning)
+		n = float64(workers)*c.ofWorker() + max(n, spinning)
 		if c.pin {
 			n++
 		}
@@ -96,7 +101,7 @@ func (c *costs) obtainable(workers int) float64 {
 
 // contended reports whether workers can get into each other's way, so that it matters how a batch's work is cut.
 func (c *costs) contended(workers int) bool {
-	if c.cores < float64(workers)+c.threads()+c.others {
+	if c.cores < float64(workers)*c.ofWorker()+c.ofTrainer()+c.others {
 		return true
 	}
 	return c.locked > 0 || c.storage > 0 && c.speedup(workers) < float64(workers)

@@ -68,7 +68,7 @@ func (e *engine) run(c costs, set Setting, d *draws, x extent, mark int) {
 	}
 	e.t, e.load, e.reading, e.paced, e.sped = 0, 0, 0, 0, 0
 	e.computing, e.device, e.spinning = e.stepParts()
-	e.threadsOf = e.threads()
+	e.threadsOf = e.ofTrainer()
 	if cap(e.tally.waits) < e.stop {
 		e.tally.waits = make([]float64, 0, e.stop)
 	}
@@ -138,6 +138,9 @@ func (e *engine) event() {
 	}
 	who := int(e.clocks[which].pop())
 	switch {
+	case who < e.set.Workers && which == cpu && !e.workers[who].starting:
+		e.use(which, -e.ofWorker())
+		e.work(who)
 	case who < e.set.Workers:
 		e.use(which, -1)
 		e.work(who)

@@ -119,6 +119,8 @@ func TestConstantTimesReachTheLowestBound(t *testing.T) {
 		{"step", costs{step: 0.1, other: 0.2}, 4, 10},
 		{"workers", costs{step: 0.01, other: 0.2}, 4, 20},
 		{"cores", costs{step: 0.01, cpu: 0.2, cores: 2}, 4, 10},
+		{"workers on two cores each", costs{step: 0.01, cpu: 0.2, beside: 1, cores: 8}, 2, 20},
+		{"and fewer than they take", costs{step: 0.01, cpu: 0.2, beside: 1, cores: 2}, 4, 10},
 		{"half a core", costs{step: 0.01, cpu: 0.2, cores: 0.5}, 4, 2.5},
 		{"cores shared with the trainer", costs{step: 0.1, compute: 0.1, cpu: 0.2, cores: 2}, 4, 2 / 0.3},
 		{"a trainer on two threads", costs{step: 0.1, compute: 0.2, cpu: 0.1, cores: 2}, 3, 2 / 0.3},

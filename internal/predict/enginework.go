@@ -92,7 +92,7 @@ func (e *engine) make(i int) {
 				if slice == e.splits-1 && !under {
 					demand += e.handover
 				}
-				if e.take(i, cpu, demand, 1) {
+				if e.take(i, cpu, demand/e.ofWorker(), e.ofWorker()) {
 					return
 				}
 			}

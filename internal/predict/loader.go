@@ -23,6 +23,7 @@ type Loader struct {
 	StepRange  bool         // FreeStep lies anywhere in its interval: that is ignorance, and no noise
 	CPU        stat.Summary // seconds of CPU per batch that loading takes
 	Wait       stat.Summary // seconds per batch that loading waits for something other than a CPU or work
+	Beside     float64      // CPUs on which a worker computes beside its main thread's, on average while that one does
 	TrainerCPU stat.Summary // seconds of CPU per batch that the trainer itself takes
 	CPUs       stat.Summary // cores that this trainer and its workers can get; unknown means no bound
 	Storage    stat.Summary // bytes per second storage can give, where a ceiling is known
@@ -48,6 +49,9 @@ type Loader struct {
 	ShmFree     float64 // room left in /dev/shm, at the least
 	Available   float64 // memory that can still be used
 }
+
+// Making is how long a worker takes for a batch that waits for no CPU and no other worker, in seconds; 0 = unknown.
+func (l Loader) Making() float64 { return l.CPU.Center/(1+l.Beside) + l.Wait.Center }
 
 // DefaultPrefetch is prefetch_factor where nothing is asked for (torch/utils/data/dataloader.py, 1.13 to 2.14).
 const DefaultPrefetch = 2

@@ -68,7 +68,7 @@ func (c *costs) lockAt(seconds float64, workers int) float64 {
 }
 
 // work is what making a batch takes a worker that waits for no other.
-func (c *costs) work() float64 { return c.cpu + c.storage + c.other }
+func (c *costs) work() float64 { return c.cpu/c.ofWorker() + c.storage + c.other }
 
 // lock is who holds what only one worker at a time may, and who waits for it.
 type lock struct {

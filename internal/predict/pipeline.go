@@ -53,7 +53,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive) + at.taking, dispatch: known(p.Dispatch),
-		pin: p.Pin, resume: known(p.Resume),
+		beside: known(p.Beside), pin: p.Pin, resume: known(p.Resume),
 		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
 	}
 	if p.TrainerStep > 0 {
@@ -65,7 +65,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		c.slices = defaultSlices
 	}
 	if set.Workers == 0 {
-		c.cpu = max(c.cpu-known(p.Sending), 0)
+		c.cpu, c.beside = max(c.cpu-known(p.Sending), 0), 0
 	}
 	c.spin = min(known(p.Spin), c.compute)
 	c.compute -= c.spin

@@ -78,7 +78,7 @@ func notOwn(p *diagnose.Pass, usable, others float64) float64 {
 	if loader, ok := p.Loader(); ok && !bound && loader.FreeStep.Center > 0 {
 		period := loader.FreeStep.Center // seconds from batch to batch, if the job had all the cores it can use
 		if loader.Setting.Workers > 0 {
-			period = max(period, (loader.CPU.Center+loader.Wait.Center)/float64(loader.Setting.Workers))
+			period = max(period, loader.Making()/float64(loader.Setting.Workers))
 		}
 		if (loader.CPU.Center+loader.TrainerCPU.Center)/period <= usable {
 			return 1

@@ -65,7 +65,7 @@ var jobFeedersTooFew = diagnose.Rule{
 			Setting: setting, From: new(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
 			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; the setting is "+
 				"the program's",
-				unit.Number((loader.Seen.CPU.Center+loader.Seen.Wait.Center)/loader.Seen.FreeStep.Center)),
+				unit.Number(loader.Seen.Making()/loader.Seen.FreeStep.Center)),
 		}}
 		p.Report(f)
 	},

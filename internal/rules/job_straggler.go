@@ -27,7 +27,7 @@ var jobStraggler = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			// the score stays 0: what makes that trainer slow is another finding's
-			Severity: diagnose.Grade(spread), Summary: summary,
+			Severity: diagnose.Grade(min(spread, p.Stall())), Summary: summary,
 			Evidence: seen(p, metric.RankStallSpread, metric.DataStall, metric.RestBusy, metric.GPUBusy, metric.Ranks),
 			Unhelpful: against("a faster GPU: all wait for the data of one trainer", report.Unhelpful{Setting: "GPU",
 				Direction: report.Any}),

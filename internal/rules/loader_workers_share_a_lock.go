@@ -65,7 +65,7 @@ func inTurns(l *diagnose.Loader) string {
 
 // alone says how long a worker makes a batch where none holds it up.
 func alone(l *diagnose.Loader) string {
-	work := l.Seen.CPU.Center + l.Seen.Wait.Center
+	work := l.Seen.Making()
 	if l.Metric == diagnose.Relative {
 		return unit.Number(work/l.Seen.FreeStep.Center) + " times as long as the step without waiting"
 	}

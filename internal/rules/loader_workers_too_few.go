@@ -104,7 +104,7 @@ func pace(l *diagnose.Loader, atBest bool) string {
 	if l.Setting.Workers > 1 {
 		alone = "on CPUs of their own"
 	}
-	every, step := (l.Seen.CPU.Center+l.Seen.Wait.Center)/float64(max(l.Setting.Workers, 1)), l.Seen.FreeStep.Center
+	every, step := l.Seen.Making()/float64(max(l.Setting.Workers, 1)), l.Seen.FreeStep.Center
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
@@ -136,7 +136,7 @@ func room(p *diagnose.Pass, l *diagnose.Loader, split loading) string {
 
 // why says what the number of workers comes from.
 func why(l *diagnose.Loader, need diagnose.Needed) string {
-	work, step := l.Seen.CPU.Center+l.Seen.Wait.Center, l.Seen.FreeStep.Center
+	work, step := l.Seen.Making(), l.Seen.FreeStep.Center
 	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work),
 		unit.Seconds(step))
 	if l.Metric == diagnose.Relative && step > 0 {
