@@ -182,7 +182,7 @@ func mindTrainer(e *evidence.Evidence, f *report.Finding) {
 	}
 	for i := range f.Recommendations {
 		if c := &f.Recommendations[i]; slices.Contains(ofTrainingArguments, c.Setting) {
-			c.Caveat = also(fmt.Sprintf("in a Trainer of transformers it is dataloader_%s of TrainingArguments",
+			c.Caveat = also(fmt.Sprintf("if transformers' Trainer makes it: dataloader_%s of TrainingArguments",
 				c.Setting), c.Caveat)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 const (
@@ -61,6 +62,10 @@ func (b *builder) saving(r *rank) {
 			before, lengths, sizes = s.from, append(lengths, length), append(sizes, s.bytes)
 		}
 		lost, pause, size, every = exact(sum(lengths)/b.steady.length()), median(lengths), median(sizes), median(apart)
+		if n := len(lengths); n > 1 { // as long as they are seen to be, one with another
+			mean := stat.Ratio(lengths, each(n, func(int) float64 { return 1 }))
+			lost = figure{Summary: mean.Scaled(float64(n) / b.steady.length())}
+		}
 	}
 	b.take(metric.SaveTime, lost.by(metric.Inferred), metric.ProcMainWriteChars)
 	b.take(metric.SavePause, pause.by(metric.Inferred), metric.ProcMainWriteChars)

@@ -37,6 +37,7 @@ var jobCheckpointPauses = diagnose.Rule{
 				"watch until it was seen twice")
 			return
 		}
+		saves, _ := p.Evidence.Get(metric.SaveTime)
 		pause, bytes := p.OrZero(metric.SavePause), p.OrZero(metric.SaveBytes)
 		p.Report(report.Finding{
 			Severity: cautious(spent), Score: spent,
@@ -52,7 +53,7 @@ var jobCheckpointPauses = diagnose.Rule{
 				{Setting: "time between checkpoints", From: new(unit.Seconds(every)), To: unit.Seconds(2 * every),
 					Why:    fmt.Sprintf("half of %s of the time goes back to training", unit.Percent(spent)),
 					Caveat: "only if these are checkpoints; a crash costs up to that much of training",
-					Effect: speedup(p, spent/2, spent/2, "training itself")},
+					Effect: speedup(p, share(saves.Lo)/2, share(saves.Hi)/2, "training itself")},
 			},
 			Unhelpful: within("checkpoints", notForTraining(p)),
 		})

@@ -27,7 +27,7 @@ var packedFiles = []string{".npz", ".gz", ".bz2", ".xz", ".zst", ".lz4", ".zip",
 
 var storageChunkReadAgain = diagnose.Rule{
 	ID:       "storage/chunk-read-again",
-	Title:    "Compressed files are unpacked whole for each item",
+	Title:    "Files of many items are read whole for each item",
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes,
 		metric.ReadBytes},
@@ -61,13 +61,13 @@ var storageChunkReadAgain = diagnose.Rule{
 		hi := spared * part
 		lo := min(spared*share(bytes/trainers(p)/p.Limit(unpackSpeed)/cpu)*split.running, hi)
 		rec := report.Recommendation{Setting: "order of items", From: new("another file for each item"),
-			To:  "file by file, in random order",
-			Why: "each file is then decompressed once an epoch, and its items come from memory",
+			To:  "file by file, in random order, each kept open or in memory",
+			Why: "a file that stays open, or in memory, is then read and unpacked once an epoch",
 			Caveat: "items of one file come together: mix those of several in a buffer; or store items in files of " +
 				"their own"}
 		cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: rec,
-			summary: fmt.Sprintf("%s times a second a compressed file is opened and %s of its %s are read; each is "+
-				"unpacked at least %s times in an epoch; that takes %s of the time spent loading",
+			summary: fmt.Sprintf("%s times a second a file of many items is opened and %s of its %s are read, each "+
+				"at least %s times in an epoch; that takes %s of the time spent loading",
 				unit.Number(opens), unit.Percent(whole), unit.Bytes(file), unit.Number(again), between(lo, hi)),
 			seen: seen(p, metric.FileOpens, metric.OpensPerFile, metric.OpensPerBatch, metric.DistinctOpens,
 				metric.FileBytes, metric.ReadBytes, metric.WorkerCPUBatch),
