@@ -14,7 +14,7 @@ const (
 	Step    Term = "step"    // 1/G: the step itself
 	Device  Term = "device"  // as Step: what the device computes
 	Copy    Term = "copy"    // as Step: copies to the device
-	Workers Term = "workers" // W/(c+w): all workers are at work all the time
+	Workers Term = "workers" // W/(c/m+w): all workers are at work all the time
 	CPUs    Term = "cpus"    // K/(c+t): all cores are at work all the time
 	Storage Term = "storage" // D/b: storage gives what it can
 	Lock    Term = "lock"    // 1/h: what workers do one at a time, because they share a lock, goes on all the time
