@@ -62,9 +62,9 @@ func (b *builder) saving(r *rank) {
 			before, lengths, sizes = s.from, append(lengths, length), append(sizes, s.bytes)
 		}
 		lost, pause, size, every = exact(sum(lengths)/b.steady.length()), median(lengths), median(sizes), median(apart)
-		if n := len(lengths); n > 1 { // as long as they are seen to be, one with another
-			mean := stat.Ratio(lengths, each(n, func(int) float64 { return 1 }))
-			lost = figure{Summary: mean.Scaled(float64(n) / b.steady.length())}
+		if len(lengths) > 0 { // a watch has few of them: the next ones are as long as the shortest, or the longest
+			often := float64(len(lengths)) / b.steady.length()
+			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(lengths))
 		}
 	}
 	b.take(metric.SaveTime, lost.by(metric.Inferred), metric.ProcMainWriteChars)

@@ -43,6 +43,24 @@ func TestSaving(t *testing.T) {
 	}
 }
 
+// TestSavingsDiffer: of pauses of 1 and 3 seconds nothing tells which the next ones are like.
+func TestSavingsDiffer(t *testing.T) {
+	s := twoWorkers(t, recording.Header{})
+	s.writes = "process/100.1"
+	for i := range 4 {
+		s.run(5, trains)
+		s.written = 64 << 20
+		s.run(1+2*float64(i%2), moment{run: 1, idle: 1, gpu: -1})
+		s.written = 0
+		s.run(3, trains)
+	}
+	e := s.evidence()
+	near(t, e, 0.02, map[metric.Desc]float64{metric.SaveTime: 0.2})
+	if v, _ := e.Get(metric.SaveTime); v.Lo < 0.09 || v.Lo > 0.13 || v.Hi < 0.27 || v.Hi > 0.33 {
+		t.Errorf("pauses cost %v to %v of the time, want a tenth to three tenths", v.Lo, v.Hi)
+	}
+}
+
 // TestSavingUnknown: a recording without the count of what the main thread writes reports no checkpoints.
 func TestSavingUnknown(t *testing.T) {
 	s := twoWorkers(t, recording.Header{})

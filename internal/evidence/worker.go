@@ -56,7 +56,8 @@ func (b *builder) workers(r *rank) {
 		cpu = nil
 	}
 	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
-	if add(main, programs); !timed {
+	add(main, programs)
+	if !timed {
 		main = nil
 	}
 	take(metric.WorkerParallel, ratio(cpu, main), metric.ProcMainCPU)

@@ -69,7 +69,7 @@ def seen():
         loader = DataLoader(data, batch_size=2)
         iterator = iter(loader)
         next(iterator)
-        # Python 3.11 and 3.12 make an object's dictionary where it is asked for, and read the object slower from then on
+        # Python 3.11 makes an object's dictionary where it is asked for, and reads the object slower from then on
         print("with a dictionary:", any([type(each) is dict for each in gc.get_referents(data)]))
         fetcher = iterator._dataset_fetcher
         print(sorted(vars(loader)), sorted(vars(iterator)), sorted(vars(fetcher)))
