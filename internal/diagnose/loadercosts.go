@@ -144,6 +144,7 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	if l.Setting.Workers == 0 {
 		taking = l.CPU.Center
 	}
+	taking += orZero(e, metric.SamplerTime) / rate
 	left := max(own.Center-taking, 0)
 	l.Spin = min(l.Spin, left)
 	if own.Center <= 0 {

@@ -28,8 +28,11 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 		} else {
 			l.Epoch = l.epochAhead(h.Loader)
 		}
-		if h.Epoch.Resume.N > 0 {
-			l.Resume = h.Epoch.Resume.Center
+		if h.Epoch.Draw.N > 0 {
+			l.Draw = h.Epoch.Draw.Center * l.pace(1)
+			if l.Setting.Persistent { // its workers stay, and what they take to go on is in it
+				l.Resume = 0
+			}
 		}
 		if h.Epoch.Create.N > 0 && workers > 0 {
 			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*l.pace(1)/workers,

@@ -306,7 +306,7 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 		o.Statement += "."
 	}
 	if p.Now.StartShare >= Moderate.Value && p.Now.Setting.Workers > 0 {
-		o.Statement += " Starting and ending workers takes " + unit.Percent(p.Now.StartShare) + " of an epoch."
+		o.Statement += " The beginnings and ends of epochs take " + unit.Percent(p.Now.StartShare) + " of an epoch."
 	}
 	if l.Others >= leastOthers && len(r.Plans) > 0 {
 		o.Statement += " The upper ends of the intervals allow for the other programs to stop."

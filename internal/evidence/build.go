@@ -34,6 +34,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.gpu(r)
 	b.trainer(r)
 	b.restarts(r)
+	b.sampler(r)
 	b.loader(r)
 	b.workers(r)
 	b.remote(r)

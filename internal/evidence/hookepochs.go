@@ -98,8 +98,8 @@ func (b *builder) never(l *hookLoop, entity string) bool {
 }
 
 // reportedRestarts is what epochs and the restarts of workers between them cost. What a restart costs is the end of the
-// old set of workers, the making of the new, and the wait for its first batch; what the trainer does in between is its
-// own.
+// old set of workers, the making of the new, and the wait for its first batch; what the sampler takes is the sampler's,
+// and what the trainer does in between is its own.
 func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure) {
 	restarts := b.hookRestarts(h)
 	var gaps, epochs []float64
@@ -119,7 +119,7 @@ func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure)
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
 		if e.Begun >= b.steady.from && e.WorkersBorn > 0 {
-			gaps = append(gaps, orZero(drain)+e.Create+orZero(e.FirstWait))
+			gaps = append(gaps, orZero(drain)+e.Create-orZero(e.Reset)+orZero(e.FirstWait))
 		}
 	}
 	if restarts == 0 {
@@ -179,5 +179,7 @@ func (b *builder) firstBatchReported(h *hooked) float64 {
 func (b *builder) lostToRestarts(h *hooked) []float64 {
 	spans := intersect(b.spans, span{b.firstBatchReported(h), math.Inf(1)})
 	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
-	return summed(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain))
+	drawn, _ := b.drawn(h)
+	all := summed(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain))
+	return each(len(all), func(i int) float64 { return max(all[i]-drawn[i], 0) })
 }

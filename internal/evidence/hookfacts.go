@@ -22,7 +22,7 @@ func (b *builder) hookFacts(r *rank) {
 	h := r.hook
 	hello := recording.Rows[recording.Hook](b.rec, recording.EventHook)[r.entity]
 	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.rec.Header.Job.Python), Loader: h.training.call,
-		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
+		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: h.cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()

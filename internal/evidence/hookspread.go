@@ -41,28 +41,34 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 // EpochCost is what the epochs of a training loop were made of, as the hook reported it: medians, in seconds. A zero
 // Summary is not reported.
 type EpochCost struct {
-	Batches stat.Summary // of an epoch that ran to its end
-	Create  stat.Summary // iter(), of epochs that started workers
+	Batches stat.Summary // of an epoch that is over
+	Create  stat.Summary // iter() without Draw, of epochs that started workers
 	First   stat.Summary // the wait for their first batch
 	Drain   stat.Summary // the end of such epochs, in which their workers are ended
-	Resume  stat.Summary // iter(), of epochs whose workers were there already
+	Draw    stat.Summary // drawing the first indices; of epochs whose workers were there already, all of iter()
 }
 
-// epochCost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
-func epochCost(epochs []reportedEpoch) EpochCost {
-	var whole, create, first, drain, resume []float64
-	for i, e := range epochs {
-		if e.Drain != nil && e.Steps > 0 {
+// cost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
+func (h *hooked) cost() EpochCost {
+	var whole, create, first, drain, draw []float64
+	making := h.makesAlone()
+	for i, e := range h.epochs {
+		if e.Steps > 0 && (e.Drain != nil || i < len(h.epochs)-1) { // or the loop was left, and another one began
 			whole = append(whole, float64(e.Steps))
 		}
+		if drew, known := e.drawing(making); known {
+			draw = append(draw, drew)
+		}
+		if i == 1 && len(draw) == 2 { // the first one is not alone any more
+			draw = draw[1:]
+		}
 		if e.WorkersBorn == 0 {
-			resume = append(resume, e.Create)
 			continue
 		}
-		if i == 1 && len(create) == 1 { // the first one is not alone any more
+		if i == 1 && len(create) == 1 {
 			create, first = nil, nil
 		}
-		create = append(create, e.Create)
+		create = append(create, max(e.Create-orZero(e.Reset), 0))
 		if e.FirstWait != nil {
 			first = append(first, *e.FirstWait)
 		}
@@ -71,5 +77,5 @@ func epochCost(epochs []reportedEpoch) EpochCost {
 		}
 	}
 	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first),
-		Drain: stat.Median(drain), Resume: stat.Median(resume)}
+		Drain: stat.Median(drain), Draw: stat.Median(draw)}
 }

@@ -39,9 +39,9 @@ func TestEpochCost(t *testing.T) {
 	kept := reportedEpoch{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
 	left := reportedEpoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
 	for _, c := range []struct {
-		name                           string
-		epochs                         []reportedEpoch
-		batches, create, drain, resume float64
+		name                         string
+		epochs                       []reportedEpoch
+		batches, create, drain, draw float64
 	}{
 		{"none", nil, 0, 0, 0, 0},
 		{"only the first", []reportedEpoch{first}, 40, 3, 0.1, 0},
@@ -49,12 +49,12 @@ func TestEpochCost(t *testing.T) {
 		{"persistent", []reportedEpoch{first, kept, kept}, 40, 3, 0.1, 0.004},
 		{"left in the middle", []reportedEpoch{first, usual, left}, 40, 0.03, 0.055, 0},
 	} {
-		got := epochCost(c.epochs)
+		got := (&hooked{training: &hookLoop{}, epochs: c.epochs}).cost()
 		for _, x := range []struct {
 			what      string
 			got, want float64
 		}{{"batches", got.Batches.Center, c.batches}, {"create", got.Create.Center, c.create},
-			{"drain", got.Drain.Center, c.drain}, {"resume", got.Resume.Center, c.resume}} {
+			{"drain", got.Drain.Center, c.drain}, {"draw", got.Draw.Center, c.draw}} {
 			if math.Abs(x.got-x.want) > 1e-9 {
 				t.Errorf("%s: %s %g, want %g", c.name, x.what, x.got, x.want)
 			}

@@ -148,7 +148,7 @@ func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	if !ok || workers == nil || r.hook.training.loadsItself() {
 		return 0
 	}
-	epoch := epochCost(r.hook.epochs)
+	epoch := r.hook.cost()
 	most := max(epoch.First.Center-sum(took)/sum(fetches), 0) + epoch.Drain.Center
 	return restarts * float64(*workers) * most / sum(fetches)
 }

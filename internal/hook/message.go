@@ -83,6 +83,7 @@ type epochMessage struct {
 	Number    int            `json:"number"` // from 0, of this loader
 	Begun     time.Duration  `json:"begun"`  // moment iter() was entered
 	Create    time.Duration  `json:"create"` // time in iter()
+	Reset     *time.Duration `json:"reset"`  // of it, the iterator's _reset: its sampler begins, workers get indices
 	FirstWait *time.Duration `json:"first_wait"`
 	Drain     *time.Duration `json:"drain"` // time in the __next__ that ended it
 	Steps     int            `json:"steps"`

@@ -35,6 +35,9 @@ var (
 	SaveEvery = Desc{"saving_every_s", Seconds, Gauge, "median time from one such pause to the next"}
 	EpochGap  = Desc{"epoch_gap_ratio", Ratio, Gauge, "share of time between the death of one set of workers and " +
 		"the first batch of the next"}
+	SamplerTime = Desc{"sampler_ratio", Ratio, Gauge, "share of time the trainer draws the indices with which an " +
+		"epoch begins, while no batch can be made"}
+	SamplerStart = Desc{"sampler_start_s", Seconds, Gauge, "median time of that, of an epoch"}
 	MainCPU      = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
 	MainRunDelay = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready " +
 		"but had no CPU"}
@@ -256,8 +259,8 @@ var (
 // Derived lists all derived signals.
 var Derived = []Desc{
 	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, GILWait,
-	DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes,
-	InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches,
+	DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, SamplerTime, SamplerStart, MainCPU, MainRunDelay,
+	MainStorage, MainReadBytes, InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches,
 	TensorsPerBatch, QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy,
 	PinLock, PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait,
 	WorkerFileLock, WorkerLock, WorkerSharedLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms,

@@ -19,7 +19,8 @@ type costs struct {
 	receive  float64 // CPU of whoever takes a finished batch from a worker: the trainer, or the pinning thread
 	dispatch float64 // CPU of the trainer to draw the indices of a batch and send them
 	pin      bool
-	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
+	draw     float64 // seconds of the trainer to draw the indices with which an epoch begins
+	resume   float64 // seconds of the trainer besides, to begin an epoch with persistent workers
 
 	cores float64 // cores for workers and trainer; fractions are a quota; +Inf = they never run out
 	// threads of other programs that compute on them all the time, each with as much right as a thread of the job
@@ -32,7 +33,7 @@ type costs struct {
 
 // finite reports that no cost is endless.
 func (c *costs) finite() bool {
-	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.resume +
+	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.draw + c.resume +
 		c.start.Trainer + c.start.Worker + c.start.End
 	return sum <= longest
 }

@@ -102,7 +102,7 @@ func (e *engine) open() bool {
 		e.tally.begun++
 		if m.alive {
 			m.at = fill
-			return e.spend(e.resume, 1)
+			return e.spend(e.draw+e.resume, 1)
 		}
 		for i := range e.workers {
 			e.workers[i] = worker{starting: true}
@@ -111,7 +111,7 @@ func (e *engine) open() bool {
 	case launch:
 		if m.launched == e.set.Workers {
 			m.at = fill
-			return false
+			return e.spend(e.draw, 1)
 		}
 		m.at = launched
 		return e.spend(e.costs.start.Trainer, 1)
@@ -240,6 +240,7 @@ func (e *engine) serial() {
 		f, g := e.draws.service[k%len(e.draws.service)], e.draws.stepOf(k)
 		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow
 		if k%e.batches == 0 {
+			wait += e.draw * slow
 			e.tally.begun++
 			e.tally.first += wait
 		}

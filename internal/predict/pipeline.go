@@ -26,7 +26,8 @@ type Pipeline struct {
 	Dispatch float64 // CPU of the trainer to draw a batch's indices and send them
 	Pin      bool    // pin_memory, with a GPU
 
-	Resume float64                   // to begin an epoch with persistent workers
+	Draw   float64                   // of the trainer, to draw the indices with which an epoch begins
+	Resume float64                   // of the trainer besides, to begin an epoch with persistent workers
 	Starts map[StartMethod]StartCost // measured ones; a start method that is not here is not recommended
 
 	Anew bool // each epoch has a loader of its own, whose workers end with it: persistent_workers changes nothing
@@ -53,7 +54,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive) + at.taking, dispatch: known(p.Dispatch),
-		beside: known(p.Beside), pin: p.Pin, resume: known(p.Resume),
+		beside: known(p.Beside), pin: p.Pin, draw: known(p.Draw), resume: known(p.Resume),
 		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
 	}
 	if p.TrainerStep > 0 {

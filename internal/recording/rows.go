@@ -93,6 +93,7 @@ type Loader struct {
 	OpenFiles   *int     `json:"open_files,omitempty"` // soft limit of descriptors of a process (RLIMIT_NOFILE)
 	Dataset     string   `json:"dataset,omitempty"`
 	Sampler     string   `json:"sampler,omitempty"`
+	NumSamples  *int     `json:"num_samples,omitempty"` // of a WeightedRandomSampler: indices that it draws for an epoch
 	Collate     string   `json:"collate,omitempty"`
 	Iterable    bool     `json:"iterable"`
 	Items       *int     `json:"items,omitempty"`  // len(dataset)
@@ -114,6 +115,7 @@ type Epoch struct {
 	Number      int      `json:"epoch"`                             // from 0
 	Begun       float64  `json:"begun_s" digits:"9" signed:"yes"`   // since the recording's start, negative for before
 	Create      float64  `json:"create_s" digits:"9"`               // in iter()
+	Reset       *float64 `json:"reset_s,omitempty" digits:"9"`      // of that, the sampler's beginning; nil: not told
 	FirstWait   *float64 `json:"first_wait_s,omitempty" digits:"9"` // for the first batch
 	Drain       *float64 `json:"drain_s,omitempty" digits:"9"`      // in the __next__ that ended it; nil: none did
 	Steps       int      `json:"steps"`                             // batches taken

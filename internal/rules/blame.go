@@ -72,10 +72,10 @@ func moreNeeded(p *diagnose.Pass) (*diagnose.Loader, diagnose.Needed, bool) {
 // share forces a quotient of two noisy figures into 0..1.
 func share(x float64) float64 { return stat.Share(x) }
 
-// steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody
-// else's.
+// steadyWait is the input wait less the time between one set of workers and the next and that in which indices are
+// drawn, which are the restart's and the sampler's and nobody else's.
 func steadyWait(p *diagnose.Pass) float64 {
-	return max(p.Stall()-share(p.OrZero(metric.EpochGap)), 0)
+	return max(p.Stall()-share(p.OrZero(metric.EpochGap)+p.OrZero(metric.SamplerTime)), 0)
 }
 
 // starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost

@@ -25,6 +25,7 @@ func All() []diagnose.Rule {
 		loaderPrefetchMemory,
 		loaderPageableBatches,
 		loaderCollateCost,
+		loaderSamplerCost,
 		loaderPinThreadBound,
 		loaderRowsOneByOne,
 		loaderManyTensors,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // setHook sets what a launched job reported itself. Its keys:
@@ -14,8 +15,10 @@ import (
 //	items FILE:LINE       of the dataset's method that makes items
 //	call FILE:LINE
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings evaluation.KEY are of it
-//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards, sharing,
-//	open_files                    of the call; for the training loop also facts, as evidence makes them
+//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, sampler, start_method, iterable, shards,
+//	sharing, open_files           of the call; for the training loop also facts, as evidence makes them
+//	num_samples N                 of the sampler
+//	epoch BATCHES                 that one has
 //	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
@@ -57,6 +60,14 @@ func setHook(f *evidence.Facts, key, value string) error {
 		h.Syncs, err = addSite(h.Syncs, value)
 	case "slow":
 		h.Slow, err = addSlow(h.Slow, value)
+	case "num_samples":
+		var n int
+		n, err = strconv.Atoi(value)
+		call.NumSamples = &n
+	case "epoch":
+		var batches float64
+		batches, err = strconv.ParseFloat(value, 64)
+		h.Epoch.Batches = stat.Exact(batches)
 	case "anew":
 		call.RecreatedEachEpoch = true
 		call.Made, err = strconv.Atoi(value)

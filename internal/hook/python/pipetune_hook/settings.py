@@ -110,6 +110,8 @@ def now(loader):
     made["item_file"], made["item_line"] = where_items_are_made(own.get("dataset"))
     if not made["iterable"]:
         made["sampler"] = name_of(type(sampler))
+        if made["sampler"] == WEIGHTED:
+            made["num_samples"] = whole(fields(sampler).get("num_samples"))
     if made["num_workers"]:
         made["prefetch_factor"] = whole(own.get("prefetch_factor"))
         made["start_method"] = start_method(own.get("_DataLoader__multiprocessing_context"))
@@ -124,6 +126,7 @@ def gives_items(loader):
     return whole(own.get("_dataset_kind")) == 0 and own.get("batch_sampler") is None and own.get("batch_size") is None
 
 
+WEIGHTED = "torch.utils.data.sampler.WeightedRandomSampler"
 SUBSET = "torch.utils.data.dataset.Subset"
 
 

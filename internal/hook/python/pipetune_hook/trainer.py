@@ -22,6 +22,8 @@ def patch(data):
     """Wraps what torch.utils.data holds."""
     iterator = data.dataloader._BaseDataLoaderIter
     patch_loader(data.DataLoader)
+    workers = data.dataloader._MultiProcessingDataLoaderIter
+    workers._reset = resetting(workers._reset)
     iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
     work.patch(data)
     worker.patch(data._utils.worker)
@@ -118,7 +120,7 @@ def iterating(original):
                 if here():
                     loop = numbers.loop_of(self)
                     worker.number_workers()
-                    local.making = self, loop
+                    local.making, local.reset = (self, loop), None
                     begun = clock()
             except Exception as error:
                 state.failed(error)
@@ -141,9 +143,24 @@ def iterating(original):
     return make
 
 
+def resetting(original):
+    """Times the part of iter() in which the sampler begins and the first indices are sent, which no worker can take
+    over; an exception leaves it untold."""
+
+    @standing_for(original)
+    def _reset(self, *args, **kwargs):
+        begun = clock()
+        result = original(self, *args, **kwargs)
+        local.reset = clock() - begun
+        return result
+
+    return _reset
+
+
 def began(loop, loader, begun, now, iterator):
     loop.single = settings.gives_items(loader)
     epoch = loops.begin(loop, loader, begun, now, iterator)
+    epoch.reset = local.reset
     if not epoch.workers:
         process.fetchers.keep(fields(iterator).get("_dataset_fetcher"), work.known(loop.number, None))
     return epoch

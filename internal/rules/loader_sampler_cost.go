@@ -1,0 +1,68 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var drawsFewer = diagnose.Limit{Name: "part of drawing that goes with the indices that nobody takes", Value: 0.9,
+	Unit: metric.Ratio, Source: "measured: WeightedRandomSampler of 100,000, 1 and 3 million weights draws 6,400 " +
+		"indices in 6, 1.1 and 0.5 % of what as many as weights take (PyTorch 1.13 and 2.15, Debian): 93.5 to 99.9 % " +
+		"of the indices less, 94 to 99.5 % of the time"}
+
+var loaderSamplerCost = diagnose.Rule{
+	ID:       "loader/sampler-cost",
+	Title:    "The sampler draws an epoch's indices while training and workers wait",
+	Resource: report.MainProcess,
+	Needs:    []metric.Desc{metric.SamplerTime, metric.SamplerStart},
+	Limits:   limits(gainLimit, drawsFewer),
+	Applies:  diagnose.Training,
+	Eval: func(p *diagnose.Pass) {
+		spent := min(share(p.Get(metric.SamplerTime)), p.Stall())
+		if spent < p.Limit(gainLimit) {
+			return
+		}
+		name := callOf(p).Sampler
+		subject := "The sampler"
+		if name != "" {
+			subject += " (" + name + ")"
+		}
+		p.Report(report.Finding{
+			Severity: gradeOutside(p, spent), Score: spent,
+			Summary: fmt.Sprintf("%s takes %s in the trainer's main thread before each epoch's first batch, %s of the "+
+				"time; no worker has anything to do meanwhile", subject, unit.Seconds(p.Get(metric.SamplerStart)),
+				unit.Percent(spent)),
+			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
+			Location:        at(callOf(p).File, callOf(p).Line),
+			Recommendations: []report.Recommendation{drawLess(p, spent)},
+			Unhelpful: within("epochs' beginnings", against("more workers or a deeper prefetch_factor: "+
+				"indices are drawn in the main process", moreWorkers, deeperPrefetch)),
+		})
+	},
+}
+
+// drawLess recommends what makes the beginning of an epoch short: not to draw what the epoch does not take, where the
+// loop leaves it earlier, and else to draw as the epoch goes on.
+func drawLess(p *diagnose.Pass, spent float64) report.Recommendation {
+	h := hookOf(p)
+	taken := h.Epoch.Batches.Center
+	if c := h.Loader; c.NumSamples != nil && c.BatchSize != nil && h.Epochs == 0 && taken > 0 {
+		needed := taken * float64(*c.BatchSize)
+		unused := share(1 - needed/float64(*c.NumSamples))
+		return report.Recommendation{Setting: "num_samples of the sampler", From: new(strconv.Itoa(*c.NumSamples)),
+			To: whole(needed), Why: fmt.Sprintf("the loop leaves each epoch after %s batches of %d, for which all of "+
+				"num_samples are drawn and made a list", whole(taken), *c.BatchSize),
+			Effect: speedup(p, spent*unused*p.Limit(drawsFewer), spent, "the loader between epochs")}
+	}
+	return report.Recommendation{Setting: "sampler", To: "one that draws indices as they are asked for",
+		Why: "__iter__ of a sampler or batch_sampler that is a generator, or draws a few thousand at a time with " +
+			"numpy or torch, lets workers begin at once; what is the same in each epoch (lengths, weights, order) can " +
+			"be computed once, in __init__",
+		Caveat: "only as far as an epoch's order can be drawn piece by piece",
+		Effect: speedup(p, 0, spent, "the loader between epochs")}
+}
