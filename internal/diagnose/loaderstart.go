@@ -29,7 +29,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 			l.Epoch = l.epochAhead(h.Loader)
 		}
 		if h.Epoch.Draw.N > 0 {
-			l.Draw = h.Epoch.Draw.Center * l.pace(1)
+			l.Draw, l.Redraw = h.Epoch.Draw.Center*l.pace(1), h.Epoch.Redraw.Center*l.pace(1)
 			if l.Setting.Persistent { // its workers stay, and what they take to go on is in it
 				l.Resume = 0
 			}

@@ -25,6 +25,11 @@ var launchCases = []launchCase{
 	{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved,
 		planted: []string{"loader/collate-cost"}}},
 	{
+		testCase: testCase{name: "sampler_packs", class: inputBound, wait: starved,
+			planted: []string{"loader/sampler-cost"}},
+		apart: true, // from outside, drawing indices looks like the loop's own work
+	},
+	{
 		testCase: testCase{
 			name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound),
 			wait:    [2]float64{0, 1},

@@ -119,7 +119,7 @@ func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure)
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
 		if e.Begun >= b.steady.from && e.WorkersBorn > 0 {
-			gaps = append(gaps, orZero(drain)+e.Create-orZero(e.Reset)+orZero(e.FirstWait))
+			gaps = append(gaps, orZero(drain)+e.Create-orZero(e.Draw)-orZero(e.Redraw)+orZero(e.FirstWait))
 		}
 	}
 	if restarts == 0 {

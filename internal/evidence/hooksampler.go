@@ -8,14 +8,14 @@ import (
 )
 
 // drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
-// apart from starting workers. Without workers they are drawn within the wait for the first batch, which takes making
-// besides.
+// apart from starting workers. Without workers they are drawn within the wait for the first batch as well, which takes
+// making besides.
 func (e *reportedEpoch) drawing(making float64) (float64, bool) {
 	switch {
-	case e.Reset != nil:
-		return *e.Reset, true
 	case making > 0:
-		return max(orZero(e.FirstWait)-making, 0), e.FirstWait != nil
+		return orZero(e.Draw) + max(orZero(e.FirstWait)-making, 0), e.FirstWait != nil
+	case e.Draw != nil:
+		return *e.Draw, true
 	}
 	return e.Create, e.WorkersBorn == 0
 }
@@ -45,26 +45,27 @@ func (b *builder) sampler(r *rank) {
 // very first one is left out. What the hook counted up to the end of the watch is taken by the part that drawing has in
 // the epochs it told one by one.
 func (b *builder) drawn(h *hooked) (lost, took []float64) {
-	making, from, counted := h.makesAlone(), b.firstBatchReported(h), metric.HookCreate
-	if making > 0 {
-		counted = metric.HookFirstWait
-	}
+	making, from := h.makesAlone(), b.firstBatchReported(h)
 	drew, of := 0.0, 0.0
 	for i, e := range h.epochs {
 		each, ok := e.drawing(making)
 		if !ok || i == 0 || e.Begun < from || e.Begun >= b.steady.to {
 			continue
 		}
+		each += orZero(e.Redraw)
 		drew += each
+		of += e.Create
 		if making > 0 {
 			of += orZero(e.FirstWait)
-		} else {
-			of += e.Create
 		}
 		if e.Begun >= b.steady.from {
 			took = append(took, each)
 		}
 	}
-	part := stat.Share(divide(drew, of))
-	return times(h.training.within(intersect(b.spans, span{from, math.Inf(1)}), counted, h.clock.retime), part), took
+	spans := intersect(b.spans, span{from, math.Inf(1)})
+	counted := h.training.within(spans, metric.HookCreate, h.clock.retime)
+	if making > 0 {
+		counted = summed(counted, h.training.within(spans, metric.HookFirstWait, h.clock.retime))
+	}
+	return times(counted, stat.Share(divide(drew, of))), took
 }

@@ -42,15 +42,16 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 // Summary is not reported.
 type EpochCost struct {
 	Batches stat.Summary // of an epoch that is over
-	Create  stat.Summary // iter() without Draw, of epochs that started workers
+	Create  stat.Summary // iter() without Draw and Redraw, of epochs that started workers
 	First   stat.Summary // the wait for their first batch
 	Drain   stat.Summary // the end of such epochs, in which their workers are ended
 	Draw    stat.Summary // drawing the first indices; of epochs whose workers were there already, all of iter()
+	Redraw  stat.Summary // drawing them for nothing, of epochs that started workers
 }
 
 // cost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
 func (h *hooked) cost() EpochCost {
-	var whole, create, first, drain, draw []float64
+	var whole, create, first, drain, draw, redraw []float64
 	making := h.makesAlone()
 	for i, e := range h.epochs {
 		if e.Steps > 0 && (e.Drain != nil || i < len(h.epochs)-1) { // or the loop was left, and another one began
@@ -66,9 +67,12 @@ func (h *hooked) cost() EpochCost {
 			continue
 		}
 		if i == 1 && len(create) == 1 {
-			create, first = nil, nil
+			create, first, redraw = nil, nil, nil
 		}
-		create = append(create, max(e.Create-orZero(e.Reset), 0))
+		create = append(create, max(e.Create-orZero(e.Draw)-orZero(e.Redraw), 0))
+		if e.Redraw != nil {
+			redraw = append(redraw, *e.Redraw)
+		}
 		if e.FirstWait != nil {
 			first = append(first, *e.FirstWait)
 		}
@@ -77,5 +81,5 @@ func (h *hooked) cost() EpochCost {
 		}
 	}
 	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first),
-		Drain: stat.Median(drain), Draw: stat.Median(draw)}
+		Drain: stat.Median(drain), Draw: stat.Median(draw), Redraw: stat.Median(redraw)}
 }

@@ -83,7 +83,8 @@ type epochMessage struct {
 	Number    int            `json:"number"` // from 0, of this loader
 	Begun     time.Duration  `json:"begun"`  // moment iter() was entered
 	Create    time.Duration  `json:"create"` // time in iter()
-	Reset     *time.Duration `json:"reset"`  // of it, the iterator's _reset: its sampler begins, workers get indices
+	Draw      *time.Duration `json:"draw"`   // of it, in which the sampler began and the first indices were sent
+	Redraw    *time.Duration `json:"redraw"` // of it, in which the sampler began for nothing
 	FirstWait *time.Duration `json:"first_wait"`
 	Drain     *time.Duration `json:"drain"` // time in the __next__ that ended it
 	Steps     int            `json:"steps"`

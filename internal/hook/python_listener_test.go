@@ -65,7 +65,7 @@ type datagram struct {
 	Epoch  *struct {
 		Number, Steps, Wait, Wall, Create int64
 		FirstWait                         *int64 `json:"first_wait"`
-		Drain                             *int64
+		Drain, Draw, Redraw               *int64
 		Workers                           []int
 		Born                              int
 		Grad, Ended                       bool

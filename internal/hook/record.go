@@ -159,8 +159,11 @@ func (l *ledger) recordEpochs(sink recording.Sink, lp *loop, entity string) {
 		}
 		row := recording.Epoch{Number: number, Begun: seconds(e.Begun - l.start), Create: seconds(e.Create),
 			Steps: e.Steps, Wait: seconds(e.Wait), Wall: seconds(e.Wall), WorkersBorn: e.Born, Grad: e.Grad}
-		if e.Reset != nil {
-			row.Reset = new(seconds(*e.Reset))
+		if e.Draw != nil {
+			row.Draw = new(seconds(*e.Draw))
+		}
+		if e.Redraw != nil {
+			row.Redraw = new(seconds(*e.Redraw))
 		}
 		if e.FirstWait != nil {
 			row.FirstWait = new(seconds(*e.FirstWait))

@@ -260,7 +260,8 @@ var (
 var Derived = []Desc{
 	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, GILWait,
 	DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, SamplerTime, SamplerStart, MainCPU, MainRunDelay,
-	MainStorage, MainReadBytes, InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches,
+	MainStorage, MainReadBytes, InWorkerless, NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime,
+	FreeStepTime, QueueBatches,
 	TensorsPerBatch, QueueCapacity, Restarts, EpochTime, RestartGap, HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy,
 	PinLock, PinBatch, FeedersAtOnce, WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait,
 	WorkerFileLock, WorkerLock, WorkerSharedLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms,

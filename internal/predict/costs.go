@@ -20,6 +20,7 @@ type costs struct {
 	dispatch float64 // CPU of the trainer to draw the indices of a batch and send them
 	pin      bool
 	draw     float64 // seconds of the trainer to draw the indices with which an epoch begins
+	redraw   float64 // seconds of the trainer to draw them once more, for new workers
 	resume   float64 // seconds of the trainer besides, to begin an epoch with persistent workers
 
 	cores float64 // cores for workers and trainer; fractions are a quota; +Inf = they never run out
@@ -33,8 +34,8 @@ type costs struct {
 
 // finite reports that no cost is endless.
 func (c *costs) finite() bool {
-	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.draw + c.resume +
-		c.start.Trainer + c.start.Worker + c.start.End
+	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch +
+		c.draw + c.redraw + c.resume + c.start.Trainer + c.start.Worker + c.start.End
 	return sum <= longest
 }
 

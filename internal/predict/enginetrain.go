@@ -111,7 +111,7 @@ func (e *engine) open() bool {
 	case launch:
 		if m.launched == e.set.Workers {
 			m.at = fill
-			return e.spend(e.draw, 1)
+			return e.spend(e.draw+e.redraw, 1)
 		}
 		m.at = launched
 		return e.spend(e.costs.start.Trainer, 1)

@@ -40,8 +40,8 @@ func (c costs) slowed(by float64) costs {
 	held := max(c.step-c.behind, 0) + min(c.compute, c.step)*(by-1)
 	c.step = max(c.step, held)
 	c.behind = min(c.behind, c.step-held)
-	for _, x := range []*float64{&c.compute, &c.spin, &c.cpu, &c.handover, &c.receive, &c.dispatch, &c.draw, &c.resume,
-		&c.start.Trainer, &c.start.Worker, &c.start.End} {
+	for _, x := range []*float64{&c.compute, &c.spin, &c.cpu, &c.handover, &c.receive, &c.dispatch, &c.draw, &c.redraw,
+		&c.resume, &c.start.Trainer, &c.start.Worker, &c.start.End} {
 		*x *= by
 	}
 	return c

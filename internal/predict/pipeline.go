@@ -27,6 +27,7 @@ type Pipeline struct {
 	Pin      bool    // pin_memory, with a GPU
 
 	Draw   float64                   // of the trainer, to draw the indices with which an epoch begins
+	Redraw float64                   // of the trainer, to draw them once more for new workers, as PyTorch does
 	Resume float64                   // of the trainer besides, to begin an epoch with persistent workers
 	Starts map[StartMethod]StartCost // measured ones; a start method that is not here is not recommended
 
@@ -54,7 +55,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive) + at.taking, dispatch: known(p.Dispatch),
-		beside: known(p.Beside), pin: p.Pin, draw: known(p.Draw), resume: known(p.Resume),
+		beside: known(p.Beside), pin: p.Pin, draw: known(p.Draw), redraw: known(p.Redraw), resume: known(p.Resume),
 		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
 	}
 	if p.TrainerStep > 0 {

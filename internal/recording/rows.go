@@ -112,10 +112,13 @@ type Loader struct {
 
 // Epoch is the row of EventEpoch: one time over a loader. Times are in seconds.
 type Epoch struct {
-	Number      int      `json:"epoch"`                             // from 0
-	Begun       float64  `json:"begun_s" digits:"9" signed:"yes"`   // since the recording's start, negative for before
-	Create      float64  `json:"create_s" digits:"9"`               // in iter()
-	Reset       *float64 `json:"reset_s,omitempty" digits:"9"`      // of that, the sampler's beginning; nil: not told
+	Number int     `json:"epoch"`                           // from 0
+	Begun  float64 `json:"begun_s" digits:"9" signed:"yes"` // since the recording's start, negative for before
+	Create float64 `json:"create_s" digits:"9"`             // in iter()
+	// of that, in which the sampler began and the first indices were sent; nil: not told
+	Draw *float64 `json:"draw_s,omitempty" digits:"9"`
+	// of that, in which the sampler began once more for nothing, as PyTorch has it do for new workers
+	Redraw      *float64 `json:"redraw_s,omitempty" digits:"9"`
 	FirstWait   *float64 `json:"first_wait_s,omitempty" digits:"9"` // for the first batch
 	Drain       *float64 `json:"drain_s,omitempty" digits:"9"`      // in the __next__ that ended it; nil: none did
 	Steps       int      `json:"steps"`                             // batches taken

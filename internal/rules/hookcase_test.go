@@ -19,6 +19,7 @@ import (
 //	sharing, open_files           of the call; for the training loop also facts, as evidence makes them
 //	num_samples N                 of the sampler
 //	epoch BATCHES                 that one has
+//	drawing, drawing_again SECONDS    of its first indices, and once more for new workers
 //	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
@@ -60,6 +61,14 @@ func setHook(f *evidence.Facts, key, value string) error {
 		h.Syncs, err = addSite(h.Syncs, value)
 	case "slow":
 		h.Slow, err = addSlow(h.Slow, value)
+	case "drawing", "drawing_again":
+		var took float64
+		took, err = strconv.ParseFloat(value, 64)
+		if key == "drawing" {
+			h.Epoch.Draw = stat.Exact(took)
+		} else {
+			h.Epoch.Redraw = stat.Exact(took)
+		}
 	case "num_samples":
 		var n int
 		n, err = strconv.Atoi(value)

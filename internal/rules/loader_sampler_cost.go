@@ -22,6 +22,7 @@ var loaderSamplerCost = diagnose.Rule{
 	Needs:    []metric.Desc{metric.SamplerTime, metric.SamplerStart},
 	Limits:   limits(gainLimit, drawsFewer),
 	Applies:  diagnose.Training,
+	Explains: []string{"loader/workers-zero"},
 	Eval: func(p *diagnose.Pass) {
 		spent := min(share(p.Get(metric.SamplerTime)), p.Stall())
 		if spent < p.Limit(gainLimit) {
@@ -39,7 +40,7 @@ var loaderSamplerCost = diagnose.Rule{
 				unit.Percent(spent)),
 			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
 			Location:        at(callOf(p).File, callOf(p).Line),
-			Recommendations: []report.Recommendation{drawLess(p, spent)},
+			Recommendations: append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...),
 			Unhelpful: within("epochs' beginnings", against("more workers or a deeper prefetch_factor: "+
 				"indices are drawn in the main process", moreWorkers, deeperPrefetch)),
 		})
@@ -61,8 +62,21 @@ func drawLess(p *diagnose.Pass, spent float64) report.Recommendation {
 	}
 	return report.Recommendation{Setting: "sampler", To: "one that draws indices as they are asked for",
 		Why: "__iter__ of a sampler or batch_sampler that is a generator, or draws a few thousand at a time with " +
-			"numpy or torch, lets workers begin at once; what is the same in each epoch (lengths, weights, order) can " +
-			"be computed once, in __init__",
+			"numpy or torch, lets workers begin at once; what is the same in each epoch (lengths, weights, order) " +
+			"can be computed once, in __init__",
 		Caveat: "only as far as an epoch's order can be drawn piece by piece",
 		Effect: speedup(p, 0, spent, "the loader between epochs")}
+}
+
+// drawOnce recommends to keep the workers where PyTorch has the sampler begin once more for new ones.
+func drawOnce(p *diagnose.Pass, spent float64) []report.Recommendation {
+	h := hookOf(p)
+	again := spent * share(h.Epoch.Redraw.Center/(h.Epoch.Draw.Center+h.Epoch.Redraw.Center))
+	if again < p.Limit(gainLimit) {
+		return nil
+	}
+	keep := keepWorkers(p, speedup(p, again, again+share(p.OrZero(metric.EpochGap)), "the loader between epochs"))
+	keep.Why = fmt.Sprintf("for new workers PyTorch asks the sampler for an iterator twice, and drops the first: %s "+
+		"each epoch, where __iter__ draws at once", unit.Seconds(h.Epoch.Redraw.Center))
+	return []report.Recommendation{keep}
 }

@@ -100,8 +100,8 @@ class Epoch:
 
     __slots__ = (
         "left", "due", "address", "thread", "short", "waiting", "each", "chosen", "passed", "stride", "loop", "loader",
-        "iterator", "number", "begun", "create", "reset", "last", "entered", "steps", "wait", "first_wait", "drain",
-        "grad", "ended", "inner", "reported_at", "workers", "born",
+        "iterator", "number", "begun", "create", "draw", "redraw", "last", "entered", "steps", "wait", "first_wait",
+        "drain", "grad", "ended", "inner", "reported_at", "workers", "born",
     )
 
     def __init__(self, loop, loader, begun, create, iterator):
@@ -119,7 +119,7 @@ class Epoch:
         self.number = loop.begun
         self.begun = begun
         self.create = create
-        self.reset = None  # of it, nanoseconds in which the sampler began and workers got their first indices
+        self.draw = self.redraw = None
         self.last = begun + create  # when it was last heard of
         self.entered = 0  # when its last __next__ began
         self.waiting = False  # within __next__
@@ -135,6 +135,15 @@ class Epoch:
         loop.begun += 1
         loop.create += create
         loop.changed = True
+
+    def drew(self, began, reset):
+        """Books the part of iter() in which the sampler began: with new workers torch has it begin twice."""
+        if not self.workers:
+            self.draw = began
+        elif reset is not None:
+            self.draw = reset
+            if self.born:
+                self.redraw = began
 
     def lives(self):
         """Says whether more of it may come."""
@@ -324,8 +333,10 @@ class Epoch:
         }
         if self.first_wait is not None:
             body["first_wait"] = self.first_wait
-        if self.reset is not None:
-            body["reset"] = self.reset
+        if self.draw is not None:
+            body["draw"] = self.draw
+        if self.redraw is not None:
+            body["redraw"] = self.redraw
         if self.drain is not None:
             body["drain"] = self.drain
         if self.workers:

@@ -105,7 +105,7 @@ class Local(_local):
     """What one thread is at."""
 
     making = None  # the loader whose iterator it makes, and its Loop
-    reset = None  # nanoseconds that this iterator's _reset took
+    began, reset = 0, None  # nanoseconds that this iterator's __init__ in its base and its _reset took
     current = None  # Loop whose step is under way
     work = None  # of a worker: Work of the loader whose batches it makes
     fetching = None  # Work of the batch being made

@@ -22,6 +22,7 @@ def patch(data):
     """Wraps what torch.utils.data holds."""
     iterator = data.dataloader._BaseDataLoaderIter
     patch_loader(data.DataLoader)
+    iterator.__init__ = beginning(iterator.__init__)
     workers = data.dataloader._MultiProcessingDataLoaderIter
     workers._reset = resetting(workers._reset)
     iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
@@ -120,7 +121,7 @@ def iterating(original):
                 if here():
                     loop = numbers.loop_of(self)
                     worker.number_workers()
-                    local.making, local.reset = (self, loop), None
+                    local.making, local.began, local.reset = (self, loop), 0, None
                     begun = clock()
             except Exception as error:
                 state.failed(error)
@@ -143,9 +144,21 @@ def iterating(original):
     return make
 
 
+def beginning(original):
+    """Times the __init__ of torch's iterators, which asks the sampler for an iterator."""
+
+    @standing_for(original)
+    def __init__(self, *args, **kwargs):
+        begun = clock()
+        original(self, *args, **kwargs)
+        local.began = clock() - begun
+
+    return __init__
+
+
 def resetting(original):
-    """Times the part of iter() in which the sampler begins and the first indices are sent, which no worker can take
-    over; an exception leaves it untold."""
+    """Times the _reset of iterators with workers, which asks the sampler for an iterator, new workers or not, and for
+    the first indices."""
 
     @standing_for(original)
     def _reset(self, *args, **kwargs):
@@ -160,7 +173,7 @@ def resetting(original):
 def began(loop, loader, begun, now, iterator):
     loop.single = settings.gives_items(loader)
     epoch = loops.begin(loop, loader, begun, now, iterator)
-    epoch.reset = local.reset
+    epoch.drew(local.began, local.reset)
     if not epoch.workers:
         process.fetchers.keep(fields(iterator).get("_dataset_fetcher"), work.known(loop.number, None))
     return epoch
