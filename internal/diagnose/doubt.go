@@ -106,8 +106,9 @@ func (d *doubts) level() report.Confidence {
 }
 
 // confidence says how sure the class is, and why not surer.
-func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) (report.Confidence, []string) {
+func (x *subject) confidence(s split, class report.Class, lead *report.Finding) (report.Confidence, []string) {
 	var d doubts
+	e := x.evidence
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < fairWindow {
 		d.add("the steady window is short: %s", unit.Seconds(v.Center))
 	}
@@ -170,6 +171,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
+	}
+	if l, ok := x.model(); ok && class == report.InputBound && l.Metric != Relative && !l.fits() {
+		d.add("%s", l.misses())
 	}
 	if wide := s.stall.Hi-s.stall.Lo > wideInterval; s.seen && s.workerless && !Hooked(e) &&
 		(wide || class == report.InputBound) {

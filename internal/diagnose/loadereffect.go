@@ -1,11 +1,13 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -166,6 +168,12 @@ func (l *Loader) misfit() float64 {
 		return math.Inf(1)
 	}
 	return max(seen/l.present.Most, l.present.Least/seen, 1)
+}
+
+// misses says what the model makes of the loader as it is, where it does not fit.
+func (l *Loader) misses() string {
+	return fmt.Sprintf("the model makes %s %s of the loader as it is, where %s were seen: something that it does not "+
+		"know of is at work", unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center))
 }
 
 func (l *Loader) fits() bool { return l.misfit() <= mostMisfit }

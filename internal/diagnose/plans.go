@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -87,11 +86,7 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 	case deviceUnseen(e) && l.StepRange:
 		return noModel(e, nil, "no counter of the GPU was read: what a step takes with data at hand is unknown", "")
 	case !l.fits():
-		return noModel(e, nil, fmt.Sprintf(
-			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of "+
-				"limits it",
-			unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center)),
-			"watch for longer, while nothing else runs on the machine")
+		return noModel(e, nil, l.misses(), "watch for longer, while nothing else runs on the machine")
 	}
 	return nil
 }

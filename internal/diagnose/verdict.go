@@ -99,7 +99,8 @@ func Interval(s stat.Summary) *report.Interval {
 }
 
 // verdict gives the one answer.
-func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*Rule) *report.Verdict {
+func (x *subject) verdict(findings []report.Finding, table map[string]*Rule) *report.Verdict {
+	e := x.evidence
 	s := splitOf(e)
 	v := &report.Verdict{Step: s.step(e)}
 	if why := blind(e, s); len(why) > 0 {
@@ -134,7 +135,7 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 	if v.Class == report.InputBound && lead == nil {
 		v.Resource = busiest(e)
 	}
-	v.Confidence, v.Doubts = confidence(e, s, v.Class, lead)
+	v.Confidence, v.Doubts = x.confidence(s, v.Class, lead)
 	v.Statement = statement(e, s, v.Class, lead)
 	return v
 }
