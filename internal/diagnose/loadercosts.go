@@ -51,7 +51,9 @@ func startMethod(e *evidence.Evidence) predict.StartMethod {
 func (l *Loader) overheads(e *evidence.Evidence) {
 	taking := takingCPU
 	low, ok := stat.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits)
-	if ok && low > 0 && low <= mostTaking && l.Setting.Workers > 0 {
+	if cpu, told := e.Get(metric.TakeCPU); told && !l.Pin {
+		taking = cpu.Center
+	} else if ok && low > 0 && low <= mostTaking && l.Setting.Workers > 0 {
 		taking = low
 	} else {
 		l.assumed = append(l.assumed, "what taking a batch costs")

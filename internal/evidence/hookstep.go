@@ -40,8 +40,9 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU))))
 }
 
-// reportedBatch is the size of a batch, and what it is made of; as seen from outside where that was not reported.
-func (b *builder) reportedBatch(l *hookLoop, seen figure) figure {
+// reportedBatch is the size of a batch and its number of tensors, and takes what else it is made of; as seen from
+// outside where that was not reported.
+func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figure) {
 	read := func(d metric.Desc) (all []float64) {
 		for _, m := range l.members {
 			all = append(all, b.h.of(d, m).within(b.steady)...)
@@ -50,17 +51,28 @@ func (b *builder) reportedBatch(l *hookLoop, seen figure) figure {
 	}
 	bytes := slices.DeleteFunc(read(metric.HookBatchSize), func(x float64) bool { return x <= 0 })
 	if len(bytes) == 0 {
-		return seen
+		return seen, tensors
 	}
-	b.setMeasured(metric.BatchTensors, stat.Median(read(metric.HookTensors)))
+	listed := stat.Median(read(metric.HookTensors))
+	all := stat.Median(read(metric.HookAllTensors))
+	if all.N == 0 && listed.Center > tensors.Center { // an older hook told only these
+		all = listed
+	}
+	if all.Center > 0 && l.hasWorkers() {
+		tensors = exact(all.Center)
+	}
+	b.setMeasured(metric.BatchTensors, listed)
 	b.setMeasured(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
 	b.setMeasured(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
-	return median(bytes)
+	return median(bytes), tensors
 }
 
-// hookMade takes what it costs to make a batch and an item.
+// hookMade takes what it costs to make a batch and an item, and to take a batch from workers.
 func (b *builder) hookMade(r *rank) {
 	l := r.hook.training
+	if l.hasWorkers() {
+		b.setMeasured(metric.TakeCPU, stat.Ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
+	}
 	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
 		l.made(metric.HookFetchCPU)
 	if sum(fetches) <= 0 || sum(took) <= 0 {

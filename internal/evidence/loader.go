@@ -34,10 +34,7 @@ func (b *builder) loader(r *rank) {
 	}
 	tensors = r.own(tensors)
 	if r.hook != nil {
-		size = b.reportedBatch(r.hook.training, size)
-		if listed, ok := b.center(metric.BatchTensors); ok && listed > tensors.Center {
-			tensors = exact(listed)
-		}
+		size, tensors = b.reportedBatch(r.hook.training, size, tensors)
 	}
 	b.take(metric.TensorsPerBatch, tensors, metric.LoaderTensorsPer, metric.LoaderTensors)
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)

@@ -27,15 +27,18 @@ func TestBatchesToldLate(t *testing.T) {
 func TestTensorsPerBatch(t *testing.T) {
 	for _, c := range []struct {
 		seen, named, listed float64
+		all                 float64 // 0: an older hook
 		reported            string
 		tensors             float64
 		sharing             string
 	}{
-		{11, 0, -1, "", 11, ByDescriptor},
-		{11, 1, -1, "", 11, ByName},
-		{45, 0, 224, ByDescriptor, 224, ByDescriptor},
-		{225, 0, 224, ByName, 225, ByName},
-		{11, 0, 0, "", 11, ByDescriptor},
+		{11, 0, -1, 0, "", 11, ByDescriptor},
+		{11, 1, -1, 0, "", 11, ByName},
+		{45, 0, 224, 0, ByDescriptor, 224, ByDescriptor},
+		{225, 0, 224, 0, ByName, 225, ByName},
+		{11, 0, 0, 0, "", 11, ByDescriptor},
+		{1, 0, 0, 12, ByName, 12, ByName},
+		{45, 0, 224, 226, ByDescriptor, 226, ByDescriptor},
 	} {
 		l := launch(t, recording.Header{})
 		l.tensors, l.samples = c.seen, inputBound
@@ -46,6 +49,9 @@ func TestTensorsPerBatch(t *testing.T) {
 			l.begin(0, 0.1, 2)
 			l.grow(metric.HookBatchSize, l.loop(0), 5<<20)
 			l.grow(metric.HookTensors, l.loop(0), c.listed)
+			if c.all > 0 {
+				l.grow(metric.HookAllTensors, l.loop(0), c.all)
+			}
 			l.plain(0, 29.9, 0.03, 0.02)
 		}
 		l.pass(30 - l.now)

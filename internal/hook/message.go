@@ -116,11 +116,14 @@ type stepTotals struct {
 	Begun         int64         `json:"begun" signal:"hook_epochs_begun"`
 	Epochs        int64         `json:"epochs" signal:"hook_epochs"`
 	BatchBytes    int64         `json:"batch_bytes,omitempty" signal:"hook_batch_bytes"`
+	AllTensors    int64         `json:"batch_all_tensors,omitempty" signal:"hook_batch_all_tensors"`
 	BatchTensors  int64         `json:"batch_tensors" signal:"hook_batch_tensors"`
 	BatchFloat32  int64         `json:"batch_float32" signal:"hook_batch_float32_bytes"`
 	BatchFloat64  int64         `json:"batch_float64" signal:"hook_batch_float64_bytes"`
 	Syncs         int64         `json:"syncs,omitempty" signal:"hook_syncs"`
 	SyncTime      time.Duration `json:"sync_time,omitempty" signal:"hook_sync_s"`
+	Taken         int64         `json:"taken,omitempty" signal:"hook_taken"`
+	TakenCPU      time.Duration `json:"taken_cpu,omitempty" signal:"hook_taken_cpu_s"`
 	DeviceSteps   int64         `json:"device_steps,omitempty" signal:"hook_device_steps"`
 	DeviceTime    time.Duration `json:"device_time,omitempty" signal:"hook_device_s"`
 	DeviceStarved time.Duration `json:"device_starved,omitempty" signal:"hook_device_starved_s"`

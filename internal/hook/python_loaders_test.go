@@ -120,8 +120,8 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 // TestHookReadsWhatABatchIsMadeOf: which tensors there is one of for each sample, which may be pictures, and which are
 // of float64.
 func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
-	want := "(224, 0, 192, 0)\n(368, 8, 192, 0)\n(160, 0, 0, 0)\n(224, 4, 192, 0)\n(416, 0, 0, 32)\n(176, 8, 0, " +
-		"0)\nNone\nTrue True False False False False False 5 20 5 "
+	want := "(224, 2, 0, 192, 0)\n(368, 9, 8, 192, 0)\n(160, 5, 0, 0, 0)\n(224, 5, 4, 192, 0)\n(416, 1, 0, 0, 32)\n" +
+		"(176, 8, 8, 0, 0)\nNone\nTrue True False False False False False 5 20 5 "
 	if o := listen(t).run(nil, script(t, "shapes.py")); o.status != 0 || o.stdout != want || o.stderr != "" {
 		t.Errorf("job ended with %d: %s\ngot  %q\nwant %q", o.status, o.stderr, o.stdout, want)
 	}

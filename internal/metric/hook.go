@@ -24,16 +24,21 @@ var (
 		"starts workers"}
 	HookDrain = Desc{"hook_drain_s", Seconds, Counter, "time in the __next__ that ends an epoch, which ends " +
 		"workers that do not persist"}
+	HookTaken = Desc{"hook_taken", Count, Counter, "steps of this loop, chosen by chance, of which the CPU time in " +
+		"__next__ is told; none is an epoch's first"}
+	HookTakenCPU = Desc{"hook_taken_cpu_s", Seconds, Counter, "CPU time of the thread that takes batches, in these"}
 	HookStepTime = Desc{"hook_step_time_s", Seconds, Counter, "time from one __next__ to the next of the same " +
 		"epoch, its wait included, epochs of other loaders within a step left out"}
 	HookNested = Desc{"hook_nested_s", Seconds, Counter, "epochs of other loaders within the steps of this one: " +
 		"an evaluation in the middle of an epoch"}
 	HookLoaders = Desc{"hook_loaders", Count, Counter, "DataLoaders that the loop stands for: in a job that makes " +
 		"hundreds, later ones made at one line and with the same settings are one loop"}
-	HookBegun     = Desc{"hook_epochs_begun", Count, Counter, "iterators made"}
-	HookEpochs    = Desc{"hook_epochs", Count, Counter, "epochs run to their end"}
-	HookBatchSize = Desc{"hook_batch_bytes", Bytes, Gauge, "bytes of the tensors of a batch, the last one measured"}
-	HookTensors   = Desc{"hook_batch_tensors", Count, Gauge, "tensors of this batch in lists of one entry a sample, " +
+	HookBegun      = Desc{"hook_epochs_begun", Count, Counter, "iterators made"}
+	HookEpochs     = Desc{"hook_epochs", Count, Counter, "epochs run to their end"}
+	HookBatchSize  = Desc{"hook_batch_bytes", Bytes, Gauge, "bytes of the tensors of a batch, the last one measured"}
+	HookAllTensors = Desc{"hook_batch_all_tensors", Count, Gauge, "tensors of this batch, of the first 512 objects " +
+		"in it"}
+	HookTensors = Desc{"hook_batch_tensors", Count, Gauge, "tensors of this batch in lists of one entry a sample, " +
 		"of the first 512 objects in it"}
 	HookFloat32 = Desc{"hook_batch_float32_bytes", Bytes, Gauge, "bytes of its tensors of float32 with three axes or " +
 		"more, as pictures have"}
@@ -84,8 +89,9 @@ var (
 
 // Hook lists the signals of the hook.
 var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookOffMain, HookSamples, HookWait, HookFirstWait,
-	HookCreate, HookDrain, HookStepTime, HookNested, HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors,
-	HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
+	HookCreate, HookDrain, HookTaken, HookTakenCPU, HookStepTime, HookNested, HookLoaders, HookBegun, HookEpochs,
+	HookBatchSize, HookAllTensors, HookTensors, HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps,
+	HookDeviceTime, HookDeviceStarved,
 	HookDeviceWaited, HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens,
 	HookOpenTime, HookReads, HookReadTime, HookDecodes, HookDecodeTime, HookDecodedValues, HookRows, HookRowTime,
 	HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}

@@ -28,7 +28,9 @@ var (
 	RowRatio     = Desc{"row_ratio", Ratio, Gauge, "share of making a batch that is reading them"}
 	Evaluation   = Desc{"evaluation_ratio", Ratio, Gauge, "share of time the trainer goes over loaders without " +
 		"gradients, or in order beside one that shuffles: evaluation, while training stands still"}
-	EvalWait     = Desc{"evaluation_wait_ratio", Ratio, Gauge, "share of all time that is input wait of such loaders"}
+	EvalWait = Desc{"evaluation_wait_ratio", Ratio, Gauge, "share of all time that is input wait of such loaders"}
+	TakeCPU  = Desc{"take_cpu_s", Seconds, Gauge, "CPU time of the trainer in __next__ of a loader with workers: " +
+		"receiving a batch and asking for the next"}
 	SyncRatio    = Desc{"sync_ratio", Ratio, Gauge, "share of time in calls that wait for the GPU"}
 	SyncsPerStep = Desc{"syncs_per_step", Count, Gauge, "such calls per step"}
 	Starved      = Desc{"device_starved_ratio", Ratio, Gauge, "share of the device's own time between the end of a " +
@@ -42,4 +44,4 @@ var (
 // HookDerived lists them.
 var HookDerived = []Desc{MadeItem, MadeOpen, MadeRead, MadeDecode, DecodedTimes, MadeOther, MadeCollate, MadePerS,
 	FetchTime, FetchP99, FetchCPU, CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, RowsPerBatch, RowRatio,
-	Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved, FreeRate, FreeTimes}
+	TakeCPU, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved, FreeRate, FreeTimes}

@@ -1,4 +1,4 @@
-"""What the hook reads off batches of several shapes. Prints, of each, bytes, tensors in lists of one entry a sample, bytes of pictures in float32 and bytes of
+"""What the hook reads off batches of several shapes. Prints, of each, bytes, tensors, tensors in lists of one entry a sample, bytes of pictures in float32 and bytes of
 float64."""
 
 import sys

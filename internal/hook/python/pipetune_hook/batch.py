@@ -16,7 +16,8 @@ SOME = slice(0, MOST)
 
 torch = sys.modules["torch"]
 Tensor = torch.Tensor
-SIZES = "batch_bytes", "batch_tensors", "batch_float32", "batch_float64"  # what size() returns
+# what size() returns
+SIZES = "batch_bytes", "batch_all_tensors", "batch_tensors", "batch_float32", "batch_float64"
 FLOAT32, FLOAT64 = torch.float32, torch.float64
 NUMBERS = int, float, bool
 PICTURE = 3  # axes of one, in a batch or alone
@@ -98,8 +99,8 @@ def first_axis(batch, depth):
 
 
 def size(batch, count):
-    """Bytes of the tensors and arrays of a batch of count samples, tensors in lists of one entry a sample, bytes of
-    those in float32 that may be pictures, and of those in float64; None: not known."""
+    """Bytes of the tensors and arrays of a batch of count samples, its tensors, those in lists of one entry a sample,
+    bytes of those in float32 that may be pictures, and of those in float64; None: not known."""
     try:
         if tracing():
             return None
@@ -112,18 +113,19 @@ def size(batch, count):
 
 
 def size_of(batch, count):
-    total = listed = float32 = float64 = seen = 0
+    total = tensors = listed = float32 = float64 = seen = 0
     level = [(batch, False)]
     for _ in range(DEEPEST):
         below = []
         for each, inside in level:
             seen += 1
             if seen > MOST:
-                return total, listed, float32, float64
+                return total, tensors, listed, float32, float64
             kind = type(each)
             if kind is Tensor:
                 taken = each.nelement() * each.element_size()
                 total += taken
+                tensors += 1
                 listed += inside
                 if each.dtype is FLOAT32 and each.dim() >= PICTURE:
                     float32 += taken
@@ -136,4 +138,4 @@ def size_of(batch, count):
                 inside = inside or count > 1 and (kind is list or kind is tuple) and len(held) == min(count, MOST)
                 below += [(part, inside) for part in held]
         level = below
-    return total, listed, float32, float64
+    return total, tensors, listed, float32, float64

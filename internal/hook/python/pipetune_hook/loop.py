@@ -42,8 +42,9 @@ class Loop:
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
-        self.size = 0, 0, 0, 0  # see batch.size
+        self.size = (0,) * len(SIZES)
         self.full = 0  # steps taken in full
+        self.taken = self.taken_cpu = 0  # of those that chance chose, no epoch's first: CPU time in __next__
         self.waits = []
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
@@ -70,6 +71,8 @@ class Loop:
             "epochs": self.epochs,
             **dict(zip(SIZES, self.size)),
         }
+        if self.taken:
+            steps["taken"], steps["taken_cpu"] = self.taken, self.taken_cpu
         if self.aside_steps:
             steps["aside_steps"] = self.aside_steps
         if self.syncs:
@@ -224,7 +227,7 @@ class Epoch:
         self.inner = [each for each in self.inner if each[0] < begun][:INNER]
         self.inner.append((begun, ended))
 
-    def count(self, batch, grad):
+    def count(self, batch, grad, cpu):
         """A batch came. What needs no clock is done before took() reads it: the job waits for that too."""
         loop = self.loop
         local.current = loop
@@ -238,6 +241,9 @@ class Epoch:
         if not self.steps:
             self.thread = thread
             self.reported_at = 0
+        if self.steps and self.chosen:
+            loop.taken += 1
+            loop.taken_cpu += cpu
         count = 1 if loop.single and alone(batch) else samples(batch)
         loop.samples += count
         if self.chosen:

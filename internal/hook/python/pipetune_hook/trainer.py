@@ -3,6 +3,7 @@
 import sys
 from _thread import get_ident
 from time import monotonic_ns as clock
+from time import thread_time_ns as cpu_clock
 
 from . import device as gpu
 from . import lengths, numbers, settings, shards, state, work, worker
@@ -232,6 +233,7 @@ def stepping(original, torch):
                 # Within the wait, which it is part of: where batches are late, reporting costs nothing, as they are
                 # being made meanwhile.
                 state.report(begun)
+            cpu = cpu_clock()
         except Exception as error:
             failed(error)
             return original(self)
@@ -244,7 +246,7 @@ def stepping(original, torch):
                 failed(error)
             raise
         try:
-            epoch.count(batch, gradients())
+            epoch.count(batch, gradients(), cpu_clock() - cpu)
             if device is not None:
                 device.took(epoch.loop, epoch.passed, epoch.chosen)
                 epoch.left = min(epoch.left, device.before())
