@@ -1,10 +1,14 @@
 package diagnose
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Until an epoch has ended its length follows from the dataset only where the sampler is known to go over all of it, or
@@ -32,5 +36,33 @@ func TestEpochAhead(t *testing.T) {
 		if got := m.epochAhead(evidence.LoaderCall{Loader: c.call}); got != c.want {
 			t.Errorf("%s: %d batches, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+// What the hook told of the trainer's own part in loading stands in place of what is assumed: taking a batch, and
+// drawing an epoch's first indices, for new workers twice. None of it is training.
+func TestTrainersPartIsMeasured(t *testing.T) {
+	hook := &evidence.Hook{Epoch: evidence.EpochCost{Batches: stat.Exact(100), Create: stat.Exact(0.02),
+		Draw: stat.Exact(2), Redraw: stat.Exact(1.5)}}
+	loader := func(signals readings) *Loader {
+		l, ok := LoaderOf(saw(evidence.Facts{Hook: hook}, with(starvingLoader, signals)), predict.Calibration{})
+		if !ok {
+			t.Fatal("no model")
+		}
+		return l
+	}
+	told := loader(readings{"take_cpu_s": 0.002, "trainer_cpu_cores": 0.5, "sampler_ratio": 0.3})
+	if got := told.Receive + told.Dispatch; math.Abs(got-0.002) > 1e-9 || slices.Contains(told.assumed,
+		"what taking a batch costs") {
+		t.Errorf("taking a batch costs %g s, assumed: %q", got, told.assumed)
+	}
+	if told.Draw != 2 || told.Redraw != 1.5 || told.Epoch != 100 {
+		t.Errorf("draws %g and %g s for an epoch of %d", told.Draw, told.Redraw, told.Epoch)
+	}
+	if got, want := told.TrainerCPU.Center, (0.5-0.3)/9.8-0.002; math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g s of CPU are training's, want %g", got, want)
+	}
+	if got := loader(nil); math.Abs(got.Receive+got.Dispatch-takingCPU) > 1e-9 {
+		t.Errorf("taking a batch costs %g s", got.Receive+got.Dispatch)
 	}
 }

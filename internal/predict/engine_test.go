@@ -44,20 +44,26 @@ func TestTwelveBatchesByHand(t *testing.T) {
 
 // Two epochs of three batches with one worker: starting takes 1 s in the trainer and 2 s of CPU in the worker, ending
 // 0.5 s. By hand: the worker is there at 3 s, batches are ready at 4, 5 and 6 s, each step takes 0.25 s, and the last
-// is over at 6.25 s.
+// is over at 6.25 s. Drawing the first indices takes the trainer 0.5 s of each epoch, and 2 s more for a new worker,
+// which then has to wait for half a second, as it starts meanwhile.
 func TestEpochsByHand(t *testing.T) {
 	c := costs{step: 0.25, other: 1, start: StartCost{Trainer: 1, Worker: 2, End: 0.5}, resume: 0.125}
 	for _, tt := range []struct {
-		name  string
-		set   Setting
-		cold  bool
-		total float64
+		name         string
+		set          Setting
+		cold         bool
+		draw, redraw float64
+		total        float64
 	}{
-		{"restarted", Setting{Workers: 1, Prefetch: 2}, true, 2 * 6.75},
-		{"kept", Setting{Workers: 1, Prefetch: 2, Persistent: true}, true, 6.25 + 0.125 + 3.25},
-		{"kept, later epochs", Setting{Workers: 1, Prefetch: 2, Persistent: true}, false, 2 * (0.125 + 3.25)},
+		{"restarted", Setting{Workers: 1, Prefetch: 2}, true, 0, 0, 2 * 6.75},
+		{"kept", Setting{Workers: 1, Prefetch: 2, Persistent: true}, true, 0, 0, 6.25 + 0.125 + 3.25},
+		{"kept, later epochs", Setting{Workers: 1, Prefetch: 2, Persistent: true}, false, 0, 0, 2 * (0.125 + 3.25)},
+		{"restarted, drawing", Setting{Workers: 1, Prefetch: 2}, true, 0.5, 2, 2 * 7.25},
+		{"kept, drawing", Setting{Workers: 1, Prefetch: 2, Persistent: true}, true, 0.5, 2, 6.75 + 0.5 + 0.125 + 3.25},
+		{"no workers, drawing", Setting{}, true, 0.5, 2, 2 * (0.5 + 3*1.25)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			c.draw, c.redraw = tt.draw, tt.redraw
 			e, out := constant(c, tt.set, extent{epoch: 3, steps: 6, cold: tt.cold})
 			if math.Abs(e.t-tt.total) > 1e-12 || math.Abs(3/out.Rate-tt.total/2) > 1e-12 || out.Steps != 6 {
 				t.Errorf("took %g s, epoch %g s, %d steps, want %g s for 6", e.t, 3/out.Rate, out.Steps, tt.total)
