@@ -151,9 +151,10 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	b.setMeasured(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
 }
 
-// ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the wait for the first
-// batch of an epoch, but for making one, and its end. Workers that import torch anew each epoch of 20 batches may take
-// longer for that than for all of these.
+// ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the making of a set,
+// in which a trainer that sends each a large dataset waits for its imports, the wait for the first batch of an epoch,
+// but for making one, and its end. Workers that import torch anew each epoch of 20 batches may take longer for that
+// than for all of these.
 func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	restarts, ok := b.center(metric.Restarts)
 	workers := r.hook.training.call.NumWorkers
@@ -161,6 +162,6 @@ func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 		return 0
 	}
 	epoch := r.hook.cost()
-	most := max(epoch.First.Center-sum(took)/sum(fetches), 0) + epoch.Drain.Center
+	most := epoch.Create.Center + max(epoch.First.Center-sum(took)/sum(fetches), 0) + epoch.Drain.Center
 	return restarts * float64(*workers) * most / sum(fetches)
 }
