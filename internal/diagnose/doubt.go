@@ -106,7 +106,7 @@ func (d *doubts) level() report.Confidence {
 }
 
 // confidence says how sure the class is, and why not surer.
-func (x *subject) confidence(s split, class report.Class, lead *report.Finding) (report.Confidence, []string) {
+func confidence(x *subject, s split, class report.Class, lead *report.Finding) (report.Confidence, []string) {
 	var d doubts
 	e := x.evidence
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < fairWindow {

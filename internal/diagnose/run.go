@@ -19,7 +19,7 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 		judge = s.judgeShort
 	}
 	table := judgeAll(r, rules, judge)
-	r.Verdict = s.verdict(r.Findings, table)
+	r.Verdict = verdict(s, r.Findings, table)
 	if r.Verdict.Class == report.Inconclusive {
 		promiseNothing(r)
 	}

@@ -99,7 +99,7 @@ func Interval(s stat.Summary) *report.Interval {
 }
 
 // verdict gives the one answer.
-func (x *subject) verdict(findings []report.Finding, table map[string]*Rule) *report.Verdict {
+func verdict(x *subject, findings []report.Finding, table map[string]*Rule) *report.Verdict {
 	e := x.evidence
 	s := splitOf(e)
 	v := &report.Verdict{Step: s.step(e)}
@@ -135,7 +135,7 @@ func (x *subject) verdict(findings []report.Finding, table map[string]*Rule) *re
 	if v.Class == report.InputBound && lead == nil {
 		v.Resource = busiest(e)
 	}
-	v.Confidence, v.Doubts = x.confidence(s, v.Class, lead)
+	v.Confidence, v.Doubts = confidence(x, s, v.Class, lead)
 	v.Statement = statement(e, s, v.Class, lead)
 	return v
 }
