@@ -20,7 +20,7 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 	}{
 		"imports":             {starts: 1.2, restarts: 10, want: 0.030},
 		"kept workers":        {starts: 0, threads: 0.02, restarts: 0, want: 0.0506},
-		"threads and imports": {starts: 1.2, threads: 0.02, restarts: 10, want: 0.0506 + (1.2-1.3)*20/200},
+		"threads and imports": {starts: 1.2, threads: 0.02, restarts: 10, want: 0.0506 + (1.2-1.32)*20/200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			two, batches := 2, []float64{100, 100}
