@@ -16,7 +16,7 @@ var (
 	ownThreads = diagnose.Limit{Name: "threads of a worker that compute nothing together", Value: 3,
 		Unit: metric.Count, Source: "torch/utils/data/_utils/worker.py, multiprocessing: its main thread, one that " +
 			"sends batches, one that passes their descriptors; a worker that sends 29 MiB a batch was seen to use " +
-			"1.7 CPUs by these alone (PyTorch 2.14)"}
+			"1.7 CPUs by these alone (PyTorch 2.15)"}
 )
 
 var loaderThreadsOversubscribed = diagnose.Rule{

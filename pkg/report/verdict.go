@@ -77,9 +77,9 @@ type Step struct {
 	HostRatio        *float64  `json:"host_ratio"`   // share of time the device idles while the trainer computes
 	H2DRatio         *float64  `json:"h2d_ratio"`    // share of time the device does nothing but copy
 	DeviceRatio      *float64  `json:"device_ratio"` // share of time the device works
-	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0, and that in
-	// which the sampler draws an epoch's first indices, since 1.8.0. What of it the trainer waits for is a part of
-	// InputWaitRatio as well; what it takes to end and start workers is a part of no other.
+	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0, and, of a
+	// launched job, that in which the sampler draws an epoch's first indices. What of it the trainer waits for is a
+	// part of InputWaitRatio as well; what it takes to end and start workers is a part of no other.
 	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`
 }
 
