@@ -160,7 +160,7 @@ func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []s
 		case err == nil:
 			worked = append(worked, d.name)
 		case !errors.As(err, &errno):
-			s.Errorf("%s: %v", d.name, err) // the trial's own trouble
+			s.Errorf("%s: %v: %s", d.name, err, p.complaints()) // the trial's own trouble
 		default:
 			s.Logf("%s: %v", d.name, err)
 			refused++

@@ -54,7 +54,7 @@ func (p *possessed) stopped(asked unix.Signal, on func(tid, signal int) error) e
 			return fmt.Errorf("waiting for process %d: %w", p.tid, err)
 		}
 		if !status.Stopped() {
-			return fmt.Errorf("process %d has ended", p.tid)
+			return fmt.Errorf("process %d has ended: status %d, signal %v", p.tid, status.ExitStatus(), status.Signal())
 		}
 		if status.StopSignal() == asked {
 			return nil
