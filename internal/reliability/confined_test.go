@@ -135,10 +135,45 @@ func takenOver(s *stand, gpus bool) {
 	s.measured("%d acts refused, %d succeeded", refused, len(worked))
 }
 
-// deedsIn has a process of the task try everything. It is one that waits in a system call, past its start.
+// deedsIn has a process of the task try everything. Its parent may need it no longer and end it, as only one of its
+// threads is held: what it was at is then tried in another.
 func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []string, refused int) {
 	s.Helper()
-	var h *possessed
+	h := takeOver(s, p, task)
+	if limit := coreLimit(h.tid); limit > 4096 {
+		worked = append(worked, "leave a core file")
+	} else {
+		refused++
+	}
+	for i := 0; i < len(deeds); i++ {
+		d := deeds[i]
+		err := d.tried(h, v)
+		var errno syscall.Errno
+		var gone ended
+		switch {
+		case err == nil && d.gpus && gpus:
+		case err == nil:
+			worked = append(worked, d.name)
+		case errors.As(err, &gone) && gone.asked():
+			s.Logf("%s: %v; another one tries", d.name, err)
+			h.release()
+			h = takeOver(s, p, task)
+			i--
+		case !errors.As(err, &errno):
+			s.Errorf("%s: %v: %s", d.name, err, p.complaints()) // the trial's own trouble
+		default:
+			s.Logf("%s: %v", d.name, err)
+			refused++
+		}
+	}
+	h.release()
+	return worked, refused
+}
+
+// takeOver makes a process of the task do as it is told. It is one that waits in a system call, past its start. The
+// trial ends where there is none: pipetune has ended, or for two minutes no process could be taken.
+func takeOver(s *stand, p *command, task string) (h *possessed) {
+	s.Helper()
 	s.until(2*time.Minute, "a process of the task "+task+" to take over", func() bool {
 		if p.hasEnded() {
 			s.Fatalf("it has ended: %s", p.complaints())
@@ -152,27 +187,7 @@ func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []s
 		}
 		return false
 	})
-	for _, d := range deeds {
-		err := d.tried(h, v)
-		var errno syscall.Errno
-		switch {
-		case err == nil && d.gpus && gpus:
-		case err == nil:
-			worked = append(worked, d.name)
-		case !errors.As(err, &errno):
-			s.Errorf("%s: %v: %s", d.name, err, p.complaints()) // the trial's own trouble
-		default:
-			s.Logf("%s: %v", d.name, err)
-			refused++
-		}
-	}
-	if limit := coreLimit(h.tid); limit > 4096 {
-		worked = append(worked, "leave a core file")
-	} else {
-		refused++
-	}
-	h.release()
-	return worked, refused
+	return h
 }
 
 // coreLimit is the most that a process's core file may have.

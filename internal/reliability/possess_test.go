@@ -54,7 +54,7 @@ func (p *possessed) stopped(asked unix.Signal, on func(tid, signal int) error) e
 			return fmt.Errorf("waiting for process %d: %w", p.tid, err)
 		}
 		if !status.Stopped() {
-			return fmt.Errorf("process %d has ended: status %d, signal %v", p.tid, status.ExitStatus(), status.Signal())
+			return ended{p.tid, status}
 		}
 		if status.StopSignal() == asked {
 			return nil
@@ -63,6 +63,19 @@ func (p *possessed) stopped(asked unix.Signal, on func(tid, signal int) error) e
 			return fmt.Errorf("letting process %d go on: %w", p.tid, err)
 		}
 	}
+}
+
+// ended is what became of a process that was to act.
+type ended struct {
+	tid    int
+	status unix.WaitStatus
+}
+
+// asked says whether it ended as its parent has those end that it needs no longer: by itself, or killed after a while.
+func (e ended) asked() bool { return e.status.ExitStatus() == 0 || e.status.Signal() == unix.SIGKILL }
+
+func (e ended) Error() string {
+	return fmt.Sprintf("process %d has ended: status %d, signal %v", e.tid, e.status.ExitStatus(), e.status.Signal())
 }
 
 // stepAgain runs the instruction that a signal came before; the signal, which is one of Go's runtime, is dropped.
@@ -75,7 +88,18 @@ func (p *possessed) release() {
 	runtime.UnlockOSThread()
 }
 
-// call makes one system call. Texts are passed as their addresses, with a NUL behind.
+// failed is an error of the debugger's own, which says nothing of what the process may do: how it ended, where it is
+// gone.
+func (p *possessed) failed(what string, err error) error {
+	var status unix.WaitStatus
+	if pid, _ := unix.Wait4(p.tid, &status, unix.WALL|unix.WNOHANG, nil); pid == p.tid && !status.Stopped() {
+		return ended{p.tid, status}
+	}
+	return fmt.Errorf("%s: %v", what, err) // not %w: nobody may take it for an answer
+}
+
+// call makes one system call; its error is a syscall.Errno where the process was refused. Texts are passed as their
+// addresses, with a NUL behind.
 func (p *possessed) call(number uintptr, args ...any) (uint64, error) {
 	var values [6]uint64
 	at := p.room
@@ -86,7 +110,7 @@ func (p *possessed) call(number uintptr, args ...any) (uint64, error) {
 		case string, []byte:
 			raw := append(fmt.Appendf(nil, "%s", a), 0)
 			if _, err := unix.PtracePokeData(p.tid, at, raw); err != nil {
-				return 0, fmt.Errorf("writing an argument: %w", err)
+				return 0, p.failed("writing an argument", err)
 			}
 			values[i] = uint64(at)
 			at += uintptr(len(raw)+15) &^ 15
@@ -100,16 +124,16 @@ func (p *possessed) call(number uintptr, args ...any) (uint64, error) {
 	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = values[0], values[1], values[2], values[3], values[4],
 		values[5]
 	if err := unix.PtraceSetRegs(p.tid, &regs); err != nil {
-		return 0, fmt.Errorf("setting registers: %w", err)
+		return 0, p.failed("setting registers", err)
 	}
 	if err := unix.PtraceSingleStep(p.tid); err != nil {
-		return 0, fmt.Errorf("running one instruction: %w", err)
+		return 0, p.failed("running one instruction", err)
 	}
 	if err := p.stopped(unix.SIGTRAP, stepAgain); err != nil {
 		return 0, err
 	}
 	if err := unix.PtraceGetRegs(p.tid, &regs); err != nil {
-		return 0, fmt.Errorf("reading the result: %w", err)
+		return 0, p.failed("reading the result", err)
 	}
 	if result := int64(regs.Rax); result < 0 && result > -4096 {
 		return 0, syscall.Errno(-result)
