@@ -8,9 +8,6 @@
 package dataset
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // Kind is what a path holds, in the words a recording uses.
@@ -40,29 +38,17 @@ type Description struct {
 	Bytes  int64 // size of the file; for a folder, of the files whose size was looked at
 	Files  int64 // 1 for a file; for a folder, the files that were seen
 	Folder *Folder
-	HDF5   *hdf5.Answer
-}
-
-// Limits bound a look at one path. The zero value of a field is its default.
-type Limits struct {
-	Entries int // names read from a folder and the folders in it; 4096
-	Sizes   int // files of a folder whose size is asked for; 256
-	Folders int // folders below it that are entered; 8
-	HDF5    *hdf5.Limits
-}
-
-func (l Limits) withDefaults() Limits {
-	l.Entries, l.Sizes, l.Folders = cmp.Or(l.Entries, 4096), cmp.Or(l.Sizes, 256), cmp.Or(l.Folders, 8)
-	return l
+	HDF5   *hdf5.File
+	// Refused is why an HDF5 file is not described.
+	Refused untrusted.Text `json:",omitzero"`
 }
 
 // ErrNoData says that the path is neither a regular file nor a folder.
 var ErrNoData = errors.New("neither a file nor a folder")
 
 // Describe says what lies at path. Its errors are those of the file system and ErrNoData. A file that cannot be
-// understood is no error: its Kind is Other, or its HDF5 answer says why it was refused.
-func Describe(path string, limits Limits) (Description, error) {
-	limits = limits.withDefaults()
+// understood is no error: its Kind is Other, or Refused says why.
+func Describe(path string) (Description, error) {
 	f, err := open(path)
 	if err != nil {
 		return Description{}, fmt.Errorf("opening the dataset: %w", err)
@@ -73,11 +59,11 @@ func Describe(path string, limits Limits) (Description, error) {
 	case err != nil:
 		return Description{}, fmt.Errorf("looking at the dataset: %w", err)
 	case info.IsDir():
-		return describeFolder(f, limits)
+		return describeFolder(f)
 	case !info.Mode().IsRegular():
 		return Description{}, fmt.Errorf("%w (%s)", ErrNoData, info.Mode().Type())
 	}
-	return describeFile(f, path, info.Size(), limits)
+	return describeFile(f, path, info.Size())
 }
 
 // open opens without waiting for the other end of a FIFO and without taking a terminal.
@@ -85,37 +71,25 @@ func open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 }
 
-func describeFile(f *os.File, path string, size int64, limits Limits) (Description, error) {
+func describeFile(f *os.File, path string, size int64) (Description, error) {
 	head, err := readHead(f)
 	if err != nil {
 		return Description{}, fmt.Errorf("reading the dataset's first bytes: %w", err)
 	}
 	out := Description{Kind: format.OfBytes(head).Kind, Bytes: size, Files: 1}
 	if out.Kind == HDF5 || out.Kind == Other && hasSuperblock(f, size) { // behind a user block
-		answer, err := askHDF5(path, limits)
-		if err != nil {
+		out.Kind = HDF5
+		file, err := hdf5.Layout(path, hdf5.DefaultLimits())
+		refused, known := refusalOf(err, 300)
+		switch {
+		case err == nil:
+			out.HDF5 = &file
+		case !known:
 			return Description{}, err
 		}
-		out.Kind, out.HDF5 = HDF5, &answer
+		out.Refused = refused.Reason
 	}
 	return out, nil
-}
-
-// askHDF5 calls the HDF5 task's handler in this very process, which is a child already.
-func askHDF5(path string, limits Limits) (hdf5.Answer, error) {
-	body, err := json.Marshal(hdf5.Request{Path: []byte(path), Limits: limits.HDF5})
-	if err != nil {
-		return hdf5.Answer{}, fmt.Errorf("encoding a request: %w", err)
-	}
-	value, err := hdf5.Handler(context.Background(), body)
-	if err != nil {
-		return hdf5.Answer{}, err
-	}
-	answer, ok := value.(hdf5.Answer)
-	if !ok {
-		return hdf5.Answer{}, fmt.Errorf("the HDF5 task answered with %T", value)
-	}
-	return answer, nil
 }
 
 func hasSuperblock(f *os.File, size int64) bool {

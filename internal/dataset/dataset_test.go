@@ -24,9 +24,9 @@ import (
 const fixtures = "../../testdata/datasets"
 
 // describe asks through the handler and JSON, as a child process would be asked.
-func describe(t *testing.T, path string, limits Limits) Description {
+func describe(t *testing.T, path string) Description {
 	t.Helper()
-	body := must.Get(json.Marshal(Request{Path: []byte(path), Limits: limits}))(t)
+	body := must.Get(json.Marshal(Request{Path: []byte(path)}))(t)
 	value := must.Get(Handler(context.Background(), body))(t)
 	raw := must.Get(json.Marshal(value))(t)
 	var got Description
@@ -68,7 +68,7 @@ func TestDescribeFiles(t *testing.T) {
 		"text.h5":  {Kind: Other},
 		"x.tar":    {Kind: Tar},
 	} {
-		got := describe(t, filepath.Join(dir, name), Limits{})
+		got := describe(t, filepath.Join(dir, name))
 		info := must.Get(os.Stat(filepath.Join(dir, name)))(t)
 		want.Files, want.Bytes = 1, info.Size()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -79,20 +79,16 @@ func TestDescribeFiles(t *testing.T) {
 
 func TestDescribeHDF5(t *testing.T) {
 	for _, name := range []string{"layouts.h5", "userblock.h5"} {
-		got := describe(t, filepath.Join(fixtures, name), Limits{})
-		if got.Kind != HDF5 || got.HDF5 == nil || len(got.HDF5.File.Datasets) == 0 {
+		got := describe(t, filepath.Join(fixtures, name))
+		if got.Kind != HDF5 || got.HDF5 == nil || len(got.HDF5.Datasets) == 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
-	}
-	few := hdf5.DefaultLimits()
-	few.Datasets = 2
-	if got := describe(t, filepath.Join(fixtures, "many.h5"), Limits{HDF5: &few}); len(got.HDF5.File.Datasets) != 2 {
-		t.Errorf("%d datasets described, 2 allowed", len(got.HDF5.File.Datasets))
 	}
 	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts.h5")))(t)
 	path := filepath.Join(t.TempDir(), "cut.h5")
 	write(t, path, raw[:len(raw)/2])
-	if got := describe(t, path, Limits{}); got.Kind != HDF5 || got.HDF5.Refused.Cause != hdf5.CauseTruncated {
+	if got := describe(t, path); got.Kind != HDF5 || got.HDF5 != nil ||
+		!strings.HasPrefix(got.Refused.String(), hdf5.ErrTruncated.Error()) {
 		t.Errorf("a cut file: %+v", got)
 	}
 }
@@ -108,7 +104,7 @@ func TestDescribeFolder(t *testing.T) {
 	write(t, filepath.Join(dir, "README.txt"), []byte("hello"))
 	must.Do(t, os.Symlink("/dev/zero", filepath.Join(dir, "zero.jpg")))
 	must.Do(t, unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600))
-	got := describe(t, dir, Limits{})
+	got := describe(t, dir)
 	if got.Kind != Image || got.Files != 8*20+1 {
 		t.Errorf("%+v: want 8 of 12 folders of 20 images each", got)
 	}
@@ -126,17 +122,20 @@ func TestDescribeFolder(t *testing.T) {
 
 func TestDescribeFolderStopsAtItsLimits(t *testing.T) {
 	dir := t.TempDir()
-	for i := range 300 {
-		write(t, filepath.Join(dir, fmt.Sprintf("%03d.npy", i)), []byte("x"))
+	for _, c := range []struct {
+		files, seen, sized int
+		more               bool
+	}{{300, 300, mostSizes, false}, {mostEntries + 1, mostEntries, mostSizes, true}} {
+		for i := range c.files {
+			write(t, filepath.Join(dir, fmt.Sprintf("%04d.npy", i)), []byte("x"))
+		}
+		got := describe(t, dir)
+		if got.Kind != Npy || got.Files != int64(c.seen) || got.Folder.More != c.more ||
+			got.Folder.Sizes.Count != c.sized {
+			t.Errorf("of %d files: %+v %+v, want %+v", c.files, got, got.Folder, c)
+		}
 	}
-	got := describe(t, dir, Limits{Entries: 100, Sizes: 10})
-	if got.Kind != Npy || got.Files != 100 || !got.Folder.More || got.Folder.Sizes.Count != 10 {
-		t.Errorf("%+v %+v: want 100 files seen, 10 of them sized", got, got.Folder)
-	}
-	if got = describe(t, dir, Limits{}); got.Files != 300 || got.Folder.More {
-		t.Errorf("%+v %+v: want all 300", got, got.Folder)
-	}
-	if got = describe(t, t.TempDir(), Limits{}); got.Kind != Other || got.Files != 0 || got.Folder.Sizes != nil {
+	if got := describe(t, t.TempDir()); got.Kind != Other || got.Files != 0 || got.Folder.Sizes != nil {
 		t.Errorf("an empty folder: %+v", got)
 	}
 }
@@ -147,7 +146,7 @@ func TestDescribeRefuses(t *testing.T) {
 	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	for path, want := range map[string]error{fifo: ErrNoData, "/dev/zero": ErrNoData,
 		filepath.Join(dir, "no"): os.ErrNotExist} {
-		if got, err := Describe(path, Limits{}); !errors.Is(err, want) {
+		if got, err := Describe(path); !errors.Is(err, want) {
 			t.Errorf("%s: %+v, %v; want %v", path, got, err, want)
 		}
 	}
@@ -157,7 +156,7 @@ func TestDescribeRefuses(t *testing.T) {
 func TestDescribeSanitizesNames(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "x.\x1b[31mjpg"), nil)
-	got := describe(t, dir, Limits{})
+	got := describe(t, dir)
 	if name := got.Folder.Extension.String(); strings.ContainsRune(name, 0x1b) {
 		t.Errorf("an escape came through: %q", name)
 	}

@@ -31,8 +31,14 @@ type Sizes struct {
 	Median int64 // bytes
 }
 
+// What bounds a look into a folder.
+const (
+	mostEntries = 4096 // names read from it and the folders in it
+	mostSizes   = 256  // files whose size is asked for
+	mostFolders = 8    // folders below it that are entered
+)
+
 type survey struct {
-	limits     Limits
 	folder     Folder
 	extensions map[string]int64
 	kinds      map[Kind]int64
@@ -40,19 +46,19 @@ type survey struct {
 	sizes      []int64
 }
 
-func describeFolder(f *os.File, limits Limits) (Description, error) {
-	s := survey{limits: limits, extensions: map[string]int64{}, kinds: map[Kind]int64{}}
+func describeFolder(f *os.File) (Description, error) {
+	s := survey{extensions: map[string]int64{}, kinds: map[Kind]int64{}}
 	below, err := s.read(f)
 	if err != nil {
 		return Description{}, fmt.Errorf("listing the dataset's folder: %w", err)
 	}
 	// A folder of classes, as torchvision's ImageFolder reads it, holds its files one level down. The folders that are
 	// entered are spread over all of them, because neighbours may be alike.
-	for i := range min(len(below), limits.Folders) {
-		name := below[i*len(below)/min(len(below), limits.Folders)]
-		s.enter(f, name)
+	entered := min(len(below), mostFolders)
+	for i := range entered {
+		s.enter(f, below[i*len(below)/entered])
 	}
-	if len(below) > limits.Folders {
+	if len(below) > entered {
 		s.folder.More = true
 	}
 	return s.sum(), nil
@@ -76,11 +82,11 @@ func (s *survey) enter(parent *os.File, name string) {
 // read goes through the entries of one folder as the kernel streams them, up to the limit for all folders together,
 // and returns the names of the folders in it.
 func (s *survey) read(f *os.File) (below []string, err error) {
-	quota := max(1, s.limits.Entries/(s.limits.Folders+1)) // so that a crowded first folder leaves some to the others
+	const quota = mostEntries / (mostFolders + 1) // so that a crowded first folder leaves some to the others
 	for seen := 0; ; {
 		entries, err := f.ReadDir(256)
 		for _, entry := range entries {
-			if s.folder.Entries >= int64(s.limits.Entries) || seen >= quota && s.folder.Folders > 0 {
+			if s.folder.Entries >= mostEntries || seen >= quota && s.folder.Folders > 0 {
 				s.folder.More = true
 				return below, nil
 			}
@@ -114,7 +120,7 @@ func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
 	if extension := strings.ToLower(path.Ext(entry.Name())); len(s.extensions) < 1024 || s.extensions[extension] > 0 {
 		s.extensions[extension]++
 	}
-	if len(s.sizes) < s.limits.Sizes {
+	if len(s.sizes) < mostSizes {
 		var stat unix.Stat_t
 		if unix.Fstatat(int(f.Fd()), entry.Name(), &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			s.sizes = append(s.sizes, stat.Size)

@@ -13,8 +13,8 @@ import (
 
 // surveyLimits bound a look into an HDF5 file that a person has pointed at: more than for one that a job happens to
 // have open, so that a dataset can be named that lies behind thousands of others.
-func surveyLimits() *hdf5.Limits {
-	return &hdf5.Limits{Datasets: 4096, Groups: 4096, Links: 65_536, Depth: 32, NameBytes: 255, Chunks: 100_000,
+func surveyLimits() hdf5.Limits {
+	return hdf5.Limits{Datasets: 4096, Groups: 4096, Links: 65_536, Depth: 32, NameBytes: 255, Chunks: 100_000,
 		Outside: 16}
 }
 
@@ -116,22 +116,19 @@ func (s *surveyor) open(f File, into *[]inside) error {
 		s.bad.add(errAvoided.Error(), nil, f.Path)
 		return errAvoided
 	}
-	answer, err := askHDF5(string(f.Path), Limits{HDF5: surveyLimits()})
-	if err == nil {
-		err = answer.Refused.Err()
-	}
+	file, err := hdf5.Layout(string(f.Path), surveyLimits())
 	if err != nil {
 		reason := reasonOf(err)
-		for _, c := range refusals { // the particulars, addresses most often, would make every file a reason of its own
-			if errors.Is(err, c.Err) {
-				reason = c.Err.Error()
+		for _, r := range refusals { // the particulars, addresses most often, would make every file a reason of its own
+			if errors.Is(err, r.err) {
+				reason = r.err.Error()
 			}
 		}
 		s.bad.add(reason, nil, f.Path)
 		return err
 	}
-	*into = append(*into, inside{file: f, hdf5: answer.File})
-	s.outside(answer.File)
+	*into = append(*into, inside{file: f, hdf5: file})
+	s.outside(file)
 	return nil
 }
 

@@ -3,9 +3,11 @@ package dataset
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // SurveyTask is the name under which a child process offers SurveyHandler.
@@ -29,25 +31,61 @@ type SurveyAnswer struct {
 }
 
 // SurveyRefusal says why there is nothing to read. Its zero value says that there is.
-type SurveyRefusal struct{ hdf5.Refused }
+type SurveyRefusal struct {
+	Cause  string         // one of refusals
+	Reason untrusted.Text // one line for a person
+}
 
-// refusals are the errors of Survey that survive the way out of the child process.
-var refusals = hdf5.Causes{
-	{Cause: "no-data", Err: ErrNoData},
-	{Cause: "no-files", Err: ErrNoFiles},
-	{Cause: "no-dataset", Err: ErrNoDataset},
-	{Cause: "outside", Err: ErrOutside},
-	{Cause: "item-shape", Err: ErrItemShape},
-	{Cause: "no-items", Err: ErrNoItems},
-	{Cause: hdf5.CauseNotHDF5, Err: hdf5.ErrNotHDF5},
-	{Cause: hdf5.CauseTruncated, Err: hdf5.ErrTruncated},
-	{Cause: hdf5.CauseNewer, Err: hdf5.ErrNewer},
-	{Cause: hdf5.CauseBeingWritten, Err: hdf5.ErrBeingWritten},
-	{Cause: hdf5.CauseUnreadable, Err: hdf5.ErrUnreadable},
+// refusals are the errors of Survey that survive the way out of the child process. Where an error is two of them, the
+// first counts.
+var refusals = []struct {
+	cause string
+	err   error
+}{
+	{"no-data", ErrNoData},
+	{"no-files", ErrNoFiles},
+	{"no-dataset", ErrNoDataset},
+	{"outside", ErrOutside},
+	{"item-shape", ErrItemShape},
+	{"no-items", ErrNoItems},
+	{"not-hdf5", hdf5.ErrNotHDF5},
+	{"truncated", hdf5.ErrTruncated},
+	{"newer", hdf5.ErrNewer},
+	{"being-written", hdf5.ErrBeingWritten},
+	{"unreadable", hdf5.ErrUnreadable},
+}
+
+// refusalOf words an error that is one of refusals, in so many bytes at most.
+func refusalOf(err error, most int) (SurveyRefusal, bool) {
+	for _, r := range refusals {
+		if errors.Is(err, r.err) {
+			return SurveyRefusal{Cause: r.cause, Reason: untrusted.Cut(err.Error(), most)}, true
+		}
+	}
+	return SurveyRefusal{}, false
 }
 
 // Err returns the refusal as the error that Survey returned, nil for the zero value.
-func (r SurveyRefusal) Err() error { return refusals.Undo(r.Refused) }
+func (r SurveyRefusal) Err() error {
+	if r.Cause == "" {
+		return nil
+	}
+	for _, known := range refusals {
+		if known.cause == r.Cause {
+			return &refusedError{r.Reason.String(), known.err}
+		}
+	}
+	return errors.New(r.Reason.String())
+}
+
+// refusedError has the reason for its text, which names the cause already.
+type refusedError struct {
+	reason string
+	cause  error
+}
+
+func (e *refusedError) Error() string { return e.reason }
+func (e *refusedError) Unwrap() error { return e.cause }
 
 // SurveyHandler answers one SurveyRequest with a SurveyAnswer. It is to run in a child process. Its error is one of the
 // file system (no such file, permission denied); what the dataset itself is to blame for is in SurveyAnswer.Refused.
@@ -60,8 +98,8 @@ func SurveyHandler(_ context.Context, body json.RawMessage) (any, error) {
 	if err == nil {
 		return SurveyAnswer{Result: result}, nil
 	}
-	if refused, ok := refusals.Refuse(err, 1000); ok {
-		return SurveyAnswer{Result: result, Refused: SurveyRefusal{refused}}, nil
+	if refused, ok := refusalOf(err, 1000); ok {
+		return SurveyAnswer{Result: result, Refused: refused}, nil
 	}
 	return nil, err
 }

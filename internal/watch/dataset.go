@@ -57,11 +57,11 @@ func factsOf(found dataset.Description) openfiles.Facts {
 		facts.Extension = f.Extension.String()
 	}
 	if found.HDF5 != nil {
-		if access, ok := dataset.Likely(found.HDF5.File); ok {
+		if access, ok := dataset.Likely(*found.HDF5); ok {
 			facts.Layout = layoutOf(access)
 		}
-		facts.Refused = found.HDF5.Refused.Reason.String()
 	}
+	facts.Refused = found.Refused.String()
 	return facts
 }
 
