@@ -6,27 +6,27 @@ import (
 )
 
 // stored reads the chunk that begins at corner as it is stored; it has no bytes where nothing is.
-func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, err error) {
+func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, err error) {
 	size, err := r.view.chunkSize(corner)
 	switch {
 	case size > r.found.files[len(r.found.files)-1].bytes:
-		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes, more than its file has", ErrTooLarge, size)
+		return buf[:0], fmt.Errorf("%w: a chunk of %d bytes, more than its file has", ErrTooLarge, size)
 	case size > MaxReadBytes:
-		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes as it is stored; at most %d are read at once",
+		return buf[:0], fmt.Errorf("%w: a chunk of %d bytes as it is stored; at most %d are read at once",
 			ErrTooLarge, size, int64(MaxReadBytes))
 	}
 	if err == nil && size > 0 {
 		if int64(cap(buf)) < size {
 			buf = makeRoom(size)
 		}
-		if mask, err = r.view.chunk(corner, buf[:size]); err == nil {
-			return buf[:size], mask, nil
+		if err = r.view.chunk(corner, buf[:size]); err == nil {
+			return buf[:size], nil
 		}
 	}
 	if err == nil || r.missing(corner, err) {
-		return buf[:0], 0, nil
+		return buf[:0], nil
 	}
-	return buf[:0], 0, err
+	return buf[:0], err
 }
 
 // missing reports whether the error of reading a chunk means that none is stored there. Of chunks without filters,
@@ -36,7 +36,7 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 func (r *Reader) missing(corner []int64, err error) bool {
 	if words := err.Error(); words != r.noChunk {
 		r.walks++
-		if _, _, _, err := r.view.place(corner); !errors.Is(err, ErrNoChunk) {
+		if _, _, err := r.view.place(corner); !errors.Is(err, ErrNoChunk) {
 			return false
 		}
 		r.noChunk = words
@@ -44,47 +44,12 @@ func (r *Reader) missing(corner []int64, err error) bool {
 	return true
 }
 
-// ChunkPlace says where in the file the chunk that holds the element at coord lies, and what it occupies. libhdf5 1.10
-// walks the whole chunk index for it, where RawChunk looks the chunk up. Its errors are those of RawChunk.
-func (r *Reader) ChunkPlace(coord []int64) (at, size int64, err error) {
-	corner, err := r.chunkAt(coord)
-	if err == nil {
-		r.walks++
-		at, size, _, err = r.view.place(corner)
-	}
-	if err != nil {
-		return 0, 0, r.failed("the place of the chunk at", coord, err)
-	}
-	return at, size, nil
-}
-
-// chunkAt is the first element of the chunk that holds coord. It is good until the next call.
-func (r *Reader) chunkAt(coord []int64) ([]int64, error) {
-	if err := r.ready(0, 0); err != nil {
-		return nil, err
-	}
-	if r.dataset.Storage != Chunked || len(r.dataset.Chunk) != len(r.dataset.Shape) {
-		return nil, fmt.Errorf("%w: the layout is %s", ErrNoChunk, r.dataset.Storage)
-	}
-	if len(coord) != len(r.dataset.Shape) {
-		return nil, fmt.Errorf("%w: %d axes, of shape %v", ErrRange, len(coord), r.dataset.Shape)
-	}
-	corner := []int64{}
-	for i, c := range coord {
-		if c < 0 || c >= r.dataset.Shape[i] {
-			return nil, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape)
-		}
-		corner = append(corner, c-c%r.dataset.Chunk[i])
-	}
-	return corner, nil
-}
-
 // MaxChunks bounds the chunks that RawBlock reads.
 const MaxChunks = 1 << 20
 
 // RawBlock reads, one after the other and without running a filter, every chunk that holds a part of a block. It
 // returns how many are stored and the bytes that these occupy; buf is used for each in turn, and returned for the next
-// call. Its errors are those of Block and RawChunk.
+// call. Its errors are those of Block, and ErrNoChunk where there are none.
 func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int64, into []byte, err error) {
 	n, err := r.blockBytes(start, count)
 	if err != nil || n == 0 {
@@ -112,7 +77,7 @@ func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int6
 		total *= along
 	}
 	for copy(at, first); ; {
-		raw, _, err := r.stored(at, buf)
+		raw, err := r.stored(at, buf)
 		if err != nil {
 			return chunks, stored, buf, r.failed("the chunk at", at, err)
 		}

@@ -39,7 +39,7 @@ func TestGapsAreLookedForOnce(t *testing.T) {
 			if r.walks > c.walks {
 				t.Errorf("%s %s: the index was walked through %d times, want %d", file, name, r.walks, c.walks)
 			}
-			if _, _, err := r.RawChunk([]int64{1, 0}, nil); !errors.Is(err, ErrNoChunk) {
+			if _, err := r.RawChunk([]int64{1, 0}, nil); !errors.Is(err, ErrNoChunk) {
 				t.Errorf("%s %s: a chunk that was never written: %v", file, name, err)
 			}
 		}

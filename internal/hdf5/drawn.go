@@ -82,7 +82,7 @@ func (c *drawing) dataset(path, name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	files, names, at, err := r.sourceNames()
+	sources, at, err := r.sources()
 	for _, f := range r.found.files[1:] {
 		c.file(f.at)
 	}
@@ -96,16 +96,16 @@ func (c *drawing) dataset(path, name string, depth int) error {
 	if depth > 0 && d.Storage == Chunked && len(d.Chunk) > 0 {
 		c.out.ChunkRows = max(c.out.ChunkRows, d.Chunk[0])
 	}
-	for i, file := range files {
-		c.source(d.Storage, at, file, names, i, depth)
+	for _, s := range sources {
+		c.source(d.Storage, at, s, depth)
 	}
 	return nil
 }
 
 // source takes up one source, named in the file at.
-func (c *drawing) source(storage Storage, at, file string, names []string, i, depth int) {
+func (c *drawing) source(storage Storage, at string, s source, depth int) {
 	if storage == External {
-		path, err := beside(at, file)
+		path, err := beside(at, s.file)
 		if err != nil {
 			c.unsure(unsureSource)
 			return
@@ -113,19 +113,19 @@ func (c *drawing) source(storage Storage, at, file string, names []string, i, de
 		c.file(path)
 		return
 	}
-	if strings.Contains(file+names[i], "%") {
+	if strings.Contains(s.file+s.dataset, "%") {
 		c.unsure(unsurePattern)
 		return
 	}
 	path := at
-	if file != "." {
+	if s.file != "." {
 		var err error
-		if path, err = besideOrBare(at, file); err != nil {
+		if path, err = besideOrBare(at, s.file); err != nil {
 			return // a source that is not there reads as the fill value
 		}
 		c.file(path)
 	}
-	if err := c.dataset(path, names[i], depth+1); err != nil && !errors.Is(err, ErrNoDataset) {
+	if err := c.dataset(path, s.dataset, depth+1); err != nil && !errors.Is(err, ErrNoDataset) {
 		c.unsure(unsureSource)
 	}
 }
@@ -140,24 +140,23 @@ func besideOrBare(at, name string) (string, error) {
 	return path, err
 }
 
-// sourceNames lists the files of external storage, or the sources of a virtual dataset with the datasets in them, and
-// the file that names them.
-func (r *Reader) sourceNames() (files, datasets []string, at string, err error) {
+// sources lists what external storage or a virtual dataset draws on, and the file that names it.
+func (r *Reader) sources() (list []source, at string, err error) {
 	at = r.found.files[len(r.found.files)-1].at
 	if r.dataset.Storage != External && r.dataset.Storage != Virtual {
-		return nil, nil, at, nil
+		return nil, at, nil
 	}
 	runtime.LockOSThread() // libhdf5's reasons are kept per thread
 	defer runtime.UnlockOSThread()
 	plist, err := r.view.dataset().creation()
 	if err != nil {
-		return nil, nil, at, err
+		return nil, at, err
 	}
 	defer plist.close()
 	if r.dataset.Storage == Virtual {
-		files, datasets, _, err = plist.virtualNames(maxSources)
-		return files, datasets, at, err
+		list, _, err = plist.virtual(maxSources)
+		return list, at, err
 	}
-	files, _ = plist.externalNames(maxSources)
-	return files, nil, at, nil
+	list, _ = plist.external(maxSources)
+	return list, at, nil
 }

@@ -211,12 +211,12 @@ const maxSources = 4096
 func (f *finder) sources(plist creation, storage Storage) (folder string, err error) {
 	at := f.files[len(f.files)-1].at
 	if storage == Virtual {
-		names, _, total, err := plist.virtualNames(maxSources)
+		list, total, err := plist.virtual(maxSources)
 		if err == nil && total > maxSources {
 			err = fmt.Errorf("%w: %d files, at most %d are followed", ErrOutside, total, maxSources)
 		}
-		for i := 0; err == nil && i < len(names); i++ {
-			if name := names[i]; name != "." && !strings.Contains(name, "%") {
+		for i := 0; err == nil && i < len(list); i++ {
+			if name := list[i].file; name != "." && !strings.Contains(name, "%") {
 				for _, folder := range []string{filepath.Dir(at), ""} {
 					if _, err := regular(place(folder, name), name); err != nil {
 						return "", err
@@ -226,14 +226,14 @@ func (f *finder) sources(plist creation, storage Storage) (folder string, err er
 		}
 		return "", err
 	}
-	names, total := plist.externalNames(maxSources)
-	if total > maxSources || len(names) == 0 {
+	list, total := plist.external(maxSources)
+	if total > maxSources || len(list) == 0 {
 		return "", fmt.Errorf("%w: %d files, 1 to %d are followed", ErrOutside, total, maxSources)
 	}
 	for _, folder := range []string{filepath.Dir(at), ""} {
 		found := 0
-		for _, name := range names {
-			ok, err := regular(place(folder, name), name)
+		for _, s := range list {
+			ok, err := regular(place(folder, s.file), s.file)
 			if err != nil {
 				return "", err
 			}
@@ -241,11 +241,11 @@ func (f *finder) sources(plist creation, storage Storage) (folder string, err er
 				found++
 			}
 		}
-		if found == len(names) {
+		if found == len(list) {
 			return folder, nil
 		}
 	}
-	return "", fmt.Errorf("%w: not all files are there, %s is the first", ErrOutside, untrusted.Cut(names[0], 255))
+	return "", fmt.Errorf("%w: not all files are there, %s is the first", ErrOutside, untrusted.Cut(list[0].file, 255))
 }
 
 // cause takes the path out of an error of package os.

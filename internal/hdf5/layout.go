@@ -232,7 +232,7 @@ func (w *walk) describe(here handle, out *Dataset) error {
 		return fmt.Errorf("reading its filters: %w", err)
 	}
 	if out.Storage == Virtual {
-		out.Outside, out.Sources, out.Shape, err = plist.virtual(w.limits.Outside)
+		out.Shape, err = w.describeVirtual(plist, out)
 	} else {
 		out.Shape, err = here.extent()
 	}
@@ -245,11 +245,22 @@ func (w *walk) describe(here handle, out *Dataset) error {
 	return w.describeStorage(here, plist, element, out)
 }
 
+// describeVirtual fills in what a virtual dataset draws on, and returns its shape.
+func (w *walk) describeVirtual(plist creation, out *Dataset) ([]int64, error) {
+	sources, total, err := plist.virtual(w.limits.Outside)
+	out.Outside, out.Sources = outsideOf(sources), total
+	if err != nil || total == 0 {
+		return nil, err
+	}
+	return plist.virtualShape()
+}
+
 // describeStorage fills in what depends on the layout.
 func (w *walk) describeStorage(here handle, plist creation, element elementType, out *Dataset) error {
 	switch out.Storage {
 	case External:
-		out.Outside, out.Sources = plist.external(w.limits.Outside)
+		sources, total := plist.external(w.limits.Outside)
+		out.Outside, out.Sources = outsideOf(sources), total
 	case Contiguous, Compact:
 		out.StoredBytes = new(here.stored())
 	case Chunked:

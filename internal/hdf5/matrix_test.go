@@ -153,7 +153,7 @@ func rawChunks(t *testing.T, path string, r *Reader) (compared int) {
 	for i := int64(0); i < d.Shape[0]; i += d.Chunk[0] {
 		coord := make([]int64, len(d.Shape))
 		coord[0] = i
-		raw, _, err := r.RawChunk(coord, nil)
+		raw, err := r.RawChunk(coord, nil)
 		at, size, err2 := r.ChunkPlace(coord)
 		if errors.Is(err, ErrNoChunk) && errors.Is(err2, ErrNoChunk) {
 			continue

@@ -19,8 +19,14 @@ import (
 // maxOutsideName is PATH_MAX.
 const maxOutsideName = 4096
 
-// externalNames lists the files of external storage, at most limit of them.
-func (c creation) externalNames(limit int) (files []string, total int) {
+// source is where a dataset that lies elsewhere draws on.
+type source struct {
+	file    string
+	dataset string // of a virtual dataset: the one in the file
+}
+
+// external lists the files of external storage, at most limit of them.
+func (c creation) external(limit int) (list []source, total int) {
 	total = max(0, int(C.H5Pget_external_count(C.hid_t(c))))
 	name := (*C.char)(C.calloc(maxOutsideName+1, 1))
 	defer C.free(unsafe.Pointer(name))
@@ -30,26 +36,17 @@ func (c creation) externalNames(limit int) (files []string, total int) {
 		if C.H5Pget_external(C.hid_t(c), C.uint(i), maxOutsideName, name, &offset, &size) < 0 {
 			break
 		}
-		files = append(files, C.GoString(name))
+		list = append(list, source{file: C.GoString(name)})
 	}
 	C.forget()
-	return files, total
+	return list, total
 }
 
-// external is externalNames for people.
-func (c creation) external(limit int) (files []Outside, total int) {
-	names, total := c.externalNames(limit)
-	for _, name := range names {
-		files = append(files, Outside{File: untrusted.String(name)})
-	}
-	return files, total
-}
-
-// virtualNames lists the sources of a virtual dataset, at most limit of them: files, and the datasets in them.
-func (c creation) virtualNames(limit int) (files, datasets []string, total int, err error) {
+// virtual lists the sources of a virtual dataset, at most limit of them.
+func (c creation) virtual(limit int) (list []source, total int, err error) {
 	var count C.size_t
 	if C.H5Pget_virtual_count(C.hid_t(c), &count) < 0 {
-		return nil, nil, 0, reason()
+		return nil, 0, reason()
 	}
 	total = int(min(count, math.MaxInt32))
 	name := (*C.char)(C.calloc(maxOutsideName+1, 1))
@@ -58,32 +55,23 @@ func (c creation) virtualNames(limit int) (files, datasets []string, total int, 
 		if C.H5Pget_virtual_filename(C.hid_t(c), C.size_t(i), name, maxOutsideName) < 0 {
 			break
 		}
-		files, datasets = append(files, C.GoString(name)), append(datasets, "")
+		list = append(list, source{file: C.GoString(name)})
 		if C.H5Pget_virtual_dsetname(C.hid_t(c), C.size_t(i), name, maxOutsideName) >= 0 {
-			datasets[i] = C.GoString(name)
+			list[i].dataset = C.GoString(name)
 		}
 	}
 	C.forget()
-	return files, datasets, total, nil
+	return list, total, nil
 }
 
-// virtual lists the sources of a virtual dataset for people, at most limit of them, and its shape.
-func (c creation) virtual(limit int) (sources []Outside, total int, shape []int64, err error) {
-	files, datasets, total, err := c.virtualNames(limit)
-	if err != nil {
-		return nil, 0, nil, err
+// virtualShape is the shape of a virtual dataset that has sources. The dataset itself would open these to tell it; the
+// first mapping knows it, too.
+func (c creation) virtualShape() ([]int64, error) { return extentOf(C.virtual_space(C.hid_t(c))) }
+
+// outsideOf words sources for people.
+func outsideOf(list []source) (out []Outside) {
+	for _, s := range list {
+		out = append(out, Outside{File: untrusted.String(s.file), Dataset: untrusted.String(s.dataset)})
 	}
-	for i := range files {
-		source := Outside{File: untrusted.String(files[i])}
-		if datasets[i] != "" {
-			source.Dataset = untrusted.String(datasets[i])
-		}
-		sources = append(sources, source)
-	}
-	if total == 0 {
-		return nil, 0, nil, nil
-	}
-	// The dataset itself would open its sources to tell its shape; the first mapping knows it, too.
-	shape, err = extentOf(C.virtual_space(C.hid_t(c)))
-	return sources, total, shape, err
+	return out
 }

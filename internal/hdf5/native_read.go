@@ -76,22 +76,21 @@ static herr_t view_chunk_size(struct view *v, const long long *offset, unsigned 
 	return 0;
 }
 
-static herr_t view_chunk(struct view *v, const long long *offset, unsigned *mask, void *to) {
+static herr_t view_chunk(struct view *v, const long long *offset, void *to) {
 	hsize_t o[H5S_MAX_RANK + 1] = {0};
 	uint32_t filters = 0;
 	hush();
 	for (int i = 0; i < v->rank; i++) o[i] = offset[i];
-	if (H5Dread_chunk(v->dset, H5P_DEFAULT, o, &filters, to) < 0) return failed(v);
-	*mask = filters;
-	return 0;
+	return H5Dread_chunk(v->dset, H5P_DEFAULT, o, &filters, to) < 0 ? failed(v) : 0;
 }
 
-static herr_t view_place(struct view *v, const long long *offset, unsigned *mask, unsigned long long *at, unsigned long long *size) {
+static herr_t view_place(struct view *v, const long long *offset, unsigned long long *at, unsigned long long *size) {
 	hsize_t o[H5S_MAX_RANK + 1] = {0}, got = 0;
 	haddr_t where = HADDR_UNDEF;
+	unsigned mask;
 	hush();
 	for (int i = 0; i < v->rank; i++) o[i] = offset[i];
-	if (H5Dget_chunk_info_by_coord(v->dset, o, mask, &where, &got) < 0) return failed(v);
+	if (H5Dget_chunk_info_by_coord(v->dset, o, &mask, &where, &got) < 0) return failed(v);
 	*at = where;
 	*size = got;
 	return 0;
@@ -214,25 +213,23 @@ func (v view) chunkSize(offset []int64) (int64, error) {
 }
 
 // chunk reads a chunk as it is stored. to has chunkSize bytes, one at least.
-func (v view) chunk(offset []int64, to []byte) (mask uint32, err error) {
-	var filters C.uint
-	if C.view_chunk(v.c, (*C.longlong)(unsafe.SliceData(offset)), &filters, unsafe.Pointer(&to[0])) < 0 {
-		return 0, words(&v.c.why)
+func (v view) chunk(offset []int64, to []byte) error {
+	if C.view_chunk(v.c, (*C.longlong)(unsafe.SliceData(offset)), unsafe.Pointer(&to[0])) < 0 {
+		return words(&v.c.why)
 	}
-	return uint32(filters), nil
+	return nil
 }
 
 // place says where in the file a chunk lies. 1.10 counts from the end of a user block, which is added here.
-func (v view) place(offset []int64) (at, size int64, mask uint32, err error) {
-	var filters C.uint
+func (v view) place(offset []int64) (at, size int64, err error) {
 	var where, bytes C.ulonglong
-	if C.view_place(v.c, (*C.longlong)(unsafe.SliceData(offset)), &filters, &where, &bytes) < 0 {
-		return 0, 0, 0, words(&v.c.why)
+	if C.view_place(v.c, (*C.longlong)(unsafe.SliceData(offset)), &where, &bytes) < 0 {
+		return 0, 0, words(&v.c.why)
 	}
 	if where > math.MaxInt64-C.userblock(v.c.dset) || bytes == 0 {
-		return 0, 0, 0, ErrNoChunk
+		return 0, 0, ErrNoChunk
 	}
-	return int64(where + C.userblock(v.c.dset)), int64(min(bytes, math.MaxInt64)), uint32(filters), nil
+	return int64(where + C.userblock(v.c.dset)), int64(min(bytes, math.MaxInt64)), nil
 }
 
 // maxTypeDepth bounds how deep compound and array types are looked into; real ones nest two or three deep.

@@ -179,7 +179,7 @@ func TestReaderRefusesWhatIsNotThere(t *testing.T) {
 		if _, err := r.Items([]int64{0, index}, nil); !errors.Is(err, ErrRange) {
 			t.Errorf("items 0 and %d: %v", index, err)
 		}
-		if _, _, err := r.RawChunk([]int64{index, 0, 0}, nil); !errors.Is(err, ErrRange) {
+		if _, err := r.RawChunk([]int64{index, 0, 0}, nil); !errors.Is(err, ErrRange) {
 			t.Errorf("the chunk of item %d: %v", index, err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestReaderRefusesWhatIsNotThere(t *testing.T) {
 			t.Errorf("block %v: %v", b, err)
 		}
 	}
-	if _, _, err := reader(t, path, ReaderOptions{Dataset: "contiguous"}).RawChunk([]int64{0, 0, 0},
+	if _, err := reader(t, path, ReaderOptions{Dataset: "contiguous"}).RawChunk([]int64{0, 0, 0},
 		nil); !errors.Is(err, ErrNoChunk) {
 		t.Errorf("a chunk of contiguous data: %v", err)
 	}

@@ -60,47 +60,38 @@ func attended[In, Out any](ctx context.Context, p *process, k work[In, Out], nex
 	}
 }
 
-// find looks for the one of n things that ended a worker process, and leaves it to blame. did is what another process
-// that lives on has done. The error says that nothing more can be done.
-func (s *session) find(ctx context.Context, death error, n int, did string, try func(first int) error,
-	blame func(at int)) error {
+// survive goes on after a worker process died reading q.Items: it finds the file that ended it, names it and leaves it
+// out. Where there is no other file, only the item is left out. The error says that nothing more can be done.
+func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, death error) error {
 	s.faults.deaths++
 	if s.faults.deaths > mostDeaths {
 		return fmt.Errorf("worker processes died %d times, the last: %w", s.faults.deaths, death)
 	}
-	at, err := crashingItem(ctx, n, try)
-	switch {
-	case err != nil:
-		return errors.Join(death, err)
-	case at < 0:
-		s.warn(fmt.Sprintf("%v; asked again, another one %s", death, did))
-	default:
-		blame(at)
-	}
-	return nil
-}
-
-// survive goes on after a worker process died reading q.Items: it finds the file that ended it, names it and leaves it
-// out. Where there is no other file, only the item is left out.
-func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, death error) error {
 	takes := time.Duration(2 * q.Seconds * float64(time.Second)) // the double: what went before its end must fit in
 	q.Items = rotated(q.Items, q.From, len(q.Items))
 	q.From, q.Seconds, q.Once, q.Passes, q.StartAt, q.Drop, q.Fresh = 0, takes.Seconds(), true, 1, 0, false, false
-	return s.find(ctx, death, len(q.Items), "read the same items", func(first int) error {
+	at, err := crashingItem(ctx, len(q.Items), func(first int) error {
 		p := s.process(sample, takes)
 		defer p.close()
 		part := q
 		part.Items = q.Items[:first]
 		_, err := loadWork.ask(ctx, p, part)
 		return err
-	}, func(at int) {
-		item := q.Items[at]
-		ref := sample.Items[item]
-		if len(sample.Files) > 1 || q.OpenOnly {
-			s.exclude(string(sample.Files[ref.File].Path), dataset.Crashed, death.Error())
-			return
-		}
-		s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v",
-			ref.Index, death)}})
 	})
+	switch {
+	case err != nil:
+		return errors.Join(death, err)
+	case at < 0:
+		s.warn(fmt.Sprintf("%v; asked again, another one read the same items", death))
+		return nil
+	}
+	item := q.Items[at]
+	ref := sample.Items[item]
+	if len(sample.Files) > 1 || q.OpenOnly {
+		s.exclude(string(sample.Files[ref.File].Path), dataset.Crashed, death.Error())
+		return nil
+	}
+	s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v", ref.Index,
+		death)}})
+	return nil
 }

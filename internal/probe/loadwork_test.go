@@ -71,7 +71,7 @@ func TestLoadCounts(t *testing.T) {
 			if p.Items != 2*blocks || p.Bytes != 2*blocks*block || p.Seconds <= 0 || p.IO == nil {
 				t.Fatalf("%s: a pass of %+v", handle, p)
 			}
-			if p.IO.Asked != p.Bytes || p.IO.Calls != int64(p.Items) {
+			if p.IO.Asked != p.Bytes {
 				t.Errorf("%s: the kernel counts %+v for %d bytes in %d items", handle, *p.IO, p.Bytes, p.Items)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 type Transfer struct {
 	Stored int64 // read_bytes: fetched from storage
 	Asked  int64 // rchar: through system calls, from the page cache as well
-	Calls  int64 // syscr: system calls that read
 }
 
 // Usage is what this process has used since it began.
@@ -32,22 +31,17 @@ func Used() Usage {
 	var io procfs.IO
 	if text, err := os.ReadFile("/proc/self/io"); err == nil && procfs.ParseIO(text, &io) == nil {
 		// absent in some containers: then nil says so
-		u.io, u.text = &Transfer{Stored: io.ReadBytes, Asked: io.ReadChars, Calls: io.ReadCalls}, int64(len(text))
+		u.io, u.text = &Transfer{Stored: io.ReadBytes, Asked: io.ReadChars}, int64(len(text))
 	}
 	return u
 }
 
-// Since is what was used between two looks, less what the first look itself read: its text, in two calls, the second of
-// which finds the end. A call is counted when it returns, so neither is in its own figures. CPU time is in seconds; io
-// is nil where the kernel does not tell.
+// Since is what was used between two looks, less the text that the first look itself read: a call is counted when it
+// returns, so that it is not in its own figures. CPU time is in seconds; io is nil where the kernel does not tell.
 func (u Usage) Since(before Usage) (cpu float64, io *Transfer) {
 	cpu = u.cpu - before.cpu
 	if u.io == nil || before.io == nil {
 		return cpu, nil
 	}
-	return cpu, &Transfer{
-		Stored: u.io.Stored - before.io.Stored,
-		Asked:  max(0, u.io.Asked-before.io.Asked-before.text),
-		Calls:  max(0, u.io.Calls-before.io.Calls-2),
-	}
+	return cpu, &Transfer{Stored: u.io.Stored - before.io.Stored, Asked: max(0, u.io.Asked-before.io.Asked-before.text)}
 }
