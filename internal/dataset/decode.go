@@ -42,17 +42,16 @@ type codec struct {
 	library string                                  // as a report names it
 	header  func(data []byte) (image.Config, error) // nil: decode looks at the header itself
 	decode  func(d *Decoder, data []byte) (Pixels, error)
-	each    decodeEach // nil: decode alone can do it
 }
 
 // codecs is by the names of formats. Of Go's decoders, these are the fastest that Go's own project keeps up.
 var codecs = map[string]codec{
-	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG, (*Decoder).eachJPEG},
-	"png":  {"go/png", configOf(png.DecodeConfig), decoded(png.Decode, (*Decoder).layPNG), nil},
-	"webp": {"x/image/webp", configOf(webp.DecodeConfig), decoded(webp.Decode, (*Decoder).layWebP), nil},
-	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), decoded(tiff.Decode, (*Decoder).layTIFF), nil},
-	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), decoded(bmp.Decode, (*Decoder).layBMP), nil},
-	"gif":  {"go/gif", configOf(gif.DecodeConfig), decoded(gif.Decode, (*Decoder).layGIF), nil},
+	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG},
+	"png":  {"go/png", configOf(png.DecodeConfig), decoded(png.Decode, (*Decoder).layPNG)},
+	"webp": {"x/image/webp", configOf(webp.DecodeConfig), decoded(webp.Decode, (*Decoder).layWebP)},
+	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), decoded(tiff.Decode, (*Decoder).layTIFF)},
+	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), decoded(bmp.Decode, (*Decoder).layBMP)},
+	"gif":  {"go/gif", configOf(gif.DecodeConfig), decoded(gif.Decode, (*Decoder).layGIF)},
 }
 
 func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/jpeg"
@@ -10,34 +9,22 @@ import (
 // Span is where a picture's file lies among the bytes of several.
 type Span = jpeg.Span
 
-// decodeEach is jpeg.Decoder's DecodeEach, which says what it promises.
-type decodeEach func(d *Decoder, files []byte, at []Span, took []time.Duration, longest time.Duration) (done int,
-	err error)
+// EachFormat is the format of the pictures that DecodeEach decodes, as PictureFormat names it.
+const EachFormat = "jpeg"
 
-// DecodesEach reports whether pictures of a format, as PictureFormat names it, can be decoded by DecodeEach.
-func DecodesEach(format string) bool { return codecs[format].each != nil }
-
-// DecodeEach decodes pictures of one format, which lie in files one behind the other, and puts how long each took into
+// DecodeEach decodes pictures of EachFormat, which lie in files one behind the other, and puts how long each took into
 // took, which is as long as at. It stops after the picture with which they have lasted for longest together, the first
 // at the soonest, and returns how many it decoded; or before the first that Decode refuses, with the same error. No
 // picture is kept.
-func (d *Decoder) DecodeEach(format string, files []byte, at []Span, took []time.Duration,
-	longest time.Duration) (done int, library string, err error) {
-	c := codecs[format]
-	if c.each == nil {
-		return 0, c.library, fmt.Errorf("%w: several of format %q are not decoded at once", ErrPicture, format)
+func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, longest time.Duration) (done int,
+	library string, err error) {
+	if err = d.startJPEG(); err == nil {
+		done, err = d.jpeg.DecodeEach(files, at, took, &d.buf, longest)
 	}
-	if done, err = c.each(d, files, at, took, longest); err != nil {
-		return done, c.library, damaged(format, err)
+	if err != nil {
+		err = damaged(EachFormat, err)
 	}
-	return done, c.library, nil
-}
-
-func (d *Decoder) eachJPEG(files []byte, at []Span, took []time.Duration, longest time.Duration) (int, error) {
-	if err := d.startJPEG(); err != nil {
-		return 0, err
-	}
-	return d.jpeg.DecodeEach(files, at, took, &d.buf, longest)
+	return done, codecs[EachFormat].library, err
 }
 
 func (d *Decoder) startJPEG() (err error) {

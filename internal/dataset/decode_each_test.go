@@ -26,26 +26,13 @@ func TestDecodeEach(t *testing.T) {
 		at := []Span{{From: 0, To: len(good)}, {From: len(good), To: middle}, {From: middle, To: len(files)}}
 		took := make([]time.Duration, len(at))
 		_, wantLibrary, want := single.Decode(bad)
-		done, library, err := d.DecodeEach("jpeg", files, at, took, time.Hour)
+		done, library, err := d.DecodeEach(files, at, took, time.Hour)
 		if done != 1 || took[0] <= 0 || library != wantLibrary || err == nil || err.Error() != want.Error() ||
 			errors.Is(err, jpeg.ErrTooLarge) != errors.Is(want, jpeg.ErrTooLarge) {
 			t.Errorf("%s: %d by %s, %v; alone by %s, %v", name, done, library, err, wantLibrary, want)
 		}
-		if done, _, err := d.DecodeEach("jpeg", files, at[2:], took, time.Hour); done != 1 || err != nil {
+		if done, _, err := d.DecodeEach(files, at[2:], took, time.Hour); done != 1 || err != nil {
 			t.Errorf("after %s: %d, %v", name, done, err)
 		}
-	}
-}
-
-func TestDecodesEach(t *testing.T) {
-	var d Decoder
-	for _, format := range []string{"png", "", "hdf5"} {
-		if _, _, err := d.DecodeEach(format, []byte("x"), []Span{{To: 1}}, make([]time.Duration, 1),
-			time.Hour); DecodesEach(format) || !errors.Is(err, ErrPicture) {
-			t.Errorf("%q: %v", format, err)
-		}
-	}
-	if !DecodesEach("jpeg") {
-		t.Error("not jpeg")
 	}
 }

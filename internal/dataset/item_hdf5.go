@@ -60,42 +60,17 @@ func (h *hdf5Items) Queue(item Ref, list *Sweep) error {
 }
 
 // ReadBatch reads whole items with one call of H5Dread, as h5py's indexing with a list does; see hdf5.Reader.Items.
-// Patches, which libhdf5 cannot deliver one after the other, are read one by one.
+// Patches, which libhdf5 cannot deliver one after the other, are refused.
 func (h *hdf5Items) ReadBatch(items []Ref, buf []byte) ([]byte, error) {
-	if h.patch != nil {
-		return h.patches(items, buf)
-	}
 	h.rows = h.rows[:0]
 	for _, item := range items {
 		if item.Corner != nil {
-			return nil, h.noPatch()
+			return nil, fmt.Errorf("reading patches of dataset %s by one call: %w", h.reader.Dataset().Path,
+				errors.ErrUnsupported)
 		}
 		h.rows = append(h.rows, item.Index)
 	}
 	return h.reader.Items(h.rows, buf)
-}
-
-func (h *hdf5Items) patches(items []Ref, buf []byte) ([]byte, error) {
-	d := h.reader.Dataset()
-	each := hdf5.Product(d.ElementBytes, h.patch)
-	if each == nil || *each > hdf5.MaxReadBytes/int64(max(1, len(items))) {
-		return nil, fmt.Errorf("reading %d patches of dataset %s: %w: at most %d bytes can be read at once", len(items),
-			d.Path, hdf5.ErrTooLarge, hdf5.MaxReadBytes)
-	}
-	size := int(*each)
-	if cap(buf) < size*len(items) {
-		buf = make([]byte, size*len(items))
-	}
-	buf = buf[:size*len(items)]
-	for i, item := range items {
-		if item.Corner == nil {
-			return nil, fmt.Errorf("reading patches of dataset %s: item %d has no corner", d.Path, item.Index)
-		}
-		if _, err := h.Read(item, buf[i*size:i*size:(i+1)*size]); err != nil { // it fits
-			return nil, err
-		}
-	}
-	return buf, nil
 }
 
 func (h *hdf5Items) noPatch() error {

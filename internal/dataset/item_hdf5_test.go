@@ -63,23 +63,17 @@ func TestHDF5Patches(t *testing.T) {
 	}
 	for _, name := range []string{"contiguous", "chunk_across", "gzip"} {
 		h := itemsOf(t, Source{Dataset: name, ItemShape: []int64{2, 3, 2}})
-		var batch []Ref
-		var want []byte
 		for _, corner := range [][]int64{{0, 0, 0}, {22, 1, 4}, {7, 1, 3}} {
 			got, err := h.Read(Ref{Index: corner[0], Corner: corner}, nil)
 			if err != nil || !bytes.Equal(got, at(corner)) {
 				t.Errorf("%s: the patch at %v: %v, %v", name, corner, got, err)
 			}
-			batch, want = append(batch, Ref{Corner: corner}), append(want, got...)
-		}
-		if got, err := h.ReadBatch(batch, nil); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: a batch of patches: %v, %v", name, got, err)
 		}
 		if _, err := h.Read(Ref{Corner: []int64{23, 0, 0}}, nil); !errors.Is(err, hdf5.ErrRange) {
 			t.Errorf("%s: a patch beyond the end: %v", name, err)
 		}
-		if _, err := h.ReadBatch([]Ref{{Index: 1}}, nil); err == nil {
-			t.Errorf("%s: a patch without a corner was read", name)
+		if _, err := h.ReadBatch([]Ref{{Corner: []int64{0, 0, 0}}}, nil); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s: a batch of patches: %v", name, err)
 		}
 	}
 	if _, err := itemsOf(t, Source{Dataset: "gzip"}).Read(Ref{Corner: []int64{0, 0, 0}}, nil); err == nil {
@@ -130,16 +124,6 @@ func TestHDF5Scalar(t *testing.T) {
 	}
 	if raw, err := h.ReadRaw(Ref{}, nil); err != nil || raw != 8 {
 		t.Errorf("a scalar, as it is stored: %d, %v", raw, err)
-	}
-}
-
-func TestHDF5IsRefused(t *testing.T) {
-	file := fileAt(t, filepath.Join(fixtures, "layouts.h5"))
-	for name, want := range map[string]error{"types/str": hdf5.ErrPointers, "types/jpeg": hdf5.ErrPointers,
-		"lzf": hdf5.ErrFilter, "x": hdf5.ErrNoDataset} {
-		if _, err := (Source{Kind: HDF5, Dataset: name}).Open(file); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", name, err, want)
-		}
 	}
 }
 

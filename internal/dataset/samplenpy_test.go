@@ -15,7 +15,11 @@ func FuzzArrayOfHead(f *testing.F) {
 		raw := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(f)
 		f.Add(raw[:min(len(raw), format.HeadBytes)], int64(len(raw)))
 	}
-	f.Add([]byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), int64(100))
+	for _, head := range []string{"\x02\x00\xff\xff\xff\xff{}", "\x02\x00\x10\x00\x00\x00{'descr': [",
+		"\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }",
+		"\x01\x00\x40\x00{'descr': '<f4', 'fortran_order': True, 'shape': (9223372036854775807, 2, 8"} {
+		f.Add([]byte("\x93NUMPY"+head), int64(100))
+	}
 	f.Fuzz(func(t *testing.T, head []byte, size int64) {
 		a, err := arrayOfHead(head[:min(len(head), format.HeadBytes)], max(size, int64(len(head))))
 		if err != nil {

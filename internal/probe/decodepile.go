@@ -17,9 +17,8 @@ const (
 	mostPiled    = 16 << 20 // bytes; callTime decodes some 2 MB of photographs
 )
 
-// pile is pictures of one format in memory, to be decoded together.
+// pile is pictures of dataset.EachFormat in memory, to be decoded together.
 type pile struct {
-	format  string
 	files   []byte // one behind the other
 	spans   []dataset.Span
 	entries []entry // one for each span
@@ -34,8 +33,7 @@ type entry struct {
 
 func (p *pile) clear() { p.files, p.spans, p.entries = p.files[:0], p.spans[:0], p.entries[:0] }
 
-func (p *pile) add(format string, file []byte, e entry) {
-	p.format = format
+func (p *pile) add(file []byte, e entry) {
 	from := len(p.files)
 	p.files = append(p.files, file...)
 	p.spans = append(p.spans, dataset.Span{From: from, To: len(p.files)})
@@ -65,13 +63,13 @@ func (p *pile) drop(count int) {
 func (w *state) decodePile(out *decoded) {
 	p := &w.pile
 	p.took = slices.Grow(p.took[:0], len(p.spans))[:len(p.spans)]
-	done, library, err := w.decoder.DecodeEach(p.format, p.files, p.spans, p.took, mostCallTime)
+	done, library, err := w.decoder.DecodeEach(p.files, p.spans, p.took, mostCallTime)
 	if done > 0 {
 		var total time.Duration
 		for _, t := range p.took[:done] {
 			total += t
 		}
-		out.add(p.format, library, done, total)
+		out.add(dataset.EachFormat, library, done, total)
 		p.most = float64(p.spans[done-1].To) * float64(callTime) / float64(max(total, 1))
 	}
 	if err != nil {

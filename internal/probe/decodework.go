@@ -75,11 +75,8 @@ func (w *state) decodeNext(items []int, out *decoded) {
 	case format == "" && w.Sample.Kind == dataset.Tar:
 		out.Other = append(out.Other, item)
 		return
-	case dataset.DecodesEach(format):
-		for len(w.pile.entries) > 0 && w.pile.format != format {
-			w.decodePile(out)
-		}
-		w.pile.add(format, data, entry{item, at})
+	case format == dataset.EachFormat:
+		w.pile.add(data, entry{item, at})
 		return
 	}
 	began := time.Now()

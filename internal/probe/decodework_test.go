@@ -86,10 +86,10 @@ func TestPileKeepsWhatIsLeft(t *testing.T) {
 	var p pile
 	files := [][]byte{[]byte("one"), []byte("three"), []byte("seven")}
 	for i, f := range files {
-		p.add("jpeg", f, entry{item: 10 + i, at: i})
+		p.add(f, entry{item: 10 + i, at: i})
 	}
 	p.drop(1)
-	p.add("jpeg", files[0], entry{item: 13, at: 3})
+	p.add(files[0], entry{item: 13, at: 3})
 	for i, want := range [][]byte{files[1], files[2], files[0]} {
 		if got := p.files[p.spans[i].From:p.spans[i].To]; !bytes.Equal(got, want) ||
 			p.entries[i] != (entry{11 + i, 1 + i}) {

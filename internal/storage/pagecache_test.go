@@ -58,16 +58,6 @@ func TestResidencyIsUnknown(t *testing.T) {
 	}
 }
 
-// What another process has mapped and touched stays, and must not be taken for cold.
-func TestMappedPagesStay(t *testing.T) {
-	_, f, size := resident(t)
-	m := must.Get(unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE))(t)
-	defer func() { must.Do(t, unix.Munmap(m)) }()
-	if r := fileResidency(f, size, true); r.Cached < 250 {
-		t.Errorf("%+v although the file is mapped", r)
-	}
-}
-
 // Of a file of an overlay, as containers have them, cachestat counts no page whatever there is.
 func TestOverlaysAreAskedThroughMincore(t *testing.T) {
 	_, f, size := resident(t)
