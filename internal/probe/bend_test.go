@@ -86,7 +86,7 @@ func TestBounds(t *testing.T) {
 
 func TestCrowdRoundCountsNoMoreThanItsTime(t *testing.T) {
 	of := func(cpu, delay float64) loaded {
-		return loaded{Passes: []pass{{Items: 10, Seconds: 1, CPU: cpu}}, Delay: delay}
+		return loaded{Pass: pass{Items: 10, Seconds: 1, CPU: cpu}, Delay: delay}
 	}
 	r, ok := added([]loaded{of(0.1, 5), of(0.1, 0)})
 	if !ok || math.Abs(r.ready-0.55) > 1e-9 {

@@ -84,7 +84,7 @@ func (m *measuring) coldRound(ctx context.Context) (round, error) {
 		if err != nil {
 			return round{}, err
 		}
-		p := out.Passes[0]
+		p := out.Pass
 		if share = p.Cached; share == nil {
 			break
 		}

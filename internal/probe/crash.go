@@ -69,7 +69,7 @@ func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, d
 	}
 	takes := time.Duration(2 * q.Seconds * float64(time.Second)) // the double: what went before its end must fit in
 	q.Items = rotated(q.Items, q.From, len(q.Items))
-	q.From, q.Seconds, q.Once, q.Passes, q.StartAt, q.Drop, q.Fresh = 0, takes.Seconds(), true, 1, 0, false, false
+	q.From, q.Seconds, q.Once, q.StartAt, q.Drop, q.Fresh = 0, takes.Seconds(), true, 0, false, false
 	at, err := crashingItem(ctx, len(q.Items), func(first int) error {
 		p := s.process(sample, takes)
 		defer p.close()

@@ -16,14 +16,12 @@ import (
 
 var loadWork = work[load, loaded]{"load", loadItems}
 
-// load asks a worker process to read items one after the other and to count what that costs. Items are read round and
-// round: the second pass goes on where the first stopped.
+// load asks a worker process to read items one after the other, round and round, and to count what that costs.
 type load struct {
 	Items   []int   // positions in the sample's Items, in the order they are read
 	From    int     // where in Items to begin
-	Passes  int     // how many to make; 0 is 1
-	Seconds float64 // a pass ends after that long, at least one item read; 0: at the end of Items
-	Once    bool    // a pass ends at the end of Items too, however soon that is
+	Seconds float64 // it ends after that long, at least one item read; 0: at the end of Items
+	Once    bool    // it ends at the end of Items too, however soon that is
 	Handle  string  // handleKept or handleReopened; a file that is one item is opened for each in any case
 	Decode  bool    // decode what was read, and count the time
 	// OpenOnly, with handleReopened, opens an item's file and closes it again, as a job does before it reads: the file,
@@ -31,7 +29,7 @@ type load struct {
 	// of the time.
 	OpenOnly bool
 	Raw      bool // read what is stored of an item without decompressing it; the bytes delivered are those
-	// before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
+	// drop the pages of the files of Items from the page cache first, with files that stay open just opened
 	Drop  bool
 	Fresh bool // close all files before, and open those of Items again: nothing is left in a chunk cache
 	// CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
@@ -44,8 +42,8 @@ const (
 )
 
 type loaded struct {
-	Passes []pass
-	// seconds of single items, a sample of at most mostTimes drawn from all passes
+	Pass pass
+	// seconds of single items, a sample of at most mostTimes
 	Times    []float64         `json:",omitempty"`
 	Failures []dataset.Failure `json:",omitempty"` // each item once
 	Next     int               // where in Items the reading stopped
@@ -54,7 +52,7 @@ type loaded struct {
 	Delay float64 `json:",omitempty"`
 }
 
-// pass is one round of reading. What failed is in none of its figures but CPU and storage, which count the process.
+// pass is what the reading came to. What failed is in none of its figures but CPU and storage, which count the process.
 type pass struct {
 	Items   int     // read without failure
 	Seconds float64 // wall time they took
@@ -99,12 +97,7 @@ func (w *state) load(ctx context.Context, q load) (loaded, error) {
 	if err := sleepUntil(ctx, q.StartAt); err != nil {
 		return loaded{}, err
 	}
-	for range max(1, q.Passes) {
-		l.out.Passes = append(l.out.Passes, l.pass(ctx))
-		if ctx.Err() != nil || len(l.out.Failures) >= dataset.MaxFailures {
-			break
-		}
-	}
+	l.out.Pass = l.pass(ctx)
 	l.out.Next = l.at
 	return l.out, nil
 }
@@ -118,7 +111,7 @@ type loading struct {
 	timed  int // items whose time was seen, to draw the reservoir
 	failed map[int]bool
 	clock  float64 // seconds that one look at the clock takes
-	each   float64 // seconds that an item takes, the mean of this pass so far, or of the one before; 0 before the first
+	each   float64 // seconds that an item takes, the mean so far; 0 before the first
 	list   dataset.Sweep
 	took   []time.Duration // of the items on the list
 }

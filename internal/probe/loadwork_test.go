@@ -63,17 +63,16 @@ func TestLoadCounts(t *testing.T) {
 	sample := rawSample(t, block, blocks, "a", "b")
 	s := testSession(t, sample, Options{})
 	for _, handle := range []string{handleKept, handleReopened} {
-		out := askLoad(t, s, load{Items: all(sample), Passes: 3, Handle: handle})
-		if len(out.Passes) != 3 || out.Next != 0 || len(out.Failures) != 0 {
+		out := askLoad(t, s, load{Items: all(sample), Handle: handle})
+		p := out.Pass
+		if out.Next != 0 || len(out.Failures) != 0 {
 			t.Fatalf("%s: %+v", handle, out)
 		}
-		for _, p := range out.Passes {
-			if p.Items != 2*blocks || p.Bytes != 2*blocks*block || p.Seconds <= 0 || p.IO == nil {
-				t.Fatalf("%s: a pass of %+v", handle, p)
-			}
-			if p.IO.Asked != p.Bytes {
-				t.Errorf("%s: the kernel counts %+v for %d bytes in %d items", handle, *p.IO, p.Bytes, p.Items)
-			}
+		if p.Items != 2*blocks || p.Bytes != 2*blocks*block || p.Seconds <= 0 || p.IO == nil {
+			t.Fatalf("%s: a pass of %+v", handle, p)
+		}
+		if p.IO.Asked != p.Bytes {
+			t.Errorf("%s: the kernel counts %+v for %d bytes in %d items", handle, *p.IO, p.Bytes, p.Items)
 		}
 		if n := len(out.Times); n == 0 || n > mostTimes {
 			t.Errorf("%s: %d times of single items", handle, n)
@@ -84,19 +83,16 @@ func TestLoadCounts(t *testing.T) {
 func TestLoadGoesRoundUntilTheTimeIsUp(t *testing.T) {
 	sample := rawSample(t, 4096, 10, "a")
 	s := testSession(t, sample, Options{})
-	out := askLoad(t, s, load{Items: []int{3, 1, 2}, From: 1, Passes: 2, Seconds: 0.02})
-	total := 0
-	for _, p := range out.Passes {
-		if p.Items <= 3 || p.Seconds < 0.015 {
-			t.Errorf("a pass of 20 ms read %d items in %v s", p.Items, p.Seconds)
-		}
-		total += p.Items
+	out := askLoad(t, s, load{Items: []int{3, 1, 2}, From: 1, Seconds: 0.02})
+	p := out.Pass
+	if p.Items <= 3 || p.Seconds < 0.015 {
+		t.Errorf("a pass of 20 ms read %d items in %v s", p.Items, p.Seconds)
 	}
-	if want := (1 + total) % 3; out.Next != want {
-		t.Errorf("stopped at %d, read %d from 1 on: want %d", out.Next, total, want)
+	if want := (1 + p.Items) % 3; out.Next != want {
+		t.Errorf("stopped at %d, read %d from 1 on: want %d", out.Next, p.Items, want)
 	}
-	if out := askLoad(t, s, load{Items: []int{3, 1, 2}, Seconds: 10, Once: true}); out.Passes[0].Items != 3 {
-		t.Errorf("once round gives %d items", out.Passes[0].Items)
+	if out := askLoad(t, s, load{Items: []int{3, 1, 2}, Seconds: 10, Once: true}); out.Pass.Items != 3 {
+		t.Errorf("once round gives %d items", out.Pass.Items)
 	}
 }
 
@@ -106,7 +102,7 @@ func TestLoadCountsFailures(t *testing.T) {
 	must.Do(t, os.Remove(string(sample.Files[1].Path)))
 	must.Do(t, os.Truncate(string(sample.Files[2].Path), 3*block))
 	s := testSession(t, sample, Options{})
-	out := askLoad(t, s, load{Items: all(sample), Passes: 2})
+	out := askLoad(t, s, load{Items: all(sample)})
 	classes := map[dataset.Trouble]int{}
 	for _, f := range out.Failures {
 		classes[f.Class]++
@@ -114,13 +110,11 @@ func TestLoadCountsFailures(t *testing.T) {
 	if len(out.Failures) != 8+5 || classes[dataset.Vanished] != 8 || classes[dataset.Shrunken] != 5 {
 		t.Errorf("failures: %v", out.Failures)
 	}
-	for _, p := range out.Passes {
-		if p.Items != 11 || p.Bytes != 11*block {
-			t.Errorf("of 11 good items, which those that cannot be read do not take along: %+v", p)
-		}
+	if p := out.Pass; p.Items != 11 || p.Bytes != 11*block {
+		t.Errorf("of 11 good items, which those that cannot be read do not take along: %+v", p)
 	}
-	out = askLoad(t, s, load{Items: []int{8, 9}, Passes: 2, Seconds: 5})
-	if len(out.Failures) != 2 || out.Passes[0].Items != 0 {
+	out = askLoad(t, s, load{Items: []int{8, 9}, Seconds: 5})
+	if len(out.Failures) != 2 || out.Pass.Items != 0 {
 		t.Errorf("nothing but failures: %+v", out)
 	}
 }
@@ -182,7 +176,9 @@ func BenchmarkClock(b *testing.B) {
 		}
 	})
 	b.Run("measured", func(b *testing.B) {
-		must.Get(w.load(b.Context(), load{Items: items, Passes: (b.N + 255) / 256}))(b)
+		for range (b.N + 255) / 256 {
+			must.Get(w.load(b.Context(), load{Items: items}))(b)
+		}
 	})
 }
 
@@ -193,14 +189,12 @@ func TestLoadKeepsTheGoodOnesBesideABadOne(t *testing.T) {
 	sample.Items[100].Index = 1 << 40 // far beyond the end
 	w := newState(sample, openForTests)
 	defer w.Forget()
-	for _, q := range []load{{Items: all(sample)}, {Items: all(sample), From: 90, Passes: 2},
+	for _, q := range []load{{Items: all(sample)}, {Items: all(sample), From: 90},
 		{Items: all(sample), Once: true, Seconds: 60}} {
 		for _, clock := range []float64{0, 1e-6, 1} {
 			l := loading{state: w, load: q, at: q.From, stride: 1, failed: map[int]bool{}, clock: clock}
-			for i := range max(1, q.Passes) {
-				if p := l.pass(t.Context()); p.Items != items-1 || p.Bytes != (items-1)*block || p.Seconds <= 0 {
-					t.Errorf("looks of %v s, pass %d of %+v: %+v", clock, i, q.Passes, p)
-				}
+			if p := l.pass(t.Context()); p.Items != items-1 || p.Bytes != (items-1)*block || p.Seconds <= 0 {
+				t.Errorf("looks of %v s, from %d on: %+v", clock, q.From, p)
 			}
 			if len(l.out.Failures) != 1 || l.out.Failures[0].Item != 100 {
 				t.Errorf("looks of %v s: %+v", clock, l.out.Failures)

@@ -78,24 +78,21 @@ func loadBothWays(t *testing.T, sample dataset.Sample, q load) (swept, looped lo
 		out, err := w.load(t.Context(), q)
 		w.Forget()
 		must.Do(t, err)
-		total := 0
-		for _, p := range out.Passes {
-			total += p.Items
-			if p.Items > 0 && (p.Seconds < longItem*float64(p.Items) || p.CPU <= 0) {
-				t.Errorf("%d items in %v s, %v s of CPU time", p.Items, p.Seconds, p.CPU)
-			}
+		p := out.Pass
+		if p.Seconds < longItem*float64(p.Items) || p.CPU <= 0 {
+			t.Errorf("%d items in %v s, %v s of CPU time", p.Items, p.Seconds, p.CPU)
 		}
-		if len(out.Times) != total || slices.Min(out.Times) <= 0 {
-			t.Errorf("%d times of %d items, the least %v s", len(out.Times), total, slices.Min(out.Times))
+		if len(out.Times) != p.Items || slices.Min(out.Times) <= 0 {
+			t.Errorf("%d times of %d items, the least %v s", len(out.Times), p.Items, slices.Min(out.Times))
 		}
 		if !sweep {
 			looped = out
 			continue
 		}
 		swept = out
-		// On their own are read the first item of each file, and items that are refused: two of a pass at most.
-		if alone := len(sample.Files) + 2*len(out.Passes); read > alone || queued < total-alone {
-			t.Errorf("%d of %d items were read on their own, %d swept", read, total, queued)
+		// On their own are read the first item of each file, and items that are refused: two at most.
+		if alone := len(sample.Files) + 2; read > alone || queued < p.Items-alone {
+			t.Errorf("%d of %d items were read on their own, %d swept", read, p.Items, queued)
 		}
 	}
 	return swept, looped
@@ -116,21 +113,21 @@ func TestSweepsLoadAsLoops(t *testing.T) {
 		what   string
 		sample dataset.Sample
 		q      load
-		items  int // of the first pass
+		items  int
 		fails  int
 	}{
-		{"all, twice", sample, load{Items: all(sample), Passes: 2}, 23, 2},
-		{"from the middle", sample, load{Items: all(sample), From: 7, Passes: 2}, 23, 2},
+		{"all", sample, load{Items: all(sample)}, 23, 2},
+		{"from the middle", sample, load{Items: all(sample), From: 7}, 23, 2},
 		{"once, with time to spare", sample, load{Items: all(sample), From: 3, Seconds: 60, Once: true}, 23, 2},
 		{"backwards", sample, load{Items: func() []int { i := all(sample); slices.Reverse(i); return i }()}, 23, 2},
-		{"three, again and again", sample, load{Items: []int{0, 1, 2}, Passes: 5}, 3, 0},
-		{"patches", patches, load{Items: all(patches), Passes: 2}, 22, 3},
+		{"three", sample, load{Items: []int{0, 1, 2}}, 3, 0},
+		{"patches", patches, load{Items: all(patches)}, 22, 3},
 	} {
 		swept, looped := loadBothWays(t, c.sample, c.q)
 		if diff := cmp.Diff(looped, swept, uncounted, cmpopts.IgnoreFields(loaded{}, "Times")); diff != "" {
 			t.Errorf("%s: loops against sweeps: %s", c.what, diff)
 		}
-		if got := swept.Passes[0].Items; got != c.items || len(swept.Failures) != c.fails {
+		if got := swept.Pass.Items; got != c.items || len(swept.Failures) != c.fails {
 			t.Errorf("%s: %d items, %d failures, want %d and %d", c.what, got, len(swept.Failures), c.items, c.fails)
 		}
 	}
@@ -142,13 +139,9 @@ func TestSweepsEndInTime(t *testing.T) {
 	w := newState(sample, dataset.Source.Open)
 	defer w.Forget()
 	items := []int{0, 1, 2, 6, 7, 8}
-	out := must.Get(w.load(t.Context(), load{Items: items, From: 2, Passes: 4,
-		Seconds: (3 * time.Millisecond).Seconds()}))(t)
-	total := 0
-	for _, p := range out.Passes {
-		total += p.Items
-	}
-	if len(out.Passes) != 4 || total == 0 || len(out.Failures) > 0 || out.Next != (2+total)%len(items) {
-		t.Errorf("%d items from 2 on, the next is %d: %+v", total, out.Next, out)
+	out := must.Get(w.load(t.Context(), load{Items: items, From: 2,
+		Seconds: (12 * time.Millisecond).Seconds()}))(t)
+	if n := out.Pass.Items; n == 0 || len(out.Failures) > 0 || out.Next != (2+n)%len(items) {
+		t.Errorf("%d items from 2 on, the next is %d: %+v", n, out.Next, out)
 	}
 }

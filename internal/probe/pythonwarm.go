@@ -34,7 +34,7 @@ func (s *session) readOnce(ctx context.Context, within span) (part dataset.Sampl
 		list = apart(&s.sample, items, len(items), 0, chunks)
 	}
 	out, err := s.bringIn(ctx, &s.sample, list, within)
-	if err != nil || out.Passes[0].Items == 0 {
+	if err != nil || out.Pass.Items == 0 {
 		return part, false
 	}
 	if out.Next > 0 {

@@ -104,7 +104,7 @@ func (m *measuring) warmUp(ctx context.Context, within span) error {
 		if err != nil {
 			return err
 		}
-		if out.Passes[0].Items == 0 {
+		if out.Pass.Items == 0 {
 			continue // load fails when no item is left
 		}
 		if out.Next > 0 {
@@ -138,7 +138,7 @@ func (m *measuring) warmRound(ctx context.Context) (round, error) {
 			return round{}, err
 		}
 		m.next = out.Next
-		if p := out.Passes[0]; p.Items > 0 {
+		if p := out.Pass; p.Items > 0 {
 			return m.keep(p, out.Times), nil
 		}
 	}

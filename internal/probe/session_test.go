@@ -73,7 +73,7 @@ func TestRepeatKeepsToItsTime(t *testing.T) {
 func TestCrowdKeepsRoundsWithFailures(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 8, "a"), Options{})
 	c := &workerGroup{session: s}
-	got := []loaded{{Passes: []pass{{Items: 3, Seconds: 1}},
+	got := []loaded{{Pass: pass{Items: 3, Seconds: 1},
 		Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}
 	again, err := c.replaceDead(t.Context(), make([]load, 1), got, make([]error, 1))
 	if err != nil || again || len(s.sound(&s.sample, []int{1, 2, 3})) != 2 {

@@ -206,7 +206,7 @@ func added(got []loaded) (groupRound, bool) {
 	var runnable float64
 	n := float64(len(got))
 	for _, g := range got {
-		p := g.Passes[0]
+		p := g.Pass
 		if p.Items == 0 || p.Seconds <= 0 {
 			continue
 		}
