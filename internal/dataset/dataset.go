@@ -93,8 +93,9 @@ func describeFile(f *os.File, path string, size int64) (Description, error) {
 }
 
 func hasSuperblock(f *os.File, size int64) bool {
-	_, err := hdf5.ReadSuperblock(f, size)
-	return err == nil || errors.Is(err, hdf5.ErrTruncated) || errors.Is(err, hdf5.ErrNewer)
+	err := hdf5.ReadSuperblock(f, size)
+	return err == nil || errors.Is(err, hdf5.ErrTruncated) || errors.Is(err, hdf5.ErrNewer) ||
+		errors.Is(err, hdf5.ErrBeingWritten)
 }
 
 func readHead(r io.ReaderAt) ([]byte, error) {

@@ -313,12 +313,8 @@ func refused(name string, why error) error {
 	if err != nil {
 		return fmt.Errorf("looking at the HDF5 file: %w", cause(err))
 	}
-	sb, err := ReadSuperblock(f, info.Size())
-	switch {
-	case err != nil:
+	if err := ReadSuperblock(f, info.Size()); err != nil {
 		return err
-	case sb.Writing:
-		return ErrBeingWritten
 	}
 	return fmt.Errorf("%w: %w", ErrUnreadable, why)
 }

@@ -28,12 +28,8 @@ func Layout(path string, limits Limits) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
-	sb, err := ReadSuperblock(f, info.Size())
-	if err != nil {
+	if err := ReadSuperblock(f, info.Size()); err != nil {
 		return File{}, err
-	}
-	if sb.Writing {
-		return File{}, ErrBeingWritten
 	}
 	return walkFile(nameOf(f, info, path), File{Bytes: info.Size()}, limits)
 }

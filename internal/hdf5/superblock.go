@@ -26,23 +26,15 @@ var signature = []byte("\x89HDF\r\n\x1a\n")
 // newestSuperblock is the newest version libhdf5 1.10 reads (HDF5 File Format Specification 3.0, II.A).
 const newestSuperblock = 3
 
-// Superblock is the head of an HDF5 file.
-type Superblock struct {
-	Version int
-	Offset  int64 // where the signature lies: 0, or behind a user block
-	End     int64 // where the file ends by its own account, counted from its start; 0 when it does not say
-	Writing bool  // version 3: a writer has it open, or died with it open
-}
-
 // ReadSuperblock finds and reads the superblock of a file of the given size, following the HDF5 File Format
 // Specification 3.0, II.A. It reads at most 64 bytes at each of the places where a superblock may lie: 0, 512, 1024
-// and so on, doubling. Its errors are ErrNotHDF5, ErrNewer, ErrTruncated and those of r.
-func ReadSuperblock(r io.ReaderAt, size int64) (Superblock, error) {
+// and so on, doubling. Its errors are ErrNotHDF5, ErrNewer, ErrTruncated, ErrBeingWritten and those of r.
+func ReadSuperblock(r io.ReaderAt, size int64) error {
 	for offset := int64(0); offset < size; {
 		head := make([]byte, 64)
 		n, err := r.ReadAt(head, offset)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return Superblock{}, fmt.Errorf("reading at byte %d: %w", offset, err)
+			return fmt.Errorf("reading at byte %d: %w", offset, err)
 		}
 		if bytes.HasPrefix(head[:n], signature) {
 			return parseSuperblock(head[:n], offset, size)
@@ -51,53 +43,55 @@ func ReadSuperblock(r io.ReaderAt, size int64) (Superblock, error) {
 		case offset == 0:
 			offset = 512
 		case offset > math.MaxInt64/2:
-			return Superblock{}, ErrNotHDF5
+			return ErrNotHDF5
 		default:
 			offset *= 2
 		}
 	}
-	return Superblock{}, ErrNotHDF5
+	return ErrNotHDF5
 }
 
 // parseSuperblock reads the fields of head, which starts with the signature and lies at offset.
-func parseSuperblock(head []byte, offset, size int64) (Superblock, error) {
-	sb := Superblock{Offset: offset}
+func parseSuperblock(head []byte, offset, size int64) error {
+	cut := fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
 	if len(head) < 12 {
-		return sb, fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
+		return cut
 	}
-	sb.Version = int(head[8])
+	version := int(head[8])
+	var written error        // why it cannot be read although it is sound
 	var width, addresses int // size of an address; where the base address is, with the end of file two addresses on
-	switch sb.Version {
+	switch version {
 	case 0, 1:
 		if len(head) < 28 {
-			return sb, fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
+			return cut
 		}
-		width, addresses = int(head[13]), 24+4*sb.Version
+		width, addresses = int(head[13]), 24+4*version
 	case 2, 3:
 		width, addresses = int(head[9]), 12
-		sb.Writing = sb.Version == 3 && head[11]&0b101 != 0
+		if version == 3 && head[11]&0b101 != 0 {
+			written = ErrBeingWritten
+		}
 	default:
-		return sb, fmt.Errorf("%w: superblock version %d, known here up to %d", ErrNewer, sb.Version, newestSuperblock)
+		return fmt.Errorf("%w: superblock version %d, known here up to %d", ErrNewer, version, newestSuperblock)
 	}
 	if width != 2 && width != 4 && width != 8 {
-		return sb, nil // the format allows more; libhdf5 has the last word
+		return written // the format allows more; libhdf5 has the last word
 	}
 	end := addresses + 3*width
 	if len(head) < end {
-		return sb, fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
+		return cut
 	}
 	// The end of file address counts from the file's start at the time of writing; a user block put in front since
 	// then moves it by the difference between where the superblock says it lies and where it does (H5Fsuper.c).
 	base, okBase := littleEndian(head[addresses : addresses+width])
 	stated, okEnd := littleEndian(head[end-width : end])
 	if !okBase || !okEnd || stated < base || stated-base > uint64(math.MaxInt64-offset) {
-		return sb, nil
+		return written
 	}
-	sb.End = offset + int64(stated-base)
-	if sb.End > size {
-		return sb, fmt.Errorf("%w: it has %d bytes and says it has %d", ErrTruncated, size, sb.End)
+	if ends := offset + int64(stated-base); ends > size {
+		return fmt.Errorf("%w: it has %d bytes and says it has %d", ErrTruncated, size, ends)
 	}
-	return sb, nil
+	return written
 }
 
 // littleEndian reads an address. It is not ok when all its bits are set, which is the format's "undefined address".

@@ -10,17 +10,15 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
+// Files of versions 0 and 3, and one behind a user block: whole, and a byte shorter than they say.
 func TestReadSuperblock(t *testing.T) {
-	for name, want := range map[string]Superblock{
-		"layouts.h5":      {Version: 0},
-		"layouts_v110.h5": {Version: 3},
-		"userblock.h5":    {Version: 0, Offset: 512},
-	} {
+	for _, name := range []string{"layouts.h5", "layouts_v110.h5", "userblock.h5"} {
 		raw := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(t)
-		want.End = int64(len(raw))
-		got, err := ReadSuperblock(bytes.NewReader(raw), int64(len(raw)))
-		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		if err := ReadSuperblock(bytes.NewReader(raw), int64(len(raw))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := ReadSuperblock(bytes.NewReader(raw), int64(len(raw))-1); !errors.Is(err, ErrTruncated) {
+			t.Errorf("%s, cut: %v", name, err)
 		}
 	}
 }
@@ -33,13 +31,12 @@ func FuzzReadSuperblock(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(signature)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		sb, err := ReadSuperblock(bytes.NewReader(raw), int64(len(raw)))
-		known := err == nil || errors.Is(err, ErrNotHDF5) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrNewer)
-		if !known {
-			t.Fatalf("an error without a name: %v", err)
+		err := ReadSuperblock(bytes.NewReader(raw), int64(len(raw)))
+		for _, known := range []error{nil, ErrNotHDF5, ErrTruncated, ErrNewer, ErrBeingWritten} {
+			if errors.Is(err, known) {
+				return
+			}
 		}
-		if err == nil && (sb.End < 0 || sb.End > int64(len(raw)) || sb.Version < 0 || sb.Version > newestSuperblock) {
-			t.Fatalf("%+v of %d bytes", sb, len(raw))
-		}
+		t.Fatalf("an error without a name: %v", err)
 	})
 }
