@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -68,26 +67,21 @@ var errTooFewItems = errors.New("fewer items can be read than a batch has")
 
 // gatherRound gathers for the time of a pass, beginning at an item, and says where it stopped.
 func (c *workerGroup) gatherRound(ctx context.Context, way string, from int) (round, int, error) {
+	if err := c.startUpTo(ctx, 1); err != nil {
+		return round{}, 0, err
+	}
 	for {
-		c.items = c.sound(&c.sample, c.items)
-		if len(c.items) < c.options.BatchSize {
-			return round{}, 0, errTooFewItems
-		}
-		if err := c.startUpTo(ctx, 1); err != nil {
-			return round{}, 0, err
-		}
-		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(),
-			Selection: way == benchmark.BySelection, Decode: holdsPictures(&c.sample)}
-		out, err := gatherWork.ask(ctx, c.processes[0], q)
-		if died(err) {
-			// Read one by one, the same items end a process as well.
-			asked := load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds,
-				Handle: usualHandle(&c.sample), Decode: q.Decode}
-			_, err = c.replaceDead(ctx, []load{asked}, make([]loaded, 1), []error{err})
-			if err == nil {
-				continue
+		out, err := attended(ctx, c.processes[0], gatherWork, func() (gather, error) {
+			if c.items = c.sound(&c.sample, c.items); len(c.items) < c.options.BatchSize {
+				return gather{}, errTooFewItems
 			}
-		}
+			return gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(),
+				Selection: way == benchmark.BySelection, Decode: holdsPictures(&c.sample)}, nil
+		}, func(q gather, death error) error {
+			// Read one by one, the same items end a process as well.
+			return c.survive(ctx, &c.sample, load{Items: q.Items, From: q.From, Seconds: q.Seconds,
+				Handle: usualHandle(&c.sample), Decode: q.Decode}, death)
+		})
 		if err != nil {
 			return round{}, 0, err
 		}

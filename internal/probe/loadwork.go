@@ -97,7 +97,7 @@ func (w *state) load(ctx context.Context, q load) (loaded, error) {
 	if err := sleepUntil(ctx, q.StartAt); err != nil {
 		return loaded{}, err
 	}
-	l.out.Pass = l.pass(ctx)
+	l.pass(ctx)
 	l.out.Next = l.at
 	return l.out, nil
 }
@@ -114,6 +114,17 @@ type loading struct {
 	each   float64 // seconds that an item takes, the mean so far; 0 before the first
 	list   dataset.Sweep
 	took   []time.Duration // of the items on the list
+
+	open  pass      // read, but not on the clock yet
+	since []int     // items of open
+	mark  time.Time // what went before is accounted for
+	end   time.Time // for a pass that ends on the clock
+	// to be read again before others: good ones whose time went into that of one that could not be read
+	again     []int
+	rereading bool // the item under way is one of again
+	misses    int  // in a row
+	n         int  // items that were tried
+	over      bool
 }
 
 // strideFor is how many items are read for two looks at the clock, which then cost clockShare of them at most.
