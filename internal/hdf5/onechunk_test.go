@@ -4,8 +4,8 @@ import "fmt"
 
 // What a chunk that RawBlock reads is held against: that chunk alone.
 
-// RawChunk reads the chunk that holds the element at coord as it is stored: no filter is run. The error wraps ErrNoChunk
-// where nothing is stored, and is else like that of Item.
+// RawChunk reads the chunk that holds the element at coord as it is stored: no filter is run. The error wraps
+// ErrNoChunk where nothing is stored, and is else like that of Item.
 func (r *Reader) RawChunk(coord []int64, buf []byte) (raw []byte, err error) {
 	corner, err := r.chunkAt(coord)
 	if err == nil {

@@ -76,7 +76,8 @@ func (c *workerGroup) gatherRound(ctx context.Context, way string, from int) (ro
 				return gather{}, errTooFewItems
 			}
 			return gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize,
-				Seconds: c.pass.Seconds(), Selection: way == benchmark.BySelection, Decode: holdsPictures(&c.sample)}, nil
+				Seconds: c.pass.Seconds(), Selection: way == benchmark.BySelection,
+				Decode: holdsPictures(&c.sample)}, nil
 		}, func(q gather, death error) error {
 			// Read one by one, the same items end a process as well.
 			return c.survive(ctx, &c.sample, load{Items: q.Items, From: q.From, Seconds: q.Seconds,
