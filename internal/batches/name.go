@@ -1,6 +1,9 @@
 package batches
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // tensorName is what the name of a shared-memory file of torch tells: /torch_<pid>_<random>_<n>, made by
 // NewProcessWideShmHandle (torch/csrc or aten/src/ATen/MapAllocator.cpp). n counts the tensors shared by the process
@@ -24,30 +27,12 @@ func parseTensorName(b []byte) (tensorName, bool) {
 	if !ok {
 		return tensorName{}, false
 	}
-	pid, rest, ok1 := leadingNumber(rest)
-	_, rest, ok2 := leadingNumber(rest)
-	n, rest, ok3 := leadingNumber(rest)
-	if !ok1 || !ok2 || !ok3 || len(rest) != 0 || pid == 0 || pid > 1<<31 {
-		return tensorName{}, false
-	}
-	return tensorName{pid: int(pid), number: n}, true
+	pid, rest, _ := bytes.Cut(rest, underscore)
+	random, n, _ := bytes.Cut(rest, underscore)
+	p, err1 := strconv.ParseUint(string(pid), 10, 31)
+	_, err2 := strconv.ParseUint(string(random), 10, 63)
+	number, err3 := strconv.ParseUint(string(n), 10, 63)
+	return tensorName{pid: int(p), number: int64(number)}, p > 0 && err1 == nil && err2 == nil && err3 == nil
 }
 
-// leadingNumber cuts a number of at most 18 digits and the underscore after it.
-func leadingNumber(b []byte) (int64, []byte, bool) {
-	var n int64
-	i := 0
-	for i < len(b) && i < 18 && b[i] >= '0' && b[i] <= '9' {
-		n = n*10 + int64(b[i]-'0')
-		i++
-	}
-	switch {
-	case i == 0:
-		return 0, b, false
-	case i == len(b):
-		return n, nil, true
-	case b[i] != '_':
-		return 0, b, false
-	}
-	return n, b[i+1:], true
-}
+var underscore = []byte("_")

@@ -74,7 +74,9 @@ func parsePeer(line []byte) (inode uint64, peer netip.AddrPort, ok bool) {
 				return 0, peer, false
 			}
 		case socket:
-			inode, ok = parseUint(field)
+			var n int64
+			n, ok = parseCount(field)
+			inode = uint64(n)
 		}
 	}
 	return inode, peer, ok && inode > 0
