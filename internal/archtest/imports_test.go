@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 
 	// adapters and the parts that know nothing of ours but the gate
 	"isolate":    {"untrusted"},
-	"nvml":       {"untrusted"},
+	"nvml":       {"metric", "untrusted"},
 	"perf":       {},
 	"procfs":     {"untrusted"},
 	"hdf5":       {"format", "untrusted"},
@@ -91,6 +91,7 @@ var mayImport = map[string][]string{
 	"top":      {"document", "live", "metric", "pkg/report", "render", "unit", "untrusted"},
 
 	"must":              {},
+	"procfs/fakeroot":   {"must"},
 	"archtest":          {},
 	"scripts/sbom":      {},
 	"scripts/man":       {"cli"},

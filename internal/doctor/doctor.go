@@ -145,7 +145,7 @@ func checkProcesses(_ context.Context, d *doctor) []Check {
 	if err != nil {
 		return []Check{{name, Missing, err.Error(), "mount -t proc proc /proc"}}
 	}
-	return []Check{{name, OK, fmt.Sprintf("%d can be seen", len(all.Entries)), ""}}
+	return []Check{{name, OK, fmt.Sprintf("%d can be seen", len(all)), ""}}
 }
 
 func checkPressure(_ context.Context, d *doctor) []Check {

@@ -1,13 +1,10 @@
 package footprint
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
@@ -28,22 +25,17 @@ func TestRoomFor(t *testing.T) {
 		{name: "the rest is page cache", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, cached: 1 << 30},
 		{name: "the limit was lowered", root: "container-v2", pid: 7, use: 9 << 30, want: "of 8 GiB, 0 B is left"},
 	} {
-		archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", c.root+".txtar")))(t)
-		root := t.TempDir()
-		must.Do(t, fakeroot.Unpack(archive, root))
+		root := fakeroot.Machine(t, c.root)
 		if c.use > 0 {
-			for name, text := range map[string]string{
-				"memory.current": strconv.FormatInt(c.use, 10) + "\n",
-				"memory.stat":    "anon 1000\nfile " + strconv.FormatInt(c.cached, 10) + "\nshmem 0\n",
-			} {
-				must.Do(t, os.WriteFile(filepath.Join(root, "sys/fs/cgroup", name), []byte(text), 0o600))
-			}
+			root.Put("sys/fs/cgroup/memory.current", fmt.Sprintln(c.use))
+			root.Put("sys/fs/cgroup/memory.stat", fmt.Sprintf("anon 1000\nfile %d\nshmem 0\n", c.cached))
 		}
-		err := RoomFor(procfs.FS{Root: root}, c.pid, "bench-io", BenchRoom)
+		fs := procfs.FS{Root: root.Dir}
+		err := RoomFor(fs, c.pid, "bench-io", BenchRoom)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		spare, known := SpareFor(procfs.FS{Root: root}, c.pid)()
+		spare, known := SpareFor(fs, c.pid)()
 		if free := int64(8<<30) - c.use + c.cached - BenchRoom; c.use > 0 && (!known || spare > max(0, free)) {
 			t.Errorf("%s: %d bytes may be taken, %v; the limit leaves %d", c.name, spare, known, free)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,9 +49,7 @@ func TestDescribeThisMachine(t *testing.T) {
 // fakeMachine unpacks one machine of testdata/proc and names a process of it.
 func fakeMachine(t *testing.T, name string, pid int) Options {
 	t.Helper()
-	archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar")))(t)
-	fs := procfs.FS{Root: t.TempDir()}
-	must.Do(t, fakeroot.Unpack(archive, fs.Root))
+	fs := procfs.FS{Root: fakeroot.Machine(t, name).Dir}
 	p := must.Get(fs.Open(pid))(t)
 	defer p.Close()
 	return Options{FS: fs, Target: p.ID}

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -163,7 +162,7 @@ func TestAttachTellsWhatHides(t *testing.T) {
 	for options, want := range map[string]string{"rw": "", "rw,hidepid=invisible": "hidepid=invisible",
 		"rw,hidepid=0": "", "rw,hidepid=ptraceable": "hidepid=ptraceable"} {
 		m := newMachine(t, shell(10, 1))
-		m.write(filepath.Join(m.root, "proc", "self"), "mountinfo",
+		m.Put("proc/self/mountinfo",
 			"22 27 0:21 / /proc rw,nosuid shared:5 - proc proc "+options+"\n")
 		_, err := Attach(context.Background(), 99, Options{FS: m.fs(), UID: 1000})
 		var e *Error

@@ -3,15 +3,13 @@ package job
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
 
 // proc is one process of a made-up /proc, with the lines as Linux 6.18 prints them.
@@ -44,23 +42,21 @@ const (
 
 // machine is a made-up root that processes are born and die in.
 type machine struct {
-	t     testing.TB
-	root  string
+	fakeroot.Root
 	procs map[int]proc
 }
 
 func newMachine(t testing.TB, procs ...proc) *machine {
-	m := &machine{t: t, root: t.TempDir(), procs: map[int]proc{}}
+	m := &machine{fakeroot.New(t), map[int]proc{}}
 	for _, p := range procs {
 		m.birth(p)
 	}
 	return m
 }
 
-func (m *machine) fs() procfs.FS { return procfs.FS{Root: m.root} }
+func (m *machine) fs() procfs.FS { return procfs.FS{Root: m.Dir} }
 
 func (m *machine) birth(p proc) {
-	m.t.Helper()
 	if p.state == "" {
 		p.state = "S"
 	}
@@ -71,7 +67,7 @@ func (m *machine) birth(p proc) {
 		p.start = uint64(1000 + p.pid)
 	}
 	m.procs[p.pid] = p
-	dir := filepath.Join(m.root, "proc", strconv.Itoa(p.pid))
+	dir := fmt.Sprintf("proc/%d/", p.pid)
 	flags := 0x400000 // PF_RANDOMIZE, of programs
 	if p.kernel {
 		flags = 0x208040 // as kthreadd has them
@@ -86,30 +82,30 @@ func (m *machine) birth(p proc) {
 	status := fmt.Sprintf("Name:\t%s\nState:\t%s (x)\nPPid:\t%d\n"+
 		"Uid:\t%[4]d\t%[4]d\t%[4]d\t%[4]d\nNSpid:\t%s\nThreads:\t1\nSigCgt:\t%016x\nCpus_allowed_list:\t0-3\n",
 		p.comm, p.state, p.ppid, p.uid, inner, p.caught)
-	m.write(dir, "stat", stat)
-	m.write(dir, "status", status)
-	m.write(dir, "comm", p.comm+"\n")
-	m.write(dir, "cmdline", strings.Join(append(p.argv, ""), "\x00"))
-	m.write(dir, "environ", strings.Join(append(p.env, ""), "\x00"))
+	m.Put(dir+"stat", stat)
+	m.Put(dir+"status", status)
+	m.Put(dir+"comm", p.comm+"\n")
+	m.Put(dir+"cmdline", strings.Join(append(p.argv, ""), "\x00"))
+	m.Put(dir+"environ", strings.Join(append(p.env, ""), "\x00"))
 	var mapped strings.Builder
 	for i, f := range p.maps {
 		fmt.Fprintf(&mapped, "7f%010x-7f%010x r-xp 00000000 fe:01 %d %s\n", i<<12, i<<12+4096, i+1, f)
 	}
-	m.write(dir, "maps", mapped.String())
+	m.Put(dir+"maps", mapped.String())
 	if p.exe != "" {
-		m.link(p.exe, filepath.Join(dir, "exe"))
+		m.Link(dir+"exe", p.exe)
 	}
 	for i, target := range p.fds {
-		m.link(target, filepath.Join(dir, "fd", strconv.Itoa(i+3)))
+		m.Link(dir+"fd/"+strconv.Itoa(i+3), target)
 	}
-	must.Do(m.t, os.MkdirAll(filepath.Join(dir, "fd"), 0o755))
+	m.Link(dir+"fd/0", "") // none, in a folder that is there
 	threads := map[int]string{p.pid: p.comm}
 	maps.Copy(threads, p.threads)
 	for tid, name := range threads {
-		task := filepath.Join(dir, "task", strconv.Itoa(tid))
-		m.write(task, "stat", strings.Replace(stat, strconv.Itoa(p.pid), strconv.Itoa(tid), 1))
-		m.write(task, "comm", name+"\n")
-		m.write(task, "children", "")
+		task := dir + "task/" + strconv.Itoa(tid) + "/"
+		m.Put(task+"stat", strings.Replace(stat, strconv.Itoa(p.pid), strconv.Itoa(tid), 1))
+		m.Put(task+"comm", name+"\n")
+		m.Put(task+"children", "")
 	}
 	m.adopt()
 }
@@ -119,7 +115,7 @@ func (m *machine) death(pid int) {
 	p := m.procs[pid]
 	p.state = "X" // what a reader with an open descriptor sees; the real one answers ESRCH
 	m.birth(p)
-	must.Do(m.t, os.RemoveAll(filepath.Join(m.root, "proc", strconv.Itoa(pid))))
+	m.Remove("proc/" + strconv.Itoa(pid))
 	delete(m.procs, pid)
 	m.adopt()
 }
@@ -131,22 +127,8 @@ func (m *machine) adopt() {
 		childPIDs[m.procs[pid].ppid] += strconv.Itoa(pid) + " "
 	}
 	for pid := range m.procs {
-		m.write(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid)), "children", childPIDs[pid])
+		m.Put(fmt.Sprintf("proc/%d/task/%d/children", pid, pid), childPIDs[pid])
 	}
-}
-
-func (m *machine) write(dir, name, text string) {
-	m.t.Helper()
-	must.Do(m.t, os.MkdirAll(dir, 0o755))
-	// The inode stays, as a reader with an open descriptor would see new content in the real /proc.
-	must.Do(m.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-}
-
-func (m *machine) link(target, at string) {
-	m.t.Helper()
-	must.Do(m.t, os.MkdirAll(filepath.Dir(at), 0o755))
-	_ = os.Remove(at) // may not be there yet
-	must.Do(m.t, os.Symlink(target, at))
 }
 
 // memo is a sink that remembers.

@@ -79,21 +79,19 @@ func Find(ctx context.Context, o Options) ([]Candidate, error) {
 	if o.Slurm != "" && slices.ContainsFunc(found, mine) {
 		found = slices.DeleteFunc(found, func(c Candidate) bool { return !mine(c) })
 	}
+	merit := func(c Candidate) (n int) {
+		if c.GPU {
+			n = 2
+		}
+		if c.Workers > 0 {
+			n++
+		}
+		return n
+	}
 	slices.SortStableFunc(found, func(a, b Candidate) int {
-		return cmp.Or(-compareBool(a.GPU, b.GPU), -compareBool(a.Workers > 0, b.Workers > 0),
-			-cmp.Compare(a.Trainer.Start, b.Trainer.Start))
+		return cmp.Or(merit(b)-merit(a), cmp.Compare(b.Trainer.Start, a.Trainer.Start))
 	})
 	return found, nil
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // among looks for jobs among the processes of some users.
@@ -104,7 +102,7 @@ func (o Options) among(ctx context.Context, all procfs.ProcessTable, mine func(u
 	}
 	var found []Candidate
 	claimed := map[procfs.ID]bool{} // processes of a job that was found already
-	for _, e := range all.Entries {
+	for _, e := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,8 +30,8 @@ func TestGPUChoiceOfATrainer(t *testing.T) {
 		m := newMachine(t, proc{pid: 1, exe: "/sbin/init"}, proc{pid: 10, ppid: 1, exe: python,
 			argv: []string{"python3", "train.py"}, env: c.env, maps: []string{torchLib}})
 		for dir, at := range map[string][2]string{"self": {"0::/a\n", "mnt:[1]"}, "10": {c.theirs, c.namespace}} {
-			m.write(filepath.Join(m.root, "proc", dir), "cgroup", at[0])
-			m.link(at[1], filepath.Join(m.root, "proc", dir, "ns", "mnt"))
+			m.Put("proc/"+dir+"/cgroup", at[0])
+			m.Link("proc/"+dir+"/ns/mnt", at[1])
 		}
 		j := must.Get(Attach(t.Context(), 10, Options{FS: m.fs()}))(t)
 		p, ok := j.Tree().Find(procfs.ID{PID: 10, Start: 1010})

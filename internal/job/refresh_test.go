@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -103,7 +102,7 @@ func TestRefreshLeavesStrangersAlone(t *testing.T) {
 	stranger := forked(102, 20)
 	m.birth(stranger)
 	// as it was read before 102 ended
-	m.write(filepath.Join(m.root, "proc", "100", "task", "100"), "children", "101 102 ")
+	m.Put("proc/100/task/100/children", "101 102 ")
 	for _, at := range []time.Duration{tick, fullEvery} {
 		j.Refresh(context.Background(), at, s)
 		if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{100: Trainer, 101: Worker}) {
@@ -132,7 +131,7 @@ func TestRefreshTellsAnExec(t *testing.T) {
 	for exe, ended := range map[string]bool{python: false, python + " (deleted)": false, "/usr/bin/sleep": true} {
 		m := newMachine(t, shell(10, 1), trainer(100, 10))
 		j, s := attached(t, m, 100)
-		m.link(exe, filepath.Join(m.root, "proc", "100", "exe"))
+		m.Link("proc/100/exe", exe)
 		for at := fullEvery; at <= 2*slowEvery; at += fullEvery {
 			j.Refresh(context.Background(), at, s)
 		}

@@ -96,8 +96,8 @@ func openData(p *procfs.Process, worker bool, known func(file string) bool) ([]s
 			continue
 		}
 		if !known(fd.Target) && !(worker && isKnownData(fd.Target)) {
-			info, err := p.FDInfo(fd.Num)
-			if err != nil || info.Flags&writeFlags != 0 {
+			flags, err := p.FDFlags(fd.Num)
+			if err != nil || flags&writeFlags != 0 {
 				continue
 			}
 		}

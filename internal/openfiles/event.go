@@ -1,6 +1,7 @@
 package openfiles
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 	"strings"
@@ -12,14 +13,12 @@ import (
 )
 
 func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
-	row := recording.Dataset{Path: untrusted.Path(d.root, r), How: d.how, Kind: "other", Folder: d.folder,
-		Extension: untrusted.Sanitize(d.facts.Extension)}
-	if d.described {
-		row.Kind = untrusted.Sanitize(d.facts.Kind)
-		row.Bytes, row.Files, row.FileBytes = d.facts.Bytes, d.facts.Files, d.facts.FileBytes
-		if d.facts.Layout == nil {
-			row.Items = untrusted.Sanitize(d.facts.Items)
-		}
+	row := d.facts.Dataset
+	row.Path, row.How, row.Folder = untrusted.Path(d.root, r), d.how, d.folder
+	row.Kind = cmp.Or(untrusted.Sanitize(row.Kind), "other")
+	row.Extension, row.Items = untrusted.Sanitize(row.Extension), untrusted.Sanitize(row.Items)
+	if d.facts.Layout != nil {
+		row.Items = "" // they are in the layout's row
 	}
 	if row.Extension == "" {
 		row.Extension = untrusted.Cut(strings.ToLower(path.Ext(d.file)), 16).String()

@@ -8,12 +8,9 @@ import (
 
 // Facts is what an isolated child reports of a path. Numbers that cannot be determined are nil, never zero.
 type Facts struct {
-	Kind      string // hdf5, image, npy, tar, other
-	Bytes     *int64 // of the file, or an estimate for the whole folder
-	Files     *int64
-	FileBytes *int64 // median of a folder's files
-	Extension string // the most frequent of a folder, with its dot
-	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
+	// The row as far as the child knows it: kind, sizes, files, extension and items. Of a folder the bytes may be an
+	// estimate.
+	recording.Dataset
 	// of the HDF5 dataset that a job most likely reads; without what the job's library and the file's name tell
 	Layout *recording.Layout
 	// Refused says why an HDF5 file's layout could not be determined; sanitized, "" where it could or where there is

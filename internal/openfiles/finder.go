@@ -23,13 +23,12 @@ type openFile struct {
 // finding is a dataset that the finder made out from an open file.
 type finding struct {
 	openFile
-	root      string // folder or file, as descriptors name it
-	inner     string // the same as the job's mount table names it
-	folder    bool
-	facts     Facts
-	described bool
-	reason    string // why it could not be described; sanitized by its maker
-	storage   procfs.Storage
+	root    string // folder or file, as descriptors name it
+	inner   string // the same as the job's mount table names it
+	folder  bool
+	facts   Facts  // zero where it could not be described
+	reason  string // why not; sanitized by its maker
+	storage procfs.Storage
 	// watch are the paths to count opens on, as pipetune reaches them; empty with whyNot.
 	watch []string
 	// apart are paths to watch beside them so that the kernel does not merge events; see openCounter.
@@ -135,11 +134,10 @@ func (s *finder) examine(ctx context.Context, seen openFile) finding {
 	f.inner = within(f.root, where.root)
 	if s.describe != nil {
 		own, key := where.reach(f.root)
-		facts, err := s.describe(ctx, key, own)
-		if err != nil {
+		if facts, err := s.describe(ctx, key, own); err != nil {
 			f.reason = err.Error()
 		} else {
-			f.facts, f.described = facts, true
+			f.facts = facts
 		}
 		if f.facts.Layout == nil && f.folder && f.facts.Kind == "hdf5" { // many files: one of them stands for all
 			own, key := where.reach(seen.file)

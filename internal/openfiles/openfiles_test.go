@@ -210,8 +210,8 @@ func TestDatasetAttributes(t *testing.T) {
 	size, files, ratio := int64(1<<20), int64(1), 64.0
 	d := &dataset{finding: finding{
 		openFile: openFile{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
-		described: true, storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
-		facts: Facts{Kind: "hdf5", Bytes: &size, Files: &files, Layout: &recording.Layout{Name: "/x",
+		storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
+		facts: Facts{Dataset: recording.Dataset{Kind: "hdf5", Bytes: &size, Files: &files}, Layout: &recording.Layout{Name: "/x",
 			Layout:        "chunked",
 			Amplification: &ratio, ItemBytes: &size}},
 	}}

@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
 
 // optionals lets cmp look into Optional.
@@ -47,13 +47,10 @@ func TestUsableCPUs(t *testing.T) {
 
 // TestCPUsThatMayComeLater: a virtual machine allows its processes on CPUs that were never plugged in.
 func TestCPUsThatMayComeLater(t *testing.T) {
-	f := fixture(t, "bare")
-	for name, text := range map[string]string{"proc/7/status": "Name:\tpython3\nCpus_allowed_list:\t0-127\n",
-		"sys/devices/system/cpu/online": "0-3,8\n"} {
-		must.Do(t, os.MkdirAll(filepath.Dir(f.Path(name)), 0o755))
-		must.Do(t, os.WriteFile(f.Path(name), []byte(text), 0o644))
-	}
-	if u, err := f.UsableCPUs(7); err != nil || u.CPUs != 5 || u.Affinity.Or(0) != 5 {
+	root := fakeroot.Machine(t, "bare")
+	root.Put("proc/7/status", "Name:\tpython3\nCpus_allowed_list:\t0-127\n")
+	root.Put("sys/devices/system/cpu/online", "0-3,8\n")
+	if u, err := (FS{Root: root.Dir}).UsableCPUs(7); err != nil || u.CPUs != 5 || u.Affinity.Or(0) != 5 {
 		t.Errorf("%+v, %v; want the 5 that are online", u, err)
 	}
 }
@@ -96,9 +93,9 @@ func TestTightestMemoryLimit(t *testing.T) {
 // TestEqualMemoryLimits gives a group the limit of the one above, as a container of a pod has it: what its neighbours
 // use is gone too.
 func TestEqualMemoryLimits(t *testing.T) {
-	f := fixture(t, "cgroup-v2")
-	own := filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice/train.service/memory.max")
-	must.Do(t, os.WriteFile(own, []byte("17179869184\n"), 0o600))
+	root := fakeroot.Machine(t, "cgroup-v2")
+	root.Put("sys/fs/cgroup/user.slice/job.slice/train.service/memory.max", "17179869184\n")
+	f := FS{Root: root.Dir}
 	g := must.Get(f.Cgroup(4700))(t)
 	limit := must.Get(g.MemoryLimit())(t)
 	if got, _ := limit.Get(); got.Bytes != 16<<30 || got.Dir != filepath.Join(f.Root,

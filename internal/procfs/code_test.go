@@ -3,7 +3,6 @@ package procfs
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
 
 const codeMaps = "7f10-7f20 r-xp 00000000 00:00 0                          [vdso]\n" +
@@ -40,14 +40,13 @@ func TestCodeOfThisProcess(t *testing.T) {
 }
 
 func TestPerfEventParanoid(t *testing.T) {
-	f := FS{Root: t.TempDir()}
+	root := fakeroot.New(t)
+	f := FS{Root: root.Dir}
 	if _, err := f.PerfEventParanoid(); err == nil {
 		t.Error("a kernel without perf events has a setting")
 	}
-	folder := filepath.Join(f.Root, "proc", "sys", "kernel")
-	must.Do(t, os.MkdirAll(folder, 0o755))
 	for text, want := range map[string]int{"-1\n": -1, "2\n": 2, "4\n": 4, "x\n": 99} {
-		must.Do(t, os.WriteFile(filepath.Join(folder, "perf_event_paranoid"), []byte(text), 0o644))
+		root.Put("proc/sys/kernel/perf_event_paranoid", text)
 		if n, err := f.PerfEventParanoid(); n != want && (err == nil || want != 99) {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}

@@ -54,28 +54,22 @@ func inSharedMemory(target []byte) bool {
 	return bytes.HasPrefix(target, []byte(sharedMemory)) || bytes.Contains(target, []byte(chrootTensor))
 }
 
-// FDInfo is how a descriptor was opened.
-type FDInfo struct {
-	// Flags are those of open(2), octal in the file.
-	Flags uint64
-}
-
-// FDInfo reads /proc/PID/fdinfo/N (proc_pid_fdinfo(5)).
-func (p *Process) FDInfo(num int) (FDInfo, error) {
+// FDFlags returns the flags of open(2) that a descriptor has, from /proc/PID/fdinfo/N (proc_pid_fdinfo(5)).
+func (p *Process) FDFlags(num int) (uint64, error) {
 	b, err := p.readCold("fdinfo/" + strconv.Itoa(num))
 	if err != nil {
-		return FDInfo{}, err
+		return 0, err
 	}
-	return ParseFDInfo(b)
+	return ParseFDFlags(b)
 }
 
-// ParseFDInfo parses the flags line, which must be there.
-func ParseFDInfo(b []byte) (info FDInfo, err error) {
+// ParseFDFlags parses the flags line of fdinfo, which must be there; they are octal.
+func ParseFDFlags(b []byte) (flags uint64, err error) {
 	have := false
 	err = eachKeyed(b, "fdinfo", func(key, value []byte) bool {
 		if string(key) == "flags" {
 			field, _ := nextField(value)
-			info.Flags, err = strconv.ParseUint(string(field), 8, 64)
+			flags, err = strconv.ParseUint(string(field), 8, 64)
 			have = err == nil
 		}
 		return true
@@ -83,5 +77,5 @@ func ParseFDInfo(b []byte) (info FDInfo, err error) {
 	if err == nil && !have {
 		err = malformed("fdinfo", "no flags")
 	}
-	return info, err
+	return flags, err
 }

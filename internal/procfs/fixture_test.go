@@ -1,8 +1,6 @@
 package procfs
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/must"
@@ -12,10 +10,7 @@ import (
 // fixture unpacks one machine of testdata/proc.
 func fixture(t testing.TB, name string) FS {
 	t.Helper()
-	archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar")))(t)
-	dir := t.TempDir()
-	must.Do(t, fakeroot.Unpack(archive, dir))
-	return FS{Root: dir}
+	return FS{Root: fakeroot.Machine(t, name).Dir}
 }
 
 // open opens a process of a fixture and closes it with the test.

@@ -127,7 +127,7 @@ func FuzzColdFiles(f *testing.F) {
 				finite(t, float64(pid))
 			}
 		}
-		_, _ = ParseFDInfo(b)
+		_, _ = ParseFDFlags(b)
 		_ = ParseEnviron(b)
 		_ = ParseCmdline(b)
 		_, _ = ParseCPUList(b)

@@ -65,8 +65,11 @@ func (f FS) OpenWith(pid int, buf *Buffer) (*Process, error) {
 
 // OpenID is Open for a process known before: ErrGone if its number has been
 // given to another since.
-func (f FS) OpenID(id ID) (*Process, error) {
-	p, err := f.Open(id.PID)
+func (f FS) OpenID(id ID) (*Process, error) { return f.OpenIDWith(id, new(Buffer)) }
+
+// OpenIDWith is OpenID with a shared scratch buffer, as of OpenWith.
+func (f FS) OpenIDWith(id ID, buf *Buffer) (*Process, error) {
+	p, err := f.OpenWith(id.PID, buf)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ var parsers = map[string]struct {
 	"syscall": {func(b []byte) error { return ParseSyscall(b, new(Syscall)) },
 		"7 0x7ffe1252e090 0x1 0x1388 0x0 0x0 0x0 0x7ffe1252e050 0x7f90d2c24545\n", true},
 	"children": {func(b []byte) error { _, err := ParseChildren(b, nil); return err }, "19870 19872 ", false},
-	"fdinfo": {func(b []byte) error { _, err := ParseFDInfo(b); return err },
+	"fdinfo": {func(b []byte) error { _, err := ParseFDFlags(b); return err },
 		"pos:\t1024\nflags:\t0100000\nmnt_id:\t27\nino:\t5\n", false},
 	"status": {func(b []byte) error { _, err := ParseStatus(b); return err },
 		"Name:\tpython3\nUid:\t0\t0\t0\t0\nNSpid:\t1 " +

@@ -11,22 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pids lists the number of every visible process, in ascending order. It lists the folder and opens nothing else.
-func (f FS) pids() ([]int, error) {
-	path := f.Path("proc")
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, classify(path, err)
-	}
-	defer unix.Close(fd)
-	pids, _, err := numericNames(fd, nil, new(Buffer), maxPID, false)
-	if err != nil {
-		return nil, classify(path, err)
-	}
-	slices.Sort(pids)
-	return pids, nil
-}
-
 // numericNames appends the names of a folder that are numbers, at most limit of
 // them, and returns how many there were. With stop it ends soon after the limit
 // is reached, and has counted only what it has seen.
@@ -78,12 +62,9 @@ func nextDirent(b []byte) (name, rest []byte, ok bool) {
 	return name, b[length:], true
 }
 
-// ProcessTable is one full look at all processes: who they are and whose
-// children they are.
-type ProcessTable struct {
-	// Entries is in ascending order of the number.
-	Entries []ProcessEntry
-}
+// ProcessTable is one full look at all processes, in ascending order of the
+// number: who they are and whose children they are.
+type ProcessTable []ProcessEntry
 
 // ProcessEntry is one row of a ProcessTable.
 type ProcessEntry struct {
@@ -95,15 +76,22 @@ type ProcessEntry struct {
 // Table reads the stat of every process and passes over those that cannot be read. Measured with 5,000 processes: 64 ms
 // on Linux 6.18, so at most once per 5 s.
 func (f FS) Table() (ProcessTable, error) {
-	pids, err := f.pids()
+	path := f.Path("proc")
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return ProcessTable{}, err
+		return nil, classify(path, err)
 	}
-	table := ProcessTable{Entries: make([]ProcessEntry, 0, len(pids))}
+	defer unix.Close(fd)
 	var buf Buffer
+	pids, _, err := numericNames(fd, nil, &buf, maxPID, false)
+	if err != nil {
+		return nil, classify(path, err)
+	}
+	slices.Sort(pids)
+	table := make(ProcessTable, 0, len(pids))
 	for _, pid := range pids {
 		if entry, err := f.entry(pid, &buf); err == nil {
-			table.Entries = append(table.Entries, entry)
+			table = append(table, entry)
 		}
 	}
 	return table, nil
@@ -130,14 +118,14 @@ func (f FS) entry(pid int, buf *Buffer) (ProcessEntry, error) {
 // their children; root itself is not among them.
 func (t ProcessTable) Descendants(root int) []ProcessEntry {
 	children := make(map[int][]int)
-	for i, e := range t.Entries {
+	for i, e := range t {
 		children[e.PPID] = append(children[e.PPID], i)
 	}
 	var out []ProcessEntry
 	seen := map[int]bool{root: true}
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
 		for _, i := range children[queue[0]] {
-			e := t.Entries[i]
+			e := t[i]
 			if seen[e.PID] {
 				continue
 			}

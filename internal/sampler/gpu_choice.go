@@ -51,11 +51,10 @@ func (g *GPU) choose() {
 		if p.Role != job.Trainer && !p.OnGPU {
 			continue
 		}
-		minors := g.devices(p.ID)
-		uuids, certain := visibleGPUs(p.GPUs, g.found)
+		minors, may := g.devices(p.ID), g.mayUse[p.ID]
 		for _, d := range g.found {
-			held := d.Minor != nil && minors[*d.Minor] || len(minors) == 0 && certain
-			if held && (!certain || slices.Contains(uuids, d.UUID)) {
+			held := d.Minor != nil && minors[*d.Minor] || len(minors) == 0 && may.certain
+			if held && (!may.certain || slices.Contains(may.uuids, d.UUID)) {
 				g.choice.wanted[d.Place] = true
 			}
 		}

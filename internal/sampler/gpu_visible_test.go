@@ -78,6 +78,9 @@ type crew struct{ tree *job.Tree }
 
 func (c *crew) Tree() *job.Tree { return c.tree }
 
+// jobOf is a job of some processes.
+func jobOf(processes ...job.Process) *crew { return &crew{&job.Tree{Processes: processes}} }
+
 func (c *crew) are(processes ...job.Process) { c.tree = &job.Tree{Processes: processes} }
 
 // TestGPUsBarredByTheEnvironment: what CUDA does not show any of the job's processes is not the job's, and where one

@@ -65,9 +65,6 @@ func readCode(fs procfs.FS, id procfs.ID) (codeMap, error) {
 	return newCodeMap(ranges), err
 }
 
-// Start implements Sampler. What the kernel refuses is found out with the first thread.
-func (h *Host) Start(context.Context, recording.Sink) error { return nil }
-
 // Sample implements Sampler.
 func (h *Host) Sample(_ context.Context, sink recording.Sink) {
 	if tree := h.members.Tree(); !h.adopted || tree.Generation != h.generation {

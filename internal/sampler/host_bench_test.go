@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -12,7 +13,7 @@ import (
 // of a core, on a busy machine with 2 cores and Linux 6.18.
 func BenchmarkHost(b *testing.B) {
 	id := started(b, exec.Command("/usr/bin/python3", "-c", "while True: pass"))
-	h := NewHost(procfs.FS{}, oneTrainer(id))
+	h := NewHost(procfs.FS{}, jobOf(job.Process{ID: id, Role: job.Trainer}))
 	defer h.Close()
 	sink := newBook()
 	b.ReportAllocs()

@@ -56,7 +56,7 @@ func TestHostTellsASpinFromPython(t *testing.T) {
 	}
 	for _, share := range []string{"0.5", "0.9"} {
 		id := pythonJob(t, spinning, library, share)
-		h := NewHost(procfs.FS{}, oneTrainer(id))
+		h := NewHost(procfs.FS{}, jobOf(job.Process{ID: id, Role: job.Trainer}))
 		b := newBook()
 		begin := time.Now()
 		for len(b.unseen) == 0 && b.last[metric.HostSamples.Name+" "+job.Entity(id)] < 200 &&
@@ -80,13 +80,6 @@ func TestHostTellsASpinFromPython(t *testing.T) {
 			t.Errorf("spinning for %s of its time: device %.2f of %.0f samples", share, device, total)
 		}
 	}
-}
-
-// oneTrainer is a job of one trainer.
-type oneTrainer procfs.ID
-
-func (o oneTrainer) Tree() *job.Tree {
-	return &job.Tree{Processes: []job.Process{{ID: procfs.ID(o), Role: job.Trainer}}}
 }
 
 // pythonJob starts a Python program and waits until it says that it is ready.

@@ -59,7 +59,7 @@ type playedHost struct {
 
 func newPlayedHost(t *testing.T) *playedHost {
 	p := &playedHost{machine: newJob(t, 1), clocks: map[int]*playedClock{}, maps: trainingMaps}
-	p.Host = NewHost(procfs.FS{Root: p.root}, p.machine)
+	p.Host = NewHost(procfs.FS{Root: p.Dir}, p.machine)
 	p.open = func(tid int) (hostClock, error) {
 		c := &playedClock{}
 		p.clocks[tid] = c

@@ -12,28 +12,24 @@ import (
 )
 
 // sleepers are a trainer and its workers, played by processes that sleep.
-type sleepers struct{ tree *job.Tree }
-
-func (s sleepers) Tree() *job.Tree { return s.tree }
-
-func startSleepers(b *testing.B, workers int) sleepers {
+func sleepers(b *testing.B, workers int) *crew {
 	b.Helper()
-	tree := &job.Tree{}
+	members := jobOf()
 	for i := range workers + 1 {
 		id, _ := sleeper(b)
 		member := job.Process{ID: id, InnerPID: id.PID, Role: job.Trainer}
 		if i > 0 {
-			member.Role, member.Trainer = job.Worker, tree.Processes[0].ID
+			member.Role, member.Trainer = job.Worker, members.tree.Processes[0].ID
 		}
-		tree.Processes = append(tree.Processes, member)
+		members.tree.Processes = append(members.tree.Processes, member)
 	}
-	return sleepers{tree}
+	return members
 }
 
 // BenchmarkPass takes samples of a trainer and 16 workers, accounts and listings included, as fast as it can;
 // cpu-µs/pass times fifty is what a second costs beside the wake-ups.
 func BenchmarkPass(b *testing.B) {
-	l := NewLoader(procfs.FS{}, startSleepers(b, 16))
+	l := NewLoader(procfs.FS{}, sleepers(b, 16))
 	defer l.Close()
 	l.pass(0)
 	b.ReportAllocs()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +12,8 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
 
 // Lines of /proc/PID/syscall as real jobs show them.
@@ -32,15 +30,14 @@ const (
 
 // machine is a made-up /proc and the job in it.
 type machine struct {
-	t    testing.TB
-	root string
+	fakeroot.Root
 	tree *job.Tree
 }
 
 func (m *machine) Tree() *job.Tree { return m.tree }
 
 func newMachine(t testing.TB) *machine {
-	return &machine{t: t, root: t.TempDir(), tree: &job.Tree{}}
+	return &machine{fakeroot.New(t), &job.Tree{}}
 }
 
 // newJob is a machine with a trainer, 100, and workers of it from 101 on.
@@ -54,20 +51,11 @@ func newJob(t testing.TB, workers int) *machine {
 }
 
 func (m *machine) put(pid int, name, content string) {
-	m.t.Helper()
-	path := filepath.Join(m.root, "proc", strconv.Itoa(pid), name)
-	must.Do(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must.Do(m.t, os.WriteFile(path, []byte(content), 0o644))
+	m.Put("proc/"+strconv.Itoa(pid)+"/"+name, content)
 }
 
 func (m *machine) link(pid, fd int, target string) {
-	m.t.Helper()
-	path := filepath.Join(m.root, "proc", strconv.Itoa(pid), "fd", strconv.Itoa(fd))
-	must.Do(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	_ = os.Remove(path)
-	if target != "" {
-		must.Do(m.t, os.Symlink(target, path))
-	}
+	m.Link(fmt.Sprintf("proc/%d/fd/%d", pid, fd), target)
 }
 
 // stat is a stat file; the start is the pid times ten.
@@ -116,7 +104,7 @@ func (m *machine) process(pid int, role job.Role, trainer int) {
 }
 
 func (m *machine) remove(pid int) {
-	must.Do(m.t, os.RemoveAll(filepath.Join(m.root, "proc", strconv.Itoa(pid))))
+	m.Remove("proc/" + strconv.Itoa(pid))
 	m.hide(pid)
 }
 
@@ -128,7 +116,7 @@ type watcher struct {
 
 func (m *machine) watch() *watcher {
 	w := &watcher{}
-	w.Loader = newLoader(procfs.FS{Root: m.root}, m, func() time.Duration { return w.now }, rand.New(rand.NewPCG(1, 1)))
+	w.Loader = newLoader(procfs.FS{Root: m.Dir}, m, func() time.Duration { return w.now }, rand.New(rand.NewPCG(1, 1)))
 	w.scratch.calls = newCallTable("amd64")
 	return w
 }
@@ -163,9 +151,7 @@ func (b *book) want(t *testing.T, entity string, want map[metric.Desc]float64) {
 
 // uptime sets the time since boot, in clock ticks.
 func (m *machine) uptime(ticks int) {
-	m.t.Helper()
-	must.Do(m.t, os.WriteFile(filepath.Join(m.root, "proc", "uptime"), fmt.Appendf(nil, "%d.%02d 0.00\n", ticks/100,
-		ticks%100), 0o644))
+	m.Put("proc/uptime", fmt.Sprintf("%d.%02d 0.00\n", ticks/100, ticks%100))
 }
 
 // hide takes a living process out of the tree, as a reading that failed does.

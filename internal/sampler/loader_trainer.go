@@ -72,13 +72,9 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 
 // open takes hold of a process and its main thread.
 func (l *Loader) open(id procfs.ID, counts *sampleCounts) (*watchedThread, error) {
-	proc, err := l.fs.OpenWith(id.PID, &l.buf)
+	proc, err := l.fs.OpenIDWith(id, &l.buf)
 	if err != nil {
 		return nil, err
-	}
-	if proc.ID != id {
-		proc.Close()
-		return nil, procfs.ErrGone
 	}
 	task, err := proc.Task(id.PID)
 	if err != nil {

@@ -3,7 +3,6 @@ package sampler
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +20,22 @@ import (
 
 // fakeMachine unpacks one machine of testdata/proc and names a process of it.
 func fakeMachine(t *testing.T, name string, pid int) (procfs.FS, procfs.ID) {
+	fs, id, _ := changing(t, name, pid)
+	return fs, id
+}
+
+// changing is such a machine whose files a test changes.
+func changing(t *testing.T, name string, pid int) (procfs.FS, procfs.ID, fakeroot.Root) {
 	t.Helper()
-	archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar")))(t)
-	fs := procfs.FS{Root: t.TempDir()}
-	must.Do(t, fakeroot.Unpack(archive, fs.Root))
+	root := fakeroot.Machine(t, name)
+	fs := procfs.FS{Root: root.Dir}
 	p := must.Get(fs.Open(pid))(t)
 	defer p.Close()
-	return fs, p.ID
+	return fs, p.ID, root
 }
+
+// jobSlice is a group above that of the job on the machine cgroup-v2.
+const jobSlice = "sys/fs/cgroup/user.slice/job.slice/"
 
 // sampled starts a sampler, which is closed with the test, and samples once.
 func sampled(t *testing.T, s Sampler) *book {
@@ -117,9 +124,8 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 		{"anon 5000\nfile 10000\nshmem 10001\n", 0}, // the two are not counted at one moment
 		{"anon 5000\nfile 10000\n", -1},
 	} {
-		fs, id := fakeMachine(t, "cgroup-v2", 4700)
-		must.Do(t, os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"),
-			[]byte(c.stat), 0o600))
+		fs, id, root := changing(t, "cgroup-v2", 4700)
+		root.Put(jobSlice+"memory.stat", c.stat)
 		got, reported := sampled(t, NewCgroup(fs, id, nil)).last["cgroup_memory_file_bytes cgroup/job"]
 		if reported != (c.want >= 0) || reported && got != c.want {
 			t.Errorf("%q: %v (%v), want %v", c.stat, got, reported, c.want)
@@ -130,22 +136,20 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 // TestChangedLimitIsSeen: a limit may be set while the job runs, and then another group's counters count from there on;
 // what that group counted before is no growth.
 func TestChangedLimitIsSeen(t *testing.T) {
-	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	fs, id, root := changing(t, "cgroup-v2", 4700)
 	c := NewCgroup(fs, id, nil)
 	b := sampled(t, c)
-	own := fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/cpu.max")
-	must.Do(t, os.WriteFile(own, []byte("100000 100000\n"), 0o644))
+	const own = jobSlice + "train.service/"
+	root.Put(own+"cpu.max", "100000 100000\n")
 	for range 10 {
 		c.Sample(t.Context(), b)
 	}
 	if n := b.get(t, metric.CgroupCPUPeriods, jobGroup); n != 1000 {
 		t.Errorf("%v periods, want as many as before, 1000", n)
 	}
-	for file, text := range map[string]string{"cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled " +
-		"4\nthrottled_usec 2000000\n", "memory.max": "1073741824\n",
-		"memory.stat": "anon 1\nfile 1\nshmem 0\nworkingset_refault_file 5000\n"} {
-		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(own), file), []byte(text), 0o644))
-	}
+	root.Put(own+"cpu.stat", "usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2000000\n")
+	root.Put(own+"memory.max", "1073741824\n")
+	root.Put(own+"memory.stat", "anon 1\nfile 1\nshmem 0\nworkingset_refault_file 5000\n")
 	for range 20 {
 		c.Sample(t.Context(), b)
 	}
@@ -160,18 +164,15 @@ func TestChangedLimitIsSeen(t *testing.T) {
 // TestThrottledFromAbove: neighbours use up the wide quota of a slice, so that the job is stopped there and never at
 // its own, tighter one.
 func TestThrottledFromAbove(t *testing.T) {
-	fs, id := fakeMachine(t, "cgroup-v2", 4700)
-	slice, job := fs.Path("sys/fs/cgroup/user.slice"), fs.Path("sys/fs/cgroup/user.slice/job.slice")
-	write := func(dir, file, text string) {
-		must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
-	}
-	write(slice, "cpu.max", "800000 100000\n")
-	write(slice, "cpu.stat", "nr_periods 5000\nnr_throttled 4000\nthrottled_usec 9000000\n")
+	fs, id, root := changing(t, "cgroup-v2", 4700)
+	const slice = "sys/fs/cgroup/user.slice/"
+	root.Put(slice+"cpu.max", "800000 100000\n")
+	root.Put(slice+"cpu.stat", "nr_periods 5000\nnr_throttled 4000\nthrottled_usec 9000000\n")
 	c := NewCgroup(fs, id, nil)
 	b := sampled(t, c)
 	before := b.get(t, metric.CgroupCPUThrottled, jobGroup)
-	write(job, "cpu.stat", "nr_periods 1010\nnr_throttled 700\nthrottled_usec 45000000\n")
-	write(slice, "cpu.stat", "nr_periods 5010\nnr_throttled 4009\nthrottled_usec 9500000\n")
+	root.Put(jobSlice+"cpu.stat", "nr_periods 1010\nnr_throttled 700\nthrottled_usec 45000000\n")
+	root.Put(slice+"cpu.stat", "nr_periods 5010\nnr_throttled 4009\nthrottled_usec 9500000\n")
 	c.Sample(t.Context(), b)
 	if n, p := b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); n != before+
 		9 || p != 1010 {
@@ -182,10 +183,9 @@ func TestThrottledFromAbove(t *testing.T) {
 // TestLimitOnAVolume: docker's --device-read-bps takes any whole device, and a limit on the volume binds what the disk
 // below it reads.
 func TestLimitOnAVolume(t *testing.T) {
-	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	fs, id, root := changing(t, "cgroup-v2", 4700)
 	for device, want := range map[string]float64{"253:1": 1 << 20, "253:0": 1 << 20, "9:0": 0} {
-		must.Do(t, os.WriteFile(fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/io.max"),
-			[]byte(device+" rbps=1048576 wbps=max riops=max wiops=max\n"), 0o644))
+		root.Put(jobSlice+"train.service/io.max", device+" rbps=1048576 wbps=max riops=max wiops=max\n")
 		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{"/home/me/data"} })))
 		if got, ok := b.last[metric.CgroupReadBPSMax.Name+" "+jobGroup]; got != want || ok != (want > 0) {
 			t.Errorf("with a limit on %s: %v (%v), want %v", device, got, ok, want)
@@ -286,11 +286,9 @@ func (s size) Statfs(_ context.Context, _, path string) (isolate.FileSystem, err
 // TestShmOfAnotherContainer: the way there leads through the job's root, so a child goes; and an answer that is not
 // tmpfs is not believed.
 func TestShmOfAnotherContainer(t *testing.T) {
-	fs, id := fakeMachine(t, "container-v2", 7)
-	own := fs.Path("proc/self/ns/mnt")
-	must.Do(t, os.Remove(own))
-	must.Do(t, os.Symlink("mnt:[4026531841]", own))
-	must.Do(t, os.WriteFile(fs.Path("proc/meminfo"), []byte("MemTotal: 100 kB\n"), 0o644))
+	fs, id, root := changing(t, "container-v2", 7)
+	root.Link("proc/self/ns/mnt", "mnt:[4026531841]")
+	root.Put("proc/meminfo", "MemTotal: 100 kB\n")
 	b := sampled(t, NewMemory(fs, id, size{Type: unix.TMPFS_MAGIC, TotalBytes: 64 << 20, FreeBytes: 1 << 20}))
 	if total, used := b.get(t, metric.ShmSize, "host"), b.get(t, metric.ShmUsed, "host"); total != 64<<20 ||
 		used != 63<<20 {

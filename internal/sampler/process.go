@@ -54,9 +54,6 @@ func NewProcess(fs procfs.FS, j *job.Job) *Process {
 		held: map[procfs.ID]*heldProcess{}}
 }
 
-// Start implements Sampler. What cannot be read is found out at the first reading of each process.
-func (s *Process) Start(context.Context, recording.Sink) error { return nil }
-
 // Sample implements Sampler.
 func (s *Process) Sample(_ context.Context, sink recording.Sink) {
 	tree, now := s.tree(), s.clock()
@@ -93,13 +90,9 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 			}
 			continue
 		}
-		proc, err := s.fs.OpenWith(p.PID, &s.buf)
+		proc, err := s.fs.OpenIDWith(p.ID, &s.buf)
 		if err != nil {
 			continue // it ended since
-		}
-		if proc.ID != p.ID { // the number was given to another process since
-			proc.Close()
-			continue
 		}
 		s.known++
 		h := &heldProcess{proc: proc, entity: job.Entity(p.ID)}

@@ -164,7 +164,7 @@ func TestProcessBoundsItsSeries(t *testing.T) {
 // BenchmarkProcess17 is one reading of a trainer and 16 workers, which happens twice a second: 0.45 ms, so 0.09 % of a
 // core, on a busy machine with 2 cores at 2.9 GHz and Linux 6.18.
 func BenchmarkProcess17(b *testing.B) {
-	s, clock := processSampler(b, &job.Tree{Processes: startSleepers(b, 16).tree.Processes, Generation: 1})
+	s, clock := processSampler(b, &job.Tree{Processes: sleepers(b, 16).tree.Processes, Generation: 1})
 	sink := newBook()
 	b.ReportAllocs()
 	for b.Loop() {

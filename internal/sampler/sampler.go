@@ -42,6 +42,9 @@ func (s steady) Name() string { return s.name }
 // Every implements Sampler.
 func (s steady) Every() time.Duration { return s.every }
 
+// Start implements Sampler for those that find out with each process what cannot be read.
+func (s steady) Start(context.Context, recording.Sink) error { return nil }
+
 func addKnown[T int64 | float64](sink recording.Sink, d metric.Desc, entity string, v procfs.Optional[T]) {
 	if x, ok := v.Get(); ok {
 		sink.Add(d, entity, float64(x))

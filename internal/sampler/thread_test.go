@@ -71,7 +71,7 @@ func TestStoppedInPoll(t *testing.T) {
 func TestRefusedSystemCalls(t *testing.T) {
 	m, cure := newJob(t, 1), "run pipetune as the user of the job, or as root"
 	for _, pid := range []string{"100", "101"} {
-		file := filepath.Join(m.root, "proc", pid, "task", pid, "syscall")
+		file := filepath.Join(m.Dir, "proc", pid, "task", pid, "syscall")
 		if os.Getuid() == 0 {
 			// Root reads every file: a directory in its place is refused to root as well, with another error, so the
 			// kernel without the file is played instead.
@@ -98,9 +98,7 @@ func TestBlindCures(t *testing.T) {
 		"3\n": "boot with", "": "as the user"} {
 		m := newMachine(t)
 		if scope != "" {
-			dir := filepath.Join(m.root, "proc/sys/kernel/yama")
-			must.Do(t, os.MkdirAll(dir, 0o755))
-			must.Do(t, os.WriteFile(filepath.Join(dir, "ptrace_scope"), []byte(scope), 0o644))
+			m.Put("proc/sys/kernel/yama/ptrace_scope", scope)
 		}
 		if got := m.watch().blindCure(os.ErrPermission); !strings.Contains(got, want) {
 			t.Errorf("scope %q: %q", scope, got)

@@ -39,7 +39,8 @@ func describe(runner *isolate.Runner) openfiles.Describe {
 
 // factsOf says in the words of openfiles what the dataset package found.
 func factsOf(found dataset.Description) openfiles.Facts {
-	facts := openfiles.Facts{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
+	facts := openfiles.Facts{Dataset: recording.Dataset{Kind: string(found.Kind), Files: &found.Files,
+		Bytes: &found.Bytes}}
 	if f := found.Folder; f != nil {
 		facts.Bytes = nil
 		if f.More {
