@@ -211,9 +211,8 @@ func TestDatasetAttributes(t *testing.T) {
 	d := &dataset{finding: finding{
 		openFile: openFile{file: "/home/me/data/a\x1b[31m.h5", how: "fd"}, root: "/home/me/data/a\x1b[31m.h5",
 		storage: procfs.Storage{Kind: procfs.StorageMemory, FSType: "tmpfs"},
-		facts: Facts{Dataset: recording.Dataset{Kind: "hdf5", Bytes: &size, Files: &files}, Layout: &recording.Layout{Name: "/x",
-			Layout:        "chunked",
-			Amplification: &ratio, ItemBytes: &size}},
+		facts: Facts{Dataset: recording.Dataset{Kind: "hdf5", Bytes: &size, Files: &files},
+			Layout: &recording.Layout{Name: "/x", Layout: "chunked", Amplification: &ratio, ItemBytes: &size}},
 	}}
 	r := untrusted.Redaction{Home: "/home/me"}
 	want := map[string]string{"path": `~/data/a\x1b[31m.h5`, "how": "fd", "kind": "hdf5", "folder": "0",

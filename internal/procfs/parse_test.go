@@ -13,57 +13,73 @@ import (
 
 // parsers are all parsers of files, each with a text it accepts.
 var parsers = map[string]struct {
-	parse func([]byte) error
+	parse func([]byte) (any, error)
 	good  string
 	// cuts says that any proper prefix of good must be refused.
 	cuts bool
 }{
-	"stat": {func(b []byte) error { return ParseStat(b, new(Stat)) },
+	"stat": {filled(ParseStat),
 		"4700 (py) th(on) R 1 4700 4700 0 -1 4194304 100 0 7 0 4200 310 0 0 20 0 4 0 88123 803500032 58481 " +
 			"18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 3 0 0 5 0 0 0\n", true},
-	"schedstat": {func(b []byte) error { return ParseSchedstat(b, new(Schedstat)) }, "1022091643 59742173 4006\n",
+	"schedstat": {filled(ParseSchedstat), "1022091643 59742173 4006\n",
 		true},
-	"io": {func(b []byte) error { return ParseIO(b, new(IO)) }, "rchar: 17014805\nwchar: 51512\nsyscr: 10\nsyscw: " +
+	"io": {filled(ParseIO), "rchar: 17014805\nwchar: 51512\nsyscr: 10\nsyscw: " +
 		"20\nread_bytes: 4096\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", true},
-	"statm": {func(b []byte) error { return ParseStatm(b, new(Statm)) }, "196167 58518 29586 691 0 39814 0\n", true},
-	"syscall": {func(b []byte) error { return ParseSyscall(b, new(Syscall)) },
+	"statm": {filled(ParseStatm), "196167 58518 29586 691 0 39814 0\n", true},
+	"syscall": {filled(ParseSyscall),
 		"7 0x7ffe1252e090 0x1 0x1388 0x0 0x0 0x0 0x7ffe1252e050 0x7f90d2c24545\n", true},
-	"children": {func(b []byte) error { _, err := ParseChildren(b, nil); return err }, "19870 19872 ", false},
-	"fdinfo": {func(b []byte) error { _, err := ParseFDFlags(b); return err },
+	"children": {func(b []byte) (any, error) { return ParseChildren(b, nil) }, "19870 19872 ", false},
+	"fdinfo": {returned(ParseFDFlags),
 		"pos:\t1024\nflags:\t0100000\nmnt_id:\t27\nino:\t5\n", false},
-	"status": {func(b []byte) error { _, err := ParseStatus(b); return err },
+	"status": {returned(ParseStatus),
 		"Name:\tpython3\nUid:\t0\t0\t0\t0\nNSpid:\t1 " +
 			"2\nSigCgt:\t0000000180014002\nCpus_allowed_list:\t0-3\nThreads:\t4\nVmRSS:\t 10 kB\n", false},
-	"/proc/stat": {func(b []byte) error { return ParseSystemStat(b, new(SystemStat)) },
+	"/proc/stat": {filled(ParseSystemStat),
 		"cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\nbtime 1700000000\nprocs_running 2\n", false},
-	"meminfo": {func(b []byte) error { return ParseMeminfo(b, new(Meminfo)) },
+	"meminfo": {filled(ParseMeminfo),
 		"MemTotal:       24684092 kB\nMemFree:        21939428 kB\nHugePages_Total:       0\n", false},
-	"vmstat": {func(b []byte) error { return ParseVmstat(b, new(Vmstat)) },
+	"vmstat": {filled(ParseVmstat),
 		"pswpin 1\npswpout 2\nworkingset_refault_file 3\n", false},
-	"diskstats": {func(b []byte) error { return parseDiskstats(b, new(DiskStat), func(*DiskStat) {}) },
+	"diskstats": {func(b []byte) (any, error) {
+		var all []DiskStat
+		err := parseDiskstats(b, new(DiskStat), func(d *DiskStat) { all = append(all, *d) })
+		return all, err
+	},
 		" 254       0 vda 62633 10016 3930818 22490 46966 33889 4070584 10468 0 13808 33594 6966 30 705312 405 6264 " +
 			"230\n", false},
-	"pressure": {func(b []byte) error { return ParsePressure(b, new(Pressure)) },
+	"pressure": {filled(ParsePressure),
 		"some avg10=0.03 avg60=0.41 avg300=2.62 total=24993485\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n",
 		false},
-	"cpu.stat": {func(b []byte) error { return ParseCgroupCPUStat(b, new(CgroupCPU)) },
+	"cpu.stat": {filled(ParseCgroupCPUStat),
 		"nr_periods 72\nnr_throttled 70\nthrottled_time 2900000000\n", false},
-	"memory.stat": {func(b []byte) error { return ParseCgroupMemoryStat(b, new(CgroupMemory)) }, "anon 1\nfile 2\n",
+	"memory.stat": {filled(ParseCgroupMemoryStat), "anon 1\nfile 2\n",
 		false},
-	"cpu.max": {func(b []byte) error { _, err := ParseCPUMax(b); return err }, "250000 100000\n", true},
-	"limit":   {func(b []byte) error { _, err := ParseLimit(b); return err }, "17179869184\n", true},
-	"io.max": {func(b []byte) error { return parseIOLimits(b, "", map[Device]*IOLimit{}) },
+	"cpu.max": {returned(ParseCPUMax), "250000 100000\n", true},
+	"limit":   {returned(ParseLimit), "17179869184\n", true},
+	"io.max": {func(b []byte) (any, error) { return nil, parseIOLimits(b, "rbps", map[Device]*IOLimit{}) },
 		"259:0 rbps=104857600 wbps=max riops=9000 wiops=max\n", false},
-	"cgroup": {func(b []byte) error { _, err := ParseCgroupEntries(b); return err },
+	"cgroup": {returned(ParseCgroupEntries),
 		"4:cpu,cpuacct:/docker/abc\n0::/\n", false},
-	"mountinfo": {func(b []byte) error { _, err := ParseMounts(b); return err },
+	"mountinfo": {returned(ParseMounts),
 		"27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard\n", false},
-	"uptime": {func(b []byte) error { _, err := ParseUptime(b); return err }, "2589.27 3675.77\n", true},
+	"uptime": {returned(ParseUptime), "2589.27 3675.77\n", true},
+}
+
+func filled[T any](parse func([]byte, *T) error) func([]byte) (any, error) {
+	return func(b []byte) (any, error) {
+		var v T
+		err := parse(b, &v)
+		return v, err
+	}
+}
+
+func returned[T any](parse func([]byte) (T, error)) func([]byte) (any, error) {
+	return func(b []byte) (any, error) { return parse(b) }
 }
 
 func TestParsersTakeWhatTheKernelWrites(t *testing.T) {
 	for name, p := range parsers {
-		if err := p.parse([]byte(p.good)); err != nil {
+		if _, err := p.parse([]byte(p.good)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -74,7 +90,7 @@ func TestParsersTakeWhatTheKernelWrites(t *testing.T) {
 func TestParsersRefuseDamage(t *testing.T) {
 	for name, p := range parsers {
 		for i := range len(p.good) {
-			err := p.parse([]byte(p.good[:i]))
+			_, err := p.parse([]byte(p.good[:i]))
 			cut := p.cuts || i == len(p.good)-1 && strings.HasSuffix(p.good, "\n")
 			if cut && err == nil {
 				t.Errorf("%s took %q, which is cut", name, p.good[:i])
@@ -103,7 +119,7 @@ func TestParsersRefuseImpossibleNumbers(t *testing.T) {
 			if text == p.good {
 				t.Fatalf("%s does not hold %q", c.parser, c.from)
 			}
-			if err := p.parse([]byte(text)); !errors.Is(err, ErrMalformed) {
+			if _, err := p.parse([]byte(text)); !errors.Is(err, ErrMalformed) {
 				t.Errorf("%s took %q: %v", c.parser, text, err)
 			}
 		}
@@ -121,7 +137,7 @@ func TestParsersIgnoreWhatIsNew(t *testing.T) {
 		{"pressure", "some avg10=0.0 avg900=1 total=5 more=1\nnone total=x\n"},
 		{"meminfo", "MemTotal: 1 kB\nNew: x\n"}, {"io.max", "1:2 rbps=1 new=5\n"},
 	} {
-		if err := parsers[c.parser].parse([]byte(c.text)); err != nil {
+		if _, err := parsers[c.parser].parse([]byte(c.text)); err != nil {
 			t.Errorf("%s: %v", c.parser, err)
 		}
 	}
