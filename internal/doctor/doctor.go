@@ -60,9 +60,9 @@ func Look(ctx context.Context, runner *isolate.Runner) (list []Check) {
 }
 
 func checkGPU(ctx context.Context, d *doctor) []Check {
-	child := d.runner.Child(sampler.GPUSpec())
+	child := sampler.GPUChild{Child: d.runner.Child(sampler.GPUSpec())}
 	defer child.Close()
-	found, err := sampler.OpenLibrary(ctx, child)
+	found, err := child.Open(ctx)
 	switch {
 	case err != nil:
 		return []Check{{"GPU (NVML)", Missing, err.Error(), "nvidia-smi"}}
@@ -75,7 +75,7 @@ func checkGPU(ctx context.Context, d *doctor) []Check {
 	list := []Check{{"GPU (NVML)", OK, "driver " + found.Driver + ", " + count, ""}}
 	for _, listed := range found.Devices {
 		name := "  " + listed.Place
-		opened, err := sampler.OpenGPU(ctx, child, listed.Place)
+		opened, err := child.OpenGPU(ctx, listed.Place)
 		switch {
 		case err != nil:
 			list = append(list, Check{name, Missing, "opening it: " + err.Error(), "nvidia-smi"})

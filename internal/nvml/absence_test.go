@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -40,15 +42,13 @@ func TestNothingSupported(t *testing.T) {
 		t.Errorf("inventory: %+v", inventory)
 	}
 	d := reading.Devices[0]
-	for _, field := range []Field{FieldUtilization, FieldMemory, FieldPower, FieldPowerLimit, FieldClock, FieldClockMax,
-		FieldThrottle,
-		FieldPCIeLink, FieldPCIeTraffic, FieldProcesses, FieldProcessUse} {
-		if d.Absent[field] != "not supported by this GPU or driver" {
-			t.Errorf("%s: %q", field, d.Absent[field])
+	for _, signal := range metric.GPU { // each is read or named as missing
+		if why := d.Absent[signal.Name]; signal != metric.GPULost && why != "not supported by this GPU or driver" {
+			t.Errorf("%s: %q", signal.Name, why)
 		}
 	}
 	d.Absent = nil
-	if diff := cmp.Diff(DeviceReading{UUID: secondUUID}, d); diff != "" {
+	if diff := cmp.Diff(DeviceReading{UUID: secondUUID}, d, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("a value was read: %s", diff)
 	}
 }
@@ -67,39 +67,39 @@ func TestAbsenceIsToldOnce(t *testing.T) {
 func TestMissingFunctions(t *testing.T) {
 	for _, tc := range []struct {
 		function string
-		field    Field // absent then; "" when another call takes its place
+		signal   metric.Desc // absent then, with those that are read as one; none when another call takes its place
 	}{
-		{"nvmlDeviceGetSamples", ""},
-		{"nvmlDeviceGetMemoryInfo", ""},
-		{"nvmlDeviceGetMemoryInfo_v2", ""}, // before driver 510
-		{"nvmlDeviceGetProcessUtilization", FieldProcessUse},
-		{"nvmlDeviceGetMinorNumber", ""},
-		{"nvmlDeviceGetHandleByPciBusId_v2", ""},
-		{"nvmlDeviceGetPowerUsage", FieldPower},
-		{"nvmlDeviceGetEnforcedPowerLimit", FieldPowerLimit},
-		{"nvmlDeviceGetClockInfo", FieldClock},
-		{"nvmlDeviceGetMaxClockInfo", FieldClockMax},
-		{"nvmlDeviceGetCurrentClocksEventReasons", ""}, // before driver 535
-		{"nvmlDeviceGetCurrPcieLinkGeneration", FieldPCIeLink},
-		{"nvmlDeviceGetMaxPcieLinkGeneration", FieldPCIeLink},
-		{"nvmlDeviceGetCurrPcieLinkWidth", FieldPCIeLink},
-		{"nvmlDeviceGetMaxPcieLinkWidth", FieldPCIeLink},
-		{"nvmlDeviceGetPcieThroughput", FieldPCIeTraffic},
-		{"nvmlDeviceGetFieldValues", ""},
-		{"nvmlDeviceGetComputeRunningProcesses_v3", ""}, // before driver 510
-		{"nvmlDeviceGetMigMode", ""},
-		{"nvmlDeviceGetPciInfo_v3", ""},
-		{"nvmlDeviceGetUUID", ""},
-		{"nvmlDeviceGetName", ""},
-		{"nvmlSystemGetDriverVersion", ""},
-		{"nvmlInit_v2", ""},
-		{"nvmlDeviceGetCount_v2", ""},
-		{"nvmlDeviceGetHandleByIndex_v2", ""},
-		{"nvmlGpmQueryDeviceSupport", FieldActivity}, // before driver 520
-		{"nvmlGpmSampleAlloc", FieldActivity},
-		{"nvmlGpmSampleGet", FieldActivity},
-		{"nvmlGpmMetricsGet", FieldActivity},
-		{"nvmlGpmSampleFree", FieldActivity},
+		{"nvmlDeviceGetSamples", metric.Desc{}},
+		{"nvmlDeviceGetMemoryInfo", metric.Desc{}},
+		{"nvmlDeviceGetMemoryInfo_v2", metric.Desc{}}, // before driver 510
+		{"nvmlDeviceGetProcessUtilization", metric.GPUOthersUtil},
+		{"nvmlDeviceGetMinorNumber", metric.Desc{}},
+		{"nvmlDeviceGetHandleByPciBusId_v2", metric.Desc{}},
+		{"nvmlDeviceGetPowerUsage", metric.GPUPower},
+		{"nvmlDeviceGetEnforcedPowerLimit", metric.GPUPowerLimit},
+		{"nvmlDeviceGetClockInfo", metric.GPUSMClock},
+		{"nvmlDeviceGetMaxClockInfo", metric.GPUSMClockMax},
+		{"nvmlDeviceGetCurrentClocksEventReasons", metric.Desc{}}, // before driver 535
+		{"nvmlDeviceGetCurrPcieLinkGeneration", metric.GPUPcieGen},
+		{"nvmlDeviceGetMaxPcieLinkGeneration", metric.GPUPcieGen},
+		{"nvmlDeviceGetCurrPcieLinkWidth", metric.GPUPcieGen},
+		{"nvmlDeviceGetMaxPcieLinkWidth", metric.GPUPcieGen},
+		{"nvmlDeviceGetPcieThroughput", metric.GPUPcieRx},
+		{"nvmlDeviceGetFieldValues", metric.Desc{}},
+		{"nvmlDeviceGetComputeRunningProcesses_v3", metric.Desc{}}, // before driver 510
+		{"nvmlDeviceGetMigMode", metric.Desc{}},
+		{"nvmlDeviceGetPciInfo_v3", metric.Desc{}},
+		{"nvmlDeviceGetUUID", metric.Desc{}},
+		{"nvmlDeviceGetName", metric.Desc{}},
+		{"nvmlSystemGetDriverVersion", metric.Desc{}},
+		{"nvmlInit_v2", metric.Desc{}},
+		{"nvmlDeviceGetCount_v2", metric.Desc{}},
+		{"nvmlDeviceGetHandleByIndex_v2", metric.Desc{}},
+		{"nvmlGpmQueryDeviceSupport", metric.GPUSMActivity}, // before driver 520
+		{"nvmlGpmSampleAlloc", metric.GPUSMActivity},
+		{"nvmlGpmSampleGet", metric.GPUSMActivity},
+		{"nvmlGpmMetricsGet", metric.GPUSMActivity},
+		{"nvmlGpmSampleFree", metric.GPUSMActivity},
 	} {
 		t.Run(tc.function, func(t *testing.T) {
 			t.Parallel()
@@ -110,8 +110,13 @@ func TestMissingFunctions(t *testing.T) {
 			}
 			reading := must.Get(take(t, c, Request{Slow: true, Processes: true}))(t)
 			absent := reading.Devices[1].Absent
-			if tc.field == "" && len(absent) > 0 || tc.field != "" &&
-				(len(absent) != 1 || absent[tc.field] != "this driver has no "+tc.function) {
+			want := "this driver has no " + tc.function
+			for signal, why := range absent {
+				if why != want || tc.signal.Name == "" {
+					t.Errorf("%s is absent: %s", signal, why)
+				}
+			}
+			if tc.signal.Name != "" && absent[tc.signal.Name] != want {
 				t.Errorf("absent: %v", absent)
 			}
 			if c.Starts() != 1 {
@@ -126,9 +131,9 @@ func TestMissingFunctions(t *testing.T) {
 			"nvmlDeviceGetCurrentClocksThrottleReasons")
 		_, reading := mustTake(t, c, 1)
 		d := reading.Devices[0]
-		if d.Absent[FieldUtilization] != "this driver has no nvmlDeviceGetUtilizationRates" ||
-			!strings.Contains(d.Absent[FieldThrottle], " or ") ||
-			d.Absent[FieldMemory] != "this driver has no nvmlDeviceGetMemoryInfo" {
+		if d.Absent[metric.GPUUtil.Name] != "this driver has no nvmlDeviceGetUtilizationRates" ||
+			!strings.Contains(d.Absent[metric.GPUThrottle.Name], " or ") ||
+			d.Absent[metric.GPUMemUsed.Name] != "this driver has no nvmlDeviceGetMemoryInfo" {
 			t.Errorf("absent: %v", d.Absent)
 		}
 		if len(d.Processes) != 2 || d.Processes[0].PID != 1000 || d.Processes[1].PID != 1001 ||
@@ -150,19 +155,19 @@ func TestMissingFunctions(t *testing.T) {
 
 func TestUtilizationWithoutBuffer(t *testing.T) {
 	_, reading := mustTake(t, driver(t, "fail nvmlDeviceGetSamples 3\n"), 1)
-	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.77 || d.UtilizationSamples != 0 {
+	if d := reading.Devices[0]; d.Values[metric.GPUUtil.Name] != 0.77 {
 		t.Errorf("got %+v", d)
 	}
 	_, reading = mustTake(t, driver(t, "fail nvmlDeviceGetSamples 6\n"), 3)
-	if d := reading.Devices[0]; d.UtilizationRatio != nil || d.Absent[FieldUtilization] != "" {
+	if d := reading.Devices[0]; has(d, metric.GPUUtil) || d.Absent[metric.GPUUtil.Name] != "" {
 		t.Errorf("no new sample is neither a value nor a fault: %+v", d)
 	}
 }
 
 func TestPCIeWithoutCounters(t *testing.T) {
 	_, reading := mustTake(t, driver(t, ""), 1)
-	if d := reading.Devices[0]; d.PCIeTxPerSec == nil || *d.PCIeTxPerSec != 1e6 || *d.PCIeRxPerSec != 2e6 {
-		t.Errorf("got %v, %v", d.PCIeTxPerSec, d.PCIeRxPerSec)
+	if d := reading.Devices[0]; d.Values[metric.GPUPcieRx.Name] != 2e6 {
+		t.Errorf("got %v", d.Values)
 	}
 }
 
@@ -187,7 +192,7 @@ func TestProcessesOfAGPU(t *testing.T) {
 			if diff := cmp.Diff(c.want, reading.Devices[0].Processes); diff != "" {
 				t.Error(diff)
 			}
-			if _, absent := reading.Devices[0].Absent[FieldProcesses]; absent != (c.want == nil) {
+			if _, absent := reading.Devices[0].Absent[metric.GPUJobMemory.Name]; absent != (c.want == nil) {
 				t.Errorf("absent: %v", reading.Devices[0].Absent)
 			}
 		})

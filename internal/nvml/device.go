@@ -2,9 +2,12 @@ package nvml
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // device is one open GPU.
@@ -26,8 +29,8 @@ type device struct {
 	// where reading what processes use has got to, in microseconds of the driver's clock; 0 before the first reading
 	usesSeen uint64
 
-	reported map[Field]string // what was last reported absent, and why
-	changed  map[Field]string // what to report with this reading
+	reported map[string]string // the signals that were last reported absent, and why
+	changed  map[string]string // what to report with this reading
 }
 
 // Bounds of what can be true of a GPU. A value beyond is garbage, and is reported as that instead of being recorded.
@@ -42,16 +45,18 @@ const (
 
 // read takes one reading.
 func (d *device) read(asked Request, now time.Time) DeviceReading {
-	r := DeviceReading{UUID: d.uuid}
+	r := DeviceReading{UUID: d.uuid, Values: map[string]float64{}}
 	if !d.lost {
 		d.fast(&r, now)
 	}
 	if !d.lost && asked.Slow {
-		d.slow(&r)
+		d.numbers(&r, slowNumbers)
+		d.trafficCalls(&r)
+		d.processUse(&r)
 	}
 	if !d.lost && asked.Processes {
 		processes, why := d.processes()
-		d.absent(FieldProcesses, why)
+		d.absent(why, metric.GPUJobMemory)
 		r.Processes = processes
 	}
 	if d.lost {
@@ -63,76 +68,93 @@ func (d *device) read(asked Request, now time.Time) DeviceReading {
 
 func (d *device) fast(r *DeviceReading, now time.Time) {
 	why := d.utilization(r)
-	d.absent(FieldUtilization, why)
+	d.absent(why, metric.GPUUtil)
 	if d.lost {
 		return
 	}
 	used, total, why := d.memory()
-	d.absent(FieldMemory, why)
+	d.absent(why, memorySignals...)
 	if why == "" {
-		r.MemoryUsedBytes, r.MemoryTotalBytes = &used, &total
+		r.Values[metric.GPUMemUsed.Name], r.Values[metric.GPUMemTotal.Name] = used, total
 	}
-	r.PowerWatts = d.number(FieldPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", d.handle.GetPowerUsage)
-	r.SMClockHertz = d.number(FieldClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) {
-		return d.handle.GetClockInfo(nvml.CLOCK_SM)
-	})
-	r.ThrottleReasons = d.throttle()
+	d.numbers(r, fastNumbers)
+	d.throttle(r)
 	d.gpm.read(d, r, now)
 	d.trafficCounters(r, now)
 }
 
-func (d *device) slow(r *DeviceReading) {
-	r.PowerLimitWatts = d.number(FieldPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit",
-		d.handle.GetEnforcedPowerLimit)
-	r.SMClockMaxHertz = d.number(FieldClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo",
-		func() (uint32, nvml.Return) {
-			return d.handle.GetMaxClockInfo(nvml.CLOCK_SM)
-		})
-	r.PCIeGeneration = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration",
-		unsigned(d.handle.GetCurrPcieLinkGeneration))
-	r.PCIeGenerationMax = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration",
-		unsigned(d.handle.GetMaxPcieLinkGeneration))
-	r.PCIeWidth = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth",
-		unsigned(d.handle.GetCurrPcieLinkWidth))
-	r.PCIeWidthMax = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth",
-		unsigned(d.handle.GetMaxPcieLinkWidth))
-	d.trafficCalls(r)
-	d.processUse(r)
+// number is a call that yields one number. Times unit it is the value of a signal, where it lies in low..high.
+type number struct {
+	signal    metric.Desc
+	low, high uint32
+	unit      float64
+	symbol    string
+	call      func(nvml.Device) (uint32, nvml.Return)
 }
 
-func unsigned(call func() (int, nvml.Return)) func() (uint32, nvml.Return) {
-	return func() (uint32, nvml.Return) {
-		value, ret := call()
+var fastNumbers = []number{
+	{metric.GPUPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", nvml.Device.GetPowerUsage},
+	{metric.GPUSMClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo",
+		func(d nvml.Device) (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) }},
+}
+
+var slowNumbers = []number{
+	{metric.GPUPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit",
+		nvml.Device.GetEnforcedPowerLimit},
+	{metric.GPUSMClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo",
+		func(d nvml.Device) (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_SM) }},
+	{metric.GPUPcieGen, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration",
+		unsigned(nvml.Device.GetCurrPcieLinkGeneration)},
+	{metric.GPUPcieGenMax, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration",
+		unsigned(nvml.Device.GetMaxPcieLinkGeneration)},
+	{metric.GPUPcieWidth, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth",
+		unsigned(nvml.Device.GetCurrPcieLinkWidth)},
+	{metric.GPUPcieWidthMx, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth",
+		unsigned(nvml.Device.GetMaxPcieLinkWidth)},
+}
+
+func unsigned(call func(nvml.Device) (int, nvml.Return)) func(nvml.Device) (uint32, nvml.Return) {
+	return func(d nvml.Device) (uint32, nvml.Return) {
+		value, ret := call(d)
 		return uint32(value), ret
 	}
 }
 
-// number makes one call that yields one number, and returns it times unit when it lies in low..high.
-func (d *device) number(field Field, low, high uint32, unit float64, symbol string,
-	call func() (uint32, nvml.Return)) *float64 {
-	if d.lost {
-		return nil
+// numbers makes calls until the GPU is lost.
+func (d *device) numbers(r *DeviceReading, calls []number) {
+	for _, n := range calls {
+		if d.lost {
+			return
+		}
+		value, why := d.number(n)
+		if why == "" {
+			r.Values[n.signal.Name] = value
+		} else if slices.Contains(linkSignals, n.signal) {
+			d.absent(why, linkSignals...)
+		} else {
+			d.absent(why, n.signal)
+		}
 	}
-	if why := d.library.lacks(symbol); why != "" {
-		d.absent(field, why)
-		return nil
+}
+
+func (d *device) number(n number) (value float64, why string) {
+	if why := d.library.lacks(n.symbol); why != "" {
+		return 0, why
 	}
-	value, ret := call()
+	got, ret := n.call(d.handle)
 	if ret != nvml.SUCCESS {
-		d.absent(field, d.failed(ret))
-		return nil
+		return 0, d.failed(ret)
 	}
-	if value < low || value > high {
-		d.absent(field, fmt.Sprintf("the driver reports %d, which cannot be", value))
-		return nil
+	if got < n.low || got > n.high {
+		return 0, fmt.Sprintf("the driver reports %d, which cannot be", got)
 	}
-	return new(float64(value) * unit)
+	return float64(got) * n.unit, ""
 }
 
 // throttle reads why the clocks are below their maximum. The call was renamed in driver 535.
-func (d *device) throttle() *float64 {
+func (d *device) throttle(r *DeviceReading) {
 	if d.lost {
-		return nil
+		return
 	}
 	const current, former = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
 	var bits uint64
@@ -142,19 +164,17 @@ func (d *device) throttle() *float64 {
 		bits, ret = d.handle.GetCurrentClocksEventReasons()
 	case d.library.has(former):
 		bits, ret = d.handle.GetCurrentClocksThrottleReasons()
+	}
+	switch why := d.library.lacks(current, former); {
+	case why != "":
+		d.absent(why, metric.GPUThrottle)
+	case ret != nvml.SUCCESS:
+		d.absent(d.failed(ret), metric.GPUThrottle)
+	case bits >= maxReasons:
+		d.absent(fmt.Sprintf("the driver reports bits %#x, which cannot be", bits), metric.GPUThrottle)
 	default:
-		d.absent(FieldThrottle, d.library.lacks(current, former))
-		return nil
+		r.Values[metric.GPUThrottle.Name] = float64(bits)
 	}
-	if ret != nvml.SUCCESS {
-		d.absent(FieldThrottle, d.failed(ret))
-		return nil
-	}
-	if bits >= maxReasons {
-		d.absent(FieldThrottle, fmt.Sprintf("the driver reports bits %#x, which cannot be", bits))
-		return nil
-	}
-	return new(float64(bits))
 }
 
 // failed puts a return code into words, and notes the loss of the GPU.
@@ -165,14 +185,16 @@ func (d *device) failed(ret nvml.Return) string {
 	return reason(ret)
 }
 
-// absent notes why a field is missing, once per reason; "" means it was read.
-func (d *device) absent(field Field, why string) {
-	if why == "" || d.reported[field] == why {
-		return
+// absent notes why signals are missing, once per reason; "" means they were read.
+func (d *device) absent(why string, signals ...metric.Desc) {
+	for _, signal := range signals {
+		if why == "" || d.reported[signal.Name] == why {
+			continue
+		}
+		d.reported[signal.Name] = why
+		if d.changed == nil {
+			d.changed = map[string]string{}
+		}
+		d.changed[signal.Name] = why
 	}
-	d.reported[field] = why
-	if d.changed == nil {
-		d.changed = map[Field]string{}
-	}
-	d.changed[field] = why
 }

@@ -10,29 +10,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestGarbage(t *testing.T) {
 	for _, tc := range []struct {
-		what  string
-		field Field
-		words string
+		what   string
+		signal metric.Desc
+		words  string
 	}{
-		{"uses\nuse 7 5", FieldProcessUse, "4000000000 uses"},
-		{"processes", FieldProcesses, "4000000000 processes"},
-		{"processes-insufficient", FieldProcesses, "4000000000 processes"},
-		{"samples", FieldUtilization, "4000000000 samples"},
-		{"utilization", FieldUtilization, "4.294967295e+09 %"},
-		{"memory", FieldMemory, "of 0 bytes"},
-		{"power", FieldPower, "4294967295"},
+		{"uses\nuse 7 5", metric.GPUOthersUtil, "4000000000 uses"},
+		{"processes", metric.GPUJobMemory, "4000000000 processes"},
+		{"processes-insufficient", metric.GPUJobMemory, "4000000000 processes"},
+		{"samples", metric.GPUUtil, "4000000000 samples"},
+		{"utilization", metric.GPUUtil, "4.294967295e+09 %"},
+		{"memory", metric.GPUMemUsed, "of 0 bytes"},
+		{"power", metric.GPUPower, "4294967295"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			c := driver(t, "garbage "+tc.what+"\n")
 			_, reading := mustTake(t, c, 1)
 			d := reading.Devices[0]
-			if len(d.Absent) != 1+1 || !strings.Contains(d.Absent[tc.field], tc.words) && tc.field != FieldActivity {
-				// the second is GPU performance monitoring, which this fake has not
+			for _, activity := range ActivitySignals { // which this fake has not
+				delete(d.Absent, activity.Name)
+			}
+			for signal, why := range d.Absent {
+				if !strings.Contains(why, tc.words) {
+					t.Errorf("%s is absent: %s", signal, why)
+				}
+			}
+			if d.Absent[tc.signal.Name] == "" {
 				t.Errorf("absent: %v", d.Absent)
 			}
 			if c.Starts() != 1 {
@@ -71,7 +79,7 @@ func TestGarbage(t *testing.T) {
 func TestGPUFallsOffTheBus(t *testing.T) {
 	c := driver(t, "lost 0 3\n")
 	_, reading := mustTake(t, c, 3)
-	if reading.Devices[0].Lost || reading.Devices[0].UtilizationRatio == nil {
+	if reading.Devices[0].Lost || !has(reading.Devices[0], metric.GPUUtil) {
 		t.Fatalf("lost too early: %+v", reading.Devices[0])
 	}
 	for range 3 {
@@ -81,7 +89,7 @@ func TestGPUFallsOffTheBus(t *testing.T) {
 		if diff := cmp.Diff(DeviceReading{UUID: secondUUID, Lost: true}, lost); diff != "" {
 			t.Errorf("the lost GPU: %s", diff)
 		}
-		if other.Lost || other.UtilizationRatio == nil || *other.UtilizationRatio != 0.8 {
+		if other.Lost || other.Values[metric.GPUUtil.Name] != 0.8 {
 			t.Errorf("the other GPU: %+v", other)
 		}
 	}

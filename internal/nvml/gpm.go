@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // gpmSpacing is the least time between two samples. nvml.h asks for more than 100 ms; the metrics are means over the
@@ -32,7 +34,7 @@ func (d *device) sampleOf() string {
 // open probes for support and takes two buffers for samples.
 func (g *gpm) open(d *device) bool {
 	why := g.prepare(d)
-	d.absent(FieldActivity, why)
+	d.absent(why, ActivitySignals...)
 	g.ready = why == ""
 	return g.ready
 }
@@ -81,7 +83,7 @@ func (g *gpm) read(d *device, r *DeviceReading, now time.Time) {
 		return
 	}
 	if ret := g.take(d); ret != nvml.SUCCESS {
-		d.absent(FieldActivity, d.failed(ret))
+		d.absent(d.failed(ret), ActivitySignals...)
 		return
 	}
 	if g.taken {
@@ -98,26 +100,19 @@ func (g *gpm) take(d *device) nvml.Return {
 	return g.after.Get(d.handle)
 }
 
-// gpmValues are the metrics that are asked for: where the value goes, the most that can be, and what one unit of it
-// is. PCIe comes in MiB/s (nvml.h).
+// gpmValues are the metrics that are asked for: the most that can be, and what one unit is of the signal's. PCIe comes
+// in MiB/s (nvml.h).
 var gpmValues = []struct {
-	id   nvml.GpmMetricId
-	most float64
-	unit float64
-	to   func(*DeviceReading) **float64
+	id         nvml.GpmMetricId
+	most, unit float64
+	signal     metric.Desc
 }{
 	// Rounding may lift a full GPU slightly above 100 %.
-	{nvml.GPM_METRIC_GRAPHICS_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.GraphicsRatio }},
-	{nvml.GPM_METRIC_SM_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.SMActivityRatio }},
-	{nvml.GPM_METRIC_DRAM_BW_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.DRAMRatio }},
-	{nvml.GPM_METRIC_PCIE_TX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20,
-		func(r *DeviceReading) **float64 { return &r.PCIeTxPerSec }},
-	{nvml.GPM_METRIC_PCIE_RX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20,
-		func(r *DeviceReading) **float64 { return &r.PCIeRxPerSec }},
+	{nvml.GPM_METRIC_GRAPHICS_UTIL, 100.5, 0.01, metric.GPUGraphics},
+	{nvml.GPM_METRIC_SM_UTIL, 100.5, 0.01, metric.GPUSMActivity},
+	{nvml.GPM_METRIC_DRAM_BW_UTIL, 100.5, 0.01, metric.GPUDRAM},
+	{nvml.GPM_METRIC_PCIE_RX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20, metric.GPUPcieRx},
 }
-
-// gpmRatios is how many of gpmValues are ratios, which stand first.
-const gpmRatios = 3
 
 func (g *gpm) compute(d *device, r *DeviceReading) {
 	ask := &nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmValues)), Sample1: g.before, Sample2: g.after}
@@ -125,24 +120,24 @@ func (g *gpm) compute(d *device, r *DeviceReading) {
 		ask.Metrics[i].MetricId = uint32(v.id)
 	}
 	if ret := d.library.nvml.GpmMetricsGet(ask); ret != nvml.SUCCESS {
-		d.absent(FieldActivity, d.failed(ret))
+		d.absent(d.failed(ret), ActivitySignals...)
 		return
 	}
 	for i, v := range gpmValues {
-		metric, why := ask.Metrics[i], ""
-		switch ret := nvml.Return(metric.NvmlReturn); {
+		got, why := ask.Metrics[i], ""
+		ratio := v.signal.Unit == metric.Ratio
+		switch ret := nvml.Return(got.NvmlReturn); {
 		case ret != nvml.SUCCESS:
 			why = d.failed(ret)
-		case !(metric.Value >= 0 && metric.Value <= v.most):
-			why = fmt.Sprintf("the driver reports an activity of %v, which cannot be", metric.Value)
-		case i < gpmRatios:
-			*v.to(r) = new(min(metric.Value*v.unit, 1))
-		default:
-			*v.to(r) = new(metric.Value * v.unit)
+		case !(got.Value >= 0 && got.Value <= v.most):
+			why = fmt.Sprintf("the driver reports an activity of %v, which cannot be", got.Value)
+		case ratio:
+			r.Values[v.signal.Name] = min(got.Value*v.unit, 1)
+		default: // the rate over PCIe, which is else read by itself
+			r.Values[v.signal.Name], d.traffic.measured = got.Value*v.unit, true
 		}
-		if i < gpmRatios {
-			d.absent(FieldActivity, why)
+		if ratio {
+			d.absent(why, ActivitySignals...)
 		}
 	}
-	d.traffic.measured = d.traffic.measured || r.PCIeTxPerSec != nil && r.PCIeRxPerSec != nil
 }

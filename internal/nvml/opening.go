@@ -9,6 +9,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -30,11 +31,11 @@ func (s *Session) openGPU(place string) Opened {
 		return Opened{Devices: again}
 	}
 	handle, raw, ret := s.take(place)
-	whole := &device{library: s.library, place: place, handle: handle, reported: map[Field]string{}}
+	whole := &device{library: s.library, place: place, handle: handle, reported: map[string]string{}}
 	switch {
 	case ret == nvml.ERROR_GPU_IS_LOST:
 		whole.lost = true
-		whole.absent(FieldEveryReading, reason(ret))
+		whole.absent(reason(ret), metric.Desc{Name: EverySignal})
 	case ret != nvml.SUCCESS:
 		return Opened{Failed: reason(ret)}
 	default:

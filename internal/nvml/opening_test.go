@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -154,13 +155,13 @@ func TestMIGSlices(t *testing.T) {
 		t.Fatalf("%+v, %v", reading, err)
 	}
 	for i, d := range reading.Devices {
-		if d.UUID != uuids[i] || d.UtilizationRatio != nil || *d.MemoryUsedBytes != float64(i+1)*(1<<30) ||
-			*d.MemoryTotalBytes != 10<<30 ||
-			math.Abs(*d.GraphicsRatio-0.1*float64(i+1)) > 1e-9 ||
-			*d.SMActivityRatio != 0.25 || d.PowerWatts == nil {
+		if d.UUID != uuids[i] || has(d, metric.GPUUtil) || d.Values[metric.GPUMemUsed.Name] != float64(i+1)*(1<<30) ||
+			d.Values[metric.GPUMemTotal.Name] != 10<<30 ||
+			math.Abs(d.Values[metric.GPUGraphics.Name]-0.1*float64(i+1)) > 1e-9 ||
+			d.Values[metric.GPUSMActivity.Name] != 0.25 || !has(d, metric.GPUPower) {
 			t.Errorf("slice %d: %+v", i, d)
 		}
-		if !strings.Contains(d.Absent[FieldProcessUse], "MIG") {
+		if !strings.Contains(d.Absent[metric.GPUOthersUtil.Name], "MIG") {
 			t.Errorf("slice %d: %v", i, d.Absent)
 		}
 	}
@@ -170,13 +171,13 @@ func TestMIGSlices(t *testing.T) {
 	if d := inventory.Devices[0]; d.MIG == nil || !*d.MIG || d.GPM || d.MemoryBytes != 0 || d.Parent != "" {
 		t.Errorf("inventory: %+v", d)
 	}
-	if d := whole.Devices[0]; d.UtilizationRatio != nil || d.MemoryUsedBytes != nil || d.GraphicsRatio != nil ||
-		d.PowerWatts == nil {
+	if d := whole.Devices[0]; has(d, metric.GPUUtil) || has(d, metric.GPUMemUsed) || has(d, metric.GPUGraphics) ||
+		!has(d, metric.GPUPower) {
 		t.Errorf("reading: %+v", d)
 	}
 	_, blind := mustTake(t, driver(t, "mig 1\ngpm\n", "nvmlGpmMigSampleGet", "nvmlDeviceGetGpuInstanceId"), 1)
-	if d := blind.Devices[0]; d.Absent[FieldActivity] != "this driver has no nvmlGpmMigSampleGet" ||
-		d.MemoryUsedBytes == nil {
+	if d := blind.Devices[0]; d.Absent[metric.GPUSMActivity.Name] != "this driver has no nvmlGpmMigSampleGet" ||
+		!has(d, metric.GPUMemUsed) {
 		t.Errorf("a driver before 530: %+v", d)
 	}
 }
@@ -185,12 +186,12 @@ func TestMIGSlices(t *testing.T) {
 func TestReservedMemory(t *testing.T) {
 	for _, config := range []string{"reserved 600\n", "reserved 600 within\n", ""} {
 		_, reading := mustTake(t, driver(t, config), 1)
-		if d := reading.Devices[0]; *d.MemoryUsedBytes != 1<<30 {
-			t.Errorf("%q: %v used", config, *d.MemoryUsedBytes)
+		if d := reading.Devices[0]; d.Values[metric.GPUMemUsed.Name] != 1<<30 {
+			t.Errorf("%q: %v used", config, d.Values[metric.GPUMemUsed.Name])
 		}
 	}
 	_, former := mustTake(t, driver(t, "reserved 600\n", "nvmlDeviceGetMemoryInfo_v2"), 1)
-	if d := former.Devices[0]; *d.MemoryUsedBytes != 1<<30+600<<20 {
+	if d := former.Devices[0]; d.Values[metric.GPUMemUsed.Name] != 1<<30+600<<20 {
 		t.Errorf("before driver 510: %+v", d)
 	}
 }
@@ -198,10 +199,8 @@ func TestReservedMemory(t *testing.T) {
 // TestOneBadSample leaves the others, and the reading goes on.
 func TestOneBadSample(t *testing.T) {
 	_, reading := mustTake(t, driver(t, "garbage one-sample\n"), 3)
-	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.325 ||
-		d.UtilizationSamples != 4 ||
-		len(d.Absent) != 0 {
-		t.Errorf("got %v of %d, %v", d.UtilizationRatio, d.UtilizationSamples, d.Absent)
+	if d := reading.Devices[0]; d.Values[metric.GPUUtil.Name] != 0.325 || len(d.Absent) != 0 {
+		t.Errorf("got %v, %v", d.Values, d.Absent)
 	}
 }
 
@@ -231,8 +230,9 @@ func TestPCIeCountersThatWrap(t *testing.T) {
 	must.Get(open(t, c))(t)
 	for i := range 4 {
 		reading := must.Get(take(t, c, Request{}))(t)
-		if d := reading.Devices[0]; (d.PCIeTxPerSec == nil || *d.PCIeTxPerSec <= 0) != (i == 0) || len(d.Absent) > 1 {
-			t.Errorf("reading %d: %v, %v", i, d.PCIeTxPerSec, d.Absent)
+		if d := reading.Devices[0]; (d.Values[metric.GPUPcieRx.Name] <= 0) != (i == 0) ||
+			len(d.Absent) > len(ActivitySignals) {
+			t.Errorf("reading %d: %v, %v", i, d.Values, d.Absent)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -27,7 +27,7 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 			continue
 		}
 		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true,
-			slice: &slice{handle: handle, instance: -1}, reported: map[Field]string{},
+			slice: &slice{handle: handle, instance: -1}, reported: map[string]string{},
 			lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid

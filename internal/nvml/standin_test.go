@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -67,18 +68,18 @@ func TestSliceUncounted(t *testing.T) {
 		if found, err := open(t, c); err != nil || len(found.Devices) != 2 {
 			t.Fatalf("found %+v, %v", found, err)
 		}
-		reported := map[Field]string{}
+		reported := map[string]string{}
 		for range 2 { // what is refused when it is read is known after the first reading
 			got := must.Get(isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample}))(t)
 			d := got.Devices[1]
-			if d.UtilizationRatio != nil || d.GraphicsRatio != nil || d.MemoryUsedBytes == nil {
+			if has(d, metric.GPUUtil) || has(d, metric.GPUGraphics) || !has(d, metric.GPUMemUsed) {
 				t.Errorf("%s: read %+v", gpm, d)
 			}
 			maps.Copy(reported, d.Absent)
 		}
 		utilization := "MIG is enabled, and of a slice nothing but GPU performance monitoring " +
 			"shows whether it works: " + why
-		if reported[FieldActivity] != why || reported[FieldUtilization] != utilization {
+		if reported[metric.GPUSMActivity.Name] != why || reported[metric.GPUUtil.Name] != utilization {
 			t.Errorf("%s: %+v", gpm, reported)
 		}
 	}
@@ -114,27 +115,25 @@ func standIn(t *testing.T, conf string, want []Device) {
 		got := must.Get(isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample, Processes: true}))(t)
 		d := got.Devices[0]
 		for _, other := range got.Devices[1:] {
-			if other.SMActivityRatio != nil {
-				beside += *other.SMActivityRatio
-			}
-			if other.UtilizationRatio != nil || len(other.Processes) > 0 {
+			beside += other.Values[metric.GPUSMActivity.Name]
+			if has(other, metric.GPUUtil) || len(other.Processes) > 0 {
 				t.Errorf("of the instance beside: %+v", other)
 			}
 		}
-		if d.GraphicsRatio != nil && len(want) > 1 && from > 0 { // the driver has no samples of an instance
-			busy += *d.GraphicsRatio
+		ran := metric.GPUUtil
+		if len(want) > 1 { // the driver has no samples of an instance
+			ran = metric.GPUGraphics
+		}
+		if has(d, ran) && from > 0 {
+			busy += d.Values[ran.Name]
 			samples++
 		}
-		if d.UtilizationRatio != nil && from > 0 {
-			busy += *d.UtilizationRatio * float64(d.UtilizationSamples)
-			samples += float64(d.UtilizationSamples)
-		}
-		if d.SMActivityRatio != nil && from > 0 {
-			active += *d.SMActivityRatio
+		if has(d, metric.GPUSMActivity) && from > 0 {
+			active += d.Values[metric.GPUSMActivity.Name]
 			times++
 			to = monotonic(t)
 		}
-		if d.SMActivityRatio != nil && from == 0 && len(d.Processes) > 0 {
+		if has(d, metric.GPUSMActivity) && from == 0 && len(d.Processes) > 0 {
 			from = monotonic(t)
 		}
 		here = d.Processes

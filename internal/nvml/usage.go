@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // usage remembers where reading the driver's samples has got to.
@@ -21,7 +23,7 @@ type usage struct {
 func (d *device) utilization(r *DeviceReading) (why string) {
 	if d.mig {
 		why := "MIG is enabled, and of a slice nothing but GPU performance monitoring shows whether it works"
-		if refused := d.reported[FieldActivity]; refused != "" {
+		if refused := d.reported[metric.GPUGraphics.Name]; refused != "" {
 			why += ": " + refused
 		}
 		return why
@@ -50,7 +52,7 @@ func (d *device) utilization(r *DeviceReading) (why string) {
 	if rates.Gpu > 100 {
 		return fmt.Sprintf("the driver reports a utilization of %d %%, which cannot be", rates.Gpu)
 	}
-	r.UtilizationRatio = new(float64(rates.Gpu) / 100)
+	r.Values[metric.GPUUtil.Name] = float64(rates.Gpu) / 100
 	return ""
 }
 
@@ -63,7 +65,7 @@ func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why
 			continue
 		}
 		newest = max(newest, s.at)
-		value := number(kind, s.value)
+		value := decode(kind, s.value)
 		if !(value >= 0 && value <= 100) {
 			why = fmt.Sprintf("the driver reports a utilization of %v %%, which cannot be", value)
 			continue
@@ -78,12 +80,12 @@ func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why
 	if before == 0 {
 		return ""
 	}
-	r.UtilizationRatio, r.UtilizationSamples = new(sum/float64(samples)/100), samples
+	r.Values[metric.GPUUtil.Name] = sum / float64(samples) / 100
 	return ""
 }
 
-// number decodes a value of nvmlValue_t, a union of 8 bytes.
-func number(kind nvml.ValueType, raw [8]byte) float64 {
+// decode reads a value of nvmlValue_t, a union of 8 bytes.
+func decode(kind nvml.ValueType, raw [8]byte) float64 {
 	order := binary.NativeEndian
 	switch kind {
 	case nvml.VALUE_TYPE_DOUBLE:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // processUse reads what each process used of the SMs since the last call. Like that of utilization, the first call
@@ -13,21 +15,21 @@ func (d *device) processUse(r *DeviceReading) {
 		return
 	}
 	if d.mig {
-		d.absent(FieldProcessUse, "MIG is enabled: the driver does not report what processes use")
+		d.absent("MIG is enabled: the driver does not report what processes use", metric.GPUOthersUtil)
 		return
 	}
 	if why := d.library.lacks("nvmlDeviceGetProcessUtilization"); why != "" {
-		d.absent(FieldProcessUse, why)
+		d.absent(why, metric.GPUOthersUtil)
 		return
 	}
 	found, newest, ret, why := d.lister.processUses(d.usesSeen)
 	switch {
 	case why != "":
-		d.absent(FieldProcessUse, why)
+		d.absent(why, metric.GPUOthersUtil)
 		return
 	case ret == nvml.ERROR_NOT_FOUND: // nobody used any
 	case ret != nvml.SUCCESS:
-		d.absent(FieldProcessUse, d.failed(ret))
+		d.absent(d.failed(ret), metric.GPUOthersUtil)
 		return
 	}
 	if d.usesSeen > 0 {

@@ -1,7 +1,6 @@
 package nvml_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +22,6 @@ func (noProcesses) Tree() *job.Tree { return &job.Tree{} }
 // kept is a Sink that keeps all.
 type kept struct {
 	values map[string][]float64 // by "metric entity"
-	events []string
 	unseen []string
 	length time.Duration
 }
@@ -31,9 +29,7 @@ type kept struct {
 func (k *kept) Add(d metric.Desc, entity string, value float64) {
 	k.values[d.Name+" "+entity] = append(k.values[d.Name+" "+entity], value)
 }
-func (k *kept) Event(_, entity string, attrs map[string]string) {
-	k.events = append(k.events, entity+" "+attrs["state"])
-}
+func (k *kept) Event(string, string, map[string]string) {}
 func (k *kept) Unseen(signal, entity, reason, _ string) {
 	k.unseen = append(k.unseen, strings.Join([]string{signal, entity, reason}, "|"))
 }
@@ -104,20 +100,6 @@ func TestWatchedGPUs(t *testing.T) {
 	}
 }
 
-func TestWatchedGPUFallsOffTheBus(t *testing.T) {
-	t.Parallel()
-	got := watch(t, "lost 0 4\n", 20*time.Second, func(k *kept) bool { return len(k.of(metric.GPULost, second)) >= 2 })
-	if busy := got.of(metric.GPUUtil, second); len(busy) != 3 {
-		t.Errorf("the lost GPU has %v", busy)
-	}
-	if busy := got.of(metric.GPUUtil, first); len(busy) < 4 {
-		t.Errorf("the other GPU has %v", busy)
-	}
-	if events := strings.Join(got.events, ", "); events != second+" found, "+first+" found, "+second+" lost" {
-		t.Errorf("events: %s", events)
-	}
-}
-
 func TestWatchedDriverHangs(t *testing.T) {
 	t.Parallel()
 	got := watch(t, "hang nvmlDeviceGetPowerUsage 7\n", 20*time.Second,
@@ -130,33 +112,5 @@ func TestWatchedDriverHangs(t *testing.T) {
 	if why := got.whole(); len(why) != 1 || !strings.Contains(why[0], "no answer within 4s") ||
 		got.length > 6*time.Second {
 		t.Errorf("after %v: %v", got.length, why)
-	}
-}
-
-func TestWatchedDriverDies(t *testing.T) {
-	t.Parallel()
-	const lives = 1 + isolate.MaxRestarts
-	got := watch(t, "abort nvmlDeviceGetPowerUsage 7\n", 30*time.Second,
-		func(k *kept) bool { return len(k.whole()) >= lives })
-	if busy := got.of(metric.GPUUtil, first); len(busy) != lives {
-		t.Errorf("each life should give a reading: %v", busy)
-	}
-	for _, why := range got.whole() {
-		if !strings.Contains(why, "SIGABRT") {
-			t.Errorf("a death without its cause: %s", why)
-		}
-	}
-}
-
-// TestWatchedGPUsOfNobody reports GPUs without processes that the job holds nothing there: an empty list is not a
-// missing one.
-func TestWatchedGPUsOfNobody(t *testing.T) {
-	t.Parallel()
-	nobody := "owner " + filepath.Join(t.TempDir(), "nobody") + "\n"
-	got := watch(t, nobody, 20*time.Second, func(k *kept) bool { return len(k.of(metric.GPUJobMemory, second)) > 0 })
-	for _, entity := range []string{first, second} {
-		if held := got.of(metric.GPUJobMemory, entity); len(held) == 0 || held[0] != 0 {
-			t.Errorf("%s: the job holds %v", entity, held)
-		}
 	}
 }

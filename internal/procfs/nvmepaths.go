@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 )
 
 // Uncounted says why /proc/diskstats says nothing of what a device does, and what would change that; zero where it
@@ -37,7 +36,7 @@ func (f FS) count(d *BlockDevice, dir string) {
 // countingOff reports whether queue/iostats is 0, which ends a device's counting where the block layer counts requests
 // (Documentation/ABI/stable/sysfs-block). Drivers that take bios call for the counting themselves, whatever is there.
 func countingOff(dir string, kind BlockKind) bool {
-	if !slices.Contains([]BlockKind{BlockNVMe, BlockSCSI, BlockVirtio, BlockXen, BlockMMC}, kind) {
+	if kind == BlockLoop || kind == BlockOther {
 		return false
 	}
 	s, ok := attr(dir, "queue/iostats")

@@ -38,15 +38,23 @@ func GPUSpec() isolate.Spec {
 // error.
 const gpuTimeout = 30 * time.Second
 
-// OpenLibrary asks a child of GPUSpec for the GPUs that there are. None is open afterwards.
-func OpenLibrary(ctx context.Context, child *isolate.Child) (nvml.Inventory, error) {
-	return isolate.Ask[nvml.Request, nvml.Inventory](ctx, child, nvml.Request{Op: nvml.OpOpen})
+// GPUChild is a child of GPUSpec.
+type GPUChild struct{ *isolate.Child }
+
+// Open asks for the GPUs that there are. None is open afterwards.
+func (c GPUChild) Open(ctx context.Context) (nvml.Inventory, error) {
+	return isolate.Ask[nvml.Request, nvml.Inventory](ctx, c.Child, nvml.Request{Op: nvml.OpOpen})
 }
 
-// OpenGPU asks such a child to open one GPU. One that hangs is alone to blame: the others can be opened still.
-func OpenGPU(ctx context.Context, child *isolate.Child, place string) (nvml.Opened, error) {
-	return isolate.AskWithin[nvml.Request, nvml.Opened](ctx, child, "GPU "+place, gpuTimeout,
+// OpenGPU opens one GPU. One that hangs is alone to blame: the others can be opened still.
+func (c GPUChild) OpenGPU(ctx context.Context, place string) (nvml.Opened, error) {
+	return isolate.AskWithin[nvml.Request, nvml.Opened](ctx, c.Child, "GPU "+place, gpuTimeout,
 		nvml.Request{Op: nvml.OpOpenGPU, Place: place})
+}
+
+func (c GPUChild) sample(ctx context.Context, slow, processes bool) (nvml.Reading, error) {
+	return isolate.Ask[nvml.Request, nvml.Reading](ctx, c.Child, nvml.Request{Op: nvml.OpSample, Slow: slow,
+		Processes: processes})
 }
 
 // GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with
@@ -77,10 +85,10 @@ type GPU struct {
 
 // gpuSource is where readings come from.
 type gpuSource interface {
-	open(ctx context.Context) (nvml.Inventory, error)
-	openGPU(ctx context.Context, place string) (nvml.Opened, error)
+	Open(ctx context.Context) (nvml.Inventory, error)
+	OpenGPU(ctx context.Context, place string) (nvml.Opened, error)
 	sample(ctx context.Context, slow, processes bool) (nvml.Reading, error)
-	close()
+	Close()
 }
 
 // gpuNews is what the goroutine hands over: one of an inventory, an opened GPU, a reading, a failure.
@@ -96,7 +104,7 @@ type gpuNews struct {
 // NewGPU reads GPUs through the child, which must have been made with GPUSpec and is closed with the sampler.
 // hostNumbers says that pipetune sees processes under the numbers of the host's first pid namespace, as NVML does.
 func NewGPU(fs procfs.FS, child *isolate.Child, members Members, hostNumbers bool) *GPU {
-	return &GPU{steady: steady{"gpu", gpuInterval}, source: nvmlChild{child}, members: members, matchable: hostNumbers,
+	return &GPU{steady: steady{"gpu", gpuInterval}, source: GPUChild{child}, members: members, matchable: hostNumbers,
 		lost: map[string]bool{}, seen: map[string]bool{}, mayUse: map[procfs.ID]allowance{},
 		choice:  gpuChoice{wanted: map[string]bool{}, failed: map[string]bool{}},
 		devices: func(id procfs.ID) map[int]bool { return openMinors(fs, id) }}
@@ -108,7 +116,7 @@ func (g *GPU) Start(ctx context.Context, _ recording.Sink) error {
 	g.stopped = make(chan struct{})
 	go func() {
 		defer close(g.stopped)
-		defer g.source.close()
+		defer g.source.Close()
 		g.watch(ctx)
 	}()
 	return nil
@@ -171,7 +179,7 @@ func (e *openingError) Unwrap() error { return e.err }
 // round is one life of the child. It returns nil when no GPU can be read on this machine. GPUs are opened one by one,
 // and those that are open are read in between.
 func (g *GPU) round(ctx context.Context) error {
-	found, err := g.source.open(ctx)
+	found, err := g.source.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,7 +192,7 @@ func (g *GPU) round(ctx context.Context) error {
 		place, more := g.next(tried)
 		if more {
 			tried[place] = true
-			opened, err := g.source.openGPU(ctx, place)
+			opened, err := g.source.OpenGPU(ctx, place)
 			if err != nil {
 				g.giveUp(place)
 				return &openingError{place, err}
@@ -243,7 +251,7 @@ func (g *GPU) Sample(_ context.Context, sink recording.Sink) {
 				g.record(sink, &news.reading.Devices[i])
 			}
 		default:
-			sink.Unseen("gpu_*", g.entityAt(news.place), news.reason, news.cure)
+			sink.Unseen(nvml.EverySignal, g.entityAt(news.place), news.reason, news.cure)
 		}
 	}
 	g.pending = g.pending[:0]
@@ -254,7 +262,7 @@ func (g *GPU) Sample(_ context.Context, sink recording.Sink) {
 // meet takes the GPUs of an inventory. Of those that were open before the child's end, what is known stays.
 func (g *GPU) meet(sink recording.Sink, found *nvml.Inventory) {
 	if why := found.Unavailable; why != nil {
-		sink.Unseen("gpu_*", "", why.Reason, why.Cure)
+		sink.Unseen(nvml.EverySignal, "", why.Reason, why.Cure)
 		return
 	}
 	if len(g.found) > 0 {
@@ -272,7 +280,7 @@ func (g *GPU) meet(sink recording.Sink, found *nvml.Inventory) {
 // opened records the GPU at a place, or the slices of it.
 func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
 	if opened.Failed != "" {
-		sink.Unseen("gpu_*", g.entityAt(place), opened.Failed, gpuCure(nvml.FieldEveryReading, opened.Failed))
+		sink.Unseen(nvml.EverySignal, g.entityAt(place), opened.Failed, gpuCure(nvml.EverySignal, opened.Failed))
 		return
 	}
 	listed := g.entityAt(place)
@@ -321,21 +329,3 @@ func (g *GPU) known(uuid string) *recording.GPU {
 }
 
 func gpuEntity(uuid string) string { return "gpu/" + uuid }
-
-// nvmlChild asks the isolated child.
-type nvmlChild struct{ child *isolate.Child }
-
-func (c nvmlChild) open(ctx context.Context) (nvml.Inventory, error) {
-	return OpenLibrary(ctx, c.child)
-}
-
-func (c nvmlChild) openGPU(ctx context.Context, place string) (nvml.Opened, error) {
-	return OpenGPU(ctx, c.child, place)
-}
-
-func (c nvmlChild) sample(ctx context.Context, slow, processes bool) (nvml.Reading, error) {
-	return isolate.Ask[nvml.Request, nvml.Reading](ctx, c.child, nvml.Request{Op: nvml.OpSample, Slow: slow,
-		Processes: processes})
-}
-
-func (c nvmlChild) close() { c.child.Close() }

@@ -105,7 +105,7 @@ func TestGPUTakenLater(t *testing.T) {
 // TestGPUThatCannotBeOpened: the watch goes on with the others, and says why of the one.
 func TestGPUThatCannotBeOpened(t *testing.T) {
 	source := &playedGPUs{opens: lists(listedGPUs()[:3]),
-		samples: reads(nvml.DeviceReading{UUID: "GPU-cccc-1", UtilizationRatio: new(0.5)})}
+		samples: reads(nvml.DeviceReading{UUID: "GPU-cccc-1", Values: busy(0.5)})}
 	source.opensOf = func(place string) (nvml.Opened, error) {
 		switch place {
 		case "0:1":
@@ -151,7 +151,7 @@ func TestGPUInSlices(t *testing.T) {
 
 func TestGPUOfOthersToo(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.9)}
+		b := nvml.DeviceReading{UUID: "GPU-b", Values: busy(0.9)}
 		if slow {
 			b.ProcessUse = []nvml.ProcessUse{{PID: 4711, SMRatio: 0.5}, {PID: 9, SMRatio: 0.25},
 				{PID: 10, SMRatio: 0.125}}
@@ -180,10 +180,10 @@ func TestOpenMinors(t *testing.T) {
 		8: "/dev/nvidia0", 9: "/dev/nvidia3"} {
 		m.link(100, fd, target)
 	}
-	if diff := cmp.Diff(map[int]bool{0: true, 3: true}, openMinors(procfs.FS{Root: m.root}, id(100))); diff != "" {
+	if diff := cmp.Diff(map[int]bool{0: true, 3: true}, openMinors(procfs.FS{Root: m.Dir}, id(100))); diff != "" {
 		t.Error(diff)
 	}
-	if minors := openMinors(procfs.FS{Root: m.root}, id(101)); minors != nil {
+	if minors := openMinors(procfs.FS{Root: m.Dir}, id(101)); minors != nil {
 		t.Errorf("nobody is on %v", minors)
 	}
 }

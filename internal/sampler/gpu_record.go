@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/job"
@@ -10,66 +11,24 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// gpuSignals says which signal each value of a reading is.
-var gpuSignals = []struct {
-	desc metric.Desc
-	of   func(*nvml.DeviceReading) *float64
-}{
-	{metric.GPUUtil, func(d *nvml.DeviceReading) *float64 { return d.UtilizationRatio }},
-	{metric.GPUGraphics, func(d *nvml.DeviceReading) *float64 { return d.GraphicsRatio }},
-	{metric.GPUMemUsed, func(d *nvml.DeviceReading) *float64 { return d.MemoryUsedBytes }},
-	{metric.GPUMemTotal, func(d *nvml.DeviceReading) *float64 { return d.MemoryTotalBytes }},
-	{metric.GPUPower, func(d *nvml.DeviceReading) *float64 { return d.PowerWatts }},
-	{metric.GPUPowerLimit, func(d *nvml.DeviceReading) *float64 { return d.PowerLimitWatts }},
-	{metric.GPUSMClock, func(d *nvml.DeviceReading) *float64 { return d.SMClockHertz }},
-	{metric.GPUSMClockMax, func(d *nvml.DeviceReading) *float64 { return d.SMClockMaxHertz }},
-	{metric.GPUThrottle, func(d *nvml.DeviceReading) *float64 { return d.ThrottleReasons }},
-	{metric.GPUPcieGen, func(d *nvml.DeviceReading) *float64 { return d.PCIeGeneration }},
-	{metric.GPUPcieGenMax, func(d *nvml.DeviceReading) *float64 { return d.PCIeGenerationMax }},
-	{metric.GPUPcieWidth, func(d *nvml.DeviceReading) *float64 { return d.PCIeWidth }},
-	{metric.GPUPcieWidthMx, func(d *nvml.DeviceReading) *float64 { return d.PCIeWidthMax }},
-	{metric.GPUPcieRx, func(d *nvml.DeviceReading) *float64 { return d.PCIeRxPerSec }},
-	{metric.GPUSMActivity, func(d *nvml.DeviceReading) *float64 { return d.SMActivityRatio }},
-	{metric.GPUDRAM, func(d *nvml.DeviceReading) *float64 { return d.DRAMRatio }},
-}
-
-// gpuFields says which signals are missing when NVML could not read a field.
-var gpuFields = map[nvml.Field][]string{
-	nvml.FieldUtilization: {metric.GPUUtil.Name},
-	nvml.FieldMemory:      {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name},
-	nvml.FieldPower:       {metric.GPUPower.Name},
-	nvml.FieldPowerLimit:  {metric.GPUPowerLimit.Name},
-	nvml.FieldClock:       {metric.GPUSMClock.Name},
-	nvml.FieldClockMax:    {metric.GPUSMClockMax.Name},
-	nvml.FieldThrottle:    {metric.GPUThrottle.Name},
-	nvml.FieldPCIeLink: {metric.GPUPcieGen.Name, metric.GPUPcieGenMax.Name, metric.GPUPcieWidth.Name,
-		metric.GPUPcieWidthMx.Name},
-	nvml.FieldPCIeTraffic:  {metric.GPUPcieRx.Name},
-	nvml.FieldActivity:     {metric.GPUGraphics.Name, metric.GPUSMActivity.Name, metric.GPUDRAM.Name},
-	nvml.FieldProcesses:    {metric.GPUJobMemory.Name},
-	nvml.FieldProcessUse:   {metric.GPUOthersUtil.Name},
-	nvml.FieldEveryReading: {"gpu_*"},
-}
-
 func (g *GPU) record(sink recording.Sink, d *nvml.DeviceReading) {
 	entity := gpuEntity(d.UUID)
-	for field, why := range d.Absent {
-		for _, signal := range gpuFields[field] {
-			sink.Unseen(signal, entity, why, gpuCure(field, why))
-		}
+	for signal, why := range d.Absent {
+		sink.Unseen(signal, entity, why, gpuCure(signal, why))
 	}
 	if d.Lost {
 		sink.Add(metric.GPULost, entity, 1)
 		if !g.lost[d.UUID] {
 			g.lost[d.UUID] = true
 			sink.Event(recording.EventGPU, entity, map[string]string{"state": "lost"})
-			sink.Unseen("gpu_*", entity, "the driver lost this GPU while it was watched", "sudo dmesg | grep -i xid")
+			sink.Unseen(nvml.EverySignal, entity, "the driver lost this GPU while it was watched",
+				"sudo dmesg | grep -i xid")
 		}
 		return
 	}
-	for _, signal := range gpuSignals {
-		if value := signal.of(d); value != nil {
-			sink.Add(signal.desc, entity, *value)
+	for _, signal := range metric.GPU {
+		if value, read := d.Values[signal.Name]; read {
+			sink.Add(signal, entity, value)
 		}
 	}
 	if !g.matchable {
@@ -105,7 +64,7 @@ func (g *GPU) ours() map[int]procfs.ID {
 // Both sides use the host's process numbers. A driver that lists nobody on a GPU that is busy does not list
 // everybody, as in WSL and in containers: nothing follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
-	if len(d.Processes) == 0 && d.UtilizationRatio != nil && *d.UtilizationRatio > 0 {
+	if len(d.Processes) == 0 && d.Values[metric.GPUUtil.Name] > 0 {
 		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver lists no process on this GPU, and the GPU is busy",
 			"")
 		return
@@ -140,18 +99,19 @@ func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 // maxSeen bounds the events of processes on GPUs: ranks that are born anew with each failure.
 const maxSeen = 1024
 
-// gpuCure says what would make a field readable; "" where the GPU or the driver cannot. The driver asks for privileges
+// gpuCure says what would make a signal readable; "" where the GPU or the driver cannot. The driver asks for privileges
 // on the host, which root of a container may lack; performance counters it can leave open to all (NVIDIA,
 // ERR_NVGPUCTRPERM).
-func gpuCure(field nvml.Field, why string) string {
+func gpuCure(signal, why string) string {
+	activity := slices.ContainsFunc(nvml.ActivitySignals, func(d metric.Desc) bool { return d.Name == signal })
 	switch {
-	case why == nvml.ReasonNoPermission && field == nvml.FieldActivity:
+	case why == nvml.ReasonNoPermission && activity:
 		return "give pipetune CAP_SYS_ADMIN, or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0"
 	case why == nvml.ReasonNoPermission:
 		return "run pipetune with CAP_SYS_ADMIN on the host"
 	case strings.HasPrefix(why, nvml.ReasonNoFunction):
 		return "update the NVIDIA driver"
-	case field == nvml.FieldEveryReading:
+	case signal == nvml.EverySignal:
 		return "nvidia-smi"
 	}
 	return ""

@@ -32,7 +32,7 @@ type playedGPUs struct {
 	closed                       bool
 }
 
-func (p *playedGPUs) open(context.Context) (nvml.Inventory, error) {
+func (p *playedGPUs) Open(context.Context) (nvml.Inventory, error) {
 	p.opened++
 	if p.opens == nil {
 		p.listed = twoGPUs().Devices
@@ -43,7 +43,7 @@ func (p *playedGPUs) open(context.Context) (nvml.Inventory, error) {
 	return found, err
 }
 
-func (p *playedGPUs) openGPU(_ context.Context, place string) (nvml.Opened, error) {
+func (p *playedGPUs) OpenGPU(_ context.Context, place string) (nvml.Opened, error) {
 	p.places = append(p.places, place)
 	if p.opensOf != nil {
 		return p.opensOf(place)
@@ -70,7 +70,7 @@ func (p *playedGPUs) sample(ctx context.Context, slow, processes bool) (nvml.Rea
 	return p.samples(p.sampled, slow, processes)
 }
 
-func (p *playedGPUs) close() { p.closed = true }
+func (p *playedGPUs) Close() { p.closed = true }
 
 // lists plays GPUs that are there each time.
 func lists(devices []nvml.Device) func(int) (nvml.Inventory, error) {
@@ -82,23 +82,18 @@ func reads(devices ...nvml.DeviceReading) func(int, bool, bool) (nvml.Reading, e
 	return func(int, bool, bool) (nvml.Reading, error) { return nvml.Reading{Devices: devices}, nil }
 }
 
+// busy are the values of a GPU of which only its utilization is read.
+func busy(ratio float64) map[string]float64 { return map[string]float64{metric.GPUUtil.Name: ratio} }
+
 func twoGPUs() nvml.Inventory {
 	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30,
 		MIG: new(true)}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
 }
 
-// oneProcess is a job of one process.
-type oneProcess int
-
-func (p oneProcess) Tree() *job.Tree {
-	return &job.Tree{Processes: []job.Process{{ID: procfs.ID{PID: int(p)}}}}
-}
-
-// watchGPUs runs a sampler for some time of a played clock, sampling at its own pace, and returns what it recorded.
 func watchGPUs(t *testing.T, source *playedGPUs, hostNumbers bool, length time.Duration) (*book, *GPU) {
 	t.Helper()
-	return watchGPUsOf(t, source, oneProcess(4711), func(g *GPU) { g.matchable = hostNumbers }, length,
-		func(time.Duration) {})
+	members := jobOf(job.Process{ID: procfs.ID{PID: 4711}})
+	return watchGPUsOf(t, source, members, func(g *GPU) { g.matchable = hostNumbers }, length, func(time.Duration) {})
 }
 
 // watchGPUsOf is watchGPUs for a job that a test changes.
@@ -127,15 +122,15 @@ func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func
 
 func TestGPURecordsReadings(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.31), PowerWatts: new(float64(300)),
-			PCIeRxPerSec: new(1e9)}
-		a := nvml.DeviceReading{UUID: "GPU-a", UtilizationRatio: new(float64(0))}
+		b := nvml.DeviceReading{UUID: "GPU-b", Values: map[string]float64{metric.GPUUtil.Name: 0.31,
+			metric.GPUPower.Name: 300, metric.GPUPcieRx.Name: 1e9}}
+		a := nvml.DeviceReading{UUID: "GPU-a", Values: busy(0)}
 		if n == 1 {
-			a.Absent = map[nvml.Field]string{nvml.FieldActivity: "needs Hopper",
-				nvml.FieldPower: nvml.ReasonNoPermission, nvml.FieldPCIeTraffic: nvml.ReasonNoFunction + "x"}
+			a.Absent = map[string]string{metric.GPUSMActivity.Name: "needs Hopper",
+				metric.GPUPower.Name: nvml.ReasonNoPermission, metric.GPUPcieRx.Name: nvml.ReasonNoFunction + "x"}
 		}
 		if slow {
-			b.PowerLimitWatts = new(float64(700))
+			b.Values[metric.GPUPowerLimit.Name] = 700
 		}
 		if processes {
 			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}, {PID: 9, MemoryBytes: new(7e9)}}
@@ -165,8 +160,7 @@ func TestGPURecordsReadings(t *testing.T) {
 	for _, n := range sink.unseen {
 		cures[n.signal] = n.cure
 	}
-	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "",
-		"gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune with CAP_SYS_ADMIN on the host",
+	want := map[string]string{"gpu_sm_activity_ratio": "", "gpu_power_w": "run pipetune with CAP_SYS_ADMIN on the host",
 		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver"}
 	if diff := cmp.Diff(want, cures); diff != "" {
 		t.Errorf("cures: %s", diff)
@@ -205,15 +199,15 @@ func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
 }
 
 func TestGPUBusyWithNobodyListed(t *testing.T) {
-	busy := 0.7
-	source := &playedGPUs{samples: reads(nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: &busy,
+	values := busy(0.7)
+	source := &playedGPUs{samples: reads(nvml.DeviceReading{UUID: "GPU-b", Values: values,
 		Processes: []nvml.Process{}})}
 	sink, _ := watchGPUs(t, source, true, time.Second)
 	if v, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || len(sink.unseen) == 0 ||
 		!strings.Contains(sink.unseen[0].reason, "lists no process") {
 		t.Errorf("recorded %v, unseen %v", v, sink.unseen)
 	}
-	busy = 0
+	values[metric.GPUUtil.Name] = 0
 	if sink, _ = watchGPUs(t, source, true, time.Second); sink.get(t, metric.GPUJobMemory, "gpu/GPU-b") != 0 ||
 		len(sink.unseen) != 0 {
 		t.Errorf("an idle GPU: unseen %v", sink.unseen)
@@ -233,11 +227,11 @@ func TestGPUUnavailable(t *testing.T) {
 
 func TestGPULostWhileWatched(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, _, _ bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.5)}
+		b := nvml.DeviceReading{UUID: "GPU-b", Values: busy(0.5)}
 		if n > 5 {
 			b = nvml.DeviceReading{UUID: "GPU-b", Lost: true}
 		}
-		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", UtilizationRatio: new(float64(n) / 100)}}},
+		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", Values: busy(float64(n) / 100)}}},
 			nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 4*time.Second)
@@ -256,7 +250,7 @@ func TestGPUChildDies(t *testing.T) {
 		if n == 3 {
 			return nvml.Reading{}, death
 		}
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: new(0.5)}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Values: busy(0.5)}}}, nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 5*time.Second)
 	if source.opened != 2 || source.sampled < 15 {
@@ -304,7 +298,7 @@ func TestGPUGivesUp(t *testing.T) {
 func TestGPUNeverBlocksTheTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := newBook()
-		g := NewGPU(procfs.FS{}, nil, oneProcess(1), true)
+		g := NewGPU(procfs.FS{}, nil, jobOf(), true)
 		g.source = hanging{}
 		must.Do(t, g.Start(t.Context(), sink))
 		begin := time.Now()
@@ -320,16 +314,16 @@ func TestGPUNeverBlocksTheTick(t *testing.T) {
 
 type hanging struct{}
 
-func (hanging) open(ctx context.Context) (nvml.Inventory, error) {
+func (hanging) Open(ctx context.Context) (nvml.Inventory, error) {
 	<-ctx.Done() // as isolate.Ask does
 	return nvml.Inventory{}, ctx.Err()
 }
-func (hanging) openGPU(context.Context, string) (nvml.Opened, error)     { return nvml.Opened{}, nil }
+func (hanging) OpenGPU(context.Context, string) (nvml.Opened, error)     { return nvml.Opened{}, nil }
 func (hanging) sample(context.Context, bool, bool) (nvml.Reading, error) { return nvml.Reading{}, nil }
-func (hanging) close()                                                   {}
+func (hanging) Close()                                                   {}
 
 func TestGPUBacklogIsBounded(t *testing.T) {
-	g := NewGPU(procfs.FS{}, nil, oneProcess(1), true)
+	g := NewGPU(procfs.FS{}, nil, jobOf(), true)
 	found := twoGPUs()
 	g.report(gpuNews{found: &found})
 	for range 10 * gpuBacklog {
@@ -337,28 +331,5 @@ func TestGPUBacklogIsBounded(t *testing.T) {
 	}
 	if len(g.pending) != gpuBacklog || g.pending[0].found == nil {
 		t.Errorf("%d kept, the inventory lost: %v", len(g.pending), g.pending[0].found == nil)
-	}
-}
-
-// TestGPUSignalsAreComplete holds the tables to the vocabulary: every signal of a GPU is recorded from a reading or
-// named as missing.
-func TestGPUSignalsAreComplete(t *testing.T) {
-	covered := map[string]bool{metric.GPULost.Name: true}
-	for _, desc := range matched {
-		covered[desc.Name] = true
-	}
-	for _, signal := range gpuSignals {
-		covered[signal.desc.Name] = true
-	}
-	missing := map[string]bool{metric.GPULost.Name: true}
-	for _, names := range gpuFields {
-		for _, name := range names {
-			missing[name] = true
-		}
-	}
-	for _, desc := range metric.GPU {
-		if !covered[desc.Name] || !missing[desc.Name] {
-			t.Errorf("%s: recorded %v, can be missing %v", desc.Name, covered[desc.Name], missing[desc.Name])
-		}
 	}
 }
