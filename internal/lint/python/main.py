@@ -73,7 +73,7 @@ def answer(path, request):
                 if path.startswith(request["folder"] + "/")
                 else path.lstrip("/")
             )
-            out["diff"] = base64.b64encode(unified(shown, Bytes(raw), Bytes(changed))).decode("ascii")
+            out["diff"] = base64.b64encode(unified(shown, raw, changed)).decode("ascii")
             out["text"] = base64.b64encode(changed).decode("ascii")
     return out
 

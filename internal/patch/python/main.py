@@ -131,7 +131,7 @@ def answer(request):
     told = {"file": os.fsencode(shown), "settings": change.told, "diff": b""}
     if text != source.text:
         try:
-            told["diff"] = unified(shown.lstrip("/"), Bytes(source.raw), Bytes(source.encode(text)))
+            told["diff"] = unified(shown.lstrip("/"), source.raw, source.encode(text))
         except UnicodeError:
             raise Refused("the value cannot be written in its encoding, %s" % source.encoding)
         if len(told["diff"]) > MOST_DIFF:

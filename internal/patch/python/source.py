@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tokenize
+from bisect import bisect_right
 
 MOST_BYTES = 4 << 20
 
@@ -71,14 +72,8 @@ class Source:
 
     def line_of(self, offset):
         """Number of the line an offset is in, its first offset, and its text with the line's end."""
-        low, high = 0, max(0, len(self.lines) - 1)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.starts[middle] <= offset:
-                low = middle
-            else:
-                high = middle - 1
-        return low + 1, self.starts[low], self.lines[low] if self.lines else ""
+        at = max(0, bisect_right(self.starts, offset, 0, len(self.lines)) - 1)
+        return at + 1, self.starts[at], self.lines[at] if self.lines else ""
 
     def inside(self, node, kinds):
         """The nodes of some kinds around a node, the nearest first."""
@@ -113,8 +108,8 @@ def decode(raw):
 
 
 def unified(name, old, new):
-    """A unified diff of bytes, as patch -p1 takes it."""
-    a, b = old.splitlines_kept(), new.splitlines_kept()
+    """A unified diff of bytes, as patch -p1 takes it, for which a line ends at a line feed and nowhere else."""
+    a, b = list(io.BytesIO(old)), list(io.BytesIO(new))
     head = 0
     while head < min(len(a), len(b)) and a[head] == b[head]:
         head += 1
@@ -133,14 +128,6 @@ def unified(name, old, new):
                 continue
             out += marked(b"-", a[i0:i1]) + marked(b"+", b[j0:j1])
     return b"".join(out)
-
-
-class Bytes(bytes):
-    """Lines that end where patch says a line ends: at a line feed and nowhere else."""
-
-    def splitlines_kept(self):
-        lines = self.split(b"\n")
-        return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def extent(start, count):
