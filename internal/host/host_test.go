@@ -13,7 +13,6 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // fixedAnswer is a PathService that always says the same.
@@ -88,7 +87,7 @@ func TestDescribeFixtures(t *testing.T) {
 
 func TestStorageOfFixtures(t *testing.T) {
 	for path, want := range map[string]recording.Storage{
-		"/home/me/train.h5": {Path: "<data>/train.h5", FSType: "ext4", Kind: "disk", Devices: []string{"nvme0n1"},
+		"/home/me/train.h5": {Path: "~/train.h5", FSType: "ext4", Kind: "disk", Devices: []string{"nvme0n1"},
 			Rotational: new(false), Model: "Samsung SSD 980 PRO 1TB"},
 		"/scratch/x": {Path: "/scratch/x", FSType: "xfs", Kind: "disk", Devices: []string{"sda", "sdb"},
 			Rotational: new(true)},
@@ -96,7 +95,7 @@ func TestStorageOfFixtures(t *testing.T) {
 		"/dev/shm/x": {Path: "/dev/shm/x", FSType: "tmpfs", Kind: "tmpfs"},
 	} {
 		o := fakeMachine(t, "cgroup-v2", 4700)
-		o.Redaction.Prefixes = []untrusted.Prefix{{Path: "/home/me", Name: "<data>"}}
+		o.Redaction.Home = "/home/me"
 		if diff := cmp.Diff(want, must.Get(Storage(t.Context(), o, path))(t)); diff != "" {
 			t.Errorf("%s: %s", path, diff)
 		}

@@ -266,8 +266,7 @@ func TestCommandLineIsBounded(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	r := Redaction{Home: "/home/mara", User: "mara", Host: "gpu07",
-		Prefixes: []Prefix{{"/data/sets/imagenet", "<dataset>"}, {"/data", "<data>"}}}
+	r := Redaction{Home: "/home/mara", User: "mara", Host: "gpu07"}
 	for _, tc := range []struct{ name, in, want string }{
 		{"home", "/home/mara/train.py", "~/train.py"},
 		{"home itself", "/home/mara", "~"},
@@ -276,8 +275,6 @@ func TestPath(t *testing.T) {
 		{"user elsewhere", "/scratch/mara/x", "/scratch/<user>/x"},
 		{"user twice", "/mara/mara/mara", "/<user>/<user>/<user>"},
 		{"user inside a word", "/scratch/maraca/x", "/scratch/maraca/x"},
-		{"longest prefix first", "/data/sets/imagenet/a.h5", "<dataset>/a.h5"},
-		{"outer prefix", "/data/other", "<data>/other"},
 		{"host", "/net/gpu07/x", "/net/<host>/x"},
 		{"control", "/a/\x1b[31m", `/a/\x1b[31m`},
 		{"secret in a path", "/x/hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567/y", "/x/<redacted>/y"},
@@ -285,7 +282,7 @@ func TestPath(t *testing.T) {
 		{"include flag", "-I/home/mara/include", "-I~/include"},
 		{"url", "file:///home/mara/set", "file://~/set"},
 		{"another home in an argument", "--data=/home/tom/x:/home/eve", "--data=/home/<user>/x:/home/<user>"},
-		{"no home", "/data/home/x", "<data>/home/x"},
+		{"no home", "/data/home/x", "/data/home/x"},
 		{"list", "/home/mara/a:/home/mara/b", "~/a:~/b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -7,21 +7,14 @@ import (
 	"strings"
 )
 
-// Prefix names a folder that must not be shown: every path at or below Path is written with Name instead.
-type Prefix struct {
-	Path string // absolute and clean; "/" and "" are ignored
-	Name string // such as "<dataset>"
-}
-
 // Redaction says what to hide when text is written down. Reports and recordings are pasted into public places, so it
 // is applied before anything is stored, not when it is shown. The zero value hides secrets only.
 type Redaction struct {
-	Off         bool     // keep everything; the person asked for it
-	Home        string   // replaced by ~
-	User        string   // replaced by <user> where it is a whole path component
-	Host        string   // replaced by <host> where it is a whole word
-	Prefixes    []Prefix // replaced by their names, the longest first
-	NoArguments bool     // keep only the program's name of a command line
+	Off         bool   // keep everything; the person asked for it
+	Home        string // replaced by ~; "/" is ignored
+	User        string // replaced by <user> where it is a whole path component
+	Host        string // replaced by <host> where it is a whole word
+	NoArguments bool   // keep only the program's name of a command line
 }
 
 // Secret stands where something was hidden.
@@ -33,8 +26,8 @@ var homes = regexp.MustCompile(`((?:^|[^A-Za-z0-9_.~>/\-]|//|^-[A-Za-z])/(?:home
 // commonUsers are account names that say nothing about a person but occur as ordinary folder names.
 var commonUsers = []string{"root", "user", "ubuntu", "debian", "admin", "ec2-user", "nobody", "data", "work", "home"}
 
-// Path returns a path with the home folder, the user's name, known prefixes and anything that looks like a secret
-// replaced, passed through the gate.
+// Path returns a path with the home folder, the user's name and anything that looks like a secret replaced,
+// passed through the gate.
 func Path(p string, r Redaction) string {
 	if r.Off {
 		return Sanitize(p)
@@ -48,15 +41,8 @@ func Message(text string) string { return Sanitize(hideInProse(bound(text, 4*Max
 
 // places replaces folders, user and host wherever they stand as whole words inside s.
 func (r Redaction) places(s string) string {
-	prefixes := append([]Prefix{}, r.Prefixes...)
-	if r.Home != "" {
-		prefixes = append(prefixes, Prefix{Path: r.Home, Name: "~"})
-	}
-	slices.SortStableFunc(prefixes, func(a, b Prefix) int { return len(b.Path) - len(a.Path) })
-	for _, prefix := range prefixes {
-		if clean := path.Clean(prefix.Path); prefix.Path != "" && clean != "/" && clean != "." {
-			s = replaceWord(s, clean, prefix.Name)
-		}
+	if home := path.Clean(r.Home); home != "/" && home != "." {
+		s = replaceWord(s, home, "~")
 	}
 	if r.Home != "" || r.User != "" { // the job may be another user's
 		s = homes.ReplaceAllString(s, "$1/<user>")
