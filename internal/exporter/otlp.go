@@ -13,50 +13,9 @@ import (
 	"github.com/pipetune/pipetune/internal/otlp"
 )
 
-// The messages of OpenTelemetry's protocol in JSON (opentelemetry-proto, metrics/v1): numbers of 64 bits are strings.
-type (
-	otlpRequest struct {
-		ResourceMetrics []otlpResourceMetrics `json:"resourceMetrics"`
-	}
-	otlpResourceMetrics struct {
-		Resource     otlpResource       `json:"resource"`
-		ScopeMetrics []otlpScopeMetrics `json:"scopeMetrics"`
-	}
-	otlpResource struct {
-		Attributes []otlpAttribute `json:"attributes"`
-	}
-	otlpScopeMetrics struct {
-		Scope   otlpScope    `json:"scope"`
-		Metrics []otlpMetric `json:"metrics"`
-	}
-	otlpScope struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	otlpMetric struct {
-		Name        string    `json:"name"`
-		Description string    `json:"description"`
-		Gauge       *otlpData `json:"gauge,omitempty"`
-		Sum         *otlpData `json:"sum,omitempty"`
-	}
-	otlpData struct {
-		DataPoints             []otlpPoint `json:"dataPoints"`
-		AggregationTemporality int         `json:"aggregationTemporality,omitempty"`
-		IsMonotonic            bool        `json:"isMonotonic,omitempty"`
-	}
-	otlpPoint struct {
-		Attributes        []otlpAttribute `json:"attributes,omitempty"`
-		StartTimeUnixNano string          `json:"startTimeUnixNano,omitempty"`
-		TimeUnixNano      string          `json:"timeUnixNano"`
-		AsDouble          float64         `json:"asDouble"`
-	}
-	otlpAttribute struct {
-		Key   string `json:"key"`
-		Value struct {
-			StringValue string `json:"stringValue"`
-		} `json:"value"`
-	}
-)
+// object is a message of OpenTelemetry's protocol in JSON (opentelemetry-proto, metrics/v1): numbers of 64 bits are
+// strings.
+type object map[string]any
 
 const cumulative = 2 // AGGREGATION_TEMPORALITY_CUMULATIVE
 
@@ -65,48 +24,51 @@ const cumulative = 2 // AGGREGATION_TEMPORALITY_CUMULATIVE
 // when the watch did.
 func (e *Exporter) OTLP(resource []otlp.Attribute, began, now time.Time) ([]byte, error) {
 	c := e.collect()
-	out := otlpScopeMetrics{Scope: otlpScope{"pipetune", e.version}}
+	var metrics []object
 	for _, name := range slices.Sorted(maps.Keys(c.families)) {
-		f, data := c.families[name], otlpData{}
+		f := c.families[name]
+		var points []object
 		for _, labels := range slices.Sorted(maps.Keys(f.values)) {
 			v := f.values[labels]
-			p := otlpPoint{TimeUnixNano: nanoseconds(now), AsDouble: v.is}
+			var attributes []object
 			for _, l := range v.labels {
-				p.Attributes = append(p.Attributes, attribute(l.name, l.value))
+				attributes = append(attributes, attribute(l.name, l.value))
 			}
+			point := object{"attributes": attributes, "timeUnixNano": nanoseconds(now), "asDouble": v.is}
 			if f.kind == counter {
-				p.StartTimeUnixNano = nanoseconds(began)
+				point["startTimeUnixNano"] = nanoseconds(began)
 			}
-			data.DataPoints = append(data.DataPoints, p)
+			points = append(points, point)
 		}
-		m := otlpMetric{Name: "pipetune_" + name, Description: f.help, Gauge: &data}
+		kind, data := "gauge", object{"dataPoints": points}
 		if f.kind == counter {
-			data.AggregationTemporality, data.IsMonotonic = cumulative, true
-			m.Gauge, m.Sum = nil, &data
+			kind, data["aggregationTemporality"], data["isMonotonic"] = "sum", cumulative, true
 		}
-		out.Metrics = append(out.Metrics, m)
+		metrics = append(metrics, object{"name": "pipetune_" + name, "description": f.help, kind: data})
 	}
-	return json.Marshal(otlpRequest{[]otlpResourceMetrics{{describes(resource), []otlpScopeMetrics{out}}}})
+	scope := object{"name": "pipetune", "version": e.version}
+	return json.Marshal(object{"resourceMetrics": []object{{
+		"resource":     object{"attributes": describes(resource)},
+		"scopeMetrics": []object{{"scope": scope, "metrics": metrics}},
+	}}})
 }
 
 // describes is what sends: the service is pipetune, unless it is given another name.
-func describes(resource []otlp.Attribute) (out otlpResource) {
+func describes(resource []otlp.Attribute) (attributes []object) {
 	at := map[string]int{}
 	for _, a := range append([]otlp.Attribute{{Name: "service.name", Value: "pipetune"}}, resource...) {
 		if i, known := at[a.Name]; known {
-			out.Attributes[i] = attribute(a.Name, a.Value)
+			attributes[i] = attribute(a.Name, a.Value)
 			continue
 		}
-		at[a.Name] = len(out.Attributes)
-		out.Attributes = append(out.Attributes, attribute(a.Name, a.Value))
+		at[a.Name] = len(attributes)
+		attributes = append(attributes, attribute(a.Name, a.Value))
 	}
-	return out
+	return attributes
 }
 
-func attribute(name, value string) otlpAttribute {
-	a := otlpAttribute{Key: name}
-	a.Value.StringValue = strings.ToValidUTF8(value, "\uFFFD")
-	return a
+func attribute(name, value string) object {
+	return object{"key": name, "value": object{"stringValue": strings.ToValidUTF8(value, "\uFFFD")}}
 }
 
 func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
