@@ -142,16 +142,3 @@ func TestMarkdownDrawsOneSeries(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
-
-// TestMarkdownIsCapped: a report of thousands of figures still fits into a comment, and says what is left out.
-func TestMarkdownIsCapped(t *testing.T) {
-	var ms []report.Measurement
-	for range 3000 {
-		ms = append(ms, figured(report.ProbeRead, itemTime, 0.01, "s", "order", "random"))
-	}
-	markdown := written(t, "md", Report(bare(ms...)), Options{})
-	if len(markdown) > maxMarkdown || !strings.Contains(markdown, "Some sections were left out") ||
-		!strings.Contains(markdown, "read random") {
-		t.Errorf("%d bytes", len(markdown))
-	}
-}
