@@ -8,6 +8,18 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// TestABenchmarkSaysWhatOthersTook: as far as it is enough to be felt.
+func TestABenchmarkSaysWhatOthersTook(t *testing.T) {
+	for others, want := range map[float64]bool{1: true, 0.05: false} {
+		r := &report.Report{Benchmark: &report.Benchmark{}, Metrics: map[string]report.Metric{
+			metric.OtherCPU.Name: {Center: others}, metric.UsableCPUs.Name: {Center: 2}}}
+		lines := strings.Join(benchMethod(r), "\n")
+		if got := strings.Contains(lines, "other programs used 1 of 2 CPUs"); got != want {
+			t.Errorf("%g: %q", others, lines)
+		}
+	}
+}
+
 // Where one process reads at another rate than the parts of an item come to, the section says so, and why.
 func TestOneProcessBesideTheSumOfParts(t *testing.T) {
 	figure := func(center, lo, hi, confidence float64) report.Metric {
@@ -40,5 +52,18 @@ func TestOneProcessBesideTheSumOfParts(t *testing.T) {
 		if c.said == "" && got != "" || !strings.Contains(got, c.said) {
 			t.Errorf("%s: %q, want %q", name, got, c.said)
 		}
+	}
+}
+
+// Blocks of a file are nobody's samples.
+func TestBlocksAreNotCalledSamples(t *testing.T) {
+	r := &report.Report{Benchmark: &report.Benchmark{Kind: "other"}, Forecast: &report.Forecast{Confidence: 0.9,
+		Rows: []report.ForecastRow{{NumWorkers: 1, SamplesPerS: 100, Lo: 90, Hi: 110}}}}
+	if got := forecastSection(r).Parts[0].(*Table).Columns[1].Name; got != "blocks/s" {
+		t.Errorf("%q", got)
+	}
+	r.Benchmark.Kind = "hdf5"
+	if got := forecastSection(r).Parts[0].(*Table).Columns[1].Name; got != "samples/s" {
+		t.Errorf("%q", got)
 	}
 }

@@ -7,7 +7,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/document"
+	"github.com/pipetune/pipetune/pkg/report"
 )
+
+// A name that says that its figure is inferred is longer than the usual column: it must not touch the figure, nor make
+// the line longer.
+func TestLongNamesKeepClearOfTheirFigures(t *testing.T) {
+	r := &report.Report{Metrics: map[string]report.Metric{
+		"samples_per_s":    {Center: 281, Lo: 212, Hi: 351, Confidence: 0.95, Unit: "1/s", Basis: report.Inferred},
+		"read_bytes_per_s": {Center: 2642, Lo: 2028, Hi: 3297, Confidence: 0.95, Unit: "B/s", Basis: report.Measured},
+		"step_time_s":      {Center: 0.114, Lo: 0.0912, Hi: 0.151, Confidence: 0.95, Unit: "s", Basis: report.Measured},
+		"free_step_time_s": {Center: 0.0356, Unit: "s", Basis: report.Modelled},
+	}}
+	got := textOf(t, r)
+	if want := "Throughput, samples (inferred) 281 /s "; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+	checkWidth(t, Report(r), got, usual)
+}
+
+// Where all names fit the columns stay where readers of earlier reports find them.
+func TestFigureColumnsStayWhereNamesFit(t *testing.T) {
+	rows := document.Figures{{Name: "Trainer waits for data", Now: "73 %", Interval: "68 – 78 %"}}
+	if got := figureWidths(rows); got != [3]int{26, 13, 20} {
+		t.Errorf("%v", got)
+	}
+}
 
 func TestColumns(t *testing.T) {
 	for s, want := range map[visible]int{"": 0, "abc": 3, "µ–→×✗…": 6, "数据": 4, "e\u0301": 1, "한글": 4, "ﾊﾝ": 2,
@@ -90,5 +115,31 @@ func TestTableFitsThePage(t *testing.T) {
 	if got := p.b.String(); !strings.Contains(got, "  1  ##########\n") ||
 		!strings.Contains(got, "  2  ####################\n") {
 		t.Errorf("bars: %q", got)
+	}
+}
+
+func TestProse(t *testing.T) {
+	const given = `## What it means
+One sentence that goes on for longer than a terminal without a width is wide, and a second
+line.
+
+    DataLoader(dataset, batch_size=64, num_workers=8, persistent_workers=True, pin_memory=True, prefetch_factor=4)
+
+- a point that goes on for longer than a terminal without a width is wide, and one more word
+`
+	const want = `## What it means
+One sentence that goes on for longer than a terminal without a width is wide,
+and a second line.
+
+    DataLoader(dataset, batch_size=64, num_workers=8, persistent_workers=True, pin_memory=True, prefetch_factor=4)
+
+- a point that goes on for longer than a terminal without a width is wide, and
+  one more word
+`
+	if got := Prose(given); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := Wrapped("ok       name  ", ""); got != "ok       name\n" {
+		t.Errorf("%q", got)
 	}
 }
