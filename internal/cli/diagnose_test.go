@@ -165,23 +165,6 @@ func TestJobEndsWhileWatched(t *testing.T) {
 	}
 }
 
-// TestStrictAndRequire: an inconclusive verdict and a missing signal lead to their exit codes, with the report still
-// printed.
-func TestStrictAndRequire(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want int
-	}{{[]string{"--strict"}, exitNotMeasured}, {[]string{"--require", "gpu_power_ratio"}, exitMissing}} {
-		w := startWatched(t)
-		if code := w.run(t, append(c.args, "--duration", "6s", "-q")...); code != c.want {
-			t.Errorf("%v: exit code %d, want %d\n%s", c.args, code, c.want, w.stderr.String())
-		}
-		if !strings.Contains(w.stdout.String(), "VERDICT") {
-			t.Errorf("%v: no report", c.args)
-		}
-	}
-}
-
 // onlyFiles expects exactly these names in a folder, hidden ones included.
 func onlyFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
