@@ -13,11 +13,11 @@ const (
 
 // Plot is series of figures over the time of a watch.
 type Plot struct {
-	Title, About string
-	Axis         Axis
-	Grid         []Tick // of the values: 0 first, where the axis ends last
-	Series       []Series
-	Table        *Table // fewer of the same figures
+	Title  string
+	Axis   Axis
+	Grid   []Tick // of the values: 0 first, where the axis ends last
+	Series []Series
+	Table  *Table // fewer of the same figures
 }
 
 // Axis is the time that a picture is over, in seconds.
