@@ -68,7 +68,6 @@ func (l *ledger) restart(p *process) {
 func (l *ledger) lose(p *process, m *message) {
 	more := max(m.Lost-p.lost, 0)
 	p.lost += more
-	l.lost = plus(l.lost, more)
 	to := p
 	if p.workerOf != nil {
 		to = p.workerOf

@@ -147,12 +147,8 @@ func (f *folder) empty() error {
 	return err
 }
 
-// parents lists where the private folder may be made, best first: dir where it is given; else a XDG_RUNTIME_DIR that is
-// one's own, TMPDIR; and /tmp.
-func parents(dir string, getenv func(string) string, euid int) []string {
-	if dir != "" {
-		return []string{dir, "/tmp"}
-	}
+// parents lists where the private folder may be made, best first: a XDG_RUNTIME_DIR that is one's own, TMPDIR, /tmp.
+func parents(getenv func(string) string, euid int) []string {
 	var list []string
 	if own := getenv("XDG_RUNTIME_DIR"); usable(own, euid) && owner(own) == euid {
 		list = append(list, own)

@@ -52,13 +52,14 @@ type ledger struct {
 
 	accounts, siteRecords, epochs int
 	loaded                        int
-	refused, malformed, dropped   int64
-	lost                          int64
-	lastSeen                      time.Duration
-	offs                          []Off
-	notes                         map[note]string // what was left out, with the entity of the first
-	greetings                     []greeting
-	greeted, recruits, events     int // of the recording under way: greetings in it, workers among all, events in it
+	// messages from elsewhere, such as no hook can have sent, and those beyond what is kept or looked at
+	refused, malformed, dropped int64
+
+	lastSeen                  time.Duration
+	offs                      []Off
+	notes                     map[note]string // what was left out, with the entity of the first
+	greetings                 []greeting
+	greeted, recruits, events int // of the recording under way: greetings in it, workers among all, events in it
 }
 
 // innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are

@@ -171,7 +171,7 @@ func TestTotalsOfALoop(t *testing.T) {
 	f.want("hook_clock_s", "process/10.110", 3600.00000003)
 	f.want("hook_lost_messages", "process/10.110", 0)
 	s := f.state()
-	if len(s.Trainers) != 1 || s.Loaded != 3 || s.Made != 1 || s.Refused+s.Malformed+s.Dropped != 0 {
+	if len(s.Trainers) != 1 || s.Loaded != 3 || s.Made != 1 || f.refused+f.malformed+f.dropped != 0 {
 		t.Fatalf("state %+v", s)
 	}
 	got := s.Trainers[0]
@@ -249,8 +249,8 @@ func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
 		f.sweep(f.at)
 	}
 	f.want("hook_items", "loop/10.110.0", epochs*each*10)
-	if s := f.state(); s.Loaded != epochs*each || s.Dropped != 0 || s.Refused != 0 {
-		t.Errorf("%d loaded, %d dropped, %d refused", s.Loaded, s.Dropped, s.Refused)
+	if s := f.state(); s.Loaded != epochs*each || f.dropped != 0 || f.refused != 0 {
+		t.Errorf("%d loaded, %d dropped, %d refused", s.Loaded, f.dropped, f.refused)
 	}
 	if n := len(f.processes); n > maxProcesses {
 		t.Errorf("%d processes are kept", n)
@@ -285,8 +285,8 @@ func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
 	f.pass(100 * time.Millisecond)
 	f.want("hook_steps", "loop/10.110.0", 50)
 	f.want("hook_steps", "loop/10.110.1", 7)
-	if s := f.state(); s.Trainers[0].Steps != 57 || s.Malformed != 0 {
-		t.Errorf("%d steps, %d malformed", s.Trainers[0].Steps, s.Malformed)
+	if s := f.state(); s.Trainers[0].Steps != 57 || f.malformed != 0 {
+		t.Errorf("%d steps, %d malformed", s.Trainers[0].Steps, f.malformed)
 	}
 }
 

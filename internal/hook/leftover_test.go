@@ -20,8 +20,8 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 		must.Do(t, s.conn.Close()) // its name stays, as when a process is killed
 	}
 	must.Do(t, os.Chmod(theirs.path, 0o755)) // no folder of ours
-	alive := open(t, Config{Dir: parent})
-	again := open(t, Config{Dir: parent})
+	alive := openIn(t, parent)
+	again := openIn(t, parent)
 	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, other.path: true,
 		alive.folder.path: true, again.folder.path: true} {
 		if _, err := os.Stat(path); (err == nil) != want {

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -21,8 +20,6 @@ import (
 
 // Config says on whose behalf messages are taken.
 type Config struct {
-	// Dir is the folder the private folder is made in; "" is XDG_RUNTIME_DIR, else TMPDIR, else /tmp.
-	Dir string
 	// Identify names a process by its entity, "process/<pid>.<start>", and says whether it belongs to the job. pid is
 	// as this process sees it. It is called from a goroutine of the receiver's own, one call at a time, and not again
 	// for a process that it knows.
@@ -37,7 +34,7 @@ type Config struct {
 	Folder string
 }
 
-// Receiver takes what the hook reports. It is a sampler; State may be asked from any goroutine, also after Close.
+// Receiver takes what the hook reports. State may be asked from any goroutine, also after Close.
 type Receiver struct {
 	folder *folder
 	socket *socket
@@ -66,7 +63,7 @@ func New(c Config) (*Receiver, error) {
 	if _, err := rand.Read(secret); err != nil {
 		return nil, fmt.Errorf("making the hook's token: %w", err)
 	}
-	dir, err := makeFolder(parents(c.Dir, os.Getenv, os.Geteuid()), files)
+	dir, err := makeFolder(parents(os.Getenv, os.Geteuid()), files)
 	if err != nil {
 		return nil, err
 	}
@@ -189,23 +186,16 @@ func (r *Receiver) State() State {
 	return s
 }
 
-// Name implements sampler.Sampler.
-func (r *Receiver) Name() string { return "hook" }
-
-// Every implements sampler.Sampler.
-func (r *Receiver) Every() time.Duration { return 100 * time.Millisecond }
-
-// Start implements sampler.Sampler. The receiver has listened since it was made: the first Sample records what began
-// before. A second Start begins another recording, in which all is recorded again but for the epochs of the one before.
-func (r *Receiver) Start(context.Context, recording.Sink) error {
+// Begin begins a recording. The receiver has listened since it was made: the first Sample records what began before. A
+// second one has all of the first again but for the epochs.
+func (r *Receiver) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ledger.anew()
-	return nil
 }
 
-// Sample implements sampler.Sampler.
-func (r *Receiver) Sample(_ context.Context, sink recording.Sink) {
+// Sample records what was reported until now.
+func (r *Receiver) Sample(sink recording.Sink) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ledger.record(sink, now())

@@ -8,15 +8,9 @@ import (
 
 // State is what was reported so far. Processes are as this process numbers them, moments are of CLOCK_MONOTONIC.
 type State struct {
-	Loaded  int   // processes that said hello
-	Made    int   // loaders that were reported: made, or gone over
-	Refused int64 // messages from other users, strangers, or without the token
-	// messages of the job that make no sense: broken, of another version, too long, numbers that no hook can have
-	// counted
-	Malformed int64
-	// messages of the job beyond what is kept or looked at: a flood, or too many processes, loaders or lines
-	Dropped  int64
-	Lost     int64     // messages that the hook could not send because nobody took them in time
+	Loaded   int       // processes that said hello
+	Made     int       // loaders that were reported: made, or gone over
+	Refused  int64     // messages from other users, strangers, or without the token
 	Off      []Off     // processes in which the hook switched itself off, by process number, the first 256
 	Trainers []Trainer // those that made an iterator, by process number
 	// why listening ended early, or why the private folder could not be removed; nil where all is well
@@ -49,8 +43,7 @@ type Call struct {
 
 // state gathers what was reported so far.
 func (l *ledger) state() State {
-	s := State{Loaded: l.loaded, Refused: l.refused, Malformed: l.malformed, Dropped: l.dropped, Lost: l.lost,
-		Off: slices.Clone(l.offs)}
+	s := State{Loaded: l.loaded, Refused: l.refused, Off: slices.Clone(l.offs)}
 	for _, lp := range l.loops {
 		if lp.made != nil {
 			s.Made++

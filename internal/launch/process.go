@@ -172,24 +172,12 @@ func (j *Job) Collect() (status int, notes Notes, err error) {
 		return 0, notes, nil
 	}
 	<-p.gone
-	state, err := p.Wait()
-	if err != nil {
+	if _, err := p.Wait(); err != nil {
 		return notStarted, notes, fail(notStarted, "", "waiting for the job, process %d: %w", p.Pid, err)
 	}
-	status = state.ExitCode()
-	if s, ok := state.Sys().(syscall.WaitStatus); ok {
-		status = jobStatus(s)
-	}
+	status = p.end.Status
 	if p.terminated {
 		status, notes = j.endTrainings(status)
 	}
 	return status, notes, nil
-}
-
-// jobStatus is the status of a shell for a job that ended so: its own, or 128 and the number of the signal.
-func jobStatus(status syscall.WaitStatus) int {
-	if status.Signaled() {
-		return signalBase + int(status.Signal())
-	}
-	return status.ExitStatus()
 }

@@ -2,30 +2,28 @@ package launch
 
 import (
 	"errors"
+	"os"
 	"syscall"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
-func exited(code int) syscall.WaitStatus { return syscall.WaitStatus(code << 8) }
-func killed(by syscall.Signal, core int) syscall.WaitStatus {
-	return syscall.WaitStatus(int(by) | core)
-}
-
-func TestJobStatus(t *testing.T) {
-	const core = 0x80
-	for _, c := range []struct {
-		name   string
-		status syscall.WaitStatus
-		want   int
-	}{
-		{"ended well", exited(0), 0},
-		{"its own status", exited(3), 3},
-		{"Ctrl-C", killed(syscall.SIGINT, 0), 130},
-		{"with a core file", killed(syscall.SIGSEGV, core), 139},
-		{"terminated", killed(syscall.SIGTERM, 0), 143},
+// TestHowAJobEnds: its own status, or 128 and the number of the signal, as a shell has it.
+func TestHowAJobEnds(t *testing.T) {
+	for script, want := range map[string]recording.JobEnd{
+		"exit 0":        {},
+		"exit 3":        {Status: 3},
+		"kill -INT $$":  {Status: 130, Signal: "SIGINT"},
+		"kill -SEGV $$": {Status: 139, Signal: "SIGSEGV"}, // with a core file, where the system has them
+		"kill -TERM $$": {Status: 143, Signal: "SIGTERM"},
 	} {
-		if got := jobStatus(c.status); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		j := &Job{process: must.Get(start([]string{"sh", "-c", script}, os.Environ()))(t)}
+		status, _, err := j.Collect()
+		j.process.end.LastedS = 0
+		if err != nil || status != want.Status || j.process.end != want {
+			t.Errorf("%s: %d, %+v, %v", script, status, j.process.end, err)
 		}
 	}
 }

@@ -115,17 +115,17 @@ func (w *Watch) Name() string { return "hook" }
 func (w *Watch) Every() time.Duration { return 100 * time.Millisecond }
 
 // Start implements sampler.Sampler.
-func (w *Watch) Start(ctx context.Context, sink recording.Sink) error {
+func (w *Watch) Start(context.Context, recording.Sink) error {
 	if w.taking {
-		return w.of.receiver.Start(ctx, sink)
+		w.of.receiver.Begin()
 	}
 	return nil
 }
 
 // Sample implements sampler.Sampler.
-func (w *Watch) Sample(ctx context.Context, sink recording.Sink) {
+func (w *Watch) Sample(_ context.Context, sink recording.Sink) {
 	if w.taking {
-		w.of.receiver.Sample(ctx, sink)
+		w.of.receiver.Sample(sink)
 		return
 	}
 	if w.of.receiver != nil && time.Since(w.explained) >= explainEvery {
