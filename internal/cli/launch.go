@@ -28,8 +28,7 @@ const (
 	thenTerminate = "terminate"
 )
 
-// launched is one launched job and the diagnosis of it. While the job runs, its streams are its own: what pipetune
-// has to say waits in held.
+// launched is a launched job and its diagnosis. While the job runs its streams are its own: words wait in held.
 type launched struct {
 	*launch.Job
 	env    Env // its Stderr is held
@@ -333,8 +332,7 @@ func leave(status int, diagnosis error, stderr io.Writer) error {
 	return quietExit(status)
 }
 
-// gateOnNothing applies the gates where nothing was measured: that is less than inconclusive, and every signal is
-// missing.
+// gateOnNothing applies the gates where nothing was measured: less than inconclusive, and every signal missing.
 func (o *diagnoseOptions) gateOnNothing() error {
 	switch {
 	case len(o.require) > 0:

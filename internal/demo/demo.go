@@ -18,8 +18,7 @@ import (
 //go:embed train.py
 var script []byte
 
-// toFirstBatch is how long the job may take from its start to its first batch: importing torch from a cold disk takes
-// most of it.
+// toFirstBatch is from the job's start to its first batch: importing torch from a cold disk takes most of it.
 const toFirstBatch = 90 * time.Second
 
 // Interpreters are tried in this order; the first that has torch and h5py is taken.

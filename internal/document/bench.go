@@ -12,8 +12,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// benchmark fills in the document of bench-io: what came out, why and what next first; then what was measured, in the
-// order a reader asks for it.
+// benchmark fills in the document of bench-io: what came out and why, then what was measured, as a reader asks.
 func benchmark(d *Document, r *report.Report) {
 	b := r.Benchmark
 	d.Subject = datasetLine(b)
@@ -86,8 +85,7 @@ func outsideSection(b *report.Benchmark) Section {
 	return section("Outside files", "named by the dataset; --follow reads them", Supporting, List(list))
 }
 
-// benchMethod says how it was measured: the budget, the sample, how cold cold reads were, and what others took of the
-// CPUs.
+// benchMethod says how it was measured: budget, sample, how cold cold reads were, what others took of the CPUs.
 func benchMethod(r *report.Report) []string {
 	b := r.Benchmark
 	used := fmt.Sprintf("%s used of a budget of %s; sample: %s of %s, %s, seed %d", unit.Seconds(b.UsedS),

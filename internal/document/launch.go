@@ -13,8 +13,7 @@ import (
 
 // What only a launched job's report holds: where its loader is made, which items are slow, and the patch.
 
-// loaderSection names the training loop's loader as the job itself reported it; empty for a job that is watched from
-// outside.
+// loaderSection is the training loop's loader as the job reported it; empty for a job watched from outside.
 func loaderSection(r *report.Report) Section {
 	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Source != "hook" {
 		return Section{}

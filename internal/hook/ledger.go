@@ -62,8 +62,7 @@ type ledger struct {
 	greeted, recruits, events int // of the recording under way: greetings in it, workers among all, events in it
 }
 
-// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are
-// our own numbers too.
+// innerPID is a process number as the process itself knows it: a container's are kept apart from ours.
 type innerPID struct {
 	pid  int
 	same bool

@@ -140,8 +140,7 @@ func (r *Receiver) Controls() []*Control {
 	return r.orders.list()
 }
 
-// Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the
-// token.
+// Environ is env with what loads the hook: PYTHONPATH with its folder first, the socket and the token.
 func (r *Receiver) Environ(env []string) []string {
 	hook := filepath.Join(r.folder.path, pythonFolder)
 	before, seen := "", false

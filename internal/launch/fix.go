@@ -73,8 +73,7 @@ func whyNoSource(r *report.Report) string {
 	return "the hook did not see where the DataLoader is made"
 }
 
-// patchable are the settings to change as they stand that are arguments of DataLoader with a value that can be written
-// down.
+// patchable are the settings to change as they stand that are arguments of DataLoader, with a value to write down.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
 	add := func(setting, to string) {
@@ -95,8 +94,7 @@ func patchable(r *report.Report) []patch.Setting {
 	return list
 }
 
-// asPython writes a recommended value as a literal of Python, where setting is one that can be patched and the value
-// is no prose.
+// asPython writes a recommended value as a literal of Python, where the setting can be patched and it is no prose.
 func asPython(setting, to string) (string, bool) {
 	switch setting {
 	case "num_workers", "prefetch_factor":
@@ -110,8 +108,7 @@ func asPython(setting, to string) (string, bool) {
 	return "", false
 }
 
-// patchedTrainer is the trainer whose source is patched: the one the report's figures are of, else the first that
-// said where its loader is made.
+// patchedTrainer is the trainer that the report's figures are of, else the first that said where its loader is made.
 func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) {
 	pid := 0
 	if r.Job != nil {

@@ -17,8 +17,7 @@ var passedOn = map[os.Signal]bool{
 	syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGCONT: false, syscall.SIGWINCH: false,
 }
 
-// byTerminal are the signals that a terminal sends to its foreground process group: the job, being in pipetune's
-// group, has them already.
+// byTerminal are signals that a terminal sends to its foreground group: the job, of pipetune's group, has them.
 var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGWINCH: true}
 
 // Signals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a

@@ -31,8 +31,7 @@ type Notes struct {
 	Warnings []string
 }
 
-// trainings are those of a job that was told to end, each with what stands between it and the job's first process,
-// the topmost first.
+// trainings are of a job that was told to end, each with what is between it and the first process, topmost first.
 type trainings struct {
 	lines [][]procfs.ID
 	since map[procfs.ID]time.Time // since when a process is known to have outlived all above it
@@ -169,8 +168,7 @@ func (t *trainings) prune(fs procfs.FS, now time.Time) {
 	}
 }
 
-// running says whether a process has not ended. One that cannot be read for another reason than that has not, as far
-// as is known.
+// running says whether a process has not ended, as far as is known: one that cannot be read may run.
 func running(fs procfs.FS, id procfs.ID) bool {
 	p, err := fs.OpenID(id)
 	if err != nil {

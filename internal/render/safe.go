@@ -56,8 +56,7 @@ func within(s string, i int) bool {
 	return i > 0 && i+1 < len(s) && word(s[i-1]) && word(s[i+1])
 }
 
-// fence makes lines a block of code, in a row of backticks longer than any in it, so that nothing in it ends the
-// block.
+// fence makes lines a block of code, in a row of backticks longer than any in it, so that none ends the block.
 func fence(language string, lines ...string) markup {
 	text := ""
 	for _, l := range lines {

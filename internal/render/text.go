@@ -7,8 +7,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// text lays a document out for a terminal: the answer and what to do next first, then the sections, then lines to copy
-// and how it was measured.
+// text lays a document out for a terminal: the answer and what to do, the sections, lines to copy, the method.
 func text(d *document.Document, o Options) string {
 	p := newPage(o)
 	p.answer(d)
