@@ -81,33 +81,6 @@ def attempt(title, **named):
         error.__traceback__ = None
 
 
-class Late(Exception):
-    """What the alarm raises."""
-
-
-def alarms():
-    """An alarm may strike at any moment, within the hook too: each one must come through."""
-    rung = [0]
-
-    def ring(number, frame):
-        rung[0] += 1
-        raise Late
-
-    loader = DataLoader([torch.zeros(1)] * 50, batch_size=None)
-    signal.signal(signal.SIGALRM, ring)
-    caught, until = 0, time.monotonic() + 1
-    while time.monotonic() < until:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.0001 + (caught % 97) * 0.00001)
-            for _ in loader:
-                pass
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        except Late:
-            caught += 1
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    print("alarms that came through:", rung[0] == caught, caught > 20)
-
-
 def seen():
     print(inspect.signature(DataLoader.__init__), DataLoader.__init__.__qualname__, DataLoader.__iter__.__doc__, DataLoader.__next__ if hasattr(DataLoader, "__next__") else "")
     print(inspect.signature(h5py.File.__init__), h5py.File.close.__name__, inspect.signature(Image.open), ImageFile.ImageFile.load.__doc__)
@@ -150,7 +123,6 @@ def main():
         attempt("iterable", dataset=Ends(), batch_size=1, **forked)
         attempt("refused", dataset=Items(), batch_size=1, sampler=[1], shuffle=True, **forked)
     child()
-    alarms()
 
 
 def child():
