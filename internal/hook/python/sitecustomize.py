@@ -21,8 +21,7 @@ def _wait():
         return
 
     class Finder(object):
-        """Finds nothing itself: it lets the other finders find one of the modules named, and has the hook called when
-        that has run."""
+        """Finds nothing itself: lets the others find a module named, and has the hook called when that has run."""
 
         waiting = {
             "torch.utils.data",

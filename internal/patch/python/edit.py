@@ -12,8 +12,7 @@ SHORTEST, LONGEST = 79, 120
 
 
 class Layout:
-    """The arguments of a call as they are written: offsets of each with its parentheses, of the commas, and of the
-    closing parenthesis."""
+    """The arguments of a call as written: offsets of each in its parentheses, of commas, of the closing one."""
 
     def __init__(self, source, call):
         self.source = source

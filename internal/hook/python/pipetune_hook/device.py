@@ -154,8 +154,7 @@ def in_use(cuda):
 
 
 def begin():
-    """Called now and then by a trainer; starts once CUDA is in use. What goes wrong in torch.cuda is no reason to stop
-    the rest."""
+    """Called now and then by a trainer; starts once CUDA is in use. What fails in torch.cuda stops nothing else."""
     if get_ident() != process.main:
         return  # a prefetcher, whose current GPU may be another
     process.look = False

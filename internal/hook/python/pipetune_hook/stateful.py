@@ -7,8 +7,7 @@ from . import trainer, worker
 
 
 def patch(module):
-    """Wraps what one of its modules holds. One that has not run yet, as it imports torch itself, comes again when it
-    has."""
+    """Wraps what one of its modules holds; one that has not run yet, importing torch itself, comes again."""
     own = vars(module)
     if own["__name__"].endswith(".worker"):
         if "_worker_loop" in own:

@@ -26,8 +26,7 @@ encode = json.encoder.JSONEncoder(separators=(",", ":"), check_circular=False).e
 
 
 class Sender:
-    """Sends one report. Its socket lives no longer: no descriptor is there to be inherited, or to be closed by the job
-    and taken by another file."""
+    """Sends one report. Its socket lives no longer: none is inherited, nor closed by the job and its number reused."""
 
     def __init__(self):
         self.socket = None
