@@ -67,8 +67,7 @@ func (w *watched) alive(t *testing.T) {
 	}
 }
 
-// TestInterruptWhileWatching: the first Ctrl-C ends the watch, and everything that was asked for is still written,
-// whole.
+// TestInterruptWhileWatching: the first Ctrl-C ends the watch, and what was asked for is still written, whole.
 func TestInterruptWhileWatching(t *testing.T) {
 	w := startWatched(t)
 	dir := t.TempDir()

@@ -10,8 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/launch"
 )
 
-// TestNothing: where there is no report the reason is reported, and -q keeps back all but failures, which a file that
-// was asked for and is missing is.
+// TestNothing: why there is no report is said, and -q keeps back all but failures: a missing file of -o is one.
 func TestNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string

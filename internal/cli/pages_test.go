@@ -38,8 +38,7 @@ func printedCommands(page string) (calls [][]string) {
 	return calls
 }
 
-// TestPrintedCommandsAreUnderstood holds what the documentation says to type to the commands, flags and rules that
-// there are.
+// TestPrintedCommandsAreUnderstood holds commands in the documentation to the commands, flags and rules there are.
 func TestPrintedCommandsAreUnderstood(t *testing.T) {
 	for _, page := range append(must.Get(filepath.Glob("../../docs/*.md"))(t), "../../README.md") {
 		calls := printedCommands(string(must.Get(os.ReadFile(page))(t)))

@@ -55,8 +55,7 @@ func TestProgressQuiet(t *testing.T) {
 	}
 }
 
-// TestProgressOnATerminal: says what is measured and what is left, keeps to 80 columns, takes the bar away and does not
-// draw it again.
+// TestProgressOnATerminal: what is measured, what is left, in 80 columns; a bar taken away is not drawn again.
 func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(benchEnv(&b, true, nil), false, time.Minute, benchProgress())

@@ -17,8 +17,7 @@ func (f failing) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
 }
 
-// TestStdoutThatFails: a full disk under stdout is reported, a reader that has gone is not, and the files are whole in
-// both cases.
+// TestStdoutThatFails: a full disk under stdout is reported, a reader that has gone is not; files are whole in both.
 func TestStdoutThatFails(t *testing.T) {
 	recording := filepath.Join("..", "..", "testdata", "recordings", "no-workers.jsonl")
 	for name, c := range map[string]struct {

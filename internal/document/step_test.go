@@ -44,8 +44,7 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 	}
 }
 
-// TestOthersTurnsAreTheirs: work of others on the device is none of the job's, and only what lies beside none of its
-// shares delays it.
+// TestOthersTurnsAreTheirs: of others' work on the device only what lies beside none of the job's shares delays it.
 func TestOthersTurnsAreTheirs(t *testing.T) {
 	for _, c := range []struct{ wait, device, others, own, turns float64 }{
 		{0.02, 1, 0.5, 0.5, 0.48}, {0.75, 0.99, 0.87, 0.12, 0.13}, {0.02, 0.98, 0, 0.98, 0},

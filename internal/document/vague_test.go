@@ -7,8 +7,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// An interval that spans an order of magnitude and more is shown as it is, without a figure in it that would be
-// believed.
+// An interval of an order of magnitude or more is shown as it is, without a figure in it that would be believed.
 func TestVagueIntervalsHaveNoCenter(t *testing.T) {
 	for _, c := range []struct {
 		effect report.Effect

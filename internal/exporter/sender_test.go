@@ -13,8 +13,7 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// TestSender: a watch is sent again and again where the environment asks for it, at its end once more, and what a
-// collector refuses is said once.
+// TestSender: a watch is sent again and again where asked for, at its end once more; refusals are said once.
 func TestSender(t *testing.T) {
 	for status, want := range map[int]string{200: "", 404: "metrics were not sent to http://"} {
 		sent := make(chan string, 1000)

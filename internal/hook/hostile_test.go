@@ -132,8 +132,7 @@ func TestImpossibleNumbersAreIgnored(t *testing.T) {
 	}
 }
 
-// However messages come, out of order, twice, some not at all: once the newest of each process has come, the totals are
-// right; and they never go down.
+// Out of order, twice, some not at all: once the newest of each process has come totals are right, and none goes down.
 func TestTotalsInAnyOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -251,8 +250,7 @@ func TestAFloodIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// TestNoiseIsNotLookedAt: a process of the job that has no hook and sends what none sends is asked for once in a while,
-// however much it sends.
+// TestNoiseIsNotLookedAt: a process without a hook that sends what none sends is asked for now and then alone.
 func TestNoiseIsNotLookedAt(t *testing.T) {
 	for name, noise := range map[string]string{"no message": "\xff{",
 		"without the token": `{"v": 1, "token": "0", "kind": "hello"}`} {

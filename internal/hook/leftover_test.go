@@ -33,8 +33,7 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 	}
 }
 
-// TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved: old ones that hold the hook or a part of it, and nothing that is
-// anybody else's.
+// TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved: old ones with the hook or a part of it, and nobody else's.
 func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 	files := must.Get(sources(true))(t)
 	later := time.Now().Add(2 * abandoned)

@@ -150,8 +150,7 @@ func BenchmarkTake(b *testing.B) {
 
 func (l *ledger) forgetAll() { *l = *newLedger(l.config, l.token, l.uid) }
 
-// BenchmarkFlood sends as fast as it can for a second, and reports the CPU time of this process's receiver: the sender
-// is a process of its own.
+// BenchmarkFlood sends as fast as it can from another process, and reports the CPU time of this one, the receiver.
 func BenchmarkFlood(b *testing.B) {
 	r := open(b, Config{})
 	cmd := exec.Command("/proc/self/exe")

@@ -72,6 +72,18 @@ func (a *acted) row(from *hook.Control, kind string) hook.Row {
 	}
 }
 
+// answers are the rows that orders are answered with where all goes well.
+var answers = map[string]string{hook.OrderCount: hook.RowCount, hook.OrderReplay: hook.RowReplay,
+	hook.OrderDescribe: hook.RowLoader, hook.OrderCandidate: hook.RowMade, hook.OrderStop: hook.RowDone,
+	hook.OrderUse: hook.RowMade}
+
+// ask gives an order and waits for its answer.
+func (a *acted) ask(to *hook.Control, o hook.Order) hook.Row {
+	a.t.Helper()
+	must.Do(a.t, to.Send(o))
+	return a.row(to, answers[o.Order])
+}
+
 // end ends the job and returns the lines it has printed.
 func (a *acted) end() []string {
 	a.t.Helper()
@@ -96,12 +108,11 @@ func TestReplayHandsOutTheLastBatchesAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := act(t, c.name)
 			trainer := a.controls(1)[0]
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCount}))
-			if row := a.row(trainer, hook.RowCount); row.Steps < 1 || row.Time <= 0 {
+			if row := a.ask(trainer, hook.Order{Order: hook.OrderCount}); row.Steps < 1 || row.Time <= 0 {
 				t.Errorf("count: %+v", row)
 			}
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderReplay, Keep: 4}))
-			if row := a.row(trainer, hook.RowReplay); row.Kept != 4 || row.Copied != c.copied {
+			row := a.ask(trainer, hook.Order{Order: hook.OrderReplay, Keep: 4})
+			if row.Kept != 4 || row.Copied != c.copied {
 				t.Errorf("replay: %+v, want 4 batches, copied %t", row, c.copied)
 			}
 			steps := int64(0)
@@ -122,8 +133,7 @@ func TestReplayHandsOutTheLastBatchesAgain(t *testing.T) {
 	}
 }
 
-// TestCandidatesAreMadeOfTheJobsOwnLoader: alone and in the loop, over map-style and iterable datasets, whose epochs
-// may be short.
+// TestCandidatesAreMadeOfTheJobsOwnLoader: alone and in the loop, map-style and iterable, with short epochs too.
 func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 	for _, c := range []struct {
 		args     []string
@@ -135,29 +145,25 @@ func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			a := act(t, c.args...)
 			trainer := a.controls(1)[0]
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
-			if row := a.row(trainer, hook.RowLoader); row.Why != "" || row.Made == nil ||
+			if row := a.ask(trainer, hook.Order{Order: hook.OrderDescribe}); row.Why != "" || row.Made == nil ||
 				row.Made.Iterable != c.iterable || row.Batches != c.batches {
 				t.Errorf("the loader: %+v, %+v", row, row.Made)
 			}
 			try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 3, StartMethod: c.start, Seconds: 30, Patience: 30}
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCandidate, Candidate: try}))
-			if row := a.row(trainer, hook.RowMade); len(row.PIDs) != 2 || row.Time <= 0 {
+			row := a.ask(trainer, hook.Order{Order: hook.OrderCandidate, Candidate: try})
+			if len(row.PIDs) != 2 || row.Time <= 0 {
 				t.Errorf("made: %+v", row)
 			}
 			if row := a.row(trainer, hook.RowChunk); row.Steps < 1 || row.Time <= 0 {
 				t.Errorf("chunk: %+v", row)
 			}
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderStop}))
-			a.row(trainer, hook.RowDone)
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderUse, Candidate: try}))
-			if row := a.row(trainer, hook.RowMade); len(row.PIDs) != 2 {
+			a.ask(trainer, hook.Order{Order: hook.OrderStop})
+			if row := a.ask(trainer, hook.Order{Order: hook.OrderUse, Candidate: try}); len(row.PIDs) != 2 {
 				t.Errorf("in the loop: %+v", row)
 			}
 			a.row(trainer, hook.RowChunk)
 			try.NumWorkers = 0
-			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderUse, Candidate: try}))
-			a.row(trainer, hook.RowMade)
+			a.ask(trainer, hook.Order{Order: hook.OrderUse, Candidate: try})
 			a.row(trainer, hook.RowChunk)
 			a.end()
 		})
@@ -176,8 +182,7 @@ func TestCandidateThatDies(t *testing.T) {
 		}
 	}
 	count := func() int64 {
-		must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCount}))
-		return a.row(trainer, hook.RowCount).Steps
+		return a.ask(trainer, hook.Order{Order: hook.OrderCount}).Steps
 	}
 	for from, late := count(), time.Now().Add(time.Minute); count() <= from; {
 		if time.Now().After(late) {
@@ -191,8 +196,7 @@ func TestCandidateThatDies(t *testing.T) {
 func TestLoaderThatCannotBeMadeAgain(t *testing.T) {
 	a := act(t, "plain", "own")
 	trainer := a.controls(1)[0]
-	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
-	if row := a.row(trainer, hook.RowLoader); !strings.Contains(row.Why,
+	if row := a.ask(trainer, hook.Order{Order: hook.OrderDescribe}); !strings.Contains(row.Why,
 		"__main__.Own, which goes over its batches in a way of its own") {
 		t.Errorf("why: %q", row.Why)
 	}
@@ -232,8 +236,7 @@ func TestReplayOfRanksBeginsAtOneStep(t *testing.T) {
 	}
 	for _, each := range forked {
 		a.row(each, hook.RowReplay)
-		must.Do(t, each.Send(hook.Order{Order: hook.OrderCount}))
-		if row := a.row(each, hook.RowCount); row.Steps < 300 {
+		if row := a.ask(each, hook.Order{Order: hook.OrderCount}); row.Steps < 300 {
 			t.Errorf("process %d replays at step %d, want from 300 on", each.PID, row.Steps)
 		}
 	}

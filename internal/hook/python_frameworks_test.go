@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// needFrameworks fails where the interpreter does not have them. Debian's has none: these tests are built for that of
-// scripts/python-env alone.
+// needFrameworks fails where the interpreter has none, as Debian's: these tests are for scripts/python-env's.
 func needFrameworks(t *testing.T, modules string) {
 	t.Helper()
 	if why := lacking(modules); why != "" {

@@ -177,6 +177,31 @@ func (e *listener) run(env []string, args ...string) outcome {
 	}
 }
 
+// ran runs a job with the hook that has to end well, without a word on stderr, and returns what it printed.
+func (e *listener) ran(env []string, args ...string) string {
+	e.t.Helper()
+	o := e.run(env, args...)
+	if o.status != 0 || o.stderr != "" {
+		e.t.Fatalf("job ended with %+v", o)
+	}
+	return o.stdout
+}
+
+// prints does so with a job of which it is known what it prints.
+func (e *listener) prints(want string, env []string, args ...string) {
+	e.t.Helper()
+	if got := e.ran(env, args...); got != want {
+		e.t.Fatalf("the job printed %q, want %q", got, want)
+	}
+}
+
+// figures does so with a job of testdata that prints figures, and reads them.
+func (e *listener) figures(job string, into ...any) {
+	e.t.Helper()
+	printed := e.ran(nil, script(e.t, job))
+	must.Get(fmt.Sscan(printed, into...))(e.t)
+}
+
 func (e *listener) environ() []string {
 	return append(os.Environ(), "PIPETUNE_HOOK_SOCKET="+e.path, "PIPETUNE_HOOK_TOKEN=secret", "PYTHONPATH="+e.folder,
 		"PYTHONDONTWRITEBYTECODE=1")
@@ -272,8 +297,7 @@ func (e *listener) asWithout(env []string, args ...string) outcome {
 	return got
 }
 
-// trained returns, for each process that took batches, the newest totals of its first loader, in the order that they
-// were first heard of.
+// trained returns, by process in the order they were first heard of, the newest totals of its first loader.
 func (e *listener) trained() (totals []map[string]any) {
 	at := map[int]int{} // by process number
 	for _, d := range e.received {

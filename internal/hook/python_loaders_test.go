@@ -34,10 +34,7 @@ func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	e := listen(t)
 	packages := loaderLibrary(t)
 	file := script(t, "address.py")
-	o := e.run([]string{"PACKAGES=" + packages}, file)
-	if o.status != 0 || o.stdout != "made\n" || o.stderr != "" {
-		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
-	}
+	e.prints("made\n", []string{"PACKAGES=" + packages}, file)
 	dropped, fresh, kept := float64(line(t, file, "# dropped")), float64(line(t, file, "# at a freed address")),
 		float64(line(t, file, "# kept"))
 	want := []any{
@@ -83,9 +80,7 @@ func TestHookAsksForNoLengthThatDoesSomething(t *testing.T) {
 // as far as these can be counted.
 func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 	e := listen(t)
-	if o := e.run(nil, script(t, "inside.py")); o.status != 0 || o.stderr != "" {
-		t.Fatalf("job ended with %+v", o)
-	}
+	e.ran(nil, script(t, "inside.py"))
 	for n, items := range []float64{40, 40, 20, 20, 5, 5} {
 		if work, _ := e.work(n); work["items"] != items || work["fetches"] != 5 {
 			t.Errorf("loader %d: %v, want %v items", n, work, items)
@@ -97,10 +92,7 @@ func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 // is lost, and whoever makes a loader's batches is reported as such.
 func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	e := listenAlone(t) // a worker that ends waits 3 ms for its last message to be taken, and no longer
-	o := e.run(nil, script(t, "threads.py"))
-	if o.status != 0 || o.stdout != "[]\n" || o.stderr != "" {
-		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
-	}
+	e.prints("[]\n", nil, script(t, "threads.py"))
 	e.staysOn()
 	for n, epochs := range []float64{151, 151, 151, 151, 4, 4} {
 		steps := e.steps(n)
@@ -117,24 +109,18 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	}
 }
 
-// TestHookReadsWhatABatchIsMadeOf: which tensors there is one of for each sample, which may be pictures, and which are
-// of float64.
+// TestHookReadsWhatABatchIsMadeOf: tensors of which each sample has one, such as may be pictures, and of float64.
 func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
-	want := "(224, 2, 0, 192, 0)\n(368, 9, 8, 192, 0)\n(160, 5, 0, 0, 0)\n(224, 5, 4, 192, 0)\n(416, 1, 0, 0, 32)\n" +
-		"(176, 8, 8, 0, 0)\nNone\nTrue True False False False False False 5 20 5 "
-	if o := listen(t).run(nil, script(t, "shapes.py")); o.status != 0 || o.stdout != want || o.stderr != "" {
-		t.Errorf("job ended with %d: %s\ngot  %q\nwant %q", o.status, o.stderr, o.stdout, want)
-	}
+	listen(t).prints("(224, 2, 0, 192, 0)\n(368, 9, 8, 192, 0)\n(160, 5, 0, 0, 0)\n(224, 5, 4, 192, 0)\n"+
+		"(416, 1, 0, 0, 32)\n"+
+		"(176, 8, 8, 0, 0)\nNone\nTrue True False False False False False 5 20 5 ", nil, script(t, "shapes.py"))
 }
 
 // TestHookCountsLookUpsToTheOpenBeforeThem: what is looked up by name in a file opened for the item is part of what
 // opening it costs; in a file that stays open it is the item's own.
 func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
 	e := listen(t)
-	o := e.run([]string{"FOLDER=" + t.TempDir()}, script(t, "lookup.py"))
-	if o.status != 0 || o.stdout != "20\n" || o.stderr != "" {
-		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
-	}
+	e.prints("20\n", []string{"FOLDER=" + t.TempDir()}, script(t, "lookup.py"))
 	const look = 5e6 // nanoseconds, at least
 	if work, _ := e.work(0); work["opens"] != 10 || work["open_time"] < 10*look || work["reads"] != 10 {
 		t.Errorf("opened per item: %v", work)
@@ -153,15 +139,11 @@ const (
 	countedStep = 225 // where none do
 )
 
-// TestHookAddsFewInstructionsToAStep counts what the wrappers execute where nothing else shows, in the shortest of
-// steps.
+// TestHookAddsFewInstructionsToAStep counts what the wrappers execute in the shortest of steps.
 func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 	e := listen(t)
-	o := e.run(nil, script(t, "cost.py"))
 	var short, counted float64
-	if _, err := fmt.Sscan(o.stdout, &short, &counted); err != nil || o.status != 0 {
-		t.Fatalf("%v; job ended with %+v", err, o)
-	}
+	e.figures("cost.py", &short, &counted)
 	t.Logf("%.0f instructions in a short step, %.0f in one whose work is counted", short, counted)
 	if e.staysOn(); e.steps(0)["steps"] != 2000.0 {
 		t.Errorf("the hook counted %v", e.steps(0))
@@ -186,10 +168,10 @@ func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 	e := listen(t)
 	methods := []string{"spawn", "forkserver", "fork"}
-	o := e.run(nil, append([]string{script(t, "turns.py")}, methods...)...)
-	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
-	if o.status != 0 || o.stderr != "" || len(lines) != len(methods) {
-		t.Fatalf("job ended with %+v", o)
+	printed := e.ran(nil, append([]string{script(t, "turns.py")}, methods...)...)
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	if len(lines) != len(methods) {
+		t.Fatalf("the job printed %q", printed)
 	}
 	for i, method := range methods {
 		var workers [2][]int
@@ -214,11 +196,8 @@ func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 // torch's own, which is what a wait for work is known by.
 func TestHookRestsAsAWorkerDoes(t *testing.T) {
 	e := listen(t)
-	o := e.run(nil, script(t, "rests.py"))
 	var seen, shortest int
-	if _, err := fmt.Sscan(o.stdout, &seen, &shortest); err != nil || o.status != 0 || o.stderr != "" {
-		t.Fatalf("%v; job ended with %+v", err, o)
-	}
+	e.figures("rests.py", &seen, &shortest)
 	if seen < 10 || shortest < 1000 {
 		t.Errorf("%d polls, of at least %d ms; want 10 or more, of a second at least", seen, shortest)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // manyTasks is how many loaders many.py makes at its busiest line.
@@ -15,14 +17,11 @@ const manyTasks = 3000
 func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 	e := listen(t)
 	file := script(t, "many.py")
-	o := e.run(nil, file)
 	var said struct {
 		Taken map[string]float64
 		Kept  map[string]any
 	}
-	if err := json.Unmarshal([]byte(o.stdout), &said); err != nil || o.status != 0 || o.stderr != "" {
-		t.Fatalf("%v; job ended with %+v", err, o)
-	}
+	must.Do(t, json.Unmarshal([]byte(e.ran(nil, file)), &said))
 	for name, most := range map[string]float64{"loops": 128, "works": 128, "open": 16, "epochs": 64, "taken": 0} {
 		if kept, ok := said.Kept[name].(float64); !ok || kept > most {
 			t.Errorf("the hook keeps %v %s, want %v at most", said.Kept[name], name, most)
@@ -93,13 +92,10 @@ func (e *listener) dearest() int {
 	return most
 }
 
-// TestHookCountsLoadersThatItCannotTell: loaders of more kinds than the hook has numbers for go untold, and how often
-// they are gone over is said.
+// TestHookCountsLoadersThatItCannotTell: of more kinds than it has numbers for it says how often they are gone over.
 func TestHookCountsLoadersThatItCannotTell(t *testing.T) {
 	e := listen(t)
-	if o := e.run(nil, script(t, "kinds.py")); o.status != 0 || o.stdout != "True\n" || o.stderr != "" {
-		t.Fatalf("job ended with %+v", o)
-	}
+	e.prints("True\n", nil, script(t, "kinds.py"))
 	var untold int64
 	numbers := map[int]bool{}
 	for _, d := range e.received {

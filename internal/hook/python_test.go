@@ -20,10 +20,7 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 	e := listen(t)
 	packages := loaderLibrary(t)
 	file := script(t, "settings.py")
-	o := e.run([]string{"PACKAGES=" + packages, "RANK=3"}, file)
-	if o.status != 0 || o.stdout != "True 2 2\n" || o.stderr != "" {
-		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
-	}
+	e.prints("True 2 2\n", []string{"PACKAGES=" + packages, "RANK=3"}, file)
 	hello, _ := e.last("hello", func(datagram) bool { return true })
 	if hello.Rank == nil || *hello.Rank != 3 || !strings.HasPrefix(hello.Python, "3.") {
 		t.Errorf("hello: %+v", hello)
@@ -138,11 +135,7 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 // stopwatchApart runs stopwatch.py and says in which figures the hook and the stop-watch are too far apart.
 func stopwatchApart(t *testing.T, names []string) (*listener, string) {
 	e := listenAlone(t)
-	o := e.run(nil, script(t, "stopwatch.py"), "spawn")
-	if o.status != 0 || o.stderr != "" {
-		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
-	}
-	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(e.ran(nil, script(t, "stopwatch.py"), "spawn")), "\n")
 	if len(lines) != len(names) {
 		t.Fatalf("%d loaders measured, want %d", len(lines), len(names))
 	}
@@ -179,11 +172,8 @@ func stopwatchApart(t *testing.T, names []string) (*listener, string) {
 // batch itself; it is no part of the step.
 func TestHookCountsItsOwnTimeToTheWait(t *testing.T) {
 	e := listen(t)
-	o := e.run(nil, script(t, "booked.py"))
 	var waited float64
-	if _, err := fmt.Sscan(o.stdout, &waited); err != nil || o.status != 0 {
-		t.Fatalf("%v; job ended with %+v", err, o)
-	}
+	e.figures("booked.py", &waited)
 	steps := e.steps(1)
 	if told, _ := steps["wait"].(float64); steps["steps"] != 40.0 || waited < 1 || told/1e9 < 0.9*waited ||
 		told/1e9 > waited {
@@ -194,10 +184,7 @@ func TestHookCountsItsOwnTimeToTheWait(t *testing.T) {
 func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	e := listen(t)
 	folder, file := t.TempDir(), script(t, "items.py")
-	o := e.run([]string{"FOLDER=" + folder}, file)
-	if o.status != 0 || o.stdout != "100\n" || o.stderr != "" {
-		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
-	}
+	e.prints("100\n", []string{"FOLDER=" + folder}, file)
 	for n, processes := range map[int]int{0: 1, 2: 2} {
 		work, told := e.work(n)
 		if told != processes || work["items"] != 40 || work["opens"] != 40 || work["reads"] != 40 ||
@@ -250,13 +237,10 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	}
 }
 
-// TestHookTellsWhoTakesTheBatches: a batch counts as taken aside where another thread than the main one takes it; after
-// a fork the one that forked is.
+// TestHookTellsWhoTakesTheBatches: aside is another thread than the main one; after a fork that is the one that forked.
 func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 	e := listen(t)
-	if o := e.run(nil, script(t, "aside.py")); o.status != 0 || o.stderr != "" {
-		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
-	}
+	e.ran(nil, script(t, "aside.py"))
 	type batches struct{ steps, aside any } // nil: not reported
 	got := map[any]batches{}                // by batch size
 	for _, d := range e.received {

@@ -56,8 +56,7 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 	f.want("hook_epochs", "loop/10.110.0", 0)
 }
 
-// TestLoadersWithoutANumberAreSaid: that the hook could not tell all loaders apart is recorded once, and how many have
-// one number with the totals.
+// TestLoadersWithoutANumberAreSaid once, and how many loaders have one number with the totals.
 func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 	f := newFixture(t, 10)
 	for i := range 3 {

@@ -88,8 +88,7 @@ func TestAStrangerOfTheSameUserIsRefused(t *testing.T) {
 	}
 }
 
-// Another user cannot reach the socket at all; where the modes are loosened the kernel's word for the sender still
-// stands in the way.
+// Another user cannot reach the socket; where the modes are loosened the kernel's word for the sender is in the way.
 func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can be somebody else; for all others TestOnlyTheJobIsHeard makes one up

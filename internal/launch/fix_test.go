@@ -24,8 +24,7 @@ func recommends(severity report.Severity, pairs ...string) report.Finding {
 	return f
 }
 
-// TestPatchable: the highest finding decides about a setting, also where it names no value; prose and other settings
-// are left out.
+// TestPatchable: the highest finding decides about a setting, value or not; prose and other settings are left out.
 func TestPatchable(t *testing.T) {
 	for name, c := range map[string]struct {
 		findings []report.Finding
@@ -125,8 +124,7 @@ func TestPatchedCall(t *testing.T) {
 	}
 }
 
-// TestFix makes a patch of a file in a home folder with a secret beside the call: the report's is redacted, the
-// file's is not.
+// TestFix makes a patch of a file at home with a secret beside the call: the report's is redacted, the file's is not.
 func TestFix(t *testing.T) {
 	home := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	const source = "import torch\n\tKEY = 'hf_abcdefghijklmnopqrstuvwxyzABCDEFGH'\nloader = DataLoader(HOME, " +

@@ -45,8 +45,7 @@ func TestTerminalHasTold(t *testing.T) {
 	}
 }
 
-// TestRelay: every signal is passed on once; the first that asks to end ends the watch, a second one all work but
-// waiting.
+// TestRelay: every signal is passed on once; the first to ask for the end ends the watch, a second all but waiting.
 func TestRelay(t *testing.T) {
 	signals, over, hurry, done := make(chan os.Signal), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	passed := make(chan os.Signal, 16)

@@ -94,8 +94,7 @@ func startOf(t *testing.T, pid int) uint64 {
 	return p.ID.Start
 }
 
-// TestKinship: this process belongs to a job whose first process is its parent, and goes on belonging to it when it
-// was known once.
+// TestKinship: this process is of a job whose first process is its parent, and stays so when it was known once.
 func TestKinship(t *testing.T) {
 	k := &jobProcesses{known: map[procfs.ID]bool{}}
 	if _, ok := k.identify(os.Getpid()); ok {

@@ -34,8 +34,7 @@ type change struct {
 	ask, before, after, expect string
 }
 
-// TestTables makes every change of the tables. Whatever changes must apply with patch(1), parse, and be found done by a
-// second Make.
+// TestTables makes each change: it must apply with patch(1), parse, and be found done by a second Make.
 func TestTables(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

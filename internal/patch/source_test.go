@@ -40,8 +40,7 @@ func TestBytesAreKept(t *testing.T) {
 	}
 }
 
-// TestNames changes files whose names patch must read back: below the folder, outside of it, through links, and with
-// characters that end a name.
+// TestNames: patch reads back names below the folder and outside, through links, with characters that end one.
 func TestNames(t *testing.T) {
 	const call = "DataLoader(data, num_workers=1)\n"
 	for _, name := range []string{"train.py", "a b.py", "a/b/train.py", "tab\t.py", "new\nline.py", "quote\".py",

@@ -10,8 +10,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// FuzzWriters puts a string into all of a report's free strings, and into a comparison's names, and holds what is
-// written to its syntax.
+// FuzzWriters puts a string into a report's free strings and a comparison's names, and holds formats to their syntax.
 func FuzzWriters(f *testing.F) {
 	for _, p := range payloads {
 		f.Add(p)

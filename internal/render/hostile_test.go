@@ -89,8 +89,7 @@ func poisoned(t *testing.T, path, p string) *report.Report {
 	return r
 }
 
-// poison sets every string that is not a word of the schema's closed lists, and every label but those that tell rows
-// apart.
+// poison sets every string but words of the schema's closed lists, and every label but those that tell rows apart.
 func poison(v reflect.Value, p string) {
 	closed := map[string]bool{"Class": true, "Resource": true, "Confidence": true, "Basis": true, "Severity": true}
 	switch v.Kind() {
@@ -188,8 +187,7 @@ var mdEntity = regexp.MustCompile(`&#\d+;`)
 
 var fenceOpen = regexp.MustCompile("^```+")
 
-// mdSkeleton is the structure of our Markdown: what each line starts with, its cell borders, its HTML tags; words left
-// out.
+// mdSkeleton is the structure of our Markdown: how each line starts, its cell borders and HTML tags, no words.
 func mdSkeleton(s string) string {
 	var b strings.Builder
 	fence := ""

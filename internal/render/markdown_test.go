@@ -28,8 +28,7 @@ var names = []string{
 	"50 % | 60 %", "$HOME", "&amp;", "#1", "a@b.c",
 }
 
-// TestMarkdownComesOutAsItIs: a reader sees each text as it was written, in a paragraph, a list, a table and a block of
-// code.
+// TestMarkdownComesOutAsItIs: a reader sees each text as written, in a paragraph, a list, a table and code.
 func TestMarkdownComesOutAsItIs(t *testing.T) {
 	for _, given := range append(names, payloads...) {
 		want := strings.Join(strings.Fields(string(safe(given))), " ")

@@ -10,8 +10,7 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// A name that says that its figure is inferred is longer than the usual column: it must not touch the figure, nor make
-// the line longer.
+// A name that says that its figure is inferred is long: it must not touch the figure, nor make the line longer.
 func TestLongNamesKeepClearOfTheirFigures(t *testing.T) {
 	r := &report.Report{Metrics: map[string]report.Metric{
 		"samples_per_s":    {Center: 281, Lo: 212, Hi: 351, Confidence: 0.95, Unit: "1/s", Basis: report.Inferred},

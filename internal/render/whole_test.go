@@ -9,8 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/document"
 )
 
-// words is a format made for a test: the words of a document's parts, one after the other. It is all that a new format
-// has to be.
+// words is a format made for a test: the words of a document's parts. It is all that a new format has to be.
 type words struct{ all []string }
 
 func (w *words) Facts(list document.Facts) {

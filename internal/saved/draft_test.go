@@ -61,8 +61,7 @@ func onlyFiles(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// TestRecordingOnAFullDisk: whole lines until the disk was full are kept under the temporary name, and the error names
-// it.
+// TestRecordingOnAFullDisk: whole lines until then are kept under the temporary name, and the error names it.
 func TestRecordingOnAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	r := must.Get(CreateRecording(path))(t)

@@ -129,8 +129,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// TestAnotherUsersHomeStopsNothing: with HOME kept and the user changed, the file of a home that may not be searched is
-// as good as none.
+// TestAnotherUsersHomeStopsNothing: with HOME kept and another user, a file that may not be reached is none.
 func TestAnotherUsersHomeStopsNothing(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "root")
 	must.Do(t, os.Mkdir(home, 0o700))
