@@ -49,20 +49,22 @@ func TestTryLineOfAnIterable(t *testing.T) {
 	for _, c := range []struct {
 		workers  int
 		iterable bool
+		shards   *int
 		plans    []report.Plan
 		findings []report.Finding
 		want     string
 	}{
-		{0, true, several, nil, ""},
-		{0, true, several, pinned, "DataLoader(..., pin_memory=True)"},
-		{1, true, several, nil, ""},
-		{1, true, deeper, nil, "DataLoader(..., prefetch_factor=8)"},
+		{0, true, nil, several, nil, ""},
+		{0, true, nil, several, pinned, "DataLoader(..., pin_memory=True)"},
+		{1, true, nil, several, nil, ""},
+		{1, true, nil, deeper, nil, "DataLoader(..., prefetch_factor=8)"},
 		// whatever it does, it does already
-		{2, true, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
-		{0, false, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
+		{2, true, nil, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
+		{0, false, nil, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
+		{1, true, new(8), several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"}, // it divides those
 	} {
-		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: &c.workers, Iterable: c.iterable}},
-			Plans: c.plans, Findings: c.findings}
+		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: &c.workers, Iterable: c.iterable,
+			Shards: c.shards}}, Plans: c.plans, Findings: c.findings}
 		if got := tryLine(r); got != c.want {
 			t.Errorf("%d workers, iterable %v: %q, want %q", c.workers, c.iterable, got, c.want)
 		}

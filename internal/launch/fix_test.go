@@ -61,24 +61,6 @@ func TestPatchable(t *testing.T) {
 	}
 }
 
-// TestPatchableOfAnIterable: whether it shares itself out between workers is not seen as long as there are none, or
-// one; one whose shards are known does.
-func TestPatchableOfAnIterable(t *testing.T) {
-	for _, c := range []struct {
-		workers  int
-		iterable bool
-		shards   *int
-		want     int
-	}{{0, true, nil, 1}, {1, true, nil, 1}, {2, true, nil, 2}, {0, false, nil, 2}, {1, true, new(8), 2}} {
-		r := &report.Report{Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory",
-			"True")},
-			Job: &report.Job{Loader: &report.Loader{NumWorkers: &c.workers, Iterable: c.iterable, Shards: c.shards}}}
-		if got := patchable(r); len(got) != c.want || got[len(got)-1].Name != "pin_memory" {
-			t.Errorf("%d workers, iterable %v: %+v", c.workers, c.iterable, got)
-		}
-	}
-}
-
 func TestPatchedTrainer(t *testing.T) {
 	list := []hook.Trainer{{PID: 1}, {PID: 2, Call: hook.Call{File: "/a.py"}}, {PID: 3, Call: hook.Call{File: "/a.py"}}}
 	for name, c := range map[string]struct {
