@@ -38,18 +38,6 @@ func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	onlyFiles(t, dir, "report.md")
 }
 
-// TestOutputsAreCheckedBefore: a folder that cannot be written to is reported before a minute is spent.
-func TestOutputsAreCheckedBefore(t *testing.T) {
-	for _, path := range []string{"/nowhere/x.md", "/proc/x.md", "/sys/x.json"} {
-		if err := (output{path: path}).check(); exitCode(err) != exitUsage {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	dir := t.TempDir()
-	must.Do(t, output{path: filepath.Join(dir, "x.md")}.check())
-	onlyFiles(t, dir)
-}
-
 func TestNodeNames(t *testing.T) {
 	vars := map[string]string{"SLURM_JOB_ID": "47/11", "SLURM_NODEID": "3", "GROUP_RANK": "1"}
 	env := Env{Getenv: func(name string) string { return vars[name] }}
