@@ -212,16 +212,3 @@ func mdSkeleton(s string) string {
 	}
 	return b.String()
 }
-
-// TestDiffsCannotEndTheirFence puts what would end a fence into a diff, in all its lines.
-func TestDiffsCannotEndTheirFence(t *testing.T) {
-	for _, line := range []string{"```", "````", "   ```", "`````` </details>", strings.Repeat("`", 5000), "~~~",
-		"+```\n```\n# out"} {
-		got := string(fence("diff", line, line))
-		ticks, rest, _ := strings.Cut(got, "diff\n")
-		if strings.Trim(ticks, "`") != "" || strings.Count(rest, ticks) != 1 || !strings.HasSuffix(rest, "\n"+ticks+
-			"\n") {
-			t.Errorf("%.30q is not held by %.20q", line, ticks)
-		}
-	}
-}

@@ -26,6 +26,7 @@ var names = []string{
 	"a*b*c", "`x` is not code",
 	"1. first", "- 5 %", "-95 %", "+3", "= 2", "a < b & c > d", "~0.5", "~/data/a_file.h5", "C:\\data\\x_1", "|",
 	"50 % | 60 %", "$HOME", "&amp;", "#1", "a@b.c",
+	"   ```", "`````` </details>", strings.Repeat("`", 5000), "~~~", "+```\n```\n# out",
 }
 
 // TestMarkdownComesOutAsItIs: a reader sees each text as written, in a paragraph, a list, a table and code.

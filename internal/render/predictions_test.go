@@ -7,17 +7,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestPlansShow: with plans, without any, and where nothing was modelled.
+// TestPlansShow: of a calibrated model, without plans, and where nothing was modelled; a golden has the usual case.
 func TestPlansShow(t *testing.T) {
 	r := load(t, fixtures+"/launch-plans.json")
-	text := textOf(t, r)
-	for _, want := range []string{"PLANS ", "moderate, medium risk   num_workers: 1 → 4",
-		"Check it:  pipetune diagnose -o after.json -- ", "not calibrated on this machine",
-		"Try it:   DataLoader(..., num_workers=4)"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing:\n%s", want, text)
-		}
-	}
 	r.Outlook.Calibrated = "on 60 runs"
 	if text := textOf(t, r); strings.Contains(text, "not calibrated") || !strings.Contains(text, "on 60 runs") {
 		t.Error("where the model was calibrated is not said")
