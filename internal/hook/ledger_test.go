@@ -136,7 +136,7 @@ func work(items, ns int64) fields {
 
 func steps(n, wait int64) fields {
 	return fields{"loader": 0, "steps": fields{"clock": int64(time.Hour) + n, "steps": n, "grad_steps": n,
-		"samples": 10 * n, "wait": wait, "begun": 1}}
+		"aside_steps": n / 2, "samples": 10 * n, "wait": wait, "step_time": 2 * wait, "begun": 1}}
 }
 
 func epochOf(number int, workers ...int) fields {
@@ -167,7 +167,11 @@ func TestTotalsOfALoop(t *testing.T) {
 	f.want("hook_item_s", loop, 14)
 	f.want("hook_open_s", loop, 7)
 	f.want("hook_steps", loop, 30)
+	f.want("hook_grad_steps", loop, 30)
+	f.want("hook_aside_steps", loop, 15)
+	f.want("hook_samples", loop, 300)
 	f.want("hook_wait_s", loop, 2)
+	f.want("hook_step_time_s", loop, 4)
 	f.want("hook_clock_s", "process/10.110", 3600.00000003)
 	f.want("hook_lost_messages", "process/10.110", 0)
 	s := f.state()

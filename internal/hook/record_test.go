@@ -73,21 +73,6 @@ func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 	}
 }
 
-func TestBatchesTakenAsideAreRecorded(t *testing.T) {
-	f := newFixture(t, 10)
-	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 30, "grad_steps": 20, "aside_steps": 12,
-		"samples": 300, "wait": 4e9, "step_time": 6e9}})
-	f.pass(100 * time.Millisecond)
-	for metric, want := range map[string]float64{"hook_steps": 30, "hook_grad_steps": 20, "hook_aside_steps": 12,
-		"hook_samples": 300, "hook_wait_s": 4, "hook_step_time_s": 6} {
-		f.want(metric, "loop/10.110.0", want)
-	}
-	f.send(10, "steps", fields{"loader": 0, "steps": fields{"steps": 31, "aside_steps": -1}})
-	if f.malformed != 1 {
-		t.Error("fewer batches aside than before were taken in")
-	}
-}
-
 func TestEpochs(t *testing.T) {
 	f := newFixture(t, 10)
 	epoch := func(number int, more fields) {
