@@ -24,8 +24,7 @@ const toFirstBatch = 90 * time.Second
 // Interpreters are tried in this order; the first that has torch and h5py is taken.
 var Interpreters = []string{"python3", "/usr/bin/python3", "python"}
 
-// FindPython returns the path of an interpreter that has torch and h5py: of the one that was chosen, or of the first of
-// Interpreters where that is "".
+// FindPython is the path of an interpreter with torch and h5py: the chosen one's, for "" the first of Interpreters.
 func FindPython(chosen string) (string, error) {
 	candidates := Interpreters
 	if chosen != "" {

@@ -21,8 +21,7 @@ type Fix struct {
 	Why  string // then, for the person
 }
 
-// Fix makes a patch of a report's recommended settings and adds it to the report, redacted. trainers are what the
-// hook has reported of.
+// Fix makes a patch of a report's recommended settings, and adds it, redacted. trainers: those that the hook told of.
 func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer) Fix {
 	settings := patchable(r)
 	switch {
@@ -142,8 +141,7 @@ func patchedCall(from hook.Trainer, r *report.Report) hook.Call {
 	return from.Call
 }
 
-// namedCall is, of the loaders of a trainer, the one on the line that the report names, which has lost its folder
-// where that says too much.
+// namedCall is the trainer's loader on the line that the report names, whose folder may have been redacted.
 func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
 	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
 		return hook.Call{}, false

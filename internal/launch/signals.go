@@ -115,8 +115,7 @@ func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hur
 	}
 }
 
-// How the same signal coming again is taken. timeout signals its child, and then its child's whole group: what was
-// sent once comes twice.
+// How the same signal again is taken: timeout sends one to its child, and then to its child's group.
 const (
 	// sameSending is within what a signal that comes again was sent by whoever sent it before: it is passed on once.
 	sameSending = 100 * time.Millisecond

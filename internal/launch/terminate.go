@@ -20,8 +20,7 @@ const (
 	// launcher that has passed the signal on need not have waited, and a second SIGTERM may cut short what a training
 	// does at the first.
 	terminateGrace = 2 * time.Second
-	// terminatePatience is for how long the end is waited for after the last SIGTERM: torchrun gives its trainings 30
-	// s before it kills them.
+	// terminatePatience is for how long the end is waited for after the last SIGTERM: torchrun kills after 30 s.
 	terminatePatience = 35 * time.Second
 )
 
