@@ -64,8 +64,8 @@ func declared(s source, variables map[string]string) {
 		if !ok || len(spec.Names) != 1 || len(spec.Values) != 1 {
 			return true
 		}
-		if value, ok := spec.Values[0].(*ast.CompositeLit); ok && len(value.Elts) > 0 {
-			if name, ok := value.Elts[0].(*ast.BasicLit); ok {
+		if value, ok := spec.Values[0].(*ast.CallExpr); ok && len(value.Args) > 0 {
+			if name, ok := value.Args[0].(*ast.BasicLit); ok {
 				if text, err := strconv.Unquote(name.Value); err == nil {
 					variables[text] = spec.Names[0].Name
 				}

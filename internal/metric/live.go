@@ -2,8 +2,5 @@ package metric
 
 // Workers is what a live view counts beside the signals that it shares with a report. Of a rank, and of a state of its
 // workers.
-var Workers = Desc{"workers", Count, Gauge, "loader workers by what they do: how many are found in each state, on " +
-	"average over a second"}
-
-// Live lists the signals of a live view that no recording holds.
-var Live = []Desc{Workers}
+var Workers = Live.gauge("workers", Count, "loader workers by what they do: how many are found in each state, on "+
+	"average over a second")

@@ -1,8 +1,8 @@
 // Package metric is the vocabulary of everything pipetune sees: each signal's name, unit, kind and meaning.
 //
-// It holds words and no logic. Signals come in two families. The raw ones (one file per source: cpu.go, disk.go, …) are
-// written into a recording as they were read; counters stay cumulative. The derived ones (derived.go) are what package
-// evidence computes from them over the steady window, and what rules read.
+// It holds words and no logic. A signal is declared by the list that it belongs to (catalogue.go). The raw signals (one
+// file per source: cpu.go, disk.go, …) are written into a recording as they were read; counters stay cumulative. The
+// derived ones (derived.go) are what package evidence computes from them over the steady window, and what rules read.
 package metric
 
 // Unit is the base unit of a signal's values. Human units (%, ms, MiB) exist only where a report is rendered.
@@ -18,7 +18,6 @@ const (
 	Count     Unit = "1"
 	Hertz     Unit = "Hz"
 	Watts     Unit = "W"
-	Celsius   Unit = "degC"
 	Bitmask   Unit = "bitmask"
 	Cores     Unit = "cores"
 )
