@@ -47,16 +47,16 @@ func (b *Benchmark) Noun() string {
 
 // Layout is how an HDF5 dataset is stored.
 type Layout struct {
-	Storage       string   `json:"storage"`         // "contiguous", "chunked", "compact", "virtual" or "external"
-	Shape         []int64  `json:"shape"`           // of the dataset
-	Dtype         string   `json:"dtype"`           // of an element
-	Chunk         []int64  `json:"chunk"`           // null: not chunked
-	ChunkBytes    *int64   `json:"chunk_bytes"`     // decoded; null: not chunked
-	Filters       []string `json:"filters"`         // in the order they are applied when writing
-	StoredBytes   *int64   `json:"stored_bytes"`    // in the file
-	ItemsPerChunk *int64   `json:"items_per_chunk"` // null: not chunked
-	ChunksPerItem *int64   `json:"chunks_per_item"` // null: not chunked
-	ItemShape     []int64  `json:"item_shape"`      // what one read delivers
+	Storage       string   `json:"storage"`          // "contiguous", "chunked", "compact", "virtual" or "external"
+	Shape         []int64  `json:"shape"`            // of the dataset
+	Dtype         string   `json:"dtype"`            // of an element
+	Chunk         []int64  `json:"chunk" null:"yes"` // null: not chunked
+	ChunkBytes    *int64   `json:"chunk_bytes"`      // decoded; null: not chunked
+	Filters       []string `json:"filters"`          // in the order they are applied when writing
+	StoredBytes   *int64   `json:"stored_bytes"`     // in the file
+	ItemsPerChunk *int64   `json:"items_per_chunk"`  // null: not chunked
+	ChunksPerItem *int64   `json:"chunks_per_item"`  // null: not chunked
+	ItemShape     []int64  `json:"item_shape"`       // what one read delivers
 }
 
 // Sample is the part of the dataset that was read.

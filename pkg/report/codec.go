@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,14 +24,11 @@ var (
 func Encode(w io.Writer, r *Report) error { return encode(w, r, "report") }
 
 // encode writes x, which an error calls by the word for what it is.
-func encode(w io.Writer, x interface {
-	Validate() error
-	fillLists()
-}, word string) error {
+func encode(w io.Writer, x interface{ Validate() error }, word string) error {
 	if err := x.Validate(); err != nil {
 		return err
 	}
-	x.fillLists()
+	fillLists(reflect.ValueOf(x))
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
@@ -166,36 +164,30 @@ func (r *Report) Validate() error {
 	return v.err
 }
 
-// fillLists makes absent lists empty ones, so that readers need not tell null from [].
-func (r *Report) fillLists() {
-	fill(&r.Host.GPUs)
-	fill(&r.Host.Storage)
-	fill(&r.Phases)
-	fill(&r.Findings)
-	fill(&r.Plans)
-	fill(&r.Measurements)
-	fill(&r.Abstained)
-	fill(&r.Warnings)
-	if r.Metrics == nil {
-		r.Metrics = map[string]Metric{}
-	}
-	if r.Benchmark != nil && r.Benchmark.Layout != nil {
-		fill(&r.Benchmark.Layout.Shape)
-		fill(&r.Benchmark.Layout.Filters)
-		fill(&r.Benchmark.Layout.ItemShape)
-	}
-	for i := range r.Findings {
-		fill(&r.Findings[i].Evidence)
-		fill(&r.Findings[i].Recommendations)
-	}
-	for i := range r.Plans {
-		fill(&r.Plans[i].Changes)
-	}
-}
-
-func fill[T any](list *[]T) {
-	if *list == nil {
-		*list = []T{}
+// fillLists makes absent lists that are written in any case empty ones, so that readers need not tell null from []. A
+// list of which null says something is tagged so.
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fillLists(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			fillLists(v.Index(i))
+		}
+	case reflect.Struct:
+		for f, x := range v.Fields() {
+			written := !strings.Contains(f.Tag.Get("json"), ",omitempty") && f.Tag.Get("null") == ""
+			switch {
+			case written && x.Kind() == reflect.Slice && x.IsNil():
+				x.Set(reflect.MakeSlice(x.Type(), 0, 0))
+			case written && x.Kind() == reflect.Map && x.IsNil():
+				x.Set(reflect.MakeMap(x.Type()))
+			default:
+				fillLists(x)
+			}
+		}
 	}
 }
 

@@ -35,22 +35,3 @@ func (c *Comparison) Validate() error {
 	}
 	return v.invalid("comparison")
 }
-
-func (c *Comparison) fillLists() {
-	for _, s := range []*Side{&c.Before, &c.After} {
-		fill(&s.Files)
-		fill(&s.Phases)
-	}
-	fill(&c.Conditions)
-	fill(&c.Changes)
-	fill(&c.Settings)
-	fill(&c.Rules.Resolved)
-	fill(&c.Rules.New)
-	fill(&c.Rules.Remaining)
-	fill(&c.Rules.Unjudged)
-	fill(&c.Predictions)
-	fill(&c.Warnings)
-	for i := range c.Predictions {
-		fill(&c.Predictions[i].Changes)
-	}
-}

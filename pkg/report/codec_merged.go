@@ -30,19 +30,3 @@ func (m *Merged) Validate() error {
 	}
 	return v.invalid("merged report")
 }
-
-func (m *Merged) fillLists() {
-	fill(&m.Job.Command)
-	fill(&m.Verdict.Classes)
-	fill(&m.Figures)
-	fill(&m.Stragglers)
-	fill(&m.Rules)
-	fill(&m.Nodes)
-	fill(&m.Missing.Nodes)
-	fill(&m.Missing.Ranks)
-	fill(&m.LeftOut)
-	fill(&m.Warnings)
-	for i := range m.Nodes {
-		fill(&m.Nodes[i].Ranks)
-	}
-}
