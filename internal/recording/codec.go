@@ -54,11 +54,9 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 func (w *Writer) Header(h Header) error { return w.line("header", h) }
 
 func (w *Writer) line(name string, v any) error {
-	b, err := json.Marshal(map[string]any{name: v})
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", name, err)
+	if err := writeLine(&w.buf, name, v); err != nil {
+		return err
 	}
-	w.buf.Write(append(b, '\n'))
 	return w.handOver()
 }
 
@@ -76,7 +74,7 @@ func (w *Writer) handOver() error {
 }
 
 func (w *Writer) end(e End) error {
-	return w.line("end", endLine{At: e.At.Seconds(), Reason: e.Reason, Overhead: e.Overhead})
+	return w.line("end", endLine{e.At.Seconds(), e})
 }
 
 func (w *Writer) flush(t *tickBuffer, at time.Duration) error {
@@ -103,10 +101,6 @@ type tickBuffer struct{ defs, late, vals, tail bytes.Buffer }
 
 func (t *tickBuffer) reset() { t.defs.Reset(); t.late.Reset(); t.vals.Reset(); t.tail.Reset() }
 
-func (t *tickBuffer) define(id int, name, entity string) {
-	writeLine(&t.defs, map[string]any{"series": []any{id, name, entity}})
-}
-
 func (t *tickBuffer) value(id int, v float64) {
 	if t.vals.Len() > 0 {
 		t.vals.WriteByte(',')
@@ -121,26 +115,21 @@ func (t *tickBuffer) earlier(id int, p Point) {
 	t.late.Write(append(b, "]}\n"...))
 }
 
-func (t *tickBuffer) thinned(oneOf int) {
-	writeLine(&t.tail, map[string]any{"thinned": thinnedLine{oneOf}})
+// plainLine is writeLine for strings, numbers and maps of strings, which always encode.
+func plainLine(b *bytes.Buffer, name string, v any) {
+	if err := writeLine(b, name, v); err != nil {
+		panic("recording: " + err.Error())
+	}
 }
 
-func (t *tickBuffer) event(e Event) {
-	writeLine(&t.tail, map[string]any{"event": eventLine{At: e.At.Seconds(), Kind: e.Kind, Entity: e.Entity,
-		Attrs: e.Attrs}})
-}
-
-func (t *tickBuffer) unseen(u Unseen) {
-	writeLine(&t.tail, map[string]any{"unseen": u})
-}
-
-// writeLine appends v as a line. The values are strings, numbers and maps of strings, which always encode.
-func writeLine(b *bytes.Buffer, v any) {
-	line, err := json.Marshal(v)
+// writeLine appends v, under its name, as a line.
+func writeLine(b *bytes.Buffer, name string, v any) error {
+	line, err := json.Marshal(map[string]any{name: v})
 	if err != nil {
-		panic("recording: encoding a line of plain values: " + err.Error())
+		return fmt.Errorf("encoding %s: %w", name, err)
 	}
 	b.Write(append(line, '\n'))
+	return nil
 }
 
 func appendSeconds(b []byte, d time.Duration) []byte {
@@ -154,18 +143,15 @@ func appendReading(b []byte, id int, v float64) []byte {
 
 type (
 	eventLine struct {
-		At     float64           `json:"t"`
-		Kind   string            `json:"kind"`
-		Entity string            `json:"entity,omitempty"`
-		Attrs  map[string]string `json:"attrs,omitempty"`
+		At float64 `json:"t"`
+		Event
 	}
 	thinnedLine struct {
 		OneOf int `json:"one_of"`
 	}
 	endLine struct {
-		At       float64  `json:"t"`
-		Reason   string   `json:"reason"`
-		Overhead Overhead `json:"overhead"`
+		At float64 `json:"t"`
+		End
 	}
 	anyLine struct {
 		Header *Header           `json:"header"`
@@ -289,7 +275,8 @@ func (rec *Recording) take(l anyLine, first bool, h *held) error {
 		if err != nil {
 			return err
 		}
-		e, err := h.event(Event{At: at, Kind: l.Event.Kind, Entity: l.Event.Entity, Attrs: l.Event.Attrs})
+		l.Event.Event.At = at
+		e, err := h.event(l.Event.Event)
 		if err != nil {
 			return err
 		}
@@ -306,7 +293,8 @@ func (rec *Recording) take(l anyLine, first bool, h *held) error {
 		if err != nil {
 			return err
 		}
-		rec.End = &End{At: at, Reason: l.End.Reason, Overhead: l.End.Overhead}
+		l.End.End.At = at
+		rec.End = &l.End.End
 	}
 	return nil // lines of kinds that a later minor version added are passed over
 }

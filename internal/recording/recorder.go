@@ -102,7 +102,7 @@ func (r *Recorder) series(e *keptEntity, metric, entity string) int {
 	r.rec.Series = append(r.rec.Series, Series{Metric: metric, Entity: entity})
 	r.ahead = append(r.ahead, ahead{})
 	if r.out != nil {
-		r.tick.define(i, metric, entity)
+		plainLine(&r.tick.defs, "series", []any{i, metric, entity})
 	}
 	return i
 }
@@ -130,7 +130,7 @@ func (r *Recorder) happened(kind, entity string, attrs map[string]string) {
 	e := Event{At: r.now, Kind: kind, Entity: entity, Attrs: attrs}
 	r.rec.Events = append(r.rec.Events, e)
 	if r.out != nil {
-		r.tick.event(e)
+		plainLine(&r.tick.tail, "event", eventLine{e.At.Seconds(), e})
 	}
 }
 
@@ -144,7 +144,7 @@ func (r *Recorder) Unseen(signal, entity, reason, cure string) {
 	r.unseen[known] = true
 	r.rec.Unseen = append(r.rec.Unseen, u)
 	if r.out != nil {
-		r.tick.unseen(u)
+		plainLine(&r.tick.tail, "unseen", u)
 	}
 }
 
@@ -156,7 +156,7 @@ func (r *Recorder) Flush() error {
 		return nil
 	}
 	if thinned {
-		r.tick.thinned(r.rec.OneOf)
+		plainLine(&r.tick.tail, "thinned", thinnedLine{r.rec.OneOf})
 	}
 	err := r.out.flush(&r.tick, r.now)
 	if err != nil {

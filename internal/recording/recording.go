@@ -42,10 +42,10 @@ type Point struct {
 
 // Event is something that happened or was found at a moment.
 type Event struct {
-	At     time.Duration
-	Kind   string // one of the Event… constants
-	Entity string
-	Attrs  map[string]string
+	At     time.Duration     `json:"-"`    // in a file its line says it, in seconds
+	Kind   string            `json:"kind"` // one of the Event… constants
+	Entity string            `json:"entity,omitempty"`
+	Attrs  map[string]string `json:"attrs,omitempty"`
 }
 
 // The kinds of events, with the attributes they carry: listed here, or the fields of a row (rows.go).
@@ -116,9 +116,9 @@ const (
 
 // End closes a recording.
 type End struct {
-	At       time.Duration
-	Reason   string   // one of the constants above
-	Overhead Overhead // what the watch itself cost
+	At       time.Duration `json:"-"`        // as of an event
+	Reason   string        `json:"reason"`   // one of the constants above
+	Overhead Overhead      `json:"overhead"` // what the watch itself cost
 }
 
 // Overhead is what pipetune and its children used during the watch.
