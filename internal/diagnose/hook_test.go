@@ -103,16 +103,3 @@ func TestLaunchedIsNotToldToLaunch(t *testing.T) {
 		t.Errorf("launched, without a DataLoader: %q", a.Cure)
 	}
 }
-
-// What only the hook reports is missing for one reason, and has one cure.
-func TestHookSignalsAskForALaunch(t *testing.T) {
-	rule := Rule{ID: "a/collate", Needs: []metric.Desc{metric.CollateRatio}, Eval: func(*Pass) {}}
-	_, abstained := Judge(&rule, saw(evidence.Facts{}, steady))
-	if len(abstained) != 1 || !strings.Contains(abstained[0].Cure, "diagnose -- ") {
-		t.Errorf("got %+v", abstained)
-	}
-	_, abstained = Judge(&rule, saw(launched("", 0), steady))
-	if len(abstained) != 1 || abstained[0].Cure != "" {
-		t.Errorf("launched: got %+v", abstained)
-	}
-}

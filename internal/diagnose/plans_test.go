@@ -209,20 +209,6 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 	}
 }
 
-// The command that checks a plan can be copied, whatever the job's arguments are.
-func TestCheckCommand(t *testing.T) {
-	e := saw(evidence.Facts{}, steady)
-	e.Header.Mode, e.Header.Job.Command = "launch", []string{"python", "train.py", "--name", "it's; rm -rf /", "-x"}
-	if got, want := checkCommand(e),
-		`pipetune diagnose --baseline before.json -- python train.py --name 'it'\''s; rm -rf /' -x`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	e.Header.Mode = "attach"
-	if got := checkCommand(e); strings.Contains(got, "train.py") {
-		t.Errorf("attached: %s", got)
-	}
-}
-
 func TestShellWord(t *testing.T) {
 	for path, want := range map[string]string{"/data/train.h5": "/data/train.h5", "/my data/x.h5": "'/my data/x.h5'",
 		"~/my data/x.h5": "~/'my data/x.h5'", "-x": "'./-x'", "~/x.h5": "~/x.h5"} {
@@ -252,6 +238,9 @@ func TestCheckCommandIsOneToGive(t *testing.T) {
 		want    string
 	}{
 		{"launch", []string{"python", "train.py"}, "pipetune diagnose --baseline before.json -- python train.py"},
+		{"launch", []string{"python", "train.py", "--name", "it's; rm -rf /", "-x"}, // can be copied, whatever it is
+			`pipetune diagnose --baseline before.json -- python train.py --name 'it'\''s; rm -rf /' -x`},
+		{"attach", []string{"python", "train.py"}, "pipetune diagnose --baseline before.json"},
 		{"launch", spawned, ""},
 		{"attach", spawned, "pipetune diagnose --baseline before.json"},
 	} {

@@ -272,24 +272,3 @@ func FuzzRun(f *testing.F) {
 		must.Do(t, report.EncodeMerged(&bytes.Buffer{}, m))
 	})
 }
-
-// BenchmarkMerge shows how reading and merging grow with the number of nodes: ns/node is to stay what it is.
-func BenchmarkMerge(b *testing.B) {
-	for _, n := range []int{100, 1000, 10000} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			files := make([][]byte, n)
-			for i, r := range job(n) {
-				files[i] = encoded(b, r)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				list := make([]*Watch, n)
-				for i, file := range files {
-					list[i] = must.Get(Decode(strconv.Itoa(i), file))(b)
-				}
-				must.Get(Run(list, Options{}))(b)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/node")
-		})
-	}
-}

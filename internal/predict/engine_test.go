@@ -263,30 +263,6 @@ func TestSimulationAllocatesNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkSimulate(b *testing.B) {
-	for _, bb := range []struct {
-		name  string
-		costs costs
-		steps int
-	}{
-		{"free", costs{step: 0.01, cpu: 0.1, other: 0.02, receive: 5e-4, dispatch: 2e-4}, 10_000},
-		{"contended", costs{step: 0.01, compute: 0.005, cpu: 0.1, storage: 0.02, other: 0.01, receive: 5e-4,
-			dispatch: 2e-4, cores: 8, readers: 2.4, slices: 4}, 10_000},
-		{"contended", costs{step: 0.01, compute: 0.005, cpu: 0.1, storage: 0.02, other: 0.01, receive: 5e-4,
-			dispatch: 2e-4, cores: 8, readers: 2.4, slices: 4}, 40_000},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			d := newDraws(1, bb.steps, Lognormal(1))
-			var e engine
-			b.ReportAllocs()
-			for b.Loop() {
-				e.simulate(bb.costs, Setting{Workers: 16, Prefetch: 2}, d, extent{steps: bb.steps, cold: true})
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*bb.steps), "ns/step")
-		})
-	}
-}
-
 // Workers end side by side: on two cores, four take twice as long as one and two as long as one, whether the epoch is
 // simulated whole or cut off. A real DataLoader took 7.5, 7.7 and 15.5 ms to end 1, 2 and 4 forked workers
 // (testdata/loader_sleeps_1.13.tsv).

@@ -212,16 +212,6 @@ func TestMemoryOfASetting(t *testing.T) {
 	}
 }
 
-func BenchmarkPlans(b *testing.B) {
-	p := edited(func(p *Pipeline) {
-		p.UsableCPUs, p.CPUs, p.Epoch, p.Fetch = 128, stat.Exact(128), 5000, Lognormal(1)
-		p.Available, p.ShmFree = 1e12, 1e12
-	})
-	for b.Loop() {
-		NewForecaster(p, Options{}).Plans(true, nil)
-	}
-}
-
 // TestLoadersMadeAnewKeepNoWorkers: where each epoch has a loader of its own, no plan turns persistent_workers on.
 func TestLoadersMadeAnewKeepNoWorkers(t *testing.T) {
 	f := NewForecaster(edited(func(p *Pipeline) {
