@@ -68,7 +68,7 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if !ok {
 		return nil, false
 	}
-	l.Seen, l.Setting.Start = l.Pipeline.Loader, startMethod(e)
+	l.Seen = l.Pipeline.Loader
 	l.cores(e)
 	if l.Metric != Relative {
 		l.overheads(e)

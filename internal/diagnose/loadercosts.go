@@ -30,21 +30,20 @@ const (
 	importCPU = 1.6
 )
 
-// startMethod is how workers are started, or would be: multiprocessing's default on Linux is fork, and forkserver
-// from Python 3.14 on.
-func startMethod(e *evidence.Evidence) predict.StartMethod {
-	switch s := predict.StartMethod(e.Facts.StartMethod); s {
-	case predict.Fork, predict.Spawn, predict.ForkServer:
-		return s
+// forks reports whether workers begin as copies of their trainer, or would: multiprocessing's default on Linux is fork,
+// and forkserver from Python 3.14 on.
+func forks(e *evidence.Evidence) bool {
+	switch e.Facts.StartMethod {
+	case "fork":
+		return true
+	case "spawn", "forkserver":
+		return false
 	}
+	var major, minor int
 	if h := e.Facts.Hook; h != nil {
-		var major, minor int
-		n, _ := fmt.Sscanf(h.Python, "%d.%d", &major, &minor)
-		if n == 2 && (major > 3 || major == 3 && minor >= 14) {
-			return predict.ForkServer
-		}
+		_, _ = fmt.Sscanf(h.Python, "%d.%d", &major, &minor)
 	}
-	return predict.Fork
+	return major < 3 || major == 3 && minor < 14
 }
 
 // overheads takes what handing a batch over costs. Seen from outside, a worker's CPU per batch holds its part already.

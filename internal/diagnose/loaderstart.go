@@ -13,14 +13,12 @@ import (
 // epochs takes how long an epoch is and what beginning and ending one costs: as the hook reported it, or from the gap
 // that was seen between the batches of two sets of workers.
 func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
-	start := l.Setting.Start
 	workers := float64(l.Setting.Workers)
 	work := l.Making()
 	cost := predict.StartCost{Trainer: forkCPU, End: joinTime}
-	if start != predict.Fork {
+	if !forks(e) {
 		cost.Worker = importCPU
 	}
-	l.Starts = map[predict.StartMethod]predict.StartCost{}
 	seen := false
 	if h := e.Facts.Hook; h != nil {
 		if h.Epoch.Batches.N > 0 {
@@ -50,7 +48,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 		l.Epoch = int(math.Round(epoch.Center * rate))
 		if gap, ok := e.Get(metric.RestartGap); ok && workers > 0 {
 			seen, cost = true, predict.StartCost{Trainer: max((gap.Center*l.pace(1)-work)/workers, forkCPU)}
-			if start != predict.Fork { // each imports torch, all at once
+			if !forks(e) { // each imports torch, all at once
 				cost = predict.StartCost{Worker: max(gap.Center*l.pace(workers)-work, 0)}
 				l.withoutStart(cost.Worker * workers)
 			}
@@ -59,7 +57,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	if !seen && l.Epoch > 0 {
 		l.assumed = append(l.assumed, "what starting a worker costs")
 	}
-	l.Starts[start] = cost
+	l.Start = cost
 }
 
 // The samplers of which the number of items of an epoch follows from that of the dataset

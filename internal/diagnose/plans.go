@@ -211,11 +211,6 @@ var knobText = map[predict.Knob]struct{ risk, watch string }{
 			"no longer reach the workers",
 		watch: "the workers' memory from epoch to epoch",
 	},
-	predict.Context: {
-		risk: "spawn and forkserver need a dataset that can be pickled and a main guard; fork is unsafe once the " +
-			"trainer runs threads or has used CUDA in ways the workers use too",
-		watch: "the time to the first batch of an epoch",
-	},
 	predict.InOrder: {
 		risk: "the order of batches depends on their timing, so a run can no longer be repeated exactly, and slow " +
 			"samples come later than their turn",
@@ -234,7 +229,7 @@ func (l *Loader) seen(k predict.Knob) bool {
 		return true
 	case predict.PrefetchFactor:
 		return l.Setting.Prefetch > 0 && l.Setting.Workers > 0
-	case predict.PersistentWorkers, predict.Context:
+	case predict.PersistentWorkers:
 		return l.Setting.Workers > 0
 	}
 	return false

@@ -46,13 +46,11 @@ func (l *Loader) along(set predict.Setting, with []report.Value) predict.Setting
 func (l *Loader) turned(set predict.Setting, knob, to string) (predict.Setting, bool) {
 	k := predict.Knob(knob)
 	set, ok := k.Turn(set, to)
-	switch _, seen := l.Starts[set.Start]; k {
+	switch k {
 	case predict.PrefetchFactor, predict.InOrder: // what they bring follows from how batches vary
 		ok = ok && set.Workers > 0 && l.Fetch.Measured()
 	case predict.PersistentWorkers:
 		ok = ok && set.Workers > 0 && l.Epoch > 0 && !l.Anew
-	case predict.Context:
-		ok = ok && set.Workers > 0 && l.Epoch > 0 && seen
 	}
 	return set, ok
 }

@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/pipetune/pipetune/internal/predict"
 )
 
 // devicePrefix begins the names of workloads on the stand-in GPU; their class follows, and how the trainer waits.
@@ -97,7 +95,7 @@ func deviceGrid(workload string, dice *rand.Rand) (part []grid) {
 		kept := shuffled(dice, true, true, true, false, false)
 		part = nil
 		for i, n := range workers {
-			g := grid{Workload: workload, Start: predict.Fork}
+			g := grid{Workload: workload, Start: "fork"}
 			if n > 0 {
 				g.Workers, g.Prefetch, g.Persistent = n, prefetch[i], kept[i]
 			}

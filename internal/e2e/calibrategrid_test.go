@@ -18,11 +18,11 @@ var workloads = append([]string{
 
 // grid is a configuration of testdata/jobs/calibrate.py, or of testdata/jobs/device/train.py.
 type grid struct {
-	Workload   string              `json:"workload"`
-	Workers    int                 `json:"workers"`
-	Prefetch   int                 `json:"prefetch"`
-	Persistent bool                `json:"persistent"`
-	Start      predict.StartMethod `json:"start"`
+	Workload   string `json:"workload"`
+	Workers    int    `json:"workers"`
+	Prefetch   int    `json:"prefetch"`
+	Persistent bool   `json:"persistent"`
+	Start      string `json:"start"` // method, in multiprocessing's words
 }
 
 func (g grid) name() string {
@@ -45,7 +45,7 @@ func (g grid) setting() predict.Setting {
 	if g.Workers == 0 {
 		return predict.Setting{}
 	}
-	return predict.Setting{Workers: g.Workers, Prefetch: g.Prefetch, Persistent: g.Persistent, Start: g.Start}
+	return predict.Setting{Workers: g.Workers, Prefetch: g.Prefetch, Persistent: g.Persistent}
 }
 
 // way is how a run is watched.
@@ -72,7 +72,7 @@ func (g grid) watched(how way) string { return g.name() + " " + string(how) }
 // that starves was often begun. What starting workers costs can only be known from a run that starts them in the same
 // way; where it is paid once, fork will do.
 func (g grid) base() grid {
-	from := grid{Workload: g.Workload, Workers: 1, Prefetch: 2, Start: predict.Fork}
+	from := grid{Workload: g.Workload, Workers: 1, Prefetch: 2, Start: "fork"}
 	if g.Workers > 0 && !g.Persistent {
 		from.Start = g.Start
 	}
@@ -88,25 +88,25 @@ func calibrationGrid() (all []grid) {
 			all = append(all, deviceGrid(w, rand.New(rand.NewPCG(20, uint64(i))))...)
 			continue
 		}
-		other := predict.Spawn // beside fork
+		other := "spawn" // beside fork
 		if strings.HasSuffix(w, "-long") {
-			other = predict.ForkServer
+			other = "forkserver"
 		}
 		dice := rand.New(rand.NewPCG(20, uint64(i)))
 		var part []grid
 		for part == nil || slices.ContainsFunc(part, func(g grid) bool { return g == g.base() }) || twice(part) {
 			part = deal(w, other, dice)
 		}
-		all = append(append(all, grid{Workload: w, Start: predict.Fork}), part...)
+		all = append(append(all, grid{Workload: w, Start: "fork"}), part...)
 	}
 	return all
 }
 
 // deal draws each number of workers twice.
-func deal(workload string, other predict.StartMethod, dice *rand.Rand) (part []grid) {
+func deal(workload string, other string, dice *rand.Rand) (part []grid) {
 	prefetch := shuffled(dice, 1, 1, 2, 2, 4, 4, 8, 8)
 	kept := shuffled(dice, true, true, true, true, false, false, false, false)
-	start := shuffled(dice, predict.Fork, predict.Fork, predict.Fork, predict.Fork, other, other, other, other)
+	start := shuffled(dice, "fork", "fork", "fork", "fork", other, other, other, other)
 	for i := range prefetch {
 		part = append(part, grid{Workload: workload, Workers: 1 + i/2, Prefetch: prefetch[i], Persistent: kept[i],
 			Start: start[i]})

@@ -85,7 +85,7 @@ func (c calibration) rows() [][]string {
 	for _, t := range c.trials {
 		prefetch, start, live := "", "", ""
 		if t.Workers > 0 {
-			prefetch, start, live = fmt.Sprint(t.Prefetch), string(t.Start), "for an epoch"
+			prefetch, start, live = fmt.Sprint(t.Prefetch), t.Start, "for an epoch"
 			if t.Persistent {
 				live = "on"
 			}

@@ -67,7 +67,6 @@ type Reach struct {
 	PerCore    float64 // workers per usable core, where they mostly compute
 	Waiting    float64 // workers per usable core, where they mostly wait
 	Prefetches []int   // prefetch_factor values to try; the present one is always among them
-	Start      bool    // another start method, where its cost is known
 	Unordered  bool    // in_order=False; the caller knows whether this PyTorch has it
 	AnyShm     bool    // whatever room /dev/shm has
 

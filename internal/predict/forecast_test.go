@@ -16,8 +16,8 @@ func slow() Pipeline {
 		Loader: Loader{FreeStep: around(0.1, 0.05), CPU: around(0.7, 0.1), Wait: around(0.1, 0.1),
 			TrainerCPU: around(0.02, 0.1), CPUs: stat.Exact(16), UsableCPUs: 16, BatchBytes: 10e6, WorkerBytes: 200e6,
 			ShmFree: 8e9, Available: 64e9},
-		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500,
-		Receive: 5e-4, Dispatch: 2e-4, Starts: map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}},
+		Setting: Setting{Workers: 1, Prefetch: 2}, Fetch: Lognormal(0.3), Epoch: 500,
+		Receive: 5e-4, Dispatch: 2e-4, Start: StartCost{Trainer: 0.01, End: 0.005},
 	}
 }
 
@@ -178,7 +178,7 @@ func TestForecastOfNonsense(t *testing.T) {
 		"share":     func(p *Pipeline, x float64) { p.StorageShare = x },
 		"spin":      func(p *Pipeline, x float64) { p.Spin = x },
 		"overheads": func(p *Pipeline, x float64) { p.Handover, p.Receive, p.Dispatch, p.Resume = x, x, x, x },
-		"start":     func(p *Pipeline, x float64) { p.Starts = map[StartMethod]StartCost{Fork: {x, x, x}} },
+		"start":     func(p *Pipeline, x float64) { p.Start = StartCost{x, x, x} },
 		"memory":    func(p *Pipeline, x float64) { p.BatchBytes, p.WorkerBytes, p.ShmFree, p.Available = x, x, x, x },
 		"epoch":     func(p *Pipeline, x float64) { p.Epoch = int(max(min(x, 1e15), -1e15)) },
 		"workers":   func(p *Pipeline, x float64) { p.Setting.Workers = int(max(min(x, 1e15), -1e15)) },

@@ -60,8 +60,8 @@ func TestGainIsExposedAsWhatComesAfter(t *testing.T) {
 	wide := NewForecaster(p, Options{Calibration: Calibration{Pace: 0.5}})
 	bare := NewForecaster(p, Options{})
 	gain := func(f *Forecaster) stat.Summary {
-		before, _ := f.Forecast(Setting{Workers: 1, Start: Fork}, Remedy{})
-		after, ok := f.Forecast(Setting{Workers: 1, Start: Fork}, Remedy{Saved: 1}) // the step is what remains
+		before, _ := f.Forecast(Setting{Workers: 1}, Remedy{})
+		after, ok := f.Forecast(Setting{Workers: 1}, Remedy{Saved: 1}) // the step is what remains
 		if !ok {
 			t.Fatal("nothing was predicted")
 		}

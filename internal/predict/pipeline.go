@@ -26,10 +26,10 @@ type Pipeline struct {
 	Dispatch float64 // CPU of the trainer to draw a batch's indices and send them
 	Pin      bool    // pin_memory, with a GPU
 
-	Draw   float64                   // of the trainer, to draw the indices with which an epoch begins
-	Redraw float64                   // of the trainer, to draw them once more for new workers, as PyTorch does
-	Resume float64                   // of the trainer besides, to begin an epoch with persistent workers
-	Starts map[StartMethod]StartCost // measured ones; a start method that is not here is not recommended
+	Draw   float64   // of the trainer, to draw the indices with which an epoch begins
+	Redraw float64   // of the trainer, to draw them once more for new workers, as PyTorch does
+	Resume float64   // of the trainer besides, to begin an epoch with persistent workers
+	Start  StartCost // in the way in which workers are started, or would be; no other is simulated
 
 	Anew bool // each epoch has a loader of its own, whose workers end with it: persistent_workers changes nothing
 	Kept bool // what loading would cost the trainer itself is not known: to go without workers is not recommended
@@ -61,8 +61,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	if p.TrainerStep > 0 {
 		c.behind = max(c.step-p.TrainerStep, 0)
 	}
-	start := p.Starts[set.Start]
-	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
+	c.start = StartCost{Trainer: known(p.Start.Trainer), Worker: known(p.Start.Worker), End: known(p.Start.End)}
 	if c.slices == 0 {
 		c.slices = defaultSlices
 	}

@@ -41,9 +41,9 @@ func tiers(unordered bool) ([]Plan, []Reach) {
 			{Name: report.Aggressive, Risk: "high"},
 		}, []Reach{
 			{Memory: memoryShare / 2, PerCore: 1, Waiting: 1},
-			{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}, Start: true},
+			{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}},
 			{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting, Prefetches: []int{2, 4, 8, 16},
-				Start: true, Unordered: unordered},
+				Unordered: unordered},
 		}
 }
 

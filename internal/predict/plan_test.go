@@ -44,16 +44,16 @@ func TestPlans(t *testing.T) {
 			report.OutcomeWorthwhile, "moderate", []Knob{NumWorkers}, 5, ByMemory},
 		{"no workers yet", edited(func(p *Pipeline) {
 			p.Setting = Setting{}
-			p.Starts = map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}}
+			p.Start = StartCost{Trainer: 0.01, End: 0.005}
 		}), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 10, NoClamp},
 		{"the step is the limit", edited(func(p *Pipeline) { p.FreeStep, p.Setting.Workers = stat.Exact(1), 4 }),
 			report.OutcomeStep, "", nil, 0, NoClamp},
 		{"one core", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs, p.Wait = 1, stat.Exact(1), stat.Exact(0) }),
 			report.OutcomeNothing, "", nil, 0, NoClamp},
 		{"epochs of twelve batches", edited(func(p *Pipeline) {
-			p.Setting, p.Epoch, p.CPU, p.Wait = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1),
+			p.Setting, p.Epoch, p.CPU, p.Wait = Setting{Workers: 4, Prefetch: 2}, 12, stat.Exact(0.1),
 				stat.Exact(0.1)
-			p.Starts = map[StartMethod]StartCost{Spawn: {Trainer: 0.05, Worker: 1.5, End: 0.1}}
+			p.Start = StartCost{Trainer: 0.05, Worker: 1.5, End: 0.1}
 		}), report.OutcomeWorthwhile, "conservative", []Knob{PersistentWorkers}, 4, NoClamp},
 		{"workers for batches of no work", edited(func(p *Pipeline) {
 			p.Setting.Workers, p.CPU, p.Wait, p.Receive, p.FreeStep = 4, stat.Exact(1e-5), stat.Exact(0), 1e-3,
@@ -169,7 +169,7 @@ func TestSearchAgainstAllSettings(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	full := Setting{Workers: 4, Prefetch: 4, Persistent: true, Start: Fork, Unordered: true}
+	full := Setting{Workers: 4, Prefetch: 4, Persistent: true, Unordered: true}
 	for _, tt := range []struct {
 		name     string
 		from, to Setting
@@ -178,10 +178,7 @@ func TestChanges(t *testing.T) {
 		{"none", full, full, nil},
 		{"to PyTorch's defaults", Setting{}, Setting{Workers: 2}, []Knob{NumWorkers}},
 		{"to no workers", full, Setting{}, []Knob{NumWorkers}},
-		{"all", Setting{Workers: 1, Start: Spawn}, full, []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context,
-			InOrder}},
-		{"a start method for new workers is no change", Setting{}, Setting{Workers: 2, Start: Fork},
-			[]Knob{NumWorkers}},
+		{"all", Setting{Workers: 1}, full, []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, InOrder}},
 	} {
 		got := changes(tt.from, tt.to)
 		if !slices.Equal(got, tt.want) {
@@ -215,9 +212,9 @@ func TestMemoryOfASetting(t *testing.T) {
 // TestLoadersMadeAnewKeepNoWorkers: where each epoch has a loader of its own, no plan turns persistent_workers on.
 func TestLoadersMadeAnewKeepNoWorkers(t *testing.T) {
 	f := NewForecaster(edited(func(p *Pipeline) {
-		p.Setting, p.Epoch, p.CPU, p.Wait, p.Anew = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1),
+		p.Setting, p.Epoch, p.CPU, p.Wait, p.Anew = Setting{Workers: 4, Prefetch: 2}, 12, stat.Exact(0.1),
 			stat.Exact(0.1), true
-		p.Starts = map[StartMethod]StartCost{Spawn: {Trainer: 0.05, Worker: 1.5, End: 0.1}}
+		p.Start = StartCost{Trainer: 0.05, Worker: 1.5, End: 0.1}
 	}), Options{Resamples: 20, Steps: 2000})
 	plans, ok := f.Plans(true, nil)
 	if !ok {

@@ -59,7 +59,7 @@ func TestForecastsAreInOrder(t *testing.T) {
 func TestMoreWorkersAreNoSlowerWithCoresToSpare(t *testing.T) {
 	last := 0.0
 	for w := 1; w < 16; w++ {
-		one := forecast(t, slow(), Setting{Workers: w, Start: Fork, Persistent: true}, Remedy{})
+		one := forecast(t, slow(), Setting{Workers: w, Persistent: true}, Remedy{})
 		if one.Rate < 0.99*last {
 			t.Errorf("%d workers make %g/s, one less %g/s", w, one.Rate, last)
 		}
@@ -160,7 +160,7 @@ func TestStepIsNamedAfterItsPart(t *testing.T) {
 	} {
 		q := p
 		edit(&q)
-		one := forecast(t, q, Setting{Workers: 12, Start: Fork}, Remedy{})
+		one := forecast(t, q, Setting{Workers: 12}, Remedy{})
 		if one.Limit != want || !one.Limit.OfStep() {
 			t.Errorf("limited by %q, want %q", one.Limit, want)
 		}

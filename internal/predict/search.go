@@ -128,22 +128,14 @@ func (f *Forecaster) variants(r Reach) (all []Setting) {
 	}
 	p := f.pipeline
 	now := p.Setting
-	if now.Workers <= 0 { // nothing but how workers would be started has a meaning then
-		now = Setting{Start: now.Start}
+	if now.Workers <= 0 { // nothing has a meaning then
+		now = Setting{}
 	}
 	now.Workers = max(now.Workers, 1)
 	now = now.plain()
 	prefetches := append(slices.Clone(r.Prefetches), now.Prefetch)
 	slices.Sort(prefetches)
 	prefetches = slices.Compact(prefetches)
-	starts := []StartMethod{now.Start}
-	if r.Start || p.Setting.Workers <= 0 {
-		for _, s := range []StartMethod{Fork, ForkServer, Spawn} {
-			if _, measured := p.Starts[s]; measured && s != now.Start {
-				starts = append(starts, s)
-			}
-		}
-	}
 	unordered := []bool{now.Unordered}
 	if r.Unordered && !now.Unordered {
 		unordered = append(unordered, true)
@@ -152,12 +144,10 @@ func (f *Forecaster) variants(r Reach) (all []Setting) {
 	if !now.Persistent && p.Epoch != 0 && !p.Anew {
 		persistent = append(persistent, true)
 	}
-	for _, start := range starts {
-		for _, kept := range persistent {
-			for _, loose := range unordered {
-				for _, prefetch := range prefetches {
-					all = append(all, Setting{Prefetch: prefetch, Persistent: kept, Start: start, Unordered: loose})
-				}
+	for _, kept := range persistent {
+		for _, loose := range unordered {
+			for _, prefetch := range prefetches {
+				all = append(all, Setting{Prefetch: prefetch, Persistent: kept, Unordered: loose})
 			}
 		}
 	}

@@ -5,25 +5,13 @@ import (
 	"strconv"
 )
 
-// StartMethod is how worker processes are made, in multiprocessing's own words.
-type StartMethod string
-
-// The start methods.
-const (
-	UnknownStart StartMethod = ""
-	Fork         StartMethod = "fork"
-	Spawn        StartMethod = "spawn"
-	ForkServer   StartMethod = "forkserver"
-)
-
 // Setting is what a DataLoader is given. With Workers 0 all else is without meaning (PyTorch refuses some of it) and
 // is left at zero.
 type Setting struct {
-	Workers    int         // num_workers
-	Prefetch   int         // prefetch_factor; 0 stands for PyTorch's default of 2
-	Persistent bool        // persistent_workers
-	Start      StartMethod // multiprocessing_context
-	Unordered  bool        // in_order=False, from PyTorch 2.6 on: batches come as they are ready
+	Workers    int  // num_workers
+	Prefetch   int  // prefetch_factor; 0 stands for PyTorch's default of 2
+	Persistent bool // persistent_workers
+	Unordered  bool // in_order=False, from PyTorch 2.6 on: batches come as they are ready
 }
 
 // plain returns the setting with what has no meaning or was left to PyTorch filled in.
@@ -56,12 +44,11 @@ const (
 	NumWorkers        Knob = "num_workers"
 	PrefetchFactor    Knob = "prefetch_factor"
 	PersistentWorkers Knob = "persistent_workers"
-	Context           Knob = "multiprocessing_context"
 	InOrder           Knob = "in_order"
 )
 
 // Knobs lists them.
-var Knobs = []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context, InOrder}
+var Knobs = []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, InOrder}
 
 // Value is what a knob is set to, as Python writes it.
 func (k Knob) Value(s Setting) string {
@@ -73,8 +60,6 @@ func (k Knob) Value(s Setting) string {
 		return strconv.Itoa(s.Prefetch)
 	case PersistentWorkers:
 		return truth[s.Persistent]
-	case Context:
-		return string(s.Start)
 	}
 	return truth[!s.Unordered]
 }
@@ -92,29 +77,24 @@ func (k Knob) Turn(s Setting, value string) (Setting, bool) {
 		s.Persistent = value == "True"
 	case k == InOrder && truth:
 		s.Unordered = value == "False"
-	case k == Context:
-		s.Start = StartMethod(value)
 	default:
 		return s, false
 	}
 	return s, true
 }
 
-// set changes one knob of a setting to what it is in another. From no workers to some they start as the other says.
+// set changes one knob of a setting to what it is in another.
 func (k Knob) set(s, to Setting) Setting {
 	s, _ = k.Turn(s, k.Value(to))
-	if k == NumWorkers && s.Start == UnknownStart {
-		s.Start = to.Start
-	}
 	return s.plain()
 }
 
 // changes are the knobs that lead from one setting to another. From no workers to some, PyTorch's default of
-// prefetch_factor and the way to start them are no changes of their own; to none, all else loses its meaning.
+// prefetch_factor is no change of its own; to none, all else loses its meaning.
 func changes(from, to Setting) []Knob {
 	from, to = from.plain(), to.plain()
 	if from.Workers == 0 {
-		from.Prefetch, from.Start = DefaultPrefetch, to.Start
+		from.Prefetch = DefaultPrefetch
 	}
 	return slices.DeleteFunc(slices.Clone(Knobs), func(k Knob) bool {
 		return k.Value(from) == k.Value(to) || to.Workers == 0 && k != NumWorkers

@@ -64,7 +64,7 @@ func (job *Job) model(e *evidence.Evidence) {
 		job.Most = max(int(math.Ceil(m.UsableCPUs*computingPerCPU)), 2)
 	}
 	plain := func(set Setting) predict.Setting {
-		if set.Start = m.Setting.Start; set.Workers == 0 {
+		if set.Workers == 0 {
 			return predict.Setting{}
 		}
 		set.Unordered = m.Setting.Unordered

@@ -326,7 +326,7 @@ func (s *search) choose() int {
 // size orders settings: by workers, then by what is changed beside them, then by the depth of the queue.
 func size(r, now Row) string {
 	changed := 0
-	for _, differs := range []bool{r.Persistent != now.Persistent, r.Pin != now.Pin, r.Start != now.Start,
+	for _, differs := range []bool{r.Persistent != now.Persistent, r.Pin != now.Pin,
 		r.Prefetch != now.Prefetch} {
 		if differs {
 			changed++
