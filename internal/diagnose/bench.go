@@ -20,7 +20,6 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	judgeAll(r, rules, func(rule *Rule) ([]report.Finding, []report.Abstained) { return JudgeMeasured(rule, e) })
 	reconcile(r.Findings)
 	conclude(r)
-	r.Plans = []report.Plan{}
 	if r.Metrics == nil {
 		r.Metrics = map[string]report.Metric{}
 	}

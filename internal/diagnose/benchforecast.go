@@ -101,8 +101,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		return predict.Pipeline{}, report.Forecast{}, false
 	}
 	out := report.Forecast{BatchSize: cmp.Or(t.BatchSize, usualBatch), BatchSizeGiven: t.BatchSize > 0, Item: "warm",
-		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: predict.Confidence,
-		Rows: []report.ForecastRow{}}
+		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: predict.Confidence}
 	cpu, wait := item.Summary, stat.Summary{}
 	if isCold {
 		out.Item = "cold"

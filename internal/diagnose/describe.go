@@ -15,25 +15,21 @@ import (
 func describe(e *evidence.Evidence) *report.Report {
 	return &report.Report{
 		Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose",
-		Tool:    report.Tool{Name: e.Header.Tool.Name, Version: e.Header.Tool.Version, Commit: e.Header.Tool.Commit},
-		Host:    host(e),
-		Job:     job(e),
-		Window:  window(e),
-		Metrics: metrics(e, slices.Concat(metric.Derived, metric.HookDerived)),
-		Phases:  phases(e),
-		Ranks:   ranks(e),
-
-		Findings: []report.Finding{}, Plans: []report.Plan{}, Measurements: []report.Measurement{},
-		Abstained: []report.Abstained{},
-		Warnings:  slices.Concat([]string{}, e.Warnings),
+		Tool:     report.Tool{Name: e.Header.Tool.Name, Version: e.Header.Tool.Version, Commit: e.Header.Tool.Commit},
+		Host:     host(e),
+		Job:      job(e),
+		Window:   window(e),
+		Metrics:  metrics(e, slices.Concat(metric.Derived, metric.HookDerived)),
+		Phases:   phases(e),
+		Ranks:    ranks(e),
+		Warnings: slices.Clone(e.Warnings),
 	}
 }
 
 func host(e *evidence.Evidence) report.Host {
 	h := e.Header.Host
 	out := report.Host{ID: h.ID, Name: h.Name, CPUsUsable: h.CPUsUsable, CPUsPresent: h.CPUsPresent,
-		MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit, Kernel: h.Kernel, GPUs: []report.GPU{},
-		Storage: []report.Storage{}}
+		MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit, Kernel: h.Kernel}
 	for _, g := range h.GPUs {
 		out.GPUs = append(out.GPUs, report.GPU{UUID: g.UUID, Name: g.Name, MemoryBytes: g.MemoryBytes, OfJob: g.OfJob})
 	}
@@ -57,16 +53,12 @@ func job(e *evidence.Evidence) *report.Job {
 		loader.BatchBytes = &n
 	}
 	called(e, loader)
-	command := e.Header.Job.Command
-	if command == nil {
-		command = []string{}
-	}
 	layout := evidence.HDF5{}
 	if e.Facts.HDF5 != nil {
 		layout = *e.Facts.HDF5
 	}
 	return &report.Job{PID: e.Header.Job.PID, Items: e.Facts.Items, Chunk: layout.Chunk, Mode: e.Header.Mode,
-		Framework: e.Facts.Framework, Command: command, Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)),
+		Framework: e.Facts.Framework, Command: e.Header.Job.Command, Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)),
 		Dataset: e.Facts.Dataset, Loader: loader, Place: (*report.Place)(e.Header.Job.Place)}
 }
 

@@ -90,19 +90,19 @@ func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained) 
 		return nil, nil
 	}
 	if s.evidence.Window.Startup.Whole {
-		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{},
+		return nil, []report.Abstained{{Rule: rule.ID,
 			Reason: "no step was seen: the job was still starting up, or its steps do not show from outside",
 			Cure:   "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}
 	}
 	reason := "too little was seen to judge by: at least " + unit.Seconds(leastWindow) + " are needed after the warm-up"
-	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}
+	return nil, []report.Abstained{{Rule: rule.ID, Reason: reason}}
 }
 
 // withhold takes off a report what a handful of samples cannot tell: how a step and a worker's time divide, and figures
 // without an interval.
 func withhold(r *report.Report) {
 	r.Verdict.Step = report.Step{}
-	r.Phases, r.Plans, r.Ranks = []report.Phase{}, []report.Plan{}, nil
+	r.Phases, r.Plans, r.Ranks = nil, nil, nil
 	maps.DeleteFunc(r.Metrics, func(_ string, m report.Metric) bool { return m.Confidence == 0 })
 }
 

@@ -45,7 +45,7 @@ const shownPhase = 0.005
 
 // phases says where the time of a worker goes, largest part first. The shares add up to about 1.
 func phases(e *evidence.Evidence) []report.Phase {
-	out := []report.Phase{}
+	var out []report.Phase
 	_, told := e.Get(metric.MadeItem)
 	making := 0.0
 	for _, p := range workerPhases {
@@ -134,7 +134,7 @@ func filtersUntimed(e *evidence.Evidence) bool {
 // decoding were measured by themselves; reading is what they leave of a warm item, and storage what a cold one
 // takes beyond that. They add up to 1.
 func itemPhases(e *evidence.Evidence) []report.Phase {
-	out := []report.Phase{}
+	var out []report.Phase
 	item, isCold, ok := Settled(e)
 	if !ok || item.Center <= 0 {
 		return out

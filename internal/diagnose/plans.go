@@ -145,7 +145,7 @@ func startLine(e *evidence.Evidence) string {
 
 // plan tells one plan.
 func (l *Loader) plan(x predict.Plan, check string) report.Plan {
-	out := report.Plan{Name: x.Name, Risk: x.Risk, Changes: []report.Recommendation{},
+	out := report.Plan{Name: x.Name, Risk: x.Risk,
 		Effect: l.effect(x.After, true), Check: check,
 		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(stat.Share(x.After.WaitRatio))}
 	if out.Effect != nil && out.Effect.After > 0 {

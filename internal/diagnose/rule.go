@@ -138,7 +138,7 @@ func (p *Pass) Report(f report.Finding) {
 
 // Abstain says that the rule cannot judge, although its signals are there.
 func (p *Pass) Abstain(reason, cure string) {
-	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Missing: []string{}, Reason: reason, Cure: cure})
+	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Reason: reason, Cure: cure})
 }
 
 // The two lines that grade a share of the step. Published thresholds for "input-bound" spread from 5 % to 30 %; these

@@ -104,7 +104,6 @@ func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report
 
 // missing names the signals that are absent, and the first reason that is known, with its cure.
 func missing(e *evidence.Evidence, needs []metric.Desc) (names []string, reason, cure string) {
-	names = []string{}
 	for _, d := range needs {
 		if _, ok := e.Get(d); ok {
 			continue
@@ -148,16 +147,10 @@ var gpuSignals = []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUse
 	metric.GPUThrottled, metric.GPUClockLost, metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio,
 	metric.PcieRxRate, metric.GPUIdleJob}
 
-// tidy holds a finding to the schema: finite numbers, a score within 0..1, lists that are never null.
+// tidy holds a finding to the schema: finite numbers, a score within 0..1.
 func tidy(f *report.Finding) {
 	f.Score = stat.Share(f.Score)
-	if f.Evidence == nil {
-		f.Evidence = []report.Evidence{}
-	}
 	f.Evidence = slices.DeleteFunc(f.Evidence, func(x report.Evidence) bool { return !stat.Finite(x.Value) })
-	if f.Recommendations == nil {
-		f.Recommendations = []report.Recommendation{}
-	}
 	for i, c := range f.Recommendations {
 		if e := c.Effect; e != nil && !(stat.Finite(e.Before, e.After, e.Lo, e.Hi) && e.Lo <= e.Hi) {
 			f.Recommendations[i].Effect = nil
