@@ -11,13 +11,8 @@ import (
 
 // fed is a loader of six workers that is close to what its step takes: a simulation gives no worker more than one per
 // cent.
-func fed() readings {
-	return with(readings{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
-		"worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.1, "device_ratio": 0.2,
-		"usable_cpus": 16, "present_cpus": 16, "other_cpu_cores": 0, "job_cpu_cores": 6, "worker_busy_ratio": 1,
-		"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_bytes": 1 << 20,
-		"worker_private_bytes": 100 << 20})
-}
+var fed = with(starvingLoader, readings{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
+	"input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6})
 
 const moreIsNoUse = "more workers: the same bytes come no faster"
 
@@ -25,7 +20,7 @@ var noMoreWorkers = report.Unhelpful{Setting: "num_workers", Direction: report.U
 
 // What gave way to a finding has its say back when the simulation leaves that finding without a cure.
 func TestWhatGaveWayComesBack(t *testing.T) {
-	r := planned(t, fed(), evidence.Facts{}, advises("loader/workers-too-few", 0.5, workers("6", "7")),
+	r := planned(t, fed, evidence.Facts{}, advises("loader/workers-too-few", 0.5, workers("6", "7")),
 		speaksAgainst("storage/saturated", 0.3, noMoreWorkers))
 	if f := findingOf(t, r, "loader/workers-too-few"); len(f.Recommendations) != 0 || f.Score != 0 {
 		t.Fatalf("the simulation has not denied it: %+v", f)
@@ -76,7 +71,7 @@ func TestNothingIsSaidTwice(t *testing.T) {
 	for _, id := range []string{"a/first", "a/second", "a/third"} {
 		rules = append(rules, advises(id, 0.3, workers("6", "7")))
 	}
-	r := planned(t, fed(), evidence.Facts{}, rules...)
+	r := planned(t, fed, evidence.Facts{}, rules...)
 	said := map[string]int{}
 	for _, f := range r.Findings {
 		if len(f.Recommendations) > 0 {

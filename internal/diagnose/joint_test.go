@@ -10,10 +10,9 @@ import (
 
 // twoCPUs are all that a loader has whose batches take 100 ms of one: no number of workers makes more than 20 a second,
 // where the step could take 100.
-var twoCPUs = with(readings{"num_workers": 1, "batches_per_s": 9.9, "free_step_time_s": 0.01,
-	"worker_cpu_per_batch_s": 0.1, "worker_wait_per_batch_s": 0.0005, "input_wait_ratio": 0.9, "device_ratio": 0.08,
-	"usable_cpus": 2, "present_cpus": 2, "other_cpu_cores": 0, "job_cpu_cores": 1, "worker_busy_ratio": 1,
-	"worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001})
+var twoCPUs = with(starvingLoader, readings{"batches_per_s": 9.9, "free_step_time_s": 0.01,
+	"worker_wait_per_batch_s": 0.0005, "input_wait_ratio": 0.9, "device_ratio": 0.08, "usable_cpus": 2,
+	"present_cpus": 2})
 
 func brings(setting, to string, after, hi float64) report.Recommendation {
 	return report.Recommendation{Setting: setting, To: to, Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s",

@@ -16,9 +16,10 @@ var lockedLoader = with(starvingLoader, readings{"num_workers": 2, "batches_per_
 	"worker_cpu_ratio": 0.07, "worker_run_delay_ratio": 0, "worker_lock_ratio": 1.0 / 3,
 	"worker_other_wait_ratio": 0.6})
 
-func modelOf(t *testing.T, signals readings) *Loader {
+// modelOf is the model of a loader, whose error is none.
+func modelOf(t *testing.T, facts evidence.Facts, signals readings) *Loader {
 	t.Helper()
-	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, signals), predict.Calibration{})
+	l, ok := LoaderOf(saw(facts, signals), predict.Calibration{})
 	if !ok {
 		t.Fatal("no model")
 	}
@@ -27,7 +28,7 @@ func modelOf(t *testing.T, signals readings) *Loader {
 
 // What workers wait for each other is no cost of a batch, and more of them bring no more.
 func TestWorkersThatShareALock(t *testing.T) {
-	l := modelOf(t, lockedLoader)
+	l := modelOf(t, evidence.Facts{}, lockedLoader)
 	if rate := 21.1; math.Abs(l.Lock.Center*rate-0.943) > 0.003 || math.Abs(l.Lock.Lo*rate-0.98*2/3) > 0.003 ||
 		math.Abs(l.Lock.Hi*rate-1) > 1e-9 || math.Abs(l.Wait.Center-0.0881+0.0948/3) > 1e-4 {
 		t.Errorf("holds the lock for %+v s of a batch, waits %g s beside", l.Lock, l.Wait.Center)
@@ -58,7 +59,7 @@ func TestNoLockThatWorkersShare(t *testing.T) {
 		"one worker": {"num_workers": 1, "worker_cpu_per_batch_s": 0.0034,
 			"worker_wait_per_batch_s": 0.044},
 	} {
-		l := modelOf(t, with(lockedLoader, change))
+		l := modelOf(t, evidence.Facts{}, with(lockedLoader, change))
 		if l.Lock.N != 0 || l.Unlocked() != nil {
 			t.Errorf("%s: %+v", name, l.Lock)
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -45,11 +44,7 @@ func TestTrainersPartIsMeasured(t *testing.T) {
 	hook := &evidence.Hook{Epoch: evidence.EpochCost{Batches: stat.Exact(100), Create: stat.Exact(0.02),
 		Draw: stat.Exact(2), Redraw: stat.Exact(1.5)}}
 	loader := func(signals readings) *Loader {
-		l, ok := LoaderOf(saw(evidence.Facts{Hook: hook}, with(starvingLoader, signals)), predict.Calibration{})
-		if !ok {
-			t.Fatal("no model")
-		}
-		return l
+		return modelOf(t, evidence.Facts{Hook: hook}, with(starvingLoader, signals))
 	}
 	told := loader(readings{"take_cpu_s": 0.002, "trainer_cpu_cores": 0.5, "sampler_ratio": 0.3})
 	if got := told.Receive + told.Dispatch; math.Abs(got-0.002) > 1e-9 || slices.Contains(told.assumed,

@@ -13,11 +13,11 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 	seen := readings{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01,
 		"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
 	facts := launched("train.py", 16)
-	alone, ok := LoaderOf(saw(facts, seen), ModelError)
+	alone := modelOf(t, facts, seen)
 	facts.Hook = &evidence.Hook{Together: 2, LeastStep: 0.03, OtherLoaderCPUs: 1}
-	both, ok2 := LoaderOf(saw(facts, seen), ModelError)
-	if !ok || !ok2 || alone.FreeStep.Center != 0.01 || both.FreeStep.Center != 0.03 {
-		t.Fatalf("a step of %v s alone, %v s beside another; %v %v", alone.FreeStep, both.FreeStep, ok, ok2)
+	both := modelOf(t, facts, seen)
+	if alone.FreeStep.Center != 0.01 || both.FreeStep.Center != 0.03 {
+		t.Fatalf("a step of %v s alone, %v s beside another", alone.FreeStep, both.FreeStep)
 	}
 	if e := both.WithWorkers(12); e == nil || e.After > 1/0.03+1e-6 {
 		t.Errorf("promised %+v", e)
@@ -31,11 +31,11 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 // what the others compute.
 func TestOneLoaderOfAllRanksHasAllCPUs(t *testing.T) {
 	for feeding, cpus := range map[float64]float64{4: 4, 1: 16 - 0.3*3} {
-		l, ok := LoaderOf(saw(evidence.Facts{}, readings{"num_workers": 1, "input_wait_ratio": 0.8,
+		l := modelOf(t, evidence.Facts{}, readings{"num_workers": 1, "input_wait_ratio": 0.8,
 			"free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16,
-			"ranks": 4, "feeding_ranks": feeding, "trainer_cpu_cores": 1.2}), ModelError)
-		if !ok || math.Abs(l.CPUs.Center-cpus) > 1e-9 {
-			t.Errorf("%v feeding: %v CPUs, want %v; %v", feeding, l.CPUs.Center, cpus, ok)
+			"ranks": 4, "feeding_ranks": feeding, "trainer_cpu_cores": 1.2})
+		if math.Abs(l.CPUs.Center-cpus) > 1e-9 {
+			t.Errorf("%v feeding: %v CPUs, want %v", feeding, l.CPUs.Center, cpus)
 		}
 	}
 }

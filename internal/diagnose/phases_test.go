@@ -83,11 +83,10 @@ func TestLoaderAsItWasCalled(t *testing.T) {
 func TestModelOfAJobThatEvaluates(t *testing.T) {
 	seen := together(steady, readings{"num_workers": 2, "worker_busy_ratio": 0.3, "worker_run_delay_ratio": 0,
 		"batches_per_s": 20, "free_step_time_s": 0.03, "worker_cpu_per_batch_s": 0.06, "worker_wait_per_batch_s": 0.04})
-	l, ok := LoaderOf(saw(launched("", 0), seen), ModelError)
-	if !ok || l.CPU.Center != 0.06 || l.Wait.Center != 0.04 {
-		t.Errorf("got %+v, %v", l, ok)
+	if l := modelOf(t, launched("", 0), seen); l.CPU.Center != 0.06 || l.Wait.Center != 0.04 {
+		t.Errorf("got %+v", l)
 	}
-	if l, _ := LoaderOf(saw(evidence.Facts{}, seen), ModelError); l.CPU.Center >= 0.06 {
+	if l := modelOf(t, evidence.Facts{}, seen); l.CPU.Center >= 0.06 {
 		t.Errorf("from outside the shares of workers decide: %+v", l)
 	}
 }

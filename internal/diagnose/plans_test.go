@@ -165,12 +165,10 @@ func TestFindingsAgreeOnASetting(t *testing.T) {
 // A plan brings 3 % at the likely figure over what was seen, and not over what the model makes of it. Here the model is
 // 16 % too slow, and what it expects of one worker more lies below the present rate.
 func TestPlansBringMoreThanWasSeen(t *testing.T) {
-	nearly := with(starvingLoader, readings{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145,
-		"input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6})
 	change := workers("6", "7")
 	change.Effect = &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82,
 		Basis: report.Modelled}
-	r := planned(t, nearly, evidence.Facts{}, always("loader/workers-too-few", report.Workers,
+	r := planned(t, fed, evidence.Facts{}, always("loader/workers-too-few", report.Workers,
 		report.Finding{Score: 0.1, Recommendations: []report.Recommendation{change}}))
 	if r.Outlook == nil || len(r.Plans) != 0 || r.Outlook.Outcome == report.OutcomeWorthwhile {
 		t.Fatalf("%+v, %+v, %+v", r.Plans, r.Outlook, r.Abstained)

@@ -13,11 +13,9 @@ import (
 // shortEpochs is a launched job whose one worker takes half a second for a batch and is started anew for each epoch of
 // twenty, on eight quiet cores: to keep one worker saves next to nothing, to keep eight of them does.
 func shortEpochs(workers int) (readings, evidence.Facts) {
-	signals := with(readings{"num_workers": float64(workers), "batches_per_s": 1.98, "free_step_time_s": 0.01,
-		"worker_cpu_per_batch_s": 0.5, "worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.97, "device_ratio": 0.02,
-		"usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1,
-		"worker_busy_ratio": 1, "worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_fetch_s": 0.5,
-		"batch_fetch_cpu_s": 0.5})
+	signals := with(starvingLoader, readings{"num_workers": float64(workers), "batches_per_s": 1.98,
+		"free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.5, "input_wait_ratio": 0.97, "device_ratio": 0.02,
+		"batch_fetch_s": 0.5, "batch_fetch_cpu_s": 0.5})
 	facts := evidence.Facts{Framework: "pytorch", StartMethod: "fork", Persistent: new(false),
 		Hook: &evidence.Hook{Torch: "1.13.1", Python: "3.11.2",
 			Epoch: evidence.EpochCost{Batches: stat.Exact(20), Create: stat.Exact(0.012), First: stat.Exact(0.55),

@@ -5,17 +5,13 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // ranged is a loader whose step lies somewhere between two times.
 func ranged(t *testing.T, signals readings, lo, center, hi float64) *Loader {
 	t.Helper()
-	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, signals), predict.Calibration{})
-	if !ok {
-		t.Fatal("no model")
-	}
+	l := modelOf(t, evidence.Facts{}, signals)
 	l.FreeStep, l.StepRange, l.noWait = stat.Summary{Center: center, Lo: lo, Hi: hi, N: 20}, true, 1/lo
 	if !l.simulate() || !l.fits() {
 		t.Fatalf("the model makes %+v of %g/s", l.present.StepsPerS, l.Now.Center)
@@ -46,12 +42,8 @@ func TestAStepInARangePromisesNothingByItself(t *testing.T) {
 // Windows count batches that come in bursts unevenly, which passes for batches that vary. As many as were seen could
 // not be made of batches that vary so much: the assumption gives way, not the plan.
 func TestAssumedVariationAllowsTheRateThatWasSeen(t *testing.T) {
-	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, with(starvingLoader, readings{"num_workers": 4,
-		"batches_per_s": 13.9, "free_step_time_s": 0.022, "worker_busy_ratio": 1, "worker_cpu_per_batch_s": 0.004,
-		"worker_wait_per_batch_s": 0.283})), predict.Calibration{})
-	if !ok {
-		t.Fatal("no model")
-	}
+	l := modelOf(t, evidence.Facts{}, with(starvingLoader, readings{"num_workers": 4, "batches_per_s": 13.9,
+		"free_step_time_s": 0.022, "worker_cpu_per_batch_s": 0.004, "worker_wait_per_batch_s": 0.283}))
 	l.vary(1)
 	if l.simulate(); l.fits() || !l.slower() {
 		t.Fatalf("batches that vary as much as their mean fit: %+v", l.present.StepsPerS)
