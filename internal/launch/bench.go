@@ -112,7 +112,8 @@ func (b *Bench) Gone() string { return b.gone }
 
 func candidate(set tune.Setting, most time.Duration) *hook.Candidate {
 	return &hook.Candidate{NumWorkers: set.Workers, PrefetchFactor: max(set.Prefetch, 2),
-		PersistentWorkers: set.Persistent, PinMemory: set.Pin, BatchSize: set.Batch, Seconds: most.Seconds(), Patience: benchPatience.Seconds()}
+		PersistentWorkers: set.Persistent, PinMemory: set.Pin, BatchSize: set.Batch, Seconds: most.Seconds(),
+		Patience: benchPatience.Seconds()}
 }
 
 // Alone implements tune.Bench.

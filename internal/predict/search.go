@@ -127,12 +127,9 @@ func (f *Forecaster) variants(r Reach) (all []Setting) {
 		return []Setting{*r.Only}
 	}
 	p := f.pipeline
-	now := p.Setting
-	if now.Workers <= 0 { // nothing has a meaning then
-		now = Setting{}
-	}
+	now := p.Setting.plain()
 	now.Workers = max(now.Workers, 1)
-	now = now.plain()
+	now = now.plain() // with the default of what no workers had not
 	prefetches := append(slices.Clone(r.Prefetches), now.Prefetch)
 	slices.Sort(prefetches)
 	prefetches = slices.Compact(prefetches)
