@@ -94,9 +94,10 @@ func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
 	if err == nil && !l.Interrupted() {
 		var bench *launch.Bench
 		if bench, err = l.Bench(); err == nil {
-			err = tune.Measure(e, bench, tune.Loader{Now: bench.Now(), Epoch: bench.Loader.Batches,
-				Batches: l.o.tune.batchSizes, Gone: bench.Gone,
-				Left: func() time.Duration { return l.o.tune.budget - time.Since(begun) }}, out)
+			err = tune.Measure(e, bench, tune.Job{Now: bench.Now(), Epoch: bench.Loader.Batches,
+				Batches: l.o.tune.batchSizes, Left: func() time.Duration {
+					return l.o.tune.budget - time.Since(begun)
+				}}, bench.Gone, out)
 		}
 	}
 	switch {

@@ -58,8 +58,9 @@ func job(e *evidence.Evidence) *report.Job {
 		layout = *e.Facts.HDF5
 	}
 	return &report.Job{PID: e.Header.Job.PID, Items: e.Facts.Items, Chunk: layout.Chunk, Mode: e.Header.Mode,
-		Framework: e.Facts.Framework, Command: e.Header.Job.Command, Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)),
-		Dataset: e.Facts.Dataset, Loader: loader, Place: (*report.Place)(e.Header.Job.Place)}
+		Framework: e.Facts.Framework, Command: e.Header.Job.Command,
+		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader,
+		Place: (*report.Place)(e.Header.Job.Place)}
 }
 
 func window(e *evidence.Evidence) *report.Window {

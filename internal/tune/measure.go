@@ -16,36 +16,29 @@ import (
 // are.
 const workersPerCPU, computingPerCPU = 4, 1.5
 
-// Loader is the loader of a watched job, with what may be spent on it.
-type Loader struct {
-	Now     Setting
-	Epoch   int                  // batches; 0: not known
-	Batches []int                // batch sizes to measure as well
-	Gone    func() string        // why nothing more can be measured; "" where it can
-	Left    func() time.Duration // of the budget
-}
-
-// Measure searches in the job that e is of, and puts what came of it into out.
-func Measure(e *evidence.Evidence, bench Bench, l Loader, out *report.Tuning) error {
+// Measure searches in the job that e is of, and puts what came of it into out. Of job it needs Now, Epoch, Batches and
+// Left; gone says why nothing more can be measured, "" where it can.
+func Measure(e *evidence.Evidence, bench Bench, job Job, gone func() string, out *report.Tuning) error {
 	rate, ok := e.Get(metric.BatchesPerS)
 	if !ok {
 		return errors.New("how fast the loop is now could not be measured")
 	}
 	free, _ := e.Get(metric.FreeRate)
 	usable, _ := e.Get(metric.UsableCPUs)
-	job := Job{Now: l.Now, Rate: rate.Summary, Free: free.Summary, Epoch: l.Epoch, Batches: l.Batches,
-		Pins: e.Facts.GPUName != "", Most: max(int(math.Ceil(usable.Center*workersPerCPU)), 1),
-		Fits: func(Setting) string { return l.Gone() },
-		Left: func() time.Duration {
-			if l.Gone() != "" {
-				return 0
-			}
-			return l.Left()
-		}}
+	job.Rate, job.Free, job.Pins = rate.Summary, free.Summary, e.Facts.GPUName != ""
+	job.Most = max(int(math.Ceil(usable.Center*workersPerCPU)), 1)
+	job.Fits = func(Setting) string { return gone() }
+	left := job.Left
+	job.Left = func() time.Duration {
+		if gone() != "" {
+			return 0
+		}
+		return left()
+	}
 	job.model(e)
 	result := Search(bench, job)
-	if gone := l.Gone(); gone != "" {
-		result.Ended = gone
+	if why := gone(); why != "" {
+		result.Ended = why
 	}
 	fill(out, result, job)
 	return nil
