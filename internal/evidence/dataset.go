@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -174,11 +173,7 @@ func (b *builder) dataset() {
 	b.take(metric.HDF5Amplify, noted(l.Amplification))
 	b.take(metric.HDF5Filters, noted(l.FilterCount))
 	b.take(metric.HDF5Stored, noted(l.StoredBytes))
-	cache := noted(l.CacheBytes)
-	if cache.N == 0 && b.layout != nil {
-		cache = positive(defaultChunkCache(b.library()))
-	}
-	b.take(metric.HDF5Cache, cache.by(metric.Assumed))
+	b.take(metric.HDF5Cache, noted(l.CacheBytes).by(metric.Assumed))
 }
 
 // datasetFacts takes what is no number.
@@ -231,25 +226,4 @@ func (b *builder) readLayout() (layout *recording.Layout) {
 		}
 	}
 	return layout
-}
-
-// library is the version of the HDF5 library that the job has.
-func (b *builder) library() string {
-	if b.layout != nil && b.layout.Library != "" {
-		return b.layout.Library
-	}
-	return b.rec.Header.Job.HDF5Library
-}
-
-// defaultChunkCache returns the chunk cache a version of libhdf5 gives a dataset: rdcc_nbytes is 1 MiB, and 8 MiB from
-// 2.0 on (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0); 0 for an unknown one.
-func defaultChunkCache(library string) float64 {
-	major, err := strconv.Atoi(strings.SplitN(library, ".", 2)[0])
-	switch {
-	case err != nil || major < 1:
-		return 0
-	case major < 2:
-		return 1 << 20
-	}
-	return 8 << 20
 }

@@ -35,7 +35,6 @@ type rank struct {
 	batches  []float64
 	handed   []float64 // batches of all its loaders
 	rate     stat.Summary
-	source   waitSource
 	wait     stat.Summary // for its loader, by inputWait
 	basis    metric.Basis // of the wait
 	waited   []float64    // what the wait is of, in each window: seconds; nil where it is bounded only
@@ -85,9 +84,6 @@ func (b *builder) rankOf(a *process) *rank {
 		}
 	}
 	if !r.noLoader {
-		if sum(both) == 0 {
-			r.source = fromMain
-		}
 		b.waits(r, both)
 		b.batches(r)
 		b.receive(r)
@@ -99,33 +95,24 @@ func (b *builder) rankOf(a *process) *rank {
 	return r
 }
 
-// waitSource is what says how long a trainer waits for its loader.
-type waitSource int
-
-const (
-	fromBoth waitSource = iota // samples of the trainer's main thread and its workers at once
-	fromMain                   // samples of the main thread alone
-	fromHook                   // the hook timed it
-	fromStep                   // the model of the step bounds it: without workers, a load looks like any other work
-)
-
-// inputWait decides how long a trainer waits for its loader, and by which source. It is the only place that does.
+// inputWait decides how long a trainer waits for its loader: as the hook timed it, else as its main thread and its
+// workers were sampled at once. It is the only place that does.
 func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	r.basis = metric.Measured
 	switch {
 	case r.hook != nil:
-		r.source, r.waited, r.watched = fromHook, r.hook.waits(), r.hook.trained()
+		r.waited, r.watched = r.hook.waits(), r.hook.trained()
 		if r.hook.offMain() > mostlyOffMain { // another thread waits, and for how long is not what a step waits
 			b.waitForTaker(r, seen, TakenOffMain)
 			return
 		}
 	case r.noLoader:
-		r.source, r.basis = fromStep, metric.Inferred
+		r.basis = metric.Inferred // the model of the step bounds it: a load looks like any other work
 		r.wait = summaryOf(b.mayLoad(r, seen, storage), len(b.spans))
 		return
 	default:
 		r.waited, r.watched = r.waiting, r.joint
-		if r.source == fromMain || b.blind(r.entity) {
+		if b.blind(r.entity) {
 			r.basis = metric.Inferred
 		}
 		if b.takesNone(r, seen) {
@@ -153,10 +140,6 @@ func (b *builder) waits(r *rank, both []float64) {
 	r.polled = b.grow(r.loader(), metric.LoaderWaiting)
 	r.starting = make([]float64, len(b.spans))
 	r.joint = both
-	if r.source == fromMain {
-		b.waitsOfMain(r)
-		return
-	}
 	for i := range r.joint { // before the first worker was known, only the main thread was sampled
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
@@ -169,23 +152,6 @@ func (b *builder) waits(r *rank, both []float64) {
 		}
 	}
 	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
-}
-
-// waitsOfMain is for recordings without paired samples: the main thread's own waits, and, with a pinning thread, no
-// more timed lock waits than that thread waited for the workers.
-func (b *builder) waitsOfMain(r *rank) {
-	r.joint = slices.Clone(r.samples)
-	r.polled = b.grow(r.entity, metric.ThreadQueuePoll)
-	pin := b.grow(r.pin(), metric.ThreadQueuePoll)
-	pinSamples := b.grow(r.pin(), metric.ThreadSamples)
-	timed := b.grow(r.entity, metric.ThreadFutexTimed)
-	for i := range r.polled {
-		if pinSamples[i] > 0 {
-			r.polled[i] += min(timed[i], r.samples[i]*stat.Share(pin[i]/pinSamples[i]))
-		}
-		r.polled[i] = min(r.polled[i], r.joint[i])
-	}
-	r.waiting = slices.Clone(r.polled)
 }
 
 // changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
