@@ -109,34 +109,6 @@ type builder struct {
 	thin   map[string]float64         // of trainers whose hook reported too little to be used: seconds of the window
 }
 
-// set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.
-func (b *builder) set(d metric.Desc, s stat.Summary, basis metric.Basis) {
-	if s.N == 0 || !stat.Finite(s.Center) || !stat.Finite(s.Lo) || !stat.Finite(s.Hi) {
-		return
-	}
-	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
-		s = clamped(s, 0, 1)
-	}
-	b.ev.row(d).Value = Value{Summary: s, Basis: basis}
-}
-
-// share takes a ratio of sums over the windows, as the hook measured it.
-func (b *builder) share(d metric.Desc, num, den []float64) {
-	b.setMeasured(d, stat.Ratio(num, den))
-	b.keep(d, num, den)
-}
-
-// keep keeps a signal's value in each window, by which runs are compared. A window that gave none is left out.
-func (b *builder) keep(d metric.Desc, num, den []float64) {
-	var values []float64
-	for i := range min(len(num), len(den)) {
-		if x := divide(num[i], den[i]); stat.Finite(x) {
-			values = append(values, x)
-		}
-	}
-	b.ev.row(d).windows = values
-}
-
 // center returns a signal that was taken before.
 func (b *builder) center(d metric.Desc) (float64, bool) {
 	v, ok := b.ev.Get(d)

@@ -17,7 +17,7 @@ import (
 // Value is one derived signal.
 type Value struct {
 	stat.Summary
-	Basis metric.Basis
+	Basis metric.Basis // "" of a figure in the making is measured
 }
 
 // Evidence is what a watch amounts to. Build it with FromRecording or FromBenchmark, or with New in tests of rules.
@@ -34,20 +34,18 @@ type Evidence struct {
 	signals map[string]*signal
 }
 
-// signal is what a derived signal came to, or why it is absent: then its Value's N is 0.
+// signal is a derived signal and what it is made from.
 type signal struct {
-	Value
-	windows []float64
-	spread  []stat.Class
-	why     reason
-	from    []metric.Desc // raw signals that it is made from
+	figure
+	spread []stat.Class
+	from   []metric.Desc // raw signals
 }
 
 // New returns evidence that holds just these values and facts.
 func New(values map[string]Value, facts Facts) *Evidence {
 	e := &Evidence{Facts: facts}
 	for name, v := range values {
-		e.row(metric.Desc{Name: name}).Value = v
+		e.row(metric.Desc{Name: name}).figure = figure{Value: v}
 	}
 	return e
 }
@@ -77,8 +75,17 @@ func (e *Evidence) Get(d metric.Desc) (Value, bool) {
 	return v, v.N > 0
 }
 
-// Windows returns a signal's values window by window, in order of time, where they were kept; nil else.
-func (e *Evidence) Windows(d metric.Desc) []float64 { return e.read(d).windows }
+// Windows returns a signal's values window by window, in order of time, where they are known; nil else. A window that
+// gave none is left out.
+func (e *Evidence) Windows(d metric.Desc) (values []float64) {
+	s := e.read(d)
+	for i := range min(len(s.num), len(s.den)) {
+		if x := divide(s.num[i], s.den[i]); stat.Finite(x) {
+			values = append(values, x)
+		}
+	}
+	return values
+}
 
 // Window is the steady stretch all values are from.
 type Window struct {

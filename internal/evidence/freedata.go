@@ -26,7 +26,7 @@ func (b *builder) freeData(r *rank) {
 	free.why = reason{text: "nobody asked for it", cure: "start the job with pipetune diagnose --headroom -- COMMAND"}
 	if f, steps, seconds := b.replayed(r); f != nil {
 		b.ev.Facts.FreeData = f
-		free = figure{Summary: stat.Ratio(steps, seconds), why: reason{text: f.Why}}
+		free = summary(stat.Ratio(steps, seconds)).or(reason{text: f.Why})
 		if v, ok := b.ev.Get(metric.BatchesPerS); ok && free.N > 0 && v.Lo > 0 {
 			times.Summary = stat.Summary{Center: free.Center / v.Center, Lo: free.Lo / v.Hi, Hi: free.Hi / v.Lo,
 				Confidence: v.Confidence, N: min(v.N, free.N)}

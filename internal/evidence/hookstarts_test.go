@@ -6,7 +6,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Two workers are restarted for each of ten epochs of 20 batches, a batch takes 30 ms of CPU, and their processes
@@ -31,9 +30,9 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
 			b := &builder{ev: &Evidence{}, frame: frame{spans: []span{{0, 10}, {10, 20}}}}
-			b.ev.row(metric.Restarts).Value = Value{Summary: stat.Exact(c.restarts)}
+			b.ev.row(metric.Restarts).figure = exact(c.restarts)
 			seen := 0.0306 + c.threads + c.starts*2*c.restarts/200
-			b.ev.row(metric.WorkerCPUBatch).Value = Value{Summary: stat.Exact(seen)}
+			b.ev.row(metric.WorkerCPUBatch).figure = exact(seen)
 			b.costOfBatch(&rank{hook: h}, batches, []float64{3, 3}, []float64{3, 3})
 			if got := b.ev.read(metric.WorkerCPUBatch).Center; math.Abs(got-c.want) > 1e-9 {
 				t.Errorf("a batch costs %g s of CPU, want %g s", got, c.want)

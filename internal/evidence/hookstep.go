@@ -16,22 +16,19 @@ func (b *builder) setReported(r *rank) {
 	}
 }
 
-// setMeasured takes a figure as the hook measured it.
-func (b *builder) setMeasured(d metric.Desc, s stat.Summary) { b.set(d, s, metric.Measured) }
-
 // hookStep takes where a step goes. Shares of the training loop are of the time in which the trainer did not evaluate.
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	if h.training.trains() {
-		b.setMeasured(metric.Evaluation, stat.Ratio(h.evaluated, h.reported))
-		b.setMeasured(metric.EvalWait, stat.Ratio(h.over(h.evaluations, (*hookLoop).waits), h.reported))
+		b.set(metric.Evaluation, ratio(h.evaluated, h.reported))
+		b.set(metric.EvalWait, ratio(h.over(h.evaluations, (*hookLoop).waits), h.reported))
 	}
 	if h.training.known(metric.HookSyncs) {
-		b.setMeasured(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), h.trained()))
-		b.setMeasured(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
+		b.set(metric.SyncRatio, ratio(h.training.of(metric.HookSyncTime), h.trained()))
+		b.set(metric.SyncsPerStep, ratio(h.training.of(metric.HookSyncs), r.batches))
 	}
 	if timed := b.ownClock(r); timed.N > 0 {
-		b.setMeasured(metric.Starved, timed)
+		b.set(metric.Starved, summary(timed))
 	}
 }
 
@@ -53,17 +50,16 @@ func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figu
 	if len(bytes) == 0 {
 		return seen, tensors
 	}
-	listed := stat.Median(read(metric.HookTensors))
-	all := stat.Median(read(metric.HookAllTensors))
+	listed, all := median(read(metric.HookTensors)), median(read(metric.HookAllTensors))
 	if all.N == 0 && listed.Center > tensors.Center { // an older hook told only these
 		all = listed
 	}
 	if all.Center > 0 && l.hasWorkers() {
 		tensors = exact(all.Center)
 	}
-	b.setMeasured(metric.BatchTensors, listed)
-	b.setMeasured(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
-	b.setMeasured(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
+	b.set(metric.BatchTensors, listed)
+	b.set(metric.BatchFloat32, median(read(metric.HookFloat32)))
+	b.set(metric.BatchFloat64, median(read(metric.HookFloat64)))
 	return median(bytes), tensors
 }
 
@@ -71,7 +67,7 @@ func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figu
 func (b *builder) hookMade(r *rank) {
 	l := r.hook.training
 	if l.hasWorkers() {
-		b.setMeasured(metric.TakeCPU, stat.Ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
+		b.set(metric.TakeCPU, ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
 	}
 	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
 		l.made(metric.HookFetchCPU)
@@ -79,16 +75,16 @@ func (b *builder) hookMade(r *rank) {
 		return
 	}
 	collate := l.made(metric.HookCollate)
-	b.setMeasured(metric.FetchTime, stat.Ratio(took, fetches))
-	b.setMeasured(metric.CollateRatio, stat.Ratio(collate, took))
-	b.setMeasured(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
-	b.setMeasured(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
+	b.set(metric.FetchTime, ratio(took, fetches))
+	b.set(metric.CollateRatio, ratio(collate, took))
+	b.set(metric.RowsPerBatch, ratio(l.made(metric.HookRows), fetches))
+	b.set(metric.RowRatio, ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
-		b.setMeasured(metric.FetchP99, stat.Exact(p99))
+		b.set(metric.FetchP99, exact(p99))
 	}
 	if sum(cpu) > 0 {
-		b.setMeasured(metric.FetchCPU, stat.Ratio(cpu, fetches))
+		b.set(metric.FetchCPU, ratio(cpu, fetches))
 		b.costOfBatch(r, fetches, took, cpu)
 	}
 	if sum(items) <= 0 {
@@ -102,11 +98,11 @@ func (b *builder) hookMade(r *rank) {
 		took []float64
 	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
 		{metric.MadeOther, other}, {metric.MadeCollate, collate}} {
-		b.share(p.d, p.took, items)
+		b.set(p.d, ratio(p.took, items))
 	}
-	b.setMeasured(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
+	b.set(metric.MadePerS, ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.setMeasured(metric.DecodedTimes, stat.Ratio(l.made(metric.HookDecodedValues), items).Scaled(1/taken))
+		b.set(metric.DecodedTimes, summary(stat.Ratio(l.made(metric.HookDecodedValues), items).Scaled(1/taken)))
 	}
 }
 
@@ -130,11 +126,12 @@ func (b *builder) valuesTaken(r *rank) float64 {
 // batches; where its process takes more, in threads of its own, that stands, less what workers took to start and to
 // end.
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
-	seen, ok := b.ev.Get(metric.WorkerCPUBatch)
-	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
-		b.setMeasured(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
+	seen := b.ev.read(metric.WorkerCPUBatch).figure
+	if besides := b.ofStarts(r, fetches, took); seen.N == 0 || seen.Center-besides < sum(cpu)/sum(fetches) {
+		b.set(metric.WorkerCPUBatch, ratio(cpu, fetches).over(seen.num, seen.den))
 	} else if besides > 0 {
-		b.setMeasured(metric.WorkerCPUBatch, seen.Summary.Scaled(1-besides/seen.Center))
+		seen.Summary = seen.Scaled(1 - besides/seen.Center)
+		b.set(metric.WorkerCPUBatch, seen)
 	}
 	delay, programs := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {
@@ -148,7 +145,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		delay, programs = times(delayed, part), times(b.programs(r.workerSet), part)
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
-	b.setMeasured(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
+	b.set(metric.WorkerWaitBatch, summary(notNegative(stat.Ratio(waits, fetches))))
 }
 
 // ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the making of a set,

@@ -49,19 +49,19 @@ func (b *builder) reportedWorkers(r *rank) {
 	}
 	lived := times(reported, float64(*workers))
 	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
-	b.share(metric.WorkerBusy, busy, lived)
-	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived)
+	b.set(metric.WorkerBusy, ratio(busy, lived))
+	b.set(metric.WorkerIdle, ratio(each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived))
 	if sum(cpu) <= 0 {
 		return
 	}
-	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived)
-	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived)
-	b.share(metric.WorkerCPU, cpu, lived)
+	b.set(metric.WorkerRunning, ratio(each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived))
+	b.set(metric.WorkerOtherWait, ratio(each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived))
+	b.set(metric.WorkerCPU, ratio(cpu, lived))
 	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
 	if all := sum(seen) + sum(b.programs(r.workerSet)); all > 0 && sum(delay) > 0 {
-		b.set(metric.WorkerRunDelay, stat.Ratio(cpu, lived).Scaled(sum(delay)/all), metric.Inferred)
+		b.set(metric.WorkerRunDelay, summary(stat.Ratio(cpu, lived).Scaled(sum(delay)/all)).by(metric.Inferred))
 	}
 }
 

@@ -48,7 +48,7 @@ func (b *builder) pinning(r *rank) {
 	samples := b.grow(r.pin(), metric.ThreadSamples)
 	idle := b.grow(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
-	batch := figure{Summary: notNegative(stat.Ratio(busy, r.handed))}
+	batch := summary(notNegative(stat.Ratio(busy, r.handed)))
 	b.take(metric.PinBusy, ratio(busy, samples), metric.ThreadSamples)
 	locked := b.grow(r.pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
 	b.take(metric.PinLock, ratio(locked, samples), metric.ThreadSamples)

@@ -184,7 +184,7 @@ func (b *builder) otherCPU(job []float64) figure {
 	others := b.mean(each(len(job), func(i int) float64 {
 		return divide(busy[i], seen[i]) - job[i]/b.length[i] - own
 	}))
-	return figure{Summary: notNegative(others.Summary)}
+	return summary(notNegative(others.Summary))
 }
 
 // throttled is the share of quota periods in which the job was held back. Where periods were watched and none was

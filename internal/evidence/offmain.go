@@ -195,7 +195,7 @@ func (b *builder) unexplained(wait float64) float64 {
 func (b *builder) withholdSteps(text, cure string) {
 	b.ev.Facts.OffMain = text
 	for _, d := range ofSteps {
-		b.ev.row(d).Value, b.ev.row(d).windows = Value{}, nil
+		b.ev.row(d).figure = figure{why: b.ev.row(d).why}
 	}
 	b.miss(reason{text, cure}, ofSteps...)
 }

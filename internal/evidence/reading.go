@@ -25,7 +25,7 @@ func (b *builder) reading(r *rank) {
 	}
 	hits := stat.Ratio(fetched, chars)
 	hits.Center, hits.Lo, hits.Hi = 1-hits.Center, 1-hits.Hi, 1-hits.Lo
-	cached, size := figure{Summary: hits, why: uncounted}, ratio(chars, calls)
+	cached, size := summary(hits).or(uncounted), ratio(chars, calls)
 	if sum(chars) < leastRead && len(all) > 0 {
 		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not "+
 			"counted there", "")

@@ -10,8 +10,7 @@ import (
 
 // figure is a derived signal: a value or, where its N is 0, perhaps a reason why there is none.
 type figure struct {
-	stat.Summary
-	basis    metric.Basis // "" is measured
+	Value
 	num, den []float64    // of each window, by which runs are compared; nil where there are none
 	why      reason
 }
@@ -21,21 +20,24 @@ type reason struct{ text, cure string }
 
 // ratio is a ratio of sums over the windows.
 func ratio(num, den []float64) figure {
-	return figure{Summary: stat.Ratio(num, den), num: num, den: den}
+	return summary(stat.Ratio(num, den)).over(num, den)
 }
 
+// summary is a figure that was measured.
+func summary(s stat.Summary) figure { return figure{Value: Value{Summary: s}} }
+
 // exact is a figure that was read off.
-func exact(x float64) figure { return figure{Summary: stat.Exact(x)} }
+func exact(x float64) figure { return summary(stat.Exact(x)) }
 
 // median is the median of readings.
-func median(xs []float64) figure { return figure{Summary: stat.Median(xs)} }
+func median(xs []float64) figure { return summary(stat.Median(xs)) }
 
 // none is no figure, and why.
 func none(text, cure string) figure { return figure{why: reason{text, cure}} }
 
 // by gives a figure another basis than that it was measured.
 func (f figure) by(basis metric.Basis) figure {
-	f.basis = basis
+	f.Basis = basis
 	return f
 }
 
@@ -63,11 +65,20 @@ func (f figure) or(why reason) figure {
 // absent, and the figure has no reason of its own, theirs stands.
 func (b *builder) take(d metric.Desc, f figure, from ...metric.Desc) {
 	b.ev.row(d).from = from
-	b.set(d, f.Summary, cmp.Or(f.basis, metric.Measured))
-	if f.N > 0 && f.num != nil {
-		b.keep(d, f.num, f.den)
+	b.set(d, f)
+}
+
+// set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.
+func (b *builder) set(d metric.Desc, f figure) {
+	s := b.ev.row(d)
+	if f.N == 0 || !stat.Finite(f.Center, f.Lo, f.Hi) {
+		b.miss(f.why, d)
+		return
 	}
-	b.miss(f.why, d)
+	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
+		f.Summary = clamped(f.Summary, 0, 1)
+	}
+	s.figure = f.by(cmp.Or(f.Basis, metric.Measured)).or(reason{})
 }
 
 // perBatch takes one that is counted in batches.

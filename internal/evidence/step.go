@@ -67,11 +67,11 @@ func (b *builder) rates(r *rank) {
 	case sum(reported) > 0:
 		samples = ratio(reported, r.clock)
 	case r.rate.N > 0 && n > 0:
-		samples = figure{Summary: r.rate.Scaled(n), basis: metric.Inferred}.over(times(r.batches, n), r.clock)
+		samples = summary(r.rate.Scaled(n)).by(metric.Inferred).over(times(r.batches, n), r.clock)
 	case r.rate.N > 0 && r.hook == nil:
 		samples.why = reason{"the batch size is not known", "give it with --batch-size"}
 	}
-	wait, loads := figure{Summary: r.wait, basis: r.basis, num: r.waited, den: r.watched}, figure{}
+	wait, loads := summary(r.wait).by(r.basis).over(r.waited, r.watched), figure{}
 	switch {
 	case r.hook != nil && r.hook.training.loadsItself(): // what is bounded from outside is exact here
 		loads.Summary = r.wait
@@ -81,8 +81,8 @@ func (b *builder) rates(r *rank) {
 	case r.noLoader: // what it waits is a range, and no wait
 		wait, loads = figure{}, wait
 	}
-	b.perBatch(r, metric.BatchesPerS, figure{Summary: r.rate, num: r.batches, den: r.clock})
-	b.perBatch(r, metric.StepTime, figure{Summary: inverse(r.rate), num: r.clock, den: r.batches})
+	b.perBatch(r, metric.BatchesPerS, summary(r.rate).over(r.batches, r.clock))
+	b.perBatch(r, metric.StepTime, summary(inverse(r.rate)).over(r.clock, r.batches))
 	b.perBatch(r, metric.SamplesPerS, samples)
 	b.perBatch(r, metric.FreeStepTime, b.freeStep(r), metric.LoaderWaiting)
 	b.take(metric.InputWait, wait, metric.LoaderWaiting, metric.LoaderSamples, metric.ThreadQueuePoll)
@@ -101,8 +101,8 @@ func (b *builder) freeStep(r *rank) figure {
 	}
 	f := r.step.Free
 	if r.step.Sight != step.NoDevice || r.noLoader || r.waited == nil {
-		return figure{basis: r.basis, Summary: stat.Summary{Center: f.Likely / r.rate.Center, Lo: f.Lo / r.rate.Center,
-			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}}
+		return summary(stat.Summary{Center: f.Likely / r.rate.Center, Lo: f.Lo / r.rate.Center,
+			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}).by(r.basis)
 	}
 	// Both from the same windows: their noise has a part in common.
 	s := stat.Ratio(each(len(b.spans), func(i int) float64 {
@@ -112,7 +112,7 @@ func (b *builder) freeStep(r *rank) figure {
 		return figure{}
 	}
 	// One center for the rate and for what is made of it.
-	return figure{Summary: s.Scaled(max(f.Likely, 0) / r.rate.Center / s.Center), basis: r.basis}
+	return summary(s.Scaled(max(f.Likely, 0) / r.rate.Center / s.Center)).by(r.basis)
 }
 
 // steps takes where a step of the leading trainer goes.
@@ -121,7 +121,7 @@ func (b *builder) steps(r *rank) {
 	if s := r.step; s != nil {
 		stall, headroom, hostTime = b.modelled(s.Stall), b.modelled(s.Headroom()), b.modelled(s.Host)
 		if s.Sight == step.NoDevice {
-			stall.basis, hostTime.basis = r.basis, metric.Measured
+			stall.Basis, hostTime.Basis = r.basis, metric.Measured
 		}
 		if r.watched != nil {
 			stall = stall.over(each(len(r.watched), func(i int) float64 { // the upper bound
@@ -156,7 +156,7 @@ func (b *builder) steps(r *rank) {
 
 // modelled is what the model of a step says of it.
 func (b *builder) modelled(r step.Range) figure {
-	return figure{Summary: summaryOf(r, len(b.spans)), basis: metric.Inferred}
+	return summary(summaryOf(r, len(b.spans))).by(metric.Inferred)
 }
 
 // restarts takes what the restarts of the workers cost.

@@ -71,7 +71,7 @@ func (b *builder) workers(r *rank) {
 			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i])
 		}
 	}
-	b.perBatch(r, metric.WorkerWaitBatch, figure{Summary: notNegative(stat.Ratio(waits, r.handed))},
+	b.perBatch(r, metric.WorkerWaitBatch, summary(notNegative(stat.Ratio(waits, r.handed))),
 		metric.ThreadSamples)
 
 	usual := func(raw metric.Desc) func(*process) (float64, bool) {
@@ -197,5 +197,5 @@ func (b *builder) memoryGrowth(r *rank) figure {
 		return figure{}
 	}
 	slices.SortFunc(growths, func(x, y stat.Summary) int { return cmp.Compare(x.Center, y.Center) })
-	return figure{Summary: growths[len(growths)/2]}
+	return summary(growths[len(growths)/2])
 }
