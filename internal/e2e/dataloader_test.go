@@ -27,7 +27,7 @@ var loaderCases = []struct {
 }
 
 // What it costs the trainer's process to take a batch of one tensor: measured with three versions of torch
-// (internal/evidence/receive.go). Where there are as many workers as CPUs, they do not have the CPUs to themselves.
+// (internal/evidence/trainer.go). Where there are as many workers as CPUs, they do not have the CPUs to themselves.
 const (
 	takeBatch = 0.46e-3 // seconds
 	batchSize = 32      // of testdata/jobs/dataloader_rate.py

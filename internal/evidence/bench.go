@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -235,4 +236,112 @@ func shape(axes []int64) string {
 		return ""
 	}
 	return "(" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(axes), "[]")), ", ") + ")"
+}
+
+var noRoom = reason{text: "the memory that can still be used is not known"}
+
+// cures of probes that run only when asked.
+var cures = map[string]string{report.ProbeTry: "--try", report.ProbeTier: "--compare-path OTHER",
+	report.ProbePython: "--python INTERPRETER"}
+
+// why is the reason for a signal of a probe that is absent.
+func (b *benchBuilder) why(probe string) reason {
+	if probe == report.ProbeRead && b.ev.Bench.Undecoded {
+		probe = report.ProbeDecode // an item is read and decoded
+	}
+	if r, ok := b.abstention(probe); ok {
+		return r
+	}
+	cure, asked := cures[probe]
+	switch {
+	case b.about.Interrupted:
+		return reason{text: "the run was interrupted before the " + probe + " probe gave such a figure"}
+	case asked:
+		return reason{"it was not asked for", cure}
+	}
+	return reason{"the " + probe + " probe gave no such figure in its time", "a larger --budget"}
+}
+
+// whyCold is the reason for one that needs cold reads.
+func (b *benchBuilder) whyCold(probe string) reason {
+	switch c := b.about.Cold; {
+	case c.Possible:
+		return b.why(probe)
+	case c.Reason != "":
+		return reason{text: "cold reads could not be measured: " + c.Reason}
+	}
+	return reason{text: "cold reads could not be measured"}
+}
+
+// abstention is what a probe said where it could not measure; false where it did not say.
+func (b *benchBuilder) abstention(probe string) (reason, bool) {
+	for _, a := range b.report.Abstained {
+		if slices.Contains(a.Missing, probe) {
+			return reason{a.Reason, a.Cure}, true
+		}
+	}
+	return reason{}, false
+}
+
+// Figures of a benchmark are combined end to end of their intervals: wider than need be, never narrower.
+
+// combined is a figure made of two others; absent where either is. It is measured where both are, and else of the
+// weaker basis.
+func combined(a, b Value, center, lo, hi float64) Value {
+	if a.N == 0 || b.N == 0 {
+		return Value{}
+	}
+	basis := a.Basis
+	for _, weaker := range []metric.Basis{metric.Inferred, metric.Modelled, metric.Assumed} {
+		if b.Basis == weaker || a.Basis == weaker {
+			basis = weaker
+		}
+	}
+	return Value{stat.Summary{Center: center, Lo: lo, Hi: hi, Confidence: min(a.Confidence, b.Confidence),
+		N: min(a.N, b.N)}, basis}
+}
+
+// plus adds two times of which either may be missing.
+func plus(a, b Value) Value {
+	switch {
+	case a.N == 0:
+		return b
+	case b.N == 0:
+		return a
+	}
+	return combined(a, b, a.Center+b.Center, a.Lo+b.Lo, a.Hi+b.Hi)
+}
+
+// minus is a less b, at least 0.
+func minus(a, b Value) Value {
+	return combined(a, b, max(a.Center-b.Center, 0), max(a.Lo-b.Hi, 0), max(a.Hi-b.Lo, 0))
+}
+
+// product is a share of something: the interval of either carries over.
+func product(a, b Value) Value { return combined(a, b, a.Center*b.Center, a.Lo*b.Lo, a.Hi*b.Hi) }
+
+// vague is how far below its center an interval is followed when it divides: one that reaches down to 0 would give an
+// infinity.
+const vague = 0.1
+
+// quotient is a over b; absent where b is zero.
+func quotient(a, b Value) Value {
+	if b.Center <= 0 {
+		return Value{}
+	}
+	return combined(a, b, a.Center/b.Center, a.Lo/b.Hi, a.Hi/max(b.Lo, vague*b.Center))
+}
+
+// part is a over b where a is a part of b: within 0..1, whatever noise says.
+func part(a, b Value) Value {
+	v := quotient(a, b)
+	v.Summary = clamped(v.Summary, math.Inf(-1), 1)
+	return v
+}
+
+// saved is the share of before that after does not take; below 0 where it takes more.
+func saved(before, after Value) Value {
+	v := quotient(after, before)
+	v.Center, v.Lo, v.Hi = 1-v.Center, 1-v.Hi, 1-v.Lo
+	return v
 }

@@ -11,7 +11,7 @@ import (
 // figure is a derived signal: a value or, where its N is 0, perhaps a reason why there is none.
 type figure struct {
 	Value
-	num, den []float64    // of each window, by which runs are compared; nil where there are none
+	num, den []float64 // of each window, by which runs are compared; nil where there are none
 	why      reason
 }
 

@@ -49,7 +49,11 @@
 // prefetcher): of N, its main thread waits for that g, and N is less by g in F, or by nothing, if others hold it.
 package step
 
-import "github.com/pipetune/pipetune/internal/stat"
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/stat"
+)
 
 // Sight is what can be seen of the trainer's device.
 type Sight int
@@ -273,4 +277,79 @@ func (s Seen) hostAlone(at Step) Range {
 	// it.
 	idle.Likely = max(idle.Likely-s.Copy.Likely, 0)
 	return Share(max(own.Lo-s.Busy.Hi, 0), min(own.Likely, idle.Likely), min(own.Hi, idle.Hi))
+}
+
+// Range is what is known of a figure: it lies between Lo and Hi, most likely at Likely. A range is no noise: where its
+// ends differ, what was seen allows every value between them. The zero Range is the figure 0.
+type Range struct{ Lo, Likely, Hi float64 }
+
+// Share is a range within 0..1, its ends in order around Likely.
+func Share(lo, likely, hi float64) Range {
+	lo, hi = stat.Share(lo), stat.Share(hi)
+	if lo > hi {
+		lo, hi = hi, lo
+	}
+	return Range{lo, min(max(likely, lo), hi), hi}
+}
+
+// Width is how far the ends are apart.
+func (r Range) Width() float64 { return r.Hi - r.Lo }
+
+// rest is what a share leaves of 1.
+func (r Range) rest() Range { return Range{1 - r.Hi, 1 - r.Likely, 1 - r.Lo} }
+
+func (r Range) plus(o Range) Range { return Range{r.Lo + o.Lo, r.Likely + o.Likely, r.Hi + o.Hi} }
+
+// Minus subtracts a figure that is a part of this one: it stays at least 0.
+func (r Range) Minus(o Range) Range {
+	return Range{max(r.Lo-o.Hi, 0), max(r.Likely-o.Likely, 0), max(r.Hi-o.Lo, 0)}
+}
+
+// within is as much of a figure as fits into another one, end by end.
+func (r Range) within(o Range) Range {
+	return Range{min(r.Lo, o.Lo), min(r.Likely, o.Likely), min(r.Hi, o.Hi)}
+}
+
+// atMost holds all of a range to a ceiling.
+func (r Range) atMost(x float64) Range { return Range{min(r.Lo, x), min(r.Likely, x), min(r.Hi, x)} }
+
+// Peers is what a rank's device does in collectives. The zero value is a trainer that has no others beside it.
+type Peers struct {
+	Known bool
+	Waits Range // its collectives wait for the data of other ranks
+	Work  Range // the device works on anything else
+}
+
+// Awaits returns the least and the most likely share of some time in which a rank, whose data stall is own, waits in
+// collectives for the data of the other ranks, whose stalls are others. The stalls of longer times differ from rank to
+// rank by spread (a standard deviation), and such a time has so many steps.
+//
+// Where the steps of a rank vary independently, their differences vary by the root of their number more than its means
+// do: normally distributed differences give the likely figure, and no more than exponential ones would. Where they vary
+// together, by no more than the means: that is the least.
+func Awaits(own float64, others []float64, spread, steps float64) (least, likely float64) {
+	longest := 0.0
+	for _, o := range others {
+		longest += beyond(o, longest) // of two, the longer one
+	}
+	most := beyond(longest, own)
+	return min(positive(longest-own, spread), most), min(positive(longest-own, spread*math.Sqrt(max(steps, 1))), most)
+}
+
+// beyond is by how much, on average, an exponential time with the mean a is longer than one with the mean b; 0 where it
+// is not.
+func beyond(a, b float64) float64 {
+	if !(a > 0) {
+		return 0
+	}
+	return a * a / (a + max(b, 0))
+}
+
+// positive is the mean of what is positive of a normally distributed figure.
+func positive(mean, deviation float64) float64 {
+	if !(deviation > 0) {
+		return max(mean, 0)
+	}
+	z := mean / deviation
+	return max(mean*math.Erfc(-z/math.Sqrt2)/2+deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi), 0)
 }
