@@ -64,7 +64,7 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 		return nil, t, 0, errEmpty
 	}
 	b = &builder{rec: rec, h: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec),
-		thin: map[string]float64{}}
+		epochs: readEpochs(rec), thin: map[string]float64{}}
 	if len(b.h.signals) == 0 {
 		return nil, t, 0, errEmpty
 	}
@@ -105,7 +105,7 @@ type builder struct {
 	layout *recording.Layout // of the largest HDF5 dataset; nil where none was described
 
 	calls  map[string]LoaderCall      // of loops, by entity
-	epochs map[string][]reportedEpoch // of loops, by entity; nil until read
+	epochs map[string][]reportedEpoch // of loops, by entity
 	thin   map[string]float64         // of trainers whose hook reported too little to be used: seconds of the window
 }
 

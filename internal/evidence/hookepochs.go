@@ -18,22 +18,19 @@ type reportedEpoch struct {
 }
 
 // readEpochs reads the epochs of each loop; one that is reported twice, when it begins and when it ends, is one.
-func (b *builder) readEpochs() map[string][]reportedEpoch {
-	if b.epochs != nil {
-		return b.epochs
-	}
-	b.epochs = map[string][]reportedEpoch{}
+func readEpochs(rec *recording.Recording) map[string][]reportedEpoch {
+	epochs := map[string][]reportedEpoch{}
 	at := map[reportedEpoch]int{} // by loop and number
-	for e, row := range recording.Each[recording.Epoch](b.rec, recording.EventEpoch) {
+	for e, row := range recording.Each[recording.Epoch](rec, recording.EventEpoch) {
 		key := reportedEpoch{e.Entity, recording.Epoch{Number: row.Number}}
 		i, twice := at[key]
 		if !twice {
-			i = len(b.epochs[e.Entity])
-			at[key], b.epochs[e.Entity] = i, append(b.epochs[e.Entity], key)
+			i = len(epochs[e.Entity])
+			at[key], epochs[e.Entity] = i, append(epochs[e.Entity], key)
 		}
-		e.Into(&b.epochs[e.Entity][i].Epoch)
+		e.Into(&epochs[e.Entity][i].Epoch)
 	}
-	return b.epochs
+	return epochs
 }
 
 // firstBegun returns when the very first epoch of a loader began, where that is reported.
@@ -47,7 +44,7 @@ func firstBegun(epochs []reportedEpoch) (float64, bool) {
 
 // epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
 // the window too.
-func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]reportedEpoch) {
+func (b *builder) epochsOf(h *hooked, entities []string) {
 	l := h.training
 	key, placed := placeOf(l.call)
 	for _, e := range entities {
@@ -62,7 +59,7 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]rep
 		made := b.loadersOf(e)
 		h.made += made
 		h.again += max(b.counted(metric.HookBegun, e)-made, 0)
-		for _, x := range epochs[e] {
+		for _, x := range b.epochs[e] {
 			if x.Grad || l.call.Evaluates {
 				h.epochs = append(h.epochs, x)
 			}

@@ -58,8 +58,7 @@ func (b *builder) readHook(a *process) *hooked {
 	if clock == nil || len(entities) == 0 {
 		return nil
 	}
-	epochs := b.readEpochs()
-	if begun, ok := firstBegun(epochs[entities[0]]); ok && strings.HasSuffix(entities[0], ".0") {
+	if begun, ok := firstBegun(b.epochs[entities[0]]); ok && strings.HasSuffix(entities[0], ".0") {
 		clock.begunAt(begun)
 	}
 	if reported, ok := clock.covers(b.steady, b.spans); !ok {
@@ -88,7 +87,7 @@ func (b *builder) readHook(a *process) *hooked {
 		}
 	}
 	h.evaluate()
-	b.epochsOf(h, entities, epochs)
+	b.epochsOf(h, entities)
 	return h
 }
 

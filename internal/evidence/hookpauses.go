@@ -80,7 +80,7 @@ func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
 	var reported []span
 	for _, l := range h.evaluations {
 		for _, m := range l.members {
-			for _, e := range b.readEpochs()[m] {
+			for _, e := range b.epochs[m] {
 				if e.Wall > 0 && !e.Grad {
 					reported = append(reported, span{e.Begun, e.Begun + e.Wall})
 				}

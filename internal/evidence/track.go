@@ -228,25 +228,15 @@ func (t *track) lastBefore(at float64) float64 {
 	return t.at[i-1]
 }
 
-// firstAboveZero is a counter's first reading above zero; 0 where there is none.
-func (t *track) firstAboveZero() float64 {
-	if i := slices.IndexFunc(t.v, func(v float64) bool { return v > 0 }); i >= 0 {
-		return t.v[i]
-	}
-	return 0
-}
-
-// skipZeros leaves out what a counter read before it was above zero; one that never was stays as it is.
-func (t *track) skipZeros() {
-	t.skip(slices.IndexFunc(t.v, func(v float64) bool { return v > 0 }))
-}
+// aboveZero is the place of a counter's first reading above zero; -1 where there is none.
+func (t *track) aboveZero() int { return slices.IndexFunc(t.v, func(v float64) bool { return v > 0 }) }
 
 // skipTo leaves out what was read before a moment; a track that ends before stays as it is.
 func (t *track) skipTo(at float64) {
 	t.skip(slices.IndexFunc(t.at, func(x float64) bool { return x >= at }))
 }
 
-// skip leaves out so many readings; none where that is less than nothing.
+// skip leaves out so many readings, none where that is below 0.
 func (t *track) skip(n int) {
 	if n > 0 {
 		t.at, t.v = t.at[n:], t.v[n:]

@@ -224,8 +224,8 @@ func (b *builder) batches(r *rank) {
 	}
 	// Until the first is seen the counter reads nothing, and then all that came before at once, as the number in a
 	// tensor's name counts from its worker's birth. What is no more than may have come since the reading before did.
-	if !known || t.firstAboveZero() > justBegun*per {
-		t.skipZeros()
+	if first := t.aboveZero(); !known || first >= 0 && t.v[first] > justBegun*per {
+		t.skip(first)
 	}
 	alive := b.h.of(metric.LoaderWorkers, r.loader())
 	all := b.processes.of(r.process)
