@@ -114,10 +114,8 @@ func TestFetchesThatNobodyCounts(t *testing.T) {
 }
 
 func TestPinnedBatches(t *testing.T) {
-	s := simulate(t, recording.Header{})
+	s := twoWorkers(t, recording.Header{})
 	s.pins = true
-	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
 	s.r.Event(recording.EventPin, "pin/100.1", nil)
 	s.run(30, inputBound)
 	e := s.evidence()

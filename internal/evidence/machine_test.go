@@ -21,10 +21,8 @@ func TestUsualSteal(t *testing.T) {
 		"no hypervisor, and just started":   {"", 30, 0, 0},
 		"no hypervisor, and nothing at all": {"", 0, 0, 0},
 	} {
-		s := simulate(t, recording.Header{Host: recording.Host{Virtual: tt.virtual}})
+		s := twoWorkers(t, recording.Header{Host: recording.Host{Virtual: tt.virtual}})
 		s.sums[metric.CPUBusy.Name+" host"], s.sums[metric.CPUSteal.Name+" host"] = tt.busy, tt.steal
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
 		s.run(10, inputBound)
 		v, ok := s.evidence().Get(metric.StealUsual)
 		if ok == math.IsNaN(tt.want) || ok && math.Abs(v.Center-tt.want) > 1e-9 {
@@ -46,9 +44,7 @@ func TestFullCPUs(t *testing.T) {
 		"one that shows its threads":    {recording.Host{CoresPhysical: 4, Virtual: "kvm"}, 4},
 		"cores not known":               {recording.Host{}, 2.6},
 	} {
-		s := simulate(t, recording.Header{Host: tt.host})
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
+		s := twoWorkers(t, recording.Header{Host: tt.host})
 		s.run(10, moment{run: 0.1, work: 1, batches: 10, gpu: -1}) // and half a core for somebody else
 		if v, ok := s.evidence().Get(metric.FullCPUs); !ok || math.Abs(v.Center-tt.want) > 0.01 {
 			t.Errorf("%s: %v, %t; want %v", name, v.Center, ok, tt.want)

@@ -113,9 +113,7 @@ func TestSeemsAside(t *testing.T) {
 		{"no workers, a main thread that loads", 0, "", moment{run: 0.5, asleep: 0.5, others: 0.9, gpu: -1,
 			trainerReads: 1e9}, ""},
 	} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		s.bear("100.1", c.workers, 50)
+		s := withWorkers(t, c.workers, recording.Header{})
 		s.takes = c.takes
 		s.run(30, c.m)
 		e := s.evidence()
@@ -158,9 +156,7 @@ func TestPrefetcherBehindPinning(t *testing.T) {
 		{"workers with time to spare", "", starves(0.92, 0, 0.3, 0.05), 0, 0.01},
 		{"a GPU that explains the sleep", "", starves(0.92, 0, 0.01, 0.98), 0, 0.01},
 	} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
+		s := twoWorkers(t, recording.Header{})
 		s.pins, s.takes = c.takes == "", c.takes
 		s.run(30, c.m)
 		e := s.evidence()
@@ -182,9 +178,7 @@ func TestWaitsForTheGlobalLock(t *testing.T) {
 		{"a thread that pins", true, 0.1, 0.1, 0.3, 1 / (1 - 0.1 - 0.2)},
 		{"none, and tensors of workers", false, 0.2, 0.1, 0.3, 1 / (1 - 0.2)},
 	} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		s.bear("100.1", 1, 50)
+		s := withWorkers(t, 1, recording.Header{})
 		s.pins = c.pins
 		s.run(30, moment{wait: 0.1, run: 0.7, gil: 0.2, idle: 0.5, work: 0.5, batches: 5, gpu: 0.1})
 		e := s.evidence()

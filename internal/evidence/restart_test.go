@@ -52,9 +52,7 @@ func TestEpochRestarts(t *testing.T) {
 // TestValidationLoaderIsNoRestart lets a second set of workers live beside the first: once standing by, once for a
 // while.
 func TestValidationLoaderIsNoRestart(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 4, 50)
+	s := withWorkers(t, 4, recording.Header{})
 	s.run(10, inputBound)
 	main := s.workers["100.1"]
 	validation := s.bear("100.1", 4, 0)
@@ -148,9 +146,7 @@ func TestCheapRestarts(t *testing.T) {
 // trainer that computes for 0.4 of its time. What it computes soon after is its own, not the start's. A real loop of 40
 // steps an epoch was reported 16 % between epochs for 4 %, and a step of 22 ms for 25.
 func TestShortRestartsOfATrainerThatComputes(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	s.bear("100.1", 1, 50)
+	s := withWorkers(t, 1, recording.Header{})
 	s.tick, s.samples = 0.25, 12
 	for range 8 {
 		s.run(2.5, moment{wait: 0.6, run: 0.4, work: 0.05, batches: 16, gpu: -1})

@@ -190,9 +190,7 @@ func bend(rec *recording.Recording, raw []byte) {
 func TestEvidenceIsDeterministic(t *testing.T) {
 	var first *Evidence
 	for range 3 {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		s.bear("100.1", 3, 50)
+		s := withWorkers(t, 3, recording.Header{})
 		for i := range 300 {
 			m := inputBound
 			m.wait = 0.3 + 0.2*math.Sin(float64(i)/7)
@@ -218,9 +216,7 @@ func TestEvidenceIsDeterministic(t *testing.T) {
 
 // BenchmarkFromRecording derives from 30 s of a job with 16 workers, ten readings a second.
 func BenchmarkFromRecording(b *testing.B) {
-	s := simulate(&testing.T{}, recording.Header{Warmup: 5 * time.Second})
-	s.trainer("100.1")
-	s.bear("100.1", 16, 50)
+	s := withWorkers(&testing.T{}, 16, recording.Header{Warmup: 5 * time.Second})
 	s.run(30, inputBound)
 	rec := s.recording("duration")
 	points := 0

@@ -63,13 +63,19 @@ func simulate(t *testing.T, header recording.Header) *simulation {
 		workers: map[string][]string{}}
 }
 
-// twoWorkers simulates a trainer with two workers that were there before the watch.
-func twoWorkers(t *testing.T, header recording.Header) *simulation {
+// withWorkers simulates a trainer with workers that were there before the watch.
+func withWorkers(t *testing.T, workers int, header recording.Header) *simulation {
 	t.Helper()
 	s := simulate(t, header)
 	s.trainer("100.1")
-	s.bear("100.1", 2, 50)
+	s.bear("100.1", workers, 50)
 	return s
+}
+
+// twoWorkers simulates one with two.
+func twoWorkers(t *testing.T, header recording.Header) *simulation {
+	t.Helper()
+	return withWorkers(t, 2, header)
 }
 
 // trainer adds a trainer that was there before the watch.
