@@ -4,16 +4,12 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // TestHookEvaluation lets 4 s of training alternate with 2 s of evaluation, after an epoch or in the middle of one.
 func TestHookEvaluation(t *testing.T) {
 	for _, nested := range []bool{false, true} {
-		l := launch(t, recording.Header{})
-		l.loader(0, 88, 2, "persistent_workers", "1")
-		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held")
-		l.bear("100.1", 4, 50)
+		l := trainAndHold(t, 2)
 		evaluate := func() {
 			l.begin(1, 0.1, 0)
 			for range 18 {
@@ -52,10 +48,7 @@ func TestHookEvaluation(t *testing.T) {
 // and however long it takes.
 func TestHookEvaluationWithGradients(t *testing.T) {
 	for sampler, evaluates := range map[string]bool{InSequence: true, AtRandom: false} {
-		l := launch(t, recording.Header{})
-		l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
-		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held", "sampler", sampler)
-		l.bear("100.1", 4, 50)
+		l := trainAndHold(t, 2, "sampler", sampler)
 		for range 5 {
 			l.begin(0, 0, 0)
 			l.plain(0, 2, 0.01, 0.04)
@@ -80,10 +73,7 @@ func TestHookEvaluationWithGradients(t *testing.T) {
 // said no_grad; such epochs within each step are part of it.
 func TestHookEvaluationBetweenSteps(t *testing.T) {
 	for every, evaluates := range map[int]bool{40: true, 1: false} {
-		l := launch(t, recording.Header{})
-		l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
-		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held", "sampler", InSequence)
-		l.bear("100.1", 4, 50)
+		l := trainAndHold(t, 2, "sampler", InSequence)
 		l.begin(0, 0, 0)
 		for l.now < 30 {
 			if every > 1 {

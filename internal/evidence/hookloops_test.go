@@ -200,11 +200,7 @@ func TestHookCrew(t *testing.T) {
 			l.step(0, true, 0.01, 0.04, func() {
 				l.workers["100.1"], aside, l.samples, others = held, train, moment{wait: 0.25, asleep: 0.75, work: 1,
 					rss: 100 << 20, gpu: -1}, moment{idle: 1, rss: 500 << 20}
-				l.begin(1, 0, 0)
-				for range 3 {
-					l.step(1, false, 0.025, 0.075)
-				}
-				l.end(1, 0)
+				l.over(1, false, 3, 0.025, 0.075)
 				l.workers["100.1"], aside, l.samples, others = train, held, work, rest
 			})
 		}

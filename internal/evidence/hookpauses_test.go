@@ -19,11 +19,8 @@ func TestHookPauses(t *testing.T) {
 	}{{"between epochs", false, 1, 0}, {"in the middle", true, 1, 0}, {"two in a row", true, 2, 0},
 		{"the last not to its end", true, 1, 1}} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := launch(t, recording.Header{})
-			l.loader(0, 88, 2, "persistent_workers", "1")
-			l.loader(1, 95, 0, "dataset", "train.Held")
+			l := trainAndHold(t, 0)
 			l.loader(2, 96, 0, "dataset", "train.Test")
-			l.bear("100.1", 2, 50)
 			training, evaluation := moment{run: 0.25, asleep: 0.75, gpu: -1}, moment{run: 0.75, asleep: 0.25, gpu: -1}
 			l.samples = training
 			evaluate := func(cut float64) func() {

@@ -203,6 +203,25 @@ func (l *launched) end(n int, drain float64) {
 	l.r.Event(recording.EventEpoch, e, recording.Attrs(*x))
 }
 
+// over goes over a loader once.
+func (l *launched) over(n int, grad bool, steps int, wait, work float64) {
+	l.begin(n, 0, 0)
+	for range steps {
+		l.step(n, grad, wait, work)
+	}
+	l.end(n, 0)
+}
+
+// trainAndHold launches a trainer with a loader for training and one for a held-out dataset, whose workers persist.
+func trainAndHold(t *testing.T, held int, attrs ...string) *launched {
+	t.Helper()
+	l := launch(t, recording.Header{})
+	l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
+	l.loader(1, 95, held, append([]string{"persistent_workers", "1", "dataset", "train.Held"}, attrs...)...)
+	l.bear("100.1", 2+held, 50)
+	return l
+}
+
 // make lets workers make batches of 32 items that take 80 ms of a worker each, 50 ms of them on a CPU.
 func (l *launched) make(n int, batches float64) {
 	e := l.loop(n)

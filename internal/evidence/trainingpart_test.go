@@ -5,16 +5,12 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // alternating is a job that evaluates on the CPU for twice as long as it trains on its GPU before, time and again.
 func alternating(t *testing.T, trains float64) *Evidence {
 	t.Helper()
-	l := launch(t, recording.Header{})
-	l.loader(0, 88, 2, "persistent_workers", "1")
-	l.loader(1, 95, 0, "dataset", "train.Held")
-	l.bear("100.1", 2, 50)
+	l := trainAndHold(t, 0)
 	training := moment{run: 0.1, asleep: 0.9, gpu: 0.8}
 	for at := 0.0; at < 36; at += 3 * trains {
 		l.samples = training
@@ -22,11 +18,7 @@ func alternating(t *testing.T, trains float64) *Evidence {
 		l.plain(0, trains, 0.005, 0.045)
 		l.end(0, 0)
 		l.samples = moment{run: 0.95, asleep: 0.05, gpu: 0.05}
-		l.begin(1, 0, 0)
-		for range int(2*trains/0.1 + 0.5) {
-			l.step(1, false, 0, 0.1)
-		}
-		l.end(1, 0)
+		l.over(1, false, int(2*trains/0.1+0.5), 0, 0.1)
 	}
 	e := l.evidence()
 	sound(t, e)
