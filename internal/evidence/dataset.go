@@ -143,10 +143,7 @@ func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) 
 
 // dataset takes what is known of the dataset that is read most, and of the layout of the largest HDF5 dataset.
 func (b *builder) dataset() {
-	var d place
-	if len(b.places) > 0 {
-		d = b.places[0]
-	}
+	d := cmp.Or(b.mainDataset(), &place{})
 	size, files, file := noted(d.Bytes), noted(d.Files), noted(d.FileBytes)
 	if file.N == 0 && size.N > 0 && files.Center >= 1 {
 		file = exact(size.Center / files.Center).by(metric.Inferred) // the mean stands in for the median

@@ -359,15 +359,3 @@ func TestHookLessThanAll(t *testing.T) {
 		t.Errorf("off late: %q", e.Warnings)
 	}
 }
-
-// In a launched job that reported no DataLoader the cure is not to launch it.
-func TestNoLoaderInALaunchedJob(t *testing.T) {
-	for mode, want := range map[string]bool{"attach": true, "launch": false} {
-		s := simulate(t, recording.Header{Mode: mode})
-		s.trainer("100.1")
-		s.run(30, moment{run: 0.5, asleep: 0.5, gpu: -1, trainerReads: 1e9})
-		if why, cure := s.evidence().WhyMissing(metric.InputWait); why == "" || (cure != "") != want {
-			t.Errorf("%s: missing for %q, cure %q", mode, why, cure)
-		}
-	}
-}

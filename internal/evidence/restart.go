@@ -121,20 +121,20 @@ func (b *builder) pace(trainer *process, sets [][]*process) pace {
 // not seen yet, it is the first step in which the trainer mostly does something else than wait or write to new workers.
 func (b *builder) firstBatch(trainer *process, r restart, usual pace, before float64) float64 {
 	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
-	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil && t.at[0] <= r.born {
-		for _, step := range t.stepsBetween(r.born, before) {
-			now := alive.within(span{step.from, step.from})
-			if step.from >= r.born && t.grown(step) > 0 && len(now) > 0 && now[0] > 0 {
-				return b.firstOf(trainer, r, usual, step)
-			}
+	t := b.h.of(metric.LoaderTensors, trainer.loader())
+	switch {
+	case t == nil:
+		return b.endOfWait(trainer, r.born, before)
+	case t.at[0] > r.born: // a tensor was seen by then
+		return b.endOfWait(trainer, r.born, min(before, t.at[0]))
+	}
+	for _, step := range t.stepsBetween(r.born, before) {
+		now := alive.within(span{step.from, step.from})
+		if step.from >= r.born && t.grown(step) > 0 && len(now) > 0 && now[0] > 0 {
+			return b.firstOf(trainer, r, usual, step)
 		}
-		return min(before, max(t.last(), r.born))
 	}
-	latest := before
-	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil {
-		latest = min(latest, max(t.at[0], r.born)) // a tensor was seen by then
-	}
-	return b.endOfWait(trainer, r.born, latest)
+	return min(before, max(t.last(), r.born))
 }
 
 // firstOf is when the first batch came that was counted by the end of a step between two readings, the first step after

@@ -9,6 +9,16 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
+// about checks signals to within so much of each.
+func about(t *testing.T, e *Evidence, figures map[metric.Desc][2]float64) {
+	t.Helper()
+	for d, x := range figures {
+		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x[0]) > x[1] {
+			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x[0])
+		}
+	}
+}
+
 // TestEpochRestarts lets the workers be replaced every 6 s: 0.2 s without any while the main thread sleeps, then 0.8 s
 // until the first batch of which the main thread waits half and starts workers the other half.
 func TestEpochRestarts(t *testing.T) {
@@ -25,24 +35,14 @@ func TestEpochRestarts(t *testing.T) {
 	if e.Window.Detected {
 		t.Errorf("the first epoch was taken for a warm-up of %v", e.Window.Warmup)
 	}
-	for _, c := range []struct {
-		d       metric.Desc
-		want    float64
-		atMost  float64 // how far off
-		because string
-	}{
-		{metric.Restarts, 4, 0, "four of five sets replaced another"},
-		{metric.EpochTime, 6, 0.05, "a set every 6 s"},
-		{metric.RestartGap, 1.0, 0.11, "0.2 s without workers, 0.8 s without a batch; ticks are 0.1 s"},
-		{metric.EpochGap, 4.0 / 30, 0.02, "four gaps of 1 s"},
-		// The first start is not a restart: of it only the poll counts.
-		{metric.InputWait, (0.4 + 4*1.0 + 5*5*0.2) / 30, 0.02, "the gaps and a fifth of the rest"},
-	} {
-		v, ok := e.Get(c.d)
-		if !ok || math.Abs(v.Center-c.want) > c.atMost {
-			t.Errorf("%s = %v (%v), want %v: %s", c.d.Name, v.Center, ok, c.want, c.because)
-		}
-	}
+	about(t, e, map[metric.Desc][2]float64{
+		metric.Restarts:   {4, 0}, // four of five sets replaced another
+		metric.EpochTime:  {6, 0.05},
+		metric.RestartGap: {1.0, 0.11}, // 0.2 s without workers, 0.8 s without a batch; ticks are 0.1 s
+		metric.EpochGap:   {4.0 / 30, 0.02},
+		// The first start is not a restart: of it only the poll counts; else the gaps and a fifth of the rest.
+		metric.InputWait: {(0.4 + 4*1.0 + 5*5*0.2) / 30, 0.02},
+	})
 	if e.Facts.Persistent == nil || *e.Facts.Persistent {
 		t.Error("persistent_workers must be seen to be off")
 	}
@@ -133,13 +133,8 @@ func TestCheapRestarts(t *testing.T) {
 		s.bury("100.1")
 		s.bear("100.1", 2, 0.2)
 	}
-	e := s.evidence()
-	for d, x := range map[metric.Desc]float64{metric.RestartGap: 0.05, metric.EpochGap: 0.05 * 5 / 30,
-		metric.InputWait: 0} {
-		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > max(0.01, x/2) {
-			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
-		}
-	}
+	about(t, s.evidence(), map[metric.Desc][2]float64{metric.RestartGap: {0.05, 0.025},
+		metric.EpochGap: {0.05 * 5 / 30, 0.01}, metric.InputWait: {0, 0.01}})
 }
 
 // TestShortRestartsOfATrainerThatComputes replaces a forked worker in 0.1 s between two readings of 0.25 s, of a
@@ -154,15 +149,8 @@ func TestShortRestartsOfATrainerThatComputes(t *testing.T) {
 		s.bury("100.1")
 		s.bear("100.1", 1, 0.2)
 	}
-	e := s.evidence()
-	for d, x := range map[metric.Desc]struct{ want, off float64 }{
-		metric.RestartGap: {0.1, 0.07}, metric.EpochGap: {0.1 / 2.75, 0.07 / 2.75},
-		metric.FreeStepTime: {0.4 * 2.75 / (16 * 2.65), 0.0015},
-	} {
-		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x.want) > x.off {
-			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x.want)
-		}
-	}
+	about(t, s.evidence(), map[metric.Desc][2]float64{metric.RestartGap: {0.1, 0.07},
+		metric.EpochGap: {0.1 / 2.75, 0.07 / 2.75}, metric.FreeStepTime: {0.4 * 2.75 / (16 * 2.65), 0.0015}})
 }
 
 // TestReadsOfWorkersThatEnded hands the trainer what its workers had read as they end, as the kernel does.

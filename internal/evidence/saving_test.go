@@ -63,13 +63,6 @@ func TestSavingsDiffer(t *testing.T) {
 	}
 }
 
-// TestSavingUnknown: a recording without the count of what the main thread writes reports no checkpoints.
-func TestSavingUnknown(t *testing.T) {
-	s := twoWorkers(t, recording.Header{})
-	s.run(30, trains)
-	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent})
-}
-
 // TestRemoteWaits splits the time that workers wait on connections by their peers.
 func TestRemoteWaits(t *testing.T) {
 	s := simulate(t, recording.Header{})

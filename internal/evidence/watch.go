@@ -65,12 +65,13 @@ func (b *builder) warnAfter(end float64) {
 // warnings says what the person should know of this watch.
 func (b *builder) warnings() {
 	r, clean := b.top(), sum(b.length)
+	toItsEnd := b.Ended && b.rec.Header.Mode == "launch"
 	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
 		b.warn("only %.0f of 100 planned samples of threads could be taken: the machine is too busy for pipetune "+
 			"itself", 100*cover)
 	}
 	switch {
-	case b.Ended && b.rec.Header.Mode == "launch": // it is watched to its end
+	case toItsEnd:
 	case b.Ended:
 		b.warn("the job ended after %s of watching: the figures are of the time before",
 			b.End.Round(100*time.Millisecond))
@@ -88,11 +89,11 @@ func (b *builder) warnings() {
 		b.warn("the beginning differs from the rest for %s longer than this watch could leave out: the figures hold "+
 			"a part of the warm-up", b.Kept.Round(100*time.Millisecond))
 	}
-	switch ownEnd := b.Ended && b.rec.Header.Mode == "launch"; {
+	switch {
 	case clean >= shortWindow:
 	case b.Failure != "": // a longer watch cures nothing
 		b.warn("only %.1f s could be used", clean)
-	case ownEnd:
+	case toItsEnd:
 		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean,
 			AdvisedTraining)
 	default:
@@ -102,7 +103,7 @@ func (b *builder) warnings() {
 		longer := ": watch for longer"
 		if b.Failure != "" {
 			longer = ""
-		} else if b.Ended && b.rec.Header.Mode == "launch" {
+		} else if toItsEnd {
 			longer = ": let the job run longer"
 		}
 		b.warn("only %.0f batches passed in the window%s", sum(r.batches), longer)
