@@ -243,3 +243,49 @@ func (b *builder) drawn(h *hooked) (lost, took []float64) {
 	}
 	return times(counted, stat.Share(divide(drew, of))), took
 }
+
+// EpochCost is what the epochs of a training loop were made of, as the hook reported it: medians, in seconds. A zero
+// Summary is not reported.
+type EpochCost struct {
+	Batches stat.Summary // of an epoch that is over
+	Create  stat.Summary // iter() without Draw and Redraw, of epochs that started workers
+	First   stat.Summary // the wait for their first batch
+	Drain   stat.Summary // the end of such epochs, in which their workers are ended
+	Draw    stat.Summary // drawing the first indices; of epochs whose workers were there already, all of iter()
+	Redraw  stat.Summary // drawing them for nothing, of epochs that started workers
+}
+
+// cost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
+func (h *hooked) cost() EpochCost {
+	var whole, create, first, drain, draw, redraw []float64
+	making := h.makesAlone()
+	for i, e := range h.epochs {
+		if e.Steps > 0 && (e.Drain != nil || i < len(h.epochs)-1) { // or the loop was left, and another one began
+			whole = append(whole, float64(e.Steps))
+		}
+		if drew, known := e.drawing(making); known {
+			draw = append(draw, drew)
+		}
+		if i == 1 && len(draw) == 2 { // the first one is not alone any more
+			draw = draw[1:]
+		}
+		if e.WorkersBorn == 0 {
+			continue
+		}
+		if i == 1 && len(create) == 1 {
+			create, first, redraw = nil, nil, nil
+		}
+		create = append(create, max(e.Create-orZero(e.Draw)-orZero(e.Redraw), 0))
+		if e.Redraw != nil {
+			redraw = append(redraw, *e.Redraw)
+		}
+		if e.FirstWait != nil {
+			first = append(first, *e.FirstWait)
+		}
+		if e.Drain != nil {
+			drain = append(drain, *e.Drain)
+		}
+	}
+	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first),
+		Drain: stat.Median(drain), Draw: stat.Median(draw), Redraw: stat.Median(redraw)}
+}

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -161,4 +162,35 @@ func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	epoch := r.hook.cost()
 	most := epoch.Create.Center + max(epoch.First.Center-sum(took)/sum(fetches), 0) + epoch.Drain.Center
 	return restarts * float64(*workers) * most / sum(fetches)
+}
+
+// Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty
+// ones left out: of metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
+func (e *Evidence) Spread(d metric.Desc) []stat.Class { return e.read(d).spread }
+
+// SetSpread sets what Spread returns.
+func (e *Evidence) SetSpread(d metric.Desc, classes []stat.Class) { e.row(d).spread = classes }
+
+// mostClasses reaches 10^10 s.
+const mostClasses = 320
+
+// hookSpreads keeps how the times of a batch and of a wait for it were spread.
+func (b *builder) hookSpreads(l *hookLoop) {
+	b.ev.SetSpread(metric.HookFetchSpread, b.spread(l, metric.HookFetchSpread, l.clock.sinceBirth))
+	b.ev.SetSpread(metric.HookWaitSpread, b.spread(l, metric.HookWaitSpread, l.clock.retime))
+}
+
+// spread counts the durations of each class of a loop's signal within the windows.
+func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) (out []stat.Class) {
+	for k := range mostClasses {
+		n := 0.0
+		for _, m := range l.members {
+			g, _ := place(b.h.of(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).grow(b.spans)
+			n += sum(g)
+		}
+		if n > 0 {
+			out = append(out, stat.Class{K: k, Count: n})
+		}
+	}
+	return out
 }

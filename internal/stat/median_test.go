@@ -60,19 +60,19 @@ func TestQuantile(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	low, high := []float64{1, 2, 3, 4, 5, 6}, []float64{11, 12, 13, 14, 15, 16}
-	if c := Compare(low, high); !c.Differs() || c.N1 != 6 || c.N2 != 6 || len(c.Warnings) != 0 {
+	if c := Compare(low, high); c.P >= c.Alpha || c.N1 != 6 || c.N2 != 6 || len(c.Warnings) != 0 {
 		t.Errorf("apart: %+v", c)
 	}
-	if c := Compare(low, []float64{6, 1, 5, 2, 4, 3}); c.Differs() {
+	if c := Compare(low, []float64{6, 1, 5, 2, 4, 3}); c.P < c.Alpha {
 		t.Errorf("alike: %+v", c)
 	}
-	if c := Compare(low[:2], high[:2]); c.Differs() || len(c.Warnings) == 0 {
+	if c := Compare(low[:2], high[:2]); c.P < c.Alpha || len(c.Warnings) == 0 {
 		t.Errorf("two readings each cannot tell and must say so: %+v", c)
 	}
-	if c := Compare(low, nil); c.Differs() || len(c.Warnings) == 0 {
+	if c := Compare(low, nil); c.P < c.Alpha || len(c.Warnings) == 0 {
 		t.Errorf("nothing to compare with: %+v", c)
 	}
-	if c := Compare([]float64{1, 1}, []float64{1, 1}); c.Differs() || len(c.Warnings) == 0 {
+	if c := Compare([]float64{1, 1}, []float64{1, 1}); c.P < c.Alpha || len(c.Warnings) == 0 {
 		t.Errorf("all equal: %+v", c)
 	}
 }
