@@ -51,8 +51,8 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.setReported(r)
 	b.checkOffMain(r)
 	b.watch(r)
-	b.warnings()
-	b.facts()
+	b.warnings(r)
+	b.facts(r)
 	b.hookSettings()
 	return b.ev, nil
 }
@@ -195,7 +195,7 @@ func (b *builder) growAll(tracks []*track) (growth, seen []float64) {
 }
 
 // facts takes what is no number.
-func (b *builder) facts() {
+func (b *builder) facts(r *rank) {
 	f := &b.ev.Facts
 	f.Framework, f.Tokenizers = b.rec.Header.Job.Framework, b.rec.Header.Job.Tokenizers
 	if n := b.rec.Header.BatchSize; n > 0 {
@@ -206,10 +206,6 @@ func (b *builder) facts() {
 		f.GPUWhyNot = b.gpuWhyNot()
 	}
 	b.datasetFacts()
-	r := b.top()
-	if r == nil {
-		return
-	}
 	if f.Fed = r.fed; f.Fed != nil {
 		return // what follows are settings of a DataLoader
 	}

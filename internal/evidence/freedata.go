@@ -40,7 +40,7 @@ func (b *builder) replayed(r *rank) (last *recording.Replay, steps, seconds []fl
 	of, why := "", ""
 	for e, row := range recording.Each[recording.Replay](b.rec, recording.EventReplay) {
 		last, why = &recording.Replay{}, cmp.Or(why, row.Why)
-		if row.Steps > 0 && (of == "" || r != nil && e.Entity == r.entity) {
+		if row.Steps > 0 && (of == "" || e.Entity == r.entity) {
 			of = e.Entity
 		}
 	}

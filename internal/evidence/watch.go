@@ -66,9 +66,8 @@ func (b *builder) warnAfter(end float64) {
 }
 
 // warnings says what the person should know of this watch.
-func (b *builder) warnings() {
-	r, clean := b.top(), sum(b.length)
-	toItsEnd := b.Ended && b.rec.Header.Mode == "launch"
+func (b *builder) warnings(r *rank) {
+	clean, toItsEnd := sum(b.length), b.Ended && b.rec.Header.Mode == "launch"
 	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
 		b.warn("only %.0f of 100 planned samples of threads could be taken: the machine is too busy for pipetune "+
 			"itself", 100*cover)
@@ -102,7 +101,7 @@ func (b *builder) warnings() {
 	default:
 		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, AdvisedWatch)
 	}
-	if r != nil && r.batches != nil && sum(r.batches) < fewSteps {
+	if r.batches != nil && sum(r.batches) < fewSteps {
 		longer := ": watch for longer"
 		if b.Failure != "" {
 			longer = ""
@@ -206,7 +205,7 @@ func (b *builder) warnHook(r *rank) {
 			break
 		}
 	}
-	if r != nil && r.hook != nil {
+	if r.hook != nil {
 		b.warnReported(r)
 		return
 	}
@@ -217,9 +216,6 @@ func (b *builder) warnHook(r *rank) {
 			b.warn("the hook %s: %s; %s", says[h.State], cmp.Or(h.Reason, "no reason was given"), fromOutside)
 			return
 		}
-	}
-	if r == nil {
-		return
 	}
 	if reported, thin := b.thin[r.entity]; thin {
 		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, sum(b.length), fromOutside)
