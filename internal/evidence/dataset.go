@@ -37,12 +37,12 @@ func (b *builder) readPlaces() []place {
 	return out
 }
 
-// mainDataset returns the place that is read most, nil where none is known.
-func (b *builder) mainDataset() *place {
-	if len(b.places) == 0 {
-		return nil
+// mainDataset returns the place that is read most; the zero place where none is known.
+func (b *builder) mainDataset() (d place) {
+	if len(b.places) > 0 {
+		d = b.places[0]
 	}
-	return &b.places[0]
+	return d
 }
 
 // noted is what a row says; none where it is nil.
@@ -113,9 +113,6 @@ const (
 // often each is opened in a second, for no epoch is that short.
 func (b *builder) openedAgain() figure {
 	d := b.mainDataset()
-	if d == nil {
-		return figure{}
-	}
 	opens, distinct := b.h.of(metric.DatasetOpens, d.entity), b.h.of(metric.DatasetDistinct, d.entity)
 	if opens == nil || distinct == nil || len(opens.v) != len(distinct.v) || opens.v[len(opens.v)-1] < 1 {
 		return figure{}
@@ -144,7 +141,7 @@ func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) 
 
 // dataset takes what is known of the dataset that is read most, and of the layout of the largest HDF5 dataset.
 func (b *builder) dataset() {
-	d := cmp.Or(b.mainDataset(), &place{})
+	d := b.mainDataset()
 	size, files, file := noted(d.Bytes), noted(d.Files), noted(d.FileBytes)
 	if file.N == 0 && size.N > 0 && files.Center >= 1 {
 		file = exact(size.Center / files.Center).by(metric.Inferred) // the mean stands in for the median
@@ -182,7 +179,7 @@ func (b *builder) datasetFacts() {
 		f.Items = l.Items
 	}
 	d := b.mainDataset()
-	if d == nil {
+	if d.entity == "" {
 		return
 	}
 	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.Path, d.Kind, d.FSType, d.Device
@@ -196,7 +193,7 @@ func (b *builder) datasetFacts() {
 }
 
 // storageKind says what the dataset lies on, by the dataset itself or by what the host reported of its mounts.
-func (b *builder) storageKind(d *place) string {
+func (b *builder) storageKind(d place) string {
 	for _, s := range b.rec.Header.Host.Storage {
 		if s.Path != "" && (s.Path == d.Path || len(b.rec.Header.Host.Storage) == 1) {
 			return s.Kind
@@ -293,10 +290,9 @@ var fetchesCounted = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p"
 // everything.
 func (b *builder) fetchesUncounted() string {
 	d := b.mainDataset()
-	if d == nil || d.FSType == "" {
-		return ""
-	}
 	switch fs := d.FSType; {
+	case fs == "":
+		return ""
 	case strings.HasPrefix(fs, "fuse"), fs == "virtiofs":
 		// virtiofs is FUSE with the server on the host (Documentation/filesystems/virtiofs.rst)
 		return "the kernel does not count what is fetched through " + fs
