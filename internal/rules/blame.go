@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,9 +32,8 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 		storage := share(p.OrZero(metric.MainStorage) / load)
 		return loading{storage: storage, running: 1 - storage, busy: load}, true
 	}
-	busy, ok := p.Maybe(metric.WorkerBusy)
-	workers, ok2 := p.Maybe(metric.NumWorkers)
-	if !ok || !ok2 || busy <= 0 {
+	busy, workers, ok := both(p, metric.WorkerBusy, metric.NumWorkers)
+	if !ok || busy <= 0 {
 		return loading{}, false
 	}
 	of := func(d metric.Desc) float64 { return share(p.OrZero(d) / busy) }
@@ -67,6 +67,13 @@ func moreNeeded(p *diagnose.Pass) (*diagnose.Loader, diagnose.Needed, bool) {
 	}
 	need, ok := loader.WorkersNeeded(false)
 	return loader, need, ok && need.Workers > loader.Setting.Workers
+}
+
+// both returns two signals that may be absent; false where one of them is.
+func both(p *diagnose.Pass, a, b metric.Desc) (x, y float64, ok bool) {
+	x, ok = p.Maybe(a)
+	y, ok2 := p.Maybe(b)
+	return x, y, ok && ok2
 }
 
 // share forces a quotient of two noisy figures into 0..1.
@@ -119,6 +126,12 @@ var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metri
 var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.WorthChange, Unit: metric.Ratio,
 	Source: "TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %"}
 
+// mayReach reports whether a signal is at least so much, or unknown.
+func mayReach(e *evidence.Evidence, d metric.Desc, least float64) bool {
+	v, known := e.Get(d)
+	return !known || v.Center >= least
+}
+
 // withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains
 // by its needs.
 func withWorkers(e *evidence.Evidence) bool { return !diagnose.Workerless(e) }
@@ -129,16 +142,17 @@ func withPinning(e *evidence.Evidence) bool {
 }
 
 func onHDF5(e *evidence.Evidence) bool {
-	if e.Facts.DatasetKind == "" && e.Facts.HDF5 == nil && withoutH5py(e) {
-		return false
-	}
-	return e.Facts.DatasetKind == "" || e.Facts.DatasetKind == "hdf5" || e.Facts.HDF5 != nil
+	kind := e.Facts.DatasetKind
+	return kind == "hdf5" || e.Facts.HDF5 != nil || kind == "" && !withoutH5py(e)
 }
 
-// onChunks is onHDF5 for rules about chunks: a dataset whose layout was read and that has none is stored in one piece.
-func onChunks(e *evidence.Evidence) bool {
+// onChunks is onHDF5 for rules about chunks.
+func onChunks(e *evidence.Evidence) bool { return onHDF5(e) && mayHaveChunks(e) }
+
+// mayHaveChunks is false for a dataset whose layout was read and that has none: it is stored in one piece.
+func mayHaveChunks(e *evidence.Evidence) bool {
 	_, chunked := e.Get(metric.HDF5Chunk)
-	return onHDF5(e) && (chunked || e.Facts.HDF5 == nil)
+	return chunked || e.Facts.HDF5 == nil
 }
 
 func onDisk(e *evidence.Evidence) bool { return e.Facts.StorageKind != "tmpfs" }
@@ -148,11 +162,8 @@ func seen(p *diagnose.Pass, signals ...metric.Desc) []report.Evidence {
 	var rows []report.Evidence
 	for _, d := range signals {
 		if v, ok := p.Evidence.Get(d); ok {
-			basis := report.Basis(v.Basis)
-			if basis == "" {
-				basis = report.Measured
-			}
-			rows = append(rows, report.Evidence{Metric: d.Name, Value: v.Center, Unit: string(d.Unit), Basis: basis})
+			rows = append(rows, report.Evidence{Metric: d.Name, Value: v.Center, Unit: string(d.Unit),
+				Basis: report.Basis(cmp.Or(v.Basis, metric.Measured))})
 		}
 	}
 	return rows

@@ -56,6 +56,15 @@ func (t timing) saved() float64 { return savedShare(t.before.Center, t.after.Cen
 // effect is that in items per second of one worker.
 func (t timing) effect() *report.Effect { return quicker(t.before, t.after, t.basis, "") }
 
+// report reports a finding that leads to such a change, as its first recommendation, where that saves enough.
+func (t timing) report(p *diagnose.Pass, f report.Finding, changes ...report.Recommendation) {
+	if f.Score = t.saved(); f.Score >= diagnose.Moderate.Value {
+		changes[0].Effect = t.effect()
+		f.Recommendations = changes
+		p.Report(f)
+	}
+}
+
 // cautious grades a share that may have another explanation: at most a warning.
 func cautious(share float64) report.Severity {
 	if diagnose.Grade(share) == report.Info {

@@ -70,7 +70,7 @@ func decodeMeasured(p *diagnose.Pass) {
 // quickerLibrary recommends the fastest of the user's own libraries over the slowest, where that is worth a change.
 func quickerLibrary(p *diagnose.Pass) []report.Recommendation {
 	b := p.Evidence.Bench
-	if b == nil || len(b.Decoders) < 2 {
+	if len(b.Decoders) < 2 {
 		return nil
 	}
 	fast, slow := b.Decoders[0], b.Decoders[len(b.Decoders)-1]

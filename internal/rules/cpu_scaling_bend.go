@@ -38,10 +38,7 @@ func bendMeasured(p *diagnose.Pass) {
 	if efficiency.Center >= p.Limit(bendLimit) || efficiency.Hi >= 1 {
 		return
 	}
-	bound := ""
-	if p.Evidence.Bench != nil {
-		bound = p.Evidence.Bench.Bound
-	}
+	bound := p.Evidence.Bench.Bound
 	if bound == "none" { // its interval reaches where the probe sees no bend
 		return
 	}
@@ -49,18 +46,15 @@ func bendMeasured(p *diagnose.Pass) {
 		p.Abstain("too few rounds were measured to tell a bend from noise", "a larger --budget")
 		return
 	}
-	b, known := bends[bound]
-	score, severity := share(1-efficiency.Center), report.Info
-	if bound == "lock" || bound == "device" && outgrows(p) {
-		severity = diagnose.Grade(score)
-	} else {
-		score = 0
-	}
 	n := p.Get(metric.BenchWorkers)
-	summary := fmt.Sprintf("%s workers give %s times what one gives", unit.Number(n), unit.Number(n*efficiency.Center))
-	f := report.Finding{Severity: severity, Score: score, Summary: summary,
+	f := report.Finding{
+		Summary: fmt.Sprintf("%s workers give %s times what one gives", unit.Number(n),
+			unit.Number(n*efficiency.Center)),
 		Evidence: seen(p, metric.BenchWorkers, metric.BenchEfficiency, metric.UsableCPUs, metric.BenchItem)}
-	if known {
+	if bound == "lock" || bound == "device" && outgrows(p) {
+		f.Score = share(1 - efficiency.Center)
+	}
+	if b, known := bends[bound]; known {
 		f.Summary += ": " + b.what
 		f.Recommendations = []report.Recommendation{{Setting: b.setting, To: b.to, Why: b.why}}
 	} else {

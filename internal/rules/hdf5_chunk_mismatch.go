@@ -65,10 +65,6 @@ func mismatchMeasured(p *diagnose.Pass) {
 // readsInVain reports whether the job really reads more than its batches hold: in order, neighbours come from the chunk
 // cache. Where the batch's size is unknown the layout alone must do.
 func readsInVain(p *diagnose.Pass) bool {
-	batch, ok := p.Maybe(metric.BatchBytes)
-	rate, ok2 := p.Maybe(metric.BatchesPerS)
-	if !ok || !ok2 || batch*rate <= 0 {
-		return true
-	}
-	return p.Get(metric.ReadBytes) > batch*rate
+	batch, rate, ok := both(p, metric.BatchBytes, metric.BatchesPerS)
+	return !ok || batch*rate <= 0 || p.Get(metric.ReadBytes) > batch*rate
 }

@@ -48,9 +48,8 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 			reopenedInside(p, m)
 			return
 		}
-		opens, counted := p.Maybe(metric.HDF5Opens)
-		distinct, told := p.Maybe(metric.DistinctOpens)
-		if !counted || !told {
+		opens, distinct, counted := both(p, metric.HDF5Opens, metric.DistinctOpens)
+		if !counted {
 			comesAndGoes(p)
 			return
 		}
@@ -89,11 +88,10 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 // reopenedInside judges by what the hook counted and timed: opens of an item, and what they take of its time. It is
 // quiet where the file is opened rarely, or another file each time.
 func reopenedInside(p *diagnose.Pass, m made) {
-	perBatch, ok := p.Maybe(metric.OpensPerBatch)
-	fetch, ok2 := p.Maybe(metric.FetchTime)
-	distinct, ok3 := p.Maybe(metric.DistinctOpens)
+	perBatch, fetch, ok := both(p, metric.OpensPerBatch, metric.FetchTime)
+	distinct, ok2 := p.Maybe(metric.DistinctOpens)
 	switch {
-	case !ok || !ok2 || !ok3:
+	case !ok || !ok2:
 		p.Abstain("how many different files are opened is unknown: they are too many to be reported one by one", "")
 		return
 	case perBatch < p.Limit(reopenPerBatch) || distinct > p.Limit(otherFiles):
@@ -180,14 +178,9 @@ func openedMeasured(p *diagnose.Pass) {
 		return
 	}
 	item := timing{before, less(before, open.Summary, plainRead(p)), report.Modelled}
-	score := item.saved()
-	if score < diagnose.Moderate.Value {
-		return
-	}
 	rec := report.Recommendation{Setting: "files of the dataset",
 		To: "one HDF5 file, items along the first axis of one dataset", Why: "a worker then opens one file, once",
-		Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
-		Effect: item.effect()}
+		Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well"}
 	whose := "Each item is an HDF5 file of its own"
 	if n, ok := p.Maybe(metric.DatasetFileN); ok {
 		rec.From = new(unit.Number(n) + " files")
@@ -195,25 +188,22 @@ func openedMeasured(p *diagnose.Pass) {
 			whose = fmt.Sprintf("The items lie in %s HDF5 files, more than a process keeps open", unit.Number(n))
 		}
 	}
-	p.Report(report.Finding{
-		Score: score,
+	item.report(p, report.Finding{
 		Summary: fmt.Sprintf("%s, and opening one takes %s of the item's %s (%s)",
 			whose, unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
 		Evidence: seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile,
 			metric.DatasetFileN, metric.FileBytes),
-		Recommendations: []report.Recommendation{rec},
 		Unhelpful: slices.Concat(against("keeping handles open: the next item is in another file",
 			report.Unhelpful{Setting: "opening the HDF5 file", Direction: report.Any}),
 			against("SWMR mode: it makes no read faster", swmr)),
-	})
+	}, rec)
 }
 
 // comesAndGoes judges without counted opens: the one file of the dataset is open in some samples of a busy worker and
 // not in others.
 func comesAndGoes(p *diagnose.Pass) {
-	present, ok := p.Maybe(metric.HandlePresent)
-	files, ok2 := p.Maybe(metric.DatasetFileN)
-	if !ok || !ok2 {
+	present, files, ok := both(p, metric.HandlePresent, metric.DatasetFileN)
+	if !ok {
 		reason, cure := p.Evidence.WhyMissing(metric.HDF5Opens)
 		if reason == "" {
 			reason = "opens of HDF5 files were not counted"

@@ -40,12 +40,7 @@ var hostMainThreadBound = diagnose.Rule{
 		if score < diagnose.Moderate.Value {
 			return
 		}
-		if cores, ok := diagnose.ModelOnCPU(p.Evidence); ok {
-			p.Report(modelOnCPU(p, cores, score))
-			return
-		}
-		if diagnose.TrainsOnCPU(p.Evidence) {
-			p.Report(trainsOnCPU(p, host, score))
+		if onCPU(p, host, score) {
 			return
 		}
 		if score < host-diagnose.Moderate.Value {
@@ -76,32 +71,32 @@ var nativeCores = diagnose.Limit{Name: "cores of a trainer that Python alone can
 	Unit: metric.Cores, Source: "derived: one thread at a time holds CPython's interpreter lock; a fifth is left to " +
 		"copying and to what native calls overlap (the same share that counts as high)"}
 
-// modelOnCPU is the finding where the model itself trains on the CPU.
-func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
-	return report.Finding{
-		Severity: report.Info, Score: score,
-		Summary: fmt.Sprintf("The model computes on the CPU: no GPU is at work, and the trainer's native threads "+
-			"use %s cores, more than Python alone can", unit.Number(cores)),
-		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
-			metric.GPUBusy),
-		Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: "+
-			"data is ready in time, and workers would take cores from the model", moreWorkers, deeperPrefetch)),
-	}
-}
-
-// trainsOnCPU is the finding where the job has no GPU, so that the model itself is among what the main thread computes.
-func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
-	return report.Finding{
-		Severity: report.Info, Score: score,
-		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and "+
-			"what Python does around it, %s of the time", unit.Percent(host)),
-		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
-			metric.UsableCPUs),
-		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
+// onCPU reports a model that itself trains on the CPU: what the main thread computes is more than Python around it.
+// False where a GPU has the model, or may have it.
+func onCPU(p *diagnose.Pass, host, score float64) bool {
+	const part = "work of the main thread"
+	f := report.Finding{Severity: report.Info, Score: score}
+	if cores, ok := diagnose.ModelOnCPU(p.Evidence); ok {
+		f.Summary = fmt.Sprintf("The model computes on the CPU: no GPU is at work, and the trainer's native threads "+
+			"use %s cores, more than Python alone can", unit.Number(cores))
+		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
+			metric.GPUBusy)
+		f.Unhelpful = unlessStarved(p, part, against("more workers or a deeper prefetch_factor: data is ready in "+
+			"time, and workers would take cores from the model", moreWorkers, deeperPrefetch))
+	} else if diagnose.TrainsOnCPU(p.Evidence) {
+		f.Summary = fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, "+
+			"and what Python does around it, %s of the time", unit.Percent(host))
+		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
+			metric.UsableCPUs)
+		f.Recommendations = []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
 			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's",
-			Command: profile(p, "--native")}},
-		Unhelpful: readyInTime(p, "work of the main thread"),
+			Command: profile(p, "--native")}}
+		f.Unhelpful = readyInTime(p, part)
+	} else {
+		return false
 	}
+	p.Report(f)
+	return true
 }
 
 // profile names the lines that the trainer, or, with such an option, its workers spend their time in, ready to copy.

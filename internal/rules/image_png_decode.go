@@ -75,29 +75,22 @@ func pngMeasured(p *diagnose.Pass) {
 	switch {
 	case ok:
 		times = t
-	case p.Evidence.Bench != nil && len(p.Evidence.Bench.Formats) > 1:
+	case len(p.Evidence.Bench.Formats) > 1:
 		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not separated",
 			"--try, or bench-io on a folder of PNGs alone")
 		return
 	}
-	score := times.saved()
-	if score < diagnose.Moderate.Value {
-		return
-	}
 	recs := []report.Recommendation{toJPEG("JPEG decodes in less of the time")}
-	recs[0].Effect = times.effect()
 	if t, c, ok := tried(p, "packed-npy"); ok && t.saved() >= diagnose.Moderate.Value {
 		recs = append(recs, report.Recommendation{Setting: "picture format", From: new("PNG"),
 			To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
 			Caveat: sizeCaveat(p, c), Effect: t.effect()})
 	}
-	p.Report(report.Finding{
-		Score: score,
+	times.report(p, report.Finding{
 		Summary: fmt.Sprintf("Decoding takes %s of an item's %s (%s), and the pictures are PNG",
 			unit.Seconds(decode.Center), unit.Seconds(before.Center), state),
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio,
 			metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
-		Recommendations: recs,
-		Unhelpful:       fasterStorage(p),
-	})
+		Unhelpful: fasterStorage(p),
+	}, recs...)
 }

@@ -36,8 +36,8 @@ func decoding(p *diagnose.Pass) float64 {
 		return 0
 	}
 	bytes /= trainers(p)
-	speed := gzipSpeed.Value
-	if !isGzip(layoutOf(p).Filters) {
+	speed := gzipSpeed.Value // of gzip, szip, or unknown: gzip is h5py's usual one
+	if fastFilter.MatchString(layoutOf(p).Filters) {
 		speed = fastSpeed.Value
 	}
 	return share(bytes * compression(p) / speed / cpu)
@@ -83,8 +83,8 @@ func readSaid(p *diagnose.Pass) string {
 // compression is the dataset's decoded over its stored size, at least 1; 1 where it is unknown.
 func compression(p *diagnose.Pass) float64 {
 	all, ok := decoded(p)
-	stored, ok2 := p.Maybe(metric.HDF5Stored)
-	if !ok || !ok2 || stored <= 0 {
+	stored := p.OrZero(metric.HDF5Stored)
+	if !ok || stored <= 0 {
 		return 1
 	}
 	return max(all/stored, 1)
@@ -93,25 +93,14 @@ func compression(p *diagnose.Pass) float64 {
 // decoded is the size of the dataset's items without filters; false where it is unknown.
 func decoded(p *diagnose.Pass) (float64, bool) {
 	item, ok := p.Maybe(metric.HDF5Item)
-	axes := digits.FindAllString(layoutOf(p).Shape, 1)
-	if !ok || len(axes) == 0 {
-		return 0, false
-	}
-	items, err := strconv.ParseFloat(axes[0], 64)
-	return items * item, err == nil && items > 0
+	items, err := strconv.ParseFloat(digits.FindString(layoutOf(p).Shape), 64)
+	return items * item, ok && err == nil && items > 0
 }
 
-func isGzip(filters string) bool {
-	f := strings.ToLower(filters)
-	for _, fast := range []string{"lzf", "lz4", "zstd", "blosc", "bitshuffle"} {
-		if strings.Contains(f, fast) {
-			return false
-		}
-	}
-	return true // gzip, szip, or unknown: gzip is h5py's usual one
-}
-
-var digits = regexp.MustCompile(`[0-9]+`)
+var (
+	fastFilter = regexp.MustCompile(`(?i)lzf|lz4|zstd|blosc|bitshuffle`)
+	digits     = regexp.MustCompile(`[0-9]+`)
+)
 
 // layoutOf is the layout of the HDF5 dataset; its zero value where it is unknown.
 func layoutOf(p *diagnose.Pass) evidence.HDF5 {

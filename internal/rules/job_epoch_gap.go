@@ -30,8 +30,7 @@ var jobEpochGap = diagnose.Rule{
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.RestartGap},
 	Limits:   limits(forkStart, spawnStart, serverStart),
 	Applies: func(e *evidence.Evidence) bool { // without a restart in the watch there is no gap to explain
-		n, known := e.Get(metric.Restarts)
-		return withWorkers(e) && (!known || n.Center >= 1)
+		return withWorkers(e) && mayReach(e, metric.Restarts, 1)
 	},
 	Eval: func(p *diagnose.Pass) {
 		gap, each := share(p.Get(metric.EpochGap)), p.Get(metric.RestartGap)

@@ -83,9 +83,8 @@ var loaderCollateCost = diagnose.Rule{
 // noticed is what so many seconds of each batch are of a worker's time for one, all of them where no rate of batches is
 // known.
 func noticed(p *diagnose.Pass, seconds float64) float64 {
-	rate, ok := p.Maybe(metric.BatchesPerS)
-	workers, ok2 := p.Maybe(metric.NumWorkers)
-	if !ok || !ok2 || rate <= 0 {
+	rate, workers, ok := both(p, metric.BatchesPerS, metric.NumWorkers)
+	if !ok || rate <= 0 {
 		return 1
 	}
 	return seconds * rate / max(workers, 1)

@@ -72,9 +72,8 @@ func shardsFor(p *diagnose.Pass, workers, fed float64, effect *report.Effect) re
 
 // mayLackShards leaves out what has no shards: fewer than two workers, and map-style datasets.
 func mayLackShards(e *evidence.Evidence) bool {
-	n, known := e.Get(metric.NumWorkers)
 	h := e.Facts.Hook
-	return (!known || n.Center >= 2) && e.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
+	return mayReach(e, metric.NumWorkers, 2) && e.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
 }
 
 // lacksShards reports whether the hook reported fewer shards than workers.

@@ -19,10 +19,7 @@ var loaderWorkerImbalance = diagnose.Rule{
 	Resource: report.Workers,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerImbalance},
 	Limits:   limits(imbalanceLimit),
-	Applies: func(e *evidence.Evidence) bool {
-		n, known := e.Get(metric.NumWorkers)
-		return !known || n.Center >= 2
-	},
+	Applies:  func(e *evidence.Evidence) bool { return mayReach(e, metric.NumWorkers, 2) },
 	Eval: func(p *diagnose.Pass) {
 		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Stall()
 		if workers < 2 || ratio < p.Limit(imbalanceLimit) || wait < diagnose.Moderate.Value || lacksShards(p) {

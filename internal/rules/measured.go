@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -96,6 +95,11 @@ func less(before, cost stat.Summary, floor float64) stat.Summary {
 		floor))
 }
 
+// more is a time with so many seconds on top.
+func more(s stat.Summary, seconds float64) stat.Summary {
+	return spread(s.Lo+seconds, s.Center+seconds, s.Hi+seconds)
+}
+
 // savedShare is the share of before that after does not take.
 func savedShare(before, after float64) float64 {
 	if before <= 0 {
@@ -109,9 +113,6 @@ func savedShare(before, after float64) float64 {
 // otherwise; a layout that makes the dataset too large for memory is read cold.
 func tried(p *diagnose.Pass, names ...string) (t timing, c evidence.Candidate, ok bool) {
 	b := p.Evidence.Bench
-	if b == nil {
-		return
-	}
 	_, state := settled(p)
 	for _, x := range b.Candidates {
 		for _, name := range names {
@@ -170,12 +171,11 @@ func fasterStorage(p *diagnose.Pass) []report.Unhelpful {
 
 // tooLarge speaks against memory for a dataset that does not fit in it; nil where it does or where that is unknown.
 func tooLarge(p *diagnose.Pass) []report.Unhelpful {
-	size, ok := p.Maybe(metric.DatasetBytes)
-	room, ok2 := p.Maybe(metric.Available)
+	size, room, ok := both(p, metric.DatasetBytes, metric.Available)
 	if limit, ok := p.Maybe(metric.MemLimit); ok && limit < room {
 		room = limit
 	}
-	if !ok || !ok2 || !outgrows(p) {
+	if !ok || !outgrows(p) {
 		return nil
 	}
 	return against(fmt.Sprintf("a copy on tmpfs, or waiting for the page cache: the dataset (%s) does not fit in the "+
@@ -193,9 +193,8 @@ var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one w
 func firstEpochWaits(p *diagnose.Pass) (cold, warm stat.Summary, ok bool) {
 	c, _ := p.Evidence.Get(metric.BenchColdItem)
 	w, _ := p.Evidence.Get(metric.BenchItem)
-	each, known := p.Maybe(metric.BenchPerFile)
-	files, known2 := p.Maybe(metric.DatasetFileN)
-	briefly := known && known2 && (c.Center-w.Center)*each*files < firstEpoch.Value
+	each, files, known := both(p, metric.BenchPerFile, metric.DatasetFileN)
+	briefly := known && (c.Center-w.Center)*each*files < firstEpoch.Value
 	return c.Summary, w.Summary, p.Get(metric.BenchStorage) >= p.Limit(storageLimit) && !outgrows(p) && !briefly
 }
 
@@ -210,10 +209,8 @@ func firstPass(p *diagnose.Pass, f report.Finding) report.Finding {
 }
 
 // ofKind is the Applies of measured rules about one kind of data.
-func ofKind(kinds ...string) func(*evidence.Evidence) bool {
-	return func(e *evidence.Evidence) bool {
-		return slices.Contains(kinds, e.Facts.DatasetKind)
-	}
+func ofKind(kind string) func(*evidence.Evidence) bool {
+	return func(e *evidence.Evidence) bool { return e.Facts.DatasetKind == kind }
 }
 
 // ofPictures is the Applies of measured rules about pictures.
@@ -221,15 +218,11 @@ func ofPictures(e *evidence.Evidence) bool { return format.Kind(e.Facts.DatasetK
 
 // filtered is the Applies of measured rules about filters.
 func filtered(e *evidence.Evidence) bool {
-	filters, known := e.Get(metric.HDF5Filters)
-	return e.Facts.DatasetKind == "hdf5" && !(known && filters.Center < 1)
+	return e.Facts.DatasetKind == "hdf5" && mayReach(e, metric.HDF5Filters, 1)
 }
 
 // inChunks is the Applies of measured rules about chunks.
-func inChunks(e *evidence.Evidence) bool {
-	_, chunked := e.Get(metric.HDF5Chunk)
-	return e.Facts.DatasetKind == "hdf5" && (chunked || e.Facts.HDF5 == nil)
-}
+func inChunks(e *evidence.Evidence) bool { return e.Facts.DatasetKind == "hdf5" && mayHaveChunks(e) }
 
 // What is said of a rewrite whose copy does not fit in memory where the dataset does.
 const (
@@ -244,14 +237,14 @@ const (
 // epoch reads from it: it then delivers the rest of the item too, or all of it where the dataset does not fit in memory
 // any more. Not ok: storage has a part in it that was not measured.
 func unpacked(p *diagnose.Pass, after stat.Summary, grown, now float64) (_ stat.Summary, mind string, ok bool) {
-	gone, more := outgrown(p, grown), 0.0
+	gone, bytes := outgrown(p, grown), 0.0
 	switch item := p.OrZero(metric.BenchItemBytes); {
 	case gone:
-		mind, more = outgrownCounted, item
+		mind, bytes = outgrownCounted, item
 	case outgrows(p):
-		more = max(0, item-now)
+		bytes = max(0, item-now)
 	}
-	if more == 0 {
+	if bytes == 0 {
 		return after, mind, true
 	}
 	rate, known := p.Maybe(metric.BenchDeviceBytes)
@@ -261,9 +254,9 @@ func unpacked(p *diagnose.Pass, after stat.Summary, grown, now float64) (_ stat.
 		}
 		return after, mind, !gone
 	}
-	takes := more / rate
+	takes := bytes / rate
 	if latency, ok := p.Maybe(metric.BenchLatency); ok && gone {
 		takes = max(takes, latency)
 	}
-	return spread(after.Lo+takes, after.Center+takes, after.Hi+takes), mind, true
+	return more(after, takes), mind, true
 }

@@ -32,9 +32,8 @@ var memoryLimitNear = diagnose.Rule{
 			Unhelpful: against("a higher num_workers, prefetch_factor or batch size: each takes more memory",
 				moreWorkers, deeperPrefetch, largerBatch),
 		}
-		n, ok := p.Maybe(metric.NumWorkers)
-		each, ok2 := p.Maybe(metric.WorkerPrivate)
-		if spare := (used - p.Limit(nearFull)) * limit; ok && ok2 && each > 0 && n >= 2 {
+		n, each, ok := both(p, metric.NumWorkers, metric.WorkerPrivate)
+		if spare := (used - p.Limit(nearFull)) * limit; ok && each > 0 && n >= 2 {
 			each *= trainers(p) // num_workers is that of each trainer, the memory that of all
 			fewer := min(float64(int(spare/each))+1, n-1)
 			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(n)),

@@ -32,9 +32,10 @@ var qualityTooShort = diagnose.Rule{
 		if window >= p.Limit(shortWindow) {
 			summary = fmt.Sprintf("Only about %s steps were seen in %s", unit.Number(steps), unit.Seconds(window))
 		}
+		f := report.Finding{Summary: summary, Evidence: seen(p, metric.WindowTime, metric.BatchesPerS)}
 		if failure := p.Evidence.Window.Failure; failure != "" { // nor would a longer watch have seen more
-			p.Report(report.Finding{Severity: report.Info, Summary: summary + ": the job " + failure,
-				Evidence: seen(p, metric.WindowTime, metric.BatchesPerS)})
+			f.Summary += ": the job " + failure
+			p.Report(f)
 			return
 		}
 		const longest = 3600 // more than an hour's watch is no longer a watch
@@ -43,11 +44,7 @@ var qualityTooShort = diagnose.Rule{
 			seconds = min(2*p.Limit(fewSteps)/rate, longest)
 		}
 		setting, to := diagnose.Longer(p.Evidence, seconds)
-		p.Report(report.Finding{
-			Severity: report.Info, Summary: summary,
-			Evidence: seen(p, metric.WindowTime, metric.BatchesPerS),
-			Recommendations: []report.Recommendation{{Setting: setting, From: nil, To: to,
-				Why: "enough steps for a narrow interval"}},
-		})
+		f.Recommendations = []report.Recommendation{{Setting: setting, To: to, Why: "enough steps for a narrow interval"}}
+		p.Report(f)
 	},
 }

@@ -80,15 +80,13 @@ func coldMeasured(p *diagnose.Pass) {
 
 // onNetwork reports whether the dataset is known to lie on a network or FUSE file system.
 func onNetwork(p *diagnose.Pass) bool {
-	network, ok := p.Maybe(metric.StorageNet)
-	return ok && network > 0
+	return p.OrZero(metric.StorageNet) > 0
 }
 
 // thrashing reports whether the page cache loses what it still needs.
 func thrashing(p *diagnose.Pass) bool {
-	refaults, ok := p.Maybe(metric.RefaultRate)
-	fetched, ok2 := p.Maybe(metric.StorageBytes)
-	return ok && ok2 && fetched > 0 && refaults*pageBytes/fetched >= refaultLimit.Value
+	refaults, fetched, ok := both(p, metric.RefaultRate, metric.StorageBytes)
+	return ok && fetched > 0 && refaults*pageBytes/fetched >= refaultLimit.Value
 }
 
 // pageBytes is the size refaults are counted in on every machine PyTorch ships for, save 64 KiB arm64 kernels, where it

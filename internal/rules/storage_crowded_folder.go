@@ -25,13 +25,10 @@ var storageCrowdedFolder = diagnose.Rule{
 	ID:    "storage/crowded-folder",
 	Title: "One folder holds very many files",
 	Measured: &diagnose.Measured{
-		Needs:  []metric.Desc{metric.BenchFolder, metric.BenchItem, metric.BenchOpen, metric.BenchPerFile},
-		Limits: limits(crowd, ordinaryOpen, ordinaryColdOpens),
-		Applies: func(e *evidence.Evidence) bool {
-			files, known := e.Get(metric.DatasetFileN)
-			return !known || files.Center >= crowd.Value
-		},
-		Eval: crowdMeasured,
+		Needs:   []metric.Desc{metric.BenchFolder, metric.BenchItem, metric.BenchOpen, metric.BenchPerFile},
+		Limits:  limits(crowd, ordinaryOpen, ordinaryColdOpens),
+		Applies: func(e *evidence.Evidence) bool { return mayReach(e, metric.DatasetFileN, crowd.Value) },
+		Eval:    crowdMeasured,
 	},
 }
 
@@ -43,9 +40,7 @@ func crowdMeasured(p *diagnose.Pass) {
 	before, state := settled(p)
 	open, usual := p.Get(metric.BenchOpen), p.Limit(ordinaryOpen)
 	if state == "cold" {
-		coldOpen, ok := p.Maybe(metric.BenchColdOpen)
-		latency, ok2 := p.Maybe(metric.BenchLatency)
-		if ok && ok2 {
+		if coldOpen, latency, ok := both(p, metric.BenchColdOpen, metric.BenchLatency); ok {
 			open, usual = coldOpen, usual+p.Limit(ordinaryColdOpens)*latency
 		}
 	}

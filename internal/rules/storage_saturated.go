@@ -50,15 +50,16 @@ var storageSaturated = diagnose.Rule{
 
 // throttled is the case of a limit set on the job's cgroup.
 func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (string, []report.Recommendation) {
-	now, what := unit.Format(limit, string(metric.BytesPerS)), "bytes"
+	what, said := "bytes", func(rate float64) string { return unit.Format(rate, string(metric.BytesPerS)) }
 	if reads {
-		now, what = unit.Number(limit)+" reads per second", "reads"
+		what, said = "reads", func(rate float64) string { return unit.Number(rate) + " reads per second" }
 	}
-	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: new(now), To: "none",
+	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: new(said(limit)), To: "none",
 		Why: "the job reads at that limit", Caveat: "whoever set it had a reason; ask before raising it"}
 	if loader, ok := p.Loader(); ok {
-		if to, ok := allowed(loader, limit, reads, p); ok {
-			rec.To = to
+		pace := p.OrZero(metric.BatchesPerS) * loader.FreeStep.Center // of what the step could take
+		if pace > 0 && pace < 1 {
+			rec.To = "at least " + said(limit/pace)
 		}
 		rec.Effect = loader.Saving(waits/2, waits, true)
 	}
@@ -69,23 +70,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 				"other and read them at once"})
 	}
 	return fmt.Sprintf("Loading waits for storage %s of its time: the job's cgroup allows %s, and all the %s it "+
-		"allows are used", unit.Percent(waits), now, what), recs
-}
-
-// allowed is the limit at which the step would be the next to limit.
-func allowed(l *diagnose.Loader, limit float64, reads bool, p *diagnose.Pass) (string, bool) {
-	rate, ok := p.Maybe(metric.BatchesPerS)
-	if !ok || rate <= 0 || l.FreeStep.Center <= 0 {
-		return "", false
-	}
-	need := limit / rate / l.FreeStep.Center
-	if need <= limit {
-		return "", false
-	}
-	if reads {
-		return "at least " + unit.Number(need) + " reads per second", true
-	}
-	return "at least " + unit.Format(need, string(metric.BytesPerS)), true
+		"allows are used", unit.Percent(waits), said(limit), what), recs
 }
 
 // place names where the dataset lies; nil unknown.

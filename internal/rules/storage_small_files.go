@@ -69,26 +69,19 @@ func smallFilesMeasured(p *diagnose.Pass) {
 	warm, _ := p.Evidence.Get(metric.BenchItem)
 	after := less(warm.Summary, open.Summary, plainRead(p))
 	if rate, ok := p.Maybe(metric.BenchDeviceBytes); ok && rate > 0 && state == "cold" {
-		shard := size / rate
-		after = spread(after.Lo+shard, after.Center+shard, after.Hi+shard)
+		after = more(after, size/rate)
 	}
 	item := timing{before, after, report.Modelled}
 	if t, _, ok := tried(p, "packed-tar"); ok {
 		item = t
 	}
-	score := item.saved()
-	if score < diagnose.Moderate.Value {
-		return
-	}
-	p.Report(report.Finding{
-		Score: score,
+	item.report(p, report.Finding{
 		Summary: fmt.Sprintf("Each item is a file of %s; opening it and asking for it alone takes %s of the item's "+
-			"%s (%s)", unit.Bytes(size), unit.Percent(score), unit.Seconds(item.before.Center), state),
+			"%s (%s)", unit.Bytes(size), unit.Percent(item.saved()), unit.Seconds(item.before.Center), state),
 		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen,
 			metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchDeviceBytes),
-		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: new(unit.Number(files) +
-			" files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
-			Why: "one request then brings many items, and nothing is opened for each", Effect: item.effect()}},
 		Unhelpful: tooLarge(p),
-	})
+	}, report.Recommendation{Setting: "files of the dataset", From: new(unit.Number(files) + " files of " +
+		unit.Bytes(size)), To: "shards of 100 MiB or more",
+		Why: "one request then brings many items, and nothing is opened for each"})
 }

@@ -50,9 +50,8 @@ func waitsForStorage(p *diagnose.Pass) float64 {
 // there is no limit.
 func allowance(p *diagnose.Pass) (used float64, reads bool, limit float64, ok bool) {
 	fill := func(rate, of metric.Desc) (float64, float64, bool) {
-		r, ok := p.Maybe(rate)
-		l, ok2 := p.Maybe(of)
-		if !ok || !ok2 || l <= 0 {
+		r, l, ok := both(p, rate, of)
+		if !ok || l <= 0 {
 			return 0, 0, false
 		}
 		return r / l, l, true
