@@ -114,13 +114,7 @@ type answer struct {
 	Refused  string
 	Diff     []byte
 	Text     []byte
-	Findings []struct {
-		Rule, Message, Certainty string
-		Line, Column, Cell       int
-		EndLine                  int `json:"end_line"`
-		EndColumn                int `json:"end_column"`
-		Fixable                  bool
-	}
+	Findings []Finding // where and what; the catalogue says the rest
 }
 
 // Run judges files. The error says that no interpreter could be run; what one file does is in the result.
@@ -200,15 +194,14 @@ func (result *Result) take(file string, line []byte) error {
 	}
 	for _, f := range a.Findings {
 		rule, known := Find(f.Rule)
-		sure := cmp.Or(Certainty(f.Certainty), rule.Certainty)
-		if !known || !slices.Contains(Certainties, sure) || f.Line < 1 || f.Column < 1 || f.EndLine < f.Line ||
+		f.Certainty = cmp.Or(f.Certainty, rule.Certainty)
+		if !known || !slices.Contains(Certainties, f.Certainty) || f.Line < 1 || f.Column < 1 || f.EndLine < f.Line ||
 			f.EndColumn < 1 || f.Cell < 0 {
 			return errors.New("the interpreter's answer makes no sense")
 		}
-		result.Findings = append(result.Findings, Finding{Rule: rule.ID, Severity: rule.Severity, Certainty: sure,
-			Message: untrusted.Cut(f.Message, mostText).String(), Help: rule.Help, Confirms: rule.Confirms, File: file,
-			Cell: f.Cell, Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn,
-			Fixable: f.Fixable})
+		f.Rule, f.Severity, f.Help, f.Confirms = rule.ID, rule.Severity, rule.Help, rule.Confirms
+		f.File, f.Message, f.Measured = file, untrusted.Cut(f.Message, mostText).String(), nil
+		result.Findings = append(result.Findings, f)
 	}
 	if len(a.Diff) > 0 {
 		result.Changes = append(result.Changes, Change{file, a.Diff, a.Text})

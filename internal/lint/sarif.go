@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -11,9 +10,6 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-// object is a JSON object of a SARIF log.
-type object map[string]any
 
 // home is where the pages of rules are.
 const home = "https://github.com/pipetune/pipetune"
@@ -59,11 +55,8 @@ func writeSARIF(w io.Writer, r Result, version string) error {
 		"columnKind": "unicodeCodePoints", "results": results,
 		"invocations": []object{{"executionSuccessful": len(notes) == 0, "toolExecutionNotifications": notes}},
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
 	const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-	return e.Encode(object{"$schema": schema, "version": "2.1.0", "runs": []object{run}})
+	return encode(w, object{"$schema": schema, "version": "2.1.0", "runs": []object{run}})
 }
 
 // precision is how code scanning calls a certainty.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -81,22 +82,23 @@ func (f Finding) sentence() string {
 
 // writeJSON writes one object: pipetune.lint 1.1.
 func writeJSON(w io.Writer, r Result, version string) error {
+	shown := slices.Clone(r.Findings)
+	for i := range shown {
+		shown[i].File = untrusted.String(shown[i].File).String()
+	}
+	return encode(w, object{"schema": "pipetune.lint", "schema_version": "1.1.0",
+		"tool":  object{"name": "pipetune", "version": version},
+		"files": r.Files, "findings": shown, "unjudged": r.Unjudged})
+}
+
+// object is a JSON object.
+type object map[string]any
+
+func encode(w io.Writer, x object) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{"schema": "pipetune.lint", "schema_version": "1.1.0",
-		"tool":  map[string]string{"name": "pipetune", "version": version},
-		"files": r.Files, "findings": shown(r.Findings), "unjudged": r.Unjudged})
-}
-
-// shown are the findings with names that can be printed.
-func shown(list []Finding) []Finding {
-	out := make([]Finding, len(list))
-	for i, f := range list {
-		f.File = untrusted.String(f.File).String()
-		out[i] = f
-	}
-	return out
+	return e.Encode(x)
 }
 
 // writeGitHub writes workflow commands, which become annotations of a pull request: one for each finding, and for each
