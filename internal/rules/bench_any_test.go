@@ -78,25 +78,3 @@ func TestAnyBenchmarkGivesValidFindings(t *testing.T) {
 		}
 	}
 }
-
-// What is advised next can be done: --try rewrites what lies in a file, and has nothing to offer for many files of one
-// item.
-func TestTryIsAdvisedWhereItCanHelp(t *testing.T) {
-	for _, l := range layouts() {
-		r := l.report
-		judgeBench(r)
-		advised := slices.ContainsFunc(r.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })
-		_, reopened := l.expect["hdf5/reopened-per-item"]
-		_, chunks := l.expect["hdf5/chunk-exceeds-cache"]
-		if reopened && advised || chunks && !advised {
-			t.Errorf("%s: next is %q", l.name, r.Next)
-		}
-		for _, s := range r.Next {
-			if id, ok := strings.CutPrefix(s, "pipetune explain "); ok {
-				if _, found := Find(id); !found {
-					t.Errorf("%s: %q explains no rule", l.name, s)
-				}
-			}
-		}
-	}
-}

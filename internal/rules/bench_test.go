@@ -233,6 +233,7 @@ func TestLayoutsAreRecognised(t *testing.T) {
 				rest = after
 			}
 			checkPhases(t, r.Phases)
+			checkNext(t, l)
 			if r.Verdict != nil || len(r.Plans) > 0 {
 				t.Error("a benchmark has a verdict or plans")
 			}
@@ -264,6 +265,23 @@ func checkPhases(t *testing.T, phases []report.Phase) {
 	}
 	if total < 0.97 || total > 1.0001 { // parts too small to show are left out
 		t.Errorf("phases add up to %.3f: %+v", total, phases)
+	}
+}
+
+// checkNext holds what is advised next to what can be done: --try rewrites what lies in a file, and has nothing to offer
+// for many files of one item.
+func checkNext(t *testing.T, l layout) {
+	t.Helper()
+	advised := slices.ContainsFunc(l.report.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })
+	if l.expect["hdf5/reopened-per-item"] != "" && advised || l.expect["hdf5/chunk-exceeds-cache"] != "" && !advised {
+		t.Errorf("next is %q", l.report.Next)
+	}
+	for _, s := range l.report.Next {
+		if id, ok := strings.CutPrefix(s, "pipetune explain "); ok {
+			if _, found := Find(id); !found {
+				t.Errorf("%q explains no rule", s)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -357,19 +356,5 @@ func checkAbstains(t *testing.T, c ruleCase, findings []report.Finding, abstaine
 	}
 	if !strings.Contains(a.Reason, c.reason) || a.Reason == "" {
 		t.Errorf("reason %q lacks %q", a.Reason, c.reason)
-	}
-}
-
-// TestNoStrayCases finds case files that belong to no rule.
-func TestNoStrayCases(t *testing.T) {
-	mine := map[string]bool{}
-	for _, r := range All() {
-		mine[filepath.Base(caseFile(r))] = true
-	}
-	files := must.Get(os.ReadDir("testdata"))(t)
-	for _, f := range files {
-		if !mine[f.Name()] {
-			t.Errorf("testdata/%s belongs to no rule", f.Name())
-		}
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestCatalogue holds every rule to the contract of a rule: an id, a title, a page with its four parts, signals of the
@@ -107,17 +109,20 @@ func checkParts(t *testing.T, r diagnose.Rule) {
 	}
 }
 
-// TestOneFilePerRule holds the folder to one file for each rule, named after it.
-func TestOneFilePerRule(t *testing.T) {
+// TestFilesOfRules holds the folder to a source file for each rule, named after it, and to pages and cases of rules only.
+func TestFilesOfRules(t *testing.T) {
+	names := map[string]bool{}
 	for _, r := range All() {
-		file := fileOf(r.ID) + ".go"
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Error(err)
-			continue
+		name := fileOf(r.ID)
+		names[name] = true
+		source := must.Get(os.ReadFile(name + ".go"))(t)
+		if !strings.Contains(string(source), `"`+r.ID+`"`) {
+			t.Errorf("%s.go does not hold rule %s", name, r.ID)
 		}
-		if !strings.Contains(string(b), `"`+r.ID+`"`) {
-			t.Errorf("%s does not hold rule %s", file, r.ID)
+	}
+	for _, file := range append(must.Get(filepath.Glob("pages/*"))(t), must.Get(filepath.Glob("testdata/*"))(t)...) {
+		if !names[strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))] {
+			t.Errorf("%s belongs to no rule", file)
 		}
 	}
 }
