@@ -32,8 +32,8 @@ var hostGILHeld = diagnose.Rule{
 				Why:    "one thread of a process at a time runs Python; a sampling profiler names who holds the lock",
 				Effect: speedup(p, 0, waits, "the device"), Command: profile(p, "--gil --threads"),
 			}},
-			Unhelpful: unlessStarved(p, "the wait for the lock", against("more workers or a deeper prefetch_factor: "+
-				"the lock is waited for in the training process", moreWorkers, deeperPrefetch)),
+			Unhelpful: unlessStarved(p, "the wait for the lock",
+				neitherMoreNorDeeper("the lock is waited for in the training process")),
 		}
 		if pins := p.Evidence.Facts.PinMemory; pins != nil && *pins {
 			f.Summary += "; the thread that pins batches is one that may"

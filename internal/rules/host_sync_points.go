@@ -53,8 +53,7 @@ var hostSyncPoints = diagnose.Rule{
 					"wait",
 				Effect: speedup(p, 0, score, "the device")}},
 			Unhelpful: unlessStarved(p, "calls that wait for the GPU",
-				against("more workers or a deeper prefetch_factor: the GPU does not wait for data in this time",
-					moreWorkers, deeperPrefetch)),
+				neitherMoreNorDeeper("the GPU does not wait for data in this time")),
 		}
 		if score < p.Limit(gainLimit) {
 			f.Severity = report.Info

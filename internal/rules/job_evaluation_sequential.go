@@ -37,7 +37,7 @@ var jobEvaluationSequential = diagnose.Rule{
 		f.Location = at(call.File, call.Line)
 		if waits >= p.Limit(evalWaits)*spent {
 			f.Summary += fmt.Sprintf("; %s of that it waits for its own data", unit.Percent(waits/spent))
-			f.Recommendations = append(evaluationLoader(p, call, waits), rarer)
+			f.Recommendations = []report.Recommendation{evaluationLoader(p, call, waits), rarer}
 			if waits <= (1-p.Limit(evalWaits))*spent { // its computing is a part worth less as well
 				f.Recommendations = append(f.Recommendations, largerEvaluation(p, call)...)
 			}
@@ -92,37 +92,30 @@ func evaluationCall(p *diagnose.Pass) evidence.LoaderCall {
 }
 
 // evaluationLoader is what to change about the loader that evaluation waits for, a share of all time.
-func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, waits float64) []report.Recommendation {
-	effect := relativeSpeedup(0, waits, "training itself")
-	to := evaluationWorkers(p)
+func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, waits float64) report.Recommendation {
+	// as many as there are whole usable CPUs, which training's own workers do not use meanwhile
+	to := max(1, math.Floor(p.OrZero(metric.UsableCPUs)/trainers(p)))
+	more := report.Recommendation{Setting: "num_workers of the evaluation's DataLoader",
+		From: fromFact(call.NumWorkers), To: whole(to), Why: "training's own workers have nothing to do meanwhile",
+		Effect: relativeSpeedup(0, waits, "training itself")}
 	switch {
 	case call.NumWorkers == nil:
-		return []report.Recommendation{{Setting: "evaluation's DataLoader",
-			To: "workers of its own, persistent_workers=True", Why: "evaluation waits for its data", Effect: effect}}
+		return report.Recommendation{Setting: "evaluation's DataLoader", Effect: more.Effect,
+			To: "workers of its own, persistent_workers=True", Why: "evaluation waits for its data"}
 	case *call.NumWorkers == 0:
-		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: new("0"),
-			To: whole(to), Why: "evaluation loads its data in the training process, between its steps; training's " +
-				"own workers have nothing to do meanwhile",
-			Caveat: "workers that persist keep their memory while training runs", Effect: effect}}
+		more.Why = "evaluation loads its data in the training process, between its steps; " + more.Why
+		more.Caveat = "workers that persist keep their memory while training runs"
 	case call.Persistent != nil && !*call.Persistent:
-		return []report.Recommendation{{Setting: "persistent_workers of the evaluation's DataLoader",
-			From: new("False"), To: "True", Why: "its workers are restarted for each evaluation, and the first " +
-				"batches wait for that",
+		return report.Recommendation{Setting: "persistent_workers of the evaluation's DataLoader", Effect: more.Effect,
+			From: new("False"), To: "True",
+			Why: "its workers are restarted for each evaluation, and the first batches wait for that",
 			Caveat: "they keep their memory while training runs; create the DataLoader once, outside of the epoch's " +
-				"loop", Effect: effect}}
-	case to > float64(*call.NumWorkers):
-		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader",
-			From: fromFact(call.NumWorkers), To: whole(to), Why: "training's own workers have nothing to do meanwhile",
-			Effect: effect}}
+				"loop"}
+	case to <= float64(*call.NumWorkers):
+		return report.Recommendation{Setting: "time to make an item of the evaluation", Effect: more.Effect, To: "less",
+			Why: "its loader has as many workers as there are CPUs: only cheaper items make it faster"}
 	}
-	return []report.Recommendation{{Setting: "time to make an item of the evaluation", To: "less",
-		Why: "its loader has as many workers as there are CPUs: only cheaper items make it faster", Effect: effect}}
-}
-
-// evaluationWorkers is how many workers evaluation may have: as many as there are whole usable CPUs, which training's
-// own workers do not use meanwhile. At least one.
-func evaluationWorkers(p *diagnose.Pass) float64 {
-	return max(1, math.Floor(p.OrZero(metric.UsableCPUs)/trainers(p)))
+	return more
 }
 
 // largerEvaluation recommends larger batches where the size is known: twice as large, and no smaller than training's,

@@ -137,10 +137,10 @@ func inLists(p *diagnose.Pass) (listed, fields float64) {
 // stillByTensors speaks against other settings of the loader: in all, or, where the tensors are the lesser part of what
 // is waited for, against them for this part.
 func stillByTensors(p *diagnose.Pass, score float64) []report.Unhelpful {
-	list := against("a deeper prefetch_factor: each batch is still taken tensor by tensor", deeperPrefetch)
-	if !saturated(p) {
-		list = against("more workers or a deeper prefetch_factor: each batch is still taken tensor by tensor",
-			moreWorkers, deeperPrefetch)
+	const why = "each batch is still taken tensor by tensor"
+	list := neitherMoreNorDeeper(why)
+	if saturated(p) {
+		list = against("a deeper prefetch_factor: "+why, deeperPrefetch)
 	}
 	if score < p.Limit(mostLimit)*p.Stall() {
 		list = within("taking batches", list)

@@ -38,8 +38,7 @@ var loaderPinThreadBound = diagnose.Rule{
 				To: "fewer and larger, of smaller types", Why: "one thread receives and copies each of them; " +
 					"a batch class with a pin_memory method of its own may pin one flat buffer",
 				Effect: speedup(p, 0, score, "the step")}},
-			Unhelpful: against("more workers or a deeper prefetch_factor: finished batches wait for the thread that "+
-				"pins them", moreWorkers, deeperPrefetch),
+			Unhelpful: neitherMoreNorDeeper("finished batches wait for the thread that pins them"),
 		}
 		if tensors, ok := p.Maybe(metric.TensorsPerBatch); ok {
 			f.Recommendations[0].From = new(whole(tensors))

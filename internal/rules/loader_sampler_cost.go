@@ -41,8 +41,7 @@ var loaderSamplerCost = diagnose.Rule{
 			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
 			Location:        at(callOf(p).File, callOf(p).Line),
 			Recommendations: append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...),
-			Unhelpful: within("epochs' beginnings", against("more workers or a deeper prefetch_factor: "+
-				"indices are drawn in the main process", moreWorkers, deeperPrefetch)),
+			Unhelpful:       within("epochs' beginnings", neitherMoreNorDeeper("indices are drawn in the main process")),
 		})
 	},
 }

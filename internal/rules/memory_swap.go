@@ -31,8 +31,7 @@ var memorySwap = diagnose.Rule{
 				unit.Format(rate, string(metric.BytesPerS))),
 			Evidence: seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available,
 				metric.WorkerPrivate, metric.NumWorkers),
-			Unhelpful: against("more workers or a deeper prefetch_factor: both take more memory", moreWorkers,
-				deeperPrefetch),
+			Unhelpful: neitherMoreNorDeeper("both take more memory"),
 		}
 		if n, ok := p.Maybe(metric.NumWorkers); ok && n >= 2 {
 			rec := report.Recommendation{Setting: "num_workers", From: new(whole(n)), To: whole(n / 2),

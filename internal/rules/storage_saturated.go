@@ -33,8 +33,7 @@ var storageSaturated = diagnose.Rule{
 			Evidence: seen(p, metric.WorkerStorage, metric.MainStorage, metric.DiskReadRate, metric.DiskByteRate,
 				metric.ReadIOPSLimit, metric.ReadBPSLimit, metric.DiskLatency, metric.DiskQueue, metric.DiskUtil,
 				metric.CacheHits, metric.IOPressure),
-			Unhelpful: against("more workers or a deeper prefetch_factor: the same bytes come no faster", moreWorkers,
-				deeperPrefetch),
+			Unhelpful: neitherMoreNorDeeper("the same bytes come no faster"),
 		}
 		if used, reads, limit, ok := allowance(p); ok && used >= p.Limit(nearLimit) {
 			f.Summary, f.Recommendations = throttled(p, waits, reads, limit)

@@ -36,6 +36,11 @@ func against(line string, changes ...report.Unhelpful) []report.Unhelpful {
 	return out
 }
 
+// neitherMoreNorDeeper says against that neither more workers nor a deeper queue help.
+func neitherMoreNorDeeper(why string) []report.Unhelpful {
+	return against("more workers or a deeper prefetch_factor: "+why, moreWorkers, deeperPrefetch)
+}
+
 // within says it of a part of the time only. There it does not help; in the rest it may.
 func within(part string, list []report.Unhelpful) []report.Unhelpful {
 	for i := range list {
@@ -68,8 +73,7 @@ func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
 	if p.Stall() >= diagnose.Moderate.Value {
 		why = "batches that are there sooner shorten no " + part
 	}
-	return unlessStarved(p, part,
-		against("more workers or a deeper prefetch_factor: "+why, moreWorkers, deeperPrefetch))
+	return unlessStarved(p, part, neitherMoreNorDeeper(why))
 }
 
 // fixedPart is how much of making a batch its fixed costs may be for the batch size not to matter to samples/s.
