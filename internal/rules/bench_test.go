@@ -268,8 +268,8 @@ func checkPhases(t *testing.T, phases []report.Phase) {
 	}
 }
 
-// checkNext holds what is advised next to what can be done: --try rewrites what lies in a file, and has nothing to offer
-// for many files of one item.
+// checkNext holds what is advised next to what can be done: --try rewrites what lies in a file, and has nothing to
+// offer for many files of one item.
 func checkNext(t *testing.T, l layout) {
 	t.Helper()
 	advised := slices.ContainsFunc(l.report.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })

@@ -266,7 +266,8 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 		t.Errorf("summary %q lacks %q", f.Summary, c.summary)
 	}
 	for _, line := range c.unhelpful {
-		if line == "-" && len(f.WontHelp) > 0 || line != "-" && !strings.Contains(strings.Join(f.WontHelp, "\n"), line) {
+		said := strings.Join(f.WontHelp, "\n")
+		if line == "-" && said != "" || line != "-" && !strings.Contains(said, line) {
 			t.Errorf("negative advice %q, want %q", f.WontHelp, line)
 		}
 	}
@@ -318,8 +319,8 @@ func checkRecommendations(t *testing.T, c ruleCase, all []report.Recommendation)
 		t.Fatalf("%s, want an effect", describeAll(all))
 	}
 	if e := all[0].Effect; e.Hi < c.reaches || c.least > 0 && e.Lo > c.least || c.most > 0 && e.Hi > c.most {
-		t.Errorf("effect %+v; want it to reach %g, begin at %g or below, and end at %g or below", *e, c.reaches, c.least,
-			c.most)
+		t.Errorf("effect %+v; want it to reach %g, begin at %g or below, and end at %g or below", *e, c.reaches,
+			c.least, c.most)
 	}
 }
 

@@ -109,7 +109,8 @@ func checkParts(t *testing.T, r diagnose.Rule) {
 	}
 }
 
-// TestFilesOfRules holds the folder to a source file for each rule, named after it, and to pages and cases of rules only.
+// TestFilesOfRules holds the folder to a source file for each rule, named after it, and to pages and cases of rules
+// only.
 func TestFilesOfRules(t *testing.T) {
 	names := map[string]bool{}
 	for _, r := range All() {

@@ -41,7 +41,8 @@ var loaderSamplerCost = diagnose.Rule{
 			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
 			Location:        at(callOf(p).File, callOf(p).Line),
 			Recommendations: append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...),
-			Unhelpful:       within("epochs' beginnings", neitherMoreNorDeeper("indices are drawn in the main process")),
+			Unhelpful: within("epochs' beginnings",
+				neitherMoreNorDeeper("indices are drawn in the main process")),
 		})
 	},
 }

@@ -44,7 +44,8 @@ var qualityTooShort = diagnose.Rule{
 			seconds = min(2*p.Limit(fewSteps)/rate, longest)
 		}
 		setting, to := diagnose.Longer(p.Evidence, seconds)
-		f.Recommendations = []report.Recommendation{{Setting: setting, To: to, Why: "enough steps for a narrow interval"}}
+		f.Recommendations = []report.Recommendation{{Setting: setting, To: to,
+			Why: "enough steps for a narrow interval"}}
 		p.Report(f)
 	},
 }
