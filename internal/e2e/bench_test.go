@@ -46,11 +46,10 @@ func TestLayouts(t *testing.T) {
 	for _, c := range layoutCases {
 		t.Run(c.layout, func(t *testing.T) {
 			path := m.layout(t, c.layout)
-			_, err := tries.measure(t, func() (try, string, error) {
+			tries.measure(t, func(t *testing.T) (try, string) {
 				r, others := m.bench(t, c.layout, path)
-				return c.hold(r, others), fmt.Sprintf("%s; %s", r.Benchmark.Headline, rulesOf(r, len(r.Findings))), nil
+				return c.hold(r, others), fmt.Sprintf("%s; %s", r.Benchmark.Headline, rulesOf(r, len(r.Findings)))
 			})
-			must.Do(t, err)
 		})
 	}
 }
@@ -77,9 +76,8 @@ func (c layoutCase) hold(r *report.Report, others float64) try {
 // layout makes a dataset on a disk and returns its path; it is removed at the end of the test.
 func (m machine) layout(t *testing.T, name string) string {
 	t.Helper()
-	dir := must.Get(os.MkdirTemp("/var/tmp", workPrefix))(t)
-	t.Cleanup(func() { must.Do(t, os.RemoveAll(dir)) })
-	return strings.TrimSpace(string(outputOf(t, m.python, "../../testdata/datasets/make_layouts.py", name, dir)))
+	return strings.TrimSpace(string(outputOf(t, m.python, "../../testdata/datasets/make_layouts.py", name,
+		workFolder(t, ""))))
 }
 
 // outputOf runs a program to its end and returns what it printed.
@@ -106,16 +104,13 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 	cmd := exec.CommandContext(ctx, m.binary, append([]string{"bench-io", path, "--budget", benchBudget, "--seed", "1",
 		"--python", m.python, "-q", "-o", out}, args...)...)
 	began := readCPU()
-	output, err := cmd.CombinedOutput()
+	text := output(t, cmd)
 	others = began.others(readCPU(), cmd)
-	m.keepText(t, "bench-"+name+".txt", string(output))
-	if err != nil {
-		t.Fatalf("pipetune bench-io: %v: %s", err, output)
-	}
+	m.keepText(t, "bench-"+name+".txt", string(text))
 	if after := listing(t, path); after != before {
 		t.Errorf("the dataset's folder held %d names before and %d after", before, after)
 	}
-	if r = must.Get(reportAt(out))(t); r.Kind != "bench-io" || r.Benchmark == nil {
+	if r = read(t, out, report.Decode); r.Kind != "bench-io" || r.Benchmark == nil {
 		t.Fatalf("a report of kind %q", r.Kind)
 	}
 	return r, others

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -80,24 +79,18 @@ func TestCalibration(t *testing.T) {
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	kept := must.Get(openResults(folder))(t)
-	left := must.Get(m.measureGrid(asked, kept))(t)
-	if left > 0 {
+	kept := openResults(t, folder)
+	if left := m.measureGrid(t, asked, kept); left > 0 {
 		fmt.Printf("%d of %d configurations are left: run it again with the same E2E_RESULTS\n", left, len(asked))
 		asked = slices.DeleteFunc(asked, func(g grid) bool { return !kept.has(g) })
 	}
-	trials, refused, err := kept.trials(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := must.Get(judgeTrials(trials, must.Get(elsewhere(all, folder))(t)))(t)
+	trials, refused := kept.trials(t, asked)
+	c := judgeTrials(t, trials, elsewhere(t, all, folder))
 	c.refused = refused
 	c.machine, c.versions, c.seconds = describeMachine(), kept.versions(), kept.seconds()
 	fmt.Print(c.text())
 	if page := os.Getenv(calibrationBy); page != "" && len(asked) == len(all) {
-		if err := c.write(page); err != nil {
-			t.Error(err)
-		}
+		c.write(t, page)
 	}
 	if len(asked) < len(all) {
 		return // a part of the grid says nothing about the promises
@@ -126,19 +119,17 @@ var knownCalibration = map[string]string{
 
 // runner runs the configurations of one workload.
 type runner interface {
-	run(g grid) (answer, error)                              // with nobody watching
-	watch(g grid, how way) (a answer, rec []byte, err error) // with pipetune, whose recording it returns
-	group() int                                              // of the processes that outlive a run; 0 where none does
-	stop() error
+	run(t *testing.T, g grid) answer                            // with nobody watching
+	watch(t *testing.T, g grid, how way) (a answer, rec []byte) // with pipetune, whose recording it returns
+	group() int                                                 // of the processes that outlive a run; 0 where none does
 }
 
 // measureGrid runs what was not measured yet, and returns how many configurations are left where time ran out.
-func (m machine) measureGrid(asked []grid, kept *results) (left int, err error) {
+func (m machine) measureGrid(t *testing.T, asked []grid, kept *results) (left int) {
+	t.Helper()
 	began, part := time.Now(), time.Duration(math.MaxInt64)
 	if text := os.Getenv("E2E_PART"); text != "" {
-		if part, err = time.ParseDuration(text); err != nil {
-			return 0, fmt.Errorf("E2E_PART: %w", err)
-		}
+		part = must.Get(time.ParseDuration(text))(t)
 	}
 	for i, w := range workloads {
 		todo := slices.DeleteFunc(slices.Clone(asked), func(g grid) bool { return g.Workload != w || kept.has(g) })
@@ -149,47 +140,40 @@ func (m machine) measureGrid(asked []grid, kept *results) (left int, err error) 
 			left += len(todo)
 			continue
 		}
-		some, err := m.measureWorkload(todo, kept, func() bool { return time.Since(began) > part })
-		if err != nil {
-			return left, err
+		if !t.Run(w, func(t *testing.T) {
+			left += m.measureWorkload(t, todo, kept, func() bool { return time.Since(began) > part })
+		}) {
+			t.FailNow()
 		}
-		left += some
 		fmt.Printf("workload %d of %d, %.0f s\n", i+1, len(workloads), time.Since(began).Seconds())
 	}
-	return left, nil
+	return left
 }
 
 // measureWorkload runs configurations of one workload and what they are predicted from, until it is late.
-func (m machine) measureWorkload(todo []grid, kept *results, late func() bool) (left int, err error) {
+func (m machine) measureWorkload(t *testing.T, todo []grid, kept *results, late func() bool) (left int) {
+	t.Helper()
 	var r runner
 	if onDevice(todo[0].Workload) {
-		r, err = m.startDeviceCalibration(todo[0].Workload)
+		r = m.startDeviceCalibration(t, todo[0].Workload)
 	} else {
-		r, err = m.startCalibration()
+		r = m.startCalibration(t)
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, r.stop()) }()
 	for i, g := range todo {
 		for _, how := range g.ways() {
 			if late() {
-				return len(todo) - i, nil
+				return len(todo) - i
 			}
 			if _, ok := kept.runs[g.base().watched(how)]; !ok {
-				if err := kept.watch(r, g.base(), how); err != nil {
-					return 0, err
-				}
+				kept.watch(t, r, g.base(), how)
 			}
 		}
 		if late() {
-			return len(todo) - i, nil
+			return len(todo) - i
 		}
-		if err := kept.run(r, g); err != nil {
-			return 0, err
-		}
+		kept.run(t, r, g)
 	}
-	return 0, nil
+	return 0
 }
 
 // foreseen is what plans would say of a setting, in steps per second.

@@ -3,9 +3,6 @@
 package e2e
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,7 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // devicePrefix begins the names of workloads on the stand-in GPU; their class follows, and how the trainer waits.
@@ -118,16 +118,11 @@ type deviceCalibration struct {
 	workload deviceWorkload
 }
 
-func (m machine) startDeviceCalibration(workload string) (runner, error) {
+func (m machine) startDeviceCalibration(t *testing.T, workload string) runner {
+	t.Helper()
 	w := deviceOf(workload)
-	s, err := newDeviceStand(m, deviceLoop{name: w.name, conf: w.conf, ranks: w.ranks})
-	if err != nil {
-		return nil, errors.Join(err, s.remove())
-	}
-	return &deviceCalibration{s, w}, nil
+	return &deviceCalibration{newDeviceStand(t, m, deviceLoop{name: w.name, conf: w.conf, ranks: w.ranks}), w}
 }
-
-func (d *deviceCalibration) stop() error { return d.remove() }
 
 // group is none: a job has ended when its run has.
 func (d *deviceCalibration) group() int { return 0 }
@@ -151,40 +146,36 @@ func (d *deviceCalibration) jobArgs(g grid) string {
 }
 
 // begin starts a job that ends by itself.
-func (d *deviceCalibration) begin(ctx context.Context, g grid, seconds string) (*job, error) {
-	return d.start(ctx, d.jobArgs(g)+" --seconds="+seconds)
+func (d *deviceCalibration) begin(t *testing.T, g grid, seconds string) *job {
+	t.Helper()
+	return d.start(t, d.jobArgs(g)+" --seconds="+seconds)
 }
 
-func (d *deviceCalibration) run(g grid) (a answer, err error) {
-	j, err := d.begin(context.Background(), g, loopSeconds)
-	if err != nil {
-		return a, err
-	}
-	return d.ending(j)
+func (d *deviceCalibration) run(t *testing.T, g grid) answer {
+	t.Helper()
+	return d.ending(t, d.begin(t, g, loopSeconds))
 }
 
 // ending waits until a job has ended by itself, so that what all its processes computed is known to be the job's.
-func (d *deviceCalibration) ending(j *job) (a answer, err error) {
-	if err := j.ends(answerWithin); err != nil {
-		return a, errors.Join(err, d.again())
-	}
-	return d.answer()
+func (d *deviceCalibration) ending(t *testing.T, j *job) answer {
+	t.Helper()
+	j.ends(t, answerWithin)
+	return d.answer(t)
 }
 
 // answer reads the timeline, and begins a new one.
-func (d *deviceCalibration) answer() (a answer, err error) {
-	b, err := d.bins()
-	if err = errors.Join(err, d.again()); err != nil {
-		return a, err
-	}
+func (d *deviceCalibration) answer(t *testing.T) (a answer) {
+	t.Helper()
+	b := must.Get(d.bins())(t)
+	d.again(t)
 	if len(b.Ranks) != max(d.workload.ranks, 1) {
-		return a, fmt.Errorf("the timeline has %d ranks", len(b.Ranks))
+		t.Fatalf("the timeline has %d ranks", len(b.Ranks))
 	}
 	slowest := math.Inf(1)
 	for _, r := range b.Ranks {
 		steps, seconds := r.stretch(b.BinS, d.workload.epoch)
 		if seconds <= 0 {
-			return a, fmt.Errorf("rank %d made too few steps", r.Rank)
+			t.Fatalf("rank %d made too few steps", r.Rank)
 		}
 		if steps/seconds < slowest {
 			slowest = steps / seconds
@@ -198,7 +189,7 @@ func (d *deviceCalibration) answer() (a answer, err error) {
 	if i := slices.Index(words, "torch"); i >= 0 && i+1 < len(words) {
 		a.Torch = strings.TrimSuffix(words[i+1], ",")
 	}
-	return a, nil
+	return a
 }
 
 // settling is how much of a loop without epochs is left out, in seconds since its first step.
@@ -228,35 +219,27 @@ func (l deviceRankLog) stretch(bin float64, epoch int) (steps, seconds float64) 
 	return float64(last - first), at[last] - at[first]
 }
 
-func (d *deviceCalibration) watch(g grid, how way) (a answer, rec []byte, err error) {
-	ctx := context.Background()
+func (d *deviceCalibration) watch(t *testing.T, g grid, how way) (a answer, rec []byte) {
+	t.Helper()
 	if how == byLaunch {
-		command := append([]string{"--"}, d.command(launchedSeconds, d.jobArgs(g))...)
-		if _, err = d.pipetune(ctx, "launched", command...); err == nil {
-			a, err = d.answer()
-		}
+		d.pipetune(t, string(how), append([]string{"--"}, d.command(launchedSeconds, d.jobArgs(g))...)...)
+		a = d.answer(t)
 	} else {
-		a, err = d.attach(ctx, g)
+		a = d.attach(t, g)
 	}
-	if err != nil {
-		return a, nil, errors.Join(err, d.again())
-	}
-	rec, err = os.ReadFile(filepath.Join(d.dir, map[way]string{byLaunch: "launched", byPID: "attached"}[how]+".jsonl"))
-	return a, rec, err
+	return a, must.Get(os.ReadFile(filepath.Join(d.dir, string(how)+".jsonl")))(t)
 }
 
 // attach watches a running job from outside.
-func (d *deviceCalibration) attach(ctx context.Context, g grid) (a answer, err error) {
-	j, err := d.begin(ctx, g, attachedSeconds)
-	if err != nil {
-		return a, err
-	}
-	if err = d.await(j, d.flows); err == nil {
-		_, err = d.deviceStand.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration",
-			attachedFor.String())
-	}
-	if err != nil {
-		return a, errors.Join(err, j.stop())
-	}
-	return d.ending(j)
+func (d *deviceCalibration) attach(t *testing.T, g grid) answer {
+	t.Helper()
+	j := d.begin(t, g, attachedSeconds)
+	defer func() {
+		if t.Failed() {
+			t.Log(j.stop())
+		}
+	}()
+	d.await(t, j, d.flows)
+	d.pipetune(t, string(byPID), "--pid", strconv.Itoa(j.pid), "--duration", attachedFor.String())
+	return d.ending(t, j)
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,14 +14,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // calibrationJob is a running testdata/jobs/calibrate.py.
 type calibrationJob struct {
-	machine
 	bench     bench
 	cmd       *exec.Cmd
 	ask       io.WriteCloser
@@ -30,28 +31,26 @@ type calibrationJob struct {
 	complaint *bytes.Buffer
 }
 
-func (m machine) startCalibration() (*calibrationJob, error) {
-	b, err := m.newBench()
-	if err != nil {
-		return nil, err
-	}
-	j := &calibrationJob{machine: m, bench: b, cmd: b.shell(nil, b.python,
-		b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))), complaint: &bytes.Buffer{}}
+func (m machine) startCalibration(t *testing.T) *calibrationJob {
+	t.Helper()
+	b := m.newBench(t)
+	j := &calibrationJob{bench: b, cmd: b.calibrate(nil), complaint: &bytes.Buffer{}}
 	j.cmd.Stderr = j.complaint
-	if j.ask, err = j.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	answers, err := j.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	j.answers = bufio.NewReaderSize(answers, 1<<20)
-	return j, j.cmd.Start()
+	j.ask = must.Get(j.cmd.StdinPipe())(t)
+	j.answers = bufio.NewReaderSize(must.Get(j.cmd.StdoutPipe())(t), 1<<20)
+	must.Do(t, j.cmd.Start())
+	t.Cleanup(func() { must.Do(t, j.stop()) })
+	return j
+}
+
+// calibrate is the script's command, after some lines of shell.
+func (b bench) calibrate(prelude []string, args ...string) *exec.Cmd {
+	script := b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))
+	return b.shell(prelude, append([]string{b.python, script}, args...)...)
 }
 
 // stop ends the job, which leaves when there is nothing more to answer.
-func (j *calibrationJob) stop() (err error) {
-	defer func() { err = errors.Join(err, j.bench.remove()) }()
+func (j *calibrationJob) stop() error {
 	if err := j.ask.Close(); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
@@ -84,29 +83,25 @@ func (g grid) asked(seconds, epochs int, settle bool) string {
 }
 
 // run asks for one configuration.
-func (j *calibrationJob) run(g grid) (a answer, err error) {
+func (j *calibrationJob) run(t *testing.T, g grid) answer {
+	t.Helper()
 	late := time.AfterFunc(answerWithin, func() { _ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL) })
 	defer late.Stop()
-	if _, err := io.WriteString(j.ask, g.asked(trySeconds, tryEpochs, true)+"\n"); err != nil {
-		return a, fmt.Errorf("%s: %w: %.2000s", g.name(), err, j.complaint.Bytes())
+	_, err := io.WriteString(j.ask, g.asked(trySeconds, tryEpochs, true)+"\n")
+	line, err2 := j.answers.ReadBytes('\n')
+	if err != nil || err2 != nil {
+		t.Fatalf("%s: no answer within %v: %v, %v: %.2000s", g.name(), answerWithin, err, err2, j.complaint.Bytes())
 	}
-	line, err := j.answers.ReadBytes('\n')
-	if err != nil {
-		return a, fmt.Errorf("%s: no answer within %v: %w: %.2000s", g.name(), answerWithin, err, j.complaint.Bytes())
-	}
-	return readAnswer(line)
+	return readAnswer(t, line)
 }
 
 // quietly runs something until others leave it alone, and returns what came of the time they disturbed least, with the
 // cores they used.
-func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err error) {
+func quietly[T any](pid int, run func() T) (best T, least float64) {
 	least = math.Inf(1)
 	for range mostAttempts {
 		before, children := readCPU(pid), childrenCPU()
-		got, err := run()
-		if err != nil {
-			return best, least, err
-		}
+		got := run()
 		adoptEnded()
 		now := readCPU(pid)
 		now.groups += childrenCPU() - children // those that ended meanwhile
@@ -117,7 +112,7 @@ func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err 
 			break
 		}
 	}
-	return best, least, nil
+	return best, least
 }
 
 // adopt makes this process the parent of what its jobs leave behind, such as the server that forkserver forks from, so
@@ -153,14 +148,12 @@ type answer struct {
 
 func (a answer) rate() float64 { return a.Steps / a.Seconds }
 
-func readAnswer(line []byte) (a answer, err error) {
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, fmt.Errorf("reading an answer of calibrate.py: %w", err)
+func readAnswer(t *testing.T, line []byte) (a answer) {
+	t.Helper()
+	if err := json.Unmarshal(line, &a); err != nil || a.Steps <= 0 || a.Seconds <= 0 {
+		t.Fatalf("calibrate.py answers %q, with %g steps: %v", line, a.Steps, err)
 	}
-	if a.Steps <= 0 || a.Seconds <= 0 {
-		return a, errors.New("calibrate.py answers without a step")
-	}
-	return a, nil
+	return a
 }
 
 func (a answer) kept(run string, others float64, took time.Duration) keptRun {
@@ -169,25 +162,13 @@ func (a answer) kept(run string, others float64, took time.Duration) keptRun {
 }
 
 // watch launches a configuration as a user would, in a process of its own.
-func (j *calibrationJob) watch(g grid, _ way) (a answer, rec []byte, err error) {
-	m := j.machine
-	b, err := m.newBench()
-	defer func() { err = errors.Join(err, b.remove()) }()
-	if err != nil {
-		return a, nil, err
-	}
+func (j *calibrationJob) watch(t *testing.T, g grid, _ way) (a answer, rec []byte) {
+	t.Helper()
+	b := j.bench.newBench(t)
 	out := filepath.Join(b.work, "known.jsonl")
-	job := b.shell(b.showHook(), b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py")),
-		g.asked(baseSeconds, baseEpochs, false))
-	stdout, _, err := m.launch(context.Background(), b, []string{"-q", "-o", out}, job.Args)
-	if err != nil {
-		return a, nil, err
-	}
-	if a, err = readAnswer(stdout); err != nil {
-		return a, nil, err
-	}
-	rec, err = os.ReadFile(out)
-	return a, rec, err
+	job := b.calibrate(b.showHook(), g.asked(baseSeconds, baseEpochs, false))
+	stdout, _ := b.launch(t, []string{"-q", "-o", out}, job.Args)
+	return readAnswer(t, stdout), must.Get(os.ReadFile(out))(t)
 }
 
 func (j *calibrationJob) group() int { return j.cmd.Process.Pid }

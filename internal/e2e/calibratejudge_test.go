@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -96,25 +98,16 @@ func learn(trials []trial) ownErrors {
 
 // widen gives each trial the interval that a report of it tells, and the one that it would tell had its errors been
 // learned from those of other machines only; none where they are too few.
-func widen(trials, others []trial) error {
+func widen(t *testing.T, trials, others []trial) {
+	t.Helper()
 	elsewhere := learn(others)
 	for i := range trials {
-		t := &trials[i]
-		told, err := t.foresee(diagnose.OwnError(t.from.evidence))
-		if err != nil {
-			return err
+		x := &trials[i]
+		x.told = must.Get(x.foresee(diagnose.OwnError(x.from.evidence)))(t).told
+		if !slices.ContainsFunc(elsewhere[:], math.IsNaN) {
+			x.unseen = must.Get(x.foresee(elsewhere.of(*x)))(t).told
 		}
-		t.told = told.told
-		if slices.ContainsFunc(elsewhere[:], math.IsNaN) {
-			continue
-		}
-		unseen, err := t.foresee(elsewhere.of(*t))
-		if err != nil {
-			return err
-		}
-		t.unseen = unseen.told
 	}
-	return nil
 }
 
 // machineTrials are those of one machine on one day.
@@ -124,7 +117,8 @@ type machineTrials struct {
 }
 
 // judgeTrials holds the intervals that a report tells against the runs of one machine, and against those of others.
-func judgeTrials(here []trial, others []machineTrials) (calibration, error) {
+func judgeTrials(t *testing.T, here []trial, others []machineTrials) calibration {
+	t.Helper()
 	c := calibration{trials: here, classes: map[string]summary{}, everywhere: map[string]summary{}}
 	groups := append([]machineTrials{{"this machine", here}}, others...)
 	joined := func(but int) (all []trial) {
@@ -137,10 +131,7 @@ func judgeTrials(here []trial, others []machineTrials) (calibration, error) {
 	}
 	c.learned = learn(joined(-1))
 	for i, g := range groups {
-		if err := widen(g.trials, joined(i)); err != nil {
-			return c, fmt.Errorf("%s: %w", g.name, err)
-		}
-		if i > 0 {
+		if widen(t, g.trials, joined(i)); i > 0 {
 			c.machines = append(c.machines, named{g.name, summarize(g.trials)})
 		}
 	}
@@ -174,7 +165,7 @@ func judgeTrials(here []trial, others []machineTrials) (calibration, error) {
 		class := func(o trial) bool { return o.class() == t.class() }
 		c.classes[t.class()], c.everywhere[t.class()] = of(here, class), of(all, class)
 	}
-	return c, nil
+	return c
 }
 
 func summarize(trials []trial) summary {

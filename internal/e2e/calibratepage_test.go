@@ -13,9 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 )
 
@@ -101,30 +103,23 @@ func (c calibration) rows() [][]string {
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
 // write puts the summary into the page and the rows into the file that the page names.
-func (c calibration) write(page string) error {
-	if err := writeBetweenMarkers(page, "make calibrate", c.text()); err != nil {
-		return err
-	}
+func (c calibration) write(t *testing.T, page string) {
+	t.Helper()
+	writeBetweenMarkers(t, page, "make calibrate", c.text())
 	var b bytes.Buffer
-	if err := csv.NewWriter(&b).WriteAll(c.rows()); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(filepath.Dir(page), "data", "calibration.csv"), b.Bytes(), 0o644)
+	must.Do(t, csv.NewWriter(&b).WriteAll(c.rows()))
+	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(page), "data", "calibration.csv"), b.Bytes(), 0o644))
 }
 
 // writeBetweenMarkers replaces the part of a page that a command has generated: what lies between its two marking
 // lines.
-func writeBetweenMarkers(path, command, text string) error {
+func writeBetweenMarkers(t *testing.T, path, command, text string) {
+	t.Helper()
 	begins, ends := "<!-- "+command+": begin -->\n", "<!-- "+command+": end -->\n"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(page), begins)
+	before, rest, ok := strings.Cut(string(must.Get(os.ReadFile(path))(t)), begins)
 	_, after, ok2 := strings.Cut(rest, ends)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no lines %q and %q to write between", path, strings.TrimSpace(begins),
-			strings.TrimSpace(ends))
+		t.Fatalf("%s has no lines %q and %q to write between", path, begins, ends)
 	}
-	return os.WriteFile(path, []byte(before+begins+"\n"+text+"\n"+ends+after), 0o644)
+	must.Do(t, os.WriteFile(path, []byte(before+begins+"\n"+text+"\n"+ends+after), 0o644))
 }

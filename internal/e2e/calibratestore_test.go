@@ -3,21 +3,21 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -45,52 +45,38 @@ type keptRun struct {
 
 func (r keptRun) rate() float64 { return r.Steps / r.Seconds }
 
-func openResults(folder string) (*results, error) {
+func openResults(t *testing.T, folder string) *results {
+	t.Helper()
 	r := &results{folder: folder, runs: map[string]keptRun{}}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
+	must.Do(t, os.MkdirAll(folder, 0o755))
 	text, err := os.ReadFile(r.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
+		return r
 	}
-	if err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
+	must.Do(t, err)
+	for line := range bytes.Lines(text) {
 		var m keptRun
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return nil, fmt.Errorf("%s: %w", r.file(), err)
-		}
+		must.Do(t, json.Unmarshal(line, &m))
 		r.runs[m.Run] = m
 	}
-	return r, lines.Err()
+	return r
 }
 
 func (r *results) file() string { return filepath.Join(r.folder, "runs.jsonl") }
 
 // add keeps a run, and its recording where it was watched.
-func (r *results) add(m keptRun, recording []byte) error {
+func (r *results) add(t *testing.T, m keptRun, recording []byte) {
+	t.Helper()
 	if len(recording) > 0 {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
-		if _, err := w.Write(recording); err != nil {
-			return err
-		}
-		if err := errors.Join(w.Close(), os.WriteFile(r.recordingOf(m.Run), packed.Bytes(), 0o644)); err != nil {
-			return err
-		}
+		must.Get(w.Write(recording))(t)
+		must.Do(t, w.Close())
+		must.Do(t, os.WriteFile(r.recordingOf(m.Run), packed.Bytes(), 0o644))
 	}
-	file, err := os.OpenFile(r.file(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	if err := json.NewEncoder(file).Encode(m); err != nil {
-		return errors.Join(err, file.Close())
-	}
+	file := must.Get(os.OpenFile(r.file(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))(t)
+	must.Do(t, errors.Join(json.NewEncoder(file).Encode(m), file.Close()))
 	r.runs[m.Run] = m
-	return file.Close()
 }
 
 func (r *results) recordingOf(run string) string {
@@ -104,37 +90,20 @@ type known struct {
 	refusal  error // why a report of it would have no plans; nil where it would
 }
 
-func (r *results) known(from grid, how way) (k known, err error) {
+func (r *results) known(t *testing.T, from grid, how way) *known {
+	t.Helper()
 	m, ok := r.runs[from.watched(how)]
 	if !ok {
-		return k, fmt.Errorf("%s was not measured", from.watched(how))
+		t.Fatalf("%s was not measured", from.watched(how))
 	}
-	file, err := os.Open(r.recordingOf(m.Run))
-	if err != nil {
-		return k, err
-	}
-	defer file.Close()
-	packed, err := gzip.NewReader(file)
-	if err != nil {
-		return k, err
-	}
-	text, err := io.ReadAll(packed)
-	if err != nil {
-		return k, err
-	}
-	k.keptRun = m
-	if k.evidence, err = evidenceOf(text); err == nil {
-		_, k.refusal = foresee(k.evidence, predict.Calibration{}, from.setting())
-	}
-	return k, err
+	k := known{keptRun: m, evidence: evidenceOf(t, read(t, r.recordingOf(m.Run), unzipped))}
+	_, k.refusal = foresee(k.evidence, predict.Calibration{}, from.setting())
+	return &k
 }
 
-func evidenceOf(text []byte) (*evidence.Evidence, error) {
-	rec, err := recording.Read(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return evidence.FromRecording(rec)
+func evidenceOf(t *testing.T, text []byte) *evidence.Evidence {
+	t.Helper()
+	return must.Get(evidence.FromRecording(must.Get(recording.Read(bytes.NewReader(text)))(t)))(t)
 }
 
 // has reports whether a configuration and all that it is predicted from were measured.
@@ -148,18 +117,17 @@ func (r *results) has(g grid) bool {
 }
 
 // run measures one configuration.
-func (r *results) run(by runner, g grid) error {
+func (r *results) run(t *testing.T, by runner, g grid) {
+	t.Helper()
 	began := time.Now()
-	a, others, err := quietly(by.group(), func() (answer, error) { return by.run(g) })
-	if err != nil {
-		return fmt.Errorf("%s: %w", g.name(), err)
-	}
+	a, others := quietly(by.group(), func() answer { return by.run(t, g) })
 	fmt.Printf("  %-56s %8.2f/s %s\n", g.name(), a.rate(), disturbed(others))
-	return r.add(a.kept(g.name(), others, time.Since(began)), nil)
+	r.add(t, a.kept(g.name(), others, time.Since(began)), nil)
 }
 
 // watch measures what others are predicted from; once more where a report of it would have no plans.
-func (r *results) watch(by runner, from grid, how way) error {
+func (r *results) watch(t *testing.T, by runner, from grid, how way) {
+	t.Helper()
 	type watched struct {
 		answer
 		recording []byte
@@ -168,40 +136,29 @@ func (r *results) watch(by runner, from grid, how way) error {
 	var w watched
 	var others float64
 	for range mostAttempts {
-		var err error
-		w, others, err = quietly(by.group(), func() (w watched, err error) {
-			w.answer, w.recording, err = by.watch(from, how)
-			return w, err
+		w, others = quietly(by.group(), func() (w watched) {
+			w.answer, w.recording = by.watch(t, from, how)
+			return w
 		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", from.watched(how), err)
-		}
-		e, err := evidenceOf(w.recording)
-		if err != nil {
-			return fmt.Errorf("%s: %w", from.watched(how), err)
-		}
-		if _, err := foresee(e, predict.Calibration{}, from.setting()); err == nil {
+		if _, err := foresee(evidenceOf(t, w.recording), predict.Calibration{}, from.setting()); err == nil {
 			break
 		}
 	}
 	fmt.Printf("  %-56s %8.2f/s, to predict from %s\n", from.watched(how), w.rate(), disturbed(others))
-	return r.add(w.answer.kept(from.watched(how), others, time.Since(began)), w.recording)
+	r.add(t, w.answer.kept(from.watched(how), others, time.Since(began)), w.recording)
 }
 
 // trials predicts each configuration from the runs that were watched. Those that cannot be predicted are reported with
 // the reason.
-func (r *results) trials(asked []grid) (trials []trial, refused []string, err error) {
+func (r *results) trials(t *testing.T, asked []grid) (trials []trial, refused []string) {
+	t.Helper()
 	known := map[string]*known{}
 	for _, g := range asked {
 		for _, how := range g.ways() {
 			from := known[g.base().watched(how)]
 			if from == nil {
-				k, err := r.known(g.base(), how)
-				if err != nil {
-					return nil, nil, err
-				}
-				from = &k
-				known[k.Run] = from
+				from = r.known(t, g.base(), how)
+				known[from.Run] = from
 			}
 			if from.refusal != nil {
 				refused = append(refused, fmt.Sprintf("%s, %s: %v", g.name(), how, from.refusal))
@@ -209,40 +166,34 @@ func (r *results) trials(asked []grid) (trials []trial, refused []string, err er
 			}
 			m := r.runs[g.name()]
 			x := trial{grid: g, how: how, from: from, observed: m.rate(), others: max(m.Others, from.Others)}
-			if x.foreseen, err = x.foresee(predict.Calibration{}); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", g.name(), err)
-			}
+			x.foreseen = must.Get(x.foresee(predict.Calibration{}))(t)
 			trials = append(trials, x)
 		}
 	}
-	return trials, refused, nil
+	return trials, refused
 }
 
 // machinesMeasured has a folder for each machine and day whose runs are kept.
 const machinesMeasured = "../../testdata/calibration"
 
 // elsewhere are the trials of the machines that are kept, but for those of one folder.
-func elsewhere(asked []grid, but string) (all []machineTrials, err error) {
-	files, err := filepath.Glob(filepath.Join(machinesMeasured, "*", "runs.jsonl"))
-	if err != nil || len(files) == 0 {
-		return nil, errors.Join(err, fmt.Errorf("no runs of other machines in %s/*", machinesMeasured))
+func elsewhere(t *testing.T, asked []grid, but string) (all []machineTrials) {
+	t.Helper()
+	files := must.Get(filepath.Glob(filepath.Join(machinesMeasured, "*", "runs.jsonl")))(t)
+	if len(files) == 0 {
+		t.Fatalf("no runs of other machines in %s/*", machinesMeasured)
 	}
 	for _, file := range files {
 		folder := filepath.Dir(file)
 		if filepath.Base(folder) == filepath.Base(but) {
 			continue
 		}
-		kept, err := openResults(folder)
-		if err != nil {
-			return nil, err
-		}
-		trials, _, err := kept.trials(slices.DeleteFunc(slices.Clone(asked), func(g grid) bool { return !kept.has(g) }))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, err)
-		}
+		kept := openResults(t, folder)
+		there := slices.DeleteFunc(slices.Clone(asked), func(g grid) bool { return !kept.has(g) })
+		trials, _ := kept.trials(t, there)
 		all = append(all, machineTrials{filepath.Base(folder), trials})
 	}
-	return all, nil
+	return all
 }
 
 // versions are those of any run: one machine measures them all.

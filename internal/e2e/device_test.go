@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +15,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 const (
@@ -34,32 +34,29 @@ func TestDevice(t *testing.T) {
 	if m.root != "" {
 		t.Fatal("the stand-in GPU is built for this machine: run it without TORCH_ROOT and TORCH")
 	}
-	m.watchLoops(interruptible(t), t, selected("E2E_DEVICE", deviceLoops))
+	m.watchLoops(t, selected("E2E_DEVICE", deviceLoops))
 }
 
 // watchLoops watches loops and holds them to their bounds, one by one and together.
-func (m machine) watchLoops(ctx context.Context, t *testing.T, loops []deviceLoop) {
+func (m machine) watchLoops(t *testing.T, loops []deviceLoop) {
 	how, known := regexp.MustCompile(os.Getenv("E2E_DEVICE_HOW")), knownMisses(t)
 	var tries account
 	defer tries.close(t)
 	var rows []deviceRow
 	for _, loop := range loops {
-		if ctx.Err() != nil {
+		if m.ctx.Err() != nil {
 			t.Fatal("interrupted; what was started is ended and cleared")
 		}
 		t.Run(loop.name, func(t *testing.T) {
 			var made [][]deviceRow
-			best, err := tries.measure(t, func() (one try, figures string, err error) {
-				watched, err := m.watchLoop(ctx, loop, how)
+			best := tries.measure(t, func(t *testing.T) (one try, figures string) {
+				watched := m.watchLoop(t, loop, how)
 				made = append(made, watched)
 				for _, r := range watched {
 					r.hold(&one, known)
 				}
-				return one, fmt.Sprintf("%s %s\n%s", loop.conf, loop.args, deviceTable(watched)), err
+				return one, fmt.Sprintf("%s %s\n%s", loop.conf, loop.args, deviceTable(watched))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			rows = append(rows, made[best]...)
 		})
 	}
@@ -73,169 +70,132 @@ func (m machine) watchLoops(ctx context.Context, t *testing.T, loops []deviceLoo
 }
 
 // watchLoop watches one loop in the wanted ways.
-func (m machine) watchLoop(ctx context.Context, loop deviceLoop, how *regexp.Regexp) (rows []deviceRow, err error) {
-	s, err := newDeviceStand(m, loop)
-	defer func() { err = errors.Join(err, s.remove()) }()
-	if err != nil {
-		return nil, err
-	}
+func (m machine) watchLoop(t *testing.T, loop deviceLoop, how *regexp.Regexp) (rows []deviceRow) {
+	t.Helper()
+	s := newDeviceStand(t, m, loop)
 	if m.keep != "" {
 		s.keep = filepath.Join(m.keep, loop.name)
-		if err := os.MkdirAll(s.keep, 0o755); err != nil {
-			return nil, err
-		}
+		must.Do(t, os.MkdirAll(s.keep, 0o755))
 	}
-	free, err := s.measureFree(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("with data for free: %w", err)
-	}
+	free := s.measureFree(t)
 	for _, way := range []struct {
 		how   string
-		watch func(context.Context) (deviceRow, error)
+		watch func(*testing.T) deviceRow
 	}{{"attached", s.attached}, {"launched", s.launched}} {
-		if !how.MatchString(way.how) || ctx.Err() != nil {
+		if !how.MatchString(way.how) {
 			continue
 		}
-		r, err := way.watch(ctx)
-		if err != nil {
-			return rows, fmt.Errorf("%s: %w", way.how, err)
-		}
+		r := way.watch(t)
 		r.loop, r.how, r.free = loop, way.how, free
 		if loop.class == nil {
 			r.loop.class = trueClasses(r.worst())
 		}
 		rows = append(rows, r)
 		if folder := os.Getenv("E2E_RECORDINGS"); folder != "" {
-			if err := r.record(folder, filepath.Join(s.dir, way.how+".jsonl")); err != nil {
-				return rows, err
-			}
+			r.record(t, folder, filepath.Join(s.dir, way.how+".jsonl"))
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // measureFree returns what the loop's slowest rank does with data for free.
-func (s deviceStand) measureFree(ctx context.Context) (free deviceTruth, err error) {
-	free, _, err = s.measureAlone(ctx, s.loop.jobArgs(), "DEVICE_FREE=1")
-	return free, errors.Join(err, s.write("free.json", free))
+func (s deviceStand) measureFree(t *testing.T) deviceTruth {
+	t.Helper()
+	free, _ := s.measureAlone(t, s.loop.jobArgs(), "DEVICE_FREE=1")
+	s.write(t, "free.json", free)
+	return free
 }
 
 // measureAlone returns what the slowest rank of a loop does that nobody watches, and the cores that others used.
-func (s deviceStand) measureAlone(ctx context.Context, args string, environment ...string) (slowest deviceTruth,
-	others float64, err error) {
-	j, stop, err := s.flowing(ctx, args, environment...)
-	if err != nil {
-		return slowest, 0, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
+func (s deviceStand) measureAlone(t *testing.T, args string, environment ...string) (slowest deviceTruth,
+	others float64) {
+	t.Helper()
+	j, stop := s.flowing(t, args, environment...)
+	defer stop()
 	before := readCPU(j.pid)
 	select {
 	case <-time.After(freeSeconds * time.Second):
-	case <-ctx.Done():
-		return slowest, 0, ctx.Err()
+	case <-s.ctx.Done():
+		t.Fatal(s.ctx.Err())
 	}
 	others = before.others(readCPU(j.pid), nil)
-	b, err := s.bins()
-	if err != nil {
-		return slowest, 0, err
-	}
-	ranks := b.last(freeSeconds)
+	ranks := must.Get(s.bins())(t).last(freeSeconds)
 	if len(ranks) == 0 {
-		return slowest, 0, errors.New("the timeline has no ranks")
+		t.Fatal("the timeline has no ranks")
 	}
-	return slices.MinFunc(ranks, func(x, y deviceTruth) int { return cmp.Compare(x.Rate, y.Rate) }), others, nil
+	return slices.MinFunc(ranks, func(x, y deviceTruth) int { return cmp.Compare(x.Rate, y.Rate) }), others
 }
 
 // write keeps a value as JSON, where E2E_KEEP is set.
-func (s deviceStand) write(name string, what any) error {
-	if s.keep == "" {
-		return nil
+func (s deviceStand) write(t *testing.T, name string, what any) {
+	t.Helper()
+	if s.keep != "" {
+		text := must.Get(json.MarshalIndent(what, "", " "))(t)
+		must.Do(t, os.WriteFile(filepath.Join(s.keep, name), append(text, '\n'), 0o644))
 	}
-	text, err := json.MarshalIndent(what, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(s.keep, name), append(text, '\n'), 0o644)
 }
 
 // attached watches the running loop from outside.
-func (s deviceStand) attached(ctx context.Context) (r deviceRow, err error) {
-	j, stop, err := s.flowing(ctx, s.loop.jobArgs())
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
+func (s deviceStand) attached(t *testing.T) (r deviceRow) {
+	t.Helper()
+	j, stop := s.flowing(t, s.loop.jobArgs())
+	defer stop()
 	before := readCPU(j.pid)
-	cmd, err := s.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration", watchFor.String())
-	if err != nil {
-		return r, err
-	}
+	cmd := s.pipetune(t, "attached", "--pid", strconv.Itoa(j.pid), "--duration", watchFor.String())
 	r.others = before.others(readCPU(j.pid), cmd)
-	return r, s.read(&r, "attached", "truth.json")
+	s.read(t, &r, "attached", "truth.json")
+	return r
 }
 
 // launched lets pipetune start the loop.
-func (s deviceStand) launched(ctx context.Context) (r deviceRow, err error) {
-	stopNeighbour, err := s.withNeighbour(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, stopNeighbour(), s.again()) }()
+func (s deviceStand) launched(t *testing.T) (r deviceRow) {
+	t.Helper()
+	defer s.again(t)
+	defer s.withNeighbour(t)()
 	before := readCPU()
-	cmd, err := s.pipetune(ctx, "launched", append([]string{"--"}, s.command(deviceSeconds, s.loop.jobArgs())...)...)
-	if err != nil {
-		return r, err
-	}
+	cmd := s.pipetune(t, "launched", append([]string{"--"}, s.command(deviceSeconds, s.loop.jobArgs())...)...)
 	r.others = before.others(readCPU(), cmd)
-	return r, s.read(&r, "launched", "launched-truth.json")
+	s.read(t, &r, "launched", "launched-truth.json")
+	return r
 }
 
 // pipetune runs diagnose and leaves its report and recording in the stand's folder.
-func (s deviceStand) pipetune(ctx context.Context, how string, args ...string) (*exec.Cmd, error) {
-	ctx, cancel := context.WithTimeout(ctx, watchFor+patience)
+func (s deviceStand) pipetune(t *testing.T, how string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, watchFor+patience)
 	defer cancel()
 	out := filepath.Join(s.dir, how)
 	flags := []string{"diagnose", "-q", "--warmup", watchDrops.String(), "-o", out + ".json", "-o", out + ".jsonl"}
 	cmd := exec.CommandContext(ctx, s.binary, append(flags, args...)...)
 	cmd.Dir, cmd.Env = s.dir, s.environment(append(s.shown(), "XDG_RUNTIME_DIR="+s.dir)...)
-	output, err := inGroup(cmd).CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("pipetune diagnose: %w: %.2000s", err, bytes.TrimSpace(output))
-	}
-	return cmd, nil
+	output(t, inGroup(cmd))
+	return cmd
 }
 
 // read takes the report and the truth of its window.
-func (s deviceStand) read(r *deviceRow, how, truth string) error {
+func (s deviceStand) read(t *testing.T, r *deviceRow, how, truth string) {
+	t.Helper()
 	path := filepath.Join(s.dir, how+".json")
-	var err error
-	if r.rep, err = readReport(path); err != nil {
-		return err
+	if r.rep = judgedReport(t, path); r.rep.Window == nil {
+		t.Fatal("the report has no window")
 	}
-	if r.rep.Window == nil {
-		return errors.New("the report has no window")
-	}
-	b, err := s.bins()
-	if err != nil {
-		return err
-	}
+	b := must.Get(s.bins())(t)
 	from, to := window(r.rep, 0, 0)
 	if how == "launched" { // it was watched until its process ended, which takes longer than its last step
 		to = min(to, b.lastStep())
 	}
-	r.truth = b.over(from, to)
-	if len(r.truth) == 0 {
-		return fmt.Errorf("the timeline has nothing from %.1f to %.1f", from, to)
+	if r.truth = b.over(from, to); len(r.truth) == 0 {
+		t.Fatalf("the timeline has nothing from %.1f to %.1f", from, to)
 	}
 	if s.keep == "" {
-		return nil
+		return
 	}
 	kept := map[string]string{"attached": "report.json", "launched": "launched-report.json"}[how]
-	return errors.Join(copyFile(path, filepath.Join(s.keep, kept)),
-		copyFile(filepath.Join(s.dir, how+".jsonl"), filepath.Join(s.keep, how+".jsonl")),
-		s.write(truth, map[string]any{
-			"loop": s.loop.name, "class": s.loop.class,
-			"conf": s.loop.conf, "args": s.loop.jobArgs(), "neighbour": s.loop.neighbour, "visible": s.loop.visible,
-			"from": from, "to": to, "others_cores": r.others, "ranks": r.truth, "bins": b,
-		}))
+	copyFile(t, path, filepath.Join(s.keep, kept))
+	copyFile(t, filepath.Join(s.dir, how+".jsonl"), filepath.Join(s.keep, how+".jsonl"))
+	s.write(t, truth, map[string]any{
+		"loop": s.loop.name, "class": s.loop.class,
+		"conf": s.loop.conf, "args": s.loop.jobArgs(), "neighbour": s.loop.neighbour, "visible": s.loop.visible,
+		"from": from, "to": to, "others_cores": r.others, "ranks": r.truth, "bins": b,
+	})
 }

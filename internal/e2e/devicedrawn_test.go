@@ -25,7 +25,7 @@ func TestDeviceDrawn(t *testing.T) {
 	for i := range wanted {
 		loops = append(loops, drawLoop(seed+i))
 	}
-	findMachine(t).watchLoops(interruptible(t), t, loops)
+	findMachine(t).watchLoops(t, loops)
 }
 
 // environmentNumber is what an environment variable holds, or what it is when unset.

@@ -3,20 +3,22 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
-// deviceStand is where a loop's stand-in GPU is: a folder with its libraries and the scripts, and the timeline they
-// share.
+// deviceStand is where a loop's stand-in GPU is: a folder of this loop alone with its libraries and the scripts, and the
+// timeline they share. Both are removed with the test.
 type deviceStand struct {
 	machine
 	loop     deviceLoop
@@ -24,31 +26,19 @@ type deviceStand struct {
 	timeline string
 }
 
-// newDeviceStand builds the libraries into a folder of this loop alone.
-func newDeviceStand(m machine, loop deviceLoop) (deviceStand, error) {
-	dir, err := os.MkdirTemp("/var/tmp", fmt.Sprintf("%s%d-", workPrefix, os.Getpid()))
-	if err != nil {
-		return deviceStand{}, fmt.Errorf("making a work folder: %w", err)
-	}
+func newDeviceStand(t *testing.T, m machine, loop deviceLoop) deviceStand {
+	t.Helper()
+	dir := workFolder(t, "")
 	s := deviceStand{machine: m, loop: loop, dir: dir, timeline: filepath.Join("/dev/shm", filepath.Base(dir))}
 	for _, name := range []string{"jobs/device/train.py", "jobs/device/work.py", "device/device.py", "device/cuda.py"} {
-		if err := copyFile(filepath.Join("../../testdata", name), filepath.Join(dir, filepath.Base(name))); err != nil {
-			return s, fmt.Errorf("copying the job: %w", err)
-		}
+		copyFile(t, filepath.Join("../../testdata", name), filepath.Join(dir, filepath.Base(name)))
 	}
-	args := append([]string{dir, "timeline=" + s.timeline}, strings.Fields(loop.conf)...)
-	if output, err := exec.Command("../../testdata/device/build.sh", args...).CombinedOutput(); err != nil {
-		return s, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
-	}
-	return s, nil
-}
-
-func (s deviceStand) remove() error {
-	return errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.timeline))
+	buildGPU(t, dir, s.timeline, strings.Fields(loop.conf)...)
+	return s
 }
 
 // again begins a new timeline.
-func (s deviceStand) again() error { return os.RemoveAll(s.timeline) }
+func (s deviceStand) again(t *testing.T) { must.Do(t, os.RemoveAll(s.timeline)) }
 
 // environment lets a process find the libraries: the job its libcuda, pipetune its libnvidia-ml.
 func (s deviceStand) environment(more ...string) []string {
@@ -79,48 +69,43 @@ func (s deviceStand) shown() []string {
 }
 
 // start starts a job. The caller stops it.
-func (s deviceStand) start(ctx context.Context, args string, environment ...string) (*job, error) {
+func (s deviceStand) start(t *testing.T, args string, environment ...string) *job {
+	t.Helper()
 	argv := s.command(jobSeconds, args)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = s.dir, s.environment(environment...)
-	return startJob(ctx, cmd, s.dir)
+	return s.startJob(t, cmd, s.dir)
 }
 
 // flowing starts a job with its neighbour and waits until it flows. stop ends both, and begins a new timeline.
-func (s deviceStand) flowing(ctx context.Context, args string, environment ...string) (j *job, stop func() error,
-	err error) {
-	stopNeighbour, err := s.withNeighbour(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	j, err = s.start(ctx, args, append(s.shown(), environment...)...)
-	if err != nil {
-		return nil, nil, errors.Join(err, stopNeighbour())
-	}
-	stop = func() error { return errors.Join(j.stop(), s.again(), stopNeighbour()) }
-	if err := s.await(j, s.flows); err != nil {
-		return nil, nil, errors.Join(err, stop())
-	}
-	return j, stop, nil
+func (s deviceStand) flowing(t *testing.T, args string, environment ...string) (j *job, stop func()) {
+	t.Helper()
+	stopNeighbour := s.withNeighbour(t)
+	j = s.start(t, args, append(s.shown(), environment...)...)
+	stop = sync.OnceFunc(func() {
+		must.Do(t, j.stop())
+		s.again(t)
+		stopNeighbour()
+	})
+	t.Cleanup(stop)
+	s.await(t, j, s.flows)
+	return j, stop
 }
 
 // neighbourRank is what the neighbour of a loop calls itself on the timeline.
 const neighbourRank = 9
 
 // withNeighbour starts what else computes on the loop's GPU, and waits until it does.
-func (s deviceStand) withNeighbour(ctx context.Context) (stop func() error, err error) {
+func (s deviceStand) withNeighbour(t *testing.T) (stop func()) {
+	t.Helper()
 	if s.loop.neighbour == "" {
-		return func() error { return nil }, nil
+		return func() {}
 	}
-	j, err := s.start(ctx, "--same-gpu "+s.loop.neighbour, fmt.Sprintf("RANK=%d", neighbourRank))
-	if err != nil {
-		return nil, err
-	}
-	err = s.await(j, func(b deviceBins) bool { return len(b.Ranks) > 0 && b.Ranks[0].stepsSince(0) >= 5 })
-	if err != nil {
-		return nil, errors.Join(err, j.stop())
-	}
-	return j.stop, nil
+	j := s.start(t, "--same-gpu "+s.loop.neighbour, fmt.Sprintf("RANK=%d", neighbourRank))
+	stop = sync.OnceFunc(func() { must.Do(t, j.stop()) })
+	t.Cleanup(stop)
+	s.await(t, j, func(b deviceBins) bool { return len(b.Ranks) > 0 && b.Ranks[0].stepsSince(0) >= 5 })
+	return stop
 }
 
 // deviceBins is what device.py reports a timeline, in bins of a tenth of a second.
@@ -169,18 +154,18 @@ func sumOf(values []float64, from, to int) (sum float64) {
 }
 
 // bins reads the timeline.
-func (s deviceStand) bins() (deviceBins, error) {
-	var b deviceBins
-	output, err := exec.Command(s.python, filepath.Join(s.dir, "device.py"), "bins", s.dir).Output()
+func (s deviceStand) bins() (b deviceBins, err error) {
+	text, err := exec.Command(s.python, filepath.Join(s.dir, "device.py"), "bins", s.dir).Output()
 	if err != nil {
 		return b, fmt.Errorf("reading the timeline: %w", err)
 	}
-	return b, json.Unmarshal(output, &b)
+	return b, json.Unmarshal(text, &b)
 }
 
 // await looks at the timeline until done says so.
-func (s deviceStand) await(j *job, done func(deviceBins) bool) error {
-	return j.until("steps", 500*time.Millisecond, func() bool {
+func (s deviceStand) await(t *testing.T, j *job, done func(deviceBins) bool) {
+	t.Helper()
+	j.until(t, "steps", 500*time.Millisecond, func() bool {
 		b, err := s.bins()
 		return err == nil && done(b)
 	})

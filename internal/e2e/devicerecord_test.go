@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -26,21 +28,13 @@ type recordedTruth struct {
 }
 
 // record puts the recording of a watch and its truth into a folder, in the place of an earlier one of the same loop.
-func (r deviceRow) record(folder, recording string) error {
-	text, err := os.ReadFile(recording)
-	if err != nil {
-		return err
-	}
+func (r deviceRow) record(t *testing.T, folder, recording string) {
+	t.Helper()
 	index := filepath.Join(folder, "truth.json")
 	var rows []recordedTruth
-	switch old, err := os.ReadFile(index); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		if err := json.Unmarshal(old, &rows); err != nil {
-			return err
-		}
+	if old, err := os.ReadFile(index); !errors.Is(err, fs.ErrNotExist) {
+		must.Do(t, err)
+		must.Do(t, json.Unmarshal(old, &rows))
 	}
 	name, w := r.loop.name+"-"+r.how+".jsonl", r.worst()
 	rows = slices.DeleteFunc(rows, func(x recordedTruth) bool { return x.Recording == name })
@@ -50,12 +44,8 @@ func (r deviceRow) record(folder, recording string) error {
 		Headroom: digits(r.headroom(), 3), OthersCores: digits(r.others, 2),
 	})
 	slices.SortFunc(rows, func(a, b recordedTruth) int { return cmp.Compare(a.Recording, b.Recording) })
-	truth, err := json.MarshalIndent(rows, "", " ")
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(filepath.Join(folder, name), text, 0o644),
-		os.WriteFile(index, append(truth, '\n'), 0o644))
+	copyFile(t, recording, filepath.Join(folder, name))
+	must.Do(t, os.WriteFile(index, append(must.Get(json.MarshalIndent(rows, "", " "))(t), '\n'), 0o644))
 }
 
 func digits(x float64, n int) float64 { return math.Round(x*math.Pow10(n)) / math.Pow10(n) }

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -82,30 +81,23 @@ func teamsJob(name, seconds, args string, planted ...string) launchCase {
 // TestCases launches the five teams' jobs and asks for what they found by hand, and that what does not hold of their
 // reports is not followed. Attempts follow the policy of doc.go.
 func TestCases(t *testing.T) {
-	ctx, m := interruptible(t), findMachine(t)
+	m := findMachine(t)
 	var tries account
 	defer tries.close(t)
 	for _, c := range selected("E2E_JOBS", fieldCases) {
-		if ctx.Err() != nil {
+		if m.ctx.Err() != nil {
 			return
 		}
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := tries.measure(t, func() (try, string, error) { return m.tryCase(ctx, t, c) }); err != nil {
-				t.Error(err)
-			}
+			tries.measure(t, func(t *testing.T) (try, string) {
+				l := m.launchOnce(t, c.launchCase)
+				one := try{others: l.others, unshown: !c.shows(l.own.share())}
+				c.holdAdvice(&one, l.rep)
+				return one, fmt.Sprintf("%s by %s, input wait %.0f %%", verdictOf(l.rep), rulesOf(l.rep, 3),
+					100*l.own.share())
+			})
 		})
 	}
-}
-
-// tryCase launches a case once.
-func (m machine) tryCase(ctx context.Context, t *testing.T, c fieldCase) (one try, figures string, err error) {
-	l, err := m.launchOnce(ctx, t, c.launchCase)
-	if err != nil {
-		return try{}, "", err
-	}
-	one = try{others: l.others, unshown: !c.shows(l.own.share())}
-	c.holdAdvice(&one, l.rep)
-	return one, fmt.Sprintf("%s by %s, input wait %.0f %%", verdictOf(l.rep), rulesOf(l.rep, 3), 100*l.own.share()), nil
 }
 
 // holdAdvice holds a report to the verdict, and to what it advises.

@@ -18,16 +18,13 @@ func TestGPUProof(t *testing.T) {
 	m, out := findMachine(t), t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "../../scripts/gpu-proof", out)
 	cmd.Env = append(os.Environ(), "STAND_IN=1", "GPU_PROOF_WATCH=8", "PIPETUNE_BIN="+m.binary, "PYTHON="+m.python)
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	said := output(t, cmd)
 	table := must.Get(os.ReadFile(filepath.Join(out, "table.md")))(t)
 	for _, row := range []string{
 		"| keeps-up | attached |", "| keeps-up | launched |", "| input | attached |", "| input | launched |",
 	} {
 		if !strings.Contains(string(table), row) {
-			t.Errorf("the table has no row %s:\n%s\n%s", row, table, output)
+			t.Errorf("the table has no row %s:\n%s\n%s", row, table, said)
 		}
 	}
 	for _, name := range []string{"checks.json", "doctor.txt", "log", "recordings.tar.gz"} {

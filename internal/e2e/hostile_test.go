@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +64,7 @@ func TestHostile(t *testing.T) {
 	for _, c := range hostileCases {
 		t.Run(c.name, func(t *testing.T) {
 			command := append(append([]string{m.python}, c.args...), script, c.way)
-			want := must.Get(runHostile(t, c, command, nil))(t)
+			want := runHostile(t, c, command, nil)
 			if len(want.stdout) == 0 {
 				t.Fatalf("the bare job writes nothing: %s", want.stderr)
 			}
@@ -73,7 +72,7 @@ func TestHostile(t *testing.T) {
 			if c.says != "" { // -q keeps the reason back where there is no report
 				launch = slices.Delete(launch, 2, 3)
 			}
-			got := must.Get(runHostile(t, c, append(launch, command...), c.after))(t)
+			got := runHostile(t, c, append(launch, command...), c.after)
 			if !bytes.Equal(got.stdout, want.stdout) {
 				t.Errorf("stdout launched:\n%.600s\nbare:\n%.600s", got.stdout, want.stdout)
 			}
@@ -98,7 +97,8 @@ type ending struct {
 }
 
 // runHostile runs a command to the end of its job, which a shell around it writes down.
-func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) error) (ending, error) {
+func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) error) (e ending) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	dir := t.TempDir()
@@ -110,53 +110,36 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(append(os.Environ(), "STATUS="+status, "XDG_RUNTIME_DIR="+dir, "PYTHONDONTWRITEBYTECODE=1"),
 		c.env...)
-	out, err := os.Create(filepath.Join(dir, "stdout"))
-	if err != nil {
-		return ending{}, err
-	}
+	out := must.Get(os.Create(filepath.Join(dir, "stdout")))(t)
 	defer out.Close()
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = out, &stderr, strings.NewReader(c.stdin)
 	if c.gone { // a pipe would be waited for by Wait as long as the job lives
-		log, err := os.Create(filepath.Join(dir, "stderr"))
-		if err != nil {
-			return ending{}, err
-		}
+		log := must.Get(os.Create(filepath.Join(dir, "stderr")))(t)
 		defer log.Close()
 		cmd.Stderr, cmd.Stdin = log, nil
 	}
-	if err := inGroup(cmd).Start(); err != nil {
-		return ending{}, err
-	}
+	must.Do(t, inGroup(cmd).Start())
 	if after != nil {
 		// a stopped pipetune does not end by itself
 		defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }()
-		if err := awaitFile(ctx, out.Name()); err != nil {
-			return ending{}, fmt.Errorf("of the job's first line: %w", err)
-		}
+		must.Do(t, awaitFile(ctx, out.Name()))
 		time.Sleep(time.Second) // into its epoch
-		if err := errors.Join(after(cmd.Process.Pid), awaitFile(ctx, status)); err != nil {
-			return ending{}, err
-		}
+		must.Do(t, after(cmd.Process.Pid))
+		must.Do(t, awaitFile(ctx, status))
 	} else {
-		if err := ended(cmd.Wait()); err != nil {
-			return ending{}, err
+		if must.Do(t, ended(cmd.Wait())); ctx.Err() != nil {
+			t.Fatalf("hangs: %.1000s", stderr.Bytes())
 		}
-		if ctx.Err() != nil {
-			return ending{}, fmt.Errorf("hangs: %.1000s", stderr.Bytes())
-		}
-	}
-	e := ending{stderr: stderr.Bytes()}
-	if cmd.ProcessState != nil {
 		e.status = cmd.ProcessState.ExitCode()
 	}
+	e.stderr, e.stdout = stderr.Bytes(), must.Get(os.ReadFile(out.Name()))(t)
 	inner, err := os.ReadFile(status)
 	if err != nil {
-		return e, fmt.Errorf("the job left no status: %w; stderr: %.500s", err, e.stderr)
+		t.Fatalf("the job left no status: %v; stderr: %.500s", err, e.stderr)
 	}
 	e.inner = strings.TrimSpace(string(inner))
-	e.stdout, err = os.ReadFile(out.Name())
-	return e, err
+	return e
 }
 
 // awaitFile waits until a file is there with a line in it.

@@ -3,9 +3,9 @@
 package e2e
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,12 +25,9 @@ const jobSeconds = "700"
 
 // bench is where jobs run: an interpreter, perhaps in a chroot, and a work folder of this case alone.
 type bench struct {
-	python string
-	root   string // chroot; "": none
-	work   string // as seen from here, below root
-	gpu    string // folder of the stand-in GPU's libraries; "": a step is slept through
-
-	timeline string // the file that they share
+	machine
+	work string // as seen from here, below root
+	gpu  string // folder of the stand-in GPU's libraries; "": a step is slept through
 }
 
 // inside returns a path as the job sees it.
@@ -46,55 +43,59 @@ type job struct {
 	err       error // set before ended is closed
 }
 
-// newBench copies the scripts to a fresh work folder on a disk (never tmpfs: storage is what some jobs are about).
-func (m machine) newBench() (bench, error) {
-	work, err := os.MkdirTemp(filepath.Join(m.root, "/var/tmp"), fmt.Sprintf("%s%d-", workPrefix, os.Getpid()))
-	if err != nil {
-		return bench{}, fmt.Errorf("making a work folder: %w", err)
-	}
-	b := bench{python: m.python, root: m.root, work: work}
+// newBench copies the scripts to a fresh work folder on a disk (never tmpfs: storage is what some jobs are about). It
+// is removed with the test.
+func (m machine) newBench(t *testing.T) bench {
+	t.Helper()
+	b := bench{machine: m, work: workFolder(t, m.root)}
 	for _, folder := range []string{"jobs", "device"} {
-		if err := os.CopyFS(filepath.Join(work, folder),
-			os.DirFS(filepath.Join("../../testdata", folder))); err != nil {
-			return b, fmt.Errorf("copying the jobs: %w", err)
-		}
+		must.Do(t, os.CopyFS(filepath.Join(b.work, folder), os.DirFS(filepath.Join("../../testdata", folder))))
 	}
-	return b, nil
+	return b
 }
 
-// cleared takes a bench that was made, to be removed with the test.
-func cleared(t *testing.T) func(bench, error) bench {
-	return func(b bench, err error) bench {
-		t.Helper()
-		t.Cleanup(func() {
-			if err := b.remove(); err != nil {
-				t.Error(err)
-			}
-		})
-		must.Do(t, err)
-		return b
-	}
+// workFolder makes a folder on a disk, below a chroot where one is given. It is removed with the test.
+func workFolder(t *testing.T, root string) string {
+	t.Helper()
+	dir := must.Get(os.MkdirTemp(filepath.Join(root, "/var/tmp"), fmt.Sprintf("%s%d-", workPrefix, os.Getpid())))(t)
+	t.Cleanup(func() { must.Do(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // newGPUBench is a bench with the stand-in GPU, one for each rank, that the case's job trains on and that pipetune
 // sees. There is none in a chroot, as its libraries are of this system. Its timeline is where both may write, and
 // beside /dev/shm where the job has one of its own.
-func (m machine) newGPUBench(c testCase) (bench, error) {
-	b, err := m.newBench()
-	if err != nil || m.root != "" {
-		return b, err
+func (m machine) newGPUBench(t *testing.T, c testCase) bench {
+	t.Helper()
+	b := m.newBench(t)
+	if m.root != "" {
+		return b
 	}
-	b.gpu, b.timeline = filepath.Join(b.work, "gpu"), filepath.Join("/dev/shm", filepath.Base(b.work))
+	b.gpu = filepath.Join(b.work, "gpu")
+	shared := "/dev/shm"
 	if c.around.shmBytes > 0 && os.Getuid() == 0 { // which mounting one needs
-		b.timeline = filepath.Join("/dev", filepath.Base(b.work))
+		shared = "/dev"
 	}
-	devices := fmt.Sprintf("devices=%d", max(c.ranks, 1))
-	output, err := exec.Command("../../testdata/device/build.sh", b.gpu, devices, "timeline="+
-		b.timeline).CombinedOutput()
+	buildGPU(t, b.gpu, filepath.Join(shared, filepath.Base(b.work)), fmt.Sprintf("devices=%d", max(c.ranks, 1)))
+	return b
+}
+
+// buildGPU builds the stand-in GPU's libraries into a folder. Their timeline is removed with the test.
+func buildGPU(t *testing.T, folder, timeline string, settings ...string) {
+	t.Helper()
+	t.Cleanup(func() { must.Do(t, os.RemoveAll(timeline)) })
+	output(t, exec.Command("../../testdata/device/build.sh", append([]string{folder, "timeline=" + timeline},
+		settings...)...))
+}
+
+// output runs a command, which must end well, and returns all that it wrote.
+func output(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
+	text, err := cmd.CombinedOutput()
 	if err != nil {
-		return b, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
+		t.Fatalf("%.300q: %v: %.2000s", cmd.Args, err, bytes.TrimSpace(text))
 	}
-	return b, nil
+	return text
 }
 
 // environment lets a process find the stand-in GPU: the job its libcuda, pipetune its libnvidia-ml.
@@ -103,11 +104,6 @@ func (b bench) environment() []string {
 		return os.Environ()
 	}
 	return append(os.Environ(), "PIPETUNE_STAND_IN=1", "LD_LIBRARY_PATH="+b.gpu)
-}
-
-// remove clears what the bench left.
-func (b bench) remove() error {
-	return errors.Join(os.RemoveAll(b.work), os.RemoveAll(b.timeline)) // of "" it removes nothing
 }
 
 // workPrefix begins the names of work folders and cgroups; the pid of their owner follows.
@@ -148,40 +144,41 @@ func (b bench) scriptArgs(c testCase, more ...string) []string {
 
 func (b bench) data() string { return filepath.Join(b.work, "data") }
 
-// start starts the case's job. The caller stops it, whatever else fails.
-func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, error) {
-	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
-	if err := os.RemoveAll(stopwatch); err != nil {
-		return nil, err
-	}
-	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds",
-		cmp.Or(c.seconds, jobSeconds))...)
+// stopwatch is where jobs of this bench write their times.
+func (b bench) stopwatch() string { return filepath.Join(b.work, "stopwatch.jsonl") }
+
+// timed is a case's job for so many seconds, with its stop-watch.
+func (b bench) timed(c testCase, prelude []string, seconds string) *exec.Cmd {
+	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(b.stopwatch()), "--seconds", seconds)...)
 	cmd.Env = b.environment()
-	j, err := startJob(ctx, cmd, b.work)
-	if err == nil {
-		j.stopwatch = stopwatch
-	}
-	return j, err
+	return cmd
 }
 
-// startJob starts a command in a process group of its own, whose output goes to a log in a folder.
-func startJob(ctx context.Context, cmd *exec.Cmd, folder string) (*job, error) {
-	j := &job{ctx: ctx, ended: make(chan struct{}), log: filepath.Join(folder, "job.log")}
-	log, err := os.Create(j.log)
-	if err != nil {
-		return nil, fmt.Errorf("making the job's log: %w", err)
-	}
+// start starts the case's job, which is stopped with the test.
+func (b bench) start(t *testing.T, c testCase, prelude []string) *job {
+	t.Helper()
+	must.Do(t, os.RemoveAll(b.stopwatch()))
+	j := b.startJob(t, b.timed(c, prelude, cmp.Or(c.seconds, jobSeconds)), b.work)
+	t.Cleanup(func() { must.Do(t, j.stop()) })
+	return j
+}
+
+// startJob starts a command in a process group of its own, whose output goes to a log in a folder; so does its
+// stop-watch, if it has one. The caller stops it, whatever else fails.
+func (m machine) startJob(t *testing.T, cmd *exec.Cmd, folder string) *job {
+	t.Helper()
+	j := &job{ctx: m.ctx, ended: make(chan struct{}), log: filepath.Join(folder, "job.log"),
+		stopwatch: filepath.Join(folder, "stopwatch.jsonl")}
+	log := must.Get(os.Create(j.log))(t)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := inGroup(cmd).Start(); err != nil {
-		return nil, fmt.Errorf("starting the job: %w", err)
-	}
+	must.Do(t, inGroup(cmd).Start())
 	j.pid = cmd.Process.Pid
 	go func() {
 		j.err = cmd.Wait()
 		close(j.ended)
 	}()
-	return j, nil
+	return j
 }
 
 // inGroup gives a command a process group of its own; all of it ends with the context, if it has one.
@@ -219,41 +216,53 @@ func (j *job) lastOutput() string {
 }
 
 // until looks every so often whether something holds, until it does.
-func (j *job) until(what string, every time.Duration, holds func() bool) error {
+func (j *job) until(t *testing.T, what string, every time.Duration, holds func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {
 		select {
 		case <-j.ended:
-			return fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err,
-				j.lastOutput())
+			t.Fatalf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err, j.lastOutput())
 		case <-j.ctx.Done():
-			return j.ctx.Err()
+			t.Fatal(j.ctx.Err())
 		case <-time.After(every):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("no %s within %s; the job's output ends with: %s", what, patience, j.lastOutput())
+			t.Fatalf("no %s within %s; the job's output ends with: %s", what, patience, j.lastOutput())
 		}
 	}
-	return nil
+}
+
+// ends waits until the job has ended by itself.
+func (j *job) ends(t *testing.T, limit time.Duration) {
+	t.Helper()
+	select {
+	case <-j.ended:
+		if j.err != nil {
+			t.Fatalf("the job: %v: %s", j.err, j.lastOutput())
+		}
+		return
+	case <-j.ctx.Done():
+	case <-time.After(limit):
+	}
+	t.Fatalf("the job does not end (%v, %v): %s", j.ctx.Err(), j.stop(), j.lastOutput())
 }
 
 // flows waits until all ranks train.
-func (j *job) flows() error {
-	return j.until("steady steps", 100*time.Millisecond, func() bool {
+func (j *job) flows(t *testing.T) {
+	t.Helper()
+	j.until(t, "steady steps", 100*time.Millisecond, func() bool {
 		ranks, err := readStopwatches(j.stopwatch)
 		return err == nil && flowing(ranks)
 	})
 }
 
 // over is what the stop-watches say of a stretch, once they reach over it.
-func (j *job) over(from, to float64) (m measured, err error) {
-	err = j.until("the stop-watch past the window", 100*time.Millisecond, func() bool {
+func (j *job) over(t *testing.T, from, to float64) (m measured) {
+	t.Helper()
+	j.until(t, "the stop-watch past the window", 100*time.Millisecond, func() (reaches bool) {
 		ranks, err := readStopwatches(j.stopwatch)
-		if err != nil {
-			return false
-		}
-		var ok bool
-		m, ok = over(ranks, from, to)
-		return ok
+		m, reaches = over(ranks, from, to)
+		return reaches && err == nil
 	})
-	return m, err
+	return m
 }

@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,60 +37,60 @@ const (
 
 // machine is what all cases share.
 type machine struct {
+	ctx    context.Context // ends when the test is asked to
 	binary string
 	python string
-	root   string
+	root   string // chroot; "": none
 	keep   string
 
 	versions string // of Python and the libraries that the jobs use, in words
 }
 
 func TestJobs(t *testing.T) {
-	ctx, m := interruptible(t), findMachine(t)
+	m := findMachine(t)
 	var tries account
 	defer tries.close(t)
 	allowed := strings.Split(os.Getenv("E2E_ALLOW_MISSING"), ",")
 
 	var outcomes, rows []outcome // those that count, and every attempt
+	ran := 0
 	for _, c := range selected("E2E_JOBS", cases) {
-		if !asked(t, c.name) || ctx.Err() != nil {
+		if !asked(t, c.name) || m.ctx.Err() != nil {
 			continue
 		}
+		ran++
 		t.Run(c.name, func(t *testing.T) {
 			var made []outcome
-			best, err := tries.measure(t, func() (try, string, error) {
+			best := tries.measure(t, func(t *testing.T) (try, string) {
 				began := time.Now()
-				o := m.runOnce(ctx, t, c)
-				o.testCase, o.seconds, o.attempt = c, time.Since(began).Seconds(), len(made)+1
+				o, not := m.runOnce(t, c)
+				switch {
+				case not != nil && slices.Contains(allowed, not.what):
+					t.Log(not)
+					return try{missing: true}, ""
+				case not != nil:
+					t.Fatal(not)
+				}
+				o.seconds, o.attempt = time.Since(began).Seconds(), len(made)+1
 				made = append(made, o)
-				return o.try(), o.figures(), o.err
+				return o.try(), o.figures()
 			})
 			rows = append(rows, made...)
-			if missing := (errNotRun{}); errors.As(err, &missing) && slices.Contains(allowed, missing.what) {
-				t.Log(err)
-				return
+			if best >= 0 {
+				outcomes = append(outcomes, made[best])
 			}
-			must.Do(t, err)
-			outcomes = append(outcomes, made[best])
 		})
 	}
-	if ctx.Err() != nil {
+	if m.ctx.Err() != nil {
 		t.Fatal("interrupted; what was started is ended and cleared")
 	}
-	if len(rows) == 0 {
+	if ran == 0 {
 		t.Fatalf("no job matches E2E_JOBS=%s", os.Getenv("E2E_JOBS"))
 	}
 	printed := outcomeTable(rows)
 	fmt.Printf("\n%s\n", printed)
 	m.keepText(t, "table.txt", printed)
 	checkRanks(t, outcomes)
-}
-
-// interruptible is the test's context, which also ends when the test is asked to.
-func interruptible(t *testing.T) context.Context {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	t.Cleanup(stop)
-	return ctx
 }
 
 // selected are the rows of a table whose names match the expression of an environment variable.
@@ -137,7 +135,10 @@ func asked(t *testing.T, name string) bool {
 
 // findMachine checks what every case needs. What is missing is a failure with its cure, never a skip.
 func findMachine(t *testing.T) machine {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	t.Cleanup(stop)
 	m := machine{
+		ctx:    ctx,
 		binary: must.Get(filepath.Abs(cmp.Or(os.Getenv("PIPETUNE_BIN"), "../../bin/pipetune")))(t),
 		python: must.Interpreter(), root: os.Getenv("TORCH_ROOT"), keep: os.Getenv("E2E_KEEP"),
 	}
@@ -164,7 +165,7 @@ func findMachine(t *testing.T) machine {
 		t.Fatalf("clearing what an earlier run left: %v", err)
 	}
 	versions := `import sys, torch, h5py, PIL; print("Python", sys.version.split()[0], "torch", torch.__version__, "h5py", h5py.__version__)`
-	output, err := bench{root: m.root}.shell(nil, m.python, "-c", versions).CombinedOutput()
+	output, err := bench{machine: m}.shell(nil, m.python, "-c", versions).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s cannot import what the jobs need: %v: %s\napt-get install -y python3-torch python3-h5py "+
 			"python3-pil python3-numpy",
@@ -180,107 +181,63 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// runOnce starts the job, lets pipetune watch it, and compares.
-func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outcome) {
-	b, err := m.newGPUBench(c)
-	defer func() { o.err = errors.Join(o.err, b.remove()) }()
-	if err != nil {
-		return outcome{err: err}
+// runOnce starts the job, lets pipetune watch it, and compares; not where what belongs around it cannot be made here.
+func (m machine) runOnce(t *testing.T, c testCase) (o outcome, not *notRun) {
+	b := m.newGPUBench(t, c)
+	prelude, not := c.around.around(t, b, c)
+	if not != nil {
+		return o, not
 	}
-	prelude, undo, err := c.around.around(ctx, b, c)
-	defer func() { o.err = errors.Join(o.err, undo()) }()
-	if err != nil {
-		return outcome{err: err}
-	}
-	j, err := b.start(ctx, c, prelude)
-	if err != nil {
-		return outcome{err: err}
-	}
-	defer func() { o.err = errors.Join(o.err, j.stop()) }()
-	if err := j.flows(); err != nil {
-		return outcome{err: err}
-	}
-	neighbours, quiet, err := startNeighbours(c.around.neighbours)
-	if err != nil {
-		return outcome{err: err}
-	}
-	defer func() { o.err = errors.Join(o.err, quiet()) }()
-	if c.around.neighbours > 0 {
+	j := b.start(t, c, prelude)
+	j.flows(t)
+	neighbours := startNeighbours(t, c.around.neighbours)
+	if neighbours > 0 {
 		time.Sleep(neighboursSettle)
 	}
 
 	from, groups := monotonic(), []int{j.pid, neighbours}
 	before := readCPU(groups...)
-	rep, cmd, err := m.diagnose(ctx, b, c, j.pid)
-	if err != nil {
-		return outcome{err: err}
-	}
-	others := before.others(readCPU(groups...), cmd)
+	rep, cmd := m.diagnose(t, b, c, j.pid)
+	o = outcome{testCase: c, rep: rep, others: before.others(readCPU(groups...), cmd)}
 	from, to := window(rep, from, monotonic())
-	inside, err := j.over(from, to)
-	if err != nil {
-		return outcome{err: err}
-	}
-	files, err := stopwatchFiles(j.stopwatch)
-	if err != nil {
-		return outcome{err: err}
-	}
-	for rank, path := range files {
+	o.inside = j.over(t, from, to)
+	for rank, path := range must.Get(stopwatchFiles(j.stopwatch))(t) {
 		m.keepFile(t, path, fmt.Sprintf("%s.stopwatch.%d.jsonl", c.name, rank))
 	}
-	o = judge(c, rep, inside)
-	o.others = others
-	return o
+	return o, nil
 }
 
 // diagnose runs the real command beside the job, as a user would.
-func (m machine) diagnose(ctx context.Context, b bench, c testCase, pid int) (*report.Report, *exec.Cmd, error) {
-	dir, err := os.MkdirTemp("", workPrefix)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer os.RemoveAll(dir)
-	out := filepath.Join(cmp.Or(m.keep, dir), c.name)
-	ctx, cancel := context.WithTimeout(ctx, watchFor+patience)
+func (m machine) diagnose(t *testing.T, b bench, c testCase, pid int) (*report.Report, *exec.Cmd) {
+	t.Helper()
+	out := filepath.Join(cmp.Or(m.keep, t.TempDir()), c.name)
+	ctx, cancel := context.WithTimeout(m.ctx, watchFor+patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
 		"--warmup", watchDrops.String(), "-q", "-o", out+".json", "-o", out+".jsonl")
 	cmd.Env = b.environment()
-	output, err := cmd.CombinedOutput()
-	if m.keep != "" {
-		_ = os.WriteFile(out+".txt", output, 0o644) // for reading only
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("pipetune diagnose: %w: %s", err, bytes.TrimSpace(output))
-	}
-	rep, err := reportAt(out + ".json")
-	return rep, cmd, err
+	m.keepText(t, c.name+".txt", string(output(t, cmd)))
+	return judgedReport(t, out+".json"), cmd
 }
 
-// reportAt reads a report that pipetune has written.
-func reportAt(path string) (*report.Report, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// judgedReport reads a report, which must have a verdict.
+func judgedReport(t *testing.T, path string) *report.Report {
+	t.Helper()
+	r := read(t, path, report.Decode)
+	if r.Verdict == nil {
+		t.Fatalf("%s has no verdict", path)
 	}
-	defer file.Close()
-	return report.Decode(file)
+	return r
 }
 
-func copyFile(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o644)
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	must.Do(t, os.WriteFile(to, must.Get(os.ReadFile(from))(t), 0o644))
 }
 
 // keepFile copies a file of the work folder to where E2E_KEEP says.
 func (m machine) keepFile(t *testing.T, path, name string) {
-	if m.keep == "" {
-		return
-	}
-	if err := copyFile(path, filepath.Join(m.keep, name)); err != nil {
-		t.Errorf("keeping %s: %v", name, err)
+	if m.keep != "" {
+		copyFile(t, path, filepath.Join(m.keep, name))
 	}
 }

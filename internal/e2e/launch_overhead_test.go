@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -35,14 +36,14 @@ func TestLaunchOverhead(t *testing.T) {
 		for _, how := range []watchedHow{launchedJob, attachedJob} {
 			t.Run(fmt.Sprintf("%s, %s workers", how, workers), func(t *testing.T) {
 				m := findMachine(t)
-				b := cleared(t)(m.newBench())
+				b := m.newBench(t)
 				what := fmt.Sprintf("%s, %s workers", how, workers)
 				slowdown(t, what, hookPairs, mostHookPairs, maxHookSlowdown, func(watched bool) float64 {
 					each := bareJob
 					if watched {
 						each = how
 					}
-					return must.Get(m.stepsPerSecond(t, b, each, "--work", stepWork, "--workers", workers))(t)
+					return b.stepsPerSecond(t, each, "--work", stepWork, "--workers", workers)
 				})
 			})
 		}
@@ -51,8 +52,7 @@ func TestLaunchOverhead(t *testing.T) {
 
 // TestLaunchLosesNothing launches a job of some 2,000 steps per second; no message of the hook may be lost.
 func TestLaunchLosesNothing(t *testing.T) {
-	m := findMachine(t)
-	rate := must.Get(m.stepsPerSecond(t, cleared(t)(m.newBench()), launchedJob, "--work", "110000"))(t)
+	rate := findMachine(t).newBench(t).stepsPerSecond(t, launchedJob, "--work", "110000")
 	fmt.Printf("%.0f steps/s launched\n", rate)
 }
 
@@ -71,12 +71,10 @@ func TestLaunchHookByTurns(t *testing.T) {
 	for _, workers := range []string{"0", "4"} {
 		t.Run(workers+" workers", func(t *testing.T) {
 			m := findMachine(t)
-			b := cleared(t)(m.newBench())
+			b := m.newBench(t)
 			job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "hook_by_turns"}, "--work", stepWork, "--workers",
 				workers)...)
-			output, _, err := m.launch(t.Context(), b, []string{"-q", "-o", filepath.Join(b.work, "turns.json")},
-				job.Args)
-			must.Do(t, err)
+			output, _ := b.launch(t, []string{"-q", "-o", filepath.Join(b.work, "turns.json")}, job.Args)
 			var walls, cpus []float64
 			for line := range strings.Lines(string(output)) {
 				var bare, bareCPU, hooked, hookedCPU float64
@@ -100,27 +98,18 @@ func TestLaunchHookByTurns(t *testing.T) {
 }
 
 // stepsPerSecond runs the job once. Launched, no message may be lost.
-func (m machine) stepsPerSecond(t *testing.T, b bench, how watchedHow, flags ...string) (float64, error) {
-	stopwatch, out := filepath.Join(b.work, "stopwatch.jsonl"), filepath.Join(b.work, "fast.jsonl")
-	flags = append(flags, "--stopwatch", b.inside(stopwatch), "--seconds", hookSeconds)
-	job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "fast_steps"}, flags...)...)
+func (b bench) stepsPerSecond(t *testing.T, how watchedHow, flags ...string) float64 {
+	t.Helper()
+	out := filepath.Join(b.work, "fast.jsonl")
+	job := b.timed(testCase{name: "fast_steps", args: flags}, b.showHook(), hookSeconds)
 	switch how {
 	case bareJob:
-		if output, err := job.CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("the bare job: %w: %s", err, output)
-		}
+		output(t, job)
 	case attachedJob:
-		if err := m.attached(t, b, job); err != nil {
-			return 0, err
-		}
+		b.attached(t, job)
 	case launchedJob:
-		if _, _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args); err != nil {
-			return 0, err
-		}
-		rec, err := readRecordingFile(out)
-		if err != nil {
-			return 0, err
-		}
+		b.launch(t, []string{"-q", "-o", out}, job.Args)
+		rec := read(t, out, recording.Read)
 		if lost := total(rec, metric.HookLost); lost > 0 {
 			t.Errorf("%.0f messages of the hook were lost", lost)
 		}
@@ -128,32 +117,24 @@ func (m machine) stepsPerSecond(t *testing.T, b bench, how watchedHow, flags ...
 			t.Error("the hook told of no step")
 		}
 	}
-	readings, err := readStopwatch(stopwatch)
-	if err != nil || len(readings) < 2 {
-		return 0, fmt.Errorf("%d readings of the stop-watch: %w", len(readings), err)
+	readings := must.Get(readStopwatch(b.stopwatch()))(t)
+	if len(readings) < 2 {
+		t.Fatalf("%d readings of the stop-watch", len(readings))
 	}
 	last := readings[len(readings)-1]
 	first, ok := at(readings, readings[0].T+hookSettles)
 	if !ok {
-		return 0, fmt.Errorf("the job trained for less than %.0f s", hookSettles)
+		t.Fatalf("the job trained for less than %.0f s", hookSettles)
 	}
-	return (last.Batches - first.Batches) / (last.T - first.T), nil
+	return (last.Batches - first.Batches) / (last.T - first.T)
 }
 
 // attached runs the job, and pipetune beside it from soon after its start to shortly before its end.
-func (m machine) attached(t *testing.T, b bench, job *exec.Cmd) error {
-	if err := job.Start(); err != nil {
-		return err
-	}
+func (b bench) attached(t *testing.T, job *exec.Cmd) {
+	t.Helper()
+	must.Do(t, job.Start())
+	defer func() { must.Do(t, job.Wait()) }()
 	time.Sleep(attachAfter)
-	watch := exec.CommandContext(t.Context(), m.binary, "diagnose", "--pid", strconv.Itoa(job.Process.Pid),
-		"--duration", attachFor.String(), "-q", "-o", filepath.Join(b.work, "attached.json"))
-	output, err := watch.CombinedOutput()
-	if ended := job.Wait(); ended != nil {
-		return fmt.Errorf("the job: %w", ended)
-	}
-	if err != nil {
-		return fmt.Errorf("pipetune diagnose: %w: %s", err, output)
-	}
-	return nil
+	output(t, exec.CommandContext(b.ctx, b.binary, "diagnose", "--pid", strconv.Itoa(job.Process.Pid), "--duration",
+		attachFor.String(), "-q", "-o", filepath.Join(b.work, "attached.json")))
 }

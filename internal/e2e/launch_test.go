@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,33 +15,30 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // TestLaunch launches each job with the hook, as a user would, and holds the exact figures against the trainer's own
 // stop-watch, and what the same recording reports without the hook against what it tells with it.
 func TestLaunch(t *testing.T) {
-	ctx, m := interruptible(t), findMachine(t)
+	m := findMachine(t)
 	var tries account
 	defer tries.close(t)
 	var rows []string
 	for _, c := range selected("E2E_JOBS", slices.Concat(launchCases, launchVariations)) {
-		if !asked(t, c.name) || ctx.Err() != nil {
+		if !asked(t, c.name) || m.ctx.Err() != nil {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			var made []launched
-			_, err := tries.measure(t, func() (try, string, error) {
-				l, err := m.launchOnce(ctx, t, c)
-				if err != nil {
-					return try{}, "", err
-				}
+			tries.measure(t, func(t *testing.T) (try, string) {
+				l := m.launchOnce(t, c)
 				made = append(made, l)
-				return l.try(), l.row(), nil
+				return l.try(), l.row()
 			})
 			for i, l := range made {
 				rows = append(rows, fmt.Sprintf("%d of %d %s", i+1, len(made), l.row()))
 			}
-			must.Do(t, err)
 		})
 	}
 	fmt.Printf("\n%-6s %-26s %-24s %-30s %22s %8s %18s %24s %6s %s\n%s\n", "TRIES", "LAUNCHED", "VERDICT", "FIRST RULE",
@@ -51,52 +47,29 @@ func TestLaunch(t *testing.T) {
 }
 
 // launchOnce launches the job and gathers what it left.
-func (m machine) launchOnce(ctx context.Context, t *testing.T, c launchCase) (l launched, err error) {
-	b, err := m.newGPUBench(c.testCase)
-	defer func() { err = errors.Join(err, b.remove()) }()
-	if err != nil {
-		return l, err
+func (m machine) launchOnce(t *testing.T, c launchCase) launched {
+	t.Helper()
+	b := m.newGPUBench(t, c.testCase)
+	prelude, not := c.around.around(t, b, c.testCase)
+	if not != nil {
+		t.Fatal(not)
 	}
-	prelude, undo, err := c.around.around(ctx, b, c.testCase)
-	defer func() { err = errors.Join(err, undo()) }()
-	if err != nil {
-		return l, err
-	}
-	if err := b.prepare(ctx, c); err != nil {
-		return l, err
-	}
-	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
+	b.prepare(t, c)
 	out := filepath.Join(b.work, c.name+".json")
-	job := b.shell(append(b.showHook(), prelude...), b.scriptArgs(c.testCase, "--stopwatch", b.inside(stopwatch),
-		"--seconds", cmp.Or(c.seconds, launchSeconds))...)
-	neighbours, quiet, err := startNeighbours(c.around.neighbours)
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, quiet()) }()
+	job := b.timed(c.testCase, append(b.showHook(), prelude...), cmp.Or(c.seconds, launchSeconds))
+	neighbours := startNeighbours(t, c.around.neighbours)
 	before := readCPU(neighbours)
-	stdout, cmd, err := m.launch(ctx, b, []string{"-q", "--warmup", watchDrops.String(), "-o", out, "-o", out + "l"},
-		job.Args)
+	stdout, cmd := b.launch(t, []string{"-q", "--warmup", watchDrops.String(), "-o", out, "-o", out + "l"}, job.Args)
 	others := before.others(readCPU(neighbours), cmd)
-	if err != nil {
-		return l, err
-	}
 	if len(stdout) > 0 {
-		return l, fmt.Errorf("the job writes nothing to stdout, but there is: %.200q", stdout)
+		t.Fatalf("the job writes nothing to stdout, but there is: %.200q", stdout)
 	}
 	m.keepFile(t, out, "launch-"+c.name+".json")
 	m.keepFile(t, out+"l", "launch-"+c.name+".jsonl")
-	m.keepFile(t, stopwatch, "launch-"+c.name+".stopwatch.0.jsonl")
-	l = launched{launchCase: c, others: others}
-	rep, err := readReport(out)
-	if err != nil {
-		return l, err
-	}
-	rec, err := readRecordingFile(out + "l")
-	if err != nil {
-		return l, err
-	}
-	return l, l.gather(rep, rec, stopwatch)
+	m.keepFile(t, b.stopwatch(), "launch-"+c.name+".stopwatch.0.jsonl")
+	l := gather(t, c, judgedReport(t, out), read(t, out+"l", recording.Read), b.stopwatch())
+	l.others = others
+	return l
 }
 
 // hookDir is where the hook's private folder of this bench's launches is made.
@@ -112,41 +85,35 @@ func (b bench) showHook() []string {
 }
 
 // launch runs diagnose with flags on a command and returns what came on stdout, and the ended command.
-func (m machine) launch(ctx context.Context, b bench, flags, command []string) ([]byte, *exec.Cmd, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+func (b bench) launch(t *testing.T, flags, command []string) ([]byte, *exec.Cmd) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 2*patience)
 	defer cancel()
 	hookDir := b.hookDir()
-	if err := os.MkdirAll(hookDir, 0o700); err != nil {
-		return nil, nil, err
-	}
+	must.Do(t, os.MkdirAll(hookDir, 0o700))
 	if b.root != "" {
 		// the mount point; what was mounted there ended with the job's mount namespace
 		defer os.RemoveAll(b.root + b.work)
 	}
-	cmd := exec.CommandContext(ctx, m.binary, slices.Concat([]string{"diagnose"}, flags, []string{"--"}, command)...)
+	cmd := exec.CommandContext(ctx, b.binary, slices.Concat([]string{"diagnose"}, flags, []string{"--"}, command)...)
 	cmd.Dir = b.work
 	cmd.Env = append(b.environment(), "XDG_RUNTIME_DIR="+hookDir)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := inGroup(cmd).Run(); err != nil {
-		return nil, nil, fmt.Errorf("pipetune diagnose -- …: %w: %.2000s", err, stderr.Bytes())
+		t.Fatalf("pipetune diagnose -- …: %v: %.2000s", err, stderr.Bytes())
 	}
-	left, err := os.ReadDir(hookDir)
-	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("%s is left behind in the runtime folder", left[0].Name())
+	if left := must.Get(os.ReadDir(hookDir))(t); len(left) > 0 {
+		t.Fatalf("%s is left behind in the runtime folder", left[0].Name())
 	}
-	return stdout.Bytes(), cmd, err
+	return stdout.Bytes(), cmd
 }
 
 // prepare makes the data set before the job is launched, so that making it is not part of what is watched.
-func (b bench) prepare(ctx context.Context, c launchCase) error {
-	if c.around.cold {
-		return nil // made already
+func (b bench) prepare(t *testing.T, c launchCase) {
+	t.Helper()
+	if !c.around.cold { // else it is made already
+		// the seconds are for jobs without a data set
+		output(t, b.shell(nil, b.scriptArgs(c.testCase, "--make-only", "--seconds", "0.1")...))
 	}
-	// the seconds are for jobs without a data set
-	cmd := b.shell(nil, b.scriptArgs(c.testCase, "--make-only", "--seconds", "0.1")...)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("making the data set: %w: %s", err, output)
-	}
-	return ctx.Err()
 }

@@ -1,30 +1,24 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // align takes the hook's totals over the report's window, and the stop-watch's over exactly the stretch that these are
 // about. Of several ranks it is the one that waits most.
-func (l *launched) align(stopwatch string) error {
-	files, err := stopwatchFiles(stopwatch)
-	if err != nil {
-		return err
-	}
+func (l *launched) align(t *testing.T, stopwatch string) {
+	t.Helper()
 	owner := map[int]string{}
-	for _, path := range files {
-		pid, err := stopwatchPID(path)
-		if err != nil {
-			return err
-		}
-		owner[pid] = path
+	for _, path := range must.Get(stopwatchFiles(stopwatch))(t) {
+		owner[stopwatchPID(t, path)] = path
 	}
 	from, to := l.rep.Window.StartS, l.rep.Window.StartS+l.rep.Window.DurationS
 	for _, clock := range l.rec.Series {
@@ -33,12 +27,9 @@ func (l *launched) align(stopwatch string) error {
 			continue
 		}
 		if _, err := fmt.Sscanf(clock.Entity, "process/%d.", &pid); err != nil || owner[pid] == "" {
-			return fmt.Errorf("the hook tells of %s, no stop-watch does: %w", clock.Entity, err)
+			t.Fatalf("the hook tells of %s, no stop-watch does: %v", clock.Entity, err)
 		}
-		readings, err := readStopwatch(owner[pid])
-		if err != nil {
-			return err
-		}
+		readings := must.Get(readStopwatch(owner[pid]))(t)
 		hook, i, j := perStep{}, 0, 0
 		if i, j = readingsWithin(clock.Points, from, to); len(readings) > 0 {
 			// The hook's last word may come after the stop-watch's, which is written after a step.
@@ -47,7 +38,7 @@ func (l *launched) align(stopwatch string) error {
 			}
 		}
 		if j <= i {
-			return fmt.Errorf("the hook told %s's clock fewer than twice in the window", clock.Entity)
+			t.Fatalf("the hook told %s's clock fewer than twice in the window", clock.Entity)
 		}
 		first, last := clock.Points[i], clock.Points[j]
 		hook.from, hook.to = first.Value, last.Value
@@ -67,7 +58,7 @@ func (l *launched) align(stopwatch string) error {
 		a, ok := at(readings, hook.from)
 		z, ok2 := at(readings, hook.to)
 		if !ok || !ok2 {
-			return fmt.Errorf("the stop-watch does not reach over %.2f to %.2f", hook.from, hook.to)
+			t.Fatalf("the stop-watch does not reach over %.2f to %.2f", hook.from, hook.to)
 		}
 		own := perStep{from: hook.from, to: hook.to, steps: z.Batches - a.Batches, wait: z.Wait - a.Wait}
 		if l.own.to == 0 || own.share() > l.own.share() {
@@ -75,29 +66,23 @@ func (l *launched) align(stopwatch string) error {
 		}
 	}
 	if l.own.to == 0 {
-		return errors.New("the hook reported nothing of a trainer")
+		t.Fatal("the hook reported nothing of a trainer")
 	}
-	return l.count(stopwatch)
 }
 
 // count takes the stop-watch's batches per second over the seconds that are seen from outside. The window reaches to
 // the end of the job; after the trainer's last record no batch came.
-func (l *launched) count(stopwatch string) error {
+func (l *launched) count(t *testing.T, stopwatch string) {
+	t.Helper()
 	if l.outside.Window == nil {
-		return nil // absent is not zero: holdOutside says that nothing was seen
+		return // absent is not zero: holdOutside says that nothing was seen
 	}
-	ranks, err := readStopwatches(stopwatch)
-	if err != nil {
-		return err
-	}
+	ranks := must.Get(readStopwatches(stopwatch))(t)
 	from, to := window(l.outside, 0, 0)
 	for _, readings := range ranks {
-		if len(readings) == 0 {
-			return errors.New("a stop-watch has no reading")
-		}
 		first, ok := at(readings, from)
 		if !ok {
-			return fmt.Errorf("the stop-watch does not reach to %.2f, where what is seen from outside begins", from)
+			t.Fatalf("the stop-watch does not reach to %.2f, where what is seen from outside begins", from)
 		}
 		last := readings[len(readings)-1]
 		if end, ok := at(readings, to); ok {
@@ -105,7 +90,6 @@ func (l *launched) count(stopwatch string) error {
 		}
 		l.passed += (last.Batches - first.Batches) / (to - from) / float64(len(ranks))
 	}
-	return nil
 }
 
 // readingsWithin returns the first and the last reading within a window, in seconds since the recording's start.

@@ -2,18 +2,20 @@ package e2e
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -180,36 +182,28 @@ func lineOf(source, pattern string) int {
 
 // gather takes a report and its recording together with the job's source, and with the stop-watch over the same
 // stretches.
-func (l *launched) gather(rep *report.Report, rec *recording.Recording, stopwatch string) error {
-	source, err := os.ReadFile(filepath.Join("../../testdata/jobs", l.file()))
-	if err != nil {
-		return err
+func gather(t *testing.T, c launchCase, rep *report.Report, rec *recording.Recording, stopwatch string) launched {
+	t.Helper()
+	if rep.Verdict == nil || rep.Window == nil {
+		t.Fatal("the report has no verdict or no window")
 	}
-	if rep == nil || rep.Verdict == nil || rep.Window == nil {
-		return errors.New("the report has no verdict or no window")
-	}
-	l.rep, l.rec, l.script = rep, rec, string(source)
-	if l.outside, err = reportOn(withoutHook(rec)); err != nil {
-		return err
-	}
-	return l.align(stopwatch)
+	l := launched{launchCase: c, rep: rep, rec: rec, outside: reportOn(t, withoutHook(rec)),
+		script: string(must.Get(os.ReadFile(filepath.Join("../../testdata/jobs", c.file())))(t))}
+	l.align(t, stopwatch)
+	l.count(t, stopwatch)
+	return l
 }
 
 // reportOn judges a recording as `pipetune report` does.
-func reportOn(rec *recording.Recording) (*report.Report, error) {
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		return nil, err
-	}
-	return diagnose.Run(e, rules.All()), nil
+func reportOn(t *testing.T, rec *recording.Recording) *report.Report {
+	t.Helper()
+	return diagnose.Run(must.Get(evidence.FromRecording(rec))(t), rules.All())
 }
 
-// readRecordingFile reads a recording that pipetune wrote.
-func readRecordingFile(path string) (*recording.Recording, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
+// read reads a file that pipetune has written.
+func read[T any](t *testing.T, path string, decode func(io.Reader) (T, error)) T {
+	t.Helper()
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	return recording.Read(file)
+	return must.Get(decode(file))(t)
 }

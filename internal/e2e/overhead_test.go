@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -30,13 +28,12 @@ const (
 // TestOverhead measures what pipetune costs: its own CPU time and memory, and the throughput of a job with 16 workers
 // that keeps all cores busy, so that whatever pipetune takes is taken from it.
 func TestOverhead(t *testing.T) {
-	m, ctx := findMachine(t), t.Context()
-	b := cleared(t)(m.newBench())
+	m := findMachine(t)
+	b := m.newBench(t)
 	c := testCase{name: "overhead", script: "cpu_decode", args: []string{"--workers", "16", "--batch-size", "4"},
 		seconds: "600"}
-	j := must.Get(b.start(ctx, c, nil))(t)
-	defer func() { must.Do(t, j.stop()) }()
-	must.Do(t, j.flows())
+	j := b.start(t, c, nil)
+	j.flows(t)
 	time.Sleep(settleBefore)
 
 	var cpu, total []float64
@@ -44,13 +41,13 @@ func TestOverhead(t *testing.T) {
 	slowdown(t, "with 16 workers", pairs, mostPairs, maxSlowdown, func(watched bool) (rate float64) {
 		from := monotonic()
 		if watched {
-			rep, used := watchOnce(ctx, t, m, b, j.pid)
+			rep, used := watchOnce(t, b, j.pid)
 			cpu, most = append(cpu, rep.CPURatio), max(most, float64(rep.MaxRSSBytes)/1e6)
 			total = append(total, used.Seconds()/(monotonic()-from))
 		} else {
 			time.Sleep(stretch)
 		}
-		return must.Get(j.over(from, monotonic()))(t).batchesPerSec
+		return j.over(t, from, monotonic()).batchesPerSec
 	})
 	fmt.Printf("pipetune %.2f %% of one CPU (median), %.2f %% with start and report, %.1f MB at most\n",
 		100*median(cpu), 100*median(total), most)
@@ -91,15 +88,13 @@ func slowdown(t *testing.T, what string, least, most int, promise float64, rate 
 
 // watchOnce runs diagnose for one stretch and returns what its report says of pipetune itself, and the CPU time of the
 // whole command, its children included.
-func watchOnce(ctx context.Context, t *testing.T, m machine, b bench, pid int) (*report.Overhead, time.Duration) {
+func watchOnce(t *testing.T, b bench, pid int) (*report.Overhead, time.Duration) {
 	t.Helper()
 	out := filepath.Join(b.work, "overhead.json")
-	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(),
+	cmd := exec.CommandContext(b.ctx, b.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(),
 		"-q", "-o", out)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("pipetune diagnose: %v: %s", err, output)
-	}
-	cost := must.Get(reportAt(out))(t).Tool.Overhead
+	output(t, cmd)
+	cost := read(t, out, report.Decode).Tool.Overhead
 	if cost == nil {
 		t.Fatal("the report does not say what pipetune cost")
 	}

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -33,25 +31,16 @@ func TestPatch(t *testing.T) {
 		{"literal_restart", []string{"persistent_workers"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := tries.measure(t, func() (one try, figures string, err error) {
-				b, err := m.newGPUBench(testCase{name: c.name})
-				defer func() { err = errors.Join(err, b.remove()) }()
-				if err != nil {
-					return one, "", err
-				}
-				return m.patchOnce(t.Context(), b, c)
-			})
-			must.Do(t, err)
+			tries.measure(t, func(t *testing.T) (try, string) { return m.patchOnce(t, c) })
 		})
 	}
 }
 
 // patchOnce launches a job, applies the patch and launches it again.
-func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, figures string, err error) {
-	before, others, err := m.reportOf(ctx, b, c.name, "before")
-	if err != nil {
-		return one, "", err
-	}
+func (m machine) patchOnce(t *testing.T, c patchCase) (one try, figures string) {
+	t.Helper()
+	b := m.newGPUBench(t, testCase{name: c.name})
+	before, others := b.reportOf(t, c.name, "before")
 	one.others = others
 	if m.root != "" {
 		// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file
@@ -59,11 +48,11 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 		if before.Patch != nil || !strings.Contains(strings.Join(before.Warnings, "\n"), "could not be made a patch") {
 			one.wrongVerdict("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
 		}
-		return one, "in a chroot", nil
+		return one, "in a chroot"
 	}
 	if before.Patch == nil || before.Patch.Diff == "" {
 		one.wrongVerdict("no patch is offered")
-		return one, fmt.Sprintf("patch: %+v", before.Patch), nil
+		return one, fmt.Sprintf("patch: %+v", before.Patch)
 	}
 	for _, want := range c.settings {
 		if !slices.ContainsFunc(before.Patch.Settings, func(s report.PatchedSetting) bool {
@@ -74,21 +63,13 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 	}
 	patch := exec.Command("patch", "-p1", "-i", filepath.Join(b.work, "fix.patch"))
 	patch.Dir = b.work
-	if out, err := patch.CombinedOutput(); err != nil {
-		return one, "", fmt.Errorf("patch -p1: %w: %s", err, out)
-	}
-	after, others, err := m.reportOf(ctx, b, c.name, "after")
-	if err != nil {
-		return one, "", err
-	}
+	output(t, patch)
+	after, others := b.reportOf(t, c.name, "after")
 	one.others = max(one.others, others)
-	effect, err := predicted(before, c.settings)
-	if err != nil {
-		return one, "", err
-	}
+	effect := must.Get(predicted(before, c.settings))(t)
 	got, ok := after.Metrics[effect.Metric]
 	if !ok {
-		return one, "", fmt.Errorf("the second report has no %s", effect.Metric)
+		t.Fatalf("the second report has no %s", effect.Metric)
 	}
 	if got.Center < effect.Lo || got.Center > effect.Hi {
 		one.wrongFigure("%s is %.2f after the patch, predicted %.2f to %.2f", effect.Metric, got.Center, effect.Lo,
@@ -98,7 +79,7 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 		one.wrongFigure("%s is %.2f after the patch and was %.2f: not faster", effect.Metric, got.Center, effect.Before)
 	}
 	return one, fmt.Sprintf("%s %.2f, predicted %.2f (%.2f to %.2f), came true %.2f; %s", effect.Metric, effect.Before,
-		effect.After, effect.Lo, effect.Hi, got.Center, settingsOf(before.Patch)), nil
+		effect.After, effect.Lo, effect.Hi, got.Center, settingsOf(before.Patch))
 }
 
 func settingsOf(p *report.Patch) (text string) {
@@ -114,7 +95,8 @@ func settingsOf(p *report.Patch) (text string) {
 
 // reportOf launches a job and returns its report, and how many cores others used meanwhile; the patch, if any, lies in
 // fix.patch of the work folder.
-func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*report.Report, float64, error) {
+func (b bench) reportOf(t *testing.T, name, when string) (*report.Report, float64) {
+	t.Helper()
 	out := filepath.Join(b.work, when+".json")
 	flags := []string{"-q", "--warmup", watchDrops.String(), "-o", out}
 	if when == "before" {
@@ -122,13 +104,8 @@ func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*rep
 	}
 	job := b.shell(b.showHook(), b.scriptArgs(testCase{name: name}, "--seconds", launchSeconds)...)
 	began := readCPU()
-	_, cmd, err := m.launch(ctx, b, flags, job.Args)
-	if err != nil {
-		return nil, 0, err
-	}
-	others := began.others(readCPU(), cmd)
-	rep, err := readReport(out)
-	return rep, others, err
+	_, cmd := b.launch(t, flags, job.Args)
+	return judgedReport(t, out), began.others(readCPU(), cmd)
 }
 
 // predicted is the effect that was promised for these settings: that of the plan whose patch it is, else the first

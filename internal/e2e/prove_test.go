@@ -3,18 +3,17 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -62,14 +61,12 @@ func TestProve(t *testing.T) {
 	m, asked := findMachine(t), selected("E2E_JOBS", proved)
 	var proofs []proof
 	for _, c := range asked {
-		p, err := m.prove(t.Context(), t, c)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		proofs = append(proofs, p)
-		fmt.Printf("  %s: %.2f batches/s, then %.2f, predicted %.2f to %.2f\n", p.name, p.planted, p.observed,
-			p.predicted.Lo, p.predicted.Hi)
+		t.Run(c.name, func(t *testing.T) {
+			p := m.prove(t, c)
+			proofs = append(proofs, p)
+			fmt.Printf("  %s: %.2f batches/s, then %.2f, predicted %.2f to %.2f\n", p.name, p.planted, p.observed,
+				p.predicted.Lo, p.predicted.Hi)
+		})
 	}
 	if len(asked) == 0 {
 		t.Fatalf("no job matches E2E_JOBS=%s", os.Getenv("E2E_JOBS"))
@@ -80,9 +77,7 @@ func TestProve(t *testing.T) {
 		return // some of the jobs say nothing about the promises
 	}
 	if page := os.Getenv(proofBy); page != "" {
-		if err := writeBetweenMarkers(page, "make prove", text); err != nil {
-			t.Error(err)
-		}
+		writeBetweenMarkers(t, page, "make prove", text)
 	}
 	inside := 0
 	for _, p := range proofs {
@@ -124,59 +119,47 @@ func proofText(proofs []proof, versions string) string {
 }
 
 // prove diagnoses one job, follows its plan and searches for a better setting.
-func (m machine) prove(ctx context.Context, t *testing.T, c testCase) (p proof, err error) {
-	p.testCase = c
-	launched := launchCase{testCase: c}
-	launched.seconds = proveSeconds
-	var plan *report.Plan
-	l, err := m.launchOnce(ctx, t, launched)
-	for tries := 1; err == nil; tries++ {
-		if plan = l.rep.Recommended(); plan != nil && plan.Effect != nil {
-			break
-		}
-		why := withoutPlan(l.rep)
-		if tries == mostLaunches {
-			return p, fmt.Errorf("there is no plan: %s", why)
-		}
-		t.Logf("%s: no plan, others used %.2f cores: %s; once more", c.name, l.others, why)
-		l, err = m.launchOnce(ctx, t, launched)
-	}
-	if err != nil {
-		return p, err
-	}
+func (m machine) prove(t *testing.T, c testCase) proof {
+	t.Helper()
+	p, job := proof{testCase: c}, launchCase{testCase: c}
+	job.seconds = proveSeconds
+	l, plan := m.launchUntilPlanned(t, job)
 	p.changes, p.others = plan.Changes, l.others
-	if p.predicted, err = perBatch(*plan.Effect, l.rep); err != nil {
-		return p, err
-	}
+	p.predicted = must.Get(perBatch(*plan.Effect, l.rep))(t)
 	p.planted = p.predicted.Before
 
-	b, err := m.newGPUBench(c)
-	defer func() { err = errors.Join(err, b.remove()) }()
-	if err != nil {
-		return p, err
-	}
-	if err := b.prepare(ctx, launched); err != nil {
-		return p, err
-	}
+	b := m.newGPUBench(t, c)
+	b.prepare(t, job)
 	var follow []string
 	for _, change := range plan.Changes {
 		follow = append(follow, "--set", change.Setting+"="+change.To)
 	}
-	if p.observed, err = p.rate(ctx, b, followSeconds, follow); err != nil {
-		return p, err
-	}
+	p.observed = p.rate(t, b, followSeconds, follow)
 	reach := 2 * runtime.NumCPU() // what the moderate plan may use where workers mostly wait (docs/model.md)
 	for _, workers := range []int{1, runtime.NumCPU(), runtime.NumCPU() + 1, reach, 2 * reach} {
-		rate, err := p.rate(ctx, b, searchSeconds, append(follow, "--set", "num_workers="+strconv.Itoa(workers),
-			"--set", "persistent_workers=True"))
-		if err != nil {
-			return p, err
-		}
+		rate := p.rate(t, b, searchSeconds, append(follow, "--set", "num_workers="+strconv.Itoa(workers), "--set",
+			"persistent_workers=True"))
 		if p.beyond = math.Max(p.beyond, rate); workers <= reach && rate > p.best {
 			p.best, p.bestWorkers = rate, workers
 		}
 	}
-	return p, nil
+	return p
+}
+
+// launchUntilPlanned launches a job until its report has a plan.
+func (m machine) launchUntilPlanned(t *testing.T, c launchCase) (launched, *report.Plan) {
+	t.Helper()
+	for tries := 1; ; tries++ {
+		l := m.launchOnce(t, c)
+		if plan := l.rep.Recommended(); plan != nil && plan.Effect != nil {
+			return l, plan
+		}
+		why := withoutPlan(l.rep)
+		if tries == mostLaunches {
+			t.Fatalf("there is no plan: %s", why)
+		}
+		t.Logf("no plan, others used %.2f cores: %s; once more", l.others, why)
+	}
 }
 
 // mostLaunches is how often a job is diagnosed until its report has a plan: beside other programs the model may not fit
@@ -213,55 +196,29 @@ func perBatch(e report.Effect, r *report.Report) (report.Effect, error) {
 }
 
 // rate is that of the job with other settings.
-func (p *proof) rate(ctx context.Context, b bench, seconds int, settings []string) (float64, error) {
-	rate, others, err := b.rate(ctx, p.testCase, seconds, settings)
+func (p *proof) rate(t *testing.T, b bench, seconds int, settings []string) float64 {
+	t.Helper()
+	rate, others := b.rate(t, p.testCase, seconds, settings)
 	p.others = math.Max(p.others, others)
-	return rate, err
+	return rate
 }
 
 // rate runs a job with other settings and nobody watching, and returns the batches per second that its stop-watch
 // counts after the start, and the cores that others used.
-func (b bench) rate(ctx context.Context, c testCase, seconds int, settings []string) (rate, others float64, err error) {
-	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
-	c.args = append(append([]string{}, c.args...), settings...)
-	cmd := b.shell(nil, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds", strconv.Itoa(seconds))...)
-	cmd.Env = b.environment()
+func (b bench) rate(t *testing.T, c testCase, seconds int, settings []string) (rate, others float64) {
+	t.Helper()
+	c.args = slices.Concat(c.args, settings)
+	cmd := b.timed(c, nil, strconv.Itoa(seconds))
 	before := readCPU()
-	j, err := startJob(ctx, cmd, b.work)
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := j.ends(2 * time.Minute); err != nil {
-		return 0, 0, fmt.Errorf("%v: %w", settings, err)
-	}
+	b.startJob(t, cmd, b.work).ends(t, 2*time.Minute)
 	others = before.others(readCPU(), cmd)
-	readings, err := readStopwatch(stopwatch)
-	if err != nil {
-		return 0, others, err
-	}
-	if len(readings) == 0 {
-		return 0, others, errors.New("the stop-watch is empty")
-	}
-	end := readings[len(readings)-1]
+	readings := must.Get(readStopwatch(b.stopwatch()))(t)
 	for _, r := range readings {
+		end := readings[len(readings)-1]
 		if r.T >= readings[0].T+proveWarmup && r.Batches > 0 && r.T < end.T {
-			return (end.Batches - r.Batches) / (end.T - r.T), others, nil
+			return (end.Batches - r.Batches) / (end.T - r.T), others
 		}
 	}
-	return 0, others, fmt.Errorf("no batch came within %d s", seconds)
-}
-
-// ends waits until the job has ended by itself.
-func (j *job) ends(limit time.Duration) error {
-	select {
-	case <-j.ended:
-	case <-j.ctx.Done():
-		return errors.Join(j.ctx.Err(), j.stop())
-	case <-time.After(limit):
-		return errors.Join(fmt.Errorf("the job does not end: %s", j.lastOutput()), j.stop())
-	}
-	if j.err != nil {
-		return fmt.Errorf("the job: %w: %s", j.err, j.lastOutput())
-	}
-	return nil
+	t.Fatalf("%v: no batch came within %d s", settings, seconds)
+	return 0, others
 }

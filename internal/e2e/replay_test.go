@@ -23,15 +23,14 @@ func TestSuiteReplayed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			rec, stopwatch := unpack(t, c.name)
-			rep := must.Get(reportOn(rec))(t)
-			ranks := must.Get(readStopwatches(stopwatch))(t)
+			rep := reportOn(t, rec)
 			from, to := window(rep, 0, 0)
-			inside, ok := over(ranks, from, to)
-			if !ok {
-				t.Fatalf("the stop-watch does not reach over %.1f to %.1f s", from, to)
+			inside, ok := over(must.Get(readStopwatches(stopwatch))(t), from, to)
+			if !ok || rep.Verdict == nil {
+				t.Fatalf("the stop-watch reaches over %.1f to %.1f s: %t; verdict %+v", from, to, ok, rep.Verdict)
 			}
-			o := judge(c, rep, inside)
-			meets(t, o.try(), o.err, o.figures)
+			o := outcome{testCase: c, rep: rep, inside: inside}
+			meets(t, o.try(), o.figures)
 		})
 	}
 }
@@ -42,20 +41,15 @@ func TestLaunchesReplayed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			rec, stopwatch := unpack(t, "launch-"+c.name)
-			rep := must.Get(reportOn(rec))(t)
-			l := launched{launchCase: c}
-			must.Do(t, l.gather(rep, rec, stopwatch))
-			meets(t, l.try(), nil, l.row)
+			l := gather(t, c, reportOn(t, rec), rec, stopwatch)
+			meets(t, l.try(), l.row)
 		})
 	}
 }
 
 // meets fails the test unless an attempt meets all its bounds. There is no other attempt at a recording.
-func meets(t *testing.T, one try, err error, figures func() string) {
+func meets(t *testing.T, one try, figures func() string) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if !one.met() {
 		t.Errorf("%s: %s", figures(), one)
 	}
@@ -64,21 +58,23 @@ func meets(t *testing.T, one try, err error, figures func() string) {
 // unpack returns a recording, and the path that its stop-watches were unpacked to.
 func unpack(t *testing.T, name string) (rec *recording.Recording, stopwatch string) {
 	t.Helper()
-	packed, err := filepath.Glob(filepath.Join(suiteRecordings, name+".*.gz"))
-	if err != nil {
-		t.Fatal(err)
+	packed := must.Get(filepath.Glob(filepath.Join(suiteRecordings, name+".*.gz")))(t)
+	if len(packed) == 0 {
+		t.Fatalf("no recording: keep one by E2E_KEEP=DIR E2E_JOBS='^%s$' make e2e", name)
 	}
 	dir := t.TempDir()
 	for _, path := range packed {
-		file := must.Get(os.Open(path))(t)
-		defer file.Close()
-		lines := must.Get(gzip.NewReader(file))(t)
-		text := must.Get(io.ReadAll(lines))(t)
+		text := read(t, path, unzipped)
 		must.Do(t, os.WriteFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".gz")), text, 0o644))
 	}
-	rec, err = readRecordingFile(filepath.Join(dir, name+".jsonl"))
+	return read(t, filepath.Join(dir, name+".jsonl"), recording.Read), filepath.Join(dir, name+".stopwatch")
+}
+
+// unzipped is all that a compressed file holds.
+func unzipped(file io.Reader) ([]byte, error) {
+	lines, err := gzip.NewReader(file)
 	if err != nil {
-		t.Fatalf("%v: keep one by E2E_KEEP=DIR E2E_JOBS='^%s$' make e2e", err, name)
+		return nil, err
 	}
-	return rec, filepath.Join(dir, name+".stopwatch")
+	return io.ReadAll(lines)
 }

@@ -67,16 +67,13 @@ func TestStacks(t *testing.T) {
 					if mode == "attached" {
 						run = m.attachStack
 					}
-					_, err := tries.measure(t, func() (try, string, error) {
+					tries.measure(t, func(t *testing.T) (try, string) {
 						r := stackRun{stack: s, plant: p, mode: mode, want: result(alone)}
-						if err := run(t, s, p.args, &r); err != nil {
-							return try{}, "", fmt.Errorf("%s: %w", mode, err)
-						}
+						run(t, s, p.args, &r)
 						rows = append(rows, r.row())
 						m.keepText(t, fmt.Sprintf("stacks-%s-%s.txt", name, mode), r.text)
-						return r.try(t), r.row(), nil
+						return r.try(t), r.row()
 					})
-					must.Do(t, err)
 				}
 			})
 		}
@@ -254,34 +251,31 @@ func stackProcess(ctx context.Context, t *testing.T, argv []string) *exec.Cmd {
 }
 
 // launchStack lets pipetune start the job.
-func (m machine) launchStack(t *testing.T, s stack, planted []string, r *stackRun) error {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func (m machine) launchStack(t *testing.T, s stack, planted []string, r *stackRun) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(m.ctx, patience)
 	defer cancel()
 	out := filepath.Join(t.TempDir(), "report.json")
 	launch := []string{m.binary, "diagnose", "--warmup", stackWarmup.String(), "-o", out, "--"}
-	argv := append(launch, m.stackCommand(t, s, planted)...)
-	cmd := stackProcess(ctx, t, argv)
+	cmd := stackProcess(ctx, t, append(launch, m.stackCommand(t, s, planted)...))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	before := readCPU()
 	err := cmd.Run()
 	r.others = before.others(readCPU(), cmd)
-	if ended(err) != nil {
-		return err
-	}
-	return r.end(cmd, stdout.Bytes(), stderr.String(), out)
+	must.Do(t, ended(err))
+	r.end(t, cmd, stdout.Bytes(), stderr.String(), out)
 }
 
 // attachStack starts the job, and watches it from outside once it has done some steps.
-func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRun) error {
+func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRun) {
+	t.Helper()
 	begun, out := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "report.json")
 	job := m.stackJob(t, s, append(slices.Clone(planted), "--begun", begun))
 	var stdout, stderr bytes.Buffer
 	job.Stdout, job.Stderr = &stdout, &stderr
-	if err := job.Start(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	must.Do(t, job.Start())
+	ctx, cancel := context.WithTimeout(m.ctx, patience)
 	defer cancel()
 	waited := awaitFile(ctx, begun)
 	var text []byte
@@ -292,31 +286,20 @@ func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRu
 		text, _ = watch.CombinedOutput() // where it fails there is no report, and its text says why
 		r.others = before.others(readCPU(job.Process.Pid), watch)
 	}
-	if err := ended(job.Wait()); err != nil {
-		return err
-	}
+	must.Do(t, ended(job.Wait()))
 	if waited != nil {
-		return fmt.Errorf("%w: %.1000s", waited, stderr.Bytes())
+		t.Fatalf("%v: %.1000s", waited, stderr.Bytes())
 	}
-	return r.end(job, stdout.Bytes(), string(text), out)
-}
-
-// readReport reads a report that pipetune has written, which must have a verdict.
-func readReport(path string) (*report.Report, error) {
-	rep, err := reportAt(path)
-	if err == nil && rep.Verdict == nil {
-		err = errors.New("the report has no verdict")
-	}
-	return rep, err
+	r.end(t, job, stdout.Bytes(), string(text), out)
 }
 
 // end takes what came of a job: its result, its end, what was said beside and the report, where one was written.
-func (r *stackRun) end(job *exec.Cmd, stdout []byte, text, out string) (err error) {
+func (r *stackRun) end(t *testing.T, job *exec.Cmd, stdout []byte, text, out string) {
+	t.Helper()
 	r.stdout, r.status, r.text = result(stdout), job.ProcessState.ExitCode(), text
-	if r.rep, err = readReport(out); errors.Is(err, os.ErrNotExist) {
-		return nil
+	if _, err := os.Stat(out); err == nil {
+		r.rep = judgedReport(t, out)
 	}
-	return err
 }
 
 // ended is an error of a command but for its exit status.
@@ -329,10 +312,7 @@ func ended(err error) error {
 
 // keepText writes a text to where E2E_KEEP says.
 func (m machine) keepText(t *testing.T, name, text string) {
-	if m.keep == "" {
-		return
-	}
-	if err := os.WriteFile(filepath.Join(m.keep, strings.ReplaceAll(name, " ", "-")), []byte(text), 0o644); err != nil {
-		t.Errorf("keeping %s: %v", name, err)
+	if m.keep != "" {
+		must.Do(t, os.WriteFile(filepath.Join(m.keep, strings.ReplaceAll(name, " ", "-")), []byte(text), 0o644))
 	}
 }

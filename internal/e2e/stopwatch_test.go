@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
+	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -63,19 +64,17 @@ func readStopwatch(path string) ([]reading, error) {
 }
 
 // stopwatchPID is the trainer's process number as its stop-watch tells it.
-func stopwatchPID(path string) (int, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
+func stopwatchPID(t *testing.T, path string) int {
+	t.Helper()
+	text := must.Get(os.ReadFile(path))(t)
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	var header struct {
 		PID int `json:"pid"`
 	}
 	if err := json.Unmarshal(line, &header); err != nil || header.PID == 0 {
-		return 0, fmt.Errorf("%s begins with %.100q, not with its trainer: %w", path, line, err)
+		t.Fatalf("%s begins with %.100q, not with its trainer: %v", path, line, err)
 	}
-	return header.PID, nil
+	return header.PID
 }
 
 // stopwatchFiles lists the stop-watch of each rank: path, path.1, path.2, …

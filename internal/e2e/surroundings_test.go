@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,101 +13,83 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
-// errNotRun marks what this machine or this user cannot put around a job. what is a word for E2E_ALLOW_MISSING.
-type errNotRun struct{ what, why string }
+// notRun says what this machine or this user cannot put around a job. what is a word for E2E_ALLOW_MISSING.
+type notRun struct{ what, why string }
 
-func (e errNotRun) Error() string { return "not run: " + e.why }
+func (n *notRun) String() string { return "not run: " + n.why }
 
-// around prepares a case's surroundings. It returns the lines of shell that the job's own process runs before it
-// becomes the job, and a function that undoes everything, to be called in any case and after the job ended.
-func (s surroundings) around(ctx context.Context, b bench, c testCase) (prelude []string, undo func() error,
-	err error) {
-	var undos []func() error
-	undo = func() error {
-		var errs []error
-		for i := len(undos) - 1; i >= 0; i-- {
-			errs = append(errs, undos[i]())
-		}
-		return errors.Join(errs...)
-	}
+// around prepares a case's surroundings, which end with the test. It returns the lines of shell that the job's own
+// process runs before it becomes the job.
+func (s surroundings) around(t *testing.T, b bench, c testCase) (prelude []string, not *notRun) {
+	t.Helper()
 	if s.cold {
-		if err := makeCold(ctx, b, c); err != nil {
-			return nil, undo, err
-		}
+		makeCold(t, b, c)
 	}
 	for _, limit := range s.limits(b) {
-		dir, err := limit.make()
+		dir, not := limit.make()
 		if dir != "" {
-			undos = append(undos, func() error { return removeCgroup(dir) })
+			t.Cleanup(func() { must.Do(t, removeCgroup(dir)) })
 			prelude = append(prelude, "echo $$ > "+filepath.Join(dir, "cgroup.procs"))
 		}
-		if err != nil {
-			return nil, undo, err
+		if not != nil {
+			return nil, not
 		}
 	}
 	if s.shmBytes > 0 {
 		if os.Getuid() != 0 {
-			return nil, undo, errNotRun{"shm", "a /dev/shm of its own needs root"}
+			return nil, &notRun{"shm", "a /dev/shm of its own needs root"}
 		}
 		prelude = append(prelude, fmt.Sprintf("mount -t tmpfs -o size=%d tmpfs %s/dev/shm", s.shmBytes, b.root))
 	}
 	if s.affinity != "" {
 		prelude = append(prelude, "taskset -pc "+s.affinity+" $$ >/dev/null")
 	}
-	return prelude, undo, nil
+	return prelude, nil
 }
 
 // makeCold makes the data set in a run of its own, and drops its pages from the cache. The run also warms the
 // interpreter and its libraries, which a throttled job would otherwise load for minutes.
-func makeCold(ctx context.Context, b bench, c testCase) error {
-	cmd := b.shell(nil, b.scriptArgs(c, "--make-only")...)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("making the data set: %w: %s", err, output)
-	}
-	return filepath.WalkDir(b.data(), func(path string, entry fs.DirEntry, err error) error {
+func makeCold(t *testing.T, b bench, c testCase) {
+	t.Helper()
+	output(t, b.shell(nil, b.scriptArgs(c, "--make-only")...))
+	must.Do(t, filepath.WalkDir(b.data(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
+		must.Do(t, b.ctx.Err())
+		file := must.Get(os.Open(path))(t)
 		defer file.Close()
-		if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
-			return fmt.Errorf("dropping %s from the page cache: %w", path, err)
-		}
-		return nil
-	})
+		return unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
+	}))
 }
 
-// startNeighbours starts n CPU hogs beside the job; they end by themselves after jobSeconds. They come when the job
-// already trains: beside them it would import torch for minutes.
-//
-// pid is their process group, 0 where there are none.
-func startNeighbours(n int) (pid int, stop func() error, err error) {
+// startNeighbours starts n CPU hogs beside the job, which end with the test. They come when the job already trains:
+// beside them it would import torch for minutes. pid is their process group, 0 where there are none.
+func startNeighbours(t *testing.T, n int) (pid int) {
+	t.Helper()
 	if n == 0 {
-		return 0, func() error { return nil }, nil
+		return 0
 	}
 	cmd := inGroup(exec.Command("stress-ng", "--cpu", strconv.Itoa(n), "--cpu-method", "int64", "--quiet", "--timeout",
 		jobSeconds+"s"))
 	if err := cmd.Start(); err != nil {
-		return 0, nil, fmt.Errorf("starting stress-ng (apt-get install -y stress-ng): %w", err)
+		t.Fatalf("starting stress-ng (apt-get install -y stress-ng): %v", err)
 	}
-	return cmd.Process.Pid, func() error {
+	t.Cleanup(func() {
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-			return fmt.Errorf("ending stress-ng: %w", err)
+			t.Errorf("ending stress-ng: %v", err)
 		}
 		_ = cmd.Wait() // killed, as asked
-		return nil
-	}, nil
+	})
+	return cmd.Process.Pid
 }
 
 // limit is one limit of one cgroup controller, in both hierarchies' words.
@@ -147,12 +128,12 @@ func (s surroundings) limits(b bench) []limit {
 }
 
 // make makes a cgroup with the limit and returns its folder, also beside an error when it was made.
-func (l limit) make() (string, error) {
+func (l limit) make() (dir string, not *notRun) {
 	if l.err != nil {
-		return "", errNotRun{l.what, l.err.Error()}
+		return "", &notRun{l.what, l.err.Error()}
 	}
 	if os.Getuid() != 0 {
-		return "", errNotRun{l.what, "a cgroup limit needs root"}
+		return "", &notRun{l.what, "a cgroup limit needs root"}
 	}
 	parent, values := filepath.Join("/sys/fs/cgroup", l.controller), l.v1
 	if _, err := os.Stat(parent); err != nil {
@@ -160,19 +141,19 @@ func (l limit) make() (string, error) {
 		controller := strings.TrimPrefix(l.controller, "blk")
 		there, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
 		if err != nil || !strings.Contains(" "+strings.TrimSpace(string(there))+" ", " "+controller+" ") {
-			return "", errNotRun{l.what, "no " + l.controller + " controller, neither cgroup version 1 nor 2"}
+			return "", &notRun{l.what, "no " + l.controller + " controller, neither cgroup version 1 nor 2"}
 		}
 		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
-			return "", errNotRun{l.what, "enabling the " + controller + " controller: " + err.Error()}
+			return "", &notRun{l.what, "enabling the " + controller + " controller: " + err.Error()}
 		}
 	}
-	dir := filepath.Join(parent, fmt.Sprintf("%s%d-%s", workPrefix, os.Getpid(), l.what))
+	dir = filepath.Join(parent, fmt.Sprintf("%s%d-%s", workPrefix, os.Getpid(), l.what))
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", errNotRun{l.what, err.Error()}
+		return "", &notRun{l.what, err.Error()}
 	}
 	for file, value := range values {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
-			return dir, errNotRun{l.what, fmt.Sprintf("writing %q: %v", value, err)}
+			return dir, &notRun{l.what, fmt.Sprintf("writing %q: %v", value, err)}
 		}
 	}
 	return dir, nil

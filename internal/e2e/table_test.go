@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,12 +15,11 @@ import (
 // outcome is one row of the table.
 type outcome struct {
 	testCase
-	rep     *report.Report // with a verdict, where err is nil
+	rep     *report.Report // with a verdict
 	inside  measured
 	seconds float64
 	others  float64 // cores that others used meanwhile
 	attempt int     // from 1
-	err     error
 }
 
 // The promises of the table: what pipetune sees from outside against the trainer's own stop-watch.
@@ -116,9 +114,6 @@ func (o outcome) near(outside *float64, inside, bound float64) bool {
 // case.
 func (o outcome) try() try {
 	t := try{others: o.others, unshown: !o.showed()}
-	if o.err != nil {
-		return t
-	}
 	if !t.unshown {
 		o.hold(&t, o.rep)
 		t.unranked = !o.ranked(o.rep)
@@ -135,9 +130,6 @@ func (o outcome) try() try {
 
 // figures are an attempt's in one line.
 func (o outcome) figures() string {
-	if o.err != nil {
-		return "not judged"
-	}
 	wait, batches := o.outside()
 	return fmt.Sprintf("%s; rules: %s; wait %s %% outside, %.1f %% inside; batches/s %s outside, %.2f inside",
 		verdictOf(o.rep), rulesOf(o.rep, len(o.rep.Findings)), ratio(wait), 100*o.inside.waitRatio, number(batches),
@@ -157,11 +149,6 @@ func outcomeTable(rows []outcome) string {
 	for _, o := range rows {
 		fmt.Fprintf(table, "%s\t%d of %d\t%s\t%s\t", o.name, o.attempt, tries[o.name], either(o.class),
 			cmp.Or(strings.Join(o.planted, "|"), "-"))
-		if o.err != nil {
-			line, _, _ := strings.Cut(o.err.Error(), "\n")
-			fmt.Fprintf(table, "not judged\t-\t-\t-\t-\t-\t%.2f\t%.0f\tNO: %.150s\n", o.others, o.seconds, line)
-			continue
-		}
 		met, t := "yes", o.try()
 		switch {
 		case len(t.misses) > 0:
@@ -200,15 +187,6 @@ func number(x *float64) string {
 		return "absent"
 	}
 	return fmt.Sprintf("%.2f", *x)
-}
-
-// judge takes a report, which must have a verdict, with what the stop-watch says.
-func judge(c testCase, rep *report.Report, inside measured) outcome {
-	o := outcome{testCase: c, rep: rep, inside: inside}
-	if rep.Verdict == nil {
-		o.err = errors.New("the report has no verdict")
-	}
-	return o
 }
 
 // window is the stretch of CLOCK_MONOTONIC that the report's figures are about; where it does not say, all of the

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,10 +23,9 @@ var topCase = testCase{name: "workers_few"}
 func startTop(t *testing.T, width, height int) (machine, *job, terminal) {
 	t.Helper()
 	m := findMachine(t)
-	b := cleared(t)(m.newGPUBench(topCase))
-	j := must.Get(b.start(context.Background(), topCase, nil))(t)
-	t.Cleanup(func() { must.Do(t, j.stop()) })
-	must.Do(t, j.flows())
+	b := m.newGPUBench(t, topCase)
+	j := b.start(t, topCase, nil)
+	j.flows(t)
 	return m, j, openTerminal(t, width, height, b.environment())
 }
 
@@ -81,8 +79,8 @@ func TestTop(t *testing.T) {
 			if err != nil || len(saved) != 1 {
 				t.Fatalf("saved: %v, %v", saved, err)
 			}
-			if r, err := readReport(saved[0]); err != nil || r.Job.PID != j.pid {
-				t.Errorf("the saved report: %v", err)
+			if r := judgedReport(t, saved[0]); r.Job.PID != j.pid {
+				t.Errorf("the saved report is of process %d", r.Job.PID)
 			}
 
 			for _, small := range [][2]int{{60, 15}, {20, 5}, {7, 2}, {200, 60}, {width, height}} {
@@ -116,9 +114,7 @@ func TestTopStaysWhenTheJobEnds(t *testing.T) {
 	}
 	p.press("s")
 	p.wait("saved last.json")
-	if _, err := readReport(filepath.Join(p.folder, "last.json")); err != nil {
-		t.Errorf("the saved report: %v", err)
-	}
+	judgedReport(t, filepath.Join(p.folder, "last.json"))
 	p.press("q")
 	p.wait("left with 0")
 }

@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -118,9 +116,8 @@ func TestTuned(t *testing.T) {
 	var rows []tuned
 	short := 0
 	for _, c := range selected("E2E_JOBS", tunedJobs) {
-		r, err := m.tuned(t.Context(), c)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		var r tuned
+		if !t.Run(c.name, func(t *testing.T) { r = m.tuned(t, c) }) {
 			continue
 		}
 		rows = append(rows, r)
@@ -149,9 +146,7 @@ func TestTuned(t *testing.T) {
 	text := tunedText(rows, m.versions)
 	fmt.Printf("\n%s\n", text)
 	if page := os.Getenv(tunedBy); page != "" && len(rows) == len(tunedJobs) {
-		if err := writeBetweenMarkers(page, "make prove-tune", text); err != nil {
-			t.Error(err)
-		}
+		writeBetweenMarkers(t, page, "make prove-tune", text)
 	}
 }
 
@@ -175,80 +170,55 @@ func tunedText(rows []tuned, versions string) string {
 // tunedStand is where a job is tuned, and run with a setting.
 type tunedStand interface {
 	// tune runs pipetune's tuning; the report is written to out.
-	tune(ctx context.Context, binary, out string) error
+	tune(t *testing.T, out string)
 	// at is the rate with a setting, and the cores that others used.
-	at(ctx context.Context, s trainedBy) (rate, others float64, err error)
-	remove() error
+	at(t *testing.T, s trainedBy) (rate, others float64)
 }
 
-func (m machine) tunedStand(ctx context.Context, c tunedJob) (tunedStand, error) {
+func (m machine) tunedStand(t *testing.T, c tunedJob) tunedStand {
+	t.Helper()
 	for _, loop := range deviceLoops {
 		if loop.name == c.name {
-			s, err := newDeviceStand(m, loop)
-			return tunedLoop{s}, err
+			return tunedLoop{newDeviceStand(t, m, loop)}
 		}
 	}
 	if c.job.name == "" {
 		c.job.name = c.name
 	}
-	b, err := m.newGPUBench(c.job)
-	if err != nil {
-		return tunedBench{b, c.job}, err
-	}
-	return tunedBench{b, c.job}, b.prepare(ctx, launchCase{testCase: c.job})
+	b := m.newGPUBench(t, c.job)
+	b.prepare(t, launchCase{testCase: c.job})
+	return tunedBench{b, c.job}
 }
 
 // tuned tunes one job and searches for a better setting.
-func (m machine) tuned(ctx context.Context, c tunedJob) (r tuned, err error) {
-	r.tunedJob = c
-	s, err := m.tunedStand(ctx, c)
-	defer func() { err = errors.Join(err, s.remove()) }()
-	if err != nil {
-		return r, err
-	}
-	folder, err := os.MkdirTemp("", "")
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	out, began := filepath.Join(folder, "tune.json"), time.Now()
-	if err := s.tune(ctx, m.binary, out); err != nil {
-		return r, err
-	}
+func (m machine) tuned(t *testing.T, c tunedJob) tuned {
+	t.Helper()
+	r, s := tuned{tunedJob: c}, m.tunedStand(t, c)
+	out, began := filepath.Join(t.TempDir(), "tune.json"), time.Now()
+	s.tune(t, out)
 	r.took = time.Since(began)
-	if err := r.read(out); err != nil {
-		return r, err
-	}
-	at := func(setting trainedBy) (float64, error) {
-		rate, others, err := s.at(ctx, setting)
+	r.read(t, out)
+	at := func(setting trainedBy) float64 {
+		rate, others := s.at(t, setting)
 		r.others = math.Max(r.others, others)
-		return rate, err
+		return rate
 	}
-	if r.best, err = c.search(at, r.chosen); err != nil {
-		return r, err
-	}
+	r.best = c.search(at, r.chosen)
 	var reached, had []float64
 	for range tunedPairs {
-		x, err := at(r.chosen)
-		if err != nil {
-			return r, err
-		}
-		reached = append(reached, x)
+		reached = append(reached, at(r.chosen))
 		if r.best == r.chosen {
 			had = reached
 			continue
 		}
-		if x, err = at(r.best); err != nil {
-			return r, err
-		}
-		had = append(had, x)
+		had = append(had, at(r.best))
 	}
 	r.reached, r.had = stat.Median(reached).Center, stat.Median(had).Center
-	return r, nil
+	return r
 }
 
 // search returns the setting with the best rate.
-func (c tunedJob) search(at func(trainedBy) (float64, error), chosen trainedBy) (best trainedBy, err error) {
+func (c tunedJob) search(at func(trainedBy) float64, chosen trainedBy) (best trainedBy) {
 	grid := []trainedBy{c.now, chosen}
 	for _, workers := range []int{1, 2, 3, 4, 8} {
 		grid = append(grid, trainedBy{workers: workers, prefetch: c.now.prefetch, persistent: true})
@@ -257,42 +227,34 @@ func (c tunedJob) search(at func(trainedBy) (float64, error), chosen trainedBy) 
 		}
 	}
 	top, seen := 0.0, map[trainedBy]bool{}
-	try := func(s trainedBy) error {
+	try := func(s trainedBy) {
 		if seen[s] {
-			return nil
+			return
 		}
 		seen[s] = true
-		rate, err := at(s)
-		if err == nil && rate > top {
+		if rate := at(s); rate > top {
 			top, best = rate, s
 		}
-		return err
 	}
 	for _, s := range grid {
-		if err := try(s); err != nil {
-			return best, fmt.Errorf("%s: %w", s, err)
-		}
+		try(s)
 	}
-	deeper := best
-	deeper.prefetch *= 2
-	if best.workers == 0 {
-		return best, nil
+	if deeper := best; best.workers > 0 {
+		deeper.prefetch *= 2
+		try(deeper)
 	}
-	return best, try(deeper)
+	return best
 }
 
 // read takes what was chosen from a report.
-func (r *tuned) read(path string) error {
-	rep, err := reportAt(path)
-	if err != nil {
-		return err
+func (r *tuned) read(t *testing.T, path string) {
+	t.Helper()
+	got := read(t, path, report.Decode).Tuning
+	if got == nil {
+		t.Fatal("the report has no tuning")
 	}
-	t := rep.Tuning
-	if t == nil {
-		return errors.New("the report has no tuning")
-	}
-	r.outcome, r.chosen = t.Outcome, r.now
-	for _, row := range t.Rows {
+	r.outcome, r.chosen = got.Outcome, r.now
+	for _, row := range got.Rows {
 		if row.Score != "" && !row.Present {
 			r.forecasts[1]++
 			if row.Score == string(report.Inside) {
@@ -301,14 +263,13 @@ func (r *tuned) read(path string) error {
 		}
 	}
 	switch {
-	case t.Outcome == report.TuningNone:
-		return fmt.Errorf("nothing was measured: %s", t.Statement)
-	case t.Chosen != nil && !t.Rows[*t.Chosen].Present:
-		row := t.Rows[*t.Chosen]
+	case got.Outcome == report.TuningNone:
+		t.Fatalf("nothing was measured: %s", got.Statement)
+	case got.Chosen != nil && !got.Rows[*got.Chosen].Present:
+		row := got.Rows[*got.Chosen]
 		r.chosen = trainedBy{workers: row.NumWorkers, prefetch: cmp.Or(row.PrefetchFactor, r.now.prefetch),
 			persistent: row.PersistentWorkers}
 	}
-	return nil
 }
 
 // tunedBench is a job of testdata/jobs, whose stop-watch counts.
@@ -317,13 +278,11 @@ type tunedBench struct {
 	job testCase
 }
 
-func (b tunedBench) tune(ctx context.Context, binary, out string) error {
-	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
-	cmd := b.shell(nil, b.scriptArgs(b.job, "--stopwatch", b.inside(stopwatch), "--seconds", jobSeconds)...)
-	return runTune(ctx, binary, out, cmd.Args, b.environment())
+func (b tunedBench) tune(t *testing.T, out string) {
+	b.runTune(t, out, b.timed(b.job, nil, jobSeconds).Args, b.environment())
 }
 
-func (b tunedBench) at(ctx context.Context, s trainedBy) (rate, others float64, err error) {
+func (b tunedBench) at(t *testing.T, s trainedBy) (rate, others float64) {
 	settings := []string{"--set", "num_workers=" + strconv.Itoa(s.workers)}
 	if s.workers > 0 {
 		persistent := "False"
@@ -333,31 +292,29 @@ func (b tunedBench) at(ctx context.Context, s trainedBy) (rate, others float64, 
 		settings = append(settings, "--set", "prefetch_factor="+strconv.Itoa(s.prefetch),
 			"--set", "persistent_workers="+persistent)
 	}
-	return b.rate(ctx, b.job, tunedSearch, settings)
+	return b.rate(t, b.job, tunedSearch, settings)
 }
 
 // tunedLoop is a loop of testdata/jobs/device, whose device counts.
 type tunedLoop struct{ deviceStand }
 
-func (l tunedLoop) tune(ctx context.Context, binary, out string) error {
-	defer func() { _ = l.again() }()
-	return runTune(ctx, binary, out, l.command(jobSeconds, l.loop.jobArgs()), l.environment(l.shown()...))
+func (l tunedLoop) tune(t *testing.T, out string) {
+	l.runTune(t, out, l.command(jobSeconds, l.loop.jobArgs()), l.environment(l.shown()...))
+	l.again(t)
 }
 
-func (l tunedLoop) at(ctx context.Context, s trainedBy) (rate, others float64, err error) {
+func (l tunedLoop) at(t *testing.T, s trainedBy) (rate, others float64) {
 	args := fmt.Sprintf("%s --workers=%d --prefetch=%d", l.loop.jobArgs(), s.workers, s.prefetch)
-	truth, others, err := l.measureAlone(ctx, args)
-	return truth.Rate, others, err
+	truth, others := l.measureAlone(t, args)
+	return truth.Rate, others
 }
 
 // runTune lets pipetune start and tune a job.
-func runTune(ctx context.Context, binary, out string, job, environment []string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*tunedWithin)
+func (m machine) runTune(t *testing.T, out string, job, environment []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(m.ctx, 2*tunedWithin)
 	defer cancel()
-	cmd := inGroup(exec.CommandContext(ctx, binary, append([]string{"tune", "-q", "-o", out, "--"}, job...)...))
+	cmd := inGroup(exec.CommandContext(ctx, m.binary, append([]string{"tune", "-q", "-o", out, "--"}, job...)...))
 	cmd.Env = append(slices.Clone(environment), "XDG_RUNTIME_DIR="+filepath.Dir(out))
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("pipetune tune: %w: %.2000s", err, bytes.TrimSpace(output))
-	}
-	return nil
+	output(t, cmd)
 }
