@@ -110,7 +110,7 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 	if after := listing(t, path); after != before {
 		t.Errorf("the dataset's folder held %d names before and %d after", before, after)
 	}
-	if r = read(t, out, report.Decode); r.Kind != "bench-io" || r.Benchmark == nil {
+	if r = must.Read(t, out, report.Decode); r.Kind != "bench-io" || r.Benchmark == nil {
 		t.Fatalf("a report of kind %q", r.Kind)
 	}
 	return r, others

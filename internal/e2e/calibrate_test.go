@@ -121,7 +121,7 @@ var knownCalibration = map[string]string{
 type runner interface {
 	run(t *testing.T, g grid) answer                            // with nobody watching
 	watch(t *testing.T, g grid, how way) (a answer, rec []byte) // with pipetune, whose recording it returns
-	group() int                                                 // of the processes that outlive a run; 0 where none does
+	group() int                                                 // of processes that outlive a run; 0 where none does
 }
 
 // measureGrid runs what was not measured yet, and returns how many configurations are left where time ran out.

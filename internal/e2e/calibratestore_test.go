@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,7 +97,7 @@ func (r *results) known(t *testing.T, from grid, how way) *known {
 	if !ok {
 		t.Fatalf("%s was not measured", from.watched(how))
 	}
-	k := known{keptRun: m, evidence: evidenceOf(t, read(t, r.recordingOf(m.Run), unzipped))}
+	k := known{keptRun: m, evidence: evidenceOf(t, must.Read(t, r.recordingOf(m.Run), must.Unzipped(io.ReadAll)))}
 	_, k.refusal = foresee(k.evidence, predict.Calibration{}, from.setting())
 	return &k
 }

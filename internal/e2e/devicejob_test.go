@@ -17,8 +17,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// deviceStand is where a loop's stand-in GPU is: a folder of this loop alone with its libraries and the scripts, and the
-// timeline they share. Both are removed with the test.
+// deviceStand is where a loop's stand-in GPU is: a folder of this loop alone with its libraries and the scripts, and
+// the timeline they share. Both are removed with the test.
 type deviceStand struct {
 	machine
 	loop     deviceLoop

@@ -5,8 +5,6 @@ package e2e
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -32,9 +30,8 @@ func (r deviceRow) record(t *testing.T, folder, recording string) {
 	t.Helper()
 	index := filepath.Join(folder, "truth.json")
 	var rows []recordedTruth
-	if old, err := os.ReadFile(index); !errors.Is(err, fs.ErrNotExist) {
-		must.Do(t, err)
-		must.Do(t, json.Unmarshal(old, &rows))
+	if isFile(index) {
+		rows = must.Read(t, index, must.JSON[[]recordedTruth])
 	}
 	name, w := r.loop.name+"-"+r.how+".jsonl", r.worst()
 	rows = slices.DeleteFunc(rows, func(x recordedTruth) bool { return x.Recording == name })

@@ -5,9 +5,7 @@ package e2e
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -156,10 +154,8 @@ func deviceTable(rows []deviceRow) string {
 }
 
 // knownMisses are the watches of which a figure is known to be off, with the reason.
-func knownMisses(t *testing.T) (known map[string]string) {
-	text := must.Get(os.ReadFile("../../testdata/recordings/device/known.json"))(t)
-	must.Do(t, json.Unmarshal(text, &known))
-	return known
+func knownMisses(t *testing.T) map[string]string {
+	return must.Read(t, "../../testdata/recordings/device/known.json", must.JSON[map[string]string])
 }
 
 // checkHeadroom fails the test where the true headroom lies in too few of the intervals.

@@ -223,7 +223,7 @@ func (m machine) diagnose(t *testing.T, b bench, c testCase, pid int) (*report.R
 // judgedReport reads a report, which must have a verdict.
 func judgedReport(t *testing.T, path string) *report.Report {
 	t.Helper()
-	r := read(t, path, report.Decode)
+	r := must.Read(t, path, report.Decode)
 	if r.Verdict == nil {
 		t.Fatalf("%s has no verdict", path)
 	}

@@ -109,7 +109,7 @@ func (b bench) stepsPerSecond(t *testing.T, how watchedHow, flags ...string) flo
 		b.attached(t, job)
 	case launchedJob:
 		b.launch(t, []string{"-q", "-o", out}, job.Args)
-		rec := read(t, out, recording.Read)
+		rec := must.Read(t, out, recording.Read)
 		if lost := total(rec, metric.HookLost); lost > 0 {
 			t.Errorf("%.0f messages of the hook were lost", lost)
 		}

@@ -67,7 +67,7 @@ func (m machine) launchOnce(t *testing.T, c launchCase) launched {
 	m.keepFile(t, out, "launch-"+c.name+".json")
 	m.keepFile(t, out+"l", "launch-"+c.name+".jsonl")
 	m.keepFile(t, b.stopwatch(), "launch-"+c.name+".stopwatch.0.jsonl")
-	l := gather(t, c, judgedReport(t, out), read(t, out+"l", recording.Read), b.stopwatch())
+	l := gather(t, c, judgedReport(t, out), must.Read(t, out+"l", recording.Read), b.stopwatch())
 	l.others = others
 	return l
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -198,12 +197,4 @@ func gather(t *testing.T, c launchCase, rep *report.Report, rec *recording.Recor
 func reportOn(t *testing.T, rec *recording.Recording) *report.Report {
 	t.Helper()
 	return diagnose.Run(must.Get(evidence.FromRecording(rec))(t), rules.All())
-}
-
-// read reads a file that pipetune has written.
-func read[T any](t *testing.T, path string, decode func(io.Reader) (T, error)) T {
-	t.Helper()
-	file := must.Get(os.Open(path))(t)
-	defer file.Close()
-	return must.Get(decode(file))(t)
 }

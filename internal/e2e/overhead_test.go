@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -94,7 +95,7 @@ func watchOnce(t *testing.T, b bench, pid int) (*report.Overhead, time.Duration)
 	cmd := exec.CommandContext(b.ctx, b.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(),
 		"-q", "-o", out)
 	output(t, cmd)
-	cost := read(t, out, report.Decode).Tool.Overhead
+	cost := must.Read(t, out, report.Decode).Tool.Overhead
 	if cost == nil {
 		t.Fatal("the report does not say what pipetune cost")
 	}

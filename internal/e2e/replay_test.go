@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"compress/gzip"
 	"io"
 	"os"
 	"path/filepath"
@@ -64,17 +63,8 @@ func unpack(t *testing.T, name string) (rec *recording.Recording, stopwatch stri
 	}
 	dir := t.TempDir()
 	for _, path := range packed {
-		text := read(t, path, unzipped)
+		text := must.Read(t, path, must.Unzipped(io.ReadAll))
 		must.Do(t, os.WriteFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".gz")), text, 0o644))
 	}
-	return read(t, filepath.Join(dir, name+".jsonl"), recording.Read), filepath.Join(dir, name+".stopwatch")
-}
-
-// unzipped is all that a compressed file holds.
-func unzipped(file io.Reader) ([]byte, error) {
-	lines, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(lines)
+	return must.Read(t, filepath.Join(dir, name+".jsonl"), recording.Read), filepath.Join(dir, name+".stopwatch")
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -249,7 +250,7 @@ func (c tunedJob) search(at func(trainedBy) float64, chosen trainedBy) (best tra
 // read takes what was chosen from a report.
 func (r *tuned) read(t *testing.T, path string) {
 	t.Helper()
-	got := read(t, path, report.Decode).Tuning
+	got := must.Read(t, path, report.Decode).Tuning
 	if got == nil {
 		t.Fatal("the report has no tuning")
 	}

@@ -2,6 +2,13 @@
 // test needs and not for what it finds out: a failure that is the test's own deserves words of its own.
 package must
 
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+)
+
 // TB is the part of testing.TB that ends a test.
 type TB interface {
 	Helper()
@@ -23,4 +30,33 @@ func Get[T any](value T, err error) func(TB) T {
 		Do(t, err)
 		return value
 	}
+}
+
+// Read reads a file: rep := must.Read(t, name, report.Decode).
+func Read[T any](t TB, name string, decode func(io.Reader) (T, error)) (value T) {
+	t.Helper()
+	file, err := os.Open(name)
+	if Do(t, err); err == nil {
+		defer file.Close()
+		value, err = decode(file)
+		Do(t, err)
+	}
+	return value
+}
+
+// Unzipped decodes what a compressed file holds, as Read wants it.
+func Unzipped[T any](decode func(io.Reader) (T, error)) func(io.Reader) (T, error) {
+	return func(r io.Reader) (value T, err error) {
+		unzipped, err := gzip.NewReader(r)
+		if err != nil {
+			return value, err
+		}
+		return decode(unzipped)
+	}
+}
+
+// JSON decodes the first value of a stream, as Read wants it.
+func JSON[T any](r io.Reader) (value T, err error) {
+	err = json.NewDecoder(r).Decode(&value)
+	return value, err
 }

@@ -2,6 +2,8 @@ package must
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -27,6 +29,21 @@ func TestOnlyAnErrorEndsATest(t *testing.T) {
 	Get("", failed)(&e)
 	if len(e.with) != 2 || e.with[0] != failed || e.with[1] != failed {
 		t.Errorf("ended with %v, want the error twice", e.with)
+	}
+}
+
+func TestAFileThatCannotBeReadEndsATest(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.json")
+	Do(t, os.WriteFile(name, []byte(`[7]`), 0o600))
+	var e ended
+	if n := Read(&e, name, JSON[[]int]); len(n) != 1 || n[0] != 7 || len(e.with) != 0 {
+		t.Errorf("%v, ended with %v", n, e.with)
+	}
+	Read(&e, name, JSON[string])
+	Read(&e, name, Unzipped(JSON[[]int]))
+	Read(&e, name+".gone", JSON[[]int])
+	if len(e.with) != 3 {
+		t.Errorf("ended with %v, want two errors of the content and one of the file", e.with)
 	}
 }
 

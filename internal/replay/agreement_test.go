@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"compress/gzip"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,9 +75,7 @@ func TestOneVoice(t *testing.T) {
 		var r *report.Report
 		switch {
 		case strings.HasSuffix(path, ".jsonl.gz") && folder == "suite":
-			packed := must.Get(os.Open(path))(t)
-			defer packed.Close()
-			r = reportOf(t, must.Get(recording.Read(must.Get(gzip.NewReader(packed))(t)))(t))
+			r = reportOf(t, must.Read(t, path, must.Unzipped(recording.Read)))
 		case filepath.Ext(path) == ".jsonl" && strings.Contains(path, "recordings"), folder == "cases" &&
 			filepath.Ext(path) == ".jsonl":
 			r = judged(t, path)

@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,10 +24,8 @@ const (
 
 // knownMisses reports which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has
 // the same. Any other miss fails, and so does one that is listed and is none.
-func knownMisses(t *testing.T, folder string) (known map[string]string) {
-	text := must.Get(os.ReadFile(filepath.Join(folder, "known.json")))(t)
-	must.Do(t, json.Unmarshal(text, &known))
-	return known
+func knownMisses(t *testing.T, folder string) map[string]string {
+	return must.Read(t, filepath.Join(folder, "known.json"), must.JSON[map[string]string])
 }
 
 // deviceTruth is what a loop's device did in truth while the loop was recorded.
@@ -61,9 +57,7 @@ func TestRealGPUJobs(t *testing.T) {
 // holdToTruth replays a folder of recordings and holds the reports to its truth.json; least is the least headroom that
 // is taken for true, and share that of the recordings whose headroom has to lie in the interval.
 func holdToTruth(t *testing.T, folder string, least, share float64) {
-	text := must.Get(os.ReadFile(filepath.Join(folder, "truth.json")))(t)
-	var truths []deviceTruth
-	must.Do(t, json.Unmarshal(text, &truths))
+	truths := must.Read(t, filepath.Join(folder, "truth.json"), must.JSON[[]deviceTruth])
 	if files, _ := filepath.Glob(filepath.Join(folder, "*.jsonl")); len(files) != len(truths) || len(files) == 0 {
 		t.Fatalf("%d recordings and %d truths", len(files), len(truths))
 	}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -230,9 +229,7 @@ func fieldReport(t *testing.T, name string) *report.Report {
 // decoded is a report as it was kept.
 func decoded(t *testing.T, path string) *report.Report {
 	t.Helper()
-	file := must.Get(os.Open(path))(t)
-	defer file.Close()
-	return must.Get(report.Decode(file))(t)
+	return must.Read(t, path, report.Decode)
 }
 
 func (c fieldCase) check(t *testing.T, r *report.Report) {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"os"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -14,9 +13,7 @@ import (
 
 func readRecording(t *testing.T, path string) *recording.Recording {
 	t.Helper()
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
-	return must.Get(recording.Read(f))(t)
+	return must.Read(t, path, recording.Read)
 }
 
 func evidenceOf(t *testing.T, path string) *evidence.Evidence {

@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"compress/gzip"
-	"os"
 	"slices"
 	"testing"
 
@@ -18,9 +16,7 @@ const locked = "../../testdata/recordings/lock/"
 
 func readLocked(t *testing.T, name string) *recording.Recording {
 	t.Helper()
-	f := must.Get(os.Open(locked + name + ".jsonl.gz"))(t)
-	defer f.Close()
-	return must.Get(recording.Read(must.Get(gzip.NewReader(f))(t)))(t)
+	return must.Read(t, locked+name+".jsonl.gz", must.Unzipped(recording.Read))
 }
 
 // Workers that share a lock are told that, and nobody is promised anything of more of them.
