@@ -88,15 +88,9 @@ func manyFiles(s *stand, files, folders int) {
 	if status != 3 || !strings.Contains(text, "files looked at") {
 		s.Errorf("exit %d; it says: %.600s", status, text)
 	}
-	if mib(most) > 128 {
-		s.missed("%.0f MiB", mib(most))
-	}
-	if first > time.Second {
-		s.missed("first words after %.2f s", first.Seconds())
-	}
-	if ending > time.Second {
-		s.missed("%.2f s to end", ending.Seconds())
-	}
+	s.atMost(mib(most), 128, "%.0f MiB")
+	s.atMost(first.Seconds(), 1, "first words after %.2f s")
+	s.atMost(ending.Seconds(), 1, "%.2f s to end")
 }
 
 func (s *stand) touch(name string) {

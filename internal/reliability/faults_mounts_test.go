@@ -3,12 +3,18 @@
 package reliability
 
 import (
+	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // mountTrials are F1: a mount that answers everything but one kind of question, which it never answers.
@@ -54,9 +60,7 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 		for thread, where := range f.asleep {
 			s.Errorf("%s was in state D, in %s", thread, where)
 		}
-		if f.mostHung > 1 {
-			s.missed("%d helpers were stuck on one mount", f.mostHung)
-		}
+		s.atMost(float64(f.mostHung), 1, "%.0f helpers were stuck on one mount")
 		if f.mostHung > isolate.MaxStuck {
 			s.Errorf("%d helpers were stuck", f.mostHung)
 		}
@@ -66,13 +70,45 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 		m.release()
 		p.alone()
 		s.Logf("%s: exit %d after %v: %s%s", what, status, took, p.complaints(), p.output())
-		if took > limit {
-			s.missed("%s took %.1f s", what, took.Seconds())
-		}
+		s.atMost(took.Seconds(), limit.Seconds(), "%s took %.1f s", what)
 		return took, status
 	}
 	took, status := run("the verdict", 5*time.Second, false)
 	stopped, interrupted := run("Ctrl-C", 2*time.Second, true)
 	s.measured("verdict after %.1f s, exit %d; Ctrl-C: exit %d after %.1f s", took.Seconds(), status, interrupted,
 		stopped.Seconds())
+}
+
+// ownMounts gives the trial a mount namespace of its own: what it mounts from here on is seen by it and by the programs
+// it starts, and by nobody else, who might walk into a mount that hangs. The trial's thread is not given back: it ends
+// with the trial.
+func (s *stand) ownMounts() {
+	s.Helper()
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
+		s.Fatalf("making a mount namespace: %v", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		s.Fatalf("making mounts private: %v", err)
+	}
+}
+
+// mounted is a file system of the trial's own, on raw /dev/fuse.
+type mounted struct {
+	*hungmount.Mount
+	dir     string
+	release func() // takes it away, once: what hangs in it goes on with an error
+}
+
+// mount mounts one that never answers some kinds of questions. It must be released before whoever hangs in it can be
+// ended.
+func (s *stand) mount(hang ...hungmount.Op) mounted {
+	s.Helper()
+	dir := must.Get(os.MkdirTemp(s.work, "mount-"))(s)
+	m := must.Get(hungmount.Start(dir, hang...))(s)
+	return mounted{m, dir, sync.OnceFunc(func() {
+		if err := m.Release(); err != nil {
+			s.Error(err)
+		}
+	})}
 }

@@ -4,8 +4,11 @@ package reliability
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
 )
@@ -102,5 +105,116 @@ func bombs(s *stand, script string) {
 		}
 	}
 	s.measured("%s", strings.Join(words, "; "))
+	may.tell(s)
+}
+
+var pictureTrials = []trial{
+	{id: "D8", fault: "hostile pictures", made: "headers of 60,000 x 60,000 pixels in six formats, 65,535 x 1, tiles " +
+		"of 2 Gpixel, a JPEG of 1,000 scans, an APNG of 10,000 frames, wrong extensions, no bytes, a folder, a FIFO " +
+		"and a link to /dev/zero named .jpg, a hole of 4 GB, and the largest that is decoded (178,944,129 pixels) as " +
+		"gray PNG and RGB JPEG",
+		target: "more than 178,956,970 pixels are refused by the header; at most 2 s and 512 MiB a picture",
+		run:    hostilePictures},
+}
+
+const pictureScript = `
+import os, struct, sys, zlib
+from PIL import Image
+os.chdir(sys.argv[1])
+
+def path(name):
+    folder = name.replace(".", "-")
+    os.mkdir(folder)
+    return os.path.join(folder, name)
+
+def write(name, data):
+    with open(path(name), "wb") as f:
+        f.write(data)
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+def png(width, height, depth, color, *chunks):
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)) + b"".join(chunks) + chunk(b"IEND", b"")
+
+def tiff(*tags):
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags) + bytes(4096)
+
+def saved(kind, size, mode="RGB", **how):
+    Image.effect_noise(size, 60).convert(mode).save("scratch", kind, **how)
+    with open("scratch", "rb") as f:
+        return f.read()
+
+small = saved("JPEG", (64, 64))
+start = small.index(b"\xff\xc0")
+def resized(width, height):
+    return small[:start + 5] + struct.pack(">HH", height, width) + small[start + 9:]
+
+side = 60000
+write("bomb.png", png(side, side, 16, 2, chunk(b"IDAT", zlib.compress(bytes(400)))))
+write("bomb.jpg", resized(side, side))
+write("bomb.gif", b"GIF89a" + struct.pack("<HHBBB", side, side, 0x80, 0, 0) + bytes(6) + b"," + struct.pack("<HHHHB", 0, 0, side, side, 0) + b"\x02\x01\x4c\x00;")
+write("bomb.bmp", b"BM" + struct.pack("<IIIIiiHHIIiiII", 58, 0, 54, 40, side, side, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(64))
+write("bomb.webp", b"RIFF" + struct.pack("<I", 40) + b"WEBPVP8 " + struct.pack("<I", 28) + b"\x50\x00\x00\x9d\x01\x2a" + struct.pack("<HH", 16383, 16383) + bytes(18))
+write("bomb.tiff", tiff((256, side), (257, side), (258, 8), (259, 1), (262, 1), (273, 8), (277, 1), (278, side), (279, 100)))
+write("tiles.tiff", tiff((256, 64), (257, 64), (258, 8), (259, 1), (262, 1), (277, 1), (322, 1 << 31), (323, 1 << 31), (324, 8), (325, 100)))
+write("flat.png", saved("PNG", (65535, 1)))
+write("cut-169-Mpixel.jpg", resized(13000, 13000))
+
+progressive = saved("JPEG", (256, 256), progressive=True)
+last = progressive.rindex(b"\xff\xda")
+write("scans-1000.jpg", progressive[:-2] + progressive[last:-2] * 1000 + b"\xff\xd9")
+
+frame = zlib.compress(bytes(65 * 64))
+animation = [chunk(b"acTL", struct.pack(">II", 10000, 0)), chunk(b"IDAT", frame)]
+for i in range(10000):
+    animation.append(chunk(b"fcTL", struct.pack(">IIIIIHHBB", 2 * i, 64, 64, 0, 0, 1, 10, 0, 0)))
+    animation.append(chunk(b"fdAT", struct.pack(">I", 2 * i + 1) + frame))
+write("frames-10000.png", png(64, 64, 8, 0, *animation))
+
+write("png-inside.jpg", saved("PNG", (64, 64)))
+write("text.jpg", b"no picture\n" * 100)
+write("empty.jpg", b"")
+os.makedirs(path("folder.jpg"))
+os.mkfifo(path("fifo.jpg"))
+os.symlink("/dev/zero", path("zero.jpg"))
+hole = path("hole-4-GB.jpg")
+with open(hole, "wb") as f:
+    f.write(small)
+os.truncate(hole, 4_000_000_000)
+
+Image.new("L", (13377, 13377)).save(path("largest.png"), compress_level=1)
+Image.new("RGB", (13377, 13377)).save(path("largest.jpg"), quality=50)
+`
+
+func hostilePictures(s *stand) {
+	folder := s.folder("pictures")
+	must.Python(s, "-c", pictureScript, folder)
+	must.Do(s, os.Remove(filepath.Join(folder, "scratch")))
+	entries := must.Get(os.ReadDir(folder))(s)
+	// What Pillow opens as well: libjpeg fills up a picture whose data ends properly and too soon. The text is no
+	// picture and read as bytes.
+	decodable := strings.Fields("flat-png frames-10000-png png-inside-jpg cut-169-Mpixel-jpg text-jpg largest-png " +
+		"largest-jpg")
+	may := bounds{took: pictureLimit, bytes: pictureMemory}
+	var decoded []string
+	slowest, most := time.Duration(0), int64(0)
+	for _, e := range entries {
+		v := s.examine(filepath.Join(folder, e.Name()))
+		switch {
+		case v.outcome == whole && slices.Contains(decodable, e.Name()):
+			decoded = append(decoded, fmt.Sprintf("%s in %.1f s and %d MiB", e.Name(), v.took.Seconds(), v.bytes>>20))
+		case v.outcome == whole || v.outcome > refused:
+			s.Errorf("%s: %s: %v", e.Name(), outcomeWords[v.outcome], v.why)
+		case slices.Contains(decodable, e.Name()):
+			s.Errorf("%s is refused: %v", e.Name(), v.why)
+		}
+		if !strings.HasPrefix(e.Name(), "largest") && !strings.HasPrefix(e.Name(), "cut") {
+			slowest, most = max(slowest, v.took), max(most, v.bytes)
+		}
+		may.hold(e.Name(), v)
+	}
+	s.measured("%d files, two children started for each: decoded are %s; the others are refused, all within %.1f s "+
+		"and %d MiB", len(entries), strings.Join(decoded, ", "), slowest.Seconds(), most>>20)
 	may.tell(s)
 }

@@ -71,12 +71,8 @@ func dayLongRecording(s *stand) {
 		"s of CPU time) and %.0f MiB",
 		day/tick, float64(given)/1e6, float64(kept)/1e6, float64(info.Size())/1e6, took.Seconds(), cpu.Seconds(),
 		mib(peak))
-	if info.Size() > 500e6 {
-		s.missed("file of %.0f MB", float64(info.Size())/1e6)
-	}
-	if mib(peak) > 256 {
-		s.missed("%.0f MiB to report", mib(peak))
-	}
+	s.atMost(float64(info.Size())/1e6, 500, "file of %.0f MB")
+	s.atMost(mib(peak), 256, "%.0f MiB to report")
 	if took > time.Minute && cpu > time.Minute {
 		s.missed("%.0f s to report", took.Seconds())
 	}

@@ -73,12 +73,8 @@ func soak(s *stand, lasts time.Duration) {
 	if late > 0.5 {
 		s.missed("%.2f MiB/h after %.0f minutes", late, settled[0].at.Minutes())
 	}
-	if threadsOff > 2 {
-		s.missed("threads ±%.0f", threadsOff)
-	}
-	if fdsOff > 2 {
-		s.missed("%.0f descriptors more in the last third than in the first", fdsOff)
-	}
+	s.atMost(threadsOff, 2, "threads ±%.0f")
+	s.atMost(fdsOff, 2, "%.0f descriptors more in the last third than in the first")
 }
 
 // fullAt says when a recording was thinned first; the hour, or what is left of a shorter soak, where it never was.

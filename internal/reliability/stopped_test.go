@@ -287,9 +287,7 @@ func hoggedWatch(s *stand) {
 	if status != 0 || r.Verdict == nil {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}
-	if took > 20*time.Second {
-		s.missed("a watch of 12 s took %.1f s", took.Seconds())
-	}
+	s.atMost(took.Seconds(), 20, "a watch of 12 s took %.1f s")
 	cover, ok := r.Metrics["look_coverage_ratio"]
 	if !ok {
 		s.Errorf("how many samples could be taken is not said")

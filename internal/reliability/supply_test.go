@@ -186,9 +186,7 @@ func hardened(s *stand) {
 	if floor == nil {
 		s.Fatalf("check-binary says %q", said)
 	}
-	if minor := number(floor[1]); minor > 36 {
-		s.missed("it needs glibc 2.%d: built on a newer system than Debian 12", minor)
-	}
+	s.atMost(float64(number(floor[1])), 36, "it needs glibc 2.%.0f: built on a newer system than Debian 12")
 	s.measured("%s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "), s.binary,
 		"bin/pipetune"))
 	s.missed("full RELRO: it binds every symbol at start, and those of libnvidia-ml are only there once the library " +
@@ -293,4 +291,50 @@ func embeddedHook(s *stand) {
 	}
 	s.measured("%d files, hash %s as told, %d modes and owners as they must be", len(all.Files), all.Hash[:12],
 		len(all.Modes))
+}
+
+// weakest is a program with a weakness that is known since 2021, GO-2021-0113: a scanner that finds nothing in it looks
+// at nothing.
+var weakest = map[string]string{
+	"go.mod": "module weakest\n\ngo 1.21\n\nrequire golang.org/x/text v0.3.6\n",
+	"main.go": `package main
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/text/language"
+)
+
+func main() { fmt.Println(language.Parse(os.Args[1])) }
+`,
+}
+
+const weakness = "GO-2021-0113"
+
+func knownWeaknesses(s *stand) {
+	database, source := s.folder("database"), s.folder("weakest")
+	for name, text := range weakest {
+		s.write(filepath.Join(source, name), text)
+	}
+	inRepository(s, 10*time.Minute, "go", "-C", source, "build", "-mod=mod", "-o", "weakest", ".")
+	check := func(binary string) (status int, said, complaints string) {
+		c := s.start("check-vulnerabilities", []string{filepath.Join(repository(s), "scripts/check-vulnerabilities"),
+			binary, database})
+		status = c.wait(20 * time.Minute)
+		return status, string(c.output()), c.complaints()
+	}
+	status, said, complaints := check(filepath.Join(source, "weakest"))
+	if status != 3 || !strings.Contains(said, weakness) {
+		s.Fatalf("of a program with %s: exit %d: %s\n%s", weakness, status, complaints, said)
+	}
+	s.measured("%s is found in a program that has it", weakness)
+	switch status, said, complaints := check("bin/pipetune"); status {
+	case 0:
+		s.measured("%s", strings.TrimPrefix(lastLine(said), "check-vulnerabilities: "))
+	case 3:
+		s.missed("%.1500s", said)
+	default:
+		s.Errorf("exit %d: %s\n%s", status, complaints, said)
+	}
 }

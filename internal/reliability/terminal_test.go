@@ -88,9 +88,7 @@ func askedToEnd(s *stand, requests ...[]syscall.Signal) {
 		if status != 0 || !s.readsAgain(report) {
 			s.Errorf("%v: exit %d: %s", signals, status, p.complaints())
 		}
-		if took > 2*time.Second {
-			s.missed("%v: it took %.1f s to end", signals, took.Seconds())
-		}
+		s.atMost(took.Seconds(), 2, "%v: it took %.1f s to end", signals)
 		s.measured("%v: exit %d after %.2f s, report written", signals, status, took.Seconds())
 		must.Do(s, os.Remove(report))
 	}
@@ -235,9 +233,7 @@ func stuckHelper(s *stand) {
 	if status != 130 {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}
-	if took > 2*time.Second {
-		s.missed("it took %.1f s to end", took.Seconds())
-	}
+	s.atMost(took.Seconds(), 2, "it took %.1f s to end")
 	m.release()
 	p.alone()
 	s.measured("exit %d after %.2f s; the helper has ended with the mount's release", status, took.Seconds())

@@ -169,6 +169,14 @@ func (s *stand) missed(format string, args ...any) {
 	s.misses = append(s.misses, text)
 }
 
+// atMost says that a target was missed where a figure is above what it may be. The words end with the figure.
+func (s *stand) atMost(figure, most float64, format string, args ...any) {
+	s.Helper()
+	if figure > most {
+		s.missed(format, append(args, figure)...)
+	}
+}
+
 // Errorf fails the trial and keeps the first reason for the row.
 func (s *stand) Errorf(format string, args ...any) {
 	s.Helper()
