@@ -56,15 +56,15 @@ var breakages = []breakage{
 // brokenHook runs the same job bare and with each breakage.
 func brokenHook(s *stand) {
 	// Long enough to be attached to also where the hook is silent.
-	j := paced{batches: 120, workers: 2, step: 50 * time.Millisecond}
-	bare := s.start("bare", j.argv(s, ""))
+	j := steady{batches: 120, epoch: 120, workers: 2, step: 50 * time.Millisecond}
+	bare := s.start("bare", j.argv(s))
 	bare.wait(10 * time.Minute)
 	report := s.in("report.json")
 	unharmed, told := 0, 0
 	for _, b := range breakages {
 		line := `D=${PYTHONPATH%%:*}; H=$D/pipetune_hook; test -d "$H" || exit 99; chmod -R u+w "$D"; ` + b.shell +
 			`; exec "$@"`
-		c := s.launch(report, append([]string{"/bin/sh", "-c", line, "sh"}, j.argv(s, "")...))
+		c := s.launch(report, append([]string{"/bin/sh", "-c", line, "sh"}, j.argv(s)...))
 		if s.same(b.name, bare, c) {
 			unharmed++
 		}
@@ -101,7 +101,8 @@ func heard(r *report.Report) bool {
 
 // brokenFolder runs the job where the hook's folder or socket cannot be made.
 func brokenFolder(s *stand) {
-	j := paced{batches: 300, workers: 2, step: 5 * time.Millisecond} // long enough for what the hook reports to be used
+	// Long enough for what the hook reports to be used.
+	j := steady{batches: 300, epoch: 300, workers: 2, step: 5 * time.Millisecond}
 	mounted := func(name, options string) string {
 		dir := s.folder(name)
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
@@ -117,13 +118,13 @@ func brokenFolder(s *stand) {
 		"missing": s.in("nowhere"), "full": mounted("full", "size=4k"), "read-only": mounted("readonly", "ro"),
 		"a file": s.in("file"), "too long": s.folder(strings.Repeat("a", 120)),
 	}
-	bare := s.start("bare", j.argv(s, ""))
+	bare := s.start("bare", j.argv(s))
 	unharmed, elsewhere, told := 0, 0, 0
 	for name, dir := range folders {
 		report := filepath.Join(s.home, "report.json")
 		// The job itself has a place for its files: DataLoader workers need one, and hang where there is none, bare
 		// too.
-		argv := append([]string{"/bin/sh", "-c", "TMPDIR=" + s.home + ` exec "$@"`, "sh"}, j.argv(s, "")...)
+		argv := append([]string{"/bin/sh", "-c", "TMPDIR=" + s.home + ` exec "$@"`, "sh"}, j.argv(s)...)
 		c := s.pipetune(append([]string{"diagnose", "-q", "-o", report, "--"}, argv...), func(cmd *exec.Cmd) {
 			cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir)
 		})

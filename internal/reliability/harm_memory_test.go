@@ -118,13 +118,13 @@ func sharedMemory(s *stand, roomMiB int64) {
 		"status=none").CombinedOutput(); err != nil {
 		s.Fatalf("dd: %v: %s", err, out)
 	}
-	j := paced{batches: 1500, workers: 2, step: 20 * time.Millisecond}
+	j := steady{batches: 1500, epoch: 1500, workers: 2, step: 20 * time.Millisecond}
 	alone := s.memoryGroup()
-	bare := s.start("bare", append(alone.within(), j.argv(s, s.in("bare.json"))...))
+	bare := s.start("bare", append(alone.within(), j.argv(s)...))
 	bare.wait(10 * time.Minute)
 	peak := alone.read(s, alone.peak) // over its whole life: under the limit it must not be short by itself
 	group := s.memoryGroup()
-	c := s.start("job", append(group.within(), j.argv(s, s.in("times.json"))...))
+	c := s.start("job", append(group.within(), j.argv(s)...))
 	c.awaitLines(1)
 	limit := peak + roomMiB<<20
 	must.Do(s, os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0))

@@ -41,9 +41,10 @@ var pausedTrials = []trial{
 func stoppedGuest(s *stand, pause time.Duration) {
 	const step = 10 * time.Millisecond
 	before := 6 * time.Second
-	j := paced{batches: int((3*before + pause) / step), workers: 2, step: step}
+	batches := int((3*before + pause) / step)
+	j := steady{batches: batches, epoch: batches, workers: 2, step: step}
 	times, report := s.in("times.json"), s.in("report.json")
-	c := s.launch(report, j.argv(s, times))
+	c := s.launch(report, append(j.argv(s), "--times", times))
 	c.awaitLines(1)
 	time.Sleep(before) // into its epoch
 	from := monotonic(s).Seconds()
@@ -53,7 +54,7 @@ func stoppedGuest(s *stand, pause time.Duration) {
 	to := monotonic(s).Seconds()
 	status := c.wait(10 * time.Minute)
 	j.step = 0
-	if s.same("stopped", s.start("bare", j.argv(s, s.in("bare.json"))), c) {
+	if s.same("stopped", s.start("bare", j.argv(s)), c) {
 		s.measured("exit %d, output and status those of the bare job", status)
 	}
 	n := fromJSON[noted](s, times)
@@ -76,9 +77,9 @@ func stoppedGuest(s *stand, pause time.Duration) {
 
 // killedGuest kills pipetune at moments over the whole life of its job.
 func killedGuest(s *stand, times int) {
-	j := paced{batches: 100, workers: 2, step: 10 * time.Millisecond}
+	j := steady{batches: 100, workers: 2, step: 10 * time.Millisecond}
 	began := time.Now()
-	bare := s.start("bare", j.argv(s, s.in("bare.json")))
+	bare := s.start("bare", j.argv(s))
 	bareStatus := strconv.Itoa(bare.wait(10 * time.Minute))
 	life := time.Since(began)
 	random := rand.New(rand.NewPCG(5, 5))
@@ -88,7 +89,7 @@ func killedGuest(s *stand, times int) {
 		// The job's own shell notes its end: pipetune is gone by then.
 		argv := append([]string{"/bin/sh", "-c", `: > "` + note + `.begun"; "$@"; s=$?; echo $s > "` + note +
 			`.part"; mv "` + note + `.part" "` + note + `"; exit $s`, "sh"},
-			j.argv(s, s.in("times.json"))...)
+			j.argv(s)...)
 		c := s.launch(s.in("report.json"), argv)
 		s.until(5*time.Minute, "pipetune has started its job", func() bool {
 			_, err := os.Stat(note + ".begun")

@@ -65,15 +65,25 @@ func (s *stand) inRoot(root string, argv []string) []string {
 // storms runs jobs whose workers begin in each way for so many epochs, by new programs for so many, launched, and once
 // bare: what a job prints does not depend on how its workers begin.
 func storms(s *stand, forked, programs int) {
-	var shapes []paced
+	type shape struct {
+		method     string
+		persistent bool
+		epochs     int
+	}
+	var shapes []shape
 	for _, method := range []string{"fork", "spawn", "forkserver"} {
-		j := paced{batches: 16, workers: 8, epochs: programs, method: method}
+		epochs := programs
 		if method == "fork" {
-			j.epochs = forked
+			epochs = forked
 		}
-		kept := j
-		kept.persistent = true
-		shapes = append(shapes, j, kept)
+		shapes = append(shapes, shape{method, false, epochs}, shape{method, true, epochs})
+	}
+	argv := func(c shape) []string {
+		j := steady{batches: 16 * c.epochs, epoch: 16, workers: 8, more: []string{"--method", c.method}}
+		if c.persistent {
+			j.more = append(j.more, "--persistent")
+		}
+		return j.argv(s)
 	}
 	// The machine's own PyTorch, and those of the chroots that scripts/torch has made.
 	for _, root := range append([]string{""}, filepath.SplitList(os.Getenv("RELIABILITY_TORCH"))...) {
@@ -81,12 +91,11 @@ func storms(s *stand, forked, programs int) {
 		for _, j := range shapes {
 			name := fmt.Sprintf("%s, persistent %t, %d epochs %s", j.method, j.persistent, j.epochs, root)
 			if bares[j.epochs] == nil {
-				plain := j
-				plain.method, plain.persistent = "fork", true
-				bares[j.epochs] = s.start("bare", s.inRoot(root, plain.argv(s, "")))
+				bares[j.epochs] = s.start("bare", s.inRoot(root, argv(shape{"fork", true, j.epochs})))
 			}
 			times := s.in("times.json")
-			if !s.same(name, bares[j.epochs], s.launch(s.in("report.json"), s.inRoot(root, j.argv(s, times)))) {
+			if !s.same(name, bares[j.epochs], s.launch(s.in("report.json"), s.inRoot(root, append(argv(j), "--times",
+				times)))) {
 				continue
 			}
 			ended := fromJSON[noted](s, times).Ended

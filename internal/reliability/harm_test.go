@@ -13,31 +13,7 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// paced is a job that notes when its batches come: testdata/reliability/paced.py.
-type paced struct {
-	batches, epochs, workers int
-	step                     time.Duration
-	method                   string
-	persistent               bool
-}
-
-// argv is its command line. times is the file it leaves; "": none.
-func (j paced) argv(s *stand, times string) []string {
-	argv := []string{
-		s.python, s.testdata("reliability/paced.py"), "--batches", strconv.Itoa(j.batches), "--epochs",
-		strconv.Itoa(max(j.epochs, 1)), "--workers", strconv.Itoa(j.workers), "--step-ms", milliseconds(j.step),
-		"--times", times,
-	}
-	if j.method != "" {
-		argv = append(argv, "--method", j.method)
-	}
-	if j.persistent {
-		argv = append(argv, "--persistent")
-	}
-	return argv
-}
-
-// noted is what such a job has written down, in seconds of CLOCK_MONOTONIC.
+// noted is what a steady job has written down, in seconds of CLOCK_MONOTONIC.
 type noted struct {
 	Came  []float64
 	Ended []float64

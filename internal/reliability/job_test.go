@@ -3,6 +3,7 @@
 package reliability
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ type steady struct {
 	step    time.Duration // sleep of the trainer a batch
 	item    time.Duration // sleep of a worker an item
 	workers int
+	epoch   int      // batches; 0: 100
 	more    []string // further flags, see the script
 }
 
@@ -23,7 +25,8 @@ type steady struct {
 func (j steady) argv(s *stand) []string {
 	return append([]string{
 		s.python, s.testdata("reliability/steady.py"), "--batches", strconv.Itoa(j.batches), "--workers",
-		strconv.Itoa(j.workers), "--step-ms", milliseconds(j.step), "--item-ms", milliseconds(j.item),
+		strconv.Itoa(j.workers), "--step-ms", milliseconds(j.step), "--item-ms", milliseconds(j.item), "--epoch",
+		strconv.Itoa(cmp.Or(j.epoch, 100)),
 	}, j.more...)
 }
 

@@ -137,8 +137,7 @@ func stopWorker(s *stand, c *command) (func(), string) {
 }
 
 func stoppedJob(s *stand, stop func(*stand, *command) (func(), string)) {
-	j := steady{batches: 300, step: 30 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
-		"1000"}}
+	j := steady{batches: 300, step: 30 * time.Millisecond, item: time.Millisecond, workers: 2, epoch: 1000}
 	c := j.start(s)
 	path, recorded := s.in("report.json"), s.in("run.jsonl")
 	p := s.pipetune(watchOf(c, "14s", "--warmup", "1s", "-o", path, "-o", recorded))
@@ -178,7 +177,7 @@ func hungWorker(s *stand) {
 	m := s.mount(hungmount.Getattr, hungmount.Lookup)
 	defer m.release() // before the job is ended, which it could not be otherwise
 	j := steady{batches: 400, step: 20 * time.Millisecond, item: time.Millisecond, workers: 2,
-		more: []string{"--epoch", "1000", "--program", filepath.Join(m.dir, hungmount.File), "--program-at", "300"}}
+		epoch: 1000, more: []string{"--program", filepath.Join(m.dir, hungmount.File), "--program-at", "300"}}
 	c := j.start(s)
 	path := s.in("report.json")
 	status := s.pipetune(watchOf(c, "20s", "--warmup", "1s", "-o", path)).wait(2 * time.Minute)
@@ -217,7 +216,7 @@ func pace(r *report.Report) (batches float64, ok bool) {
 
 func pausedWatch(s *stand, both bool) {
 	const paused = 8 * time.Second
-	j := steady{batches: 700, step: 30 * time.Millisecond, workers: 2, more: []string{"--epoch", "1000"}}
+	j := steady{batches: 700, step: 30 * time.Millisecond, workers: 2, epoch: 1000}
 	c := j.start(s)
 	path, recorded := s.in("report.json"), s.in("run.jsonl")
 	p := s.pipetune(watchOf(c, "20s", "--warmup", "1s", "-o", path, "-o", recorded))

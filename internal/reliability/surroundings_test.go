@@ -170,8 +170,7 @@ func (s *stand) sane(what string, trainer int, program []string) string {
 }
 
 func timeNamespaces(s *stand) {
-	j := steady{batches: 180, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
-		"90"}}
+	j := steady{batches: 180, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, epoch: 90}
 	ahead := func(boot, monotonic int) string {
 		return fmt.Sprintf("--time --fork --boottime %d --monotonic %d", boot, monotonic)
 	}
@@ -204,8 +203,7 @@ func timeNamespaces(s *stand) {
 
 func movedBootTime(s *stand) {
 	s.ownMounts()
-	j := steady{batches: 900, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
-		"90"}}
+	j := steady{batches: 900, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, epoch: 90}
 	c := j.start(s)
 	text := must.Get(os.ReadFile("/proc/stat"))(s)
 	moved := s.in("stat")

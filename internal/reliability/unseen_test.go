@@ -62,8 +62,7 @@ var (
 
 func unreadableFiles(s *stand) {
 	s.ownMounts()
-	c := steady{batches: 4000, step: 50 * time.Millisecond, item: time.Millisecond, workers: 1,
-		more: []string{"--epoch", "100000"}}.start(s)
+	c := steady{batches: 4000, step: 50 * time.Millisecond, item: time.Millisecond, workers: 1, epoch: 100000}.start(s)
 	pid := strconv.Itoa(c.pid())
 	var files []string
 	for _, f := range overProcess {
@@ -231,8 +230,7 @@ func undumpable(s *stand) {
 }
 
 func collidingNumbers(s *stand) {
-	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch",
-		"400"}}
+	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, epoch: 400}
 	argv := append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}, j.argv(s)...)
 	c := s.start("job", argv)
 	c.awaitLines(2)

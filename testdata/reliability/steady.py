@@ -1,10 +1,14 @@
 """A small training job at a steady pace, whose output is the same in every run whatever the pace.
 
     python3 steady.py --batches 400 --workers 2 --step-ms 20 --item-ms 1
+
+With --times it notes when each batch came and each epoch ended.
 """
 
 import argparse
 import hashlib
+import json
+import os
 import subprocess
 import sys
 import time
@@ -46,6 +50,7 @@ def main():
     parser.add_argument("--status", type=int, default=0, help="of the job's end")
     parser.add_argument("--program", default="", help="that a worker starts, once in each epoch")
     parser.add_argument("--program-at", type=int, default=-1, help="batch that it starts it in")
+    parser.add_argument("--times", default="", help="file for the moments of CLOCK_MONOTONIC at which batches came, and epochs ended")
     args = parser.parse_args()
 
     loader = DataLoader(
@@ -53,16 +58,22 @@ def main():
         persistent_workers=args.persistent and args.workers > 0,
         multiprocessing_context=args.method if args.workers else None)
     print("training", args.batches, "batches", flush=True)
-    done = 0
+    done, came, ended = 0, [], [time.monotonic()]
     while done < args.batches:
         print("epoch", done // args.epoch, flush=True)
         digest = hashlib.sha256()
         for x, y in loader:
+            came.append(time.monotonic())
             digest.update(x.numpy().tobytes() + y.numpy().tobytes())
             if args.step_ms:
                 time.sleep(args.step_ms / 1000)
             done += 1
+        ended.append(time.monotonic())
         print(done, digest.hexdigest(), flush=True)
+    if args.times:
+        with open(args.times + ".part", "w") as file:
+            json.dump({"came": came, "ended": ended}, file)
+        os.rename(args.times + ".part", args.times)
     sys.exit(args.status)
 
 
