@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -98,13 +97,9 @@ func outputOf(t *testing.T, name string, args ...string) []byte {
 func (m machine) bench(t *testing.T, name, path string, args ...string) (r *report.Report, others float64) {
 	t.Helper()
 	out := filepath.Join(cmp.Or(m.keep, t.TempDir()), "bench-"+name+".json")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	before := listing(t, path)
-	cmd := exec.CommandContext(ctx, m.binary, append([]string{"bench-io", path, "--budget", benchBudget, "--seed", "1",
-		"--python", m.python, "-q", "-o", out}, args...)...)
-	began := readCPU()
-	text := output(t, cmd)
+	before, began := listing(t, path), readCPU()
+	cmd, text := m.run(t, nil, append([]string{"bench-io", path, "--budget", benchBudget, "--seed", "1", "--python",
+		m.python, "-q", "-o", out}, args...)...)
 	others = began.others(readCPU(), cmd)
 	m.keepText(t, "bench-"+name+".txt", string(text))
 	if after := listing(t, path); after != before {

@@ -162,10 +162,10 @@ func (s deviceStand) launched(t *testing.T) (r deviceRow) {
 // pipetune runs diagnose and leaves its report and recording in the stand's folder.
 func (s deviceStand) pipetune(t *testing.T, how string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, watchFor+patience)
-	defer cancel()
 	out := filepath.Join(s.dir, how)
 	flags := []string{"diagnose", "-q", "--warmup", watchDrops.String(), "-o", out + ".json", "-o", out + ".jsonl"}
+	ctx, cancel := context.WithTimeout(s.ctx, watchFor+patience)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, s.binary, append(flags, args...)...)
 	cmd.Dir, cmd.Env = s.dir, s.environment(append(s.shown(), "XDG_RUNTIME_DIR="+s.dir)...)
 	output(t, inGroup(cmd))

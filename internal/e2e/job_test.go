@@ -88,6 +88,16 @@ func buildGPU(t *testing.T, folder, timeline string, settings ...string) {
 		settings...)...))
 }
 
+// run runs pipetune to its end, which must be a good one, and returns the ended command and all that it wrote.
+func (m machine) run(t *testing.T, environment []string, args ...string) (*exec.Cmd, []byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(m.ctx, 2*patience)
+	defer cancel()
+	cmd := inGroup(exec.CommandContext(ctx, m.binary, args...))
+	cmd.Env = environment
+	return cmd, output(t, cmd)
+}
+
 // output runs a command, which must end well, and returns all that it wrote.
 func output(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()

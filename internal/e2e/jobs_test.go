@@ -211,12 +211,9 @@ func (m machine) runOnce(t *testing.T, c testCase) (o outcome, not *notRun) {
 func (m machine) diagnose(t *testing.T, b bench, c testCase, pid int) (*report.Report, *exec.Cmd) {
 	t.Helper()
 	out := filepath.Join(cmp.Or(m.keep, t.TempDir()), c.name)
-	ctx, cancel := context.WithTimeout(m.ctx, watchFor+patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
+	cmd, said := m.run(t, b.environment(), "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
 		"--warmup", watchDrops.String(), "-q", "-o", out+".json", "-o", out+".jsonl")
-	cmd.Env = b.environment()
-	m.keepText(t, c.name+".txt", string(output(t, cmd)))
+	m.keepText(t, c.name+".txt", string(said))
 	return judgedReport(t, out+".json"), cmd
 }
 

@@ -136,8 +136,8 @@ func (b bench) attached(t *testing.T, job *exec.Cmd) {
 	must.Do(t, job.Start())
 	defer func() { must.Do(t, job.Wait()) }()
 	time.Sleep(attachAfter)
-	output(t, exec.CommandContext(b.ctx, b.binary, "diagnose", "--pid", strconv.Itoa(job.Process.Pid), "--duration",
-		attachFor.String(), "-q", "-o", filepath.Join(b.work, "attached.json")))
+	b.run(t, nil, "diagnose", "--pid", strconv.Itoa(job.Process.Pid), "--duration", attachFor.String(), "-q", "-o",
+		filepath.Join(b.work, "attached.json"))
 }
 
 // The overhead that is promised, beside a job with 16 workers.
@@ -217,9 +217,7 @@ func slowdown(t *testing.T, what string, least, most int, promise float64, rate 
 func watchOnce(t *testing.T, b bench, pid int) (*report.Overhead, time.Duration) {
 	t.Helper()
 	out := filepath.Join(b.work, "overhead.json")
-	cmd := exec.CommandContext(b.ctx, b.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(),
-		"-q", "-o", out)
-	output(t, cmd)
+	cmd, _ := b.run(t, nil, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(), "-q", "-o", out)
 	cost := must.Read(t, out, report.Decode).Tool.Overhead
 	if cost == nil {
 		t.Fatal("the report does not say what pipetune cost")

@@ -194,10 +194,7 @@ func (m machine) againstJPEG(t *testing.T) (duels []duel) {
 // tjbench returns the seconds that decoding a photograph of 500 by 375 takes.
 func tjbench(t *testing.T, file string) float64 {
 	t.Helper()
-	out, err := exec.Command("tjbench", file, "-nowrite", "-benchtime", "1", "-warmup", "0.3").CombinedOutput()
-	if err != nil {
-		t.Fatalf("tjbench: %v: %s", err, out)
-	}
+	out := output(t, exec.Command("tjbench", file, "-nowrite", "-benchtime", "1", "-warmup", "0.3"))
 	found := tjbenchRate.FindAllStringSubmatch(string(out), -1)
 	if len(found) == 0 {
 		t.Fatalf("tjbench printed no rate: %s", out)
@@ -209,8 +206,7 @@ func tjbench(t *testing.T, file string) float64 {
 
 // againstFind compares the walk of a tree: --list surveys the dataset and measures nothing.
 func (m machine) againstFind(t *testing.T) []duel {
-	dir := must.Get(os.MkdirTemp("/var/tmp", workPrefix))(t)
-	defer os.RemoveAll(dir)
+	dir := workFolder(t, "")
 	const folders = 200
 	for d := range folders {
 		folder := filepath.Join(dir, fmt.Sprintf("class_%03d", d))
@@ -223,10 +219,7 @@ func (m machine) againstFind(t *testing.T) []duel {
 	peak := int64(0)
 	for range peerRounds {
 		start := time.Now()
-		cmd := exec.Command(m.binary, "bench-io", dir, "--list", "--python", "none")
-		if output, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("bench-io --list: %v: %s", err, output)
-		}
+		cmd, _ := m.run(t, nil, "bench-io", dir, "--list", "--python", "none")
 		ours = append(ours, time.Since(start).Seconds())
 		// The kernel's figure for a waited process is the largest of it and its waited children.
 		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)

@@ -4,11 +4,9 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -313,9 +311,6 @@ func (l tunedLoop) at(t *testing.T, s trainedBy) (rate, others float64) {
 // runTune lets pipetune start and tune a job.
 func (m machine) runTune(t *testing.T, out string, job, environment []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(m.ctx, 2*tunedWithin)
-	defer cancel()
-	cmd := inGroup(exec.CommandContext(ctx, m.binary, append([]string{"tune", "-q", "-o", out, "--"}, job...)...))
-	cmd.Env = append(slices.Clone(environment), "XDG_RUNTIME_DIR="+filepath.Dir(out))
-	output(t, cmd)
+	m.run(t, append(slices.Clone(environment), "XDG_RUNTIME_DIR="+filepath.Dir(out)), append([]string{"tune", "-q",
+		"-o", out, "--"}, job...)...)
 }
