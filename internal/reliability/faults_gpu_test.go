@@ -159,7 +159,6 @@ func (s *stand) gpuWatches(list []driver) {
 	s.atMost(slowest, 5, "the GPU section abstained %.1f s after its last reading")
 	s.measured("%d drivers; abstained after at most %.1f s; at most %d starts of the helper, %.0f MiB", len(list)-1,
 		slowest, starts, peak)
-	c.kill()
 }
 
 // gpuRun is one watch and what was seen of it.

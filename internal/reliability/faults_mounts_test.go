@@ -93,6 +93,17 @@ func (s *stand) ownMounts() {
 	}
 }
 
+// tmpfs mounts one over a folder until the trial ends.
+func (s *stand) tmpfs(dir string, flags uintptr, options string) {
+	s.Helper()
+	must.Do(s, unix.Mount("tmpfs", dir, "tmpfs", flags, options))
+	s.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
 // mounted is a file system of the trial's own, on raw /dev/fuse.
 type mounted struct {
 	*hungmount.Mount

@@ -103,19 +103,12 @@ func heard(r *report.Report) bool {
 func brokenFolder(s *stand) {
 	// Long enough for what the hook reports to be used.
 	j := steady{batches: 300, epoch: 300, workers: 2, step: 5 * time.Millisecond}
-	mounted := func(name, options string) string {
-		dir := s.folder(name)
-		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
-			s.Fatalf("mounting %s: %v: %s", name, err, out)
-		}
-		s.Cleanup(func() {
-			s.until(time.Minute, name+" can be unmounted", func() bool { return syscall.Unmount(dir, 0) == nil })
-		})
-		return dir
-	}
+	full, frozen := s.folder("full"), s.folder("readonly")
+	s.tmpfs(full, 0, "size=4k")
+	s.tmpfs(frozen, syscall.MS_RDONLY, "")
 	s.write(s.in("file"), "")
 	folders := map[string]string{
-		"missing": s.in("nowhere"), "full": mounted("full", "size=4k"), "read-only": mounted("readonly", "ro"),
+		"missing": s.in("nowhere"), "full": full, "read-only": frozen,
 		"a file": s.in("file"), "too long": s.folder(strings.Repeat("a", 120)),
 	}
 	bare := s.start("bare", j.argv(s))

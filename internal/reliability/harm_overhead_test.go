@@ -90,7 +90,6 @@ func overhead(s *stand) {
 	if m := centre(slower); m > 0.01 && m > noise {
 		s.missed("the job was slower by %.2f %%, more than its pace changes by itself", 100*m)
 	}
-	job.kill()
 }
 
 // stalls compares the worst stalls of stretches with a watch and without.
@@ -137,5 +136,4 @@ func stalls(s *stand) {
 		s.missed("worst stall %.2f ms with a watch, %.2f ms without; of the quietest stretches %.2f and %.2f ms", b/1e3,
 			a/1e3, leastWith/1e3, least/1e3)
 	}
-	job.kill()
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -132,8 +134,7 @@ func hostileReports(s *stand) {
 					case shape != "" && strings.TrimSpace(p) != "" && len(out) < 30_000:
 						// an empty name has no row, and of a long text parts are left out
 						if got := markdownShape(out); got != shape {
-							s.Errorf("%s of %s with %.30q has another shape: %s", w.name, path, p,
-								firstDifference(shape, got))
+							s.Errorf("%s of %s with %.30q has another shape: %s", w.name, path, p, cmp.Diff(shape, got))
 						}
 					}
 				}
@@ -188,17 +189,6 @@ func comparisonWriters(s *stand) (all []writer) {
 		}})
 	}
 	return all
-}
-
-// firstDifference is the first line in which two shapes differ.
-func firstDifference(want, got string) string {
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range g {
-		if i >= len(w) || w[i] != g[i] {
-			return "line " + strings.TrimSpace(g[i]) + ", not " + strings.Join(w[min(i, len(w)):min(i+1, len(w))], "")
-		}
-	}
-	return "it ends early"
 }
 
 // hostileAtTheGate measures what is lost where text comes in. The gate shows each byte that is not plainly printable as

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
@@ -52,18 +51,12 @@ func watchesWithRoom(s *stand, prepare func(o outputs, units int) (program []str
 	}
 	s.measured("%d watches, %d of them without enough room: no half file, exit 2, %d recordings kept and read again",
 		len(runs), len(runs)-clean, kept)
-	job.kill()
 }
 
 func fullDisk(s *stand) {
 	watchesWithRoom(s, func(o outputs, pages int) ([]string, func(*exec.Cmd)) {
 		// Two pages hold the old files.
-		must.Do(s, syscall.Mount("tiny", o.dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())))
-		s.Cleanup(func() {
-			if err := syscall.Unmount(o.dir, syscall.MNT_DETACH); err != nil {
-				s.Error(err)
-			}
-		})
+		s.tmpfs(o.dir, 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize()))
 		return nil, func(*exec.Cmd) {}
 	})
 }

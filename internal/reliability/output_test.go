@@ -142,12 +142,7 @@ func oddOutputs(s *stand) {
 	job := j.start(s)
 	dir, other, frozen := s.folder("odd"), s.folder("other"), s.folder("frozen")
 	must.Do(s, os.Mkdir(filepath.Join(dir, "folder.json"), 0o700))
-	must.Do(s, syscall.Mount("frozen", frozen, "tmpfs", syscall.MS_RDONLY, "size=16k"))
-	defer func() {
-		if err := syscall.Unmount(frozen, syscall.MNT_DETACH); err != nil {
-			s.Error(err)
-		}
-	}()
+	s.tmpfs(frozen, syscall.MS_RDONLY, "size=16k")
 	target := filepath.Join(other, "target.json")
 	must.Do(s, os.WriteFile(target, []byte(oldText), 0o600))
 	for link, to := range map[string]string{"full.json": "/dev/full", "link.json": target,

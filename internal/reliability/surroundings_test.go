@@ -111,7 +111,6 @@ func oddMachines(s *stand) {
 	}
 	s.measured("%d surroundings, %d reports with the job's pace and a reason for each rule that abstains", len(runs),
 		met)
-	c.kill()
 }
 
 func oddEnvironments(s *stand) {
@@ -141,7 +140,6 @@ func oddEnvironments(s *stand) {
 		}
 	}
 	s.measured("%d runs in 10 environments: exit 0 each", len(runs))
-	c.kill()
 }
 
 // insane finds numbers in a report that no watch of some seconds can give.

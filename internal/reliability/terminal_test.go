@@ -154,7 +154,6 @@ func readerGone(s *stand) {
 		s.Errorf("no report after a SIGPIPE: %s", p.complaints())
 	}
 	s.measured("%d runs, all with the exit code of a reader that stays, files whole", runs+1)
-	c.kill()
 }
 
 // fullPipe is the end to write of a pipe that is full and that nobody reads, as a terminal is that was stopped with

@@ -158,7 +158,6 @@ func unreadableFiles(s *stand) {
 	}
 	s.measured("%d watches, each without one file: %d refused with a reason, %d signals lost: %d of them not named, "+
 		"%d taken for those of a process that has ended", len(runs), refused, lost, unnamed, ended)
-	c.kill()
 }
 
 // lateSignals are those that are reported only after enough batches have passed to tell how many tensors make one,
@@ -207,7 +206,6 @@ func hiddenProcesses(s *stand) {
 		}
 		s.measured("%s: exit %d, %s", option, status, firstLine(said))
 	}
-	c.kill()
 }
 
 func firstLine(text string) string {
@@ -226,7 +224,6 @@ func undumpable(s *stand) {
 		s.Errorf("exit %d: %s", status, said)
 	}
 	s.measured("exit %d, %s", status, firstLine(said))
-	c.kill()
 }
 
 func collidingNumbers(s *stand) {
