@@ -136,7 +136,7 @@ func asked(t *testing.T, name string) bool {
 // findMachine checks what every case needs. What is missing is a failure with its cure, never a skip.
 func findMachine(t *testing.T) machine {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	t.Cleanup(stop)
+	context.AfterFunc(ctx, stop) // being asked twice ends the test at once
 	m := machine{
 		ctx:    ctx,
 		binary: must.Get(filepath.Abs(cmp.Or(os.Getenv("PIPETUNE_BIN"), "../../bin/pipetune")))(t),

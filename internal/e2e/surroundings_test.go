@@ -127,7 +127,7 @@ func (s surroundings) limits(b bench) []limit {
 	return limits
 }
 
-// make makes a cgroup with the limit and returns its folder, also beside an error when it was made.
+// make makes a cgroup with the limit. It returns its folder also where the limit could not be set.
 func (l limit) make() (dir string, not *notRun) {
 	if l.err != nil {
 		return "", &notRun{l.what, l.err.Error()}
