@@ -27,8 +27,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		f, explained := &findings[i], 0.0
 		for _, special := range found {
 			by := rules[special.Rule]
-			if slices.Contains(by.Explains, f.Rule) && !outweighs(*f, by) &&
-				!(curable(*f, by) && surpasses(*f, special)) {
+			if slices.Contains(by.Explains, f.Rule) && !outweighs(*f, by) && !surpasses(*f, special, by) {
 				explained = max(explained, special.Score)
 			}
 		}
@@ -43,7 +42,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)),
 			cmp.Compare(a.Rule, b.Rule))
 	})
-	lead(findings)
+	lead(findings, rules)
 	for i := len(findings) - 1; i >= 0; i-- {
 		first := findings[i]
 		for j := len(findings) - 1; j > i; j-- {
@@ -58,10 +57,12 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 
 // lead moves each finding behind those whose cure brings more. Each of these has the higher lower end, so that
 // no two findings follow each other, and one pass from the front gives an order that holds for all.
-func lead(findings []report.Finding) {
+func lead(findings []report.Finding, rules map[string]*Rule) {
 	for i := range findings {
 		first := slices.IndexFunc(findings[i:], func(f report.Finding) bool {
-			return !slices.ContainsFunc(findings[i:], func(better report.Finding) bool { return surpasses(better, f) })
+			return !slices.ContainsFunc(findings[i:], func(better report.Finding) bool {
+				return surpasses(better, f, rules[f.Rule])
+			})
 		})
 		f := findings[i+first]
 		copy(findings[i+1:i+first+1], findings[i:i+first])
@@ -69,20 +70,20 @@ func lead(findings []report.Finding) {
 	}
 }
 
-// surpasses reports whether one finding's cure brings more at worst than another's at best, or more by a change's worth
-// at worst, and no less at best.
-func surpasses(f, other report.Finding) bool {
+// surpasses reports whether one finding's cure brings more at worst than another's, of the given rule, at best, or more
+// by a change's worth at worst, and no less at best. What the other explains surpasses it by a setting only.
+func surpasses(f, other report.Finding, rule *Rule) bool {
 	a, b := firstEffect(&f), firstEffect(&other)
-	if a == nil || b == nil || a.Metric != b.Metric || f.Severity == report.Info {
+	if a == nil || b == nil || a.Metric != b.Metric || f.Severity == report.Info || !curable(f, rule) {
 		return false
 	}
 	return a.Lo > b.Hi || a.Before > 0 && a.Lo >= report.WorthChange*max(b.Lo, b.Before) && a.Hi >= b.Hi
 }
 
-// curable reports whether the job itself can fix what was found beside a circumstance. Of what the circumstance would
+// curable reports whether the job itself can fix what was found beside a finding of the given rule. Of what that would
 // explain as well, a setting of the DataLoader can be changed; that a batch would cost less CPU time is no change yet.
-func curable(f report.Finding, circumstance *Rule) bool {
-	return !slices.Contains(circumstance.Explains, f.Rule) ||
+func curable(f report.Finding, beside *Rule) bool {
+	return !slices.Contains(beside.Explains, f.Rule) ||
 		slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return callSettings[c.Setting] })
 }
 

@@ -70,6 +70,8 @@ func TestWhatSurelyBringsMoreLeads(t *testing.T) {
 		findings []report.Finding
 		want     []string
 	}{
+		{"what explains it, whatever it would bring if it cost less", []report.Finding{finding("general", 0.9, 600, 700),
+			finding("special", 0.5, 100, 490)}, []string{"special", "general"}},
 		{"surely more", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.8, 600, 1400)},
 			[]string{"b", "a"}},
 		{"more at both ends", []report.Finding{finding("a", 0.9, 120, 610), finding("b", 0.8, 600, 1400)},
@@ -89,6 +91,9 @@ func TestWhatSurelyBringsMoreLeads(t *testing.T) {
 		rules := map[string]*Rule{}
 		for _, f := range c.findings {
 			rules[f.Rule] = &Rule{ID: f.Rule}
+			if f.Rule == "special" {
+				rules[f.Rule].Explains = []string{"general"}
+			}
 		}
 		rank(c.findings, rules)
 		if got := ids(c.findings); !slices.Equal(got, c.want) {
