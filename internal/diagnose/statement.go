@@ -98,6 +98,9 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			return fmt.Sprintf("%s. %s", s.ready(), sentence(lead.Summary))
 		}
 		what := "Python, logging, metrics or copies between steps"
+		if e.Facts.Fed == nil && !Hooked(e) {
+			what += ", or a sampler that draws a whole epoch at once, which only a launched watch tells apart"
+		}
 		if s.sight == step.NoDevice { // what a thread of it runs is not seen
 			what = "the model, if it computes there, or Python, logging and metrics"
 		}
