@@ -176,6 +176,16 @@ func (l *Loader) misses() string {
 		"know of is at work", unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center))
 }
 
+// around widens a promise of a model that does not fit: what it does not know of may take its part of a batch with the
+// new setting too, as the gain over what was seen has it, or stay as long as it is, or be gone with what is changed.
+func (l *Loader) around(to predict.Forecast, lo, hi float64) (float64, float64) {
+	seen, whole := l.Now.Center/l.PerBatch, to.StepsPerS.Scaled(l.PerBatch)
+	if beyond := 1/seen - 1/l.present.Rate; beyond > 0 {
+		return min(lo, l.PerBatch/(1/to.Rate+beyond)), max(hi, whole.Hi)
+	}
+	return min(lo, whole.Lo), hi
+}
+
 func (l *Loader) fits() bool { return l.misfit() <= mostMisfit }
 
 // slower reports that the model makes too few batches of the loader as it is.
@@ -215,6 +225,9 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 		lo, hi = gained.Lo, gained.Hi
 	}
 	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
+	if !l.fits() {
+		lo, hi = l.around(to, lo, hi)
+	}
 	if l.Lock.N > 0 { // workers that take turns in step are faster now than the model's, and then gain less
 		lo = min(lo, to.Least*l.PerBatch)
 	}

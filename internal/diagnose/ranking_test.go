@@ -70,8 +70,8 @@ func TestWhatSurelyBringsMoreLeads(t *testing.T) {
 		findings []report.Finding
 		want     []string
 	}{
-		{"what explains it, whatever it would bring if it cost less", []report.Finding{finding("general", 0.9, 600, 700),
-			finding("special", 0.5, 100, 490)}, []string{"special", "general"}},
+		{"what explains it, whatever a lower cost would bring", []report.Finding{
+			finding("general", 0.9, 600, 700), finding("special", 0.5, 100, 490)}, []string{"special", "general"}},
 		{"surely more", []report.Finding{finding("a", 0.9, 120, 490), finding("b", 0.8, 600, 1400)},
 			[]string{"b", "a"}},
 		{"more at both ends", []report.Finding{finding("a", 0.9, 120, 610), finding("b", 0.8, 600, 1400)},

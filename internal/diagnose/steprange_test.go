@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -50,5 +51,25 @@ func TestAssumedVariationAllowsTheRateThatWasSeen(t *testing.T) {
 	}
 	if !l.settle() || !l.fits() || l.variation > 0.5 {
 		t.Errorf("they still vary by %v: %+v of %g/s", l.variation, l.present.StepsPerS, l.Now.Center)
+	}
+}
+
+// A model that makes 20 batches a second where 10 were seen misses 50 ms of each: with another setting that makes 40,
+// these may stay (75 ms, 13.3 a second), take their part again (20) or be gone (40). One that makes 5 counts what may
+// not be there.
+func TestWhatTheModelMissesIsInThePromise(t *testing.T) {
+	for _, c := range []struct{ makes, to, lo, hi, wantLo, wantHi float64 }{
+		{20, 40, 19, 21, 1 / 0.075, 41},
+		{5, 15, 29, 31, 14, 31},
+	} {
+		l := &Loader{PerBatch: 2, Now: stat.Exact(20)}
+		l.present.Rate = c.makes
+		to := predict.Forecast{StepsPerS: stat.Summary{Center: c.to, Lo: c.to - 1, Hi: c.to + 1}}
+		to.Rate = c.to
+		lo, hi := l.around(to, 2*c.lo, 2*c.hi)
+		if math.Abs(lo-2*c.wantLo) > 1e-9 || math.Abs(hi-2*c.wantHi) > 1e-9 {
+			t.Errorf("of %v made and 10 seen: %v to %v a second, want %v to %v", c.makes, lo/2, hi/2, c.wantLo,
+				c.wantHi)
+		}
 	}
 }
