@@ -31,7 +31,7 @@ const (
 type Request struct {
 	Op    string `json:"op"`
 	Place string `json:"place,omitempty"` // of the GPU to open, as the Inventory names it
-	// also temperature, limits, PCIe link, PCIe throughput where it takes a 20 ms call
+	// also limits, PCIe link, PCIe throughput where it takes a 20 ms call
 	Slow      bool `json:"slow,omitempty"`
 	Processes bool `json:"processes,omitempty"` // also the processes that compute on each GPU
 }

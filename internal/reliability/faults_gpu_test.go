@@ -47,7 +47,7 @@ var gpuTrials = []trial{
 			s.gpuWatches([]driver{
 				{name: "abort in init", config: "abort nvmlInit_v2 1", said: "SIGABRT"},
 				{name: "abort later", config: "abort nvmlDeviceGetMemoryInfo_v2 10", said: "SIGABRT"},
-				{name: "segv", config: "segv nvmlDeviceGetTemperature 3", said: "SIGSEGV"},
+				{name: "segv", config: "segv nvmlDeviceGetCurrPcieLinkGeneration 3", said: "SIGSEGV"},
 			})
 		},
 	},

@@ -20,7 +20,7 @@ import (
 // (MangoHud issue 2104).
 const (
 	gpuInterval  = 200 * time.Millisecond
-	gpuSlowEvery = 5  // readings between two of temperature, limits and link: 1 s
+	gpuSlowEvery = 5  // readings between two of limits and link: 1 s
 	gpuListEvery = 25 // readings between two process lists: 5 s
 	gpuBacklog   = 64 // readings kept for a Sample that does not come; older ones are dropped
 	gpuReopen    = time.Second

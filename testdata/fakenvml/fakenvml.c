@@ -391,9 +391,6 @@ NUMBER_OF(nvmlDeviceGetClockInfo, 1410)
 #ifndef NO_nvmlDeviceGetMaxClockInfo
 NUMBER_OF(nvmlDeviceGetMaxClockInfo, 1980)
 #endif
-#ifndef NO_nvmlDeviceGetTemperature
-NUMBER_OF(nvmlDeviceGetTemperature, 55)
-#endif
 #ifndef NO_nvmlDeviceGetCurrPcieLinkGeneration
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, (unsigned)link_gen)
 #endif
