@@ -280,7 +280,8 @@ func (o *diagnoseOptions) compared(env Env, r *report.Report) error {
 	return o.earlier.exit(c)
 }
 
-// record finds the job and watches it. A recording comes back, with the error, where writing it to its file failed.
+// record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error
+// says so.
 func record(ctx context.Context, env Env, o *diagnoseOptions, m *meter, asked <-chan os.Signal) (
 	*recording.Recording, error) {
 	isolate.RaiseOOMScore()

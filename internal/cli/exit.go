@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// The exit codes of pipetune's own, of `pipetune help exit-codes`. A launched job has others: package launch.
+// The exit codes of pipetune's own, as `pipetune help exit-codes` prints them. A launched job has others: package
+// launch.
 const (
 	exitOK           = 0   // ran and reported; findings are not failures
 	exitGate         = 1   // a gate failed: --fail-on, --threshold, --gate; a file that lint could not judge

@@ -28,7 +28,8 @@ const (
 	thenTerminate = "terminate"
 )
 
-// launched is a launched job and its diagnosis. While the job runs its streams are its own: words wait in held.
+// launched is one launched job and the diagnosis of it. While the job runs, its streams are its own: what pipetune
+// has to say waits in held.
 type launched struct {
 	*launch.Job
 	env    Env // its Stderr is held
@@ -332,7 +333,8 @@ func leave(status int, diagnosis error, stderr io.Writer) error {
 	return quietExit(status)
 }
 
-// gateOnNothing applies the gates where nothing was measured: less than inconclusive, and every signal missing.
+// gateOnNothing applies the gates where nothing was measured: that is less than inconclusive, and every signal is
+// missing.
 func (o *diagnoseOptions) gateOnNothing() error {
 	switch {
 	case len(o.require) > 0:

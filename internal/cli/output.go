@@ -68,7 +68,8 @@ func (o output) write(s render.Subject) error {
 	return o.fill(func(w *saved.Draft) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
 }
 
-// fill writes under a temporary name and renames that: the old file stays whole until the new one is.
+// fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until
+// the new one is.
 func (o output) fill(content func(*saved.Draft) error) error {
 	f, err := saved.Create(o.path)
 	if err != nil {

@@ -142,7 +142,8 @@ func (s *showing) subject(r *report.Report, rec *recording.Recording) render.Sub
 	return render.Report(r)
 }
 
-// show prints and writes the report, then says which exit code it leads to. rec: its recording; nil: there is none.
+// show prints and writes the report, then says which exit code it leads to. rec is the recording that it is of, nil
+// where there is none.
 func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording) error {
 	nameKept(r, p.outs)
 	p.hold(r)

@@ -41,7 +41,8 @@ func watchProgress(pid int) progressStyle {
 // benchProgress is for measuring.
 func benchProgress() progressStyle { return timeLeft("starting", "Ctrl-C: report") }
 
-// surveyProgress is for the look at the dataset before: a million files on a slow mount take half a minute.
+// surveyProgress is for the look at the dataset before anything is measured: a million files on a slow mount take
+// half a minute.
 func surveyProgress() progressStyle { return timeLeft("looking at the dataset", "Ctrl-C: end") }
 
 // mostWhat bounds the name of a step. With the bar and the time left, a line then keeps to 80 columns.
@@ -98,7 +99,8 @@ func (p *progress) step(what string, elapsed time.Duration) {
 	p.at(elapsed)
 }
 
-// progressEvery is how often the time passed is shown. The first is a sign of life: it comes within a second.
+// progressEvery is how often the time that has passed is shown. The first time is a sign of life: it comes within a
+// second.
 const progressEvery = 500 * time.Millisecond
 
 // follow ticks until the function returned is called, which takes the bar away.

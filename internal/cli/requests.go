@@ -58,7 +58,8 @@ func handleRequests(env Env) (first <-chan os.Signal, stop func()) {
 // stopped reading, which is why one asks twice.
 const lastWords = 20 * time.Millisecond
 
-// abort ends the program at a second request. Children die with it; temporary outputs stay, and say so by name.
+// abort ends the program at a second request. Children die with it; temporary outputs stay, under names that say
+// so.
 func abort(s os.Signal, say func()) {
 	said := make(chan struct{})
 	go func() {

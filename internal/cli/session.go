@@ -77,7 +77,8 @@ func choices(list []job.Candidate) []string {
 	return names(list, func(c job.Candidate) string { return fmt.Sprintf("--pid %d  %s", c.Trainer.PID, c.Describe()) })
 }
 
-// choose finds the job where there is no --pid. Of several it asks on a terminal, else lists them and fails.
+// choose finds the job when no --pid was given. Where several qualify it asks on a terminal, else it lists them and
+// fails.
 func choose(ctx context.Context, env Env, opts job.Options, asked <-chan os.Signal) (int, error) {
 	found, err := job.Find(ctx, opts)
 	if err != nil {

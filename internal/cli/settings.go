@@ -208,7 +208,8 @@ var allowed = map[string]string{
 // wholeDuration is a duration as time.ParseDuration takes it. One that it refuses all the same is beyond 292 years.
 var wholeDuration = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
 
-// readable says of a value that cannot be read what was given and what is allowed; other mistakes stay as they are.
+// readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they
+// are.
 func readable(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {

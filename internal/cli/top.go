@@ -51,7 +51,8 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 	return c
 }
 
-// endlessInterval is the time between two ticks of an endless watch: a worker of less than 0.2 s may be missed.
+// endlessInterval is the time between two ticks of a watch without an end: a worker that lives for less than a fifth of
+// a second may be missed.
 const endlessInterval = 200 * time.Millisecond
 
 // runTop finds the job, and shows it until the person quits.
@@ -159,7 +160,8 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 	return nil
 }
 
-// watchOn watches until the job has ended or the screen is left, and then saves reports as long as that is there.
+// watchOn watches until the job has ended or the screen is left; then it saves reports of what it saw for as long as
+// the screen is there.
 func (v *liveView) watchOn(ctx context.Context) error {
 	rec, err := v.watch(ctx, v.o, nil, watch.Options{Asked: v.stop, Judge: v.interim,
 		Now: func() bool { return len(v.save) > 0 },
@@ -234,7 +236,8 @@ func (v *liveView) write(r *report.Report, why error) {
 	v.screen.Say("saved " + strings.Join(names, ", "))
 }
 
-// unicodeTerminal reports, by the locale, whether the terminal shows more than ASCII. Linux' console has 512 glyphs.
+// unicodeTerminal reports whether the terminal shows more than ASCII, by the locale. The Linux console has a font of
+// 512 characters at most.
 func unicodeTerminal(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToUpper(getenv(name)); v != "" {

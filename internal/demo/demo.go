@@ -18,13 +18,15 @@ import (
 //go:embed train.py
 var script []byte
 
-// toFirstBatch is from the job's start to its first batch: importing torch from a cold disk takes most of it.
+// toFirstBatch is how long the job may take from its start to its first batch: importing torch from a cold disk takes
+// most of it.
 const toFirstBatch = 90 * time.Second
 
 // Interpreters are tried in this order; the first that has torch and h5py is taken.
 var Interpreters = []string{"python3", "/usr/bin/python3", "python"}
 
-// FindPython is the path of an interpreter with torch and h5py: the chosen one's, for "" the first of Interpreters.
+// FindPython returns the path of an interpreter that has torch and h5py: of the one that was chosen, or of the first of
+// Interpreters where that is "".
 func FindPython(chosen string) (string, error) {
 	candidates := Interpreters
 	if chosen != "" {

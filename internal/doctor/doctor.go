@@ -104,7 +104,8 @@ func checkDevice(name string, g nvml.Device) Check {
 	return c
 }
 
-// checkThreads reports whether /proc/PID/syscall of a job not below us can be read: the Yama module decides.
+// checkThreads reports whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module
+// decides.
 func checkThreads(_ context.Context, d *doctor) []Check {
 	const name = "threads (syscall)"
 	scope, err := d.fs.PtraceScope()

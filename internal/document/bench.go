@@ -12,7 +12,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// benchmark fills in the document of bench-io: what came out and why, then what was measured, as a reader asks.
+// benchmark fills in the document of bench-io: what came out, why and what next first; then what was measured, in the
+// order a reader asks for it.
 func benchmark(d *Document, r *report.Report) {
 	b := r.Benchmark
 	d.Subject = datasetLine(b)
@@ -85,7 +86,8 @@ func outsideSection(b *report.Benchmark) Section {
 	return section("Outside files", "named by the dataset; --follow reads them", Supporting, List(list))
 }
 
-// benchMethod says how it was measured: budget, sample, how cold cold reads were, what others took of the CPUs.
+// benchMethod says how it was measured: the budget, the sample, how cold cold reads were, and what others took of the
+// CPUs.
 func benchMethod(r *report.Report) []string {
 	b := r.Benchmark
 	used := fmt.Sprintf("%s used of a budget of %s; sample: %s of %s, %s, seed %d", unit.Seconds(b.UsedS),

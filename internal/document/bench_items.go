@@ -54,7 +54,8 @@ func itemsSection(r *report.Report) Section {
 	return s
 }
 
-// byAccess is a reader's order of rows: sequential before random, warm before cold, kept before reopened.
+// byAccess orders rows as a reader goes through them: sequential before random, warm before cold, kept before
+// reopened.
 func byAccess(a, b group) (order int) {
 	for _, l := range []struct {
 		label string
@@ -100,7 +101,8 @@ func usual(list []group, label string) string {
 	return found[0]
 }
 
-// perSecond is the rate as measured, else what the time per item comes to; opening, or an addition, has none.
+// perSecond is the rate as it was measured, else what the time per item comes to; opening is no item, and what is
+// added to one has no rate.
 func perSecond(k itemKind, g group, m *report.Metric) string {
 	switch rate := g.one(metric.ItemRate.Name); {
 	case adds(g):
@@ -130,7 +132,8 @@ func slowest(r *report.Report) []string {
 	return []string{"99 of 100 reads stay below " + strings.Join(list, ", ")}
 }
 
-// sources says which program the figures come from: the fastest decoder, one that is no forecast, the user's own.
+// sources says which program the rows' figures come from: the fastest decoder there is, one that is no forecast, or
+// the user's own.
 func sources(r *report.Report) []string {
 	own, note := libraries(groups(r, report.ProbeDecode)), "open, read"
 	if len(own) > 0 {

@@ -25,7 +25,8 @@ type pivot struct {
 	size bool // with a column of stored_ratio
 }
 
-// table makes the table and what all rows share; rows in order of first appearance, cold apart from warm ones.
+// table makes the table, with what all of its rows share; its rows are in order of first appearance, cold ones apart
+// from warm ones.
 func (v pivot) table(r *report.Report) (t *Table, shared, note string) {
 	list := slices.DeleteFunc(groups(r, v.probe), func(g group) bool {
 		return g.one(metric.ItemTime.Name, metric.ItemRate.Name, metric.StoredRatio.Name) == nil
@@ -105,7 +106,8 @@ func (v pivot) row(list []group, value string, how []string, orders []string) (R
 	return row, seen
 }
 
-// accesses lists the combinations of labels that occur, as pairs; an empty one where none of the labels differs.
+// accesses lists the combinations of labels that occur, as pairs of name and value; one empty combination where none
+// of them differs.
 func accesses(list []group, labels []string) [][]string {
 	if len(labels) == 0 {
 		return [][]string{nil}

@@ -189,7 +189,8 @@ func predictionsSection(c *report.Comparison) Section {
 	return section("Predicted against observed", "", Main, list, predictedRanges(c))
 }
 
-// tallyText counts every prediction: held, missed, such that the data cannot tell, and not judged.
+// tallyText counts every prediction that was made: those that held and missed, those of which the data cannot tell, and
+// those not judged.
 func tallyText(t *report.Tally) string {
 	if t == nil {
 		return "No prediction was made."

@@ -88,7 +88,8 @@ func figureCell(f report.Figure, x report.Change) Cell {
 	return c
 }
 
-// movement is a change with its interval; what cannot be told from chance is "~", with the interval it could be in.
+// movement is a change with its interval. What the data cannot tell from chance is "~", with the interval it could be
+// in.
 func movement(x report.Change) (change, interval string) {
 	if x.Change == nil {
 		return "?", ""
@@ -190,7 +191,8 @@ func leadingFigure(x report.Change) string {
 	return text + "."
 }
 
-// leadingChange is the figure a reader looks for first: a job's rate; a benchmark's of warm random items; the first.
+// leadingChange is the figure a reader looks for first: the rate of the job, of a benchmark that of warm items in
+// random order; else the first.
 func leadingChange(c *report.Comparison) *report.Change {
 	measures := func(name string) func(report.Change) bool {
 		return func(x report.Change) bool { return x.Metric == name && x.Probe == "" }
@@ -241,7 +243,8 @@ func headChanges(c *report.Comparison) (head, rest []report.Change) {
 // then. mostRemarks bounds the notes below it.
 const mostChanges, mostRemarks = 24, 4
 
-// changesSections are the figures of the first table, with the chart of the one that leads, and the others.
+// changesSections are the figures worth a row of the first table, with the chart of the one that leads, and the
+// others.
 func changesSections(c *report.Comparison) (figures, more Section) {
 	head, rest := headChanges(c)
 	all := head

@@ -12,7 +12,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Of builds the document of a report: of a diagnosis, with the watch over time if at hand, or of a benchmark.
+// Of builds the document of a report: that of a diagnosis, with the watch over time where that is at hand, or of a
+// benchmark.
 func Of(r *report.Report, t *timeline.Timeline) *Document {
 	h := r.Host
 	cpus := fmt.Sprintf("%s of %d CPUs usable, kernel %s", unit.Number(h.CPUsUsable), h.CPUsPresent, h.Kernel)
@@ -84,7 +85,8 @@ func thresholds(r *report.Report) (lines []Line) {
 	return lines
 }
 
-// figureRows are the figures every reader looks for, with the signal of each if data were free.
+// figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.
+// The first carry the verdict.
 var figureRows = []struct {
 	name, metric, free string
 	carries            bool
@@ -107,7 +109,8 @@ var figureRows = []struct {
 // which a single cause counts as high.
 const manyEvaluations = 0.2
 
-// figures are those that carry the verdict, the rate that effects are reported in among them, and the others.
+// figures are those that carry the verdict, and the others. The rate that carries it is the one that effects are
+// reported in.
 func figures(r *report.Report) (carrying, others Figures) {
 	samples, inSamples := r.Metrics[metric.SamplesPerS.Name]
 	for _, row := range figureRows {
@@ -145,7 +148,8 @@ func figures(r *report.Report) (carrying, others Figures) {
 	return carrying, others
 }
 
-// apart is the ratio of an interval's ends from which on one figure would say more than is known.
+// apart is how many times as high as its lower end an interval's upper end is where one figure would say more than is
+// known.
 const apart = 1.05
 
 // freeText is what a figure would be if data were free, by a signal, or by its inverse so many times.

@@ -72,7 +72,8 @@ func finding(f report.Finding) Finding {
 // place is a line of the person's source: "train.py:88".
 func place(at *report.Location) string { return at.File + ":" + fmt.Sprint(at.Line) }
 
-// firstEffect is the effect that stands beside a finding: of the first change that it recommends with one.
+// firstEffect is the effect that stands beside a finding: that of the change it recommends first, among others to the
+// same end.
 func firstEffect(f report.Finding) *report.Effect {
 	for _, c := range f.Recommendations {
 		if c.Effect != nil {
@@ -127,10 +128,12 @@ func tryLine(r *report.Report) string {
 	return "DataLoader(..., " + strings.Join(args, ", ") + ")"
 }
 
-// mostNamed is how many rules are named that share a reason: what leaves out more concerns the whole watch.
+// mostNamed is how many rules are named that share a reason: what leaves out more concerns the whole watch, not those
+// rules.
 const mostNamed = 30
 
-// gapsSection says what could not be judged: each reason once, with its cure and the rules that it leaves out.
+// gapsSection says what could not be judged: each reason once, its cure, and the rules it leaves out, in order of
+// first appearance.
 func gapsSection(r *report.Report) Section {
 	var gaps Gaps
 	names := map[Gap][]string{}

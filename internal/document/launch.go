@@ -13,7 +13,8 @@ import (
 
 // What only a launched job's report holds: where its loader is made, which items are slow, and the patch.
 
-// loaderSection is the training loop's loader as the job reported it; empty for a job watched from outside.
+// loaderSection names the training loop's loader as the job itself reported it; empty for a job that is watched from
+// outside.
 func loaderSection(r *report.Report) Section {
 	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Source != "hook" {
 		return Section{}

@@ -83,7 +83,8 @@ func varying(list []group, labels ...string) (vary []string, shared string) {
 	return vary, joined(", ", same...)
 }
 
-// count reads a label that is a count, in digits alone; what is none is beyond all others, and not ok.
+// count reads a label that is a count; what is none is beyond all others, and not ok. Digits only: a label is no place
+// for signs.
 func count(label string) (n int64, ok bool) {
 	if u, err := strconv.ParseUint(label, 10, 62); err == nil {
 		return int64(u), true

@@ -156,7 +156,8 @@ func axisOf(t *timeline.Timeline) Axis {
 // namedMarks is how many have room for more than their number.
 const namedMarks = 5
 
-// mostMarks is how many moments an axis can show apart; of more each second one is marked, or fourth, and so on.
+// mostMarks is how many moments can be distinguished on an axis; of more each second one is marked, or each fourth, and
+// so on.
 const mostMarks = 24
 
 func epochMarks(epochs []timeline.Epoch) (marks []Tick) {

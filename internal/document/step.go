@@ -15,7 +15,8 @@ type share struct {
 	sense Sense
 }
 
-// leastRest is the share of a step from which it is called unresolved; shares are rounded to half of that.
+// leastRest is the share of a step from which it is said that it could not be distinguished; shares are rounded to half
+// of that.
 const leastRest = 0.01
 
 // leastOthers is the share of time from which on work of others on the device is told: the line at which shares count.
@@ -63,7 +64,8 @@ func stepShares(s report.Step, others float64) []share {
 		{"device, others' turn", turns, Other}, {"unresolved", rest, Idle}}
 }
 
-// hiddenWait says how long the trainer waits where that is not what the device lacks; "" within a point of it.
+// hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to
+// within a point.
 func hiddenWait(s report.Step) string {
 	if s.InputWaitRatio == nil || s.DataStall == nil || *s.InputWaitRatio-s.DataStall.Center < leastRest {
 		return ""
@@ -106,7 +108,8 @@ func stepSection(r *report.Report) Section {
 		Note(freeData(r)))
 }
 
-// freeData says what data for free brings as measured, beside what is estimated; "" where it was not.
+// freeData says what data for free brings, where that was measured, beside what is estimated without; "" where it was
+// not.
 func freeData(r *report.Report) string {
 	s := r.Verdict.Step
 	rate, measured := r.Metrics[metric.FreeRate.Name]

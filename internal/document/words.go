@@ -35,7 +35,8 @@ func optional(x *float64, u string) string {
 var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.SamplesPerS.Name: "samples/s",
 	metric.ItemRate.Name: "items/s"}
 
-// effectText writes the interval that an effect is predicted in: "14.2 – 15.1 batches/s"; a vague one says so.
+// effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s". One that says nothing
+// says so.
 func effectText(e report.Effect) string {
 	text := strings.ReplaceAll(e.Metric, "_", " ") + " " + span(e.Lo, e.Hi, e.Unit)
 	noun := rateNouns[e.Metric]

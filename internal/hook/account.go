@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// account is one process's newest totals on one loader, so that what came since can be added to the loop's.
+// account is what one process reported on one loader: its newest totals, so that what came since can be added to the
+// loop's.
 type account struct {
 	loop  *loop // nil until it is known whose batches they are
 	seq   int64
@@ -108,7 +109,8 @@ func (l *ledger) sites(p *process, a *account, m *message) {
 	}
 }
 
-// bind adds what a process reported to its loops where these are known by now, and reports whether all are.
+// bind finds the loops of what a process reported, where they are known by now, and adds it to them. It reports whether
+// none is left.
 func (l *ledger) bind(p *process) bool {
 	left := false
 	for number, a := range p.accounts {

@@ -43,7 +43,8 @@ func sources(acts bool) (list []source, err error) {
 	return list, nil
 }
 
-// Digest is SHA-256, in hex, over names, lengths and bytes of the embedded hook; "" where the program has none.
+// Digest names the embedded hook: SHA-256 over the names, lengths and bytes of its files, in hex. "" where the program
+// was built without it.
 func Digest() string {
 	list, err := sources(true)
 	if err != nil || len(list) == 0 {

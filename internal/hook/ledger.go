@@ -62,7 +62,8 @@ type ledger struct {
 	greeted, recruits, events int // of the recording under way: greetings in it, workers among all, events in it
 }
 
-// innerPID is a process number as the process itself knows it: a container's are kept apart from ours.
+// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are
+// our own numbers too.
 type innerPID struct {
 	pid  int
 	same bool
@@ -189,7 +190,8 @@ const (
 	processPrefix = "process/"
 	// sweepEvery is the least time between two sweeps.
 	sweepEvery = time.Second
-	// restTime is for how long a process without a hook is not heard: whose it is takes several files of /proc.
+	// restTime is for how long a process is not heard that was found to have no hook: finding out whose it is takes
+	// several files of /proc.
 	restTime = 200 * time.Millisecond
 )
 
@@ -213,7 +215,8 @@ func (l *ledger) refuse(pid int, at time.Duration) {
 	l.rest(pid, false, at)
 }
 
-// admit makes a process known; one that is gone has no entity, and needs a known trainer or parent.
+// admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that
+// began it is known.
 func (l *ledger) admit(pid int, entity string, m *message) *process {
 	inner := innerPID{m.PID, m.PID == pid}
 	parent := innerPID{m.Parent, inner.same}
@@ -258,7 +261,8 @@ func (l *ledger) sweep(at time.Duration) {
 	}
 }
 
-// loop finds a loop by its trainer's number, or begins one, which makes a trainer; nil: there is no room.
+// loop finds a loop by the number its trainer gave it, or begins one, which makes the process a trainer; nil where
+// there is no room.
 func (l *ledger) loop(p *process, number int) *loop {
 	if lp := p.byNum[number]; lp != nil {
 		return lp

@@ -16,7 +16,8 @@ import (
 // mostLeft bounds how many folders are looked at: others may use the name too.
 const mostLeft = 64
 
-// abandoned is the age of a folder without a socket that was left: between the making of the two are milliseconds.
+// abandoned is the age from which a folder without a socket is one that was left: between the making of the two lie
+// milliseconds.
 const abandoned = time.Minute
 
 // tidy removes the private folders of one's own in parent that a killed pipetune left there, and in no other folder:

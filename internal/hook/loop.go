@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// loop is one DataLoader of a trainer, or several with one number, and the workers that make their batches.
+// loop is one DataLoader of a trainer, or several that its hook reports by one number, with the workers that make their
+// batches.
 type loop struct {
 	trainer *process
 	name    string // "<pid>.<start>.<n>", what follows the slash of its entities

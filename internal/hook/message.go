@@ -15,7 +15,8 @@ import (
 // Version is the version of this protocol; a message of another one is refused.
 const Version = 1
 
-// MaxMessage bounds a datagram in bytes: the hook splits longer ones, and cuts strings to MaxString characters.
+// MaxMessage bounds a datagram in bytes. The hook splits what would be longer, and cuts strings to MaxString
+// characters.
 const (
 	MaxMessage = 16 << 10
 	MaxString  = 512

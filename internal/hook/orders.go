@@ -46,7 +46,8 @@ type Order struct {
 	Candidate *Candidate `json:"candidate,omitempty"`
 }
 
-// Candidate is settings to try over the job's own dataset, sampler, collate_fn and worker_init_fn.
+// Candidate is the settings of a loader that is tried over the job's own dataset, sampler, collate_fn and
+// worker_init_fn.
 type Candidate struct {
 	NumWorkers        int     `json:"num_workers"`
 	PrefetchFactor    int     `json:"prefetch_factor"`

@@ -140,7 +140,8 @@ func (r *Receiver) Controls() []*Control {
 	return r.orders.list()
 }
 
-// Environ is env with what loads the hook: PYTHONPATH with its folder first, the socket and the token.
+// Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the
+// token.
 func (r *Receiver) Environ(env []string) []string {
 	hook := filepath.Join(r.folder.path, pythonFolder)
 	before, seen := "", false

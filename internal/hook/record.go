@@ -78,7 +78,8 @@ func (s *spread) record(sink recording.Sink, d metric.Desc, name string, recorde
 	*recorded = *s
 }
 
-// greeting is a process that an EventHook tells of: the hook was loaded, or why it went off, or its loop.
+// greeting is a process of which an EventHook tells: that the hook was loaded in it, else why it switched itself off,
+// else the loop it works for.
 type greeting struct {
 	p    *process
 	off  string
@@ -198,8 +199,9 @@ func (l *ledger) recordSites(sink recording.Sink, lp *loop) {
 	}
 }
 
-// recordSlow records items that are newly among the slowest of their loop, and again those measured twice as often
-// since or with another mean: what was slow once, with a cold cache, is not slow for ever.
+// recordSlow records the items that are newly among the slowest of their loop, and again those that were measured
+// twice as often since, or whose mean is no longer the recorded one: what was slow once, with a cold cache, is not
+// slow for ever.
 func (l *ledger) recordSlow(sink recording.Sink, lp *loop, entity string) {
 	for i := range lp.slow {
 		s := &lp.slow[i]
@@ -226,7 +228,8 @@ func (l *ledger) event(sink recording.Sink, kind, entity string, row any) {
 	sink.Event(kind, entity, recording.Attrs(row))
 }
 
-// anew begins another recording, with all that is known but for earlier epochs and workers that are gone.
+// anew begins another recording: all that is known is to be recorded in it, but for the epochs of the one before and
+// the workers that are gone.
 func (l *ledger) anew() {
 	l.greetings = slices.DeleteFunc(l.greetings,
 		func(g greeting) bool { return g.loop != nil && l.processes[g.p.pid] != g.p })

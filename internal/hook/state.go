@@ -33,7 +33,8 @@ type Trainer struct {
 	Calls      []Call // every place where a loader that was gone over is constructed, Call among them
 }
 
-// Call is where the training loop's DataLoader was made, as the job named it: for a patch, never for a recording.
+// Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a
+// recording.
 type Call struct {
 	File   string // absolute; "" where no such loader was reported
 	Line   int

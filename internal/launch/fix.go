@@ -21,7 +21,8 @@ type Fix struct {
 	Why  string // then, for the person
 }
 
-// Fix makes a patch of a report's recommended settings, and adds it, redacted. trainers: those that the hook told of.
+// Fix makes a patch of a report's recommended settings and adds it to the report, redacted. trainers are what the
+// hook has reported of.
 func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer) Fix {
 	settings := patchable(r)
 	switch {
@@ -72,7 +73,8 @@ func whyNoSource(r *report.Report) string {
 	return "the hook did not see where the DataLoader is made"
 }
 
-// patchable are the settings to change as they stand that are arguments of DataLoader, with a value to write down.
+// patchable are the settings to change as they stand that are arguments of DataLoader with a value that can be written
+// down.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
 	add := func(setting, to string) {
@@ -93,7 +95,8 @@ func patchable(r *report.Report) []patch.Setting {
 	return list
 }
 
-// asPython writes a recommended value as a literal of Python, where the setting can be patched and it is no prose.
+// asPython writes a recommended value as a literal of Python, where setting is one that can be patched and the value
+// is no prose.
 func asPython(setting, to string) (string, bool) {
 	switch setting {
 	case "num_workers", "prefetch_factor":
@@ -107,7 +110,8 @@ func asPython(setting, to string) (string, bool) {
 	return "", false
 }
 
-// patchedTrainer is the trainer that the report's figures are of, else the first that said where its loader is made.
+// patchedTrainer is the trainer whose source is patched: the one the report's figures are of, else the first that
+// said where its loader is made.
 func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) {
 	pid := 0
 	if r.Job != nil {
@@ -141,7 +145,8 @@ func patchedCall(from hook.Trainer, r *report.Report) hook.Call {
 	return from.Call
 }
 
-// namedCall is the trainer's loader on the line that the report names, whose folder may have been redacted.
+// namedCall is, of the loaders of a trainer, the one on the line that the report names, which has lost its folder
+// where that says too much.
 func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
 	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
 		return hook.Call{}, false

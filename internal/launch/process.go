@@ -17,7 +17,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// process is the job's first process: an ordinary child, in pipetune's group, which nothing ties to pipetune's life.
+// process is the job's first process: an ordinary child, in pipetune's own process group, which nothing ties to
+// pipetune's life.
 type process struct {
 	*os.Process
 	// gone is closed when it has ended. It is collected only by collect: until then its number stays its own, and its
@@ -52,7 +53,8 @@ func fail(status int, hint, format string, args ...any) error {
 	return &Error{Status: status, Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
-// start starts a command as a shell would: with its descriptors 0, 1 and 2, in its folder, group and session.
+// start starts a command as a shell would: with the descriptors 0, 1 and 2 as they are, in the same folder, process
+// group and session.
 func start(argv, environ []string) (*process, error) {
 	program, err := findProgram(argv[0])
 	if err != nil {

@@ -17,7 +17,8 @@ var passedOn = map[os.Signal]bool{
 	syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGCONT: false, syscall.SIGWINCH: false,
 }
 
-// byTerminal are signals that a terminal sends to its foreground group: the job, of pipetune's group, has them.
+// byTerminal are the signals that a terminal sends to its foreground process group: the job, being in pipetune's
+// group, has them already.
 var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGWINCH: true}
 
 // Signals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a
@@ -115,7 +116,8 @@ func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hur
 	}
 }
 
-// How the same signal again is taken: timeout sends one to its child, and then to its child's group.
+// How the same signal coming again is taken. timeout signals its child, and then its child's whole group: what was
+// sent once comes twice.
 const (
 	// sameSending is within what a signal that comes again was sent by whoever sent it before: it is passed on once.
 	sameSending = 100 * time.Millisecond

@@ -20,7 +20,8 @@ const (
 	// launcher that has passed the signal on need not have waited, and a second SIGTERM may cut short what a training
 	// does at the first.
 	terminateGrace = 2 * time.Second
-	// terminatePatience is for how long the end is waited for after the last SIGTERM: torchrun kills after 30 s.
+	// terminatePatience is for how long the end is waited for after the last SIGTERM: torchrun gives its trainings 30
+	// s before it kills them.
 	terminatePatience = 35 * time.Second
 )
 
@@ -30,7 +31,8 @@ type Notes struct {
 	Warnings []string
 }
 
-// trainings are of a job that was told to end, each with what is between it and the first process, topmost first.
+// trainings are those of a job that was told to end, each with what stands between it and the job's first process,
+// the topmost first.
 type trainings struct {
 	lines [][]procfs.ID
 	since map[procfs.ID]time.Time // since when a process is known to have outlived all above it
@@ -167,7 +169,8 @@ func (t *trainings) prune(fs procfs.FS, now time.Time) {
 	}
 }
 
-// running says whether a process has not ended, as far as is known: one that cannot be read may run.
+// running says whether a process has not ended. One that cannot be read for another reason than that has not, as far
+// as is known.
 func running(fs procfs.FS, id procfs.ID) bool {
 	p, err := fs.OpenID(id)
 	if err != nil {

@@ -40,7 +40,8 @@ type beginning struct {
 	since   time.Time
 }
 
-// Await waits until the training begins, or long enough without. It returns false where the watch is over before.
+// Await waits until the training begins, or until the job has gone on for long enough without. It returns false where
+// the watch is over before.
 func (j *Job) Await(ctx context.Context) bool {
 	ticker := time.NewTicker(beginEvery)
 	defer ticker.Stop()

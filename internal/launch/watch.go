@@ -85,7 +85,8 @@ func (w *Watch) Over(at time.Duration, tree *job.Tree, rec *recording.Recorder) 
 	return ""
 }
 
-// Waited says of a watch that it went on for patience because nothing was seen to begin; "" where it did not.
+// Waited says of a watch that ended so that it went on for patience because nothing was seen to begin; "" where it
+// did not.
 func (w *Watch) Waited(end *recording.End) string {
 	if !w.waiting || end.Reason != recording.EndDuration || end.At <= w.asked || end.At < w.Duration {
 		return ""
@@ -95,14 +96,16 @@ func (w *Watch) Waited(end *recording.End) string {
 		gpuBusyFor, patience)
 }
 
-// Close implements sampler.Sampler and keeps why the hook was silent. The receiver goes on: training may come later.
+// Close implements sampler.Sampler, and keeps the reason for a silent hook. The receiver goes on: the job may begin
+// to train later.
 func (w *Watch) Close() {
 	if !w.taking {
 		w.of.noHook = w.why
 	}
 }
 
-// explainEvery is how often the reason for a silent hook is looked for: the job may replace its program.
+// explainEvery is the pace at which the reason for a silent hook is looked for: the job may replace its program by
+// another.
 const explainEvery = 5 * time.Second
 
 // Name implements sampler.Sampler.

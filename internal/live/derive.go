@@ -137,7 +137,8 @@ func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
 	}
 }
 
-// states are the shares of a worker's time in each state, and how long that was; nil: it was not sampled.
+// states are the shares of its time that a worker spent in each state, and how long that was; nil where it was not
+// sampled.
 func (t *Tracker) states(entity string) (shares []float64, seconds float64) {
 	samples, _ := t.of(metric.ThreadSamples, entity)
 	if samples.grown <= 0 {

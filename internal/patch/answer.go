@@ -68,7 +68,8 @@ func decode(text []byte, asked []Setting) (report.Patch, error) {
 	return p, nil
 }
 
-// unified says whether text is a diff of one file: two names, then hunks, every line marked as patch expects it.
+// unified says whether text has the form of a diff of one file: two names, then hunks, and every line marked as patch
+// expects it.
 func unified(diff []byte) bool {
 	lines := strings.Split(strings.TrimSuffix(string(diff), "\n"), "\n")
 	if len(lines) < 4 || !bytes.HasSuffix(diff, []byte("\n")) || !strings.HasPrefix(lines[0], "--- ") ||

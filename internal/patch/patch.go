@@ -109,7 +109,8 @@ func question(r Request) ([]byte, error) {
 	})
 }
 
-// ask runs the script in the job's interpreter, or PATH's python3 where that is gone: it may be in a container.
+// ask runs the script in the job's interpreter, or in the python3 of PATH where that is gone: it may lie in a
+// container.
 func ask(ctx context.Context, r Request) ([]byte, error) {
 	asked, err := question(r)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"os/exec"
 )
 
-// bootstrap is what Run starts; script and question come on standard input. It can write no file, leave no core.
+// bootstrap is what Run starts the interpreter with; the script and what is asked come on standard input. It can write
+// no file and leave no core.
 const bootstrap = `import sys
 if sys.version_info < (3, 8): sys.exit("Python 3.8 or newer is needed to read the source")
 import resource

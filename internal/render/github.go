@@ -6,8 +6,9 @@ import (
 	"github.com/pipetune/pipetune/internal/document"
 )
 
-// annotation writes one workflow command of GitHub Actions and nothing else: an error where a gate failed, a warning
-// where the data cannot tell or the figure got worse, else a notice. The summary has -o's Markdown.
+// annotation writes one workflow command of GitHub Actions, and nothing else: an error where a gate failed, a warning
+// where the data cannot tell or the figure got worse, else a notice. The Markdown goes to the job's summary by way of
+// -o.
 func annotation(d *document.Document, _ Options) string {
 	level := "notice"
 	if d.Tone == document.Caution {

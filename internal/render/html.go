@@ -19,7 +19,8 @@ import (
 //go:embed html
 var pageFiles embed.FS
 
-// pageTemplates write a page; what they print passes shown. Read for the first page: a watch's children have none.
+// pageTemplates write a page. What they print passes shown. They are read for the first page: a watch's children have
+// none.
 var pageTemplates = sync.OnceValue(func() *template.Template {
 	return guarded(template.Must(template.New("").Funcs(template.FuncMap{"shown": shown, "tone": toneClass}).
 		ParseFS(pageFiles, "html/*.tmpl")))

@@ -12,8 +12,9 @@ import (
 // maxMarkdown keeps a document under the 65,536 characters forges accept in a comment.
 const maxMarkdown = 60_000
 
-// markdown lays a document out for a pull request: a key for bots, one heading, one alert, what every reader needs, and
-// the rest folded away. Of what would grow past a comment folded parts are dropped, last first.
+// markdown lays a document out to be pasted into a pull request: a key for bots, one heading, one alert, what every
+// reader needs, and the rest folded away. Folded parts are dropped, last first, where the whole would grow past what a
+// comment may hold.
 func markdown(d *document.Document, _ Options) string {
 	m := &mdWriter{}
 	m.head(d)

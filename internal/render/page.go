@@ -10,7 +10,8 @@ import (
 // usual is the width of a terminal that has not said otherwise, narrowest the least that a document is laid out for.
 const usual, narrowest = 80, 60
 
-// page is text for a terminal. No line is wider than it, but for commands and diffs, which are to be copied.
+// page is text for a terminal in the making. No line is wider than it, but for commands and diffs, which are there to
+// be copied.
 type page struct {
 	b     strings.Builder
 	color bool

@@ -20,8 +20,9 @@ type markup string
 // mdSpecial holds what means something to a Markdown reader on a forge: markup, tables, HTML, mentions and references.
 var mdSpecial = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#!|@~$&]|://|www\\.|^[-+=]|^[0-9]+[.)](?: |$)|-[0-9]")
 
-// mdReference finds what a forge takes for a mention or a reference once character references have become characters
-// again: @team, #1, GH-1. A space without width between the parts, as Renovate puts it, ends that.
+// mdReference finds what a forge takes for a mention or a reference in the text of the page, when character references
+// have become characters again: @team, #1, GH-1. A space without width between the two parts, which is what Renovate
+// does, ends that.
 var mdReference = regexp.MustCompile(`([@#]|GH-)([A-Za-z0-9])`)
 
 // md makes a string plain text in Markdown on one line: what means something becomes a character reference, so that it
@@ -55,7 +56,8 @@ func within(s string, i int) bool {
 	return i > 0 && i+1 < len(s) && word(s[i-1]) && word(s[i+1])
 }
 
-// fence makes lines a block of code, in a row of backticks longer than any in it, so that none ends the block.
+// fence makes lines a block of code, in a row of backticks longer than any in it, so that nothing in it ends the
+// block.
 func fence(language string, lines ...string) markup {
 	text := ""
 	for _, l := range lines {

@@ -134,7 +134,8 @@ func (w *web) Ranges(p *document.Ranges) {
 	w.put("ranges", v)
 }
 
-// Chunks draws the chunks that an item lies in and those beside them: what is read for it in vain is pale.
+// Chunks draws the chunks that an item lies in, and those beside them, with the item across: what is read for it and
+// thrown away is pale.
 func (w *web) Chunks(c *document.Chunks) {
 	w.pictures = true
 	const mostAcross, wide, high, gap = 12, 360.0, 150.0, 3.0

@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// text lays a document out for a terminal: the answer and what to do, the sections, lines to copy, the method.
+// text lays a document out for a terminal: the answer and what to do next first, then the sections, then lines to copy
+// and how it was measured.
 func text(d *document.Document, o Options) string {
 	p := newPage(o)
 	p.answer(d)

@@ -126,7 +126,8 @@ func (r *Recording) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// KeptError is of a recording that could not be written to its end; what came until then is in the file Kept.
+// KeptError is that of a recording which could not be written to its end: what was recorded until then is in the file
+// Kept.
 type KeptError struct {
 	Kept string
 	error

@@ -109,7 +109,8 @@ func openRegular(path string) (*os.File, error) {
 	return f, Plain(err)
 }
 
-// isRecording tells the two kinds apart by their first bytes; what is neither the report's decoder refuses.
+// isRecording tells the two kinds apart by their first bytes; what is neither is left to the report's decoder to
+// refuse.
 func isRecording(br *bufio.Reader) bool {
 	head, err := br.Peek(64)
 	if err != nil && !errors.Is(err, io.EOF) {

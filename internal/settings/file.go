@@ -17,7 +17,8 @@ import (
 // ErrForeign is why a file is not read: what it says would be somebody else's wish.
 var ErrForeign = errors.New("it belongs to another user, or others may write to it")
 
-// File is a file of settings: `flag = value` for every command with the flag, in a table [command] for one alone.
+// File is a file of settings: `flag = value` for every command that has the flag, and in a table [command] for that one
+// alone.
 type File struct {
 	Path   string
 	tables map[string]map[string]any // by command; "" holds what is meant for all
@@ -91,7 +92,8 @@ func parse(path, text string) (*File, error) {
 	return f, nil
 }
 
-// Unknown names the first setting that no command takes, by the commands' flags, and what it may be taken for.
+// Unknown names the first setting that no command takes, and whatever it may be taken for, by what the commands' flags
+// are called.
 func (f *File) Unknown(flags map[string][]string) (name string, known []string) {
 	every := slices.Concat(slices.Collect(maps.Values(flags))...)
 	for _, table := range slices.Sorted(maps.Keys(f.tables)) {

@@ -28,7 +28,8 @@ func (r *Refused) Unwrap() error { return r.Err }
 
 // Source is a place that values come from.
 type Source interface {
-	// value gives what the source says of a flag, several values where it may be repeated, and names the place.
+	// value gives what the source says of a command's flag, several values where the flag may be repeated, and names
+	// the place; no values: nothing.
 	value(command, flag string) (values []string, origin string)
 }
 

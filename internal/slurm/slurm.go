@@ -150,7 +150,8 @@ func (g *Gathering) leave(task int, why string) {
 		Why: why})
 }
 
-// endEarly sends the nodes what Ctrl-C would: they report what they saw. srun, asked to end, kills its tasks.
+// endEarly has Slurm send the nodes what Ctrl-C would: they report what they have seen. srun itself, asked to end,
+// kills its tasks.
 func (g *Gathering) endEarly(ctx context.Context) error {
 	said, err := command(ctx, "squeue", "--noheader", "--steps", "--jobs="+g.Job.ID, "--format=%i|%j").Output()
 	if err != nil {

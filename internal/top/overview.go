@@ -227,7 +227,8 @@ func (m *model) stall() string {
 	return "data stall " + unit.Percent(m.verdict.Verdict.Step.DataStall.Center) + ", by the verdict"
 }
 
-// grade is the style of a share of time spent waiting: the two lines that the verdict goes by too.
+// grade is the style of a share of time in which nothing but waiting is done: the two lines that the verdict goes by
+// too.
 func grade(ratio float64) string {
 	switch {
 	case ratio >= 0.20:

@@ -14,7 +14,8 @@ import (
 
 const none = "–"
 
-// Format writes value in the unit of a report ("s", "bytes", "ratio", "1/s", …); an unknown one is appended.
+// Format writes value in the unit of a report's number ("s", "bytes", "ratio", "1/s", …). An unknown unit is appended
+// as it is.
 func Format(value float64, unit string) string {
 	switch unit {
 	case "s":

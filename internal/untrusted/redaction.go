@@ -26,7 +26,8 @@ var homes = regexp.MustCompile(`((?:^|[^A-Za-z0-9_.~>/\-]|//|^-[A-Za-z])/(?:home
 // commonUsers are account names that say nothing about a person but occur as ordinary folder names.
 var commonUsers = []string{"root", "user", "ubuntu", "debian", "admin", "ec2-user", "nobody", "data", "work", "home"}
 
-// Path is a path through the gate, with home folder, user's name and whatever looks like a secret replaced.
+// Path returns a path with the home folder, the user's name and anything that looks like a secret replaced,
+// passed through the gate.
 func Path(p string, r Redaction) string {
 	if r.Off {
 		return Sanitize(p)

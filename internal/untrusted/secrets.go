@@ -76,13 +76,15 @@ var signed = set("x-amz-signature x-amz-credential x-amz-security-token x-goog-s
 var revisions = regexp.MustCompile(
 	`(?i)(?:revision|commit|sha1?|rev|ref|hash|checksum|digest|git|version|snapshots?|blobs?|objects?|tree|etag|blob|run_id|parent)["']?[-_a-z]{0,8}\s*[=:/@\s]\s*["']?$|\.git@$|[0-9a-z]@$`)
 
-// sentence is a word behind a file's name in an error: "/etc/passwd: not a report", "open token: no such file".
+// sentence is a word that follows a file's name in an error, as in "/etc/passwd: not a report" or "open token: no such
+// file".
 var sentence = regexp.MustCompile(`: ([a-z]+ [a-z])`)
 
 // shield stands for the colon before such a word, which is no value then.
 const shield = "\x00\x00"
 
-// hideInProse is hideSecrets for sentences about names of files, which may be called passwd or token.
+// hideInProse is hideSecrets for sentences of pipetune and of the system about names of files, which may be called
+// passwd or token.
 func hideInProse(s string) string {
 	s = sentence.ReplaceAllString(strings.ReplaceAll(s, "\x00", ""), shield+"$1")
 	return strings.ReplaceAll(hideSecrets(s), shield, ": ")

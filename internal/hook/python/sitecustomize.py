@@ -21,7 +21,8 @@ def _wait():
         return
 
     class Finder(object):
-        """Finds nothing itself: lets the others find a module named, and has the hook called when that has run."""
+        """Finds nothing itself: it lets the other finders find one of the modules named, and has the hook called when
+        that has run."""
 
         waiting = {
             "torch.utils.data",

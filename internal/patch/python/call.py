@@ -132,7 +132,8 @@ class Names:
 
 
 def training_arguments(source, names, calls):
-    """The TrainingArguments of a Trainer, whose calls stand on the job's line: the only ones of the file, or None."""
+    """The TrainingArguments that a Trainer's settings are from: the only ones in the file, else None. calls are those
+    that stand on the job's line."""
     if not any(isinstance(c.func, ast.Attribute) and c.func.attr in TRAINS for c in calls):
         return None
     found = []
@@ -145,7 +146,8 @@ def training_arguments(source, names, calls):
 
 
 def ultralytics(source, names, calls):
-    """The call that hands ultralytics its workers: train() of a model of its, or build_dataloader()."""
+    """The call among some that hands ultralytics its number of workers: train() of a model of its, or
+    build_dataloader()."""
 
     def called(node):
         root, _, name = names.module(dotted(node.func)).partition(".") if isinstance(node, ast.Call) else ("", "", "")

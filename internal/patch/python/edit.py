@@ -12,7 +12,8 @@ SHORTEST, LONGEST = 79, 120
 
 
 class Layout:
-    """The arguments of a call as written: offsets of each in its parentheses, of commas, of the closing one."""
+    """The arguments of a call as they are written: offsets of each with its parentheses, of the commas, and of the
+    closing parenthesis."""
 
     def __init__(self, source, call):
         self.source = source

@@ -70,7 +70,8 @@ class Change:
         self.tell(name, code, to, node.lineno, "replaced")
 
     def count(self):
-        """num_workers after the change: as wanted and written, as it stands, as the job had it; None: unknown."""
+        """num_workers after the change: as wanted and written, else as it stands, else as the job had it. None is
+        unknown."""
         for told in self.told:
             if told["setting"] == "num_workers" and told["how"] != "elsewhere":
                 return ast.literal_eval(told["to"])

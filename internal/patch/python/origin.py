@@ -19,7 +19,8 @@ class Origins:
         return "(%s:%d)" % (self.shown.rsplit("/", 1)[-1], node.lineno)
 
     def tell(self, node, depth=0):
-        """One line about a value: how it is written, where it comes from, and how to change it from outside."""
+        """One line about a value: how it is written, where that comes from, and how to change it from outside where
+        that can be said."""
         if is_call(node, "int", "bool", "str") and len(node.args) == 1:
             return self.tell(node.args[0], depth)
         code = self.source.code(node)
@@ -49,7 +50,8 @@ class Origins:
         return "%s: an expression %s of %s" % (code, self.at(node), alone.tell(part, depth + 1))
 
     def part(self, node):
-        """The first value in an expression but for functions and imported modules; None where there is none."""
+        """The first value in an expression that is not a function and not of an imported module; None where there is
+        none."""
         skipped = {id(n) for c in ast.walk(node) if isinstance(c, ast.Call) for n in ast.walk(c.func)}
         for n in ast.walk(node.body if isinstance(node, ast.IfExp) else node):
             if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and id(n) not in skipped and n is not node:
@@ -252,7 +254,8 @@ class Origins:
 
 
 def scope(function):
-    """The nodes of a function or module that bind names in it, as written, without functions within."""
+    """The nodes of a function or module that bind names in it, in the order they are written; those of functions within
+    are left out."""
     found, todo = [], list(ast.iter_child_nodes(function)) if not isinstance(function, ast.Lambda) else [function.body]
     while todo:
         node = todo.pop()
@@ -303,7 +306,8 @@ def entries(node):
 
 
 def constant(source, node):
-    """The literal behind a module's name assigned and read once: changing it changes this call alone."""
+    """The literal behind a name of the module that is assigned once and read once: changing it there changes this call
+    and nothing else."""
     if not isinstance(node, ast.Name):
         return None
     uses = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == node.id]

@@ -143,7 +143,8 @@ def marked(mark, lines):
 
 
 def quoted(name):
-    """A name as patch reads it back: in C's quotes where something would end it, a tab behind one with a space."""
+    """A name as patch reads it back: in C's quotes where it holds what would end or change it, with a tab behind where
+    it holds a space."""
     raw = os.fsencode(name)
     if any(c < 0x20 or c == 0x7F or c in b'"\\' for c in raw) or any("\udc80" <= c <= "\udcff" for c in name):
         return (

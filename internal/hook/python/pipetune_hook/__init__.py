@@ -27,7 +27,8 @@ PATCHES = {
 
 
 def imported(name):
-    """Called when the module of that name has run; of torch.utils.data the first brings those before it."""
+    """Called when the module of that name has run; for torch.utils.data the first, which brings those imported before
+    it."""
     names = [name]
     if name == "torch.utils.data":
         names += [other for other in PATCHES if other != name and other in sys.modules]

@@ -154,7 +154,8 @@ def in_use(cuda):
 
 
 def begin():
-    """Called now and then by a trainer; starts once CUDA is in use. What fails in torch.cuda stops nothing else."""
+    """Called now and then by a trainer; starts once CUDA is in use. What goes wrong in torch.cuda is no reason to stop
+    the rest."""
     if get_ident() != process.main:
         return  # a prefetcher, whose current GPU may be another
     process.look = False

@@ -9,7 +9,8 @@ from .alarm import foreign
 
 
 def standing_for(original):
-    """Makes a function look like its original, to getfullargspec too, which does not follow __wrapped__."""
+    """Makes a function look like the one that it stands for, to getfullargspec too, which does not follow
+    __wrapped__."""
 
     def dress(function):
         function = wraps(original)(function)
@@ -32,7 +33,8 @@ def untraced(function):
 
 
 def skip(code):
-    """Has the frames of a code, and of functions within, run as they are, where torch.compile would compile."""
+    """Has the frames of a code, and of the functions within it, run as they are where torch.compile would compile
+    them."""
     frames = getattr(getattr(sys.modules["torch"]._C, "_dynamo", None), "eval_frame", None)
     if hasattr(frames, "skip_code"):
         frames.skip_code(code)

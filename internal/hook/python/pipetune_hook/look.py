@@ -84,7 +84,8 @@ def name_of(thing):
 
 
 def reference_to(thing):
-    """A weak reference without a callback, so that nothing of ours runs as the thing goes; None: it allows none."""
+    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where
+    its kind allows none."""
     return weakref.ref(thing) if weak_at(type(thing)) else None
 
 

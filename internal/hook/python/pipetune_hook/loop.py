@@ -24,7 +24,8 @@ local = state.local
 
 
 class Loop:
-    """A DataLoader of this process, or several made alike, gone over one after the other: see numbers.py."""
+    """A DataLoader of this process, or several that were made alike and are gone over one after the other: see
+    numbers.py."""
 
     def __init__(self, number, made, grad):
         self.number = number

@@ -11,7 +11,8 @@ from . import loop as loops
 from . import settings, state
 
 APART = 96  # loaders of a process that have a number of their own, from when they are made
-# further numbers, each of loaders of one line and alike, all for training or none, no two gone over at once
+# further numbers: each of those made at one line with the same settings, all for training or none, while no two are
+# gone over at once
 ALIKE = 32
 # settings that loaders of one number may differ in; those are not reported
 VARYING = (), ("items",), ("items", "batch_size")
@@ -56,7 +57,8 @@ def keep(loader, loop, made):
 
 
 def loop_of(loader):
-    """The Loop of a loader about to be gone over, which release() gives back; None, counted: there is none."""
+    """The Loop of a loader that is about to be gone over, which release() gives back; None where there is none, which
+    is counted."""
     known = process.loaders.get(loader)
     loop = loop_known(known)
     if loop is not None and not loop.alike:

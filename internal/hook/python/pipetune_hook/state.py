@@ -12,7 +12,8 @@ from . import wire
 from .alarm import HERE, foreign, trace_of
 from .look import SideTable, class_module, fields, name_of, one_of, text
 
-# nanoseconds between two reports of totals, of some 0.2 ms each (AMD EPYC, 2 CPUs, Python 3.11)
+# nanoseconds between two reports of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python
+# 3.11)
 EVERY = 250000000
 SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
 # further tries of a worker that ends, a millisecond apart: what it does not report now is reported by nobody
@@ -175,7 +176,8 @@ def due(now):
 
 
 def report(now):
-    """Sends what has changed, and says whether all went. What did not stays for a later report: totals lose nothing."""
+    """Sends what has changed, and says whether all of it went. What does not go stays for a later report: totals lose
+    nothing by it."""
     if not here():
         return True
     if process.reporting:
@@ -226,7 +228,8 @@ def report_at_exit():
 
 
 def pending(now):
-    """Yields each message due, and what to do once it is sent: what has no second chance, totals, then epochs."""
+    """Yields each message that is due with what is to be done once it was sent: what has no second chance first, then
+    totals, then epochs."""
     if not process.greeted:
         yield hello(), greeted
     for loop in list(process.loops.values()):

@@ -7,7 +7,8 @@ from . import trainer, worker
 
 
 def patch(module):
-    """Wraps what one of its modules holds; one that has not run yet, importing torch itself, comes again."""
+    """Wraps what one of its modules holds. One that has not run yet, as it imports torch itself, comes again when it
+    has."""
     own = vars(module)
     if own["__name__"].endswith(".worker"):
         if "_worker_loop" in own:

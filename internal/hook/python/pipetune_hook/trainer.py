@@ -90,7 +90,8 @@ def remember(loader, dataset, made):
 
 
 def earlier_over(dataset):
-    """The settings of an earlier loader over this dataset; without weak references, of one that lives."""
+    """The settings of an earlier loader over this very dataset; one that has no weak references is known as long as
+    that loader lives."""
     made = by_dataset.get(dataset)
     if made is None and id(dataset) in by_loader:
         reference, made = by_loader[id(dataset)]
@@ -157,7 +158,8 @@ def beginning(original):
 
 
 def resetting(original):
-    """Times the _reset of iterators with workers, which asks the sampler for an iterator and the first indices."""
+    """Times the _reset of iterators with workers, which asks the sampler for an iterator, new workers or not, and for
+    the first indices."""
 
     @standing_for(original)
     def _reset(self, *args, **kwargs):
@@ -219,7 +221,8 @@ def stepping(original, torch):
             return original(self)
         device = process.device
         if device is not None and get_ident() != process.main:
-            # a prefetcher's step is none of the GPU's, and asking for its event may spoil the capture of a graph
+            # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a
+            # graph
             device = None
         try:
             begun = clock()
@@ -227,7 +230,8 @@ def stepping(original, torch):
             if device is not None:
                 device.enter(epoch.loop)
             if begun >= process.next:
-                # Within the wait, which it is part of: where batches are late, they are being made meanwhile.
+                # Within the wait, which it is part of: where batches are late, reporting costs nothing, as they are
+                # being made meanwhile.
                 state.report(begun)
             cpu = cpu_clock()
         except Exception as error:

@@ -26,7 +26,8 @@ encode = json.encoder.JSONEncoder(separators=(",", ":"), check_circular=False).e
 
 
 class Sender:
-    """Sends one report. Its socket lives no longer: none is inherited, nor closed by the job and its number reused."""
+    """Sends one report. Its socket lives no longer: no descriptor is there to be inherited, or to be closed by the job
+    and taken by another file."""
 
     def __init__(self):
         self.socket = None

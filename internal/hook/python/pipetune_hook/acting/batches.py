@@ -10,7 +10,8 @@ PLAIN = {str, bytes, int, float, bool, complex, type(None), torch.dtype, torch.d
 
 
 def again(batch):
-    """The same tensors in other containers: a loop may pop from a dict, or put moved tensors in."""
+    """The same tensors in other containers: a loop may pop from a dict, or put what it has moved to the GPU in its
+    place."""
     return remade(batch, lambda tensor: tensor, copy.copy, 0)
 
 

@@ -146,7 +146,8 @@ def close(one):
         if one is not None:
             one.close()
     except RuntimeError:
-        # torch's handler of SIGCHLD says so of a worker that died: none of the job's
+        # torch's handler of SIGCHLD says so that a worker died, before or as it ended: that is none of the job's
+        # workers
         pass
     except Exception as error:
         if foreign(error):
@@ -197,7 +198,8 @@ class Trying:
 
 
 trying = Trying()
-# (weak reference to an iterator, its loader): in `for batch in DataLoader(…)` nothing else holds the loader
+# (weak reference to an iterator, its loader), of the job's newest: in `for batch in DataLoader(…)` nothing else holds
+# the loader.
 made = deque(maxlen=4)
 
 

@@ -8,7 +8,8 @@ from time import monotonic_ns as clock
 from ..look import fields
 from . import batches
 
-# nanoseconds of a chunk of steps: at its ends the GPU is waited for, which may cost a step's launches
+# nanoseconds that a chunk of steps is to take: the GPU is waited for at its ends, which may cost up to one step's
+# launches
 LENGTH = 1000000000
 SHORTEST = 3  # steps of a chunk, and of the first one
 GROWTH = 4  # times as long as the one before at most
@@ -100,7 +101,8 @@ class Meter:
         self.void = False  # something else was gone over meanwhile
 
     def tick(self, loop, iterator, between):
-        """A step ends and the next begins; between is called where no clock runs. Says whether it was the first."""
+        """A step ends, and the next one begins; between is called between two chunks, where no clock runs. Says whether
+        it was the first."""
         first = self.lead is None
         if first:
             self.lead = loop
@@ -179,7 +181,8 @@ def settle():
 
 
 def idle(iterator):
-    """Says whether an iterator's workers have made all that was asked: until then they take CPUs from the step."""
+    """Says whether the workers of an iterator have made all that was asked of them: until then they take the CPUs from
+    the step."""
     own = fields(iterator)
     asked = own.get("_tasks_outstanding")
     if type(asked) is not int:
