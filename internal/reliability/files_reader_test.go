@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +138,7 @@ type loadRequest struct {
 }
 
 type loaded struct {
-	Passes   []struct{ Items int }
+	Pass     struct{ Items int }
 	Kinds    []struct{ Items int } // of pictures
 	Failures []struct{ Class, Text string }
 }
@@ -166,6 +165,10 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 	}
 	got, err := isolate.Ask[loadRequest, loaded](ctx, r.items, loadRequest{Sample: &sample, Work: work,
 		Body: load{Items: []int{0}, Once: true}})
+	count := got.Pass.Items
+	for _, k := range got.Kinds {
+		count += k.Items
+	}
 	switch {
 	case err != nil:
 		r.why = err
@@ -173,7 +176,7 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 	case len(got.Failures) > 0:
 		r.why = fmt.Errorf("%s: %s", got.Failures[0].Class, got.Failures[0].Text)
 		return partly
-	case len(got.Passes)+len(got.Kinds) != 1 || slices.Concat(got.Passes, got.Kinds)[0].Items != 1:
+	case count != 1:
 		r.why = fmt.Errorf("one item was asked for: %+v", got)
 		return odd
 	}
