@@ -182,7 +182,7 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 			say = d.heavy
 		}
 		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the "+
-			"time", shareRange(s.stall.Lo, s.stall.Center, s.stall.Hi))
+			"time", shareRange(s.stall))
 	}
 	return d.level(), d.said
 }
@@ -266,7 +266,7 @@ func precision(e *evidence.Evidence, s split, d *doubts) {
 	for _, line := range []float64{Moderate.Value, High.Value} {
 		if w.Lo < line && line < w.Hi {
 			d.add("the %s, %s, may lie on either side of %s, the line from which it counts as %s", s.stallName(),
-				shareRange(w.Lo, w.Center, w.Hi), unit.Percent(line), counts[line])
+				shareRange(w), unit.Percent(line), counts[line])
 		}
 	}
 }

@@ -85,7 +85,7 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		}
 		if s.sight == step.Unseen {
 			return fmt.Sprintf("The trainer waits for its GPU at least %s of the time, and for data %s.",
-				unit.Percent(s.blocked), unit.Percent(s.wait))
+				unit.Percent(s.blocked), s.waits())
 		}
 		return fmt.Sprintf("%s. The main thread sleeps outside the loader %s of the time, as it does while a device "+
 			"works; no GPU counters confirm it.", s.ready(), unit.Percent(s.device))
@@ -98,7 +98,7 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			return fmt.Sprintf("%s. %s", s.ready(), sentence(lead.Summary))
 		}
 		what := "Python, logging, metrics or copies between steps"
-		if e.Facts.Fed == nil && !Hooked(e) {
+		if s.mayDraw(e) {
 			what += ", or a sampler that draws a whole epoch at once, which only a launched watch tells apart"
 		}
 		if s.sight == step.NoDevice { // what a thread of it runs is not seen
@@ -142,7 +142,7 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 
 // ready says that data is there, as far as it is.
 func (s split) ready() string {
-	nearly, what := "", "the trainer waits for it"
+	be, upTo, what := "is ", "", "the trainer waits for it"
 	if s.sight == step.Counted {
 		what = "the GPU lacks it"
 	}
@@ -150,9 +150,12 @@ func (s split) ready() string {
 	case s.stall.Center >= High.Value && s.sight == step.Counted:
 		return "The GPU lacks data " + unit.Percent(s.stall.Center) + " of the time"
 	case s.stall.Center >= Moderate.Value:
-		nearly = "nearly "
+		be = "is nearly "
 	}
-	return fmt.Sprintf("Data is %sready in time (%s %s of the time)", nearly, what, unit.Percent(s.stall.Center))
+	if s.stall.Hi-s.stall.Center > wideInterval {
+		be, upTo = "may be ", ", or up to "+unit.Percent(s.stall.Hi)
+	}
+	return fmt.Sprintf("Data %sready in time (%s %s of the time%s)", be, what, unit.Percent(s.stall.Center), upTo)
 }
 
 // starving says how much of the time the device lacks data, or the trainer waits for it, and what the workers do
@@ -176,13 +179,13 @@ func starving(e *evidence.Evidence, s split) string {
 	if len(e.Ranks) > 1 {
 		who = fmt.Sprintf("The trainer that lacks data most (rank %s, of %d trainers)", e.Ranks[0].Name, len(e.Ranks))
 	}
-	text := fmt.Sprintf("%s waits for data %s of the time", who, unit.Percent(s.wait))
+	text := fmt.Sprintf("%s waits for data %s of the time", who, unit.Percent(s.wait.Center))
 	if s.sight == step.Counted || s.clocked() {
 		idles := "idles for lack of it"
 		if othersCompute(e) >= Moderate.Value {
 			idles = "has nothing of this job to do for lack of it"
 		}
-		text += fmt.Sprintf(", and its GPU %s %s", idles, shareRange(s.stall.Lo, s.stall.Center, s.stall.Hi))
+		text += fmt.Sprintf(", and its GPU %s %s", idles, shareRange(s.stall))
 	}
 	if s.delay >= Moderate.Value {
 		text += fmt.Sprintf("; another %s it has no CPU, because loading takes them", unit.Percent(s.delay))
@@ -224,11 +227,11 @@ func Straggler(e *evidence.Evidence) (lag float64, ok bool) {
 }
 
 // shareRange writes a share of which a range is known; one figure where its ends are no more than a point apart.
-func shareRange(lo, likely, hi float64) string {
-	if hi-lo < 0.015 {
-		return unit.Percent((lo + hi) / 2)
+func shareRange(v evidence.Value) string {
+	if v.Hi-v.Lo < 0.015 {
+		return unit.Percent((v.Lo + v.Hi) / 2)
 	}
-	return fmt.Sprintf("%s (%s to %s)", unit.Percent(likely), unit.Percent(lo), unit.Percent(hi))
+	return fmt.Sprintf("%s (%s to %s)", unit.Percent(v.Center), unit.Percent(v.Lo), unit.Percent(v.Hi))
 }
 
 // othersCompute is the share of time in which processes outside the job compute on its GPUs; 0 where it is not known.
@@ -236,10 +239,25 @@ func othersCompute(e *evidence.Evidence) float64 {
 	return stat.Share(orZero(e, metric.GPUOthersBusy))
 }
 
+// waits is how much of the time the trainer waits for data: with its range where that comes from bounds.
+func (s split) waits() string {
+	if s.wait.Basis == metric.Measured {
+		return unit.Percent(s.wait.Center)
+	}
+	return shareRange(s.wait)
+}
+
 // behind says that the trainer's wait is no loss.
 func (s split) behind() string {
 	return fmt.Sprintf("The trainer waits for data %s of the time, but behind work that is already queued: the GPU "+
-		"idles %s.", unit.Percent(s.wait), unit.Percent(max(1-s.device, 0)))
+		"idles %s.", s.waits(), unit.Percent(max(1-s.device, 0)))
+}
+
+// mayDraw reports whether some of what the main thread runs may be the drawing of an epoch's order: its wait is a range
+// then. Behind a thread that pins, it does not show.
+func (s split) mayDraw(e *evidence.Evidence) bool {
+	_, pins := e.Get(metric.PinBusy)
+	return e.Facts.Fed == nil && !Hooked(e) && (pins || s.wait.Hi-s.wait.Center >= Moderate.Value)
 }
 
 // sentence ends a summary, which has no full stop of its own, with one.

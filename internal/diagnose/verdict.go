@@ -13,10 +13,9 @@ import (
 // split is where the time of a step goes, each share within 0..1. A missing share is absent, not zero.
 type split struct {
 	// the device has nothing to do because the batch is not there; where there is no device, the trainer's wait
-	stall         evidence.Value
-	seen          bool    // stall is known
-	wait          float64 // the trainer waits for data
-	host, device  float64 // the device idles while the trainer's threads run; the device works
+	stall, wait   evidence.Value // wait: the trainer waits for data
+	seen          bool           // stall is known
+	host, device  float64        // the device idles while the trainer's threads run; the device works
 	hostOK, devOK bool
 	copies        float64 // copies to the device
 	blocked       float64 // the trainer waits for its device: known to be at least so much
@@ -31,10 +30,12 @@ type split struct {
 func splitOf(e *evidence.Evidence) split {
 	s := split{workerless: Workerless(e)}
 	s.stall, s.seen = Stall(e)
-	s.stall.Center, s.stall.Lo, s.stall.Hi = stat.Share(s.stall.Center), stat.Share(s.stall.Lo), stat.Share(s.stall.Hi)
-	wait, ok := InputWait(e)
-	if s.wait = stat.Share(wait.Center); !ok {
-		s.wait = s.stall.Center
+	var waits bool
+	if s.wait, waits = InputWait(e); !waits {
+		s.wait = s.stall
+	}
+	for _, v := range []*evidence.Value{&s.stall, &s.wait} {
+		v.Center, v.Lo, v.Hi = stat.Share(v.Center), stat.Share(v.Lo), stat.Share(v.Hi)
 	}
 	host, ok := e.Get(metric.HostTime)
 	s.host, s.hostOK = stat.Share(host.Center), ok
@@ -60,7 +61,7 @@ func splitOf(e *evidence.Evidence) split {
 
 // hidden reports whether a good part of the trainer's wait lies behind work that its device still has to do.
 func (s split) hidden() bool {
-	return s.seen && s.sight == step.Counted && s.wait-s.stall.Center >= Moderate.Value
+	return s.seen && s.sight == step.Counted && s.wait.Center-s.stall.Center >= Moderate.Value
 }
 
 // step is the split in the report's form.
@@ -70,7 +71,7 @@ func (s split) step(e *evidence.Evidence) report.Step {
 		out.TimeS = &v.Center
 	}
 	if s.seen {
-		out.InputWaitRatio, out.DataStall = &s.wait, Interval(s.stall.Summary)
+		out.InputWaitRatio, out.DataStall = &s.wait.Center, Interval(s.stall.Summary)
 	}
 	headroom, _ := e.Get(metric.Headroom)
 	measured, _ := e.Get(metric.FreeTimes)

@@ -32,7 +32,7 @@ func stepShares(s report.Step, others float64) []share {
 	if s.DeviceRatio != nil && others > 0 {
 		s.DeviceRatio = new(max(*s.DeviceRatio-others, 0))
 	}
-	if hiddenWait(s) != "" { // two quantities have two names
+	if waitHides(s) { // two quantities have two names
 		lacks = "device lacks data"
 	}
 	if s.DataStall != nil {
@@ -64,18 +64,35 @@ func stepShares(s report.Step, others float64) []share {
 		{"device, others' turn", turns, Other}, {"unresolved", rest, Idle}}
 }
 
-// hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to
-// within a point.
-func hiddenWait(s report.Step) string {
-	if s.InputWaitRatio == nil || s.DataStall == nil || *s.InputWaitRatio-s.DataStall.Center < leastRest {
+// waitHides reports whether the trainer waits at least a point longer than its device lacks data.
+func waitHides(s report.Step) bool {
+	return s.InputWaitRatio != nil && s.DataStall != nil && *s.InputWaitRatio-s.DataStall.Center >= leastRest
+}
+
+// hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same.
+func hiddenWait(r *report.Report) string {
+	s := r.Verdict.Step
+	if !waitHides(s) {
 		return ""
 	}
-	text := fmt.Sprintf("the trainer itself waits %s; the device lacks data %s", unit.Percent(*s.InputWaitRatio),
-		unit.Percent(s.DataStall.Center))
-	if s.DataStall.Hi-s.DataStall.Lo >= 2*leastRest {
-		text += fmt.Sprintf(" (%s to %s)", unit.Percent(s.DataStall.Lo), unit.Percent(s.DataStall.Hi))
+	wait, known := r.Metrics[metric.InputWait.Name]
+	if !known { // who has no workers may be loading
+		wait = r.Metrics[metric.InWorkerless.Name]
 	}
-	return text
+	waits := unit.Percent(*s.InputWaitRatio)
+	if wait.Basis == report.Inferred { // from bounds
+		waits = ranged(*s.InputWaitRatio, wait.Lo, wait.Hi)
+	}
+	return fmt.Sprintf("the trainer itself waits %s; the device lacks data %s", waits,
+		ranged(s.DataStall.Center, s.DataStall.Lo, s.DataStall.Hi))
+}
+
+// ranged writes a share, and its ends where they are two points or more apart.
+func ranged(center, lo, hi float64) string {
+	if hi-lo < 2*leastRest {
+		return unit.Percent(center)
+	}
+	return fmt.Sprintf("%s (%s to %s)", unit.Percent(center), unit.Percent(lo), unit.Percent(hi))
 }
 
 // stepSection says where a step goes.
@@ -104,7 +121,7 @@ func stepSection(r *report.Report) Section {
 	if others > 0 {
 		beside = fmt.Sprintf("the GPU works for other processes %s of the time", unit.Percent(others))
 	}
-	return section("Where a step goes", about, Main, bars, Note(beside), Note(hiddenWait(r.Verdict.Step)),
+	return section("Where a step goes", about, Main, bars, Note(beside), Note(hiddenWait(r)),
 		Note(freeData(r)))
 }
 

@@ -244,3 +244,25 @@ func TestShapeOfABatchKnownLate(t *testing.T) {
 	}
 	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20})
 }
+
+// TestRunningBetweenEpochs may be the drawing of an order, for which the loop waits, where the loader is asked for
+// nothing meanwhile: the queue is empty and all workers are idle. A pause within an epoch finds the queue full.
+func TestRunningBetweenEpochs(t *testing.T) {
+	trains := moment{run: 0.2, asleep: 0.8, idle: 0.8, work: 0.2, ahead: 0.9, batches: 20, queued: 8, gpu: -1}
+	for _, c := range []struct {
+		queued float64
+		pins   bool
+		lo, hi float64 // of the wait's upper end
+	}{{queued: 0, lo: 0.33, hi: 0.45}, {queued: 8, hi: 0.05}, {queued: 0, pins: true, hi: 0.05}} {
+		s := twoWorkers(t, recording.Header{})
+		s.pins, s.takes = c.pins, "main"
+		for range 10 {
+			s.run(2, trains)
+			s.run(1, moment{run: 1, idle: 1, ahead: 1, queued: c.queued, gpu: -1})
+		}
+		wait, ok := s.evidence().Get(metric.InputWait)
+		if !ok || wait.Center > 0.05 || wait.Hi < c.lo || wait.Hi > c.hi {
+			t.Errorf("%+v: wait %.3f (%.3f to %.3f), %v", c, wait.Center, wait.Lo, wait.Hi, ok)
+		}
+	}
+}

@@ -335,11 +335,38 @@ func (b *builder) receive(r *rank) {
 }
 
 // untold is by how much what the trainer waits may be off beside its interval: what taking batches costs it, from none
-// to twice of how long it is kept off the CPUs there, and waits for Python's lock.
+// to twice of how long it is kept off the CPUs there, waits for Python's lock, and what it does between two epochs.
 func (b *builder) untold(r *rank) step.Range {
 	if r.hook != nil {
 		return step.Range{}
 	}
 	gil, off := b.gilUntold(r), r.receivingOff
-	return step.Range{Lo: -off - r.delayed, Likely: gil.Likely, Hi: gil.Hi + off + r.delayed}
+	return step.Range{Lo: -off - r.delayed, Likely: gil.Likely, Hi: gil.Hi + off + r.delayed + b.unasked(r)}
+}
+
+// unasked is the share of time in which the trainer's main thread runs while its loader is asked for nothing: no batch
+// is on its way, and no worker makes one. Within an epoch each batch taken asks for another one, so that it is between
+// two epochs: it may draw the order of the next one, for which the loop waits, or work of the loop's own. Where it
+// begins and ends is known to a reading.
+func (b *builder) unasked(r *rank) float64 {
+	queued, made := b.h.of(metric.LoaderQueued, r.loader()), b.h.of(metric.LoaderTensors, r.loader())
+	if queued == nil || made == nil || r.noLoader || b.pinned(r) { // PyTorch's thread empties the queue
+		return 0
+	}
+	steps := queued.steps()
+	empty := func(i int) bool {
+		return i >= 0 && i < len(steps) && made.grown(steps[i]) == 0 &&
+			!slices.ContainsFunc(queued.within(steps[i]), func(n float64) bool { return n > 0 })
+	}
+	runs := 0.0
+	for i, between := range steps {
+		if !empty(i-1) && !empty(i) && !empty(i+1) {
+			continue
+		}
+		for _, part := range intersect(b.spans, between) {
+			ahead := b.h.grown(r.loader(), part, metric.LoaderAhead)
+			runs += min(b.h.grown(r.entity, part, metric.ThreadRunning), ahead)
+		}
+	}
+	return stat.Share(orNothing(divide(runs, sum(r.joint))))
 }
