@@ -225,17 +225,22 @@ func (s split) withoutCounters(e *evidence.Evidence) report.Class {
 	return report.Inconclusive
 }
 
-// launchBound reports whether the device is busy in name only: kernels so small that hardly any of its multiprocessors
-// work, while the trainer's threads launch the next ones.
+// launchBound reports whether the device is busy in name only while the trainer's threads launch its next kernels: what
+// it is busy is the host's time then.
 func (s split) launchBound(e *evidence.Evidence) bool {
 	active, ok := e.Get(metric.GPUSMActive)
-	return ok && s.sight == step.Counted && s.device >= SmallKernelsBusy && active.Center < SmallKernelsActive &&
-		s.blocked < High.Value && s.stall.Center < Moderate.Value
+	return ok && s.sight == step.Counted && InNameOnly(s.device, active.Center, s.stall.Center) && s.blocked < High.Value
 }
 
-// A device that is busy and has hardly any multiprocessor at work: the lines of the rule gpu/small-kernels.
+// InNameOnly reports whether a device that is busy most of the time has hardly any multiprocessor at work meanwhile,
+// and not for lack of data.
+func InNameOnly(busy, active, stall float64) bool {
+	return busy >= SmallKernelsBusy && active < SmallKernelsActive*busy && stall < High.Value
+}
+
+// The lines of InNameOnly.
 const (
-	SmallKernelsBusy   = 0.8
+	SmallKernelsBusy   = dominant
 	SmallKernelsActive = 0.3
 )
 

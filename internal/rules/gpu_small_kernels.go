@@ -11,18 +11,18 @@ import (
 
 var (
 	kernelBusy = diagnose.Limit{Name: "GPU busy by any kernel", Value: diagnose.SmallKernelsBusy, Unit: metric.Ratio,
-		Source: "choice: above it the GPU passes for fully used; NVML counts the time in which any kernel runs, " +
-			"however small (nvml.h, nvmlUtilization_t)"}
-	smActive = diagnose.Limit{Name: "multiprocessors at work", Value: diagnose.SmallKernelsActive, Unit: metric.Ratio,
-		Source: "KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back by something else"}
+		Source: "the share from which one part of a step outweighs all others together; NVML counts the time in " +
+			"which any kernel runs, however small (nvml.h, nvmlUtilization_t)"}
+	smActive = diagnose.Limit{Name: "multiprocessors at work while it is", Value: diagnose.SmallKernelsActive,
+		Unit: metric.Ratio, Source: "KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back " +
+			"by something else"}
 )
 
-// busyInName is how busy the GPU is and how many of its multiprocessors are at work; only: hardly any, while data is
-// ready.
+// busyInName is how busy the GPU is and how many of its multiprocessors are at work; only: hardly any, and not for lack
+// of data.
 func busyInName(p *diagnose.Pass) (busy, active float64, only bool) {
 	busy, active = share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive))
-	return busy, active, busy >= p.Limit(kernelBusy) && active < p.Limit(smActive) &&
-		p.Stall() < diagnose.Moderate.Value
+	return busy, active, diagnose.InNameOnly(busy, active, p.Stall())
 }
 
 var gpuSmallKernels = diagnose.Rule{
