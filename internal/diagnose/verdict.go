@@ -229,7 +229,8 @@ func (s split) withoutCounters(e *evidence.Evidence) report.Class {
 // it is busy is the host's time then.
 func (s split) launchBound(e *evidence.Evidence) bool {
 	active, ok := e.Get(metric.GPUSMActive)
-	return ok && s.sight == step.Counted && InNameOnly(s.device, active.Center, s.stall.Center) && s.blocked < High.Value
+	return ok && s.sight == step.Counted && s.blocked < High.Value &&
+		InNameOnly(s.device, active.Center, s.stall.Center)
 }
 
 // InNameOnly reports whether a device that is busy most of the time has hardly any multiprocessor at work meanwhile,
