@@ -25,29 +25,37 @@ const (
 	mostHookPairs   = 40 // where their median is above the promise and their interval does not tell
 	hookSeconds     = "8"
 	stepWork        = "270000" // of the job: steps of some 1 ms
+	itemReads       = "10000"  // of the job: steps of some 1 ms that are items in Python
 	hookSettles     = 2.0      // seconds of the stop-watch left out at its start
 	attachAfter     = 2500 * time.Millisecond
 	attachFor       = 6 * time.Second
 )
 
 // TestLaunchOverhead runs the same job bare and watched, in pairs, and compares its own count of steps per second:
-// launched and attached, with workers and without.
+// launched and attached, with workers and without, and with items that are Python code.
 func TestLaunchOverhead(t *testing.T) {
-	for _, workers := range []string{"0", "4"} {
-		for _, how := range []watchedHow{launchedJob, attachedJob} {
-			t.Run(fmt.Sprintf("%s, %s workers", how, workers), func(t *testing.T) {
-				m := findMachine(t)
-				b := m.newBench(t)
-				what := fmt.Sprintf("%s, %s workers", how, workers)
-				slowdown(t, what, hookPairs, mostHookPairs, maxHookSlowdown, func(watched bool) float64 {
-					each := bareJob
-					if watched {
-						each = how
-					}
-					return b.stepsPerSecond(t, each, "--work", stepWork, "--workers", workers)
-				})
+	for _, c := range []struct {
+		how  watchedHow
+		job  string
+		args []string
+	}{
+		{launchedJob, "0 workers", []string{"--work", stepWork}},
+		{attachedJob, "0 workers", []string{"--work", stepWork}},
+		{launchedJob, "4 workers", []string{"--work", stepWork, "--workers", "4"}},
+		{attachedJob, "4 workers", []string{"--work", stepWork, "--workers", "4"}},
+		{launchedJob, "items in Python", []string{"--work", "1000", "--reads", itemReads}},
+	} {
+		what := fmt.Sprintf("%s, %s", c.how, c.job)
+		t.Run(what, func(t *testing.T) {
+			b := findMachine(t).newBench(t)
+			slowdown(t, what, hookPairs, mostHookPairs, maxHookSlowdown, func(watched bool) float64 {
+				each := bareJob
+				if watched {
+					each = c.how
+				}
+				return b.stepsPerSecond(t, each, c.args...)
 			})
-		}
+		})
 	}
 }
 
