@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 )
@@ -267,7 +268,8 @@ func (r *gpuRun) judge(s *stand, usual gpuRun) {
 		s.Errorf("%s: no reading and no reason", d.name)
 	}
 	for name := range usual.signals {
-		if !r.signals[name] {
+		// A batch's size is known once chance has shown all of its tensors, which some seconds may not.
+		if !r.signals[name] && name != metric.LoaderBatchBytes.Name {
 			s.Errorf("%s: %s is missing, which a watch without a driver has", d.name, name)
 		}
 	}
