@@ -27,6 +27,16 @@ func TestParseTensorName(t *testing.T) {
 	}
 }
 
+// TestDescriptorOfANamedFile is none that a tensor is shared by: its maker has one for an instant.
+func TestDescriptorOfANamedFile(t *testing.T) {
+	if got, ok := parseDescriptor([]byte("/dev/shm/torch_7_1_12")); ok {
+		t.Errorf("a named file passes for %v", got)
+	}
+	if got, ok := parseDescriptor([]byte("/dev/shm/torch_7_1_12 (deleted)")); !ok || got != (tensorName{7, 12}) {
+		t.Errorf("got %v, %v", got, ok)
+	}
+}
+
 func FuzzParseTensorName(f *testing.F) {
 	f.Add([]byte("/dev/shm/torch_21560_627094625_90 (deleted)"))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -140,7 +140,7 @@ func (f *Loader) listReceived() {
 	clear(f.runs)
 	// What goes wrong here is reported by the samples of the same process.
 	_, _ = f.links.Each(listLimit, func(fd int, target []byte) {
-		name, ok := parseTensorName(target)
+		name, ok := parseDescriptor(target)
 		if !ok {
 			return
 		}

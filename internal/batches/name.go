@@ -22,7 +22,7 @@ func parseTensorName(b []byte) (tensorName, bool) {
 	if i := bytes.LastIndex(b, []byte(sharedTensorFolder)); i >= 0 { // not at the start for a job in a chroot
 		b = b[i+len(sharedTensorFolder):]
 	}
-	b = bytes.TrimSuffix(b, []byte(" (deleted)"))
+	b = bytes.TrimSuffix(b, deleted)
 	rest, ok := bytes.CutPrefix(b, []byte("torch_"))
 	if !ok {
 		return tensorName{}, false
@@ -35,4 +35,14 @@ func parseTensorName(b []byte) (tensorName, bool) {
 	return tensorName{pid: int(p), number: int64(number)}, p > 0 && err1 == nil && err2 == nil && err3 == nil
 }
 
-var underscore = []byte("_")
+// parseDescriptor parses the target of a descriptor that a tensor is shared by: torch takes its name away at once. Of a
+// named file, which the file_system sharing strategy leaves, its maker has a descriptor for an instant; one such would
+// pass for all of its tensors.
+func parseDescriptor(target []byte) (tensorName, bool) {
+	if !bytes.HasSuffix(target, deleted) {
+		return tensorName{}, false
+	}
+	return parseTensorName(target)
+}
+
+var underscore, deleted = []byte("_"), []byte(" (deleted)")

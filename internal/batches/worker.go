@@ -36,7 +36,7 @@ func (w *Worker) list(trainer int) {
 			w.socket = true
 			return
 		}
-		name, ok := parseTensorName(target)
+		name, ok := parseDescriptor(target)
 		switch {
 		case !ok:
 		case name.pid == w.Inner:
