@@ -24,8 +24,8 @@ type Loader struct {
 	buried  []*tensorLedger // of workers that are gone
 	runs    map[int]run     // scratch of listReceived, by worker
 
-	folder  tensorFolder // where the file_system sharing strategy is in use; "" where it is not
-	noFiles bool         // /dev/shm was listed in vain
+	folder tensorFolder // where the file_system sharing strategy is in use; "" where it is not
+	relist int          // calls of Estimate before /dev/shm is listed again, twice as many as when it was in vain
 
 	period          tensorPeriod
 	writesPerTensor float64 // 0 = not known yet
@@ -208,11 +208,11 @@ func (f *Loader) Estimate() {
 		return
 	}
 	f.pickled.estimate(all, slices.ContainsFunc(f.workers, func(w *Worker) bool { return w.socket }))
-	if f.folder == "" && !f.noFiles && f.worthFolder(all) {
-		f.folder = findTensorFolder(f.fs, f.proc)
-		f.noFiles = f.folder == "" || !f.folder.list(f.workers)
-		if f.noFiles {
-			f.folder = ""
+	if f.folder == "" && f.estimates >= f.relist && f.worthFolder(all) {
+		if found := findTensorFolder(f.fs, f.proc); found != "" && found.list(f.workers) {
+			f.folder = found
+		} else {
+			f.relist = 2 * f.estimates
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -86,5 +87,36 @@ func TestOldWorkersAreNotNewborn(t *testing.T) {
 		if got := b.get(t, metric.LoaderBatches, loader100); got < least || got > 800 {
 			t.Errorf("%s: %v batches were counted, want %v to 800", name, got, least)
 		}
+	}
+}
+
+// TestTensorsOfNamedFilesAreLookedForAgain: tensors shared as named files show no descriptor, and /dev/shm, listed when
+// none was on its way, is listed again.
+func TestTensorsOfNamedFilesAreLookedForAgain(t *testing.T) {
+	m := newJob(t, 2)
+	m.put(100, "mountinfo", "30 1 0:25 / /dev/shm rw - tmpfs tmpfs rw\n")
+	m.put(100, "root/dev/shm/other", "")
+	w := m.watch()
+	w.samples(1)
+	for batch := range 400 {
+		for _, pid := range []int{101, 102} {
+			for k := range 2 {
+				name := func(batch int) string { return fmt.Sprintf("root/dev/shm/torch_%d_%d_%d", pid, batch, 2*batch+k) }
+				if batch > 40 {
+					m.put(100, name(batch), strings.Repeat("x", 164))
+				}
+				if batch > 41 {
+					m.Remove(fmt.Sprintf("proc/100/%s", name(batch-1)))
+				}
+			}
+			m.writes(pid, int64(batch*3), int64(batch*900))
+		}
+		w.samples(3)
+		w.book()
+	}
+	b := w.book()
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderTensorsPer: 2, metric.LoaderNamed: 1})
+	if got := b.get(t, metric.LoaderBatches, loader100); got < 700 || got > 800 {
+		t.Errorf("%v batches were counted of 800", got)
 	}
 }
