@@ -128,12 +128,12 @@ type stepTotals struct {
 	DeviceTime    time.Duration `json:"device_time,omitempty" signal:"hook_device_s"`
 	DeviceStarved time.Duration `json:"device_starved,omitempty" signal:"hook_device_starved_s"`
 	DeviceWaited  time.Duration `json:"device_waited,omitempty" signal:"hook_device_waited_s"`
-	// Waits are those of the steps since the last message, in microseconds, the first of an epoch left out.
+	// Waits are those of steps since the last message that chance chose, in microseconds, none the first of an epoch.
 	Waits []int64 `json:"waits"`
 }
 
 // workTotals are what one process did to make batches of one loader. Of batches shorter than a millisecond one in
-// sixteen is timed in full; how its time divides into items, collate and CPU stands for those before it. A batch that
+// 64 is timed in full; how its time divides into items, collate and CPU stands for those before it. A batch that
 // an iterable dataset makes itself counts as the items along the first axis of its first tensor.
 type workTotals struct {
 	Fetches    int64         `json:"fetches" signal:"hook_fetches"`

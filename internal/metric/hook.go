@@ -79,8 +79,8 @@ var (
 	// Entity "spread/<trainer pid>.<start>.<n>/<k>": k-th class of durations, from 10^(k/20) to 10^((k+1)/20)
 	// microseconds, about 12 % wide.
 	HookFetchSpread = Hook.counter("hook_fetch_spread", Count, "batches whose making took a time of this class")
-	HookWaitSpread  = Hook.counter("hook_wait_spread", Count, "steps whose wait was of this class, the first of each "+
-		"epoch left out")
+	HookWaitSpread  = Hook.counter("hook_wait_spread", Count, "steps, of those that chance chose, whose wait was of "+
+		"this class, the first of each epoch left out")
 
 	// Entity "site/<trainer pid>.<start>.<n>/<k>": a line of the person's source, named by recording.EventSite.
 	HookSiteCalls = Hook.counter("hook_site_calls", Count, "calls made from this line")

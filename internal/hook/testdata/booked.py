@@ -1,4 +1,4 @@
-"""Goes over a loader with a stop-watch, while it takes the hook 25 ms to look at a batch. Prints the seconds that the job waited for batches."""
+"""Goes over a loader with a stop-watch, while it takes the hook 110 ms to look at a batch, which makes each step one to be taken in full. Prints the seconds that the job waited for batches."""
 
 import sys
 import time
@@ -6,12 +6,12 @@ import time
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-DATA = TensorDataset(torch.zeros(40, 2))
+DATA = TensorDataset(torch.zeros(12, 2))
 
 
 def slowly(function):
     def slow(batch):
-        time.sleep(0.025)
+        time.sleep(0.11)
         return function(batch)
 
     return slow

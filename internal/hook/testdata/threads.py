@@ -29,7 +29,7 @@ def main():
     for thread in threads:
         thread.join()
     sys.setswitchinterval(0.005)
-    time.sleep(0.3)  # a report is due each 250 ms
+    time.sleep(0.6)  # a report is due each 500 ms
     for job in jobs:  # what is left is told
         go(job[0], 1)
     print(errors)

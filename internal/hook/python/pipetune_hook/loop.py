@@ -9,13 +9,13 @@ from .batch import SIZES, alone, samples, size
 from .look import fields, reference_to
 from .sites import site_messages, with_sites
 
-LISTED = 128  # waits that one report lists at most
 MOST_OPEN = 16  # epochs under way that are watched for lying within one another
 PROGRESS = 1000000000  # nanoseconds between two reports of an epoch under way
 # nanoseconds by which a report is overdue when it is made at a batch's arrival, and not left to the next call for one
 SLOW = 1000000000
 INNER = 256  # epochs within one step that are kept apart
-FULL = 20000000  # nanoseconds between two steps taken in full, on average; where a step is longer, each one is
+LISTED = 128  # waits that one report lists at most
+FULL = 100000000  # nanoseconds between two steps taken in full, on average; where a step is longer, each one is
 MOST_SHORT = 256  # short steps between two in full, on average
 STALE = 250000000  # nanoseconds after a step in full from which on none is short
 
@@ -42,10 +42,11 @@ class Loop:
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
+        self.length = 0  # steps of the last epoch that came to its end
         self.size = (0,) * len(SIZES)
         self.full = 0  # steps taken in full
         self.taken = self.taken_cpu = 0  # of those that chance chose, no epoch's first: CPU time in __next__
-        self.waits = []
+        self.waits = []  # microseconds in those that chance chose, no epoch's first
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
         self.syncs = self.sync_time = 0
@@ -102,18 +103,19 @@ class Epoch:
     full before them."""
 
     __slots__ = (
-        "left", "due", "address", "thread", "short", "waiting", "each", "chosen", "passed", "stride", "loop", "loader",
-        "iterator", "number", "begun", "create", "draw", "redraw", "last", "entered", "steps", "wait", "first_wait",
-        "drain", "grad", "ended", "inner", "reported_at", "workers", "born",
+        "left", "due", "address", "thread", "waited", "waiting", "allotted", "drawn", "each", "chosen", "passed", "stride",
+        "loop", "loader", "iterator", "number", "begun", "create", "draw", "redraw", "last", "entered", "steps", "wait",
+        "first_wait", "drain", "grad", "ended", "inner", "reported_at", "workers", "born",
     )
 
     def __init__(self, loop, loader, begun, create, iterator):
         self.loop = loop
         self.loader, self.iterator = reference_to(loader), reference_to(iterator)
         self.address = id(iterator)
-        self.left = 0  # short steps before the next one in full
+        self.left = self.allotted = 0  # short steps before the next one in full, now and when they were last booked
         self.due = 0  # from when on there are none
-        self.short = []  # nanoseconds that those since the last one in full waited
+        self.drawn = True  # chance alone says how many
+        self.waited = 0  # nanoseconds in those that are not booked yet
         self.each = 0  # samples in each of them
         self.chosen = True  # chance chose the step under way, or the last one
         self.passed = 1  # steps since the one in full before this one, which counts
@@ -154,15 +156,15 @@ class Epoch:
 
     def enter(self, now):
         """A __next__ begins that is to be taken in full, which ends the step before."""
-        self.chosen = self.left <= 0
+        self.chosen = self.left <= 0 and self.drawn
         if self.entered:
             loop = self.loop
             took = now - self.entered
-            self.passed = len(self.short) + 1
-            self.pace(took // self.passed)
-            if self.short:
+            self.passed = self.allotted - self.left + 1
+            if self.passed > 1:
                 self.last = now
                 self.fold()
+            self.pace(took // self.passed)
             if len(process.open) > 1:
                 self.settle()
             if self.inner:
@@ -175,18 +177,24 @@ class Epoch:
         self.waiting = True
 
     def pace(self, took):
-        """Reckons by how long a step took how many there are to one in full, and draws how many come before it."""
+        """Reckons by how long a step took how many there are to one in full, and draws how many come before it. The last
+        step of an epoch, whose batch may be a smaller one, is taken in full if it is the last by the epoch before."""
         stride = self.stride = max(1, min(FULL // max(took, 1), 2 * self.stride, MOST_SHORT))
-        self.left = process.drawn(2 * stride - 1)
+        steps, before_last = process.drawn(2 * stride - 1), self.loop.length - 2 - self.steps
+        self.drawn = not 0 <= before_last < steps
+        self.allot(steps if self.drawn else before_last)
+
+    def allot(self, steps):
+        """Lets so many steps be short, once those before were booked."""
+        self.left = self.allotted = steps
 
     def fold(self):
         """Books the short steps."""
-        waits = self.short
-        steps = len(waits)
+        steps = self.allotted - self.left
         if not steps:
             return
-        self.short = []
-        loop, wait = self.loop, sum(waits)
+        loop, wait = self.loop, self.waited
+        self.allotted, self.waited = self.left, 0
         self.steps += steps
         self.wait += wait
         loop.steps += steps
@@ -196,7 +204,6 @@ class Epoch:
             loop.grad_steps += steps
         if self.thread != process.main:
             loop.aside_steps += steps
-        loop.waits += [wait // 1000 for wait in waits[-LISTED:]]
         loop.changed = True
 
     def late(self, now):
@@ -262,11 +269,11 @@ class Epoch:
         wait = now - begun
         self.wait += wait
         loop.wait += wait
-        if self.steps:
-            loop.waits.append(wait // 1000)
-        else:
+        if not self.steps:
             self.first_wait = wait
             loop.first_wait += wait
+        elif self.chosen:
+            loop.waits.append(wait // 1000)
         self.steps += 1
         self.due = now + STALE
         loop.changed = True
@@ -291,6 +298,7 @@ class Epoch:
         self.drain = now - begun
         loop.drain += self.drain
         loop.epochs += 1
+        loop.length = self.steps
         loop.changed = True
         self.ended = True
         for other in list(process.open):

@@ -194,8 +194,7 @@ def stepping(original, torch):
         begun = clock()
         if begun >= epoch.due:
             return in_full(self)
-        # A short step: two clocks, and what it waited.
-        epoch.left -= 1
+        # A short step: two clocks, a count, and what it waited.
         epoch.waiting = True
         try:
             batch = original(self)
@@ -207,7 +206,8 @@ def stepping(original, torch):
             raise
         try:
             now = clock()
-            epoch.short.append(now - begun)
+            epoch.left -= 1
+            epoch.waited += now - begun
             epoch.waiting = False
             if now >= epoch.due:
                 epoch.late(now)
@@ -249,7 +249,7 @@ def stepping(original, torch):
             epoch.count(batch, gradients(), cpu_clock() - cpu)
             if device is not None:
                 device.took(epoch.loop, epoch.passed, epoch.chosen)
-                epoch.left = min(epoch.left, device.before())
+                epoch.allot(min(epoch.left, device.before()))
             elif process.look:
                 gpu.begin()
             epoch.took(begun, clock())

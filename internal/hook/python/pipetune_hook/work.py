@@ -14,7 +14,7 @@ from .sites import site_messages, with_sites
 
 SLOWEST = 8
 SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
-SKIPPED = 15  # short batches between two that are timed in full
+SKIPPED = 63  # short batches between two that are timed in full
 process = state.process
 local = state.local
 
