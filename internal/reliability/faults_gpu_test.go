@@ -168,8 +168,8 @@ func (s *stand) gpuWatches(list []driver) {
 	}
 	s.atMost(slowest, 5, "the GPU section abstained %.1f s after its last reading")
 	s.atMost(float64(again), 2, "%.0f drivers needed a second watch")
-	s.measured("%d drivers, %d watched twice; abstained after at most %.1f s; at most %d starts of the helper, %.0f MiB",
-		len(list)-1, again, slowest, starts, peak)
+	s.measured("%d drivers, %d watched twice; abstained after at most %.1f s; at most %d starts of the helper, "+
+		"%.0f MiB", len(list)-1, again, slowest, starts, peak)
 }
 
 // gpuRun is one watch and what was seen of it.

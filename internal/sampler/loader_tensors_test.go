@@ -101,7 +101,9 @@ func TestTensorsOfNamedFilesAreLookedForAgain(t *testing.T) {
 	for batch := range 400 {
 		for _, pid := range []int{101, 102} {
 			for k := range 2 {
-				name := func(batch int) string { return fmt.Sprintf("root/dev/shm/torch_%d_%d_%d", pid, batch, 2*batch+k) }
+				name := func(batch int) string {
+					return fmt.Sprintf("root/dev/shm/torch_%d_%d_%d", pid, batch, 2*batch+k)
+				}
 				if batch > 40 {
 					m.put(100, name(batch), strings.Repeat("x", 164))
 				}

@@ -103,9 +103,9 @@ class Epoch:
     full before them."""
 
     __slots__ = (
-        "left", "due", "address", "thread", "waited", "waiting", "allotted", "drawn", "each", "chosen", "passed", "stride",
-        "loop", "loader", "iterator", "number", "begun", "create", "draw", "redraw", "last", "entered", "steps", "wait",
-        "first_wait", "drain", "grad", "ended", "inner", "reported_at", "workers", "born",
+        "left", "due", "address", "thread", "waited", "waiting", "allotted", "drawn", "each", "chosen", "passed",
+        "stride", "loop", "loader", "iterator", "number", "begun", "create", "draw", "redraw", "last", "entered",
+        "steps", "wait", "first_wait", "drain", "grad", "ended", "inner", "reported_at", "workers", "born",
     )
 
     def __init__(self, loop, loader, begun, create, iterator):
@@ -177,8 +177,8 @@ class Epoch:
         self.waiting = True
 
     def pace(self, took):
-        """Reckons by how long a step took how many there are to one in full, and draws how many come before it. The last
-        step of an epoch, whose batch may be a smaller one, is taken in full if it is the last by the epoch before."""
+        """Reckons by how long a step took how many there are to one in full, and draws how many come before it. An
+        epoch's last step, whose batch may be a smaller one, is taken in full if the one before had as many."""
         stride = self.stride = max(1, min(FULL // max(took, 1), 2 * self.stride, MOST_SHORT))
         steps, before_last = process.drawn(2 * stride - 1), self.loop.length - 2 - self.steps
         self.drawn = not 0 <= before_last < steps
