@@ -25,7 +25,7 @@ type Loader struct {
 	runs    map[int]run     // scratch of listReceived, by worker
 
 	folder tensorFolder // where the file_system sharing strategy is in use; "" where it is not
-	relist int          // calls of Estimate before /dev/shm is listed again, twice as many as when it was in vain
+	relist int          // the call of Estimate from which on /dev/shm is listed again, where it was in vain
 
 	period          tensorPeriod
 	writesPerTensor float64 // 0 = not known yet
@@ -50,6 +50,9 @@ const listLimit = 512
 // But after calibrateAtLeast there is one, half a minute later. programsEvery is how many share a sample for programs
 // that the workers run.
 const calibrateEvery, calibrateAtLeast, programsEvery = 4, 120, 4
+
+// relistAtLeast is how many estimates lie between two listings of /dev/shm in vain at the most.
+const relistAtLeast = 40
 
 // New begins to follow the workers of a trainer, which knows itself by the number inner. The process and its links stay
 // the caller's, and must be open as long as the Loader is used.
@@ -212,7 +215,7 @@ func (f *Loader) Estimate() {
 		if found := findTensorFolder(f.fs, f.proc); found != "" && found.list(f.workers) {
 			f.folder = found
 		} else {
-			f.relist = 2 * f.estimates
+			f.relist = min(2*f.estimates, f.estimates+relistAtLeast)
 		}
 	}
 }

@@ -43,7 +43,7 @@ const seriesless = "This was made from a report, which holds no figures over tim
 // overTime is the watch as it went.
 func overTime(r *report.Report, t *timeline.Timeline) Section {
 	s := Section{Title: "Over time", Weight: Drawn}
-	if t == nil || t.To <= t.From {
+	if t == nil || t.To <= 0 {
 		s.add(Note(seriesless))
 		return s
 	}
@@ -84,7 +84,7 @@ func thinned(t *timeline.Timeline) string {
 
 // marked says what is marked in the pictures.
 func marked(t *timeline.Timeline) (text string) {
-	if t.Steady.From > t.From {
+	if t.Steady.From > 0 {
 		text = "; shaded: the warm-up, which no other figure is of"
 	}
 	if len(t.Gaps) > 0 {
@@ -137,16 +137,16 @@ func seriesOf(t *timeline.Timeline, p plotted) (s Series, most float64, ok bool)
 
 // axisOf is a watch's axis, with its epochs and what no figure is of.
 func axisOf(t *timeline.Timeline) Axis {
-	a := Axis{From: t.From, To: t.To}
-	step := timeStep(t.To - t.From)
-	for at := math.Ceil(t.From/step) * step; at <= t.To; at += step {
+	a := Axis{To: t.To}
+	step := timeStep(t.To)
+	for at := 0.0; at <= t.To; at += step {
 		a.Ticks = append(a.Ticks, Tick{at, clock(at)})
 	}
-	if t.Steady.From > t.From {
-		a.Shaded = append(a.Shaded, Stretch{t.From, t.Steady.From, "warm-up, dropped"})
+	if t.Steady.From > 0 {
+		a.Shaded = append(a.Shaded, Stretch{0, t.Steady.From, "warm-up, dropped"})
 	}
 	for _, g := range t.Gaps {
-		a.Shaded = append(a.Shaded, Stretch{max(g.From, t.From), min(g.To, t.To),
+		a.Shaded = append(a.Shaded, Stretch{max(g.From, 0), min(g.To, t.To),
 			"left out: the job or pipetune stood still"})
 	}
 	a.Marks = epochMarks(t.Epochs)

@@ -22,10 +22,10 @@ type Plot struct {
 
 // Axis is the time that a picture is over, in seconds.
 type Axis struct {
-	From, To float64
-	Ticks    []Tick
-	Marks    []Tick    // moments with a name
-	Shaded   []Stretch // stretches with a name
+	To     float64 // its end; it begins at 0
+	Ticks  []Tick
+	Marks  []Tick    // moments with a name
+	Shaded []Stretch // stretches with a name
 }
 
 // Tick is a place on an axis, with its words.

@@ -55,7 +55,11 @@ func TestTuneHostile(t *testing.T) {
 			cmd.WaitDelay = 10 * time.Second // who holds stderr after that is left
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			if err := ended(cmd.Run()); err != nil && !(c.stays && errors.Is(err, exec.ErrWaitDelay)) {
+			err := ended(cmd.Run())
+			if cmd.Process == nil {
+				t.Fatal(err)
+			}
+			if err != nil && !(c.stays && errors.Is(err, exec.ErrWaitDelay)) {
 				t.Error(err)
 			}
 			left := !c.stays && staysFor(cmd.Process.Pid, 15*time.Second) || c.stays && staysFor(cmd.Process.Pid, 0)

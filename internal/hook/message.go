@@ -132,9 +132,9 @@ type stepTotals struct {
 	Waits []int64 `json:"waits"`
 }
 
-// workTotals are what one process did to make batches of one loader. Of batches shorter than a millisecond one in
-// 64 is timed in full; how its time divides into items, collate and CPU stands for those before it. A batch that
-// an iterable dataset makes itself counts as the items along the first axis of its first tensor.
+// workTotals are what one process did to make batches of one loader. Of batches shorter than a millisecond one in 64,
+// or in 100 ms, is timed in full; how its time divides into items, collate and CPU stands for those after it. A batch
+// that an iterable dataset makes itself counts as the items along the first axis of its first tensor.
 type workTotals struct {
 	Fetches    int64         `json:"fetches" signal:"hook_fetches"`
 	Items      int64         `json:"items" signal:"hook_items"`

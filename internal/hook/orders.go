@@ -53,10 +53,9 @@ type Candidate struct {
 	PrefetchFactor    int     `json:"prefetch_factor"`
 	PersistentWorkers bool    `json:"persistent_workers"`
 	PinMemory         bool    `json:"pin_memory"`
-	StartMethod       string  `json:"start_method"` // "": as the loader has it
-	BatchSize         int     `json:"batch_size"`   // 0: as the loader has it
-	Seconds           float64 `json:"seconds"`      // to go over it alone
-	Patience          float64 `json:"patience"`     // seconds that its workers may take for a batch
+	BatchSize         int     `json:"batch_size"` // 0: as the loader has it
+	Seconds           float64 `json:"seconds"`    // to go over it alone
+	Patience          float64 `json:"patience"`   // seconds that its workers may take for a batch
 }
 
 // The rows that a trainer answers with.

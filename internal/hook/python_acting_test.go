@@ -139,9 +139,8 @@ func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 		args     []string
 		iterable bool
 		batches  int
-		start    string
-	}{{[]string{"plain"}, false, 50000, ""}, {[]string{"plain", "short"}, false, 10, "spawn"},
-		{[]string{"workers", "stream"}, true, 0, ""}} {
+	}{{[]string{"plain"}, false, 50000}, {[]string{"plain", "short"}, false, 10},
+		{[]string{"workers", "stream"}, true, 0}} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			a := act(t, c.args...)
 			trainer := a.controls(1)[0]
@@ -149,7 +148,7 @@ func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
 				row.Made.Iterable != c.iterable || row.Batches != c.batches {
 				t.Errorf("the loader: %+v, %+v", row, row.Made)
 			}
-			try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 3, StartMethod: c.start, Seconds: 30, Patience: 30}
+			try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 3, Seconds: 30, Patience: 30}
 			row := a.ask(trainer, hook.Order{Order: hook.OrderCandidate, Candidate: try})
 			if len(row.PIDs) != 2 || row.Time <= 0 {
 				t.Errorf("made: %+v", row)

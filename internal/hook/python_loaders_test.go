@@ -148,7 +148,7 @@ func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 	if e.staysOn(); e.steps(0)["steps"] != 2000.0 {
 		t.Errorf("the hook counted %v", e.steps(0))
 	}
-	// Of short batches one in sixteen is timed in full, and all are counted.
+	// Of short batches one in 64 is timed in full, and all are counted.
 	if work, _ := e.work(0); work["items"] != 8000 || work["fetches"] != 2000 || work["item_time"] <= 0 ||
 		work["collate"] <= 0 || work["fetch_cpu"] <= 0 ||
 		work["item_time"]+work["collate"] > work["fetch_time"] || work["fetch_cpu"] > work["fetch_time"] {

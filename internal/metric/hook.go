@@ -16,7 +16,7 @@ var (
 	HookOffMain = Hook.counter("hook_aside_steps", Count, "of these, batches taken by another thread than the main "+
 		"one: a prefetcher's wait is not the step's")
 	HookSamples = Hook.counter("hook_samples", Count, "samples in these batches, from the size of the first axis; of "+
-		"steps below 20 ms only some are inspected")
+		"steps below 100 ms only some are inspected")
 	HookWait = Hook.counter("hook_wait_s", Seconds, "time in __next__ of the steps, the first of each epoch "+
 		"included, the one that ends it not")
 	HookFirstWait = Hook.counter("hook_first_wait_s", Seconds, "of this, the first of each epoch")

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 )
@@ -155,15 +154,22 @@ func (s *stand) gpuWatches(list []driver) {
 			if r.driver.name == "compared" {
 				usual = *r
 			}
-			if r.lacks(usual) == metric.LoaderBatchBytes.Name {
-				// It is known once chance has shown all tensors of a batch, which some seconds may not.
+			starts, slowest, peak = max(starts, r.starts), max(slowest, r.silent), max(peak, r.peak)
+			r.judge(s)
+			missing := r.lacks(usual)
+			notLate := func(name string) bool { return !slices.Contains(lateSignals, name) }
+			if len(missing) > 0 && !slices.ContainsFunc(missing, notLate) {
 				again++
-				s.Logf("%s: no batch's size was seen; a second watch", r.driver.name)
+				s.Logf("%s: no %s; a second watch", r.driver.name, strings.Join(missing, ", "))
 				r = r.driver.watch(s, c)
 				r.end(s)
+				r.judge(s)
+				missing = r.lacks(usual)
 			}
-			r.judge(s, usual)
-			starts, slowest, peak = max(starts, r.starts), max(slowest, r.silent), max(peak, r.peak)
+			if len(missing) > 0 {
+				s.Errorf("%s: %s is missing, which a watch without a driver has", r.driver.name,
+					strings.Join(missing, ", "))
+			}
 		}
 	}
 	s.atMost(slowest, 5, "the GPU section abstained %.1f s after its last reading")
@@ -260,13 +266,11 @@ func (r *gpuRun) read(s *stand) {
 }
 
 // lacks names the signals that another watch has and this one has not.
-func (r *gpuRun) lacks(usual gpuRun) string {
-	return strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(usual.signals)), func(name string) bool {
-		return r.signals[name]
-	}), ", ")
+func (r *gpuRun) lacks(usual gpuRun) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(usual.signals)), func(name string) bool { return r.signals[name] })
 }
 
-func (r *gpuRun) judge(s *stand, usual gpuRun) {
+func (r *gpuRun) judge(s *stand) {
 	s.Helper()
 	d := r.driver
 	if r.starts > 1+isolate.MaxRestarts {
@@ -283,9 +287,6 @@ func (r *gpuRun) judge(s *stand, usual gpuRun) {
 	}
 	if d.works && r.gpu == 0 && len(r.reasons) == 0 {
 		s.Errorf("%s: no reading and no reason", d.name)
-	}
-	if missing := r.lacks(usual); missing != "" {
-		s.Errorf("%s: %s is missing, which a watch without a driver has", d.name, missing)
 	}
 	s.Logf("%s: %d starts, %.0f MiB, %d GPU readings, %.1f s, %s", d.name, r.starts, r.peak, r.gpu, r.silent,
 		fmt.Sprintf("%.100q", r.reasons))

@@ -76,8 +76,7 @@ type field struct {
 
 func fieldOf(a document.Axis, grid []document.Tick) field {
 	f := field{Height: height, Above: above, Foot: above + height, NameY: above + height + below - 4}
-	length := a.To - a.From
-	at := func(x float64) float64 { return (x - a.From) / length }
+	at := func(x float64) float64 { return x / a.To }
 	for _, g := range grid {
 		y := above + height*(1-g.At/grid[len(grid)-1].At)
 		f.Rows = append(f.Rows, struct{ Y, Text string }{number(y), g.Text})
@@ -135,7 +134,7 @@ func (w *web) Plot(p *document.Plot) {
 
 // linePath is a line through the means, broken where nothing was seen, and what lies between the least and the most.
 func linePath(points []document.Point, a document.Axis, top float64) (line, band drawn) {
-	x := func(at float64) string { return number(across * (at - a.From) / (a.To - a.From)) }
+	x := func(at float64) string { return number(across * at / a.To) }
 	y := func(v float64) string { return number(height * (1 - min(max(v/top, 0), 1))) }
 	var l, b strings.Builder
 	for from := 0; from < len(points); {
@@ -174,8 +173,8 @@ func hits(series []document.Series, a document.Axis) (all []placed) {
 		}
 	}
 	for _, from := range slices.Sorted(maps.Keys(text)) {
-		all = append(all, placed{X: number(across * (from - a.From) / (a.To - a.From)),
-			W: number(across * (end[from] - from) / (a.To - a.From)), Text: strings.Join(text[from], "; ")})
+		all = append(all, placed{X: number(across * from / a.To),
+			W: number(across * (end[from] - from) / a.To), Text: strings.Join(text[from], "; ")})
 	}
 	return all
 }

@@ -49,7 +49,7 @@ func (w *web) Strips(p *document.Strips) {
 // statePath is one state of a row, in each stretch above those before it.
 func statePath(shares []document.Shares, state int, a document.Axis) drawn {
 	var b strings.Builder
-	x := func(at float64) float64 { return across * (at - a.From) / (a.To - a.From) }
+	x := func(at float64) float64 { return across * at / a.To }
 	for _, s := range shares {
 		foot := 0.0
 		for _, share := range s.Of[:state] {

@@ -7,15 +7,15 @@ import "math"
 
 // Timeline is a watch as it went. Times are in seconds since its beginning.
 type Timeline struct {
-	From, To float64
-	Steady   Span    // what the report's figures are of
-	Window   float64 // seconds of a window
-	Per      int     // windows of a bucket
-	OneOf    int     // one of so many readings was kept; 0: all were
-	Lines    []Line
-	Workers  *Workers // nil where nobody who makes batches was seen
-	Epochs   []Epoch
-	Gaps     []Span // in which pipetune itself did not run, or the job was stopped
+	To      float64 // its end
+	Steady  Span    // what the report's figures are of
+	Window  float64 // seconds of a window
+	Per     int     // windows of a bucket
+	OneOf   int     // one of so many readings was kept; 0: all were
+	Lines   []Line
+	Workers *Workers // nil where nobody who makes batches was seen
+	Epochs  []Epoch
+	Gaps    []Span // in which pipetune itself did not run, or the job was stopped
 }
 
 // Span is a stretch of time.

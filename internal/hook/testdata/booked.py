@@ -18,8 +18,8 @@ def slowly(function):
 
 
 def main():
-    loop = sys.modules["pipetune_hook.loop"]
-    loop.samples = slowly(loop.samples)
+    epoch = sys.modules["pipetune_hook.epoch"]
+    epoch.samples = slowly(epoch.samples)
     last = DataLoader(DATA, num_workers=0)
     iterator, waited = iter(DataLoader(DATA, num_workers=0)), 0.0
     for _ in range(len(DATA)):

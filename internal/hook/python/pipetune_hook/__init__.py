@@ -1,4 +1,4 @@
-"""pipetune's hook inside a training job: reports, by datagrams, what each step waited for and what each item cost.
+"""pipetune's hook inside a training job: reports, by datagrams, what the steps waited and what an item cost.
 
 It promises not to hurt the job. No thread, lock, finalizer, exit handler or signal handler; nothing printed, nothing
 written; sends never block; each wrapper calls the original exactly once and lets its result and its exceptions through;

@@ -17,7 +17,7 @@ from . import settings, state
 from .alarm import foreign
 from .guise import standing_for
 from .look import class_fields
-from .loop import MOST_SHORT
+from .epoch import MOST_SHORT
 from .sites import add_site
 
 EVERY = 50000000  # nanoseconds between two steps that are timed, on average

@@ -7,7 +7,7 @@ from time import thread_time_ns as cpu_clock
 
 from . import device as gpu
 from . import lengths, numbers, settings, shards, state, work, worker
-from . import loop as loops
+from . import epoch as epochs
 from .guise import standing_for, untraced
 from .look import SideTable, fields, reference_to, text
 
@@ -173,7 +173,7 @@ def resetting(original):
 
 def began(loop, loader, begun, now, iterator):
     loop.single = settings.gives_items(loader)
-    epoch = loops.begin(loop, loader, begun, now, iterator)
+    epoch = epochs.begin(loop, loader, begun, now, iterator)
     epoch.drew(local.began, local.reset)
     if not epoch.workers:
         process.fetchers.keep(fields(iterator).get("_dataset_fetcher"), work.known(loop.number, None))
@@ -208,6 +208,7 @@ def stepping(original, torch):
             now = clock()
             epoch.left -= 1
             epoch.waited += now - begun
+            epoch.last = now
             epoch.waiting = False
             if now >= epoch.due:
                 epoch.late(now)
@@ -249,7 +250,7 @@ def stepping(original, torch):
             epoch.count(batch, gradients(), cpu_clock() - cpu)
             if device is not None:
                 device.took(epoch.loop, epoch.passed, epoch.chosen)
-                epoch.allot(min(epoch.left, device.before()))
+                epoch.spare(device.before())
             elif process.look:
                 gpu.begin()
             epoch.took(begun, clock())

@@ -15,6 +15,7 @@ from .sites import site_messages, with_sites
 SLOWEST = 8
 SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
 SKIPPED = 63  # short batches between two that are timed in full
+STALE = 100000000  # nanoseconds after one timed in full from which on the next one is
 process = state.process
 local = state.local
 
@@ -37,9 +38,10 @@ class Work:
         # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
         self.mark = self.collated = 0
         self.skip = 0  # batches to go until one is timed in full
+        self.due = 0  # when the next one is
+        self.parts = 0, 0, 0, 0  # of the last one: nanoseconds, those of its items, CPU time, and to put it together
         self.batched = False  # those are made of lists of indices; else each is an item
         self.short = []  # nanoseconds of those since the last that was
-        self.rough = 0  # the same in all, each at most SHORT
         self.times = []
         self.slow = {}  # index: [summed nanoseconds, times measured]
         self.floor = 0  # nanoseconds that an item must take to be among the slowest
@@ -51,7 +53,8 @@ class Work:
         took = now - begun
         self.fetch_time += took
         if cpu is not None:
-            self.divided(took, self.mark - begun, min(thread_time_ns() - cpu, took))
+            self.parts = took, self.mark - begun, min(thread_time_ns() - cpu, took), self.collated
+            self.divide(took)
         if done:
             self.fetches += 1
             self.times.append(took // 1000)
@@ -72,22 +75,20 @@ class Work:
         del self.short[:count]
         self.fetches += count
         self.fetch_time += sum(took)
-        self.rough += sum([min(each, SHORT) for each in took])
+        self.divide(sum([min(each, SHORT) for each in took]))
         self.times += [each // 1000 for each in took]
 
     def timed(self):
         """What calls of other libraries took."""
         return self.open_time + self.read_time + self.decode_time + self.row_time
 
-    def divided(self, took, items, cpu):
-        """Books the parts of a batch's time, and those of the short batches before it, which were like it."""
-        rough, self.rough = self.rough, 0
-        if took > 0:
-            cpu += rough * cpu // took
-            items += rough * items // took
-            self.collate += self.collated + rough * self.collated // took
-        self.fetch_cpu += cpu
-        self.item_time += items
+    def divide(self, took):
+        """Books the parts of so much time, which is divided as that of the last batch timed in full."""
+        whole, items, cpu, collated = self.parts
+        if whole > 0:
+            self.item_time += took * items // whole
+            self.fetch_cpu += took * cpu // whole
+            self.collate += took * collated // whole
 
     def slow_item(self, index, took):
         """Keeps an item that is among the slowest, or was: its mean counts. The first of all loads what all need."""
@@ -195,7 +196,7 @@ def fetching(original, kind):
             now = clock()
             work.short.append(now - begun)
             work.items += items
-            work.skip = work.skip - 1 if now - begun < SHORT else 0
+            work.skip = work.skip - 1 if now - begun < SHORT and now < work.due else 0
             work.opened = False
             work.changed = True
             if work.parent is not None and now >= process.next:
@@ -232,7 +233,7 @@ def fetching(original, kind):
                 if done and work.items == before:
                     work.items += items
                 took = work.fetched(begun, cpu, done)
-                work.skip = SKIPPED if items and took < SHORT else 0
+                work.skip, work.due = SKIPPED if items and took < SHORT else 0, begun + took + STALE
             except Exception as error:
                 failed(error)
 

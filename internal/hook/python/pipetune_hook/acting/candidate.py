@@ -11,7 +11,7 @@ from .. import settings, trainer
 from ..alarm import foreign
 from ..guise import standing_for
 from ..look import fields, of_class
-from ..loop import worker_pids
+from ..epoch import worker_pids
 from .replay import Meter
 
 DataLoader = sys.modules["torch.utils.data"].DataLoader
@@ -66,7 +66,7 @@ def remade(loader, order):
             persistent_workers=order["persistent_workers"],
             timeout=order["patience"],
         )
-        named["multiprocessing_context"] = order["start_method"] or own.get("_DataLoader__multiprocessing_context")
+        named["multiprocessing_context"] = own.get("_DataLoader__multiprocessing_context")
     sizes = own.get("batch_sampler")
     if own.get("_dataset_kind") == 1:
         named.update(batch_size=order["batch_size"] or own["batch_size"], drop_last=own["drop_last"])
