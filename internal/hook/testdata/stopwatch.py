@@ -107,6 +107,17 @@ def given_up():
     evaluation.told()
 
 
+def left():
+    """An epoch of short steps that is left, and another one begun."""
+    watch = Watch(DataLoader(Items(400, 0), 1))
+    for steps in 200, 0:
+        for number, _ in enumerate(watch.batches()):
+            if number == steps:
+                break
+            time.sleep(0.001)
+    watch.told()
+
+
 def both():
     left, right = Watch(DataLoader(Items(12, 0.002), 4)), Watch(DataLoader(Items(12, 0.003), 4))
     for _ in zip(left.batches(), right.batches()):
@@ -128,6 +139,7 @@ def main():
     if len(sys.argv) > 1:
         over(DataLoader(Items(), 4, num_workers=1, multiprocessing_context="spawn"), 1)
         over(DataLoader(Items(), 4, num_workers=1, multiprocessing_context="forkserver"), 1)
+    left()
     sys.stdout.flush()
 
 
