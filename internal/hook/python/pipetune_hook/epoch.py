@@ -303,6 +303,7 @@ def give_up(epoch):
     if not epoch.ended and epoch.entered and epoch.thread == get_ident():
         epoch.fold()
         epoch.loop.step_time += epoch.last - epoch.entered
+        epoch.entered = epoch.last  # it may be taken up again
     if epoch.counts():
         state.keep(epoch)
 
