@@ -138,7 +138,7 @@ func TestPythonPictures(t *testing.T) {
 		paths = append(paths, path)
 	}
 	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...),
-		time.Second)
+		5*time.Second) // of which a busy machine takes more than one to start Python
 	must.Do(t, timePython(t.Context(), s))
 	pillow := labels{report.LabelDecoder: "pillow"}
 	onlyOne(t, s, metric.ItemTime, pillow)
