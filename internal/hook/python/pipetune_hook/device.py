@@ -15,9 +15,9 @@ from time import monotonic_ns as clock
 
 from . import settings, state
 from .alarm import foreign
+from .epoch import MOST_SHORT
 from .guise import standing_for
 from .look import class_fields
-from .epoch import MOST_SHORT
 from .sites import add_site
 
 EVERY = 50000000  # nanoseconds between two steps that are timed, on average

@@ -27,7 +27,7 @@ class Loop:
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
-        self.length = 0  # steps of the last epoch that came to its end
+        self.length = expected(made)  # steps of the last epoch that came to its end
         self.stride = 1  # steps to one in full, on average
         self.size = (0,) * len(SIZES)
         self.full = 0  # steps taken in full
@@ -79,3 +79,11 @@ class Loop:
         self.reported_at = now
         self.changed = False
         self.waits = []
+
+
+def expected(made):
+    """The steps of an epoch by a loader's settings; 0: not known. A sampler of the job's may give another number."""
+    items, size = made.get("items"), made.get("batch_size")
+    if type(items) is not int or type(size) is not int or size < 1:
+        return 0
+    return items // size if made.get("drop_last") else (items + size - 1) // size

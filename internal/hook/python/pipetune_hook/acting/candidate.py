@@ -9,9 +9,9 @@ from time import monotonic_ns as clock
 
 from .. import settings, trainer
 from ..alarm import foreign
+from ..epoch import worker_pids
 from ..guise import standing_for
 from ..look import fields, of_class
-from ..epoch import worker_pids
 from .replay import Meter
 
 DataLoader = sys.modules["torch.utils.data"].DataLoader
