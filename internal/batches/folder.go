@@ -22,7 +22,7 @@ const namedHeader = 64
 // findTensorFolder returns the job's /dev/shm as the trainer sees it; "" where it is not a memory file system, because
 // anything else may hang.
 func findTensorFolder(fs procfs.FS, trainer *procfs.Process) tensorFolder {
-	mounts, err := trainer.Mounts()
+	mounts, err := trainer.Mounts(fs)
 	if err != nil {
 		return ""
 	}

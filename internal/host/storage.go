@@ -56,7 +56,7 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, er
 		return failed(err)
 	}
 	defer p.Close()
-	mounts, err := p.Mounts()
+	mounts, err := p.Mounts(o.FS)
 	if err != nil {
 		return failed(err)
 	}

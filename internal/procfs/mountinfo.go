@@ -23,23 +23,25 @@ type Mount struct {
 	SuperOptions string
 }
 
-// Mounts reads the mounts that this program sees.
+// Mounts reads the mounts that this program sees, in a chroot too.
 func (f FS) Mounts() ([]Mount, error) {
 	b, err := f.readFile("proc", "self", "mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	return ParseMounts(b)
+	mounts, err := ParseMounts(b)
+	return withRoot(mounts, f.ownRoot), err
 }
 
 // Mounts reads the mounts that the process sees, which differ from ours where
-// it runs in a container.
-func (p *Process) Mounts() ([]Mount, error) {
+// it runs in a container or in a chroot; f is where it was opened.
+func (p *Process) Mounts(f FS) ([]Mount, error) {
 	b, err := p.readCold("mountinfo")
 	if err != nil {
 		return nil, goneFrom(err)
 	}
-	return ParseMounts(b)
+	mounts, err := ParseMounts(b)
+	return withRoot(mounts, func() (Mount, bool) { return p.rootIn(f) }), err
 }
 
 // MountsSeenBy reads the mounts that the process sees, or ours where it ended or
@@ -49,7 +51,7 @@ func (f FS) MountsSeenBy(id ID) ([]Mount, error) {
 	if err == nil {
 		defer p.Close()
 		var mounts []Mount
-		if mounts, err = p.Mounts(); err == nil && len(mounts) > 0 {
+		if mounts, err = p.Mounts(f); err == nil && len(mounts) > 0 {
 			return mounts, nil
 		}
 	}

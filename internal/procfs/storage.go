@@ -85,23 +85,24 @@ const (
 	magicBeeGFS = 0x19830326
 )
 
-// magicKinds are the kinds by these numbers and those of
+// magicTypes are the types by these numbers and those of
 // include/uapi/linux/magic.h.
-var magicKinds = map[int64]StorageKind{
-	unix.TMPFS_MAGIC: StorageMemory, unix.RAMFS_MAGIC: StorageMemory, unix.NFS_SUPER_MAGIC: StorageNetwork,
-	unix.CIFS_SUPER_MAGIC: StorageNetwork, unix.SMB2_SUPER_MAGIC: StorageNetwork,
-	unix.CEPH_SUPER_MAGIC: StorageNetwork, unix.AFS_SUPER_MAGIC: StorageNetwork, unix.AFS_FS_MAGIC: StorageNetwork,
-	unix.OCFS2_SUPER_MAGIC: StorageNetwork, magicLustre: StorageNetwork, MagicGPFS: StorageNetwork,
-	magicBeeGFS: StorageNetwork, unix.V9FS_MAGIC: StorageShared, unix.FUSE_SUPER_MAGIC: StorageFUSE,
-	unix.EXT4_SUPER_MAGIC: StorageBlock, unix.XFS_SUPER_MAGIC: StorageBlock, unix.BTRFS_SUPER_MAGIC: StorageBlock,
-	MagicZFS: StorageBlock,
+var magicTypes = map[int64]string{
+	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.NFS_SUPER_MAGIC: "nfs", unix.CIFS_SUPER_MAGIC: "cifs",
+	unix.SMB2_SUPER_MAGIC: "smb3", unix.CEPH_SUPER_MAGIC: "ceph", unix.AFS_SUPER_MAGIC: "afs",
+	unix.AFS_FS_MAGIC: "afs", unix.OCFS2_SUPER_MAGIC: "ocfs2", magicLustre: "lustre", MagicGPFS: "gpfs",
+	magicBeeGFS: "beegfs", unix.V9FS_MAGIC: "9p", unix.FUSE_SUPER_MAGIC: "fuse", unix.EXT4_SUPER_MAGIC: "ext4",
+	unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", MagicZFS: "zfs",
 }
 
 // KindOfMagic classifies a file system by its number in statfs(2); not ok where
 // the number says nothing of that.
 func KindOfMagic(number int64) (kind StorageKind, ok bool) {
-	kind, ok = magicKinds[int64(uint32(number))]
-	return kind, ok
+	fstype, ok := magicTypes[int64(uint32(number))]
+	if !ok {
+		return "", false
+	}
+	return KindOfFS(fstype), true
 }
 
 // RemoteFUSE reports whether a FUSE type is one whose data is known to be on

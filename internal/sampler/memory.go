@@ -92,7 +92,7 @@ var errNoShm = errors.New("the job has no tmpfs at /dev/shm")
 // cannot hang. Where the job shares our mounts it is asked directly. In another container the way there leads through
 // the job's root, which may be a network mount, so a child goes.
 func (m *Memory) findShm(p *procfs.Process) (func(context.Context) (isolate.FileSystem, error), error) {
-	mounts, err := p.Mounts()
+	mounts, err := p.Mounts(m.fs)
 	if err != nil {
 		return nil, err
 	}
