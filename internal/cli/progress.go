@@ -17,6 +17,7 @@ type progress struct {
 	show   func(what string, elapsed time.Duration)
 	finish func()
 	what   string
+	steps  bool // what is under way is shown before the end
 	over   bool
 }
 
@@ -72,8 +73,9 @@ func newProgress(env Env, quiet bool, total time.Duration, s progressStyle) *pro
 		p.show = func(what string, elapsed time.Duration) {
 			line.draw(s.bar(what, elapsed, total), elapsed.Seconds()/max(total.Seconds(), 1e-3))
 		}
-		p.finish = line.clear
+		p.finish, p.steps = line.clear, true
 	default:
+		p.steps = total > lineEvery
 		next := lineEvery
 		p.show = func(what string, elapsed time.Duration) {
 			if elapsed < next {

@@ -26,6 +26,9 @@ func TestProgressInALog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			p := newProgress(benchEnv(&b, env.terminal, env.vars), env.quiet, 90*time.Second, benchProgress())
+			if p.steps == env.quiet {
+				t.Errorf("steps are shown: %v", p.steps)
+			}
 			p.step("random reads\x1b[31m", 0)
 			for s := range 100 {
 				p.tick(time.Duration(s) * time.Second)
@@ -75,6 +78,17 @@ func TestProgressOnATerminal(t *testing.T) {
 	p.done()
 	if b.Len() != shown {
 		t.Errorf("a late tick drew: %q", b.String()[shown:])
+	}
+}
+
+// TestStepsOfAShortLog: nobody finds out what a log of one line, at its end, is to say.
+func TestStepsOfAShortLog(t *testing.T) {
+	for terminal, want := range map[bool]bool{false: false, true: true} {
+		var b bytes.Buffer
+		p := newProgress(benchEnv(&b, terminal, nil), false, lineEvery, watchProgress(1))
+		if p.done(); p.steps != want {
+			t.Errorf("on a terminal %v: steps are shown %v", terminal, p.steps)
+		}
 	}
 }
 

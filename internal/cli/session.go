@@ -141,7 +141,7 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	w.Tool, w.Launched, w.Duration, w.Interval = tool(), s.launched, o.duration, o.interval
 	w.Warmup, w.FitWarmup, w.BatchSize = o.warmup, !o.ownWarmup && o.steps == 0, o.batchSize
 	w.Tick, w.Warn = progress.tick, func(text string) { note(s.env.Stderr, text) }
-	if attached && !o.quiet {
+	if progress.steps {
 		w.Words = progress.step
 	}
 	if w.Frame == nil && s.meter.asked {
