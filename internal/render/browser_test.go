@@ -78,6 +78,13 @@ func visit(c *chromium, page []byte, v view, folded, unfolded func()) (wrong []s
 	return wrong
 }
 
+// Where a page is looked at. A page's style changes its colours in the dark and nothing else, so that what fits into a
+// width does in either; the pictures that PAGE_SHOTS asks for are of all.
+var (
+	fewViews = []view{{380, false}, {900, false}, {1600, true}}
+	allViews = []view{{380, false}, {900, false}, {1600, false}, {380, true}, {900, true}, {1600, true}}
+)
+
 // TestPageInABrowser opens pages in three widths, dark and light, everything unfolded: no error, no request but the one
 // for the page, nothing beyond the window, and axe-core's rules pass.
 func TestPageInABrowser(t *testing.T) {
@@ -92,6 +99,10 @@ func TestPageInABrowser(t *testing.T) {
 			t.Errorf("a page with %s passes: %s", want, found)
 		}
 	}
+	views := fewViews
+	if os.Getenv("PAGE_SHOTS") != "" {
+		views = allViews
+	}
 	for name, s := range map[string]Subject{
 		"attached": watched(t, "workers-restart-fork.jsonl"),
 		"launched": watched(t, "launched-hdf5-per-item.jsonl"),
@@ -102,7 +113,7 @@ func TestPageInABrowser(t *testing.T) {
 	} {
 		var page bytes.Buffer
 		must.Do(t, writePage(&page, s, Options{}))
-		for _, v := range []view{{380, false}, {900, false}, {1600, false}, {380, true}, {900, true}, {1600, true}} {
+		for _, v := range views {
 			wrong := visit(c, page.Bytes(), v, shoot(c, name, v, "folded"), shoot(c, name, v, "unfolded"))
 			if len(wrong) > 0 {
 				t.Errorf("%s at %s: %.3000s", name, v, strings.Join(wrong, "\n"))
