@@ -66,7 +66,7 @@ func job(e *evidence.Evidence) *report.Job {
 func window(e *evidence.Evidence) *report.Window {
 	w := &report.Window{DurationS: (e.Window.End - e.Window.Start).Seconds(), WarmupS: e.Window.Warmup.Seconds(),
 		StartS: e.Window.Start.Seconds(), StartedAt: started(e), StartMono: (e.Header.StartMonotonic +
-			e.Window.Start).Seconds()}
+			e.Window.Start).Seconds(), WholeEpochs: e.Window.Epochs}
 	if v, ok := e.Get(metric.BatchesPerS); ok {
 		steps := v.Center * w.DurationS
 		w.Steps = &steps

@@ -72,7 +72,7 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 	b.h.weightByTime()
 	end, ended := watchEnd(rec, b.h, b.processes)
 	t = b.processes.keepLongestTraining(b.h, end)
-	b.frame = newFrame(rec, b.h, b.processes, t.life)
+	b.frame = b.newFrame(t.life)
 	b.Ended = ended
 	for _, e := range recording.Each[recording.JobEnd](rec, recording.EventJobEnded) {
 		if e.Status != 0 {

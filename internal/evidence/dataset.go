@@ -8,7 +8,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // place is a folder or file of data the job reads.
@@ -65,15 +64,15 @@ func truth(x *bool) figure {
 func (b *builder) opens(r *rank) {
 	present, _ := b.ofPlaces(metric.DatasetPresent, "")
 	samples, _ := b.ofPlaces(metric.DatasetListings, "")
-	b.take(metric.HandlePresent, ratio(present, samples), metric.DatasetPresent, metric.DatasetListings)
+	b.take(metric.HandlePresent, b.ratio(present, samples), metric.DatasetPresent, metric.DatasetListings)
 	opens, seen := b.ofPlaces(metric.DatasetOpens, "")
-	b.take(metric.FileOpens, ratio(opens, seen), metric.DatasetOpens)
+	b.take(metric.FileOpens, b.ratio(opens, seen), metric.DatasetOpens)
 	hdf5, known := b.ofPlaces(metric.DatasetOpens, "hdf5")
 	if sum(known) == 0 {
 		hdf5 = nil
 	}
 	perSec, perBatch, different := b.reportedOpens(r)
-	b.take(metric.HDF5Opens, perSec.orElse(ratio(hdf5, seen)), metric.DatasetOpens)
+	b.take(metric.HDF5Opens, perSec.orElse(b.ratio(hdf5, seen)), metric.DatasetOpens)
 	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
 	all, distinct := 0.0, 0.0
 	for _, p := range b.places {
@@ -98,7 +97,7 @@ func (b *builder) opens(r *rank) {
 	if r.handed == nil || sum(seen) == 0 {
 		batches = nil
 	}
-	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(ratio(opens, batches)), metric.DatasetOpens)
+	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(b.ratio(opens, batches)), metric.DatasetOpens)
 }
 
 // When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the
@@ -238,9 +237,9 @@ func (b *builder) reading(r *rank) {
 			fetched, fetchedByWorkers = nil, nil
 		}
 	}
-	hits := stat.Ratio(fetched, chars)
+	hits := b.quotient(fetched, chars)
 	hits.Center, hits.Lo, hits.Hi = 1-hits.Center, 1-hits.Hi, 1-hits.Lo
-	cached, size := summary(hits).or(uncounted), ratio(chars, calls)
+	cached, size := summary(hits).or(uncounted), b.ratio(chars, calls)
 	if sum(chars) < leastRead && len(all) > 0 {
 		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not "+
 			"counted there", "")
@@ -249,13 +248,13 @@ func (b *builder) reading(r *rank) {
 			cached.why = uncounted
 		}
 	}
-	b.take(metric.ReadBytes, ratio(chars, b.length), metric.ProcReadChars)
-	b.take(metric.StorageBytes, ratio(fetched, b.length).or(uncounted), metric.ProcReadBytes)
+	b.take(metric.ReadBytes, b.ratio(chars, b.length), metric.ProcReadChars)
+	b.take(metric.StorageBytes, b.ratio(fetched, b.length).or(uncounted), metric.ProcReadBytes)
 	b.take(metric.CacheHits, cached, metric.ProcReadBytes, metric.ProcReadChars)
 	b.take(metric.BytesPerRead, size, metric.ProcReadCalls, metric.ProcReadChars)
-	b.perBatch(r, metric.ReadsPerBatch, ratio(b.growthOf(metric.ProcReadCalls, r.workerSet), r.handed),
+	b.perBatch(r, metric.ReadsPerBatch, b.ratio(b.growthOf(metric.ProcReadCalls, r.workerSet), r.handed),
 		metric.ProcReadCalls)
-	b.perBatch(r, metric.StoragePerBatch, ratio(fetchedByWorkers, r.handed).or(uncounted), metric.ProcReadBytes)
+	b.perBatch(r, metric.StoragePerBatch, b.ratio(fetchedByWorkers, r.handed).or(uncounted), metric.ProcReadBytes)
 }
 
 // loading returns the processes that load data: the workers, and the trainers that have none.

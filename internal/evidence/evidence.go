@@ -93,6 +93,7 @@ type Window struct {
 	Warmup     time.Duration // dropped before it: asked for or detected, the longer
 	Detected   bool          // the warm-up was longer than asked for
 	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
+	Epochs     int           // it is cut to so many whole ones, of a job whose workers restart with each; 0: it is not
 	Startup    Startup       // of it, what showed no step yet
 	Ended      bool          // the job ended in the watch
 	Failure    string        // of a job that pipetune started: how it failed, "ended with status 1 after 5.2 s"; ""

@@ -98,7 +98,7 @@ func (b *builder) feedersAtOnce(r *rank) figure {
 	}
 	idle, alive := b.grow(r.loader(), metric.LoaderWaitIdle), b.grow(r.loader(), metric.LoaderWaitAlive)
 	working := each(len(idle), func(i int) float64 { return alive[i] - idle[i] })
-	return ratio(working, b.grow(r.loader(), metric.LoaderWaiting))
+	return b.ratio(working, b.grow(r.loader(), metric.LoaderWaiting))
 }
 
 // Who of those that could load data gets any: trainers of a distributed training, and workers of one trainer.

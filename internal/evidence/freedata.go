@@ -16,7 +16,7 @@ func (b *builder) freeData(r *rank) {
 	var free, times figure
 	free.why = reason{text: "nobody asked for it", cure: "start the job with pipetune diagnose --headroom -- COMMAND"}
 	if last, steps, seconds := b.replayed(r); last != nil {
-		free = ratio(steps, seconds).or(reason{text: last.Why})
+		free = b.ratio(steps, seconds).or(reason{text: last.Why})
 		if v, ok := b.ev.Get(metric.BatchesPerS); ok && free.N > 0 && v.Lo > 0 {
 			times.Summary = stat.Summary{Center: free.Center / v.Center, Lo: free.Lo / v.Hi, Hi: free.Hi / v.Lo,
 				Confidence: v.Confidence, N: min(v.N, free.N)}

@@ -15,7 +15,7 @@ func (b *builder) gilWait(r *rank) figure {
 	if b.h.of(metric.ThreadGIL, r.entity) == nil {
 		return none("which lock the main thread waits for was not seen", "")
 	}
-	return ratio(b.grow(r.entity, metric.ThreadGIL, metric.ThreadGILReceiving), r.samples)
+	return b.ratio(b.grow(r.entity, metric.ThreadGIL, metric.ThreadGILReceiving), r.samples)
 }
 
 // gilUntold is how much of gil is in next() and is not seen to be. Who takes batches from a worker lets the lock go and

@@ -64,7 +64,7 @@ func (b *builder) lasting(means []float64) []float64 {
 }
 
 // mean is the mean over the windows of what they have each.
-func (b *builder) mean(means []float64) figure { return ratio(b.lasting(means), b.length) }
+func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means), b.length) }
 
 // busyOf is the share of each window in which GPUs ran kernels, mean over them: by what their engines report, or, where
 // they report nothing, by the driver's samples, in which copies from pageable memory count in part (on an H200 0.32
@@ -172,7 +172,7 @@ func (b *builder) gpuPower(job []string) figure {
 			}
 		}
 	}
-	return ratio(total, n)
+	return b.ratio(total, n)
 }
 
 // costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown,
@@ -218,7 +218,7 @@ func (b *builder) gpuThrottled(job []string) (worst figure) {
 				}
 			}
 		}
-		if s := stat.Ratio(slowed, read); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
+		if s := b.quotient(slowed, read); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
 			worst.Summary = s
 		}
 	}

@@ -127,7 +127,7 @@ func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure)
 	if lasted = median(gaps); len(gaps) == 0 {
 		lasted = exact(sum(lost) / restarts)
 	}
-	return exact(restarts), ratio(lost, h.trained()), lasted, median(epochs)
+	return exact(restarts), b.ratio(lost, h.trained()), lasted, median(epochs)
 }
 
 // orNothing is a figure, or 0 where it is not reported.
@@ -209,7 +209,7 @@ func (b *builder) sampler(r *rank) {
 	var spent, each figure
 	if h := r.hook; h != nil && (h.training.hasWorkers() || h.makesAlone() > 0) {
 		lost, took := b.drawn(h)
-		spent, each = ratio(lost, h.trained()), median(took)
+		spent, each = b.ratio(lost, h.trained()), median(took)
 	}
 	b.take(metric.SamplerTime, spent, metric.HookCreate)
 	b.take(metric.SamplerStart, each, metric.HookCreate)

@@ -141,7 +141,7 @@ func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
 	if sum(every) <= 0 {
 		return
 	}
-	perSec, perBatch = ratio(every, r.hook.reported), ratio(opens, l.made(metric.HookFetches))
+	perSec, perBatch = b.ratio(every, r.hook.reported), b.ratio(opens, l.made(metric.HookFetches))
 	calls, files := 0.0, map[string]bool{}
 	for _, s := range b.sites([]*hookLoop{l}, "open") {
 		calls += s.Calls

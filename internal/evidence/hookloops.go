@@ -8,7 +8,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // hooked is what the hook reported on one trainer over the windows.
@@ -239,7 +238,7 @@ func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.hook = h
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()
-	r.rate = stat.Ratio(r.batches, r.clock)
+	r.rate = b.quotient(r.batches, r.clock)
 	longer := func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) }
 	slices.SortStableFunc(h.evaluations, longer)
 	slices.SortStableFunc(h.sources, longer)
@@ -286,19 +285,19 @@ func (b *builder) reportedWorkers(r *rank) {
 	}
 	lived := times(reported, float64(*workers))
 	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
-	b.set(metric.WorkerBusy, ratio(busy, lived))
-	b.set(metric.WorkerIdle, ratio(each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived))
+	b.set(metric.WorkerBusy, b.ratio(busy, lived))
+	b.set(metric.WorkerIdle, b.ratio(each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived))
 	if sum(cpu) <= 0 {
 		return
 	}
-	b.set(metric.WorkerRunning, ratio(each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived))
-	b.set(metric.WorkerOtherWait, ratio(each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived))
-	b.set(metric.WorkerCPU, ratio(cpu, lived))
+	b.set(metric.WorkerRunning, b.ratio(each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived))
+	b.set(metric.WorkerOtherWait, b.ratio(each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived))
+	b.set(metric.WorkerCPU, b.ratio(cpu, lived))
 	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
 	if all := sum(seen) + sum(b.programs(r.workerSet)); all > 0 && sum(delay) > 0 {
-		b.set(metric.WorkerRunDelay, summary(stat.Ratio(cpu, lived).Scaled(sum(delay)/all)).by(metric.Inferred))
+		b.set(metric.WorkerRunDelay, summary(b.quotient(cpu, lived).Scaled(sum(delay)/all)).by(metric.Inferred))
 	}
 }
 

@@ -21,12 +21,12 @@ func (b *builder) setReported(r *rank) {
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	if h.training.trains() {
-		b.set(metric.Evaluation, ratio(h.evaluated, h.reported))
-		b.set(metric.EvalWait, ratio(h.over(h.evaluations, (*hookLoop).waits), h.reported))
+		b.set(metric.Evaluation, b.ratio(h.evaluated, h.reported))
+		b.set(metric.EvalWait, b.ratio(h.over(h.evaluations, (*hookLoop).waits), h.reported))
 	}
 	if h.training.known(metric.HookSyncs) {
-		b.set(metric.SyncRatio, ratio(h.training.of(metric.HookSyncTime), h.trained()))
-		b.set(metric.SyncsPerStep, ratio(h.training.of(metric.HookSyncs), r.batches))
+		b.set(metric.SyncRatio, b.ratio(h.training.of(metric.HookSyncTime), h.trained()))
+		b.set(metric.SyncsPerStep, b.ratio(h.training.of(metric.HookSyncs), r.batches))
 	}
 	if timed := b.ownClock(r); timed.N > 0 {
 		b.set(metric.Starved, summary(timed))
@@ -68,7 +68,7 @@ func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figu
 func (b *builder) hookMade(r *rank) {
 	l := r.hook.training
 	if l.hasWorkers() {
-		b.set(metric.TakeCPU, ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
+		b.set(metric.TakeCPU, b.ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
 	}
 	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
 		l.made(metric.HookFetchCPU)
@@ -76,16 +76,16 @@ func (b *builder) hookMade(r *rank) {
 		return
 	}
 	collate := l.made(metric.HookCollate)
-	b.set(metric.FetchTime, ratio(took, fetches))
-	b.set(metric.CollateRatio, ratio(collate, took))
-	b.set(metric.RowsPerBatch, ratio(l.made(metric.HookRows), fetches))
-	b.set(metric.RowRatio, ratio(l.made(metric.HookRowTime), took))
+	b.set(metric.FetchTime, b.ratio(took, fetches))
+	b.set(metric.CollateRatio, b.ratio(collate, took))
+	b.set(metric.RowsPerBatch, b.ratio(l.made(metric.HookRows), fetches))
+	b.set(metric.RowRatio, b.ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.set(metric.FetchP99, exact(p99))
 	}
 	if sum(cpu) > 0 {
-		b.set(metric.FetchCPU, ratio(cpu, fetches))
+		b.set(metric.FetchCPU, b.ratio(cpu, fetches))
 		b.costOfBatch(r, fetches, took, cpu)
 	}
 	if sum(items) <= 0 {
@@ -99,11 +99,11 @@ func (b *builder) hookMade(r *rank) {
 		took []float64
 	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
 		{metric.MadeOther, other}, {metric.MadeCollate, collate}} {
-		b.set(p.d, ratio(p.took, items))
+		b.set(p.d, b.ratio(p.took, items))
 	}
-	b.set(metric.MadePerS, ratio(items, r.hook.trained()))
+	b.set(metric.MadePerS, b.ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.set(metric.DecodedTimes, summary(stat.Ratio(l.made(metric.HookDecodedValues), items).Scaled(1/taken)))
+		b.set(metric.DecodedTimes, summary(b.quotient(l.made(metric.HookDecodedValues), items).Scaled(1/taken)))
 	}
 }
 
@@ -129,7 +129,7 @@ func (b *builder) valuesTaken(r *rank) float64 {
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	seen := b.ev.read(metric.WorkerCPUBatch).figure
 	if besides := b.ofStarts(r, fetches, took); seen.N == 0 || seen.Center-besides < sum(cpu)/sum(fetches) {
-		b.set(metric.WorkerCPUBatch, ratio(cpu, fetches).over(seen.num, seen.den))
+		b.set(metric.WorkerCPUBatch, b.ratio(cpu, fetches).over(seen.num, seen.den))
 	} else if besides > 0 {
 		seen.Summary = seen.Scaled(1 - besides/seen.Center)
 		b.set(metric.WorkerCPUBatch, seen)
@@ -146,7 +146,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		delay, programs = times(delayed, part), times(b.programs(r.workerSet), part)
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
-	b.set(metric.WorkerWaitBatch, summary(notNegative(stat.Ratio(waits, fetches))))
+	b.set(metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, fetches))))
 }
 
 // ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the making of a set,

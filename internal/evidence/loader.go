@@ -12,14 +12,14 @@ import (
 // loader takes how the queue of the leading trainer's loader stands.
 func (b *builder) loader(r *rank) {
 	idle, alive, samples := b.standby(r)
-	ahead := ratio(b.grow(r.loader(), metric.LoaderAhead), b.grow(r.loader(), metric.LoaderSamples))
-	blocked := ratio(b.grow(r.loader(), metric.LoaderBlocked), samples)
+	ahead := b.ratio(b.grow(r.loader(), metric.LoaderAhead), b.grow(r.loader(), metric.LoaderSamples))
+	blocked := b.ratio(b.grow(r.loader(), metric.LoaderBlocked), samples)
 	if r.standby > 0 {
 		blocked.why.text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
 	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.ThreadQueuePoll)
 	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)
-	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
+	b.take(metric.IdleWhileWaits, r.own(r.alone(b.ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
 
 	var size, tensors, depth, capacity figure
 	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
@@ -48,10 +48,10 @@ func (b *builder) pinning(r *rank) {
 	samples := b.grow(r.pin(), metric.ThreadSamples)
 	idle := b.grow(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
-	batch := summary(notNegative(stat.Ratio(busy, r.handed)))
-	b.take(metric.PinBusy, ratio(busy, samples), metric.ThreadSamples)
+	batch := summary(notNegative(b.quotient(busy, r.handed)))
+	b.take(metric.PinBusy, b.ratio(busy, samples), metric.ThreadSamples)
 	locked := b.grow(r.pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
-	b.take(metric.PinLock, ratio(locked, samples), metric.ThreadSamples)
+	b.take(metric.PinLock, b.ratio(locked, samples), metric.ThreadSamples)
 	if sum(samples) == 0 {
 		batch = none("no thread that pins batches was seen", "")
 	}

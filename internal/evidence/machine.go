@@ -20,13 +20,13 @@ const (
 func (b *builder) machine() {
 	b.countCores()
 	busy, steal, all, job := b.grow(host, metric.CPUBusy), b.grow(host, metric.CPUSteal), b.allCPUs(), b.jobCPU()
-	b.take(metric.CPUBusyRatio, ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
+	b.take(metric.CPUBusyRatio, b.ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
 	b.take(metric.UsableBusy, b.usableBusy(summed(busy, steal), all, job),
 		metric.CPUBusy, metric.CPUUsable, metric.CPUPresent)
 	if b.h.of(metric.CPUSteal, host) == nil {
 		steal = nil
 	}
-	b.take(metric.StealRatio, ratio(steal, all), metric.CPUSteal)
+	b.take(metric.StealRatio, b.ratio(steal, all), metric.CPUSteal)
 	b.take(metric.StealUsual, b.usualSteal(), metric.CPUSteal, metric.CPUBusy)
 	trainers := b.growthOf(metric.ProcCPU, b.processes.trainers)
 	for _, r := range b.ranks {
@@ -35,8 +35,8 @@ func (b *builder) machine() {
 			trainers = each(len(trainers), func(i int) float64 { return max(trainers[i]-feeding[i], 0) })
 		}
 	}
-	b.take(metric.JobCPU, ratio(job, b.length), metric.ProcCPU)
-	b.take(metric.TrainerCPU, ratio(trainers, b.length), metric.ProcCPU)
+	b.take(metric.JobCPU, b.ratio(job, b.length), metric.ProcCPU)
+	b.take(metric.TrainerCPU, b.ratio(trainers, b.length), metric.ProcCPU)
 	b.take(metric.OtherCPU, b.otherCPU(job), metric.CPUBusy, metric.ProcCPU)
 	b.take(metric.Throttled, b.throttled(), metric.CgroupCPUThrottled, metric.CgroupCPUPeriods)
 	b.take(metric.CPUPressure, b.rate(metric.PressureCPUSome, group, host), metric.PressureCPUSome)
@@ -69,7 +69,7 @@ func (b *builder) usualSteal() figure {
 func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 	for _, e := range entities {
 		if t := b.h.of(raw, e); t != nil {
-			return ratio(t.grow(b.spans))
+			return b.ratio(t.grow(b.spans))
 		}
 	}
 	return figure{}
@@ -92,7 +92,7 @@ func (b *builder) fullCPUs() figure {
 	}
 	busy := b.rate(metric.CPUBusy, host)
 	if usable < present-0.01 { // which of them others compute on is not known
-		busy = ratio(b.jobCPU(), b.length)
+		busy = b.ratio(b.jobCPU(), b.length)
 	}
 	if busy.N == 0 {
 		return figure{}
@@ -144,7 +144,7 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 		return figure{}
 	}
 	if usable >= present-0.01 {
-		return ratio(used, all)
+		return b.ratio(used, all)
 	}
 	// Which cores the job may use is not reported, and a quota is no set of cores: its own use of them is a lower
 	// bound, and where others keep the whole machine busier than that, they take part of its share too.
@@ -204,7 +204,7 @@ func (b *builder) throttled() figure {
 		return exact(0)
 	}
 	growth, _ := held.grow(b.spans)
-	return ratio(growth, all)
+	return b.ratio(growth, all)
 }
 
 // usual is the median reading of a gauge in the window.
@@ -298,7 +298,7 @@ func (b *builder) disk() {
 		if part {
 			return figure{}
 		}
-		return ratio(growth, seen)
+		return b.ratio(growth, seen)
 	}
 	second := metric.Desc{}
 	b.take(metric.DiskReadRate, over(metric.DiskReads, second), metric.DiskReads)
@@ -307,7 +307,7 @@ func (b *builder) disk() {
 	b.take(metric.DiskQueue, over(metric.DiskQueueTime, second), metric.DiskQueueTime)
 	var busiest figure
 	for _, t := range b.h.all(metric.DiskBusy) {
-		if s := stat.Ratio(t.grow(b.spans)); s.N > 0 && (busiest.N == 0 || s.Center > busiest.Center) && !part {
+		if s := b.quotient(t.grow(b.spans)); s.N > 0 && (busiest.N == 0 || s.Center > busiest.Center) && !part {
 			busiest.Summary = s
 		}
 	}

@@ -132,7 +132,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	var taker step.Range
 	switch atWork := b.allAtWork(r); {
 	case r.hook != nil:
-		taker = rangeOf(clamped(stat.Ratio(r.waited, r.watched), 0, 1))
+		taker = rangeOf(clamped(b.quotient(r.waited, r.watched), 0, 1))
 	case len(r.workerSet) > 0 && atWork >= setsThePace: // whoever takes the batches may train, too
 		taker = step.Share(atWork-b.othersOf(r), atWork, 1)
 	default:
@@ -147,7 +147,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	case sum(followed) > mostlyFollowed*sum(r.joint): // while it is not, nothing is known
 		r.watched = each(len(followed), func(i int) float64 { return min(followed[i], r.joint[i]) })
 		r.waited = each(len(followed), func(i int) float64 { return min(r.waiting[i], r.watched[i]) })
-		r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
+		r.wait = clamped(b.quotient(r.waited, r.watched), 0, 1)
 	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
 	default:

@@ -36,12 +36,11 @@ func TestEpochRestarts(t *testing.T) {
 		t.Errorf("the first epoch was taken for a warm-up of %v", e.Window.Warmup)
 	}
 	about(t, e, map[metric.Desc][2]float64{
-		metric.Restarts:   {4, 0}, // four of five sets replaced another
+		metric.Restarts:   {3, 0}, // from the second set's birth to the last one's
 		metric.EpochTime:  {6, 0.05},
 		metric.RestartGap: {1.0, 0.11}, // 0.2 s without workers, 0.8 s without a batch; ticks are 0.1 s
-		metric.EpochGap:   {4.0 / 30, 0.02},
-		// The first start is not a restart: of it only the poll counts; else the gaps and a fifth of the rest.
-		metric.InputWait: {(0.4 + 4*1.0 + 5*5*0.2) / 30, 0.02},
+		metric.EpochGap:   {1.0 / 6, 0.02},
+		metric.InputWait:  {(1.0 + 5*0.2) / 6, 0.02}, // the gap and a fifth of the rest
 	})
 	if e.Facts.Persistent == nil || *e.Facts.Persistent {
 		t.Error("persistent_workers must be seen to be off")
@@ -88,8 +87,8 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 		}
 	}
 	e := s.derive(rec)
-	near(t, e, 0.1, map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 4 * 1.5 / 30,
-		metric.InputWait: 5 * 1.5 / 30})
+	near(t, e, 0.1, map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 1.5 / 6,
+		metric.InputWait: 1.5 / 6})
 	if reason, _ := e.WhyMissing(metric.BatchesPerS); reason == "" {
 		t.Error("no reason why batches were not counted")
 	}

@@ -20,9 +20,9 @@ type figure struct {
 // reason is why a signal is absent, and what would cure that; "" is unknown.
 type reason struct{ text, cure string }
 
-// ratio is a ratio of sums over the windows.
-func ratio(num, den []float64) figure {
-	return summary(stat.Ratio(num, den)).over(num, den)
+// ratio is a ratio of sums over the windows, as quotient.
+func (b *builder) ratio(num, den []float64) figure {
+	return summary(b.quotient(num, den)).over(num, den)
 }
 
 // summary is a figure that was measured.

@@ -23,7 +23,7 @@ func (b *builder) trainer(r *rank) {
 	if middle, ok := stat.Quantile(stalls, 0.5); ok && r.step != nil {
 		spread = exact(max(r.step.Stall.Likely-middle, 0)).by(metric.Inferred)
 	}
-	stopped := ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
+	stopped := b.ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
 	if len(b.lostTo(false)) > 0 { // the windows leave out the halts, which this is about
 		stopped = exact(divide(b.h.grown(r.entity, b.steady, metric.ThreadStopped),
 			b.h.grown(r.entity, b.steady, metric.ThreadSamples)))
@@ -37,7 +37,7 @@ func (b *builder) trainer(r *rank) {
 	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.entity), metric.ProcRunDelay)
 	b.take(metric.MainReadBytes, b.mainReads(r), metric.ProcReadChars)
 	storage := b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead)
-	b.take(metric.MainStorage, ratio(storage, r.samples), metric.ThreadDisk)
+	b.take(metric.MainStorage, b.ratio(storage, r.samples), metric.ThreadDisk)
 	b.take(metric.TrainerStopped, stopped, metric.ThreadStopped)
 }
 
@@ -65,7 +65,7 @@ func (b *builder) rates(r *rank) {
 	}
 	switch {
 	case sum(reported) > 0:
-		samples = ratio(reported, r.clock)
+		samples = b.ratio(reported, r.clock)
 	case r.rate.N > 0 && n > 0:
 		samples = summary(r.rate.Scaled(n)).by(metric.Inferred).over(times(r.batches, n), r.clock)
 	case r.rate.N > 0 && r.hook == nil:
@@ -105,7 +105,7 @@ func (b *builder) freeStep(r *rank) figure {
 			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}).by(r.basis)
 	}
 	// Both from the same windows: their noise has a part in common.
-	s := stat.Ratio(each(len(b.spans), func(i int) float64 {
+	s := b.quotient(each(len(b.spans), func(i int) float64 {
 		return r.clock[i] * (1 - divide(r.waited[i], r.watched[i]))
 	}), r.batches)
 	if s.N == 0 || s.Center <= 0 {
@@ -182,10 +182,14 @@ func (b *builder) restarts(r *rank) {
 func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
 	if sum(r.samples) > 0 && len(r.workerSet) > 0 {
 		lost, gaps, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}
-		for _, s := range r.restarts {
+		for _, s := range r.starts {
 			for i, part := range intersect(b.spans, s.gap()) {
-				lost[i] += part.length()
+				if !s.initial {
+					lost[i] += part.length()
+				}
 			}
+		}
+		for _, s := range r.restarts {
 			gaps = append(gaps, s.gap().length())
 		}
 		sets := workerSets(b.processes.of(r.process))
@@ -194,7 +198,7 @@ func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
 				epochs = append(epochs, begun-before)
 			}
 		}
-		count, gap, lasted, epoch = exact(float64(len(gaps))), ratio(lost, b.length), median(gaps), median(epochs)
+		count, gap, lasted, epoch = exact(float64(len(gaps))), b.ratio(lost, b.length), median(gaps), median(epochs)
 		if len(gaps) == 0 {
 			why := reason{"the workers were not replaced while they were watched", "watch for longer than an epoch"}
 			lasted.why, epoch.why = why, why

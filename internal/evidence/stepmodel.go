@@ -128,7 +128,7 @@ func (b *builder) range_(shares []float64) step.Range {
 
 // perStep is a share of time by what a step takes of it, where its range is narrower than the share's own.
 func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
-	s := stat.Ratio(each(len(share), func(i int) float64 { return share[i] * r.clock[i] }), r.batches)
+	s := b.quotient(each(len(share), func(i int) float64 { return share[i] * r.clock[i] }), r.batches)
 	if s.Confidence == 0 || s.Center <= 0 {
 		return of
 	}
@@ -239,7 +239,7 @@ func (b *builder) starved(r *rank) (step.Range, bool) {
 		}
 		return r.waited[i] - max(hidden, 0)*steps[i]
 	})
-	return rangeOf(clamped(stat.Ratio(starved, r.watched), 0, 1)), true
+	return rangeOf(clamped(b.quotient(starved, r.watched), 0, 1)), true
 }
 
 // ownClock is the share of the timed steps in which the device lacked the next batch; nothing where none was timed.
@@ -249,7 +249,7 @@ func (b *builder) ownClock(r *rank) stat.Summary {
 	}
 	l := r.hook.training
 	starved := l.of(metric.HookDeviceStarved)
-	return stat.Ratio(starved, summed(l.of(metric.HookDeviceTime), starved))
+	return b.quotient(starved, summed(l.of(metric.HookDeviceTime), starved))
 }
 
 // spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it;

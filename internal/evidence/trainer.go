@@ -65,7 +65,7 @@ func (b *builder) rankOf(a *process) *rank {
 		return w.died <= b.steady.from || w.born >= b.steady.to
 	})
 	for _, s := range b.starts(a, all) {
-		if s.first > b.steady.from && s.born < b.steady.to {
+		if s.first > b.steady.from && s.ended < b.steady.to {
 			r.starts = append(r.starts, s)
 		}
 		if s.born >= b.steady.from && s.born < b.steady.to && !s.initial {
@@ -124,7 +124,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 			return
 		}
 	}
-	r.wait = clamped(stat.Ratio(r.waited, r.watched), 0, 1)
+	r.wait = clamped(b.quotient(r.waited, r.watched), 0, 1)
 	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
 		device := b.explained(r, seen)
 		device.Lo = 0
@@ -252,14 +252,14 @@ func (b *builder) batches(r *rank) {
 	}
 	growth, clock := t.grow(b.spans)
 	if inWatch { // before its first worker a trainer gets nothing
-		clock = r.samples
+		clock = b.length
 	}
 	if sum(growth) <= 0 {
 		return
 	}
 	r.batches = each(len(growth), func(i int) float64 { return growth[i] / per })
 	r.clock = clock
-	r.rate = stat.Ratio(r.batches, clock)
+	r.rate = b.quotient(r.batches, clock)
 	if sum(r.batches) >= fewBatches || len(b.lostTo(true)) > 0 || r.rate.Center <= 0 {
 		return
 	}

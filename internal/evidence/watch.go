@@ -31,7 +31,7 @@ func (b *builder) watch(r *rank) {
 		if sum(planned) <= 0 { // a recording from before these were counted: at the pace it began with
 			planned = each(len(b.length), func(i int) float64 { return b.length[i] / every })
 		}
-		cover = ratio(b.grow(r.entity, sampleCounts), planned)
+		cover = b.ratio(b.grow(r.entity, sampleCounts), planned)
 	}
 	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0

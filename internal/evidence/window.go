@@ -117,7 +117,8 @@ func cut(parts []span, width float64) []span {
 }
 
 // newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
-func newFrame(rec *recording.Recording, h history, c processes, life span) frame {
+func (b *builder) newFrame(life span) frame {
+	rec, h, c := b.rec, b.h, b.processes
 	f := frame{lost: readLost(rec, h, c, life)}
 	if rec.End != nil {
 		f.By = rec.End.Reason
@@ -133,16 +134,25 @@ func newFrame(rec *recording.Recording, h history, c processes, life span) frame
 			f.Kept = 0
 		}
 	}
-	f.steady = span{life.from + max(asked, detected), life.to}
+	f.steady, f.Epochs = b.wholeEpochs(span{life.from + max(asked, detected), life.to})
 	f.Detected = detected > asked
 	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
 	parts := without(f.steady, f.lost)
 	total := sum(lengths(parts))
 	width := max(min(usualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
+	if f.Epochs > 0 { // the same part of each epoch in the same window
+		epoch := total / float64(f.Epochs)
+		width = epoch / max(math.Round(epoch/width), 1)
+	}
 	f.spans = cut(parts, width)
 	f.length = lengths(f.spans)
 	return f
+}
+
+// quotient is a ratio of sums over the windows, whose interval tells how epochs differ where the stretch is whole ones.
+func (f *frame) quotient(num, den []float64) stat.Summary {
+	return stat.RatioOfRounds(num, den, len(f.spans)/max(f.Epochs, 1))
 }
 
 // fringe is left to what gaps and rounding take of these seconds.

@@ -30,29 +30,29 @@ func (b *builder) workers(r *rank) {
 		{metric.WorkerHandOver, r.busyStates(metric.ThreadPipeWrite)},
 		{metric.WorkerStopped, []metric.Desc{metric.ThreadStopped}},
 	} {
-		take(s.d, ratio(b.totals(r.workerSet, s.states...), samples), s.states...)
+		take(s.d, b.ratio(b.totals(r.workerSet, s.states...), samples), s.states...)
 	}
 	if r.fed == nil { // else those that wait for a lock are idle
 		take(metric.WorkerSharedLock, b.shareOf(metric.ThreadSharedFutex, r.workerSet), metric.ThreadSharedFutex)
 	}
 	idle := b.totals(r.workerSet, r.idleStates()...)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
-	take(metric.WorkerBusy, ratio(busy, samples), metric.ThreadQueuePoll)
+	take(metric.WorkerBusy, b.ratio(busy, samples), metric.ThreadQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
 	programs, elsewhere := b.programs(r.workerSet), b.totals(r.workerSet, r.busyStates(elsewhereStates...)...)
 	used := each(len(samples), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * samples[i] })
 	left := 1 - stat.Share(divide(sum(used), sum(elsewhere)))
-	take(metric.WorkerOtherWait, ratio(times(elsewhere, left), samples), metric.ThreadOther)
+	take(metric.WorkerOtherWait, b.ratio(times(elsewhere, left), samples), metric.ThreadOther)
 	if sum(programs) > 0 && sum(elsewhere) > 0 {
-		take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), samples))
+		take(metric.WorkerPrograms, b.ratio(times(elsewhere, 1-left), samples))
 	}
 	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.ThreadOther}
 
 	cpu, lived, counted := b.total(r.cpu(), r.workerSet)
 	add(cpu, programs)
-	take(metric.WorkerCPU, ratio(cpu, lived), metric.ProcCPU)
+	take(metric.WorkerCPU, b.ratio(cpu, lived), metric.ProcCPU)
 	if !counted {
 		cpu = nil
 	}
@@ -61,10 +61,10 @@ func (b *builder) workers(r *rank) {
 	if !timed {
 		main = nil
 	}
-	take(metric.WorkerParallel, ratio(cpu, main), metric.ProcMainCPU)
-	b.perBatch(r, metric.WorkerCPUBatch, r.own(ratio(cpu, r.handed)), metric.ProcCPU)
+	take(metric.WorkerParallel, b.ratio(cpu, main), metric.ProcMainCPU)
+	b.perBatch(r, metric.WorkerCPUBatch, r.own(b.ratio(cpu, r.handed)), metric.ProcCPU)
 	delay, lived, _ := b.total(metric.ProcRunDelay, r.workerSet)
-	take(metric.WorkerRunDelay, ratio(delay, lived), metric.ProcRunDelay)
+	take(metric.WorkerRunDelay, b.ratio(delay, lived), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
 		waits = b.totals(r.workerSet, r.busyStates(waitingStates...)...)
@@ -72,7 +72,7 @@ func (b *builder) workers(r *rank) {
 			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i])
 		}
 	}
-	b.perBatch(r, metric.WorkerWaitBatch, summary(notNegative(stat.Ratio(waits, r.handed))),
+	b.perBatch(r, metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, r.handed))),
 		metric.ThreadSamples)
 
 	usual := func(raw metric.Desc) func(*process) (float64, bool) {
@@ -232,5 +232,5 @@ func (b *builder) remote(r *rank) {
 // reported; absent where of none.
 func (b *builder) shareOf(state metric.Desc, of []*process) figure {
 	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool { return b.h.of(state, a.entity) == nil })
-	return ratio(b.totals(reported, state), b.totals(reported, metric.ThreadSamples))
+	return b.ratio(b.totals(reported, state), b.totals(reported, metric.ThreadSamples))
 }

@@ -26,7 +26,15 @@ const resamples = 1000
 //
 // Windows where either value is not finite, den is below zero, or both are zero, are left out; a window that cost
 // something and yielded nothing counts. The zero Summary (N 0) means that none was left, or that all of den is zero.
-func Ratio(num, den []float64) Summary {
+func Ratio(num, den []float64) Summary { return RatioOfRounds(num, den, 0) }
+
+// leastRounds is of how many rounds the interval of RatioOfRounds covers what it promises: that of two held the truth
+// in 80 % of the runs of ratio_test.go.
+const leastRounds = 3
+
+// RatioOfRounds is Ratio over windows of a thing that recurs, so many to each of its rounds: blocks of a whole round
+// differ by what rounds differ by. 0: nothing recurs.
+func RatioOfRounds(num, den []float64, round int) Summary {
 	var a, b []float64
 	for i := range min(len(num), len(den)) {
 		if Finite(num[i]) && Finite(den[i]) && den[i] >= 0 && (den[i] > 0 || num[i] != 0) {
@@ -46,6 +54,9 @@ func Ratio(num, den []float64) Summary {
 		return s
 	}
 	block := max(1, int(math.Round(math.Cbrt(float64(n)))))
+	if round > block && n >= leastRounds*round {
+		block = round
+	}
 	draws := resample(sumA, sumB, block)
 	if len(draws) == 0 {
 		return s

@@ -135,3 +135,42 @@ func wild(raw []byte) []float64 {
 	}
 	return xs
 }
+
+// TestRatioOfRoundsCovers: seven windows of which two always wait, whatever the others do. The interval tells how
+// rounds differ, which is less by far than windows do; of two rounds it goes by windows.
+func TestRatioOfRoundsCovers(t *testing.T) {
+	const round, truth = 7, (2 + 5*0.3) / 7
+	for _, c := range []struct {
+		rounds  int
+		atLeast float64
+		width   float64 // at most, of that by windows
+	}{{2, 0.99, 1}, {3, 0.90, 0.5}, {5, 0.93, 0.5}, {10, 0.93, 0.5}} {
+		rng := rand.New(rand.NewPCG(uint64(c.rounds), 8))
+		held, runs, width, windows := 0, 400, 0.0, 0.0
+		for range runs {
+			var num []float64
+			for range c.rounds {
+				of := 0.08 * rng.NormFloat64() // this round
+				for i := range round {
+					share := 1.0
+					if i >= 2 {
+						share = min(max(0.3+of+0.1*rng.NormFloat64(), 0), 1)
+					}
+					num = append(num, share)
+				}
+			}
+			den := slices.Repeat([]float64{1}, len(num))
+			s, by := RatioOfRounds(num, den, round), Ratio(num, den)
+			if s.Lo <= truth && truth <= s.Hi {
+				held++
+			}
+			width, windows = width+s.Hi-s.Lo, windows+by.Hi-by.Lo
+		}
+		share := float64(held) / float64(runs)
+		t.Logf("%d rounds: covers %.3f, %.2f times as wide as by windows", c.rounds, share, width/windows)
+		if share < c.atLeast || width > c.width*windows {
+			t.Errorf("%d rounds: covers %.3f, want at least %v; %.2f times as wide as by windows, want at most %v",
+				c.rounds, share, c.atLeast, width/windows, c.width)
+		}
+	}
+}

@@ -174,6 +174,9 @@ type Window struct {
 	Steps     *float64 `json:"steps"`                // batches of the training loop in it
 	Epochs    *int     `json:"epochs"`               // that ended in it
 	StartedAt string   `json:"started_at,omitempty"` // when watching began, RFC 3339 in UTC; since 1.2.0
+	// so many whole epochs, of a job whose workers restart with each: what else was watched is left out; 0: it is not
+	// cut to epochs; since 1.7.0
+	WholeEpochs int `json:"whole_epochs,omitempty"`
 }
 
 // Patch is what recommended settings amount to in the person's source.
