@@ -141,9 +141,8 @@ func (b *builder) newFrame(life span) frame {
 	parts := without(f.steady, f.lost)
 	total := sum(lengths(parts))
 	width := max(min(usualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
-	if f.Epochs > 0 { // the same part of each epoch in the same window
-		epoch := total / float64(f.Epochs)
-		width = epoch / max(math.Round(epoch/width), 1)
+	if epoch := total / float64(f.Epochs); f.Epochs > 0 && epoch > width { // each window is the same part of its epoch
+		width = epoch / math.Round(epoch/width)
 	}
 	f.spans = cut(parts, width)
 	f.length = lengths(f.spans)
