@@ -191,12 +191,11 @@ func ranksSection(r *report.Report) Section {
 func footer(r *report.Report) []string {
 	var watched, cost string
 	if w := r.Window; w != nil {
-		watched = unit.Seconds(w.DurationS) + " sampled, "
+		watched = unit.Seconds(w.DurationS) + " sampled, " + unit.Seconds(w.WarmupS) + " warm-up dropped"
 		if w.WholeEpochs > 0 {
-			watched = unit.Seconds(w.DurationS) + " sampled as " +
-				unit.Count(int64(w.WholeEpochs), "whole epoch", "whole epochs") + ", "
+			watched = unit.Count(int64(w.WholeEpochs), "whole epoch", "whole epochs") + " of " +
+				unit.Seconds(w.DurationS) + " used, " + unit.Seconds(w.WarmupS) + " warm-up dropped"
 		}
-		watched += unit.Seconds(w.WarmupS) + " warm-up dropped"
 	}
 	if o := r.Tool.Overhead; o != nil {
 		cost = "pipetune used " + unit.Percent(o.CPURatio) + " of one CPU, " + unit.Bytes(float64(o.MaxRSSBytes))

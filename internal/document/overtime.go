@@ -85,7 +85,10 @@ func thinned(t *timeline.Timeline) string {
 // marked says what is marked in the pictures.
 func marked(t *timeline.Timeline) (text string) {
 	if t.Steady.From > 0 {
-		text = "; shaded: the warm-up, which no other figure is of"
+		text = "; shaded: the warm-up and what is of no whole epoch, which no other figure is of"
+		if !t.WholeEpochs {
+			text = "; shaded: the warm-up, which no other figure is of"
+		}
 	}
 	if len(t.Gaps) > 0 {
 		text += "; shaded, too: what was left out because the job or pipetune stood still"
@@ -143,7 +146,14 @@ func axisOf(t *timeline.Timeline) Axis {
 		a.Ticks = append(a.Ticks, Tick{at, clock(at)})
 	}
 	if t.Steady.From > 0 {
-		a.Shaded = append(a.Shaded, Stretch{0, t.Steady.From, "warm-up, dropped"})
+		what := "warm-up, dropped"
+		if t.WholeEpochs {
+			what = "warm-up, or of no whole epoch: dropped"
+		}
+		a.Shaded = append(a.Shaded, Stretch{0, t.Steady.From, what})
+	}
+	if t.WholeEpochs && t.Steady.To < t.To {
+		a.Shaded = append(a.Shaded, Stretch{t.Steady.To, t.To, "of no whole epoch: dropped"})
 	}
 	for _, g := range t.Gaps {
 		a.Shaded = append(a.Shaded, Stretch{max(g.From, 0), min(g.To, t.To),

@@ -1,57 +1,104 @@
 package evidence
 
-import "slices"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+const (
+	// regular is how many times as long as the shortest the longest of a job's epochs may be: what recurs so
+	// irregularly may be training and evaluations in turns.
+	regular = 1.5
+	// What has to be left of a stretch. A third is, however it falls upon regular epochs of which two begin in it;
+	// where the births may be of an evaluation and of the training after it, a half.
+	leftOfKnown, leftOfSeen = 1.0 / 3, 1.0 / 2
+)
 
 // wholeEpochs is of a stretch what lies between the first beginning of an epoch that starts workers and the last, and
 // how many epochs that is: what an epoch begins or ends with is in it as often as what lies between, however the watch
-// fell upon them. A stretch with fewer than two beginnings, or too little between them to conclude anything, stays as
-// it is: 0 epochs.
-func (b *builder) wholeEpochs(steady span) (whole span, epochs int) {
+// fell upon them. The stretch stays as it is, of 0 epochs, where too little of it would be left, and where what begins
+// does so irregularly.
+func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int) {
+	var begun []float64
+	least := leftOfSeen
 	for _, a := range b.processes.trainers {
-		begun := slices.DeleteFunc(b.epochsBegun(a), func(at float64) bool {
-			return at < steady.from || at > steady.to
-		})
-		if len(begun) < 2 {
+		all, known := b.epochsBegun(a)
+		of := slices.DeleteFunc(all, func(at float64) bool { return at < steady.from || at > steady.to })
+		if len(of) <= len(begun) {
 			continue
 		}
-		if whole = (span{begun[0], begun[len(begun)-1]}); whole.length() >= LeastSteady {
-			return whole, len(begun) - 1
+		if begun, least = of, leftOfSeen; known {
+			least = leftOfKnown
 		}
 	}
-	return steady, 0
+	if len(begun) < 2 {
+		return steady, 0
+	}
+	lasted := each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
+	whole = span{begun[0], begun[len(begun)-1]}
+	seen := sum(lengths(without(whole, left)))
+	if seen < max(LeastSteady+fringe, least*steady.length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
+		return steady, 0
+	}
+	return whole, len(lasted)
 }
 
-// epochsBegun is when epochs of a trainer began that started workers anew, in order: those of training as the hook
-// reported them, else the births of sets of workers, of which some may be of evaluations. The very first is no restart.
-func (b *builder) epochsBegun(a *process) (begun []float64) {
-	var epochs []reportedEpoch
-	evaluates := false
+// epochsBegun is when epochs of a trainer began that started workers anew, in order; the very first is no restart. They
+// are those of the loop that trains, as the hook reported them, and the births of sets of workers after the last of
+// these, where the job has no other loop: an epoch is reported once it is over. Where the hook reported nothing they
+// are all births of whole sets, and it is not known of which loop.
+func (b *builder) epochsBegun(a *process) (begun []float64, known bool) {
+	loop, alone := b.longestLoop(a)
+	since := 0.0
+	for i, x := range loop {
+		if first := i == 0 && x.Number == 0; x.WorkersBorn > 0 && !first {
+			begun = append(begun, x.Begun)
+		}
+		since = max(since, x.Begun+x.Wall)
+	}
+	if len(loop) > 0 && !alone {
+		return begun, true
+	}
+	sets, before := workerSets(b.processes.of(a)), 0.0 // when all of the sets before had died
+	for i, set := range sets {
+		if born := set[0].born; i > 0 && set[0].bornInWatch && born >= since && before <= born+lateNotice {
+			begun = append(begun, born)
+		}
+		for _, w := range set {
+			before = max(before, w.died)
+		}
+	}
+	return begun, len(loop) > 0
+}
+
+// longestLoop is the epochs with gradients of the call that went over its loaders for the longest, in order of their
+// beginning, and whether no other call was reported. No epochs: none of the trainer's was reported.
+func (b *builder) longestLoop(a *process) (epochs []reportedEpoch, alone bool) {
+	type place struct {
+		callPlace
+		entity string // of a loop whose place is not known
+	}
+	loops, took := map[place][]reportedEpoch{}, map[place]float64{}
 	for _, e := range b.hookEntities(a) {
+		at, known := placeOf(b.calls[e])
+		p := place{callPlace: at}
+		if !known {
+			p = place{entity: e}
+		}
 		for _, x := range b.epochs[e] {
-			evaluates = evaluates || !x.Grad
-			if first := x.Number == 0 && loopNumber(e) == 0; x.Grad && x.WorkersBorn > 0 && !first {
-				epochs = append(epochs, x)
+			if loops[p] = append(loops[p], x); x.Grad {
+				took[p] += x.Wall
 			}
 		}
 	}
-	if len(epochs) == 0 {
-		for i, set := range workerSets(b.processes.of(a)) {
-			if i > 0 && set[0].bornInWatch {
-				begun = append(begun, set[0].born)
-			}
-		}
-		return begun
+	if len(loops) == 0 {
+		return nil, true
 	}
-	last := epochs[0]
-	for _, x := range epochs {
-		begun = append(begun, x.Begun)
-		if x.Begun > last.Begun {
-			last = x
-		}
-	}
-	if last.Drain != nil && !evaluates { // the next has begun, and is reported once its workers are there
-		begun = append(begun, last.Begun+last.Wall)
-	}
-	slices.Sort(begun)
-	return begun
+	longest := slices.MaxFunc(slices.Collect(maps.Keys(loops)), func(x, y place) int {
+		return cmp.Or(cmp.Compare(took[x], took[y]), cmp.Compare(loops[y][0].Begun, loops[x][0].Begun))
+	})
+	epochs = slices.DeleteFunc(loops[longest], func(x reportedEpoch) bool { return !x.Grad })
+	slices.SortStableFunc(epochs, func(x, y reportedEpoch) int { return cmp.Compare(x.Begun, y.Begun) })
+	return epochs, len(loops) == 1
 }

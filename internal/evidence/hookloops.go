@@ -152,7 +152,8 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	reported := sum(clock.reported(b.spans))
 	for _, e := range entities {
 		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, b: b, grown: map[string][]float64{}}
-		l.call.Evaluates = !l.trains()
+		// One that began as the window ends shows what it is after that.
+		l.call.Evaluates = !l.trains() && (sum(l.of(metric.HookSteps)) > 0 || b.counted(metric.HookGradSteps, e) == 0)
 		if l.spent = sum(l.time()); l.spent <= 0 {
 			continue
 		}

@@ -142,7 +142,7 @@ func TestHookLoadersThatShareALoop(t *testing.T) {
 	}
 	e := l.evidence()
 	sound(t, e)
-	want(t, e, map[metric.Desc]float64{metric.Restarts: 9, metric.EpochTime: 3, metric.RestartGap: 1})
+	want(t, e, map[metric.Desc]float64{metric.Restarts: 8, metric.EpochTime: 3, metric.RestartGap: 1})
 	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (10*1.0 + 20*0.2) / 30,
 		metric.BatchesPerS: 41 * 10 / 30.0})
 	if h := e.Facts.Hook; h == nil || !h.Loader.RecreatedEachEpoch || h.Loader.Made != 10 || h.Loader.Items != nil ||

@@ -34,7 +34,7 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	b.spans = cut([]span{b.steady}, width)
 	b.length = lengths(b.spans)
 	d := drawing{builder: b, windows: each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })}
-	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), OneOf: rec.OneOf,
+	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), WholeEpochs: b.Epochs > 0, OneOf: rec.OneOf,
 		Per: max((len(b.spans)+mostBuckets-1)/mostBuckets, 1)}
 	if len(b.length) > 0 {
 		d.Window = b.length[0]

@@ -252,7 +252,7 @@ func (b *builder) batches(r *rank) {
 	}
 	growth, clock := t.grow(b.spans)
 	if inWatch { // before its first worker a trainer gets nothing
-		clock = b.length
+		clock = r.samples
 	}
 	if sum(growth) <= 0 {
 		return

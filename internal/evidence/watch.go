@@ -76,9 +76,9 @@ func (b *builder) warnings(r *rank) {
 	case toItsEnd:
 	case b.Ended:
 		b.warn("the job ended after %s of watching: the figures are of the time before",
-			b.End.Round(100*time.Millisecond))
+			seconds(b.last).Round(100*time.Millisecond))
 	case b.rec.End == nil:
-		b.warn("the recording was cut off after %s", b.End.Round(100*time.Millisecond))
+		b.warn("the recording was cut off after %s", seconds(b.last).Round(100*time.Millisecond))
 	}
 	if s := b.Startup; !s.Whole && s.To > 0 {
 		b.warn("the job was starting up until %.0f s of the watch, which is left out: no step was seen, and %s", s.To,
@@ -140,7 +140,7 @@ func (b *builder) warnFull() {
 		if row.Kept != nil {
 			kept = *row.Kept
 		}
-		if b.End.Seconds() <= e.At.Seconds() {
+		if b.last <= e.At.Seconds() {
 			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of "+
 				"the %s until then", kept, e.At.Round(100*time.Millisecond))
 		} else {
@@ -243,7 +243,7 @@ func (b *builder) warnReported(r *rank) {
 		}
 	}
 	for e, said := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
-		if e.Entity == r.entity && said.State == "off" && e.At.Seconds() < b.steady.to {
+		if e.Entity == r.entity && said.State == "off" && e.At.Seconds() < b.last {
 			b.warn("the hook switched itself off: %s; the exact figures are of the time before", said.Reason)
 			break
 		}

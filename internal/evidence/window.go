@@ -25,6 +25,7 @@ const (
 type frame struct {
 	Window
 	steady span
+	last   float64   // where the stretch would end that is not cut to whole epochs
 	spans  []span    // the windows, in order
 	length []float64 // their lengths
 	lost   []lost    // in order, over all of the watch
@@ -134,7 +135,8 @@ func (b *builder) newFrame(life span) frame {
 			f.Kept = 0
 		}
 	}
-	f.steady, f.Epochs = b.wholeEpochs(span{life.from + max(asked, detected), life.to})
+	f.steady, f.Epochs = b.wholeEpochs(span{life.from + max(asked, detected), life.to}, f.lost)
+	f.last = life.to
 	f.Detected = detected > asked
 	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
@@ -151,7 +153,7 @@ func (b *builder) newFrame(life span) frame {
 
 // quotient is a ratio of sums over the windows, whose interval tells how epochs differ where the stretch is whole ones.
 func (f *frame) quotient(num, den []float64) stat.Summary {
-	return stat.RatioOfRounds(num, den, len(f.spans)/max(f.Epochs, 1))
+	return stat.RatioOfRounds(num, den, int(math.Round(float64(len(f.spans))/float64(max(f.Epochs, 1)))))
 }
 
 // fringe is left to what gaps and rounding take of these seconds.

@@ -28,8 +28,8 @@ const resamples = 1000
 // something and yielded nothing counts. The zero Summary (N 0) means that none was left, or that all of den is zero.
 func Ratio(num, den []float64) Summary { return RatioOfRounds(num, den, 0) }
 
-// leastRounds is of how many rounds the interval of RatioOfRounds covers what it promises: that of two held the truth
-// in 80 % of the runs of ratio_test.go.
+// leastRounds is of how many rounds the interval of RatioOfRounds covers what it promises (ratio_test.go); one degree
+// of freedom, of two rounds, is beyond studentOverNormal.
 const leastRounds = 3
 
 // RatioOfRounds is Ratio over windows of a thing that recurs, so many to each of its rounds: blocks of a whole round
@@ -54,6 +54,7 @@ func RatioOfRounds(num, den []float64, round int) Summary {
 		return s
 	}
 	block := max(1, int(math.Round(math.Cbrt(float64(n)))))
+	round = round * n / max(len(num), 1) // of windows that are left out each round has its part
 	if round > block && n >= leastRounds*round {
 		block = round
 	}
@@ -107,11 +108,11 @@ func resample(sumA, sumB []float64, block int) []float64 {
 }
 
 // studentOverNormal returns the 97.5 % quantile of Student's distribution with that many degrees of freedom over the
-// normal one's 1.96, by the expansion of Abramowitz and Stegun, 26.7.5 (within 1 % from 4 degrees on; 3 is the fewest
-// that occur with six windows).
+// normal one's 1.96, by the expansion of Abramowitz and Stegun, 26.7.5 (within 1 % from 4 degrees on, within 3 % for
+// two, the fewest that occur).
 func studentOverNormal(degrees int) float64 {
 	const x = 1.959964
-	v := float64(max(degrees, 3))
+	v := float64(max(degrees, 2))
 	x2 := x * x
 	t := x + x*(x2+1)/(4*v) + x*(5*x2*x2+16*x2+3)/(96*v*v) + x*(((3*x2+19)*x2+17)*x2-15)/(384*v*v*v)
 	return t / x

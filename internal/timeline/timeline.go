@@ -7,15 +7,17 @@ import "math"
 
 // Timeline is a watch as it went. Times are in seconds since its beginning.
 type Timeline struct {
-	To      float64 // its end
-	Steady  Span    // what the report's figures are of
-	Window  float64 // seconds of a window
-	Per     int     // windows of a bucket
-	OneOf   int     // one of so many readings was kept; 0: all were
-	Lines   []Line
-	Workers *Workers // nil where nobody who makes batches was seen
-	Epochs  []Epoch
-	Gaps    []Span // in which pipetune itself did not run, or the job was stopped
+	To     float64 // its end
+	Steady Span    // what the report's figures are of
+	// Steady is cut to whole epochs: what is left out lies behind it as well, and before it not for warm-up alone
+	WholeEpochs bool
+	Window      float64 // seconds of a window
+	Per         int     // windows of a bucket
+	OneOf       int     // one of so many readings was kept; 0: all were
+	Lines       []Line
+	Workers     *Workers // nil where nobody who makes batches was seen
+	Epochs      []Epoch
+	Gaps        []Span // in which pipetune itself did not run, or the job was stopped
 }
 
 // Span is a stretch of time.
