@@ -85,8 +85,8 @@ var (
 	allViews = []view{{380, false}, {900, false}, {1600, false}, {380, true}, {900, true}, {1600, true}}
 )
 
-// TestPageInABrowser opens pages in three widths, the widest of them dark, everything unfolded: no error, no request but
-// the one for the page, nothing beyond the window, and axe-core's rules pass.
+// TestPageInABrowser opens pages in three widths, the widest of them dark, everything unfolded: no error, no request
+// but the one for the page, nothing beyond the window, and axe-core's rules pass.
 func TestPageInABrowser(t *testing.T) {
 	c := startChromium(t)
 	c.axe = string(must.Get(io.ReadAll(must.Get(gzip.NewReader(bytes.NewReader(axe)))(t)))(t))
