@@ -10,9 +10,12 @@ const (
 	// regular is how many times as long as the shortest the longest of a job's epochs may be: what recurs so
 	// irregularly may be training and evaluations in turns.
 	regular = 1.5
-	// What has to be left of a stretch. A third is, however it falls upon regular epochs of which two begin in it;
-	// where the births may be of an evaluation and of the training after it, a half.
-	leftOfKnown, leftOfSeen = 1.0 / 3, 1.0 / 2
+	// leftOf is the part of a stretch that has to be left. So much is, however it falls upon regular epochs of which
+	// two begin in it; less may be an evaluation between two trainings.
+	leftOf = 1.0 / 3
+	// leastSeenEpochs is how many have to be whole where they are known by births alone: batches are counted late in
+	// the first, and one birth may be of an evaluation.
+	leastSeenEpochs = 2
 )
 
 // wholeEpochs is of a stretch what lies between the first beginning of an epoch that starts workers and the last, and
@@ -21,24 +24,21 @@ const (
 // does so irregularly.
 func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int) {
 	var begun []float64
-	least := leftOfSeen
+	enough := false
 	for _, a := range b.processes.trainers {
-		all, known := b.epochsBegun(a)
+		all, reported := b.epochsBegun(a)
 		of := slices.DeleteFunc(all, func(at float64) bool { return at < steady.from || at > steady.to })
-		if len(of) <= len(begun) {
-			continue
-		}
-		if begun, least = of, leftOfSeen; known {
-			least = leftOfKnown
+		if len(of) > len(begun) {
+			begun, enough = of, len(of) > leastSeenEpochs || reported && len(of) > 1
 		}
 	}
-	if len(begun) < 2 {
+	if !enough {
 		return steady, 0
 	}
 	lasted := each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
 	whole = span{begun[0], begun[len(begun)-1]}
 	seen := sum(lengths(without(whole, left)))
-	if seen < max(LeastSteady+fringe, least*steady.length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
+	if seen < max(LeastSteady+fringe, leftOf*steady.length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
 		return steady, 0
 	}
 	return whole, len(lasted)
@@ -47,8 +47,8 @@ func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int)
 // epochsBegun is when epochs of a trainer began that started workers anew, in order; the very first is no restart. They
 // are those of the loop that trains, as the hook reported them, and the births of sets of workers after the last of
 // these, where the job has no other loop: an epoch is reported once it is over. Where the hook reported nothing they
-// are all births of whole sets, and it is not known of which loop.
-func (b *builder) epochsBegun(a *process) (begun []float64, known bool) {
+// are all births of whole sets.
+func (b *builder) epochsBegun(a *process) (begun []float64, reported bool) {
 	loop, alone := b.longestLoop(a)
 	since := 0.0
 	for i, x := range loop {

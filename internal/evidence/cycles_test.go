@@ -20,8 +20,8 @@ func TestWholeEpochs(t *testing.T) {
 		"of one length":                          {[]float64{4, 8, 8, 8, 2}, false, 3, 4, 28},
 		"training and evaluations in turns":      {[]float64{10, 4, 10, 4, 2}, false, none, 0, 30},
 		"an evaluation between two":              {[]float64{10, 6, 14}, false, none, 0, 30},
-		"less than half would be left":           {[]float64{12, 8, 20}, false, none, 0, 40},
-		"one that takes half":                    {[]float64{6, 16, 8}, false, 1, 6, 22},
+		"less than a third would be left":        {[]float64{12, 8, 20}, false, none, 0, 40},
+		"one alone, seen from outside":           {[]float64{6, 16, 8}, false, none, 0, 30},
 		"too little is left of it that was seen": {[]float64{2, 3, 4, 1}, true, none, 0, 10},
 		"many at the beginning":                  {[]float64{0.5, 0.5, 0.5, 0.5, 8}, false, none, 0, 10},
 	} {
