@@ -230,10 +230,17 @@ func (b *builder) batches(r *rank) {
 	alive := b.h.of(metric.LoaderWorkers, r.loader())
 	all := b.processes.of(r.process)
 	inWatch := len(all) > 0 && all[0].bornInWatch
-	// Until it is known what a batch looks like, workers are found one by one, each with all that it has ever made.
+	// Until it is known what a batch looks like, workers are found one by one, each with all that it has ever made,
+	// which those that were born in the watch have made in it.
 	if regular := b.h.of(metric.LoaderTensorsPer, r.loader()); known && !inWatch &&
 		regular.at[0] < (b.steady.from+b.steady.to)/2 {
-		t.skipTo(regular.at[0])
+		since := regular.at[0]
+		for _, s := range r.starts {
+			if !s.initial && s.born < regular.at[0] {
+				since = s.born
+			}
+		}
+		t.skipTo(since)
 	}
 	switch before := alive.lastBefore(t.at[0]); {
 	case before < 0:
