@@ -205,8 +205,9 @@ func repeatingSizes(ledgers []*tensorLedger) int {
 			c, a := l.repeats(step)
 			compared, agree = compared+c, agree+a
 		}
-		// 95 %: the last batch of an epoch may be smaller.
-		if compared >= enough && agree*20 >= compared*19 {
+		// One in twenty may differ, for the last batch of an epoch may be smaller, and one more: a single size that
+		// was read amiss would leave but steps so long that they hardly compare any.
+		if compared >= enough && compared-agree <= 1+compared/20 {
 			if step == 1 {
 				return 0
 			}
@@ -216,23 +217,32 @@ func repeatingSizes(ledgers []*tensorLedger) int {
 	return 0
 }
 
-// repeats compares each known size with the first one seen at the same place of the step.
+// repeats compares the known sizes with the one that most have at the same place of the step. A size that was read
+// amiss, as of a descriptor that just became another's, differs from the others and not they from it.
 func (l *tensorLedger) repeats(step int) (compared, agree int) {
-	var first [maxPeriod]int64
-	for i := range l.sizes {
-		s := &l.sizes[i]
-		if s.bytes == 0 {
-			continue
-		}
+	var most [maxPeriod]int64 // by the vote of Boyer and Moore: what more than half have
+	var votes, known, same [maxPeriod]int
+	for _, s := range l.sizes {
 		place := s.number % int64(step)
 		switch {
-		case first[place] == 0:
-			first[place] = s.bytes
-		case first[place] == s.bytes:
-			compared, agree = compared+1, agree+1
+		case s.bytes == 0:
+		case votes[place] == 0:
+			most[place], votes[place] = s.bytes, 1
+		case most[place] == s.bytes:
+			votes[place]++
 		default:
-			compared++
+			votes[place]--
 		}
+	}
+	for _, s := range l.sizes {
+		if place := s.number % int64(step); s.bytes != 0 {
+			if known[place]++; s.bytes == most[place] {
+				same[place]++
+			}
+		}
+	}
+	for place := range step {
+		compared, agree = compared+max(known[place]-1, 0), agree+max(same[place]-1, 0)
 	}
 	return compared, agree
 }
