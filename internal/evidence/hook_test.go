@@ -127,7 +127,7 @@ func TestHookRestarts(t *testing.T) {
 		near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (1.0 + 5*0.2) / 6, metric.EpochGap: 1.0 / 6,
 			metric.BatchesPerS: 101 / 6.0})
 		if h := e.Facts.Hook; h == nil || h.Loader.RecreatedEachEpoch != recreated || recreated &&
-			h.Loader.Made < 4 || len(h.Others) != 0 ||
+			h.Loader.Made != 5 || len(h.Others) != 0 ||
 			math.Abs(h.Epochs-3) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
 			t.Errorf("made anew %v: %+v", recreated, h)
 		}
