@@ -165,6 +165,8 @@ var variations = []testCase{
 	{name: "npz_chunks", class: inputBound, wait: starved, planted: []string{"storage/chunk-read-again"}},
 	{name: "npz_by_file", script: "npz_chunks", args: []string{"--by-file", "1"}, class: keepsUp, wait: fed,
 		control: true},
+	{name: "tar_members", class: inputBound, wait: starved, planted: []string{"storage/chunk-read-again"}},
+	{name: "tar_kept", script: "tar_members", args: []string{"--keep", "1"}, class: keepsUp, wait: fed, control: true},
 	{name: "forkserver_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "ddp_two_ranks", ranks: 2, class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"},

@@ -58,6 +58,7 @@ var launchVariations = []launchCase{
 	{testCase: of("workers_restart_spawn")},
 	{testCase: of("iterable_text")},
 	{testCase: of("npz_chunks")},
+	{testCase: of("tar_members")},
 	{testCase: of("forkserver_few")},
 	{testCase: of("ddp_two_ranks")},
 	{testCase: of("numpy_batches"), apart: true},

@@ -151,6 +151,7 @@ type Hook struct {
 	Loader        LoaderCall
 	Others        []LoaderCall // loaders also gone over in the window: evaluation, or a second source
 	Opens         []Site       // lines that open HDF5 files, most time first
+	Archives      []Site       // lines that open archives or read files whole (metric.HookArchive), most time first
 	Syncs         []Site       // lines that wait for the GPU, most time first
 	SyncsPartly   bool         // of these the methods of Tensor, such as item, were not timed
 	Slow          []SlowItem   // slowest items, slowest first

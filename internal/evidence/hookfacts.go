@@ -34,7 +34,9 @@ func (b *builder) hookFacts(r *rank) {
 		out.Others = append(out.Others, call)
 	}
 	out.SyncsPartly = hello.SyncPoints != nil && !*hello.SyncPoints
-	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites([]*hookLoop{h.training}, "sync"))
+	training := []*hookLoop{h.training}
+	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites(training, "sync"))
+	out.Archives = topSites(b.sites(training, "archive"))
 	out.Slow = b.slowItems(h.training)
 	b.ev.Facts.Hook = out
 }

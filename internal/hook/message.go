@@ -2,6 +2,7 @@ package hook
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/recording"
@@ -151,11 +152,15 @@ type workTotals struct {
 	Values     int64         `json:"decoded_values,omitempty" signal:"hook_decoded_values"`
 	Rows       int64         `json:"rows" signal:"hook_rows"`
 	RowTime    time.Duration `json:"row_time" signal:"hook_row_s"`
+	Archive    time.Duration `json:"archive_time,omitempty" signal:"hook_archive_s"`
 	Times      []int64       `json:"times"` // microseconds that the batches since the last message took
 	// Slow holds the slowest items of this process so far, slowest first, at most 8: index as the sampler gave it,
 	// mean in microseconds, times measured. Indices that are no whole numbers are left out.
 	Slow [][3]int64 `json:"slow"`
 }
+
+// siteKinds are what a line is reported for: opens of HDF5 files, waits for the GPU, and what Archive counts.
+var siteKinds = []string{"open", "sync", "archive"}
 
 // siteTotal is a line of the person's source, the nearest frame outside of the hook, of installed packages and of the
 // standard library, with the calls that were made from it.
@@ -185,7 +190,7 @@ func (m *message) sound() bool {
 		return false
 	}
 	for _, s := range m.Sites {
-		if s.Kind != "open" && s.Kind != "sync" {
+		if !slices.Contains(siteKinds, s.Kind) {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -184,8 +185,8 @@ func TestHookCountsItsOwnTimeToTheWait(t *testing.T) {
 func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	e := listen(t)
 	folder, file := t.TempDir(), script(t, "items.py")
-	e.prints("100\n", []string{"FOLDER=" + folder}, file)
-	for n, processes := range map[int]int{0: 1, 2: 2} {
+	e.prints("132\n", []string{"FOLDER=" + folder}, file)
+	for n, processes := range map[int]int{0: 1, 4: 2} {
 		work, told := e.work(n)
 		if told != processes || work["items"] != 40 || work["opens"] != 40 || work["reads"] != 40 ||
 			work["fetches"] != 10 || work["decodes"] != 0 {
@@ -213,12 +214,37 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 			t.Errorf("loader %d: slow items not told as such: %v", n, planted)
 		}
 	}
-	for n := range map[int]bool{1: true, 3: true} {
+	for n := range map[int]bool{1: true, 5: true} {
 		if work, _ := e.work(n); work["items"] != 10 || work["decodes"] != 10 ||
 			work["decoded_values"] != 10*200*200*3.0 || work["decode_time"] < 1e6 ||
 			work["decode_time"] > work["item_time"] {
 			t.Errorf("loader %d of pictures: %v", n, work)
 		}
+	}
+	for n := range map[int]bool{2: true, 6: true} {
+		// opening an archive of 2,000 and reading 4 MB four times is nearly all that these items do
+		if work, _ := e.work(n); work["archive_time"] < 0.8*work["item_time"] ||
+			work["archive_time"] > work["item_time"] {
+			t.Errorf("loader %d of files of many items: %v", n, work)
+		}
+		if kept, _ := e.work(n + 1); kept["archive_time"] <= 0 {
+			t.Errorf("loader %d of a kept archive: %v", n+1, kept)
+		}
+	}
+	var lines []int
+	for s := range e.sites("archive") {
+		lines = append(lines, s.Line)
+	}
+	slices.Sort(lines)
+	var opened []int
+	for _, code := range []string{"with tarfile.open(os.path.join(FOLDER, \"data.tar\")) as", "file.extractfile(name)",
+		"with zipfile.ZipFile(os.path.join(FOLDER, \"data.zip\")) as", "whole = ", "packed = numpy", "saved = ",
+		"self.file = tarfile", "self.file.extractfile"} {
+		opened = append(opened, line(t, file, code))
+	}
+	slices.Sort(opened)
+	if diff := cmp.Diff(opened, slices.Compact(lines)); diff != "" {
+		t.Errorf("lines that open archives (-want +got):\n%s", diff)
 	}
 	want := map[siteSeen]int64{{
 		Kind: "open", What: filepath.Join(folder, "data.h5"), File: file,

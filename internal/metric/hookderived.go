@@ -11,6 +11,8 @@ var (
 		"included")
 	MadeDecode = HookDerived.gauge("made_item_decode_s", Seconds, "of this: Pillow and OpenCV, reading the picture's "+
 		"file included")
+	MadeArchive = HookDerived.gauge("made_item_archive_s", Seconds, "of this: opening tar and zip archives, listing "+
+		"what they hold, and reading NumPy's, PyTorch's and Parquet files")
 	DecodedTimes = HookDerived.gauge("decoded_over_taken", Count, "values of pictures decoded for an item, over "+
 		"those of the item in its batch; at least, where the batch's type is not known")
 	MadeOther = HookDerived.gauge("made_item_other_s", Seconds, "of this: the rest of the dataset's own code, by "+

@@ -15,6 +15,7 @@ import (
 //	call FILE:LINE                where the training loop's DataLoader is made
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings evaluation.KEY are of it
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
+//	archive FILE:LINE CALLS SECONDS WHAT    a line that opens archives or reads files whole
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
 //	slow INDEX SECONDS TIMES      one of the slowest items
 //
@@ -44,6 +45,8 @@ func setHook(f *evidence.Facts, key, value string) (err error) {
 		h.Others = append(h.Others, other)
 	case "open":
 		h.Opens, err = addSite(h.Opens, value)
+	case "archive":
+		h.Archives, err = addSite(h.Archives, value)
 	case "sync":
 		h.Syncs, err = addSite(h.Syncs, value)
 	case "slow":

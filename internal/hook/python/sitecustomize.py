@@ -34,6 +34,11 @@ def _wait():
             "PIL.ImageFile",
             "cv2",
             "datasets.arrow_dataset",
+            "tarfile",
+            "zipfile",
+            "numpy.lib.format",
+            "torch.serialization",
+            "pyarrow.parquet.core",
         }
         loaded = None  # the hook, once torch.utils.data was imported
         finding = False

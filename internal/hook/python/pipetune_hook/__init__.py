@@ -23,6 +23,11 @@ PATCHES = {
     "PIL.ImageFile": "pictures",
     "cv2": "pictures",
     "datasets.arrow_dataset": "rows",
+    "tarfile": "archives",
+    "zipfile": "archives",
+    "numpy.lib.format": "archives",
+    "torch.serialization": "archives",
+    "pyarrow.parquet.core": "archives",
 }
 
 
