@@ -78,7 +78,8 @@ var storageChunkReadAgain = diagnose.Rule{
 				unit.Seconds(m.archive*m.item), unit.Seconds(m.item), between(lo, hi))
 		} else {
 			summary += fmt.Sprintf(" and %s of its %s are read, at least %s times all of it in an epoch; that takes "+
-				"%s of the time spent loading", unit.Percent(whole), unit.Bytes(file), unit.Number(again), between(lo, hi))
+				"%s of the time spent loading", unit.Percent(whole), unit.Bytes(file), unit.Number(again),
+				between(lo, hi))
 		}
 		cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: change, summary: summary, at: line,
 			seen: seen(p, metric.MadeItem, metric.MadeArchive, metric.FileOpens, metric.OpensPerFile,
