@@ -36,6 +36,7 @@ var hookPhases = []phase{
 	{"opening HDF5 files", metric.MadeOpen, true},
 	{"reading HDF5", metric.MadeRead, true},
 	{"decoding pictures", metric.MadeDecode, true},
+	{"resizing pictures", metric.MadeResize, true},
 	{"archives, whole files", metric.MadeArchive, true},
 	{"transforms, other code", metric.MadeOther, true},
 	{"collating", metric.MadeCollate, true},

@@ -92,14 +92,15 @@ func (b *builder) hookMade(r *rank) {
 		return
 	}
 	open, read, decode := l.made(metric.HookOpenTime), l.made(metric.HookReadTime), l.made(metric.HookDecodeTime)
-	archive := l.made(metric.HookArchive)
-	parts := summed(open, read, decode, archive, collate)
+	resize, archive := l.made(metric.HookResize), l.made(metric.HookArchive)
+	parts := summed(open, read, decode, resize, archive, collate)
 	other := each(len(took), func(i int) float64 { return max(took[i]-parts[i], 0) })
 	for _, p := range []struct {
 		d    metric.Desc
 		took []float64
 	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
-		{metric.MadeArchive, archive}, {metric.MadeOther, other}, {metric.MadeCollate, collate}} {
+		{metric.MadeResize, resize}, {metric.MadeArchive, archive}, {metric.MadeOther, other},
+		{metric.MadeCollate, collate}} {
 		b.set(p.d, b.ratio(p.took, items))
 	}
 	b.set(metric.MadePerS, b.ratio(items, r.hook.trained()))

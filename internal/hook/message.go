@@ -153,6 +153,7 @@ type workTotals struct {
 	Rows       int64         `json:"rows" signal:"hook_rows"`
 	RowTime    time.Duration `json:"row_time" signal:"hook_row_s"`
 	Archive    time.Duration `json:"archive_time,omitempty" signal:"hook_archive_s"`
+	Resize     time.Duration `json:"resize_time,omitempty" signal:"hook_resize_s"`
 	Times      []int64       `json:"times"` // microseconds that the batches since the last message took
 	// Slow holds the slowest items of this process so far, slowest first, at most 8: index as the sampler gave it,
 	// mean in microseconds, times measured. Indices that are no whole numbers are left out.

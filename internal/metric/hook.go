@@ -72,6 +72,8 @@ var (
 	HookDecodeTime    = Hook.counter("hook_decode_s", Seconds, "time in them, reading the file included")
 	HookDecodedValues = Hook.counter("hook_decoded_values", Count, "values of these pictures as they were decoded: "+
 		"width times height times bands")
+	HookResize = Hook.counter("hook_resize_s", Seconds, "time to convert and resize pictures with Pillow, and to "+
+		"resize them with OpenCV, while items were made")
 	HookRows = Hook.counter("hook_rows", Count, "rows of Hugging Face's datasets read one by one while items were "+
 		"made")
 	HookRowTime = Hook.counter("hook_row_s", Seconds, "time in these reads, without the pictures decoded in them")

@@ -36,9 +36,9 @@ var cpuDecodeBound = diagnose.Rule{
 		p.Report(report.Finding{
 			Score: starved(p) * split.running * ownPart(p), Summary: summary,
 			Location: at(callOf(p).ItemFile, callOf(p).ItemLine),
-			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeArchive,
-				metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy,
-				metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch, metric.FreeStepTime),
+			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeResize, metric.MadeRead,
+				metric.MadeArchive, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy,
+				metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch, metric.FreeStepTime),
 			Recommendations: append(cheaper(p), onTheGPU(p)...),
 			Unhelpful:       slices.Concat(against(wontHelpWorkers(usable), moreWorkers), tooSlowly(p), notStorage(p)),
 		})

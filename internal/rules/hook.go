@@ -17,8 +17,8 @@ import (
 
 // made is where the time of making an item goes, as the hook measured it inside the worker: shares of that time.
 type made struct {
-	item                                        float64 // seconds
-	open, read, decode, archive, other, collate float64
+	item                                                float64 // seconds
+	open, read, decode, resize, archive, other, collate float64
 }
 
 // madeOf is false where the hook reported nothing.
@@ -29,7 +29,8 @@ func madeOf(p *diagnose.Pass) (made, bool) {
 	}
 	of := func(d metric.Desc) float64 { return share(p.OrZero(d) / item) }
 	return made{item: item, open: of(metric.MadeOpen), read: of(metric.MadeRead), decode: of(metric.MadeDecode),
-		archive: of(metric.MadeArchive), other: of(metric.MadeOther), collate: of(metric.MadeCollate)}, true
+		resize: of(metric.MadeResize), archive: of(metric.MadeArchive), other: of(metric.MadeOther),
+		collate: of(metric.MadeCollate)}, true
 }
 
 // withoutH5py reports whether items are known to be made without h5py; false where the hook reported nothing.
@@ -46,6 +47,7 @@ func (m made) most() (string, float64) {
 		name string
 		part float64
 	}{{"opening HDF5 files", m.open}, {"reading HDF5 datasets", m.read}, {"decoding pictures", m.decode},
+		{"converting and resizing pictures", m.resize},
 		{"opening archives and reading files whole", m.archive}, {"collate_fn", m.collate}} {
 		if c.part > at {
 			name, at = c.name, c.part

@@ -32,7 +32,7 @@ class Pictures(Dataset):
         return 10
 
     def __getitem__(self, index):
-        picture = Image.open(os.path.join(FOLDER, "picture.png")).convert("L")
+        picture = Image.open(os.path.join(FOLDER, "picture.png")).convert("L").resize((100, 100))
         return torch.from_numpy(numpy.asarray(picture).copy())
 
 

@@ -1,4 +1,5 @@
-"""Times Pillow and OpenCV: opening a picture, reading it and decoding it; counts the values that are decoded."""
+"""Times Pillow and OpenCV: opening a picture, reading it and decoding it, and resizing what was decoded; counts the
+values that are decoded."""
 
 from .batch import array
 from .look import class_fields, class_module, fields, text
@@ -9,11 +10,14 @@ def patch(module):
     name = module.__name__
     if name == "PIL.Image":
         wrap(module, "open", pillow)
+        wrap(module.Image, "convert", resized, around=True)
+        wrap(module.Image, "resize", resized, around=True)
     elif name == "PIL.ImageFile":
         wrap(module.ImageFile, "load", load)
     else:
         wrap(module, "imread", decoded)
         wrap(module, "imdecode", decoded)
+        wrap(module, "resize", resized)
 
 
 BANDS = {"1": 1, "L": 1, "P": 1, "I": 1, "F": 1, "LA": 2, "PA": 2, "La": 2, "RGB": 3, "YCbCr": 3, "LAB": 3, "HSV": 3}
@@ -25,6 +29,11 @@ def decoded(work, took, args, result, done):
     work.decodes += 1
     if array(type(result)):
         work.values += result.size
+
+
+def resized(work, took, args, result, done):
+    """Takes time in proportion to the values of the picture as it was decoded; what asks for them first decodes."""
+    work.resize_time += took
 
 
 def pillow(work, took, args, result, done):

@@ -33,7 +33,7 @@ class Work:
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
         self.values = 0  # of the pictures decoded
         self.opened_pictures = {}  # by their id, the oldest first
-        self.rows = self.row_time = self.archive_time = 0
+        self.rows = self.row_time = self.archive_time = self.resize_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
         # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
         self.mark = self.collated = 0
@@ -80,7 +80,8 @@ class Work:
 
     def timed(self):
         """What calls of other libraries took."""
-        return self.open_time + self.read_time + self.decode_time + self.row_time + self.archive_time
+        read = self.open_time + self.read_time + self.row_time + self.archive_time
+        return read + self.decode_time + self.resize_time
 
     def divide(self, took):
         """Books the parts of so much time, which is divided as that of the last batch timed in full."""
@@ -129,6 +130,7 @@ class Work:
             "rows": self.rows,
             "row_time": self.row_time,
             "archive_time": self.archive_time,
+            "resize_time": self.resize_time,
         }
         if self.times:
             body["times"] = self.times[-LISTED:]
