@@ -20,8 +20,8 @@ var (
 		Source: takenLeast.Source}
 	takenFirst = diagnose.Limit{Name: "what the first of a batch costs more, at the most", Value: 1e-3,
 		Unit: metric.Seconds, Source: "measured: without CPUs to spare a step of 12 to 14 ms is shorter by " +
-			"file_system than by file_descriptor by 0.6 ms with one tensor, 1.1 to 1.8 with two, 1.4 to 1.9 with four " +
-			"(PyTorch 2.15, 2 CPUs of an AMD EPYC, Debian)"}
+			"file_system than by file_descriptor by 0.6 ms with one tensor, 1.1 to 1.8 with two, 1.4 to 1.9 with " +
+			"four (PyTorch 2.15, 2 CPUs of an AMD EPYC, Debian)"}
 	sentLeast = diagnose.Limit{Name: "handing one tensor over, at the least", Value: 0.15e-3, Unit: metric.Seconds,
 		Source: "measured: CPU time of a worker, file_descriptor: 0.18 to 0.24 ms a tensor (the same runs)"}
 	sentMost = diagnose.Limit{Name: "handing one tensor over, at the most", Value: 0.25e-3, Unit: metric.Seconds,
