@@ -117,17 +117,19 @@ test: ## what every change is held to, in some 20 minutes: lint, unit tests, rec
 	@$(STAGE) dependencies scripts/deps build
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
-	@$(MAKE) -j2 --output-sync=target test-newest test-lint test-trials test-unit test-hook test-race test-packages
+	@$(MAKE) -j2 --output-sync=target test-newest test-build test-lint test-trials test-unit test-hook test-race test-packages
 	@$(MAKE) test-live
 
-.PHONY: test-newest test-lint test-trials test-unit test-hook test-race test-packages test-live
+.PHONY: test-newest test-build test-lint test-trials test-unit test-hook test-race test-packages test-live
 test-newest:
 	@$(STAGE) "newest PyTorch" scripts/python-env
 
-test-lint:
+test-build:
+	@$(STAGE) build $(LINK) -o bin/pipetune ./cmd/pipetune
+
+test-lint: test-build
 	@$(STAGE) gofmt scripts/check-format
 	@$(STAGE) "go vet" $(GO) vet -tags $(TAGS) ./...
-	@$(STAGE) build $(LINK) -o bin/pipetune ./cmd/pipetune
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 
@@ -142,10 +144,10 @@ test-hook: test-newest
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -parallel 3 -count=1 -timeout 30m
 
-test-packages:
+test-packages: test-build
 	@$(STAGE) "packages" $(MAKE) dist-trial
 
-test-trials:
+test-trials: test-build
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 
 test-live:
