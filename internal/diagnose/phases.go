@@ -57,6 +57,8 @@ func phases(e *evidence.Evidence) []report.Phase {
 		case !ok:
 		case told && p.making:
 			making += share
+		case share >= shownPhase && p.signal == metric.WorkerRunning:
+			out = append(out, computing(e, p.name, share)...)
 		case share >= shownPhase:
 			out = append(out, report.Phase{Name: p.name, Ratio: share, BatchS: perBatch(e, share),
 				Basis: basis(v.Basis)})
@@ -73,6 +75,29 @@ func phases(e *evidence.Evidence) []report.Phase {
 		out = append(out, made(e, stat.Share(making))...)
 	}
 	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
+	return out
+}
+
+// shownCode is the smallest part of what a worker computes that is shown by its library.
+const shownCode = 0.1
+
+// computing divides the time a worker computes by the libraries it was found in, as far as these are known.
+func computing(e *evidence.Evidence, name string, share float64) (out []report.Phase) {
+	rest := share
+	for _, c := range e.Facts.Code {
+		if c.Share >= shownCode && c.Library != metric.CodeOther {
+			part := share * c.Share
+			rest -= part
+			out = append(out, report.Phase{Name: name + ": " + c.Library, Ratio: part, BatchS: perBatch(e, part),
+				Basis: report.Measured})
+		}
+	}
+	if len(out) > 0 {
+		name += ": other code"
+	}
+	if rest >= shownPhase {
+		out = append(out, report.Phase{Name: name, Ratio: rest, BatchS: perBatch(e, rest), Basis: report.Measured})
+	}
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -34,6 +35,11 @@ func TestPhases(t *testing.T) {
 			"idle, ahead": 0.15}},
 		"workers, from outside": {evidence.Facts{}, outside, readings{"computing": 0.5, "waiting for storage": 0.2,
 			"idle, ahead": 0.15, "waiting elsewhere": 0.1, "handing a batch over": 0.05}},
+		"workers, by their libraries": {evidence.Facts{Code: []evidence.Code{{Library: "libjpeg", Share: 0.6},
+			{Library: "PIL", Share: 0.2}, {Library: metric.CodeOther, Share: 0.15}, {Library: "libz", Share: 0.05}}},
+			outside, readings{"computing: libjpeg": 0.3, "computing: PIL": 0.1, "computing: other code": 0.1,
+				"waiting for storage": 0.2, "idle, ahead": 0.15, "waiting elsewhere": 0.1,
+				"handing a batch over": 0.05}},
 		"without workers the trainer is its own": {launched("", 0), together(item, readings{"num_workers": 0}),
 			readings{"opening HDF5 files": 0.12, "reading HDF5": 0.24, "transforms, other code": 0.18,
 				"collating": 0.06, "training, not loading": 0.4}},

@@ -38,6 +38,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.loader(r)
 	b.workers(r)
 	b.remote(r)
+	b.code(r)
 	b.reading(r)
 	b.opens(r)
 	b.dataset()

@@ -86,6 +86,7 @@ func (b *builder) opens(r *rank) {
 	}
 	b.take(metric.DistinctOpens, different.orElse(exact(divide(distinct, all))), metric.DatasetDistinct,
 		metric.DatasetOpens)
+	b.take(metric.OpensPerFile, b.openedAgain(), metric.DatasetDistinct, metric.DatasetOpens)
 	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
 	batches := make([]float64, len(b.spans))
 	for _, other := range b.ranks {
@@ -96,34 +97,27 @@ func (b *builder) opens(r *rank) {
 	if r.handed == nil || sum(seen) == 0 {
 		batches = nil
 	}
-	perBatch = perBatch.orElse(b.ratio(opens, batches))
-	b.perBatch(r, metric.OpensPerBatch, perBatch, metric.DatasetOpens)
-	b.take(metric.OpensPerFile, b.openedAgain(perBatch.Center), metric.DatasetDistinct, metric.DatasetOpens)
+	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(b.ratio(opens, batches)), metric.DatasetOpens)
 }
 
+// When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the
+// whole.
 const (
-	nearlyAll = 0.9 // when nearly all files were opened
-	// how many files tell: of fewer, two workers that open the same one make much of the whole
+	nearlyAll        = 0.9
 	significantFiles = 8.0
-	// batches that an epoch has at the least: files of one item each that are fewer make none
-	fewestBatches = 4
 )
 
 // openedAgain is how often a file of the dataset is opened before nearly all have been opened once, at the least: once
-// where each holds an item, however many epochs pass. Few files are through before the second reading; where so few
-// cannot hold one item each, it is how often each is opened in a second, for no epoch is that short. perBatch is how
-// many files a batch opens, 0 where that is unknown.
-func (b *builder) openedAgain(perBatch float64) figure {
+// where each holds an item, however many epochs pass. Few files are through before the second reading; then it is how
+// often each is opened in a second, for no epoch is that short.
+func (b *builder) openedAgain() figure {
 	d := b.mainDataset()
 	opens, distinct := b.h.of(metric.DatasetOpens, d.entity), b.h.of(metric.DatasetDistinct, d.entity)
 	if opens == nil || distinct == nil || len(opens.v) != len(distinct.v) || opens.v[len(opens.v)-1] < 1 {
 		return figure{}
 	}
 	all := distinct.v[len(distinct.v)-1]
-	again := 1.0
-	if perBatch <= 0 || all < fewestBatches*perBatch {
-		again = max(again, sum(b.grow(d.entity, metric.DatasetOpens))/sum(b.length)/all)
-	}
+	again := max(1, sum(b.grow(d.entity, metric.DatasetOpens))/sum(b.length)/all)
 	for i, files := range distinct.v {
 		if files >= significantFiles && files < nearlyAll*all {
 			again = max(again, opens.v[i]/files)

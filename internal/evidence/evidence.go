@@ -135,6 +135,7 @@ type Facts struct {
 	Hook        *Hook    // what the hook reported on the training loop; nil without it
 	Fed         *Fed     // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
 	Remotes     []Remote // who loading waits for over TCP, the most first
+	Code        []Code   // what a worker executes, the most first; nil where it is not known
 	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
 	// where the main thread does
 	OffMain  string

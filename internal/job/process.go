@@ -92,6 +92,11 @@ func RemoteEntity(trainer procfs.ID, address string) string {
 	return entity("remote/", trainer) + "." + address
 }
 
+// CodeEntity names a library that a worker of a trainer executes, metric.CodePython or metric.CodeOther.
+func CodeEntity(trainer procfs.ID, library string) string {
+	return entity("code/", trainer) + "." + library
+}
+
 // LoaderEntity names a trainer together with its loader.
 func LoaderEntity(trainer procfs.ID) string { return entity("loader/", trainer) }
 

@@ -69,11 +69,11 @@ var (
 	HookReadTime = Hook.counter("hook_read_s", Seconds, "time in these reads, decompression included")
 	HookDecodes  = Hook.counter("hook_decodes", Count, "pictures decoded by Pillow or OpenCV while items were "+
 		"made")
-	HookDecodeTime    = Hook.counter("hook_decode_s", Seconds, "time in them, reading the file included")
+	HookDecodeTime    = Hook.counter("hook_decode_s", Seconds, "time in them, reading the file and converting included")
 	HookDecodedValues = Hook.counter("hook_decoded_values", Count, "values of these pictures as they were decoded: "+
 		"width times height times bands")
-	HookResize = Hook.counter("hook_resize_s", Seconds, "time to convert and resize pictures with Pillow, and to "+
-		"resize them with OpenCV, while items were made")
+	HookResize = Hook.counter("hook_resize_s", Seconds, "time to resize pictures with Pillow, those of at least "+
+		"half of the pixels that were decoded last, while items were made")
 	HookRows = Hook.counter("hook_rows", Count, "rows of Hugging Face's datasets read one by one while items were "+
 		"made")
 	HookRowTime = Hook.counter("hook_row_s", Seconds, "time in these reads, without the pictures decoded in them")

@@ -11,8 +11,8 @@ var (
 		"included")
 	MadeDecode = HookDerived.gauge("made_item_decode_s", Seconds, "of this: Pillow and OpenCV, reading the picture's "+
 		"file included")
-	MadeResize = HookDerived.gauge("made_item_resize_s", Seconds, "of this: converting and resizing pictures with "+
-		"Pillow or OpenCV")
+	MadeResize = HookDerived.gauge("made_item_resize_s", Seconds, "of this: resizing pictures with Pillow from "+
+		"about the size that they were decoded at")
 	MadeArchive = HookDerived.gauge("made_item_archive_s", Seconds, "of this: opening tar and zip archives, listing "+
 		"what they hold, and reading NumPy's, PyTorch's and Parquet files")
 	DecodedTimes = HookDerived.gauge("decoded_over_taken", Count, "values of pictures decoded for an item, over "+

@@ -132,7 +132,7 @@ type Epoch struct {
 
 // Site is the row of EventSite: a line of the person's source.
 type Site struct {
-	Kind     string `json:"kind"` // open, sync
+	Kind     string `json:"kind"` // open, sync, archive
 	What     string `json:"what"` // the file opened, redacted in a recording; the function called
 	File     string `json:"file"` // redacted in a recording
 	Line     int    `json:"line"`

@@ -28,6 +28,7 @@ import (
 //	decoder NAME SECONDS         what a library of the user's Python needs for an item
 //	hook KEY VALUE               what a launched job reported itself, by the keys of setHook; the first makes it so
 //	spread CLASS:COUNT ...       how long batches took to make, by the classes of metric.HookFetchSpread
+//	code LIBRARY SHARE           what a worker executes
 //	location FILE:LINE           where the finding points; without this line it is not looked at
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
@@ -85,6 +86,11 @@ func parseCase(text string) (ruleCase, error) {
 			err = setHook(&facts, key, strings.TrimSpace(value))
 		case "spread":
 			batches, err = classes(strings.Fields(rest))
+		case "code":
+			library, part, _ := strings.Cut(rest, " ")
+			code := evidence.Code{Library: library}
+			code.Share, err = parseNumber(strings.TrimSpace(part))
+			facts.Code = append(facts.Code, code)
 		case "candidate", "decoder":
 			err = addTried(bench, verb, strings.Fields(rest))
 		default:

@@ -26,8 +26,9 @@ var cpuDecodeBound = diagnose.Rule{
 			busy < p.Limit(fullLimit) || demand(p) < p.Limit(fullLimit)*usable {
 			return
 		}
-		summary := fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes "+
-			"more CPU than there is", unit.Percent(split.running), cpus(usable), unit.Percent(share(busy)))
+		summary := fmt.Sprintf("Workers compute %s of their busy time%s and %s are %s full: preparing a batch takes "+
+			"more CPU than there is", unit.Percent(split.running), inLibraries(p), cpus(usable),
+			unit.Percent(share(busy)))
 		if m, ok := madeOf(p); ok {
 			what, part := m.most()
 			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part),
@@ -167,14 +168,23 @@ func cheaperHow(p *diagnose.Pass) (how, command string) {
 		// whatever the data is kept in, its reading and decoding are the smaller part
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +
 			"computes each time; move augmentation to the GPU", ""
+	} else if ok && m.archive >= mostLimit.Value {
+		return "most of an item's time is opening archives or reading whole files: keep open what holds many items, " +
+			"or store the data so that an item is read by itself", ""
 	} else if ok && m.collate >= mostLimit.Value {
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}
-	switch p.Evidence.Facts.DatasetKind {
-	case "image":
+	kind := p.Evidence.Facts.DatasetKind
+	switch most := mostLimit.Value; {
+	case kind == "image" || executed(p, decodePictures) >= most:
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +
 			"libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)
-	case "hdf5":
+	case executed(p, decompress) >= most:
+		return "most of it is decompression: store the data as it is, or packed by a faster method (LZ4, Zstandard)", ""
+	case executed(p, metric.CodePython) >= most:
+		return "most of it is Python's interpreter: have NumPy or PyTorch do at once what is done value by value, " +
+			"or do it once, ahead of training", ""
+	case kind == "hdf5":
 		return "store what __getitem__ computes each time, or store it without a filter", ""
 	}
 	return "do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU", ""

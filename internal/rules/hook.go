@@ -47,7 +47,7 @@ func (m made) most() (string, float64) {
 		name string
 		part float64
 	}{{"opening HDF5 files", m.open}, {"reading HDF5 datasets", m.read}, {"decoding pictures", m.decode},
-		{"converting and resizing pictures", m.resize},
+		{"resizing pictures", m.resize},
 		{"opening archives and reading files whole", m.archive}, {"collate_fn", m.collate}} {
 		if c.part > at {
 			name, at = c.name, c.part

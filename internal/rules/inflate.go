@@ -44,11 +44,14 @@ func decoding(p *diagnose.Pass) float64 {
 }
 
 // undone is which share of the loading time goes to undoing filters, between lo and hi. The hook timed reading: what is
-// beyond a plain read of an item is the filters', or that of chunks read in vain. From outside it is inferred, and the
-// speed on the data itself is known to a factor of two.
+// beyond a plain read of an item is the filters', or that of chunks read in vain. From outside it is what a worker was
+// found to execute; else it is inferred, and the speed on the data itself is known to a factor of two.
 func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 	if beyond, ok := readBeyond(p); ok {
 		return beyond * filterPart.Value, beyond
+	}
+	if inflating := executed(p, decompress); inflating > 0 {
+		return inflating * split.running * inUserCode.Value, share(inflating+executed(p, readHDF5)) * split.running
 	}
 	hi = decoding(p) * split.running
 	return hi / 2, hi

@@ -19,14 +19,16 @@ var (
 	openPerItem = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
 		Source: "derived: each item opens a file; one that is read from end to end, as a shard, makes many batches"}
 	opensEach = diagnose.Limit{Name: "times that a library opens a file to read it once", Value: 2, Unit: metric.Count,
-		Source: "measured: nibabel opens a volume twice, torch.load, numpy.load and zipfile a file once; tarfile " +
-			"opens one that is not compressed four times (Python 3.11)"}
+		Source: "measured: nibabel opens a volume twice, torch.load, numpy.load and zipfile a file once (Debian)"}
+	opensTar = diagnose.Limit{Name: "times that tarfile does", Value: 4, Unit: metric.Count,
+		Source: "measured: tarfile.open of an archive that is not compressed (Python 3.11)"}
 	readSpeed = diagnose.Limit{Name: "reading at the fastest", Value: 1.2e10, Unit: metric.BytesPerS,
 		Source: "measured: numpy.load of .npy files of 4 to 12 MB, cached, one core: 5.8 to 12 GB/s, of .npz that " +
 			"are not compressed 1.2, compressed 0.15 (NumPy 2, Debian)"}
-	archiveAlso = diagnose.Limit{Name: "what a kept archive saves, over opening and reading it", Value: 1.3,
-		Unit: metric.Count, Source: "measured: tar, zip, .npz, .npy and .pt files of 60 to 5,000 items: 1.01 to " +
-			"1.28 times the time in these calls; 2.7 for torch.load of 12 MB (Python 3.11, Debian)"}
+	manyFiles = diagnose.Limit{Name: "files that are read one after the other", Value: 8, Unit: metric.Count,
+		Source: "derived: of fewer each worker can keep all"}
+	theArchive = diagnose.Limit{Name: "opening and reading that is of one line", Value: 0.9, Unit: metric.Ratio,
+		Source: "derived: what else opens or reads files is then within an interval's width"}
 )
 
 var storageChunkReadAgain = diagnose.Rule{
@@ -35,7 +37,7 @@ var storageChunkReadAgain = diagnose.Rule{
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes,
 		metric.ReadBytes},
-	Limits: limits(readAgain, openPerItem, opensEach, readSpeed, archiveAlso, mostLimit),
+	Limits: limits(readAgain, openPerItem, opensEach, opensTar, readSpeed, manyFiles, theArchive, mostLimit),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"storage/fits-in-memory", "storage/cold-cache"},
 	Applies: func(e *evidence.Evidence) bool {
@@ -47,10 +49,10 @@ var storageChunkReadAgain = diagnose.Rule{
 		if opens <= 0 || file <= 0 {
 			return
 		}
-		m, _ := madeOf(p)
 		whole, again := share(bytes/opens/file), p.Get(metric.OpensPerFile)
-		if m.archive > 0 {
-			again /= p.Limit(opensEach)
+		m, inside := openedInside(p)
+		if inside {
+			again /= opensOfOne(p)
 		} else { // what an opening costs is not known, only what it reads
 			again *= whole
 		}
@@ -58,23 +60,32 @@ var storageChunkReadAgain = diagnose.Rule{
 		if again < p.Limit(readAgain) || ok && perBatch < p.Limit(openPerItem) {
 			return
 		}
-		lo, hi, ok := readingAgain(p)
-		if !ok {
+		split, ok := loadingOf(p)
+		cpu := cpuOf(p)
+		if !ok || cpu <= 0 {
 			p.Abstain("where the time of loading goes is unknown", "")
 			return
 		}
+		lo := share(bytes/trainers(p)/p.Limit(readSpeed)/cpu) * split.running
+		hi := share(split.running + split.storage)
+		if _, hooked := madeOf(p); hooked { // what it timed of other things is not this
+			hi = min(hi, m.archive+m.other)
+		}
+		where, line, one := archiveLine(p)
+		if inside && one {
+			lo = max(lo, m.archive)
+		}
 		spared := 1 - 1/again
-		lo, hi = lo*spared, hi*spared
+		hi *= spared
+		lo = min(lo*spared, hi)
 		change := keptOpen(p, opens, whole)
-		if p.OrZero(metric.DatasetFileN) > 1 && whole >= p.Limit(mostLimit) {
+		if p.OrZero(metric.DatasetFileN) >= p.Limit(manyFiles) && whole >= p.Limit(mostLimit) {
 			change = fileByFile()
 		}
-		where, line := archiveLine(p)
 		summary := fmt.Sprintf("%s times a second a file of many items is opened%s", unit.Number(opens), where)
-		if m.archive > 0 {
+		if inside {
 			change.Falls = metric.MadeArchive.Name
-			summary += fmt.Sprintf(": opening and reading it takes %s of an item's %s, %s of the time spent "+
-				"loading",
+			summary += fmt.Sprintf(": opening and reading it takes %s of an item's %s, %s of the time spent loading",
 				unit.Seconds(m.archive*m.item), unit.Seconds(m.item), between(lo, hi))
 		} else {
 			summary += fmt.Sprintf(" and %s of its %s are read, at least %s times all of it in an epoch; that takes "+
@@ -88,33 +99,32 @@ var storageChunkReadAgain = diagnose.Rule{
 	},
 }
 
-// readingAgain is the share of loading that opening and reading these files takes: at the least what the hook timed, or
-// their bytes at the fastest; at the most all that loading computes and waits for storage, but for what the hook timed
-// of other things. False where no split of loading is known.
-func readingAgain(p *diagnose.Pass) (lo, hi float64, ok bool) {
-	split, ok := loadingOf(p)
-	cpu := cpuOf(p)
-	if !ok || cpu <= 0 {
-		return 0, 0, false
+// openedInside is what the hook timed; false where opening archives and reading whole files is less of it than what may
+// be reading that it does not time.
+func openedInside(p *diagnose.Pass) (made, bool) {
+	m, ok := madeOf(p)
+	return m, ok && m.archive > 0 && m.archive >= m.other
+}
+
+// opensOfOne is how many opens of a file one opening may be.
+func opensOfOne(p *diagnose.Pass) float64 {
+	if p.Evidence.Facts.Extension == ".tar" {
+		return p.Limit(opensTar)
 	}
-	lo = share(p.Get(metric.ReadBytes)/trainers(p)/p.Limit(readSpeed)/cpu) * split.running
-	hi = share(split.running + split.storage)
-	if m, hooked := madeOf(p); hooked && m.archive > 0 {
-		lo, hi = max(lo, m.archive), min(hi, m.archive+m.other, p.Limit(archiveAlso)*m.archive)
-	} else if hooked {
-		hi = min(hi, m.other)
-	}
-	return min(lo, hi), hi, true
+	return p.Limit(opensEach)
 }
 
 // archiveLine is the line of the person's source that spends most on opening archives and reading whole files, as a
-// summary goes on with it; "" and nil where none was reported.
-func archiveLine(p *diagnose.Pass) (string, *report.Location) {
-	sites := hookOf(p).Archives
-	if len(sites) == 0 || lineOf(sites[0].File, sites[0].Line) == "" {
-		return "", nil
+// summary goes on with it, and whether it spends nearly all; "" and nil where it does not, or none was reported.
+func archiveLine(p *diagnose.Pass) (string, *report.Location, bool) {
+	sites, all := hookOf(p).Archives, 0.0
+	for _, s := range sites {
+		all += s.Seconds
 	}
-	return ", at " + lineOf(sites[0].File, sites[0].Line), at(sites[0].File, sites[0].Line)
+	if len(sites) == 0 || lineOf(sites[0].File, sites[0].Line) == "" || sites[0].Seconds < p.Limit(theArchive)*all {
+		return "", nil, false
+	}
+	return ", at " + lineOf(sites[0].File, sites[0].Line), at(sites[0].File, sites[0].Line), true
 }
 
 // fileByFile is what to do about many files that are read whole for each item.
@@ -143,12 +153,12 @@ func keptOpen(p *diagnose.Pass, opens, whole float64) report.Recommendation {
 			how = "dict(numpy.load(self.path))"
 		}
 	case ".pt":
-		how = "torch.load(self.path, mmap=True)"
+		how = "torch.load(self.path)"
 	case ".parquet":
 		how = "pyarrow.parquet.read_table(self.path)"
 	}
 	return report.Recommendation{Setting: "opening the data file", From: new(unit.Number(opens) + " times per second"),
-		To: "once per worker, on first use",
+		To: "once per worker and file, on first use",
 		Why: "in __getitem__: if self.data is None: self.data = " + how + "; then read from self.data " +
 			"(self.data = None in __init__)",
 		Caveat: "an open file must not be shared across a fork and cannot be pickled for spawn; what is not mapped " +

@@ -14,7 +14,8 @@ import (
 )
 
 // Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the
-// device is done is as busy as one that computes, and this distinguishes them.
+// device is done is as busy as one that computes, and this distinguishes them. Of each trainer's workers it samples the
+// oldest, by the libraries that it executes.
 //
 // The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second.
 // The addresses are found in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
@@ -25,9 +26,10 @@ type Host struct {
 	members Members
 	clock   func() time.Time
 	open    func(tid int) (hostClock, error)
-	code    func(id procfs.ID) (codeMap, error)
+	code    func(id procfs.ID) ([]procfs.CodeRange, error)
 
 	trainers   map[procfs.ID]*hostTrainer
+	libraries  libraries
 	generation uint64
 	adopted    bool
 	clocks     int
@@ -57,12 +59,9 @@ func NewHost(fs procfs.FS, members Members) *Host {
 	return &Host{steady: steady{"host_samples", hostEvery}, fs: fs, members: members, clock: time.Now,
 		trainers: map[procfs.ID]*hostTrainer{},
 		open:     func(tid int) (hostClock, error) { return perf.Open(tid) },
-		code:     func(id procfs.ID) (codeMap, error) { return readCode(fs, id) }}
-}
-
-func readCode(fs procfs.FS, id procfs.ID) (codeMap, error) {
-	ranges, err := ofProcess(fs, id, (*procfs.Process).Code)
-	return newCodeMap(ranges), err
+		code: func(id procfs.ID) ([]procfs.CodeRange, error) {
+			return ofProcess(fs, id, (*procfs.Process).Code)
+		}}
 }
 
 // Sample implements Sampler.
@@ -73,8 +72,12 @@ func (h *Host) Sample(_ context.Context, sink recording.Sink) {
 	}
 	now := h.clock()
 	for id, t := range h.trainers {
-		t.read(now, func() (codeMap, error) { return h.code(id) })
+		t.read(now, newCodeMap, func() ([]procfs.CodeRange, error) { return h.code(id) })
 		t.emit(id, sink)
+		if w := t.worker; w != nil {
+			w.read(now, h.libraries.place, func() ([]procfs.CodeRange, error) { return h.code(w.id) })
+		}
+		t.emitLibraries(id, h.libraries.names, now, sink)
 	}
 }
 
@@ -94,8 +97,9 @@ func (h *Host) follow(tree *job.Tree, sink recording.Sink) {
 		}
 		t.threads = h.keep(t.threads, wanted)
 		for tid, counts := range wanted {
-			h.adopt(t, p.ID, tid, counts, sink)
+			h.adopt(&t.hostProcess, p.ID, tid, counts, sink)
 		}
+		h.followWorker(t, tree.Workers(p.ID), sink)
 	}
 	h.forget(living)
 }
@@ -105,6 +109,7 @@ func (h *Host) forget(living map[procfs.ID]bool) {
 	for id, t := range h.trainers {
 		if !living[id] {
 			h.keep(t.threads, nil)
+			h.followWorker(t, nil, nil)
 			delete(h.trainers, id)
 		}
 	}
@@ -122,7 +127,7 @@ func (h *Host) keep(threads []*hostThread, wanted map[int]*hostCounts) []*hostTh
 }
 
 // adopt opens a clock on a thread, or says why there is none.
-func (h *Host) adopt(t *hostTrainer, id procfs.ID, tid int, counts *hostCounts, sink recording.Sink) {
+func (h *Host) adopt(t *hostProcess, id procfs.ID, tid int, counts *hostCounts, sink recording.Sink) {
 	if t.refused || slices.ContainsFunc(t.threads, func(thread *hostThread) bool { return thread.tid == tid }) {
 		return
 	}

@@ -31,6 +31,6 @@ func BenchmarkReadCode(b *testing.B) {
 	must.Get(out.Read(make([]byte, 8)))(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		must.Get(readCode(procfs.FS{}, id))(b)
+		newCodeMap(must.Get(ofProcess(procfs.FS{}, id, (*procfs.Process).Code))(b))
 	}
 }

@@ -17,7 +17,10 @@ const (
 	codeReading // of data: what a trainer without workers executes to load
 	codeModel   // PyTorch's mathematics, and what that calls
 	codeClock   // the vDSO: a loop that waits for the device reads the clock
-	codeLibc    // called by all; see hostThread.add
+	codeLibc    // called by all; see hostThread.count
+	// from here on: a worker's libraries, by their numbers
+	codeLibrary
+	maxCodeClass = 255
 )
 
 // codeMap is what a process may execute, with the class of each range.

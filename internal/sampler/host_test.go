@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -58,20 +59,19 @@ type playedHost struct {
 }
 
 func newPlayedHost(t *testing.T) *playedHost {
-	p := &playedHost{machine: newJob(t, 1), clocks: map[int]*playedClock{}, maps: trainingMaps}
+	p := &playedHost{machine: newJob(t, 0), clocks: map[int]*playedClock{}, maps: trainingMaps}
 	p.Host = NewHost(procfs.FS{Root: p.Dir}, p.machine)
 	p.open = func(tid int) (hostClock, error) {
 		c := &playedClock{}
 		p.clocks[tid] = c
 		return c, nil
 	}
-	p.code = func(procfs.ID) (codeMap, error) {
+	p.code = func(procfs.ID) ([]procfs.CodeRange, error) {
 		p.readings++
 		if p.broken != nil {
-			return codeMap{}, p.broken
+			return nil, p.broken
 		}
-		ranges, err := procfs.ParseCode(strings.NewReader(p.maps))
-		return newCodeMap(ranges), err
+		return procfs.ParseCode(strings.NewReader(p.maps))
 	}
 	return p
 }
@@ -214,5 +214,68 @@ func TestCodeOf(t *testing.T) {
 		if got, found := m.find(ip); found {
 			t.Errorf("%#x: %d", ip, got)
 		}
+	}
+}
+
+// TestWorkerByLibrary: the oldest worker's samples are counted by library, and go on with the next one when it ends.
+func TestWorkerByLibrary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayedHost(t)
+		defer p.Close()
+		p.process(101, job.Worker, 100)
+		p.process(102, job.Worker, 100)
+		p.sample(t, hostEvery)
+		first := p.clocks[101]
+		first.samples = []uint64{inLibc, inPillow, inLibc, inHDF5, inLibc, inPython, inJIT, inTorch, inVDSO, inDevice}
+		b := p.sample(t, librariesEvery+hostEvery)
+		p.remove(101)
+		p.sample(t, hostEvery)
+		if !first.closed || p.clocks[102] == nil || len(p.clocks) != 3 {
+			t.Fatalf("the first worker's clock closed: %v; clocks: %v", first.closed, p.clocks)
+		}
+		of := func(library string) string { return job.CodeEntity(p.Tree().Trainers()[0].ID, library) }
+		for library, want := range map[string]float64{"PIL": 2, "libhdf5": 2, "libtorch_cpu": 1, "libcuda": 1,
+			metric.CodePython: 1, metric.CodeOther: 3} {
+			if got := b.get(t, metric.WorkerCode, of(library)); got != want {
+				t.Errorf("%s: %v samples, want %v", library, got, want)
+			}
+		}
+		p.clocks[102].samples = []uint64{inPillow}
+		if got := p.sample(t, librariesEvery+hostEvery).get(t, metric.WorkerCode, of("PIL")); got != 3 {
+			t.Errorf("with the second worker: %v samples", got)
+		}
+	})
+}
+
+func TestLibraryOf(t *testing.T) {
+	for file, want := range map[string]string{
+		"/usr/lib/x86_64-linux-gnu/libjpeg.so.62.3.0":                                    "libjpeg",
+		"/v/site-packages/pillow.libs/libjpeg-45e70d75.so.62.4.0":                        "libjpeg",
+		"/v/site-packages/PIL/_imaging.cpython-311-x86_64-linux-gnu.so":                  "PIL",
+		"/v/site-packages/numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so": "numpy",
+		"/v/site-packages/scipy.libs/libscipy_openblas-c128ec02.so":                      "libscipy_openblas",
+		"/v/site-packages/lmdb.cpython-311-x86_64-linux-gnu.so":                          "lmdb",
+		"/usr/lib/python3/dist-packages/h5py/_errors.cpython-311-x86_64-linux-gnu.so":    "h5py",
+		"/usr/lib/x86_64-linux-gnu/libhdf5_serial.so.103.3.0":                            "libhdf5_serial",
+		"/usr/lib/python3.11/lib-dynload/zlib.cpython-311-x86_64-linux-gnu.so":           "zlib",
+		"/usr/bin/python3.11":                            metric.CodePython,
+		"/usr/lib/libpython3.13.so.1.0":                  metric.CodePython,
+		"/v/site-packages/torch/lib/libc10.so (deleted)": "libc10",
+		"/home/a b/train (1).so":                         "",
+		"[vdso]":                                         "",
+		"":                                               "",
+		"/x/" + strings.Repeat("a", 40) + ".so":          "",
+	} {
+		if got := libraryOf(file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+	var l libraries
+	for i := range 1000 {
+		l.number(fmt.Sprint("lib", i))
+	}
+	if first, beyond := l.number("lib0"), l.number("lib999"); first != codeLibrary || beyond != codeOther ||
+		len(l.names) != maxCodeClass-int(codeLibrary)+1 {
+		t.Errorf("%d libraries; the first has number %d, one too many %d", len(l.names), first, beyond)
 	}
 }

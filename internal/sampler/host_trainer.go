@@ -1,12 +1,26 @@
 package sampler
 
-import "time"
+import (
+	"time"
 
-// hostTrainer is a trainer whose threads are sampled.
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// hostTrainer is a trainer whose threads are sampled, and one of its workers.
 type hostTrainer struct {
-	threads        []*hostThread
+	hostProcess
 	main, autograd hostCounts
-	refused        bool // the kernel gives no clock on this process
+
+	worker        *hostWorker // nil: it has none, or none that may be sampled
+	libraries     hostCounts  // of all workers that were sampled
+	emitted       time.Time   // when they were recorded last
+	refusedWorker bool        // the kernel gave no clock on one
+}
+
+// hostProcess is a process of which threads are sampled.
+type hostProcess struct {
+	threads []*hostThread
+	refused bool // the kernel gives no clock on this process
 
 	code           codeMap
 	known          bool      // code was read
@@ -28,7 +42,7 @@ type hostThread struct {
 type hostCounts struct {
 	clocked bool
 	total   uint64
-	byClass [codeLibc + 1]uint64
+	byClass [maxCodeClass + 1]uint64
 }
 
 // unmappedSample is a sample whose address is not in the map yet, and the class of the one before it.
@@ -39,14 +53,15 @@ type unmappedSample struct {
 }
 
 type readMap struct {
-	code codeMap
+	code []procfs.CodeRange
 	err  error
 }
 
-// read takes the samples that are there, and has the maps read again where an address is unknown. While that is due or
-// under way, the samples wait.
-func (t *hostTrainer) read(now time.Time, code func() (codeMap, error)) {
-	t.arrived()
+// read takes the samples that are there, and has the maps read again where an address is unknown, which place then
+// classifies. While that is due or under way, the samples wait.
+func (t *hostProcess) read(now time.Time, place func([]procfs.CodeRange) codeMap,
+	code func() ([]procfs.CodeRange, error)) {
+	t.arrived(place)
 	for _, thread := range t.threads {
 		thread.counts.clocked = true
 		thread.clock.Drain(func(ip uint64) { // what was lost is of any class
@@ -76,7 +91,7 @@ func (t *hostTrainer) read(now time.Time, code func() (codeMap, error)) {
 
 // arrived takes the maps that were read, and places what waited for them. What is not in them either was unmapped
 // since, or is code without a file.
-func (t *hostTrainer) arrived() {
+func (t *hostProcess) arrived(place func([]procfs.CodeRange) codeMap) {
 	select {
 	case got := <-t.reading:
 		t.reading = nil
@@ -84,7 +99,7 @@ func (t *hostTrainer) arrived() {
 			t.unread = got.err
 			return
 		}
-		t.code, t.known = got.code, true
+		t.code, t.known = place(got.code), true
 	default:
 		return
 	}

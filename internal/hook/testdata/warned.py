@@ -1,6 +1,16 @@
 """A warning for the line that asks for a batch, as PyTorch 2.14 gives one where an IterableDataset yields more than its length."""
 
+import io
+import tarfile
 import warnings
+
+
+def listed(self):
+    warnings.warn("for whoever lists an archive", stacklevel=2)
+    return []
+
+
+tarfile.TarFile.getmembers = listed
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -22,3 +32,16 @@ try:
     next(iter(DataLoader(TensorDataset(torch.zeros(2, 2)))))
 except UserWarning as warning:
     print("raised", warning)
+
+
+class Archive(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        with tarfile.open(fileobj=io.BytesIO(bytes(10240))) as file:
+            return len(file.getmembers())  # is told
+
+
+warnings.simplefilter("always")
+print(next(iter(DataLoader(Archive()))))

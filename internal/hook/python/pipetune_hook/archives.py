@@ -15,13 +15,14 @@ CALLS = {
     "torch.serialization": {"": ("_load", "_legacy_load")},
     "pyarrow.parquet.core": {
         "ParquetFile": ("__init__", "read", "read_row_group", "read_row_groups"),
-        "ParquetDataset": ("read",),
+        "ParquetDataset": ("__init__", "read"),
+        "_ParquetDatasetV2": ("__init__", "read"),
     },
 }
 
 
 def patch(module):
-    for holder, names in CALLS[module.__name__].items():
+    for holder, names in CALLS.get(module.__name__, {}).items():
         holder = getattr(module, holder, None) if holder else module
         for name in names if holder is not None else ():
             wrap(holder, name, opened)

@@ -1,5 +1,5 @@
-"""Times Pillow and OpenCV: opening a picture, reading it and decoding it, and resizing what was decoded; counts the
-values that are decoded."""
+"""Times Pillow and OpenCV: opening a picture, reading it and decoding it, and what Pillow then does to all of its
+pixels; counts the values that are decoded."""
 
 from .batch import array
 from .look import class_fields, class_module, fields, text
@@ -10,14 +10,15 @@ def patch(module):
     name = module.__name__
     if name == "PIL.Image":
         wrap(module, "open", pillow)
-        wrap(module.Image, "convert", resized, around=True)
-        wrap(module.Image, "resize", resized, around=True)
+        pictures = getattr(module, "Image", None)
+        if pictures is not None:
+            wrap(pictures, "convert", converted, around=True)
+            wrap(pictures, "resize", resized, around=True)
     elif name == "PIL.ImageFile":
         wrap(module.ImageFile, "load", load)
     else:
         wrap(module, "imread", decoded)
         wrap(module, "imdecode", decoded)
-        wrap(module, "resize", resized)
 
 
 BANDS = {"1": 1, "L": 1, "P": 1, "I": 1, "F": 1, "LA": 2, "PA": 2, "La": 2, "RGB": 3, "YCbCr": 3, "LAB": 3, "HSV": 3}
@@ -31,9 +32,22 @@ def decoded(work, took, args, result, done):
         work.values += result.size
 
 
+def converted(work, took, args, result, done):
+    """Of a picture as it was decoded it is a part of decoding. What asks for pixels first decodes them."""
+    if as_decoded(work, args):
+        work.decode_time += took
+
+
 def resized(work, took, args, result, done):
-    """Takes time in proportion to the values of the picture as it was decoded; what asks for them first decodes."""
-    work.resize_time += took
+    if as_decoded(work, args):
+        work.resize_time += took
+
+
+def as_decoded(work, args):
+    """Whether a picture has at least half of the pixels of the one decoded last: what is done to it takes time in
+    proportion to them."""
+    pixels = area(args[0]) if args else None
+    return pixels is not None and 2 * pixels[0] * pixels[1] >= work.decoded_pixels
 
 
 def pillow(work, took, args, result, done):
@@ -54,7 +68,14 @@ def load(work, took, args, result, done):
     work.decode_time += took
     if not done or not args or work.opened_pictures.pop(id(args[0]), work) is work:
         return
-    own = fields(args[0])
-    size, mode = own.get("_size", own.get("size")), own.get("_mode", own.get("mode"))
-    if type(size) is tuple and len(size) == 2 and all([type(each) is int for each in size]):
-        work.values += size[0] * size[1] * BANDS.get(text(mode), 4)
+    own, size = fields(args[0]), area(args[0])
+    if size is not None:
+        work.decoded_pixels = size[0] * size[1]
+        work.values += work.decoded_pixels * BANDS.get(text(own.get("_mode", own.get("mode"))), 4)
+
+
+def area(picture):
+    """Width and height of one of Pillow's pictures; None where they are not what Pillow gives."""
+    own = fields(picture)
+    size = own.get("_size", own.get("size"))
+    return size if type(size) is tuple and len(size) == 2 and all([type(each) is int for each in size]) else None

@@ -3,7 +3,7 @@
 from time import monotonic_ns as clock
 
 from . import state
-from .guise import standing_for
+from .guise import passed_over, standing_for
 
 process = state.process
 local = state.local
@@ -18,7 +18,6 @@ def wrap(holder, name, count, around=False):
     if original is None or getattr(original, OURS, False):
         return
 
-    @standing_for(original)
     def timed(*args, **kwargs):
         work = local.fetching
         if work is None or local.inside or not process.on:
@@ -41,5 +40,7 @@ def wrap(holder, name, count, around=False):
                 state.failed(error)
         return result
 
+    timed.__code__ = passed_over(timed.__code__)
+    timed = standing_for(original)(timed)
     setattr(timed, OURS, True)
     setattr(holder, name, timed)

@@ -8,7 +8,7 @@ from time import thread_time_ns as cpu_clock
 from . import device as gpu
 from . import lengths, numbers, settings, shards, state, work, worker
 from . import epoch as epochs
-from .guise import standing_for, untraced
+from .guise import passed_over, standing_for, untraced
 from .look import SideTable, fields, reference_to, text
 
 process = state.process
@@ -263,10 +263,3 @@ def stepping(original, torch):
     in_full = untraced(in_full)
     __next__.__code__ = passed_over(__next__.__code__)
     return untraced(__next__)
-
-
-def passed_over(code):
-    """The code under a file name that warnings pass over on their way up the stack, as they do the import system's
-    (_is_internal_filename of warnings.py). PyTorch 2.14 puts its warning of an IterableDataset's length at the line
-    that asked for the batch (stacklevel=2): the person's."""
-    return code.replace(co_filename=code.co_filename + ", as importlib._bootstrap")

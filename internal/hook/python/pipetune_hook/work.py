@@ -31,7 +31,7 @@ class Work:
         self.fetches = self.items = 0
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
-        self.values = 0  # of the pictures decoded
+        self.values = self.decoded_pixels = 0  # of the pictures decoded, and of the last of them
         self.opened_pictures = {}  # by their id, the oldest first
         self.rows = self.row_time = self.archive_time = self.resize_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
@@ -277,10 +277,10 @@ def take_over(fetcher, twin):
 
 def collating(original, work):
     def collate(items):
-        begun = clock()
+        begun, before = clock(), work.timed()
         work.mark = begun
         batch = original(items)
-        work.collated = clock() - begun
+        work.collated = clock() - begun - (work.timed() - before)
         return batch
 
     return collate
