@@ -127,16 +127,16 @@ func checkHostCode(_ context.Context, d *doctor) []Check {
 	clock, err := perf.Open(os.Getpid())
 	if err == nil {
 		clock.Close()
-		return []Check{{name, OK, "whose code a busy thread of a job executes can be sampled (perf_event_open)",
-			""}}
+		return []Check{{name, OK, "whose code a busy thread or worker of a job executes can be sampled " +
+			"(perf_event_open)", ""}}
 	}
 	paranoid, unknown := d.fs.PerfEventParanoid()
 	if unknown != nil {
 		paranoid = -1
 	}
 	reason, cure, _ := perf.Explain(err, paranoid)
-	return []Check{{name, Limited, reason + "; whether a busy thread waits for the GPU is taken from other " +
-		"signs, which show less", cure}}
+	return []Check{{name, Limited, reason + "; in which libraries workers compute is not seen, and whether a busy " +
+		"thread waits for the GPU is taken from other signs, which show less", cure}}
 }
 
 func checkProcesses(_ context.Context, d *doctor) []Check {

@@ -18,10 +18,9 @@ var (
 			"epoch, 1.5 from the middle of one into the next, ln 10 / 0.9 = 2.6 where items are drawn with replacement"}
 	openPerItem = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
 		Source: "derived: each item opens a file; one that is read from end to end, as a shard, makes many batches"}
-	opensEach = diagnose.Limit{Name: "times that a library opens a file to read it once", Value: 2, Unit: metric.Count,
-		Source: "measured: nibabel opens a volume twice, torch.load, numpy.load and zipfile a file once (Debian)"}
-	opensTar = diagnose.Limit{Name: "times that tarfile does", Value: 4, Unit: metric.Count,
-		Source: "measured: tarfile.open of an archive that is not compressed (Python 3.11)"}
+	opensTar = diagnose.Limit{Name: "times that tarfile opens a file to read it once", Value: 4, Unit: metric.Count,
+		Source: "measured: tarfile.open of an archive that is not compressed (Python 3.11); torch.load, numpy.load " +
+			"and zipfile open a file once"}
 	readSpeed = diagnose.Limit{Name: "reading at the fastest", Value: 1.2e10, Unit: metric.BytesPerS,
 		Source: "measured: numpy.load of .npy files of 4 to 12 MB, cached, one core: 5.8 to 12 GB/s, of .npz that " +
 			"are not compressed 1.2, compressed 0.15 (NumPy 2, Debian)"}
@@ -37,7 +36,7 @@ var storageChunkReadAgain = diagnose.Rule{
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes,
 		metric.ReadBytes},
-	Limits: limits(readAgain, openPerItem, opensEach, opensTar, readSpeed, manyFiles, theArchive, mostLimit),
+	Limits: limits(readAgain, openPerItem, opensTar, readSpeed, inUserCode, manyFiles, theArchive, mostLimit),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"storage/fits-in-memory", "storage/cold-cache"},
 	Applies: func(e *evidence.Evidence) bool {
@@ -51,10 +50,11 @@ var storageChunkReadAgain = diagnose.Rule{
 		}
 		whole, again := share(bytes/opens/file), p.Get(metric.OpensPerFile)
 		m, inside := openedInside(p)
-		if inside {
-			again /= opensOfOne(p)
-		} else { // what an opening costs is not known, only what it reads
+		switch {
+		case !inside: // what an opening costs is not known, only what it reads
 			again *= whole
+		case p.Evidence.Facts.Extension == ".tar":
+			again /= p.Limit(opensTar)
 		}
 		perBatch, ok := p.Maybe(metric.OpensPerBatch)
 		if again < p.Limit(readAgain) || ok && perBatch < p.Limit(openPerItem) {
@@ -70,14 +70,14 @@ var storageChunkReadAgain = diagnose.Rule{
 		hi := share(split.running + split.storage)
 		if _, hooked := madeOf(p); hooked { // what it timed of other things is not this
 			hi = min(hi, m.archive+m.other)
+		} else if executed(p, decodePictures) == 0 { // which decompress as well
+			lo = max(lo, executed(p, decompress)*p.Limit(inUserCode)*split.running)
 		}
 		where, line, one := archiveLine(p)
 		if inside && one {
 			lo = max(lo, m.archive)
 		}
-		spared := 1 - 1/again
-		hi *= spared
-		lo = min(lo*spared, hi)
+		lo = min(lo*(1-1/again), hi) // they are read again so often at the least
 		change := keptOpen(p, opens, whole)
 		if p.OrZero(metric.DatasetFileN) >= p.Limit(manyFiles) && whole >= p.Limit(mostLimit) {
 			change = fileByFile()
@@ -104,14 +104,6 @@ var storageChunkReadAgain = diagnose.Rule{
 func openedInside(p *diagnose.Pass) (made, bool) {
 	m, ok := madeOf(p)
 	return m, ok && m.archive > 0 && m.archive >= m.other
-}
-
-// opensOfOne is how many opens of a file one opening may be.
-func opensOfOne(p *diagnose.Pass) float64 {
-	if p.Evidence.Facts.Extension == ".tar" {
-		return p.Limit(opensTar)
-	}
-	return p.Limit(opensEach)
 }
 
 // archiveLine is the line of the person's source that spends most on opening archives and reading whole files, as a
