@@ -14,11 +14,14 @@ type Code struct {
 	Share   float64 // of the worker's samples: of its CPU time but for what it was in the kernel
 }
 
-// enoughCode is how many samples tell shares: of 100 a share of a half lies within 0.4 and 0.6 (19 times in 20).
-const enoughCode = 100
+// enoughCode is how many samples tell shares: of 400 a share of a half lies within 0.45 and 0.55 (19 times in 20).
+const enoughCode = 400
 
-// code takes what the worker that was sampled executes.
+// code takes what the workers execute, of a trainer that they feed.
 func (b *builder) code(r *rank) {
+	if r.fed != nil || len(r.workerSet) == 0 {
+		return
+	}
 	prefix := strings.Replace(r.entity, "process/", "code/", 1) + "."
 	all := 0.0
 	var of []Code

@@ -17,7 +17,7 @@ func TestCode(t *testing.T) {
 	}{
 		{10, []Code{{Library: "libz", Share: 0.6}, {Library: metric.CodePython, Share: 0.3},
 			{Library: metric.CodeOther, Share: 0.1}}},
-		{0.2, nil},
+		{0.5, nil},
 	} {
 		s := simulate(t, recording.Header{})
 		s.trainer("100.1")

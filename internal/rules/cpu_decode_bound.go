@@ -176,14 +176,14 @@ func cheaperHow(p *diagnose.Pass) (how, command string) {
 	}
 	kind := p.Evidence.Facts.DatasetKind
 	switch most := mostLimit.Value; {
-	case kind == "image" || executed(p, decodePictures) >= most:
+	case kind == "image" || decodesMostly(p):
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +
 			"libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)
-	case executed(p, decompress) >= most:
+	case decompresses(p) >= most:
 		return "most of it is decompression: store the data as it is, or packed by a faster method (LZ4, Zstandard)", ""
 	case executed(p, metric.CodePython) >= most:
-		return "most of it is Python's interpreter: have NumPy or PyTorch do at once what is done value by value, " +
-			"or do it once, ahead of training", ""
+		return "most of it is Python's interpreter, or what is built into it (pickle, json): have NumPy or PyTorch " +
+			"do at once what is done value by value, or do it once, ahead of training", ""
 	case kind == "hdf5":
 		return "store what __getitem__ computes each time, or store it without a filter", ""
 	}

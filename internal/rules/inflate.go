@@ -50,8 +50,8 @@ func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 	if beyond, ok := readBeyond(p); ok {
 		return beyond * filterPart.Value, beyond
 	}
-	if inflating := executed(p, decompress); inflating > 0 {
-		return inflating * split.running * inUserCode.Value, share(inflating+executed(p, readHDF5)) * split.running
+	if inflating := decompresses(p); inflating > 0 {
+		return inflating * split.running * inUserCode.Value, inflating * split.running
 	}
 	hi = decoding(p) * split.running
 	return hi / 2, hi

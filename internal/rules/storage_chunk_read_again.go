@@ -30,6 +30,9 @@ var (
 		Source: "derived: what else opens or reads files is then within an interval's width"}
 )
 
+// packedFiles are the endings of files that are compressed as a whole, or member by member.
+var packedFiles = []string{".npz", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".lz4", ".zip", ".parquet", ".feather"}
+
 var storageChunkReadAgain = diagnose.Rule{
 	ID:       "storage/chunk-read-again",
 	Title:    "A file of many items is opened and read again for each",
@@ -70,12 +73,15 @@ var storageChunkReadAgain = diagnose.Rule{
 		hi := share(split.running + split.storage)
 		if _, hooked := madeOf(p); hooked { // what it timed of other things is not this
 			hi = min(hi, m.archive+m.other)
-		} else if executed(p, decodePictures) == 0 { // which decompress as well
-			lo = max(lo, executed(p, decompress)*p.Limit(inUserCode)*split.running)
+		} else if whole >= p.Limit(mostLimit) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
+			lo = max(lo, decompresses(p)*p.Limit(inUserCode)*split.running)
 		}
-		where, line, one := archiveLine(p)
-		if inside && one {
-			lo = max(lo, m.archive)
+		where, line := "", (*report.Location)(nil)
+		if inside {
+			var one bool
+			if where, line, one = archiveLine(p); one {
+				lo = max(lo, m.archive)
+			}
 		}
 		lo = min(lo*(1-1/again), hi) // they are read again so often at the least
 		change := keptOpen(p, opens, whole)

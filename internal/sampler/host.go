@@ -14,8 +14,8 @@ import (
 )
 
 // Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the
-// device is done is as busy as one that computes, and this distinguishes them. Of each trainer's workers it samples the
-// oldest, by the libraries that it executes.
+// device is done is as busy as one that computes, and this distinguishes them. Of each trainer's workers it samples one
+// at a time, by the libraries that it executes.
 //
 // The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second.
 // The addresses are found in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
@@ -29,7 +29,6 @@ type Host struct {
 	code    func(id procfs.ID) ([]procfs.CodeRange, error)
 
 	trainers   map[procfs.ID]*hostTrainer
-	libraries  libraries
 	generation uint64
 	adopted    bool
 	clocks     int
@@ -66,7 +65,8 @@ func NewHost(fs procfs.FS, members Members) *Host {
 
 // Sample implements Sampler.
 func (h *Host) Sample(_ context.Context, sink recording.Sink) {
-	if tree := h.members.Tree(); !h.adopted || tree.Generation != h.generation {
+	tree := h.members.Tree()
+	if !h.adopted || tree.Generation != h.generation {
 		h.adopted, h.generation = true, tree.Generation
 		h.follow(tree, sink)
 	}
@@ -74,10 +74,10 @@ func (h *Host) Sample(_ context.Context, sink recording.Sink) {
 	for id, t := range h.trainers {
 		t.read(now, newCodeMap, func() ([]procfs.CodeRange, error) { return h.code(id) })
 		t.emit(id, sink)
-		if w := t.worker; w != nil {
-			w.read(now, h.libraries.place, func() ([]procfs.CodeRange, error) { return h.code(w.id) })
+		if w := t.workers.worker; w != nil && now.Sub(w.since) >= workerTurn {
+			h.followWorkers(&t.workers, id, tree.Workers(id), sink)
 		}
-		t.emitLibraries(id, h.libraries.names, now, sink)
+		t.workers.sample(id, now, h.code, sink)
 	}
 }
 
@@ -97,9 +97,13 @@ func (h *Host) follow(tree *job.Tree, sink recording.Sink) {
 		}
 		t.threads = h.keep(t.threads, wanted)
 		for tid, counts := range wanted {
-			h.adopt(&t.hostProcess, p.ID, tid, counts, sink)
+			h.adopt(&t.hostProcess, tid, counts, unseenCode{"host_samples*", job.Entity(p.ID)}, sink)
 		}
-		h.followWorker(t, tree.Workers(p.ID), sink)
+	}
+	for _, p := range tree.Trainers() { // after all of these, whose clocks the verdict goes by
+		if t := h.trainers[p.ID]; !t.refused {
+			h.followWorkers(&t.workers, p.ID, tree.Workers(p.ID), sink)
+		}
 	}
 	h.forget(living)
 }
@@ -109,7 +113,9 @@ func (h *Host) forget(living map[procfs.ID]bool) {
 	for id, t := range h.trainers {
 		if !living[id] {
 			h.keep(t.threads, nil)
-			h.followWorker(t, nil, nil)
+			if w := t.workers.worker; w != nil {
+				h.keep(w.threads, nil)
+			}
 			delete(h.trainers, id)
 		}
 	}
@@ -126,8 +132,11 @@ func (h *Host) keep(threads []*hostThread, wanted map[int]*hostCounts) []*hostTh
 	})
 }
 
+// unseenCode is what is missing without a clock, and of whom.
+type unseenCode struct{ signal, entity string }
+
 // adopt opens a clock on a thread, or says why there is none.
-func (h *Host) adopt(t *hostProcess, id procfs.ID, tid int, counts *hostCounts, sink recording.Sink) {
+func (h *Host) adopt(t *hostProcess, tid int, counts *hostCounts, without unseenCode, sink recording.Sink) {
 	if t.refused || slices.ContainsFunc(t.threads, func(thread *hostThread) bool { return thread.tid == tid }) {
 		return
 	}
@@ -148,7 +157,7 @@ func (h *Host) adopt(t *hostProcess, id procfs.ID, tid int, counts *hostCounts, 
 		reason, cure, gone := perf.Explain(err, paranoid)
 		if !gone {
 			t.refused = true
-			sink.Unseen("host_samples*", job.Entity(id), reason, cure)
+			sink.Unseen(without.signal, without.entity, reason, cure)
 		}
 		return
 	}

@@ -18,7 +18,7 @@ const (
 	codeModel   // PyTorch's mathematics, and what that calls
 	codeClock   // the vDSO: a loop that waits for the device reads the clock
 	codeLibc    // called by all; see hostThread.count
-	// from here on: a worker's libraries, by their numbers
+	// from here on: the libraries of one map, by codeMap.names
 	codeLibrary
 	maxCodeClass = 255
 )
@@ -27,6 +27,7 @@ const (
 type codeMap struct {
 	ranges  []procfs.CodeRange // sorted
 	classes []codeClass
+	names   []string // of libraries, from codeLibrary on; of a worker's map alone
 }
 
 // newCodeMap classifies the ranges. Without a library of a device in the process the clock of the vDSO is nobody's

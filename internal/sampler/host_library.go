@@ -3,6 +3,7 @@ package sampler
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,96 +13,160 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
+const (
+	// librariesEvery is how often samples by library are recorded.
+	librariesEvery = time.Second
+	// workerTurn is how long one worker of several is sampled.
+	workerTurn = 5 * time.Second
+)
+
 // hostWorker is the worker whose main thread is sampled.
 type hostWorker struct {
 	hostProcess
-	id procfs.ID
+	id     procfs.ID
+	since  time.Time
+	counts hostCounts // since they were last added to those of all workers
 }
 
-// librariesEvery is how often their samples are recorded.
-const librariesEvery = time.Second
+// codeOfWorkers are a trainer's workers by the libraries they execute, of whom one is sampled at a time.
+type codeOfWorkers struct {
+	worker    *hostWorker // nil: there is none, or none that may be sampled
+	byLibrary map[string]uint64
+	recorded  map[string]uint64 // of these, what was recorded last
+	at        time.Time         // when that was
+	refused   bool              // the kernel gave no clock on one
+}
 
-// followWorker keeps a clock on the oldest worker of a trainer.
-func (h *Host) followWorker(t *hostTrainer, workers []job.Process, sink recording.Sink) {
-	if w := t.worker; w != nil {
-		for _, p := range workers {
-			if p.ID == w.id {
-				return
-			}
+// followWorkers keeps a clock on one of a trainer's workers: the next one when its turn is over, or it has ended.
+func (h *Host) followWorkers(c *codeOfWorkers, trainer procfs.ID, workers []job.Process, sink recording.Sink) {
+	next := 0
+	if w := c.worker; w != nil {
+		i := slices.IndexFunc(workers, func(p job.Process) bool { return p.ID == w.id })
+		if i >= 0 && (len(workers) == 1 || h.clock().Sub(w.since) < workerTurn) {
+			return
 		}
+		next = i + 1
+		w.end(c)
 		h.keep(w.threads, nil)
-		t.worker = nil
+		c.worker = nil
 	}
-	if len(workers) > 0 && !t.refused && !t.refusedWorker {
-		id := workers[0].ID
-		t.worker = &hostWorker{id: id}
-		h.adopt(&t.worker.hostProcess, id, id.PID, &t.libraries, sink)
-		t.refusedWorker = t.worker.refused
-	}
-}
-
-// emitLibraries records how often a trainer's worker was found in each library.
-func (t *hostTrainer) emitLibraries(id procfs.ID, names []string, now time.Time, sink recording.Sink) {
-	if !t.libraries.clocked || now.Sub(t.emitted) < librariesEvery {
+	if len(workers) == 0 || c.refused {
 		return
 	}
-	t.emitted = now
-	sink.Add(metric.WorkerCode, job.CodeEntity(id, metric.CodeOther), float64(t.libraries.byClass[codeOther]))
-	for i, name := range names {
-		if n := t.libraries.byClass[codeLibrary+codeClass(i)]; n > 0 {
-			sink.Add(metric.WorkerCode, job.CodeEntity(id, name), float64(n))
+	id := workers[next%len(workers)].ID
+	w := &hostWorker{id: id, since: h.clock()}
+	h.adopt(&w.hostProcess, id.PID, &w.counts, unseenCode{metric.WorkerCode.Name, job.Entity(trainer)}, sink)
+	c.refused = w.refused
+	if len(w.threads) > 0 {
+		c.worker = w
+	}
+}
+
+// sample takes what the worker executed since the last time, and records it now and then.
+func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procfs.ID) ([]procfs.CodeRange, error),
+	sink recording.Sink) {
+	if w := c.worker; w != nil {
+		c.add(w) // by the map that it was counted by
+		w.read(now, newLibraryMap, func() ([]procfs.CodeRange, error) { return code(w.id) })
+		c.add(w)
+		if w.unread != nil {
+			unread(sink, metric.WorkerCode.Name, job.Entity(trainer), w.unread, "")
+			w.unread = nil
+		}
+	}
+	if len(c.byLibrary) == 0 || now.Sub(c.at) < librariesEvery {
+		return
+	}
+	c.at = now
+	if c.recorded == nil {
+		c.recorded = map[string]uint64{}
+	}
+	for library, n := range c.byLibrary {
+		last, known := c.recorded[library]
+		if !known { // a counter grows from its first reading on
+			c.recorded[library] = 0
+			sink.Add(metric.WorkerCode, job.CodeEntity(trainer, library), 0)
+		} else if n != last {
+			c.recorded[library] = n
+			sink.Add(metric.WorkerCode, job.CodeEntity(trainer, library), float64(n))
 		}
 	}
 }
 
-// libraries numbers the libraries that workers have mapped.
-type libraries struct {
-	names   []string // by number, codeLibrary being the first
-	numbers map[string]codeClass
+// add moves a worker's samples to those of all.
+func (c *codeOfWorkers) add(w *hostWorker) {
+	if w.counts.total == 0 {
+		return
+	}
+	if c.byLibrary == nil {
+		c.byLibrary = map[string]uint64{}
+	}
+	for class, n := range w.counts.byClass {
+		if n > 0 {
+			name := metric.CodeOther
+			if i := class - int(codeLibrary); i >= 0 && i < len(w.code.names) {
+				name = w.code.names[i]
+			}
+			c.byLibrary[name] += n
+		}
+	}
+	w.counts = hostCounts{clocked: true}
 }
 
-// place classifies ranges by the library that they are of.
-func (l *libraries) place(ranges []procfs.CodeRange) codeMap {
+// end takes the last samples of a worker; what waits for its map is of code that is not known.
+func (w *hostWorker) end(c *codeOfWorkers) {
+	for _, thread := range w.threads {
+		thread.clock.Drain(func(ip uint64) {
+			class, _ := w.code.find(ip)
+			thread.count(class, codeOther)
+		})
+	}
+	for _, s := range w.unmappedSample {
+		s.thread.count(codeOther, codeOther)
+	}
+	c.add(w)
+}
+
+// newLibraryMap classifies ranges by the library that they are of.
+func newLibraryMap(ranges []procfs.CodeRange) codeMap {
 	m := codeMap{ranges: ranges, classes: make([]codeClass, len(ranges))}
 	for i, r := range ranges {
-		if m.classes[i] = codeOf(r.Path); m.classes[i] != codeLibc {
-			m.classes[i] = l.number(libraryOf(r.Path))
+		name := libraryOf(r.Path)
+		if name == "" {
+			continue // codeOther
+		}
+		n := slices.Index(m.names, name)
+		if n < 0 && len(m.names) <= maxCodeClass-int(codeLibrary) {
+			n, m.names = len(m.names), append(m.names, name)
+		}
+		if n >= 0 {
+			m.classes[i] = codeLibrary + codeClass(n)
 		}
 	}
 	return m
 }
 
-func (l *libraries) number(name string) codeClass {
-	if n, known := l.numbers[name]; known || name == "" || len(l.names) > maxCodeClass-int(codeLibrary) {
-		return n // of what is not known any more: codeOther
-	}
-	if l.numbers == nil {
-		l.numbers = map[string]codeClass{}
-	}
-	n := codeLibrary + codeClass(len(l.names))
-	l.names, l.numbers[name] = append(l.names, name), n
-	return n
-}
-
 var (
 	inPackages = regexp.MustCompile(`/(?:site|dist)-packages/([^/.]+)`)
+	inSystem   = regexp.MustCompile(`/(?:lib|lib64|lib-dynload|bin)/`)
 	plainName  = regexp.MustCompile(`^[A-Za-z0-9_+]{1,32}$`)
 )
 
 // libraryOf names the library that a mapped file is of: libjpeg, whatever its version and whoever brought it, PIL for
-// what is in a package of Python's, and Python itself. "" for what is none or has an odd name.
+// what is in a package of Python's, and Python itself. "" for what is none, is not installed, or has an odd name.
 func libraryOf(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".")
 	name, _, _ = strings.Cut(name, "-") // wheels put a hash behind the names of what they bring
+	packaged := inPackages.FindStringSubmatch(file)
 	switch {
 	case strings.HasPrefix(name, "python"), strings.HasPrefix(name, "libpython"):
-		name = metric.CodePython
-	case !strings.HasPrefix(name, "lib"):
-		if m := inPackages.FindStringSubmatch(file); m != nil {
-			name = m[1]
-		}
+		return metric.CodePython
+	case packaged != nil && !strings.HasPrefix(name, "lib"):
+		name = packaged[1]
+	case packaged == nil && !inSystem.MatchString(file): // a person's own
+		return ""
 	}
-	if !plainName.MatchString(name) {
+	if !plainName.MatchString(name) || name == metric.CodePython || name == metric.CodeOther {
 		return ""
 	}
 	return name

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -54,7 +55,7 @@ type playedHost struct {
 	*machine
 	clocks   map[int]*playedClock
 	maps     string
-	readings int
+	readings atomic.Int32
 	broken   error
 }
 
@@ -67,7 +68,7 @@ func newPlayedHost(t *testing.T) *playedHost {
 		return c, nil
 	}
 	p.code = func(procfs.ID) ([]procfs.CodeRange, error) {
-		p.readings++
+		p.readings.Add(1)
 		if p.broken != nil {
 			return nil, p.broken
 		}
@@ -110,8 +111,8 @@ func TestHostSamplesByCode(t *testing.T) {
 			metric.HostSamplesModel: 2})
 		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 16, metric.HostSamplesDevice: 4,
 			metric.HostSamplesReading: 4})
-		if p.readings != 1 {
-			t.Errorf("the maps were read %d times", p.readings)
+		if p.readings.Load() != 1 {
+			t.Errorf("the maps were read %d times", p.readings.Load())
 		}
 
 		// A library that comes late is found, and one that is nowhere is looked for at most every few seconds.
@@ -119,13 +120,13 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.clocks[100].samples = []uint64{inLate}
 		p.sample(t, time.Second).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 16})
 		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 17})
-		before := p.readings
+		before := int(p.readings.Load())
 		for range 100 {
 			p.clocks[100].samples = []uint64{0xffff}
 			b = p.sample(t, hostEvery)
 		}
-		if most := int(100*hostEvery/codeEvery) + 1; p.readings-before > most {
-			t.Errorf("%d readings of the maps in %v", p.readings-before, 100*hostEvery)
+		if most := int(100*hostEvery/codeEvery) + 1; int(p.readings.Load())-before > most {
+			t.Errorf("%d readings of the maps in %v", int(p.readings.Load())-before, 100*hostEvery)
 		}
 		if got := b.get(t, metric.HostSamples, trainer100); got < 90 {
 			t.Errorf("unknown code is not counted: %v", got)
@@ -217,33 +218,54 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// TestWorkerByLibrary: the oldest worker's samples are counted by library, and go on with the next one when it ends.
-func TestWorkerByLibrary(t *testing.T) {
+// TestWorkersByLibrary: workers are sampled in turn, and their samples counted by library; what one that ends leaves
+// unplaced is other code.
+func TestWorkersByLibrary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlayedHost(t)
-		defer p.Close()
 		p.process(101, job.Worker, 100)
 		p.process(102, job.Worker, 100)
-		p.sample(t, hostEvery)
-		first := p.clocks[101]
-		first.samples = []uint64{inLibc, inPillow, inLibc, inHDF5, inLibc, inPython, inJIT, inTorch, inVDSO, inDevice}
-		b := p.sample(t, librariesEvery+hostEvery)
-		p.remove(101)
-		p.sample(t, hostEvery)
-		if !first.closed || p.clocks[102] == nil || len(p.clocks) != 3 {
-			t.Fatalf("the first worker's clock closed: %v; clocks: %v", first.closed, p.clocks)
-		}
-		of := func(library string) string { return job.CodeEntity(p.Tree().Trainers()[0].ID, library) }
-		for library, want := range map[string]float64{"PIL": 2, "libhdf5": 2, "libtorch_cpu": 1, "libcuda": 1,
-			metric.CodePython: 1, metric.CodeOther: 3} {
-			if got := b.get(t, metric.WorkerCode, of(library)); got != want {
-				t.Errorf("%s: %v samples, want %v", library, got, want)
+		b := newBook()
+		watch := func(length time.Duration) {
+			for range length / hostEvery {
+				time.Sleep(hostEvery) // of the played clock
+				p.Sample(t.Context(), b)
+				synctest.Wait()
 			}
 		}
-		p.clocks[102].samples = []uint64{inPillow}
-		if got := p.sample(t, librariesEvery+hostEvery).get(t, metric.WorkerCode, of("PIL")); got != 3 {
-			t.Errorf("with the second worker: %v samples", got)
+		watch(hostEvery)
+		counted := func(want map[string]float64) {
+			t.Helper()
+			watch(2 * librariesEvery)
+			for library, n := range want {
+				if got := b.get(t, metric.WorkerCode, job.CodeEntity(p.Tree().Trainers()[0].ID, library)); got != n {
+					t.Errorf("%s: %v samples, want %v", library, got, n)
+				}
+			}
 		}
+		first := p.clocks[101]
+		first.samples = []uint64{inLibc, inPillow, inLibc, inHDF5, inPython, inJIT, inTorch, inVDSO, inDevice}
+		counted(map[string]float64{"PIL": 1, "libhdf5": 1, "libtorch_cpu": 1, "libcuda": 1, "libc": 2,
+			metric.CodePython: 1, metric.CodeOther: 2})
+		watch(workerTurn)
+		second := p.clocks[102]
+		if !first.closed || second == nil || second.closed {
+			t.Fatalf("after its turn the first worker's clock is closed: %v; clocks: %v", first.closed, p.clocks)
+		}
+		second.samples = []uint64{inPillow, inLate}
+		watch(hostEvery)
+		second.samples = []uint64{inHDF5}
+		p.remove(102)
+		counted(map[string]float64{"PIL": 2, "libhdf5": 2, metric.CodeOther: 3})
+		if !second.closed || p.clocks[101] == first || p.clocks[101].closed {
+			t.Errorf("the second worker ended: its clock is closed: %v", second.closed)
+		}
+		p.remove(100)
+		watch(hostEvery)
+		if !p.clocks[101].closed || p.Host.clocks != 0 {
+			t.Errorf("%d clocks are left", p.Host.clocks)
+		}
+		p.Close()
 	})
 }
 
@@ -261,6 +283,9 @@ func TestLibraryOf(t *testing.T) {
 		"/usr/bin/python3.11":                            metric.CodePython,
 		"/usr/lib/libpython3.13.so.1.0":                  metric.CodePython,
 		"/v/site-packages/torch/lib/libc10.so (deleted)": "libc10",
+		"/home/alice/model/kernels.so":                   "",
+		"/usr/lib/x86_64-linux-gnu/libc.so.6":            "libc",
+		"/v/site-packages/other/x.so":                    "",
 		"/home/a b/train (1).so":                         "",
 		"[vdso]":                                         "",
 		"":                                               "",
@@ -270,12 +295,13 @@ func TestLibraryOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
-	var l libraries
+	var ranges []procfs.CodeRange
 	for i := range 1000 {
-		l.number(fmt.Sprint("lib", i))
+		ranges = append(ranges, procfs.CodeRange{Path: fmt.Sprintf("/usr/lib/lib%d.so", i/2)})
 	}
-	if first, beyond := l.number("lib0"), l.number("lib999"); first != codeLibrary || beyond != codeOther ||
-		len(l.names) != maxCodeClass-int(codeLibrary)+1 {
-		t.Errorf("%d libraries; the first has number %d, one too many %d", len(l.names), first, beyond)
+	m := newLibraryMap(ranges)
+	if m.classes[0] != codeLibrary || m.classes[1] != codeLibrary || m.classes[999] != codeOther ||
+		len(m.names) != maxCodeClass-int(codeLibrary)+1 {
+		t.Errorf("%d libraries; the first has number %d, one too many %d", len(m.names), m.classes[0], m.classes[999])
 	}
 }

@@ -6,15 +6,12 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// hostTrainer is a trainer whose threads are sampled, and one of its workers.
+// hostTrainer is a trainer whose threads are sampled, and its workers in turn.
 type hostTrainer struct {
 	hostProcess
 	main, autograd hostCounts
 
-	worker        *hostWorker // nil: it has none, or none that may be sampled
-	libraries     hostCounts  // of all workers that were sampled
-	emitted       time.Time   // when they were recorded last
-	refusedWorker bool        // the kernel gave no clock on one
+	workers codeOfWorkers
 }
 
 // hostProcess is a process of which threads are sampled.

@@ -33,9 +33,10 @@ def decoded(work, took, args, result, done):
 
 
 def converted(work, took, args, result, done):
-    """Of a picture as it was decoded it is a part of decoding. What asks for pixels first decodes them."""
-    if as_decoded(work, args):
+    """Of a picture that was just decoded it is a part of that; what asks for pixels first decodes them."""
+    if args and id(args[0]) == work.loaded:
         work.decode_time += took
+        work.loaded = None
 
 
 def resized(work, took, args, result, done):
@@ -47,7 +48,7 @@ def as_decoded(work, args):
     """Whether a picture has at least half of the pixels of the one decoded last: what is done to it takes time in
     proportion to them."""
     pixels = area(args[0]) if args else None
-    return pixels is not None and 2 * pixels[0] * pixels[1] >= work.decoded_pixels
+    return pixels is not None and 2 * pixels[0] * pixels[1] >= work.decoded_pixels > 0
 
 
 def pillow(work, took, args, result, done):
@@ -70,7 +71,7 @@ def load(work, took, args, result, done):
         return
     own, size = fields(args[0]), area(args[0])
     if size is not None:
-        work.decoded_pixels = size[0] * size[1]
+        work.decoded_pixels, work.loaded = size[0] * size[1], id(args[0])
         work.values += work.decoded_pixels * BANDS.get(text(own.get("_mode", own.get("mode"))), 4)
 
 

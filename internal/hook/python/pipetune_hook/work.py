@@ -32,6 +32,7 @@ class Work:
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
         self.values = self.decoded_pixels = 0  # of the pictures decoded, and of the last of them
+        self.loaded = None  # the id of that one until it is converted
         self.opened_pictures = {}  # by their id, the oldest first
         self.rows = self.row_time = self.archive_time = self.resize_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
