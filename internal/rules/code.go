@@ -21,7 +21,8 @@ var (
 	decompress = strings.Fields("libz zlib libdeflate libisal libzstd liblz4 libbz2 liblzma libsnappy libbrotlidec " +
 		"libblosc libblosc2 blosc blosc2 libh5blosc libh5bshuf libh5lz4 libh5zstd libaec libsz numcodecs isal lz4 " +
 		"zstandard cramjam _bz2 _lzma _zstd")
-	codecs       = strings.Fields("libjpeg libturbojpeg libpng16 libpng libwebp libtiff libopenjp2 libavif libopencv_imgcodecs")
+	codecs = strings.Fields("libjpeg libturbojpeg libpng16 libpng libwebp libtiff libopenjp2 libavif " +
+		"libopencv_imgcodecs")
 	besideCodecs = strings.Fields("PIL cv2 libz")
 )
 
