@@ -34,6 +34,7 @@ import (
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
 //	caveat LINE                  the caveat of one of its recommendations
+//	why FRAGMENT                 part of the reason of one of its recommendations
 //	command LINE                 the command of one of its recommendations
 //	unknown SETTING              one of its recommendations has no effect that could be predicted
 //	leaves SETTING               a setting of which it recommends nothing
@@ -44,11 +45,11 @@ import (
 //	missing NAME                 a signal the abstention names
 //	reason FRAGMENT              part of the abstention's reason
 type ruleCase struct {
-	evidence                                       *evidence.Evidence
-	severity                                       report.Severity
-	summary, reason, caveat, command, location     string
-	reaches, least, most                           float64
-	recommend, leaves, unknown, unhelpful, missing []string
+	evidence                                        *evidence.Evidence
+	severity                                        report.Severity
+	summary, reason, caveat, why, command, location string
+	reaches, least, most                            float64
+	recommend, leaves, unknown, unhelpful, missing  []string
 }
 
 func parseCase(text string) (ruleCase, error) {
@@ -57,7 +58,7 @@ func parseCase(text string) (ruleCase, error) {
 	values, facts, bench := map[string]evidence.Value{}, evidence.Facts{}, &evidence.Bench{}
 	var batches []stat.Class
 	words := map[string]*string{"location": &c.location, "summary": &c.summary, "reason": &c.reason,
-		"caveat": &c.caveat, "command": &c.command, "want": (*string)(&c.severity)}
+		"caveat": &c.caveat, "why": &c.why, "command": &c.command, "want": (*string)(&c.severity)}
 	numbers := map[string]*float64{"reaches": &c.reaches, "least": &c.least, "most": &c.most}
 	lists := map[string]*[]string{"unknown": &c.unknown, "unhelpful": &c.unhelpful, "missing": &c.missing,
 		"leaves": &c.leaves, "recommend": &c.recommend}
@@ -303,6 +304,9 @@ func checkRecommendations(t *testing.T, c ruleCase, all []report.Recommendation)
 	}
 	for _, line := range c.recommend {
 		want(line, func(r report.Recommendation) bool { return told(r) == line })
+	}
+	if c.why != "" {
+		want("a reason with "+c.why, func(r report.Recommendation) bool { return strings.Contains(r.Why, c.why) })
 	}
 	if c.caveat != "" {
 		want("the caveat "+c.caveat, func(r report.Recommendation) bool { return r.Caveat == c.caveat })

@@ -109,7 +109,7 @@ const MaxWindows = 150
 
 // Phase is a part of a worker's time.
 type Phase struct {
-	Name   string  `json:"name"`                  // "computing", "waiting for storage", "idle, ahead", …
+	Name   string  `json:"name"`                  // "computing", "computing: libjpeg", "idle, ahead", …
 	Ratio  float64 `json:"ratio"`                 // share of the time, 0..1
 	BatchS float64 `json:"per_batch_s,omitempty"` // per batch, where batches are counted
 	ItemS  float64 `json:"per_item_s,omitempty"`  // per item, of a benchmark; since 1.1.0
