@@ -26,14 +26,24 @@ var (
 	besideCodecs = strings.Fields("PIL cv2 libz")
 )
 
-// executed is the share of a worker's user code that is of libraries with these names; 0 where it is not known.
+// executed is the share of what workers compute, the programs that they run included, in libraries with these names; 0
+// where it is not known.
 func executed(p *diagnose.Pass, names ...string) (part float64) {
 	for _, c := range p.Evidence.Facts.Code {
 		if slices.Contains(names, c.Library) {
-			part += c.Share
+			part += c.Share * ownCode(p)
 		}
 	}
 	return part
+}
+
+// ownCode is the part of what workers compute that they do themselves, and no program that they run.
+func ownCode(p *diagnose.Pass) float64 {
+	own, programs := p.OrZero(metric.WorkerRunning), p.OrZero(metric.WorkerPrograms)
+	if programs <= 0 {
+		return 1
+	}
+	return own / (own + programs)
 }
 
 // leastExecuted is the share of samples below which a library says nothing.
@@ -60,8 +70,8 @@ func inLibraries(p *diagnose.Pass) string {
 	const shown, least = 2, 0.1
 	var said []string
 	for _, c := range p.Evidence.Facts.Code {
-		if len(said) < shown && c.Share >= least && c.Library != metric.CodeOther {
-			said = append(said, fmt.Sprintf("%s in %s", unit.Percent(c.Share), c.Library))
+		if part := c.Share * ownCode(p); len(said) < shown && part >= least && c.Library != metric.CodeOther {
+			said = append(said, fmt.Sprintf("%s in %s", unit.Percent(part), c.Library))
 		}
 	}
 	if len(said) == 0 {
