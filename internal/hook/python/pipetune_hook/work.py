@@ -278,10 +278,17 @@ def take_over(fetcher, twin):
 
 def collating(original, work):
     def collate(items):
-        begun, before = clock(), work.timed()
-        work.mark = begun
+        try:
+            begun, before = clock(), work.timed()
+            work.mark = begun
+        except Exception as error:
+            state.failed(error)
+            return original(items)
         batch = original(items)
-        work.collated = clock() - begun - (work.timed() - before)
+        try:
+            work.collated = clock() - begun - (work.timed() - before)
+        except Exception as error:
+            state.failed(error)
         return batch
 
     return collate
