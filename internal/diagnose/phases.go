@@ -25,6 +25,7 @@ var workerPhases = []phase{
 	{"waiting for a file lock", metric.WorkerFileLock, true},
 	{"waiting for a lock", metric.WorkerLock, true},
 	{"handing a batch over", metric.WorkerHandOver, false},
+	{"computing in threads", metric.WorkerOwnThreads, true},
 	{"running programs", metric.WorkerPrograms, true},
 	{"waiting elsewhere", metric.WorkerOtherWait, true},
 	{"stopped", metric.WorkerStopped, false},

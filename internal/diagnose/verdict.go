@@ -271,8 +271,8 @@ func busiest(e *evidence.Evidence) report.Resource {
 		signal   metric.Desc
 		resource report.Resource
 	}{
-		{metric.WorkerRunning, report.CPU}, {metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage,
-			report.OnStorage},
+		{metric.WorkerRunning, report.CPU}, {metric.WorkerOwnThreads, report.CPU},
+		{metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage, report.OnStorage},
 		{metric.WorkerOpenWait, report.OnStorage},
 		{metric.WorkerFileLock, report.Lock}, {metric.WorkerLock, report.Lock}, {metric.WorkerOtherWait,
 			report.Workers},

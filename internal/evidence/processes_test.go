@@ -27,13 +27,34 @@ func TestWorkersThatRunPrograms(t *testing.T) {
 }
 
 // TestWorkersThatComputeInThreads: their main thread's time is what a batch takes, not all of their CPU time. While a
-// program runs, that thread waits for it.
+// program or other threads of theirs compute, that thread waits for them and not for somebody else's lock; what these
+// queue is no cost of a batch.
 func TestWorkersThatComputeInThreads(t *testing.T) {
-	for _, c := range []struct{ beside, programs, want float64 }{{0, 0, 1}, {1, 0, 2}, {1, 0.6, 1.2 / 0.9}} {
+	for _, c := range []struct {
+		name                                          string
+		beside, programs, delay, inLock               float64
+		parallel, ownThreads, lock, runDelay, perWait float64
+	}{
+		{name: "one thread", parallel: 1},
+		{name: "another thread all the time", beside: 0.3, parallel: 2},
+		{name: "programs", beside: 0.3, programs: 0.4, parallel: 1 / 0.7},
+		{name: "threads that are waited for", beside: 0.6, inLock: 0.3, parallel: 0.9 / 0.6, ownThreads: 0.3},
+		{name: "and one that computes for a part of it", beside: 0.1, inLock: 0.3, parallel: 1, ownThreads: 0.1,
+			lock: 0.2, perWait: 0.2},
+		{name: "another process's lock", inLock: 0.3, parallel: 1, lock: 0.3, perWait: 0.3},
+		{name: "threads that queue", beside: 0.15, delay: 0.3, inLock: 0.3, parallel: 1, ownThreads: 0.3,
+			runDelay: 0.45},
+	} {
 		s := twoWorkers(t, recording.Header{})
-		s.beside = c.beside
-		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.6, programs: c.programs, batches: 10, gpu: -1})
-		near(t, s.evidence(), 0.02, map[metric.Desc]float64{metric.WorkerParallel: c.want})
+		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.3, idle: 0.7 - c.programs - c.delay - c.inLock,
+			beside: c.beside, programs: c.programs, delay: c.delay, inLock: c.inLock, batches: 10, gpu: -1})
+		e := s.evidence()
+		t.Log(c.name)
+		near(t, e, 0.02, map[metric.Desc]float64{metric.WorkerParallel: c.parallel, metric.WorkerLock: c.lock,
+			metric.WorkerRunDelay: c.runDelay, metric.WorkerWaitBatch: 2 * c.perWait / 10})
+		if v, _ := e.Get(metric.WorkerOwnThreads); v.Center < c.ownThreads-0.01 || v.Center > c.ownThreads+0.01 {
+			t.Errorf("waits for its own threads %v of the time, want %v", v.Center, c.ownThreads)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ type moment struct {
 	wait, run, asleep, locked float64
 	others                    float64 // CPUs of its other threads
 	idle, work, disk          float64 // each worker: for work, on a CPU, for storage; the rest is "other"
+	delay, inLock             float64 // each worker: ready without a CPU, in a lock of its own
+	beside                    float64 // CPU time of each worker's other threads, in CPUs
 	gil                       float64 // share of the time in which the main thread waits for Python's global lock
 	lost                      float64 // share of the time in which who takes its batches is not followed
 	head, ahead               float64 // paired samples
@@ -39,7 +41,6 @@ type simulation struct {
 	tick    float64
 	samples float64 // per tick
 	tensors float64 // per batch
-	beside  float64 // CPUs on which a worker computes beside its main thread's
 	at      float64
 	sums    map[string]float64
 	workers map[string][]string // living workers by trainer's id
@@ -202,7 +203,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		}
 		for _, w := range workerSet {
 			s.worker("process/"+w, dt, samples, m)
-			cpu += m.work + m.programs
+			cpu += m.work + m.beside + m.programs
 		}
 	}
 	s.count(metric.CPUBusy, "host", dt*(cpu+0.5)) // half a core for somebody else
@@ -244,11 +245,13 @@ func (s *simulation) takeBatches(id string, dt, samples float64, m moment) {
 func (s *simulation) worker(entity string, dt, samples float64, m moment) {
 	s.count(metric.ThreadSamples, entity, samples)
 	s.count(metric.ThreadQueuePoll, entity, samples*m.idle)
-	s.count(metric.ThreadRunning, entity, samples*m.work)
+	s.count(metric.ThreadRunning, entity, samples*(m.work+m.delay))
+	s.count(metric.ThreadFutex, entity, samples*m.inLock)
 	s.count(metric.ThreadDisk, entity, samples*m.disk)
-	s.count(metric.ThreadOther, entity, samples*(1-m.idle-m.work-m.disk))
-	s.count(metric.ProcCPU, entity, dt*m.work)
-	s.count(metric.ProcMainCPU, entity, dt*m.work/(1+s.beside))
+	s.count(metric.ThreadOther, entity, samples*(1-m.idle-m.work-m.disk-m.delay-m.inLock))
+	s.count(metric.ProcCPU, entity, dt*(m.work+m.beside))
+	s.count(metric.ProcMainCPU, entity, dt*m.work)
+	s.count(metric.ProcRunDelay, entity, dt*m.delay)
 	s.count(metric.ProcEndedCPU, entity, dt*m.programs)
 	s.count(metric.ProcReadChars, entity, dt*m.workerReads)
 	s.count(metric.ProcReadCalls, entity, dt*m.workerReads/65536)

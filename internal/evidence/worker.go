@@ -26,7 +26,6 @@ func (b *builder) workers(r *rank) {
 		{metric.WorkerStorage, []metric.Desc{metric.ThreadDisk, metric.ThreadFileRead}},
 		{metric.WorkerOpenWait, []metric.Desc{metric.ThreadFileOpen}},
 		{metric.WorkerFileLock, []metric.Desc{metric.ThreadFileLock}},
-		{metric.WorkerLock, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)},
 		{metric.WorkerHandOver, r.busyStates(metric.ThreadPipeWrite)},
 		{metric.WorkerStopped, []metric.Desc{metric.ThreadStopped}},
 	} {
@@ -51,25 +50,54 @@ func (b *builder) workers(r *rank) {
 	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.ThreadOther}
 
 	cpu, lived, counted := b.total(r.cpu(), r.workerSet)
+	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
+	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
+
+	// Nor is the main thread's wait for the worker's other threads, which compute meanwhile, a wait for somebody else. It
+	// is the time of the worker that the main thread neither computes nor queues, of what it is seen to compute or to
+	// wait for a lock of its own; at the most what the others compute, who queue for CPUs as the main thread does.
+	locked := b.totals(r.workerSet, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)...)
+	shared := b.totals(r.workerSet, metric.ThreadSharedFutex)
+	running := b.totals(r.workerSet, metric.ThreadRunning)
+	private := each(len(samples), func(i int) float64 { return max(locked[i]-shared[i], 0) })
+	atWork := each(len(samples), func(i int) float64 {
+		return orNothing(divide(running[i]+private[i], samples[i])) * alive[i]
+	})
+	queueing, helped := 1.0, 0.0
+	if counted && timed && sum(main) > 0 {
+		queueing += sum(delay) / sum(main)
+		helped = max(min(sum(atWork)-sum(main)-sum(delay), queueing*(sum(cpu)-sum(main))), 0)
+	}
+	covered := stat.Share(divide(helped*sum(samples), sum(private)*sum(alive)))
+	threads := times(private, covered)
+	take(metric.WorkerLock, b.ratio(each(len(locked), func(i int) float64 { return locked[i] - threads[i] }), samples),
+		metric.ThreadFutex, metric.ThreadFutexTimed)
+	if sum(threads) > 0 {
+		take(metric.WorkerOwnThreads, b.ratio(threads, samples))
+	}
+	b.ev.row(metric.WorkerOwnThreads).from = []metric.Desc{metric.ThreadFutex, metric.ProcCPU, metric.ProcMainCPU}
+	threads = each(len(threads), func(i int) float64 { return orNothing(divide(threads[i], samples[i])) * alive[i] })
+	helping := times(atWork, orNothing(divide(helped, sum(atWork))))
+
 	add(cpu, programs)
 	take(metric.WorkerCPU, b.ratio(cpu, lived), metric.ProcCPU)
 	if !counted {
 		cpu = nil
 	}
-	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
 	add(main, programs)
+	add(main, times(helping, 1/queueing))
+	add(delay, times(helping, 1-1/queueing))
 	if !timed {
 		main = nil
 	}
 	take(metric.WorkerParallel, b.ratio(cpu, main), metric.ProcMainCPU)
 	b.perBatch(r, metric.WorkerCPUBatch, r.own(b.ratio(cpu, r.handed)), metric.ProcCPU)
-	delay, lived, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	take(metric.WorkerRunDelay, b.ratio(delay, lived), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
 		waits = b.totals(r.workerSet, r.busyStates(waitingStates...)...)
 		for i := range waits {
-			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i])
+			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i] - threads[i])
 		}
 	}
 	b.perBatch(r, metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, r.handed))),

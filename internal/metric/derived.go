@@ -95,7 +95,7 @@ var (
 		"file read")
 	WorkerOpenWait   = Derived.gauge("worker_open_wait_ratio", Ratio, "asleep in open, stat, close or a directory read")
 	WorkerFileLock   = Derived.gauge("worker_file_lock_ratio", Ratio, "waiting for a file lock (flock, fcntl)")
-	WorkerLock       = Derived.gauge("worker_lock_ratio", Ratio, "waiting for a lock (futex)")
+	WorkerLock       = Derived.gauge("worker_lock_ratio", Ratio, "waiting for a lock (futex), not for its own threads")
 	WorkerSharedLock = Derived.gauge("worker_shared_lock_ratio", Ratio, "waiting for a lock that processes share "+
 		"(futex): a part of worker_lock_ratio")
 	WorkerHandOver  = Derived.gauge("worker_hand_over_ratio", Ratio, "blocked handing a batch over")
@@ -103,7 +103,9 @@ var (
 		"system calls; not while a program that it runs uses a CPU")
 	WorkerRemote = Derived.gauge("worker_remote_wait_ratio", Ratio, "asleep for a TCP connection: a part of "+
 		"worker_other_wait_ratio, and where threads feed the trainer of what is at work")
-	WorkerPrograms = Derived.gauge("worker_programs_ratio", Ratio, "asleep while a program that it runs uses a CPU")
+	WorkerPrograms   = Derived.gauge("worker_programs_ratio", Ratio, "asleep while a program that it runs uses a CPU")
+	WorkerOwnThreads = Derived.gauge("worker_own_threads_ratio", Ratio, "waiting for its own threads (futex) while "+
+		"they use a CPU or queue for one")
 	WorkerStopped  = Derived.gauge("worker_stopped_ratio", Ratio, "stopped or frozen")
 	TrainerStopped = Derived.gauge("trainer_stopped_ratio", Ratio, "share of samples that found the trainer stopped "+
 		"or frozen")
@@ -114,12 +116,13 @@ var (
 	WorkerCPU = Derived.gauge("worker_cpu_ratio", Ratio, "CPU seconds per second and worker, of programs that it "+
 		"runs too; above 1 where a worker runs several threads")
 	WorkerParallel = Derived.gauge("worker_parallelism", Count, "CPUs on which a worker computes at once: CPU time "+
-		"of all its threads over that of its main thread, whose time to make a batch it is")
-	WorkerRunDelay = Derived.gauge("worker_run_delay_ratio", Ratio, "share of time a worker was ready but had no CPU")
+		"of all its threads over the time in which its main thread computes or waits for the others, queueing left out")
+	WorkerRunDelay = Derived.gauge("worker_run_delay_ratio", Ratio, "share of time a worker was ready but had no CPU, or "+
+		"waited for threads of its own that had none")
 	WorkerCPUBatch = Derived.gauge("worker_cpu_per_batch_s", Seconds, "worker CPU time per batch, of programs that "+
 		"it runs too")
-	WorkerWaitBatch = Derived.gauge("worker_wait_per_batch_s", Seconds, "worker time per batch spent neither on a "+
-		"CPU nor waiting for work nor for a CPU")
+	WorkerWaitBatch = Derived.gauge("worker_wait_per_batch_s", Seconds, "worker time per batch in which none of its "+
+		"threads is on a CPU, waits for one, or waits for work")
 	WorkerThreads = Derived.gauge("worker_threads", Count, "threads per worker")
 	WorkerRSS     = Derived.gauge("worker_rss_bytes", Bytes, "resident memory per worker, pages shared with the "+
 		"trainer included")

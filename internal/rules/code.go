@@ -37,13 +37,15 @@ func executed(p *diagnose.Pass, names ...string) (part float64) {
 	return part
 }
 
-// ownCode is the part of what workers compute that they do themselves, and no program that they run.
+// ownCode is the part of what workers compute that their main threads do, whose code is seen, and no other thread or
+// program.
 func ownCode(p *diagnose.Pass) float64 {
-	own, programs := p.OrZero(metric.WorkerRunning), p.OrZero(metric.WorkerPrograms)
-	if programs <= 0 {
+	own := p.OrZero(metric.WorkerRunning)
+	others := p.OrZero(metric.WorkerOwnThreads) + p.OrZero(metric.WorkerPrograms)
+	if others <= 0 {
 		return 1
 	}
-	return own / (own + programs)
+	return own / (own + others)
 }
 
 // leastExecuted is the share of samples below which a library says nothing.

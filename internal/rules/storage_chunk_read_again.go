@@ -71,8 +71,8 @@ var storageChunkReadAgain = diagnose.Rule{
 		}
 		lo := share(bytes/trainers(p)/p.Limit(readSpeed)/cpu) * split.running
 		hi := share(split.running + split.storage)
-		if _, hooked := madeOf(p); hooked { // what it timed of other things is not this
-			hi = min(hi, m.archive+m.other)
+		if _, hooked := madeOf(p); hooked { // what it timed of this goes with what it waits for, threads say
+			hi = m.archive + m.other
 		} else if whole >= p.Limit(mostLimit) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
 			lo = max(lo, decompresses(p)*p.Limit(inUserCode)*split.running)
 		}

@@ -49,7 +49,6 @@ type loaderWorker struct {
 	id       procfs.ID
 	main     *watchedThread
 	samples  sampleCounts
-	clock    cpuClock
 	batches  *batches.Worker
 	rest     rest
 	reported bool // of, to a sink
@@ -201,10 +200,6 @@ func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) 
 	dormant, gone := 0, false
 	for _, w := range t.workers {
 		class, ok := w.main.sample(&l.scratch)
-		if ok && w.computes(&l.scratch, class, now) {
-			w.samples.move(class, classRunning)
-			class = classRunning
-		}
 		if ok && w.main.blind == nil {
 			w.samples.shows = true
 			if (class == classFutex || class == classFutexTimed) && onShared(l.scratch.calls, &l.scratch.syscall) {
@@ -230,16 +225,6 @@ func (t *trainer) sampleWorkers(l *Loader, now time.Duration) (idle, alive int) 
 		return dormant, dormant
 	}
 	return idle, alive
-}
-
-// computes reports whether a worker whose main thread waits for a lock computes in other threads. The first sample in a
-// lock only begins the account.
-func (w *loaderWorker) computes(scratch *sampleScratch, class waitClass, now time.Duration) bool {
-	if class != classFutex && class != classFutexTimed {
-		w.clock = cpuClock{}
-		return false
-	}
-	return w.clock.busy(scratch, w.id.PID, now)
 }
 
 // end closes a trainer that is gone. Its counts are handed over once more.

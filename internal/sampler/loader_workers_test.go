@@ -3,7 +3,6 @@ package sampler
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -66,23 +65,6 @@ func TestReusedNumberIsAnotherProcess(t *testing.T) {
 	w := m.watch()
 	w.samples(5)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0})
-}
-
-// TestWorkerThatWaitsForItsOwnThreads: a worker whose main thread sleeps in a lock computes while its process uses a
-// CPU, and waits while it does not.
-func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
-	m := newJob(t, 1)
-	m.thread(101, 101, inLock, "0", 'S')
-	w := m.watch()
-	w.samples(10)
-	used := time.Duration(0)
-	w.scratch.cpuTime = func(int) (time.Duration, bool) {
-		used += time.Second
-		return used, true
-	}
-	w.samples(11) // the first one begins the count
-	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 21, metric.ThreadFutex: 11,
-		metric.ThreadRunning: 10})
 }
 
 // TestLocksBetweenProcesses: a lock that processes share is distinguished from one among a worker's own threads.
