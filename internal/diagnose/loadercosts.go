@@ -68,8 +68,12 @@ func (l *Loader) overheads(e *evidence.Evidence) {
 	if making, ok := e.Get(metric.FetchCPU); ok && Hooked(e) {
 		beside := max(l.CPU.Center-making.Center, 0)
 		l.Handover = max(handoverCPU-beside, 0)
-		if l.Setting.Workers > 0 {
+		if l.Setting.Workers > 0 { // what the main thread waits for makes batches, and does so without workers too
+			threads, running := orZero(e, metric.WorkerOwnThreads), orZero(e, metric.WorkerRunning)
 			l.Sending = beside
+			if threads > 0 {
+				l.Sending *= running / (running + threads)
+			}
 		}
 	}
 	l.Resume = resumeCPU

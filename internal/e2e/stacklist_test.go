@@ -90,6 +90,10 @@ var stacks = []stack{
 			"attached: setting": "none of the table, for that reason",
 		},
 	},
+	{
+		name: "PyArrow, a table for each item", script: "parquet_rows", first: "storage/chunk-read-again",
+		setting: "opening the data file",
+	},
 	{name: "HF datasets, streaming", script: "hf_stream", setting: "num_workers"},
 	{
 		name: "HF datasets, too few shards", script: "hf_stream", args: []string{"--few"},

@@ -136,7 +136,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		seen.Summary = seen.Scaled(1 - besides/seen.Center)
 		b.set(metric.WorkerCPUBatch, seen)
 	}
-	delay, programs := make([]float64, len(took)), make([]float64, len(took))
+	delay, others := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {
 		delay = times(cpu, b.delayPerCPU(r))
 	} else if delayed := b.growthOf(metric.ProcRunDelay, r.workerSet); delayed != nil {
@@ -145,9 +145,9 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		if len(r.others) > 0 {
 			part = 1
 		}
-		delay, programs = times(delayed, part), times(b.programs(r.workerSet), part)
+		delay, others = times(delayed, part), times(summed(b.programs(r.workerSet), r.threads), part)
 	}
-	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
+	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - others[i] - delay[i] })
 	b.set(metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, fetches))))
 }
 

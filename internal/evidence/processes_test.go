@@ -39,10 +39,10 @@ func TestWorkersThatComputeInThreads(t *testing.T) {
 		{name: "another thread all the time", beside: 0.3, parallel: 2},
 		{name: "programs", beside: 0.3, programs: 0.4, parallel: 1 / 0.7},
 		{name: "threads that are waited for", beside: 0.6, inLock: 0.3, parallel: 0.9 / 0.6, ownThreads: 0.3},
-		{name: "and one that computes for a part of it", beside: 0.1, inLock: 0.3, parallel: 1, ownThreads: 0.1,
-			lock: 0.2, perWait: 0.2},
+		{name: "and one that computes for a part of it", beside: 0.1, inLock: 0.3, parallel: 0.4 / 0.35,
+			ownThreads: 0.05, lock: 0.25, perWait: 0.25},
 		{name: "another process's lock", inLock: 0.3, parallel: 1, lock: 0.3, perWait: 0.3},
-		{name: "threads that queue", beside: 0.15, delay: 0.3, inLock: 0.3, parallel: 1, ownThreads: 0.3,
+		{name: "threads that queue", beside: 0.45, delay: 0.3, inLock: 0.3, parallel: 0.75 / 0.45, ownThreads: 0.3,
 			runDelay: 0.45},
 	} {
 		s := twoWorkers(t, recording.Header{})

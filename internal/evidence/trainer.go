@@ -34,6 +34,7 @@ type rank struct {
 	// batches handed over, of the training loop where the hook distinguishes it; nil where they could not be counted
 	batches  []float64
 	handed   []float64 // batches of all its loaders
+	threads  []float64 // seconds in which its workers' main threads waited for other threads of theirs to compute
 	rate     stat.Summary
 	wait     stat.Summary // for its loader, by inputWait
 	basis    metric.Basis // of the wait

@@ -53,31 +53,7 @@ func (b *builder) workers(r *rank) {
 	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 
-	// Nor is the main thread's wait for the worker's other threads, which compute meanwhile, a wait for somebody else. It
-	// is the time of the worker that the main thread neither computes nor queues, of what it is seen to compute or to
-	// wait for a lock of its own; at the most what the others compute, who queue for CPUs as the main thread does.
-	locked := b.totals(r.workerSet, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)...)
-	shared := b.totals(r.workerSet, metric.ThreadSharedFutex)
-	running := b.totals(r.workerSet, metric.ThreadRunning)
-	private := each(len(samples), func(i int) float64 { return max(locked[i]-shared[i], 0) })
-	atWork := each(len(samples), func(i int) float64 {
-		return orNothing(divide(running[i]+private[i], samples[i])) * alive[i]
-	})
-	queueing, helped := 1.0, 0.0
-	if counted && timed && sum(main) > 0 {
-		queueing += sum(delay) / sum(main)
-		helped = max(min(sum(atWork)-sum(main)-sum(delay), queueing*(sum(cpu)-sum(main))), 0)
-	}
-	covered := stat.Share(divide(helped*sum(samples), sum(private)*sum(alive)))
-	threads := times(private, covered)
-	take(metric.WorkerLock, b.ratio(each(len(locked), func(i int) float64 { return locked[i] - threads[i] }), samples),
-		metric.ThreadFutex, metric.ThreadFutexTimed)
-	if sum(threads) > 0 {
-		take(metric.WorkerOwnThreads, b.ratio(threads, samples))
-	}
-	b.ev.row(metric.WorkerOwnThreads).from = []metric.Desc{metric.ThreadFutex, metric.ProcCPU, metric.ProcMainCPU}
-	threads = each(len(threads), func(i int) float64 { return orNothing(divide(threads[i], samples[i])) * alive[i] })
-	helping := times(atWork, orNothing(divide(helped, sum(atWork))))
+	asleep, queueing := b.ownThreads(r, workerTime{samples, alive, busy, cpu, main, delay, counted && timed})
 
 	add(cpu, programs)
 	take(metric.WorkerCPU, b.ratio(cpu, lived), metric.ProcCPU)
@@ -85,8 +61,8 @@ func (b *builder) workers(r *rank) {
 		cpu = nil
 	}
 	add(main, programs)
-	add(main, times(helping, 1/queueing))
-	add(delay, times(helping, 1-1/queueing))
+	add(main, times(r.threads, 1/queueing))
+	add(delay, times(r.threads, 1-1/queueing))
 	if !timed {
 		main = nil
 	}
@@ -97,7 +73,7 @@ func (b *builder) workers(r *rank) {
 	if seen {
 		waits = b.totals(r.workerSet, r.busyStates(waitingStates...)...)
 		for i := range waits {
-			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i] - threads[i])
+			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i] - asleep[i])
 		}
 	}
 	b.perBatch(r, metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, r.handed))),

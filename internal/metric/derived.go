@@ -117,8 +117,8 @@ var (
 		"runs too; above 1 where a worker runs several threads")
 	WorkerParallel = Derived.gauge("worker_parallelism", Count, "CPUs on which a worker computes at once: CPU time "+
 		"of all its threads over the time in which its main thread computes or waits for the others, queueing left out")
-	WorkerRunDelay = Derived.gauge("worker_run_delay_ratio", Ratio, "share of time a worker was ready but had no CPU, or "+
-		"waited for threads of its own that had none")
+	WorkerRunDelay = Derived.gauge("worker_run_delay_ratio", Ratio, "share of time a worker was ready but had no "+
+		"CPU, or waited for threads of its own that had none")
 	WorkerCPUBatch = Derived.gauge("worker_cpu_per_batch_s", Seconds, "worker CPU time per batch, of programs that "+
 		"it runs too")
 	WorkerWaitBatch = Derived.gauge("worker_wait_per_batch_s", Seconds, "worker time per batch in which none of its "+

@@ -1,0 +1,51 @@
+package evidence
+
+import (
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// workerTime is what the workers of a trainer did in each window: in samples of their main threads all of them and
+// those at work, in seconds the rest: how long they lived, the CPU time of all of their threads and of the main ones,
+// and how long these had no CPU.
+type workerTime struct {
+	samples, alive, busy, cpu, main, delay []float64
+	timed                                  bool // CPU times were read
+}
+
+// ownThreads takes how long main threads of workers wait for other threads of theirs, which compute meanwhile: for no
+// lock that somebody else holds. It is the time that a main thread neither computes nor queues, of what it is seen to
+// compute or to wait for a lock of its own; at the most what the others compute in it, who queue for CPUs as the main
+// thread does and compute as likely in the rest of the time at work, as one does that sends a batch.
+//
+// It returns the seconds of it that were seen as waits for locks, in each window, and how many times as long as alone
+// computing takes, for the queues.
+func (b *builder) ownThreads(r *rank, w workerTime) (asleep []float64, queueing float64) {
+	seconds := func(samples []float64) []float64 {
+		return each(len(samples), func(i int) float64 {
+			return orNothing(divide(samples[i], w.samples[i])) * w.alive[i]
+		})
+	}
+	running := b.totals(r.workerSet, metric.ThreadRunning)
+	locked := b.totals(r.workerSet, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)...)
+	shared := b.totals(r.workerSet, metric.ThreadSharedFutex)
+	private := each(len(locked), func(i int) float64 { return max(locked[i]-shared[i], 0) })
+	atWork := seconds(summed(running, private))
+	helped, queueing := 0.0, 1.0
+	if main := sum(w.main); w.timed && main > 0 {
+		queueing += sum(w.delay) / main
+		waits := max(sum(atWork)-main-sum(w.delay), 0)
+		part := stat.Share(divide(waits, sum(seconds(w.busy))))
+		helped = min(waits, queueing*max(sum(w.cpu)-main, 0)*part)
+	}
+	r.threads = times(atWork, orNothing(divide(helped, sum(atWork))))
+
+	own := times(private, stat.Share(divide(helped, sum(seconds(private)))))
+	others := each(len(own), func(i int) float64 { return locked[i] - own[i] })
+	b.take(metric.WorkerLock, r.own(b.ratio(others, w.samples)), metric.ThreadFutex, metric.ThreadFutexTimed)
+	if sum(own) > 0 {
+		b.take(metric.WorkerOwnThreads, r.own(b.ratio(own, w.samples)))
+	}
+	b.ev.row(metric.WorkerOwnThreads).from = []metric.Desc{metric.ThreadFutex, metric.ProcCPU, metric.ProcMainCPU}
+	return seconds(own), queueing
+}
