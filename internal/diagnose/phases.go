@@ -89,7 +89,7 @@ func computing(e *evidence.Evidence, name string, share float64) (out []report.P
 		if c.Share >= shownCode && c.Library != metric.CodeOther {
 			part := share * c.Share
 			rest -= part
-			out = append(out, report.Phase{Name: name + ": " + c.Library, Ratio: part, BatchS: perBatch(e, part),
+			out = append(out, report.Phase{Name: name + ": " + c.Name(), Ratio: part, BatchS: perBatch(e, part),
 				Basis: report.Measured})
 		}
 	}

@@ -10,8 +10,16 @@ import (
 
 // Code is a library whose code a worker executes.
 type Code struct {
-	Library string  // libjpeg, PIL, metric.CodePython, metric.CodeOther
-	Share   float64 // of the worker's samples: of its CPU time but for what it was in the kernel
+	Library string  // libjpeg, PIL, one of metric.NoLibrary
+	Share   float64 // of the CPU time of the worker's main thread
+}
+
+// Name is what a report calls it.
+func (c Code) Name() string {
+	if c.Library == metric.CodeKernel {
+		return "the kernel"
+	}
+	return c.Library
 }
 
 // enoughCode is how many samples tell shares: of 400 a share of a half lies within 0.45 and 0.55 (19 times in 20).

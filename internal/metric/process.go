@@ -93,8 +93,8 @@ var (
 	HostSamplesReading = Host.counter("host_samples_reading", Count, "of the samples, in libraries that read, "+
 		"decompress or decode data (HDF5, zlib, libjpeg, Pillow, Arrow, …) or in what of the C library they call")
 	// Entity "code/<trainer pid>.<start>.<library>".
-	WorkerCode = Host.counter("worker_code_samples", Count, "samples of user code of the trainer's workers, of one "+
-		"at a time, that found it in this library, in Python itself, or in other code")
+	WorkerCode = Host.counter("worker_code_samples", Count, "samples of the trainer's workers, of one at a time, "+
+		"that found it in this library, in Python itself, in the kernel, or in other code")
 	HostSamplesModel = Host.counter("host_samples_model", Count, "of the samples, in the libraries that PyTorch "+
 		"computes with")
 )
@@ -102,5 +102,9 @@ var (
 // What WorkerCode has in the place of a library.
 const (
 	CodePython = "Python" // the interpreter
+	CodeKernel = "kernel" // not sampled: what the samples leave of the CPU time
 	CodeOther  = "other"
 )
+
+// NoLibrary are these.
+var NoLibrary = []string{CodePython, CodeKernel, CodeOther}

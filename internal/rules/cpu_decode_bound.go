@@ -16,7 +16,7 @@ var cpuDecodeBound = diagnose.Rule{
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy,
 		metric.UsableBusy, metric.UsableCPUs},
-	Limits:   limits(fullLimit, mostLimit, idleLimit, fixedPart, deviceTime),
+	Limits:   limits(fullLimit, mostLimit, sampled, idleLimit, fixedPart, deviceTime),
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
@@ -175,15 +175,19 @@ func cheaperHow(p *diagnose.Pass) (how, command string) {
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}
 	kind := p.Evidence.Facts.DatasetKind
+	inflating, _ := decompresses(p)
 	switch most := mostLimit.Value; {
 	case kind == "image" || decodesMostly(p):
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +
 			"libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)
-	case decompresses(p) >= most:
+	case inflating >= most:
 		return "most of it is decompression: store the data as it is, or packed by a faster method (LZ4, Zstandard)", ""
 	case executed(p, metric.CodePython) >= most:
 		return "most of it is Python's interpreter, or what is built into it (pickle, json): have NumPy or PyTorch " +
 			"do at once what is done value by value, or do it once, ahead of training", ""
+	case executed(p, metric.CodeKernel) >= most:
+		return "most of it is the kernel: opening files, copying what is read, giving memory; keep files open, read " +
+			"no more than the item, and into memory that is there already", ""
 	case kind == "hdf5":
 		return "store what __getitem__ computes each time, or store it without a filter", ""
 	}

@@ -26,7 +26,7 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	Resource: report.HDF5,
 	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache,
 		metric.HDF5Amplify, metric.ReadBytes},
-	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, inUserCode, chunkPassing),
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing),
 	Applies: onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small", "storage/saturated"},

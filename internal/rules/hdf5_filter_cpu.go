@@ -16,7 +16,7 @@ var hdf5FilterCPU = diagnose.Rule{
 	Title:    "Decompressing HDF5 data takes the workers' time",
 	Resource: report.HDF5,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Amplify, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit, filterPart, inUserCode),
+	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit, filterPart, sampled),
 	Applies:  onHDF5,
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
@@ -29,7 +29,7 @@ var hdf5FilterCPU = diagnose.Rule{
 			return
 		}
 		cause{part: cost, lo: lo, hi: cost,
-			summary: fmt.Sprintf("Decompressing takes about %s of the loading time (%s read)", unit.Percent(cost),
+			summary: fmt.Sprintf("Decompressing takes %s of the loading time (%s read)", between(lo, cost),
 				unit.Format(p.Get(metric.ReadBytes), string(metric.BytesPerS))) + readSaid(p),
 			change: report.Recommendation{Setting: "HDF5 filter", From: nonEmpty(layoutOf(p).Filters), To: "none",
 				Why:    "nothing is left to decode",

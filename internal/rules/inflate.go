@@ -50,8 +50,8 @@ func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 	if beyond, ok := readBeyond(p); ok {
 		return beyond * filterPart.Value, beyond
 	}
-	if inflating := decompresses(p); inflating > 0 {
-		return inflating * split.running * inUserCode.Value, inflating * split.running
+	if lo, hi := decompresses(p); hi > 0 {
+		return lo * split.running, hi * split.running
 	}
 	hi = decoding(p) * split.running
 	return hi / 2, hi

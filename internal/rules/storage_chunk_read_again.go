@@ -39,7 +39,7 @@ var storageChunkReadAgain = diagnose.Rule{
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes,
 		metric.ReadBytes},
-	Limits: limits(readAgain, openPerItem, opensTar, readSpeed, inUserCode, manyFiles, theArchive, mostLimit),
+	Limits: limits(readAgain, openPerItem, opensTar, readSpeed, sampled, manyFiles, theArchive, mostLimit),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"storage/fits-in-memory", "storage/cold-cache"},
 	Applies: func(e *evidence.Evidence) bool {
@@ -74,7 +74,8 @@ var storageChunkReadAgain = diagnose.Rule{
 		if _, hooked := madeOf(p); hooked { // what it timed of this goes with what it waits for, threads say
 			hi = m.archive + m.other
 		} else if whole >= p.Limit(mostLimit) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
-			lo = max(lo, decompresses(p)*p.Limit(inUserCode)*split.running)
+			inflating, _ := decompresses(p)
+			lo = max(lo, inflating*split.running)
 		}
 		where, line := "", (*report.Location)(nil)
 		if inside {

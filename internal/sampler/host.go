@@ -15,7 +15,7 @@ import (
 
 // Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the
 // device is done is as busy as one that computes, and this distinguishes them. Of each trainer's workers it samples one
-// at a time, by the libraries that it executes.
+// at a time, by the libraries that it executes, and how much of its time is the kernel's.
 //
 // The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second.
 // The addresses are found in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
@@ -27,6 +27,7 @@ type Host struct {
 	clock   func() time.Time
 	open    func(tid int) (hostClock, error)
 	code    func(id procfs.ID) ([]procfs.CodeRange, error)
+	used    func(id procfs.ID) (time.Duration, error) // CPU time of a process's main thread
 
 	trainers   map[procfs.ID]*hostTrainer
 	generation uint64
@@ -60,7 +61,14 @@ func NewHost(fs procfs.FS, members Members) *Host {
 		open:     func(tid int) (hostClock, error) { return perf.Open(tid) },
 		code: func(id procfs.ID) ([]procfs.CodeRange, error) {
 			return ofProcess(fs, id, (*procfs.Process).Code)
-		}}
+		},
+		used: func(id procfs.ID) (time.Duration, error) { return ofProcess(fs, id, mainCPU) }}
+}
+
+func mainCPU(p *procfs.Process) (time.Duration, error) {
+	var s procfs.Schedstat
+	err := p.Schedstat(&s)
+	return s.CPU, err
 }
 
 // Sample implements Sampler.
@@ -77,7 +85,7 @@ func (h *Host) Sample(_ context.Context, sink recording.Sink) {
 		if w := t.workers.worker; w != nil && now.Sub(w.since) >= workerTurn {
 			h.followWorkers(&t.workers, id, tree.Workers(id), sink)
 		}
-		t.workers.sample(id, now, h.code, sink)
+		t.workers.sample(id, now, h.code, h.used, sink)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/perf"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -26,9 +27,13 @@ type hostWorker struct {
 	id     procfs.ID
 	since  time.Time
 	counts hostCounts // since they were last added to those of all workers
+
+	begun   time.Duration // CPU time of the thread when its clock was opened
+	sampled uint64        // samples since then, of user code
+	kernel  uint64        // what they and those counted as the kernel's leave of the CPU time since then
 }
 
-// codeOfWorkers are a trainer's workers by the libraries they execute, of whom one is sampled at a time.
+// codeOfWorkers are a trainer's workers by what they execute, libraries or the kernel. One is sampled at a time.
 type codeOfWorkers struct {
 	worker    *hostWorker // nil: there is none, or none that may be sampled
 	byLibrary map[string]uint64
@@ -47,6 +52,7 @@ func (h *Host) followWorkers(c *codeOfWorkers, trainer procfs.ID, workers []job.
 		}
 		next = i + 1
 		w.end(c)
+		c.inKernel(h.used)
 		h.keep(w.threads, nil)
 		c.worker = nil
 	}
@@ -55,6 +61,7 @@ func (h *Host) followWorkers(c *codeOfWorkers, trainer procfs.ID, workers []job.
 	}
 	id := workers[next%len(workers)].ID
 	w := &hostWorker{id: id, since: h.clock()}
+	w.begun, _ = h.used(id) // where it cannot be read nothing is the kernel's: inKernel
 	h.adopt(&w.hostProcess, id.PID, &w.counts, unseenCode{metric.WorkerCode.Name, job.Entity(trainer)}, sink)
 	c.refused = w.refused
 	if len(w.threads) > 0 {
@@ -64,7 +71,7 @@ func (h *Host) followWorkers(c *codeOfWorkers, trainer procfs.ID, workers []job.
 
 // sample takes what the worker executed since the last time, and records it now and then.
 func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procfs.ID) ([]procfs.CodeRange, error),
-	sink recording.Sink) {
+	used func(procfs.ID) (time.Duration, error), sink recording.Sink) {
 	if w := c.worker; w != nil {
 		c.add(w) // by the map that it was counted by
 		w.read(now, newLibraryMap, func() ([]procfs.CodeRange, error) { return code(w.id) })
@@ -74,10 +81,11 @@ func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procf
 			w.unread = nil
 		}
 	}
-	if len(c.byLibrary) == 0 || now.Sub(c.at) < librariesEvery {
+	if now.Sub(c.at) < librariesEvery {
 		return
 	}
 	c.at = now
+	c.inKernel(used)
 	if c.recorded == nil {
 		c.recorded = map[string]uint64{}
 	}
@@ -110,7 +118,29 @@ func (c *codeOfWorkers) add(w *hostWorker) {
 			c.byLibrary[name] += n
 		}
 	}
+	w.sampled += w.counts.total
 	w.counts = hostCounts{clocked: true}
+}
+
+// inKernel counts the samples that a worker's clock dropped because they fell into the kernel: what its CPU time since
+// the clock was opened had brought without.
+func (c *codeOfWorkers) inKernel(used func(procfs.ID) (time.Duration, error)) {
+	w := c.worker
+	if w == nil || w.begun == 0 {
+		return
+	}
+	now, err := used(w.id)
+	all := uint64((now - w.begun).Seconds() * perf.Hertz)
+	waiting := uint64(len(w.unmappedSample))
+	if err != nil || now < w.begun || all <= w.sampled+waiting+w.kernel {
+		return
+	}
+	n := all - w.sampled - waiting - w.kernel
+	w.kernel += n
+	if c.byLibrary == nil {
+		c.byLibrary = map[string]uint64{}
+	}
+	c.byLibrary[metric.CodeKernel] += n
 }
 
 // end takes the last samples of a worker; what waits for its map is of code that is not known.
@@ -166,7 +196,7 @@ func libraryOf(file string) string {
 	case packaged == nil && !inSystem.MatchString(file): // a person's own
 		return ""
 	}
-	if !plainName.MatchString(name) || name == metric.CodePython || name == metric.CodeOther {
+	if !plainName.MatchString(name) || slices.Contains(metric.NoLibrary, name) {
 		return ""
 	}
 	return name

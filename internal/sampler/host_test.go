@@ -13,6 +13,7 @@ import (
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/perf"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -51,6 +52,7 @@ func (c *playedClock) Close() { c.closed = true }
 
 // playedHost is a Host whose kernel is the test.
 type playedHost struct {
+	cpu map[int]time.Duration // of main threads
 	*Host
 	*machine
 	clocks   map[int]*playedClock
@@ -66,6 +68,13 @@ func newPlayedHost(t *testing.T) *playedHost {
 		c := &playedClock{}
 		p.clocks[tid] = c
 		return c, nil
+	}
+	p.used = func(id procfs.ID) (time.Duration, error) {
+		used, known := p.cpu[id.PID]
+		if !known {
+			return 0, errors.New("not known")
+		}
+		return used, nil
 	}
 	p.code = func(procfs.ID) ([]procfs.CodeRange, error) {
 		p.readings.Add(1)
@@ -225,6 +234,11 @@ func TestWorkersByLibrary(t *testing.T) {
 		p := newPlayedHost(t)
 		p.process(101, job.Worker, 100)
 		p.process(102, job.Worker, 100)
+		const before = 10 * time.Second
+		samples := func(n int) time.Duration {
+			return before + time.Duration(n)*time.Second/perf.Hertz + time.Millisecond
+		}
+		p.cpu = map[int]time.Duration{101: before} // of the second one it is not known
 		b := newBook()
 		watch := func(length time.Duration) {
 			for range length / hostEvery {
@@ -245,8 +259,10 @@ func TestWorkersByLibrary(t *testing.T) {
 		}
 		first := p.clocks[101]
 		first.samples = []uint64{inLibc, inPillow, inLibc, inHDF5, inPython, inJIT, inTorch, inVDSO, inDevice}
+		p.cpu[101] = samples(9 + 20)
 		counted(map[string]float64{"PIL": 1, "libhdf5": 1, "libtorch_cpu": 1, "libcuda": 1, "libc": 2,
-			metric.CodePython: 1, metric.CodeOther: 2})
+			metric.CodePython: 1, metric.CodeOther: 2, metric.CodeKernel: 20})
+		p.cpu[101] = samples(9 + 20 + 5)
 		watch(workerTurn)
 		second := p.clocks[102]
 		if !first.closed || second == nil || second.closed {
@@ -256,7 +272,7 @@ func TestWorkersByLibrary(t *testing.T) {
 		watch(hostEvery)
 		second.samples = []uint64{inHDF5}
 		p.remove(102)
-		counted(map[string]float64{"PIL": 2, "libhdf5": 2, metric.CodeOther: 3})
+		counted(map[string]float64{"PIL": 2, "libhdf5": 2, metric.CodeOther: 3, metric.CodeKernel: 25})
 		if !second.closed || p.clocks[101] == first || p.clocks[101].closed {
 			t.Errorf("the second worker ended: its clock is closed: %v", second.closed)
 		}
