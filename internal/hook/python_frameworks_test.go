@@ -103,3 +103,26 @@ func TestHookCountsRowsReadOneByOne(t *testing.T) {
 		}
 	}
 }
+
+// TestHookTimesTables: reading a table for each item is told apart from what an item is computed of.
+func TestHookTimesTables(t *testing.T) {
+	e := listen(t)
+	file := script(t, "tables.py")
+	e.prints("28\n28\n", []string{"FOLDER=" + t.TempDir()}, file)
+	for n := range 2 {
+		work, _ := e.work(n)
+		if part := work["archive_time"] / work["item_time"]; !(part >= 0.8 && part <= 1) {
+			t.Errorf("loader %d: %v", n, work)
+		}
+	}
+	lines := map[int]bool{}
+	for s := range e.sites("archive") {
+		lines[s.Line] = true
+	}
+	for _, code := range []string{"pandas.read_csv", "pandas.read_parquet", "pandas.read_feather",
+		"pyarrow.parquet.read_table", "pyarrow.feather.read_table", "zarr.open_array"} {
+		if !lines[line(t, file, code)] {
+			t.Errorf("%s is not told; told are lines %v", code, lines)
+		}
+	}
+}

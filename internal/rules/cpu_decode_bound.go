@@ -169,8 +169,8 @@ func cheaperHow(p *diagnose.Pass) (how, command string) {
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +
 			"computes each time; move augmentation to the GPU", ""
 	} else if ok && m.archive >= mostLimit.Value {
-		return "most of an item's time is opening archives or reading whole files: keep open what holds many items, " +
-			"or store the data so that an item is read by itself", ""
+		return "most of an item's time is opening and reading files of many items: keep them open, read several " +
+			"items at once, or store the data so that an item is read by itself", ""
 	} else if ok && m.collate >= mostLimit.Value {
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}

@@ -39,6 +39,10 @@ def _wait():
             "numpy.lib.format",
             "torch.serialization",
             "pyarrow.parquet.core",
+            "pyarrow.feather",
+            "pandas",
+            "zarr.core.array",
+            "zarr",
         }
         loaded = None  # the hook, once torch.utils.data was imported
         finding = False

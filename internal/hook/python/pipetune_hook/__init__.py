@@ -28,6 +28,10 @@ PATCHES = {
     "numpy.lib.format": "archives",
     "torch.serialization": "archives",
     "pyarrow.parquet.core": "archives",
+    "pyarrow.feather": "archives",
+    "pandas": "archives",
+    "zarr.core.array": "archives",
+    "zarr": "archives",
 }
 
 

@@ -1,5 +1,5 @@
-"""Times the opening of tar and zip archives with the list of what they hold, and reads of NumPy's, PyTorch's and
-Parquet files: what is done again each time a file of many items is opened for one of them."""
+"""Times the opening of tar and zip archives with the list of what they hold, reads of NumPy's, PyTorch's and tables'
+files, and reads of Zarr arrays: what is done again each time a file of many items is opened for one of them."""
 
 import sys
 
@@ -18,6 +18,10 @@ CALLS = {
         "ParquetDataset": ("__init__", "read"),
         "_ParquetDatasetV2": ("__init__", "read"),
     },
+    "pyarrow.feather": {"": ("read_table", "read_feather")},
+    "pandas": {"": ("read_csv", "read_table", "read_parquet", "read_feather")},
+    "zarr.core.array": {"Array": ("__getitem__",)},
+    "zarr": {"": ("open", "open_array", "open_group")},
 }
 
 
