@@ -220,13 +220,13 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	wait, ok := e.Get(metric.InputWait)
 	cpu, ok2 := e.Get(metric.WorkerCPU)
 	busy, ok3 := e.Get(metric.WorkerBusy)
-	running, ok4 := e.Get(metric.WorkerRunning)
+	_, ok4 := e.Get(metric.WorkerRunning)
 	if !ok || !ok2 || !ok3 || !ok4 || wait.Center >= 1 || workers < 1 {
 		return false
 	}
 	l.relative(e, rest(wait.Summary))
-	l.CPU = cpu.Summary.Scaled(workers)
-	l.Wait = stat.Exact(workers * max(busy.Center-running.Center, 0))
+	l.CPU, l.Beside = cpu.Summary.Scaled(workers), max(orZero(e, metric.WorkerParallel)-1, 0)
+	l.Wait = stat.Exact(workers * max(busy.Center-Computing(e), 0))
 	l.Wait.N = busy.N
 	l.shareLock(e, workers, 1)
 	if v, ok := e.Get(metric.StorageBytes); ok && v.Center > 0 {

@@ -38,7 +38,7 @@ var hookPhases = []phase{
 	{"reading HDF5", metric.MadeRead, true},
 	{"decoding pictures", metric.MadeDecode, true},
 	{"resizing pictures", metric.MadeResize, true},
-	{"files of many items", metric.MadeArchive, true},
+	{"archives, other files", metric.MadeArchive, true},
 	{"transforms, other code", metric.MadeOther, true},
 	{"collating", metric.MadeCollate, true},
 }

@@ -261,19 +261,27 @@ func (s split) transferring() bool {
 	return idle >= High.Value && idle > s.host && idle > s.stall.Center || s.copies > s.device && s.copies >= dominant
 }
 
+// Computing is the share of the live workers' time in which they compute, or are ready to: their main threads, others
+// of theirs that these wait for, or programs that they run. 0 is also unknown.
+func Computing(e *evidence.Evidence) float64 {
+	return stat.Share(orZero(e, metric.WorkerRunning)) + stat.Share(orZero(e, metric.WorkerOwnThreads)) +
+		stat.Share(orZero(e, metric.WorkerPrograms))
+}
+
 // busiest is the resource where most of a worker's busy time goes, for an input-bound job that no rule explains.
 func busiest(e *evidence.Evidence) report.Resource {
 	if Workerless(e) {
 		return report.MainProcess
 	}
 	best, at := report.NoResource, 0.0
+	if computing := Computing(e); computing > 0 {
+		best, at = report.CPU, computing
+	}
 	for _, c := range []struct {
 		signal   metric.Desc
 		resource report.Resource
 	}{
-		{metric.WorkerRunning, report.CPU}, {metric.WorkerOwnThreads, report.CPU},
-		{metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage, report.OnStorage},
-		{metric.WorkerOpenWait, report.OnStorage},
+		{metric.WorkerStorage, report.OnStorage}, {metric.WorkerOpenWait, report.OnStorage},
 		{metric.WorkerFileLock, report.Lock}, {metric.WorkerLock, report.Lock}, {metric.WorkerOtherWait,
 			report.Workers},
 		{metric.EpochGap, report.Startup},

@@ -22,8 +22,8 @@ func (c Code) Name() string {
 	return c.Library
 }
 
-// enoughCode is how many samples tell shares: of 400 a share of a half lies within 0.45 and 0.55 (19 times in 20).
-const enoughCode = 400
+// EnoughCode is how many samples tell shares: of 400 a share of a half lies within 0.45 and 0.55 (19 times in 20).
+const EnoughCode = 400
 
 // code takes what the workers execute, of a trainer that they feed.
 func (b *builder) code(r *rank) {
@@ -31,17 +31,18 @@ func (b *builder) code(r *rank) {
 		return
 	}
 	prefix := strings.Replace(r.entity, "process/", "code/", 1) + "."
-	all := 0.0
+	all, kernel := 0.0, false
 	var of []Code
 	for _, t := range b.h.all(metric.WorkerCode) {
 		if library, own := strings.CutPrefix(t.entity, prefix); own {
 			growth, _ := t.grow(b.spans)
+			kernel = kernel || library == metric.CodeKernel
 			if n := sum(growth); n > 0 {
 				of, all = append(of, Code{library, n}), all+n
 			}
 		}
 	}
-	if all < enoughCode {
+	if all < EnoughCode || !kernel { // without the kernel's part these are no shares of the time
 		return
 	}
 	for i := range of {

@@ -129,8 +129,9 @@ func (b *builder) valuesTaken(r *rank) float64 {
 // batches; where its process takes more, in threads of its own, that stands, less what workers took to start and to
 // end.
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
-	seen := b.ev.read(metric.WorkerCPUBatch).figure
+	seen, threads := b.ev.read(metric.WorkerCPUBatch).figure, r.threads
 	if besides := b.ofStarts(r, fetches, took); seen.N == 0 || seen.Center-besides < sum(cpu)/sum(fetches) {
+		threads = nil // what they compute is not counted, so waiting for them is waiting
 		b.set(metric.WorkerCPUBatch, b.ratio(cpu, fetches).over(seen.num, seen.den))
 	} else if besides > 0 {
 		seen.Summary = seen.Scaled(1 - besides/seen.Center)
@@ -145,7 +146,11 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		if len(r.others) > 0 {
 			part = 1
 		}
-		delay, others = times(delayed, part), times(summed(b.programs(r.workerSet), r.threads), part)
+		delay, others = times(delayed, part), b.programs(r.workerSet)
+		if threads != nil { // nil of a loader of which it is not known whether it has workers
+			add(others, threads)
+		}
+		others = times(others, part)
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - others[i] - delay[i] })
 	b.set(metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, fetches))))

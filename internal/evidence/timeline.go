@@ -136,6 +136,9 @@ var workerStates = []struct {
 	{"idle, ahead", nil},
 }
 
+// Of these, where a wait for own threads is seen, and what it is.
+const computing, inLock = 0, 3
+
 // workerSet draws what the workers did, or who else feeds the trainer: each of them where they are few, all together
 // else. Workers of one set after the other share a row, each by its place in its set.
 func (d *drawing) workerSet(r *rank) {
@@ -179,6 +182,12 @@ func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
 	states := each(len(workerStates), func(k int) []float64 {
 		return d.totals(of, r.busyStates(workerStates[k].states...)...)
 	})
+	if threads, known := d.center(metric.WorkerOwnThreads); known && threads > 0 {
+		lock, _ := d.center(metric.WorkerLock)
+		own := times(states[inLock], threads/(threads+lock))
+		add(states[computing], own)
+		add(states[inLock], times(own, -1))
+	}
 	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
 	for from := 0; from < len(d.spans); from += per {
 		to := min(from+per, len(d.spans))

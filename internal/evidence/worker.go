@@ -51,9 +51,10 @@ func (b *builder) workers(r *rank) {
 
 	cpu, lived, counted := b.total(r.cpu(), r.workerSet)
 	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
-	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
+	delay, ready, _ := b.total(metric.ProcRunDelay, r.workerSet)
 
-	asleep, queueing := b.ownThreads(r, workerTime{samples, alive, busy, cpu, main, delay, counted && timed})
+	waiting, asleep, queueing := b.ownThreads(r, workerTime{samples, alive, busy, cpu, main, delay, counted && timed})
+	r.threads = waiting
 
 	add(cpu, programs)
 	take(metric.WorkerCPU, b.ratio(cpu, lived), metric.ProcCPU)
@@ -61,14 +62,14 @@ func (b *builder) workers(r *rank) {
 		cpu = nil
 	}
 	add(main, programs)
-	add(main, times(r.threads, 1/queueing))
-	add(delay, times(r.threads, 1-1/queueing))
+	add(main, times(waiting, 1/queueing))
+	add(delay, times(waiting, 1-1/queueing))
 	if !timed {
 		main = nil
 	}
 	take(metric.WorkerParallel, b.ratio(cpu, main), metric.ProcMainCPU)
 	b.perBatch(r, metric.WorkerCPUBatch, r.own(b.ratio(cpu, r.handed)), metric.ProcCPU)
-	take(metric.WorkerRunDelay, b.ratio(delay, lived), metric.ProcRunDelay)
+	take(metric.WorkerRunDelay, b.ratio(delay, ready), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
 		waits = b.totals(r.workerSet, r.busyStates(waitingStates...)...)

@@ -13,14 +13,18 @@ type workerTime struct {
 	timed                                  bool // CPU times were read
 }
 
+// leastOnCPU is the CPU time below which the delays of a main thread are those of waking up, in CPUs.
+const leastOnCPU = 0.02
+
 // ownThreads takes how long main threads of workers wait for other threads of theirs, which compute meanwhile: for no
-// lock that somebody else holds. It is the time that a main thread neither computes nor queues, of what it is seen to
-// compute or to wait for a lock of its own; at the most what the others compute in it, who queue for CPUs as the main
-// thread does and compute as likely in the rest of the time at work, as one does that sends a batch.
+// lock that somebody else holds. It is what they wait for locks that processes do not share; at the most what the
+// others compute in it, who queue for CPUs as the main thread does, and compute as likely in the rest of the time at
+// work, as one does that sends a batch. A process that feeds a trainer was sampled as running while its threads
+// compute: there it is what its main thread does neither compute nor queue of that.
 //
-// It returns the seconds of it that were seen as waits for locks, in each window, and how many times as long as alone
-// computing takes, for the queues.
-func (b *builder) ownThreads(r *rank, w workerTime) (asleep []float64, queueing float64) {
+// It returns, in each window, the seconds of it and of these those that were seen as waits for locks; and how many
+// times as long as alone computing takes, for the queues.
+func (b *builder) ownThreads(r *rank, w workerTime) (waits, asleep []float64, queueing float64) {
 	seconds := func(samples []float64) []float64 {
 		return each(len(samples), func(i int) float64 {
 			return orNothing(divide(samples[i], w.samples[i])) * w.alive[i]
@@ -30,22 +34,29 @@ func (b *builder) ownThreads(r *rank, w workerTime) (asleep []float64, queueing 
 	locked := b.totals(r.workerSet, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)...)
 	shared := b.totals(r.workerSet, metric.ThreadSharedFutex)
 	private := each(len(locked), func(i int) float64 { return max(locked[i]-shared[i], 0) })
-	atWork := seconds(summed(running, private))
-	helped, queueing := 0.0, 1.0
-	if main := sum(w.main); w.timed && main > 0 {
-		queueing += sum(w.delay) / main
-		waits := max(sum(atWork)-main-sum(w.delay), 0)
-		part := stat.Share(divide(waits, sum(seconds(w.busy))))
-		helped = min(waits, queueing*max(sum(w.cpu)-main, 0)*part)
+	waits, queueing = seconds(private), 1
+	most := sum(waits)
+	if r.fed != nil {
+		waits = seconds(running)
+		most = max(sum(waits)-sum(w.main)-sum(w.delay), 0)
 	}
-	r.threads = times(atWork, orNothing(divide(helped, sum(atWork))))
+	helped := 0.0
+	if main := sum(w.main); w.timed && main > leastOnCPU*sum(w.alive) {
+		queueing += sum(w.delay) / main
+		part := stat.Share(divide(most, sum(seconds(w.busy))))
+		helped = min(most, queueing*max(sum(w.cpu)-main, 0)*part)
+	}
+	waits = times(waits, orNothing(divide(helped, sum(waits))))
 
-	own := times(private, stat.Share(divide(helped, sum(seconds(private)))))
+	own := make([]float64, len(private))
+	if r.fed == nil {
+		own = times(private, stat.Share(divide(helped, sum(seconds(private)))))
+	}
 	others := each(len(own), func(i int) float64 { return locked[i] - own[i] })
 	b.take(metric.WorkerLock, r.own(b.ratio(others, w.samples)), metric.ThreadFutex, metric.ThreadFutexTimed)
 	if sum(own) > 0 {
 		b.take(metric.WorkerOwnThreads, r.own(b.ratio(own, w.samples)))
 	}
 	b.ev.row(metric.WorkerOwnThreads).from = []metric.Desc{metric.ThreadFutex, metric.ProcCPU, metric.ProcMainCPU}
-	return seconds(own), queueing
+	return waits, seconds(own), queueing
 }

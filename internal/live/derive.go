@@ -9,7 +9,7 @@ import (
 )
 
 // States are what a worker may be doing, each with the samples that found it so. They are those that package evidence
-// distinguishes, but for a worker's waits outside of the job.
+// distinguishes, but for a worker's waits outside of the job, and those for its own threads, which are for a lock here.
 var States = []struct {
 	Name    string
 	samples []metric.Desc

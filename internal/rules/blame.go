@@ -37,9 +37,8 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 		return loading{}, false
 	}
 	of := func(d metric.Desc) float64 { return share(p.OrZero(d) / busy) }
-	running := of(metric.WorkerRunning) + of(metric.WorkerOwnThreads) + of(metric.WorkerPrograms)
-	return loading{running: running, storage: of(metric.WorkerStorage), open: of(metric.WorkerOpenWait),
-		fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
+	return loading{running: share(diagnose.Computing(p.Evidence) / busy), storage: of(metric.WorkerStorage),
+		open: of(metric.WorkerOpenWait), fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
 }
 
 // cpuOf is the CPU time loading takes, in seconds per second over all loading of one trainer. Unlike the time workers

@@ -2,18 +2,19 @@ package rules
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 )
 
-// sampled is how far a library's share of the samples may be from its share of the time.
-var sampled = diagnose.Limit{Name: "error of a share that was sampled", Value: 0.05, Unit: metric.Ratio,
-	Source: "derived: of 400 samples, the fewest that are used, a share of a half lies within 0.45 and 0.55 19 " +
-		"times in 20"}
+// sampled is how many samples tell how much of the time a worker executes a library.
+var sampled = diagnose.Limit{Name: "samples of a worker's code, at the least", Value: evidence.EnoughCode,
+	Unit: metric.Count, Source: "derived: of 400 a share of a half lies within 0.45 and 0.55 19 times in 20"}
 
 // Libraries by what they do, by their names as metric.WorkerCode has them.
 var (
@@ -51,13 +52,15 @@ func ownCode(p *diagnose.Pass) float64 {
 const leastExecuted = 0.05
 
 // decompresses is the share of what workers compute that decompresses, other data than pictures, between lo and hi: of
-// what the kernel does, reading and giving memory, some is for that. Both are 0 where it is little or not known.
+// what the kernel does, reading and giving memory, some is for that, and no more than decompressing itself takes. Both
+// are 0 where it is little or not known.
 func decompresses(p *diagnose.Pass) (lo, hi float64) {
 	part := executed(p, decompress...)
 	if part < leastExecuted || executed(p, codecs...) >= leastExecuted {
 		return 0, 0
 	}
-	return max(part-p.Limit(sampled), 0), share(part + p.Limit(sampled) + executed(p, metric.CodeKernel))
+	off := 2 * math.Sqrt(part*(1-part)/p.Limit(sampled))
+	return max(part-off, 0), share(part + off + min(part, executed(p, metric.CodeKernel)))
 }
 
 // decodesMostly reports whether most of what a worker executes decodes pictures.

@@ -87,7 +87,8 @@ func quickerLibrary(p *diagnose.Pass) []report.Recommendation {
 // demand is how many cores the job would use if it had them: its threads that run or are ready to. Fewer than there are
 // cores means that others fill the rest, or that more workers could.
 func demand(p *diagnose.Pass) float64 {
-	cores := trainers(p) * (p.Get(metric.NumWorkers)*p.Get(metric.WorkerRunning) + share(p.OrZero(metric.HostTime)))
+	workers := p.Get(metric.NumWorkers) * diagnose.Computing(p.Evidence)
+	cores := trainers(p) * (workers + share(p.OrZero(metric.HostTime)))
 	return max(cores, p.OrZero(metric.JobCPU)) // threads within a worker are not sampled one by one
 }
 
@@ -164,18 +165,18 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 
 // cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.
 func cheaperHow(p *diagnose.Pass) (how, command string) {
+	inflating, _ := decompresses(p)
 	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value {
 		// whatever the data is kept in, its reading and decoding are the smaller part
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +
 			"computes each time; move augmentation to the GPU", ""
-	} else if ok && m.archive >= mostLimit.Value {
-		return "most of an item's time is opening and reading files of many items: keep them open, read several " +
-			"items at once, or store the data so that an item is read by itself", ""
+	} else if ok && m.archive >= mostLimit.Value && inflating < mostLimit.Value {
+		return "most of an item's time is opening and reading archives and other files: keep open what holds many " +
+			"items, read several items at once, or store the data so that an item is read by itself", ""
 	} else if ok && m.collate >= mostLimit.Value {
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}
 	kind := p.Evidence.Facts.DatasetKind
-	inflating, _ := decompresses(p)
 	switch most := mostLimit.Value; {
 	case kind == "image" || decodesMostly(p):
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +

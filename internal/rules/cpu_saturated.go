@@ -38,9 +38,9 @@ var cpuSaturated = diagnose.Rule{
 			Unhelpful: against(wontHelpWorkers(usable), moreWorkers),
 		}
 		workers, ok := p.Maybe(metric.NumWorkers)
-		running, told := p.Maybe(metric.WorkerRunning)
+		_, told := p.Maybe(metric.WorkerRunning)
 		// mostly, for something else than a CPU
-		waiting := told && running < p.Limit(mostLimit)*p.OrZero(metric.WorkerBusy)
+		waiting := told && diagnose.Computing(p.Evidence) < p.Limit(mostLimit)*p.OrZero(metric.WorkerBusy)
 		// num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
 		own := max(usable/trainers(p), 1)
 		if ok && usable >= 1 && workers > p.Limit(tooManyLimit)*own && !waiting {

@@ -48,7 +48,7 @@ func (m made) most() (string, float64) {
 		part float64
 	}{{"opening HDF5 files", m.open}, {"reading HDF5 datasets", m.read}, {"decoding pictures", m.decode},
 		{"resizing pictures", m.resize},
-		{"opening and reading files of many items", m.archive}, {"collate_fn", m.collate}} {
+		{"opening and reading archives and other files", m.archive}, {"collate_fn", m.collate}} {
 		if c.part > at {
 			name, at = c.name, c.part
 		}

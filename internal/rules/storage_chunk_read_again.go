@@ -106,14 +106,14 @@ var storageChunkReadAgain = diagnose.Rule{
 	},
 }
 
-// openedInside is what the hook timed; false where opening and reading files of many items is less of it than what may
-// be reading that it does not time.
+// openedInside is what the hook timed; false where opening and reading archives and other files is less of it than what
+// may be reading that it does not time.
 func openedInside(p *diagnose.Pass) (made, bool) {
 	m, ok := madeOf(p)
 	return m, ok && m.archive > 0 && m.archive >= m.other
 }
 
-// archiveLine is the line of the person's source that spends most on opening and reading files of many items, as a
+// archiveLine is the line of the person's source that spends most on opening and reading archives and other files, as a
 // summary goes on with it, and whether it spends nearly all; "" and nil where it does not, or none was reported.
 func archiveLine(p *diagnose.Pass) (string, *report.Location, bool) {
 	sites, all := hookOf(p).Archives, 0.0

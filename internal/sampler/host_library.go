@@ -28,9 +28,10 @@ type hostWorker struct {
 	since  time.Time
 	counts hostCounts // since they were last added to those of all workers
 
-	begun   time.Duration // CPU time of the thread when its clock was opened
+	begun   time.Duration // CPU time of the thread when its clock was opened; 0: the kernel's part is not told
 	sampled uint64        // samples since then, of user code
-	kernel  uint64        // what they and those counted as the kernel's leave of the CPU time since then
+	kernel  uint64        // what was counted as the kernel's
+	drained time.Time     // when samples were taken last
 }
 
 // codeOfWorkers are a trainer's workers by what they execute, libraries or the kernel. One is sampled at a time.
@@ -52,7 +53,7 @@ func (h *Host) followWorkers(c *codeOfWorkers, trainer procfs.ID, workers []job.
 		}
 		next = i + 1
 		w.end(c)
-		c.inKernel(h.used)
+		c.inKernel(h.clock(), h.used)
 		h.keep(w.threads, nil)
 		c.worker = nil
 	}
@@ -81,11 +82,11 @@ func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procf
 			w.unread = nil
 		}
 	}
+	c.inKernel(now, used)
 	if now.Sub(c.at) < librariesEvery {
 		return
 	}
 	c.at = now
-	c.inKernel(used)
 	if c.recorded == nil {
 		c.recorded = map[string]uint64{}
 	}
@@ -122,25 +123,36 @@ func (c *codeOfWorkers) add(w *hostWorker) {
 	w.counts = hostCounts{clocked: true}
 }
 
+// mostUndrained is how long samples may be left where they are: as long as the thread can compute until some are lost.
+const mostUndrained = 1500 * time.Millisecond
+
 // inKernel counts the samples that a worker's clock dropped because they fell into the kernel: what its CPU time since
-// the clock was opened had brought without.
-func (c *codeOfWorkers) inKernel(used func(procfs.ID) (time.Duration, error)) {
+// the clock was opened had brought without. Samples that were lost, or whose code is not known, are none of these.
+func (c *codeOfWorkers) inKernel(now time.Time, used func(procfs.ID) (time.Duration, error)) {
 	w := c.worker
-	if w == nil || w.begun == 0 {
+	if w == nil {
 		return
 	}
-	now, err := used(w.id)
-	all := uint64((now - w.begun).Seconds() * perf.Hertz)
-	waiting := uint64(len(w.unmappedSample))
-	if err != nil || now < w.begun || all <= w.sampled+waiting+w.kernel {
+	if !w.drained.IsZero() && now.Sub(w.drained) > mostUndrained {
+		w.begun = 0
+	}
+	w.drained = now
+	if w.begun == 0 || !w.known {
 		return
 	}
-	n := all - w.sampled - waiting - w.kernel
-	w.kernel += n
+	cpu, err := used(w.id)
+	if err != nil || cpu < w.begun {
+		return
+	}
 	if c.byLibrary == nil {
 		c.byLibrary = map[string]uint64{}
 	}
-	c.byLibrary[metric.CodeKernel] += n
+	c.byLibrary[metric.CodeKernel] += 0 // none is a figure too
+	all, seen := uint64((cpu-w.begun).Seconds()*perf.Hertz), w.sampled+w.kernel+uint64(len(w.unmappedSample))
+	if all > seen {
+		w.kernel += all - seen
+		c.byLibrary[metric.CodeKernel] += all - seen
+	}
 }
 
 // end takes the last samples of a worker; what waits for its map is of code that is not known.

@@ -263,7 +263,7 @@ func TestWorkersByLibrary(t *testing.T) {
 		counted(map[string]float64{"PIL": 1, "libhdf5": 1, "libtorch_cpu": 1, "libcuda": 1, "libc": 2,
 			metric.CodePython: 1, metric.CodeOther: 2, metric.CodeKernel: 20})
 		p.cpu[101] = samples(9 + 20 + 5)
-		watch(workerTurn)
+		watch(workerTurn) // the last reading is at its end
 		second := p.clocks[102]
 		if !first.closed || second == nil || second.closed {
 			t.Fatalf("after its turn the first worker's clock is closed: %v; clocks: %v", first.closed, p.clocks)

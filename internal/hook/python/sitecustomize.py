@@ -39,10 +39,8 @@ def _wait():
             "numpy.lib.format",
             "torch.serialization",
             "pyarrow.parquet.core",
-            "pyarrow.feather",
-            "pandas",
+            "pandas.io.parsers.readers",
             "zarr.core.array",
-            "zarr",
         }
         loaded = None  # the hook, once torch.utils.data was imported
         finding = False

@@ -28,10 +28,8 @@ PATCHES = {
     "numpy.lib.format": "archives",
     "torch.serialization": "archives",
     "pyarrow.parquet.core": "archives",
-    "pyarrow.feather": "archives",
-    "pandas": "archives",
+    "pandas.io.parsers.readers": "archives",
     "zarr.core.array": "archives",
-    "zarr": "archives",
 }
 
 
