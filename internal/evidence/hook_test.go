@@ -360,3 +360,28 @@ func TestHookLessThanAll(t *testing.T) {
 		t.Errorf("off late: %q", e.Warnings)
 	}
 }
+
+// TestHookWorkersThatWaitForTheirThreads: of the 80 ms that a batch takes, 50 of them on a CPU of the thread that makes
+// it, workers are seen to wait for threads of theirs for most of the rest. That is no waiting of the batch. A loader of
+// which it is not known whether it has workers is judged as well.
+func TestHookWorkersThatWaitForTheirThreads(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		workers []string // as the loader tells how many
+		threads float64  // CPUs
+		waits   float64
+	}{
+		{"without threads", nil, 0, 0.030},
+		{"with threads", nil, 0.74, 0.006}, // 20 batches/s of two workers: 0.24 of a worker's time is 24 ms a batch
+		{"of an odd number", []string{"num_workers", ""}, 0.74, 0.030},
+	} {
+		l := launch(t, afterFive)
+		l.loader(0, 88, 2, c.workers...)
+		l.bear("100.1", 2, 50)
+		l.samples = moment{wait: 0.6, run: 0.2, asleep: 0.2, idle: 0.26, work: 0.5, inLock: 0.24, beside: c.threads,
+			gpu: -1, batches: 20}
+		l.begin(0, 0, 2)
+		l.plain(0, 25, 0.03, 0.02)
+		near(t, l.evidence(), 2e-3, map[metric.Desc]float64{metric.WorkerWaitBatch: c.waits})
+	}
+}
