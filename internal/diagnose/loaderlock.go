@@ -18,12 +18,14 @@ const (
 )
 
 // SharedLock is the share of their time that workers wait for a lock that processes share; of all locks, those among a
-// worker's own threads too, where it does not show which: system calls may not be read, or an older recording.
+// worker's own threads too, where it does not show which: system calls may not be read, or an older recording. It is
+// not known where own threads then take more.
 func SharedLock(e *evidence.Evidence) (evidence.Value, bool) {
 	if v, ok := e.Get(metric.WorkerSharedLock); ok {
 		return v, true
 	}
-	return e.Get(metric.WorkerLock)
+	v, ok := e.Get(metric.WorkerLock)
+	return v, ok && v.Center >= orZero(e, metric.WorkerOwnThreads)
 }
 
 // shareLock takes the part of a batch that workers make one at a time, because they share a lock, from how long they

@@ -217,7 +217,11 @@ func stuckWorkers(h history, c processes, trainer *process, s span) string {
 		samples := h.grown(a.entity, s, metric.ThreadSamples)
 		for _, state := range stuckIn {
 			if in := h.grown(a.entity, s, state.state); samples > 0 && in >= standstillWaits*samples {
-				words = append(words, fmt.Sprintf("loader worker %d %s", a.PID, state.words))
+				said := state.words
+				if state.state == metric.ThreadFutex && h.grown(a.entity, s, metric.ProcCPU) > s.length()/2 {
+					said = "computes" // in other threads than the main one
+				}
+				words = append(words, fmt.Sprintf("loader worker %d %s", a.PID, said))
 				break
 			}
 		}

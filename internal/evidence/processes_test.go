@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"strconv"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestWorkersThatRunPrograms(t *testing.T) {
 func TestWorkersThatComputeInThreads(t *testing.T) {
 	for _, c := range []struct {
 		name                                          string
-		beside, programs, delay, inLock               float64
+		work, beside, programs, delay, inLock         float64 // of work 0.3 where it is 0
 		parallel, ownThreads, lock, runDelay, perWait float64
 	}{
 		{name: "one thread", parallel: 1},
@@ -42,11 +43,14 @@ func TestWorkersThatComputeInThreads(t *testing.T) {
 		{name: "and one that computes for a part of it", beside: 0.1, inLock: 0.3, parallel: 0.4 / 0.35,
 			ownThreads: 0.05, lock: 0.25, perWait: 0.25},
 		{name: "another process's lock", inLock: 0.3, parallel: 1, lock: 0.3, perWait: 0.3},
+		{name: "a main thread that hardly computes", work: 0.01, beside: 0.9, delay: 0.01, inLock: 0.88,
+			parallel: 0.91 / 0.89, ownThreads: 0.88, runDelay: 0.01},
 		{name: "threads that queue", beside: 0.45, delay: 0.3, inLock: 0.3, parallel: 0.75 / 0.45, ownThreads: 0.3,
 			runDelay: 0.45},
 	} {
 		s := twoWorkers(t, recording.Header{})
-		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.3, idle: 0.7 - c.programs - c.delay - c.inLock,
+		work := cmp.Or(c.work, 0.3)
+		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: work, idle: 1 - work - c.programs - c.delay - c.inLock,
 			beside: c.beside, programs: c.programs, delay: c.delay, inLock: c.inLock, batches: 10, gpu: -1})
 		e := s.evidence()
 		t.Log(c.name)

@@ -41,8 +41,10 @@ func (b *builder) ownThreads(r *rank, w workerTime) (waits, asleep []float64, qu
 		most = max(sum(waits)-sum(w.main)-sum(w.delay), 0)
 	}
 	helped := 0.0
-	if main := sum(w.main); w.timed && main > leastOnCPU*sum(w.alive) {
-		queueing += sum(w.delay) / main
+	if main := sum(w.main); w.timed {
+		if main > leastOnCPU*sum(w.alive) {
+			queueing += sum(w.delay) / main
+		}
 		part := stat.Share(divide(most, sum(seconds(w.busy))))
 		helped = min(most, queueing*max(sum(w.cpu)-main, 0)*part)
 	}

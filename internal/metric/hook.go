@@ -78,7 +78,7 @@ var (
 		"made")
 	HookRowTime = Hook.counter("hook_row_s", Seconds, "time in these reads, without the pictures decoded in them")
 	HookArchive = Hook.counter("hook_archive_s", Seconds, "time to open tar and zip archives and list what they hold, "+
-		"and to read NumPy's, PyTorch's, Parquet and CSV files and Zarr arrays, while items were made")
+		"and to read NumPy's, PyTorch's and Parquet files and Zarr arrays, while items were made")
 
 	// Entity "spread/<trainer pid>.<start>.<n>/<k>": k-th class of durations, from 10^(k/20) to 10^((k+1)/20)
 	// microseconds, about 12 % wide.

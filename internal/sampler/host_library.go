@@ -28,9 +28,9 @@ type hostWorker struct {
 	since  time.Time
 	counts hostCounts // since they were last added to those of all workers
 
-	begun   time.Duration // CPU time of the thread when its clock was opened; 0: the kernel's part is not told
+	begun   time.Duration // CPU time of the thread when its clock was opened, or samples were lost; 0: not known
 	sampled uint64        // samples since then, of user code
-	kernel  uint64        // what was counted as the kernel's
+	kernel  uint64        // what was counted as the kernel's since then
 	drained time.Time     // when samples were taken last
 }
 
@@ -127,22 +127,23 @@ func (c *codeOfWorkers) add(w *hostWorker) {
 const mostUndrained = 1500 * time.Millisecond
 
 // inKernel counts the samples that a worker's clock dropped because they fell into the kernel: what its CPU time since
-// the clock was opened had brought without. Samples that were lost, or whose code is not known, are none of these.
+// the clock was opened had brought without. Where samples may have been lost it begins anew.
 func (c *codeOfWorkers) inKernel(now time.Time, used func(procfs.ID) (time.Duration, error)) {
 	w := c.worker
 	if w == nil {
 		return
 	}
-	if !w.drained.IsZero() && now.Sub(w.drained) > mostUndrained {
-		w.begun = 0
-	}
+	late := !w.drained.IsZero() && now.Sub(w.drained) > mostUndrained
 	w.drained = now
-	if w.begun == 0 || !w.known {
+	if !w.known {
 		return
 	}
 	cpu, err := used(w.id)
 	if err != nil || cpu < w.begun {
 		return
+	}
+	if late || w.begun == 0 {
+		w.begun, w.sampled, w.kernel = cpu, 0, 0
 	}
 	if c.byLibrary == nil {
 		c.byLibrary = map[string]uint64{}
@@ -166,6 +167,7 @@ func (w *hostWorker) end(c *codeOfWorkers) {
 	for _, s := range w.unmappedSample {
 		s.thread.count(codeOther, codeOther)
 	}
+	w.unmappedSample = nil
 	c.add(w)
 }
 

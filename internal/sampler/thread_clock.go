@@ -5,8 +5,8 @@ import "time"
 // atWork is the share of one CPU from which on a process whose main thread waits is at work in its other threads.
 const atWork = 0.5
 
-// cpuClock follows what all threads of a process use of CPUs. The main threads of Grain's workers, and of those that
-// read Zarr 3, wait for others of their process, which do the work.
+// cpuClock follows what all threads of a process use of CPUs. The main threads of Grain's workers wait for others of
+// their process, which do the work.
 type cpuClock struct{ used, at time.Duration }
 
 // busy reports whether the threads used a CPU most of the time since the last call; false where the processes are not

@@ -39,7 +39,6 @@ def _wait():
             "numpy.lib.format",
             "torch.serialization",
             "pyarrow.parquet.core",
-            "pandas.io.parsers.readers",
             "zarr.core.array",
         }
         loaded = None  # the hook, once torch.utils.data was imported

@@ -28,7 +28,6 @@ PATCHES = {
     "numpy.lib.format": "archives",
     "torch.serialization": "archives",
     "pyarrow.parquet.core": "archives",
-    "pandas.io.parsers.readers": "archives",
     "zarr.core.array": "archives",
 }
 

@@ -1,5 +1,5 @@
-"""Times the opening of tar and zip archives with the list of what they hold, reads of NumPy's, PyTorch's, Parquet and
-CSV files, and reads of Zarr arrays: what is done again each time a file of many items is opened for one of them."""
+"""Times the opening of tar and zip archives with the list of what they hold, reads of NumPy's, PyTorch's and Parquet
+files, and reads of Zarr arrays: what is done again each time a file of many items is opened for one of them."""
 
 import sys
 
@@ -9,7 +9,7 @@ from .timed import wrap
 
 # By module: what opens an archive or reads a file, of the module itself ("") or of a class in it. What a job may hold
 # and pickle by its name is left alone: a function that it imported before PyTorch would no longer be what its name
-# means.
+# means. So are pandas' readers: pandas finds the line that a warning is for by how many frames are its own.
 CALLS = {
     "tarfile": {"TarFile": ("__init__", "getmembers")},
     "zipfile": {"ZipFile": ("__init__",)},
@@ -20,7 +20,6 @@ CALLS = {
         "ParquetDataset": ("__init__", "read"),
         "_ParquetDatasetV2": ("__init__", "read"),
     },
-    "pandas.io.parsers.readers": {"": ("_read",), "TextFileReader": ("read",)},
     "zarr.core.array": {"Array": ("__getitem__",)},
 }
 
