@@ -71,7 +71,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		}
 		lo := share(bytes/trainers(p)/p.Limit(readSpeed)/cpu) * split.running
 		hi := share(split.running + split.storage)
-		if _, hooked := madeOf(p); hooked { // what it timed of this goes with what it waits for, threads say
+		if _, hooked := madeOf(p); hooked { // by the clock: waits within it, as for a pool of threads, go too
 			hi = m.archive + m.other
 		} else if whole >= p.Limit(mostLimit) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
 			inflating, _ := decompresses(p)

@@ -262,7 +262,10 @@ func TestWorkersByLibrary(t *testing.T) {
 		p.cpu[101] = samples(9 + 20)
 		counted(map[string]float64{"PIL": 1, "libhdf5": 1, "libtorch_cpu": 1, "libcuda": 1, "libc": 2,
 			metric.CodePython: 1, metric.CodeOther: 2, metric.CodeKernel: 20})
-		p.cpu[101] = samples(9 + 20 + 5)
+		p.cpu[101] = samples(9 + 20 + 50)
+		time.Sleep(mostUndrained) // samples may have been lost meanwhile: they are not the kernel's
+		watch(hostEvery)
+		p.cpu[101] = samples(9 + 20 + 50 + 5)
 		watch(workerTurn) // the last reading is at its end
 		second := p.clocks[102]
 		if !first.closed || second == nil || second.closed {
