@@ -45,3 +45,11 @@ func TestHookLeavesWhatItWrapsAsItWas(t *testing.T) {
 		t.Errorf("the job printed:\n%s", got.stdout)
 	}
 }
+
+// TestHookLeavesWhatIsHeld: a function that the job imported before PyTorch stays what its name means, so that it can be
+// pickled.
+func TestHookLeavesWhatIsHeld(t *testing.T) {
+	e := listen(t)
+	e.prints("56\n", []string{"PICTURE=" + filepath.Join(t.TempDir(), "7.png")}, script(t, "held.py"))
+	e.staysOn()
+}

@@ -1,9 +1,12 @@
 """Times calls of other libraries while a batch is being made."""
 
+import gc
 from time import monotonic_ns as clock
+from types import FrameType, ModuleType
 
 from . import state
 from .guise import passed_over, standing_for
+from .look import text
 
 process = state.process
 local = state.local
@@ -14,6 +17,8 @@ def wrap(holder, name, count, around=False):
     """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result, whether it
     came to one) after it, within a fetch. What else is timed while it runs counts as that where it goes around others,
     else as its own."""
+    if type(holder) is ModuleType and held(holder, name):
+        return
     original = getattr(holder, name, None)
     if original is None or getattr(original, OURS, False):
         return
@@ -44,3 +49,16 @@ def wrap(holder, name, count, around=False):
     timed = standing_for(original)(timed)
     setattr(timed, OURS, True)
     setattr(holder, name, timed)
+
+
+def held(module, name):
+    """Whether others than modules of its own package hold a function of a module, as `from cv2 import imread` does that
+    ran before PyTorch was imported. Pickle finds functions by their names: theirs would no longer be the one that its
+    name means, and could not be pickled; nor would calls of theirs be timed. 13 ms at 180,000 objects (Python 3.11)."""
+    holders = gc.get_referrers(getattr(module, name, None))
+    return any([package(each) != package(vars(module)) for each in holders if type(each) is not FrameType])
+
+
+def package(variables):
+    """The name of the package of a module, of which these are the variables; empty for what is none."""
+    return text(variables.get("__name__")).partition(".")[0] if type(variables) is dict else ""
