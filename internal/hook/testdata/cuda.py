@@ -2,6 +2,7 @@
 
 It has two GPUs, of which the current one comes to be used only as the second loader is gone over; an event on one without a context makes one."""
 
+import contextlib
 import copy
 import pickle
 import time
@@ -47,7 +48,9 @@ def main():
     torch.cuda.current_device = lambda: current[0]
     torch.cuda.is_current_stream_capturing = lambda: capturing[0]
     torch.cuda.Event = Event
-    torch.cuda.synchronize = lambda device=None: time.sleep(0.002)
+    torch.cuda._lazy_init = lambda: None
+    torch.cuda.device = contextlib.nullcontext
+    torch._C._cuda_synchronize = lambda: time.sleep(0.002)
     torch._C._cuda_hasPrimaryContext = lambda index: index in contexts
     total = 0.0
     for batch in DataLoader(range(100), batch_size=1):
@@ -59,6 +62,7 @@ def main():
         total += batch.as_subclass(OnDevice).item()
         total += batch.item()
         torch.cuda.synchronize()
+    assert pickle.loads(pickle.dumps(HELD)) is HELD is torch.cuda.synchronize
     for batch in DataLoader(range(80), batch_size=1):
         current[0] = int(batch) // 40
         contexts.add(current[0])
@@ -70,6 +74,7 @@ def main():
         compiled()
 
 
+HELD = torch.cuda.synchronize
 NOTED = [torch.Tensor.cpu, torch.Tensor.item, torch.Tensor.tolist]  # before CUDA is in use, as libraries note them at their import
 HANDLED = {torch.Tensor.cpu: "cpu", torch.Tensor.item: "item", torch.Tensor.tolist: "tolist"}
 
@@ -106,6 +111,11 @@ def subclasses():
     print(torch.nn.Parameter(torch.ones(2)).cpu(), torch.ones(2).to_sparse().cpu())
 
 
+def synchronized(tensor):
+    torch.cuda.synchronize()
+    return tensor + 1
+
+
 def compiled():
     """The wrapped methods must mean to torch.compile what they meant before."""
 
@@ -115,6 +125,10 @@ def compiled():
 
     tensor = torch.arange(4.0)
     assert torch.equal(torch.compile(function, backend="eager")(tensor), function(tensor))
+    try:
+        print(torch.compile(synchronized, backend="eager", fullgraph=True)(tensor))
+    except Exception as error:
+        print(type(error).__name__)
     print("graph breaks", torch._dynamo.explain(function)(tensor).graph_break_count)
     torch._dynamo.reset()
     torch._dynamo.config.capture_scalar_outputs = True

@@ -153,6 +153,12 @@ def in_use(cuda):
     return index if has_context(index) else None
 
 
+def patch(cuda):
+    """Wraps a function that the job may hold from its import on, and torch.compile in its tables: at once, so that there
+    is none but this one. Until begin() it is as it was."""
+    waiting(cuda, "synchronize", "torch.cuda.synchronize")
+
+
 def begin():
     """Called now and then by a trainer; starts once CUDA is in use. What goes wrong in torch.cuda is no reason to stop
     the rest."""
@@ -169,7 +175,6 @@ def begin():
         if foreign(error):
             raise
         return
-    waiting(torch.cuda, "synchronize", "torch.cuda.synchronize")
     for kind in (torch.cuda.Stream, torch.cuda.Event):
         if type(kind) is type and "synchronize" in class_fields(kind):
             waiting(kind, "synchronize", "torch.cuda.%s.synchronize" % kind.__name__)

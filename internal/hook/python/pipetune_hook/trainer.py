@@ -29,6 +29,8 @@ def patch(data):
     iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
     work.patch(data)
     worker.patch(data._utils.worker)
+    if "torch.cuda" in sys.modules:
+        gpu.patch(sys.modules["torch.cuda"])
     if here():
         state.report(clock())
 
