@@ -17,7 +17,10 @@ import (
 )
 
 const (
-	pythonFolder = "python"        // what PYTHONPATH names, inside the private folder
+	// pythonFolder is what PYTHONPATH names, inside the private folder. On their way up the stack to the line that a
+	// warning is for, warnings and logging pass over files whose path holds both words, as the import system's does
+	// (_is_internal_filename of warnings.py): that line is never one of the hook's.
+	pythonFolder = "importlib._bootstrap"
 	packageName  = "pipetune_hook" // the folder in that one
 	cacheName    = "__pycache__"   // a file, where Python would make a folder
 	socketName   = "socket"

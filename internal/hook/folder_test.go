@@ -192,7 +192,7 @@ func TestParentsThatArePassedOver(t *testing.T) {
 
 func TestEnviron(t *testing.T) {
 	r := open(t, Config{})
-	python, socket := filepath.Join(r.folder.path, "python"), filepath.Join(r.folder.path, "socket")
+	python, socket := filepath.Join(r.folder.path, pythonFolder), filepath.Join(r.folder.path, "socket")
 	for name, c := range map[string]struct{ env, want []string }{
 		"nothing": {nil, []string{"PYTHONPATH=" + python}},
 		"empty":   {[]string{"PYTHONPATH="}, []string{"PYTHONPATH=" + python}},

@@ -46,8 +46,8 @@ func TestHookLeavesWhatItWrapsAsItWas(t *testing.T) {
 	}
 }
 
-// TestHookLeavesWhatIsHeld: a function that the job imported before PyTorch stays what its name means, so that it can be
-// pickled.
+// TestHookLeavesWhatIsHeld: a function that the job imported before PyTorch stays what its name means, so that it can
+// be pickled.
 func TestHookLeavesWhatIsHeld(t *testing.T) {
 	e := listen(t)
 	e.prints("56\n", []string{"PICTURE=" + filepath.Join(t.TempDir(), "7.png")}, script(t, "held.py"))

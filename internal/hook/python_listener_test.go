@@ -105,7 +105,7 @@ func listenAlone(t *testing.T) *listener {
 	t.Helper()
 	needTorch(t)
 	dir := t.TempDir()
-	e := &listener{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python"),
+	e := &listener{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "importlib._bootstrap"),
 		datagrams: make(chan []byte, maxPending)}
 	must.Do(t, os.CopyFS(e.folder, os.DirFS("python")))
 	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))(t)

@@ -1,4 +1,5 @@
-"""A warning for the line that asks for a batch, as PyTorch 2.14 gives one where an IterableDataset yields more than its length."""
+"""Warnings for the line that asks for a batch, as PyTorch 2.14 gives one where an IterableDataset yields more than its
+length, and for those that ask for an item, a collation and a loader."""
 
 import io
 import tarfile
@@ -45,3 +46,41 @@ class Archive(torch.utils.data.Dataset):
 
 warnings.simplefilter("always")
 print(next(iter(DataLoader(Archive()))))
+
+
+def warned_of(what):
+    warnings.warn(what, stacklevel=3)
+
+
+class Warning(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        warned_of("an item")
+        return index
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        warned_of("a stream")
+        return self
+
+    def __next__(self):
+        warned_of("the next of a stream")
+        return 1
+
+
+def collate(items):
+    warned_of("a collation")
+    return items
+
+
+class Loader(DataLoader):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        warned_of("a loader")
+
+
+print(list(Loader(Warning(), collate_fn=collate)))
+print(next(iter(Loader(Stream(), collate_fn=collate))))

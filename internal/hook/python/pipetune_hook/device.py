@@ -154,8 +154,8 @@ def in_use(cuda):
 
 
 def patch(cuda):
-    """Wraps a function that the job may hold from its import on, and torch.compile in its tables: at once, so that there
-    is none but this one. Until begin() it is as it was."""
+    """Wraps a function that the job may hold from its import on, and torch.compile in its tables: at once, so that
+    there is none but this one. Until begin() it is as it was."""
     waiting(cuda, "synchronize", "torch.cuda.synchronize")
 
 

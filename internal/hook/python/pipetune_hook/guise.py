@@ -54,10 +54,3 @@ def skip_all(package):
                 for each in vars(value).values() if type(value) is type else [value]:
                     if type(each) is FunctionType and each.__module__.startswith(package):
                         skip(each.__code__)
-
-
-def passed_over(code):
-    """The code under a file name that warnings pass over on their way up the stack, as they do the import system's
-    (_is_internal_filename of warnings.py). PyTorch 2.14 puts its warning of an IterableDataset's length at the line
-    that asked for the batch (stacklevel=2): the person's."""
-    return code.replace(co_filename=code.co_filename + ", as importlib._bootstrap")
