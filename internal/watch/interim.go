@@ -13,9 +13,8 @@ import (
 // that they have whole (17 and 20 s), and at 15 s 112 have the same first finding too; of the 58 whose confidence is
 // high by then, all have both.
 const (
-	firstInterim = 10 * time.Second
+	firstInterim = 10 * time.Second // where the reports themselves are shown
 	soonEnough   = 15 * time.Second // from here on a verdict of high confidence ends a watch whose length nobody chose
-	interimEvery = 5 * time.Second  // at first; as the watch goes on, each time half as long again as the time so far
 	// LastStretch is what is judged of a watch without an end, and from then on how often.
 	LastStretch = time.Minute
 )
@@ -46,10 +45,9 @@ func (p *provisional) enough(at time.Duration, rec *recording.Recorder) string {
 	if p.interim != nil || at < p.next && (p.Now == nil || !p.Now()) {
 		return ""
 	}
-	made := make(chan Interim, 1) // nobody may be there to take it
-	p.next, p.interim = at+max(interimEvery, at/2), made
-	if p.Duration == Endless { // judging a minute takes 0.1 s, as much as looking for ten seconds
-		p.next = at + p.judged(at)
+	made := make(chan Interim, 1)             // nobody may be there to take it
+	p.next, p.interim = at+p.judged(at), made // judging a minute takes 0.1 s, as much as looking for ten seconds
+	if p.Duration == Endless {
 		rec.Forget(at - LastStretch)
 	}
 	soFar := rec.Snapshot()

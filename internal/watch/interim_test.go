@@ -58,7 +58,7 @@ func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 	if p.interim == nil || amended != 1 || rec.Header().Warmup != 0 {
 		t.Fatalf("amended %d times, the recording's own warm-up is %v", amended, rec.Header().Warmup)
 	}
-	if p.next != firstInterim+interimEvery {
+	if p.next != 2*firstInterim {
 		t.Errorf("the next glance at %v", p.next)
 	}
 	for end := time.Now().Add(time.Minute); p.interim != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {

@@ -122,10 +122,10 @@ func (s *Session) Run(ctx context.Context, o Options, out *recording.Writer) (*r
 	if o.Launched != nil {
 		o.Launched.Align(header.StartMonotonic)
 	}
-	switch { // each takes as much of a CPU as 20 seconds of sampling: 0.3 s
-	case o.Judge != nil || o.Words != nil:
+	switch {
+	case o.Judge != nil:
 		w.judged = &provisional{Options: o, next: firstInterim, amend: w.amend}
-	case o.MayEnd:
+	case o.Words != nil || o.MayEnd:
 		w.judged = &provisional{Options: o, next: soonEnough, amend: w.amend}
 	}
 	return w.run(ctx)
