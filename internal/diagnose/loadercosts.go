@@ -48,20 +48,20 @@ func forks(e *evidence.Evidence) bool {
 
 // overheads takes what handing a batch over costs. Seen from outside, a worker's CPU per batch holds its part already.
 func (l *Loader) overheads(e *evidence.Evidence) {
-	taking := takingCPU
+	taking, drawing := takingCPU, orZero(e, metric.DrawTime)
 	low, ok := stat.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits)
 	if cpu, told := e.Get(metric.TakeCPU); told && !l.Pin {
-		taking = cpu.Center
+		taking = max(cpu.Center-drawing, 0)
 	} else if ok && low > 0 && low <= mostTaking && l.Setting.Workers > 0 {
-		taking = low
+		taking = max(low-drawing, 0)
 	} else {
 		l.assumed = append(l.assumed, "what taking a batch costs")
 		if l.Setting.Workers == 0 {
 			l.Untried = slowTaking - taking
 		}
 	}
-	l.Dispatch = dispatchPart * taking
-	l.Receive = taking - l.Dispatch
+	l.Dispatch = dispatchPart*taking + drawing
+	l.Receive = (1 - dispatchPart) * taking
 	if l.Setting.Workers > 0 {
 		l.Sending = min(handoverCPU, l.CPU.Center)
 	}

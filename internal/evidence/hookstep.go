@@ -70,6 +70,7 @@ func (b *builder) hookMade(r *rank) {
 	if l.hasWorkers() {
 		b.set(metric.TakeCPU, b.ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
 	}
+	b.set(metric.DrawTime, b.ratio(l.of(metric.HookDraw), l.of(metric.HookDrawn)))
 	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
 		l.made(metric.HookFetchCPU)
 	if sum(fetches) <= 0 || sum(took) <= 0 {

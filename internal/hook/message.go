@@ -125,6 +125,8 @@ type stepTotals struct {
 	SyncTime      time.Duration `json:"sync_time,omitempty" signal:"hook_sync_s"`
 	Taken         int64         `json:"taken,omitempty" signal:"hook_taken"`
 	TakenCPU      time.Duration `json:"taken_cpu,omitempty" signal:"hook_taken_cpu_s"`
+	Drawn         int64         `json:"drawn,omitempty" signal:"hook_drawn"`
+	DrawTime      time.Duration `json:"draw_time,omitempty" signal:"hook_draw_s"`
 	DeviceSteps   int64         `json:"device_steps,omitempty" signal:"hook_device_steps"`
 	DeviceTime    time.Duration `json:"device_time,omitempty" signal:"hook_device_s"`
 	DeviceStarved time.Duration `json:"device_starved,omitempty" signal:"hook_device_starved_s"`

@@ -202,3 +202,17 @@ func TestHookRestsAsAWorkerDoes(t *testing.T) {
 		t.Errorf("%d polls, of at least %d ms; want 10 or more, of a second at least", seen, shortest)
 	}
 }
+
+// TestHookTimesTheSampler: what each batch's indices take to draw, apart from the making and the taking of it.
+func TestHookTimesTheSampler(t *testing.T) {
+	e := listen(t)
+	e.prints("[236, 237, 238, 239]\n[236, 237, 238, 239]\n", nil, script(t, "draws.py"))
+	for n := range 2 {
+		steps := e.steps(n)
+		drawn, _ := steps["drawn"].(float64)
+		took, _ := steps["draw_time"].(float64)
+		if taken, _ := steps["taken"].(float64); drawn < 3 || drawn != taken || took < 4e6*drawn || took > 8e6*drawn {
+			t.Errorf("loader %d: %v", n, steps)
+		}
+	}
+}

@@ -36,6 +36,8 @@ var (
 	RowRatio = HookDerived.gauge("row_ratio", Ratio, "share of making a batch that is reading them")
 	TakeCPU  = HookDerived.gauge("take_cpu_s", Seconds, "CPU time of the trainer in __next__ of a loader with "+
 		"workers: receiving a batch and asking for the next")
+	DrawTime = HookDerived.gauge("draw_s", Seconds, "time of the trainer in __next__ in which the sampler draws the "+
+		"indices of a batch")
 	Evaluation = HookDerived.gauge("evaluation_ratio", Ratio, "share of time the trainer goes over loaders without "+
 		"gradients, or in order beside one that shuffles: evaluation, while training stands still")
 	EvalWait = HookDerived.gauge("evaluation_wait_ratio", Ratio, "share of all time that is input wait of such "+

@@ -82,7 +82,8 @@ func share(x float64) float64 { return stat.Share(x) }
 // steadyWait is the input wait less the time between one set of workers and the next and that in which indices are
 // drawn, which are the restart's and the sampler's and nobody else's.
 func steadyWait(p *diagnose.Pass) float64 {
-	return max(p.Stall()-share(p.OrZero(metric.EpochGap)+p.OrZero(metric.SamplerTime)), 0)
+	drawing := p.OrZero(metric.SamplerTime) + p.OrZero(metric.DrawTime)*p.OrZero(metric.BatchesPerS)
+	return max(p.Stall()-share(p.OrZero(metric.EpochGap)+drawing), 0)
 }
 
 // starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost

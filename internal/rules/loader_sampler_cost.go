@@ -17,27 +17,32 @@ var drawsFewer = diagnose.Limit{Name: "part of drawing that goes with the indice
 
 var loaderSamplerCost = diagnose.Rule{
 	ID:       "loader/sampler-cost",
-	Title:    "The sampler draws an epoch's indices while training and workers wait",
+	Title:    "The sampler draws indices while training waits",
 	Resource: report.MainProcess,
-	Needs:    []metric.Desc{metric.SamplerTime, metric.SamplerStart},
 	Limits:   limits(gainLimit, drawsFewer),
 	Applies:  diagnose.Training,
 	Explains: []string{"loader/workers-zero"},
 	Eval: func(p *diagnose.Pass) {
-		spent := min(share(p.Get(metric.SamplerTime)), p.Stall())
-		if spent < p.Limit(gainLimit) {
+		starting, began := p.Maybe(metric.SamplerTime)
+		drawing, drew := p.Maybe(metric.DrawTime)
+		if !began && !drew {
+			p.Abstain("what the sampler takes is timed in a launched job only", "pipetune diagnose -- COMMAND")
 			return
 		}
-		name := callOf(p).Sampler
-		subject := "The sampler"
-		if name != "" {
-			subject += " (" + name + ")"
+		step := drawing * p.OrZero(metric.BatchesPerS)
+		if step > starting {
+			samplerOfSteps(p, min(share(step), p.Stall()))
+			return
+		}
+		spent := min(share(starting), p.Stall())
+		if spent < p.Limit(gainLimit) {
+			return
 		}
 		p.Report(report.Finding{
 			Severity: gradeOutside(p, spent), Score: spent,
 			Summary: fmt.Sprintf("%s takes %s in the trainer's main thread before each epoch's first batch, %s of the "+
-				"time; no worker has anything to do meanwhile", subject, unit.Seconds(p.Get(metric.SamplerStart)),
-				unit.Percent(spent)),
+				"time; no worker has anything to do meanwhile", samplerOf(p),
+				unit.Seconds(p.OrZero(metric.SamplerStart)), unit.Percent(spent)),
 			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
 			Location:        at(callOf(p).File, callOf(p).Line),
 			Recommendations: append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...),
@@ -45,6 +50,34 @@ var loaderSamplerCost = diagnose.Rule{
 				neitherMoreNorDeeper("indices are drawn in the main process")),
 		})
 	},
+}
+
+// samplerOf names the sampler at the beginning of a sentence.
+func samplerOf(p *diagnose.Pass) string {
+	if name := callOf(p).Sampler; name != "" {
+		return "The sampler (" + name + ")"
+	}
+	return "The sampler"
+}
+
+// samplerOfSteps reports a sampler that draws as the epoch goes on, and takes its time for each batch.
+func samplerOfSteps(p *diagnose.Pass, spent float64) {
+	if spent < p.Limit(gainLimit) {
+		return
+	}
+	p.Report(report.Finding{
+		Severity: gradeOutside(p, spent), Score: spent,
+		Summary: fmt.Sprintf("%s takes %s of each step in the trainer's main thread to draw a batch's indices, %s of "+
+			"the time", samplerOf(p), unit.Seconds(p.OrZero(metric.DrawTime)), unit.Percent(spent)),
+		Evidence: seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits),
+		Location: at(callOf(p).File, callOf(p).Line),
+		Recommendations: []report.Recommendation{{Setting: "sampler",
+			To: "one that draws some thousand indices at once, and gives them one by one",
+			Why: "a call for each index costs more than the index (numpy.random.choice with p= goes through all " +
+				"weights each time); what is the same for all of them is computed once, in __init__",
+			Effect: speedup(p, 0, spent, "the training step itself")}},
+		Unhelpful: neitherMoreNorDeeper("indices are drawn in the main process"),
+	})
 }
 
 // drawLess recommends what makes the beginning of an epoch short: not to draw what the epoch does not take, where the

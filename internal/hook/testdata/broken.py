@@ -38,7 +38,7 @@ def functions(hook):
                 yield module, key
             elif isinstance(value, type) and value.__module__ == name:
                 for method, function in sorted(vars(value).items()):
-                    if isinstance(function, types.FunctionType) and value.__name__ not in ("Items", "Iterator", "Config"):
+                    if isinstance(function, types.FunctionType) and value.__name__ not in ("Items", "Iterator", "Draws", "Config"):
                         yield value, method
 
 

@@ -171,7 +171,7 @@ class Epoch:
         self.inner = [each for each in self.inner if each[0] < begun][:INNER]
         self.inner.append((begun, ended))
 
-    def count(self, batch, grad, cpu):
+    def count(self, batch, grad, cpu, drawing):
         """A batch came. What needs no clock is done before took() reads it: the job waits for that too."""
         loop = self.loop
         local.current = loop
@@ -188,6 +188,9 @@ class Epoch:
         if self.steps and self.chosen:
             loop.taken += 1
             loop.taken_cpu += cpu
+            if drawing is not None:
+                loop.drawn += 1
+                loop.draw_time += drawing.took
         count = 1 if loop.single and alone(batch) else samples(batch)
         loop.samples += count
         if self.chosen:

@@ -32,6 +32,7 @@ class Loop:
         self.size = (0,) * len(SIZES)
         self.full = 0  # steps taken in full
         self.taken = self.taken_cpu = 0  # of those that chance chose, no epoch's first: CPU time in __next__
+        self.drawn = self.draw_time = 0  # of these, those whose sampler was timed: nanoseconds it took in them
         self.waits = []  # microseconds in those that chance chose, no epoch's first
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
@@ -60,6 +61,8 @@ class Loop:
         }
         if self.taken:
             steps["taken"], steps["taken_cpu"] = self.taken, self.taken_cpu
+        if self.drawn:
+            steps["drawn"], steps["draw_time"] = self.drawn, self.draw_time
         if self.aside_steps:
             steps["aside_steps"] = self.aside_steps
         if self.syncs:

@@ -3,13 +3,13 @@ pixels; counts the values that are decoded."""
 
 from .batch import array
 from .look import class_fields, class_module, fields, text
-from .timed import wrap
+from .timed import wrap, wrap_unless_held
 
 
 def patch(module):
     name = module.__name__
     if name == "PIL.Image":
-        wrap(module, "open", pillow)
+        wrap_unless_held(module, "open", pillow)
         pictures = getattr(module, "Image", None)
         if pictures is not None:
             wrap(pictures, "convert", converted, around=True)
@@ -17,8 +17,8 @@ def patch(module):
     elif name == "PIL.ImageFile":
         wrap(module.ImageFile, "load", load)
     else:
-        wrap(module, "imread", decoded)
-        wrap(module, "imdecode", decoded)
+        wrap_unless_held(module, "imread", decoded)
+        wrap_unless_held(module, "imdecode", decoded)
 
 
 BANDS = {"1": 1, "L": 1, "P": 1, "I": 1, "F": 1, "LA": 2, "PA": 2, "La": 2, "RGB": 3, "YCbCr": 3, "LAB": 3, "HSV": 3}

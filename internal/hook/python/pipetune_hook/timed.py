@@ -2,7 +2,7 @@
 
 import gc
 from time import monotonic_ns as clock
-from types import FrameType, ModuleType
+from types import FrameType
 
 from . import state
 from .guise import standing_for
@@ -17,8 +17,6 @@ def wrap(holder, name, count, around=False):
     """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result, whether it
     came to one) after it, within a fetch. What else is timed while it runs counts as that where it goes around others,
     else as its own."""
-    if type(holder) is ModuleType and held(holder, name):
-        return
     original = getattr(holder, name, None)
     if original is None or getattr(original, OURS, False):
         return
@@ -50,10 +48,17 @@ def wrap(holder, name, count, around=False):
     setattr(holder, name, timed)
 
 
+def wrap_unless_held(module, name, count):
+    if not held(module, name):
+        wrap(module, name, count)
+
+
 def held(module, name):
     """Whether others than modules of its own package hold a function of a module, as `from cv2 import imread` does that
     ran before PyTorch was imported. Pickle finds functions by their names: theirs would no longer be the one that its
     name means, and could not be pickled; nor would calls of theirs be timed. 13 ms at 180,000 objects (Python 3.11)."""
+    if getattr(module.__spec__, "_initializing", False):
+        return False  # it is being imported, so that nobody does
     holders = gc.get_referrers(getattr(module, name, None))
     return any([package(each) != package(vars(module)) for each in holders if type(each) is not FrameType])
 

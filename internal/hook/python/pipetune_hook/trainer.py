@@ -6,7 +6,7 @@ from time import monotonic_ns as clock
 from time import thread_time_ns as cpu_clock
 
 from . import device as gpu
-from . import lengths, numbers, settings, shards, state, work, worker
+from . import draws, lengths, numbers, settings, shards, state, work, worker
 from . import epoch as epochs
 from .guise import standing_for, untraced
 from .look import SideTable, fields, reference_to, text
@@ -236,7 +236,7 @@ def stepping(original, torch):
                 # Within the wait, which it is part of: where batches are late, reporting costs nothing, as they are
                 # being made meanwhile.
                 state.report(begun)
-            cpu = cpu_clock()
+            cpu, drawing = cpu_clock(), draws.timed(self)
         except Exception as error:
             failed(error)
             return original(self)
@@ -248,8 +248,14 @@ def stepping(original, torch):
             except Exception as error:
                 failed(error)
             raise
+        finally:
+            try:
+                if drawing is not None:
+                    draws.untimed(self, drawing)
+            except Exception as error:
+                failed(error)
         try:
-            epoch.count(batch, gradients(), cpu_clock() - cpu)
+            epoch.count(batch, gradients(), cpu_clock() - cpu, drawing)
             if device is not None:
                 device.took(epoch.loop, epoch.passed, epoch.chosen)
                 epoch.spare(device.before())
