@@ -17,15 +17,33 @@ const (
 	leastLocked = 0.03
 )
 
-// SharedLock is the share of their time that workers wait for a lock that processes share; of all locks, those among a
-// worker's own threads too, where it does not show which: system calls may not be read, or an older recording. It is
-// not known where own threads then take more.
+// SharedLock is the share of their time that workers wait for a lock that processes share, in memory or of a file; of
+// all locks in memory, those among a worker's own threads too, where it does not show which: system calls may not be
+// read, or an older recording. It is not known where own threads then take more.
 func SharedLock(e *evidence.Evidence) (evidence.Value, bool) {
-	if v, ok := e.Get(metric.WorkerSharedLock); ok {
-		return v, true
+	v, ok := e.Get(metric.WorkerSharedLock)
+	if !ok {
+		v, ok = e.Get(metric.WorkerLock)
+		ok = ok && v.Center >= orZero(e, metric.WorkerOwnThreads)
 	}
-	v, ok := e.Get(metric.WorkerLock)
-	return v, ok && v.Center >= orZero(e, metric.WorkerOwnThreads)
+	files := FileLock(e)
+	switch {
+	case files.Center <= 0:
+		return v, ok
+	case !ok:
+		return files, true
+	}
+	v.Center, v.Lo, v.Hi = v.Center+files.Center, v.Lo+files.Lo, v.Hi+files.Hi
+	return v, true
+}
+
+// FileLock is the share of their time that workers wait for a file lock that another one holds. On a network file
+// system the wait may be the server's answer, for which nobody waits the longer the more ask.
+func FileLock(e *evidence.Evidence) evidence.Value {
+	if v, ok := e.Get(metric.WorkerFileLock); ok && orZero(e, metric.StorageNet) < 1 {
+		return v
+	}
+	return evidence.Value{}
 }
 
 // shareLock takes the part of a batch that workers make one at a time, because they share a lock, from how long they

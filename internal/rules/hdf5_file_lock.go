@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -13,11 +14,14 @@ var hdf5FileLock = diagnose.Rule{
 	ID:       "hdf5/file-lock",
 	Title:    "Workers wait for a file lock",
 	Resource: report.Lock,
-	Needs:    []metric.Desc{metric.WorkerFileLock, metric.WorkerBusy},
+	Needs:    []metric.Desc{metric.WorkerFileLock, metric.WorkerBusy, metric.StorageNet},
 	Limits:   limits(),
-	Applies:  withWorkers,
+	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && onHDF5(e) },
 	Explains: []string{"loader/workers-too-few", "storage/network"},
 	Eval: func(p *diagnose.Pass) {
+		if p.Get(metric.StorageNet) < 1 {
+			return // HDF5 asks for a lock without waiting for one; what waits is another's lock, for another worker
+		}
 		busy := p.Get(metric.WorkerBusy)
 		waits := share(p.Get(metric.WorkerFileLock) / busy)
 		if busy <= 0 || waits < diagnose.Moderate.Value {

@@ -29,13 +29,13 @@ var loaderWorkersShareALock = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Score: starved(p) * part,
-			Summary: fmt.Sprintf("Workers wait %s of their time at work for a lock that one of them holds%s",
-				unit.Percent(part), inTurns(loader)),
-			Evidence: seen(p, metric.WorkerLock, metric.WorkerSharedLock, metric.WorkerBusy, metric.NumWorkers,
-				metric.WorkerCPUBatch, metric.WorkerWaitBatch),
+			Summary: fmt.Sprintf("Workers wait %s of their time at work for %s that one of them holds%s",
+				unit.Percent(part), lockOf(p), inTurns(loader)),
+			Evidence: seen(p, metric.WorkerLock, metric.WorkerSharedLock, metric.WorkerFileLock, metric.WorkerBusy,
+				metric.NumWorkers, metric.WorkerCPUBatch, metric.WorkerWaitBatch),
 			Recommendations: []report.Recommendation{{
 				Setting: "what workers lock",
-				To:      "a reader of its own in each worker, opened there, or locked for less",
+				To:      "a reader or file of its own for each worker, opened there, or locked for less",
 				Why: "they then make batches side by side; without waiting for the lock a batch takes a worker " +
 					alone(loader),
 				Caveat: "as far as what is locked can be done by several at once: a lock may be there because it " +
@@ -51,6 +51,15 @@ var loaderWorkersShareALock = diagnose.Rule{
 func locked(p *diagnose.Pass) float64 {
 	waits, _ := diagnose.SharedLock(p.Evidence)
 	return share(waits.Center / p.Get(metric.WorkerBusy))
+}
+
+// lockOf says what kind of lock most of their waits are for.
+func lockOf(p *diagnose.Pass) string {
+	all, _ := diagnose.SharedLock(p.Evidence)
+	if 2*diagnose.FileLock(p.Evidence).Center > all.Center {
+		return "a file lock (flock, fcntl)"
+	}
+	return "a lock"
 }
 
 // inTurns says what of a batch workers make one at a time, and what that comes to however many there are.
