@@ -147,7 +147,7 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	own := all.Scaled(1 / rate)
 	taking := l.Receive + l.Dispatch
 	if l.Setting.Workers == 0 {
-		taking = l.CPU.Center
+		taking = l.CPU.Center + orZero(e, metric.DrawTime)
 	}
 	taking += orZero(e, metric.SamplerTime) / rate
 	left := max(own.Center-taking, 0)

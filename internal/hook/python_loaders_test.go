@@ -206,13 +206,15 @@ func TestHookRestsAsAWorkerDoes(t *testing.T) {
 // TestHookTimesTheSampler: what each batch's indices take to draw, apart from the making and the taking of it.
 func TestHookTimesTheSampler(t *testing.T) {
 	e := listen(t)
-	e.prints("[236, 237, 238, 239]\n[236, 237, 238, 239]\n", nil, script(t, "draws.py"))
+	var longest float64
+	e.figures("draws.py", &longest)
 	for n := range 2 {
 		steps := e.steps(n)
 		drawn, _ := steps["drawn"].(float64)
 		took, _ := steps["draw_time"].(float64)
-		if taken, _ := steps["taken"].(float64); drawn < 3 || drawn != taken || took < 4e6*drawn || took > 8e6*drawn {
-			t.Errorf("loader %d: %v", n, steps)
+		taken, _ := steps["taken"].(float64)
+		if drawn < 3 || drawn > taken || took < 4e6*drawn || took > 2*longest*drawn {
+			t.Errorf("loader %d, at most %v ns a draw: %v", n, longest, steps)
 		}
 	}
 }

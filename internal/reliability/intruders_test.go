@@ -60,7 +60,7 @@ func (s *stand) shared(name string, mode os.FileMode) string {
 // tried and what came of it.
 const intruder = `
 import errno, json, os, socket, sys, random
-shared, stop = sys.argv[1:]
+shared, stop, python = sys.argv[1:]
 tried, done, seen = {}, {}, set()
 def attempt(what, act):
     tried[what] = tried.get(what, 0) + 1
@@ -100,9 +100,9 @@ while not os.path.exists(stop):
         attempt("send", lambda: send(sock))
         attempt("list", lambda: os.listdir(d))
         attempt("unlink", lambda: os.unlink(sock))
-        attempt("open", lambda: open(d + "/python/sitecustomize.py").close())
-        attempt("write", lambda: open(d + "/python/sitecustomize.py", "w").close())
-        attempt("plant", lambda: open(d + "/python/evil.py", "w").close())
+        attempt("open", lambda: open(d + "/" + python + "/sitecustomize.py").close())
+        attempt("write", lambda: open(d + "/" + python + "/sitecustomize.py", "w").close())
+        attempt("plant", lambda: open(d + "/" + python + "/evil.py", "w").close())
         attempt("chmod", lambda: os.chmod(d, 0o777))
         attempt("rename", lambda: os.rename(d, d + "-away"))
         attempt("swap", lambda: (os.rename(d, d + "-x"), os.symlink("/etc", d)))
@@ -113,7 +113,7 @@ print(json.dumps({"tried": tried, "done": done, "seen": len(seen)}), flush=True)
 func socketIntruder(s *stand) {
 	tmp := s.shared("common", 0o1777|os.ModeSticky)
 	stop := filepath.Join(s.shared("signs", 0o755), "stop")
-	thief := s.start("intruder", []string{"/usr/bin/python3", "-c", intruder, tmp, stop}, asNobody)
+	thief := s.start("intruder", []string{"/usr/bin/python3", "-c", intruder, tmp, stop, folderOnPath}, asNobody)
 	thief.awaitLines(1)
 	j := steady{batches: 600, step: 10 * time.Millisecond, workers: 1}
 	out := filepath.Join(s.folder("out"), "r.json")

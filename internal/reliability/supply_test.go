@@ -217,6 +217,9 @@ func securityPage(s *stand) {
 	s.measured("%d lines, %d trials named, all on the page", bytes.Count(text, []byte("\n")), len(named))
 }
 
+// folderOnPath is what PYTHONPATH names, in the private folder of a launched job.
+const folderOnPath = "importlib._bootstrap"
+
 // folderOfHook lists the folder that the job has on its PYTHONPATH, as the job sees it.
 const folderOfHook = `
 import hashlib, json, os
@@ -281,7 +284,7 @@ func embeddedHook(s *stand) {
 			want = "0o700"
 		case name == "socket" || name == "orders":
 			want = "0o600"
-		case name == "python" || strings.HasPrefix(name, "python/") && !strings.HasSuffix(name, ".py") &&
+		case name == folderOnPath || strings.HasPrefix(name, folderOnPath+"/") && !strings.HasSuffix(name, ".py") &&
 			!strings.HasSuffix(name, "__pycache__"):
 			want = "0o500"
 		}
