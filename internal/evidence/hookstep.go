@@ -38,6 +38,21 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU))))
 }
 
+// runsInNext is how long in each window the main thread ran, or was ready to, within __next__; nil where nobody tells.
+func (b *builder) runsInNext(r *rank) []float64 {
+	if r.hook == nil || r.hook.offMain() > 0 {
+		return nil
+	}
+	l, slower := r.hook.training, 1+b.delayPerCPU(r)
+	if per := divide(sum(l.of(metric.HookTakenCPU)), sum(l.of(metric.HookTaken))); stat.Finite(per) {
+		return times(l.of(metric.HookSteps), per*slower)
+	}
+	if l.loadsItself() { // hooks of before told what making a batch costs
+		return times(l.made(metric.HookFetchCPU), slower)
+	}
+	return nil
+}
+
 // reportedBatch is the size of a batch and its number of tensors, and takes what else it is made of; as seen from
 // outside where that was not reported.
 func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figure) {

@@ -162,13 +162,20 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	storage = b.ofSamples(r, b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
 	polls := b.ofSamples(r, b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
-	var loads []float64
-	if r.hook != nil && r.hook.training.loadsItself() {
-		loads = r.hook.training.made(metric.HookFetchCPU)
-	}
+	told := b.runsInNext(r)
 	for i := range running {
-		if !r.noLoader && r.joint != nil {
-			wait, start := divide(r.waiting[i], r.joint[i]), r.startRunning(b, i)
+		switch start := r.startRunning(b, i); {
+		case told != nil:
+			wait := stat.Share(divide(r.hook.waits()[i], r.hook.trained()[i]))
+			own := min(wait, stat.Share(divide(told[i], r.hook.reported[i])+start), running[i])
+			running[i] -= own
+			within := polls[i]
+			if r.hook.training.loadsItself() {
+				within = storage[i]
+			}
+			asleep[i] = max(asleep[i]-max(wait-own-orNothing(within), 0), 0)
+		case !r.noLoader && r.joint != nil:
+			wait := divide(r.waiting[i], r.joint[i])
 			running[i] = max(running[i]-start-divide(r.receiving[i], r.samples[i]), 0)
 			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside
 			// the loader.
@@ -176,24 +183,18 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 			asleep[i] -= max(wait-divide(r.polled[i]+r.receiving[i], r.joint[i])-start, 0)
 			asleep[i] = max(asleep[i], 0)
 		}
-		if loads != nil { // ready to run looks like running
-			wait := stat.Share(divide(r.hook.waits()[i], r.hook.trained()[i]))
-			own := min(wait, stat.Share(divide(loads[i]*(1+b.delayPerCPU(r)), r.hook.reported[i])), running[i])
-			running[i] -= own
-			asleep[i] = max(asleep[i]-max(wait-own-orNothing(storage[i]), 0), 0)
-		}
 	}
 	return running, asleep, storage
 }
 
 // startRunning returns the share of a window in which the main thread ran while it started workers.
 func (r *rank) startRunning(b *builder, i int) float64 {
+	if len(r.starts) == 0 || r.samples[i] <= 0 {
+		return 0
+	}
 	samples := 0.0
 	for _, s := range r.starts {
 		samples += b.h.grown(r.entity, b.spans[i].and(span{s.born, s.first}), metric.ThreadRunning)
-	}
-	if r.samples[i] <= 0 {
-		return 0
 	}
 	return min(samples, r.starting[i]) / r.samples[i]
 }
