@@ -52,7 +52,7 @@ func (l *Loader) overheads(e *evidence.Evidence) {
 	low, ok := stat.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits)
 	if cpu, told := e.Get(metric.TakeCPU); told && !l.Pin {
 		taking = max(cpu.Center-drawing, 0)
-	} else if ok && low > 0 && low <= mostTaking && l.Setting.Workers > 0 {
+	} else if ok && low > 0 && low-drawing <= mostTaking && l.Setting.Workers > 0 {
 		taking = max(low-drawing, 0)
 	} else {
 		l.assumed = append(l.assumed, "what taking a batch costs")
@@ -146,7 +146,9 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	}
 	own := all.Scaled(1 / rate)
 	taking := l.Receive + l.Dispatch
-	if l.Setting.Workers == 0 {
+	if cpu, told := e.Get(metric.TakeCPU); told {
+		taking = cpu.Center
+	} else if l.Setting.Workers == 0 {
 		taking = l.CPU.Center + orZero(e, metric.DrawTime)
 	}
 	taking += orZero(e, metric.SamplerTime) / rate

@@ -37,8 +37,14 @@ func SharedLock(e *evidence.Evidence) (evidence.Value, bool) {
 	return v, true
 }
 
-// FileLock is the share of their time that workers wait for a file lock that another one holds. On a network file
-// system the wait may be the server's answer, for which nobody waits the longer the more ask.
+// OfFiles reports whether most of their waits for a lock that they share are for one of a file.
+func OfFiles(e *evidence.Evidence) bool {
+	all, _ := SharedLock(e)
+	return 2*FileLock(e).Center > all.Center
+}
+
+// FileLock is the share of their time that workers wait for a file lock that another one holds. Where the dataset
+// lies on a network file system the wait may be the server's answer, for which nobody waits the longer the more ask.
 func FileLock(e *evidence.Evidence) evidence.Value {
 	if v, ok := e.Get(metric.WorkerFileLock); ok && orZero(e, metric.StorageNet) < 1 {
 		return v
@@ -64,7 +70,12 @@ func (l *Loader) shareLock(e *evidence.Evidence, workers, rate float64) {
 	batch := l.Making()
 	part := stat.Share(waits.Center / atWork)
 	waiting := part * min(rate*batch, workers)
-	lo, likely, ok := predict.LockUse(waiting, waiting*waits.Lo/waits.Center, l.Setting.Workers)
+	sharers := l.Setting.Workers
+	if OfFiles(e) { // ranks have the files in common, and each its part of the lock's time
+		sharers *= l.Trainers()
+		waiting *= float64(l.Trainers())
+	}
+	lo, likely, ok := predict.LockUse(waiting, waiting*waits.Lo/waits.Center, sharers)
 	if !ok || l.Wait.Center <= 0 {
 		return
 	}

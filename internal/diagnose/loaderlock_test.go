@@ -49,6 +49,23 @@ func TestWorkersThatShareALock(t *testing.T) {
 	must.Do(t, r.Validate())
 }
 
+// Ranks lock the same file, and a trainer has its part of the lock's time only.
+func TestRanksThatShareAFileLock(t *testing.T) {
+	each := with(lockedLoader, readings{"num_workers": 1, "worker_cpu_per_batch_s": 0.0034,
+		"worker_wait_per_batch_s": 0.044, "batches_per_s": 21.1, "worker_lock_ratio": 0,
+		"worker_file_lock_ratio": 1.0 / 3})
+	if l := modelOf(t, evidence.Facts{}, each); l.Lock.N != 0 {
+		t.Errorf("one worker alone waits for %+v", l.Lock)
+	}
+	l := modelOf(t, evidence.Facts{}, with(each, readings{"ranks": 2}))
+	if l.Lock.N == 0 || l.Lock.Center*21.1 < 0.9 {
+		t.Errorf("one worker of each of two ranks waits for %+v", l.Lock)
+	}
+	if four := l.WithWorkers(4); four == nil || four.After > 1.05*four.Before {
+		t.Errorf("four workers: %+v", four)
+	}
+}
+
 // Waits that any loader has, and such as no lock among the workers explains, stay what they were: waits that more
 // workers do at once.
 func TestNoLockThatWorkersShare(t *testing.T) {

@@ -40,7 +40,7 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 
 // runsInNext is how long in each window the main thread ran, or was ready to, within __next__; nil where nobody tells.
 func (b *builder) runsInNext(r *rank) []float64 {
-	if r.hook == nil || r.hook.offMain() > 0 {
+	if r.hook == nil || r.hook.offMain() > mostlyOffMain {
 		return nil
 	}
 	l, slower := r.hook.training, 1+b.delayPerCPU(r)

@@ -18,8 +18,8 @@ import (
 
 const (
 	// pythonFolder is what PYTHONPATH names, inside the private folder. On their way up the stack to the line that a
-	// warning is for, warnings and logging pass over files whose path holds both words, as the import system's does
-	// (_is_internal_filename of warnings.py): that line is never one of the hook's.
+	// warning is for, warnings, and logging from Python 3.11 on, pass over files whose path holds both words, as the
+	// import system's does (_is_internal_filename of warnings.py): that line is never one of the hook's.
 	pythonFolder = "importlib._bootstrap"
 	packageName  = "pipetune_hook" // the folder in that one
 	cacheName    = "__pycache__"   // a file, where Python would make a folder

@@ -47,9 +47,17 @@ func TestHookLeavesWhatItWrapsAsItWas(t *testing.T) {
 }
 
 // TestHookLeavesWhatIsHeld: a function that the job imported before PyTorch stays what its name means, so that it can
-// be pickled.
+// be pickled; one that nobody holds is timed.
 func TestHookLeavesWhatIsHeld(t *testing.T) {
-	e := listen(t)
-	e.prints("56\n", []string{"PICTURE=" + filepath.Join(t.TempDir(), "7.png")}, script(t, "held.py"))
-	e.staysOn()
+	for held, opens := range map[string]bool{"1": false, "0": true} {
+		t.Run("held "+held, func(t *testing.T) {
+			e := listen(t)
+			e.prints("56\n", []string{"HELD=" + held, "PICTURE=" + filepath.Join(t.TempDir(), "7.png")},
+				script(t, "held.py"))
+			e.staysOn()
+			if work, _ := e.work(0); work["decodes"] > 0 != opens {
+				t.Errorf("%v", work)
+			}
+		})
+	}
 }

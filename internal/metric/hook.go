@@ -27,7 +27,7 @@ var (
 	HookTaken = Hook.counter("hook_taken", Count, "steps of this loop, chosen by chance, of which the CPU time in "+
 		"__next__ is told; none is an epoch's first")
 	HookTakenCPU = Hook.counter("hook_taken_cpu_s", Seconds, "CPU time of the thread that takes batches, in these")
-	HookDrawn    = Hook.counter("hook_drawn", Count, "of these, steps in which the sampler drew indices, by the clock")
+	HookDrawn    = Hook.counter("hook_drawn", Count, "of these, steps whose sampler was timed")
 	HookDraw     = Hook.counter("hook_draw_s", Seconds, "time that it took for the indices of a batch, in these")
 	HookStepTime = Hook.counter("hook_step_time_s", Seconds, "time from one __next__ to the next of the same epoch, "+
 		"its wait included, epochs of other loaders within a step left out")

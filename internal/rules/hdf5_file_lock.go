@@ -28,9 +28,8 @@ var hdf5FileLock = diagnose.Rule{
 			return
 		}
 		cause{part: waits, lo: waits / 2, hi: waits, change: unlocked,
-			summary:   fmt.Sprintf("Workers wait for a file lock %s of their busy time", unit.Percent(waits)),
-			seen:      seen(p, metric.WorkerFileLock, metric.WorkerBusy, metric.HDF5Opens, metric.StorageNet),
-			unhelpful: against("more workers: they wait for the same lock", moreWorkers)}.report(p)
+			summary: fmt.Sprintf("Workers wait for a file lock %s of their busy time", unit.Percent(waits)),
+			seen:    seen(p, metric.WorkerFileLock, metric.WorkerBusy, metric.HDF5Opens, metric.StorageNet)}.report(p)
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchLock},

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -26,7 +27,9 @@ var loaderSamplerCost = diagnose.Rule{
 		starting, began := p.Maybe(metric.SamplerTime)
 		drawing, drew := p.Maybe(metric.DrawTime)
 		if !began && !drew {
-			p.Abstain("what the sampler takes is timed in a launched job only", "pipetune diagnose -- COMMAND")
+			if !diagnose.Hooked(p.Evidence) {
+				p.Abstain("what the sampler takes is timed in a launched job only", "pipetune diagnose -- COMMAND")
+			}
 			return
 		}
 		step := drawing * p.OrZero(metric.BatchesPerS)
@@ -60,23 +63,36 @@ func samplerOf(p *diagnose.Pass) string {
 	return "The sampler"
 }
 
+// torchSamplers is how the names of PyTorch's own samplers begin.
+const torchSamplers = "torch.utils.data."
+
 // samplerOfSteps reports a sampler that draws as the epoch goes on, and takes its time for each batch.
 func samplerOfSteps(p *diagnose.Pass, spent float64) {
-	if spent < p.Limit(gainLimit) {
-		return
+	if spent < p.Limit(gainLimit) || callOf(p).Iterable {
+		return // an iterable dataset is asked for a number of items only
+	}
+	change := report.Recommendation{Setting: "sampler",
+		To: "one that draws some thousand indices at once, and gives them one by one",
+		Why: "a call for each index costs more than the index (numpy.random.choice with p= goes through all " +
+			"weights each time); what is the same for all of them is computed once, in __init__"}
+	if strings.HasPrefix(callOf(p).Sampler, torchSamplers) {
+		change = report.Recommendation{Setting: "batch_sampler",
+			To:  "one that gives a batch's indices as one slice of a permutation (torch.randperm)",
+			Why: "PyTorch's own collects them one by one"}
+	}
+	change.Effect = speedup(p, 0, spent, "the training step itself")
+	unhelpful := neitherMoreNorDeeper("indices are drawn in the main process")
+	if p.Stall()-spent >= diagnose.Moderate.Value {
+		unhelpful = within("drawing of indices", unhelpful)
 	}
 	p.Report(report.Finding{
 		Severity: gradeOutside(p, spent), Score: spent,
 		Summary: fmt.Sprintf("%s takes %s of each step in the trainer's main thread to draw a batch's indices, %s of "+
 			"the time", samplerOf(p), unit.Seconds(p.OrZero(metric.DrawTime)), unit.Percent(spent)),
-		Evidence: seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits),
-		Location: at(callOf(p).File, callOf(p).Line),
-		Recommendations: []report.Recommendation{{Setting: "sampler",
-			To: "one that draws some thousand indices at once, and gives them one by one",
-			Why: "a call for each index costs more than the index (numpy.random.choice with p= goes through all " +
-				"weights each time); what is the same for all of them is computed once, in __init__",
-			Effect: speedup(p, 0, spent, "the training step itself")}},
-		Unhelpful: neitherMoreNorDeeper("indices are drawn in the main process"),
+		Evidence:        seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits),
+		Location:        at(callOf(p).File, callOf(p).Line),
+		Recommendations: []report.Recommendation{change},
+		Unhelpful:       unhelpful,
 	})
 }
 

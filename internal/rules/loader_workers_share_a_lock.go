@@ -29,7 +29,7 @@ var loaderWorkersShareALock = diagnose.Rule{
 		}
 		p.Report(report.Finding{
 			Score: starved(p) * part,
-			Summary: fmt.Sprintf("Workers wait %s of their time at work for %s that one of them holds%s",
+			Summary: fmt.Sprintf("Workers wait %s of their time at work for %s that another holds%s",
 				unit.Percent(part), lockOf(p), inTurns(loader)),
 			Evidence: seen(p, metric.WorkerLock, metric.WorkerSharedLock, metric.WorkerFileLock, metric.WorkerBusy,
 				metric.NumWorkers, metric.WorkerCPUBatch, metric.WorkerWaitBatch),
@@ -55,8 +55,7 @@ func locked(p *diagnose.Pass) float64 {
 
 // lockOf says what kind of lock most of their waits are for.
 func lockOf(p *diagnose.Pass) string {
-	all, _ := diagnose.SharedLock(p.Evidence)
-	if 2*diagnose.FileLock(p.Evidence).Center > all.Center {
+	if diagnose.OfFiles(p.Evidence) {
 		return "a file lock (flock, fcntl)"
 	}
 	return "a lock"

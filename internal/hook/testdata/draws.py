@@ -33,5 +33,6 @@ for workers in (0, 2):
     for batch in iterator:
         assert iterator._sampler_iter is drawn and type(batch) is torch.Tensor
         time.sleep(0.01)
+    # in the last steps with workers none is left to be drawn
     assert batch.tolist() == [236, 237, 238, 239]
 print(longest)

@@ -175,6 +175,7 @@ def begin():
         if foreign(error):
             raise
         return
+    waiting(torch.cuda, "synchronize", "torch.cuda.synchronize")  # where torch.cuda was imported last
     for kind in (torch.cuda.Stream, torch.cuda.Event):
         if type(kind) is type and "synchronize" in class_fields(kind):
             waiting(kind, "synchronize", "torch.cuda.%s.synchronize" % kind.__name__)
@@ -186,8 +187,8 @@ def begin():
 
 def waiting(holder, name, what):
     """Times a function that waits for the GPU."""
-    original = getattr(holder, name)
-    if getattr(original, OURS, False):
+    original = getattr(holder, name, None)
+    if original is None or getattr(original, OURS, False):
         return
 
     @standing_for(original)

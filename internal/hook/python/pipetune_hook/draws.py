@@ -25,6 +25,9 @@ class Draws:
         self.took += clock() - begun
         return index
 
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
 
 def timed(iterator):
     """Has an iterator of torch's own draw by a clock from now on; None where it is another's, which may look at what it
@@ -33,8 +36,10 @@ def timed(iterator):
         return None
     own = fields(iterator)
     original = own.get(WHERE)
-    if original is None or type(original) is Draws:
+    if original is None:
         return None
+    if type(original) is Draws:  # an interrupt came between setting it and putting back
+        original = original.original
     own[WHERE] = draws = Draws(original)
     return draws
 

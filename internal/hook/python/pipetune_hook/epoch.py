@@ -188,7 +188,7 @@ class Epoch:
         if self.steps and self.chosen:
             loop.taken += 1
             loop.taken_cpu += cpu
-            if drawing is not None and drawing.took:  # none is left to be drawn in an epoch's last steps
+            if drawing is not None:
                 loop.drawn += 1
                 loop.draw_time += drawing.took
         count = 1 if loop.single and alone(batch) else samples(batch)

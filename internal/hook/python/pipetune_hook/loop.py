@@ -32,7 +32,7 @@ class Loop:
         self.size = (0,) * len(SIZES)
         self.full = 0  # steps taken in full
         self.taken = self.taken_cpu = 0  # of those that chance chose, no epoch's first: CPU time in __next__
-        self.drawn = self.draw_time = 0  # of these, those that drew indices, by the clock: nanoseconds it took
+        self.drawn = self.draw_time = 0  # of these, those whose sampler was timed: nanoseconds it took in them
         self.waits = []  # microseconds in those that chance chose, no epoch's first
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}

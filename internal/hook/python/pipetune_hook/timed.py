@@ -54,12 +54,14 @@ def wrap_unless_held(module, name, count):
 
 
 def held(module, name):
-    """Whether others than modules of its own package hold a function of a module, as `from cv2 import imread` does that
-    ran before PyTorch was imported. Pickle finds functions by their names: theirs would no longer be the one that its
-    name means, and could not be pickled; nor would calls of theirs be timed. 13 ms at 180,000 objects (Python 3.11)."""
+    """Whether a module of another package, a class or an object holds a function of a module, as `from cv2 import
+    imread` does that ran before PyTorch was imported. Pickle finds functions by their names: theirs would no longer
+    be the one that its name means, and could not be pickled; nor would calls of theirs be timed. 13 ms at 180,000
+    objects (Python 3.11)."""
     if getattr(module.__spec__, "_initializing", False):
         return False  # it is being imported, so that nobody does
-    holders = gc.get_referrers(getattr(module, name, None))
+    function = getattr(module, name, None)
+    holders = [] if function is None else gc.get_referrers(function)
     return any([package(each) != package(vars(module)) for each in holders if type(each) is not FrameType])
 
 
