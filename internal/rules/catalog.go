@@ -46,6 +46,7 @@ func All() []diagnose.Rule {
 		storageRotational,
 		storageSmallFiles,
 		storageChunkReadAgain,
+		storageReadAmplification,
 		storageCrowdedFolder,
 		storageColdCache,
 		storageFitsInMemory,

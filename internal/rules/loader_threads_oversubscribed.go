@@ -35,14 +35,14 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 			return
 		}
 		// What the main thread computes has to be done in any case: at the most all that the others do is waiting for
-		// each other.
-		score := p.Stall() * (1 - 1/at) * ownPart(p)
+		// each other, at the least nothing.
+		most := p.Stall() * (1 - 1/at) * ownPart(p)
 		effect := saving(p, 0, 1-1/at, false)
 		if effect == nil {
-			effect = speedup(p, 0, score, "the usable CPUs")
+			effect = speedup(p, 0, most, "the usable CPUs")
 		}
 		p.Report(report.Finding{
-			Score: score,
+			Score: most / 2,
 			Summary: fmt.Sprintf("Each worker computes on %s CPUs at once, in %s threads, while the usable CPUs are "+
 				"%s full and workers queue for them", unit.Number(at), whole(threads),
 				unit.Percent(share(p.Get(metric.UsableBusy)))),
