@@ -38,17 +38,17 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU))))
 }
 
-// runsInNext is how long in each window the main thread ran, or was ready to, within __next__; nil where nobody tells.
-func (b *builder) runsInNext(r *rank) []float64 {
+// inNext is the CPU time of the main thread within __next__ in each window; nil where nobody tells.
+func (b *builder) inNext(r *rank) []float64 {
 	if r.hook == nil || r.hook.offMain() > mostlyOffMain {
 		return nil
 	}
-	l, slower := r.hook.training, 1+b.delayPerCPU(r)
+	l := r.hook.training
 	if per := divide(sum(l.of(metric.HookTakenCPU)), sum(l.of(metric.HookTaken))); stat.Finite(per) {
-		return times(l.of(metric.HookSteps), per*slower)
+		return times(l.of(metric.HookSteps), per)
 	}
 	if l.loadsItself() { // hooks of before told what making a batch costs
-		return times(l.made(metric.HookFetchCPU), slower)
+		return l.made(metric.HookFetchCPU)
 	}
 	return nil
 }

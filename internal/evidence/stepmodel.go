@@ -85,6 +85,9 @@ func (b *builder) model(r *rank) {
 		return each(len(g), func(i int) float64 { return divide(g[i], b.length[i]) })
 	}
 	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
+	if told := b.inNext(r); told != nil {
+		r.delayed = orNothing(divide(sum(told)*b.delayPerCPU(r), sum(r.hook.reported)))
+	}
 	seen.Delay = seen.Delay.Minus(step.Share(r.delayed, r.delayed, r.delayed))
 	seen.GIL = b.gilOfLoading(r)
 	seen.Works = orNothing(divide(sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.length)))
@@ -162,10 +165,10 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	storage = b.ofSamples(r, b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
 	polls := b.ofSamples(r, b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
-	told := b.runsInNext(r)
+	told := times(b.inNext(r), 1+b.delayPerCPU(r)) // ready to run looks like running
 	for i := range running {
 		switch start := r.startRunning(b, i); {
-		case told != nil:
+		case len(told) > 0:
 			wait := stat.Share(divide(r.hook.waits()[i], r.hook.trained()[i]))
 			own := min(wait, stat.Share(divide(told[i], r.hook.reported[i])+start), running[i])
 			running[i] -= own
