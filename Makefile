@@ -113,14 +113,14 @@ RACED := ./internal/cli ./internal/demo ./internal/exporter ./internal/hook ./in
 # Two stages at a time, in this order: of those that wait, for a network or a clock, one runs beside one that computes. Jobs that are watched live
 # run last and alone. CONTRIBUTING.md says what runs where.
 .PHONY: test
-test: ## what every change is held to, in some 20 minutes: lint, unit tests, recordings, quick trials, a few live jobs
+test: ## what every change is held to, in some 15 minutes: lint, unit tests, recordings, quick trials, five live jobs
 	@$(STAGE) dependencies scripts/deps build
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
-	@$(MAKE) -j2 --output-sync=target test-newest test-build test-lint test-trials test-unit test-hook test-race test-packages
+	@$(MAKE) -j2 --output-sync=target test-newest test-build test-lint test-trials test-unit test-hook test-race
 	@$(MAKE) test-live
 
-.PHONY: test-newest test-build test-lint test-trials test-unit test-hook test-race test-packages test-live
+.PHONY: test-newest test-build test-lint test-trials test-unit test-hook test-race test-live
 test-newest:
 	@$(STAGE) "newest PyTorch" scripts/python-env
 
@@ -144,15 +144,12 @@ test-hook: test-newest
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -parallel 3 -count=1 -timeout 30m
 
-test-packages: test-build
-	@$(STAGE) "packages" $(MAKE) dist-trial
-
 test-trials: test-build
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 
 test-live:
-	@$(STAGE) "jobs, live" $(MAKE) e2e-run E2E_SUITE=1
-	@$(STAGE) "PyTorch and Lightning, the newest, live" $(MAKE) e2e-stacks-run E2E_JOBS='^(PyTorch|Lightning), slow items$$$$'
+	@$(STAGE) "jobs, attached, live" $(MAKE) e2e-run E2E_SUITE='TestDeviceLibrary|TestJobs'
+	@$(STAGE) "jobs, launched on the newest PyTorch, live" $(MAKE) e2e-run E2E_SUITE='TestLaunch$$$$' PYTHON="$$(scripts/python-env)"
 	@$(STAGE) "a loop on the stand-in GPU, live" env E2E_DEVICE='^spin-keeps-up$$' $(GO) test -vet=off -tags e2e ./internal/e2e -run '^TestDevice$$' -count=1 -v -timeout 30m
 
 .PHONY: unit
@@ -185,7 +182,7 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
+	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(or $(E2E_SUITE),TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
 
 # Each in a module of its own, of which these files are none that Go watches: a kept result would stand for others.
 .PHONY: manifests workflows

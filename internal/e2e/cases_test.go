@@ -58,8 +58,8 @@ var (
 // cases is the whole table.
 var cases = append(slices.Clone(suite), variations...)
 
-// live are the jobs that `make test` runs, attached and launched; a loop on the stand-in GPU is the fifth. Of the other
-// rows of the suite it replays what was recorded (replay_test.go).
+// live are the jobs that `make test` runs, those attached with PYTHON's PyTorch, those launched with the newest; a loop
+// on the stand-in GPU is the fifth. Of the other rows of the suite it replays what was recorded (replay_test.go).
 var live = map[string][]string{
 	"TestJobs":   {"workers_few", "control_keeps_up"},
 	"TestLaunch": {"hdf5_reopened", "workers_restart"},

@@ -44,7 +44,7 @@ func surveyedHDF5(t *testing.T, kind string, names ...string) (dataset.Sample, *
 
 func TestHDF5Layout(t *testing.T) {
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
-	r := measured(t, sample, Options{Budget: 20 * time.Second, Seed: 1, Layout: layout}, report.ProbeHDF5)
+	r := measured(t, sample, Options{Budget: 6 * time.Second, Seed: 1, Layout: layout}, report.ProbeHDF5)
 	if len(r.Unread)+len(r.Abstained) > 0 {
 		t.Fatalf("unread %v, abstained %v", r.Unread, r.Abstained)
 	}
