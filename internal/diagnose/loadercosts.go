@@ -162,7 +162,7 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the
 	// device waited for the rest.
 	if delay, ok := TrainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
-		late := max(delay-leadingStep(e).Delay.Likely, 0) / rate * left / own.Center
+		late := max(delay*left/own.Center-leadingStep(e).Delay.Likely, 0) / rate
 		l.FreeStep = l.FreeStep.Scaled(max(l.FreeStep.Center-late, min(left, l.FreeStep.Center)) / l.FreeStep.Center)
 	}
 }

@@ -38,19 +38,30 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU))))
 }
 
-// inNext is the CPU time of the main thread within __next__ in each window; nil where nobody tells.
+// inNext is the CPU time of the main thread that is its loaders' in each window: within __next__, and where a sampler
+// begins; nil where nobody tells.
 func (b *builder) inNext(r *rank) []float64 {
-	if r.hook == nil || r.hook.offMain() > mostlyOffMain {
+	h := r.hook
+	if h == nil || h.offMain() > mostlyOffMain {
 		return nil
 	}
-	l := r.hook.training
-	if per := divide(sum(l.of(metric.HookTakenCPU)), sum(l.of(metric.HookTaken))); stat.Finite(per) {
-		return times(l.of(metric.HookSteps), per)
+	all := make([]float64, len(b.spans))
+	for _, l := range append([]*hookLoop{h.training}, h.sources...) {
+		per := divide(sum(l.of(metric.HookTakenCPU)), sum(l.of(metric.HookTaken)))
+		switch {
+		case stat.Finite(per):
+			add(all, times(l.of(metric.HookSteps), per))
+		case l.loadsItself(): // hooks of before told what making a batch costs
+			add(all, l.made(metric.HookFetchCPU))
+		case l == h.training:
+			return nil
+		}
 	}
-	if l.loadsItself() { // hooks of before told what making a batch costs
-		return l.made(metric.HookFetchCPU)
+	if h.training.hasWorkers() || h.makesAlone() > 0 {
+		began, _ := b.drawn(h)
+		add(all, began)
 	}
-	return nil
+	return all
 }
 
 // reportedBatch is the size of a batch and its number of tensors, and takes what else it is made of; as seen from

@@ -84,16 +84,17 @@ func (b *builder) model(r *rank) {
 		g := b.grow(r.entity, d)
 		return each(len(g), func(i int) float64 { return divide(g[i], b.length[i]) })
 	}
+	next := b.inNext(r)
+	if next != nil {
+		r.delayed = orNothing(divide(sum(next)*b.delayPerCPU(r), sum(r.hook.reported)))
+	}
 	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
-	if told := b.inNext(r); told != nil {
-		r.delayed = orNothing(divide(sum(told)*b.delayPerCPU(r), sum(r.hook.reported)))
-	}
-	seen.Delay = seen.Delay.Minus(step.Share(r.delayed, r.delayed, r.delayed))
 	seen.GIL = b.gilOfLoading(r)
-	seen.Works = orNothing(divide(sum(b.grow(r.entity, metric.ProcMainCPU)), sum(b.length)))
-	if r.evaluates() > 0 {
-		seen.Works = b.trainingMean(r, perSec(metric.ProcMainCPU)).Likely
+	works := perSec(metric.ProcMainCPU)
+	for i, own := range next {
+		works[i] -= divide(own, r.hook.reported[i])
 	}
+	seen.Works = max(b.trainingMean(r, works).Likely, 0)
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
 	if sum(r.samples) == 0 || r.wait.N == 0 {
@@ -169,7 +170,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	for i := range running {
 		switch start := r.startRunning(b, i); {
 		case len(told) > 0:
-			wait := stat.Share(divide(r.hook.waits()[i], r.hook.trained()[i]))
+			wait := stat.Share(divide(r.hook.waits()[i], r.hook.reported[i]))
 			own := min(wait, stat.Share(divide(told[i], r.hook.reported[i])+start), running[i])
 			running[i] -= own
 			within := polls[i]
@@ -309,8 +310,8 @@ func (b *builder) delay(r *rank, running float64) step.Range {
 	}
 	others := b.otherCPU(b.jobCPU())
 	part := orNothing(divide(loading, loading+others.Center*elapsed))
-	main := orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed))
-	own = max(own/elapsed, 0)
+	main := max(orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed))-r.delayed, 0)
+	own = max((own-sum(b.inNext(r)))/elapsed, 0)
 	most := max(b.delayPerCPU(r)*own, main)
 	return step.Share(0, part*min(most, max(main, running-own)), part*most)
 }

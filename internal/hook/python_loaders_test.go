@@ -113,7 +113,7 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
 	listen(t).prints("(224, 2, 0, 192, 0)\n(368, 9, 8, 192, 0)\n(160, 5, 0, 0, 0)\n(224, 5, 4, 192, 0)\n"+
 		"(416, 1, 0, 0, 32)\n"+
-		"(176, 8, 8, 0, 0)\nNone\nTrue True False False False False False 5 20 5 ", nil, script(t, "shapes.py"))
+		"(176, 8, 8, 0, 0)\nNone\nNone\nTrue True False False False False False 5 20 5 ", nil, script(t, "shapes.py"))
 }
 
 // TestHookCountsLookUpsToTheOpenBeforeThem: what is looked up by name in a file opened for the item is part of what

@@ -8,9 +8,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestReadsOfMuchMoreThanBatchesHold: two workers go through a table of SQLite that has no index for each row, or unpack
-// a gzip file that they keep open from its beginning. What came of an index, and of a file that is not compressed, is
-// within what is promised, to 2 %.
+// TestReadsOfMuchMoreThanBatchesHold: for each item two workers go through a table of SQLite that has no index, or
+// unpack a gzip file that they keep open, from its beginning. What came of an index, and of a file that is not
+// compressed, is within what is promised, to 2 %.
 func TestReadsOfMuchMoreThanBatchesHold(t *testing.T) {
 	for name, came := range map[string]float64{"sqlite-attached": 92.5, "sqlite-launched": 8 * 92.5,
 		"gzip-attached": 89.1, "gzip-launched": 8 * 89.1} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -75,9 +76,14 @@ func samplerOfSteps(p *diagnose.Pass, spent float64) {
 		To: "one that draws some thousand indices at once, and gives them one by one",
 		Why: "a call for each index costs more than the index (numpy.random.choice with p= goes through all " +
 			"weights each time); what is the same for all of them is computed once, in __init__"}
-	if strings.HasPrefix(callOf(p).Sampler, torchSamplers) {
+	switch name := callOf(p).Sampler; {
+	case name == evidence.AtRandom:
 		change = report.Recommendation{Setting: "batch_sampler",
-			To:  "one that gives a batch's indices as one slice of a permutation (torch.randperm)",
+			To:  "one that gives slices of torch.randperm(n).tolist(), of batch_size indices each",
+			Why: "PyTorch's own collects them one by one"}
+	case strings.HasPrefix(name, torchSamplers) && !strings.HasSuffix(name, ".BatchSampler"):
+		change = report.Recommendation{Setting: "batch_sampler",
+			To:  "one that gives the same indices in the same order, a list of batch_size at a time",
 			Why: "PyTorch's own collects them one by one"}
 	}
 	change.Effect = speedup(p, 0, spent, "the training step itself")

@@ -30,7 +30,7 @@ var loaderWorkersShareALock = diagnose.Rule{
 		p.Report(report.Finding{
 			Score: starved(p) * part,
 			Summary: fmt.Sprintf("Workers wait %s of their time at work for %s that another holds%s",
-				unit.Percent(part), lockOf(p), inTurns(loader)),
+				unit.Percent(part), lockOf(p), inTurns(p, loader)),
 			Evidence: seen(p, metric.WorkerLock, metric.WorkerSharedLock, metric.WorkerFileLock, metric.WorkerBusy,
 				metric.NumWorkers, metric.WorkerCPUBatch, metric.WorkerWaitBatch),
 			Recommendations: []report.Recommendation{{
@@ -62,13 +62,17 @@ func lockOf(p *diagnose.Pass) string {
 }
 
 // inTurns says what of a batch workers make one at a time, and what that comes to however many there are.
-func inTurns(l *diagnose.Loader) string {
+func inTurns(p *diagnose.Pass, l *diagnose.Loader) string {
 	if l.Metric == diagnose.Relative {
 		return ""
 	}
+	ranks := 1.0 // a lock of memory is of one trainer's workers
+	if diagnose.OfFiles(p.Evidence) {
+		ranks = trainers(p)
+	}
 	return fmt.Sprintf(": what is locked likely takes %s of a batch (%s at the least), one worker at a time, which "+
-		"allows about %s batches/s, however many workers there are", unit.Seconds(l.Lock.Center),
-		unit.Seconds(l.Lock.Lo), unit.Number(1/l.Lock.Center))
+		"allows about %s batches/s, however many workers there are", unit.Seconds(l.Lock.Center/ranks),
+		unit.Seconds(l.Lock.Lo/ranks), unit.Number(ranks/l.Lock.Center))
 }
 
 // alone says how long a worker makes a batch where none holds it up.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -12,33 +13,48 @@ import (
 )
 
 var (
-	amplified = diagnose.Limit{Name: "bytes that are read for each byte of a batch", Value: 10, Unit: metric.Ratio,
+	amplified = diagnose.Limit{Name: "times that what batches hold is read", Value: 10, Unit: metric.Count,
 		Source: "derived: an item stored as float64 and given as uint8 takes 8; measured: 4.2 of FLAC files that are " +
 			"opened three times an item, 1 of pickled arrays, less of what is compressed"}
 	leastReading = diagnose.Limit{Name: "part of loading that reading takes at the fastest", Value: 0.01,
 		Unit: metric.Ratio, Source: "measured: 0.1 % or less where workers that are born again for each epoch read " +
 			"what they import; 3 to 37 % of row groups, chunks and tables of which an item is a small part"}
+	largeRead = diagnose.Limit{Name: "bytes that are read for an item", Value: 1 << 16, Unit: metric.Bytes,
+		Source: "derived: a record that is sought is read with what a buffer holds, 8 KiB in Python, up to 64 in " +
+			"libraries"}
 )
 
 var storageReadAmplification = diagnose.Rule{
 	ID:       "storage/read-amplification",
 	Title:    "Much more is read than batches hold",
 	Resource: report.CPU,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.ReadBytes, metric.BatchesPerS, metric.BatchBytes},
-	Limits:   limits(amplified, leastReading, readSpeed, openPerItem, sampled),
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
-		"storage/fits-in-memory", "storage/cold-cache"},
+	Needs: []metric.Desc{metric.NumWorkers, metric.ReadBytes, metric.MainReadBytes, metric.BatchesPerS,
+		metric.BatchBytes},
+	Limits: limits(amplified, leastReading, largeRead, readSpeed, openPerItem, sampled),
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "storage/fits-in-memory",
+		"storage/cold-cache"},
 	Applies: func(e *evidence.Evidence) bool {
-		kind := format.Kind(e.Facts.DatasetKind)
-		return kind != format.Image && kind != format.HDF5 // a picture is one item, HDF5 has rules of its own
+		kind := format.Kind(e.Facts.DatasetKind) // a picture is one item, HDF5 has rules of its own
+		return withWorkers(e) && kind != format.Image && kind != format.HDF5 && e.Facts.HDF5 == nil
 	},
 	Eval: func(p *diagnose.Pass) {
-		read, rate, size := p.Get(metric.ReadBytes)/trainers(p), p.Get(metric.BatchesPerS), p.Get(metric.BatchBytes)
-		if rate <= 0 || size <= 0 || p.OrZero(metric.OpensPerBatch) >= p.Limit(openPerItem) {
-			return // of a file that is opened for each item that is the cause
+		opens, counted := p.Maybe(metric.OpensPerBatch)
+		if p.Evidence.Facts.DatasetKind != "" && !counted {
+			p.Abstain("how often the dataset's files are opened is not known", "")
+			return
 		}
-		times := read / rate / size
-		if times < p.Limit(amplified) {
+		read, rate := p.Get(metric.ReadBytes)/trainers(p), p.Get(metric.BatchesPerS)
+		if rate <= 0 || opens >= p.Limit(openPerItem) || decodesMostly(p) || startsAnew(p) {
+			return // files of an item each; pictures, however packed; workers that read the dataset as they start
+		}
+		// what is no tensor comes through pipes, which the trainer reads
+		holds := p.Get(metric.BatchBytes) + p.Get(metric.MainReadBytes)/rate
+		times := read / rate / holds
+		items := 1.0
+		if size := callOf(p).BatchSize; size != nil {
+			items = float64(max(*size, 1))
+		}
+		if times < p.Limit(amplified) || read/rate < p.Limit(largeRead)*items {
 			return
 		}
 		split, ok := loadingOf(p)
@@ -53,23 +69,36 @@ var storageReadAmplification = diagnose.Rule{
 			return
 		}
 		hi := share(split.running + split.storage)
-		cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: readLess(p),
+		cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: readLess(p, read/rate, holds, inflating),
 			summary: fmt.Sprintf("%s are read for each batch of %s, %s times as much as it holds; that takes %s of "+
-				"the time spent loading", unit.Bytes(read/rate), unit.Bytes(size), unit.Number(times), between(lo, hi)),
-			seen: seen(p, metric.ReadBytes, metric.BatchesPerS, metric.BatchBytes, metric.WorkerCPUBatch,
-				metric.WorkerStorage),
+				"the time spent loading", unit.Bytes(read/rate), unit.Bytes(holds), unit.Number(times),
+				between(lo, hi)),
+			seen: seen(p, metric.ReadBytes, metric.MainReadBytes, metric.BatchesPerS, metric.BatchBytes,
+				metric.WorkerCPUBatch, metric.WorkerStorage),
 			unhelpful: notStorage(p)}.report(p)
 	},
 }
 
-// readLess is what to do about reads of much more than an item.
-func readLess(p *diagnose.Pass) report.Recommendation {
+// startsAnew reports whether workers end with each epoch and are not copies of their trainer: those that follow read
+// the dataset, as it was pickled, and what they import.
+func startsAnew(p *diagnose.Pass) bool {
+	return p.OrZero(metric.Restarts) > 0 && p.Evidence.Facts.StartMethod != "fork"
+}
+
+// readLess is what to do about reads of so much more than what a batch holds.
+func readLess(p *diagnose.Pass, read, holds, inflating float64) report.Recommendation {
 	what := "a database's index on what the query asks for; chunks or row groups of about an item (Zarr, Parquet); " +
-		"the offsets of lines or records, to begin there"
-	if p.Evidence.Facts.Extension == ".parquet" {
-		what = "row groups of about an item (row_group_size of write_table), the columns that are needed"
+		"the offsets of lines or records, to begin there; items stored at the size that training takes"
+	switch ending := p.Evidence.Facts.Extension; {
+	case callOf(p).Iterable:
+		what = "shards of its own for each worker and rank, and what is left out left out ahead of training"
+	case ending == ".parquet":
+		what = "row groups of about an item (row_group_size of write_table), and the columns that are needed"
+	case inflating >= mostLimit.Value || slices.Contains(packedFiles, ending):
+		what = "store items so that each can be unpacked by itself, or do not compress them: a stream is unpacked " +
+			"from its beginning, or from the last place kept"
 	}
-	return report.Recommendation{Setting: "what is read for an item", From: new("what lies around it"),
-		To: "the item", Why: "so that no more is read and unpacked: " + what,
+	return report.Recommendation{Setting: "bytes read per batch", From: new(unit.Bytes(read)),
+		To: "about the " + unit.Bytes(holds) + " that it holds", Why: what,
 		Caveat: "or keep what was read, where it fits in memory, and take the next items from it"}
 }

@@ -18,6 +18,7 @@ for batch in (
     [pictures.double().numpy(), labels.double()],
     [targets, {"x": object()}],
     object(),
+    {"image": pictures.as_subclass(type("Own", (torch.Tensor,), {})), "label": labels},  # is of unknown size
 ):
     print(size(batch, 4))
 

@@ -133,6 +133,8 @@ def size_of(batch, count):
                     float64 += taken
             elif array(kind):
                 total += each.nbytes
+            elif one_of(Tensor, bases(kind)):
+                return None  # its size is not known, and so is that of all
             else:
                 held = parts(each)
                 inside = inside or count > 1 and (kind is list or kind is tuple) and len(held) == min(count, MOST)
