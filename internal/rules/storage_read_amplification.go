@@ -49,6 +49,9 @@ var storageReadAmplification = diagnose.Rule{
 		}
 		// what is no tensor comes through pipes, which the trainer reads
 		holds := p.Get(metric.BatchBytes) + p.Get(metric.MainReadBytes)/rate
+		if holds <= 0 {
+			return
+		}
 		times := read / rate / holds
 		items := 1.0
 		if size := callOf(p).BatchSize; size != nil {
