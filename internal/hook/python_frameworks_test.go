@@ -108,7 +108,7 @@ func TestHookCountsRowsReadOneByOne(t *testing.T) {
 func TestHookTimesTables(t *testing.T) {
 	e := listen(t)
 	file := script(t, "tables.py")
-	e.prints("780\n780\n780\n", []string{"FOLDER=" + t.TempDir()}, file)
+	e.prints("12720\n12720\n12720\n", []string{"FOLDER=" + t.TempDir()}, file)
 	for n := range 2 {
 		work, _ := e.work(n)
 		if part := work["archive_time"] / work["item_time"]; !(part >= 0.8 && part <= 1) {
