@@ -18,10 +18,10 @@ var (
 			"opened three times an item, 1 of pickled arrays, less of what is compressed"}
 	leastReading = diagnose.Limit{Name: "part of loading that reading takes at the fastest", Value: 0.01,
 		Unit: metric.Ratio, Source: "measured: 0.1 % or less where workers that are born again for each epoch read " +
-			"what they import; 3 to 37 % of row groups, chunks and tables of which an item is a small part"}
-	largeRead = diagnose.Limit{Name: "bytes that are read for an item", Value: 1 << 16, Unit: metric.Bytes,
-		Source: "derived: a record that is sought is read with what a buffer holds, 8 KiB in Python, up to 64 in " +
-			"libraries"}
+			"what they import; 3 to 33 % of row groups, chunks and tables of which an item is a small part"}
+	largeRead = diagnose.Limit{Name: "bytes that are read for an item", Value: 1 << 17, Unit: metric.Bytes,
+		Source: "derived: a record that is sought is read with what a buffer holds: measured, 8 KiB in " +
+			"Python 3.6 to 3.13 (io.DEFAULT_BUFFER_SIZE); 64 to 256 KiB are asked for in cpython issue 117151"}
 )
 
 var storageReadAmplification = diagnose.Rule{
