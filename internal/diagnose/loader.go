@@ -34,7 +34,7 @@ type Loader struct {
 	variation float64 // how much batches are taken to vary, as a part of their mean; 0 where it was measured
 
 	forecaster *predict.Forecaster
-	present    predict.Forecast // with the settings as they are
+	present    predict.Forecast // with the settings as they are, without an interval
 }
 
 // Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now,
@@ -94,7 +94,7 @@ func (l *Loader) settle() bool {
 // simulate prepares predictions of what is known of the loader; false where that is too little.
 func (l *Loader) simulate() (ok bool) {
 	l.forecaster = predict.NewForecaster(l.Pipeline, predict.Options{Calibration: l.error})
-	l.present, ok = l.forecaster.Forecast(l.Setting, predict.Remedy{})
+	l.present, ok = l.forecaster.Ranged(l.Setting, predict.Remedy{})
 	return ok
 }
 

@@ -216,7 +216,8 @@ const byGroup = "other programs use the CPU time that it needs, and the kernel s
 // where others may go, up to what would be without other programs; it ends where the inputs' best ends do.
 func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 	now, rate := l.Now.Center, to.StepsPerS.Scaled(l.PerBatch)
-	gained := l.forecaster.Gain(l.present, to).Scaled(now)
+	before, _ := l.forecaster.Forecast(l.present.Setting, predict.Remedy{}) // there is one without an interval
+	gained := l.forecaster.Gain(before, to).Scaled(now)
 	if !l.fits() || l.StepRange || l.Lock.N > 0 { // then the model's own rate says nothing, or less than what was seen
 		rate = gained
 	}

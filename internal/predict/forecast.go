@@ -82,7 +82,8 @@ type detail uint8
 const (
 	quick    detail = iota // well enough to compare it with others
 	likely                 // without an interval, which takes a hundredth of the time
-	interval               // with one
+	ranged                 // with what is known as a range only
+	interval               // with an interval
 )
 
 // remedied is of how many resamples one is simulated with a remedy: how closely what is saved is known decides its
@@ -141,6 +142,9 @@ func (f *Forecaster) Forecast(set Setting, r Remedy) (Forecast, bool) { return f
 // Point is Forecast without an interval.
 func (f *Forecaster) Point(set Setting, r Remedy) (Forecast, bool) { return f.ask(set, r, likely) }
 
+// Ranged is Forecast without an interval, but with Least and Most.
+func (f *Forecaster) Ranged(set Setting, r Remedy) (Forecast, bool) { return f.ask(set, r, ranged) }
+
 func (f *Forecaster) ask(set Setting, r Remedy, d detail) (Forecast, bool) {
 	key := asked{set.plain(), r, d}
 	out, ok := f.known[key]
@@ -151,8 +155,12 @@ func (f *Forecaster) ask(set Setting, r Remedy, d detail) (Forecast, bool) {
 		out, ok = f.point(key.set, r, f.brief, f.searchSteps())
 	case d == likely:
 		out, ok = f.point(key.set, r, f.long, f.options.Steps)
-	default:
+	case d == ranged:
 		if out, ok = f.ask(set, r, likely); ok {
+			f.ends(&out)
+		}
+	default:
+		if out, ok = f.ask(set, r, ranged); ok {
 			f.resampled(&out)
 		}
 	}
@@ -180,36 +188,46 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	return out, out.Rate > 0
 }
 
-// resampled adds to a prediction what the inputs leave open: their chance, and what is known as a range only.
+// rate is that of a setting at a point of the inputs.
+func (f *Forecaster) rate(at point, set Setting, d *draws, steps int) float64 {
+	one, _ := f.run(at, set, d, steps)
+	return one.Rate
+}
+
+// ends adds to a prediction what of its inputs is known as a range only.
+func (f *Forecaster) ends(out *Forecast) {
+	p, r := f.pipeline, out.Remedy
+	if !p.StepRange && p.Lock.N == 0 && p.Untried <= 0 && !r.open() {
+		return
+	}
+	worst, best := p.center(), p.center()
+	worst.taking = p.Untried
+	if p.StepRange {
+		worst.step, best.step = p.FreeStep.Hi, p.FreeStep.Lo
+	}
+	worst.lock, best.lock = p.lockOf(p.Lock.Hi), p.lockOf(p.Lock.Lo)
+	rate := func(at point, saved float64) float64 {
+		return f.rate(r.at(at, saved), out.Setting, f.brief, f.searchSteps())
+	}
+	usual := rate(p.center(), r.Saved) / out.Rate
+	out.Least, out.Most = min(rate(worst, r.SavedLo)/usual, out.Rate), max(rate(best, r.SavedHi)/usual, out.Rate)
+}
+
+// resampled adds to a prediction the chance that its inputs leave.
 func (f *Forecaster) resampled(out *Forecast) {
 	f.resample()
-	p, r := f.pipeline, out.Remedy
-	rate := func(at point, d *draws, steps int) float64 {
-		one, _ := f.run(at, out.Setting, d, steps)
-		return one.Rate
-	}
+	r := out.Remedy
 	out.rates = make([]float64, 0, len(f.points))
 	for i, x := range f.points {
 		if r != (Remedy{}) && i >= len(f.points)/remedied {
 			break
 		}
-		out.rates = append(out.rates, rate(r.at(x.at, r.Saved), x.draws, resampleSteps))
+		out.rates = append(out.rates, f.rate(r.at(x.at, r.Saved), out.Setting, x.draws, resampleSteps))
 	}
-	middle := r.at(p.center(), r.Saved)
+	middle := r.at(f.pipeline.center(), r.Saved)
 	usual := make([]float64, 0, len(f.plain))
 	for _, d := range f.plain {
-		usual = append(usual, rate(middle, d, resampleSteps))
-	}
-	if p.StepRange || p.Lock.N > 0 || p.Untried > 0 || r.open() {
-		worst, best := p.center(), p.center()
-		worst.taking = p.Untried
-		if p.StepRange {
-			worst.step, best.step = p.FreeStep.Hi, p.FreeStep.Lo
-		}
-		worst.lock, best.lock = p.lockOf(p.Lock.Hi), p.lockOf(p.Lock.Lo)
-		usual := rate(middle, f.brief, f.searchSteps()) / out.Rate
-		out.Least = min(rate(r.at(worst, r.SavedLo), f.brief, f.searchSteps())/usual, out.Rate)
-		out.Most = max(rate(r.at(best, r.SavedHi), f.brief, f.searchSteps())/usual, out.Rate)
+		usual = append(usual, f.rate(middle, out.Setting, d, resampleSteps))
 	}
 	out.Exposure = f.exposure(middle, out.Setting)
 	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}

@@ -6,7 +6,8 @@ import "time"
 // distinguished, and four times once what makes a batch is known.
 const accountEvery, calmAccountEvery = 5, 12
 
-// accounts reads the workers' counts of calls, each worker's in turn, so that no pass is much costlier than others.
+// accounts reads the workers' counts of calls, those of all workers one after the other: a read by itself takes some
+// 30 µs, for nothing of it is in the CPU's cache any more, and one that follows another 5 µs (Linux 6.18).
 func (l *Loader) accounts() {
 	for _, t := range l.trainers {
 		if t.reborn > 0 {
@@ -16,10 +17,11 @@ func (l *Loader) accounts() {
 		if t.batches.Known() {
 			every = calmAccountEvery
 		}
-		for i, w := range t.workers {
-			if t.reborn > 0 || (l.passes+uint64(i))%every == 0 {
-				w.batches.ReadIO()
-			}
+		if t.reborn == 0 && l.passes%every != 0 {
+			continue
+		}
+		for _, w := range t.workers {
+			w.batches.ReadIO()
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 	rec := must.Get(recording.NewRecorder(recording.Header{}, nil))(t)
 	amended := 0
-	p := &provisional{next: firstInterim,
+	p := &provisional{Options: Options{Duration: time.Minute}, next: firstInterim,
 		amend: func(h *recording.Header) { amended++; h.Warmup = time.Second }}
 	at := firstInterim - time.Second
 	if reason := p.enough(at, rec); reason != "" || p.interim != nil {
@@ -67,5 +67,9 @@ func TestGlancesAreTakenBesideTheWatch(t *testing.T) {
 	}
 	if p.interim != nil {
 		t.Error("a glance has not come back")
+	}
+	at = 59 * time.Second
+	if p.enough(at, rec); p.interim != nil {
+		t.Error("a glance a second before the report")
 	}
 }
