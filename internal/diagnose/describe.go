@@ -45,12 +45,10 @@ func job(e *evidence.Evidence) *report.Job {
 		PersistentWorkers: e.Facts.Persistent, PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize,
 		Source: "observed", FedBy: FedBy(e)}
 	if v, ok := e.Get(metric.NumWorkers); ok && e.Facts.Fed == nil {
-		n := int(math.Round(v.Center))
-		loader.NumWorkers = &n
+		loader.NumWorkers = new(int(math.Round(v.Center)))
 	}
 	if v, ok := e.Get(metric.BatchBytes); ok {
-		n := int64(math.Round(v.Center))
-		loader.BatchBytes = &n
+		loader.BatchBytes = new(int64(math.Round(v.Center)))
 	}
 	called(e, loader)
 	layout := evidence.HDF5{}
@@ -68,18 +66,15 @@ func window(e *evidence.Evidence) *report.Window {
 		StartS: e.Window.Start.Seconds(), StartedAt: started(e), StartMono: (e.Header.StartMonotonic +
 			e.Window.Start).Seconds(), WholeEpochs: e.Window.Epochs}
 	if v, ok := e.Get(metric.BatchesPerS); ok {
-		steps := v.Center * w.DurationS
-		w.Steps = &steps
+		w.Steps = new(v.Center * w.DurationS)
 	}
 	if v, ok := e.Get(metric.Restarts); ok && v.Center > 0 {
-		n := int(math.Round(v.Center))
 		// each replaced set of workers is the end of an epoch; without restarts epochs cannot be determined from
 		// outside
-		w.Epochs = &n
+		w.Epochs = new(int(math.Round(v.Center)))
 	}
 	if h := e.Facts.Hook; h != nil && stat.Finite(h.Steps, h.Epochs) {
-		n := int(math.Round(h.Epochs))
-		w.Steps, w.Epochs = &h.Steps, &n
+		w.Steps, w.Epochs = &h.Steps, new(int(math.Round(h.Epochs)))
 	}
 	return w
 }
@@ -128,12 +123,10 @@ func ranks(e *evidence.Evidence) []report.Rank {
 	for i, r := range e.Ranks {
 		row := report.Rank{Rank: r.Name, PID: r.PID, Worst: i == 0}
 		if r.InputWait != nil {
-			x := stat.Share(r.InputWait.Center)
-			row.InputWaitRatio = &x
+			row.InputWaitRatio = new(stat.Share(r.InputWait.Center))
 		}
 		if r.BatchRate != nil && stat.Finite(r.BatchRate.Center) {
-			x := r.BatchRate.Center
-			row.BatchesPerS = &x
+			row.BatchesPerS = new(r.BatchRate.Center)
 		}
 		out = append(out, row)
 	}
@@ -143,7 +136,7 @@ func ranks(e *evidence.Evidence) []report.Rank {
 // RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch.
 // persistent_workers cannot help then.
 func RecreatedEachEpoch(e *evidence.Evidence) bool {
-	return Hooked(e) && e.Facts.Hook.Loader.RecreatedEachEpoch
+	return e.Reported().Loader.RecreatedEachEpoch
 }
 
 // called adds to a loader what the hook reported on the call that made it. Its settings are among the facts already.
@@ -151,10 +144,10 @@ func called(e *evidence.Evidence, l *report.Loader) {
 	if !Hooked(e) {
 		return
 	}
-	c := e.Facts.Hook.Loader
+	c := e.Reported().Loader
 	l.Source, l.Dataset, l.Sampler, l.InOrder, l.Iterable = "hook", c.Dataset, c.Sampler, c.InOrder, c.Iterable
 	l.Shards = c.Shards
-	for _, i := range e.Facts.Hook.Slow {
+	for _, i := range e.Reported().Slow {
 		if stat.Finite(i.Seconds) {
 			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})
 		}

@@ -59,8 +59,8 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if n := e.Facts.BatchSize; n != nil {
 		l.Slices = *n
 	}
-	if h := e.Facts.Hook; h != nil && h.Loader.Shards != nil {
-		l.Shards = *h.Loader.Shards
+	if n := e.Reported().Loader.Shards; n != nil {
+		l.Shards = *n
 	}
 	l.Anew = RecreatedEachEpoch(e)
 	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
@@ -115,8 +115,8 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 	if p := e.Facts.Persistent; p != nil && !l.Anew { // workers live no longer than their loader
 		l.Setting.Persistent = *p
 	}
-	if h := e.Facts.Hook; h != nil && h.Loader.InOrder != nil {
-		l.Setting.Unordered = !*h.Loader.InOrder
+	if ordered := e.Reported().Loader.InOrder; ordered != nil {
+		l.Setting.Unordered = !*ordered
 	}
 	if Workerless(e) {
 		l.Setting.Workers = 0
@@ -187,7 +187,7 @@ func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
 	}
 	l.fit(e, workers, rate)
 	l.shareLock(e, workers, rate)
-	l.Pause = pauses(e)
+	l.Pause = predict.Pause(e.Reported().Pauses) // what interrupts training while its workers go on
 	if v, ok := e.Get(metric.StoragePerBatch); ok && v.Center > 0 {
 		l.FromStore, l.Storage = v.Summary, ceiling(e)
 	}
@@ -312,10 +312,8 @@ type otherLoaders struct {
 }
 
 func otherLoadersOf(e *evidence.Evidence) otherLoaders {
-	if h := e.Facts.Hook; h != nil && h.Together > 1 {
-		return otherLoaders{max(h.LeastStep, 0), max(h.OtherLoaderCPUs, 0)}
-	}
-	return otherLoaders{}
+	h := e.Reported()
+	return otherLoaders{max(h.LeastStep, 0), max(h.OtherLoaderCPUs, 0)}
 }
 
 // step is how short a step can get by changes of the one loader.

@@ -40,9 +40,7 @@ func forks(e *evidence.Evidence) bool {
 		return false
 	}
 	var major, minor int
-	if h := e.Facts.Hook; h != nil {
-		_, _ = fmt.Sscanf(h.Python, "%d.%d", &major, &minor)
-	}
+	_, _ = fmt.Sscanf(e.Reported().Python, "%d.%d", &major, &minor)
 	return major < 3 || major == 3 && minor < 14
 }
 
@@ -250,8 +248,8 @@ func (l *Loader) waitsForStorage(e *evidence.Evidence) float64 {
 
 // evaluating is what evaluations take; nothing where it is not reported.
 func evaluating(e *evidence.Evidence) evidence.Evaluating {
-	if h := e.Facts.Hook; h != nil && h.Evaluating.Time < 1 {
-		return h.Evaluating
+	if x := e.Reported().Evaluating; x.Time < 1 {
+		return x
 	}
 	return evidence.Evaluating{}
 }
@@ -275,13 +273,4 @@ func TrainerDelay(e *evidence.Evidence) (float64, bool) {
 	delay, ok := e.Get(metric.MainRunDelay)
 	x := evaluating(e)
 	return max(delay.Center-x.Delay, 0) / (1 - x.Time), ok
-}
-
-// pauses is what interrupts training while its workers go on.
-func pauses(e *evidence.Evidence) predict.Pause {
-	h := e.Facts.Hook
-	if h == nil {
-		return predict.Pause{}
-	}
-	return predict.Pause{Every: h.Pauses.Every, Length: h.Pauses.Length, CPU: h.Pauses.CPU}
 }

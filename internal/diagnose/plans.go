@@ -29,7 +29,7 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 		r.Abstained = append(r.Abstained, *why)
 		return p, false
 	}
-	inOrder := e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil
+	inOrder := e.Reported().Loader.InOrder != nil
 	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be "+

@@ -145,12 +145,12 @@ const (
 // sharing is what to mind of more workers; "" where the dataset is known to be asked by index, which the workers
 // share in any case.
 func sharing(e *evidence.Evidence) string {
-	switch h := e.Facts.Hook; {
-	case h == nil || h.Loader.Class == "":
+	switch c := e.Reported().Loader; {
+	case c.Class == "":
 		return mayBeIterable
-	case h.Loader.Shards != nil:
-		return fmt.Sprintf(sharded, *h.Loader.Shards)
-	case h.Loader.Iterable:
+	case c.Shards != nil:
+		return fmt.Sprintf(sharded, *c.Shards)
+	case c.Iterable:
 		return replayed
 	}
 	return ""

@@ -107,13 +107,13 @@ var callSettings = map[string]bool{"num_workers": true, "prefetch_factor": true,
 // locate gives a finding that recommends an argument of the training loop's DataLoader the place of that call, where
 // the hook reported it. A place that the rule itself knows stands.
 func locate(e *evidence.Evidence, f *report.Finding) {
-	h := e.Facts.Hook
-	if f.Location != nil || h == nil || h.Loader.File == "" || h.Loader.Line < 1 {
+	call := e.Reported().Loader
+	if f.Location != nil || call.File == "" || call.Line < 1 {
 		return
 	}
 	for _, c := range f.Recommendations {
 		if callSettings[c.Setting] {
-			f.Location = &report.Location{File: h.Loader.File, Line: h.Loader.Line}
+			f.Location = &report.Location{File: call.File, Line: call.Line}
 			return
 		}
 	}

@@ -130,7 +130,7 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	if slices.Contains(gpuSignals, d) {
 		return e.Facts.GPUWhyNot, ""
 	}
-	if h := e.Facts.Hook; h != nil && h.SyncsPartly &&
+	if e.Reported().SyncsPartly &&
 		(d.Name == metric.SyncRatio.Name || d.Name == metric.SyncsPerStep.Name) {
 		return Untimed, TimeThem
 	}

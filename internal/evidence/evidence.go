@@ -175,6 +175,14 @@ type LoaderCall struct {
 	Wait               float64 // seconds of the window that its trainer stood still for it
 }
 
+// Reported is what the hook reported; its zero value where it reported nothing.
+func (e *Evidence) Reported() Hook {
+	if e.Facts.Hook == nil {
+		return Hook{}
+	}
+	return *e.Facts.Hook
+}
+
 // foreign reports that the hook reported on a loader without the settings that each DataLoader has.
 func (c LoaderCall) foreign() bool { return c.Class != "" && c.NumWorkers == nil }
 

@@ -58,7 +58,6 @@ func decodeMeasured(p *diagnose.Pass) {
 		return
 	}
 	p.Report(report.Finding{
-		Severity: report.Info,
 		Summary: fmt.Sprintf("Decoding takes %s of an item's %s: %s give at most %s items/s", unit.Percent(ratio),
 			unit.Seconds(item), cpus(usable), unit.Number(usable/item)),
 		Evidence: seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead,

@@ -42,8 +42,7 @@ var gpuBound = diagnose.Rule{
 			why = "what the trainer waits is hidden behind the GPU's work"
 		}
 		f := report.Finding{
-			Severity: report.Info,
-			Summary:  summary, // the score stays 0: no loader setting gives much of it back
+			Summary: summary, // the score stays 0: no loader setting gives much of it back
 			Evidence: seen(p, metric.DataStall, metric.InputWait, metric.DeviceTime, metric.GPUBusy,
 				metric.GPUSMActive, metric.LoaderIsAhead),
 		}

@@ -17,7 +17,6 @@ var gpuIdleNoJob = diagnose.Rule{
 			return
 		}
 		p.Report(report.Finding{
-			Severity: report.Info,
 			Summary:  unit.Count(int64(idle+0.5), "GPU is", "GPUs are") + " visible here used by no process",
 			Evidence: seen(p, metric.GPUIdleJob, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "processes (one per GPU)", From: new(whole(used)),

@@ -24,7 +24,6 @@ var gpuMemoryFull = diagnose.Rule{
 			return
 		}
 		p.Report(report.Finding{
-			Severity: report.Info,
 			Summary: fmt.Sprintf("%s of %s is allocated; how much of it is needed, and how much PyTorch's allocator "+
 				"only keeps, cannot be known from outside", unit.Percent(used), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUMemUsedRatio, metric.GPUCount),

@@ -44,7 +44,7 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"hdf5/file-lock", "storage/small-files"},
 	Eval: func(p *diagnose.Pass) {
-		if m, ok := madeOf(p); ok && m.open > 0 && len(p.Evidence.Facts.Hook.Opens) > 0 {
+		if m, ok := madeOf(p); ok && m.open > 0 && len(p.Evidence.Reported().Opens) > 0 {
 			reopenedInside(p, m)
 			return
 		}
@@ -99,7 +99,7 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	}
 	lo := m.open
 	hi := min(share(p.Limit(reopenAlso)*m.open), m.open+m.read+m.other)
-	top := p.Evidence.Facts.Hook.Opens[0]
+	top := p.Evidence.Reported().Opens[0]
 	often := howOften(perBatch, max(fetch/m.item, 1))
 	summary := "The HDF5 file is opened " + often
 	if where := lineOf(top.File, top.Line); where != "" {
@@ -132,7 +132,7 @@ func howOften(perBatch, items float64) string {
 // openedFiles is how many different files the opens that were reported are of.
 func openedFiles(p *diagnose.Pass, distinct float64) float64 {
 	calls := 0.0
-	for _, o := range p.Evidence.Facts.Hook.Opens {
+	for _, o := range p.Evidence.Reported().Opens {
 		calls += o.Calls
 	}
 	return math.Round(distinct * calls)
@@ -156,7 +156,6 @@ func reopenedMeasured(p *diagnose.Pass) {
 		return
 	}
 	p.Report(report.Finding{
-		Severity: report.Info,
 		Summary: fmt.Sprintf("An item takes %s through a handle that is kept, and %s where the file is opened for "+
 			"each item: keep it open", unit.Seconds(item.Center), unit.Seconds(anew.Center)),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchReopened, metric.BenchOpen, metric.BenchPerFile),

@@ -70,20 +70,12 @@ var (
 // lacks reports whether the job's PyTorch is known to be older than since; false where its version is unknown.
 func lacks(p *diagnose.Pass, since version) bool {
 	var own version
-	n, _ := fmt.Sscanf(hookOf(p).Torch, "%d.%d", &own[0], &own[1])
+	n, _ := fmt.Sscanf(p.Evidence.Reported().Torch, "%d.%d", &own[0], &own[1])
 	return n == 2 && slices.Compare(own[:], since[:]) < 0
 }
 
-// hookOf is what the hook reported; its zero value where it reported nothing.
-func hookOf(p *diagnose.Pass) evidence.Hook {
-	if h := p.Evidence.Facts.Hook; h != nil {
-		return *h
-	}
-	return evidence.Hook{}
-}
-
 // callOf is the DataLoader of the training loop; its zero value where nothing was reported.
-func callOf(p *diagnose.Pass) evidence.LoaderCall { return hookOf(p).Loader }
+func callOf(p *diagnose.Pass) evidence.LoaderCall { return p.Evidence.Reported().Loader }
 
 // lineOf is a line of the source as it stands in a sentence; "" where it is unknown.
 func lineOf(file string, line int) string {

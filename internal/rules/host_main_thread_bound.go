@@ -47,7 +47,7 @@ var hostMainThreadBound = diagnose.Rule{
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
 		}
 		from, effect := perStep(p, score), speedup(p, 0, score, "the device")
-		if h := p.Evidence.Facts.Hook; h != nil && h.Evaluating.Mixed {
+		if p.Evidence.Reported().Evaluating.Mixed {
 			from, effect = nil, nil // the share is of all time, and a step's own is not known
 			summary += "; how much of that is training's and how much evaluation's is not known"
 		}

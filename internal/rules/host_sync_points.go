@@ -27,7 +27,7 @@ var hostSyncPoints = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		synced, each := share(p.Get(metric.SyncRatio)), p.Get(metric.SyncsPerStep)
 		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit) {
-			if hookOf(p).SyncsPartly {
+			if p.Evidence.Reported().SyncsPartly {
 				p.Abstain(diagnose.Untimed, diagnose.TimeThem)
 			}
 			return
@@ -61,7 +61,7 @@ var hostSyncPoints = diagnose.Rule{
 				"work meanwhile, so that costs little", unit.Percent(synced), count2(each, "call"))
 			f.Recommendations = nil
 		}
-		if syncs := hookOf(p).Syncs; len(syncs) > 0 {
+		if syncs := p.Evidence.Reported().Syncs; len(syncs) > 0 {
 			f.Location = at(syncs[0].File, syncs[0].Line)
 			if said := sitesSaid(p, syncs); said != "" {
 				f.Summary += ": " + said

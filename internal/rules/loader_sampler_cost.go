@@ -105,7 +105,7 @@ func samplerOfSteps(p *diagnose.Pass, spent float64) {
 // drawLess recommends what makes the beginning of an epoch short: not to draw what the epoch does not take, where the
 // loop leaves it earlier, and else to draw as the epoch goes on.
 func drawLess(p *diagnose.Pass, spent float64) report.Recommendation {
-	h := hookOf(p)
+	h := p.Evidence.Reported()
 	taken := h.Epoch.Batches.Center
 	if c := h.Loader; c.NumSamples != nil && c.BatchSize != nil && h.Epochs == 0 && taken > 0 {
 		needed := taken * float64(*c.BatchSize)
@@ -125,7 +125,7 @@ func drawLess(p *diagnose.Pass, spent float64) report.Recommendation {
 
 // drawOnce recommends to keep the workers where PyTorch has the sampler begin once more for new ones.
 func drawOnce(p *diagnose.Pass, spent float64) []report.Recommendation {
-	h := hookOf(p)
+	h := p.Evidence.Reported()
 	again := spent * share(h.Epoch.Redraw.Center/(h.Epoch.Draw.Center+h.Epoch.Redraw.Center))
 	if again < p.Limit(gainLimit) {
 		return nil

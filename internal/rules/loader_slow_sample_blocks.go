@@ -60,13 +60,13 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 		why := "a batch is then ready about when the others are"
 		if inOrder == nil {
 			why += "; in_order=False, which delivers whichever batch is ready, needs PyTorch 2.6, and this is " +
-				"PyTorch " + hookOf(p).Torch
+				"PyTorch " + p.Evidence.Reported().Torch
 		}
 		return []report.Recommendation{{Setting: "the slow samples", To: "as cheap as the others", Why: why,
 			Effect: effect}}
 	}
 	caveat := "the order of batches then varies from run to run"
-	if hookOf(p).Torch == "" {
+	if p.Evidence.Reported().Torch == "" {
 		caveat = "needs PyTorch 2.6 or newer; " + caveat
 	}
 	return []report.Recommendation{{Setting: "in_order", From: fromFact(inOrder), To: "False",
@@ -77,7 +77,7 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 // slowest names the items that took longest, those that came again with their mean; "" where the hook reported none
 // that is clearly slower than the others.
 func slowest(p *diagnose.Pass) string {
-	slow := hookOf(p).Slow
+	slow := p.Evidence.Reported().Slow
 	usual, ok := p.Maybe(metric.MadeItem)
 	if !ok || usual <= 0 {
 		return ""

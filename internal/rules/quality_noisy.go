@@ -28,7 +28,6 @@ var qualityNoisy = diagnose.Rule{
 			to = whole(max(60, 4*w)) + "s" // the interval narrows with the square root of the time
 		}
 		p.Report(report.Finding{
-			Severity: report.Info,
 			Summary:  fmt.Sprintf("The input wait varied: its 95 %% interval is %s wide", unit.Percent(share(width))),
 			Evidence: seen(p, metric.WaitNoise, metric.InputWait, metric.WindowTime),
 			Recommendations: []report.Recommendation{{Setting: "--duration", From: nil, To: to,

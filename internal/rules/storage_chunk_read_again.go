@@ -116,7 +116,7 @@ func openedInside(p *diagnose.Pass) (made, bool) {
 // archiveLine is the line of the person's source that spends most on opening and reading archives and other files, as a
 // summary goes on with it, and whether it spends nearly all; "" and nil where it does not, or none was reported.
 func archiveLine(p *diagnose.Pass) (string, *report.Location, bool) {
-	sites, all := hookOf(p).Archives, 0.0
+	sites, all := p.Evidence.Reported().Archives, 0.0
 	for _, s := range sites {
 		all += s.Seconds
 	}

@@ -67,7 +67,6 @@ func coldMeasured(p *diagnose.Pass) {
 		when = fmt.Sprintf(" in about %s at the device's best rate", unit.Seconds(p.Get(metric.DatasetBytes)/rate))
 	}
 	p.Report(report.Finding{
-		Severity: report.Info,
 		Summary: fmt.Sprintf("A first epoch reads from storage: an item takes %s cold and %s from the page cache, "+
 			"where the dataset (%s) fits",
 			unit.Seconds(cold.Center), unit.Seconds(warm.Center), unit.Bytes(p.Get(metric.DatasetBytes))),

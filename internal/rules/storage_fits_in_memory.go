@@ -50,7 +50,6 @@ func fitsMeasured(p *diagnose.Pass) {
 		room = min(room, limit)
 	}
 	p.Report(report.Finding{
-		Severity: report.Info,
 		Summary: fmt.Sprintf("The dataset (%s) fits in memory (%s could be used): from there an item takes %s, from "+
 			"storage %s", unit.Bytes(size), unit.Bytes(room), unit.Seconds(warm.Center), unit.Seconds(cold.Center)),
 		Evidence: seen(p, metric.DatasetBytes, metric.Available, metric.MemLimit, metric.BenchMemory, metric.BenchItem,

@@ -56,7 +56,6 @@ func tmpfsMeasured(p *diagnose.Pass) {
 		return
 	}
 	p.Report(report.Finding{
-		Severity: report.Info,
 		Summary: fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here: an item takes %s cold and "+
 			"%s from memory", unit.Seconds(cold.Center), unit.Seconds(warm.Center)),
 		Evidence: seen(p, metric.StorageTmpfs, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage,
