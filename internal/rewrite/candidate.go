@@ -167,13 +167,15 @@ func (j *Job) pictureCandidates(counts rewritten) []candidate {
 	return list
 }
 
-// each is a command that writes every picture of a folder anew as a JPEG, with Pillow.
+// each is a command that writes every picture of a folder anew as a JPEG, with Pillow: a.jpg under its name, and a.png
+// as a.png.jpg, as there may be both.
 func each(from, to, change string) string {
 	script := "import sys,pathlib\nfrom PIL import Image\ns,d=map(pathlib.Path,sys.argv[1:])\n" +
 		`for p in s.rglob("*"):` + "\n" +
 		`  if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp",".jpg",".jpeg"):` + "\n" +
 		`    i=Image.open(p).convert("RGB");` + change +
-		`o=(d/p.relative_to(s)).with_suffix(".jpg");o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)`
+		`o=d/p.relative_to(s);o=o.with_name(o.name+".jpg"*(o.suffix.lower() not in (".jpg",".jpeg")));` +
+		`o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)`
 	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(to)
 }
 

@@ -96,7 +96,7 @@ func oversized(p *diagnose.Pass) {
 			To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
 			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: " +
 				"IMREAD_REDUCED_COLOR_2); pictures resized once, ahead of training, need no such code",
-			Caveat: "for JPEG alone; ask for as much as random crops need", Falls: metric.MadeDecode.Name}
+			Caveat: "for JPEG alone; ask for as much as random crops need", Falls: metric.DecodedTimes.Name}
 		lo = m.decode*p.Limit(draftLeast) + m.resize*p.Limit(resizeLeast)
 		hi = m.decode*p.Limit(draftBy(times)) + m.resize*p.Limit(resizeMost) + also*(1-4/times)
 	}
