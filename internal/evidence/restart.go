@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // restart is the start of a trainer's whole set of workers: its first, or one that replaces another, as between two
@@ -14,6 +16,30 @@ type restart struct {
 	ended   float64 // death of the last old worker; birth of the first new one where there was no old set
 	born    float64 // birth of the first new one
 	first   float64 // the first batch of the new set, as near as it was seen
+	timed   *changeover
+}
+
+// changeover is a restart as samples of the main thread timed it; the counters of the loader are told a few times a
+// second, which says little of epochs that are as short.
+type changeover struct {
+	span
+	recording.Changeover
+}
+
+// share is the part of it that so many of its samples stand for.
+func (c *changeover) share(samples int64) float64 {
+	return stat.Share(float64(samples) / max(float64(c.Samples), 1))
+}
+
+// changeovers are those of a trainer, in order.
+func (b *builder) changeovers(trainer *process) (all []changeover) {
+	for e, row := range recording.Each[recording.Changeover](b.rec, recording.EventChangeover) {
+		first := e.At.Seconds() - row.Ago
+		if e.Entity == trainer.loader() && row.Took > 0 && stat.Finite(row.Took, first) {
+			all = append(all, changeover{span{first - row.Took, first}, row})
+		}
+	}
+	return all
 }
 
 // gap is the stretch between the end of the old set and the first batch of the new.
@@ -55,7 +81,7 @@ func workerSets(workers []*process) [][]*process {
 // validation loader's) mean that not the whole set was replaced.
 func (b *builder) starts(trainer *process, workers []*process) []restart {
 	sets := workerSets(workers)
-	pace := b.pace(trainer, sets)
+	pace, timed := b.pace(trainer, sets), b.changeovers(trainer)
 	var out []restart
 	for i := range sets {
 		born := sets[i][0].born
@@ -80,7 +106,13 @@ func (b *builder) starts(trainer *process, workers []*process) []restart {
 		if i+1 < len(sets) {
 			next = sets[i+1][0].born
 		}
-		r.first = min(b.firstBatch(trainer, r, pace, next), b.backAtWork(trainer, born, next))
+		at := slices.IndexFunc(timed, func(c changeover) bool { return c.to > born && c.from < next && c.to < next })
+		if at >= 0 && !r.initial {
+			r.timed = &timed[at]
+			r.ended, r.first = r.timed.from, r.timed.to
+		} else {
+			r.first = min(b.firstBatch(trainer, r, pace, next), b.backAtWork(trainer, born, next))
+		}
 		out = append(out, r)
 	}
 	return out

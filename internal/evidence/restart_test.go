@@ -176,3 +176,20 @@ func TestReadsOfWorkersThatEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestTimedChangeovers has epochs as short as two readings, whose beginnings samples timed: 0.06 s of 0.5 s, of which
+// the trainer starts workers for a third, and as much waiting within.
+func TestTimedChangeovers(t *testing.T) {
+	s := twoWorkers(t, recording.Header{})
+	s.tick, s.samples = 0.25, 12
+	for range 40 {
+		s.run(0.25, moment{wait: 0.12, asleep: 0.88, idle: 1, batches: 40, gpu: -1})
+		s.bury("100.1")
+		s.bear("100.1", 2, 0)
+		s.run(0.25, moment{wait: 0.12, run: 0.08, asleep: 0.80, idle: 1, batches: 40, gpu: -1})
+		s.r.Event(recording.EventChangeover, "loader/100.1", recording.Attrs(recording.Changeover{Took: 0.06, Ago: 0.19,
+			Samples: 3, Running: 1, Waiting: 0}))
+	}
+	about(t, s.evidence(), map[metric.Desc][2]float64{metric.RestartGap: {0.06, 0.001}, metric.EpochGap: {0.12, 0.005},
+		metric.InputWait: {0.12 + 3.0/24, 0.01}})
+}

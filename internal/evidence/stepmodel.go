@@ -168,7 +168,11 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	polls := b.ofSamples(r, b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
 	told := times(b.inNext(r), 1+b.delayPerCPU(r)) // ready to run looks like running
 	for i := range running {
-		switch start := r.startRunning(b, i); {
+		start := 0.0 // of the main thread's running, it started workers
+		if len(r.startRan) > 0 && r.samples[i] > 0 {
+			start = r.startRan[i] / r.samples[i]
+		}
+		switch {
 		case len(told) > 0:
 			wait := stat.Share(divide(r.hook.waits()[i], r.hook.reported[i]))
 			own := min(wait, stat.Share(divide(told[i], r.hook.reported[i])+start), running[i])
@@ -179,28 +183,15 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 			}
 			asleep[i] = max(asleep[i]-max(wait-own-orNothing(within), 0), 0)
 		case !r.noLoader && r.joint != nil:
-			wait := divide(r.waiting[i], r.joint[i])
 			running[i] = max(running[i]-start-divide(r.receiving[i], r.samples[i]), 0)
 			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside
 			// the loader.
 			asleep[i] -= max(divide(r.polled[i], r.joint[i])-polls[i], 0)
-			asleep[i] -= max(wait-divide(r.polled[i]+r.receiving[i], r.joint[i])-start, 0)
+			asleep[i] -= divide(r.startSlept[i], r.joint[i])
 			asleep[i] = max(asleep[i], 0)
 		}
 	}
 	return running, asleep, storage
-}
-
-// startRunning returns the share of a window in which the main thread ran while it started workers.
-func (r *rank) startRunning(b *builder, i int) float64 {
-	if len(r.starts) == 0 || r.samples[i] <= 0 {
-		return 0
-	}
-	samples := 0.0
-	for _, s := range r.starts {
-		samples += b.h.grown(r.entity, b.spans[i].and(span{s.born, s.first}), metric.ThreadRunning)
-	}
-	return min(samples, r.starting[i]) / r.samples[i]
 }
 
 // together bounds the data stall window by window, where steps are so long that a window holds less than half of one:

@@ -18,16 +18,18 @@ type rank struct {
 	others    []*process // those left out
 	fed       *Fed       // it has no DataLoader workers, and these make its batches: workerSet
 	// workers that stood by through the window; those known to be another loader's are left out too
-	standby   int
-	working   int       // workers that did not
-	starts    []restart // of workers, that reach into the steady window
-	restarts  []restart // those that replaced others and began in it
-	samples   []float64 // seconds in which the main thread was sampled
-	joint     []float64 // seconds in which waiting could be determined
-	polled    []float64 // of those, in which it waited for a batch
-	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
-	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
-	receiving []float64 // of those, in which it took a batch unseen; see receive
+	standby  int
+	working  int       // workers that did not
+	starts   []restart // of workers, that reach into the steady window
+	restarts []restart // those that replaced others and began in it
+	samples  []float64 // seconds in which the main thread was sampled
+	joint    []float64 // seconds in which waiting could be determined
+	polled   []float64 // of those, in which it waited for a batch
+	waiting  []float64 // of those, in which it waited for a batch, took one, or was starting workers
+	starting []float64 // of those, in which it was starting workers and not waiting for a batch
+	// of these, on a CPU, and neither that nor in a poll
+	startRan, startSlept []float64
+	receiving            []float64 // of those, in which it took a batch unseen; see receive
 	// of all time, how long it had no CPU meanwhile, and by how much its CPU time may be off
 	delayed, receivingOff float64
 	clock                 []float64 // seconds in which batches could be counted
@@ -139,17 +141,29 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 // meanwhile may be an evaluation or a checkpoint, and counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
 	r.polled = b.grow(r.loader(), metric.LoaderWaiting)
-	r.starting = make([]float64, len(b.spans))
+	r.starting, r.startRan = make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	r.startSlept = make([]float64, len(b.spans))
 	r.joint = both
 	for i := range r.joint { // before the first worker was known, only the main thread was sampled
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
+		if s.timed != nil {
+			for i, part := range intersect(b.spans, s.gap()) {
+				r.starting[i] += part.length() * (1 - s.timed.share(s.timed.Waiting))
+				r.startRan[i] += part.length() * s.timed.share(s.timed.Running)
+				r.startSlept[i] += part.length() * s.timed.share(s.timed.Asleep)
+			}
+			continue
+		}
 		between, _ := b.changing(r, s).grow(b.spans)
 		for i, part := range intersect(b.spans, span{s.born, s.first}) {
 			samples := b.h.grown(r.entity, part, metric.ThreadSamples)
 			waited := b.h.grown(r.loader(), part, metric.LoaderWaiting) + b.h.grown(r.entity, part, atWork...)
-			r.starting[i] += max(samples-waited, 0) + between[i]
+			began := max(samples-waited, 0) + between[i]
+			ran := min(b.h.grown(r.entity, part, metric.ThreadRunning), began)
+			r.starting[i], r.startRan[i] = r.starting[i]+began, r.startRan[i]+ran
+			r.startSlept[i] += began - ran
 		}
 	}
 	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
@@ -331,7 +345,7 @@ func (b *builder) receive(r *rank) {
 		if r.clock[i] <= 0 { // not counted yet
 			batches = r.rate.Center * r.joint[i]
 		}
-		free := max(min(running[i]-r.starting[i], r.joint[i]-r.waiting[i]), 0)
+		free := max(min(running[i]-r.startRan[i], r.joint[i]-r.waiting[i]), 0)
 		took := min(unseen*batches, free)
 		delayed := min(all*perCPU*batches, free-took)
 		kept += delayed

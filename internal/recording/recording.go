@@ -65,6 +65,8 @@ const (
 	EventExit = "exit"
 	// EventPin: a trainer's pinning thread was found. Entity pin/….
 	EventPin = "pin-thread"
+	// EventChangeover: the whole set of a trainer's workers gave way to a new one. Entity loader/…; row Changeover.
+	EventChangeover = "changeover"
 	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; row Dataset.
 	EventDataset = "dataset"
 	// EventLayout: the layout of the HDF5 dataset most likely read. Entity dataset/<n>; row Layout.

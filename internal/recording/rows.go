@@ -146,6 +146,17 @@ type SlowItem struct {
 	Times   int     `json:"times"`              // measured
 }
 
+// Changeover is the row of EventChangeover: the time from the end of the old set of workers to the first batch of the
+// new, and the samples of the main thread in it.
+type Changeover struct {
+	Took    float64 `json:"took_s" digits:"3"`
+	Ago     float64 `json:"ago_s" digits:"3"` // from the first batch to the event
+	Samples int64   `json:"samples"`          // all of them
+	Waiting int64   `json:"waiting"`          // of these, counted as waits for a batch while workers were known
+	Running int64   `json:"running"`          // of these, on a CPU
+	Asleep  int64   `json:"asleep"`           // of these, neither, nor waiting for its workers to end
+}
+
 // Replay is the row of EventReplay: a chunk of steps, or why there is none.
 type Replay struct {
 	Steps   int64   `json:"steps,omitempty"`

@@ -55,6 +55,7 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	if !t.ended {
 		sink.Add(metric.LoaderWorkers, job.LoaderEntity(t.id), float64(active(t.workers)))
 	}
+	t.change.emit(l, t, sink)
 	if t.had {
 		t.joint.emit(sink, job.LoaderEntity(t.id))
 		t.batches.Emit(sink, job.LoaderEntity(t.id), t.joint.samples)

@@ -35,6 +35,7 @@ type trainer struct {
 	target      func(fd int) ([]byte, bool) // where a descriptor of the trainer points
 
 	joint    jointCounts
+	change   changeover
 	sinceSet uint64 // passes since the workers were last sampled
 	emits    uint64 // calls of emit
 	had      bool   // has had workers
@@ -99,6 +100,9 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		if t.knows(p.ID) {
 			continue
 		}
+		if len(t.workers) == 0 || t.change.starting {
+			t.change.begun(l, p.ID)
+		}
 		w := &loaderWorker{id: p.ID}
 		var err error
 		if w.main, err = l.open(p.ID, &w.samples); err != nil {
@@ -129,6 +133,7 @@ func (t *trainer) knows(id procfs.ID) bool {
 const shortLivedPasses = 3000
 
 func (t *trainer) dropEnded() {
+	before := len(t.workers)
 	t.workers = slices.DeleteFunc(t.workers, func(w *loaderWorker) bool {
 		if w.main.gone {
 			w.main.closeProcess()
@@ -138,6 +143,9 @@ func (t *trainer) dropEnded() {
 		}
 		return w.main.gone
 	})
+	if left := len(t.workers); left < before {
+		t.change.gone(left)
+	}
 }
 
 // sample samples the trainer's threads and, in every pass or in some, its workers, back to back.
@@ -173,6 +181,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		t.feeders.sample(&l.scratch, now, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main, backward)
+	t.change.sampled(now, waiting, waiting && len(t.workers) > 0, main == classRunning || main == classGIL)
 	t.isReceiving = main == classPipeRead
 	var idle, alive int
 	var samples uint64
