@@ -22,6 +22,9 @@ const leastRest = 0.01
 // leastOthers is the share of time from which on work of others on the device is told: the line at which shares count.
 const leastOthers = 0.05
 
+// device is the share of a step in which the device works.
+const device = "device"
+
 // stepShares are the shares of a step, as the device spends it. Where all are known they sum to the whole: the time
 // between epochs takes what of it no other has, and the rest of it from the wait, which holds that as well; what is
 // then left is a share of its own. Work of others on the device, a share of time as well, is none of the job's: only
@@ -60,7 +63,7 @@ func stepShares(s report.Step, others float64) []share {
 		between = nil // the wait may hold it
 	}
 	return []share{{lacks, wait, Waiting}, {"between epochs", between, Waiting}, {"CPU work", s.HostRatio, Other},
-		{"copies to device", s.H2DRatio, Other}, {"device", s.DeviceRatio, Working},
+		{"copies to device", s.H2DRatio, Other}, {device, s.DeviceRatio, Working},
 		{"device, others' turn", turns, Other}, {"unresolved", rest, Idle}}
 }
 
@@ -106,6 +109,9 @@ func stepSection(r *report.Report) Section {
 		others = min(m.Center, 1)
 	}
 	for _, s := range stepShares(r.Verdict.Step, others) {
+		if s.name == device && len(r.Host.GPUs) == 0 {
+			s.name = "asleep (no GPU seen)" // which stands for a device's work
+		}
 		if s.ratio != nil && *s.ratio >= leastRest/2 { // nothing needs no bar
 			bars = append(bars, Bar{Name: s.name, Ratio: *s.ratio, Share: unit.Percent(*s.ratio), Sense: s.sense})
 		}

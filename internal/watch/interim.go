@@ -42,7 +42,7 @@ func (p *provisional) enough(at time.Duration, rec *recording.Recorder) string {
 		return p.take(g, at)
 	default:
 	}
-	if p.interim != nil || at < p.next && (p.Now == nil || !p.Now()) || p.soonOver(at) {
+	if p.interim != nil || at < p.next && (p.Now == nil || !p.Now()) || at >= p.Duration {
 		return ""
 	}
 	made := make(chan Interim, 1)             // nobody may be there to take it
@@ -58,12 +58,6 @@ func (p *provisional) enough(at time.Duration, rec *recording.Recorder) string {
 		made <- Interim{at, r, err} // an error: too little was seen yet; the end of the watch says it if that stays so
 	}()
 	return ""
-}
-
-// soonOver reports that the report at the end of the watch is nearer than the next interim one would be: nobody would
-// act on this one.
-func (p *provisional) soonOver(at time.Duration) bool {
-	return p.Judge == nil && !p.MayEnd && p.Duration-at < at/2
 }
 
 // judged is how much of a watch is judged at a moment.
