@@ -29,10 +29,11 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	case r.Verdict.Rule != "":
 		out = append(out, "pipetune explain "+r.Verdict.Rule)
 	case len(r.Findings) > 0:
+		advises := func(f report.Finding) bool { return f.Severity != report.Info && len(f.Recommendations) > 0 }
 		if short := slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Rule == tooShort }); short {
 			out = append(out, longerWatch(e))
-		} else if f := r.Findings[0]; f.Severity != report.Info && len(f.Recommendations) > 0 {
-			out = append(out, "pipetune explain "+f.Rule) // the page advises what it is about
+		} else if i := slices.IndexFunc(r.Findings, advises); i >= 0 {
+			out = append(out, "pipetune explain "+r.Findings[i].Rule)
 		}
 	}
 	if e.Facts.Dataset != "" && r.Verdict.Class == report.InputBound {

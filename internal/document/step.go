@@ -109,7 +109,8 @@ func stepSection(r *report.Report) Section {
 		others = min(m.Center, 1)
 	}
 	for _, s := range stepShares(r.Verdict.Step, others) {
-		if s.name == device && len(r.Host.GPUs) == 0 {
+		if inferred := r.Metrics[metric.DeviceTime.Name].Basis == report.Inferred; s.name == device && inferred &&
+			len(r.Host.GPUs) == 0 {
 			s.name = "asleep (no GPU seen)" // which stands for a device's work
 		}
 		if s.ratio != nil && *s.ratio >= leastRest/2 { // nothing needs no bar

@@ -160,7 +160,7 @@ func bend(rec *recording.Recording, raw []byte) {
 			event.At = time.Duration(int64(int16(binary.BigEndian.Uint16(raw[3:5]))) << 40)
 		case 5:
 			event.Kind = []string{recording.EventExit, recording.EventGap, recording.EventJobEnded, recording.EventPin,
-				recording.EventLayout}[where%5]
+				recording.EventChangeover, recording.EventLayout}[where%6]
 		case 6:
 			event.Attrs = map[string]string{"role": []string{"trainer", "worker", ""}[where%3], "start_s": "1e9",
 				"lasted_s": "-3", "bytes": "NaN", "rank": "x"}

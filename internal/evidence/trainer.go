@@ -27,7 +27,7 @@ type rank struct {
 	polled   []float64 // of those, in which it waited for a batch
 	waiting  []float64 // of those, in which it waited for a batch, took one, or was starting workers
 	starting []float64 // of those, in which it was starting workers and not waiting for a batch
-	// of these, on a CPU, and neither that nor in a poll
+	// of these, on a CPU, and asleep elsewhere than in a poll
 	startRan, startSlept []float64
 	receiving            []float64 // of those, in which it took a batch unseen; see receive
 	// of all time, how long it had no CPU meanwhile, and by how much its CPU time may be off

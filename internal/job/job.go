@@ -49,7 +49,6 @@ type Job struct {
 	librarySearches int
 
 	lastFull, lastSlow, lastTrainer time.Duration
-	lastLook, lastChange            time.Duration // for births; of a birth, a death or a role
 	refreshed                       bool
 	ended                           bool
 	events                          int // process events handed to the sink so far

@@ -9,12 +9,9 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// How often things are looked at. A worker of a short epoch lives some tenths of a second, so births are looked for
-// at every tick (one read of some 30 µs per trainer) until there were none for a while; the rest can wait.
+// How often things are looked at. A worker of a short epoch lives some tenths of a second, so births are looked for at
+// every tick (one read of some 10 µs per trainer); the rest can wait.
 const (
-	calmAfter = 10 * time.Second       // without a birth or a death
-	calmEvery = 300 * time.Millisecond // births, from then on
-
 	fullEvery = time.Second     // the whole tree
 	slowEvery = 5 * time.Second // what hardly changes: libraries loaded later, a process that became another program
 	// scanEvery bounds full looks at /proc where the kernel has no children files: 64 ms for 5,000 processes on Linux
@@ -47,17 +44,14 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	changed := !j.refreshed
 	j.refreshed = true
 	if full {
-		j.lastFull, j.lastLook = now, now
+		j.lastFull = now
 		changed = j.dropEnded(sink) || changed
 		changed = j.table.grow(j.roots, now, slow) || changed
 		changed = j.table.markBatchTakers() || changed
-	} else if now-j.lastChange < calmAfter || now-j.lastLook >= calmEvery {
-		changed = j.readChildren(now, sink) || changed
+	} else {
+		changed = j.readChildren(now, sink)
 	}
 	changed = j.settleRoles(now, full) || changed
-	if changed {
-		j.lastChange = now
-	}
 	if slow {
 		j.lastSlow = now
 		changed = j.renew() || changed
@@ -94,7 +88,6 @@ func (j *Job) follow() {
 // readChildren reads the lists of children of trainers and their forkservers. It reports whether anything changed.
 func (j *Job) readChildren(now time.Duration, sink recording.Sink) bool {
 	changed := false
-	j.lastLook = now
 	var buf [64]int
 	for _, n := range j.table.nodes {
 		if n.childPIDs == nil {

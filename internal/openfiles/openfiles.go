@@ -73,10 +73,8 @@ const (
 	// calmEvery is the pace once the first listings have shown what is there.
 	calmEvery  = time.Second
 	firstCalls = 8
-	// searching is how many processes are listed in one call while nothing was found, and hoping, after searchCalls
-	// calls, which is the usual watch, what is left of it.
-	searching, hoping = 8, 1
-	searchCalls       = firstCalls + 28
+	// searching is how many processes are listed in one call while nothing was found.
+	searching = 8
 	// maxDatasets bounds the places that are followed; a job reads its samples from one or two and its labels from
 	// another.
 	maxDatasets = 8
@@ -150,7 +148,7 @@ func (f *Sampler) Sample(_ context.Context, sink recording.Sink) {
 
 func (f *Sampler) mapsDue() bool {
 	every := mapsEvery
-	if len(f.datasets) == 0 && f.calls < searchCalls {
+	if len(f.datasets) == 0 {
 		every = mapsSearching
 	}
 	return f.calls%every == 2 && len(f.datasets) < maxDatasets
@@ -159,11 +157,8 @@ func (f *Sampler) mapsDue() bool {
 // width is how many processes are listed in one call: one, and more until the data was found, because a file that is
 // opened for each item is open for a fraction of a millisecond.
 func (f *Sampler) width(readers int) int {
-	switch {
-	case len(f.datasets) > 0:
+	if len(f.datasets) > 0 {
 		return 1
-	case f.calls >= searchCalls:
-		return hoping
 	}
 	return min(readers, searching)
 }

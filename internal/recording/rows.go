@@ -146,15 +146,16 @@ type SlowItem struct {
 	Times   int     `json:"times"`              // measured
 }
 
-// Changeover is the row of EventChangeover: the time from the end of the old set of workers to the first batch of the
-// new, and the samples of the main thread in it.
+// Changeover is the row of EventChangeover: the time from the end of the old set of workers, or from the first birth of
+// the new one where something was done between, to the first batch of the new, and the samples of the main thread in
+// it.
 type Changeover struct {
 	Took    float64 `json:"took_s" digits:"3"`
 	Ago     float64 `json:"ago_s" digits:"3"` // from the first batch to the event
 	Samples int64   `json:"samples"`          // all of them
 	Waiting int64   `json:"waiting"`          // of these, counted as waits for a batch while workers were known
 	Running int64   `json:"running"`          // of these, on a CPU
-	Asleep  int64   `json:"asleep"`           // of these, neither, nor waiting for its workers to end
+	Asleep  int64   `json:"asleep"`           // of these, asleep or on a device
 }
 
 // Replay is the row of EventReplay: a chunk of steps, or why there is none.

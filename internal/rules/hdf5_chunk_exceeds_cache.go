@@ -26,7 +26,7 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	Resource: report.HDF5,
 	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache,
 		metric.HDF5Amplify, metric.ReadBytes},
-	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing),
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing, diagnose.MemoryShare),
 	Applies: onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small", "storage/saturated"},
@@ -77,21 +77,36 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) cause {
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: nonEmpty(layoutOf(p).Chunk), To: newChunk(p),
 		Why: "an item then decodes only itself", Caveat: "smaller chunks compress less and make the file larger; " +
 			keepOld, Command: repack(p)}
+	instead, unhelpful := cacheOfAll(p)
+	rec.Caveat += instead
 	return cause{part: hi, lo: lo, hi: hi, summary: summary + readSaid(p), change: rec,
 		seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item,
 			metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored, metric.WorkerRunning,
 			metric.ReadBytes),
-		unhelpful: slices.Concat(against(cacheOfAll(p), biggerCache), tooSlowly(p), notStorage(p))}
+		unhelpful: slices.Concat(unhelpful, tooSlowly(p), notStorage(p))}
 }
 
-// cacheOfAll says when a larger chunk cache would help a job that reads in random order, and how large it had to be.
-func cacheOfAll(p *diagnose.Pass) string {
+// cacheOfAll says of a chunk cache that holds all of the dataset in each worker, for a job that reads in random order,
+// what it takes instead of a rewrite, where half of the memory that is left holds those of all workers, which live on;
+// else that a larger one does not help.
+func cacheOfAll(p *diagnose.Pass) (instead string, unhelpful []report.Unhelpful) {
 	const because = ": in random order the next item lies in another chunk"
 	chunk := p.Get(metric.HDF5Chunk)
 	all, ok := decoded(p)
 	if !ok || chunk <= 0 {
-		return "a larger chunk cache, unless it holds most of the dataset" + because
+		return "", against("a larger chunk cache, unless it holds most of the dataset"+because, biggerCache)
 	}
-	return fmt.Sprintf("a larger chunk cache, unless it holds most of the dataset (%s decoded, in each worker; "+
-		"rdcc_nslots a prime some hundred times the chunks in it: %d)%s", unit.Bytes(all), slots(all, chunk), because)
+	lives := p.Evidence.Facts.Persistent == nil || *p.Evidence.Facts.Persistent
+	room, known := p.Maybe(metric.Available)
+	if each := chunks(p) * chunk; each > 0 && known && lives && p.OrZero(metric.HDF5Filters) >= 1 {
+		takes := each * max(p.Get(metric.NumWorkers), 1) * trainers(p)
+		if takes <= p.Limit(diagnose.MemoryShare)*room {
+			return fmt.Sprintf("; or leave the file as it is, open it once in each worker, and keep all of it "+
+				"decoded: h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d), %s for all workers", each,
+				slots(each, chunk), unit.Bytes(takes)), nil
+		}
+	}
+	return "", against(fmt.Sprintf("a larger chunk cache, unless it holds most of the dataset (%s decoded, in each "+
+		"worker; rdcc_nslots a prime some hundred times the chunks in it: %d)%s", unit.Bytes(all), slots(all, chunk),
+		because), biggerCache)
 }

@@ -15,7 +15,7 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	Resource: report.HDF5,
 	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache,
 		metric.ReadBytes},
-	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing),
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing, diagnose.MemoryShare),
 	Applies: onChunks,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
 		"hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},

@@ -100,6 +100,24 @@ func decoded(p *diagnose.Pass) (float64, bool) {
 	return items * item, ok && err == nil && items > 0
 }
 
+// chunks is how many chunks the dataset has, those at its edges included; 0 where it is unknown.
+func chunks(p *diagnose.Pass) float64 {
+	shape, chunk := digits.FindAllString(layoutOf(p).Shape, -1), digits.FindAllString(layoutOf(p).Chunk, -1)
+	if len(shape) == 0 || len(shape) != len(chunk) {
+		return 0
+	}
+	n := 1.0
+	for i := range shape {
+		of, err := strconv.ParseFloat(shape[i], 64)
+		by, err2 := strconv.ParseFloat(chunk[i], 64)
+		if err != nil || err2 != nil || by <= 0 {
+			return 0
+		}
+		n *= math.Ceil(of / by)
+	}
+	return n
+}
+
 var (
 	fastFilter = regexp.MustCompile(`(?i)lzf|lz4|zstd|blosc|bitshuffle`)
 	digits     = regexp.MustCompile(`[0-9]+`)

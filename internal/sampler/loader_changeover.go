@@ -9,40 +9,44 @@ import (
 )
 
 const (
-	// changeoverMemory is how many samples of the main thread are kept: those since the births of workers that the
-	// table of processes tells up to a scan late, which is 0.1 to 1 s.
+	// changeoverMemory is how many samples of the main thread are kept: more than 1 s of them, for births are told up
+	// to a scan of the table of processes late.
 	changeoverMemory = 64
-	// endsWithin is how long the workers of one set take to end, as others end beside them.
-	endsWithin = time.Second
-	// joinSamples is how many samples before the end of the first may be of its trainer waiting for that: to end 1 to 8
-	// forked workers takes 7 to 30 ms (PyTorch 1.13 and 2.15, 2 CPUs). More might be waits for the last batch.
-	joinSamples = 2
-	// startsAtOnce is how long after the last birth a trainer that does not wait is taken to have its batch already.
-	startsAtOnce = 250 * time.Millisecond
+	// birthsTold is how long after a first batch it is waited for births that were not told yet.
+	birthsTold = 300 * time.Millisecond
+	// slowestTiming is the mean time between samples up to which they tell a changeover, which takes some hundredths.
+	slowestTiming = 30 * time.Millisecond
+	// atOnce is between the end of a set and the births of the next where nothing else was done, and between the last
+	// of these and the wait for the first batch: the end of 1 to 8 forked workers takes 7 to 30 ms, and the birth of
+	// each 5 to 14 (PyTorch 1.13 and 2.15, 2 CPUs).
+	atOnce = 60 * time.Millisecond
 	// maxChangeovers bounds the changeovers of one trainer that are recorded.
-	maxChangeovers = 4096
+	maxChangeovers = 1024
 )
 
 // changeover times how the whole set of a trainer's workers gives way to the next one, as between two epochs: from the
-// end of the old set, which samples of its workers notice at once, to the first batch of the new, where the main thread
-// has waited for it and goes on. Counters that are handed over four times a second cannot tell that of short epochs.
+// end of the old set to the first batch of the new, where the main thread has waited for it and goes on. Counters that
+// are handed over four times a second cannot tell that of short epochs. What the trainer does after the end of the old
+// set and before the first birth, such as an evaluation, is no part of it. One that these samples do not show clearly
+// is not told: where the main thread works before it waits, or hands batches over by another thread.
 type changeover struct {
-	last     mainSample
-	kept     [changeoverMemory]mainSample
-	ending   mainSample // the sample after which the first of the old set was gone; n = 0: none is
-	from     mainSample // the one after which the trainer began to end the old set, which is gone; n = 0: it is not
-	born     time.Duration
-	starting bool // the new set has begun
-	done     []changed
-	told     int
+	last mainSample
+	kept [changeoverMemory]mainSample
+	// the sample after which no worker of the old set was left; n = 0: some is, or nothing is timed
+	ended       mainSample
+	first, born time.Duration // births of the first and the last worker of the new set
+	starting    bool          // it has begun
+	done        []changed
+	told        int
 }
 
 // mainSample is one sample of the main thread, and how many there were until then.
 type mainSample struct {
-	at    time.Duration
-	waits bool
-	// samples; of these, counted as waits for a batch, on a CPU, and neither that nor waiting for workers
-	n, waiting, running, asleep int64
+	at            time.Duration
+	polls, works  bool // it polls a queue or the end of workers; it sleeps or is on a device
+	n             int64
+	waiting, runs int64 // of the samples, those counted as waits for a batch, and those on a CPU
+	slept         int64 // those in which it works so
 }
 
 // changed is a changeover that is over.
@@ -51,86 +55,93 @@ type changed struct {
 	row   recording.Changeover
 }
 
-// sampled takes a sample of the main thread. counted says that it counts as a wait of the loader.
-func (c *changeover) sampled(at time.Duration, waits, counted, running bool) {
-	c.last.at, c.last.waits = at, waits
-	c.last.n++
+// sampled takes a sample of the main thread. counted says that the loader counts it as a wait for a batch.
+func (c *changeover) sampled(at time.Duration, main waitClass, counted bool) {
+	s := &c.last
+	s.at, s.polls, s.works = at, main == classQueuePoll, main == classSleep || main == classDevice
+	s.n++
 	if counted {
-		c.last.waiting++
+		s.waiting++
 	}
-	switch {
-	case running:
-		c.last.running++
-	case !waits:
-		c.last.asleep++
+	if main == classRunning || main == classGIL {
+		s.runs++
 	}
-	c.kept[c.last.n%changeoverMemory] = c.last
+	if s.works {
+		s.slept++
+	}
+	c.kept[s.n%changeoverMemory] = *s
 	if c.starting {
 		c.look()
 	}
 }
 
-// gone takes that workers have ended, of which so many are left. The last sample is the first that could find that. The
-// trainer joins them, which it waits in before the first has ended.
-func (c *changeover) gone(left int) {
-	if c.ending.n == 0 || c.last.at-c.ending.at > endsWithin {
-		c.ending = c.last
-		for n := range int64(joinSamples) {
-			if s := c.kept[(c.last.n-n)%changeoverMemory]; n < c.last.n && s.waits {
-				c.ending = c.kept[(c.last.n-n-1)%changeoverMemory]
-			} else {
-				break
-			}
-		}
-	}
-	if left == 0 {
-		c.from, c.ending, c.starting = c.ending, mainSample{}, false
-	}
-}
+// gone takes that no worker is left; the last sample was taken before that was found.
+func (c *changeover) gone() { c.ended, c.starting = c.last, false }
 
 // begun takes the birth of a worker of the new set.
 func (c *changeover) begun(l *Loader, id procfs.ID) {
-	if c.from.n == 0 {
-		return
-	}
 	up, err := l.fs.Uptime()
-	if err != nil {
-		c.from = mainSample{}
-		return
+	born := l.clock() - up + time.Duration(id.Start)*(time.Second/userHZ)
+	switch {
+	case c.ended.n == 0:
+	case err != nil, l.pace.interval > slowestTiming, born < c.ended.at-time.Second: // the last is one found again
+		c.forget()
+	case !c.starting:
+		c.first, c.born, c.starting = born, born, true
+	default:
+		c.first, c.born = min(c.first, born), max(c.born, born)
 	}
-	c.born, c.starting = l.clock()-up+time.Duration(id.Start)*(time.Second/userHZ), true
 }
 
-// look ends the changeover at the first sample that does not wait after those since the last birth that do.
+func (c *changeover) forget() { c.ended, c.starting = mainSample{}, false }
+
+// look ends the changeover at the first sample that does not poll after those since the last birth that do.
 func (c *changeover) look() {
-	waited := false
-	before := c.last
-	for n := max(c.from.n, c.last.n-min(c.last.n, changeoverMemory-1)); n <= c.last.n; n++ {
+	oldest := max(1, c.last.n-changeoverMemory+1)
+	begin, polled, before := mainSample{}, false, mainSample{}
+	for n := oldest; n <= c.last.n; n++ {
 		s := c.kept[n%changeoverMemory]
 		switch {
+		case s.at <= c.first:
+			begin = s // the last one before the first birth
 		case s.at < c.born:
-		case s.waits:
-			waited = true
-		case waited:
-			c.end(before, s)
+		case s.polls && !polled && s.at-c.born > atOnce, !s.polls && !polled && s.works:
+			c.forget() // it has had its first batch, and waits for another one
 			return
-		case s.at-c.born > startsAtOnce: // what it does cannot be told from a step
-			c.from, c.starting = mainSample{}, false
+		case s.polls:
+			polled = true
+		case polled && c.last.at-s.at >= birthsTold:
+			c.end(begin, before, s)
 			return
+		case polled:
+			return // a birth after this may be told yet
 		}
 		before = s
 	}
+	if begin.n == 0 || c.last.at-c.born > birthsTold && !polled {
+		c.forget()
+	}
 }
 
-// end keeps a changeover whose last sample is before the first batch and whose next one is after it.
-func (c *changeover) end(last, next mainSample) {
-	if first := (last.at + next.at) / 2; c.told < maxChangeovers {
-		c.told++
-		c.done = append(c.done, changed{first, recording.Changeover{Took: (first - c.from.at).Seconds(),
-			Samples: last.n - c.from.n, Waiting: last.waiting - c.from.waiting,
-			Running: last.running - c.from.running, Asleep: last.asleep - c.from.asleep}})
+// end keeps a changeover whose last sample is before the first batch and whose next one is after it. begin is the last
+// sample before the first birth; it begins with the end of the old set, where that was just before.
+func (c *changeover) end(begin, last, next mainSample) {
+	if begin.n == 0 || next.at-last.at > 2*slowestTiming || c.told == maxChangeovers {
+		c.forget()
+		return
 	}
-	c.from, c.starting = mainSample{}, false
+	if gap := c.first - c.ended.at; gap >= 0 && gap <= atOnce {
+		begin = c.ended
+		if before := c.kept[(begin.n-1)%changeoverMemory]; begin.polls && before.n == begin.n-1 {
+			begin = before // it waits for the workers to end
+		}
+	}
+	first := (last.at + next.at) / 2
+	c.told++
+	c.done = append(c.done, changed{first, recording.Changeover{Took: (first - begin.at).Seconds(),
+		Samples: last.n - begin.n, Waiting: last.waiting - begin.waiting, Running: last.runs - begin.runs,
+		Asleep: last.slept - begin.slept}})
+	c.forget()
 }
 
 // emit records what is over.

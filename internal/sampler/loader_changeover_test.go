@@ -1,31 +1,24 @@
 package sampler
 
 import (
-	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// changes are the changeovers of a trainer that were reported since the last call.
-func (w *watcher) changes() []recording.Changeover {
-	var out []recording.Changeover
-	for _, d := range w.trainers[0].change.done {
-		out = append(out, d.row)
-	}
-	w.book()
-	return out
-}
-
-// TestChangeover ends a set of workers and begins another, as a new epoch does: the trainer forks for two samples,
-// waits for three, and works; the tree hears of the new worker a sample after its first batch.
+// TestChangeover ends sets of workers and begins others, as new epochs do: the trainer forks for some samples, waits
+// for some, and works; the tree hears of a new worker late.
 func TestChangeover(t *testing.T) {
 	m := newJob(t, 1)
 	w := m.watch()
 	born := func(pid int, ago time.Duration) {
-		m.uptime(10*pid + int(ago/(10*time.Millisecond)))
+		m.uptime(10*pid + int((ago+SampleInterval)/(10*time.Millisecond))) // it is adopted in the next pass
 		m.process(pid, job.Worker, 100)
 	}
 	works := func(n int) {
@@ -38,46 +31,85 @@ func TestChangeover(t *testing.T) {
 		m.thread(100, 100, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
 		w.samples(waits)
 	}
+	ends := func(pids ...int) {
+		for _, pid := range pids {
+			m.thread(pid, pid, inFault, "0", 'Z')
+		}
+	}
+	told := func(name string, took float64, want ...recording.Changeover) {
+		t.Helper()
+		var got []recording.Changeover
+		for _, d := range w.trainers[0].change.done {
+			got = append(got, d.row)
+		}
+		for i := range want {
+			want[i].Took = took * SampleInterval.Seconds()
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		events := w.book().events
+		if len(want) > 0 && !slices.Contains(events, recording.EventChangeover+" "+loader100) {
+			t.Errorf("%s: not recorded, but %q", name, events)
+		}
+	}
+
 	works(10)
-	m.thread(101, 101, inFault, "0", 'Z')
-	works(1) // finds its end
-	change(2, 3)
+	ends(101)
+	change(3, 3) // the first sample finds the end
 	works(2)
 	born(102, 5*SampleInterval)
-	works(1)
+	works(5)
+	told("others may be born still", 0)
+	works(12)
 	m.remove(101)
-	const took = 5.5 * float64(SampleInterval) / float64(time.Second)
-	if got := w.changes(); len(got) != 1 || math.Abs(got[0].Took-took) > 1e-9 || got[0].Samples != 5 ||
-		got[0].Running != 2 || got[0].Waiting != 0 {
-		t.Errorf("got %+v, want %v s, 5 samples, 2 of them on a CPU", got, took)
-	}
+	told("one that forks", 6.5, recording.Changeover{Samples: 6, Running: 3})
 
-	// Known before its first batch came: waits are counted as such from then on.
-	m.thread(102, 102, inFault, "0", 'Z')
-	works(1)
+	ends(102)
 	change(2, 1)
 	born(103, SampleInterval)
-	change(0, 4)
-	works(3)
+	change(0, 4) // waits are counted as such from the time that the worker is known
+	works(18)
 	m.remove(102)
-	if got := w.changes(); len(got) != 1 || got[0].Samples != 7 || got[0].Waiting != 4 {
-		t.Errorf("a slower start: %+v", got)
-	}
+	told("a slower start", 7.5, recording.Changeover{Samples: 7, Running: 2, Waiting: 4})
 
-	// A trainer that does not wait is at work already, or its first batch cannot be told.
-	m.thread(103, 103, inFault, "0", 'Z')
-	works(1)
+	ends(103)
+	change(0, 1) // the end is found in the sample after the one that waits for it
+	change(1, 0)
 	born(104, 0)
-	works(30)
-	if got := w.changes(); len(got) != 0 || w.trainers[0].change.starting {
-		t.Errorf("nothing was waited for, and %+v", got)
-	}
+	change(0, 3)
+	works(18)
+	m.remove(103)
+	told("one that joins", 5.5, recording.Changeover{Samples: 5, Running: 1, Waiting: 3})
 
-	// A worker that is added to a set, as a validation loader's, changes nothing.
+	ends(104)
+	works(30) // an evaluation
+	change(1, 0)
 	born(105, 0)
 	change(1, 3)
-	works(3)
-	if got := w.changes(); len(got) != 0 {
-		t.Errorf("a second loader: %+v", got)
-	}
+	works(18)
+	m.remove(104)
+	told("after an evaluation", 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
+
+	ends(105)
+	change(1, 0)
+	born(106, 0)
+	works(2) // it had its batch
+	change(0, 3)
+	works(18)
+	m.remove(105)
+	told("a wait for the second batch", 0)
+
+	born(107, 0)
+	change(1, 3)
+	works(18)
+	told("a worker of a second loader", 0)
+
+	ends(106, 107)
+	w.pace.interval = 2 * slowestTiming
+	change(1, 0)
+	born(108, 0)
+	change(0, 3)
+	works(18)
+	told("seldom sampled", 0)
 }

@@ -11,7 +11,7 @@ const (
 	// into step with the job.
 	sampleJitter = 0.3
 	// sampleBudget is the share of one core that the passes themselves may take; waking up for them costs about as much
-	// again. The whole of pipetune may take 1 % beside 16 workers. A busy machine makes each read costlier, and then
+	// again. A busy machine makes each read costlier, and then
 	// the samples rarer.
 	sampleBudget = 0.003
 	// slowestSampling: rarer samples would see too little of a 30 s watch (150 samples tell a share to within 8

@@ -133,7 +133,7 @@ func (t *trainer) knows(id procfs.ID) bool {
 const shortLivedPasses = 3000
 
 func (t *trainer) dropEnded() {
-	before := len(t.workers)
+	had := len(t.workers) > 0
 	t.workers = slices.DeleteFunc(t.workers, func(w *loaderWorker) bool {
 		if w.main.gone {
 			w.main.closeProcess()
@@ -143,8 +143,8 @@ func (t *trainer) dropEnded() {
 		}
 		return w.main.gone
 	})
-	if left := len(t.workers); left < before {
-		t.change.gone(left)
+	if had && len(t.workers) == 0 {
+		t.change.gone()
 	}
 }
 
@@ -181,7 +181,6 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		t.feeders.sample(&l.scratch, now, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main, backward)
-	t.change.sampled(now, waiting, waiting && len(t.workers) > 0, main == classRunning || main == classGIL)
 	t.isReceiving = main == classPipeRead
 	var idle, alive int
 	var samples uint64
@@ -189,6 +188,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		samples, t.sinceSet = t.sinceSet, 0
 		idle, alive = t.sampleWorkers(l, now)
 	}
+	t.change.sampled(now, main, waiting && len(t.workers) > 0)
 	t.joint.main(waiting, len(t.workers) > 0, t.had)
 	t.joint.set(waiting, idle, alive, samples)
 }

@@ -127,8 +127,8 @@ func (s *Session) Run(ctx context.Context, o Options, out *recording.Writer) (*r
 		w.judged = &provisional{Options: o, next: firstInterim, amend: w.amend}
 	case o.MayEnd:
 		w.judged = &provisional{Options: o, next: soonEnough, amend: w.amend}
-	case o.Words != nil: // once: a report costs as much as looking for ten seconds
-		w.judged = &provisional{Options: o, next: max(soonEnough, o.Duration/2), amend: w.amend}
+	case o.Words != nil: // once in a minute: a report costs as much as looking for ten seconds
+		w.judged = &provisional{Options: o, next: max(soonEnough, min(o.Duration, LastStretch)/2), amend: w.amend}
 	}
 	return w.run(ctx)
 }
