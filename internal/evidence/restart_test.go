@@ -178,18 +178,33 @@ func TestReadsOfWorkersThatEnded(t *testing.T) {
 }
 
 // TestTimedChangeovers has epochs as short as two readings, whose beginnings samples timed: 0.06 s of 0.5 s, of which
-// the trainer starts workers for a third, and as much waiting within.
+// the trainer starts workers for a third, and as much waiting within. Of a sample of it that the loader counts as a
+// wait, the time is not counted twice; and one in which the trainer sleeps is none of the device's.
 func TestTimedChangeovers(t *testing.T) {
+	const within = 3.0 / 24 // a loader's wait and what it takes to receive, by the simulation
+	for name, c := range map[string]struct {
+		row          recording.Changeover
+		wait, device float64
+	}{
+		"nothing of it counted": {recording.Changeover{Samples: 3, Running: 1}, within + 0.12, 0.72},
+		"a third counted":       {recording.Changeover{Samples: 3, Running: 1, Waiting: 1}, within + 0.08, 0.72},
+		"a third asleep":        {recording.Changeover{Samples: 3, Running: 1, Asleep: 1}, within + 0.12, 0.68},
+	} {
+		t.Run(name, func(t *testing.T) { testTimedChangeovers(t, c.row, c.wait, c.device) })
+	}
+}
+
+func testTimedChangeovers(t *testing.T, row recording.Changeover, wait, device float64) {
+	row.Took, row.Ago = 0.06, 0.19
 	s := twoWorkers(t, recording.Header{})
 	s.tick, s.samples = 0.25, 12
 	for range 40 {
 		s.run(0.25, moment{wait: 0.12, asleep: 0.88, idle: 1, batches: 40, gpu: -1})
 		s.bury("100.1")
 		s.bear("100.1", 2, 0)
-		s.run(0.25, moment{wait: 0.12, run: 0.08, asleep: 0.80, idle: 1, batches: 40, gpu: -1})
-		s.r.Event(recording.EventChangeover, "loader/100.1", recording.Attrs(recording.Changeover{Took: 0.06, Ago: 0.19,
-			Samples: 3, Running: 1, Waiting: 0}))
+		s.run(0.25, moment{wait: 0.12, run: 0.08, asleep: 0.56, idle: 1, batches: 40, gpu: -1})
+		s.r.Event(recording.EventChangeover, "loader/100.1", recording.Attrs(row))
 	}
 	about(t, s.evidence(), map[metric.Desc][2]float64{metric.RestartGap: {0.06, 0.001}, metric.EpochGap: {0.12, 0.005},
-		metric.InputWait: {0.12 + 3.0/24, 0.01}})
+		metric.InputWait: {wait, 0.01}, metric.DeviceTime: {device, 0.01}})
 }

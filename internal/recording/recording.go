@@ -11,7 +11,7 @@ import "time"
 // Schema and SchemaVersion name the file format. A reader refuses a newer major version.
 const (
 	Schema        = "pipetune.recording"
-	SchemaVersion = "1.2.0" // 1.1: thinned lines, events of kind full; 1.2: id and name of the host, place of the job
+	SchemaVersion = "1.3.0" // 1.1: thinned lines, full; 1.2: id, name of the host, place of the job; 1.3: changeover
 )
 
 // Recording is everything seen of one job in one watch.
