@@ -288,10 +288,10 @@ func TestPickledBatches(t *testing.T) {
 		{"descriptors of tensors never sighted", 450, 450 * 60, 900, true, 0, 0},
 		{"too few", 10, 10 * 262144, 10, false, 0, 0},
 	} {
-		l := &tensorLedger{born: true, listings: 30}
+		l := &tensorLedger{born: true, listings: 30, socket: c.socket}
 		l.readIO(c.writes, c.chars, c.reads)
 		var f pickledFlow
-		f.estimate([]*tensorLedger{l}, c.socket)
+		f.estimate([]*tensorLedger{l})
 		f.credit(l)
 		if f.writesPerBatch != c.perBatch || f.bytes != c.size {
 			t.Errorf("%s: %d writes and %d bytes per batch, want %d and %d", c.name, f.writesPerBatch, f.bytes,
@@ -299,39 +299,6 @@ func TestPickledBatches(t *testing.T) {
 		}
 		if c.perBatch > 0 && f.batches != float64(c.writes/c.perBatch) {
 			t.Errorf("%s: %v batches", c.name, f.batches)
-		}
-	}
-}
-
-// TestBurstsOfASlowLoader reads the tensors per batch off the writes of single batches, and keeps silent where they are
-// not single.
-func TestBurstsOfASlowLoader(t *testing.T) {
-	play := func(idle int, bursts ...int64) *tensorLedger {
-		l := &tensorLedger{}
-		writes := int64(100)
-		for _, d := range bursts {
-			for range idle {
-				l.readIO(writes, 0, 0)
-			}
-			writes += d
-			l.readIO(writes, 0, 0)
-		}
-		return l
-	}
-	for _, c := range []struct {
-		name string
-		in   *tensorLedger
-		want int
-	}{
-		{"two tensors, some batches put earlier", play(10, 9, 9, 1, 8, 9, 1, 8, 9), 2},
-		{"one tensor", play(10, 5, 5, 5, 5, 5, 5), 1},
-		{"too few", play(10, 9, 9, 9), 0},
-		{"fast", play(1, 9, 9, 9, 9, 9, 9, 9, 9), 0},
-		{"a dataset that writes", play(10, 9, 30, 14, 23, 9, 7, 19, 11, 6, 27), 0},
-		{"pickled batches", play(10, 2, 2, 2, 2, 2, 2, 2, 2), 0},
-	} {
-		if got := tensorsOfBursts([]*tensorLedger{c.in}, writesPerSharedDescriptor); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
 }
@@ -367,18 +334,18 @@ func TestWritesOfProgramsTellNothing(t *testing.T) {
 		writes := int64(1000)
 		for i := range 60 {
 			if i%6 == 5 {
-				writes += 12 // gzip of 3 MB; as three tensors would be
+				writes += 13 // gzip of some 3 MB; as three tensors and their batch
 			}
 			l.sawPrograms(5 + growth*float64(i/6))
 			l.readIO(writes, writes*262144, writes)
 			l.list()
 			f.calibrate([]*tensorLedger{l})
-			f.pickled.estimate([]*tensorLedger{l}, false)
+			f.pickled.estimate([]*tensorLedger{l})
 		}
 		return l, f
 	}
 	if _, f := play(0); f.period.tensors != 3 {
-		t.Errorf("without programs, bursts of 12 writes are batches of %d tensors, want 3", f.period.tensors)
+		t.Errorf("without programs, bursts of 13 writes are batches of %d tensors, want 3", f.period.tensors)
 	}
 	l, f := play(0.1)
 	if !l.mixed || f.period.tensors != 0 || f.pickled.writesPerBatch != 0 || l.handedOver(4) != 0 {

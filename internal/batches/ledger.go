@@ -10,8 +10,8 @@ import (
 // tensors each.
 const sizeMemory = 128
 
-// longestBurst is the most writes that are taken for one batch: one of 16 tensors.
-const longestBurst = 65
+// countMemory is how many of a worker's counts of writes are kept to find the writes per batch.
+const countMemory = 32
 
 // heldMemory is how many numbers of sightings of a worker, two for each, are kept to find the tensors per batch.
 const heldMemory = 64
@@ -39,9 +39,8 @@ type tensorLedger struct {
 	// At the attach; all zero for a worker whose birth was seen.
 	writesAtAttach, charsAtAttach, readsAtAttach int64
 
-	// Writes made between two readings of the account: of a slow worker, those of one batch.
-	readings, bursts int
-	burstSizes       [longestBurst + 1]int
+	counts []int64 // of writes, the last that differed: most lie between two batches
+	socket bool    // holds a socket: it may pass tensors
 
 	// Of programs that the worker ran and waited for, the kernel adds the account to its own: CPU time of them at the
 	// last sample, samples at which it had grown, and whether the writes are therefore not the worker's own and are
@@ -95,13 +94,13 @@ func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
 			l.writesAtAttach, l.charsAtAttach, l.readsAtAttach = writes, wroteChars, reads
 		}
 	}
-	if d := writes - l.writes; l.readings > 0 && d > 0 {
-		l.bursts++
-		if d <= longestBurst {
-			l.burstSizes[d]++
+	if n := len(l.counts); n == 0 || writes > l.counts[n-1] {
+		if n == countMemory {
+			copy(l.counts, l.counts[1:])
+			l.counts = l.counts[:n-1]
 		}
+		l.counts = append(l.counts, writes)
 	}
-	l.readings++
 	l.writes, l.wroteChars, l.reads = writes, wroteChars, reads
 }
 
@@ -118,7 +117,7 @@ func (l *tensorLedger) sawPrograms(seconds float64) {
 	l.mixed = true
 	l.writes, l.wroteChars, l.reads = 0, 0, 0
 	l.writesAtAttach, l.charsAtAttach, l.readsAtAttach, l.writesAtPassed = 0, 0, 0, 0
-	l.readings, l.bursts, l.burstSizes = 0, 0, [longestBurst + 1]int{}
+	l.counts = nil
 }
 
 // startListing begins a listing of what the worker holds; hold is then called for each name, and endListing closes it.

@@ -210,7 +210,7 @@ func (f *Loader) Estimate() {
 	if f.sighted {
 		return
 	}
-	f.pickled.estimate(all, slices.ContainsFunc(f.workers, func(w *Worker) bool { return w.socket }))
+	f.pickled.estimate(all)
 	if f.folder == "" && f.estimates >= f.relist && f.worthFolder(all) {
 		if found := findTensorFolder(f.fs, f.proc); found != "" && found.list(f.workers) {
 			f.folder = found
@@ -244,15 +244,13 @@ func (f *Loader) calibrate(all []*tensorLedger) {
 			e.writes += float64(l.writesAtPassed - l.firstWrites)
 			pairs++
 		}
+		e.counts = append(e.counts, l.counts)
 	}
 	// The ends of each worker's stretch are each off by some third of a batch (uniform: 0.29), independently.
 	e.batchesLost = 0.4 * math.Sqrt(float64(pairs))
 	e.repeats = repeatingSizes(all)
 	before := f.period.tensors
 	f.period.decide(&e)
-	if f.period.tensors == 0 {
-		f.period.tensors = tensorsOfBursts(all, int(e.perTensor))
-	}
 	f.sighted = f.sighted || f.period.tensors > 0
 	n := float64(f.period.tensors)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Finding the tensors per batch from outside. Three things tell, and none alone is enough:
+// Finding the tensors per batch from outside. Four things tell, and none alone is enough:
 //
 //   - Workers make and the trainer takes tensors in order, so the smallest number a worker holds is the first of a
 //     batch, but for the instants in which a batch is half received, and the largest is the last of one, but while a
@@ -15,6 +15,7 @@ import (
 //     (torch_shm_manager). Measured with torch 1.13.1 on Python 3.11: 4T+1 writes for T tensors per batch with the
 //     file_descriptor strategy (T = 1, 2, 5: 5.00, 9.00, 21.0), 3T+1 with file_system (T = 2, 3: 7.00, 10.0). So writes
 //     over tensors is 4+1/T or 3+1/T, where the dataset itself writes nothing.
+//   - Between two batches, therefore, a worker's count of writes sits on a grid whose step is 4T+1 or 3T+1.
 //   - The sizes repeat with that step, where batches are of one size.
 const (
 	maxPeriod = 64 // tensors per batch looked for; graph and detection batches have some 10 to 30
@@ -58,6 +59,8 @@ type periodEvidence struct {
 	// writes over tensors, both summed over workers between their first and last sighting; tensors = 0 means unknown.
 	writes, tensors, batchesLost float64
 	perTensor                    float64 // writesPerShared…
+	// counts are the counts of writes that were read of each worker and differed.
+	counts [][]int64
 	// repeats tells the smallest step at which sizes repeat, and 0 where they do not or are all the same.
 	repeats int
 }
@@ -73,7 +76,7 @@ func (p *tensorPeriod) decide(e *periodEvidence) {
 		for i, grid := range e.grids {
 			score += gridScore(grid, e.anchors[i], int64(t))
 		}
-		score += e.writesScore(t)
+		score += e.writesScore(t) + e.countsScore(t)
 		p.scores[t] = score
 		switch {
 		case best == 0 || score > p.scores[best]:
@@ -110,32 +113,26 @@ func (e *periodEvidence) mayBeMany() bool {
 	return e.tensors >= 4 && ratio <= 1.0/maxPeriod+2*writesSpread
 }
 
-// tensorsOfBursts derives the tensors per batch of a slow loader by the writes its workers make at once: passing T
-// tensors takes perTensor × T, and one more where the batch was put on the result pipe within the same tenth of a
-// second. Few of its tensors are ever sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be
-// determined.
-func tensorsOfBursts(ledgers []*tensorLedger, perTensor int) int {
-	const (
-		enough = 6    // batches
-		agree  = 0.75 // share of them of one size: two batches in one reading, or one in two, are exceptions
-		quiet  = 4    // readings for each with writes; a faster worker passes several batches between two readings
-	)
-	var counts [longestBurst + 1]int
-	readings, bursts, total := 0, 0, 0
-	for _, l := range ledgers {
-		readings, bursts = readings+l.readings, bursts+l.bursts
-		for d := perTensor; d <= longestBurst; d++ {
-			total += l.burstSizes[d]
-			if d%perTensor <= 1 { // T tensors, or those and their batch
-				counts[d/perTensor] += l.burstSizes[d]
-			}
+// countsScore is the log-likelihood that the workers' counts of writes sit on a grid, whose step is what a batch of t
+// tensors takes, over that of being spread evenly, as where the dataset writes, too. Of a starved loader, few of whose
+// tensors are ever sighted, most counts lie between two batches. With a queue that fills and empties, batches are put
+// on the pipe before their tensors are taken, and the counts may tell nothing.
+func (e *periodEvidence) countsScore(t int) float64 {
+	if e.tensors >= 4 {
+		if ratio, spread := e.writesPerTensor(t); ratio < -2*spread || ratio > 1+2*spread {
+			return 0
 		}
 	}
-	best := slices.Index(counts[:], slices.Max(counts[:]))
-	if counts[best] < enough || float64(counts[best]) < agree*float64(total) || readings < quiet*bursts {
+	const enough = 6 // counts beside each worker's first; programs that a worker runs are known by then
+	score, seen := 0.0, 0
+	for _, counts := range e.counts {
+		score += gridScore(counts, -1, int64(e.perTensor)*int64(t)+1)
+		seen += max(len(counts)-1, 0)
+	}
+	if seen < enough {
 		return 0
 	}
-	return best
+	return max(score, 0)
 }
 
 // gridScore is the log-likelihood that the numbers sit on a grid of the given step, over that of being spread evenly.
@@ -162,9 +159,9 @@ func gridScore(numbers []int64, anchor, step int64) float64 {
 }
 
 func commonResidue(numbers []int64, step int64) int64 {
-	var room [maxPeriod]int
+	var room [writesPerSharedDescriptor*maxPeriod + 1]int
 	seen := room[:]
-	if step > maxPeriod {
+	if step > int64(len(room)) {
 		seen = make([]int, step)
 	}
 	best := int64(0)
@@ -177,15 +174,21 @@ func commonResidue(numbers []int64, step int64) int64 {
 	return best
 }
 
+// writesPerTensor returns the writes per tensor that its passing does not take, 1/t where a batch has t tensors, and
+// their standard deviation.
+func (e *periodEvidence) writesPerTensor(t int) (ratio, spread float64) {
+	// Each worker's first and last sighting may lie anywhere between a batch's first tensor and its last write.
+	spread = max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
+	return e.writes/e.tensors - e.perTensor, spread
+}
+
 // writesScore is the log-likelihood of the writes per tensor, or 0 where they fit no step: then the dataset writes,
 // too.
 func (e *periodEvidence) writesScore(t int) float64 {
 	if e.tensors < 4 || e.perTensor == 0 {
 		return 0
 	}
-	ratio := e.writes/e.tensors - e.perTensor
-	// Each worker's first and last sighting may lie anywhere between a batch's first tensor and its last write.
-	spread := max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
+	ratio, spread := e.writesPerTensor(t)
 	if ratio < -2*spread || ratio > 1+2*spread {
 		return 0
 	}

@@ -21,16 +21,17 @@ const (
 	passingBytes = 2048
 )
 
-// estimate decides how many writes make a batch. socket says that a worker holds a socket, without which no tensor's
-// descriptor can be passed.
-func (f *pickledFlow) estimate(all []*tensorLedger, socket bool) {
+// estimate decides how many writes make a batch. Where a worker holds or held a socket, without which no tensor's
+// descriptor can be passed, short messages are such descriptors.
+func (f *pickledFlow) estimate(all []*tensorLedger) {
 	var writes, chars, reads int64
-	listings := 0
+	listings, socket := 0, false
 	for _, l := range all {
 		writes += l.writes - l.writesAtAttach
 		chars += l.wroteChars - l.charsAtAttach
 		reads += l.reads - l.readsAtAttach
 		listings += l.listings
+		socket = socket || l.socket
 	}
 	if writes < pickledWrites || listings < pickledListings {
 		return

@@ -17,7 +17,6 @@ type Worker struct {
 	io      procfs.IO
 	ioErr   error
 	fdErr   error
-	socket  bool // holds a socket: it may pass tensors
 }
 
 // Writes is how many write calls it has made.
@@ -33,7 +32,7 @@ func (w *Worker) list(trainer int) {
 	ledger.startListing()
 	_, err := w.Links.Each(listLimit, func(fd int, target []byte) {
 		if bytes.HasPrefix(target, []byte("socket:")) {
-			w.socket = true
+			ledger.socket = true
 			return
 		}
 		name, ok := parseDescriptor(target)
