@@ -39,8 +39,10 @@ type tensorLedger struct {
 	// At the attach; all zero for a worker whose birth was seen.
 	writesAtAttach, charsAtAttach, readsAtAttach int64
 
-	counts []int64 // of writes, the last that differed: most lie between two batches
-	socket bool    // holds a socket: it may pass tensors
+	counts   []int64 // of writes, the last that differed: most lie between two batches
+	readings int     // of them in all
+	moves    int     // readings that differed from the one before
+	socket   bool    // holds a socket: it may pass tensors
 
 	// Of programs that the worker ran and waited for, the kernel adds the account to its own: CPU time of them at the
 	// last sample, samples at which it had grown, and whether the writes are therefore not the worker's own and are
@@ -94,7 +96,9 @@ func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
 			l.writesAtAttach, l.charsAtAttach, l.readsAtAttach = writes, wroteChars, reads
 		}
 	}
+	l.readings++
 	if n := len(l.counts); n == 0 || writes > l.counts[n-1] {
+		l.moves++
 		if n == countMemory {
 			copy(l.counts, l.counts[1:])
 			l.counts = l.counts[:n-1]
@@ -117,7 +121,7 @@ func (l *tensorLedger) sawPrograms(seconds float64) {
 	l.mixed = true
 	l.writes, l.wroteChars, l.reads = 0, 0, 0
 	l.writesAtAttach, l.charsAtAttach, l.readsAtAttach, l.writesAtPassed = 0, 0, 0, 0
-	l.counts = nil
+	l.counts, l.readings, l.moves = nil, 0, 0
 }
 
 // startListing begins a listing of what the worker holds; hold is then called for each name, and endListing closes it.

@@ -245,6 +245,7 @@ func (f *Loader) calibrate(all []*tensorLedger) {
 			pairs++
 		}
 		e.counts = append(e.counts, l.counts)
+		e.readings, e.moves = e.readings+l.readings, e.moves+max(l.moves-1, 0)
 	}
 	// The ends of each worker's stretch are each off by some third of a batch (uniform: 0.29), independently.
 	e.batchesLost = 0.4 * math.Sqrt(float64(pairs))

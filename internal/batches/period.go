@@ -59,8 +59,9 @@ type periodEvidence struct {
 	// writes over tensors, both summed over workers between their first and last sighting; tensors = 0 means unknown.
 	writes, tensors, batchesLost float64
 	perTensor                    float64 // writesPerShared…
-	// counts are the counts of writes that were read of each worker and differed.
-	counts [][]int64
+	// counts are the counts of writes that were read of each worker and differed; of so many readings so many moved on.
+	counts          [][]int64
+	readings, moves int
 	// repeats tells the smallest step at which sizes repeat, and 0 where they do not or are all the same.
 	repeats int
 }
@@ -116,21 +117,24 @@ func (e *periodEvidence) mayBeMany() bool {
 // countsScore is the log-likelihood that the workers' counts of writes sit on a grid, whose step is what a batch of t
 // tensors takes, over that of being spread evenly, as where the dataset writes, too. Of a starved loader, few of whose
 // tensors are ever sighted, most counts lie between two batches. With a queue that fills and empties, batches are put
-// on the pipe before their tensors are taken, and the counts may tell nothing.
+// on the pipe before their tensors are taken, and the counts may tell nothing. Nor do they where each reading finds new
+// ones: five batches of two tensors between any two readings would pass for one of eleven.
 func (e *periodEvidence) countsScore(t int) float64 {
 	if e.tensors >= 4 {
 		if ratio, spread := e.writesPerTensor(t); ratio < -2*spread || ratio > 1+2*spread {
 			return 0
 		}
 	}
-	const enough = 6 // counts beside each worker's first; programs that a worker runs are known by then
-	score, seen := 0.0, 0
+	const (
+		enough = 6 // moves; programs that a worker runs are known by then
+		quiet  = 2 // readings for each move
+	)
+	if e.moves < enough || e.readings < quiet*e.moves {
+		return 0
+	}
+	score := 0.0
 	for _, counts := range e.counts {
 		score += gridScore(counts, -1, int64(e.perTensor)*int64(t)+1)
-		seen += max(len(counts)-1, 0)
-	}
-	if seen < enough {
-		return 0
 	}
 	return max(score, 0)
 }

@@ -39,17 +39,19 @@ func TestBatchesByCountsOfWrites(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		workers int
+		idle    int     // readings after each that moved on
 		deltas  []int64 // of each worker's writes between two readings
 		want    int
 	}{
-		{"two tensors, some batches put earlier", 1, []int64{9, 9, 1, 8, 9, 1, 8, 9}, 2},
-		{"one tensor", 1, repeat(6, 5), 1},
-		{"two tensors, several batches between two readings", 1, repeat(4, 18, 27, 9, 18, 36), 2},
-		{"two tensors, workers of few batches", 4, []int64{9, 18, 9}, 2},
-		{"too few", 1, repeat(5, 9), 0},
-		{"a dataset that writes", 1, []int64{9, 30, 14, 23, 9, 7, 19, 11, 6, 27}, 0},
-		{"pickled batches", 1, repeat(8, 2, 2, 4, 2), 0},
-		{"a queue that fills and empties", 1, repeat(8, 10, 10, 7), 0},
+		{"two tensors, some batches put earlier", 1, 2, []int64{9, 9, 1, 8, 9, 1, 8, 9}, 2},
+		{"one tensor", 1, 2, repeat(6, 5), 1},
+		{"two tensors, several batches between two readings", 1, 2, repeat(4, 18, 27, 9, 18, 36), 2},
+		{"two tensors, workers of few batches", 4, 2, []int64{9, 18, 9}, 2},
+		{"too few", 1, 2, repeat(5, 9), 0},
+		{"two tensors, five batches between any two readings", 1, 0, repeat(20, 45), 0},
+		{"a dataset that writes", 1, 2, []int64{9, 30, 14, 23, 9, 7, 19, 11, 6, 27}, 0},
+		{"pickled batches", 1, 2, repeat(8, 2, 2, 4, 2), 0},
+		{"a queue that fills and empties", 1, 2, repeat(8, 10, 10, 7), 0},
 	} {
 		var all []*tensorLedger
 		for i := range c.workers {
@@ -58,8 +60,9 @@ func TestBatchesByCountsOfWrites(t *testing.T) {
 			l.readIO(writes, 0, 0)
 			for _, d := range c.deltas {
 				writes += d
-				l.readIO(writes, 0, 0)
-				l.readIO(writes, 0, 0)
+				for range 1 + c.idle {
+					l.readIO(writes, 0, 0)
+				}
 			}
 			all = append(all, l)
 		}
