@@ -77,7 +77,7 @@ func (p *tensorPeriod) decide(e *periodEvidence) {
 		for i, grid := range e.grids {
 			score += gridScore(grid, e.anchors[i], int64(t))
 		}
-		score += e.writesScore(t) + e.countsScore(t)
+		score += e.writesScore(t)
 		p.scores[t] = score
 		switch {
 		case best == 0 || score > p.scores[best]:
@@ -120,11 +120,6 @@ func (e *periodEvidence) mayBeMany() bool {
 // on the pipe before their tensors are taken, and the counts may tell nothing. Nor do they where each reading finds new
 // ones: five batches of two tensors between any two readings would pass for one of eleven.
 func (e *periodEvidence) countsScore(t int) float64 {
-	if e.tensors >= 4 {
-		if ratio, spread := e.writesPerTensor(t); ratio < -2*spread || ratio > 1+2*spread {
-			return 0
-		}
-	}
 	const (
 		enough = 6 // moves; programs that a worker runs are known by then
 		quiet  = 2 // readings for each move
@@ -178,26 +173,20 @@ func commonResidue(numbers []int64, step int64) int64 {
 	return best
 }
 
-// writesPerTensor returns the writes per tensor that its passing does not take, 1/t where a batch has t tensors, and
-// their standard deviation.
-func (e *periodEvidence) writesPerTensor(t int) (ratio, spread float64) {
-	// Each worker's first and last sighting may lie anywhere between a batch's first tensor and its last write.
-	spread = max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
-	return e.writes/e.tensors - e.perTensor, spread
-}
-
-// writesScore is the log-likelihood of the writes per tensor, or 0 where they fit no step: then the dataset writes,
-// too.
+// writesScore is the log-likelihood of the workers' writes, both of their counts and of the writes per tensor, or 0
+// where the latter fit no step: then the dataset writes, too.
 func (e *periodEvidence) writesScore(t int) float64 {
-	if e.tensors < 4 || e.perTensor == 0 {
-		return 0
+	if e.tensors < 4 {
+		return e.countsScore(t)
 	}
-	ratio, spread := e.writesPerTensor(t)
-	if ratio < -2*spread || ratio > 1+2*spread {
+	ratio := e.writes/e.tensors - e.perTensor
+	// Each worker's first and last sighting may lie anywhere between a batch's first tensor and its last write.
+	spread := max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
+	if e.perTensor == 0 || ratio < -2*spread || ratio > 1+2*spread {
 		return 0
 	}
 	z := (ratio - 1/float64(t)) / spread
-	return -min(z*z/2, 20) - math.Log(spread)
+	return e.countsScore(t) - min(z*z/2, 20) - math.Log(spread)
 }
 
 // repeatingSizes returns the smallest step at which the sizes of a worker's tensors repeat; 0 where all are alike, too
