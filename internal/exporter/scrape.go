@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,20 +18,26 @@ import (
 type Server struct {
 	listener net.Listener
 	text     func(io.Writer) error
+	local    bool // this machine alone is to be answered
 	asking   sync.WaitGroup
 }
 
-// NewServer answers with what e has, at listener.
+// NewServer answers with what e has, at listener. One that other machines cannot reach answers no web page either that
+// a browser here was lured to: neither by an Origin, nor by a Host that names this machine by another's name (DNS
+// rebinding).
 func NewServer(listener net.Listener, e *Exporter) *Server {
-	return &Server{listener: listener, text: e.Text}
+	address, tcp := listener.Addr().(*net.TCPAddr)
+	return &Server{listener: listener, text: e.Text, local: tcp && address.IP.IsLoopback()}
 }
 
 const (
-	// askingAtOnce bounds the connections, and askPatience how long one may take.
-	askingAtOnce = 16
-	askPatience  = 10 * time.Second
+	// askingAtOnce bounds the connections, requestPatience how long one may take to ask, and askPatience how long in
+	// all.
+	askingAtOnce    = 16
+	requestPatience = 5 * time.Second
+	askPatience     = 10 * time.Second
 	// longestRequest is the request with its headers.
-	longestRequest = 16 << 10
+	longestRequest = 8 << 10
 	// endPatience is how long the end waits for answers under way.
 	endPatience = time.Second
 )
@@ -48,7 +55,8 @@ func (s *Server) Serve() {
 			defer func() { <-room }()
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(askPatience)) // of a connection that is gone, the next call says so
-			_, _ = conn.Write(s.answer(conn))                 // who asked is gone
+			_ = conn.SetReadDeadline(time.Now().Add(requestPatience))
+			_, _ = conn.Write(s.answer(conn)) // who asked is gone
 		})
 	}
 }
@@ -58,12 +66,24 @@ func (s *Server) answer(from io.Reader) []byte {
 	if !lines.Scan() {
 		return nil // nothing was asked
 	}
-	request, ended := strings.Fields(lines.Text()), false
+	request, ended, hosts, foreign := strings.Fields(lines.Text()), false, 0, false
 	for !ended && lines.Scan() {
-		ended = lines.Text() == "" // of the headers, of which none matters
+		ended = lines.Text() == ""
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		switch strings.ToLower(name) {
+		case "host":
+			hosts++
+			foreign = foreign || !namesHere(strings.TrimSpace(value))
+		case "origin":
+			foreign = true
+		}
 	}
 	if !ended || len(request) != 3 || !strings.HasPrefix(request[2], "HTTP/1.") {
 		return response("400 Bad Request", "text/plain; charset=utf-8", "not a request of HTTP/1.1\n", false)
+	}
+	if s.local && (foreign || hosts != 1) {
+		return response("403 Forbidden", "text/plain; charset=utf-8",
+			"ask for localhost, 127.0.0.1 or [::1]: a web page elsewhere is not answered\n", false)
 	}
 	head := request[0] == "HEAD"
 	if request[0] != "GET" && !head {
@@ -81,6 +101,15 @@ func (s *Server) answer(from io.Reader) []byte {
 		return response("200 OK", ContentType, b.String(), head)
 	}
 	return response("404 Not Found", "text/plain; charset=utf-8", "metrics are at /metrics\n", head)
+}
+
+// namesHere reports that the Host of a request names this machine, at any port, as one may be forwarded here.
+func namesHere(host string) bool {
+	name := host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		name = bare
+	}
+	return slices.Contains([]string{"localhost", "127.0.0.1", "[::1]", "::1"}, name)
 }
 
 // response is a whole answer; head leaves the body out.

@@ -72,3 +72,40 @@ func TestScrapeOfNoHTTP(t *testing.T) {
 		}
 	}
 }
+
+// TestScrapeByAWebPage: what listens for this machine alone answers no page of another that a browser here shows.
+func TestScrapeByAWebPage(t *testing.T) {
+	for headers, status := range map[string]string{
+		"Host: localhost:9465":              "200",
+		"host:127.0.0.1:9465":               "200",
+		"Host: [::1]:9465":                  "200",
+		"Host: localhost":                   "200",
+		"Host: localhost:1234":              "200", // forwarded
+		"":                                  "403",
+		"Host: ":                            "403",
+		"Host: localhost.evil.example:9465": "403",
+		"Host: localhost.:9465":             "403",
+		"Host: LOCALHOST:9465":              "403",
+		"Host: 0.0.0.0:9465":                "403",
+		"Host: [::ffff:127.0.0.1]:9465":     "403",
+		"Host: 2130706433:9465":             "403",
+		"Host: localhost:9465\r\nHost: localhost:9465":         "403",
+		"Host: localhost:9465\r\nOrigin: https://evil.example": "403",
+		"Host: localhost:9465\r\nORIGIN: null":                 "403",
+		"Host: localhost:9465\r\nUser-Agent: Prometheus/3.5.0": "200",
+		"Host: evil.example\r\nHost: 127.0.0.1:9465":           "403",
+	} {
+		asked := strings.NewReader("GET /metrics HTTP/1.1\r\n" + strings.TrimPrefix(headers+"\r\n", "\r\n") + "\r\n")
+		for _, local := range []bool{true, false} {
+			must.Get(asked.Seek(0, io.SeekStart))(t)
+			got := string((&Server{text: New("1").Text, local: local}).answer(asked))
+			want := status
+			if !local {
+				want = "200" // by whichever name others reach it
+			}
+			if !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") {
+				t.Errorf("%q, local %v: %.30q, want %s", headers, local, got, want)
+			}
+		}
+	}
+}

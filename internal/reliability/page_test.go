@@ -29,7 +29,6 @@ var notRun = []absent{
 	{"S8", "a release that was changed on its way", "there is no release yet, and signing needs a key of the project's",
 		"`make release-check` writes bin/SHA256SUMS, to be signed"},
 	{"S9", "an action of the forge that was changed", "the repository has no workflow of a forge", "nothing to run"},
-	{"A4", "metrics endpoint", "pipetune has no network endpoint of any kind", "nothing to run"},
 	{"D1", "145 files of published libhdf5 vulnerabilities", "they are on GitHub only (HDFGroup/cve_hdf5), which " +
 		"this machine does not reach",
 		"clone it, then `make reliability RELIABILITY=D2 RELIABILITY_CORPUS=$PWD/cve_hdf5`"},

@@ -56,6 +56,7 @@ func all() []trial {
 		nameTrials,         // N1, N3
 		secretTrials,       // N4
 		intruderTrials,     // A1 to A3
+		metricsTrials,      // A4
 		evilTrials,         // A5
 		fuzzTrials,         // D10
 		supplyTrials(),     // S1 to S7
