@@ -28,7 +28,7 @@ const (
 // end of the old set to the first batch of the new, where the main thread has waited for it and goes on. Counters that
 // are handed over four times a second cannot tell that of short epochs. What the trainer does after the end of the old
 // set and before the first birth, such as an evaluation, is no part of it. One that these samples do not show clearly
-// is not told: where the main thread works before it waits, or where what it waits for is not known.
+// is not told: where the main thread works before it waits, or hands batches over by another thread.
 type changeover struct {
 	last mainSample
 	kept [changeoverMemory]mainSample
@@ -55,11 +55,10 @@ type changed struct {
 	row   recording.Changeover
 }
 
-// sampled takes a sample of the main thread. polls says that it waits as for a batch or for the end of workers;
-// counted, that the loader counts it as a wait for a batch.
-func (c *changeover) sampled(at time.Duration, main waitClass, polls, counted bool) {
+// sampled takes a sample of the main thread. counted says that the loader counts it as a wait for a batch.
+func (c *changeover) sampled(at time.Duration, main waitClass, counted bool) {
 	s := &c.last
-	s.at, s.polls, s.works = at, polls, main == classSleep || main == classDevice
+	s.at, s.polls, s.works = at, main == classQueuePoll, main == classSleep || main == classDevice
 	s.n++
 	if counted {
 		s.waiting++
