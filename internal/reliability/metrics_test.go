@@ -97,7 +97,8 @@ func watchedAt(s *stand, job *command, lasts time.Duration, meanwhile func(addre
 func socketsOf(c *command) (n int) {
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", c.pid())) // the pattern is a good one
 	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, "socket:") { // else it was closed meanwhile
+		to, err := os.Readlink(link)
+		if err == nil && strings.HasPrefix(to, "socket:") { // else it was closed meanwhile
 			n++
 		}
 	}
