@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -103,13 +103,15 @@ func (s *Server) answer(from io.Reader) []byte {
 	return response("404 Not Found", "text/plain; charset=utf-8", "metrics are at /metrics\n", head)
 }
 
-// namesHere reports that the Host of a request names this machine, at any port, as one may be forwarded here.
+// namesHere reports that the Host of a request names this machine, by localhost or a loopback address, which no name
+// server can give to another; at any port, as one may be forwarded here.
 func namesHere(host string) bool {
 	name := host
 	if bare, _, err := net.SplitHostPort(host); err == nil {
 		name = bare
 	}
-	return slices.Contains([]string{"localhost", "127.0.0.1", "[::1]", "::1"}, name)
+	address, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return name == "localhost" || err == nil && address.IsLoopback() && !address.Is4In6()
 }
 
 // response is a whole answer; head leaves the body out.

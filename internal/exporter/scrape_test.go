@@ -79,6 +79,7 @@ func TestScrapeByAWebPage(t *testing.T) {
 		"Host: localhost:9465":              "200",
 		"host:127.0.0.1:9465":               "200",
 		"Host: [::1]:9465":                  "200",
+		"Host: 127.0.1.1:9465":              "200",
 		"Host: localhost":                   "200",
 		"Host: localhost:1234":              "200", // forwarded
 		"":                                  "403",
