@@ -47,8 +47,12 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	} else if epoch, ok := e.Get(metric.EpochTime); ok && epoch.Center > 0 {
 		l.Epoch = int(math.Round(epoch.Center * rate))
 		if gap, ok := e.Get(metric.RestartGap); ok && workers > 0 {
-			seen, cost = true, predict.StartCost{Trainer: max((gap.Center*l.pace(1)-work)/workers, forkCPU)}
-			if !forks(e) { // each imports torch, all at once
+			seen = true
+			if forks(e) {
+				start := min(orZero(e, metric.StartTime), gap.Center)
+				cost.Trainer = start * l.pace(1) / workers
+				cost.Worker = max((gap.Center-start)*l.pace(workers)-cost.End-work, 0)
+			} else { // each imports torch, all at once
 				cost = predict.StartCost{Worker: max(gap.Center*l.pace(workers)-work, 0)}
 				l.withoutStart(cost.Worker * workers)
 			}

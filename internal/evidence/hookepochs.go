@@ -97,9 +97,9 @@ func (b *builder) never(l *hookLoop, entity string) bool {
 // reportedRestarts is what epochs and the restarts of workers between them cost. What a restart costs is the end of the
 // old set of workers, the making of the new, and the wait for its first batch; what the sampler takes is the sampler's,
 // and what the trainer does in between is its own.
-func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure) {
+func (b *builder) reportedRestarts(h *hooked) restarted {
 	restarts := b.hookRestarts(h)
-	var gaps, epochs []float64
+	var gaps, epochs, starts []float64
 	for i := 1; i < len(h.epochs); i++ {
 		e, before := h.epochs[i], h.epochs[i-1]
 		if e.Begun >= b.steady.to {
@@ -116,18 +116,21 @@ func (b *builder) reportedRestarts(h *hooked) (count, gap, lasted, epoch figure)
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
 		if e.Begun >= b.steady.from && e.WorkersBorn > 0 {
-			gaps = append(gaps, orZero(drain)+e.Create-orZero(e.Draw)-orZero(e.Redraw)+orZero(e.FirstWait))
+			create := e.Create - orZero(e.Draw) - orZero(e.Redraw)
+			gaps = append(gaps, orZero(drain)+create+orZero(e.FirstWait))
+			starts = append(starts, create)
 		}
 	}
 	if restarts == 0 {
-		lasted = none("the workers were not replaced in the window", "watch for longer than an epoch")
-		return exact(0), exact(0), lasted, median(epochs)
+		never := none("the workers were not replaced in the window", "watch for longer than an epoch")
+		return restarted{exact(0), exact(0), never, never, median(epochs)}
 	}
 	lost := b.lostToRestarts(h)
-	if lasted = median(gaps); len(gaps) == 0 {
-		lasted = exact(sum(lost) / restarts)
+	of := restarted{exact(restarts), b.ratio(lost, h.trained()), median(gaps), median(starts), median(epochs)}
+	if len(gaps) == 0 {
+		of.lasted = exact(sum(lost) / restarts)
 	}
-	return exact(restarts), b.ratio(lost, h.trained()), lasted, median(epochs)
+	return of
 }
 
 // orNothing is a figure, or 0 where it is not reported.

@@ -16,6 +16,8 @@ type restart struct {
 	ended   float64 // death of the last old worker; birth of the first new one where there was no old set
 	born    float64 // birth of the first new one
 	first   float64 // the first batch of the new set, as near as it was seen
+	last    float64 // birth of the last new one
+	workers int     // of the set
 	timed   *changeover
 }
 
@@ -44,6 +46,37 @@ func (b *builder) changeovers(trainer *process) (all []changeover) {
 
 // gap is the stretch between the end of the old set and the first batch of the new.
 func (r restart) gap() span { return span{r.ended, max(r.first, r.ended)} }
+
+// began is how long a trainer does anything else than wait for a batch in a restart of its workers, within each span,
+// and how much of that it runs and sleeps.
+func (b *builder) began(r *rank, s restart, spans []span) (all, ran, slept []float64) {
+	if c := s.timed; c != nil {
+		part := func(share float64) []float64 {
+			return each(len(spans), func(i int) float64 { return share * spans[i].overlap(s.gap()) })
+		}
+		return part(1 - c.share(c.Waiting)), part(c.share(c.Running)), part(c.share(c.Asleep))
+	}
+	all, _ = b.changing(r, s).grow(spans)
+	ran, slept = make([]float64, len(spans)), make([]float64, len(spans))
+	for i, part := range intersect(spans, span{s.born, s.first}) {
+		samples := b.h.grown(r.entity, part, metric.ThreadSamples)
+		waited := b.h.grown(r.loader(), part, metric.LoaderWaiting) + b.h.grown(r.entity, part, atWork...)
+		all[i] += max(samples-waited, 0)
+		ran[i] = min(b.h.grown(r.entity, part, metric.ThreadRunning), all[i])
+		slept[i] = all[i] - ran[i]
+	}
+	return all, ran, slept
+}
+
+// startTime is how long the trainer starts the workers in a restart: from birth to birth, or, of a single worker, as
+// long as it runs.
+func (b *builder) startTime(r *rank, s restart) float64 {
+	if s.workers > 1 {
+		return (s.last - s.born) * float64(s.workers) / float64(s.workers-1)
+	}
+	_, ran, _ := b.began(r, s, []span{{s.ended - lateNotice, s.first}})
+	return sum(ran)
+}
 
 // How births make sets. Workers of one iterator are started one after the other; under spawn a start blocks until the
 // dataset's pickle has gone through the pipe, which took up to 2.7 s per worker with a 200 MiB dataset (PyTorch 2.14 on
@@ -88,7 +121,8 @@ func (b *builder) starts(trainer *process, workers []*process) []restart {
 		if !sets[i][0].bornInWatch {
 			continue
 		}
-		r := restart{initial: i == 0, born: born, ended: math.Inf(-1)}
+		r := restart{initial: i == 0, born: born, ended: math.Inf(-1), last: sets[i][len(sets[i])-1].born,
+			workers: len(sets[i])}
 		if r.initial {
 			r.ended = born
 		}

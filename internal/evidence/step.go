@@ -159,52 +159,62 @@ func (b *builder) modelled(r step.Range) figure {
 	return summary(summaryOf(r, len(b.spans))).by(metric.Inferred)
 }
 
+// restarted is what the restarts of a loader's workers cost.
+type restarted struct {
+	count, share  figure // how many, and the part of the time that they took
+	lasted, start figure // how long one of them took, and of that the trainer started the workers
+	betweenStarts figure
+}
+
 // restarts takes what the restarts of the workers cost.
 func (b *builder) restarts(r *rank) {
-	var count, gap, lasted, epoch figure
+	var of restarted
 	switch {
 	case r.hook == nil:
-		count, gap, lasted, epoch = b.restartsSeen(r)
+		of = b.restartsSeen(r)
 	case !r.hook.training.loadsItself():
-		count, gap, lasted, epoch = b.reportedRestarts(r.hook)
-		if epoch.N == 0 && !r.hook.training.call.foreign() {
-			_, _, _, epoch = b.restartsSeen(r)
+		of = b.reportedRestarts(r.hook)
+		if of.betweenStarts.N == 0 && !r.hook.training.call.foreign() {
+			of.betweenStarts = b.restartsSeen(r).betweenStarts
 		}
 	}
-	b.take(metric.Restarts, count, metric.LoaderWorkers)
-	b.take(metric.EpochGap, gap, metric.LoaderSamples, metric.LoaderWorkers)
-	b.take(metric.RestartGap, lasted, metric.LoaderWorkers)
-	b.take(metric.EpochTime, epoch, metric.LoaderWorkers)
+	b.take(metric.Restarts, of.count, metric.LoaderWorkers)
+	b.take(metric.EpochGap, of.share, metric.LoaderSamples, metric.LoaderWorkers)
+	b.take(metric.RestartGap, of.lasted, metric.LoaderWorkers)
+	b.take(metric.StartTime, of.start, metric.LoaderWorkers, metric.ThreadSamples)
+	b.take(metric.EpochTime, of.betweenStarts, metric.LoaderWorkers)
 }
 
 // restartsSeen tells it from births and deaths. No restart in a window in which the workers were watched is a share of
 // 0.
-func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
-	if sum(r.samples) > 0 && len(r.workerSet) > 0 {
-		lost, gaps, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}
-		for _, s := range r.starts {
-			for i, part := range intersect(b.spans, s.gap()) {
-				if !s.initial {
-					lost[i] += part.length()
-				}
+func (b *builder) restartsSeen(r *rank) (of restarted) {
+	if sum(r.samples) <= 0 || len(r.workerSet) == 0 {
+		return of
+	}
+	lost, gaps, starts, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}, []float64{}
+	for _, s := range r.starts {
+		for i, part := range intersect(b.spans, s.gap()) {
+			if !s.initial {
+				lost[i] += part.length()
 			}
-		}
-		for _, s := range r.restarts {
-			gaps = append(gaps, s.gap().length())
-		}
-		sets := workerSets(b.processes.of(r.process))
-		for i := 1; i < len(sets) && len(gaps) > 0; i++ {
-			if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && stat.Finite(before) {
-				epochs = append(epochs, begun-before)
-			}
-		}
-		count, gap, lasted, epoch = exact(float64(len(gaps))), b.ratio(lost, b.length), median(gaps), median(epochs)
-		if len(gaps) == 0 {
-			why := reason{"the workers were not replaced while they were watched", "watch for longer than an epoch"}
-			lasted.why, epoch.why = why, why
 		}
 	}
-	return count, gap, lasted, epoch
+	for _, s := range r.restarts {
+		gaps, starts = append(gaps, s.gap().length()), append(starts, b.startTime(r, s))
+	}
+	sets := workerSets(b.processes.of(r.process))
+	for i := 1; i < len(sets) && len(gaps) > 0; i++ {
+		if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && stat.Finite(before) {
+			epochs = append(epochs, begun-before)
+		}
+	}
+	n := float64(len(gaps))
+	of = restarted{exact(n), b.ratio(lost, b.length), median(gaps), exact(sum(starts) / n), median(epochs)}
+	if len(gaps) == 0 {
+		never := none("the workers were not replaced while they were watched", "watch for longer than an epoch")
+		of.lasted, of.start, of.betweenStarts = never, never, never
+	}
+	return of
 }
 
 // inverse turns a rate with its interval into a time.

@@ -148,22 +148,11 @@ func (b *builder) waits(r *rank, both []float64) {
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
-		if s.timed != nil {
-			for i, part := range intersect(b.spans, s.gap()) {
-				r.starting[i] += part.length() * (1 - s.timed.share(s.timed.Waiting))
-				r.startRan[i] += part.length() * s.timed.share(s.timed.Running)
-				r.startSlept[i] += part.length() * s.timed.share(s.timed.Asleep)
-			}
-			continue
-		}
-		between, _ := b.changing(r, s).grow(b.spans)
-		for i, part := range intersect(b.spans, span{s.born, s.first}) {
-			samples := b.h.grown(r.entity, part, metric.ThreadSamples)
-			waited := b.h.grown(r.loader(), part, metric.LoaderWaiting) + b.h.grown(r.entity, part, atWork...)
-			began := max(samples-waited, 0) + between[i]
-			ran := min(b.h.grown(r.entity, part, metric.ThreadRunning), began)
-			r.starting[i], r.startRan[i] = r.starting[i]+began, r.startRan[i]+ran
-			r.startSlept[i] += began - ran
+		all, ran, slept := b.began(r, s, b.spans)
+		for i := range all {
+			r.starting[i] += all[i]
+			r.startRan[i] += ran[i]
+			r.startSlept[i] += slept[i]
 		}
 	}
 	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })

@@ -69,6 +69,8 @@ var (
 	EpochTime  = Derived.gauge("epoch_time_s", Seconds, "median time from one set of workers to the next")
 	RestartGap = Derived.gauge("restart_gap_s", Seconds, "median time from the end of one set of workers to the "+
 		"first batch of the next")
+	StartTime = Derived.gauge("restart_start_s", Seconds, "time of such a restart in which the trainer starts the "+
+		"workers, one after the other")
 	HeadOfLine = Derived.gauge("head_of_line_ratio", Ratio, "share of time the trainer waits while some workers are "+
 		"idle and others busy")
 	LoaderIsAhead = Derived.gauge("loader_ahead_ratio", Ratio, "share of time the trainer does not wait and all "+

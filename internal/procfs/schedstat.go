@@ -11,6 +11,8 @@ type Schedstat struct {
 	// a cgroup's CPU quota is in it (measured under a quota of half a CPU: 2.97 s
 	// on the CPU, 2.90 s of run delay, 70 of 72 periods throttled).
 	RunDelay time.Duration
+	// Turns is how often it was given a CPU; 0 where the kernel keeps no account, as all of it is then.
+	Turns int64
 }
 
 // ParseSchedstat parses "cpu-ns run-delay-ns slices"
@@ -25,6 +27,6 @@ func ParseSchedstat(b []byte, s *Schedstat) error {
 	if !parseCounts(line, v[:]) {
 		return malformed("schedstat", "not three numbers")
 	}
-	s.CPU, s.RunDelay = time.Duration(v[0]), time.Duration(v[1])
+	s.CPU, s.RunDelay, s.Turns = time.Duration(v[0]), time.Duration(v[1]), v[2]
 	return nil
 }

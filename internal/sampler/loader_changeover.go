@@ -28,16 +28,21 @@ const (
 // end of the old set to the first batch of the new, where the main thread has waited for it and goes on. Counters that
 // are handed over four times a second cannot tell that of short epochs. What the trainer does after the end of the old
 // set and before the first birth, such as an evaluation, is no part of it. One that these samples do not show clearly
-// is not told: where the main thread works before it waits, or hands batches over by another thread.
+// is not told: where the main thread works before it waits, or hands batches over by another thread. A thread that
+// polls is given no CPU until a batch has come: one that was, and polls again, had a batch between two samples.
 type changeover struct {
 	last mainSample
 	kept [changeoverMemory]mainSample
-	// the sample after which no worker of the old set was left; n = 0: some is, or nothing is timed
+	// the sample after which the first worker of the old set was gone, of those that went at once with the last; n = 0:
+	// some is left, or nothing is timed
 	ended       mainSample
+	left        mainSample    // the same, while some are left
 	first, born time.Duration // births of the first and the last worker of the new set
 	starting    bool          // it has begun
 	done        []changed
 	told        int
+	account     procfs.Schedstat // scratch space
+	mute        bool             // it cannot be read
 }
 
 // mainSample is one sample of the main thread, and how many there were until then.
@@ -45,6 +50,7 @@ type mainSample struct {
 	at            time.Duration
 	polls, works  bool // it polls a queue or the end of workers; it sleeps or is on a device
 	n             int64
+	turns         int64 // how often it was given a CPU, where it polls; 0 where the kernel does not tell
 	waiting, runs int64 // of the samples, those counted as waits for a batch, and those on a CPU
 	slept         int64 // those in which it works so
 }
@@ -56,10 +62,16 @@ type changed struct {
 }
 
 // sampled takes a sample of the main thread. counted says that the loader counts it as a wait for a batch.
-func (c *changeover) sampled(at time.Duration, main waitClass, counted bool) {
+func (c *changeover) sampled(at time.Duration, thread *watchedThread, main waitClass, counted bool) {
 	s := &c.last
 	s.at, s.polls, s.works = at, main == classQueuePoll, main == classSleep || main == classDevice
 	s.n++
+	if s.polls && !c.mute {
+		if thread.task.Schedstat(&c.account) != nil {
+			c.mute, c.account.Turns = true, 0
+		}
+		s.turns = c.account.Turns
+	}
 	if counted {
 		s.waiting++
 	}
@@ -75,8 +87,15 @@ func (c *changeover) sampled(at time.Duration, main waitClass, counted bool) {
 	}
 }
 
-// gone takes that no worker is left; the last sample was taken before that was found.
-func (c *changeover) gone() { c.ended, c.starting = c.last, false }
+// gone takes that a worker has gone, and whether it was the last one; the last sample was taken before that was found.
+func (c *changeover) gone(all bool) {
+	if c.left.n == 0 || c.last.at-c.left.at > atOnce {
+		c.left = c.last
+	}
+	if all {
+		c.ended, c.left, c.starting = c.left, mainSample{}, false
+	}
+}
 
 // begun takes the birth of a worker of the new set.
 func (c *changeover) begun(l *Loader, id procfs.ID) {
@@ -95,7 +114,8 @@ func (c *changeover) begun(l *Loader, id procfs.ID) {
 
 func (c *changeover) forget() { c.ended, c.starting = mainSample{}, false }
 
-// look ends the changeover at the first sample that does not poll after those since the last birth that do.
+// look ends the changeover at the first sample that does not poll the same wait any more, of those since the last birth
+// that do.
 func (c *changeover) look() {
 	oldest := max(1, c.last.n-changeoverMemory+1)
 	begin, polled, before := mainSample{}, false, mainSample{}
@@ -108,7 +128,10 @@ func (c *changeover) look() {
 		case s.polls && !polled && s.at-c.born > atOnce, !s.polls && !polled && s.works:
 			c.forget() // it has had its first batch, and waits for another one
 			return
-		case s.polls:
+		case s.polls && s.turns == 0:
+			c.forget()
+			return
+		case s.polls && (!polled || s.turns == before.turns):
 			polled = true
 		case polled && c.last.at-s.at >= birthsTold:
 			c.end(begin, before, s)
@@ -132,9 +155,6 @@ func (c *changeover) end(begin, last, next mainSample) {
 	}
 	if gap := c.first - c.ended.at; gap >= 0 && gap <= atOnce {
 		begin = c.ended
-		if before := c.kept[(begin.n-1)%changeoverMemory]; begin.polls && before.n == begin.n-1 {
-			begin = before // it waits for the workers to end
-		}
 	}
 	first := (last.at + next.at) / 2
 	c.told++

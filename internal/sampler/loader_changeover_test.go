@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -25,10 +26,13 @@ func TestChangeover(t *testing.T) {
 		m.thread(100, 100, inSleep, "hrtimer_nanosleep", 'S')
 		w.samples(n)
 	}
+	turns := 1
 	change := func(forks, waits int) {
 		m.thread(100, 100, running, "0", 'R')
 		w.samples(forks)
 		m.thread(100, 100, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+		turns += forks
+		m.put(100, "task/100/schedstat", fmt.Sprintf("1000000 1000 %d\n", turns))
 		w.samples(waits)
 	}
 	ends := func(pids ...int) {
@@ -100,15 +104,47 @@ func TestChangeover(t *testing.T) {
 	m.remove(105)
 	told("a wait for the second batch", 0)
 
+	ends(106)
+	change(1, 0)
 	born(107, 0)
+	change(0, 2)
+	turns++
+	change(0, 3) // it had its batch, and worked, between two samples
+	works(18)
+	m.remove(106)
+	told("a step that no sample saw", 3.5, recording.Changeover{Samples: 3, Running: 1, Waiting: 2})
+
+	ends(107)
+	change(1, 0)
+	born(108, 0)
+	change(0, 2)
+	m.remove(107)
+	m.put(100, "task/100/schedstat", "0 0 0\n")
+	w.samples(1)
+	works(18)
+	told("a kernel without an account of turns", 0)
+
+	change(1, 0)
+	born(109, 0)
 	change(1, 3)
 	works(18)
 	told("a worker of a second loader", 0)
 
-	ends(106, 107)
+	ends(108)
+	change(1, 0)
+	ends(109)
+	change(1, 0)
+	born(110, 0)
+	change(0, 3)
+	works(18)
+	m.remove(108)
+	m.remove(109)
+	told("two that end one after the other", 5.5, recording.Changeover{Samples: 5, Running: 2, Waiting: 3})
+
+	ends(110)
 	w.pace.interval = 2 * slowestTiming
 	change(1, 0)
-	born(108, 0)
+	born(111, 0)
 	change(0, 3)
 	works(18)
 	told("seldom sampled", 0)

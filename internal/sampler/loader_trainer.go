@@ -133,7 +133,7 @@ func (t *trainer) knows(id procfs.ID) bool {
 const shortLivedPasses = 3000
 
 func (t *trainer) dropEnded() {
-	had := len(t.workers) > 0
+	had := len(t.workers)
 	t.workers = slices.DeleteFunc(t.workers, func(w *loaderWorker) bool {
 		if w.main.gone {
 			w.main.closeProcess()
@@ -143,8 +143,8 @@ func (t *trainer) dropEnded() {
 		}
 		return w.main.gone
 	})
-	if had && len(t.workers) == 0 {
-		t.change.gone()
+	if left := len(t.workers); left < had {
+		t.change.gone(left == 0)
 	}
 }
 
@@ -188,7 +188,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		samples, t.sinceSet = t.sinceSet, 0
 		idle, alive = t.sampleWorkers(l, now)
 	}
-	t.change.sampled(now, main, waiting && len(t.workers) > 0)
+	t.change.sampled(now, t.main, main, waiting && len(t.workers) > 0)
 	t.joint.main(waiting, len(t.workers) > 0, t.had)
 	t.joint.set(waiting, idle, alive, samples)
 }
