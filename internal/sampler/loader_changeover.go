@@ -28,8 +28,8 @@ const (
 // end of the old set to the first batch of the new, where the main thread has waited for it and goes on. Counters that
 // are handed over four times a second cannot tell that of short epochs. What the trainer does after the end of the old
 // set and before the first birth, such as an evaluation, is no part of it. One that these samples do not show clearly
-// is not told: where the main thread works before it waits, or hands batches over by another thread. A thread that
-// polls is given no CPU until a batch has come: one that was, and polls again, had a batch between two samples.
+// is not told: where the main thread works before it waits, or where what it waits for is not known. While it waits for
+// a batch it is given no CPU: where it was given one, and waits again, it had a batch between two samples.
 type changeover struct {
 	last mainSample
 	kept [changeoverMemory]mainSample
@@ -48,9 +48,9 @@ type changeover struct {
 // mainSample is one sample of the main thread, and how many there were until then.
 type mainSample struct {
 	at            time.Duration
-	polls, works  bool // it polls a queue or the end of workers; it sleeps or is on a device
+	polls, works  bool // it waits for a batch or the end of workers; it sleeps or is on a device
 	n             int64
-	turns         int64 // how often it was given a CPU, where it polls; 0 where the kernel does not tell
+	turns         int64 // how often it was given a CPU, where it polls so; 0 where the kernel does not tell
 	waiting, runs int64 // of the samples, those counted as waits for a batch, and those on a CPU
 	slept         int64 // those in which it works so
 }
@@ -62,12 +62,14 @@ type changed struct {
 }
 
 // sampled takes a sample of the main thread. counted says that the loader counts it as a wait for a batch.
-func (c *changeover) sampled(at time.Duration, thread *watchedThread, main waitClass, counted bool) {
+func (c *changeover) sampled(at time.Duration, t *trainer, main waitClass, counted bool) {
 	s := &c.last
-	s.at, s.polls, s.works = at, main == classQueuePoll, main == classSleep || main == classDevice
+	s.at, s.works = at, main == classSleep || main == classDevice
+	// the thread that pins the next set's batches is a new one, and not found at once
+	s.polls = main == classQueuePoll || main == classFutexTimed && t.taker.pins
 	s.n++
 	if s.polls && !c.mute {
-		if thread.task.Schedstat(&c.account) != nil {
+		if t.main.task.Schedstat(&c.account) != nil {
 			c.mute, c.account.Turns = true, 0
 		}
 		s.turns = c.account.Turns

@@ -149,3 +149,32 @@ func TestChangeover(t *testing.T) {
 	works(18)
 	told("seldom sampled", 0)
 }
+
+// TestChangeoverOfPinnedBatches: the main thread waits for the first batch in a lock, for a pinning thread that is not
+// found yet. Without one that was seen before, such a lock may be the step's.
+func TestChangeoverOfPinnedBatches(t *testing.T) {
+	for _, pinned := range []bool{true, false} {
+		m := newJob(t, 1)
+		m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
+		m.put(100, "task/100/schedstat", "1000000 1000 3\n")
+		if pinned {
+			m.thread(100, 111, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+		}
+		w := m.watch()
+		w.samples(10)
+		m.remove(111)
+		m.thread(101, 101, inFault, "0", 'Z')
+		w.samples(2)
+		m.uptime(1020)
+		m.process(102, job.Worker, 100)
+		m.thread(100, 100, running, "0", 'R')
+		w.samples(2)
+		m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
+		w.samples(4)
+		m.thread(100, 100, inSleep, "hrtimer_nanosleep", 'S')
+		w.samples(18)
+		if got := len(w.trainers[0].change.done); got != map[bool]int{true: 1}[pinned] {
+			t.Errorf("pinned %v: %d changeovers", pinned, got)
+		}
+	}
+}

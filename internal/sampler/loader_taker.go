@@ -18,6 +18,7 @@ type taker struct {
 	class    waitClass // of its last sample
 	found    bool      // by a search, and not by its name
 	reported bool
+	pins     bool // PyTorch's was seen: while the next epoch's is not found yet, it may be waited for
 
 	pinned, taken sampleCounts // of PyTorch's, and of the job's own
 	named         int          // PyTorch's, by package job, from its name; 0 = none
@@ -165,5 +166,6 @@ func (t *trainer) watchTaker(tid int, own, found bool) bool {
 	k.thread = &watchedThread{task: task, links: t.links, counts: counts, python: &t.python}
 	clear(k.sockets)
 	k.tid, k.own, k.found, k.class = tid, own, found, classQueuePoll
+	k.pins = k.pins || !own
 	return true
 }

@@ -188,7 +188,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		samples, t.sinceSet = t.sinceSet, 0
 		idle, alive = t.sampleWorkers(l, now)
 	}
-	t.change.sampled(now, t.main, main, waiting && len(t.workers) > 0)
+	t.change.sampled(now, t, main, waiting && len(t.workers) > 0)
 	t.joint.main(waiting, len(t.workers) > 0, t.had)
 	t.joint.set(waiting, idle, alive, samples)
 }
