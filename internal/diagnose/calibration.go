@@ -14,8 +14,8 @@ import (
 // at another: on a machine of which a hypervisor takes nothing, and for each share of the CPU time it wants that one
 // usually takes. docs/calibration.md says what they were chosen by.
 const (
-	evenError   = 0.05
-	stolenError = 1.5
+	evenError   = 0.036
+	stolenError = 1.1
 	evenPace    = 0.06
 	stolenPace  = 4
 )

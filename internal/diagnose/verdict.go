@@ -180,7 +180,8 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 		return report.InputBound
 	// Where nothing that could be changed about the data explains it, and the host surely takes more, that is what to
 	// change.
-	case stall >= High.Value && !s.maybeNothing(e) && (explained || s.stall.Hi >= s.host || s.sight != step.Counted):
+	case stall >= High.Value && !s.maybeNothing(e) &&
+		(explained || max(stall, s.stall.Hi) >= s.host || s.sight != step.Counted):
 		return report.InputBound
 	case s.transferring():
 		return report.TransferBound

@@ -190,3 +190,24 @@ func TestTheJobsOwnClockIsBelieved(t *testing.T) {
 		}
 	}
 }
+
+// TestSurelyTheHost: where nothing explains the stall, the host is what to change only where it surely takes more.
+func TestSurelyTheHost(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		stall   stat.Summary
+		loading float64
+		want    report.Class
+	}{
+		{"the stall may be more", stat.Summary{Center: 0.22, Hi: 0.43}, 0.22, report.InputBound},
+		{"the host takes more", stat.Summary{Center: 0.22, Lo: 0.2, Hi: 0.3}, 0.22, report.HostBound},
+		{"loading holds back more than starves", stat.Summary{Center: 0.22, Lo: 0.2, Hi: 0.3},
+			0.35, report.InputBound},
+	} {
+		s := split{seen: true, sight: step.Counted, stall: evidence.Value{Summary: c.stall}, loading: c.loading,
+			host: 0.32, hostOK: true, device: 0.43, devOK: true}
+		if got := classify(saw(evidence.Facts{}, nil), s, false); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

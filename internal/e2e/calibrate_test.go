@@ -113,8 +113,6 @@ func TestCalibration(t *testing.T) {
 // knownCalibration are promises that the runs of testdata/calibration/epyc do not keep, and why. On an uneven machine
 // more is missed (docs/calibration.md), and the test fails there.
 var knownCalibration = map[string]string{
-	"host too often": "all 20 are inside here, off by 7 % at most, and 80 and 65 % on the uneven machine: what is " +
-		"left of the CPUs' pace where nothing is stolen is learned from loaders, too",
 }
 
 // runner runs the configurations of one workload.

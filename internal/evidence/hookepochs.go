@@ -116,17 +116,18 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
 		if e.Begun >= b.steady.from && e.WorkersBorn > 0 {
-			create := e.Create - orZero(e.Draw) - orZero(e.Redraw)
+			create := max(e.Create-orZero(e.Draw)-orZero(e.Redraw), 0)
 			gaps = append(gaps, orZero(drain)+create+orZero(e.FirstWait))
 			starts = append(starts, create)
 		}
 	}
 	if restarts == 0 {
 		never := none("the workers were not replaced in the window", "watch for longer than an epoch")
-		return restarted{exact(0), exact(0), never, never, median(epochs)}
+		return restarted{count: exact(0), share: exact(0), lasted: never, start: never, epoch: median(epochs)}
 	}
 	lost := b.lostToRestarts(h)
-	of := restarted{exact(restarts), b.ratio(lost, h.trained()), median(gaps), median(starts), median(epochs)}
+	of := restarted{count: exact(restarts), share: b.ratio(lost, h.trained()), lasted: median(gaps),
+		start: meanSeen(starts), epoch: median(epochs)}
 	if len(gaps) == 0 {
 		of.lasted = exact(sum(lost) / restarts)
 	}

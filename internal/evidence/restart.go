@@ -13,11 +13,10 @@ import (
 // epochs.
 type restart struct {
 	initial bool
-	ended   float64 // death of the last old worker; birth of the first new one where there was no old set
-	born    float64 // birth of the first new one
-	first   float64 // the first batch of the new set, as near as it was seen
-	last    float64 // birth of the last new one
-	workers int     // of the set
+	ended   float64   // death of the last old worker; birth of the first new one where there was no old set
+	born    float64   // birth of the first new one
+	first   float64   // the first batch of the new set, as near as it was seen
+	births  []float64 // of the new ones
 	timed   *changeover
 }
 
@@ -47,9 +46,9 @@ func (b *builder) changeovers(trainer *process) (all []changeover) {
 // gap is the stretch between the end of the old set and the first batch of the new.
 func (r restart) gap() span { return span{r.ended, max(r.first, r.ended)} }
 
-// began is how long a trainer does anything else than wait for a batch in a restart of its workers, within each span,
-// and how much of that it runs and sleeps.
-func (b *builder) began(r *rank, s restart, spans []span) (all, ran, slept []float64) {
+// starting is how long a trainer does anything else than wait for a batch in a restart of its workers, in each span;
+// how much of that it runs; and how much it sleeps, or, where no samples timed the restart, does not run.
+func (b *builder) starting(r *rank, s restart, spans []span) (all, ran, slept []float64) {
 	if c := s.timed; c != nil {
 		part := func(share float64) []float64 {
 			return each(len(spans), func(i int) float64 { return share * spans[i].overlap(s.gap()) })
@@ -68,14 +67,17 @@ func (b *builder) began(r *rank, s restart, spans []span) (all, ran, slept []flo
 	return all, ran, slept
 }
 
-// startTime is how long the trainer starts the workers in a restart: from birth to birth, or, of a single worker, as
-// long as it runs.
-func (b *builder) startTime(r *rank, s restart) float64 {
-	if s.workers > 1 {
-		return (s.last - s.born) * float64(s.workers) / float64(s.workers-1)
+// startTime is how long the trainer starts the workers in a restart, at most all of it: several, from birth to birth; a
+// single one, as long as it runs, with what else it does then. NaN where that was not seen.
+func (r restart) startTime() float64 {
+	births := slices.DeleteFunc(slices.Clone(r.births), func(born float64) bool { return born > r.first })
+	switch n := float64(len(births)); {
+	case n > 1: // they are born one after the other
+		return min((births[len(births)-1]-births[0])*n/(n-1), r.gap().length())
+	case r.timed != nil:
+		return r.gap().length() * r.timed.share(r.timed.Running)
 	}
-	_, ran, _ := b.began(r, s, []span{{s.ended - lateNotice, s.first}})
-	return sum(ran)
+	return math.NaN()
 }
 
 // How births make sets. Workers of one iterator are started one after the other; under spawn a start blocks until the
@@ -121,8 +123,8 @@ func (b *builder) starts(trainer *process, workers []*process) []restart {
 		if !sets[i][0].bornInWatch {
 			continue
 		}
-		r := restart{initial: i == 0, born: born, ended: math.Inf(-1), last: sets[i][len(sets[i])-1].born,
-			workers: len(sets[i])}
+		r := restart{initial: i == 0, born: born, ended: math.Inf(-1),
+			births: each(len(sets[i]), func(k int) float64 { return sets[i][k].born })}
 		if r.initial {
 			r.ended = born
 		}

@@ -1,6 +1,9 @@
 package evidence
 
 import (
+	"math"
+	"slices"
+
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -161,9 +164,11 @@ func (b *builder) modelled(r step.Range) figure {
 
 // restarted is what the restarts of a loader's workers cost.
 type restarted struct {
-	count, share  figure // how many, and the part of the time that they took
-	lasted, start figure // how long one of them took, and of that the trainer started the workers
-	betweenStarts figure
+	count  figure
+	share  figure // of the time, that they took
+	lasted figure // how long one of them took
+	start  figure // how long the trainer started the workers in one of them
+	epoch  figure // from one to the next
 }
 
 // restarts takes what the restarts of the workers cost.
@@ -174,15 +179,15 @@ func (b *builder) restarts(r *rank) {
 		of = b.restartsSeen(r)
 	case !r.hook.training.loadsItself():
 		of = b.reportedRestarts(r.hook)
-		if of.betweenStarts.N == 0 && !r.hook.training.call.foreign() {
-			of.betweenStarts = b.restartsSeen(r).betweenStarts
+		if of.epoch.N == 0 && !r.hook.training.call.foreign() {
+			of.epoch = b.restartsSeen(r).epoch
 		}
 	}
 	b.take(metric.Restarts, of.count, metric.LoaderWorkers)
 	b.take(metric.EpochGap, of.share, metric.LoaderSamples, metric.LoaderWorkers)
 	b.take(metric.RestartGap, of.lasted, metric.LoaderWorkers)
-	b.take(metric.StartTime, of.start, metric.LoaderWorkers, metric.ThreadSamples)
-	b.take(metric.EpochTime, of.betweenStarts, metric.LoaderWorkers)
+	b.take(metric.RestartStart, of.start, metric.LoaderWorkers, metric.ThreadSamples)
+	b.take(metric.EpochTime, of.epoch, metric.LoaderWorkers)
 }
 
 // restartsSeen tells it from births and deaths. No restart in a window in which the workers were watched is a share of
@@ -200,7 +205,7 @@ func (b *builder) restartsSeen(r *rank) (of restarted) {
 		}
 	}
 	for _, s := range r.restarts {
-		gaps, starts = append(gaps, s.gap().length()), append(starts, b.startTime(r, s))
+		gaps, starts = append(gaps, s.gap().length()), append(starts, s.startTime())
 	}
 	sets := workerSets(b.processes.of(r.process))
 	for i := 1; i < len(sets) && len(gaps) > 0; i++ {
@@ -208,13 +213,22 @@ func (b *builder) restartsSeen(r *rank) (of restarted) {
 			epochs = append(epochs, begun-before)
 		}
 	}
-	n := float64(len(gaps))
-	of = restarted{exact(n), b.ratio(lost, b.length), median(gaps), exact(sum(starts) / n), median(epochs)}
+	of = restarted{count: exact(float64(len(gaps))), share: b.ratio(lost, b.length), lasted: median(gaps),
+		start: meanSeen(starts), epoch: median(epochs)}
 	if len(gaps) == 0 {
 		never := none("the workers were not replaced while they were watched", "watch for longer than an epoch")
-		of.lasted, of.start, of.betweenStarts = never, never, never
+		of.lasted, of.start, of.epoch = never, never, never
 	}
 	return of
+}
+
+// meanSeen is the mean of what was seen of times, which births tell to a clock tick of 10 ms.
+func meanSeen(times []float64) figure {
+	times = slices.DeleteFunc(times, math.IsNaN)
+	if len(times) == 0 {
+		return none("too little of the restarts was seen", "watch for longer than an epoch")
+	}
+	return exact(sum(times) / float64(len(times)))
 }
 
 // inverse turns a rate with its interval into a time.

@@ -148,7 +148,7 @@ func (b *builder) waits(r *rank, both []float64) {
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
-		all, ran, slept := b.began(r, s, b.spans)
+		all, ran, slept := b.starting(r, s, b.spans)
 		for i := range all {
 			r.starting[i] += all[i]
 			r.startRan[i] += ran[i]

@@ -69,7 +69,7 @@ var (
 	EpochTime  = Derived.gauge("epoch_time_s", Seconds, "median time from one set of workers to the next")
 	RestartGap = Derived.gauge("restart_gap_s", Seconds, "median time from the end of one set of workers to the "+
 		"first batch of the next")
-	StartTime = Derived.gauge("restart_start_s", Seconds, "time of such a restart in which the trainer starts the "+
+	RestartStart = Derived.gauge("restart_start_s", Seconds, "mean time in which the trainer starts a new set of "+
 		"workers, one after the other")
 	HeadOfLine = Derived.gauge("head_of_line_ratio", Ratio, "share of time the trainer waits while some workers are "+
 		"idle and others busy")

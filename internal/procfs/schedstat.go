@@ -11,7 +11,7 @@ type Schedstat struct {
 	// a cgroup's CPU quota is in it (measured under a quota of half a CPU: 2.97 s
 	// on the CPU, 2.90 s of run delay, 70 of 72 periods throttled).
 	RunDelay time.Duration
-	// Turns is how often it was given a CPU; 0 where the kernel keeps no account, as all of it is then.
+	// Turns is how often it was given a CPU. All three are 0 where the kernel keeps no account.
 	Turns int64
 }
 

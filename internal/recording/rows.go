@@ -146,9 +146,9 @@ type SlowItem struct {
 	Times   int     `json:"times"`              // measured
 }
 
-// Changeover is the row of EventChangeover: the time from the end of the old set of workers, or from the first birth of
-// the new one where something was done between, to the first batch of the new, and the samples of the main thread in
-// it.
+// Changeover is the row of EventChangeover: the time from the first end of a worker of the old set, or from the first
+// birth of the new one where something was done between, to the first batch of the new, and the samples of the main
+// thread in it.
 type Changeover struct {
 	Took    float64 `json:"took_s" digits:"3"`
 	Ago     float64 `json:"ago_s" digits:"3"` // from the first batch to the event

@@ -16,9 +16,9 @@ const (
 	birthsTold = 300 * time.Millisecond
 	// slowestTiming is the mean time between samples up to which they tell a changeover, which takes some hundredths.
 	slowestTiming = 30 * time.Millisecond
-	// atOnce is between the end of a set and the births of the next where nothing else was done, and between the last
-	// of these and the wait for the first batch: the end of 1 to 8 forked workers takes 7 to 30 ms, and the birth of
-	// each 5 to 14 (PyTorch 1.13 and 2.15, 2 CPUs).
+	// atOnce is between the ends of two workers of a set, between the last of these and the births of the next where
+	// nothing else was done, and between the last of those and the wait for the first batch: the end of 1 to 8 forked
+	// workers takes 7 to 30 ms, and the birth of each 5 to 14 (PyTorch 1.13 and 2.15, 2 CPUs).
 	atOnce = 60 * time.Millisecond
 	// maxChangeovers bounds the changeovers of one trainer that are recorded.
 	maxChangeovers = 1024
@@ -28,21 +28,20 @@ const (
 // end of the old set to the first batch of the new, where the main thread has waited for it and goes on. Counters that
 // are handed over four times a second cannot tell that of short epochs. What the trainer does after the end of the old
 // set and before the first birth, such as an evaluation, is no part of it. One that these samples do not show clearly
-// is not told: where the main thread works before it waits, or where what it waits for is not known. While it waits for
-// a batch it is given no CPU: where it was given one, and waits again, it had a batch between two samples.
+// is not told: where the main thread works before it waits, or where what it waits for is not known.
 type changeover struct {
 	last mainSample
 	kept [changeoverMemory]mainSample
-	// the sample after which the first worker of the old set was gone, of those that went at once with the last; n = 0:
-	// some is left, or nothing is timed
-	ended       mainSample
-	left        mainSample    // the same, while some are left
-	first, born time.Duration // births of the first and the last worker of the new set
-	starting    bool          // it has begun
-	done        []changed
-	told        int
-	account     procfs.Schedstat // scratch space
-	mute        bool             // it cannot be read
+	// the samples before a worker of the old set was found gone, the first and the last one of those that went at once;
+	// n = 0: none has, or nothing is timed
+	ending, ended mainSample
+	over          bool          // no worker of the old set is left
+	first, born   time.Duration // births of the first and the last worker of the new set
+	births        int           // of the new set; 0: it has not begun
+	done          []changed
+	told          int
+	account       procfs.Schedstat // scratch space
+	noAccount     bool             // it cannot be read
 }
 
 // mainSample is one sample of the main thread, and how many there were until then.
@@ -50,7 +49,7 @@ type mainSample struct {
 	at            time.Duration
 	polls, works  bool // it waits for a batch or the end of workers; it sleeps or is on a device
 	n             int64
-	turns         int64 // how often it was given a CPU, where it polls so; 0 where the kernel does not tell
+	turns         int64 // how often it was given a CPU, of one that polls after the old set's end; 0: not known
 	waiting, runs int64 // of the samples, those counted as waits for a batch, and those on a CPU
 	slept         int64 // those in which it works so
 }
@@ -61,42 +60,48 @@ type changed struct {
 	row   recording.Changeover
 }
 
-// sampled takes a sample of the main thread. counted says that the loader counts it as a wait for a batch.
-func (c *changeover) sampled(at time.Duration, t *trainer, main waitClass, counted bool) {
+// sampled takes a sample of the main thread. polls says that it waits for a batch or for the end of workers; counted,
+// that the loader counts it as a wait for a batch.
+func (c *changeover) sampled(at time.Duration, main *watchedThread, class waitClass, polls, counted bool) {
 	s := &c.last
-	s.at, s.works = at, main == classSleep || main == classDevice
-	// the thread that pins the next set's batches is a new one, and not found at once
-	s.polls = main == classQueuePoll || main == classFutexTimed && t.taker.pins
+	s.at, s.polls, s.works = at, polls, class == classSleep || class == classDevice
 	s.n++
-	if s.polls && !c.mute {
-		if t.main.task.Schedstat(&c.account) != nil {
-			c.mute, c.account.Turns = true, 0
-		}
-		s.turns = c.account.Turns
+	if s.turns = 0; polls && c.over {
+		s.turns = c.turns(main)
 	}
 	if counted {
 		s.waiting++
 	}
-	if main == classRunning || main == classGIL {
+	if class == classRunning || class == classGIL {
 		s.runs++
 	}
 	if s.works {
 		s.slept++
 	}
 	c.kept[s.n%changeoverMemory] = *s
-	if c.starting {
+	if c.births > 0 {
 		c.look()
 	}
 }
 
+// turns is how often a thread was given a CPU; 0 where the kernel does not tell.
+func (c *changeover) turns(t *watchedThread) int64 {
+	if c.noAccount {
+		return 0
+	}
+	c.noAccount = t.task.Schedstat(&c.account) != nil
+	if c.noAccount {
+		return 0
+	}
+	return c.account.Turns
+}
+
 // gone takes that a worker has gone, and whether it was the last one; the last sample was taken before that was found.
 func (c *changeover) gone(all bool) {
-	if c.left.n == 0 || c.last.at-c.left.at > atOnce {
-		c.left = c.last
+	if c.ended.n == 0 || c.over || c.last.at-c.ended.at > atOnce {
+		c.ending = c.last
 	}
-	if all {
-		c.ended, c.left, c.starting = c.left, mainSample{}, false
-	}
+	c.ended, c.over, c.births = c.last, all, 0
 }
 
 // begun takes the birth of a worker of the new set.
@@ -104,20 +109,21 @@ func (c *changeover) begun(l *Loader, id procfs.ID) {
 	up, err := l.fs.Uptime()
 	born := l.clock() - up + time.Duration(id.Start)*(time.Second/userHZ)
 	switch {
-	case c.ended.n == 0:
+	case !c.over:
+		return
 	case err != nil, l.pace.interval > slowestTiming, born < c.ended.at-time.Second: // the last is one found again
 		c.forget()
-	case !c.starting:
-		c.first, c.born, c.starting = born, born, true
-	default:
-		c.first, c.born = min(c.first, born), max(c.born, born)
+		return
+	case c.births == 0:
+		c.first, c.born = born, born
 	}
+	c.first, c.born = min(c.first, born), max(c.born, born)
+	c.births++
 }
 
-func (c *changeover) forget() { c.ended, c.starting = mainSample{}, false }
+func (c *changeover) forget() { c.ended, c.over, c.births = mainSample{}, false, 0 }
 
-// look ends the changeover at the first sample that does not poll the same wait any more, of those since the last birth
-// that do.
+// look ends the changeover at the first sample after the wait for the first batch.
 func (c *changeover) look() {
 	oldest := max(1, c.last.n-changeoverMemory+1)
 	begin, polled, before := mainSample{}, false, mainSample{}
@@ -127,13 +133,10 @@ func (c *changeover) look() {
 		case s.at <= c.first:
 			begin = s // the last one before the first birth
 		case s.at < c.born:
-		case s.polls && !polled && s.at-c.born > atOnce, !s.polls && !polled && s.works:
-			c.forget() // it has had its first batch, and waits for another one
+		case s.polls && !polled && s.at-c.born > atOnce, !s.polls && !polled && s.works, s.polls && !c.tells(s):
+			c.forget() // it may have had its first batch, and wait for another one
 			return
-		case s.polls && s.turns == 0:
-			c.forget()
-			return
-		case s.polls && (!polled || s.turns == before.turns):
+		case s.polls && (!polled || !c.another(before, s)):
 			polled = true
 		case polled && c.last.at-s.at >= birthsTold:
 			c.end(begin, before, s)
@@ -148,15 +151,26 @@ func (c *changeover) look() {
 	}
 }
 
+// tells reports whether a sample that polls tells one wait from another. The batches that several workers make first
+// are there at about the same time, and the main thread works on so many of them that samples see it.
+func (c *changeover) tells(s mainSample) bool { return c.births > 1 || s.turns > 0 }
+
+// another reports whether a sample that polls is of another wait than the one before it: a main thread that waits for a
+// single worker is given no CPU until it has a batch, and where it waits again it has made a step between the samples.
+// Of several workers, one that is not next wakes it, too.
+func (c *changeover) another(before, s mainSample) bool {
+	return c.births == 1 && s.turns != before.turns
+}
+
 // end keeps a changeover whose last sample is before the first batch and whose next one is after it. begin is the last
-// sample before the first birth; it begins with the end of the old set, where that was just before.
+// sample before the first birth; it begins with the first end of the old set, where the last one was just before.
 func (c *changeover) end(begin, last, next mainSample) {
 	if begin.n == 0 || next.at-last.at > 2*slowestTiming || c.told == maxChangeovers {
 		c.forget()
 		return
 	}
 	if gap := c.first - c.ended.at; gap >= 0 && gap <= atOnce {
-		begin = c.ended
+		begin = c.ending
 	}
 	first := (last.at + next.at) / 2
 	c.told++

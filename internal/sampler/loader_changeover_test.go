@@ -142,12 +142,59 @@ func TestChangeover(t *testing.T) {
 	told("two that end one after the other", 5.5, recording.Changeover{Samples: 5, Running: 2, Waiting: 3})
 
 	ends(110)
-	w.pace.interval = 2 * slowestTiming
-	change(1, 0)
+	change(2, 0)
 	born(111, 0)
+	change(1, 0)
+	born(112, 0)
+	change(0, 2)
+	turns++
+	change(0, 2) // a batch came that was not the next one
+	works(18)
+	m.remove(110)
+	told("two workers", 7.5, recording.Changeover{Samples: 7, Running: 3, Waiting: 4})
+
+	ends(111)
+	works(4)
+	ends(112) // a while later
+	change(1, 0)
+	born(113, 0)
+	change(0, 3)
+	works(18)
+	m.remove(111)
+	m.remove(112)
+	told("one that ended before", 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
+
+	ends(113)
+	w.pace.interval, w.pace.least = 2*slowestTiming, 2*slowestTiming
+	change(1, 0)
+	born(114, 0)
 	change(0, 3)
 	works(18)
 	told("seldom sampled", 0)
+}
+
+// TestChangeoverWithoutTurns: where a kernel does not tell how often a thread was given a CPU, one that waits for a
+// single worker may have had a batch between two samples.
+func TestChangeoverWithoutTurns(t *testing.T) {
+	for workers, want := range map[int]int{1: 0, 2: 1} {
+		m := newJob(t, 1)
+		w := m.watch()
+		w.samples(10)
+		m.thread(101, 101, inFault, "0", 'Z')
+		m.thread(100, 100, running, "0", 'R')
+		w.samples(2)
+		m.uptime(10 * (101 + workers))
+		for i := range workers {
+			m.process(102+i, job.Worker, 100)
+		}
+		m.thread(100, 100, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+		w.samples(4)
+		m.thread(100, 100, inSleep, "hrtimer_nanosleep", 'S')
+		w.samples(18)
+		if got := len(w.trainers[0].change.done); got != want {
+			t.Errorf("%d workers: %d changeovers, want %d", workers, got, want)
+		}
+	}
 }
 
 // TestChangeoverOfPinnedBatches: the main thread waits for the first batch in a lock, for a pinning thread that is not

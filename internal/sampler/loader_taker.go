@@ -18,7 +18,7 @@ type taker struct {
 	class    waitClass // of its last sample
 	found    bool      // by a search, and not by its name
 	reported bool
-	pins     bool // PyTorch's was seen: while the next epoch's is not found yet, it may be waited for
+	pins     bool // PyTorch's was seen before: the main thread may wait for a new one that is not found yet
 
 	pinned, taken sampleCounts // of PyTorch's, and of the job's own
 	named         int          // PyTorch's, by package job, from its name; 0 = none

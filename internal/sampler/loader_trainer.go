@@ -100,7 +100,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		if t.knows(p.ID) {
 			continue
 		}
-		if len(t.workers) == 0 || t.change.starting {
+		if len(t.workers) == 0 || t.change.births > 0 {
 			t.change.begun(l, p.ID)
 		}
 		w := &loaderWorker{id: p.ID}
@@ -188,7 +188,9 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		samples, t.sinceSet = t.sinceSet, 0
 		idle, alive = t.sampleWorkers(l, now)
 	}
-	t.change.sampled(now, t, main, waiting && len(t.workers) > 0)
+	// the thread that pins the next set's batches is a new one, and not found at once
+	polls := main == classQueuePoll || main == classFutexTimed && t.taker.pins
+	t.change.sampled(now, t.main, main, polls, waiting && len(t.workers) > 0)
 	t.joint.main(waiting, len(t.workers) > 0, t.had)
 	t.joint.set(waiting, idle, alive, samples)
 }
