@@ -112,8 +112,7 @@ func TestCalibration(t *testing.T) {
 
 // knownCalibration are promises that the runs of testdata/calibration/epyc do not keep, and why. On an uneven machine
 // more is missed (docs/calibration.md), and the test fails there.
-var knownCalibration = map[string]string{
-}
+var knownCalibration = map[string]string{}
 
 // runner runs the configurations of one workload.
 type runner interface {
