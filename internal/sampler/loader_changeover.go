@@ -80,7 +80,7 @@ func (c *changeover) sampled(at time.Duration, main *watchedThread, class waitCl
 	}
 	c.kept[s.n%changeoverMemory] = *s
 	if c.births > 0 {
-		c.look()
+		c.look(false)
 	}
 }
 
@@ -98,6 +98,9 @@ func (c *changeover) turns(t *watchedThread) int64 {
 
 // gone takes that a worker has gone, and whether it was the last one; the last sample was taken before that was found.
 func (c *changeover) gone(all bool) {
+	if c.births > 0 {
+		c.look(true)
+	}
 	if c.ended.n == 0 || c.over || c.last.at-c.ended.at > atOnce {
 		c.ending = c.last
 	}
@@ -123,8 +126,8 @@ func (c *changeover) begun(l *Loader, id procfs.ID) {
 
 func (c *changeover) forget() { c.ended, c.over, c.births = mainSample{}, false, 0 }
 
-// look ends the changeover at the first sample after the wait for the first batch.
-func (c *changeover) look() {
+// look ends the changeover at the first sample after the wait for the first batch. whole says that all births are told.
+func (c *changeover) look(whole bool) {
 	oldest := max(1, c.last.n-changeoverMemory+1)
 	begin, polled, before := mainSample{}, false, mainSample{}
 	for n := oldest; n <= c.last.n; n++ {
@@ -138,7 +141,7 @@ func (c *changeover) look() {
 			return
 		case s.polls && (!polled || !c.another(before, s)):
 			polled = true
-		case polled && c.last.at-s.at >= birthsTold:
+		case polled && (whole || c.last.at-s.at >= birthsTold):
 			c.end(begin, before, s)
 			return
 		case polled:

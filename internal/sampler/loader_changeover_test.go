@@ -165,9 +165,18 @@ func TestChangeover(t *testing.T) {
 	told("one that ended before", 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
 
 	ends(113)
-	w.pace.interval, w.pace.least = 2*slowestTiming, 2*slowestTiming
 	change(1, 0)
 	born(114, 0)
+	change(0, 3)
+	works(4)
+	ends(114) // an epoch of a fifth of a second
+	works(1)
+	m.remove(113)
+	told("a short epoch", 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
+
+	w.pace.interval, w.pace.least = 2*slowestTiming, 2*slowestTiming
+	change(1, 0)
+	born(115, 0)
 	change(0, 3)
 	works(18)
 	told("seldom sampled", 0)
