@@ -41,7 +41,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 			if l.lateStart(e, h.Epoch.First.Center) { // in the first batch of each worker, and mostly no computing
 				cost.Trainer += max(h.Epoch.First.Center*l.pace(1)-work, 0) / workers
 			} else {
-				cost.Worker = beside(h.Epoch.First.Center*l.pace(workers)-work, workers, cost.Trainer)
+				cost.Worker = max(h.Epoch.First.Center*l.pace(workers)-work, 0)
 			}
 		}
 	} else if epoch, ok := e.Get(metric.EpochTime); ok && epoch.Center > 0 {
@@ -50,31 +50,22 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 			seen = true
 			if forks(e) {
 				start := workers * forkCPU / l.pace(1)
-				if told, ok := e.Get(metric.RestartStart); ok {
+				if told, ok := e.Get(metric.RestartStart); ok && told.Center > 0 { // 0 is less than a clock tick
 					start = told.Center
 				}
 				start = min(start, gap.Center)
 				cost.Trainer = start * l.pace(1) / workers
-				cost.Worker = beside((gap.Center-start)*l.pace(workers)-cost.End-work, workers, cost.Trainer)
+				cost.Worker = max((gap.Center-start)*l.pace(workers)-cost.End-work, 0)
 			} else { // each imports torch, all at once
 				cost = predict.StartCost{Worker: max(gap.Center*l.pace(workers)-work, 0)}
+				l.withoutStart(cost.Worker * workers)
 			}
-			l.withoutStart(cost.Worker * workers)
 		}
 	}
 	if !seen && l.Epoch > 0 {
 		l.assumed = append(l.assumed, "what starting a worker costs")
 	}
 	l.Start = cost
-}
-
-// beside is what each of some workers takes to start, of which so much is left when the trainer has started the last
-// one: the first began while it started the others.
-func beside(left, workers, trainer float64) float64 {
-	if left <= 0 {
-		return 0
-	}
-	return left + (workers-1)*trainer
 }
 
 // The samplers of which the number of items of an epoch follows from that of the dataset

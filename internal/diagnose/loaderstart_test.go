@@ -62,33 +62,29 @@ func TestTrainersPartIsMeasured(t *testing.T) {
 	}
 }
 
-// TestForkedStart: from outside, what births tell is the trainer's, for each worker, and the rest all workers' at once;
-// the first has begun with it when the last is started. What workers compute then is no part of their batches.
+// TestForkedStart: from outside, what births tell is the trainer's, for each worker, and the rest all workers' at once.
 func TestForkedStart(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		signals readings
-		trainer float64
+		start   float64 // of all workers
 	}{
-		{"several", readings{"num_workers": 2, "restart_start_s": 0.02}, 0.01},
+		{"several", readings{"num_workers": 2, "restart_start_s": 0.02}, 0.02},
 		{"a single one", readings{"restart_start_s": 0.016}, 0.016},
-		{"births were not seen", readings{"num_workers": 2}, forkCPU},
-		{"births of a second loader were taken for its own", readings{"num_workers": 2, "restart_start_s": 3}, 0.1},
+		{"more than there are CPUs", readings{"num_workers": 4, "usable_cpus": 2, "present_cpus": 2,
+			"restart_start_s": 0.04}, 0.04},
+		{"births were not seen", readings{"num_workers": 2}, 2 * forkCPU},
+		{"births in one clock tick", readings{"num_workers": 2, "restart_start_s": 0}, 2 * forkCPU},
+		{"births of a second loader were taken for its own", readings{"num_workers": 2, "restart_start_s": 3}, 0.4},
 	} {
-		restarts := readings{"epoch_time_s": 5, "restart_gap_s": 0.2}
-		kept := modelOf(t, evidence.Facts{StartMethod: "fork"}, with(starvingLoader, c.signals))
-		got := modelOf(t, evidence.Facts{StartMethod: "fork"}, with(starvingLoader, c.signals, restarts))
+		got := modelOf(t, evidence.Facts{StartMethod: "fork"}, with(starvingLoader, c.signals,
+			readings{"epoch_time_s": 5, "restart_gap_s": 0.4}))
 		workers := float64(got.Setting.Workers)
-		worker := max(0.2-workers*c.trainer-joinTime-kept.Making(), 0)
-		if worker > 0 {
-			worker += (workers - 1) * c.trainer
-		}
-		if math.Abs(got.Start.Trainer-c.trainer) > 1e-9 || math.Abs(got.Start.Worker-worker) > 1e-9 ||
+		trainer := c.start * got.pace(1) / workers
+		worker := max((0.4-c.start)*got.pace(workers)-joinTime-got.Making(), 0)
+		if math.Abs(got.Start.Trainer-trainer) > 1e-9 || math.Abs(got.Start.Worker-worker) > 1e-9 ||
 			got.Start.End != joinTime {
-			t.Errorf("%s: %+v, want %g s of the trainer and %g s of a worker", c.name, got.Start, c.trainer, worker)
-		}
-		if cpu := kept.CPU.Center - worker*workers/float64(got.Epoch); math.Abs(got.CPU.Center-cpu) > 1e-9 {
-			t.Errorf("%s: a batch takes %g s of CPU, want %g", c.name, got.CPU.Center, cpu)
+			t.Errorf("%s: %+v, want %g s of the trainer and %g s of a worker", c.name, got.Start, trainer, worker)
 		}
 	}
 }

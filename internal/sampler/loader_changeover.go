@@ -32,8 +32,7 @@ const (
 type changeover struct {
 	last mainSample
 	kept [changeoverMemory]mainSample
-	// the samples before a worker of the old set was found gone, the first and the last one of those that went at once;
-	// n = 0: none has, or nothing is timed
+	// the samples before a worker of the old set was found gone, the first and the last one of those that went at once
 	ending, ended mainSample
 	over          bool          // no worker of the old set is left
 	first, born   time.Duration // births of the first and the last worker of the new set
@@ -126,7 +125,8 @@ func (c *changeover) begun(l *Loader, id procfs.ID) {
 
 func (c *changeover) forget() { c.ended, c.over, c.births = mainSample{}, false, 0 }
 
-// look ends the changeover at the first sample after the wait for the first batch. whole says that all births are told.
+// look ends the changeover at the first sample after the wait for the first batch. whole says that no birth is waited
+// for any more.
 func (c *changeover) look(whole bool) {
 	oldest := max(1, c.last.n-changeoverMemory+1)
 	begin, polled, before := mainSample{}, false, mainSample{}
@@ -155,7 +155,7 @@ func (c *changeover) look(whole bool) {
 }
 
 // tells reports whether a sample that polls tells one wait from another. The batches that several workers make first
-// are there at about the same time, and the main thread works on so many of them that samples see it.
+// are there at about the same time, and samples see the main thread work on them, unless its steps are very short.
 func (c *changeover) tells(s mainSample) bool { return c.births > 1 || s.turns > 0 }
 
 // another reports whether a sample that polls is of another wait than the one before it: a main thread that waits for a
@@ -172,7 +172,7 @@ func (c *changeover) end(begin, last, next mainSample) {
 		c.forget()
 		return
 	}
-	if gap := c.first - c.ended.at; gap >= 0 && gap <= atOnce {
+	if gap := c.first - c.ended.at; gap.Abs() <= atOnce && c.ending.at < begin.at { // of many, ends are found late
 		begin = c.ending
 	}
 	first := (last.at + next.at) / 2

@@ -100,13 +100,13 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		if t.knows(p.ID) {
 			continue
 		}
-		if len(t.workers) == 0 || t.change.births > 0 {
-			t.change.begun(l, p.ID)
-		}
 		w := &loaderWorker{id: p.ID}
 		var err error
 		if w.main, err = l.open(p.ID, &w.samples); err != nil {
 			continue
+		}
+		if len(t.workers) == 0 || t.change.births > 0 {
+			t.change.begun(l, p.ID)
 		}
 		w.main.remotes = t.remotes
 		w.batches = t.batches.Adopt(batches.Worker{Process: w.main.proc, Links: w.main.links, Inner: p.InnerPID},
