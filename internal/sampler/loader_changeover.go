@@ -16,9 +16,9 @@ const (
 	birthsTold = 300 * time.Millisecond
 	// slowestTiming is the mean time between samples up to which they tell a changeover, which takes some hundredths.
 	slowestTiming = 30 * time.Millisecond
-	// atOnce is between the ends of two workers of a set, and between the last of these and the births of the next where
-	// nothing else was done: the end of 1 to 8 forked workers takes 7 to 30 ms, and the birth of each 5 to 14 (PyTorch
-	// 1.13 and 2.15, 2 CPUs).
+	// atOnce is between the ends of two workers of a set, and between the last of these and the births of the next
+	// where nothing else was done: the end of 1 to 8 forked workers takes 7 to 30 ms, and the birth of each 5 to 14
+	// (PyTorch 1.13 and 2.15, 2 CPUs).
 	atOnce = 60 * time.Millisecond
 	// soonest is between the last birth and the first sample of the wait for the first batch: the 10 ms to which births
 	// are told, some 5 of work, and the time between two samples.
