@@ -13,7 +13,7 @@ import (
 // epochs.
 type restart struct {
 	initial bool
-	ended   float64   // death of the last old worker; birth of the first new one where there was no old set
+	ended   float64   // death of the last old worker, timed: of the first; without any, birth of the first new one
 	born    float64   // birth of the first new one
 	first   float64   // the first batch of the new set, as near as it was seen
 	births  []float64 // of the new ones

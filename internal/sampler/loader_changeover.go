@@ -88,11 +88,8 @@ func (c *changeover) sampled(at time.Duration, main *watchedThread, class waitCl
 
 // turns is how often a thread was given a CPU; 0 where the kernel does not tell.
 func (c *changeover) turns(t *watchedThread) int64 {
-	if c.noAccount {
-		return 0
-	}
-	c.noAccount = t.task.Schedstat(&c.account) != nil
-	if c.noAccount {
+	if c.noAccount || t.task.Schedstat(&c.account) != nil {
+		c.noAccount = true
 		return 0
 	}
 	return c.account.Turns
