@@ -14,12 +14,7 @@ import (
 // overhead of the watch, and whether this is a replay.
 func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	r, s := describe(e), &subject{evidence: e}
-	judge := s.judge
-	if tooLittle(e) {
-		judge = s.judgeShort
-	}
-	table := judgeAll(r, rules, judge)
-	r.Verdict = verdict(s, r.Findings, table)
+	s.find(r, rules)
 	if r.Verdict.Class == report.Inconclusive {
 		promiseNothing(r)
 	}
@@ -30,6 +25,23 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	}
 	failureFirst(e, r)
 	return r
+}
+
+// Verdict is the verdict that Run gives, for a fraction of the work: what changes would bring together is not asked for.
+func Verdict(e *evidence.Evidence, rules []Rule) *report.Verdict {
+	r, s := describe(e), &subject{evidence: e}
+	s.find(r, rules)
+	failureFirst(e, r)
+	return r.Verdict
+}
+
+// find adds what all rules find, and the verdict.
+func (s *subject) find(r *report.Report, rules []Rule) {
+	judge := s.judge
+	if tooLittle(s.evidence) {
+		judge = s.judgeShort
+	}
+	r.Verdict = verdict(s, r.Findings, judgeAll(r, rules, judge))
 }
 
 // judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. Findings

@@ -116,7 +116,12 @@ func FuzzOneVoice(f *testing.F) {
 			}
 			return data[at-1]
 		}
-		r := diagnose.Run(madeUp(next), rules.All())
+		e := madeUp(next)
+		r := diagnose.Run(e, rules.All())
+		if v := diagnose.Verdict(e, rules.All()); v.Class != r.Verdict.Class || v.Confidence != r.Verdict.Confidence {
+			t.Errorf("the verdict alone is %s (%s), the report's %s (%s)", v.Class, v.Confidence, r.Verdict.Class,
+				r.Verdict.Confidence)
+		}
 		if err := r.Validate(); err != nil {
 			t.Error(err)
 		}

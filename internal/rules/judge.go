@@ -7,6 +7,15 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// Verdict is the verdict of Judge alone, for less work.
+func Verdict(rec *recording.Recording) (*report.Verdict, error) {
+	e, err := evidence.FromRecording(rec)
+	if err != nil {
+		return nil, err
+	}
+	return diagnose.Verdict(e, All()), nil
+}
+
 // Judge turns a recording into a report by all rules: the right half of the hourglass. An error says why nothing can be
 // concluded from it.
 func Judge(rec *recording.Recording) (*report.Report, error) {

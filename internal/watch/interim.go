@@ -27,11 +27,12 @@ type provisional struct {
 	interim chan Interim // one that is being made; nil: none is
 }
 
-// Interim is a report on the watch up to a moment; nil where there was nothing to judge, and why.
+// Interim is what the watch shows up to a moment.
 type Interim struct {
-	At time.Duration
-	*report.Report
-	Err error
+	At      time.Duration
+	Verdict *report.Verdict // nil where there was nothing to judge
+	Report  *report.Report  // nil likewise, or where only the verdict was asked for
+	Err     error           // why there was nothing to judge
 }
 
 // enough is the reason to end the watch now, "" to go on.
@@ -53,11 +54,22 @@ func (p *provisional) enough(at time.Duration, rec *recording.Recorder) string {
 	soFar := rec.Snapshot()
 	p.amend(&soFar.Header)
 	soFar.End = &recording.End{At: at, Reason: recording.EndDuration}
-	go func() {
-		r, err := rules.Judge(soFar.From(at - p.judged(at)))
-		made <- Interim{at, r, err} // an error: too little was seen yet; the end of the watch says it if that stays so
-	}()
+	go func() { made <- judge(soFar.From(at-p.judged(at)), at, p.Judge != nil) }()
 	return ""
+}
+
+// judge judges a recording, and reports on it where that is asked for. Too little to judge by is no error here: the end
+// of the watch says it if that stays so.
+func judge(rec *recording.Recording, at time.Duration, whole bool) Interim {
+	out := Interim{At: at}
+	if !whole {
+		out.Verdict, out.Err = rules.Verdict(rec)
+		return out
+	}
+	if out.Report, out.Err = rules.Judge(rec); out.Err == nil {
+		out.Verdict = out.Report.Verdict
+	}
+	return out
 }
 
 // judged is how much of a watch is judged at a moment.
@@ -73,7 +85,7 @@ func (p *provisional) take(g Interim, at time.Duration) string {
 	if p.Judge != nil {
 		p.Judge(g)
 	}
-	if g.Report == nil || g.Verdict.Class == report.Inconclusive {
+	if g.Verdict == nil || g.Verdict.Class == report.Inconclusive {
 		return ""
 	}
 	if p.Words != nil {

@@ -13,13 +13,13 @@ import (
 // TestAWatchEndsWhereItsVerdictIsClear: only a verdict of high confidence ends a watch, not before its time, and only
 // one whose length is nobody's wish.
 func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
-	of := func(class report.Class, c report.Confidence) *report.Report {
-		return &report.Report{Verdict: &report.Verdict{Class: class, Confidence: c}}
+	of := func(class report.Class, c report.Confidence) *report.Verdict {
+		return &report.Verdict{Class: class, Confidence: c}
 	}
 	for name, c := range map[string]struct {
 		mayEnd      bool
 		at          time.Duration
-		r           *report.Report
+		v           *report.Verdict
 		shown, ends string
 	}{
 		"high, in time": {true, soonEnough, of(report.InputBound, report.High), "so far input-bound (high)",
@@ -35,7 +35,7 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 		shown := ""
 		p := &provisional{Options: Options{MayEnd: c.mayEnd,
 			Words: func(words string, _ time.Duration) { shown = words }}}
-		if ends := p.take(Interim{c.at, c.r, nil}, c.at); ends != c.ends || shown != c.shown {
+		if ends := p.take(Interim{At: c.at, Verdict: c.v}, c.at); ends != c.ends || shown != c.shown {
 			t.Errorf("%s: %q, shown %q", name, ends, shown)
 		}
 	}
