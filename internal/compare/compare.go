@@ -58,7 +58,7 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 	c.How = how(c, len(b), len(a))
 	c.Settings = settings(b[0], a[0])
 	c.Rules = ruleChanges(b, a)
-	c.Predictions, c.Tally = predictions(b[0], a[0], c)
+	c.Predictions, c.Tally = predictions(b[0], a[0], c, contention(b, a))
 	c.Warnings = warnings(before, after)
 	if o.Gate != nil {
 		var err error

@@ -193,6 +193,15 @@ func TestPredictions(t *testing.T) {
 		{"above", findings{recommend("num_workers", "2", 600, 700)}, nil, outcomes{report.Above}, 0, 1},
 		{"below", findings{recommend("num_workers", "2", 1200, 1500)}, nil, outcomes{report.Below}, 0, 1},
 		{"just outside", findings{recommend("num_workers", "2", 930, 1000)}, nil, outcomes{report.Uncertain}, 0, 0},
+		{"below, while others took a core that the job wanted", findings{recommend("num_workers", "2", 1200, 1500)},
+			func(b, a *report.Report) { // of the 2 cores that the job had before
+				for r, others := range map[*report.Report]float64{b: 0, a: 0.9} {
+					r.Metrics["other_cpu_cores"] = report.Metric{Center: others}
+					r.Metrics["job_cpu_cores"] = report.Metric{Center: 2 - others}
+					r.Metrics["usable_cpu_busy_ratio"] = report.Metric{Center: 1}
+					r.Metrics["main_run_delay_ratio"] = report.Metric{Center: 0.4, Hi: 0.5}
+				}
+			}, outcomes{report.Uncertain}, 0, 0},
 		{"another value", findings{recommend("num_workers", "6", 850, 1000)}, nil, outcomes{report.Unjudged}, 0, 0},
 		{"told by two rules, counted once", findings{two, recommend("num_workers", "2", 1, 2)}, nil,
 			outcomes{report.Inside}, 1, 1},

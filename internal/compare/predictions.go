@@ -22,7 +22,7 @@ type advice struct {
 
 // predictions holds what BEFORE predicted against what AFTER shows. An effect reported for one change can be judged
 // where that change is the only one; where several were made, their effect together is.
-func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction, *report.Tally) {
+func predictions(b, a *report.Report, c *report.Comparison, others float64) ([]report.Prediction, *report.Tally) {
 	list := advised(b, a, c)
 	var applied []advice
 	for _, a := range list {
@@ -48,7 +48,7 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 		case len(applied) > 1:
 			p.Why = "made together with other changes: see their effect together"
 		default:
-			observe(&p, c)
+			observe(&p, c, others)
 			note(&p, beside)
 		}
 		out = append(out, p)
@@ -57,7 +57,7 @@ func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction
 		e, why := together(b, applied)
 		p := expected(all(applied), e)
 		if p.Why = cmp.Or(obstacle, why); p.Why == "" {
-			observe(&p, c)
+			observe(&p, c, others)
 			note(&p, beside)
 		}
 		out = append(out, p)
@@ -245,24 +245,40 @@ func samePlan(changes []report.Recommendation, applied []advice) bool {
 	return true
 }
 
-// observe holds a prediction against the figure after the change.
-func observe(p *report.Prediction, c *report.Comparison) {
+// observe holds a prediction against the figure after the change, which others may have lowered; see contention.
+func observe(p *report.Prediction, c *report.Comparison, others float64) {
 	f, ok := observed(p.Metric, c)
 	if !ok {
 		p.Why = p.Metric + " was not measured on both sides"
 		return
+	}
+	why := "the figure lies outside, its own interval reaches in"
+	if p.Metric != report.RelativeThroughput && measuredBetter(p.Unit) == more && math.Abs(others) >= othersApart {
+		f = undisturbed(f, others)
+		why = "the figure lies outside; had other programs taken as much CPU on both sides, it may have been inside"
 	}
 	p.Observed = &f
 	switch {
 	case f.Center >= p.Lo && f.Center <= p.Hi:
 		p.Outcome = report.Inside
 	case f.Lo <= p.Hi && f.Hi >= p.Lo:
-		p.Outcome, p.Why = report.Uncertain, "the figure lies outside, its own interval reaches in"
+		p.Outcome, p.Why = report.Uncertain, why
 	case f.Center > p.Hi:
 		p.Outcome = report.Above
 	default:
 		p.Outcome = report.Below
 	}
+}
+
+// undisturbed is a rate's figure with what it would have been had other programs taken as much CPU on both sides.
+func undisturbed(f report.Figure, others float64) report.Figure {
+	kept := 1 - min(math.Abs(others), mostTaken)
+	if others > 0 {
+		f.Hi /= kept
+	} else {
+		f.Lo *= kept
+	}
+	return f
 }
 
 // observed is the figure after the change, or, for a factor, how the rate grew.

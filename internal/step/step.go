@@ -18,14 +18,20 @@
 //
 // with c the share in which its copy engine is busy: a device that waits for a copy has its batch.
 //
+// Copies run beside the kernels of the step before where the job has a stream for them, else in one queue with all
+// kernels, and while each batch is waited for the two look the same. So the device's work d is a range:
+//
+//	max(u, c) <= d <= min(u + c, 1)
+//
 // Free step F, as a share of the present step. Batches that come earlier shorten nothing of what the trainer does
 // beside waiting, and nothing of the device's work; and no more time is gained than the device starves:
 //
-//	max(N, u, c) <= F <= 1 - s
+//	max(N, d) <= F <= 1 - s
 //
 // Of loops that synchronise every k-th step more is known. With h = N - b the host's own part, such a step takes at
-// most u + h/k, and k is at least u/b, so that F <= max(N, u + b (N - b) / u), which is at most 1.25 max(N, u) whatever
-// b is. A loop that synchronises each step has b = u, and F = N; one that never does has b = 0, and F = max(h, u).
+// most d + h/k, with d at its upper end: what copies still gain there, they lose at each k-th step. As k is at least
+// d/b, F <= max(N, d + b (N - b) / d), which is at most 1.25 max(N, d) whatever b is. A loop that synchronises each
+// step has b = d, and F = N; one that never does has b = 0, and F = max(h, d).
 //
 // Ranks exchange gradients each step, and a device that waits for the others' in a collective is busy. If data were
 // free for all, what a rank waits there for the data of others, p, is gone: u and, as far as the trainer is blocked
@@ -158,7 +164,7 @@ func Of(seen Seen) Step {
 		s.Device = Share(s.Blocked.Lo, s.Blocked.Likely, 1-s.Stall.Lo)
 		s.Host = seen.hostAlone(s)
 	case Counted:
-		s.Device, s.Blocked = seen.Busy, seen.blocked(seen.Busy)
+		s.Device, s.Blocked = seen.Busy, seen.blocked(seen.works(seen.Busy))
 		s.Stall, s.Free = seen.stallAndFree(s.Blocked)
 		// no kernel runs, and the trainer is in the driver: a copy
 		s.Copies.Lo = max(s.Copies.Lo, s.Blocked.Lo-seen.Busy.Hi)
@@ -213,9 +219,9 @@ func (s Seen) undelayed(n Range) Range { return n.Minus(s.held()).Minus(s.GIL) }
 // stallAndFree applies the bounds of the package's comment.
 func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	w, u := s.Wait, s.Busy.Minus(s.Others) // a device that works for somebody else does not have this trainer's batch
-	b := Range{min(blocked.Lo, u.Hi), min(blocked.Likely, u.Likely), min(blocked.Hi, u.Hi)}
-	c := s.Copy // a device that waits for a copy has its batch
-	lo, hi := max(0, w.Lo-(u.Hi-b.Lo)-c.Hi), min(w.Hi, 1-max(u.Lo, c.Lo))
+	d := s.works(u)
+	b := Range{min(blocked.Lo, d.Hi), min(blocked.Likely, d.Likely), min(blocked.Hi, d.Hi)}
+	lo, hi := max(0, w.Lo-(u.Hi-min(b.Lo, u.Hi))-s.Copy.Hi), min(w.Hi, 1-d.Lo)
 	if s.Together != nil {
 		lo, hi = max(lo, s.Together.Lo), min(hi, s.Together.Hi)
 	}
@@ -224,39 +230,45 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 		lo, hi = min(max(s.Starved.Lo, lo), hi), max(min(s.Starved.Hi, hi), lo)
 	}
 	n := w.rest()
-	likely := 1 - max(n.Likely, u.Likely, c.Likely)
+	likely := 1 - max(n.Likely, d.Likely)
 	if s.Starved != nil {
 		likely = s.Starved.Likely
 	}
 	if s.PerStep != nil {
-		n, u = s.PerStep.Rest, s.PerStep.Busy.Minus(s.Others)
+		n, d = s.PerStep.Rest, s.works(s.PerStep.Busy.Minus(s.Others))
 	}
 	n = s.undelayed(n)
 	if s.Peers.Known { // what follows is of data that are free for all ranks
-		n, u, b = n.Minus(s.Peers.Waits.within(b)), s.Peers.Work.Minus(s.Others), b.Minus(s.Peers.Waits)
+		n, d, b = n.Minus(s.Peers.Waits.within(b)), s.works(s.Peers.Work.Minus(s.Others)), b.Minus(s.Peers.Waits)
 	}
-	least := min(max(n.Lo, u.Lo, c.Lo), max(1-lo, n.Lo))
-	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
-	near := min(max(n.Likely, u.Likely, c.Likely), max(1-lo, n.Likely))
+	least := min(max(n.Lo, d.Lo), max(1-lo, n.Lo))
+	most := max(least, min(1-lo, max(n.Hi, synced(d.Hi, n.Hi, b.Lo, b.Hi))))
+	near := min(max(n.Likely, d.Likely), max(1-lo, n.Likely))
 	// The slowest loop that looks so: if it spins much, little of the delay holds a step up.
 	spin := s.Spin.Hi
 	if s.Spin.Width() <= resolved*n.Likely {
 		spin, b.Lo, b.Hi = s.Spin.Likely, b.Likely, b.Likely
 	}
 	slow := n.Likely + s.held().Likely - s.Delay.Likely*s.beside(spin)
-	far := max(near, min(1-lo, synced(u.Likely, max(slow, n.Likely), b.Lo, b.Hi)))
+	far := max(near, min(1-lo, synced(d.Likely, max(slow, n.Likely), b.Lo, b.Hi)))
 	free = Share(least, max(near, far/(1+promise)), most)
 	return Share(lo, min(max(likely, lo), hi), hi), free
 }
 
+// works is what the device's queues have to do, kernels and copies, of which kernels take u. One queue has both, unless
+// it is seen that it cannot.
+func (s Seen) works(u Range) Range {
+	return Range{max(u.Lo, s.Copy.Lo), min(u.Likely+s.Copy.Likely, 1), min(u.Hi+s.Copy.Hi, 1)}
+}
+
 // synced is the longest step, as a share of the present one, of a loop that waits for its device every k-th step, where
-// a share from lo to hi of the time was spent in that.
-func synced(u, n, lo, hi float64) float64 {
-	if u <= 0 {
+// a share from lo to hi of the time was spent in that and the device works d.
+func synced(d, n, lo, hi float64) float64 {
+	if d <= 0 {
 		return n
 	}
-	b := min(max(n/2, lo), hi, u, n) // the worst is half of what the trainer does not wait
-	return max(u+b*(n-b)/u, u)
+	b := min(max(n/2, lo), hi, d, n) // the worst is half of what the trainer does not wait
+	return max(d+b*(n-b)/d, d)
 }
 
 // hostAlone is the share in which the device idles while the trainer's own threads run.

@@ -12,6 +12,8 @@ type loop struct {
 	sync               int     // it waits for its device every so many steps; 0: never
 	late               bool    // work is launched at the end of the host's part, not at its beginning
 	queue              int     // launches that fit before the host is held up
+	copies             float64 // seconds of each batch to the device
+	beside             bool    // they run beside the kernels of the step before, else in one queue with all kernels
 	// seconds without a CPU for each on one, while batches are loaded: of the host's part, and how many times that
 	// where it spins on its device: 1 to 1.2, as for one loop of 25 ms beside four workers on two CPUs 1 gives 25.1 and
 	// 25.3
@@ -19,11 +21,11 @@ type loop struct {
 }
 
 // timeline is what happened in a run.
-type timeline struct{ total, wait, busy, blocked, starved, running, delayed float64 }
+type timeline struct{ total, wait, busy, copied, blocked, starved, running, delayed float64 }
 
 // run follows steps batches of one worker that is two batches ahead at most.
 func (l loop) run(steps int, free bool) (t timeline) {
-	now, end, ready := 0.0, 0.0, 0.0 // of the trainer, of the device's queue, of the next batch
+	now, end, ready, copied := 0.0, 0.0, 0.0, 0.0 // of the trainer, the device's queue, the next batch, the last copy
 	host := l.host
 	if !free {
 		host *= 1 + l.crowd
@@ -48,12 +50,17 @@ func (l loop) run(steps int, free bool) (t timeline) {
 		if l.late {
 			launch += host
 		}
-		end = max(end, launch) + l.device
+		if !l.beside {
+			copied = max(copied, end)
+		}
+		copied = max(copied, now) + l.copies
+		end = max(end, launch, copied) + l.device
 		ends = append(ends, end)
 		now += host
 		t.running += host
 		t.delayed += host - l.host
 		t.busy += l.device
+		t.copied += l.copies
 		held := 0.0
 		if l.sync > 0 && (i+1)%l.sync == 0 {
 			held = end
@@ -75,9 +82,9 @@ func (l loop) run(steps int, free bool) (t timeline) {
 // seen is what a watch makes of a run: spins are told from Python or not.
 func (t timeline) seen(told bool) Seen {
 	share := func(x float64) Range { return Range{x / t.total, x / t.total, x / t.total} }
-	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Running: share(t.running + t.blocked),
-		Delay: share(t.delayed)}
-	s.Spin = Range{0, 0, min(s.Running.Hi, s.Busy.Hi)}
+	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Copy: share(t.copied),
+		Running: share(t.running + t.blocked), Delay: share(t.delayed)}
+	s.Spin = Range{0, 0, min(s.Running.Hi, s.Busy.Hi+s.Copy.Hi)}
 	if told {
 		s.Spin = share(t.blocked)
 	}
@@ -92,7 +99,8 @@ func TestHoldsTheTruth(t *testing.T) {
 	for range 20000 {
 		l := loop{load: dice.Float64(), host: dice.Float64(), device: dice.Float64(), late: dice.IntN(2) == 0,
 			sync: []int{0, 1, 1, 2, 5, 20}[dice.IntN(6)], queue: 50, spun: 1 + dice.Float64()/5,
-			crowd: []float64{0, 0, dice.Float64()}[dice.IntN(3)]}
+			crowd: []float64{0, 0, dice.Float64()}[dice.IntN(3)], beside: dice.IntN(2) == 0,
+			copies: []float64{0, 0, dice.Float64()}[dice.IntN(3)]}
 		const steps = 1000
 		now, free := l.run(steps, false), l.run(steps, true)
 		for _, told := range []bool{false, true} {
