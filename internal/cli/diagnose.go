@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -159,11 +160,19 @@ func (o *diagnoseOptions) addRedaction(c *cobra.Command) {
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 }
 
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 31)
+	return err == nil
+}
+
 // arguments checks what is not a flag: nothing, or -- and a command.
 func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 	const hint = "put -- before the command: pipetune diagnose [flags] -- "
 	dash, pid := c.ArgsLenAtDash(), c.Flags().Changed("pid")
 	switch {
+	case dash < 0 && len(args) == 1 && isNumber(args[0]):
+		return fail(exitUsage, "pipetune diagnose --pid "+args[0],
+			"unexpected argument %q: a running job is named by --pid", args[0])
 	case dash > 0 || dash < 0 && len(args) > 0:
 		return fail(exitUsage, hint+strings.Join(slices.DeleteFunc(slices.Clone(args[:min(len(args), 3)]),
 			func(s string) bool { return s == "--" }), " ")+" …",

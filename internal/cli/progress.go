@@ -69,7 +69,7 @@ func newProgress(env Env, quiet bool, total time.Duration, s progressStyle) *pro
 	switch {
 	case quiet:
 	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
-		line := &bar{w: env.Stderr, width: s.width, pace: s.pace}
+		line := &bar{w: env.Stderr, width: s.width, pace: s.pace, columns: env.width()}
 		p.show = func(what string, elapsed time.Duration) {
 			line.draw(s.bar(what, elapsed, total), elapsed.Seconds()/max(total.Seconds(), 1e-3))
 		}
@@ -156,8 +156,10 @@ type bar struct {
 	w     io.Writer
 	width int           // of the bar itself, in columns
 	pace  time.Duration // between two drawings
-	drawn time.Time
-	shown int // columns of the last drawing
+	// of the terminal, which a longer line would scroll; 0: not known
+	columns int
+	drawn   time.Time
+	shown   int // columns of the last drawing
 }
 
 // draw draws the share that is done, behind the words; nothing where it was drawn just before.
@@ -168,11 +170,20 @@ func (b *bar) draw(words string, share float64) {
 	}
 	b.drawn = now
 	share = min(max(share, 0), 1)
-	done := strings.Repeat("=", int(share*float64(b.width)))
-	if len(done) < b.width {
-		done += ">"
+	line, width := fmt.Sprintf("%s%4.0f%%", words, 100*share), b.width
+	if b.columns > 0 {
+		width = min(width, b.columns-1-len([]rune(line+" []")))
 	}
-	line := fmt.Sprintf("%s%4.0f%% [%-*s]", words, 100*share, b.width, done)
+	if width > 0 {
+		done := strings.Repeat("=", int(share*float64(width)))
+		if len(done) < width {
+			done += ">"
+		}
+		line += fmt.Sprintf(" [%-*s]", width, done)
+	}
+	if cut := []rune(line); b.columns > 0 && len(cut) >= b.columns {
+		line = string(cut[:b.columns-1])
+	}
 	// What is written goes to stderr: when that is gone there is nobody left to tell.
 	_, _ = fmt.Fprintf(b.w, "\r%-*s", b.shown, line)
 	b.shown = max(b.shown, len([]rune(line)))

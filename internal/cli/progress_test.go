@@ -142,3 +142,23 @@ func TestSurveyProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressFitsNarrowTerminals: a line that is as wide as the terminal would scroll it at each drawing.
+func TestProgressFitsNarrowTerminals(t *testing.T) {
+	for columns, bar := range map[int]string{100: "[============>           ]", 60: "[==", 40: ""} {
+		var b bytes.Buffer
+		env := benchEnv(&b, true, nil)
+		env.Columns = func() int { return columns }
+		p := newProgress(env, false, time.Minute, watchProgress(4711))
+		p.tick(30 * time.Second)
+		p.done()
+		for line := range strings.FieldsFuncSeq(b.String(), func(r rune) bool { return r == '\r' }) {
+			if n := utf8.RuneCountInString(line); n >= columns {
+				t.Errorf("%d of %d columns: %q", n, columns, line)
+			}
+		}
+		if !strings.Contains(b.String(), "pid 4711  30/60 s") || !strings.Contains(b.String(), bar) {
+			t.Errorf("%d columns: %q", columns, b.String())
+		}
+	}
+}

@@ -44,7 +44,7 @@ func cacheMeasured(p *diagnose.Pass) {
 		Why: fmt.Sprintf("h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d)", size,
 			slots(size, p.Get(metric.HDF5Chunk))),
 		Caveat: "each worker has this cache for each open dataset: multiply by num_workers before comparing with the " +
-			"memory there is"}
+			"memory there is; " + keepDataset}
 	if score > 0 {
 		before, _ := p.Evidence.Get(metric.BenchItem)
 		basis := report.Measured
