@@ -38,6 +38,8 @@ type tensorLedger struct {
 	haveWrites                bool
 	// At the attach; all zero for a worker whose birth was seen.
 	writesAtAttach, charsAtAttach, readsAtAttach int64
+	// writes of a worker whose birth was seen that are of no tensor; see Loader.aside
+	aside int64
 
 	counts   []int64 // of writes, the last that differed: most lie between two batches
 	readings int     // of them in all
@@ -197,10 +199,10 @@ func (l *tensorLedger) handedOver(writesPerTensor float64) float64 {
 		if writesPerTensor == 0 {
 			return 0
 		}
-		return float64(l.writes-l.writesAtAttach) / writesPerTensor
+		return float64(max(l.writes-l.writesAtAttach-l.aside, 0)) / writesPerTensor
 	}
 	n := float64(l.next - l.base)
-	if since := l.writes - l.writesAtPassed; writesPerTensor > 0 && since > 0 {
+	if since := l.writes - max(l.writesAtPassed, l.aside); writesPerTensor > 0 && since > 0 {
 		n = max(n, float64(l.passed-l.base)+float64(since)/writesPerTensor)
 	}
 	return n

@@ -29,10 +29,14 @@ type Loader struct {
 
 	period          tensorPeriod
 	writesPerTensor float64 // 0 = not known yet
+	aside           int64   // writes of a new worker that are of no tensor
 	tensors         float64 // handed over since the watch began
 	batches         float64
 	batchBytes      int64 // 0 = not known
 	sighted         bool  // some tensor was seen
+
+	set     workerSet // under way
+	regular regularity
 
 	pickled pickledFlow
 
@@ -57,18 +61,25 @@ const relistAtLeast = 40
 // New begins to follow the workers of a trainer, which knows itself by the number inner. The process and its links stay
 // the caller's, and must be open as long as the Loader is used.
 func New(fs procfs.FS, trainer *procfs.Process, links *procfs.FDLinks, inner int) *Loader {
-	return &Loader{fs: fs, proc: trainer, links: links, inner: inner, runs: map[int]run{}}
+	return &Loader{fs: fs, proc: trainer, links: links, inner: inner, aside: probesFolder,
+		runs: map[int]run{}}
 }
 
 // Adopt begins to follow a worker, or takes up one that was lost and is found again: what it handed over before is
 // credited already. born says that it began during the watch.
 func (f *Loader) Adopt(w Worker, born bool) *Worker {
 	w.ledger = &tensorLedger{of: w.Process.ID, born: born}
+	if born {
+		w.ledger.aside = f.aside
+	}
 	if i := slices.IndexFunc(f.buried, func(l *tensorLedger) bool { return l.of == w.ledger.of }); i >= 0 {
 		w.ledger = f.buried[i]
 		f.buried = slices.Delete(f.buried, i, i+1)
 	}
 	w.ReadIO()
+	if len(f.workers) == 0 {
+		f.set = workerSet{}
+	}
 	f.workers = append(f.workers, &w)
 	return &w
 }
@@ -77,6 +88,10 @@ func (f *Loader) Adopt(w Worker, born bool) *Worker {
 func (f *Loader) Bury(w *Worker) {
 	f.workers = slices.DeleteFunc(f.workers, func(other *Worker) bool { return other == w })
 	f.add(w.ledger, w.ledger.finish(f.writesPerTensor, f.period.tensors))
+	f.set.left(w.ledger)
+	if n := float64(f.period.tensors); n > 0 && len(f.workers) == 0 && !f.set.attached {
+		f.add(w.ledger, n*f.regular.missed(math.Round(f.set.tensors/n), f.set.workers))
+	}
 	f.pickled.credit(w.ledger)
 	if len(f.buried) == buriedLedgers {
 		f.buried = slices.Delete(f.buried, 0, 1)
@@ -224,6 +239,32 @@ func (f *Loader) Estimate() {
 // the ends of the stretch are off by a batch at most.
 const calibrated = 20
 
+const (
+	// probesFolder is what a forked worker writes for no tensor: Python tries out its folder of temporary files, for
+	// the socket that passes tensors, unless the trainer has done so (tempfile._get_default_tempdir writes "blat").
+	// Without it each of two workers that handed over four batches and ended was credited with five. Where there is no
+	// such write, the last one is missed only of a worker that was read after the first write of a batch and never
+	// again.
+	probesFolder = 1
+	// enoughBorn is from how many new workers on that were sighted it is found out: each shows what it wrote, and may
+	// have begun a batch.
+	enoughBorn = 3
+)
+
+// findAside finds how many writes of a new worker are of no tensor: spawned ones have more than forked ones.
+func (f *Loader) findAside(all []*tensorLedger) {
+	born, least := 0, math.Inf(1)
+	for _, l := range all {
+		if l.born && l.passed > l.base && !l.mixed {
+			born++
+			least = min(least, float64(l.writesAtPassed)-f.writesPerTensor*float64(l.passed-l.base))
+		}
+	}
+	if born >= enoughBorn && f.writesPerTensor > 0 {
+		f.aside = int64(math.Round(max(least, 0)))
+	}
+}
+
 // calibrate finds the writes per tensor and the tensors per batch.
 func (f *Loader) calibrate(all []*tensorLedger) {
 	e := periodEvidence{perTensor: writesPerSharedDescriptor}
@@ -260,6 +301,7 @@ func (f *Loader) calibrate(all []*tensorLedger) {
 	case e.tensors >= calibrated:
 		f.writesPerTensor = e.writes / e.tensors
 	}
+	f.findAside(all)
 	if before == 0 && f.period.tensors > 0 {
 		// What was handed over before the decision counts as well.
 		f.batches = f.tensors / float64(f.period.tensors)
