@@ -233,6 +233,8 @@ func (l *launched) writePatch() error {
 			if err != nil {
 				complain(l.env.Stderr, err)
 				failed = errors.Join(failed, quietExit(exitCode(err)))
+			} else if l.fix.Lacks != "" {
+				note(l.env.Stderr, fmt.Sprintf("-o %s: %s", o.path, l.fix.Lacks))
 			}
 		}
 	}

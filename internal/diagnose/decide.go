@@ -50,7 +50,7 @@ func conform(f *report.Finding, r *report.Report) {
 		}
 	}
 	f.Recommendations = list
-	retract(f, func(u report.Unhelpful) bool {
+	Retract(f, func(u report.Unhelpful) bool {
 		d := r.Decision(u.Setting)
 		return u.Within == alone && d != nil && d.Outcome == report.ToChange && strings.EqualFold(d.To, u.To)
 	})
@@ -150,8 +150,8 @@ func deny(f *report.Finding, c report.Recommendation, line, within string) {
 	f.WontHelp = append(f.WontHelp, line)
 }
 
-// retract takes back what a finding says will not help.
-func retract(f *report.Finding, which func(report.Unhelpful) bool) {
+// Retract takes back what a finding says will not help.
+func Retract(f *report.Finding, which func(report.Unhelpful) bool) {
 	for _, u := range f.Unhelpful {
 		if which(u) {
 			f.WontHelp = slices.DeleteFunc(f.WontHelp, func(line string) bool { return line == u.Why })

@@ -47,5 +47,5 @@ func dropCallSettings(f *report.Finding) {
 	f.Recommendations = slices.DeleteFunc(f.Recommendations, func(c report.Recommendation) bool {
 		return callSettings[c.Setting] && c.Setting != ofAny
 	})
-	retract(f, func(u report.Unhelpful) bool { return callSettings[u.Setting] && u.Setting != ofAny })
+	Retract(f, func(u report.Unhelpful) bool { return callSettings[u.Setting] && u.Setting != ofAny })
 }

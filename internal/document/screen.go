@@ -152,7 +152,11 @@ func afterwardsSection(r *report.Report) Section {
 		title = "What may help, in this order"
 	}
 	var facts Facts
+	note, shown := "predicted, each alone", map[string]bool{}
 	for _, d := range list {
+		if shown[d.Setting] {
+			continue
+		}
 		if cured && (d.Hold == report.HoldCostsNothing || named(first, d)) || len(facts) == mostAfterwards ||
 			aboutTheWatch(d) {
 			continue
@@ -164,9 +168,16 @@ func afterwardsSection(r *report.Report) Section {
 		case workers != nil && workers.Outcome == report.ToChange && slices.Contains(report.NeedWorkers, d.Setting):
 			effect = "only along with num_workers"
 		}
-		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), changeText(d.Recommendation) + ": " + effect})
+		text := changeText(d.Recommendation)
+		for _, o := range list {
+			if named(d, o) && named(o, d) { // what they bring was measured of all of them together
+				text += ", " + changeText(o.Recommendation)
+				note, shown[o.Setting] = "measured, together", true
+			}
+		}
+		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), text + ": " + effect})
 	}
-	return section(title, "predicted, each alone", Main, facts)
+	return section(title, note, Main, facts)
 }
 
 // byGain puts changes whose effect is known in the order of it, the largest first. The others keep their places.

@@ -85,6 +85,24 @@ func TestFixIsThePlans(t *testing.T) {
 	}
 }
 
+// What was measured of two changes together is no effect of either.
+func TestMeasuredTogether(t *testing.T) {
+	two, no := "2", "False"
+	e := &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 16, After: 33, Lo: 31, Hi: 35,
+		Basis: report.Measured}
+	r := &report.Report{Decisions: []report.Decision{
+		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "prefetch_factor", From: &two, To: "4",
+			Effect: e, With: []report.Value{{Setting: "persistent_workers", To: "True"}}}},
+		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "persistent_workers", From: &no,
+			To: "True", Effect: e, With: []report.Value{{Setting: "prefetch_factor", To: "4"}}}},
+	}}
+	got := fmt.Sprint(afterwardsSection(r))
+	if !strings.Contains(got, "measured, together") || strings.Count(got, "31 – 35") != 1 ||
+		!strings.Contains(got, "prefetch_factor: 2 → 4, persistent_workers: False → True: 31 – 35 batches/s") {
+		t.Error(got)
+	}
+}
+
 // Changes whose effect is known are in its order; what cannot be predicted, as of memory, keeps its place.
 func TestByGain(t *testing.T) {
 	change := func(setting string, after float64) report.Decision {

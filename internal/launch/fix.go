@@ -19,6 +19,8 @@ import (
 type Fix struct {
 	Diff string // "" where there is none
 	Why  string // then, for the person
+	// Lacks says which of the recommended settings the diff does not make; "" where it makes all
+	Lacks string
 }
 
 // Fix makes a patch of a report's recommended settings and adds it to the report, redacted. trainers are what the
@@ -59,7 +61,25 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	}
 	shown := redactPatch(p, j.redact)
 	r.Patch = &shown
-	return Fix{Diff: p.Diff, Why: whyNoDiff(shown)}
+	return Fix{Diff: p.Diff, Why: whyNoDiff(shown), Lacks: lacks(shown, r.Tuning != nil)}
+}
+
+// lacks says what of a change a patch leaves to do by hand; where the settings were measured together, that they were.
+func lacks(p report.Patch, together bool) string {
+	var left []string
+	for _, s := range p.Settings {
+		if s.How == report.PatchElsewhere {
+			left = append(left, notMade(s))
+		}
+	}
+	if p.Diff == "" || len(left) == 0 {
+		return ""
+	}
+	text := "the patch makes a part of the change: " + strings.Join(left, "; ")
+	if together {
+		text += "; the settings were measured together"
+	}
+	return text
 }
 
 // whyNoSource says why nobody's source can be patched.
@@ -188,14 +208,17 @@ func whyNoDiff(p report.Patch) string {
 	}
 	var why []string
 	for _, s := range p.Settings {
-		switch {
-		case s.How == report.PatchAlready:
-			why = append(why, s.Setting+" is "+s.To+" there already")
-		case strings.HasPrefix(s.Origin, "not written: "):
-			why = append(why, s.Setting+" is "+s.Origin)
-		default:
-			why = append(why, s.Setting+" is set elsewhere: "+s.Origin)
-		}
+		why = append(why, notMade(s))
 	}
 	return strings.Join(why, "; ")
+}
+
+func notMade(s report.PatchedSetting) string {
+	switch {
+	case s.How == report.PatchAlready:
+		return s.Setting + " is " + s.To + " there already"
+	case strings.HasPrefix(s.Origin, "not written: "):
+		return s.Setting + " is " + s.Origin
+	}
+	return s.Setting + " is set elsewhere: " + s.Origin
 }

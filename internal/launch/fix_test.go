@@ -127,6 +127,10 @@ func TestFix(t *testing.T) {
 		!strings.Contains(r.Patch.Diff, "+loader = DataLoader('~/data', num_workers=6") {
 		t.Errorf("the report: %+v", r.Patch)
 	}
+	if !strings.Contains(exact.Lacks, "a part of the change: pin_memory is set elsewhere: args.pin") ||
+		strings.Contains(exact.Lacks, "measured") {
+		t.Errorf("it lacks %q", exact.Lacks)
+	}
 	if len(r.Patch.Settings) != 2 || r.Patch.Settings[1].How != report.PatchElsewhere {
 		t.Errorf("the settings: %+v", r.Patch.Settings)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -50,11 +51,15 @@ func fill(out *report.Tuning, result Result, job Job) {
 		out.Statement = "Nothing to gain: no setting that was measured brings 3 %."
 		return
 	}
-	after := chosen.InLoop
+	before, after := result.Rows[0].InLoop, chosen.InLoop
 	out.Outcome = report.TuningChange
-	out.Gain = &report.Interval{Center: after.Center / job.Rate.Center, Lo: after.Lo / job.Rate.Hi,
-		Hi: after.Hi / job.Rate.Lo}
+	out.Gain = &report.Interval{Center: after.Center / before.Center, Lo: after.Lo / before.Hi,
+		Hi: after.Hi / before.Lo}
 	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center)
+	if result.Disturbed {
+		out.Statement += fmt.Sprintf(" The loop as it is gave %s batches/s when it was watched and %s beside the other "+
+			"settings: something else slowed it down.", unit.Number(job.Rate.Center), unit.Number(before.Center))
+	}
 }
 
 // score says how a forecast did.
@@ -82,7 +87,7 @@ func more(known *int64, n int64) *int64 {
 var tunedSettings = []string{"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"}
 
 // Decide makes the setting that was chosen what the report comes to: it was measured, and what was forecast before
-// gives way.
+// gives way, as does what was said against it.
 func Decide(r *report.Report) {
 	if r.Tuning.Chosen == nil {
 		return
@@ -120,6 +125,9 @@ func Decide(r *report.Report) {
 			kept = append(kept, c)
 		}
 		f.Recommendations = kept
+		diagnose.Retract(f, func(u report.Unhelpful) bool {
+			return slices.ContainsFunc(changed, func(c report.Recommendation) bool { return c.Setting == u.Setting })
+		})
 	}
 }
 

@@ -70,6 +70,8 @@ type Result struct {
 	Chosen int    // index of the row to take; that of the present setting where nothing brings more
 	Tried  bool   // that is so: another setting was measured in the loop, or data for free brings nothing
 	Ended  string // why the search ended before its end; ""
+	// the loop as it is was slower when it was watched than beside the other settings
+	Disturbed bool
 	// the present setting was chosen, and this times its rate is what another may still bring, as far as was measured
 	Open float64
 }
@@ -96,7 +98,8 @@ type search struct {
 	rows  []Row
 	ended string
 
-	settled bool // no other setting can bring more
+	settled   bool // no other setting can bring more
+	disturbed bool // the loop as it is was slower at first than beside the others
 }
 
 // Search measures until the smallest setting within 3 % of the best is known.
@@ -110,6 +113,7 @@ func Search(b Bench, j Job) Result {
 	} else {
 		s.finals(s.variants(s.workers()))
 	}
+	s.again()
 	for _, n := range j.Batches {
 		set := s.rows[s.choose()].Setting
 		set.Batch = n
@@ -122,7 +126,8 @@ func Search(b Bench, j Job) Result {
 		s.ended = fmt.Sprintf("more than %d workers are not tried on the usable CPUs, and the loop still waits with "+
 			"them: if they wait rather than compute, more may bring more", s.Most)
 	}
-	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended, Open: s.open()}
+	return Result{Rows: s.rows, Chosen: s.choose(), Tried: tried, Ended: s.ended, Open: s.open(),
+		Disturbed: s.disturbed}
 }
 
 // open is how many times as fast a setting may be that was measured in the loop and not chosen: no faster than with
@@ -291,6 +296,18 @@ func (s *search) finals(list []Setting) {
 	if s.Free.N > 0 && best > 0 && best < enough*s.Free.Center && set.Workers > 0 {
 		set.Prefetch = deeper * max(set.Prefetch, predict.DefaultPrefetch)
 		s.inLoop(set)
+	}
+}
+
+// again measures the loop as it is once more beside a setting that is faster, as other programs may have taken more of
+// the machine, or less, since it was watched. The faster of both is what the gain is held against.
+func (s *search) again() {
+	if s.choose() == 0 || s.over() {
+		return
+	}
+	if r := s.bench.InLoop(s.Now, min(loopFor, s.Left())); r.N > 0 && r.Center > s.Rate.Center {
+		s.disturbed = r.Lo > s.Rate.Hi
+		s.Rate, s.rows[0].InLoop.Summary = r.Summary, r.Summary
 	}
 }
 

@@ -94,7 +94,7 @@ func TestSearch(t *testing.T) {
 		{name: "the forecast points there", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1),
 			want: workers(4), most: 5, edit: func(j *Job) { j.First, j.Forecast = 4, forecast(4) }},
 		{name: "cores limit", loop: loop{step: 0.01, item: 0.035, cores: 2}, now: workers(1), want: workers(2),
-			most: 7},
+			most: 8},
 		{name: "the step limits", loop: loop{step: 0.1, item: 0.035, cores: 2}, now: workers(1), want: workers(1),
 			most: 1, say: "data for free"},
 		{name: "the choice keeps up already", loop: loop{step: 0.02, item: 0.035, cores: 4, waits: 0.1},
@@ -132,6 +132,19 @@ func TestSearch(t *testing.T) {
 					best)
 			}
 		})
+	}
+}
+
+// TestTheLoopIsMeasuredAgain: a loop that was watched while something else ran is no slower than the others for that.
+func TestTheLoopIsMeasuredAgain(t *testing.T) {
+	l := loop{step: 0.01, item: 0.035, cores: 2}
+	job := l.job(workers(2))
+	job.Rate = measuredAt(l.rate(workers(2)) / 2).Summary
+	if got := Search(&l, job); !got.Rows[got.Chosen].Present || !got.Disturbed {
+		t.Errorf("chosen %+v, disturbed %t: %q", got.Rows[got.Chosen], got.Disturbed, l.asked)
+	}
+	if got := Search(&l, l.job(workers(1))); got.Rows[got.Chosen].Workers != 2 || got.Disturbed {
+		t.Errorf("chosen %+v, disturbed %t", got.Rows[got.Chosen], got.Disturbed)
 	}
 }
 
