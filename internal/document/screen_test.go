@@ -91,8 +91,8 @@ func TestMeasuredTogether(t *testing.T) {
 	e := &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 16, After: 33, Lo: 31, Hi: 35,
 		Basis: report.Measured}
 	r := &report.Report{Decisions: []report.Decision{
-		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "prefetch_factor", From: &two, To: "4",
-			Effect: e, With: []report.Value{{Setting: "persistent_workers", To: "True"}}}},
+		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "prefetch_factor", From: &two,
+			To: "4", Effect: e, With: []report.Value{{Setting: "persistent_workers", To: "True"}}}},
 		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "persistent_workers", From: &no,
 			To: "True", Effect: e, With: []report.Value{{Setting: "prefetch_factor", To: "4"}}}},
 	}}

@@ -10,7 +10,6 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
-	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -57,8 +56,8 @@ func fill(out *report.Tuning, result Result, job Job) {
 		Hi: after.Hi / before.Lo}
 	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center)
 	if result.Disturbed {
-		out.Statement += fmt.Sprintf(" The loop as it is gave %s batches/s when it was watched and %s beside the other "+
-			"settings: something else slowed it down.", unit.Number(job.Rate.Center), unit.Number(before.Center))
+		out.Statement += fmt.Sprintf(" The loop as it is gave %.3g batches/s when it was watched and %.3g beside "+
+			"the other settings: something else slowed it down.", job.Rate.Center, before.Center)
 	}
 }
 
