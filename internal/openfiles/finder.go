@@ -173,20 +173,31 @@ func (s *finder) placeOf(id procfs.ID) place {
 }
 
 // chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files
-// alike is one, and so is a folder of such folders (torchvision's ImageFolder).
+// alike is one, and so is a folder of such folders (torchvision's ImageFolder). A file of many items is a part of a
+// larger dataset where the others are numbered as it is, or another one of them is read, too.
 func (s *finder) chooseRoot(ctx context.Context, where place, f *finding) {
 	ext := strings.ToLower(path.Ext(f.file))
 	dir := path.Dir(f.file)
-	same, _, ok := s.countFiles(ctx, where, dir, ext)
-	if !ok || same < alike || (holdsMany(f.file) && same < 2*alike) {
+	ofKind := func(name string) bool { return strings.ToLower(path.Ext(name)) == ext }
+	same, _, ok := s.countFiles(ctx, where, dir, ofKind)
+	if !ok || same < alike {
 		return
+	}
+	if holdsMany(f.file) && !slices.ContainsFunc(s.seen, func(other finding) bool {
+		return other.file != f.file && path.Dir(other.file) == dir && ofKind(other.file)
+	}) {
+		series := withoutNumbers(path.Base(f.file))
+		same, _, ok = s.countFiles(ctx, where, dir, func(name string) bool { return withoutNumbers(name) == series })
+		if !ok || same < 2*alike {
+			return
+		}
 	}
 	f.root, f.folder = dir, true
 	up := path.Dir(dir)
 	if up == "/" || up == dir {
 		return
 	}
-	_, folders, ok := s.countFiles(ctx, where, up, ext)
+	_, folders, ok := s.countFiles(ctx, where, up, ofKind)
 	if !ok || len(folders) < 2 {
 		return
 	}
@@ -197,7 +208,7 @@ func (s *finder) chooseRoot(ctx context.Context, where place, f *finding) {
 		}
 		if sibling := path.Join(up, name); sibling != dir {
 			tried++
-			if n, _, ok := s.countFiles(ctx, where, sibling, ext); ok && n > 0 {
+			if n, _, ok := s.countFiles(ctx, where, sibling, ofKind); ok && n > 0 {
 				good++
 			}
 		}
@@ -207,9 +218,19 @@ func (s *finder) chooseRoot(ctx context.Context, where place, f *finding) {
 	}
 }
 
+// withoutNumbers is the name that files of one series share.
+func withoutNumbers(name string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
 // countFiles counts the files of one kind in a folder and names the folders in it.
-func (s *finder) countFiles(ctx context.Context, where place, dir, ext string) (same int, folders []string,
-	ok bool) {
+func (s *finder) countFiles(ctx context.Context, where place, dir string, kind func(name string) bool) (same int,
+	folders []string, ok bool) {
 	if s.paths == nil {
 		return 0, nil, false
 	}
@@ -222,7 +243,7 @@ func (s *finder) countFiles(ctx context.Context, where place, dir, ext string) (
 		switch {
 		case e.Type == unix.DT_DIR:
 			folders = append(folders, string(e.Name))
-		case strings.ToLower(path.Ext(string(e.Name))) == ext:
+		case kind(string(e.Name)):
 			same++
 		}
 	}

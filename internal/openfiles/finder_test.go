@@ -68,6 +68,9 @@ func TestFinderChoosesTheDataset(t *testing.T) {
 	s.put("/data/flat/%d.jpg", 500)
 	s.put("/data/perfile/%d.h5", 100)
 	s.put("/data/shards/part-%d.h5", 6)
+	for _, name := range strings.Fields("train val test backup old small tiny draft notes") {
+		s["/data/mixed/"+name+".h5"] = true
+	}
 	for class := range maxWatches + 5 {
 		s.put(fmt.Sprintf("/data/wide/c%04d/", class)+"%d.jpg", 4)
 	}
@@ -75,18 +78,21 @@ func TestFinderChoosesTheDataset(t *testing.T) {
 		name, file, root string
 		folder           bool
 		watched, apart   int
+		before           string // a file that was found before
 	}{
-		{"one HDF5 file beside another", "/data/one/train.h5", "/data/one/train.h5", false, 1, 1},
-		{"a NumPy array", "/data/maps/a.npy", "/data/maps/a.npy", false, 1, 1},
-		{"images by class", "/data/imagenet/train/n07/3.JPEG", "/data/imagenet/train", true, 21, 0},
-		{"images in one folder", "/data/flat/3.jpg", "/data/flat", true, 1, 0},
-		{"one HDF5 file for each sample", "/data/perfile/7.h5", "/data/perfile", true, 1, 100},
-		{"a few shards stay files", "/data/shards/part-3.h5", "/data/shards/part-3.h5", false, 1, 1},
-		{"labels", "/data/labels.csv", "/data/labels.csv", false, 1, 1},
-		{"more classes than can be watched", "/data/wide/c0007/1.jpg", "/data/wide", true, 0, 0},
+		{"one HDF5 file beside another", "/data/one/train.h5", "/data/one/train.h5", false, 1, 1, ""},
+		{"a NumPy array", "/data/maps/a.npy", "/data/maps/a.npy", false, 1, 1, ""},
+		{"images by class", "/data/imagenet/train/n07/3.JPEG", "/data/imagenet/train", true, 21, 0, ""},
+		{"images in one folder", "/data/flat/3.jpg", "/data/flat", true, 1, 0, ""},
+		{"one HDF5 file for each sample", "/data/perfile/7.h5", "/data/perfile", true, 1, 100, ""},
+		{"a few shards stay files", "/data/shards/part-3.h5", "/data/shards/part-3.h5", false, 1, 1, ""},
+		{"labels", "/data/labels.csv", "/data/labels.csv", false, 1, 1, ""},
+		{"more classes than can be watched", "/data/wide/c0007/1.jpg", "/data/wide", true, 0, 0, ""},
+		{"one of many HDF5 files that are unlike", "/data/mixed/train.h5", "/data/mixed/train.h5", false, 1, 1, ""},
+		{"another one of them", "/data/mixed/val.h5", "/data/mixed", true, 1, 9, "/data/mixed/train.h5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := &finder{paths: s}
+			sc := &finder{paths: s, seen: []finding{{openFile: openFile{file: c.before}}}}
 			f := finding{openFile: openFile{file: c.file, how: "fd"}, root: c.file,
 				storage: procfs.Storage{Kind: procfs.StorageBlock, FSType: "ext4"}}
 			sc.chooseRoot(t.Context(), place{root: "/"}, &f)
