@@ -93,7 +93,7 @@ var fieldCases = []fieldCase{
 		claims: []claim{
 			{9, "set_cache(0, 521, 32 MiB, 0.75)", "hdf5/chunk-exceeds-cache",
 				[]string{`keep all of it decoded: h5py.File\(path, "r", rdcc_nbytes=104857600, rdcc_nslots=8009\), ` +
-					`400 MiB for all workers`}},
+					`400 MiB in all`}},
 			{6, "gradient accumulation: 10-15 % more throughput", "hdf5/chunk-exceeds-cache", []string{gatherAnswer}},
 			{8, "compressed HDF5 (the first report)", "hdf5/chunk-exceeds-cache",
 				[]string{`decompresses a chunk of 1.25 MiB, 80 times what it needs: the chunk is larger than the 1 MiB chunk cache and is never kept`}},

@@ -107,7 +107,7 @@ func cacheOfAll(p *diagnose.Pass) (instead string, unhelpful []report.Unhelpful)
 		takes := each * max(p.Get(metric.NumWorkers), 1) * trainers(p)
 		if takes <= p.Limit(diagnose.MemoryShare)*room {
 			return fmt.Sprintf("; or leave the file as it is, open it once in each worker, and keep all of it "+
-				"decoded: h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d), %s for all workers; %s", each,
+				"decoded: h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d), %s in all; %s", each,
 				slots(each, chunk), unit.Bytes(takes), keepDataset), nil
 		}
 	}
