@@ -90,7 +90,7 @@ func (f *Loader) Bury(w *Worker) {
 	f.add(w.ledger, w.ledger.finish(f.writesPerTensor, f.period.tensors))
 	f.set.left(w.ledger)
 	if n := float64(f.period.tensors); n > 0 && len(f.workers) == 0 && !f.set.attached {
-		f.add(w.ledger, n*f.regular.missed(math.Round(f.set.tensors/n), f.set.workers))
+		f.add(w.ledger, n*f.regular.missed(math.Round(f.set.tensors/n)))
 	}
 	f.pickled.credit(w.ledger)
 	if len(f.buried) == buriedLedgers {
@@ -240,11 +240,11 @@ func (f *Loader) Estimate() {
 const calibrated = 20
 
 const (
-	// probesFolder is what a forked worker writes for no tensor: Python tries out its folder of temporary files, for
-	// the socket that passes tensors, unless the trainer has done so (tempfile._get_default_tempdir writes "blat").
-	// Without it each of two workers that handed over four batches and ended was credited with five. Where there is no
-	// such write, the last one is missed only of a worker that was read after the first write of a batch and never
-	// again.
+	// probesFolder is how often a forked worker writes for no tensor: once, where Python tries out its folder of
+	// temporary files for the socket that passes tensors, unless the trainer has done so before
+	// (tempfile._get_default_tempdir writes "blat"). Not allowed for, each of two workers that handed over four batches
+	// and ended was credited with five. Allowed for where there is no such write, a batch is lost only of a worker that
+	// was read once after the first write of its last batch and never again.
 	probesFolder = 1
 	// enoughBorn is from how many new workers on that were sighted it is found out: each shows what it wrote, and may
 	// have begun a batch.

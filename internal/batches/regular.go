@@ -1,17 +1,13 @@
 package batches
 
-import "slices"
-
 // workerSet is what the workers that live at the same time have handed over, those that have ended.
 type workerSet struct {
 	tensors  float64
-	workers  int
 	attached bool // one of them was there before the watch
 }
 
 func (s *workerSet) left(l *tensorLedger) {
 	s.tensors += l.credited
-	s.workers++
 	s.attached = s.attached || !l.born
 }
 
@@ -22,16 +18,28 @@ type regularity struct {
 	n    int
 }
 
+// mostMissed is how many batches of a set are missed: of 140 sets of two and four workers, 6 % were short by two, 33 %
+// by one.
+const mostMissed = 2
+
 // missed returns how many batches of a set that has ended were not counted. A worker hands its last batch over within
-// milliseconds of its end, and that is often missed; so a set may be short by one of each worker. Of sets that were
-// counted whole some show how many there are.
-func (r *regularity) missed(batches float64, workers int) float64 {
+// milliseconds of its end, and the last reading of its writes may be from before. How many they are, the sets show that
+// were counted whole, which are not few, where most sets are alike.
+func (r *regularity) missed(batches float64) float64 {
 	r.last[r.n%len(r.last)] = batches
 	r.n++
-	seen := slices.Sorted(slices.Values(r.last[:min(r.n, len(r.last))]))
-	for i := len(seen) - 1; i > 0 && seen[i] > batches; i-- {
-		if seen[i] == seen[i-1] && seen[i]-batches <= float64(workers) { // twice: once may be a mistake
-			return seen[i] - batches
+	count := func(from, to float64) (n int) {
+		for _, x := range r.last[:min(r.n, len(r.last))] {
+			if from <= x && x <= to {
+				n++
+			}
+		}
+		return n
+	}
+	for whole := batches + mostMissed; whole > batches; whole-- {
+		often, alike := count(whole, whole), count(whole-mostMissed, whole)
+		if often >= 2 && 2*often >= count(batches, batches) && 2*alike >= min(r.n, len(r.last)) {
+			return whole - batches
 		}
 	}
 	return 0

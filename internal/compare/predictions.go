@@ -252,17 +252,19 @@ func observe(p *report.Prediction, c *report.Comparison, others float64) {
 		p.Why = p.Metric + " was not measured on both sides"
 		return
 	}
-	why := "the figure lies outside, its own interval reaches in"
-	if p.Metric != report.RelativeThroughput && measuredBetter(p.Unit) == more && math.Abs(others) >= othersApart {
-		f = undisturbed(f, others)
-		why = "the figure lies outside; had other programs taken as much CPU on both sides, it may have been inside"
-	}
 	p.Observed = &f
+	even := f
+	if p.Metric != report.RelativeThroughput && measuredBetter(p.Unit) == more && math.Abs(others) >= othersApart {
+		even = undisturbed(f, others)
+	}
 	switch {
 	case f.Center >= p.Lo && f.Center <= p.Hi:
 		p.Outcome = report.Inside
 	case f.Lo <= p.Hi && f.Hi >= p.Lo:
-		p.Outcome, p.Why = report.Uncertain, why
+		p.Outcome, p.Why = report.Uncertain, "the figure lies outside, its own interval reaches in"
+	case even.Lo <= p.Hi && even.Hi >= p.Lo:
+		p.Outcome, p.Why = report.Uncertain, "the figure lies outside; had other programs taken as much CPU on both "+
+			"sides, it may have been inside"
 	case f.Center > p.Hi:
 		p.Outcome = report.Above
 	default:

@@ -27,8 +27,8 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	return r
 }
 
-// Verdict is the verdict that Run gives, for a fraction of the work: what changes would bring together is not asked
-// for.
+// Verdict is class, confidence and statement of the verdict that Run gives, for a fraction of the work: what changes
+// would bring together is not asked for.
 func Verdict(e *evidence.Evidence, rules []Rule) *report.Verdict {
 	r, s := describe(e), &subject{evidence: e}
 	s.find(r, rules)

@@ -152,7 +152,7 @@ func afterwardsSection(r *report.Report) Section {
 		title = "What may help, in this order"
 	}
 	var facts Facts
-	note, shown := "predicted, each alone", map[string]bool{}
+	shown := map[string]bool{}
 	for _, d := range list {
 		if shown[d.Setting] {
 			continue
@@ -172,12 +172,15 @@ func afterwardsSection(r *report.Report) Section {
 		for _, o := range list {
 			if named(d, o) && named(o, d) { // what they bring was measured of all of them together
 				text += ", " + changeText(o.Recommendation)
-				note, shown[o.Setting] = "measured, together", true
+				shown[o.Setting] = true
 			}
+		}
+		if d.Effect != nil && d.Effect.Basis == report.Measured {
+			effect += ", measured"
 		}
 		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), text + ": " + effect})
 	}
-	return section(title, note, Main, facts)
+	return section(title, "predicted, each alone", Main, facts)
 }
 
 // byGain puts changes whose effect is known in the order of it, the largest first. The others keep their places.

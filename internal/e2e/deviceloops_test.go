@@ -217,6 +217,11 @@ var deviceLoops = []deviceLoop{
 		name: "ranks-vary", class: inputBound, ranks: 2, conf: "devices=2",
 		args: "--loader-ms=90 --vary --device-ms=40 --launch-ms=5 --collective-ms=3 --sync=block",
 	},
+	{
+		// Copies wait in one queue with the kernels, as those of to(device, non_blocking=True) do.
+		name: "copy-queue-input", class: inputBound, conf: "gpm=1",
+		args: "--pin --loader-ms=90 --launch-ms=2 --device-ms=15 --copy-mb=750 --copy=pinned --sync-every=0",
+	},
 	{name: "amp-input", class: inputBound, args: "--amp --loader-ms=100 --device-ms=30 --launch-ms=5 --after-ms=3"},
 	{
 		name: "hdf5-keeps-up", class: gpuBound,

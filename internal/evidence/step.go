@@ -104,7 +104,7 @@ func (b *builder) freeStep(r *rank) figure {
 	}
 	f := r.step.Free
 	if r.step.Sight != step.NoDevice || r.noLoader || r.waited == nil {
-		return summary(stat.Summary{Center: f.Likely / r.rate.Center, Lo: f.Lo / r.rate.Center,
+		return summary(stat.Summary{Center: f.Likely / r.rate.Center, Lo: r.step.Promised / r.rate.Center,
 			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}).by(r.basis)
 	}
 	// Both from the same windows: their noise has a part in common.

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -111,7 +112,7 @@ func (b *Bench) Now() tune.Setting {
 func (b *Bench) Gone() string { return b.gone }
 
 func candidate(set tune.Setting, most time.Duration) *hook.Candidate {
-	return &hook.Candidate{NumWorkers: set.Workers, PrefetchFactor: max(set.Prefetch, 2),
+	return &hook.Candidate{NumWorkers: set.Workers, PrefetchFactor: cmp.Or(set.Prefetch, predict.DefaultPrefetch),
 		PersistentWorkers: set.Persistent, PinMemory: set.Pin, BatchSize: set.Batch, Seconds: most.Seconds(),
 		Patience: benchPatience.Seconds()}
 }

@@ -61,7 +61,8 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	}
 	shown := redactPatch(p, j.redact)
 	r.Patch = &shown
-	return Fix{Diff: p.Diff, Why: whyNoDiff(shown), Lacks: lacks(shown, r.Tuning != nil)}
+	measured := r.Tuning != nil && r.Tuning.Outcome == report.TuningChange
+	return Fix{Diff: p.Diff, Why: whyNoDiff(shown), Lacks: lacks(shown, measured)}
 }
 
 // lacks says what of a change a patch leaves to do by hand; where the settings were measured together, that they were.

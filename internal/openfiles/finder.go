@@ -174,13 +174,14 @@ func (s *finder) placeOf(id procfs.ID) place {
 
 // chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files
 // alike is one, and so is a folder of such folders (torchvision's ImageFolder). A file of many items is a part of a
-// larger dataset where the others are numbered as it is, or another one of them is read, too.
+// larger dataset where seven more beside it are numbered as it is, or where there are so many and another one of them
+// was read before.
 func (s *finder) chooseRoot(ctx context.Context, where place, f *finding) {
 	ext := strings.ToLower(path.Ext(f.file))
 	dir := path.Dir(f.file)
 	ofKind := func(name string) bool { return strings.ToLower(path.Ext(name)) == ext }
 	same, _, ok := s.countFiles(ctx, where, dir, ofKind)
-	if !ok || same < alike {
+	if !ok || same < alike || holdsMany(f.file) && same < 2*alike {
 		return
 	}
 	if holdsMany(f.file) && !slices.ContainsFunc(s.seen, func(other finding) bool {

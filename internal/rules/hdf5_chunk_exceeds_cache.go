@@ -86,7 +86,7 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) cause {
 		unhelpful: slices.Concat(unhelpful, tooSlowly(p), notStorage(p))}
 }
 
-// keepDataset is what a chunk cache is for nothing without: it belongs to the open dataset. Of random items in 64-item
+// keepDataset says what else a chunk cache takes: it belongs to the open dataset. Of random items in 64-item
 // chunks that a cache held, f["x"][i] gave 190 a second, and with the dataset kept 3,200 to 16,900.
 const keepDataset = "and keep the dataset too, x = f[\"…\"]: its cache ends with it, so f[\"…\"][i] unpacks its " +
 	"chunk anew"

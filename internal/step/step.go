@@ -9,7 +9,8 @@
 // # The arithmetic
 //
 // All figures are shares of wall time. The trainer waits for batches a share w of it, and not N = 1 - w. Its device is
-// busy u. Of N, the trainer is blocked on its device b (it spins or sleeps in a synchronise); b is a part of u.
+// busy u. Of N, the trainer is blocked on its device b (it spins or sleeps in a synchronise); b is a part of what the
+// device does.
 //
 // Data stall s. Of two shares of the same time only bounds follow, and what is blocked on the device lies outside the
 // wait:
@@ -121,6 +122,8 @@ type Step struct {
 	Delay   Range // its threads are ready to run and would not spin, and those who load have the CPUs
 	GIL     Range // its main thread waits for Python's global lock, which threads that load may hold
 	Free    Range // the step if data were free, as a share of the present one
+	// the least of Free that is promised: with copies in one queue with the kernels, where that is not ruled out
+	Promised float64
 
 	SpinTold bool // it was seen what code the trainer's main thread runs
 }
@@ -165,11 +168,14 @@ func Of(seen Seen) Step {
 		s.Host = seen.hostAlone(s)
 	case Counted:
 		s.Device, s.Blocked = seen.Busy, seen.blocked(seen.works(seen.Busy))
-		s.Stall, s.Free = seen.stallAndFree(s.Blocked)
+		s.Stall, s.Free, s.Promised = seen.stallAndFree(s.Blocked)
 		// no kernel runs, and the trainer is in the driver: a copy
 		s.Copies.Lo = max(s.Copies.Lo, s.Blocked.Lo-seen.Busy.Hi)
 		s.Copies = Share(s.Copies.Lo, s.Copies.Likely, max(s.Copies.Lo, s.Copies.Hi))
 		s.Host = seen.hostAlone(s)
+	}
+	if s.Promised == 0 {
+		s.Promised = s.Free.Lo
 	}
 	s.Free = Share(max(s.Free.Lo, leastFree), max(s.Free.Likely, leastFree), max(s.Free.Hi, leastFree))
 	return s
@@ -217,7 +223,7 @@ func (s Seen) beside(spin float64) float64 {
 func (s Seen) undelayed(n Range) Range { return n.Minus(s.held()).Minus(s.GIL) }
 
 // stallAndFree applies the bounds of the package's comment.
-func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
+func (s Seen) stallAndFree(blocked Range) (stall, free Range, promised float64) {
 	w, u := s.Wait, s.Busy.Minus(s.Others) // a device that works for somebody else does not have this trainer's batch
 	d := s.works(u)
 	b := Range{min(blocked.Lo, d.Hi), min(blocked.Likely, d.Likely), min(blocked.Hi, d.Hi)}
@@ -235,12 +241,14 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 		likely = s.Starved.Likely
 	}
 	if s.PerStep != nil {
-		n, d = s.PerStep.Rest, s.works(s.PerStep.Busy.Minus(s.Others))
+		n, u = s.PerStep.Rest, s.PerStep.Busy.Minus(s.Others)
 	}
 	n = s.undelayed(n)
 	if s.Peers.Known { // what follows is of data that are free for all ranks
-		n, d, b = n.Minus(s.Peers.Waits.within(b)), s.works(s.Peers.Work.Minus(s.Others)), b.Minus(s.Peers.Waits)
+		n, u, b = n.Minus(s.Peers.Waits.within(b)), s.Peers.Work.Minus(s.Others), b.Minus(s.Peers.Waits)
 	}
+	d = s.works(u)
+	one := min(u.Lo+s.Copy.Lo, d.Likely, max(1-lo, n.Lo))
 	least := min(max(n.Lo, d.Lo), max(1-lo, n.Lo))
 	most := max(least, min(1-lo, max(n.Hi, synced(d.Hi, n.Hi, b.Lo, b.Hi))))
 	near := min(max(n.Likely, d.Likely), max(1-lo, n.Likely))
@@ -250,15 +258,25 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 		spin, b.Lo, b.Hi = s.Spin.Likely, b.Likely, b.Likely
 	}
 	slow := n.Likely + s.held().Likely - s.Delay.Likely*s.beside(spin)
-	far := max(near, min(1-lo, synced(d.Likely, max(slow, n.Likely), b.Lo, b.Hi)))
+	queues := d.Likely
+	if u.Lo+s.Copy.Lo > 1 && b.Hi > 0 { // what copies gain beside kernels is lost at each wait for the device
+		queues = d.Hi
+	}
+	far := max(near, min(1-lo, synced(queues, max(slow, n.Likely), b.Lo, b.Hi)))
 	free = Share(least, max(near, far/(1+promise)), most)
-	return Share(lo, min(max(likely, lo), hi), hi), free
+	return Share(lo, min(max(likely, lo), hi), hi), free, min(max(least, one), free.Likely)
 }
 
-// works is what the device's queues have to do, kernels and copies, of which kernels take u. One queue has both, unless
-// it is seen that it cannot.
+// works is what the device's queues have to do, kernels and copies, of which kernels take u. Most likely one queue has
+// both, but for what cannot be: more than all of the time. Of several ranks and of a device that others use the link's
+// traffic is no measure of this trainer's copies.
 func (s Seen) works(u Range) Range {
-	return Range{max(u.Lo, s.Copy.Lo), min(u.Likely+s.Copy.Likely, 1), min(u.Hi+s.Copy.Hi, 1)}
+	c := s.Copy
+	all := Range{max(u.Lo, c.Lo), u.Likely + c.Likely, min(u.Hi+c.Hi, 1)}
+	if u.Lo+c.Lo > 1 || s.Peers.Known || s.Others.Likely > 0 {
+		all.Likely = max(u.Likely, c.Likely)
+	}
+	return Range{all.Lo, min(all.Likely, all.Hi), all.Hi}
 }
 
 // synced is the longest step, as a share of the present one, of a loop that waits for its device every k-th step, where

@@ -115,6 +115,18 @@ func TestHoldsTheTruth(t *testing.T) {
 			if promise := 1 / got.Free.Likely; promise > (1+0.1+slack)/share {
 				t.Fatalf("%+v told %v: promises %.2f times, true %.2f", l, told, promise, 1/share)
 			}
+			if got.Promised < got.Free.Lo || got.Promised > got.Free.Likely {
+				t.Fatalf("%+v told %v: %+v, and %.3f is promised", l, told, got.Free, got.Promised)
+			}
+			// Without a wait of the host for its device only copies leave open how long its queues take.
+			if l.sync == 0 && l.crowd == 0 && told {
+				if !l.beside && 1/got.Promised > (1+slack)/share {
+					t.Fatalf("%+v: promises up to %.2f times, true %.2f", l, 1/got.Promised, 1/share)
+				}
+				if now.busy+now.copied > (1+slack)*now.total && got.Free.Likely > 1.1*share+slack {
+					t.Fatalf("%+v: free step %+v, true %.3f: the copies are seen to run beside", l, got.Free, share)
+				}
+			}
 			if sum := got.Stall.Likely + got.Device.Likely + got.Host.Likely; sum > 1.03 {
 				t.Fatalf("%+v: parts add up to %.3f: %+v", l, sum, got)
 			}

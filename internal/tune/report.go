@@ -46,19 +46,22 @@ func fill(out *report.Tuning, result Result, job Job) {
 			"times as fast; measure again when the machine has less else to do.", result.Open)
 		return
 	}
+	before, after := result.Rows[0].InLoop, chosen.InLoop
+	defer func() {
+		if result.Disturbed {
+			out.Statement += fmt.Sprintf(" The loop as it is gave %.3g batches/s when it was watched and %.3g beside "+
+				"the other settings: other programs slowed it down, or files that were read for the first time.",
+				job.Rate.Center, before.Center)
+		}
+	}()
 	if chosen.Present {
 		out.Statement = "Nothing to gain: no setting that was measured brings 3 %."
 		return
 	}
-	before, after := result.Rows[0].InLoop, chosen.InLoop
 	out.Outcome = report.TuningChange
 	out.Gain = &report.Interval{Center: after.Center / before.Center, Lo: after.Lo / before.Hi,
 		Hi: after.Hi / before.Lo}
 	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center)
-	if result.Disturbed {
-		out.Statement += fmt.Sprintf(" The loop as it is gave %.3g batches/s when it was watched and %.3g beside "+
-			"the other settings: something else slowed it down.", job.Rate.Center, before.Center)
-	}
 }
 
 // score says how a forecast did.
@@ -125,7 +128,9 @@ func Decide(r *report.Report) {
 		}
 		f.Recommendations = kept
 		diagnose.Retract(f, func(u report.Unhelpful) bool {
-			return slices.ContainsFunc(changed, func(c report.Recommendation) bool { return c.Setting == u.Setting })
+			return slices.ContainsFunc(changed, func(c report.Recommendation) bool {
+				return c.From != nil && u.Covers(c.Setting, *c.From, c.To)
+			})
 		})
 	}
 }

@@ -47,7 +47,7 @@ func (p *provisional) enough(at time.Duration, rec *recording.Recorder) string {
 		return ""
 	}
 	made := make(chan Interim, 1)             // nobody may be there to take it
-	p.next, p.interim = at+p.judged(at), made // judging a minute takes 0.1 s, as much as looking for ten seconds
+	p.next, p.interim = at+p.judged(at), made // a report on a minute takes 0.1 s, as much as looking for ten seconds
 	if p.Duration == Endless {
 		rec.Forget(at - LastStretch)
 	}
