@@ -69,7 +69,7 @@ func newProgress(env Env, quiet bool, total time.Duration, s progressStyle) *pro
 	switch {
 	case quiet:
 	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
-		line := &bar{w: env.Stderr, width: s.width, pace: s.pace, columns: env.width()}
+		line := &bar{w: env.Stderr, width: s.width, pace: s.pace, columns: env.width}
 		p.show = func(what string, elapsed time.Duration) {
 			line.draw(s.bar(what, elapsed, total), elapsed.Seconds()/max(total.Seconds(), 1e-3))
 		}
@@ -157,7 +157,7 @@ type bar struct {
 	width int           // of the bar itself, in columns
 	pace  time.Duration // between two drawings
 	// of the terminal, which a longer line would scroll; 0: not known
-	columns int
+	columns func() int
 	drawn   time.Time
 	shown   int // columns of the last drawing
 }
@@ -170,9 +170,10 @@ func (b *bar) draw(words string, share float64) {
 	}
 	b.drawn = now
 	share = min(max(share, 0), 1)
-	line, width := fmt.Sprintf("%s%4.0f%%", words, 100*share), b.width
-	if b.columns > 0 {
-		width = min(width, b.columns-1-len([]rune(line+" []")))
+	line, width, columns := fmt.Sprintf("%s%4.0f%%", words, 100*share), b.width, b.columns()
+	if columns > 0 { // it may have been made narrower
+		b.shown = min(b.shown, columns-1)
+		width = min(width, columns-1-len([]rune(line+" []")))
 	}
 	if width > 0 {
 		done := strings.Repeat("=", int(share*float64(width)))
@@ -181,8 +182,8 @@ func (b *bar) draw(words string, share float64) {
 		}
 		line += fmt.Sprintf(" [%-*s]", width, done)
 	}
-	if cut := []rune(line); b.columns > 0 && len(cut) >= b.columns {
-		line = string(cut[:b.columns-1])
+	if cut := []rune(line); columns > 0 && len(cut) >= columns {
+		line = string(cut[:columns-1])
 	}
 	// What is written goes to stderr: when that is gone there is nobody left to tell.
 	_, _ = fmt.Fprintf(b.w, "\r%-*s", b.shown, line)

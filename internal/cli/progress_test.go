@@ -157,7 +157,8 @@ func TestProgressFitsNarrowTerminals(t *testing.T) {
 				t.Errorf("%d of %d columns: %q", n, columns, line)
 			}
 		}
-		if !strings.Contains(b.String(), "pid 4711  30/60 s") || !strings.Contains(b.String(), bar) {
+		if !strings.Contains(b.String(), "pid 4711  30/60 s") || !strings.Contains(b.String(), bar) ||
+			strings.Contains(b.String(), "[") != (bar != "") {
 			t.Errorf("%d columns: %q", columns, b.String())
 		}
 	}

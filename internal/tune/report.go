@@ -47,21 +47,20 @@ func fill(out *report.Tuning, result Result, job Job) {
 		return
 	}
 	before, after := result.Rows[0].InLoop, chosen.InLoop
-	defer func() {
-		if result.Disturbed {
-			out.Statement += fmt.Sprintf(" The loop as it is gave %.3g batches/s when it was watched and %.3g beside "+
-				"the other settings: other programs slowed it down, or files that were read for the first time.",
-				job.Rate.Center, before.Center)
-		}
-	}()
+	slower := ""
+	if result.Disturbed {
+		slower = fmt.Sprintf(" The loop as it is gave %.3g batches/s when it was watched and %.3g beside the other "+
+			"settings: other programs slowed it down, or files that were read for the first time.", job.Rate.Center,
+			before.Center)
+	}
 	if chosen.Present {
-		out.Statement = "Nothing to gain: no setting that was measured brings 3 %."
+		out.Statement = "Nothing to gain: no setting that was measured brings 3 %." + slower
 		return
 	}
 	out.Outcome = report.TuningChange
 	out.Gain = &report.Interval{Center: after.Center / before.Center, Lo: after.Lo / before.Hi,
 		Hi: after.Hi / before.Lo}
-	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center)
+	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center) + slower
 }
 
 // score says how a forecast did.

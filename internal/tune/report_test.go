@@ -43,6 +43,15 @@ func TestTuningIsTold(t *testing.T) {
 	if got := tuningOf(0, true); got.Outcome != report.TuningNothing || *got.Chosen != 0 || got.Gain != nil {
 		t.Errorf("nothing to gain: %+v", got)
 	}
+	for chosen, first := range map[int]string{0: "Nothing to gain", 1: "2.00 times as fast"} {
+		out := &report.Tuning{}
+		fill(out, Result{Chosen: chosen, Tried: true, Disturbed: true, Rows: []Row{
+			{Present: true, InLoop: measuredAt(40)}, {InLoop: measuredAt(80)}}}, Job{Rate: measuredAt(20).Summary})
+		if !strings.HasPrefix(out.Statement, first) || !strings.Contains(out.Statement,
+			"gave 20 batches/s when it was watched and 40 beside") {
+			t.Errorf("slower when it was watched: %q", out.Statement)
+		}
+	}
 	unclear := &report.Tuning{}
 	fill(unclear, Result{Tried: true, Open: 1.3, Rows: []Row{{Present: true}}}, Job{})
 	if unclear.Outcome != report.TuningUnclear || unclear.Chosen != nil ||
