@@ -99,7 +99,8 @@ func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
 		}
 	}
 	l.readings++
-	if n := len(l.counts); n == 0 || writes > l.counts[n-1] {
+	// One of nothing written yet lies before what a new worker writes beside batches, and on no grid.
+	if n := len(l.counts); writes > 0 && (n == 0 || writes > l.counts[n-1]) {
 		l.moves++
 		if n == countMemory {
 			copy(l.counts, l.counts[1:])

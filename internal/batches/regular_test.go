@@ -54,3 +54,21 @@ func TestSetsThatWereNotCountedWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingWrittenIsOnNoGrid: of workers that make one batch of two tensors, 0 and 10 writes would be two batches of
+// one tensor.
+func TestNothingWrittenIsOnNoGrid(t *testing.T) {
+	var all []*tensorLedger
+	for range 12 {
+		l := &tensorLedger{born: true, aside: probesFolder}
+		for _, writes := range []int64{0, 0, 10, 10, 10} {
+			l.readIO(writes, 0, 0)
+		}
+		l.list(0, 1)
+		all = append(all, l)
+	}
+	f := &Loader{}
+	if f.calibrate(all); f.period.tensors != 2 {
+		t.Errorf("%d tensors per batch, want 2", f.period.tensors)
+	}
+}
