@@ -165,6 +165,7 @@ func (b *builder) othersOf(r *rank) float64 {
 // no DataLoader's.
 func (b *builder) mayLoadElsewhere(r *rank) bool {
 	loads, _ := b.center(metric.InWorkerless)
+	loads = max(loads-b.asleepByTimer(r, r.sight()).Likely, 0) // it may wait for the others there
 	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
 	job, _ := b.center(metric.JobCPU)
 	others := job/float64(len(b.ranks)) - divide(sum(main), sum(seen))

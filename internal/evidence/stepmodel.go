@@ -68,10 +68,9 @@ func (b *builder) model(r *rank) {
 		OnDevice: b.trainingMean(r, b.ofSamples(r, b.grow(r.entity, metric.ThreadDevice))),
 		Loads:    r.noLoader && r.hook == nil,
 	}
-	if seen.Loads { // what it waits for over the network it may load, as from storage, or it logs
-		remote := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadRemote)))
-		storage.Likely, storage.Hi = storage.Likely+remote.Likely, storage.Hi+remote.Hi
-		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-remote.Hi, 0), max(seen.Asleep.Likely-remote.Likely, 0)
+	if seen.Loads {
+		apart := b.mayLoadAsleep(r, seen.Device)
+		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-apart.Hi, 0), max(seen.Asleep.Likely-apart.Likely, 0)
 	}
 	if seen.Device == step.Counted {
 		seen.Busy = b.trainingMean(r, r.busy)
@@ -310,82 +309,3 @@ func (b *builder) delay(r *rank, running float64) step.Range {
 // fewestSamples of a thread's code tell its share in the driver to within 10 points (half of a 95 % interval at a share
 // of 0.5).
 const fewestSamples = 100
-
-// activityBytes is the growth of rchar between two readings below which a trainer without workers is not taken to be
-// reading data.
-const activityBytes = 4096
-
-// mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
-// what it waits for storage, at most that, what it waits for over the network, and all it runs and does not spin. Most
-// likely it loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile,
-// half of what it runs is a guess as good as any, as data in memory reads nothing; not where no DataLoader was made.
-// Where its code was sampled, it loads at least while it executes libraries that read data.
-func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
-	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
-	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
-	reads, part, reported := b.codeOfLoading(r, seen.Running)
-	if seen.Device == step.NoDevice { // nothing but reads says that it loads at all
-		most = likely
-	} else if likely < activeShare && !b.ev.Facts.NoLoader {
-		likely = (seen.Running.Likely - seen.Spin.Likely) / 2
-	}
-	if reported {
-		likely = min(part*(seen.Running.Likely-seen.Spin.Likely)+storage.Likely, most)
-	}
-	least := storage.Lo + reads.Lo
-	return step.Share(least, max(min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), least),
-		max(most, reads.Hi))
-}
-
-// codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or
-// decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
-// training call, half. Not reported where little else was met, or nothing was sampled.
-func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
-	all := sum(b.grow(r.entity, metric.HostSamples))
-	within, model := sum(b.grow(r.entity, metric.HostSamplesReading)), sum(b.grow(r.entity, metric.HostSamplesModel))
-	if all < fewestSamples || within+model < leastCode*all {
-		return step.Range{}, 0, false
-	}
-	return b.inCode(r, running, within, all), (all + within - model) / (2 * all), true
-}
-
-// leastCode is the share of samples that must be in code known to load or to train before it says what the trainer most
-// likely does: a third. Below it, most is code of which nothing is known.
-const leastCode = 1. / 3
-
-// activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and
-// then would count.
-const activeShare = 0.01
-
-// loadingStates are those of a main thread that computes, or waits for storage.
-var loadingStates = []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
-	metric.ThreadFileOpen}
-
-// readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over
-// which it read data: by its own count where there is one, else by the process's.
-func (b *builder) readsWhileRunning(r *rank) float64 {
-	reads := cmp.Or(b.h.of(metric.ProcMainReadChars, r.entity), b.h.of(metric.ProcReadChars, r.entity))
-	if reads == nil {
-		return 0
-	}
-	var active []span
-	for _, between := range reads.steps() {
-		faulted, opened := b.h.grown(r.entity, between, metric.ProcMajFaults), 0.0
-		for _, t := range b.h.all(metric.DatasetOpens) {
-			opened += t.grown(between)
-		}
-		if reads.grown(between) >= activityBytes || faulted >= 1 || opened >= 1 {
-			active = append(active, between)
-		}
-	}
-	// what a socket brings is in no count of reads, nor is whether it is data
-	loads := sum(b.grow(r.entity, metric.ThreadRemote))
-	for _, w := range b.spans {
-		for _, a := range active {
-			if part := w.and(a); part.length() > 0 {
-				loads += b.h.grown(r.entity, part, loadingStates...)
-			}
-		}
-	}
-	return stat.Share(divide(loads, sum(r.samples)))
-}

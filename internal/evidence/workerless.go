@@ -1,0 +1,108 @@
+package evidence
+
+import (
+	"cmp"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
+)
+
+// activityBytes is the growth of rchar between two readings below which a trainer without workers is not taken to be
+// reading data.
+const activityBytes = 4096
+
+// mayLoadAsleep is the share of time in which the main thread of a trainer without workers sleeps and may be loading,
+// beside its waits for storage. What it waits for over the network it most likely loads, or it logs.
+func (b *builder) mayLoadAsleep(r *rank, device step.Sight) step.Range {
+	remote := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadRemote)))
+	timer := b.asleepByTimer(r, device)
+	return step.Range{Likely: remote.Likely + timer.Likely, Hi: remote.Hi + timer.Hi}
+}
+
+// asleepByTimer is the part of that in which it sleeps for a time. A device is waited for by no timer: a reader may
+// pause there, or the training loop, and half is a guess as good as any. Without a device, sleep stands for one.
+func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
+	if device == step.NoDevice {
+		return step.Range{}
+	}
+	timer := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadSleep)))
+	return step.Range{Likely: timer.Likely / 2, Hi: timer.Hi}
+}
+
+// mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
+// what it waits for storage, at most that, what it may load asleep, and all it runs and does not spin. Most likely it
+// loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile, half of
+// what it runs is a guess as good as any, as data in memory reads nothing; not where no DataLoader was made. Where its
+// code was sampled, it loads at least while it executes libraries that read data.
+func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
+	apart, least := b.mayLoadAsleep(r, seen.Device), storage.Lo
+	storage.Likely, storage.Hi = storage.Likely+apart.Likely, storage.Hi+apart.Hi
+	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
+	own, reads := seen.Running.Likely-seen.Spin.Likely, b.readsWhileRunning(r)
+	likely := min(reads+apart.Likely, seen.Running.Likely+storage.Likely)
+	code, part, reported := b.codeOfLoading(r, seen.Running)
+	switch {
+	case seen.Device == step.NoDevice: // nothing but reads says that it loads at all
+		most = likely
+	case reads < activeShare && !b.ev.Facts.NoLoader:
+		likely = own/2 + apart.Likely
+	}
+	if reported {
+		likely = min(part*own+storage.Likely, most)
+	}
+	least += code.Lo
+	return step.Share(least, max(min(likely, own+storage.Likely), least), max(most, code.Hi))
+}
+
+// codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or
+// decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
+// training call, half. Not reported where little else was met, or nothing was sampled.
+func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
+	all := sum(b.grow(r.entity, metric.HostSamples))
+	within, model := sum(b.grow(r.entity, metric.HostSamplesReading)), sum(b.grow(r.entity, metric.HostSamplesModel))
+	if all < fewestSamples || within+model < leastCode*all {
+		return step.Range{}, 0, false
+	}
+	return b.inCode(r, running, within, all), (all + within - model) / (2 * all), true
+}
+
+// leastCode is the share of samples that must be in code known to load or to train before it says what the trainer most
+// likely does: a third. Below it, most is code of which nothing is known.
+const leastCode = 1. / 3
+
+// activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and
+// then would count.
+const activeShare = 0.01
+
+// loadingStates are those of a main thread that computes, or waits for storage.
+var loadingStates = []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
+	metric.ThreadFileOpen}
+
+// readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over
+// which it read data: by its own count where there is one, else by the process's.
+func (b *builder) readsWhileRunning(r *rank) float64 {
+	reads := cmp.Or(b.h.of(metric.ProcMainReadChars, r.entity), b.h.of(metric.ProcReadChars, r.entity))
+	if reads == nil {
+		return 0
+	}
+	var active []span
+	for _, between := range reads.steps() {
+		faulted, opened := b.h.grown(r.entity, between, metric.ProcMajFaults), 0.0
+		for _, t := range b.h.all(metric.DatasetOpens) {
+			opened += t.grown(between)
+		}
+		if reads.grown(between) >= activityBytes || faulted >= 1 || opened >= 1 {
+			active = append(active, between)
+		}
+	}
+	loads := 0.0
+	for _, w := range b.spans {
+		for _, a := range active {
+			if part := w.and(a); part.length() > 0 {
+				loads += b.h.grown(r.entity, part, loadingStates...)
+			}
+		}
+	}
+	return stat.Share(divide(loads, sum(r.samples)))
+}
