@@ -97,7 +97,7 @@ func (r *Run) benchmark(result probe.Result) *report.Benchmark {
 		Storage: r.storage, Cold: result.Cold, BudgetS: r.Budget.Seconds(), UsedS: result.Used.Seconds(),
 		Interrupted: result.Interrupted, Interpreter: untrusted.Path(result.Interpreter, r.Redact),
 		Libraries: result.Libraries, Sample: report.Sample{Files: len(f.Sample.Files), Items: len(f.Sample.Items),
-			Seed: int64(r.Seed)},
+			Seed: int64(r.Seed), Unread: result.UnreadItems},
 	}
 	if f.Part != nil {
 		out.ItemNoun, out.ItemNote = f.Part.Noun, untrusted.Sanitize(f.Part.Why)

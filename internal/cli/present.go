@@ -210,22 +210,23 @@ func (s *showing) writeAll(env Env, what render.Subject) error {
 	return failed
 }
 
-// inconclusiveBench says why a benchmark reports too little, "" where it does not, or is none.
-func inconclusiveBench(r *report.Report) string {
+// inconclusiveBench says why a benchmark reports too little, "" where it does not, or is none. failed: it has no figure
+// of an item although it ran to its end.
+func inconclusiveBench(r *report.Report) (why string, failed bool) {
 	measured := func(d metric.Desc) bool {
 		return slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Metric == d.Name })
 	}
 	switch {
 	case r.Benchmark == nil:
-		return ""
+		return "", false
 	case r.Benchmark.Interrupted:
-		return "it was interrupted"
+		return "it was interrupted", false
 	case !measured(metric.ItemTime):
-		return "no item could be read"
+		return "no item could be read", true
 	case r.Benchmark.Kind == string(format.Image) && !measured(metric.DecodeTime):
-		return "no picture could be decoded"
+		return "no picture could be decoded", false
 	}
-	return ""
+	return "", false
 }
 
 // gate applies --require, --strict and --fail-on, in this order: a verdict on too little is worth less than none.
@@ -247,7 +248,10 @@ func (p *presentation) gate(r *report.Report) error {
 		}
 		return fail(exitNotMeasured, hint, "the verdict is inconclusive")
 	}
-	if why := inconclusiveBench(r); p.strict && why != "" {
+	switch why, failed := inconclusiveBench(r); {
+	case failed:
+		return fail(exitNotMeasured, "the report says what is in the way", "nothing was measured of an item: %s", why)
+	case p.strict && why != "":
 		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)
 	}
 	for _, f := range r.Findings {

@@ -94,10 +94,15 @@ func pictureFormats(e *evidence.Evidence) string {
 // benchStatement says in a few sentences what an item's time goes to, what is in the way, and what the first change
 // would bring. Where an item is no sample, it says so first.
 func benchStatement(e *evidence.Evidence, r *report.Report) string {
+	text := itemStatement(e, r)
 	if note := e.Bench.Note; note != "" {
-		return sentence(capital(note)) + " " + itemStatement(e, r)
+		text = sentence(capital(note)) + " " + text
 	}
-	return itemStatement(e, r)
+	if of := r.Benchmark.Sample; of.Unread > 0 && of.Unread < of.Items {
+		text = fmt.Sprintf("%d of the %d sampled items cannot be read or decoded, and all figures are of the others: "+
+			"mend the files first, as a training ends at such an item, or goes without it. ", of.Unread, of.Items) + text
+	}
+	return text
 }
 
 func itemStatement(e *evidence.Evidence, r *report.Report) string {

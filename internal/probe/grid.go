@@ -28,14 +28,39 @@ func (s *session) chunks() grid {
 	if l == nil || l.ItemsPerChunk == nil {
 		return grid{}
 	}
-	d, cache := l.Dataset, int64(format.ChunkCacheBytes)
-	if s.sample.ChunkCacheBytes != nil {
-		cache = *s.sample.ChunkCacheBytes
-	}
-	if len(d.Filters) == 0 && (d.ChunkBytes == nil || *d.ChunkBytes > cache) {
+	d := l.Dataset
+	if len(d.Filters) == 0 && (d.ChunkBytes == nil || *d.ChunkBytes > s.chunkCache()) {
 		return grid{}
 	}
 	return grid{chunk: d.Chunk, patch: s.sample.ItemShape} // access has seen to it that no length is 0
+}
+
+// chunkCache is how many bytes of chunks a dataset that is kept open holds.
+func (s *session) chunkCache() int64 {
+	if s.sample.ChunkCacheBytes != nil {
+		return *s.sample.ChunkCacheBytes
+	}
+	return int64(format.ChunkCacheBytes)
+}
+
+// onlyCached reports whether a part of the items lies in no more chunks than the chunk cache holds, and all of them in
+// more: read round after round, the part comes out of that cache, as those do not.
+func (s *session) onlyCached(sample *dataset.Sample, part, all []int) bool {
+	l := s.options.Layout
+	if sample.Kind != dataset.HDF5 || l == nil || l.ChunksPerItem == nil || l.Dataset.ChunkBytes == nil ||
+		*l.Dataset.ChunkBytes > s.chunkCache() {
+		return false
+	}
+	holds := s.chunkCache() / max(1, *l.Dataset.ChunkBytes) / max(1, *l.ChunksPerItem)
+	fit := func(items []int) bool {
+		alone := apart(sample, items, len(items), 0, s.chunks().byIndex())
+		in := map[int]bool{}
+		for _, i := range alone {
+			in[sample.Items[i].File] = true
+		}
+		return int64(len(alone)) <= holds*int64(len(in))
+	}
+	return fit(part) && !fit(all)
 }
 
 // byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a

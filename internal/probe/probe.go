@@ -51,6 +51,7 @@ type Result struct {
 	Rows        benchmark.Rows
 	Cold        report.Cold
 	Unread      []report.Unread
+	UnreadItems int                // of the sample
 	Abstained   []report.Abstained // probes that could not run, and why
 	Warnings    []string
 	Interpreter string   // Python that was used, "" for none

@@ -38,7 +38,10 @@ func (s *session) readOnce(ctx context.Context, within span) (part dataset.Sampl
 		return part, false
 	}
 	if out.Next > 0 {
-		items = sharing(&s.sample, items, list[:out.Next], chunks)
+		all := items
+		if items = sharing(&s.sample, all, list[:out.Next], chunks); s.onlyCached(&s.sample, items, all) {
+			return part, false
+		}
 	}
 	part = s.sample
 	part.Items = nil

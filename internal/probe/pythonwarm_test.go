@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +110,27 @@ func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 		if m.Labels[report.LabelCache] != "" {
 			t.Errorf("%v: not known to be warm", m.Labels)
 		}
+	}
+}
+
+// Where the time brings in no more of a sample than the chunk cache holds, reading that again and again is not what a
+// training does: so many chunks take longer than no time, and all but one of them fit into the cache.
+func TestPartThatTheChunkCacheHoldsIsNotMeasured(t *testing.T) {
+	const items, chunk = 1600, 32 << 10
+	path := filepath.Join(onDisk(t), "a.h5")
+	must.Python(t, "-c", fmt.Sprintf("import sys, h5py, numpy as n\nwith h5py.File(sys.argv[1], 'w') as f:\n    "+
+		"f.create_dataset('x', data=n.ones((%d, %d), 'u1'), chunks=(1, %[2]d))", items, chunk), path)
+	sample, layout := surveyed(t, path)
+	sample.ChunkCacheBytes = new(int64(len(sample.Items)-1) * chunk)
+	s := testSession(t, sample, Options{Layout: layout})
+	way := s.shuffled("reading")
+	if r, err := s.measure(t.Context(), way, begin(s.clock, 0)); err == nil || !strings.Contains(err.Error(), "cache") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if part, ok := s.readOnce(t.Context(), begin(s.clock, 0)); ok {
+		t.Errorf("%d items for the interpreter", len(part.Items))
+	}
+	if r, err := s.measure(t.Context(), way, begin(s.clock, 10*time.Second)); err != nil || r.time.N == 0 {
+		t.Errorf("with time enough: %+v, %v", r, err)
 	}
 }

@@ -107,11 +107,22 @@ func (m *measuring) warmUp(ctx context.Context, within span) error {
 		if out.Pass.Items == 0 {
 			continue // load fails when no item is left
 		}
-		if out.Next > 0 {
-			m.items = sharing(sample, m.items, list[:out.Next], chunks)
+		if out.Next == 0 {
+			return nil
+		}
+		all := m.items
+		m.items = sharing(sample, all, list[:out.Next], chunks)
+		if m.handle == handleKept && !m.raw && m.onlyCached(sample, m.items, all) {
+			return m.tooFewWarm()
 		}
 		return nil
 	}
+}
+
+// tooFewWarm says that rounds would be of the chunk cache.
+func (s *session) tooFewWarm() error {
+	return fmt.Errorf("bringing in more items than HDF5's chunk cache holds took longer than its share of the budget of "+
+		"%v; give --budget %v", s.options.Budget, s.larger())
 }
 
 // fillCache reads an item of each of so many chunks, which the rounds, begun elsewhere, meet no oftener than others.

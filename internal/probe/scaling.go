@@ -162,6 +162,9 @@ func (c *workerGroup) warmUp(ctx context.Context, within span) error {
 			continue // without what ended it
 		}
 		if next := got[0].Next; next > 0 {
+			if c.onlyCached(&c.sample, items[:next], items) {
+				return c.tooFewWarm()
+			}
 			items = items[:next]
 		}
 		c.items = c.sound(&c.sample, items)

@@ -96,6 +96,7 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 		s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: unfinished,
 			Reason: "the run was interrupted"})
 	}
+	s.result.UnreadItems = len(s.sample.Items) - len(s.sound(&s.sample, inOrder(&s.sample, sequential, 0)))
 	s.result.Used = s.clock().Sub(began)
 	s.result.Interrupted = ctx.Err() != nil
 	if len(s.result.Rows.Measurements()) > 0 {

@@ -65,6 +65,8 @@ type Sample struct {
 	Items int   `json:"items"` // of the dataset
 	Bytes int64 `json:"bytes"` // of those files, on storage
 	Seed  int64 `json:"seed"`  // of the draw
+	// of the items, those found that cannot be read or decoded; every figure is of the others
+	Unread int `json:"unread,omitempty"`
 }
 
 // Cold says whether cold reads could be measured, and how it is known that they were cold.
