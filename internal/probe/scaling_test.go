@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,6 +89,27 @@ func TestScalingWarmAndCold(t *testing.T) {
 	}
 	if len(r.Unread)+len(r.Abstained) > 0 {
 		t.Errorf("unread %+v, abstained %+v", r.Unread, r.Abstained)
+	}
+}
+
+// Two processes read no more than twice as much as one, although half of the sample's chunks would fit into the chunk
+// cache of each: 96 of 16 KiB, and the cache holds 64.
+func TestScalingIsNotOfChunkCaches(t *testing.T) {
+	path := filepath.Join(onDisk(t), "a.h5")
+	must.Python(t, "-c", `import sys, h5py, numpy as n
+with h5py.File(sys.argv[1], "w") as f:
+    x = n.random.default_rng(0).normal(size=(96, 64, 64)).astype("f4")
+    f.create_dataset("x", data=x, chunks=(1, 64, 64), compression="gzip")`, path)
+	sample, layout := surveyed(t, path)
+	s := testSession(t, sample, Options{Budget: 4 * time.Second, MaxWorkers: 2, NoCold: true, Layout: layout})
+	must.Do(t, scaling(t.Context(), s))
+	for _, m := range s.result.Rows.Measurements() {
+		if m.Metric == metric.Efficiency.Name && m.Value.Center > 1.5 { // each half from its cache: 56
+			t.Errorf("%v: efficiency %v", m.Labels, m.Value.Center)
+		}
+	}
+	if len(s.result.Rows.Measurements()) == 0 {
+		t.Errorf("nothing was measured: %+v", s.result)
 	}
 }
 

@@ -84,6 +84,9 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 		}
 		if c.shares != count {
 			c.shares, c.next = count, make([]int, count)
+			for i := range c.next {
+				c.next[i] = i * len(items) / count
+			}
 		}
 		now, err := monotonic()
 		if err != nil {
@@ -91,10 +94,12 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 		}
 		asked := make([]load, count)
 		for i := range asked {
-			asked[i] = load{Fresh: c.cold, Items: share(items, i, count), Seconds: c.pass.Seconds(), Once: c.cold,
+			asked[i] = load{Fresh: c.cold, Items: items, Seconds: c.pass.Seconds(), Once: c.cold,
 				Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}
-			if !c.cold {
-				asked[i].From = c.next[i] % len(asked[i].Items)
+			if c.cold { // what one reads would be warm for another
+				asked[i].Items = share(items, i, count)
+			} else { // a share's chunks may fit into the cache of a process, as all do not
+				asked[i].From = c.next[i] % len(items)
 			}
 		}
 		got, errs := c.ask(ctx, asked)
