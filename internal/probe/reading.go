@@ -121,8 +121,8 @@ func (m *measuring) warmUp(ctx context.Context, within span) error {
 
 // tooFewWarm says that rounds would be of the chunk cache.
 func (s *session) tooFewWarm() error {
-	return fmt.Errorf("bringing in more items than HDF5's chunk cache holds took longer than its share of the budget of "+
-		"%v; give --budget %v", s.options.Budget, s.larger())
+	return fmt.Errorf("bringing in more items than HDF5's chunk cache holds took longer than its share of the budget "+
+		"of %v; give --budget %v", s.options.Budget, s.larger())
 }
 
 // fillCache reads an item of each of so many chunks, which the rounds, begun elsewhere, meet no oftener than others.
