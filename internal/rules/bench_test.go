@@ -321,3 +321,16 @@ func TestNothingMeasuredSaysSo(t *testing.T) {
 	}
 	judgeBench(&report.Report{Kind: "diagnose"})
 }
+
+// What a damaged file gives is of the items that can be read, and the first that is said of it is how many cannot.
+func TestDamagedItemsAreCounted(t *testing.T) {
+	for unread, want := range map[int]string{0: "", 7: "7 of the 100 sampled items cannot be read", 100: ""} {
+		r := benchmark(arrays(nil, 0, 0, 0), new(figures))
+		r.Benchmark.Sample.Items, r.Benchmark.Sample.Unread = 100, unread
+		judgeBench(r)
+		if got := r.Benchmark.Statement; !strings.HasPrefix(got, want) ||
+			(want == "") == strings.Contains(got, "sampled items cannot") {
+			t.Errorf("%d unread: %q", unread, got)
+		}
+	}
+}

@@ -51,6 +51,24 @@ def handle(items, node):
     return any(isinstance(v, ast.Subscript) or opens(items.m, v, HANDLES) for v in made)
 
 
+@rule("hdf5-dataset-per-item")
+def hdf5_dataset_per_item(m):
+    for items in m.datasets:
+        for function in items.functions:
+            for n in ast.walk(function):
+                if not isinstance(n, ast.Subscript) or not isinstance(n.value, ast.Subscript):
+                    continue
+                file, name = n.value.value, n.value.slice
+                made = m.assigned(items.owner, on_self(file)) if on_self(file) else []
+                if any(opens(m, v, HANDLES) == "HDF5 file" for v in made) and items.varies(function, n.slice):
+                    if not items.varies(function, name):
+                        yield Finding(
+                            n.value,
+                            "the dataset is looked up by its name for each item (in %s): "
+                            "its chunk cache ends with each of them" % function.name,
+                        )
+
+
 @rule("hdf5-cache-unused")
 def hdf5_cache_unused(m):
     for call in m.calls:
