@@ -9,7 +9,7 @@ import (
 func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, err error) {
 	size, err := r.view.chunkSize(corner)
 	switch {
-	case size > r.found.files[len(r.found.files)-1].bytes:
+	case size > r.found.file().bytes:
 		return buf[:0], fmt.Errorf("%w: a chunk of %d bytes, more than its file has", ErrTooLarge, size)
 	case size > MaxReadBytes:
 		return buf[:0], fmt.Errorf("%w: a chunk of %d bytes as it is stored; at most %d are read at once",
@@ -44,8 +44,8 @@ func (r *Reader) missing(corner []int64, err error) bool {
 	return true
 }
 
-// MaxChunks bounds the chunks that RawBlock reads.
-const MaxChunks = 1 << 20
+// maxChunks bounds the chunks that RawBlock reads.
+const maxChunks = 1 << 20
 
 // RawBlock reads, one after the other and without running a filter, every chunk that holds a part of a block. It
 // returns how many are stored and the bytes that these occupy; buf is used for each in turn, and returned for the next
@@ -62,19 +62,16 @@ func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int6
 	if err := r.ready(0, 0); err != nil {
 		return 0, 0, buf, r.failed("the chunks at", start, err)
 	}
+	if touched(r.dataset.Chunk, start, count) > maxChunks {
+		return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: more than %d hold a part of it", ErrTooLarge,
+			maxChunks))
+	}
 	// corners of chunks
 	first, last, at := make([]int64, len(start)), make([]int64, len(start)), make([]int64, len(start))
-	total := int64(1)
 	for i, chunk := range r.dataset.Chunk {
 		first[i] = start[i] - start[i]%chunk
 		last[i] = start[i] + count[i] - 1
 		last[i] -= last[i] % chunk
-		along := (last[i]-first[i])/chunk + 1
-		if along > MaxChunks || total*along > MaxChunks {
-			return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: more than %d hold a part of it",
-				ErrTooLarge, MaxChunks))
-		}
-		total *= along
 	}
 	for copy(at, first); ; {
 		raw, err := r.stored(at, buf)

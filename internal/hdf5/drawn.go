@@ -3,7 +3,6 @@ package hdf5
 import (
 	"errors"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -82,21 +81,17 @@ func (c *drawing) dataset(path, name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	sources, at, err := r.sources()
 	for _, f := range r.found.files[1:] {
 		c.file(f.at)
 	}
-	d := r.Dataset()
-	if closed := r.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	d, at := r.Dataset(), r.found.file().at
+	if err := r.Close(); err != nil {
 		return err
 	}
-	if depth > 0 && d.Storage == Chunked && len(d.Chunk) > 0 {
+	if depth > 0 && len(d.Chunk) > 0 {
 		c.out.ChunkRows = max(c.out.ChunkRows, d.Chunk[0])
 	}
-	for _, s := range sources {
+	for _, s := range r.found.sources {
 		c.source(d.Storage, at, s, depth)
 	}
 	return nil
@@ -120,7 +115,11 @@ func (c *drawing) source(storage Storage, at string, s source, depth int) {
 	path := at
 	if s.file != "." {
 		var err error
-		if path, err = besideOrBare(at, s.file); err != nil {
+		path, err = beside(at, s.file)
+		if err != nil && filepath.IsAbs(s.file) { // libhdf5 looks for the last part of an absolute name, too
+			path, err = beside(at, filepath.Base(s.file))
+		}
+		if err != nil {
 			return // a source that is not there reads as the fill value
 		}
 		c.file(path)
@@ -128,35 +127,4 @@ func (c *drawing) source(storage Storage, at string, s source, depth int) {
 	if err := c.dataset(path, s.dataset, depth+1); err != nil && !errors.Is(err, ErrNoDataset) {
 		c.unsure(unsureSource)
 	}
-}
-
-// besideOrBare is beside for sources of virtual datasets: libhdf5 looks for the last part of an absolute name too,
-// where there is no such file.
-func besideOrBare(at, name string) (string, error) {
-	path, err := beside(at, name)
-	if err != nil && filepath.IsAbs(name) {
-		return beside(at, filepath.Base(name))
-	}
-	return path, err
-}
-
-// sources lists what external storage or a virtual dataset draws on, and the file that names it.
-func (r *Reader) sources() (list []source, at string, err error) {
-	at = r.found.files[len(r.found.files)-1].at
-	if r.dataset.Storage != External && r.dataset.Storage != Virtual {
-		return nil, at, nil
-	}
-	runtime.LockOSThread() // libhdf5's reasons are kept per thread
-	defer runtime.UnlockOSThread()
-	plist, err := r.view.dataset().creation()
-	if err != nil {
-		return nil, at, err
-	}
-	defer plist.close()
-	if r.dataset.Storage == Virtual {
-		list, _, err = plist.virtual(maxSources)
-		return list, at, err
-	}
-	list, _ = plist.external(maxSources)
-	return list, at, nil
 }

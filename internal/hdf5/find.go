@@ -33,10 +33,15 @@ type finder struct {
 	follow bool
 	locked bool
 	files  []openedFile // all that were opened, the one asked for first
-	last   rawLink      // the hard link to the dataset
+	name   string       // of the hard link to the dataset
 	group  handle       // the group it is in, in the last of files
 	hops   int
+	// what the dataset draws on, of external storage and of a virtual dataset
+	sources []source
 }
+
+// file is the last that was opened: the one that has the dataset.
+func (f *finder) file() openedFile { return f.files[len(f.files)-1] }
 
 type openedFile struct {
 	handle
@@ -45,38 +50,39 @@ type openedFile struct {
 }
 
 func (f *finder) close() {
-	if f.group > 0 {
-		f.group.close()
-		f.group = 0
-	}
+	f.enter(0)
 	for _, file := range f.files {
 		file.closeFile()
 	}
 	f.files = nil
 }
 
-// file opens a file and makes it the last of files.
-func (f *finder) file(path string) (root handle, err error) {
+// open opens a file, makes it the last of files and goes to its root group.
+func (f *finder) open(path string) error {
 	file, err := openFile(path, f.follow, f.locked)
-	if err != nil {
-		return 0, err
-	}
-	f.files = append(f.files, file)
-	root, err = file.open("/")
-	if err != nil {
-		return 0, fmt.Errorf("%w: its root group: %w", ErrUnreadable, err)
-	}
-	return root, nil
-}
-
-// find walks to the dataset link by link, because libhdf5, given a whole path, follows whatever lies on it. It leaves
-// group and last behind.
-func (f *finder) find(path, dataset string) error {
-	at, err := f.file(path)
 	if err != nil {
 		return err
 	}
-	f.group = at
+	f.files = append(f.files, file)
+	return f.root()
+}
+
+// root goes to the root group of the last file.
+func (f *finder) root() error {
+	root, err := f.file().open("/")
+	if err != nil {
+		return fmt.Errorf("%w: its root group: %w", ErrUnreadable, err)
+	}
+	f.enter(root)
+	return nil
+}
+
+// find walks to the dataset link by link, because libhdf5, given a whole path, follows whatever lies on it. It leaves
+// group and name behind.
+func (f *finder) find(path, dataset string) error {
+	if err := f.open(path); err != nil {
+		return err
+	}
 	parts := split(dataset)
 	if len(parts) == 0 {
 		return fmt.Errorf("%w: no name was given", ErrNoDataset)
@@ -92,29 +98,30 @@ func (f *finder) find(path, dataset string) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoDataset, err)
 		}
-		rest := parts[1:]
-		switch l.kind {
-		case "":
-			if len(rest) == 0 {
-				f.last = l
-				return nil
-			}
-			below, err := f.group.open(l.name)
-			if err != nil {
-				return fmt.Errorf("%w: opening %s: %w", ErrNoDataset, untrusted.Cut(l.name, 255), err)
-			}
-			f.enter(below)
-			parts = rest
-		default:
-			if parts, err = f.hop(l, rest); err != nil {
+		parts = parts[1:]
+		if l.kind != "" {
+			if parts, err = f.hop(l, parts); err != nil {
 				return err
 			}
+			continue
 		}
+		if len(parts) == 0 {
+			f.name = l.name
+			return nil
+		}
+		below, err := f.group.open(l.name)
+		if err != nil {
+			return fmt.Errorf("%w: opening %s: %w", ErrNoDataset, untrusted.Cut(l.name, 255), err)
+		}
+		f.enter(below)
 	}
 }
 
+// enter leaves the group, if it is in one, for another or none.
 func (f *finder) enter(group handle) {
-	f.group.close()
+	if f.group > 0 {
+		f.group.close()
+	}
 	f.group = group
 }
 
@@ -137,21 +144,15 @@ func (f *finder) hop(l rawLink, rest []string) ([]string, error) {
 		return nil, fmt.Errorf("%w: %s is an external link to %s in %s", ErrOutside, name, untrusted.Cut(target, 255),
 			untrusted.Cut(file, 255))
 	case l.kind == LinkExternal:
-		path, err := beside(f.files[len(f.files)-1].at, file)
+		path, err := beside(f.file().at, file)
 		if err != nil {
 			return nil, fmt.Errorf("following the external link %s: %w", name, err)
 		}
-		root, err := f.file(path)
-		if err != nil {
+		if err := f.open(path); err != nil {
 			return nil, fmt.Errorf("following the external link %s to %s: %w", name, untrusted.Cut(file, 255), err)
 		}
-		f.enter(root)
 	case strings.HasPrefix(target, "/"):
-		root, err := f.files[len(f.files)-1].open("/")
-		if err != nil {
-			return nil, fmt.Errorf("%w: its root group: %w", ErrUnreadable, err)
-		}
-		f.enter(root)
+		return way, f.root()
 	}
 	return way, nil
 }
@@ -171,81 +172,71 @@ func split(path string) []string {
 // does (H5F_prefix_open_file). It must be a regular file, and it is not opened here.
 func beside(at, name string) (string, error) {
 	for _, folder := range []string{filepath.Dir(at), ""} {
-		path := place(folder, name)
-		if ok, err := regular(path, name); ok || err != nil {
+		if path, ok, err := regular(folder, name); ok || err != nil {
 			return path, err
 		}
 	}
 	return "", fmt.Errorf("%w: there is no file %s", ErrOutside, untrusted.Cut(name, 255))
 }
 
-// place puts a name that is not absolute into a folder.
-func place(folder, name string) string {
-	if filepath.IsAbs(name) || folder == "" {
-		return name
+// regular says whether there is a file of that name in a folder, and refuses to have anything but a regular one opened.
+func regular(folder, name string) (path string, there bool, err error) {
+	if path = name; folder != "" && !filepath.IsAbs(name) {
+		path = filepath.Join(folder, name)
 	}
-	return filepath.Join(folder, name)
-}
-
-// regular says whether there is a file, and refuses to have anything but a regular one opened.
-func regular(path, name string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || path == "":
-		return false, nil
+		return path, false, nil
 	case err != nil:
-		return false, fmt.Errorf("%w: looking at %s: %w", ErrOutside, untrusted.Cut(name, 255), cause(err))
+		return path, false, fmt.Errorf("%w: looking at %s: %w", ErrOutside, untrusted.Cut(name, 255), cause(err))
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%w: %s is no regular file (%s)", ErrOutside, untrusted.Cut(name, 255),
+		return path, false, fmt.Errorf("%w: %s is no regular file (%s)", ErrOutside, untrusted.Cut(name, 255),
 			info.Mode().Type())
 	}
-	return true, nil
+	return path, true, nil
 }
 
 // maxSources bounds the files that a dataset may draw on.
 const maxSources = 4096
 
-// sources looks at the files that a dataset draws on before libhdf5 opens them. It returns the folder in which those of
-// external storage lie, "" for the working folder or for absolute names. Sources of a virtual dataset may be missing,
-// then it reads as its fill value; those that are named by a pattern are not looked at.
-func (f *finder) sources(plist creation, storage Storage) (folder string, err error) {
-	at := f.files[len(f.files)-1].at
+// drawsOn lists the sources of a dataset and looks at them before libhdf5 opens them. It returns the folder in which
+// those of external storage lie, "" for the working folder. Sources of a virtual dataset may be missing, then it reads
+// as its fill value; those that are named by a pattern are not looked at.
+func (f *finder) drawsOn(plist creation, storage Storage) (folder string, err error) {
+	var total int
 	if storage == Virtual {
-		list, total, err := plist.virtual(maxSources)
+		f.sources, total, err = plist.virtual(maxSources)
 		if err == nil && total > maxSources {
 			err = fmt.Errorf("%w: %d files, at most %d are followed", ErrOutside, total, maxSources)
 		}
-		for i := 0; err == nil && i < len(list); i++ {
-			if name := list[i].file; name != "." && !strings.Contains(name, "%") {
-				for _, folder := range []string{filepath.Dir(at), ""} {
-					if _, err := regular(place(folder, name), name); err != nil {
-						return "", err
-					}
-				}
-			}
-		}
+	} else if f.sources, total = plist.external(maxSources); total > maxSources || len(f.sources) == 0 {
+		err = fmt.Errorf("%w: %d files, 1 to %d are followed", ErrOutside, total, maxSources)
+	}
+	if err != nil {
 		return "", err
 	}
-	list, total := plist.external(maxSources)
-	if total > maxSources || len(list) == 0 {
-		return "", fmt.Errorf("%w: %d files, 1 to %d are followed", ErrOutside, total, maxSources)
-	}
-	for _, folder := range []string{filepath.Dir(at), ""} {
-		found := 0
-		for _, s := range list {
-			ok, err := regular(place(folder, s.file), s.file)
+	for _, folder := range []string{filepath.Dir(f.file().at), ""} {
+		whole := true
+		for _, s := range f.sources {
+			if storage == Virtual && (s.file == "." || strings.Contains(s.file, "%")) {
+				continue
+			}
+			_, there, err := regular(folder, s.file)
 			if err != nil {
 				return "", err
 			}
-			if ok {
-				found++
-			}
+			whole = whole && there
 		}
-		if found == len(list) {
+		if whole && storage == External {
 			return folder, nil
 		}
 	}
-	return "", fmt.Errorf("%w: not all files are there, %s is the first", ErrOutside, untrusted.Cut(list[0].file, 255))
+	if storage == Virtual {
+		return "", nil
+	}
+	return "", fmt.Errorf("%w: not all files are there, %s is the first", ErrOutside,
+		untrusted.Cut(f.sources[0].file, 255))
 }
 
 // cause takes the path out of an error of package os.

@@ -160,18 +160,18 @@ func (r *Reader) refuseChunk() error {
 	return r.bearable(0, 1)
 }
 
-// touched is how many chunks hold a part of a block; it is MaxHeldBytes where they cannot be counted, which is too
-// many.
-func (d *Dataset) touched(start, count []int64) int64 {
-	if d.Storage != Chunked || len(d.Chunk) != len(count) {
+// touched is how many chunks hold a part of a block, 0 of data that is not chunked. It is MaxHeldBytes where they
+// cannot be counted, which is too many.
+func touched(chunk, start, count []int64) int64 {
+	switch {
+	case len(chunk) == 0 || slices.Contains(count, 0):
 		return 0
+	case len(chunk) != len(count) || slices.Min(chunk) < 1:
+		return MaxHeldBytes
 	}
 	n := int64(1)
 	for i, c := range count {
-		if c == 0 {
-			return 0
-		}
-		along := (start[i]+c-1)/d.Chunk[i] - start[i]/d.Chunk[i] + 1
+		along := (start[i]+c-1)/chunk[i] - start[i]/chunk[i] + 1
 		if along > MaxHeldBytes/n {
 			return MaxHeldBytes
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"golang.org/x/sys/unix"
@@ -88,9 +87,6 @@ func prepare() error {
 	if err := os.Unsetenv("HDF5_USE_FILE_LOCKING"); err != nil {
 		return fmt.Errorf("choosing HDF5's file locks: %w", err)
 	}
-	if err := noPlugins(); err != nil {
-		return fmt.Errorf("switching off HDF5's plugins: %w", err)
-	}
 	if err := boundFilters(); err != nil {
 		return fmt.Errorf("bounding HDF5's filters: %w", err)
 	}
@@ -114,9 +110,8 @@ type walk struct {
 }
 
 func (w *walk) enter(b branch) {
-	here := b.group
-	total := here.linked()
-	links, longer, more, err := here.links(w.limits.Links, w.limits.NameBytes)
+	total := b.group.linked()
+	links, longer, more, err := b.group.links(w.limits.Links, w.limits.NameBytes)
 	w.file.Passed.Names += longer
 	if more {
 		w.file.Passed.Links += max(1, total-int64(len(links)+longer))
@@ -126,14 +121,14 @@ func (w *walk) enter(b branch) {
 	}
 	slices.SortFunc(links, func(a, b rawLink) int { return cmp.Compare(a.name, b.name) })
 	for _, l := range links {
-		w.follow(b, here, l)
+		w.follow(b, l)
 	}
 }
 
-func (w *walk) follow(b branch, here handle, l rawLink) {
+func (w *walk) follow(b branch, l rawLink) {
 	path := b.path + "/" + l.name
 	if l.kind != "" {
-		w.outside(here, l, path)
+		w.outside(b.group, l, path)
 		return
 	}
 	if w.seen[l.address] {
@@ -144,30 +139,27 @@ func (w *walk) follow(b branch, here handle, l rawLink) {
 		w.file.Passed.Links++ // to tell a group from a dataset it would have to be opened, a read from the disk each
 		return
 	}
-	kind, err := here.kind(l.name)
-	switch {
-	case err != nil:
-		w.broken(path, err)
-	case kind == kindGroup:
-		w.plan(b, l.name, path)
-	case kind == kindDataset:
-		w.file.Datasets = append(w.file.Datasets, w.dataset(b.group, l.name, path))
-	}
-}
-
-// plan puts a group into the queue.
-func (w *walk) plan(b branch, name, path string) {
-	if w.groups >= w.limits.Groups || b.depth >= w.limits.Depth {
-		w.file.Passed.Groups++
-		return
-	}
-	group, err := b.group.open(name)
+	object, err := b.group.open(l.name)
 	if err != nil {
 		w.broken(path, err)
 		return
 	}
-	w.groups++
-	w.queue = append(w.queue, branch{group: group, path: path, depth: b.depth + 1})
+	switch object.kind() {
+	case kindGroup:
+		if w.groups < w.limits.Groups && b.depth < w.limits.Depth {
+			w.groups++
+			w.queue = append(w.queue, branch{group: object, path: path, depth: b.depth + 1})
+			return // open until it is entered
+		}
+		w.file.Passed.Groups++
+	case kindDataset:
+		out := Dataset{Path: untrusted.String(path), Storage: Unknown}
+		if err := w.describe(object, &out); err != nil {
+			out.Problem = untrusted.Cut(err.Error(), 300)
+		}
+		w.file.Datasets = append(w.file.Datasets, out)
+	}
+	object.close()
 }
 
 // broken notes an object that could not be read.
@@ -197,21 +189,7 @@ func (w *walk) outside(here handle, l rawLink, path string) {
 	w.file.Links = append(w.file.Links, link)
 }
 
-// dataset describes one dataset. What cannot be read is left out, and Problem says why.
-func (w *walk) dataset(group handle, name, path string) Dataset {
-	out := Dataset{Path: untrusted.String(path), Storage: Unknown}
-	d, err := group.dataset(name, chunkCache{}, "")
-	if err != nil {
-		out.Problem = untrusted.Cut(fmt.Sprintf("opening it: %v", err), 300)
-		return out
-	}
-	defer d.close()
-	if err := w.describe(d, &out); err != nil {
-		out.Problem = untrusted.Cut(err.Error(), 300)
-	}
-	return out
-}
-
+// describe fills in what one dataset is, up to what cannot be read.
 func (w *walk) describe(here handle, out *Dataset) error {
 	element, err := here.elementType()
 	if err != nil {
@@ -227,10 +205,17 @@ func (w *walk) describe(here handle, out *Dataset) error {
 	if out.Filters, err = plist.filters(); err != nil {
 		return fmt.Errorf("reading its filters: %w", err)
 	}
-	if out.Storage == Virtual {
-		out.Shape, err = w.describeVirtual(plist, out)
-	} else {
+	var drawnOn []source
+	if out.Storage == External {
+		drawnOn, out.Sources = plist.external(w.limits.Outside)
+	}
+	if out.Storage != Virtual {
 		out.Shape, err = here.extent()
+	} else if drawnOn, out.Sources, err = plist.virtual(w.limits.Outside); out.Sources > 0 {
+		out.Shape, err = plist.virtualShape()
+	}
+	for _, s := range drawnOn {
+		out.Outside = append(out.Outside, Outside{untrusted.String(s.file), untrusted.String(s.dataset)})
 	}
 	if err != nil {
 		return fmt.Errorf("reading its shape: %w", err)
@@ -238,37 +223,17 @@ func (w *walk) describe(here handle, out *Dataset) error {
 	if len(out.Shape) > 0 && !element.varying {
 		out.ItemBytes = Product(element.bytes, out.Shape[1:])
 	}
-	return w.describeStorage(here, plist, element, out)
-}
-
-// describeVirtual fills in what a virtual dataset draws on, and returns its shape.
-func (w *walk) describeVirtual(plist creation, out *Dataset) ([]int64, error) {
-	sources, total, err := plist.virtual(w.limits.Outside)
-	out.Outside, out.Sources = outsideOf(sources), total
-	if err != nil || total == 0 {
-		return nil, err
-	}
-	return plist.virtualShape()
-}
-
-// describeStorage fills in what depends on the layout.
-func (w *walk) describeStorage(here handle, plist creation, element elementType, out *Dataset) error {
 	switch out.Storage {
-	case External:
-		sources, total := plist.external(w.limits.Outside)
-		out.Outside, out.Sources = outsideOf(sources), total
 	case Contiguous, Compact:
 		out.StoredBytes = new(here.stored())
 	case Chunked:
-		chunk, err := plist.chunk()
-		if err != nil {
+		if out.Chunk, err = plist.chunk(); err != nil {
 			return fmt.Errorf("reading its chunks: %w", err)
 		}
-		out.Chunk = chunk
 		if !element.varying {
-			out.ChunkBytes = Product(element.bytes, chunk)
+			out.ChunkBytes = Product(element.bytes, out.Chunk)
 		}
-		if n := chunks(out.Shape, chunk); n != nil && *n <= int64(w.limits.Chunks) {
+		if touched(out.Chunk, make([]int64, len(out.Shape)), out.Shape) <= int64(w.limits.Chunks) {
 			out.StoredBytes = new(here.stored())
 		}
 	}
@@ -286,34 +251,4 @@ func Product(element int64, dims []int64) *int64 {
 		total = lo
 	}
 	return new(int64(total))
-}
-
-// chunks counts the chunks that cover a shape. It is nil when that cannot be determined.
-func chunks(shape, chunk []int64) *int64 {
-	if len(shape) != len(chunk) {
-		return nil
-	}
-	counts := make([]int64, len(shape))
-	for i := range shape {
-		if chunk[i] < 1 {
-			return nil
-		}
-		counts[i] = (shape[i]-1)/chunk[i] + 1
-		if shape[i] == 0 {
-			counts[i] = 0
-		}
-	}
-	return Product(1, counts)
-}
-
-// String names the dataset in one line: /images uint8 [4000 64 128] chunked [1 64 128] gzip.
-func (d Dataset) String() string {
-	parts := []string{d.Path.String(), d.Type, fmt.Sprint(d.Shape), string(d.Storage)}
-	if len(d.Chunk) > 0 {
-		parts = append(parts, fmt.Sprint(d.Chunk))
-	}
-	for _, f := range d.Filters {
-		parts = append(parts, f.Name.String())
-	}
-	return strings.Join(parts, " ")
 }

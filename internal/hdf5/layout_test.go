@@ -300,20 +300,22 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-func TestChunks(t *testing.T) {
+func TestTouched(t *testing.T) {
 	for _, c := range []struct {
-		shape, chunk []int64
-		want         *int64
+		chunk, start, count []int64
+		want                int64
 	}{
-		{[]int64{24, 4, 6}, []int64{8, 4, 6}, new(int64(3))},
-		{[]int64{25, 4, 6}, []int64{8, 3, 6}, new(int64(8))},
-		{[]int64{0, 3}, []int64{4, 3}, new(int64(0))},
-		{[]int64{4}, []int64{0}, nil},
-		{[]int64{4}, []int64{1, 1}, nil},
-		{[]int64{math.MaxInt64}, []int64{1}, new(int64(math.MaxInt64))},
+		{[]int64{8, 4, 6}, []int64{0, 0, 0}, []int64{24, 4, 6}, 3},
+		{[]int64{8, 3, 6}, []int64{0, 0, 0}, []int64{25, 4, 6}, 8},
+		{[]int64{8, 3, 6}, []int64{7, 2, 0}, []int64{2, 2, 6}, 4},
+		{[]int64{4, 3}, []int64{0, 0}, []int64{0, 3}, 0},
+		{[]int64{0}, []int64{0}, []int64{4}, MaxHeldBytes},
+		{[]int64{1, 1}, []int64{0}, []int64{4}, MaxHeldBytes},
+		{[]int64{1}, []int64{0}, []int64{math.MaxInt64}, MaxHeldBytes},
+		{nil, []int64{0}, []int64{4}, 0},
 	} {
-		if diff := cmp.Diff(c.want, chunks(c.shape, c.chunk)); diff != "" {
-			t.Errorf("%v by %v: %s", c.shape, c.chunk, diff)
+		if got := touched(c.chunk, c.start, c.count); got != c.want {
+			t.Errorf("%v from %v on by %v: %d chunks, want %d", c.count, c.start, c.chunk, got, c.want)
 		}
 	}
 }

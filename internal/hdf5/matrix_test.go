@@ -61,7 +61,8 @@ func (n *counts) compare(t *testing.T, name string, r *Reader, want expected) {
 	var buf []byte
 	check := func(what string, which any, got []byte, err error, sum string) {
 		if err != nil || digest(got) != sum {
-			t.Errorf("%s: %s, %s %v: %d bytes, %v, other than h5py's", name, r.Dataset(), what, which, len(got), err)
+			t.Errorf("%s: %s, %s %v: %d bytes, %v, other than h5py's", name, r.Dataset().Path, what, which, len(got),
+				err)
 		}
 		buf = got[:cap(got)]
 	}
@@ -69,7 +70,7 @@ func (n *counts) compare(t *testing.T, name string, r *Reader, want expected) {
 	sweep := func(what string, which any, refused error, sum string) {
 		done, _, got, err := s.Read(buf, make([]time.Duration, s.Len()), time.Hour)
 		if done != s.Len() || refused != nil {
-			t.Errorf("%s: %s, %s %v of a sweep: %d of %d are read, %v, %v", name, r.Dataset(), what, which, done,
+			t.Errorf("%s: %s, %s %v of a sweep: %d of %d are read, %v, %v", name, r.Dataset().Path, what, which, done,
 				s.Len(), refused, err)
 		}
 		check(what+" of a sweep", which, got, err, sum)
@@ -161,8 +162,8 @@ func rawChunks(t *testing.T, path string, r *Reader) (compared int) {
 		there := make([]byte, len(raw))
 		_, err3 := f.ReadAt(there, at)
 		if err != nil || err2 != nil || err3 != nil || size != int64(len(raw)) || string(there) != string(raw) {
-			t.Errorf("%s: the chunk at %v: %d bytes, %v; %d bytes at %d, %v; %v", d, coord, len(raw), err, size, at,
-				err2, err3)
+			t.Errorf("%s: the chunk at %v: %d bytes, %v; %d bytes at %d, %v; %v", d.Path, coord, len(raw), err, size,
+				at, err2, err3)
 		}
 		total += size
 		compared++
@@ -170,7 +171,7 @@ func rawChunks(t *testing.T, path string, r *Reader) (compared int) {
 	count := append([]int64{}, d.Shape...)
 	chunks, stored, _, err := r.RawBlock(make([]int64, len(count)), count, nil)
 	if err != nil || chunks < int64(compared) || stored < total || len(count) == 1 && stored != total {
-		t.Errorf("%s: %d chunks of %d bytes in all, %v; %d of %d along the first axis", d, chunks, stored, err,
+		t.Errorf("%s: %d chunks of %d bytes in all, %v; %d of %d along the first axis", d.Path, chunks, stored, err,
 			compared, total)
 	}
 	return compared

@@ -10,11 +10,12 @@ package hdf5
 #include "bound.h"
 #include "reason.h"
 
-// start fills libhdf5's tables, the first time, and keeps this thread from printing.
+// start fills libhdf5's tables, the first time, keeps this thread from printing, and has no filter plugin loaded from
+// HDF5_PLUGIN_PATH or anywhere else.
 static herr_t start(void) {
 	if (H5open() < 0) return -1;
 	hush();
-	return 0;
+	return H5PLset_loading_state(0);
 }
 */
 import "C"
@@ -76,9 +77,6 @@ func version() string {
 	C.H5get_libversion(&major, &minor, &release)
 	return fmt.Sprintf("%d.%d.%d", major, minor, release)
 }
-
-// noPlugins keeps libhdf5 from loading filter plugins from HDF5_PLUGIN_PATH or anywhere else.
-func noPlugins() error { return reasonOf(C.H5PLset_loading_state(0)) }
 
 // boundFilters has libhdf5's filters make no more of a chunk than they may.
 var boundFilters = sync.OnceValue(func() error { return reasonOf(C.bound_filters()) })

@@ -82,15 +82,8 @@ func linkKind(class C.int) LinkKind {
 	return LinkOther
 }
 
-// kind says what a hard link of the group leads to.
-func (h handle) kind(name string) (objectKind, error) {
-	object, err := h.open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer object.close()
-	return objectKind(C.H5Iget_type(C.hid_t(object))), nil
-}
+// kind says what an object is.
+func (h handle) kind() objectKind { return objectKind(C.H5Iget_type(C.hid_t(h))) }
 
 // links lists at most cap links of the group. longer counts the names above longest, more says that there are
 // others. The error says that the walk broke off; what it found until then is returned with it.

@@ -1,6 +1,7 @@
 package hdf5
 
 /*
+#include <stdbool.h>
 #include <stdlib.h>
 #include <hdf5.h>
 #include "reason.h"
@@ -15,7 +16,7 @@ static herr_t find_link(hid_t group, const char *name, int *type, size_t *size) 
 }
 
 // open_file opens a file for reading, with a lock where one can be had, or without one.
-static hid_t open_file(const char *name, int locked) {
+static hid_t open_file(const char *name, bool locked) {
 	hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
 	if (access < 0) return -1;
 	if (H5Pset_file_locking(access, locked, 1) >= 0) file = H5Fopen(name, H5F_ACC_RDONLY, access);
@@ -44,11 +45,11 @@ static hid_t open_dataset(hid_t group, const char *name, size_t slots, size_t by
 
 static hid_t open_below(hid_t group, const char *name) { return H5Oopen(group, name, H5P_DEFAULT); }
 
-// leaves_gaps reports whether reading what was never written leaves the buffer as it was: 1 it may.
-static int leaves_gaps(hid_t plist) {
+// leaves_gaps reports whether reading what was never written may leave the buffer as it was.
+static bool leaves_gaps(hid_t plist) {
 	H5D_fill_time_t when;
 	H5D_fill_value_t defined;
-	if (H5Pget_fill_time(plist, &when) < 0 || H5Pfill_value_defined(plist, &defined) < 0) { forget(); return 1; }
+	if (H5Pget_fill_time(plist, &when) < 0 || H5Pfill_value_defined(plist, &defined) < 0) { forget(); return true; }
 	return when == H5D_FILL_TIME_NEVER || defined == H5D_FILL_VALUE_UNDEFINED;
 }
 */
@@ -82,7 +83,7 @@ func (h handle) open(name string) (handle, error) {
 func openName(name string, locked bool) (handle, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	return opened(C.open_file(c, truth(locked)))
+	return opened(C.open_file(c, C.bool(locked)))
 }
 
 // closeFile closes what openName opened. With datasets of it open, the file stays open until they are closed.
@@ -106,7 +107,7 @@ func (h handle) dataset(name string, cache chunkCache, beside string) (handle, e
 }
 
 // leavesGaps reports whether libhdf5 leaves the buffer as it was where nothing was ever written.
-func (c creation) leavesGaps() bool { return C.leaves_gaps(C.hid_t(c)) != 0 }
+func (c creation) leavesGaps() bool { return bool(C.leaves_gaps(C.hid_t(c))) }
 
 // extent is the shape of a dataset that is not virtual; nil for a scalar.
 func (h handle) extent() ([]int64, error) { return extentOf(C.H5Dget_space(C.hid_t(h))) }

@@ -12,8 +12,6 @@ import "C"
 import (
 	"math"
 	"unsafe"
-
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // maxOutsideName is PATH_MAX.
@@ -67,11 +65,3 @@ func (c creation) virtual(limit int) (list []source, total int, err error) {
 // virtualShape is the shape of a virtual dataset that has sources. The dataset itself would open these to tell it; the
 // first mapping knows it, too.
 func (c creation) virtualShape() ([]int64, error) { return extentOf(C.virtual_space(C.hid_t(c))) }
-
-// outsideOf words sources for people.
-func outsideOf(list []source) (out []Outside) {
-	for _, s := range list {
-		out = append(out, Outside{File: untrusted.String(s.file), Dataset: untrusted.String(s.dataset)})
-	}
-	return out
-}

@@ -162,9 +162,6 @@ func newView(dataset handle) (v view, empty bool, err error) {
 // bound sets how many bytes a filter may make of a chunk: none until then.
 func (v view) bound(most int64) { v.c.most = C.size_t(most) }
 
-// dataset is the dataset that is open; the view goes on to own it.
-func (v view) dataset() handle { return handle(v.c.dset) }
-
 func (v view) close() { C.view_close(v.c) }
 
 // shape is nil for a scalar.

@@ -3,6 +3,7 @@ package hdf5
 /*
 #cgo noescape sweep_steps
 #cgo nocallback sweep_steps
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 #include <hdf5.h>
@@ -14,7 +15,7 @@ struct step {
 	size_t bytes;
 	size_t corner;     // of a block: where its start lies in the list of numbers, with its count behind it
 	long long index;   // of a whole item; -1 for a block
-	int clear;         // libhdf5 may leave parts of the bytes as they were
+	bool clear;        // libhdf5 may leave parts of the bytes as they were
 };
 
 static long long nanoseconds(void) {
@@ -55,19 +56,12 @@ type step C.struct_step
 
 // itemStep is a whole item.
 func itemStep(index, bytes int64, clear bool) step {
-	return step{index: C.longlong(index), bytes: C.size_t(bytes), clear: truth(clear)}
+	return step{index: C.longlong(index), bytes: C.size_t(bytes), clear: C.bool(clear)}
 }
 
 // blockStep is a block whose start and count lie at corner in the list of numbers.
 func blockStep(corner int, bytes int64, clear bool) step {
-	return step{index: -1, corner: C.size_t(corner), bytes: C.size_t(bytes), clear: truth(clear)}
-}
-
-func truth(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
+	return step{index: -1, corner: C.size_t(corner), bytes: C.size_t(bytes), clear: C.bool(clear)}
 }
 
 // sweep reads the steps, one at least, whose views are set by then. took and to have room for them. The error is of the

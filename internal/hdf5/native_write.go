@@ -90,8 +90,9 @@ type writer struct {
 	most          int64 // bytes that a filter may make of a chunk
 }
 
-// create makes the file and the dataset: like another one in its type, of another shape and layout.
-func create(path, name string, like view, shape []int64, how layoutOf) (w writer, err error) {
+// create makes the file and the dataset: like another one in its type, of another shape, in chunks with the filters of
+// another one, 0 for none. Without chunks it is contiguous, and has no filters.
+func create(path, name string, like view, shape, chunk []int64, filters creation) (w writer, err error) {
 	c := C.CString(path)
 	defer C.free(unsafe.Pointer(c))
 	file := C.create_file(c)
@@ -104,8 +105,12 @@ func create(path, name string, like view, shape []int64, how layoutOf) (w writer
 		return w, reason()
 	}
 	defer C.H5Pclose(plist)
-	if err := how.set(plist); err != nil {
-		return w, fmt.Errorf("choosing the layout: %w", err)
+	if chunk != nil {
+		if C.set_chunk(plist, C.int(len(chunk)), (*C.longlong)(unsafe.SliceData(chunk))) < 0 ||
+			filters > 0 && C.keep_filters(C.hid_t(filters), plist) < 0 {
+			return w, fmt.Errorf("choosing the layout: %w", reason())
+		}
+		w.most = decodedMost(Product(like.elementBytes(), chunk))
 	}
 	n := C.CString(name)
 	defer C.free(unsafe.Pointer(n))
@@ -114,27 +119,7 @@ func create(path, name string, like view, shape []int64, how layoutOf) (w writer
 		return w, fmt.Errorf("creating the dataset: %w", reason())
 	}
 	w.dataset = handle(dataset)
-	if how.chunk != nil {
-		w.most = decodedMost(Product(like.elementBytes(), how.chunk))
-	}
 	return w, nil
-}
-
-// layoutOf is how a dataset is to be stored.
-type layoutOf struct {
-	chunk   []int64  // nil: contiguous, without filters
-	filters creation // those of this one; 0 for none
-}
-
-func (l layoutOf) set(plist C.hid_t) error {
-	if l.chunk == nil {
-		return nil
-	}
-	if C.set_chunk(plist, C.int(len(l.chunk)), (*C.longlong)(unsafe.SliceData(l.chunk))) < 0 ||
-		l.filters > 0 && C.keep_filters(C.hid_t(l.filters), plist) < 0 {
-		return reason()
-	}
-	return nil
 }
 
 // rows writes indices of the first axis, which fill their bytes.

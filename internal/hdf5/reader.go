@@ -85,7 +85,7 @@ func (r *Reader) open(path string, o ReaderOptions) error {
 	if err := r.found.find(path, o.Dataset); err != nil {
 		return err
 	}
-	id, err := r.found.group.dataset(r.found.last.name, chunkCache{}, "")
+	id, err := r.found.group.dataset(r.found.name, chunkCache{}, "")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDataset, err)
 	}
@@ -102,7 +102,7 @@ func (r *Reader) open(path string, o ReaderOptions) error {
 			cache.bytes = max(0, *o.ChunkCacheBytes)
 			cache.slots = slots(cache.bytes, r.dataset.ChunkBytes)
 		}
-		if id, err = r.found.group.dataset(r.found.last.name, cache, prefix); err != nil {
+		if id, err = r.found.group.dataset(r.found.name, cache, prefix); err != nil {
 			return fmt.Errorf("%w: %w", ErrNoDataset, err)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *Reader) inspect(id handle) (beside string, err error) {
 	if !r.found.follow {
 		return "", fmt.Errorf("%w: %s", ErrOutside, draws(r.dataset))
 	}
-	return r.found.sources(plist, r.dataset.Storage)
+	return r.found.drawsOn(plist, r.dataset.Storage)
 }
 
 // draws says on which files a dataset draws.
@@ -181,7 +181,7 @@ func (r *Reader) measure(cache *int64) error {
 		return fmt.Errorf("%w: an item of shape %v has more bytes than can be counted", ErrTooLarge, shape[1:])
 	}
 	r.item = *item
-	r.held = r.dataset.chunks(cache, r.found.files[len(r.found.files)-1].bytes)
+	r.held = r.dataset.chunks(cache, r.found.file().bytes)
 	if err := r.refuseChunk(); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (r *Reader) measure(cache *int64) error {
 	if len(shape) > 0 {
 		one := slices.Clone(shape)
 		one[0] = min(1, one[0])
-		r.spread = r.dataset.touched(make([]int64, len(shape)), one)
+		r.spread = touched(r.dataset.Chunk, make([]int64, len(shape)), one)
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (r *Reader) bound() int64 {
 	if r.dataset.Storage == External || r.dataset.Storage == Virtual {
 		return MaxReadBytes // they lie elsewhere
 	}
-	stored := r.found.files[len(r.found.files)-1].bytes
+	stored := r.found.file().bytes
 	if len(r.dataset.Filters) > 0 {
 		stored = min(stored, MaxReadBytes) * inflation
 	}
@@ -274,6 +274,11 @@ func (r *Reader) checkItem(index int64) error {
 	if err := r.ready(r.item, r.spread); err != nil {
 		return r.failed("item", index, err)
 	}
+	return r.within(index)
+}
+
+// within refuses what is no index of the first axis.
+func (r *Reader) within(index int64) error {
 	if len(r.dataset.Shape) == 0 || index < 0 || index >= r.dataset.Shape[0] {
 		return r.failed("item", index, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape))
 	}
@@ -305,7 +310,7 @@ func (r *Reader) Block(start, count []int64, buf []byte) ([]byte, error) {
 func (r *Reader) checkBlock(start, count []int64) (int64, error) {
 	n, err := r.blockBytes(start, count)
 	if err == nil {
-		err = r.ready(n, r.dataset.touched(start, count))
+		err = r.ready(n, touched(r.dataset.Chunk, start, count))
 	}
 	if err != nil {
 		return 0, r.failed("the block at", start, err)
@@ -347,8 +352,8 @@ func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
 	}
 	rises := true
 	for i, index := range indices {
-		if len(r.dataset.Shape) == 0 || index < 0 || index >= r.dataset.Shape[0] {
-			return nil, r.failed("item", index, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape))
+		if err := r.within(index); err != nil {
+			return nil, err
 		}
 		rises = rises && (i == 0 || index > indices[i-1])
 	}

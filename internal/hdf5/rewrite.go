@@ -94,14 +94,14 @@ func (o Relayout) copy(r *Reader, name, dst string, shape []int64) (err error) {
 	if err := prepare(); err != nil {
 		return err
 	}
-	how := layoutOf{chunk: o.Chunk}
+	var filters creation
 	if !o.Unfiltered {
-		if how.filters, err = handle(r.view.c.dset).creation(); err != nil {
+		if filters, err = handle(r.view.c.dset).creation(); err != nil {
 			return err
 		}
-		defer how.filters.close()
+		defer filters.close()
 	}
-	w, err := create(dst, name, r.view, shape, how)
+	w, err := create(dst, name, r.view, shape, o.Chunk, filters)
 	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return err
@@ -128,9 +128,11 @@ const mostSlabChunks = MaxHeldBytes / 4 / selectedBytes
 func (o Relayout) step(r *Reader) int64 {
 	rows := max(1, slabBytes/r.item)
 	most := max(1, min(mostSlabBytes, r.most)/r.item)
+	row := slices.Clone(r.dataset.Shape)
+	row[0] = 1
 	for _, chunk := range [][]int64{r.dataset.Chunk, o.Chunk} {
-		if len(chunk) > 0 {
-			rows = min(rows, chunk[0]*max(1, mostSlabChunks/across(r.dataset.Shape, chunk)))
+		if beside := touched(chunk, make([]int64, len(row)), row); beside > 0 {
+			rows = min(rows, chunk[0]*max(1, mostSlabChunks/beside))
 		}
 	}
 	for _, chunk := range [][]int64{r.dataset.Chunk, o.Chunk} {
@@ -142,20 +144,6 @@ func (o Relayout) step(r *Reader) int64 {
 		}
 	}
 	return rows
-}
-
-// across is how many chunks lie beside each other in a row of chunks, along all axes but the first; mostSlabChunks
-// where there are more than that.
-func across(shape, chunk []int64) int64 {
-	n := int64(1)
-	for axis := 1; axis < len(chunk); axis++ {
-		along := max(1, (shape[axis]-1)/max(1, chunk[axis])+1)
-		if along > mostSlabChunks/n {
-			return mostSlabChunks
-		}
-		n *= along
-	}
-	return n
 }
 
 // settle brings a file to the disk and returns its size.

@@ -68,10 +68,10 @@ func TestRewrite(t *testing.T) {
 			filters = append(filters, f.Name.String())
 		}
 		if items != count || !bytes.Equal(got, want) || after.Type != before.Type || after.Shape[0] != count {
-			t.Errorf("%s %+v: other data: %s from %s", c.dataset, c.options, after, before)
+			t.Errorf("%s %+v: other data: %+v from %+v", c.dataset, c.options, after, before)
 		}
 		if !slices.Equal(after.Chunk, c.chunk) || strings.Join(filters, " ") != c.filters {
-			t.Errorf("%s %+v: it has become %s", c.dataset, c.options, after)
+			t.Errorf("%s %+v: it has become %+v", c.dataset, c.options, after)
 		}
 	}
 }
