@@ -77,22 +77,6 @@ func walkFile(path string, into File, limits Limits) (File, error) {
 	return w.file, nil
 }
 
-// prepare sets libhdf5 up for this thread and for the files it opens next.
-func prepare() error {
-	if err := awake(); err != nil {
-		return fmt.Errorf("starting libhdf5: %w", err)
-	}
-	// libhdf5 reads this variable once, when it first has to do with a file, and believes it more than what a file is
-	// opened with.
-	if err := os.Unsetenv("HDF5_USE_FILE_LOCKING"); err != nil {
-		return fmt.Errorf("choosing HDF5's file locks: %w", err)
-	}
-	if err := boundFilters(); err != nil {
-		return fmt.Errorf("bounding HDF5's filters: %w", err)
-	}
-	return nil
-}
-
 // branch is a group to look at.
 type branch struct {
 	group handle

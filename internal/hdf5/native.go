@@ -23,6 +23,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -68,8 +69,22 @@ func words(r *C.struct_reason) error {
 	return errors.New(text)
 }
 
-// awake readies libhdf5 for this thread. Nothing does in a process that asks it for nothing: the tables take 3 MB.
-func awake() error { return reasonOf(C.start()) }
+// prepare sets libhdf5 up for this thread and for the files it opens next. Nothing does in a process that asks it for
+// nothing: the tables take 3 MB.
+func prepare() error {
+	if err := reasonOf(C.start()); err != nil {
+		return fmt.Errorf("starting libhdf5: %w", err)
+	}
+	// libhdf5 reads this variable once, when it first has to do with a file, and believes it more than what a file is
+	// opened with.
+	if err := os.Unsetenv("HDF5_USE_FILE_LOCKING"); err != nil {
+		return fmt.Errorf("choosing HDF5's file locks: %w", err)
+	}
+	if err := boundFilters(); err != nil {
+		return fmt.Errorf("bounding HDF5's filters: %w", err)
+	}
+	return nil
+}
 
 // version is that of the libhdf5 that is linked, such as 1.10.8.
 func version() string {
