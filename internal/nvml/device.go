@@ -43,21 +43,57 @@ const (
 	maxReasons     = 1 << 32
 )
 
-// read takes one reading.
+// part reads signals that are readable or not as one. It says why they could not be read; "" means that they were, or
+// that nothing of them is new.
+type part struct {
+	signals []metric.Desc
+	read    func(d *device, r *DeviceReading, now time.Time) (why string)
+}
+
+// The parts of a reading, in their order: those of each, of a slow one, and of one that lists processes.
+var (
+	fastParts = []part{
+		{[]metric.Desc{metric.GPUUtil}, (*device).utilization},
+		{memorySignals, (*device).memoryUse},
+		number(metric.GPUPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", nvml.Device.GetPowerUsage),
+		number(metric.GPUSMClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo",
+			func(d nvml.Device) (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) }),
+		{[]metric.Desc{metric.GPUThrottle}, (*device).throttle},
+		{ActivitySignals, (*device).activity},
+		{[]metric.Desc{metric.GPUPcieRx}, (*device).trafficCounters},
+	}
+	slowParts = []part{
+		number(metric.GPUPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit",
+			nvml.Device.GetEnforcedPowerLimit),
+		number(metric.GPUSMClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo",
+			func(d nvml.Device) (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_SM) }),
+		number(metric.GPUPcieGen, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration",
+			unsigned(nvml.Device.GetCurrPcieLinkGeneration)),
+		number(metric.GPUPcieGenMax, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration",
+			unsigned(nvml.Device.GetMaxPcieLinkGeneration)),
+		number(metric.GPUPcieWidth, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth",
+			unsigned(nvml.Device.GetCurrPcieLinkWidth)),
+		number(metric.GPUPcieWidthMx, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth",
+			unsigned(nvml.Device.GetMaxPcieLinkWidth)),
+		{[]metric.Desc{metric.GPUPcieRx}, (*device).trafficCalls},
+		{[]metric.Desc{metric.GPUOthersUtil}, (*device).processUse},
+	}
+	listParts = []part{{[]metric.Desc{metric.GPUJobMemory}, (*device).processes}}
+)
+
+// read takes one reading, as far as the GPU is not lost.
 func (d *device) read(asked Request, now time.Time) DeviceReading {
-	r := DeviceReading{UUID: d.uuid, Values: map[string]float64{}}
-	if !d.lost {
-		d.fast(&r, now)
+	r, parts := DeviceReading{UUID: d.uuid, Values: map[string]float64{}}, fastParts
+	if asked.Slow {
+		parts = slices.Concat(parts, slowParts)
 	}
-	if !d.lost && asked.Slow {
-		d.numbers(&r, slowNumbers)
-		d.trafficCalls(&r)
-		d.processUse(&r)
+	if asked.Processes {
+		parts = slices.Concat(parts, listParts)
 	}
-	if !d.lost && asked.Processes {
-		processes, why := d.processes()
-		d.absent(why, metric.GPUJobMemory)
-		r.Processes = processes
+	for _, p := range parts {
+		if !d.lost {
+			d.absent(p.read(d, &r, now), p.signals...)
+		}
 	}
 	if d.lost {
 		r = DeviceReading{UUID: d.uuid, Lost: true}
@@ -66,51 +102,27 @@ func (d *device) read(asked Request, now time.Time) DeviceReading {
 	return r
 }
 
-func (d *device) fast(r *DeviceReading, now time.Time) {
-	why := d.utilization(r)
-	d.absent(why, metric.GPUUtil)
-	if d.lost {
-		return
-	}
-	used, total, why := d.memory()
-	d.absent(why, memorySignals...)
-	if why == "" {
-		r.Values[metric.GPUMemUsed.Name], r.Values[metric.GPUMemTotal.Name] = used, total
-	}
-	d.numbers(r, fastNumbers)
-	d.throttle(r)
-	d.gpm.read(d, r, now)
-	d.trafficCounters(r, now)
-}
-
 // number is a call that yields one number. Times unit it is the value of a signal, where it lies in low..high.
-type number struct {
-	signal    metric.Desc
-	low, high uint32
-	unit      float64
-	symbol    string
-	call      func(nvml.Device) (uint32, nvml.Return)
-}
-
-var fastNumbers = []number{
-	{metric.GPUPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", nvml.Device.GetPowerUsage},
-	{metric.GPUSMClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo",
-		func(d nvml.Device) (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) }},
-}
-
-var slowNumbers = []number{
-	{metric.GPUPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit",
-		nvml.Device.GetEnforcedPowerLimit},
-	{metric.GPUSMClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo",
-		func(d nvml.Device) (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_SM) }},
-	{metric.GPUPcieGen, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration",
-		unsigned(nvml.Device.GetCurrPcieLinkGeneration)},
-	{metric.GPUPcieGenMax, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration",
-		unsigned(nvml.Device.GetMaxPcieLinkGeneration)},
-	{metric.GPUPcieWidth, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth",
-		unsigned(nvml.Device.GetCurrPcieLinkWidth)},
-	{metric.GPUPcieWidthMx, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth",
-		unsigned(nvml.Device.GetMaxPcieLinkWidth)},
+func number(signal metric.Desc, low, high uint32, unit float64, symbol string,
+	call func(nvml.Device) (uint32, nvml.Return)) part {
+	signals := []metric.Desc{signal}
+	if slices.Contains(linkSignals, signal) {
+		signals = linkSignals
+	}
+	return part{signals, func(d *device, r *DeviceReading, _ time.Time) string {
+		if why := d.library.lacks(symbol); why != "" {
+			return why
+		}
+		got, ret := call(d.handle)
+		if ret != nvml.SUCCESS {
+			return d.failed(ret)
+		}
+		if got < low || got > high {
+			return fmt.Sprintf("the driver reports %d, which cannot be", got)
+		}
+		r.Values[signal.Name] = float64(got) * unit
+		return ""
+	}}
 }
 
 func unsigned(call func(nvml.Device) (int, nvml.Return)) func(nvml.Device) (uint32, nvml.Return) {
@@ -120,61 +132,25 @@ func unsigned(call func(nvml.Device) (int, nvml.Return)) func(nvml.Device) (uint
 	}
 }
 
-// numbers makes calls until the GPU is lost.
-func (d *device) numbers(r *DeviceReading, calls []number) {
-	for _, n := range calls {
-		if d.lost {
-			return
-		}
-		value, why := d.number(n)
-		if why == "" {
-			r.Values[n.signal.Name] = value
-		} else if slices.Contains(linkSignals, n.signal) {
-			d.absent(why, linkSignals...)
-		} else {
-			d.absent(why, n.signal)
-		}
-	}
-}
-
-func (d *device) number(n number) (value float64, why string) {
-	if why := d.library.lacks(n.symbol); why != "" {
-		return 0, why
-	}
-	got, ret := n.call(d.handle)
-	if ret != nvml.SUCCESS {
-		return 0, d.failed(ret)
-	}
-	if got < n.low || got > n.high {
-		return 0, fmt.Sprintf("the driver reports %d, which cannot be", got)
-	}
-	return float64(got) * n.unit, ""
-}
-
 // throttle reads why the clocks are below their maximum. The call was renamed in driver 535.
-func (d *device) throttle(r *DeviceReading) {
-	if d.lost {
-		return
-	}
+func (d *device) throttle(r *DeviceReading, _ time.Time) (why string) {
 	const current, former = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
-	var bits uint64
-	var ret nvml.Return
+	if why := d.library.lacks(current, former); why != "" {
+		return why
+	}
+	call := d.handle.GetCurrentClocksEventReasons
+	if !d.library.has(current) {
+		call = d.handle.GetCurrentClocksThrottleReasons
+	}
+	bits, ret := call()
 	switch {
-	case d.library.has(current):
-		bits, ret = d.handle.GetCurrentClocksEventReasons()
-	case d.library.has(former):
-		bits, ret = d.handle.GetCurrentClocksThrottleReasons()
-	}
-	switch why := d.library.lacks(current, former); {
-	case why != "":
-		d.absent(why, metric.GPUThrottle)
 	case ret != nvml.SUCCESS:
-		d.absent(d.failed(ret), metric.GPUThrottle)
+		return d.failed(ret)
 	case bits >= maxReasons:
-		d.absent(fmt.Sprintf("the driver reports bits %#x, which cannot be", bits), metric.GPUThrottle)
-	default:
-		r.Values[metric.GPUThrottle.Name] = float64(bits)
+		return fmt.Sprintf("the driver reports bits %#x, which cannot be", bits)
 	}
+	r.Values[metric.GPUThrottle.Name] = float64(bits)
+	return ""
 }
 
 // failed puts a return code into words, and notes the loss of the GPU.

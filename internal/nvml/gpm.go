@@ -21,16 +21,6 @@ type gpm struct {
 	ready         bool
 }
 
-// symbols are all functions that gpm calls, and sampleOf the one that takes a sample of a whole GPU or of a slice.
-var symbols = []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmMetricsGet", "nvmlGpmSampleFree"}
-
-func (d *device) sampleOf() string {
-	if d.slice != nil {
-		return "nvmlGpmMigSampleGet"
-	}
-	return "nvmlGpmSampleGet"
-}
-
 // open probes for support and takes two buffers for samples.
 func (g *gpm) open(d *device) bool {
 	why := g.prepare(d)
@@ -41,7 +31,12 @@ func (g *gpm) open(d *device) bool {
 
 // prepare says why activity cannot be read; "" where it can.
 func (g *gpm) prepare(d *device) (why string) {
-	for _, symbol := range append([]string{d.sampleOf()}, symbols...) {
+	sampling := "nvmlGpmSampleGet"
+	if d.slice != nil {
+		sampling = "nvmlGpmMigSampleGet"
+	}
+	for _, symbol := range []string{sampling, "nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmMetricsGet",
+		"nvmlGpmSampleFree"} {
 		if why := d.library.lacks(symbol); why != "" {
 			return why
 		}
@@ -77,20 +72,21 @@ func (g *gpm) free() {
 	g.ready = false
 }
 
-// read takes a sample and computes the two ratios from it and the one before.
-func (g *gpm) read(d *device, r *DeviceReading, now time.Time) {
-	if d.lost || !g.ready || g.taken && now.Sub(g.at) < gpmSpacing {
-		return
+// activity takes a sample and computes the ratios from it and the one before.
+func (d *device) activity(r *DeviceReading, now time.Time) (why string) {
+	g := &d.gpm
+	if !g.ready || g.taken && now.Sub(g.at) < gpmSpacing {
+		return ""
 	}
 	if ret := g.take(d); ret != nvml.SUCCESS {
-		d.absent(d.failed(ret), ActivitySignals...)
-		return
+		return d.failed(ret)
 	}
 	if g.taken {
-		g.compute(d, r)
+		why = g.compute(d, r)
 	}
 	g.before, g.after = g.after, g.before
 	g.at, g.taken = now, true
+	return why
 }
 
 func (g *gpm) take(d *device) nvml.Return {
@@ -114,30 +110,30 @@ var gpmValues = []struct {
 	{nvml.GPM_METRIC_PCIE_RX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20, metric.GPUPcieRx},
 }
 
-func (g *gpm) compute(d *device, r *DeviceReading) {
+func (g *gpm) compute(d *device, r *DeviceReading) (why string) {
 	ask := &nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmValues)), Sample1: g.before, Sample2: g.after}
 	for i, v := range gpmValues {
 		ask.Metrics[i].MetricId = uint32(v.id)
 	}
 	if ret := d.library.nvml.GpmMetricsGet(ask); ret != nvml.SUCCESS {
-		d.absent(d.failed(ret), ActivitySignals...)
-		return
+		return d.failed(ret)
 	}
 	for i, v := range gpmValues {
-		got, why := ask.Metrics[i], ""
+		got, ill := ask.Metrics[i], ""
 		ratio := v.signal.Unit == metric.Ratio
 		switch ret := nvml.Return(got.NvmlReturn); {
 		case ret != nvml.SUCCESS:
-			why = d.failed(ret)
+			ill = d.failed(ret)
 		case !(got.Value >= 0 && got.Value <= v.most):
-			why = fmt.Sprintf("the driver reports an activity of %v, which cannot be", got.Value)
+			ill = fmt.Sprintf("the driver reports an activity of %v, which cannot be", got.Value)
 		case ratio:
 			r.Values[v.signal.Name] = min(got.Value*v.unit, 1)
 		default: // the rate over PCIe, which is else read by itself
 			r.Values[v.signal.Name], d.traffic.measured = got.Value*v.unit, true
 		}
-		if ratio {
-			d.absent(why, ActivitySignals...)
+		if ratio && ill != "" {
+			why = ill
 		}
 	}
+	return why
 }

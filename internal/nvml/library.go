@@ -86,12 +86,6 @@ func load(places []string) (*library, *Unavailable) {
 	return l, nil
 }
 
-func (l *library) shutdown() {
-	if l.has("nvmlShutdown") {
-		l.nvml.Shutdown()
-	}
-}
-
 // has says whether the library has a function. Calling one it has not ends the process with "symbol lookup error".
 func (l *library) has(symbol string) bool {
 	known, asked := l.known[symbol]
@@ -108,6 +102,15 @@ func (l *library) lacks(symbols ...string) string {
 		return ""
 	}
 	return ReasonNoFunction + strings.Join(symbols, " or ")
+}
+
+// told makes a call that the library has by one of the names; false where it has none, or the call fails.
+func told[T any](l *library, call func() (T, nvml.Return), symbols ...string) (value T, ok bool) {
+	if l.lacks(symbols...) != "" {
+		return value, false
+	}
+	value, ret := call()
+	return value, ret == nvml.SUCCESS
 }
 
 // reasons are our own words: nvmlErrorString may be missing in the library, and a C string is not to be trusted.

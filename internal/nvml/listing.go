@@ -91,19 +91,11 @@ func parseInformation(r io.Reader) (d Device) {
 
 // pciPlace turns "0000:3b:00.0" into domain, bus and device of fixed width, as Device.PCI has them.
 func pciPlace(name string) (string, bool) {
-	name, _, _ = strings.Cut(name, ".")
-	parts := strings.Split(name, ":")
-	if len(parts) != 3 {
+	var domain, bus, device uint32
+	if _, err := fmt.Sscanf(name, "%x:%x:%x.", &domain, &bus, &device); err != nil {
 		return "", false
 	}
-	var n [3]uint64
-	for i, p := range parts {
-		var err error
-		if n[i], err = strconv.ParseUint(p, 16, 32); err != nil {
-			return "", false
-		}
-	}
-	return pciText(uint32(n[0]), uint32(n[1]), uint32(n[2])), true
+	return pciText(domain, bus, device), true
 }
 
 func pciText(domain, bus, device uint32) string {

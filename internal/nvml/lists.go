@@ -58,6 +58,7 @@ import "C"
 
 import (
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -176,13 +177,16 @@ func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.Va
 	return samples, nvml.ValueType(valueType), ret, ""
 }
 
+// rawUse is one entry of the driver's list.
+type rawUse = C.pt_use
+
 // processUses returns what each process used since a time of the driver's clock, and the newest such time.
 func (l lister) processUses(since uint64) (uses []ProcessUse, newest uint64, ret nvml.Return, why string) {
 	if l.uses == nil {
 		return nil, 0, nvml.ERROR_FUNCTION_NOT_FOUND, ""
 	}
 	count := C.uint(maxProcesses)
-	buffer := make([]C.pt_use, maxProcesses)
+	buffer := make([]rawUse, maxProcesses)
 	ret = nvml.Return(C.pt_uses(l.uses, l.device, &buffer[0], &count, C.ulonglong(since)))
 	if ret == nvml.ERROR_NOT_FOUND {
 		return []ProcessUse{}, 0, ret, ""
@@ -193,11 +197,7 @@ func (l lister) processUses(since uint64) (uses []ProcessUse, newest uint64, ret
 	if ret != nvml.SUCCESS {
 		return nil, 0, ret, ""
 	}
-	found := make([]rawUse, 0, count)
-	for _, u := range buffer[:count] {
-		found = append(found, rawUse{pid: uint32(u.pid), sm: uint32(u.sm), at: uint64(u.at)})
-	}
-	uses, newest = latestUses(found, since)
+	uses, newest = latestUses(buffer[:count], since)
 	return uses, newest, ret, ""
 }
 
@@ -256,10 +256,11 @@ func (l lister) list(call unsafe.Pointer, smaller bool) (processes []Process, re
 	return processes, nvml.SUCCESS, ""
 }
 
-func (d *device) processes() ([]Process, string) {
+func (d *device) processes(r *DeviceReading, _ time.Time) (why string) {
 	processes, ret, why := d.lister.computeProcesses()
 	if why == "" && ret != nvml.SUCCESS {
 		why = d.failed(ret)
 	}
-	return processes, why
+	r.Processes = processes
+	return why
 }

@@ -2,9 +2,20 @@ package nvml
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/metric"
 )
+
+func (d *device) memoryUse(r *DeviceReading, _ time.Time) (why string) {
+	used, total, why := d.memory()
+	if why == "" {
+		r.Values[metric.GPUMemUsed.Name], r.Values[metric.GPUMemTotal.Name] = used, total
+	}
+	return why
+}
 
 // memory reads how many bytes of a GPU, or of a slice, are in use. The second version of the call distinguishes what
 // the driver keeps for itself, some hundred megabytes of a large card, with which an unused GPU looks used.

@@ -123,7 +123,7 @@ func (s *Session) Close() {
 	for _, d := range s.devices {
 		d.gpm.free()
 	}
-	s.library.shutdown()
+	s.library.nvml.Shutdown()
 	s.library, s.devices = nil, nil
 }
 

@@ -89,31 +89,28 @@ func (s *Session) name(d *device) {
 	d.described.UUID = d.uuid
 }
 
-// identify reads the UUID and the name of a GPU or a slice.
+// identify reads what does not change of a GPU or a slice.
 func (d *device) identify(handle nvml.Device) {
-	if d.library.has("nvmlDeviceGetUUID") {
-		if uuid, ret := handle.GetUUID(); ret == nvml.SUCCESS && uuidForm.MatchString(uuid) {
-			d.uuid = uuid
-		}
+	if uuid, ok := told(d.library, handle.GetUUID, "nvmlDeviceGetUUID"); ok && uuidForm.MatchString(uuid) {
+		d.uuid = uuid
 	}
-	if d.library.has("nvmlDeviceGetName") {
-		if name, ret := handle.GetName(); ret == nvml.SUCCESS {
-			d.described.Name = untrusted.Cut(name, 96).String()
-		}
+	if name, ok := told(d.library, handle.GetName, "nvmlDeviceGetName"); ok {
+		d.described.Name = untrusted.Cut(name, 96).String()
 	}
+	_, total, _ := d.memory() // 0 where it cannot be read
+	d.described.MemoryBytes = int64(total)
+	d.described.GPM = d.gpm.open(d)
 }
 
-// describe reads what does not change.
+// describe reads what does not change of a whole GPU.
 func (d *device) describe() {
 	d.described = Device{Place: d.place, Lost: d.lost}
 	if d.lost {
 		return
 	}
-	d.identify(d.handle)
-	if d.library.has("nvmlDeviceGetMinorNumber") {
-		if minor, ret := d.handle.GetMinorNumber(); ret == nvml.SUCCESS && minor >= 0 && minor < maxDevices {
-			d.described.Minor = &minor
-		}
+	minor, ok := told(d.library, d.handle.GetMinorNumber, "nvmlDeviceGetMinorNumber")
+	if ok && minor >= 0 && minor < maxDevices {
+		d.described.Minor = &minor
 	}
 	if d.library.has("nvmlDeviceGetMigMode") {
 		if current, _, ret := d.handle.GetMigMode(); ret == nvml.SUCCESS && (current == 0 ||
@@ -122,13 +119,8 @@ func (d *device) describe() {
 			d.described.MIG, d.mig = &mig, mig
 		}
 	}
-	if _, total, why := d.memory(); why == "" {
-		d.described.MemoryBytes = int64(total)
+	if pci, ok := told(d.library, d.handle.GetPciInfo, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"); ok {
+		d.described.PCI = pciText(pci.Domain, pci.Bus, pci.Device)
 	}
-	if d.library.has("nvmlDeviceGetPciInfo_v3") || d.library.has("nvmlDeviceGetPciInfo_v2") {
-		if pci, ret := d.handle.GetPciInfo(); ret == nvml.SUCCESS {
-			d.described.PCI = pciText(pci.Domain, pci.Bus, pci.Device)
-		}
-	}
-	d.described.GPM = d.gpm.open(d)
+	d.identify(d.handle)
 }

@@ -31,17 +31,10 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 			lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid
+		if id, ok := told(s.library, handle.GetGpuInstanceId, "nvmlDeviceGetGpuInstanceId"); ok {
+			d.slice.instance = id
+		}
 		d.identify(handle)
-		if s.library.has("nvmlDeviceGetGpuInstanceId") {
-			if id, ret := handle.GetGpuInstanceId(); ret == nvml.SUCCESS {
-				d.slice.instance = id
-			}
-		}
-		d.described.MemoryBytes = 0
-		if _, total, why := d.memory(); why == "" {
-			d.described.MemoryBytes = int64(total)
-		}
-		d.described.GPM = d.gpm.open(d)
 		slices = append(slices, d)
 	}
 	if len(slices) > 0 {

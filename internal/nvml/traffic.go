@@ -38,61 +38,58 @@ func grown(kind nvml.ValueType, before, now float64) (float64, bool) {
 }
 
 // trafficCounters turns the counter of bytes received into a rate since the reading before.
-func (d *device) trafficCounters(r *DeviceReading, now time.Time) {
+func (d *device) trafficCounters(r *DeviceReading, now time.Time) (why string) {
 	t := &d.traffic
-	if d.lost || t.calls || t.measured {
-		return
+	if t.calls || t.measured {
+		return ""
 	}
 	if !d.library.has("nvmlDeviceGetFieldValues") {
 		t.calls = true
-		return
+		return ""
 	}
 	fields := []nvml.FieldValue{{FieldId: nvml.FI_DEV_PCIE_COUNT_RX_BYTES}}
 	ret := d.handle.GetFieldValues(fields)
 	if ret == nvml.ERROR_GPU_IS_LOST {
-		d.absent(d.failed(ret), metric.GPUPcieRx)
-		return
+		return d.failed(ret)
 	}
 	if ret != nvml.SUCCESS || nvml.Return(fields[0].NvmlReturn) != nvml.SUCCESS {
 		t.calls = true
-		return
+		return ""
 	}
 	kind := nvml.ValueType(fields[0].ValueType)
 	received := decode(kind, fields[0].Value)
 	if !(received >= 0) {
-		d.absent("the driver's PCIe counters are no numbers", metric.GPUPcieRx)
 		t.calls = true
-		return
+		return "the driver's PCIe counters are no numbers"
 	}
 	more, sure := grown(kind, t.received, received)
 	if seconds := now.Sub(t.at).Seconds(); t.known && seconds > 0 && sure {
-		d.rate(r, more/seconds)
+		why = rate(r, more/seconds)
 	}
 	t.at, t.received, t.known = now, received, true
+	return why
 }
 
 // trafficCalls measures the throughput of older GPUs: the call counts for 20 ms (nvml.h, nvmlDeviceGetPcieThroughput).
 // Its unit is KB/s, taken as 1000 bytes.
-func (d *device) trafficCalls(r *DeviceReading) {
-	if d.lost || !d.traffic.calls || d.traffic.measured {
-		return
+func (d *device) trafficCalls(r *DeviceReading, _ time.Time) (why string) {
+	if !d.traffic.calls || d.traffic.measured {
+		return ""
 	}
 	if why := d.library.lacks("nvmlDeviceGetPcieThroughput"); why != "" {
-		d.absent(why, metric.GPUPcieRx)
-		return
+		return why
 	}
 	value, ret := d.handle.GetPcieThroughput(nvml.PCIE_UTIL_RX_BYTES)
 	if ret != nvml.SUCCESS {
-		d.absent(d.failed(ret), metric.GPUPcieRx)
-		return
+		return d.failed(ret)
 	}
-	d.rate(r, float64(value)*1000)
+	return rate(r, float64(value)*1000)
 }
 
-func (d *device) rate(r *DeviceReading, perSec float64) {
+func rate(r *DeviceReading, perSec float64) (why string) {
 	if perSec > maxPCIePerSec {
-		d.absent(fmt.Sprintf("the driver reports %.0f bytes/s over PCIe, which cannot be", perSec), metric.GPUPcieRx)
-		return
+		return fmt.Sprintf("the driver reports %.0f bytes/s over PCIe, which cannot be", perSec)
 	}
 	r.Values[metric.GPUPcieRx.Name] = perSec
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -20,7 +21,7 @@ type usage struct {
 // last call, which say more at less cost than polling (nvml.h, nvmlDeviceGetSamples). The first call only finds the
 // newest sample, because what lies before it is from before the watch. No value without a reason means that nothing
 // is new.
-func (d *device) utilization(r *DeviceReading) (why string) {
+func (d *device) utilization(r *DeviceReading, _ time.Time) (why string) {
 	if d.mig {
 		why := "MIG is enabled, and of a slice nothing but GPU performance monitoring shows whether it works"
 		if refused := d.reported[metric.GPUGraphics.Name]; refused != "" {
