@@ -65,15 +65,13 @@ func (p Pipeline) lowest(at point, set Setting) float64 {
 
 // stepTerm names the part that takes more than half of the step; Step where none is known to.
 func (p Pipeline) stepTerm() Term {
-	for _, part := range []struct {
-		term  Term
-		takes float64
-	}{{Device, p.Device.Center}, {Copy, p.Copy.Center}} {
-		if part.takes > p.FreeStep.Center/2 && part.takes >= max(p.Device.Center, p.Copy.Center) {
-			return part.term
-		}
+	switch device, copies := p.Device.Center, p.Copy.Center; {
+	case !(max(device, copies) > p.FreeStep.Center/2):
+		return Step
+	case device >= copies:
+		return Device
 	}
-	return Step
+	return Copy
 }
 
 // stretch is how many times as long as alone something takes at most that computes beside w workers, a pinning thread

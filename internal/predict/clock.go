@@ -1,6 +1,9 @@
 package predict
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // clock is a resource that those who use it share equally: each gets on at speed rate, which falls as more use it. In
 // the resource's own time, which runs at that rate, everyone's demand takes as long as it would alone, so that the
@@ -16,10 +19,8 @@ type clock struct {
 
 // reset empties the clock and makes room for n users.
 func (c *clock) reset(n int) {
-	if cap(c.due) < n {
-		c.due, c.who = make([]float64, 0, n), make([]int32, 0, n)
-	}
-	c.now, c.rate, c.pace, c.due, c.who = 0, 1, 1, c.due[:0], c.who[:0]
+	c.now, c.rate, c.pace = 0, 1, 1
+	c.due, c.who = slices.Grow(c.due[:0], n), slices.Grow(c.who[:0], n)
 }
 
 // until returns the seconds until the first of its users ends; +Inf without any.
@@ -84,10 +85,7 @@ type ring[T any] struct {
 }
 
 func (r *ring[T]) reset(room int) {
-	if cap(r.at) < room {
-		r.at = make([]T, room)
-	}
-	r.at, r.head, r.size = r.at[:room], 0, 0
+	r.at, r.head, r.size = slices.Grow(r.at[:0], room)[:room], 0, 0
 }
 
 func (r *ring[T]) push(x T) {

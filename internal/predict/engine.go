@@ -1,6 +1,9 @@
 package predict
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // resource is what an activity of the simulation takes up.
 type resource uint8
@@ -69,10 +72,7 @@ func (e *engine) run(c costs, set Setting, d *draws, x extent, mark int) {
 	e.t, e.load, e.reading, e.paced, e.sped = 0, 0, 0, 0, 0
 	e.computing, e.device, e.spinning = e.stepParts()
 	e.threadsOf = e.ofTrainer()
-	if cap(e.tally.waits) < e.stop {
-		e.tally.waits = make([]float64, 0, e.stop)
-	}
-	e.tally = tally{waits: e.tally.waits[:0]}
+	e.tally = tally{waits: slices.Grow(e.tally.waits[:0], e.stop)}
 	if e.cores <= 0 {
 		e.cores = math.Inf(1)
 	}
@@ -92,20 +92,14 @@ func (e *engine) prepare(alive bool) {
 	for i := range e.clocks {
 		e.clocks[i].reset(w + 2)
 	}
-	if cap(e.workers) < w {
-		e.workers, e.queues = make([]worker, w), make([]ring[int32], w)
-	}
-	e.workers, e.queues = e.workers[:w], e.queues[:w]
+	e.workers, e.queues = slices.Grow(e.workers[:0], w)[:w], slices.Grow(e.queues[:0], w)[:w]
 	for i := range e.workers {
 		e.workers[i] = worker{idle: alive, starting: !alive}
 		e.queues[i].reset(e.set.Prefetch + 1)
 	}
 	e.arrived.reset(room)
 	e.pinned.reset(room)
-	if cap(e.held) < room {
-		e.held = make([]bool, room)
-	}
-	e.held = e.held[:room]
+	e.held = slices.Grow(e.held[:0], room)[:room]
 	clear(e.held)
 	e.main = trainer{at: begin, alive: alive}
 	e.pinner = pinner{idle: true}

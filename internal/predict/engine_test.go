@@ -78,11 +78,8 @@ func exponential(seed uint64, n int) []float64 {
 	for i := range out {
 		out[i] = dice.ExpFloat64()
 	}
-	m := mean(out)
-	for i := range out {
-		out[i] /= m
-	}
-	return out
+	s, _ := unit(out, n)
+	return s.values
 }
 
 // One worker and the trainer are a queue with room for prefetch_factor batches and the one in the step: M/M/1/K with K

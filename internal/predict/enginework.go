@@ -40,15 +40,20 @@ func (e *engine) work(i int) {
 	e.make(i)
 }
 
-// fetch lets worker i get the next indices, if there are any.
+// fetch lets worker i get the next indices, if there are any, and go on with them.
 func (e *engine) fetch(i int) {
-	w := &e.workers[i]
-	w.idle = e.queues[i].size == 0
-	if w.idle {
-		return
+	if e.next(i) {
+		e.make(i)
 	}
-	w.batch, w.phase = e.queues[i].pop(), 0
-	e.make(i)
+}
+
+// next lets worker i get the next indices; false where there are none, and it waits for them.
+func (e *engine) next(i int) bool {
+	w := &e.workers[i]
+	if w.idle = e.queues[i].size == 0; !w.idle {
+		w.batch, w.phase = e.queues[i].pop(), 0
+	}
+	return !w.idle
 }
 
 // phases is how many a slice of a batch has.
@@ -78,31 +83,28 @@ func (e *engine) make(i int) {
 					part *= cut[kind*mostSlice+slice]
 				}
 			}
+			waits := false
 			switch kind {
 			case 0:
-				if e.take(i, storage, e.storage*part, 1) {
-					return
-				}
+				waits = e.take(i, storage, e.storage*part, 1)
 			case 1:
-				if e.take(i, wall, e.other*part, 1) {
-					return
-				}
+				waits = e.take(i, wall, e.other*part, 1)
 			case 2:
 				demand := e.cpu * part
 				if slice == e.splits-1 && !under {
 					demand += e.handover
 				}
-				if e.take(i, cpu, demand/e.ofWorker(), e.ofWorker()) {
-					return
-				}
+				waits = e.take(i, cpu, demand/e.ofWorker(), e.ofWorker())
+			}
+			if waits {
+				return
 			}
 		}
 		e.release(i)
 		e.finish(i)
-		if w.idle = e.queues[i].size == 0; w.idle {
+		if !e.next(i) {
 			return
 		}
-		w.batch, w.phase = e.queues[i].pop(), 0
 	}
 }
 

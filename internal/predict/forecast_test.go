@@ -166,15 +166,14 @@ func TestNothingKnownForecastsNothing(t *testing.T) {
 // Whatever a file says, a forecast is a number or none.
 func TestForecastOfNonsense(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	bad := func(x float64) stat.Summary { return stat.Summary{Center: x, Lo: x, Hi: x, N: 5} }
 	for name, edit := range map[string]func(*Pipeline, float64){
-		"step":      func(p *Pipeline, x float64) { p.FreeStep = bad(x) },
-		"cpu":       func(p *Pipeline, x float64) { p.CPU = bad(x) },
-		"wait":      func(p *Pipeline, x float64) { p.Wait = bad(x) },
-		"trainer":   func(p *Pipeline, x float64) { p.TrainerCPU = bad(x) },
-		"cores":     func(p *Pipeline, x float64) { p.CPUs, p.UsableCPUs = bad(x), x },
-		"storage":   func(p *Pipeline, x float64) { p.Storage, p.FromStore = bad(x), bad(1) },
-		"bytes":     func(p *Pipeline, x float64) { p.Storage, p.FromStore = bad(1e9), bad(x) },
+		"step":      func(p *Pipeline, x float64) { p.FreeStep = stat.Exact(x) },
+		"cpu":       func(p *Pipeline, x float64) { p.CPU = stat.Exact(x) },
+		"wait":      func(p *Pipeline, x float64) { p.Wait = stat.Exact(x) },
+		"trainer":   func(p *Pipeline, x float64) { p.TrainerCPU = stat.Exact(x) },
+		"cores":     func(p *Pipeline, x float64) { p.CPUs, p.UsableCPUs = stat.Exact(x), x },
+		"storage":   func(p *Pipeline, x float64) { p.Storage, p.FromStore = stat.Exact(x), stat.Exact(1) },
+		"bytes":     func(p *Pipeline, x float64) { p.Storage, p.FromStore = stat.Exact(1e9), stat.Exact(x) },
 		"share":     func(p *Pipeline, x float64) { p.StorageShare = x },
 		"spin":      func(p *Pipeline, x float64) { p.Spin = x },
 		"overheads": func(p *Pipeline, x float64) { p.Handover, p.Receive, p.Dispatch, p.Resume = x, x, x, x },

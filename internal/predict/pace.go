@@ -17,10 +17,7 @@ const sibling = 0.25
 
 // exposure is how a rate that was simulated at a point goes by what is not known of the CPUs.
 func (f *Forecaster) exposure(at point, set Setting) (x Exposure) {
-	rate := func(at point) float64 {
-		out, _ := f.run(at, set, f.brief, f.searchSteps())
-		return out.Rate
-	}
+	rate := func(at point) float64 { return f.rate(at, set, f.brief, f.searchSteps()) }
 	usual, slow, fewer := rate(at), at, at
 	slow.slowdown = slowdown
 	if full := f.pipeline.FullCPUs; full > 0 && at.cpus > full {

@@ -120,10 +120,10 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 		if set.Workers == 0 {
 			continue
 		}
-		exact := func(x float64) stat.Summary { return stat.Summary{Center: x, Lo: x, Hi: x, N: 1} }
-		p := Pipeline{Loader: Loader{FreeStep: exact(c.step), CPU: exact(c.cpu), Wait: exact(c.other + c.storage),
-			TrainerCPU: exact(c.compute), CPUs: exact(max(c.cores, 0.5)), Pause: Pause{Every: 1 + 100*dice.Float64(),
-				Length: math.Exp(6*dice.Float64() - 3)}}, Setting: set}
+		p := Pipeline{Loader: Loader{FreeStep: stat.Exact(c.step), CPU: stat.Exact(c.cpu),
+			Wait: stat.Exact(c.other + c.storage), TrainerCPU: stat.Exact(c.compute),
+			CPUs:  stat.Exact(max(c.cores, 0.5)),
+			Pause: Pause{Every: 1 + 100*dice.Float64(), Length: math.Exp(6*dice.Float64() - 3)}}, Setting: set}
 		p.Pause.CPU = p.Pause.Length * 2 * dice.Float64()
 		got, ok := p.costs(p.center(), set)
 		bounds := p.bounds(got, set)
