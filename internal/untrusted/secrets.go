@@ -39,7 +39,8 @@ var shapes = regexp.MustCompile(`(^|[^A-Za-z0-9])(?:` + strings.Join([]string{
 }, "|") + `)`)
 
 var (
-	openAI   = regexp.MustCompile(`\bsk-[A-Za-z0-9]{16,}`)
+	openAI = regexp.MustCompile(`\bsk-[A-Za-z0-9]{16,}`)
+	// hex40 has the form of a Weights & Biases key.
 	hex40    = regexp.MustCompile(`(^|[^0-9A-Za-z])((?:local-)?[0-9a-f]{40})($|[^0-9A-Za-z])`)
 	userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.\-]*://)([^\s/?#"'<>]*)@`)
 	query    = regexp.MustCompile(`([?&;#])([A-Za-z0-9_.\-%]+)=([^\s&;"'<>#]*)`)
@@ -103,7 +104,7 @@ func hideSecrets(s string) string {
 		return m
 	})
 	for _, re := range secretForms {
-		s = hideLast(s, re)
+		s = hideLast(s, re, nil)
 	}
 	s = hideUserinfo(s)
 	s = query.ReplaceAllStringFunc(s, func(m string) string {
@@ -117,18 +118,24 @@ func hideSecrets(s string) string {
 	for _, re := range []*regexp.Regexp{quoted, indexed, assigned, spaced} {
 		s = replaceNamed(s, re)
 	}
-	return hideHex(s)
+	return hideLast(s, hex40, revisions)
 }
 
-// hideLast hides the second group of each match; what stands before and behind it stays.
-func hideLast(s string, re *regexp.Regexp) string {
+// hideLast hides the second group of each match, unless the text before it says that it is no secret; what stands
+// before and behind it stays.
+func hideLast(s string, re, unless *regexp.Regexp) string {
 	var out strings.Builder
 	for {
 		m := re.FindStringSubmatchIndex(s)
 		if m == nil {
 			return out.String() + s
 		}
-		out.WriteString(s[:m[4]] + Secret)
+		found := s[m[4]:m[5]]
+		out.WriteString(s[:m[4]])
+		if unless == nil || !unless.MatchString(out.String()) {
+			found = Secret
+		}
+		out.WriteString(found)
 		s = s[m[5]:]
 	}
 }
@@ -168,22 +175,4 @@ func hideUserinfo(s string) string {
 		}
 		return g[1] + Secret + "@"
 	})
-}
-
-// hideHex hides 40 hexadecimal digits, the form of a Weights & Biases key, unless the text before says revision.
-func hideHex(s string) string {
-	var out strings.Builder
-	for {
-		m := hex40.FindStringSubmatchIndex(s)
-		if m == nil {
-			return out.String() + s
-		}
-		from, to := m[4], m[5]
-		if revisions.MatchString(out.String() + s[:from]) {
-			out.WriteString(s[:to])
-		} else {
-			out.WriteString(s[:from] + Secret)
-		}
-		s = s[to:]
-	}
 }
