@@ -39,7 +39,8 @@ type Recorder struct {
 // NewRecorder starts a recording. out may be nil; where it is not, the header is written at once.
 func NewRecorder(h Header, out *Writer) (*Recorder, error) {
 	h.Schema, h.SchemaVersion = Schema, SchemaVersion
-	r := &Recorder{rec: Recording{Header: h}, kept: map[string]*keptEntity{}, unseen: map[Unseen]bool{}, out: out}
+	r := &Recorder{rec: Recording{Header: h}, kept: map[string]*keptEntity{}, unseen: map[Unseen]bool{}, out: out,
+		held: thinner{bound: maxReadings}}
 	if out != nil {
 		if err := out.Header(h); err != nil {
 			return nil, err

@@ -144,8 +144,7 @@ func (r *Recorder) catchUp() {
 
 // release says whether a series has ended, so that its memory need not be kept for more.
 func (r *Recorder) release(i int) bool {
-	e := r.kept[r.rec.Series[i].Entity]
-	return e != nil && e.over
+	return r.kept[r.rec.Series[i].Entity].over
 }
 
 // thinner keeps the number of readings within its bound. A Recorder writes down where it thinned, and Read thins there,
@@ -153,15 +152,12 @@ func (r *Recorder) release(i int) bool {
 type thinner struct {
 	readings  int // held now
 	processes int
-	bound     int // 0: maxReadings
+	bound     int
 }
 
 // hold leaves out every second reading of each series where there are too many. It reports whether it did. release says
 // of which series the memory is given back: of one that goes on, it will be needed again.
 func (t *thinner) hold(rec *Recording, release func(series int) bool) bool {
-	if t.bound == 0 {
-		t.bound = maxReadings
-	}
 	if t.readings <= t.bound {
 		return false
 	}
