@@ -43,24 +43,21 @@ type Check struct {
 }
 
 // checks is the table of what is looked at.
-var checks = []func(context.Context, *doctor) []Check{checkGPU, checkThreads, checkHostCode, checkProcesses,
+var checks = []func(context.Context, *isolate.Runner) []Check{checkGPU, checkThreads, checkHostCode, checkProcesses,
 	checkPressure, checkCgroup, checkFiles, checkHDF5, checkChildren, checkHook, checkPython}
 
-type doctor struct {
-	fs     procfs.FS
-	runner *isolate.Runner
-}
+var fs procfs.FS // this machine's
 
 // Look makes all checks, those that may hang or crash in children of runner.
 func Look(ctx context.Context, runner *isolate.Runner) (list []Check) {
 	for _, check := range checks {
-		list = append(list, check(ctx, &doctor{runner: runner})...)
+		list = append(list, check(ctx, runner)...)
 	}
 	return list
 }
 
-func checkGPU(ctx context.Context, d *doctor) []Check {
-	child := sampler.GPUChild{Child: d.runner.Child(sampler.GPUSpec())}
+func checkGPU(ctx context.Context, runner *isolate.Runner) []Check {
+	child := sampler.GPUChild{Child: runner.Child(sampler.GPUSpec())}
 	defer child.Close()
 	found, err := child.Open(ctx)
 	switch {
@@ -106,23 +103,23 @@ func checkDevice(name string, g nvml.Device) Check {
 
 // checkThreads reports whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module
 // decides.
-func checkThreads(_ context.Context, d *doctor) []Check {
+func checkThreads(context.Context, *isolate.Runner) []Check {
 	const name = "threads (syscall)"
-	scope, err := d.fs.PtraceScope()
+	scope, err := fs.PtraceScope()
+	cure := ""
 	switch {
 	case err != nil || scope == 0 || os.Geteuid() == 0 && scope < 3:
 		return []Check{{name, OK, "what each thread of a job waits for can be read", ""}}
-	case scope == 3:
-		return []Check{{name, Limited, "kernel.yama.ptrace_scope is 3: only wait channels can be read, which " +
-			"show less", ""}}
+	case scope < 3: // else the kernel lets nobody change it
+		cure = "sudo sysctl kernel.yama.ptrace_scope=0"
 	}
 	return []Check{{name, Limited, fmt.Sprintf("kernel.yama.ptrace_scope is %d: only wait channels can be read, "+
-		"which show less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
+		"which show less", scope), cure}}
 }
 
 // checkHostCode reports whether a thread that spins until the GPU is done can be distinguished from one that runs
 // Python, by sampling this program.
-func checkHostCode(_ context.Context, d *doctor) []Check {
+func checkHostCode(context.Context, *isolate.Runner) []Check {
 	const name = "spin or Python"
 	clock, err := perf.Open(os.Getpid())
 	if err == nil {
@@ -130,7 +127,7 @@ func checkHostCode(_ context.Context, d *doctor) []Check {
 		return []Check{{name, OK, "whose code a busy thread or worker of a job executes can be sampled " +
 			"(perf_event_open)", ""}}
 	}
-	paranoid, unknown := d.fs.PerfEventParanoid()
+	paranoid, unknown := fs.PerfEventParanoid()
 	if unknown != nil {
 		paranoid = -1
 	}
@@ -139,18 +136,18 @@ func checkHostCode(_ context.Context, d *doctor) []Check {
 		"thread waits for the GPU is taken from other signs, which show less", cure}}
 }
 
-func checkProcesses(_ context.Context, d *doctor) []Check {
+func checkProcesses(context.Context, *isolate.Runner) []Check {
 	const name = "processes"
-	all, err := d.fs.Table()
+	all, err := fs.Table()
 	if err != nil {
 		return []Check{{name, Missing, err.Error(), "mount -t proc proc /proc"}}
 	}
 	return []Check{{name, OK, fmt.Sprintf("%d can be seen", len(all)), ""}}
 }
 
-func checkPressure(_ context.Context, d *doctor) []Check {
+func checkPressure(context.Context, *isolate.Runner) []Check {
 	var list []Check
-	machine := d.fs.Machine()
+	machine := fs.Machine()
 	defer machine.Close()
 	for _, r := range []procfs.PressureResource{procfs.PressureCPU, procfs.PressureIO, procfs.PressureMemory} {
 		var p procfs.Pressure
@@ -164,13 +161,13 @@ func checkPressure(_ context.Context, d *doctor) []Check {
 	return list
 }
 
-func checkCgroup(_ context.Context, d *doctor) []Check {
+func checkCgroup(context.Context, *isolate.Runner) []Check {
 	const name = "control groups"
-	group, err := d.fs.Cgroup(os.Getpid())
+	group, err := fs.Cgroup(os.Getpid())
 	if err != nil {
 		return []Check{{name, Limited, err.Error(), ""}}
 	}
-	usable, err := d.fs.UsableCPUs(os.Getpid())
+	usable, err := fs.UsableCPUs(os.Getpid())
 	if err != nil {
 		return []Check{{name, Limited, string(group.Mode) + "; usable CPUs: " + err.Error(), ""}}
 	}
@@ -178,7 +175,7 @@ func checkCgroup(_ context.Context, d *doctor) []Check {
 }
 
 // checkFiles counts opens of a file of its own.
-func checkFiles(context.Context, *doctor) []Check {
+func checkFiles(context.Context, *isolate.Runner) []Check {
 	const name = "file opens"
 	folder, err := hook.Try()
 	if err == nil {
@@ -198,16 +195,16 @@ func checkFiles(context.Context, *doctor) []Check {
 }
 
 // checkHDF5 has the child read a whole file, and holds what it says to what is in it.
-func checkHDF5(ctx context.Context, d *doctor) []Check {
+func checkHDF5(ctx context.Context, runner *isolate.Runner) []Check {
 	const name = "HDF5 layouts"
-	library, err := tryHDF5(ctx, d)
+	library, err := tryHDF5(ctx, runner)
 	if err != nil {
 		return []Check{{name, Missing, err.Error(), ""}}
 	}
 	return []Check{{name, OK, "read in a child process, by libhdf5 " + library, ""}}
 }
 
-func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
+func tryHDF5(ctx context.Context, runner *isolate.Runner) (library string, err error) {
 	folder, err := hook.Try()
 	if err != nil {
 		return "", err
@@ -216,14 +213,11 @@ func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
 	if _, err := f.Write(hdf5.Sample); err != nil {
-		return "", errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
 		return "", err
 	}
-	file, err := isolate.Call[hdf5.Request, hdf5.File](ctx, d.runner,
+	file, err := isolate.Call[hdf5.Request, hdf5.File](ctx, runner,
 		isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{f.Name()}},
 		hdf5.Request{Path: []byte(f.Name())})
 	switch {
@@ -236,7 +230,7 @@ func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
 }
 
 // checkChildren says what keeps a child that a damaged or hostile file takes over from doing harm.
-func checkChildren(context.Context, *doctor) []Check {
+func checkChildren(context.Context, *isolate.Runner) []Check {
 	return []Check{confinement(isolate.Confinement())}
 }
 
@@ -262,7 +256,7 @@ func confinement(landlock int, filter bool) Check {
 }
 
 // checkHook reports whether the folder and the socket for a launched job can be made, by making them.
-func checkHook(context.Context, *doctor) []Check {
+func checkHook(context.Context, *isolate.Runner) []Check {
 	const name = "launched jobs"
 	parent, err := hook.Try()
 	if err != nil {
@@ -283,7 +277,7 @@ func checkHook(context.Context, *doctor) []Check {
 	return []Check{{name, OK, detail, ""}}
 }
 
-func checkPython(_ context.Context, d *doctor) []Check {
+func checkPython(context.Context, *isolate.Runner) []Check {
 	path, err := demo.FindPython("")
 	if err != nil {
 		return []Check{{"demo", Limited, err.Error(), "sudo apt-get install python3-torch python3-h5py"}}
