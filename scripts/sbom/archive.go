@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,18 +26,15 @@ func archives(linkerMap string) ([]component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the linker's map %s: %w", linkerMap, err)
 	}
-	var all []component
-	seen := map[string]bool{}
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
+	for i, path := range paths {
+		if paths[i], err = filepath.EvalSymlinks(path); err != nil {
 			return nil, fmt.Errorf("finding an archive of the linker's map: %w", err)
 		}
-		if seen[real] {
-			continue
-		}
-		seen[real] = true
-		c, err := archive(real)
+	}
+	slices.Sort(paths)
+	var all []component
+	for _, path := range slices.Compact(paths) {
+		c, err := archive(path)
 		if err != nil {
 			return nil, err
 		}
@@ -103,10 +101,8 @@ func archive(path string) (component, error) {
 		return c, fmt.Errorf("dpkg-query says of the version of %s: %.100q: %w", pkg, told, err)
 	}
 	c.Version = fields[0]
-	c.URL = fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s", pkg, strings.ReplaceAll(fields[0], "+", "%2B"), fields[3])
-	if id := vendor(); id != "" {
-		c.URL = strings.Replace(c.URL, "pkg:deb/debian/", "pkg:deb/"+id+"/", 1)
-	}
+	c.URL = fmt.Sprintf("pkg:deb/%s/%s@%s?arch=%s", cmp.Or(vendor(), "debian"), pkg,
+		strings.ReplaceAll(fields[0], "+", "%2B"), fields[3])
 	c.Properties = append(c.Properties, property{"pipetune:source-package", fields[1] + " " + fields[2]})
 	return c, nil
 }
