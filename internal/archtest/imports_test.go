@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 		"procfs", "recording", "rules", "unit", "untrusted", "pkg/report"},
 	"slurm":  {"merge", "untrusted", "pkg/report"},
 	"demo":   {},
-	"doctor": {"demo", "hdf5", "hook", "isolate", "nvml", "perf", "procfs", "openfiles", "sampler", "unit"},
+	"doctor": {"dataset", "demo", "hdf5", "hook", "isolate", "nvml", "perf", "procfs", "openfiles", "sampler", "unit"},
 	// rules: what is read is judged anew
 	"saved": {"merge", "recording", "rules", "untrusted", "pkg/report"},
 	// it judges beside the watch: rules

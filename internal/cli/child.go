@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/probe"
@@ -21,7 +20,6 @@ func childTasks() isolate.Table {
 	return isolate.Table{
 		// the library is shut down in order: a reader killed in a call has frozen GPUs
 		nvml.Task:    isolate.WithClose(gpu.Handle, gpu.Close),
-		hdf5.Task:    hdf5.Handler,
 		dataset.Task: dataset.Handler,
 
 		dataset.SurveyTask: dataset.SurveyHandler,

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/demo"
 	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/hook"
@@ -217,16 +218,18 @@ func tryHDF5(ctx context.Context, runner *isolate.Runner) (library string, err e
 	if _, err := f.Write(hdf5.Sample); err != nil {
 		return "", err
 	}
-	file, err := isolate.Call[hdf5.Request, hdf5.File](ctx, runner,
-		isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{f.Name()}},
-		hdf5.Request{Path: []byte(f.Name())})
-	switch {
+	found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner,
+		isolate.Spec{Task: dataset.Task, Timeout: 5 * time.Second, Only: []string{f.Name()}},
+		dataset.Request{Path: []byte(f.Name())})
+	switch file := found.HDF5; {
 	case err != nil:
 		return "", err
+	case file == nil:
+		return "", errors.New(found.Refused.String())
 	case len(file.Datasets) != 1 || !slices.Equal(file.Datasets[0].Chunk, []int64{2, 3}):
 		return "", fmt.Errorf("a file of one chunked dataset was read as another: %d datasets", len(file.Datasets))
 	}
-	return file.Library, nil
+	return found.HDF5.Library, nil
 }
 
 // checkChildren says what keeps a child that a damaged or hostile file takes over from doing harm.

@@ -170,6 +170,19 @@ func TestLayoutFollowsNothing(t *testing.T) {
 	}
 }
 
+// A description comes out of a child process, and a path need not be valid UTF-8.
+func TestLayoutInJSON(t *testing.T) {
+	for _, name := range []string{"layouts.h5", "outside.h5"} { // the latter with links, and files outside
+		path := filepath.Join(t.TempDir(), "na\xffme.h5")
+		must.Do(t, os.WriteFile(path, must.Get(os.ReadFile(filepath.Join(fixtures, name)))(t), 0o600))
+		var got File
+		must.Do(t, json.Unmarshal(must.Get(json.Marshal(must.Get(Layout(path, DefaultLimits()))(t)))(t), &got))
+		if diff := cmp.Diff(layout(t, name), got); diff != "" {
+			t.Errorf("%s through JSON (+):\n%s", name, diff)
+		}
+	}
+}
+
 func TestLayoutKeepsItsLimits(t *testing.T) {
 	path := filepath.Join(fixtures, "many.h5")
 	limits := Limits{Datasets: 10, Groups: 4, Links: 30, Depth: 2, NameBytes: 255, Chunks: 10, Outside: 1}
