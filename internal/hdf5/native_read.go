@@ -151,8 +151,7 @@ func newView(dataset handle) (v view, empty bool, err error) {
 	v.c = (*C.struct_view)(C.calloc(1, C.sizeof_struct_view))
 	v.c.dset = C.hid_t(dataset)
 	got := C.view_open(v.c)
-	if got < 0 {
-		err = words(&v.c.why)
+	if err := v.result(got); err != nil {
 		v.close()
 		return view{}, false, err
 	}
@@ -175,53 +174,48 @@ func (v view) shape() ([]int64, error) {
 // elementBytes is the size of one element.
 func (v view) elementBytes() int64 { return int64(min(C.H5Tget_size(v.c._type), math.MaxInt64)) }
 
-// item reads one index of the first axis. to must have room for it, and at least one byte.
-func (v view) item(index int64, to []byte) error {
-	if C.view_item(v.c, C.ulonglong(index), unsafe.Pointer(&to[0])) < 0 {
+// result is why a call for the view failed, nil where it did not.
+func (v view) result(status C.herr_t) error {
+	if status < 0 {
 		return words(&v.c.why)
 	}
 	return nil
+}
+
+// item reads one index of the first axis. to must have room for it, and at least one byte.
+func (v view) item(index int64, to []byte) error {
+	return v.result(C.view_item(v.c, C.ulonglong(index), unsafe.Pointer(&to[0])))
 }
 
 // block reads a hyperslab, of the dataset's number of axes. The same holds for to.
 func (v view) block(start, count []int64, to []byte) error {
 	s, n := (*C.longlong)(unsafe.SliceData(start)), (*C.longlong)(unsafe.SliceData(count))
-	if C.view_block(v.c, s, n, unsafe.Pointer(&to[0])) < 0 {
-		return words(&v.c.why)
-	}
-	return nil
+	return v.result(C.view_block(v.c, s, n, unsafe.Pointer(&to[0])))
 }
 
 // items reads several indices of the first axis, which rise. The same holds for to.
 func (v view) items(rising []int64, to []byte) error {
-	if C.view_items(v.c, (*C.longlong)(unsafe.SliceData(rising)), C.size_t(len(rising)), unsafe.Pointer(&to[0])) < 0 {
-		return words(&v.c.why)
-	}
-	return nil
+	at := (*C.longlong)(unsafe.SliceData(rising))
+	return v.result(C.view_items(v.c, at, C.size_t(len(rising)), unsafe.Pointer(&to[0])))
 }
 
 // chunkSize is what the chunk that begins at offset occupies; 0 where none is stored.
 func (v view) chunkSize(offset []int64) (int64, error) {
 	var size C.ulonglong
-	if C.view_chunk_size(v.c, (*C.longlong)(unsafe.SliceData(offset)), &size) < 0 {
-		return 0, words(&v.c.why)
-	}
-	return int64(min(size, math.MaxInt64)), nil
+	err := v.result(C.view_chunk_size(v.c, (*C.longlong)(unsafe.SliceData(offset)), &size))
+	return int64(min(size, math.MaxInt64)), err
 }
 
 // chunk reads a chunk as it is stored. to has chunkSize bytes, one at least.
 func (v view) chunk(offset []int64, to []byte) error {
-	if C.view_chunk(v.c, (*C.longlong)(unsafe.SliceData(offset)), unsafe.Pointer(&to[0])) < 0 {
-		return words(&v.c.why)
-	}
-	return nil
+	return v.result(C.view_chunk(v.c, (*C.longlong)(unsafe.SliceData(offset)), unsafe.Pointer(&to[0])))
 }
 
 // place says where in the file a chunk lies. 1.10 counts from the end of a user block, which is added here.
 func (v view) place(offset []int64) (at, size int64, err error) {
 	var where, bytes C.ulonglong
-	if C.view_place(v.c, (*C.longlong)(unsafe.SliceData(offset)), &where, &bytes) < 0 {
-		return 0, 0, words(&v.c.why)
+	if err := v.result(C.view_place(v.c, (*C.longlong)(unsafe.SliceData(offset)), &where, &bytes)); err != nil {
+		return 0, 0, err
 	}
 	if where > math.MaxInt64-C.userblock(v.c.dset) || bytes == 0 {
 		return 0, 0, ErrNoChunk
