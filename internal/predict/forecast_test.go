@@ -2,7 +2,6 @@ package predict
 
 import (
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -92,27 +91,6 @@ func TestIntervalFromMeasuredTimes(t *testing.T) {
 	// The mean of n exponential times has a deviation of 1/√n, so the 90 % interval is 3.3/√n wide.
 	if few, many := width(25), width(400); math.Abs(few/(3.3/5)-1) > 0.35 || math.Abs(many/(3.3/20)-1) > 0.35 {
 		t.Errorf("intervals of 25 and 400 times are %g and %g wide, want about %g and %g", few, many, 3.3/5, 3.3/20)
-	}
-}
-
-func TestForecastNeverExceedsABound(t *testing.T) {
-	for seed := range uint64(60) {
-		dice := rand.New(rand.NewPCG(seed, 8))
-		p := Pipeline{Loader: loader(dice, 0.1), Fetch: Lognormal(dice.Float64()), Epoch: dice.IntN(3) * 700,
-			StorageShare: dice.Float64()}
-		f := NewForecaster(p, Options{Resamples: -1, Steps: 1000})
-		for _, w := range []int{0, 1, 3, 8} {
-			one, ok := f.Point(Setting{Workers: w}, Remedy{})
-			if !ok {
-				t.Fatalf("seed %d: no forecast", seed)
-			}
-			for _, b := range append(one.Bounds, Bound{Rate: f.Cap(one.Setting, Remedy{})}) {
-				if one.Rate > b.Rate*(1+1e-9) {
-					t.Errorf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term,
-						b.Rate)
-				}
-			}
-		}
 	}
 }
 

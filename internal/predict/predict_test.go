@@ -36,14 +36,15 @@ func forecast(t *testing.T, p Pipeline, set Setting, r Remedy) Forecast {
 
 // Whatever is known of a loader, what comes out is in order and below what bounds it.
 func TestForecastsAreInOrder(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(60) {
 		dice := rand.New(rand.NewPCG(seed, 0))
-		p := Pipeline{Loader: loader(dice, 0.2*dice.Float64()), Fetch: Lognormal(dice.Float64())}
+		p := Pipeline{Loader: loader(dice, 0.2*dice.Float64()), Fetch: Lognormal(dice.Float64()),
+			Epoch: dice.IntN(3) * 700, StorageShare: dice.Float64()}
 		p.StepRange = seed%2 == 0
 		f := NewForecaster(p, Options{Resamples: 20, Steps: 1000})
 		r := Saving(0, dice.Float64())
 		r.Unthrottled = seed%3 == 0
-		for _, w := range []int{0, 1, 5} {
+		for _, w := range []int{0, 1, 3, 8} {
 			one, ok := f.Forecast(Setting{Workers: w}, r)
 			if s := one.StepsPerS; !ok || !(s.Lo <= one.Least*(1+1e-9) && one.Least <= s.Center &&
 				s.Center <= one.Most && one.Most <= s.Hi*(1+1e-9) && s.Lo > 0) {
@@ -51,6 +52,9 @@ func TestForecastsAreInOrder(t *testing.T) {
 			}
 			if most := f.Cap(one.Setting, r); one.Most > most*(1+1e-9) {
 				t.Fatalf("seed %d, %d workers: %g/s where costs at their cheapest allow %g/s", seed, w, one.Most, most)
+			}
+			if b := one.Bounds[0]; one.Rate > b.Rate*(1+1e-9) {
+				t.Fatalf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term, b.Rate)
 			}
 		}
 	}
