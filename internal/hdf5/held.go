@@ -55,14 +55,11 @@ func (d *Dataset) chunks(cache *int64, file int64) holding {
 	if total := Product(d.ElementBytes, d.Shape); total != nil {
 		h.cached = min(h.cached, max(*total, *d.ChunkBytes))
 	}
-	if len(d.Filters) == 0 {
-		if *d.ChunkBytes > h.cached {
-			h.cached = 0
-		}
-		return h
-	}
-	if *d.ChunkBytes > h.cached { // it is decoded, and never put there
+	if *d.ChunkBytes > h.cached { // it is read in place or decoded, and never put there
 		h.cached = 0
+	}
+	if len(d.Filters) == 0 {
+		return h
 	}
 	h.plain = *d.ChunkBytes
 	// A chunk as it is stored is no larger than its file; a filter that finds nothing to compress is left out, and adds

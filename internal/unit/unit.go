@@ -111,18 +111,10 @@ func decimals(a float64) int {
 func trim(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
 
 func thousands(s string) string {
-	sign, digits := "", s
-	if strings.HasPrefix(s, "-") {
-		sign, digits = "-", s[1:]
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return sign + b.String()
+	return s
 }
 
 // Count writes how many there are of a thing: "1 file", "2,613 files".
