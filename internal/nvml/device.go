@@ -110,12 +110,9 @@ func number(signal metric.Desc, low, high uint32, unit float64, symbol string,
 		signals = linkSignals
 	}
 	return part{signals, func(d *device, r *DeviceReading, _ time.Time) string {
-		if why := d.library.lacks(symbol); why != "" {
+		got, why := ask(d, func() (uint32, nvml.Return) { return call(d.handle) }, symbol)
+		if why != "" {
 			return why
-		}
-		got, ret := call(d.handle)
-		if ret != nvml.SUCCESS {
-			return d.failed(ret)
 		}
 		if got < low || got > high {
 			return fmt.Sprintf("the driver reports %d, which cannot be", got)
@@ -135,22 +132,31 @@ func unsigned(call func(nvml.Device) (int, nvml.Return)) func(nvml.Device) (uint
 // throttle reads why the clocks are below their maximum. The call was renamed in driver 535.
 func (d *device) throttle(r *DeviceReading, _ time.Time) (why string) {
 	const current, former = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
-	if why := d.library.lacks(current, former); why != "" {
-		return why
-	}
 	call := d.handle.GetCurrentClocksEventReasons
 	if !d.library.has(current) {
 		call = d.handle.GetCurrentClocksThrottleReasons
 	}
-	bits, ret := call()
-	switch {
-	case ret != nvml.SUCCESS:
-		return d.failed(ret)
+	switch bits, why := ask(d, call, current, former); {
+	case why != "":
+		return why
 	case bits >= maxReasons:
 		return fmt.Sprintf("the driver reports bits %#x, which cannot be", bits)
+	default:
+		r.Values[metric.GPUThrottle.Name] = float64(bits)
+		return ""
 	}
-	r.Values[metric.GPUThrottle.Name] = float64(bits)
-	return ""
+}
+
+// ask makes a call that the library has by one of the names, and says why it brought nothing.
+func ask[T any](d *device, call func() (T, nvml.Return), symbols ...string) (value T, why string) {
+	if why := d.library.lacks(symbols...); why != "" {
+		return value, why
+	}
+	value, ret := call()
+	if ret != nvml.SUCCESS {
+		why = d.failed(ret)
+	}
+	return value, why
 }
 
 // failed puts a return code into words, and notes the loss of the GPU.

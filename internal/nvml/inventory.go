@@ -24,9 +24,10 @@ func (s *Session) open() Inventory {
 	}
 	s.library = library
 	inventory := Inventory{}
-	version, ok := told(library, library.nvml.SystemGetDriverVersion, "nvmlSystemGetDriverVersion")
-	if ok {
-		inventory.Driver = untrusted.Cut(version, 80).String()
+	if library.has("nvmlSystemGetDriverVersion") {
+		if version, ret := library.nvml.SystemGetDriverVersion(); ret == nvml.SUCCESS {
+			inventory.Driver = untrusted.Cut(version, 80).String()
+		}
 	}
 	fail := func(what, why, cure string) Inventory {
 		s.Close()

@@ -104,15 +104,6 @@ func (l *library) lacks(symbols ...string) string {
 	return ReasonNoFunction + strings.Join(symbols, " or ")
 }
 
-// told makes a call that the library has by one of the names; false where it has none, or the call fails.
-func told[T any](l *library, call func() (T, nvml.Return), symbols ...string) (value T, ok bool) {
-	if l.lacks(symbols...) != "" {
-		return value, false
-	}
-	value, ret := call()
-	return value, ret == nvml.SUCCESS
-}
-
 // reasons are our own words: nvmlErrorString may be missing in the library, and a C string is not to be trusted.
 var reasons = map[nvml.Return]string{
 	nvml.ERROR_UNINITIALIZED:             "NVML is not initialised",

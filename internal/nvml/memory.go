@@ -39,12 +39,9 @@ func (d *device) memory() (used, total float64, why string) {
 			return 0, 0, d.failed(ret)
 		}
 	}
-	if why := d.library.lacks("nvmlDeviceGetMemoryInfo"); why != "" {
+	m, why := ask(d, handle.GetMemoryInfo, "nvmlDeviceGetMemoryInfo")
+	if why != "" {
 		return 0, 0, why
-	}
-	m, ret := handle.GetMemoryInfo()
-	if ret != nvml.SUCCESS {
-		return 0, 0, d.failed(ret)
 	}
 	return plausible(m.Used, m.Total)
 }

@@ -91,10 +91,10 @@ func (s *Session) name(d *device) {
 
 // identify reads what does not change of a GPU or a slice.
 func (d *device) identify(handle nvml.Device) {
-	if uuid, ok := told(d.library, handle.GetUUID, "nvmlDeviceGetUUID"); ok && uuidForm.MatchString(uuid) {
+	if uuid, why := ask(d, handle.GetUUID, "nvmlDeviceGetUUID"); why == "" && uuidForm.MatchString(uuid) {
 		d.uuid = uuid
 	}
-	if name, ok := told(d.library, handle.GetName, "nvmlDeviceGetName"); ok {
+	if name, why := ask(d, handle.GetName, "nvmlDeviceGetName"); why == "" {
 		d.described.Name = untrusted.Cut(name, 96).String()
 	}
 	_, total, _ := d.memory() // 0 where it cannot be read
@@ -108,8 +108,8 @@ func (d *device) describe() {
 	if d.lost {
 		return
 	}
-	minor, ok := told(d.library, d.handle.GetMinorNumber, "nvmlDeviceGetMinorNumber")
-	if ok && minor >= 0 && minor < maxDevices {
+	minor, why := ask(d, d.handle.GetMinorNumber, "nvmlDeviceGetMinorNumber")
+	if why == "" && minor >= 0 && minor < maxDevices {
 		d.described.Minor = &minor
 	}
 	if d.library.has("nvmlDeviceGetMigMode") {
@@ -119,7 +119,8 @@ func (d *device) describe() {
 			d.described.MIG, d.mig = &mig, mig
 		}
 	}
-	if pci, ok := told(d.library, d.handle.GetPciInfo, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"); ok {
+	pci, why := ask(d, d.handle.GetPciInfo, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2")
+	if why == "" {
 		d.described.PCI = pciText(pci.Domain, pci.Bus, pci.Device)
 	}
 	d.identify(d.handle)

@@ -31,7 +31,7 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 			lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid
-		if id, ok := told(s.library, handle.GetGpuInstanceId, "nvmlDeviceGetGpuInstanceId"); ok {
+		if id, why := ask(d, handle.GetGpuInstanceId, "nvmlDeviceGetGpuInstanceId"); why == "" {
 			d.slice.instance = id
 		}
 		d.identify(handle)

@@ -76,12 +76,10 @@ func (d *device) trafficCalls(r *DeviceReading, _ time.Time) (why string) {
 	if !d.traffic.calls || d.traffic.measured {
 		return ""
 	}
-	if why := d.library.lacks("nvmlDeviceGetPcieThroughput"); why != "" {
+	call := func() (uint32, nvml.Return) { return d.handle.GetPcieThroughput(nvml.PCIE_UTIL_RX_BYTES) }
+	value, why := ask(d, call, "nvmlDeviceGetPcieThroughput")
+	if why != "" {
 		return why
-	}
-	value, ret := d.handle.GetPcieThroughput(nvml.PCIE_UTIL_RX_BYTES)
-	if ret != nvml.SUCCESS {
-		return d.failed(ret)
 	}
 	return rate(r, float64(value)*1000)
 }

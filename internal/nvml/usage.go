@@ -43,12 +43,9 @@ func (d *device) utilization(r *DeviceReading, _ time.Time) (why string) {
 		}
 		d.usage.instant = true
 	}
-	if why := d.library.lacks("nvmlDeviceGetUtilizationRates"); why != "" {
+	rates, why := ask(d, d.handle.GetUtilizationRates, "nvmlDeviceGetUtilizationRates")
+	if why != "" {
 		return why
-	}
-	rates, ret := d.handle.GetUtilizationRates()
-	if ret != nvml.SUCCESS {
-		return d.failed(ret)
 	}
 	if rates.Gpu > 100 {
 		return fmt.Sprintf("the driver reports a utilization of %d %%, which cannot be", rates.Gpu)
