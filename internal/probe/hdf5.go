@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
@@ -15,39 +16,36 @@ import (
 // measureLayout measures what an HDF5 file's layout costs: the filters, opening the file for each item, the file lock,
 // and what a chunk cache of another size brings. Read amplification is seen by read.
 func measureLayout(ctx context.Context, s *session) error {
-	list := []part{
-		{"reading stored chunks without decompressing them", 2, s.filters},
-		{"opening the file for each item", 2, s.reopened},
-		{"opening with and without the file lock", 2, s.locks},
+	list := []one{
+		{what: "reading stored chunks without decompressing them", weight: 2, run: filters},
+		{what: "opening the file for each item", weight: 2, run: reopened},
+		{what: "opening with and without the file lock", weight: 2, run: locks},
 	}
 	for _, c := range s.sweep() {
-		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context,
-			within span) error {
-			return s.cached(ctx, c, within)
-		}})
+		list = append(list, one{what: c.what, weight: c.weight(*s.options.Layout.Dataset.ChunkBytes),
+			run: func(ctx context.Context, s *session) error { return s.cached(ctx, c) }})
 	}
-	var without missingParts
-	defer func() { without.say(s, report.ProbeHDF5) }()
-	weights := make([]float64, len(list))
-	for i, p := range list {
-		weights[i] = p.weight
-	}
-	share := s.time.among(weights...)
+	var reasons []string
+	without := map[string][]string{} // by reason, what gave no figure: one broken file fails all parts alike
+	part := s.time.among(weights(list)...)
 	for _, p := range list {
-		if err := p.run(ctx, share()); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		s.time = part()
+		err := p.run(ctx, s)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			reason := err.Error()
+			if without[reason] == nil {
+				reasons = append(reasons, reason)
 			}
-			without.add(p.what, err)
+			without[reason] = append(without[reason], p.what)
 		}
 	}
-	return nil
-}
-
-type part struct {
-	what   string
-	weight float64
-	run    func(context.Context, span) error
+	for _, reason := range reasons {
+		s.abstain(report.ProbeHDF5, strings.Join(without[reason], "; ")+": "+reason, "")
+	}
+	return ctx.Err()
 }
 
 // shuffled is the way items are read here unless the order matters: warm, at random, with the file kept open.
@@ -57,17 +55,17 @@ func (s *session) shuffled(what string) way {
 }
 
 // filters measures the CPU time that filters take: reading items less reading their chunks raw, at random.
-func (s *session) filters(ctx context.Context, within span) error {
+func filters(ctx context.Context, s *session) error {
 	if l := s.options.Layout; l != nil && len(l.Dataset.Filters) == 0 {
 		return nil // nothing to undo
 	}
-	whole, err := s.measure(ctx, s.shuffled("reading items for the cost of filters"), within.part(0.5))
+	whole, err := s.measure(ctx, s.shuffled("reading items for the cost of filters"), s.time.part(0.5))
 	if err != nil {
 		return err
 	}
 	w := s.shuffled("reading chunks raw")
 	w.raw = true
-	raw, err := s.measure(ctx, w, within)
+	raw, err := s.measure(ctx, w, s.time)
 	if err != nil {
 		return err
 	}
@@ -92,8 +90,8 @@ func difference(a, b stat.Summary) stat.Summary {
 }
 
 // reopened measures opening the file for each item, beside keeping it open.
-func (s *session) reopened(ctx context.Context, within span) error {
-	part := within.evenly(2)
+func reopened(ctx context.Context, s *session) error {
+	part := s.time.evenly(2)
 	for _, handle := range []string{handleReopened, handleKept} {
 		w := s.shuffled("random reads, file " + handle)
 		w.handle = handle
@@ -123,8 +121,8 @@ func (s *session) unsettled() (time.Duration, bool) {
 
 // locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without.
 // Files that cannot be locked are no faulty files.
-func (s *session) locks(ctx context.Context, within span) error {
-	part := within.evenly(2)
+func locks(ctx context.Context, s *session) error {
+	part := s.time.evenly(2)
 	keep := func(mode string, v stat.Summary) {
 		s.result.Rows.Locks = append(s.result.Rows.Locks, benchmark.Open{Cache: warm, Mode: mode, Time: v})
 	}

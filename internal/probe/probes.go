@@ -7,9 +7,10 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// one is a probe: whether it concerns this dataset, its weight in dividing the budget, and how it measures.
+// one is a probe, or a part of one: whether it concerns this dataset, its weight in dividing the time, and how it
+// measures.
 type one struct {
-	name   string // report.Probe…
+	name   string // report.Probe…; "" of a part
 	what   string // for people
 	weight float64
 	wants  func(*session) bool // nil: always

@@ -38,7 +38,7 @@ func read(ctx context.Context, s *session) error {
 				w.items = keptOpen(&s.sample, w.items)
 			}
 			if err := s.figure(ctx, w, part()); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", w.what, err)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (s *session) figure(ctx context.Context, w way, within span) error {
 		s.warn(fmt.Sprintf("%s ended early: %v", w.what, err))
 		return nil
 	}
-	return wayError{w.what, err}
+	return err
 }
 
 // fromStorage is how much of what passes read came from storage; not ok where the kernel did not count. What is

@@ -55,7 +55,7 @@ func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) er
 			items: inOrder(c.Sample, random, s.options.Seed), handle: usualHandle(c.Sample),
 			decode: holdsPictures(c.Sample), cold: cache == cachesDropped, apart: true}
 		if err := s.figure(ctx, w, part()); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", w.what, err)
 		}
 	}
 	return nil

@@ -130,11 +130,11 @@ func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files
 }
 
 // cached measures one size of the chunk cache. Only the time of an item is added: the rest is as with the default.
-func (s *session) cached(ctx context.Context, c cacheSize, within span) error {
+func (s *session) cached(ctx context.Context, c cacheSize) error {
 	sample := s.sample
 	sample.ChunkCacheBytes = &c.bytes
 	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept,
-		fill: c.fill, items: keptOpen(&s.sample, inOrder(&s.sample, c.order, s.options.Seed))}, within)
+		fill: c.fill, items: keptOpen(&s.sample, inOrder(&s.sample, c.order, s.options.Seed))}, s.time)
 	s.short(ctx, r.time, c.what)
 	s.result.Rows.Caches = append(s.result.Rows.Caches, benchmark.CacheSize{Bytes: c.bytes, Time: r.time,
 		Way: benchmark.Way{Cache: warm, Order: c.order, Handle: handleKept}})
