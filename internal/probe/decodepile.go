@@ -19,25 +19,20 @@ const (
 
 // pile is pictures of dataset.EachFormat in memory, to be decoded together.
 type pile struct {
-	files   []byte // one behind the other
-	spans   []dataset.Span
-	entries []entry // one for each span
-	took    []time.Duration
-	most    float64 // bytes that lasted for callTime in the last call; 0 before the first
+	files []byte // one behind the other
+	spans []dataset.Span
+	at    []int // of each span, in the Items that are asked for
+	took  []time.Duration
+	most  float64 // bytes that lasted for callTime in the last call; 0 before the first
 }
 
-type entry struct {
-	item int // position in the sample's Items
-	at   int // in the Items that are asked for
-}
+func (p *pile) clear() { p.files, p.spans, p.at = p.files[:0], p.spans[:0], p.at[:0] }
 
-func (p *pile) clear() { p.files, p.spans, p.entries = p.files[:0], p.spans[:0], p.entries[:0] }
-
-func (p *pile) add(file []byte, e entry) {
+func (p *pile) add(file []byte, at int) {
 	from := len(p.files)
 	p.files = append(p.files, file...)
 	p.spans = append(p.spans, dataset.Span{From: from, To: len(p.files)})
-	p.entries = append(p.entries, e)
+	p.at = append(p.at, at)
 }
 
 func (p *pile) enough() bool {
@@ -52,7 +47,7 @@ func (p *pile) drop(count int) {
 	}
 	gone := p.spans[count].From
 	p.files = slices.Delete(p.files, 0, gone)
-	p.spans, p.entries = slices.Delete(p.spans, 0, count), slices.Delete(p.entries, 0, count)
+	p.spans, p.at = slices.Delete(p.spans, 0, count), slices.Delete(p.at, 0, count)
 	for i := range p.spans {
 		p.spans[i].From -= gone
 		p.spans[i].To -= gone
@@ -60,7 +55,7 @@ func (p *pile) drop(count int) {
 }
 
 // decodePile decodes in one call what is on the pile: all, unless they last too long or one cannot be decoded.
-func (w *state) decodePile(out *decoded) {
+func (w *state) decodePile(items []int, out *decoded) {
 	p := &w.pile
 	p.took = slices.Grow(p.took[:0], len(p.spans))[:len(p.spans)]
 	done, library, err := w.decoder.DecodeEach(p.files, p.spans, p.took, mostCallTime)
@@ -73,7 +68,7 @@ func (w *state) decodePile(out *decoded) {
 		p.most = float64(p.spans[done-1].To) * float64(callTime) / float64(max(total, 1))
 	}
 	if err != nil {
-		w.fail(out, p.entries[done].item, err)
+		w.fail(out, items[p.at[done]], err)
 		done++
 	}
 	p.drop(done)

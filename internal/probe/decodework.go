@@ -47,15 +47,15 @@ func decodePictures(ctx context.Context, w *state, q decode) (decoded, error) {
 		}
 		w.decodeNext(q.Items, &out)
 		for w.pile.enough() && !over() {
-			w.decodePile(&out)
+			w.decodePile(q.Items, &out)
 		}
 	}
-	for last := false; len(w.pile.entries) > 0 && !last; {
+	for last := false; len(w.pile.at) > 0 && !last; {
 		last = over()
-		w.decodePile(&out)
+		w.decodePile(q.Items, &out)
 	}
-	if left := w.pile.entries; len(left) > 0 {
-		out.Next = left[0].at
+	if left := w.pile.at; len(left) > 0 {
+		out.Next = left[0]
 	}
 	return out, nil
 }
@@ -76,7 +76,7 @@ func (w *state) decodeNext(items []int, out *decoded) {
 		out.Other = append(out.Other, item)
 		return
 	case format == dataset.EachFormat:
-		w.pile.add(data, entry{item, at})
+		w.pile.add(data, at)
 		return
 	}
 	began := time.Now()

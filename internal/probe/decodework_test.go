@@ -60,8 +60,8 @@ func TestDecodeTogetherAsAlone(t *testing.T) {
 		if len(counts) != 2 || pngs < 1 || jpegs != 4*pngs {
 			t.Errorf("%s: %v", name, counts)
 		}
-		if out.Next != 0 || len(w.pile.entries) > 0 {
-			t.Errorf("%s: next is %d, %d left", name, out.Next, len(w.pile.entries))
+		if out.Next != 0 || len(w.pile.at) > 0 {
+			t.Errorf("%s: next is %d, %d left", name, out.Next, len(w.pile.at))
 		}
 	}
 }
@@ -86,17 +86,16 @@ func TestPileKeepsWhatIsLeft(t *testing.T) {
 	var p pile
 	files := [][]byte{[]byte("one"), []byte("three"), []byte("seven")}
 	for i, f := range files {
-		p.add(f, entry{item: 10 + i, at: i})
+		p.add(f, i)
 	}
 	p.drop(1)
-	p.add(files[0], entry{item: 13, at: 3})
+	p.add(files[0], 3)
 	for i, want := range [][]byte{files[1], files[2], files[0]} {
-		if got := p.files[p.spans[i].From:p.spans[i].To]; !bytes.Equal(got, want) ||
-			p.entries[i] != (entry{11 + i, 1 + i}) {
-			t.Errorf("%d: %q of %+v, want %q", i, got, p.entries[i], want)
+		if got := p.files[p.spans[i].From:p.spans[i].To]; !bytes.Equal(got, want) || p.at[i] != 1+i {
+			t.Errorf("%d: %q at %d, want %q", i, got, p.at[i], want)
 		}
 	}
-	if p.drop(3); len(p.files)+len(p.spans)+len(p.entries) > 0 {
+	if p.drop(3); len(p.files)+len(p.spans)+len(p.at) > 0 {
 		t.Errorf("%+v", p)
 	}
 }

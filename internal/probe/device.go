@@ -51,15 +51,13 @@ func device(ctx context.Context, s *session) error {
 	}
 	block := min(max(s.itemBlock(), leastBlock), mostBlock)
 	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), calls: 2 * len(depths),
-		whole: s.sample.Kind == dataset.Image || mostlyBelow(sample, block), skip: map[string]int64{}}
+		whole: s.sample.Kind == dataset.Image || mostlyBelow(sample, block), skip: map[bool]int64{}}
 	defer d.process.close()
-	for _, o := range []struct {
-		order string
-		storage.Request
-	}{{random, storage.Request{Block: block}}, {sequential, storage.Request{Block: mostBlock, Sequential: true}}} {
+	for _, q := range []storage.Request{{Block: block}, {Block: mostBlock, Sequential: true}} {
 		var c depthSearch
 		for i, depth := range depths {
-			rate, err := d.measure(ctx, depth, o.Request, o.order)
+			q.Depth = depth
+			rate, err := d.measure(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -152,25 +150,25 @@ type devicePlan struct {
 	sample   *dataset.Sample // the session's, with all files that are read
 	process  *process
 	whole    bool
-	buffered bool // O_DIRECT was refused
-	calls    int  // measurements still to make, at most
-	from     int  // in the sample's Files: where the next window begins
-	skip     map[string]int64
-	held     int64 // bytes of the files read
+	buffered bool           // O_DIRECT was refused
+	calls    int            // measurements still to make, at most
+	from     int            // in the sample's Files: where the next window begins
+	skip     map[bool]int64 // Request.Skip of the next call, by Request.Sequential
+	held     int64          // bytes of the files read
 	mode     string
 }
 
 // measure reads at one depth until the rate is known well enough, and returns it in bytes per second.
-func (d *devicePlan) measure(ctx context.Context, depth int, q storage.Request, order string) (float64, error) {
+func (d *devicePlan) measure(ctx context.Context, q storage.Request) (float64, error) {
 	share := d.time.part(1 / float64(max(1, d.calls)))
 	d.calls--
-	q.Whole, q.Depth, q.Seed = d.whole, depth, d.options.Seed
+	q.Whole, q.Seed = d.whole, d.options.Seed
 	q.Seconds = max(leastTakes, min(callTakes, share.left()/2)).Seconds()
 	var all []storage.Slice
 	var last storage.Result
 	mode := benchmark.Direct
 	for {
-		got, err := d.call(ctx, q, order)
+		got, err := d.call(ctx, q)
 		if err != nil {
 			return 0, err
 		}
@@ -189,17 +187,20 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q storage.Request, 
 	if middle := d.middleBytes(); d.whole && middle > 0 {
 		block = min(block, middle) // a file is read whole, and ends before the block does
 	}
-	rate := rateOf(all, bytesOf)
-	d.result.Rows.Devices = append(d.result.Rows.Devices, benchmark.Device{Depth: int64(depth), Block: block,
+	rate, order := rateOf(all, bytesOf), random
+	if q.Sequential {
+		order = sequential
+	}
+	d.result.Rows.Devices = append(d.result.Rows.Devices, benchmark.Device{Depth: int64(q.Depth), Block: block,
 		Order: order, Mode: mode, Reads: rateOf(all, readsOf), Bytes: rate, Time: waitOf(all)})
 	return rate.Center, nil
 }
 
 // call makes one call, on the next window of files. O_DIRECT refused turns to buffered reads for good.
-func (d *devicePlan) call(ctx context.Context, q storage.Request, order string) (storage.Result, error) {
+func (d *devicePlan) call(ctx context.Context, q storage.Request) (storage.Result, error) {
 	q.Files = d.window()
 	if len(d.sample.Files) <= storage.MostFiles { // else the window moves on and the order restarts
-		q.Skip = d.skip[order]
+		q.Skip = d.skip[q.Sequential]
 	}
 	q.Buffered = d.buffered
 	got, err := directWork.ask(ctx, d.process, q)
@@ -210,11 +211,11 @@ func (d *devicePlan) call(ctx context.Context, q storage.Request, order string) 
 		return got, fmt.Errorf("reading the files through the page cache was refused")
 	case got.Refused:
 		d.buffered = true
-		return d.call(ctx, q, order)
+		return d.call(ctx, q)
 	case len(got.Slices) == 0:
 		return got, fmt.Errorf("no read of %d bytes came back within %v", got.Block, storage.SlowestRead)
 	}
-	d.skip[order] = got.Next
+	d.skip[q.Sequential] = got.Next
 	for _, f := range got.Failures {
 		d.blame(string(d.sample.Files[f.File].Path), f.Class, f.Text)
 	}

@@ -14,8 +14,8 @@ type faults struct {
 	items  map[spot]bool
 	files  map[string]bool // none of their items is read
 	known  map[trouble]bool
-	rows   map[likeness]int // in Result.Unread
-	deaths int              // of worker processes
+	rows   map[string]int // in Result.Unread, by the kind of trouble, of damage by its wording too
+	deaths int            // of worker processes
 }
 
 // clone is a copy that can grow apart.
@@ -34,12 +34,6 @@ type spot struct {
 type trouble struct {
 	path string
 	dataset.Trouble
-}
-
-// likeness is what files have in common that count together: the kind of trouble, and of damage the wording.
-type likeness struct {
-	dataset.Trouble
-	words string
 }
 
 // mostDamages is how many rows there may be before damage that is worded in yet another way counts together.
@@ -71,17 +65,17 @@ func (s *session) blame(path string, c dataset.Trouble, text string) {
 		return
 	}
 	s.faults.known[trouble{path, c}] = true
-	as, reason := likeness{Trouble: c}, string(c)+": "+untrusted.Cut(text, 200).String()
+	alike, reason := string(c), string(c)+": "+untrusted.Cut(text, 200).String()
 	if c == dataset.Corrupt {
-		as.words = wording(text)
-		if _, known := s.faults.rows[as]; !known && len(s.faults.rows) >= mostDamages {
-			as.words, reason = "", string(c)+" in other ways"
+		alike = wording(reason)
+		if _, known := s.faults.rows[alike]; !known && len(s.faults.rows) >= mostDamages {
+			alike, reason = string(c), string(c)+" in other ways"
 		}
 	}
-	row, found := s.faults.rows[as]
+	row, found := s.faults.rows[alike]
 	if !found {
 		row = len(s.result.Unread)
-		s.faults.rows[as] = row
+		s.faults.rows[alike] = row
 		s.result.Unread = append(s.result.Unread, report.Unread{Reason: reason,
 			Example: untrusted.String(path).String()})
 	}

@@ -30,10 +30,8 @@ func read(ctx context.Context, s *session) error {
 		for _, order := range []string{random, sequential} {
 			w := way{probe: report.ProbeRead, what: fmt.Sprintf("%s reads, %s", order, cache), keep: s.keepRead,
 				row: benchmark.Way{Cache: cache, Order: order}, items: inOrder(&s.sample, order, s.options.Seed),
-				handle: handleKept, cold: cache == cachesDropped, apart: order == random}
-			if s.sample.ItemIsFile() {
-				w.handle = handleReopened
-			} else {
+				handle: usualHandle(&s.sample), cold: cache == cachesDropped, apart: order == random}
+			if !s.sample.ItemIsFile() {
 				w.row.Handle = handleKept
 				w.items = keptOpen(&s.sample, w.items)
 			}

@@ -36,7 +36,7 @@ func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *sessi
 		o.CPUs = 1
 	}
 	return &session{runner: runner, sample: sample, options: o, clock: time.Now, faults: faults{
-		map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[likeness]int{}, 0}}
+		map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[string]int{}, 0}}
 }
 
 func (s *session) wanted() []one {
