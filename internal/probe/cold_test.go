@@ -28,6 +28,20 @@ func coldly(t *testing.T, sample dataset.Sample, o Options) *session {
 	return s
 }
 
+// coldRound names the items of one cold round, and reads another.
+func coldRound(t *testing.T, s *session, w way) (items []int, p pass) {
+	t.Helper()
+	w.sample, w.cold = &s.sample, true
+	m := measuring{session: s, way: w, process: s.process(w.sample, time.Minute), pass: time.Second}
+	defer m.process.close()
+	items = m.coldItems()
+	must.Get(m.coldRound(t.Context()))(t)
+	if p = m.out.passes[0]; p.IO == nil {
+		t.Fatal("/proc/self/io was not read")
+	}
+	return items, p
+}
+
 // Chunks of 512 KiB without a filter fit into libhdf5's chunk cache: it reads them whole, and each item after the first
 // of a chunk comes out of memory. Only first ones are cold.
 func TestColdItemsOfAChunkThatFitsTheCache(t *testing.T) {
@@ -46,22 +60,13 @@ with h5py.File(sys.argv[1], "w") as f:
 		t.Run(name, func(t *testing.T) {
 			found := must.Get(dataset.Survey(path, o))(t)
 			s := coldly(t, found.Sample, Options{Layout: found.Access})
-			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1),
-				handle: handleKept, cold: true, apart: true}, pass: time.Second}
-			m.process = s.process(m.way.sample, time.Minute)
-			defer m.process.close()
+			items, p := coldRound(t, s, way{items: inOrder(&s.sample, random, 1), handle: handleKept, apart: true})
 			chunks := map[int64]bool{}
-			items := m.coldItems()
 			for _, i := range items {
 				chunks[s.sample.Items[i].Index/16] = true
 			}
 			if len(items) != len(chunks) || len(chunks) < 16 {
 				t.Errorf("%d items of %d chunks are read", len(items), len(chunks))
-			}
-			must.Get(m.coldRound(t.Context()))(t)
-			p := m.out.passes[0]
-			if p.IO == nil {
-				t.Fatal("/proc/self/io was not read")
 			}
 			if d := found.Access.Dataset; p.IO.Asked < int64(p.Items)**d.StoredBytes/32*9/10 {
 				t.Errorf("%d items read %d bytes, where chunks have %d", p.Items, p.IO.Asked, *d.StoredBytes/32)
@@ -94,7 +99,7 @@ func TestOpeningWithoutReadingIsNotCold(t *testing.T) {
 // Of HDF5, opening reads what the file says of itself.
 func TestOpeningHDF5IsCold(t *testing.T) {
 	path := filepath.Join(onDisk(t), "one.h5")
-	must.Python(t, "-c", compressed, path)
+	must.Python(t, "-c", compressed(16), path)
 	sample, access := surveyed(t, path)
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1, Layout: access}, report.ProbeOpen)
 	if v := find(t, r, report.ProbeOpen, metric.OpenTime, "cache=cold"); v.Center <= 0 {
@@ -134,12 +139,8 @@ func TestLinksToOneFileAreColdOnce(t *testing.T) {
 	}
 	for _, random := range []bool{true, false} {
 		s := coldly(t, found.Sample, Options{})
-		m := measuring{session: s, way: way{sample: &s.sample, items: all(s.sample), handle: handleReopened, cold: true,
-			apart: random}, pass: time.Second}
-		m.process = s.process(m.way.sample, time.Minute)
-		defer m.process.close()
-		must.Get(m.coldRound(t.Context()))(t)
-		if p := m.out.passes[0]; p.Items != 4 || p.IO == nil || p.IO.Stored < 400_000 {
+		_, p := coldRound(t, s, way{items: all(s.sample), handle: handleReopened, apart: random})
+		if p.Items != 4 || p.IO.Stored < 400_000 {
 			t.Errorf("at random %v: %d items, %+v", random, p.Items, p.IO)
 		}
 	}

@@ -65,16 +65,11 @@ func TestColdReadsOfOtherFiles(t *testing.T) {
 			if name == "chunks.h5" {
 				data /= 2 // four bits of each byte
 			}
-			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1),
-				handle: handleKept, cold: true, apart: true}, pass: 1e9}
-			m.process = s.process(m.way.sample, 1e9)
-			defer m.process.close()
-			if items := m.coldItems(); len(items) < 3 {
+			items, p := coldRound(t, s, way{items: inOrder(&s.sample, random, 1), handle: handleKept, apart: true})
+			if len(items) < 3 {
 				t.Errorf("%d items are read", len(items))
 			}
-			must.Get(m.coldRound(t.Context()))(t)
-			p := m.out.passes[0]
-			if p.IO == nil || p.IO.Stored < p.IO.Asked*9/10 || p.IO.Asked < int64(p.Items)*data/192*9/10 {
+			if p.IO.Stored < p.IO.Asked*9/10 || p.IO.Asked < int64(p.Items)*data/192*9/10 {
 				t.Errorf("%d items of %d bytes: %+v", p.Items, data/192, p.IO)
 			}
 			if name == "chunks.h5" && p.Items > 6 {

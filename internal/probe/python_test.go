@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -125,20 +124,13 @@ func TestTimingPartsAreAll(t *testing.T) {
 }
 
 func TestPythonPictures(t *testing.T) {
-	dir := t.TempDir()
-	var paths []string
-	for i := range 6 {
-		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48),
-			writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
-	}
-	whole := must.Get(os.ReadFile(paths[0]))(t)
-	odd := filepath.Join(dir, "not utf-8 \xff.jpg")
-	for path, content := range map[string][]byte{filepath.Join(dir, "cut.jpg"): whole[:len(whole)/2], odd: whole} {
-		must.Do(t, os.WriteFile(path, content, 0o644))
-		paths = append(paths, path)
-	}
-	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...),
-		5*time.Second) // of which a busy machine takes more than one to start Python
+	sample := somePictures(t, 8)
+	odd := filepath.Join(t.TempDir(), "not utf-8 \xff.jpg")
+	must.Do(t, os.Rename(string(sample.Files[0].Path), odd))
+	sample.Files[0].Path = []byte(odd)
+	damage(t, sample, 2, int(sample.Files[2].Bytes/2))
+	// a busy machine takes more than one second of these to start Python
+	s := pythonSession(t, []string{realPython(t)}, sample, 5*time.Second)
 	must.Do(t, timePython(t.Context(), s))
 	pillow := labels{report.LabelDecoder: "pillow"}
 	onlyOne(t, s, metric.ItemTime, pillow)

@@ -98,7 +98,7 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 // A file that cannot be read whole in time is not said to be warm.
 func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.h5")
-	must.Python(t, "-c", compressed+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', "+
+	must.Python(t, "-c", compressed(16)+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', "+
 		"data=n.zeros((64, 100), 'f4'), chunks=(8, 100), compression='lzf')\n", path)
 	r := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Dataset: "lzf"}))(t)
 	r.Sample.Files[0].Bytes = (mostBlocks + 1) * wholeBlock // as if

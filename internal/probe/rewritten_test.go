@@ -12,7 +12,7 @@ import (
 // What is rewritten is measured as the sample is: the rows of both probes come from reads.
 func TestRewrittenSamplesAreMeasured(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.h5")
-	must.Python(t, "-c", compressedLarge, path)
+	must.Python(t, "-c", compressed(56), path)
 	sample, access := surveyed(t, path)
 	s := testSession(t, sample, Options{Layout: access, Try: true, Scratch: t.TempDir(), Other: t.TempDir()})
 	s.time = begin(s.clock, time.Second)
