@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
@@ -22,24 +24,17 @@ type Access struct {
 // not ok when the file has no such dataset, nor when objects could not be read and what was found fills less than half
 // of the file: then the samples are probably in what could not be read.
 func Likely(file hdf5.File) (Access, bool) {
-	var best *hdf5.Dataset
-	var bestRank int
-	var bestBytes float64
-	for i := range file.Datasets {
-		d := &file.Datasets[i]
-		rank := preference(*d)
-		if rank == 0 {
-			continue
-		}
-		if bytes := occupies(*d); best == nil || rank > bestRank || rank == bestRank && bytes > bestBytes {
-			best, bestRank, bestBytes = d, rank, bytes
-		}
-	}
-	unread := len(file.Problems) + file.Passed.Broken
-	if best == nil || unread > 0 && 2*bestBytes < float64(file.Bytes) {
+	if len(file.Datasets) == 0 {
 		return Access{}, false
 	}
-	return access(*best), true
+	best := slices.MaxFunc(file.Datasets, func(a, b hdf5.Dataset) int {
+		return cmp.Or(cmp.Compare(preference(a), preference(b)), cmp.Compare(occupies(a), occupies(b)))
+	})
+	unread := len(file.Problems) + file.Passed.Broken
+	if preference(best) == 0 || unread > 0 && 2*occupies(best) < float64(file.Bytes) {
+		return Access{}, false
+	}
+	return access(best), true
 }
 
 // preference is 3 for what looks like samples, 2 for what has one axis (labels, most often), 1 for what was never

@@ -9,31 +9,30 @@ import (
 
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// Array is the header of a NumPy file (numpy/lib/format.py, versions 1 to 3).
-type Array struct {
-	Type    untrusted.Text // as NumPy writes it: <f4, |u1, or a list of fields
-	Shape   []int64        // empty for a scalar
-	Fortran bool           // stored column by column: one item of the first axis is scattered over the file
+// npyHeader is the header of a NumPy file (numpy/lib/format.py, versions 1 to 3).
+type npyHeader struct {
+	kind    string  // as NumPy writes it: <f4, |u1, or a list of fields
+	shape   []int64 // empty for a scalar
+	fortran bool    // stored column by column: one item of the first axis is scattered over the file
 	// one index of the first axis; nil for scalars and types of fields or objects
-	ItemBytes *int64 `json:",omitempty"`
+	itemBytes *int64
 }
 
 var errNoArray = errors.New("not the header of a NumPy array")
 
 // readArray parses the header in head, the first bytes of a file of the given size.
-func readArray(head []byte, size int64) (Array, error) {
+func readArray(head []byte, size int64) (npyHeader, error) {
 	if len(head) < 12 {
-		return Array{}, errNoArray
+		return npyHeader{}, errNoArray
 	}
 	start, end := headerIn(head)
 	switch length := end - start; {
 	case head[6] >= 2 && length > format.HeadBytes:
-		return Array{}, fmt.Errorf("%w: its header has %d bytes", errNoArray, length)
+		return npyHeader{}, fmt.Errorf("%w: its header has %d bytes", errNoArray, length)
 	case end > int64(len(head)):
-		return Array{}, fmt.Errorf("%w: it ends inside its header, of %d bytes in a file of %d", errNoArray, length,
+		return npyHeader{}, fmt.Errorf("%w: it ends inside its header, of %d bytes in a file of %d", errNoArray, length,
 			size)
 	}
 	return parseArray(string(head[start:end]))
@@ -48,24 +47,24 @@ func headerIn(head []byte) (start, end int64) {
 }
 
 // parseArray reads the Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }.
-func parseArray(header string) (Array, error) {
-	var out Array
+func parseArray(header string) (npyHeader, error) {
+	var out npyHeader
 	descr, ok := valueOf(header, "descr")
 	if !ok {
-		return Array{}, fmt.Errorf("%w: it has no type", errNoArray)
+		return npyHeader{}, fmt.Errorf("%w: it has no type", errNoArray)
 	}
 	order, ok := valueOf(header, "fortran_order")
 	if !ok {
-		return Array{}, fmt.Errorf("%w: it has no order", errNoArray)
+		return npyHeader{}, fmt.Errorf("%w: it has no order", errNoArray)
 	}
 	shape, ok := valueOf(header, "shape")
 	if !ok || !strings.HasPrefix(shape, "(") {
-		return Array{}, fmt.Errorf("%w: it has no shape", errNoArray)
+		return npyHeader{}, fmt.Errorf("%w: it has no shape", errNoArray)
 	}
-	out.Fortran = strings.HasPrefix(order, "True")
+	out.fortran = strings.HasPrefix(order, "True")
 	inside, _, closed := strings.Cut(shape[1:], ")")
 	if !closed {
-		return Array{}, fmt.Errorf("%w: its shape has no end", errNoArray)
+		return npyHeader{}, fmt.Errorf("%w: its shape has no end", errNoArray)
 	}
 	for part := range strings.SplitSeq(inside, ",") {
 		part = strings.TrimSuffix(strings.TrimSpace(part), "L") // Python 2 wrote long numbers so
@@ -73,22 +72,20 @@ func parseArray(header string) (Array, error) {
 			continue
 		}
 		n, err := strconv.ParseInt(part, 10, 64)
-		if err != nil || n < 0 || len(out.Shape) == 64 {
-			return Array{}, fmt.Errorf("%w: its shape holds %q", errNoArray, part)
+		if err != nil || n < 0 || len(out.shape) == 64 {
+			return npyHeader{}, fmt.Errorf("%w: its shape holds %q", errNoArray, part)
 		}
-		out.Shape = append(out.Shape, n)
+		out.shape = append(out.shape, n)
 	}
 	var element int64
 	if quote := descr[0]; quote == '\'' || quote == '"' {
-		name, _, _ := strings.Cut(descr[1:], string(quote))
-		out.Type = untrusted.Cut(name, 64)
-		element = elementBytes(name)
+		out.kind, _, _ = strings.Cut(descr[1:], string(quote))
+		element = elementBytes(out.kind)
 	} else {
-		end := strings.LastIndexByte(descr, ']')
-		out.Type = untrusted.Cut(descr[:end+1], 256)
+		out.kind = descr[:strings.LastIndexByte(descr, ']')+1]
 	}
-	if element > 0 && len(out.Shape) > 0 {
-		out.ItemBytes = hdf5.Product(element, out.Shape[1:])
+	if element > 0 && len(out.shape) > 0 {
+		out.itemBytes = hdf5.Product(element, out.shape[1:])
 	}
 	return out, nil
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/must"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 func TestReadArray(t *testing.T) {
-	for name, want := range map[string]Array{
-		"plain.npy": {Type: untrusted.String("|u1"), Shape: []int64{24, 4, 6}, ItemBytes: new(int64(24))},
-		"fortran.npy": {Type: untrusted.String(">f4"), Shape: []int64{24, 4, 6}, Fortran: true,
-			ItemBytes: new(int64(96))},
-		"scalar.npy":  {Type: untrusted.String("<f8")},
-		"text.npy":    {Type: untrusted.String("<U3"), Shape: []int64{2}, ItemBytes: new(int64(12))},
-		"fields.npy":  {Type: untrusted.String("[('x', '<i4'), ('y', '<f8', (2,))]"), Shape: []int64{3}},
-		"objects.npy": {Type: untrusted.String("|O"), Shape: []int64{2}},
+	for name, want := range map[string]npyHeader{
+		"plain.npy": {kind: "|u1", shape: []int64{24, 4, 6}, itemBytes: new(int64(24))},
+		"fortran.npy": {kind: ">f4", shape: []int64{24, 4, 6}, fortran: true,
+			itemBytes: new(int64(96))},
+		"scalar.npy":  {kind: "<f8"},
+		"text.npy":    {kind: "<U3", shape: []int64{2}, itemBytes: new(int64(12))},
+		"fields.npy":  {kind: "[('x', '<i4'), ('y', '<f8', (2,))]", shape: []int64{3}},
+		"objects.npy": {kind: "|O", shape: []int64{2}},
 	} {
 		head := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(t)
 		got, err := readArray(head, int64(len(head)))
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(npyHeader{})); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}

@@ -6,9 +6,6 @@ import (
 	"image/color"
 )
 
-// shade is one color, alpha not multiplied in.
-type shade [4]byte
-
 // room is a buffer for pixels of a picture.
 func (d *Decoder) room(bounds image.Rectangle, channels, bits int) Pixels {
 	p := Pixels{Width: bounds.Dx(), Height: bounds.Dy(), Channels: channels, Bits: bits}
@@ -106,14 +103,14 @@ func (d *Decoder) divide(pix []byte, stride int, bounds image.Rectangle, sampleB
 // applyPalette looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that
 // the palette lacks is black; Pillow has the gray of that number.
 func (d *Decoder) applyPalette(p *image.Paletted, channels int) Pixels {
-	var colors [256]shade
+	var colors [256][4]byte // alpha not multiplied in
 	transparent := false
 	for i := range colors {
 		c := color.NRGBA{A: 255}
 		if i < len(p.Palette) {
 			c = color.NRGBAModel.Convert(p.Palette[i]).(color.NRGBA)
 		}
-		colors[i] = shade{c.R, c.G, c.B, c.A}
+		colors[i] = [4]byte{c.R, c.G, c.B, c.A}
 		transparent = transparent || c.A != 255
 	}
 	if channels == 0 {

@@ -23,10 +23,10 @@ var errNotRegular = errors.New("not a regular file")
 // openPlain opens without waiting for the other end of a FIFO and without taking a terminal.
 func openPlain(f File) (*plainFile, error) {
 	p := &plainFile{path: string(f.Path), seen: f.Bytes}
-	err := error(unix.EINTR)
-	for errors.Is(err, unix.EINTR) {
+	err := persist(func() (err error) {
 		p.fd, err = unix.Open(p.path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, p.failed("open", err)
 	}

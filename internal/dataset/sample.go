@@ -35,7 +35,6 @@ func (s *surveyor) draw() error {
 		return s.unreadable()
 	}
 	sample := &s.out.Sample
-	sample.Kind, sample.Format = s.out.Kind, s.out.Format
 	s.countItems()
 	wanted := min(s.o.MaxItems, itemRoom/s.itemText())
 	chance := s.rng(1)

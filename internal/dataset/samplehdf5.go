@@ -28,7 +28,10 @@ func (s *surveyor) surveyHDF5(files []File) error {
 	var first []inside
 	next := 0
 	for ; next < len(files) && len(first) < votes && !(next > 0 && s.late(surveyShare)); next++ {
-		if err := s.open(files[next], &first); err != nil && s.asked == 1 {
+		f, err := s.open(files[next])
+		if err == nil {
+			first = append(first, f)
+		} else if s.asked == 1 {
 			return err
 		}
 	}
@@ -46,11 +49,11 @@ func (s *surveyor) surveyHDF5(files []File) error {
 		}
 	}
 	for ; next < len(files) && !s.enough() && !s.late(surveyShare); next++ {
-		var one []inside
-		if s.open(files[next], &one) != nil {
+		f, err := s.open(files[next])
+		if err != nil {
 			continue // counted
 		}
-		if err := s.take(one[0], name); err != nil {
+		if err := s.take(f, name); err != nil {
 			return err
 		}
 	}
@@ -110,11 +113,11 @@ func (s *surveyor) take(f inside, name string) error {
 	return nil
 }
 
-// open looks into one file and appends it to into. A file that cannot be read is counted, and its error returned.
-func (s *surveyor) open(f File, into *[]inside) error {
+// open looks into one file. One that cannot be read is counted, and its error returned.
+func (s *surveyor) open(f File) (inside, error) {
 	if slices.ContainsFunc(s.o.Avoid, func(path []byte) bool { return bytes.Equal(path, f.Path) }) {
 		s.bad.add(errAvoided.Error(), nil, f.Path)
-		return errAvoided
+		return inside{}, errAvoided
 	}
 	file, err := hdf5.Layout(string(f.Path), surveyLimits())
 	if err != nil {
@@ -125,11 +128,10 @@ func (s *surveyor) open(f File, into *[]inside) error {
 			}
 		}
 		s.bad.add(reason, nil, f.Path)
-		return err
+		return inside{}, err
 	}
-	*into = append(*into, inside{file: f, hdf5: file})
 	s.outside(file)
-	return nil
+	return inside{file: f, hdf5: file}, nil
 }
 
 var errAvoided = errors.New("libhdf5 crashed on it")

@@ -46,27 +46,27 @@ func arrayOfHead(head []byte, size int64) (arrayIn, error) {
 	if err != nil {
 		return arrayIn{}, err
 	}
-	out := arrayIn{shape: a.Shape, itemBytes: a.ItemBytes}
+	out := arrayIn{shape: a.shape, itemBytes: a.itemBytes}
 	if err := out.hasItems(); err != nil {
 		return out, err
 	}
-	if kind := a.Type.String(); strings.HasPrefix(kind, "|O") || strings.Contains(kind, "'|O'") {
+	if strings.HasPrefix(a.kind, "|O") || strings.Contains(a.kind, "'|O'") {
 		return out, errPickled
 	}
-	if a.Fortran && slices.ContainsFunc(a.Shape[1:], func(n int64) bool { return n > 1 }) {
+	if a.fortran && slices.ContainsFunc(a.shape[1:], func(n int64) bool { return n > 1 }) {
 		return out, errColumns
 	}
 	_, begins := headerIn(head)
 	data := size - begins
 	if out.itemBytes == nil { // a type of fields: what an item takes is left for the file's length to tell
-		if out.itemBytes = new(data / a.Shape[0]); data%a.Shape[0] != 0 {
+		if out.itemBytes = new(data / a.shape[0]); data%a.shape[0] != 0 {
 			return out, errElements
 		}
 	}
-	if whole := hdf5.Product(*out.itemBytes, a.Shape[:1]); whole == nil || *whole > data || *whole == 0 {
+	if whole := hdf5.Product(*out.itemBytes, a.shape[:1]); whole == nil || *whole > data || *whole == 0 {
 		return out, errCutArray
 	}
-	if rows := hdf5.Product(1, a.Shape[1:]); rows != nil && *rows > 0 {
+	if rows := hdf5.Product(1, a.shape[1:]); rows != nil && *rows > 0 {
 		out.element = *out.itemBytes / *rows
 	}
 	return out, nil

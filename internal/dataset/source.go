@@ -30,6 +30,15 @@ type Source struct {
 	Locked bool `json:",omitempty"`
 }
 
+// Relayout says how a run of items of an HDF5 file is stored anew.
+type Relayout = hdf5.Relayout
+
+// Rewrite is hdf5.Rewrite of the source's dataset.
+func (s Source) Rewrite(f File, dst string, how Relayout) (items, bytes int64, err error) {
+	return hdf5.Rewrite(string(f.Path), hdf5.ReaderOptions{Dataset: s.Dataset, Follow: s.Follow, Locked: s.Locked}, dst,
+		how)
+}
+
 // PictureMemory is the address space of a process that decodes pictures: the largest that is decoded has 178,956,970
 // pixels of three bytes, half a gigabyte, beside its file and its chunk.
 const PictureMemory = 3 << 30

@@ -46,8 +46,8 @@ const (
 
 // SurveyResult is what lies at a path, and the part of it that is to be read.
 type SurveyResult struct {
-	Kind   Kind
-	Format string // more exactly, as Source.Format
+	// What is read. Kind and Format are set before there are items.
+	Sample `json:"Sample"`
 
 	Files      int64 // of Kind, by name
 	FilesExact bool  // false: a lower bound, the walk was stopped
@@ -67,8 +67,6 @@ type SurveyResult struct {
 	Access    *Access  // HDF5: the dataset that is read, as it is in the first file that was looked at
 	Missing   []string // HDF5: filters of that dataset that this libhdf5 cannot undo, so that reading fails
 	Notes     []string // what was assumed and what to mind, in full sentences
-
-	Sample Sample
 }
 
 // Part says that an item is less than a sample, or something else, so that its rate is none of samples.

@@ -61,7 +61,4 @@ func check(t *testing.T, got SurveyResult) {
 			t.Errorf("%s comes after %s", f.Path, got.Sample.Files[i-1].Path)
 		}
 	}
-	if got.Sample.Kind != got.Kind {
-		t.Errorf("a sample of kind %q from a dataset of kind %q", got.Sample.Kind, got.Kind)
-	}
 }

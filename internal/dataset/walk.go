@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -176,19 +177,10 @@ func kindOf(fd int, name []byte) (byte, error) {
 	return byte(st.Mode & unix.S_IFMT >> 12), nil // include/linux/fs_types.h: S_DT
 }
 
-func specialName(kind byte) string {
-	switch kind {
-	case unix.DT_FIFO:
-		return "FIFO"
-	case unix.DT_SOCK:
-		return "socket"
-	case unix.DT_CHR:
-		return "character device"
-	case unix.DT_BLK:
-		return "block device"
-	}
-	return "entry of unknown type"
-}
+var specialNames = map[byte]string{unix.DT_FIFO: "FIFO", unix.DT_SOCK: "socket", unix.DT_CHR: "character device",
+	unix.DT_BLK: "block device"}
+
+func specialName(kind byte) string { return cmp.Or(specialNames[kind], "entry of unknown type") }
 
 // persist repeats a call that a signal interrupted; the Go runtime sends itself such signals all the time.
 func persist(call func() error) error {
