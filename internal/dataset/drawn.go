@@ -54,10 +54,9 @@ func (s *surveyor) countDrawn() {
 		within = real
 	}
 	counted := map[[2]uint64]bool{}
-	var sum, files, looked, decoded int64
+	var sum, files, decoded int64
 	unsure := ""
 	for _, l := range s.lots {
-		looked++
 		if each := s.out.ItemBytes; each != nil {
 			if bytes := hdf5.Product(*each, []int64{l.items}); bytes != nil && *bytes < math.MaxInt64-decoded {
 				decoded += *bytes
@@ -75,7 +74,7 @@ func (s *surveyor) countDrawn() {
 			sum, files = sum+d.Bytes, files+1
 		}
 	}
-	if files > 0 && looked < s.out.Files {
+	if looked := int64(len(s.lots)); files > 0 && looked < s.out.Files {
 		sum = int64(float64(sum) / float64(looked) * float64(s.out.Files))
 	}
 	s.out.Bytes += sum

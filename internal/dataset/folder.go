@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -130,12 +131,7 @@ func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
 }
 
 func (s *survey) sum() Description {
-	out := Description{Kind: Other, Files: s.files, Folder: &s.folder}
-	for _, kind := range format.Kinds() {
-		if kind != Other && 2*s.kinds[kind] > s.files { // more than half of the files
-			out.Kind = kind
-		}
-	}
+	out := Description{Kind: cmp.Or(majority(s.kinds, s.files), Other), Files: s.files, Folder: &s.folder}
 	most := ""
 	for name, count := range s.extensions {
 		if n := s.extensions[most]; count > n || count == n && name < most {

@@ -86,6 +86,16 @@ func (c *census) files() (total int64) {
 	return total
 }
 
+// majority is what more than half of all are; the zero value where there is no such thing.
+func majority[K comparable, N int | int64](counts map[K]N, all N) (most K) {
+	for one, n := range counts {
+		if 2*n > all {
+			most = one
+		}
+	}
+	return most
+}
+
 // format is the format of more than half of a pool's files, by name; "" where there is none.
 func (c *census) format(p *pool) string {
 	sums := map[string]int64{}
@@ -96,10 +106,5 @@ func (c *census) format(p *pool) string {
 			}
 		}
 	}
-	for name, count := range sums {
-		if 2*count > p.drawn.seen {
-			return name
-		}
-	}
-	return ""
+	return majority(sums, p.drawn.seen)
 }

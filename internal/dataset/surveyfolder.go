@@ -174,19 +174,15 @@ func (s *surveyor) verify(files []File) []File {
 		formats[is.Name]++
 		looked, found = append(looked, f), append(found, is.Kind)
 	}
-	for kind, n := range kinds {
-		if 2*n > len(looked) && kind != s.out.Kind {
-			if kind == Other {
-				s.note("By their names the files are of the kind %s; by their first bytes most are not.", s.out.Kind)
-				s.out.Format = ""
-			}
-			s.out.Kind = kind
+	if kind := majority(kinds, len(looked)); kind != "" && kind != s.out.Kind {
+		if kind == Other {
+			s.note("By their names the files are of the kind %s; by their first bytes most are not.", s.out.Kind)
+			s.out.Format = ""
 		}
+		s.out.Kind = kind
 	}
-	for name, n := range formats {
-		if 2*n > len(looked) && name != "" && !s.signed {
-			s.out.Format = name
-		}
+	if name := majority(formats, len(looked)); name != "" && !s.signed {
+		s.out.Format = name
 	}
 	var kept []File
 	for i, f := range looked {
