@@ -67,17 +67,14 @@ func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
 	}
 	byItem := "-l " + quote(name+":CHUNK="+dataset.Dimensions(item))
 	none := "-f " + quote(name+":NONE")
-	if alone && !slices.Equal(chunk, item) && filtered {
-		add("chunk-item", item, false, byItem)
+	same := slices.Equal(chunk, item)
+	if alone && !same {
+		add("chunk-item", item, !filtered, byItem)
 	}
-	switch {
-	case slices.Equal(chunk, item) && !filtered, !slices.Equal(chunk, item) && !alone:
-	case filtered:
+	if filtered && (alone || same) {
 		add("chunk-item-unfiltered", item, true, byItem, none)
-	default:
-		add("chunk-item", item, true, byItem)
 	}
-	if filtered && !slices.Equal(chunk, item) {
+	if filtered && !same {
 		add("unfiltered", chunk, true, none)
 	}
 	if chunk != nil {

@@ -48,7 +48,6 @@ func (t *trial) all(ctx context.Context, first candidate) error {
 		}
 		return fmt.Errorf("rewriting a sample as it is: %w", err)
 	}
-	t.original = t.made.Stored
 	if t.rest == nil {
 		t.rest = t.pictureCandidates(t.made)
 	}
@@ -140,12 +139,11 @@ func (t *trial) one(ctx context.Context, c candidate) error {
 		t.Warn(c.mind)
 	}
 	row := benchmark.Candidate{Name: c.name, Command: c.command}
-	original := t.original
 	if c.name == asIs {
-		original = t.made.Stored
+		t.original = t.made.Stored
 	}
-	if original > 0 {
-		row.Size = stat.Exact(float64(t.made.Stored) / float64(original))
+	if t.original > 0 {
+		row.Size = stat.Exact(float64(t.made.Stored) / float64(t.original))
 	}
 	t.Rows.Tried = append(t.Rows.Tried, row)
 	waiting := len(t.rest) + 1
