@@ -64,7 +64,7 @@ func stays(share float64) string {
 
 // residency asks a worker process about all files of the sample.
 func (s *session) residency(ctx context.Context, drop bool) (residency, error) {
-	p := s.process(nil, slowest)
+	p := s.process(&s.sample, slowest)
 	defer p.close()
 	files := make([]int, len(s.sample.Files))
 	for i := range files {

@@ -24,7 +24,7 @@ type pictureKind struct{ format, library string }
 func decodeItems(ctx context.Context, s *session) error {
 	d := decoding{session: s, first: map[pictureKind]bool{}, rounds: map[pictureKind][]round{},
 		items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
-	d.process = s.process(nil, decodeRound)
+	d.process = s.process(&s.sample, decodeRound)
 	defer d.process.close()
 	_, _, err := s.repeat(ctx, s.time, func() (round, error) { return d.round(ctx) })
 	for _, kind := range slices.SortedFunc(maps.Keys(d.rounds), d.byItems) {

@@ -54,7 +54,7 @@ func testSession(t testing.TB, s dataset.Sample, o Options) *session {
 
 func askLoad(t testing.TB, s *session, q load) loaded {
 	t.Helper()
-	p := s.process(nil, time.Minute)
+	p := s.process(&s.sample, time.Minute)
 	defer p.close()
 	return must.Get(loadWork.ask(t.Context(), p, q))(t)
 }
@@ -143,7 +143,7 @@ func TestLoadWaitsForItsStart(t *testing.T) {
 func TestLoadRefusesItemsThatAreNotThere(t *testing.T) {
 	sample := rawSample(t, 4096, 4, "a")
 	s := testSession(t, sample, Options{})
-	p := s.process(nil, time.Minute)
+	p := s.process(&s.sample, time.Minute)
 	defer p.close()
 	for _, items := range [][]int{nil, {4}, {-1}} {
 		if _, err := loadWork.ask(t.Context(), p, load{Items: items}); err == nil {

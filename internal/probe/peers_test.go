@@ -63,7 +63,7 @@ func TestDirectReadsKeepUpWithFio(t *testing.T) {
 func ownReads(t *testing.T, path string, q storage.Request) (rate, cost float64) {
 	t.Helper()
 	s := newSession(newRunner(t), rawBytes(q.Block, path), Options{})
-	p := s.process(nil, time.Second)
+	p := s.process(&s.sample, time.Second)
 	defer p.close()
 	must.Get(p.begin(t.Context(), begin(s.clock, time.Second)))(t)
 	before := cpuOf(t, p.pid)

@@ -44,7 +44,7 @@ func (s *session) sweep() []cacheSize {
 	whole := dataset.ChunksIn(l.Dataset.Shape, l.Dataset.Chunk) * chunk // of one file: each has its own cache
 	sample := drawn * chunk / int64(min(files, dataset.MaxOpen))
 	most := s.cacheWithin(int64(min(files, dataset.MaxOpen)))
-	var list []cacheSize
+	var first, rest []cacheSize
 	for _, order := range []string{random, sequential} {
 		sizes := []int64{format.ChunkCacheBytes}
 		for _, size := range candidates(chunk, whole, most) {
@@ -58,18 +58,14 @@ func (s *session) sweep() []cacheSize {
 			if size >= chunk && (order == random || size >= whole) {
 				c.fill = int(min(drawn, size/chunk*int64(files)))
 			}
-			list = append(list, c)
+			if size == format.ChunkCacheBytes {
+				first = append(first, c)
+			} else {
+				rest = append(rest, c)
+			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b cacheSize) int { return rank(a) - rank(b) })
-	return list
-}
-
-func rank(c cacheSize) int {
-	if c.bytes == format.ChunkCacheBytes {
-		return 0
-	}
-	return 1
+	return append(first, rest...)
 }
 
 // candidates are no cache, those that hold 1, 4, 16 … chunks, and one that holds all of a file's.

@@ -103,16 +103,13 @@ type process struct {
 // slowest is how long one piece of work may last beyond the time it is asked to take: one read.
 const slowest = storage.SlowestRead
 
-// process begins a worker process for a sample; the session's own where nil. It is started by the first piece of work.
+// process begins a worker process for a sample. It is started by the first piece of work.
 func (s *session) process(given *dataset.Sample, takes time.Duration) *process {
 	return s.processOn(s.options.Key, given, takes)
 }
 
 // processOn is process with what it may get stuck on; "" for nothing that others wait for.
 func (s *session) processOn(key string, given *dataset.Sample, takes time.Duration) *process {
-	if given == nil {
-		given = &s.sample
-	}
 	spec := isolate.Spec{Task: Task, Key: key, Timeout: takes + slowest, Only: given.Within(given == &s.sample),
 		Limits: isolate.Limits{MemoryBytes: given.ReadMemory(), OpenFiles: 1024}}
 	return &process{child: s.runner.Child(spec), runner: s.runner, spec: spec, given: given}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,7 +16,6 @@ type workerGroup struct {
 	processes []*process
 	items     []int         // in random order
 	next      []int         // where in its share each process goes on
-	shares    int           // for how many processes next is
 	pass      time.Duration // how long a round lasts
 	cold      bool
 	distant   bool // files lie on another machine or behind another process: what is fetched may not be counted
@@ -56,7 +56,7 @@ func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 
 // startWorker starts a process with the sample in it, so that its next request waits for nothing.
 func (c *workerGroup) startWorker(ctx context.Context) (*process, error) {
-	p := c.processOn("", nil, c.pass)
+	p := c.processOn("", &c.sample, c.pass)
 	if _, err := p.begin(ctx, c.time); err != nil {
 		p.close()
 		return nil, err
@@ -82,8 +82,8 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 		if err := c.startUpTo(ctx, count); err != nil {
 			return groupRound{}, err
 		}
-		if c.shares != count {
-			c.shares, c.next = count, make([]int, count)
+		if len(c.next) != count {
+			c.next = make([]int, count)
 			for i := range c.next {
 				c.next[i] = i * len(items) / count
 			}
@@ -118,21 +118,11 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 	}
 }
 
-// tooFew says that there are fewer items than processes, and of what kind.
-type tooFew struct {
-	count int
-	what  string
-}
-
-func (e tooFew) Error() string {
-	return fmt.Sprintf("only %d of the sampled items %s", e.count, e.what)
-}
-
 // forRound is what is read in a round: warm all of the items, cold those that lie apart, with all pages dropped.
 func (c *workerGroup) forRound(ctx context.Context, count int) ([]int, error) {
 	items := c.sound(&c.sample, c.items)
 	if len(items) < count {
-		return nil, tooFew{len(items), "could be read"}
+		return nil, fmt.Errorf("only %d of the sampled items could be read", len(items))
 	}
 	if !c.cold {
 		return items, nil
@@ -146,9 +136,9 @@ func (c *workerGroup) forRound(ctx context.Context, count int) ([]int, error) {
 	}
 	switch {
 	case len(far) < count && len(far) == 1:
-		return nil, tooFew{1, "lies far enough from the others"}
+		return nil, errors.New("only 1 of the sampled items lies far enough from the others")
 	case len(far) < count:
-		return nil, tooFew{len(far), "lie far enough apart"}
+		return nil, fmt.Errorf("only %d of the sampled items lie far enough apart", len(far))
 	}
 	return far, c.dropCaches(ctx)
 }
