@@ -70,28 +70,10 @@ func pythonSession(t testing.TB, argv []string, sample dataset.Sample, limit tim
 	return testSession(t, sample, Options{Python: argv, Seed: 1, Budget: limit})
 }
 
-// labels of a measurement.
-type labels map[string]string
-
-// found returns the measurements of a metric whose labels hold those wanted.
-func found(s *session, probe string, d metric.Desc, want labels) []report.Measurement {
-	var out []report.Measurement
-	for _, m := range s.result.Rows.Measurements() {
-		ok := m.Probe == probe && m.Metric == d.Name
-		for name, value := range want {
-			ok = ok && m.Labels[name] == value
-		}
-		if ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // onlyOne returns the only such measurement of the python probe and fails without.
-func onlyOne(t *testing.T, s *session, d metric.Desc, want labels) report.Metric {
+func onlyOne(t *testing.T, s *session, d metric.Desc, want ...string) report.Measurement {
 	t.Helper()
-	got := found(s, report.ProbePython, d, want)
+	got := found(s.result, report.ProbePython, d, want...)
 	if len(got) != 1 {
 		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want,
 			s.result.Rows.Measurements(), s.result.Warnings)
@@ -99,7 +81,7 @@ func onlyOne(t *testing.T, s *session, d metric.Desc, want labels) report.Metric
 	if v := got[0].Value; v.Center <= 0 || v.Lo > v.Center || v.Hi < v.Center || v.N < 1 {
 		t.Errorf("%s %v: %+v", d.Name, want, v)
 	}
-	return got[0].Value
+	return got[0]
 }
 
 func TestPythonLibraries(t *testing.T) {
@@ -132,12 +114,10 @@ func TestPythonPictures(t *testing.T) {
 	// a busy machine takes more than one second of these to start Python
 	s := pythonSession(t, []string{realPython(t)}, sample, 5*time.Second)
 	must.Do(t, timePython(t.Context(), s))
-	pillow := labels{report.LabelDecoder: "pillow"}
-	onlyOne(t, s, metric.ItemTime, pillow)
 	for _, format := range []string{"jpeg", "png"} {
-		onlyOne(t, s, metric.DecodeTime, labels{report.LabelDecoder: "pillow", report.LabelFormat: format})
+		onlyOne(t, s, metric.DecodeTime, "decoder=pillow", "format="+format)
 	}
-	if m := found(s, report.ProbePython, metric.ItemTime, pillow)[0]; m.Labels[report.LabelVersion] == "" ||
+	if m := onlyOne(t, s, metric.ItemTime, "decoder=pillow"); m.Labels[report.LabelVersion] == "" ||
 		m.Labels[report.LabelCache] != "warm" {
 		t.Errorf("labels %v: want a version, and warm", m.Labels)
 	}
@@ -186,14 +166,14 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 			s := pythonSession(t, []string{python}, sample, limit)
 			must.Do(t, timePython(t.Context(), s))
 			for _, handle := range []string{handleKept, handleReopened} {
-				onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: c.decoder, report.LabelHandle: handle})
+				onlyOne(t, s, metric.ItemTime, "decoder="+c.decoder, "handle="+handle)
 			}
 			if !c.torch {
 				warned(t, s.result, "torch was left out")
 				return
 			}
 			for _, decoder := range []string{"torch as_tensor", "torch collate", "torch dataloader"} {
-				onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: decoder, report.LabelBatchSize: "32"})
+				onlyOne(t, s, metric.ItemTime, "decoder="+decoder, "batch_size=32")
 			}
 			if len(s.result.Warnings) > 0 {
 				t.Errorf("warnings %q", s.result.Warnings)
@@ -224,7 +204,7 @@ func TestPythonPlain(t *testing.T) {
 		sample.Items = []dataset.Ref{{At: 100, Bytes: 3000}, {Index: 3, At: 200, Bytes: 10}}
 		s := pythonSession(t, []string{realPython(t)}, sample, time.Second/4)
 		must.Do(t, timePython(t.Context(), s))
-		onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "python"})
+		onlyOne(t, s, metric.ItemTime, "decoder=python")
 	}
 }
 
@@ -237,5 +217,5 @@ func TestPythonNeverOpensAPipe(t *testing.T) {
 	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good),
 		time.Second)
 	must.Do(t, timePython(t.Context(), s))
-	onlyOne(t, s, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
+	onlyOne(t, s, metric.DecodeTime, "decoder=pillow")
 }

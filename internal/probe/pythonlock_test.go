@@ -10,7 +10,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // A job that appends to its file by short opens for writing takes an exclusive lock each time, and must never be
@@ -30,7 +29,7 @@ func TestPythonTakesNoFileLock(t *testing.T) {
 		select {
 		case err := <-ended:
 			must.Do(t, err)
-			onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "h5py", report.LabelHandle: handleKept})
+			onlyOne(t, s, metric.ItemTime, "decoder=h5py", "handle=kept")
 			if refused > 0 {
 				t.Errorf("%d of %d attempts to lock the file for writing were refused", refused, tries)
 			}

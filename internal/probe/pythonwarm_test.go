@@ -89,8 +89,7 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 			if err := timePython(t.Context(), s); err != nil {
 				t.Fatalf("%v, %q", err, s.result.Warnings)
 			}
-			onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "h5py",
-				report.LabelHandle: handleKept, report.LabelCache: warm})
+			onlyOne(t, s, metric.ItemTime, "decoder=h5py", "handle=kept", "cache=warm")
 		})
 	}
 }
@@ -106,7 +105,7 @@ func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 	if err := timePython(t.Context(), s); err != nil {
 		t.Fatalf("%v, %q", err, s.result.Warnings)
 	}
-	for _, m := range found(s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "h5py"}) {
+	for _, m := range found(s.result, report.ProbePython, metric.ItemTime, "decoder=h5py") {
 		if m.Labels[report.LabelCache] != "" {
 			t.Errorf("%v: not known to be warm", m.Labels)
 		}

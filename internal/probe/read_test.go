@@ -28,26 +28,28 @@ func measured(t *testing.T, sample dataset.Sample, o Options, probe string) Resu
 	return s.result
 }
 
-// find returns the one measurement of a metric with just these labels, given as name=value.
+// found returns the measurements of a metric with these labels among others, given as name=value.
+func found(r Result, probe string, d metric.Desc, want ...string) (out []report.Measurement) {
+	for _, m := range r.Rows.Measurements() {
+		if m.Probe == probe && m.Metric == d.Name && !slices.ContainsFunc(want, func(label string) bool {
+			name, value, _ := strings.Cut(label, "=")
+			return m.Labels[name] != value
+		}) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// find returns the one measurement of a metric with just these labels.
 func find(t *testing.T, r Result, probe string, d metric.Desc, want ...string) report.Metric {
 	t.Helper()
-	slices.Sort(want)
-	var near []string
-	for _, m := range r.Rows.Measurements() {
-		if m.Probe != probe || m.Metric != d.Name {
-			continue
-		}
-		var got []string
-		for k, v := range m.Labels {
-			got = append(got, k+"="+v)
-		}
-		slices.Sort(got)
-		if slices.Equal(got, want) {
+	for _, m := range found(r, probe, d, want...) {
+		if len(m.Labels) == len(want) {
 			return m.Value
 		}
-		near = append(near, strings.Join(got, ","))
 	}
-	t.Fatalf("no %s %s with %v; there are %v", probe, d.Name, want, near)
+	t.Fatalf("no %s %s with %v; there are %+v", probe, d.Name, want, found(r, probe, d))
 	return report.Metric{}
 }
 

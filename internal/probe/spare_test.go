@@ -26,7 +26,7 @@ func TestMemoryThatIsShortIsNotTaken(t *testing.T) {
 	warned(t, s.result, "chunk caches of more than 2 MiB were not tried")
 	must.Do(t, scaling(t.Context(), s))
 	warned(t, s.result, "warm reads by 2 processes and more were left out: they would take")
-	if rates := found(s, report.ProbeScaling, metric.ItemRate, labels{}); len(rates) != 1 {
+	if rates := found(s.result, report.ProbeScaling, metric.ItemRate); len(rates) != 1 {
 		t.Errorf("%d numbers of processes, want 1", len(rates))
 	}
 }
@@ -62,7 +62,7 @@ func TestPythonWithLittleMemory(t *testing.T) {
 	s := pythonSession(t, []string{realPython(t)}, sample, torchFrom+time.Second)
 	s.options.Spare = leaves(pythonTakes)
 	must.Do(t, timePython(t.Context(), s))
-	onlyOne(t, s, metric.ItemTime, labels{report.LabelDecoder: "python"})
+	onlyOne(t, s, metric.ItemTime, "decoder=python")
 	warned(t, s.result, "torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken")
 	s = pythonSession(t, []string{realPython(t)}, sample, time.Second)
 	s.options.Spare = leaves(pythonTakes - 1)
