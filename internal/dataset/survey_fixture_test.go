@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,18 +12,24 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// surveyed asks through the handler and JSON, as a child process would be asked.
-func surveyed(t *testing.T, path string, o SurveyOptions) (SurveyResult, error) {
+// answer asks through the handler and JSON, as a child process would be asked, and says how long the answer is.
+func answer(t *testing.T, path string, o SurveyOptions) (got SurveyAnswer, bytes int, err error) {
 	t.Helper()
 	body := must.Get(json.Marshal(SurveyRequest{Path: []byte(path), Options: o}))(t)
 	value, err := SurveyHandler(t.Context(), body)
 	if err != nil {
-		return SurveyResult{}, err
+		return got, 0, err
 	}
 	raw := must.Get(json.Marshal(value))(t)
-	var got SurveyAnswer
 	must.Do(t, json.Unmarshal(raw, &got))
-	return got.Result, got.Refused.Err()
+	return got, len(raw), nil
+}
+
+// surveyed is what comes of an answer.
+func surveyed(t *testing.T, path string, o SurveyOptions) (SurveyResult, error) {
+	t.Helper()
+	got, _, err := answer(t, path, o)
+	return got.Result, cmp.Or(err, got.Refused.Err())
 }
 
 // copyOf puts a fixture somewhere else.

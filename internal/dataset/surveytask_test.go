@@ -17,15 +17,6 @@ import (
 // answerRoom is what package isolate lets one answer of a child have, less its envelope.
 const answerRoom = 4<<20 - 256
 
-// answer asks the handler and returns the length of its answer as JSON.
-func answer(t *testing.T, path string, o SurveyOptions) (SurveyAnswer, int) {
-	t.Helper()
-	body := must.Get(json.Marshal(SurveyRequest{Path: []byte(path), Options: o}))(t)
-	value := must.Get(SurveyHandler(t.Context(), body))(t)
-	raw := must.Get(json.Marshal(value))(t)
-	return value.(SurveyAnswer), len(raw)
-}
-
 // Paths of 4000 bytes: fewer files are drawn, and those can be opened.
 func TestSurveyAnswerOfLongPaths(t *testing.T) {
 	root := t.TempDir()
@@ -42,9 +33,9 @@ func TestSurveyAnswerOfLongPaths(t *testing.T) {
 		must.Get(unix.Write(file, []byte("x")))(t)
 		unix.Close(file)
 	}
-	got, bytes := answer(t, root, SurveyOptions{})
-	if bytes > answerRoom {
-		t.Errorf("an answer of %d bytes", bytes)
+	got, bytes, err := answer(t, root, SurveyOptions{})
+	if bytes > answerRoom || err != nil {
+		t.Errorf("an answer of %d bytes, %v", bytes, err)
 	}
 	files := got.Result.Sample.Files
 	if len(files) != pathRoom/4000 || got.Result.Files != 2000 {
@@ -82,7 +73,8 @@ func TestSurveyOfManyEmptyFiles(t *testing.T) {
 	for i := range 3 {
 		many(t, filepath.Join(dir, fmt.Sprint(i)), 1000, "", fmt.Sprintf(".%d-\t", i)) // no two end alike
 	}
-	got, bytes := answer(t, dir, SurveyOptions{})
+	got, bytes, err := answer(t, dir, SurveyOptions{})
+	must.Do(t, err)
 	if err := got.Refused.Err(); !errors.Is(err, ErrNoItems) || !strings.Contains(err.Error(), reasonEmpty) {
 		t.Errorf("%v", err)
 	}
