@@ -31,12 +31,9 @@ import (
 
 // Options say what is measured.
 type Options struct {
-	probe.Options          // CPUs, Layout, Spare and Key are filled in by the run
-	Path            string // of the dataset; absolute
-	Dataset         string // of an HDF5 file: its name; "": the one that training most likely reads
-	ItemShape       []int64
-	BlockBytes      int64 // of raw bytes
-	Follow          bool  // external links, external storage and virtual datasets
+	probe.Options                         // CPUs, Layout, Spare and Key are filled in by the run
+	Path            string                // of the dataset; absolute
+	Look            dataset.SurveyOptions // Seed, Limit, Avoid and WalkOnly are filled in by the run
 	Step, Transform time.Duration
 	Tool            report.Tool
 	Redact          untrusted.Redaction

@@ -58,13 +58,13 @@ func (r *Run) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool) 
 	limit := r.SurveyLimit()
 	spec := isolate.Spec{Task: dataset.SurveyTask, Key: r.Key, Timeout: limit + surveyGrace,
 		Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory, CPUSeconds: 120}}
-	if !r.Follow {
+	if !r.Look.Follow {
 		spec.Only = dataset.Reach(r.Path)
 	}
+	look := r.Look
+	look.Seed, look.Limit, look.Avoid, look.WalkOnly = r.Seed, limit, avoid, walkOnly
 	answer, err := isolate.Call[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.runner, spec,
-		dataset.SurveyRequest{Path: []byte(r.Path), Options: dataset.SurveyOptions{
-			Seed: r.Seed, Dataset: r.Dataset, ItemShape: r.ItemShape, BlockBytes: r.BlockBytes, Follow: r.Follow,
-			Limit: limit, Avoid: avoid, WalkOnly: walkOnly}})
+		dataset.SurveyRequest{Path: []byte(r.Path), Options: look})
 	if err == nil {
 		err = answer.Refused.Err()
 	}

@@ -202,8 +202,8 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	if err != nil {
 		return fail(exitUsage, "give an absolute path", "%s: %w", o.path, err)
 	}
-	options := benchrun.Options{Path: path, Dataset: o.dataset, ItemShape: o.shape, BlockBytes: o.block,
-		Follow: o.follow, Step: o.step, Transform: o.transform, Tool: ofTool(),
+	options := benchrun.Options{Path: path, Look: dataset.SurveyOptions{Dataset: o.dataset, ItemShape: o.shape,
+		BlockBytes: o.block, Follow: o.follow}, Step: o.step, Transform: o.transform, Tool: ofTool(),
 		Redact: redaction(env, &diagnoseOptions{noRedact: o.noRedact})}
 	options.Options = probe.Options{Budget: o.budget, Seed: o.seed, MaxWorkers: o.workers, BatchSize: o.batchSize,
 		NoCold: o.noCold, Try: o.try, Scratch: o.scratch, Other: o.other}
