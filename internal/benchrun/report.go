@@ -2,9 +2,11 @@ package benchrun
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -86,6 +88,27 @@ func (r *Run) metrics() map[string]report.Metric {
 // exactly is a figure that was read, and not estimated from samples.
 func exactly(d metric.Desc, x float64) report.Metric {
 	return report.Metric{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1, Unit: string(d.Unit), Basis: report.Measured}
+}
+
+// machineBusy is the CPU time that the machine has spent working since boot, in seconds; NaN where unknown.
+func (r *Run) machineBusy() float64 {
+	machine := r.fs.Machine()
+	defer machine.Close()
+	var s procfs.SystemStat
+	if machine.Stat(&s) != nil {
+		return math.NaN()
+	}
+	return s.Total.Busy()
+}
+
+// beside notes what other programs took of the CPUs while a dataset was measured, from what the machine had spent
+// before, and what pipetune used itself, in seconds.
+func (r *Run) beside(out *report.Report, before, own float64, took time.Duration) {
+	others := max((r.machineBusy()-before-own)/took.Seconds(), 0)
+	if math.IsNaN(others) || took <= 0 {
+		return
+	}
+	out.Metrics[metric.OtherCPU.Name] = exactly(metric.OtherCPU, others)
 }
 
 // benchmark describes the dataset and what was read of it.

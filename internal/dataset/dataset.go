@@ -8,6 +8,8 @@
 package dataset
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +43,21 @@ type Description struct {
 	HDF5   *hdf5.File
 	// Refused is why an HDF5 file is not described.
 	Refused untrusted.Text `json:",omitzero"`
+}
+
+// Task is the name under which a child process offers Handler.
+const Task = "dataset"
+
+// Request asks what lies at one path, as raw bytes: a path need not be valid UTF-8.
+type Request struct{ Path []byte }
+
+// Handler answers one Request with a Description. It is to run in a child process. Its error is that of Describe.
+func Handler(_ context.Context, body json.RawMessage) (any, error) {
+	var request Request
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, fmt.Errorf("decoding a request about a dataset: %w", err)
+	}
+	return Describe(string(request.Path))
 }
 
 // ErrNoData says that the path is neither a regular file nor a folder.

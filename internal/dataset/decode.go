@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"io"
 	"runtime/debug"
+	"time"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -28,6 +29,9 @@ type Pixels struct {
 	Bits          int    // of a sample: 8, or 16, little-endian, of gray
 	Bytes         []byte // good until the next call of Decode
 }
+
+// ErrTooLarge is what errors.Is finds when a picture has more pixels than are decoded, 178,956,970 as with Pillow.
+var ErrTooLarge = jpeg.ErrTooLarge
 
 // ErrPicture is in every error that is the picture's fault: damaged, cut, of an unsupported kind, too large.
 var ErrPicture = errors.New("the picture cannot be decoded")
@@ -101,6 +105,14 @@ func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 	return p, c.library, nil
 }
 
+// PictureFormat names a picture's format by its first bytes: "jpeg", "png", …; "" for what is none known.
+func PictureFormat(data []byte) string {
+	if f := format.OfBytes(data); f.Kind == Image {
+		return f.Name
+	}
+	return ""
+}
+
 // damaged keeps the decoder's words alone: an early end inside of a picture is not a file that shrank.
 func damaged(format string, err error) error {
 	if errors.Is(err, jpeg.ErrTooLarge) {
@@ -130,6 +142,34 @@ func (d *Decoder) decodeJPEG(data []byte) (Pixels, error) {
 		return Pixels{}, err
 	}
 	return Pixels{Width: width, Height: height, Channels: channels, Bits: 8, Bytes: d.buf}, nil
+}
+
+// Span is where a picture's file lies among the bytes of several.
+type Span = jpeg.Span
+
+// EachFormat is the format of the pictures that DecodeEach decodes, as PictureFormat names it.
+const EachFormat = "jpeg"
+
+// DecodeEach decodes pictures of EachFormat, which lie in files one behind the other, and puts how long each took into
+// took, which is as long as at. It stops after the picture with which they have lasted for longest together, the first
+// at the soonest, and returns how many it decoded; or before the first that Decode refuses, with the same error. No
+// picture is kept.
+func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, longest time.Duration) (done int,
+	library string, err error) {
+	if err = d.startJPEG(); err == nil {
+		done, err = d.jpeg.DecodeEach(files, at, took, &d.buf, longest)
+	}
+	if err != nil {
+		err = damaged(EachFormat, err)
+	}
+	return done, codecs[EachFormat].library, err
+}
+
+func (d *Decoder) startJPEG() (err error) {
+	if d.jpeg == nil {
+		d.jpeg, err = jpeg.NewDecoder()
+	}
+	return err
 }
 
 // pngChannels is how many channels Pillow makes of PNG's color types; palettes are not among them.
