@@ -144,35 +144,30 @@ func (c *workerGroup) cache() string {
 // warmUp has one process read and decode every item once; later only what it read in its time is measured.
 func (c *workerGroup) warmUp(ctx context.Context, within span) error {
 	c.pass = within.left()
-	for {
-		items := c.sound(&c.sample, c.items)
-		if len(items) == 0 {
-			return errNoneReadable
+	if err := c.startUpTo(ctx, 1); err != nil {
+		return err
+	}
+	out, err := attended(ctx, c.processes[0], loadWork, func() (load, error) {
+		if c.items = c.sound(&c.sample, c.items); len(c.items) == 0 {
+			return load{}, errNoneReadable
 		}
-		if err := c.startUpTo(ctx, 1); err != nil {
-			return err
+		return load{Items: c.items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample),
+			Decode: holdsPictures(&c.sample)}, nil
+	}, func(asked load, death error) error { return c.revive(ctx, c.processes[0], asked, death) })
+	if err != nil {
+		return err
+	}
+	c.note(&c.sample, out.Failures)
+	if out.Next > 0 {
+		if c.onlyCached(&c.sample, c.items[:out.Next], c.items) {
+			return c.tooFewWarm()
 		}
-		asked := []load{{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample),
-			Decode: holdsPictures(&c.sample)}}
-		got, errs := c.ask(ctx, asked)
-		if _, err := c.replaceDead(ctx, asked, got, errs); err != nil {
-			return err
-		}
-		if errs[0] != nil {
-			continue // without what ended it
-		}
-		if next := got[0].Next; next > 0 {
-			if c.onlyCached(&c.sample, items[:next], items) {
-				return c.tooFewWarm()
-			}
-			items = items[:next]
-		}
-		c.items = c.sound(&c.sample, items)
-		if len(c.items) > 0 {
-			return nil
-		}
+		c.items = c.items[:out.Next]
+	}
+	if c.items = c.sound(&c.sample, c.items); len(c.items) == 0 {
 		return errNoneReadable
 	}
+	return nil
 }
 
 // step measures so many processes. With an error comes what was measured before it.

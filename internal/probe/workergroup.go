@@ -39,14 +39,16 @@ func (c *workerGroup) close() {
 	}
 }
 
-// startUpTo starts processes until there are so many. Without a key, those of one mount do not wait for each other.
+// startUpTo starts processes until there are so many, each with the sample in it, so that its next request waits for
+// nothing. Without a key, those of one mount do not wait for each other.
 func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 	if err := c.roomFor(count); err != nil {
 		return err
 	}
 	for len(c.processes) < count {
-		p, err := c.startWorker(ctx)
-		if err != nil {
+		p := c.processOn("", &c.sample, c.pass)
+		if _, err := p.begin(ctx, c.time); err != nil {
+			p.close()
 			return fmt.Errorf("starting worker process %d: %w", len(c.processes)+1, err)
 		}
 		c.processes = append(c.processes, p)
@@ -54,14 +56,15 @@ func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 	return nil
 }
 
-// startWorker starts a process with the sample in it, so that its next request waits for nothing.
-func (c *workerGroup) startWorker(ctx context.Context) (*process, error) {
-	p := c.processOn("", &c.sample, c.pass)
-	if _, err := p.begin(ctx, c.time); err != nil {
-		p.close()
-		return nil, err
+// revive begins a process again that died and was renewed, once what ended it is left out.
+func (c *workerGroup) revive(ctx context.Context, p *process, asked load, death error) error {
+	if err := c.survive(ctx, &c.sample, asked, death); err != nil {
+		return err
 	}
-	return p, nil
+	if _, err := p.begin(ctx, c.time); err != nil {
+		return fmt.Errorf("starting a worker process again: %w", err)
+	}
+	return nil
 }
 
 // lead is how far ahead a round starts: a request takes some 1 ms with a thousand items to reach its process.
@@ -172,7 +175,7 @@ func (c *workerGroup) ask(ctx context.Context, asked []load) ([]loaded, []error)
 	return got, errs
 }
 
-// replaceDead notes what could not be read and replaces processes that died; then the round is made again.
+// replaceDead notes what could not be read and renews processes that died; then the round is made again.
 func (c *workerGroup) replaceDead(ctx context.Context, asked []load, got []loaded, errs []error) (again bool,
 	err error) {
 	for i := range asked {
@@ -183,12 +186,9 @@ func (c *workerGroup) replaceDead(ctx context.Context, asked []load, got []loade
 			return false, errs[i]
 		default:
 			again = true
-			c.processes[i].close()
-			if err := c.survive(ctx, &c.sample, asked[i], errs[i]); err != nil {
+			c.processes[i].renew()
+			if err := c.revive(ctx, c.processes[i], asked[i], errs[i]); err != nil {
 				return false, err
-			}
-			if c.processes[i], err = c.startWorker(ctx); err != nil {
-				return false, fmt.Errorf("starting a worker process again: %w", err)
 			}
 		}
 	}
