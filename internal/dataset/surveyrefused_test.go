@@ -174,8 +174,9 @@ func TestSurveyWithoutPermission(t *testing.T) {
 			}
 		}
 		got, err := surveyed(t, dir, SurveyOptions{})
-		if err != nil || got.FilesExact || len(got.Unread) != 1 || got.Unread[0].Count != 2 ||
-			got.Unread[0].Reason != "permission denied" || len(got.Sample.Files) != 1 {
+		if err != nil || got.FilesExact || got.Folders != 1 || len(got.Unread) != 1 || got.Unread[0].Count != 2 ||
+			got.Unread[0].Reason != "permission denied" || string(got.Unread[0].Example) != shut ||
+			len(got.Sample.Files) != 1 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

@@ -18,15 +18,12 @@ import (
 )
 
 // walked goes through a tree and returns the walk and the files it met, sorted.
-func walked(t *testing.T, root string, stop func() bool) (*walk, []string, error) {
+func walked(t *testing.T, root string) (*walk, []string, error) {
 	t.Helper()
 	fd := must.Get(unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 	defer unix.Close(fd)
-	if stop == nil {
-		stop = func() bool { return false }
-	}
 	var files []string
-	w := &walk{stop: stop, root: root + "/", file: func(folder, name []byte) {
+	w := &walk{stop: func() bool { return false }, root: root + "/", file: func(folder, name []byte) {
 		files = append(files, string(folder)+string(name))
 	}}
 	err := w.run(fd)
@@ -45,7 +42,7 @@ func TestWalk(t *testing.T) {
 		must.Do(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	must.Do(t, unix.Mkfifo(filepath.Join(dir, "b", "fifo.jpg"), 0o600))
-	w, files, err := walked(t, dir, nil)
+	w, files, err := walked(t, dir)
 	want := []string{".hidden/7", "5.jpg", "a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg",
 		"evil \x1b[31m\n/6\xff.jpg"}
 	if err != nil || !slices.Equal(files, want) {
@@ -77,17 +74,6 @@ func many(t *testing.T, dir string, n int, content, ending string) {
 	}
 }
 
-func TestWalkStops(t *testing.T) {
-	dir := t.TempDir()
-	many(t, filepath.Join(dir, "a"), 1500, "", ".npy") // two listings of 32 KiB and a half
-	many(t, filepath.Join(dir, "b"), 1500, "", ".npy")
-	batches := 0
-	w, files, err := walked(t, dir, func() bool { batches++; return batches > 2 })
-	if err != nil || !w.cut || len(files) == 0 || len(files) >= 3000 {
-		t.Errorf("%d files, cut %v, %v", len(files), w.cut, err)
-	}
-}
-
 // A tree deeper than the descriptors a child has, and paths longer than the kernel opens.
 func TestWalkInTheDeep(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -107,7 +93,7 @@ func TestWalkInTheDeep(t *testing.T) {
 				fd = below(t, fd, strings.Repeat("d", c.length))
 			}
 			unix.Close(fd)
-			w, files, err := walked(t, root, nil)
+			w, files, err := walked(t, root)
 			if err != nil || len(files) > c.files || len(files) < c.files-1 {
 				// one less where the root's own path is long
 				t.Errorf("%d files, %v; want %d", len(files), err, c.files)
@@ -154,29 +140,6 @@ func openToAll(t *testing.T, dir string) {
 	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 		must.Do(t, os.Chmod(dir, 0o755))
 	}
-}
-
-func TestWalkWithoutPermission(t *testing.T) {
-	dir := t.TempDir()
-	openToAll(t, dir)
-	for _, name := range []string{"open/1.jpg", "shut/2.jpg", "shut too/3.jpg"} {
-		write(t, filepath.Join(dir, name), []byte("x"))
-		must.Do(t, os.Chmod(filepath.Dir(filepath.Join(dir, name)), 0o755))
-	}
-	for _, name := range []string{"shut", "shut too"} {
-		must.Do(t, os.Chmod(filepath.Join(dir, name), 0))
-		t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, name), 0o700) })
-	}
-	asNobody(t, func() {
-		w, files, err := walked(t, dir, nil)
-		if err != nil || !slices.Equal(files, []string{"open/1.jpg"}) || w.folders != 3 {
-			t.Errorf("met %q in %d folders, %v", files, w.folders, err)
-		}
-		if b := w.bad.list; len(b) != 1 || b[0].Count != 2 || b[0].Reason != "permission denied" ||
-			!strings.HasPrefix(string(b[0].Example), "shut") {
-			t.Errorf("unread: %+v", b)
-		}
-	})
 }
 
 // special makes one of each that must not be opened; devices only with the right to make them.
