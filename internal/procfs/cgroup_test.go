@@ -3,7 +3,6 @@ package procfs
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -149,22 +148,20 @@ func TestVersion1CountersAreTotals(t *testing.T) {
 	}
 }
 
-func TestIOLimits(t *testing.T) {
-	byDevice := func(a, b IOLimit) int { return int(a.Device.Minor) - int(b.Device.Minor) }
+func TestReadLimits(t *testing.T) {
 	for _, c := range []struct {
 		root string
 		pid  int
-		want []IOLimit
+		dev  Device
+		want ReadLimits
 	}{
-		{"cgroup-v2", 4700, []IOLimit{{Device: Device{259, 0}, ReadBytesPerSec: Some(int64(100 << 20)),
-			ReadsPerSec: Some(int64(5000))}}},
-		{"container-v1", 7, []IOLimit{{Device: Device{254, 0}, ReadBytesPerSec: Some(int64(1 << 20)),
-			ReadsPerSec: Some(int64(100))}}},
-		{"debian12-hybrid", 19868, nil},
+		{"cgroup-v2", 4700, Device{259, 0}, ReadLimits{Bytes: Some(int64(100 << 20)), Reads: Some(int64(5000))}},
+		{"cgroup-v2", 4700, Device{259, 1}, ReadLimits{}},
+		{"container-v1", 7, Device{254, 0}, ReadLimits{Bytes: Some(int64(1 << 20)), Reads: Some(int64(100))}},
+		{"debian12-hybrid", 19868, Device{254, 0}, ReadLimits{}},
 	} {
 		g := must.Get(fixture(t, c.root).Cgroup(c.pid))(t)
-		got := must.Get(g.IOLimits())(t)
-		slices.SortFunc(got, byDevice)
+		got := must.Get(g.ReadLimits(func(d Device) bool { return d == c.dev }))(t)
 		if diff := cmp.Diff(c.want, got, optionals); diff != "" {
 			t.Errorf("%s: %s", c.root, diff)
 		}

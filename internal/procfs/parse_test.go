@@ -56,7 +56,9 @@ var parsers = map[string]struct {
 		false},
 	"cpu.max": {returned(ParseCPUMax), "250000 100000\n", true},
 	"limit":   {returned(ParseLimit), "17179869184\n", true},
-	"io.max": {func(b []byte) (any, error) { return nil, parseIOLimits(b, "rbps", map[Device]*IOLimit{}) },
+	"io.max": {filled(func(b []byte, l *ReadLimits) error {
+		return parseIOLimits(b, "rbps", func(Device) bool { return true }, l)
+	}),
 		"259:0 rbps=104857600 wbps=max riops=9000 wiops=max\n", false},
 	"cgroup": {returned(ParseCgroupEntries),
 		"4:cpu,cpuacct:/docker/abc\n0::/\n", false},

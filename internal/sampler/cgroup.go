@@ -145,30 +145,17 @@ func (c *Cgroup) addDeviceLimits(sink recording.Sink, due bool) {
 	if len(c.placement.devices) == 0 {
 		return
 	}
-	limits, err := c.group.IOLimits()
+	limits, err := c.group.ReadLimits(func(limited procfs.Device) bool {
+		return slices.ContainsFunc(c.placement.devices, func(d procfs.BlockDevice) bool {
+			return d.Device == limited || slices.Contains(d.Above, limited)
+		})
+	})
 	if err != nil {
 		unread(sink, "cgroup_read_*", jobGroup, err, "enable the io (blkio) controller for the job's group")
 		return
 	}
-	var iops, bytes procfs.Optional[int64]
-	for _, l := range limits {
-		for _, d := range c.placement.devices {
-			if d.Device == l.Device || slices.Contains(d.Above, l.Device) {
-				iops, bytes = tighter(iops, l.ReadsPerSec), tighter(bytes, l.ReadBytesPerSec)
-			}
-		}
-	}
-	addKnown(sink, metric.CgroupReadIOPSMax, jobGroup, iops)
-	addKnown(sink, metric.CgroupReadBPSMax, jobGroup, bytes)
-}
-
-func tighter(a, b procfs.Optional[int64]) procfs.Optional[int64] {
-	x, okA := a.Get()
-	y, okB := b.Get()
-	if !okA || (okB && y < x) {
-		return b
-	}
-	return a
+	addKnown(sink, metric.CgroupReadIOPSMax, jobGroup, limits.Reads)
+	addKnown(sink, metric.CgroupReadBPSMax, jobGroup, limits.Bytes)
 }
 
 // Close implements Sampler.
