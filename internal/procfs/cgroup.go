@@ -57,7 +57,7 @@ type Cgroup struct {
 	// mount; "" is the version 2 hierarchy.
 	dirs map[string][]string
 	// unified are the controllers of version 2 in hybrid mode.
-	unified map[string]bool
+	unified []string
 }
 
 // Cgroup finds the groups of a process. ErrNoData says that no cgroup file
@@ -97,10 +97,7 @@ func (f FS) cgroupFrom(entries []CgroupEntry, mounts []Mount) (Cgroup, error) {
 	}
 	if d := c.dirs[""]; len(d) > 0 && c.Mode == CgroupHybrid {
 		list, _ := attr(d[len(d)-1], "cgroup.controllers")
-		c.unified = make(map[string]bool)
-		for name := range strings.FieldsSeq(list) {
-			c.unified[name] = true
-		}
+		c.unified = strings.Fields(list)
 	}
 	if len(c.dirs) == 0 {
 		return c, &readError{f.Path("sys", "fs", "cgroup"), ErrNoData,
@@ -178,7 +175,7 @@ func (c Cgroup) version(controller string) (dirs []string, v int) {
 	if d := c.dirs[controller]; len(d) > 0 {
 		return d, 1
 	}
-	if d := c.dirs[""]; len(d) > 0 && (c.Mode == CgroupV2 || c.unified[controller]) {
+	if d := c.dirs[""]; len(d) > 0 && (c.Mode == CgroupV2 || slices.Contains(c.unified, controller)) {
 		return d, 2
 	}
 	return nil, 0

@@ -103,8 +103,9 @@ func TestEqualMemoryLimits(t *testing.T) {
 	}
 	r := g.Counters()
 	defer r.Close()
-	if used, err := r.MemoryUse(); err != nil || used != 16e9 {
-		t.Errorf("%d bytes in use (%v), want those of job.slice", used, err)
+	var m CgroupMemory
+	if err := r.Memory(&m); err != nil || m.UseBytes != 16e9 {
+		t.Errorf("%d bytes in use (%v), want those of job.slice", m.UseBytes, err)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 	defer r.Close()
 	counts(t, g, r,
 		CgroupCPU{Periods: Some(int64(1000)), Throttled: Some(int64(700))},
-		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), SharedMemoryBytes: Some(int64(1e9)),
+		CgroupMemory{UseBytes: 16e9, FileBytes: Some(int64(10e9)), SharedMemoryBytes: Some(int64(1e9)),
 			FileRefaults: Some(int64(77))})
 	var p Pressure
 	if err := r.Pressure(PressureCPU, &p); err != nil || p.SomeSeconds.Or(0) != 0.7 || p.FullSeconds.Or(0) != 0.3 {
@@ -141,7 +142,7 @@ func TestVersion1CountersAreTotals(t *testing.T) {
 	defer r.Close()
 	counts(t, g, r,
 		CgroupCPU{Periods: Some(int64(72)), Throttled: Some(int64(70))},
-		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), SharedMemoryBytes: Some(int64(40)),
+		CgroupMemory{UseBytes: 1 << 20, FileBytes: Some(int64(1000)), SharedMemoryBytes: Some(int64(40)),
 			FileRefaults: Some(int64(11))})
 	if err := r.Pressure(PressureCPU, &Pressure{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("version 1 has no pressure, got %v", err)

@@ -63,9 +63,9 @@ func quotaOf(dir string, version int) (cpus Optional[float64], err error) {
 	if err != nil {
 		return cpus, err
 	}
-	q, ok1 := parseInt(bytes.TrimSpace(quota))
-	p, ok2 := parseCount(bytes.TrimSpace(period))
-	if !ok1 || !ok2 || p == 0 {
+	q, err := strconv.ParseInt(string(bytes.TrimSpace(quota)), 10, 64)
+	p, ok := parseCount(bytes.TrimSpace(period))
+	if err != nil || !ok || p == 0 {
 		return cpus, malformed(dir+"/cpu.cfs_quota_us", "quota or period")
 	}
 	if q < 0 {

@@ -2,7 +2,7 @@ package procfs
 
 // CgroupMemory is what the memory controller counts.
 type CgroupMemory struct {
-	UseBytes Optional[int64]
+	UseBytes int64
 	// FileBytes is page cache, that of tmpfs included.
 	FileBytes         Optional[int64]
 	SharedMemoryBytes Optional[int64]
@@ -10,33 +10,24 @@ type CgroupMemory struct {
 	FileRefaults Optional[int64]
 }
 
-// MemoryUse reads the bytes in use alone, which is cheap.
-func (r *CgroupCounters) MemoryUse() (int64, error) {
-	b, err := r.read(&r.memUse)
-	if err != nil {
-		return 0, err
-	}
-	line, ok := oneLine(b)
-	n, ok2 := parseCount(line)
-	if !ok || !ok2 {
-		return 0, malformed(r.memUse.path, "not a count")
-	}
-	return n, nil
-}
-
 // Memory reads use and composition. The kernel gathers memory.stat from every
 // CPU and group below, so once a second is enough.
 func (r *CgroupCounters) Memory(m *CgroupMemory) error {
 	*m = CgroupMemory{}
-	use, err := r.MemoryUse()
+	b, err := r.read(&r.memUse)
 	if err != nil {
 		return err
 	}
-	if err := into(m, ParseCgroupMemoryStat)(r.read(&r.memStat)); err != nil {
-		return err
+	line, ok := oneLine(b)
+	use, ok2 := parseCount(line)
+	if !ok || !ok2 {
+		return malformed(r.memUse.path, "not a count")
 	}
-	m.UseBytes = Some(use)
-	return nil
+	err = into(m, ParseCgroupMemoryStat)(r.read(&r.memStat))
+	if err == nil {
+		m.UseBytes = use
+	}
+	return err
 }
 
 // ParseCgroupMemoryStat parses memory.stat of either version. Version 1 has a
@@ -82,5 +73,5 @@ func (c Cgroup) MemoryRoom() (Optional[MemoryRoom], error) {
 		return Optional[MemoryRoom]{}, err
 	}
 	reclaimable := max(m.FileBytes.Or(0)-m.SharedMemoryBytes.Or(0), 0)
-	return Some(MemoryRoom{Bytes: l.Bytes - max(m.UseBytes.Or(0)-reclaimable, 0), Limit: l}), nil
+	return Some(MemoryRoom{Bytes: l.Bytes - max(m.UseBytes-reclaimable, 0), Limit: l}), nil
 }

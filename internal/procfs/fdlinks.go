@@ -1,7 +1,7 @@
 package procfs
 
 import (
-	"errors"
+	"bytes"
 	"strconv"
 	"unsafe"
 
@@ -12,35 +12,31 @@ import (
 // that looks some ten times a second. It keeps the folder open and allocates
 // nothing once warm. Use it from one goroutine; Close it before its Process.
 type FDLinks struct {
-	p     *Process
-	dirfd int
-	nums  []int
-	link  [4096]byte
+	p    *Process
+	dir  *hotFile
+	nums []int
+	link [4096]byte
 }
 
 // Links prepares a repeated listing of the process' descriptors.
-func (p *Process) Links() *FDLinks { return &FDLinks{p: p, dirfd: -1} }
+func (p *Process) Links() *FDLinks { return &FDLinks{p: p} }
 
 // Close gives the folder's descriptor back. It may be called more than once.
 func (l *FDLinks) Close() {
-	if l.dirfd >= 0 {
-		_ = unix.Close(l.dirfd) // read-only: nothing to lose
-		l.dirfd = -1
-	}
+	l.dir.close()
+	l.dir = nil
 }
 
 // Each calls visit with the number and target of at most limit descriptors,
 // and returns how many there are in all. Links are read, never followed. The
 // target is valid during the call only, and unclean.
 func (l *FDLinks) Each(limit int, visit func(num int, target []byte)) (total int, err error) {
-	err = l.open()
-	if err == nil {
-		err = rewind(l.dirfd)
+	if err := l.open(); err != nil {
+		return 0, l.p.missing(err)
 	}
-	if err != nil {
-		return 0, l.p.missing(classify(l.p.path+"/fd", err))
+	if err = rewind(l.dir.fd); err == nil {
+		l.nums, total, err = l.p.fdNumbers(l.dir.fd, l.nums[:0], limit)
 	}
-	l.nums, total, err = l.p.fdNumbers(l.dirfd, l.nums[:0], limit)
 	if err != nil {
 		return 0, l.p.missing(classify(l.p.path+"/fd", err))
 	}
@@ -53,7 +49,7 @@ func (l *FDLinks) Each(limit int, visit func(num int, target []byte)) (total int
 		}
 	}
 	for _, num := range l.nums {
-		if n, ok := readlinkNumber(l.dirfd, num, l.link[:]); ok {
+		if n, ok := readlinkNumber(l.dir.fd, num, l.link[:]); ok {
 			visit(num, l.link[:n])
 		}
 	}
@@ -65,7 +61,7 @@ func (l *FDLinks) Target(num int) ([]byte, bool) {
 	if l.open() != nil {
 		return nil, false
 	}
-	n, ok := readlinkNumber(l.dirfd, num, l.link[:])
+	n, ok := readlinkNumber(l.dir.fd, num, l.link[:])
 	return l.link[:n], ok
 }
 
@@ -78,7 +74,7 @@ func (l *FDLinks) SharedMemoryBytes(num int) (int64, bool) {
 		return 0, false
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(l.dirfd, strconv.Itoa(num), &st, 0); err != nil {
+	if err := unix.Fstatat(l.dir.fd, strconv.Itoa(num), &st, 0); err != nil {
 		return 0, false
 	}
 	return st.Size, true
@@ -87,27 +83,20 @@ func (l *FDLinks) SharedMemoryBytes(num int) (int64, bool) {
 // TCP reports whether a descriptor is a socket of TCP, by the name that the kernel gives its protocol (net/socket.c,
 // sockfs_xattr_get; lsof reads it too). 4 µs.
 func (l *FDLinks) TCP(num int) bool {
-	if target, ok := l.Target(num); !ok || !hasPrefix(target, "socket:") {
+	if target, ok := l.Target(num); !ok || !bytes.HasPrefix(target, []byte("socket:")) {
 		return false
 	}
 	var name [16]byte
-	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(l.dirfd)+"/"+strconv.Itoa(num), "system.sockprotoname",
+	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(l.dir.fd)+"/"+strconv.Itoa(num), "system.sockprotoname",
 		name[:])
-	return err == nil && hasPrefix(name[:n], "TCP")
+	return err == nil && bytes.HasPrefix(name[:n], []byte("TCP"))
 }
 
-func (l *FDLinks) open() error {
-	for l.dirfd < 0 {
-		fd, err := unix.Openat(l.p.dirfd, "fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		l.dirfd = fd
+func (l *FDLinks) open() (err error) {
+	if l.dir == nil {
+		l.dir, err = openHotAt(l.p.dirfd, "fd", l.p.path+"/fd", false)
 	}
-	return nil
+	return err
 }
 
 // readlinkNumber is readlinkat(2) for a name that is a number, without the

@@ -68,7 +68,7 @@ func eachMapping(r io.Reader, visit func(line []byte) bool) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if whole && len(line) > 0 && !visit(bytes.TrimSuffix(line, []byte{'\n'})) || err != nil {
+		if whole && len(line) > 0 && !visit(bytes.TrimSuffix(line, newline)) || err != nil {
 			return nil
 		}
 	}

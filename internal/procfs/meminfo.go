@@ -5,8 +5,7 @@ type Meminfo struct {
 	Total Optional[int64]
 	// Available is the kernel's estimate of what new work can have without
 	// swapping (since Linux 3.14).
-	Available            Optional[int64]
-	Cached, SharedMemory Optional[int64]
+	Available Optional[int64]
 }
 
 // ParseMeminfo parses /proc/meminfo. Unknown lines are passed over; at least
@@ -19,10 +18,6 @@ func ParseMeminfo(b []byte, m *Meminfo) error {
 			return setKiB(&m.Total, value)
 		case "MemAvailable":
 			return setKiB(&m.Available, value)
-		case "Cached":
-			return setKiB(&m.Cached, value)
-		case "Shmem":
-			return setKiB(&m.SharedMemory, value)
 		}
 		return true
 	})

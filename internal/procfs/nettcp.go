@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -35,29 +36,19 @@ func (p *Process) Peers(visit func(inode uint64, peer netip.AddrPort)) error {
 
 // eachPeer parses a table of connections. A line that is cut or of another shape is no connection.
 func eachPeer(r io.Reader, visit func(inode uint64, peer netip.AddrPort)) error {
-	buf := make([]byte, 0, 32<<10)
+	lines := bufio.NewReaderSize(r, 32<<10)
 	for {
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		rest := buf
-		for {
-			line, after, whole := nextLine(rest)
-			if !whole {
-				break
-			}
-			if inode, peer, ok := parsePeer(line); ok {
-				visit(inode, peer)
-			}
-			rest = after
-		}
-		buf = buf[:copy(buf[:cap(buf)], rest)]
+		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			return malformed("net/tcp", "a line of 32 KiB")
 		case err != nil:
 			return err
-		case len(buf) == cap(buf):
-			return malformed("net/tcp", "a line of 32 KiB")
+		}
+		if inode, peer, ok := parsePeer(bytes.TrimSuffix(line, newline)); ok {
+			visit(inode, peer)
 		}
 	}
 }

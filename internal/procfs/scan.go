@@ -21,15 +21,6 @@ func parseCount(b []byte) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// parseInt reads a decimal number with an optional minus sign.
-func parseInt(b []byte) (int64, bool) {
-	if len(b) > 1 && b[0] == '-' {
-		n, ok := parseCount(b[1:])
-		return -n, ok
-	}
-	return parseCount(b)
-}
-
 // parseCounts fills v with the counts that line begins with; it reports whether there are as many.
 func parseCounts(line []byte, v []int64) (ok bool) {
 	var field []byte
@@ -62,18 +53,9 @@ func nextField(b []byte) (field, rest []byte) {
 	return b[i:j], b[j:]
 }
 
-// nextLine returns the first line without its newline and what follows it; false where it has none.
-func nextLine(b []byte) (line, rest []byte, whole bool) {
-	i := bytes.IndexByte(b, '\n')
-	if i < 0 {
-		return b, nil, false
-	}
-	return b[:i], b[i+1:], true
-}
-
 // oneLine returns the single line of a one-line file.
 func oneLine(b []byte) ([]byte, bool) {
-	line, rest, whole := nextLine(b)
+	line, rest, whole := bytes.Cut(b, newline)
 	return line, whole && len(rest) == 0
 }
 
@@ -81,7 +63,7 @@ func oneLine(b []byte) ([]byte, bool) {
 // it is written by the kernel with a final newline, so that one without has lost its tail, and maybe half a number.
 func eachLine(b []byte, file string, visit func(line []byte) bool) error {
 	for n := 1; len(b) > 0; n++ {
-		line, rest, whole := nextLine(b)
+		line, rest, whole := bytes.Cut(b, newline)
 		if !whole {
 			return malformed(file, "cut")
 		}
@@ -105,7 +87,7 @@ func eachKeyed(b []byte, file string, visit func(key, value []byte) bool) error 
 	})
 }
 
-var colon = []byte{':'}
+var colon, newline = []byte{':'}, []byte{'\n'}
 
 // emptied forgets what was parsed of a file that turned out to be malformed.
 func emptied[T any](v *T, err error) error {
@@ -131,11 +113,6 @@ func setKiB(dst *Optional[int64], value []byte) bool {
 	_, unit := nextField(value)
 	unit, _ = nextField(unit)
 	return string(unit) == "kB" && setCount(dst, value, 1<<10)
-}
-
-// hasPrefix is bytes.HasPrefix for a string prefix, without converting.
-func hasPrefix(b []byte, prefix string) bool {
-	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
 }
 
 // TicksPerSecond is USER_HZ: the unit of ID.Start and of every clock-tick field

@@ -1,5 +1,7 @@
 package procfs
 
+import "strconv"
+
 // Syscall is where a thread stands, from /proc/PID/task/TID/syscall. Reading it
 // needs PTRACE_MODE_ATTACH: the same user, and with Yama's ptrace_scope 1 also
 // being an ancestor of the process.
@@ -27,8 +29,8 @@ func ParseSyscall(b []byte, s *Syscall) error {
 		return nil
 	}
 	field, rest := nextField(line)
-	nr, ok := parseInt(field)
-	if !ok || nr < -1 || nr > 1<<20 {
+	nr, err := strconv.ParseInt(string(field), 10, 32)
+	if err != nil || nr < -1 || nr > 1<<20 {
 		return malformed("syscall", "number")
 	}
 	var v [8]uint64

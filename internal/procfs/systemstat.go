@@ -1,5 +1,7 @@
 package procfs
 
+import "bytes"
+
 // CPUState is one column of /proc/stat.
 type CPUState int
 
@@ -67,7 +69,7 @@ func ParseSystemStat(b []byte, s *SystemStat) error {
 		case string(key) == "cpu":
 			s.Total, ok = parseCPUTimes(value)
 			return ok
-		case hasPrefix(key, "cpu"):
+		case bytes.HasPrefix(key, []byte("cpu")):
 			num, isNum := parseCount(key[3:])
 			times, ok := parseCPUTimes(value)
 			cores = append(cores, CPUCore{Num: int(num), Times: times})

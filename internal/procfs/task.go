@@ -108,7 +108,7 @@ func (t *Task) Syscall(s *Syscall) error { return into(s, ParseSyscall)(t.read(&
 // state R must be known from elsewhere to distinguish them.
 func (t *Task) Wchan() ([]byte, error) {
 	b, err := t.read(&t.wchan, "wchan")
-	return bytes.TrimSuffix(b, []byte{'\n'}), err
+	return bytes.TrimSuffix(b, newline), err
 }
 
 // Comm returns the thread's name, unclean.

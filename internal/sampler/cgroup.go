@@ -75,7 +75,7 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 		unread(sink, "cgroup_cpu_*", jobGroup, err, "")
 	}
 	if err := c.counters.Memory(&c.memory); err == nil {
-		addKnown(sink, metric.CgroupMemUsed, jobGroup, c.memory.UseBytes)
+		sink.Add(metric.CgroupMemUsed, jobGroup, float64(c.memory.UseBytes))
 		addKnown(sink, metric.CgroupMemFile, jobGroup, givesWay(&c.memory))
 		addKnown(sink, metric.CgroupRefaults, jobGroup, c.refaults.next(c.memory.FileRefaults))
 	} else if !errors.Is(err, procfs.ErrNoData) {
