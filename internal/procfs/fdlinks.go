@@ -34,11 +34,18 @@ func (l *FDLinks) Each(limit int, visit func(num int, target []byte)) (total int
 	if err := l.open(); err != nil {
 		return 0, l.p.missing(err)
 	}
-	if err = rewind(l.dir.fd); err == nil {
-		l.nums, total, err = l.p.fdNumbers(l.dir.fd, l.nums[:0], limit)
+	if err := rewind(l.dir.fd); err != nil {
+		return 0, l.p.missing(classify(l.dir.path, err))
 	}
-	if err != nil {
-		return 0, l.p.missing(classify(l.p.path+"/fd", err))
+	// Listing makes the kernel look up each descriptor (19,000: 28 ms), so it stops at the limit where the folder's
+	// size is the count, and goes on counting only before Linux 6.2.
+	var st unix.Stat_t
+	counted := l.p.onProc && fstat(l.dir.fd, &st) && st.Size > 0
+	if l.nums, total, err = l.dir.numericNames(l.nums[:0], l.p.buf, limit, counted); err != nil {
+		return 0, l.p.missing(err)
+	}
+	if counted && len(l.nums) >= limit {
+		total = max(int(st.Size), total)
 	}
 	if total == 0 {
 		// A process without any descriptor is possible and rare; one that ended

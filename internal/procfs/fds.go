@@ -3,8 +3,6 @@ package procfs
 import (
 	"bytes"
 	"strconv"
-
-	"golang.org/x/sys/unix"
 )
 
 // FD is one open descriptor of a process.
@@ -26,20 +24,6 @@ func (p *Process) FDs(limit int) (fds []FD, total int, err error) {
 		fds = append(fds, FD{Num: num, Target: string(target)})
 	})
 	return fds, total, err
-}
-
-// fdNumbers lists an open fd folder up to limit and says how many there are in
-// all. Listing makes the kernel look up each descriptor (19,000: 28 ms), so it
-// stops at the limit where the folder's size is the count, and goes on counting
-// only before Linux 6.2.
-func (p *Process) fdNumbers(dir int, dst []int, limit int) (nums []int, total int, err error) {
-	var st unix.Stat_t
-	counted := p.onProc && fstat(dir, &st) && st.Size > 0
-	nums, total, err = numericNames(dir, dst, p.buf, limit, counted)
-	if counted && len(nums) >= limit {
-		total = max(int(st.Size), total)
-	}
-	return nums, total, err
 }
 
 // sharedMemory is where following a link is safe: a memory file system cannot

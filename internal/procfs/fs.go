@@ -129,7 +129,7 @@ func classify(path string, err error) error {
 		errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.EINVAL),
 		errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
 		return &readError{path, ErrNoData, cause}
-	case errors.Is(err, syscall.ESRCH):
+	case errors.Is(err, syscall.ESRCH), errors.Is(err, syscall.EBADF): // the latter of one that was closed
 		return &readError{path, ErrGone, cause}
 	}
 	return &readError{path, nil, cause}

@@ -55,7 +55,7 @@ func (f FS) OpenWith(pid int, buf *Buffer) (*Process, error) {
 	var st unix.Statfs_t
 	p.onProc = unix.Fstatfs(dirfd, &st) == nil && st.Type == procSuperMagic
 	var s Stat
-	if _, err := p.readStat(&s); err != nil {
+	if err := p.readStat(&s); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -105,9 +105,6 @@ func goneFrom(err error) error {
 
 // readHot reads a file of the process through a descriptor kept in *h.
 func (p *Process) readHot(h **hotFile, name string) ([]byte, error) {
-	if p.dirfd < 0 {
-		return nil, &readError{p.path + "/" + name, ErrGone, unix.EBADF}
-	}
 	if *h == nil {
 		opened, err := openHotAt(p.dirfd, name, p.path+"/"+name, true)
 		if err != nil {
@@ -141,10 +138,6 @@ func (p *Process) missing(err error) error {
 }
 
 // readStat reads stat without comparing the start time.
-func (p *Process) readStat(s *Stat) ([]byte, error) {
-	b, err := p.readHot(&p.stat, "stat")
-	if err != nil {
-		return nil, goneFrom(err)
-	}
-	return b, ParseStat(b, s)
+func (p *Process) readStat(s *Stat) error {
+	return goneFrom(into(s, ParseStat)(p.readHot(&p.stat, "stat")))
 }

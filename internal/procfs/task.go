@@ -24,16 +24,12 @@ type Task struct {
 
 // Threads appends the numbers of the process' threads to dst.
 func (p *Process) Threads(dst []int) ([]int, error) {
-	fd, err := unix.Openat(p.dirfd, "task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return dst, goneFrom(classify(p.path+"/task", err))
+	h, err := openHotAt(p.dirfd, "task", p.path+"/task", false)
+	if err == nil {
+		defer h.close()
+		dst, _, err = h.numericNames(dst, p.buf, maxPID, false)
 	}
-	defer unix.Close(fd)
-	dst, _, err = numericNames(fd, dst, p.buf, maxPID, false)
-	if err != nil {
-		return dst, goneFrom(classify(p.path+"/task", err))
-	}
-	return dst, nil
+	return dst, goneFrom(err)
 }
 
 // Task takes hold of one thread of the process.
@@ -68,11 +64,7 @@ func (t *Task) Stat(s *Stat) error {
 }
 
 func (t *Task) readStat(s *Stat) error {
-	b, err := t.p.readHot(&t.stat, t.prefix+"stat")
-	if err != nil {
-		return goneFrom(err)
-	}
-	return ParseStat(b, s)
+	return goneFrom(into(s, ParseStat)(t.p.readHot(&t.stat, t.prefix+"stat")))
 }
 
 // read reads a file that a kernel may lack. A thread can end while its process
