@@ -35,21 +35,18 @@ type BlockKind string
 
 // The kinds that differ in something, from the device's name, which the driver gives it.
 const (
-	BlockNVMe   BlockKind = "nvme"
-	BlockVirtio BlockKind = "virtio"
-	BlockSCSI   BlockKind = "scsi" // SATA, SAS, USB and most cloud disks
-	BlockXen    BlockKind = "xen"
-	BlockMMC    BlockKind = "mmc"
-	BlockLoop   BlockKind = "loop"
-	BlockOther  BlockKind = "other"
+	BlockSCSI  BlockKind = "scsi" // SATA, SAS, USB and most cloud disks
+	BlockDisk  BlockKind = "disk" // others whose requests the block layer counts: NVMe, virtio, Xen, MMC
+	BlockLoop  BlockKind = "loop"
+	BlockOther BlockKind = "other"
 )
 
 var blockPrefixes = []struct {
 	prefix string
 	kind   BlockKind
 }{
-	{"nvme", BlockNVMe}, {"vd", BlockVirtio}, {"sd", BlockSCSI}, {"sr", BlockSCSI}, {"xvd", BlockXen},
-	{"mmcblk", BlockMMC}, {"loop", BlockLoop},
+	{"nvme", BlockDisk}, {"vd", BlockDisk}, {"sd", BlockSCSI}, {"sr", BlockSCSI}, {"xvd", BlockDisk},
+	{"mmcblk", BlockDisk}, {"loop", BlockLoop},
 }
 
 func blockKind(name string) BlockKind {

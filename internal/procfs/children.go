@@ -80,10 +80,7 @@ func (p *Process) MainChildren() (*MainChildren, error) {
 func (c *MainChildren) Read(dst []int) ([]int, error) {
 	b, err := c.h.read(c.p.buf)
 	if err != nil {
-		if errors.Is(err, ErrNoData) {
-			return dst, goneFrom(err)
-		}
-		return dst, err
+		return dst, goneFrom(err)
 	}
 	return ParseChildren(b, dst)
 }

@@ -21,8 +21,8 @@ const codeMaps = "7f10-7f20 r-xp 00000000 00:00 0                          [vdso
 func TestParseCode(t *testing.T) {
 	got := must.Get(ParseCode(strings.NewReader(codeMaps + "5000-4000 r-xp 0 0 0 /backwards\nx-y r-xp 0 0 0 " +
 		"/words\n6000 r-xp\n8000-9000 r-xp 0 0 0 /cut")))(t)
-	want := []CodeRange{{0x1000, 0x3000, "/opt/a b/libtorch cpu.so (deleted)"}, {0x3000, 0x4000, ""}, {0x7f10, 0x7f20,
-		"[vdso]"}, {0x8000, 0x9000, "/cut"}}
+	want := []Mapping{{Addresses{0x1000, 0x3000}, "/opt/a b/libtorch cpu.so (deleted)"},
+		{Addresses{0x3000, 0x4000}, ""}, {Addresses{0x7f10, 0x7f20}, "[vdso]"}, {Addresses{0x8000, 0x9000}, "/cut"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -34,7 +34,7 @@ func TestCodeOfThisProcess(t *testing.T) {
 	defer p.Close()
 	code := must.Get(p.Code())(t)
 	exe := must.Get(os.Executable())(t)
-	if !slices.ContainsFunc(code, func(c CodeRange) bool { return c.Path == exe }) {
+	if !slices.ContainsFunc(code, func(c Mapping) bool { return c.Path == exe }) {
 		t.Errorf("this program is not among %v", code)
 	}
 }

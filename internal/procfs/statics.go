@@ -9,6 +9,13 @@ import (
 // Addresses is a stretch of a process' addresses; To is the first one after it.
 type Addresses struct{ From, To uint64 }
 
+// Mapping is a stretch of a process' addresses with the file mapped there, a name in brackets ([vdso]), or "" for
+// memory without one, as compiled at run time.
+type Mapping struct {
+	Addresses
+	Path string
+}
+
 // Statics are where the static data of some of a process' files lie. The zero
 // value is nowhere.
 type Statics []Addresses
@@ -35,13 +42,13 @@ func ParseStatics(r io.Reader, keep func(path string) bool) ([]Addresses, error)
 	var out []Addresses
 	var last uint64 // where the data end whose .bss may follow; 0 = nowhere
 	err := eachMapping(r, func(line []byte) bool {
-		m, ok := parseMapping(line)
+		m, perms, ok := parseMapping(line)
 		switch {
-		case !ok || len(m.perms) < 2 || m.perms[1] != 'w':
+		case !ok || bytes.IndexByte(perms, 'w') < 0:
 			last = 0
-		case m.path != "" && keep(m.path), m.path == "" && m.From == last && last != 0:
+		case m.Path != "" && keep(m.Path), m.Path == "" && m.From == last && last != 0:
 			out = append(out, m.Addresses)
-			if last = m.To; m.path == "" {
+			if last = m.To; m.Path == "" {
 				last = 0
 			}
 		default:
@@ -52,24 +59,18 @@ func ParseStatics(r io.Reader, keep func(path string) bool) ([]Addresses, error)
 	return out, err
 }
 
-// mapping is a line of maps: "from-to perms offset dev inode path".
-type mapping struct {
-	Addresses
-	perms []byte
-	path  string // a file, a name in brackets, or ""
-}
-
-func parseMapping(line []byte) (mapping, bool) {
+// parseMapping parses "from-to perms offset dev inode path".
+func parseMapping(line []byte) (m Mapping, perms []byte, ok bool) {
 	addresses, rest := nextField(line)
-	perms, rest := nextField(rest)
+	perms, rest = nextField(rest)
 	low, high, _ := bytes.Cut(addresses, []byte{'-'})
 	from, ok := parseHex(low)
 	to, ok2 := parseHex(high)
 	if !ok || !ok2 || to <= from {
-		return mapping{}, false
+		return Mapping{}, nil, false
 	}
 	for range 3 { // offset, device, inode
 		_, rest = nextField(rest)
 	}
-	return mapping{Addresses{from, to}, perms, unescapeOctal(string(bytes.TrimLeft(rest, " ")))}, true
+	return Mapping{Addresses{from, to}, unescapeOctal(string(bytes.TrimLeft(rest, " ")))}, perms, true
 }

@@ -61,7 +61,7 @@ func TestBlockDeviceAttributes(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	got := must.Get(f.PhysicalDevices(Device{253, 1}))(t)
 	want := []BlockDevice{{
-		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"),
+		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockDisk, Model: Some("Samsung SSD 980 PRO 1TB"),
 		Rotational: Some(false), Counters: []string{"nvme0n1"}, Above: []Device{{253, 1}, {253, 0}},
 	}}
 	if diff := cmp.Diff(want, got, optionals); diff != "" {

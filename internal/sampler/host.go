@@ -26,7 +26,7 @@ type Host struct {
 	members Members
 	clock   func() time.Time
 	open    func(tid int) (hostClock, error)
-	code    func(id procfs.ID) ([]procfs.CodeRange, error)
+	code    func(id procfs.ID) ([]procfs.Mapping, error)
 	used    func(id procfs.ID) (time.Duration, error) // CPU time of a process's main thread
 
 	trainers   map[procfs.ID]*hostTrainer
@@ -59,7 +59,7 @@ func NewHost(fs procfs.FS, members Members) *Host {
 	return &Host{steady: steady{"host_samples", hostEvery}, fs: fs, members: members, clock: time.Now,
 		trainers: map[procfs.ID]*hostTrainer{},
 		open:     func(tid int) (hostClock, error) { return perf.Open(tid) },
-		code: func(id procfs.ID) ([]procfs.CodeRange, error) {
+		code: func(id procfs.ID) ([]procfs.Mapping, error) {
 			return ofProcess(fs, id, (*procfs.Process).Code)
 		},
 		used: func(id procfs.ID) (time.Duration, error) { return ofProcess(fs, id, mainCPU) }}
@@ -80,7 +80,7 @@ func (h *Host) Sample(_ context.Context, sink recording.Sink) {
 	}
 	now := h.clock()
 	for id, t := range h.trainers {
-		t.read(now, newCodeMap, func() ([]procfs.CodeRange, error) { return h.code(id) })
+		t.read(now, newCodeMap, func() ([]procfs.Mapping, error) { return h.code(id) })
 		t.emit(id, sink)
 		if w := t.workers.worker; w != nil && now.Sub(w.since) >= workerTurn {
 			h.followWorkers(&t.workers, id, tree.Workers(id), sink)

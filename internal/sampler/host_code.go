@@ -25,7 +25,7 @@ const (
 
 // codeMap is what a process may execute, with the class of each range.
 type codeMap struct {
-	ranges  []procfs.CodeRange // sorted
+	ranges  []procfs.Mapping // sorted
 	classes []codeClass
 	names   []string // of libraries, from codeLibrary on; of a worker's map alone
 }
@@ -33,7 +33,7 @@ type codeMap struct {
 // newCodeMap classifies the ranges. Without a library of a device in the process the clock of the vDSO is nobody's
 // wait for one. Code without a file is what PyTorch's convolutions are compiled to at run time (oneDNN), where it is
 // there.
-func newCodeMap(ranges []procfs.CodeRange) codeMap {
+func newCodeMap(ranges []procfs.Mapping) codeMap {
 	m := codeMap{ranges: ranges, classes: make([]codeClass, len(ranges))}
 	for i, r := range ranges {
 		m.classes[i] = codeOf(r.Path)
@@ -58,7 +58,7 @@ func newCodeMap(ranges []procfs.CodeRange) codeMap {
 
 // find returns the class of an address; false where nothing was known to be there.
 func (m *codeMap) find(ip uint64) (codeClass, bool) {
-	i, _ := slices.BinarySearchFunc(m.ranges, ip, func(r procfs.CodeRange, ip uint64) int {
+	i, _ := slices.BinarySearchFunc(m.ranges, ip, func(r procfs.Mapping, ip uint64) int {
 		if r.To <= ip {
 			return -1
 		}

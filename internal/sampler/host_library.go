@@ -71,11 +71,11 @@ func (h *Host) followWorkers(c *codeOfWorkers, trainer procfs.ID, workers []job.
 }
 
 // sample takes what the worker executed since the last time, and records it now and then.
-func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procfs.ID) ([]procfs.CodeRange, error),
+func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procfs.ID) ([]procfs.Mapping, error),
 	used func(procfs.ID) (time.Duration, error), sink recording.Sink) {
 	if w := c.worker; w != nil {
 		c.add(w) // by the map that it was counted by
-		w.read(now, newLibraryMap, func() ([]procfs.CodeRange, error) { return code(w.id) })
+		w.read(now, newLibraryMap, func() ([]procfs.Mapping, error) { return code(w.id) })
 		c.add(w)
 		if w.unread != nil {
 			unread(sink, metric.WorkerCode.Name, job.Entity(trainer), w.unread, "")
@@ -172,7 +172,7 @@ func (w *hostWorker) end(c *codeOfWorkers) {
 }
 
 // newLibraryMap classifies ranges by the library that they are of.
-func newLibraryMap(ranges []procfs.CodeRange) codeMap {
+func newLibraryMap(ranges []procfs.Mapping) codeMap {
 	m := codeMap{ranges: ranges, classes: make([]codeClass, len(ranges))}
 	for i, r := range ranges {
 		name := libraryOf(r.Path)

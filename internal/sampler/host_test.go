@@ -76,7 +76,7 @@ func newPlayedHost(t *testing.T) *playedHost {
 		}
 		return used, nil
 	}
-	p.code = func(procfs.ID) ([]procfs.CodeRange, error) {
+	p.code = func(procfs.ID) ([]procfs.Mapping, error) {
 		p.readings.Add(1)
 		if p.broken != nil {
 			return nil, p.broken
@@ -314,9 +314,9 @@ func TestLibraryOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
-	var ranges []procfs.CodeRange
+	var ranges []procfs.Mapping
 	for i := range 1000 {
-		ranges = append(ranges, procfs.CodeRange{Path: fmt.Sprintf("/usr/lib/lib%d.so", i/2)})
+		ranges = append(ranges, procfs.Mapping{Path: fmt.Sprintf("/usr/lib/lib%d.so", i/2)})
 	}
 	m := newLibraryMap(ranges)
 	if m.classes[0] != codeLibrary || m.classes[1] != codeLibrary || m.classes[999] != codeOther ||

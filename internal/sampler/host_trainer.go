@@ -50,14 +50,14 @@ type unmappedSample struct {
 }
 
 type readMap struct {
-	code []procfs.CodeRange
+	code []procfs.Mapping
 	err  error
 }
 
 // read takes the samples that are there, and has the maps read again where an address is unknown, which place then
 // classifies. While that is due or under way, the samples wait.
-func (t *hostProcess) read(now time.Time, place func([]procfs.CodeRange) codeMap,
-	code func() ([]procfs.CodeRange, error)) {
+func (t *hostProcess) read(now time.Time, place func([]procfs.Mapping) codeMap,
+	code func() ([]procfs.Mapping, error)) {
 	t.arrived(place)
 	for _, thread := range t.threads {
 		thread.counts.clocked = true
@@ -88,7 +88,7 @@ func (t *hostProcess) read(now time.Time, place func([]procfs.CodeRange) codeMap
 
 // arrived takes the maps that were read, and places what waited for them. What is not in them either was unmapped
 // since, or is code without a file.
-func (t *hostProcess) arrived(place func([]procfs.CodeRange) codeMap) {
+func (t *hostProcess) arrived(place func([]procfs.Mapping) codeMap) {
 	select {
 	case got := <-t.reading:
 		t.reading = nil
