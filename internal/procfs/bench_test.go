@@ -18,12 +18,12 @@ func benchReads(b *testing.B, reads map[string]func() error) {
 	}
 }
 
-func BenchmarkProcess(b *testing.B) {
-	cmd := startSleep(b)
-	p := must.Get(FS{}.Open(cmd.Process.Pid))(b)
-	defer p.Close()
-	task := must.Get(p.Task(cmd.Process.Pid))(b)
-	defer task.Close()
+// processReads are the reads of a process and its first thread that are made at each look.
+func processReads(t testing.TB, pid int) map[string]func() error {
+	t.Helper()
+	p := open(t, FS{}, pid)
+	task := must.Get(p.Task(pid))(t)
+	t.Cleanup(task.Close)
 	var (
 		stat  Stat
 		sched Schedstat
@@ -31,7 +31,7 @@ func BenchmarkProcess(b *testing.B) {
 		statm Statm
 		sys   Syscall
 	)
-	benchReads(b, map[string]func() error{
+	return map[string]func() error{
 		"stat":         func() error { return p.Stat(&stat) },
 		"schedstat":    func() error { return p.Schedstat(&sched) },
 		"io":           func() error { return p.IO(&io) },
@@ -39,26 +39,30 @@ func BenchmarkProcess(b *testing.B) {
 		"task-stat":    func() error { return task.Stat(&stat) },
 		"task-syscall": func() error { return task.Syscall(&sys) },
 		"task-wchan":   func() error { _, err := task.Wchan(); return err },
-	})
+	}
 }
 
-func BenchmarkMachine(b *testing.B) {
+// machineReads are those of the machine.
+func machineReads(t testing.TB) map[string]func() error {
 	m := FS{}.Machine()
-	defer m.Close()
+	t.Cleanup(m.Close)
 	var (
 		stat SystemStat
 		mem  Meminfo
 		vm   Vmstat
 		psi  Pressure
 	)
-	benchReads(b, map[string]func() error{
+	return map[string]func() error{
 		"stat":      func() error { return m.Stat(&stat) },
 		"meminfo":   func() error { return m.Meminfo(&mem) },
 		"vmstat":    func() error { return m.Vmstat(&vm) },
 		"diskstats": func() error { return m.Diskstats(func(*DiskStat) {}) },
 		"pressure":  func() error { return m.Pressure(PressureCPU, &psi) },
-	})
+	}
 }
+
+func BenchmarkProcess(b *testing.B) { benchReads(b, processReads(b, startSleep(b).Process.Pid)) }
+func BenchmarkMachine(b *testing.B) { benchReads(b, machineReads(b)) }
 
 func BenchmarkCgroup(b *testing.B) {
 	g := must.Get(FS{}.Cgroup(1))(b)

@@ -36,8 +36,7 @@ func TestChroot(t *testing.T) {
 
 	cmd, ready := startInChroot(t, dir, 0)
 	line := must.Get(ready.ReadString('\n'))(t)
-	p := must.Get(FS{}.Open(cmd.Process.Pid))(t)
-	defer p.Close()
+	p := open(t, FS{}, cmd.Process.Pid)
 	theirs := must.Get(p.Mounts(FS{}))(t)
 	if m, ok := MountOf(theirs, "/data/train"); !ok || m.Device != want.Device || m.FSType != want.FSType {
 		t.Errorf("the root of a process in %s (%q): %+v, want %+v", dir, line, m, want)

@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -30,8 +29,7 @@ func TestParseCode(t *testing.T) {
 
 // TestCodeOfThisProcess finds a function of this program.
 func TestCodeOfThisProcess(t *testing.T) {
-	p := must.Get(FS{}.Open(os.Getpid()))(t)
-	defer p.Close()
+	p := open(t, FS{}, os.Getpid())
 	code := must.Get(p.Code())(t)
 	exe := must.Get(os.Executable())(t)
 	if !slices.ContainsFunc(code, func(c Mapping) bool { return c.Path == exe }) {
@@ -51,22 +49,4 @@ func TestPerfEventParanoid(t *testing.T) {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}
 	}
-}
-
-// FuzzCode holds the ranges to their order and to what their lines can say.
-func FuzzCode(f *testing.F) {
-	for k := range len(codeMaps) + 1 {
-		f.Add([]byte(codeMaps[:k]))
-	}
-	for _, d := range damage {
-		f.Add([]byte(d.of(codeMaps)))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		code := must.Get(ParseCode(bytes.NewReader(b)))(t)
-		for i, c := range code {
-			if c.To <= c.From || i > 0 && c.From < code[i-1].From {
-				t.Errorf("%#x-%#x at %d", c.From, c.To, i)
-			}
-		}
-	})
 }

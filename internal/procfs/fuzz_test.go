@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"bytes"
 	"math"
 	"reflect"
 	"regexp"
@@ -38,7 +37,8 @@ func FuzzParsers(f *testing.F) {
 		}
 		f.Add([]byte(p.good + p.good))
 	}
-	for _, s := range []string{"", "\n", "\x00", "-1\n", "18446744073709551616\n", "1 (", "1 ()\n", ") (\n"} {
+	for _, s := range []string{"", "\n", "\x00", "-1\n", "18446744073709551616\n", "1 (", "1 ()\n", ") (\n",
+		"pid:[4026531836]", "pid:[4026531836"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -57,6 +57,9 @@ func FuzzParsers(f *testing.F) {
 			if mounts, ok := v.([]Mount); ok {
 				_, _ = MountOf(mounts, "/a/b")
 			}
+		}
+		if n, err := parseNamespaceLink(string(b)); err != nil && n != 0 {
+			t.Errorf("namespace %d beside %v", n, err)
 		}
 		_ = ParseEnviron(b)
 		_ = ParseCmdline(b)
@@ -87,21 +90,4 @@ func canBe(v reflect.Value, least int64) bool {
 		}
 	}
 	return true
-}
-
-// FuzzLinesOfOneValue are the short files and links, and the map of a process.
-func FuzzLinesOfOneValue(f *testing.F) {
-	for _, s := range []string{"pid:[4026531836]", "pid:[4026531836",
-		"7f00-7f01 r-xp 00000000 fe:01 12 /usr/lib/libtorch_cpu.so\n"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, err := parseNamespaceLink(string(b)); err != nil && n != 0 {
-			t.Errorf("namespace %d beside %v", n, err)
-		}
-		if paths, err := ParseMappedFiles(bytes.NewReader(b), func(string) bool { return true }, 3); err == nil &&
-			len(paths) > 3 {
-			t.Errorf("%d paths, at most 3 were asked for", len(paths))
-		}
-	})
 }

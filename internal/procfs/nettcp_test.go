@@ -41,8 +41,7 @@ func TestOwnConnection(t *testing.T) {
 	defer listener.Close()
 	conn := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
 	defer conn.Close()
-	p := must.Get(FS{}.Open(os.Getpid()))(t)
-	defer p.Close()
+	p := open(t, FS{}, os.Getpid())
 	links := p.Links()
 	defer links.Close()
 	if links.TCP(0) {

@@ -26,8 +26,7 @@ func startSleep(t testing.TB) *exec.Cmd {
 }
 
 func TestProcessOfThisMachine(t *testing.T) {
-	p := must.Get(FS{}.Open(os.Getpid()))(t)
-	defer p.Close()
+	p := open(t, FS{}, os.Getpid())
 	var s Stat
 	must.Do(t, p.Stat(&s))
 	if s.PPID != os.Getppid() || s.Threads < 1 || s.StartTicks == 0 {
@@ -71,8 +70,7 @@ func TestProcessOfThisMachine(t *testing.T) {
 
 func TestEndedProcessIsGone(t *testing.T) {
 	cmd := startSleep(t)
-	p := must.Get(FS{}.Open(cmd.Process.Pid))(t)
-	defer p.Close()
+	p := open(t, FS{}, cmd.Process.Pid)
 	var s Stat
 	must.Do(t, p.Stat(&s))
 	must.Do(t, cmd.Process.Kill())
@@ -191,23 +189,9 @@ func TestCapturedTrainer(t *testing.T) {
 
 // TestHotReadersMakeNoGarbage: they run up to 100 times a second for each worker.
 func TestHotReadersMakeNoGarbage(t *testing.T) {
-	p := open(t, FS{}, os.Getpid())
-	task := must.Get(p.Task(os.Getpid()))(t)
-	defer task.Close()
-	m := FS{}.Machine()
-	defer m.Close()
-	var (
-		stat  Stat
-		sched Schedstat
-		io    IO
-		sys   Syscall
-		all   SystemStat
-	)
-	for name, read := range map[string]func() error{
-		"stat": func() error { return p.Stat(&stat) }, "schedstat": func() error { return p.Schedstat(&sched) },
-		"io": func() error { return p.IO(&io) }, "task stat": func() error { return task.Stat(&stat) },
-		"task syscall": func() error { return task.Syscall(&sys) }, "/proc/stat": func() error { return m.Stat(&all) },
-	} {
+	reads := processReads(t, os.Getpid())
+	reads["/proc/stat"] = machineReads(t)["stat"]
+	for name, read := range reads {
 		if err := read(); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

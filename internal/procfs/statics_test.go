@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,25 +39,38 @@ func TestStatics(t *testing.T) {
 
 // TestStaticsOfThisProcess finds a variable of this program.
 func TestStaticsOfThisProcess(t *testing.T) {
-	p := must.Get(FS{}.Open(os.Getpid()))(t)
-	defer p.Close()
+	p := open(t, FS{}, os.Getpid())
 	exe := must.Get(os.Executable())(t)
 	if s := must.Get(p.Statics(func(path string) bool { return path == exe }))(t); len(s) == 0 {
 		t.Error("this program has no static data")
 	}
 }
 
-// FuzzStatics holds the ranges to their order.
-func FuzzStatics(f *testing.F) {
-	for k := 0; k <= len(staticMaps); k += 7 {
-		f.Add([]byte(staticMaps[:k]))
+// FuzzMaps holds what is found in a map to what its lines can say, to its order and to the limit.
+func FuzzMaps(f *testing.F) {
+	for _, maps := range []string{codeMaps, staticMaps} {
+		for k := range len(maps) + 1 {
+			f.Add([]byte(maps[:k]))
+		}
+		for _, d := range damage {
+			f.Add([]byte(d.of(maps)))
+		}
 	}
+	all := func(string) bool { return true }
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := ParseStatics(strings.NewReader(string(text)), func(string) bool { return true })
-		for _, a := range got {
-			if err == nil && a.To <= a.From {
+		code := must.Get(ParseCode(bytes.NewReader(text)))(t)
+		for i, c := range code {
+			if c.To <= c.From || i > 0 && c.From < code[i-1].From {
+				t.Errorf("%#x-%#x at %d", c.From, c.To, i)
+			}
+		}
+		for _, a := range must.Get(ParseStatics(bytes.NewReader(text), all))(t) {
+			if a.To <= a.From {
 				t.Errorf("%#x to %#x", a.From, a.To)
 			}
+		}
+		if paths := must.Get(ParseMappedFiles(bytes.NewReader(text), all, 3))(t); len(paths) > 3 {
+			t.Errorf("%d paths, at most 3 were asked for", len(paths))
 		}
 	})
 }
