@@ -16,9 +16,6 @@ type Disk struct {
 	machine   *procfs.Machine
 	placement *Placement
 	entities  map[string]string // device name to entity
-	sink      recording.Sink    // of the Sample under way
-	visit     func(*procfs.DiskStat)
-	left      int // devices not yet met in this walk
 	resolve   slowly
 	// generation is that of the Placement the entities are from.
 	generation int
@@ -27,10 +24,8 @@ type Disk struct {
 
 // NewDisk watches the devices that a Placement names. The kernel's times are exact to the millisecond.
 func NewDisk(fs procfs.FS, placement *Placement) *Disk {
-	d := &Disk{steady: steady{"disk", 500 * time.Millisecond}, machine: fs.Machine(), placement: placement,
+	return &Disk{steady: steady{"disk", 500 * time.Millisecond}, machine: fs.Machine(), placement: placement,
 		shown: make(map[string]bool)}
-	d.visit = d.device // bound once: a method value made in each tick would be garbage
-	return d
 }
 
 // Start implements Sampler.
@@ -51,11 +46,20 @@ func (d *Disk) Sample(_ context.Context, sink recording.Sink) {
 	if len(d.entities) == 0 {
 		return
 	}
-	d.sink, d.left = sink, len(d.entities)
-	err := d.machine.Diskstats(d.visit)
-	d.sink = nil
+	left := len(d.entities)
+	err := d.machine.Diskstats(func(s *procfs.DiskStat) {
+		if entity, ok := d.entities[string(s.Name)]; ok {
+			left--
+			d.shown[entity] = true
+			sink.Add(metric.DiskReads, entity, float64(s.Reads))
+			sink.Add(metric.DiskReadBytes, entity, float64(s.ReadBytes))
+			sink.Add(metric.DiskReadTime, entity, s.ReadSeconds)
+			sink.Add(metric.DiskBusy, entity, s.BusySeconds)
+			sink.Add(metric.DiskQueueTime, entity, s.QueueSeconds)
+		}
+	})
 	unread(sink, "disk_*", "", err, "")
-	if err == nil && d.left > 0 {
+	if err == nil && left > 0 {
 		d.absent(sink)
 	}
 }
@@ -111,20 +115,6 @@ func known(fstype string) string {
 		}
 	}
 	return fstype[:min(len(fstype), 40)]
-}
-
-func (d *Disk) device(s *procfs.DiskStat) {
-	entity, ok := d.entities[string(s.Name)]
-	if !ok {
-		return
-	}
-	d.shown[entity] = true
-	d.left--
-	d.sink.Add(metric.DiskReads, entity, float64(s.Reads))
-	d.sink.Add(metric.DiskReadBytes, entity, float64(s.ReadBytes))
-	d.sink.Add(metric.DiskReadTime, entity, s.ReadSeconds)
-	d.sink.Add(metric.DiskBusy, entity, s.BusySeconds)
-	d.sink.Add(metric.DiskQueueTime, entity, s.QueueSeconds)
 }
 
 // absent reports devices that the walk never met: diskstats of a container may leave them out.

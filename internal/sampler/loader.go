@@ -135,15 +135,11 @@ func (l *Loader) pass(now time.Duration) {
 	l.list(now)
 }
 
-// userHZ is the unit of processes' start times, 100 a second on every Linux of the architectures built for (man 5
-// proc).
-const userHZ = 100
-
 // adopt takes over the job's members: new ones are opened, those that left are closed.
 func (l *Loader) adopt(tree *job.Tree) {
 	if !l.adopted {
 		if up, err := l.fs.Uptime(); err == nil {
-			l.began = uint64(up.Seconds() * userHZ)
+			l.began = uint64(up.Seconds() * procfs.TicksPerSecond)
 		}
 	}
 	for _, p := range tree.Trainers() {

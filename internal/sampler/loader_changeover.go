@@ -109,7 +109,7 @@ func (c *changeover) gone(all bool) {
 // begun takes the birth of a worker of the new set.
 func (c *changeover) begun(l *Loader, id procfs.ID) {
 	up, err := l.fs.Uptime()
-	born := l.clock() - up + time.Duration(id.Start)*(time.Second/userHZ)
+	born := l.clock() - up + time.Duration(id.Start)*(time.Second/procfs.TicksPerSecond)
 	switch {
 	case !c.over:
 		return
