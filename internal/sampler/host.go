@@ -29,11 +29,10 @@ type Host struct {
 	code    func(id procfs.ID) ([]procfs.Mapping, error)
 	used    func(id procfs.ID) (time.Duration, error) // CPU time of a process's main thread
 
-	trainers   map[procfs.ID]*hostTrainer
-	generation uint64
-	adopted    bool
-	clocks     int
-	full       bool
+	trainers map[procfs.ID]*hostTrainer
+	tree     *job.Tree // that was followed last
+	clocks   int
+	full     bool
 }
 
 // hostClock is what a *perf.Clock does.
@@ -74,8 +73,8 @@ func mainCPU(p *procfs.Process) (time.Duration, error) {
 // Sample implements Sampler.
 func (h *Host) Sample(_ context.Context, sink recording.Sink) {
 	tree := h.members.Tree()
-	if !h.adopted || tree.Generation != h.generation {
-		h.adopted, h.generation = true, tree.Generation
+	if tree != h.tree {
+		h.tree = tree
 		h.follow(tree, sink)
 	}
 	now := h.clock()

@@ -21,7 +21,8 @@ const SampleInterval = 20 * time.Millisecond
 
 // Members says which processes belong to the job; *job.Job does.
 type Members interface {
-	// Tree returns the processes as of now. It is called from the sampling goroutine, about every 20 ms.
+	// Tree returns the processes as of now: another tree after each change. It is called from the sampling goroutine,
+	// about every 20 ms.
 	Tree() *job.Tree
 }
 
@@ -40,16 +41,15 @@ type Loader struct {
 	clock   func() time.Duration
 	pace    samplePace
 
-	mu         sync.Mutex // guards all below between the sampling goroutine and Sample
-	scratch    sampleScratch
-	buf        procfs.Buffer
-	generation uint64
-	adopted    bool
-	began      uint64 // when the first members were adopted, in clock ticks since boot; 0 = unknown
-	trainers   []*trainer
-	unopened   error // why a trainer's threads cannot be looked at, until it was reported
-	passes     uint64
-	listing    listingPace
+	mu       sync.Mutex // guards all below between the sampling goroutine and Sample
+	scratch  sampleScratch
+	buf      procfs.Buffer
+	tree     *job.Tree // that was adopted last; nil before the first
+	began    uint64    // when the first members were adopted, in clock ticks since boot; 0 = unknown
+	trainers []*trainer
+	unopened error // why a trainer's threads cannot be looked at, until it was reported
+	passes   uint64
+	listing  listingPace
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -120,7 +120,7 @@ func (l *Loader) watch(wake *alarm) {
 
 // pass samples every thread once, and lists the descriptors of one worker where that is due.
 func (l *Loader) pass(now time.Duration) {
-	if tree := l.members.Tree(); !l.adopted || tree.Generation != l.generation {
+	if tree := l.members.Tree(); tree != l.tree {
 		l.adopt(tree)
 	}
 	l.pace.passes(now)
@@ -137,7 +137,7 @@ func (l *Loader) pass(now time.Duration) {
 
 // adopt takes over the job's members: new ones are opened, those that left are closed.
 func (l *Loader) adopt(tree *job.Tree) {
-	if !l.adopted {
+	if l.tree == nil {
 		if up, err := l.fs.Uptime(); err == nil {
 			l.began = uint64(up.Seconds() * procfs.TicksPerSecond)
 		}
@@ -168,7 +168,7 @@ func (l *Loader) adopt(tree *job.Tree) {
 			t.end()
 		}
 	}
-	l.adopted, l.generation = true, tree.Generation
+	l.tree = tree
 }
 
 // bornInWatch reports whether a process began after the watch did. A worker that is recognised late, or lost for a
@@ -176,7 +176,7 @@ func (l *Loader) adopt(tree *job.Tree) {
 // comes after the first adoption is new.
 func (l *Loader) bornInWatch(id procfs.ID) bool {
 	if l.began == 0 {
-		return l.adopted
+		return l.tree != nil
 	}
 	return id.Start >= l.began
 }

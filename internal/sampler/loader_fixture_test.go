@@ -163,5 +163,5 @@ func (m *machine) hide(pid int) (back func()) {
 
 // are sets who belongs to the job.
 func (m *machine) are(processes []job.Process) {
-	m.tree = &job.Tree{Generation: m.tree.Generation + 1, Processes: processes}
+	m.tree = &job.Tree{Processes: processes}
 }

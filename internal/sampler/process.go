@@ -18,16 +18,16 @@ import (
 // the process it is about.
 type Process struct {
 	steady
-	fs    procfs.FS
-	tree  func() *job.Tree
-	clock func() time.Time
+	fs      procfs.FS
+	members Members
+	clock   func() time.Time
 
-	held       map[procfs.ID]*heldProcess
-	buf        procfs.Buffer
-	generation uint64
-	last       time.Time
-	known      int // processes ever sampled
-	full       bool
+	held  map[procfs.ID]*heldProcess
+	buf   procfs.Buffer
+	tree  *job.Tree // that was followed last
+	last  time.Time
+	known int // processes ever sampled
+	full  bool
 }
 
 // heldProcess is a process with its descriptors kept open: four reads of some 3 µs each, instead of four times open,
@@ -49,17 +49,17 @@ const (
 
 // NewProcess samples the processes of a job. They are read each 500 ms; the calls between only check whether there are
 // new ones, so that a worker that lives less than half a second is read at least once.
-func NewProcess(fs procfs.FS, j *job.Job) *Process {
-	return &Process{steady: steady{"process", 100 * time.Millisecond}, fs: fs, tree: j.Tree, clock: time.Now,
+func NewProcess(fs procfs.FS, members Members) *Process {
+	return &Process{steady: steady{"process", 100 * time.Millisecond}, fs: fs, members: members, clock: time.Now,
 		held: map[procfs.ID]*heldProcess{}}
 }
 
 // Sample implements Sampler.
 func (s *Process) Sample(_ context.Context, sink recording.Sink) {
-	tree, now := s.tree(), s.clock()
+	tree, now := s.members.Tree(), s.clock()
 	full := s.last.IsZero() || now.Sub(s.last) >= processEvery-processEvery/20
-	if tree.Generation != s.generation || s.last.IsZero() {
-		s.generation = tree.Generation
+	if tree != s.tree {
+		s.tree = tree
 		s.follow(tree, sink, !full)
 	}
 	if !full {

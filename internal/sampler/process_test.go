@@ -14,11 +14,6 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// handClock is a clock that a test moves.
-type handClock struct{ now time.Time }
-
-func (c *handClock) read() time.Time { return c.now }
-
 // sleeper starts a process that does nothing and returns its identity.
 func sleeper(t testing.TB) (procfs.ID, *exec.Cmd) {
 	t.Helper()
@@ -26,18 +21,18 @@ func sleeper(t testing.TB) (procfs.ID, *exec.Cmd) {
 	return started(t, cmd), cmd
 }
 
-func processSampler(t testing.TB, tree *job.Tree) (*Process, *handClock) {
-	clock := &handClock{now: time.Unix(1000, 0)}
-	s := &Process{tree: func() *job.Tree { return tree }, clock: clock.read, held: map[procfs.ID]*heldProcess{}}
+// processSampler is a sampler by a clock that the test moves.
+func processSampler(t testing.TB, members Members) (*Process, *time.Time) {
+	now := time.Unix(1000, 0)
+	s := NewProcess(procfs.FS{}, members)
+	s.clock = func() time.Time { return now }
 	t.Cleanup(s.Close)
-	return s, clock
+	return s, &now
 }
 
 func TestProcessReadsEverySignal(t *testing.T) {
 	self := self(t)
-	tree := &job.Tree{Processes: []job.Process{{ID: self, Role: job.Trainer, AutogradThreads: []int{self.PID}}},
-		Generation: 1}
-	s, _ := processSampler(t, tree)
+	s, _ := processSampler(t, jobOf(job.Process{ID: self, Role: job.Trainer, AutogradThreads: []int{self.PID}}))
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	for _, d := range metric.Process {
@@ -57,24 +52,23 @@ func TestProcessReadsEverySignal(t *testing.T) {
 func TestProcessKeepsItsPaceAndReadsNewcomersAtOnce(t *testing.T) {
 	first, _ := sleeper(t)
 	second, _ := sleeper(t)
-	tree := &job.Tree{Processes: []job.Process{{ID: first}}, Generation: 1}
-	s, clock := processSampler(t, tree)
+	members := jobOf(job.Process{ID: first})
+	s, now := processSampler(t, members)
 	sink := newBook()
 	key := func(id procfs.ID) string { return metric.ProcCPU.Name + " " + job.Entity(id) }
 	s.Sample(context.Background(), sink)
-	clock.now = clock.now.Add(100 * time.Millisecond)
+	*now = now.Add(100 * time.Millisecond)
 	s.Sample(context.Background(), sink)
 	if n := sink.counts[key(first)]; n != 1 {
 		t.Errorf("%d readings within 100 ms, want 1", n)
 	}
-	tree.Processes = append(tree.Processes, job.Process{ID: second})
-	tree.Generation = 2
-	clock.now = clock.now.Add(100 * time.Millisecond)
+	members.are(job.Process{ID: first}, job.Process{ID: second})
+	*now = now.Add(100 * time.Millisecond)
 	s.Sample(context.Background(), sink)
 	if a, b := sink.counts[key(first)], sink.counts[key(second)]; a != 1 || b != 1 {
 		t.Errorf("%d and %d readings, want 1 and 1", a, b)
 	}
-	clock.now = clock.now.Add(processEvery)
+	*now = now.Add(processEvery)
 	s.Sample(context.Background(), sink)
 	if a, b := sink.counts[key(first)], sink.counts[key(second)]; a != 2 || b != 2 {
 		t.Errorf("%d and %d readings, want 2 and 2", a, b)
@@ -84,7 +78,7 @@ func TestProcessKeepsItsPaceAndReadsNewcomersAtOnce(t *testing.T) {
 func TestProcessNeverReadsAnotherProcessOfTheSameNumber(t *testing.T) {
 	id, _ := sleeper(t)
 	former := procfs.ID{PID: id.PID, Start: id.Start - 1}
-	s, _ := processSampler(t, &job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1})
+	s, _ := processSampler(t, jobOf(job.Process{ID: former}))
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	if len(sink.last) != 0 {
@@ -108,20 +102,20 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 	reused := 0
 	for range 40 {
 		former, cmd := sleeper(t)
-		tree := &job.Tree{Processes: []job.Process{{ID: former}}, Generation: 1}
-		held, clock := processSampler(t, tree) // was watching when the number changed hands
+		members := jobOf(job.Process{ID: former})
+		held, now := processSampler(t, members) // was watching when the number changed hands
 		sink := newBook()
 		held.Sample(context.Background(), sink)
 		next, same := successor(t, former, cmd)
 		if same {
 			reused++
 		}
-		clock.now = clock.now.Add(time.Second)
+		*now = now.Add(time.Second)
 		held.Sample(context.Background(), sink)
 		if n := sink.counts[metric.ProcCPU.Name+" "+job.Entity(former)]; n != 1 {
 			t.Errorf("%d readings of %v, want 1", n, former)
 		}
-		late, _ := processSampler(t, tree) // comes when the number has changed hands
+		late, _ := processSampler(t, members) // comes when the number has changed hands
 		sink = newBook()
 		late.Sample(context.Background(), sink)
 		// Where another program took the number, it may have begun within the same 10 ms, and nothing tells it from the
@@ -135,12 +129,12 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 
 func TestProcessStopsAtTheEnd(t *testing.T) {
 	id, cmd := sleeper(t)
-	s, clock := processSampler(t, &job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
+	s, now := processSampler(t, jobOf(job.Process{ID: id}))
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
-	clock.now = clock.now.Add(time.Second)
+	*now = now.Add(time.Second)
 	s.Sample(context.Background(), sink)
 	if n := sink.counts[metric.ProcCPU.Name+" "+job.Entity(id)]; n != 1 {
 		t.Errorf("%d readings, want the one before the end", n)
@@ -152,7 +146,7 @@ func TestProcessStopsAtTheEnd(t *testing.T) {
 
 func TestProcessBoundsItsSeries(t *testing.T) {
 	id, _ := sleeper(t)
-	s, _ := processSampler(t, &job.Tree{Processes: []job.Process{{ID: id}}, Generation: 1})
+	s, _ := processSampler(t, jobOf(job.Process{ID: id}))
 	s.known = maxProcesses
 	sink := newBook()
 	s.Sample(context.Background(), sink)
@@ -164,11 +158,11 @@ func TestProcessBoundsItsSeries(t *testing.T) {
 // BenchmarkProcess17 is one reading of a trainer and 16 workers, which happens twice a second: 0.45 ms, so 0.09 % of a
 // core, on a busy machine with 2 cores at 2.9 GHz and Linux 6.18.
 func BenchmarkProcess17(b *testing.B) {
-	s, clock := processSampler(b, &job.Tree{Processes: sleepers(b, 16).tree.Processes, Generation: 1})
+	s, now := processSampler(b, sleepers(b, 16))
 	sink := newBook()
 	b.ReportAllocs()
 	for b.Loop() {
-		clock.now = clock.now.Add(processEvery)
+		*now = now.Add(processEvery)
 		s.Sample(context.Background(), sink)
 	}
 }
@@ -181,7 +175,7 @@ func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
 	stdout := must.Get(cmd.StdoutPipe())(t)
 	id := started(t, cmd)
 	must.Get(stdout.Read(make([]byte, 8)))(t) // the loop is over
-	s, _ := processSampler(t, &job.Tree{Processes: []job.Process{{ID: id, Role: job.Worker}}, Generation: 1})
+	s, _ := processSampler(t, jobOf(job.Process{ID: id, Role: job.Worker}))
 	sink := newBook()
 	s.Sample(context.Background(), sink)
 	own, ended := sink.get(t, metric.ProcCPU, job.Entity(id)), sink.get(t, metric.ProcEndedCPU, job.Entity(id))
