@@ -56,15 +56,14 @@ type Job struct {
 	lostEvents                      bool
 }
 
-// Tree is the job's processes at one moment. It is never changed after it was published.
+// Tree is the job's processes at one moment. It is never changed after it was published: another one is published each
+// time a process came, went or changed its role.
 type Tree struct {
 	// Processes holds every living process of the job: trainers first by rank, then workers, then the rest, each by
 	// age.
 	Processes []Process
 	// Ended says that all trainers are gone.
 	Ended bool
-	// Generation grows each time a process came, went or changed its role.
-	Generation uint64
 }
 
 // Tree returns the job's processes as of the last Refresh (or Attach). It is safe for concurrent use and never nil.

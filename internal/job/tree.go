@@ -11,9 +11,6 @@ var roleOrder = map[Role]int{Trainer: 0, Worker: 1, Feeder: 2, Launcher: 3, Serv
 // publish makes the table's state the current Tree.
 func (j *Job) publish() {
 	t := &Tree{Ended: j.ended, Processes: make([]Process, 0, len(j.table.nodes))}
-	if old := j.tree.Load(); old != nil {
-		t.Generation = old.Generation + 1
-	}
 	for _, n := range j.table.nodes {
 		t.Processes = append(t.Processes, n.public())
 	}
