@@ -78,12 +78,9 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 		return
 	}
 	f.next = now + listThreadsEvery
-	tids, err := t.proc.Threads(nil)
+	tids, err := t.main.proc.Threads(nil)
 	if err != nil {
 		return
-	}
-	if f.threads == nil {
-		f.threads = map[int]*listedThread{}
 	}
 	for tid, s := range f.threads {
 		if !slices.Contains(tids, tid) {
@@ -101,7 +98,7 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 			if len(f.threads) >= maxListedThreads {
 				continue
 			}
-			task, err := t.proc.Task(tid)
+			task, err := t.main.proc.Task(tid)
 			if err != nil {
 				continue // it ended since
 			}
@@ -122,8 +119,8 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 		name, _ := s.task.Comm() // "" where it ends
 		m := &feeder{entity: job.ThreadEntity(t.id, tid), news: map[string]string{"tid": strconv.Itoa(tid),
 			"trainer": job.Entity(t.id), "comm": untrusted.Cut(name, 64).String()}}
-		m.thread = &watchedThread{task: s.task, links: t.links, counts: &m.samples, proc: t.proc, remotes: f.remotes,
-			trainer: true, feeder: true}
+		m.thread = &watchedThread{task: s.task, links: t.main.links, counts: &m.samples, proc: t.main.proc,
+			remotes: f.remotes, trainer: true, feeder: true}
 		f.members = append(f.members, m)
 	}
 }
@@ -226,5 +223,5 @@ func (f *feeders) close() {
 	for _, s := range f.threads {
 		s.task.Close()
 	}
-	f.threads = nil
+	clear(f.threads)
 }

@@ -95,7 +95,7 @@ func (h *Host) follow(tree *job.Tree, sink recording.Sink) {
 		living[p.ID] = true
 		t := h.trainers[p.ID]
 		if t == nil {
-			t = &hostTrainer{}
+			t = &hostTrainer{workers: codeOfWorkers{byLibrary: map[string]uint64{}, recorded: map[string]uint64{}}}
 			h.trainers[p.ID] = t
 		}
 		wanted := map[int]*hostCounts{p.PID: &t.main}

@@ -87,9 +87,6 @@ func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procf
 		return
 	}
 	c.at = now
-	if c.recorded == nil {
-		c.recorded = map[string]uint64{}
-	}
 	for library, n := range c.byLibrary {
 		last, known := c.recorded[library]
 		if !known { // a counter grows from its first reading on
@@ -106,9 +103,6 @@ func (c *codeOfWorkers) sample(trainer procfs.ID, now time.Time, code func(procf
 func (c *codeOfWorkers) add(w *hostWorker) {
 	if w.counts.total == 0 {
 		return
-	}
-	if c.byLibrary == nil {
-		c.byLibrary = map[string]uint64{}
 	}
 	for class, n := range w.counts.byClass {
 		if n > 0 {
@@ -144,9 +138,6 @@ func (c *codeOfWorkers) inKernel(now time.Time, used func(procfs.ID) (time.Durat
 	}
 	if late || w.begun == 0 {
 		w.begun, w.sampled, w.kernel = cpu, 0, 0
-	}
-	if c.byLibrary == nil {
-		c.byLibrary = map[string]uint64{}
 	}
 	c.byLibrary[metric.CodeKernel] += 0 // none is a figure too
 	all, seen := uint64((cpu-w.begun).Seconds()*perf.Hertz), w.sampled+w.kernel+uint64(len(w.unmappedSample))

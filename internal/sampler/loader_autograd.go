@@ -24,11 +24,11 @@ func (a *autogradThreads) watch(of *trainer, tids []int) {
 		if slices.ContainsFunc(a.threads, func(t *watchedThread) bool { return t.task.TID == tid }) {
 			continue
 		}
-		task, err := of.proc.Task(tid)
+		task, err := of.main.proc.Task(tid)
 		if err != nil {
 			continue // it ended since
 		}
-		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: of.links,
+		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: of.main.links,
 			counts: &a.discarded, python: &of.python})
 	}
 }

@@ -97,7 +97,7 @@ func (t *trainer) sampleTaker(l *Loader, now time.Duration, main waitClass) {
 	if k.names && !t.takesNone(now) {
 		return
 	}
-	threads, err := t.proc.Threads(nil)
+	threads, err := t.main.proc.Threads(nil)
 	if err != nil {
 		return
 	}
@@ -130,19 +130,19 @@ func (t *trainer) takesNone(now time.Duration) bool {
 // sits in the DataLoader's poll or, having no time for that, receives from one socket after another, as each tensor of
 // a worker comes through one of its own.
 func (t *trainer) takes(l *Loader, tid int) bool {
-	task, err := t.proc.Task(tid)
+	task, err := t.main.proc.Task(tid)
 	if err != nil {
 		return false
 	}
 	var uncounted sampleCounts
-	w := watchedThread{task: task, links: t.links, counts: &uncounted, trainer: true}
+	w := watchedThread{task: task, links: t.main.links, counts: &uncounted, trainer: true}
 	defer w.close()
 	class, ok := w.sample(&l.scratch)
 	switch {
 	case !ok:
 		return false
 	case class == classPipeRead && len(t.workers) > 0:
-		socket, ok := t.links.Target(w.readFD)
+		socket, ok := t.main.links.Target(w.readFD)
 		if !ok || !bytes.HasPrefix(socket, socketLink) {
 			return false
 		}
@@ -154,7 +154,7 @@ func (t *trainer) takes(l *Loader, tid int) bool {
 }
 
 func (t *trainer) watchTaker(tid int, own, found bool) bool {
-	task, err := t.proc.Task(tid)
+	task, err := t.main.proc.Task(tid)
 	if err != nil {
 		return false
 	}
@@ -163,7 +163,7 @@ func (t *trainer) watchTaker(tid int, own, found bool) bool {
 	if own {
 		counts = &k.taken
 	}
-	k.thread = &watchedThread{task: task, links: t.links, counts: counts, python: &t.python}
+	k.thread = &watchedThread{task: task, links: t.main.links, counts: counts, python: &t.python}
 	clear(k.sockets)
 	k.tid, k.own, k.found, k.class = tid, own, found, classQueuePoll
 	k.pins = k.pins || !own

@@ -13,8 +13,6 @@ import (
 // trainer is one trainer with its workers, and the thread that takes their batches where that is not the main one.
 type trainer struct {
 	id          procfs.ID
-	proc        *procfs.Process
-	links       *procfs.FDLinks
 	main        *watchedThread
 	mainSamples sampleCounts
 
@@ -31,8 +29,7 @@ type trainer struct {
 	ended    bool
 
 	receiving   receiving
-	isReceiving bool                        // at the last sample
-	target      func(fd int) ([]byte, bool) // where a descriptor of the trainer points
+	isReceiving bool // at the last sample
 
 	joint    jointCounts
 	change   changeover
@@ -62,11 +59,11 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	if t.main, err = l.open(p.ID, &t.mainSamples); err != nil {
 		return nil, err
 	}
-	t.proc, t.links = t.main.proc, t.main.links
-	t.batches = batches.New(l.fs, t.proc, t.links, p.InnerPID)
+	t.batches = batches.New(l.fs, t.main.proc, t.main.links, p.InnerPID)
 	t.remotes = &remotes{clock: l.clock, sockets: map[uint64]*remote{}, hosts: map[netip.AddrPort]*remote{}}
 	t.main.python = &t.python
-	t.target, t.main.trainer, t.main.remotes, t.feeders.remotes = t.links.Target, true, t.remotes, t.remotes
+	t.main.trainer, t.main.remotes = true, t.remotes
+	t.feeders = feeders{threads: map[int]*listedThread{}, remotes: t.remotes}
 	return t, nil
 }
 
@@ -165,7 +162,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		t.receiving.waitedOn(t.main.readFD, now)
 	}
 	if (main == classRunning || main == classGIL) && t.taker.thread == nil && len(t.workers) > 0 &&
-		t.receiving.now(t.target, now) {
+		t.receiving.now(t.main.links.Target, now) {
 		if main == classGIL {
 			t.barred++
 		}
