@@ -121,24 +121,16 @@ func mappedData(machine procfs.FS, id procfs.ID) []string {
 	return files
 }
 
-// reader is a process whose descriptors are read.
-type reader struct {
-	procfs.ID
-	worker bool
-}
-
 // readers returns the processes whose descriptors are read: the workers, and the trainers where a trainer has
 // none.
-func readers(tree *job.Tree) []reader {
-	var ids []reader
+func readers(tree *job.Tree) []job.Process {
+	var all []job.Process
 	for _, t := range tree.Trainers() {
 		workers := tree.Workers(t.ID)
 		if len(workers) == 0 {
-			ids = append(ids, reader{ID: t.ID})
+			workers = []job.Process{t}
 		}
-		for _, w := range workers {
-			ids = append(ids, reader{ID: w.ID, worker: true})
-		}
+		all = append(all, workers...)
 	}
-	return ids
+	return all
 }

@@ -127,8 +127,7 @@ func (f *Sampler) Sample(_ context.Context, sink recording.Sink) {
 	if f.count != nil {
 		f.count.read()
 	}
-	tree := f.cfg.Job.Tree()
-	who := readers(tree)
+	who := readers(f.cfg.Job.Tree())
 	if len(who) > 0 {
 		for range f.width(len(who)) {
 			f.list(who[f.next%len(who)], sink)
@@ -163,14 +162,13 @@ func (f *Sampler) width(readers int) int {
 	return min(readers, searching)
 }
 
-func (f *Sampler) list(r reader, sink recording.Sink) {
-	id := r.ID
-	p, err := f.cfg.FS.OpenID(id)
+func (f *Sampler) list(r job.Process, sink recording.Sink) {
+	p, err := f.cfg.FS.OpenID(r.ID)
 	if err != nil {
 		return
 	}
 	defer p.Close()
-	files, err := openData(p, r.worker, func(file string) bool { return f.of(file) != nil })
+	files, err := openData(p, r.Role == job.Worker, func(file string) bool { return f.of(file) != nil })
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			sink.Unseen("dataset_*", "", "the kernel shows open files only to the job's own user",
@@ -187,7 +185,7 @@ func (f *Sampler) list(r reader, sink recording.Sink) {
 			}
 			continue
 		}
-		f.see(openFile{file: file, by: id, how: "fd"})
+		f.see(openFile{file: file, by: r.ID, how: "fd"})
 	}
 	for _, d := range f.datasets {
 		if d.how == "map" && held[d] == 0 && d.present == 0 {
