@@ -25,11 +25,14 @@ func (f fixedAnswer) Statfs(context.Context, string, string) (isolate.FileSystem
 	return f.fs, f.err
 }
 
-func self(t *testing.T) procfs.ID {
+func self(t *testing.T) procfs.ID { return process(t, procfs.FS{}, os.Getpid()).Target }
+
+// process names a process of a machine.
+func process(t *testing.T, fs procfs.FS, pid int) Options {
 	t.Helper()
-	p := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
+	p := must.Get(fs.Open(pid))(t)
 	defer p.Close()
-	return p.ID
+	return Options{FS: fs, Target: p.ID}
 }
 
 func TestDescribeThisMachine(t *testing.T) {
@@ -48,10 +51,7 @@ func TestDescribeThisMachine(t *testing.T) {
 // fakeMachine unpacks one machine of testdata/proc and names a process of it.
 func fakeMachine(t *testing.T, name string, pid int) Options {
 	t.Helper()
-	fs := procfs.FS{Root: fakeroot.Machine(t, name).Dir}
-	p := must.Get(fs.Open(pid))(t)
-	defer p.Close()
-	return Options{FS: fs, Target: p.ID}
+	return process(t, procfs.FS{Root: fakeroot.Machine(t, name).Dir}, pid)
 }
 
 func TestDescribeFixtures(t *testing.T) {

@@ -88,14 +88,17 @@ func newPlayedHost(t *testing.T) *playedHost {
 
 // sample lets time pass and samples.
 func (p *playedHost) sample(t *testing.T, length time.Duration) *book {
-	t.Helper()
 	b := newBook()
+	p.sampleTo(t, b, length)
+	return b
+}
+
+func (p *playedHost) sampleTo(t *testing.T, b *book, length time.Duration) {
 	for range length / hostEvery {
 		time.Sleep(hostEvery) // of the played clock
 		p.Sample(t.Context(), b)
 		synctest.Wait()
 	}
-	return b
 }
 
 func TestHostSamplesByCode(t *testing.T) {
@@ -240,13 +243,7 @@ func TestWorkersByLibrary(t *testing.T) {
 		}
 		p.cpu = map[int]time.Duration{101: before} // of the second one it is not known
 		b := newBook()
-		watch := func(length time.Duration) {
-			for range length / hostEvery {
-				time.Sleep(hostEvery) // of the played clock
-				p.Sample(t.Context(), b)
-				synctest.Wait()
-			}
-		}
+		watch := func(length time.Duration) { p.sampleTo(t, b, length) }
 		watch(hostEvery)
 		counted := func(want map[string]float64) {
 			t.Helper()

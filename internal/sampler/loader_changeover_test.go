@@ -57,6 +57,15 @@ func TestChangeover(t *testing.T) {
 			t.Errorf("%s: not recorded, but %q", name, events)
 		}
 	}
+	// settled is told after the trainer has worked on for a while; the tree hears of the ended workers.
+	settled := func(name string, ended []int, took float64, want ...recording.Changeover) {
+		t.Helper()
+		works(18)
+		for _, pid := range ended {
+			m.remove(pid)
+		}
+		told(name, took, want...)
+	}
 
 	works(10)
 	ends(101)
@@ -65,44 +74,34 @@ func TestChangeover(t *testing.T) {
 	born(102, 5*SampleInterval)
 	works(5)
 	told("others may be born still", 0)
-	works(12)
-	m.remove(101)
-	told("one that forks", 6.5, recording.Changeover{Samples: 6, Running: 3})
+	settled("one that forks", []int{101}, 6.5, recording.Changeover{Samples: 6, Running: 3})
 
 	ends(102)
 	change(2, 1)
 	born(103, SampleInterval)
 	change(0, 4) // waits are counted as such from the time that the worker is known
-	works(18)
-	m.remove(102)
-	told("a slower start", 7.5, recording.Changeover{Samples: 7, Running: 2, Waiting: 4})
+	settled("a slower start", []int{102}, 7.5, recording.Changeover{Samples: 7, Running: 2, Waiting: 4})
 
 	ends(103)
 	change(0, 1) // the end is found in the sample after the one that waits for it
 	change(1, 0)
 	born(104, 0)
 	change(0, 3)
-	works(18)
-	m.remove(103)
-	told("one that joins", 5.5, recording.Changeover{Samples: 5, Running: 1, Waiting: 3})
+	settled("one that joins", []int{103}, 5.5, recording.Changeover{Samples: 5, Running: 1, Waiting: 3})
 
 	ends(104)
 	works(30) // an evaluation
 	change(1, 0)
 	born(105, 0)
 	change(1, 3)
-	works(18)
-	m.remove(104)
-	told("after an evaluation", 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
+	settled("after an evaluation", []int{104}, 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
 
 	ends(105)
 	change(1, 0)
 	born(106, 0)
 	works(2) // it had its batch
 	change(0, 3)
-	works(18)
-	m.remove(105)
-	told("a wait for the second batch", 0)
+	settled("a wait for the second batch", []int{105}, 0)
 
 	ends(106)
 	change(1, 0)
@@ -110,9 +109,7 @@ func TestChangeover(t *testing.T) {
 	change(0, 2)
 	turns++
 	change(0, 3) // it had its batch, and worked, between two samples
-	works(18)
-	m.remove(106)
-	told("a step that no sample saw", 3.5, recording.Changeover{Samples: 3, Running: 1, Waiting: 2})
+	settled("a step that no sample saw", []int{106}, 3.5, recording.Changeover{Samples: 3, Running: 1, Waiting: 2})
 
 	ends(107)
 	change(1, 0)
@@ -121,14 +118,12 @@ func TestChangeover(t *testing.T) {
 	m.remove(107)
 	m.put(100, "task/100/schedstat", "0 0 0\n")
 	w.samples(1)
-	works(18)
-	told("a kernel without an account of turns", 0)
+	settled("a kernel without an account of turns", nil, 0)
 
 	change(1, 0)
 	born(109, 0)
 	change(1, 3)
-	works(18)
-	told("a worker of a second loader", 0)
+	settled("a worker of a second loader", nil, 0)
 
 	ends(108)
 	change(1, 0)
@@ -136,10 +131,8 @@ func TestChangeover(t *testing.T) {
 	change(1, 0)
 	born(110, 0)
 	change(0, 3)
-	works(18)
-	m.remove(108)
-	m.remove(109)
-	told("two that end one after the other", 5.5, recording.Changeover{Samples: 5, Running: 2, Waiting: 3})
+	settled("two that end one after the other", []int{108, 109}, 5.5,
+		recording.Changeover{Samples: 5, Running: 2, Waiting: 3})
 
 	ends(110)
 	change(2, 0)
@@ -149,9 +142,7 @@ func TestChangeover(t *testing.T) {
 	change(0, 2)
 	turns++
 	change(0, 2) // a batch came that was not the next one
-	works(18)
-	m.remove(110)
-	told("two workers", 7.5, recording.Changeover{Samples: 7, Running: 3, Waiting: 4})
+	settled("two workers", []int{110}, 7.5, recording.Changeover{Samples: 7, Running: 3, Waiting: 4})
 
 	ends(111)
 	works(4)
@@ -159,10 +150,7 @@ func TestChangeover(t *testing.T) {
 	change(1, 0)
 	born(113, 0)
 	change(0, 3)
-	works(18)
-	m.remove(111)
-	m.remove(112)
-	told("one that ended before", 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
+	settled("one that ended before", []int{111, 112}, 4.5, recording.Changeover{Samples: 4, Running: 1, Waiting: 3})
 
 	ends(113)
 	change(1, 0)
@@ -178,8 +166,7 @@ func TestChangeover(t *testing.T) {
 	change(1, 0)
 	born(115, 0)
 	change(0, 3)
-	works(18)
-	told("seldom sampled", 0)
+	settled("seldom sampled", nil, 0)
 }
 
 // TestChangeoverWithoutTurns: where a kernel does not tell how often a thread was given a CPU, one that waits for a

@@ -29,9 +29,7 @@ func changing(t *testing.T, name string, pid int) (procfs.FS, procfs.ID, fakeroo
 	t.Helper()
 	root := fakeroot.Machine(t, name)
 	fs := procfs.FS{Root: root.Dir}
-	p := must.Get(fs.Open(pid))(t)
-	defer p.Close()
-	return fs, p.ID, root
+	return fs, idOf(t, fs, pid), root
 }
 
 // jobSlice is a group above that of the job on the machine cgroup-v2.

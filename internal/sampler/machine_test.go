@@ -52,11 +52,11 @@ func (b *book) get(t *testing.T, d metric.Desc, entity string) float64 {
 }
 
 // self is this test's own process.
-func self(t testing.TB) procfs.ID { return idOf(t, os.Getpid()) }
+func self(t testing.TB) procfs.ID { return idOf(t, procfs.FS{}, os.Getpid()) }
 
-func idOf(t testing.TB, pid int) procfs.ID {
+func idOf(t testing.TB, fs procfs.FS, pid int) procfs.ID {
 	t.Helper()
-	p := must.Get(procfs.FS{}.Open(pid))(t)
+	p := must.Get(fs.Open(pid))(t)
 	defer p.Close()
 	return p.ID
 }
@@ -69,7 +69,7 @@ func started(t testing.TB, cmd *exec.Cmd) procfs.ID {
 		_ = cmd.Process.Kill() // may have ended in the test
 		_ = cmd.Wait()
 	})
-	return idOf(t, cmd.Process.Pid)
+	return idOf(t, procfs.FS{}, cmd.Process.Pid)
 }
 
 // all makes the five samplers that read the machine.
