@@ -107,7 +107,6 @@ var thirdParty = map[string][]string{
 	"charm.land/bubbletea":         {"top"},
 	"github.com/charmbracelet":     {"top"},
 	"github.com/NVIDIA/go-nvml":    {"nvml"},
-	"github.com/shirou/gopsutil":   {"procfs"},
 	"github.com/prometheus/procfs": {"procfs"},
 	"github.com/spf13/cobra":       {"cli", "scripts/man"},
 	"github.com/BurntSushi/toml":   {"settings"},

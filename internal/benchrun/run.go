@@ -83,7 +83,7 @@ func (r *Run) Describe(ctx context.Context) error {
 	paths := r.runner.PathsWithin(answerLimit)
 	defer paths.Close()
 	about := host.Options{FS: r.fs, Target: self.ID, Paths: paths, Redaction: r.Redact}
-	if r.machine, _, err = host.Describe(ctx, about); err != nil {
+	if r.machine, _, err = host.Describe(about); err != nil {
 		return err
 	}
 	if s, err := host.Storage(ctx, about, r.real()); err == nil {

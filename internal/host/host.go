@@ -40,11 +40,11 @@ type Note = recording.Unseen
 
 // Describe reads the machine. The error is ErrGone of procfs where the job's process ended meanwhile; everything else
 // that failed is a note.
-func Describe(ctx context.Context, o Options) (recording.Host, []Note, error) {
+func Describe(o Options) (recording.Host, []Note, error) {
 	d := describer{Options: o}
 	d.identity()
 	d.kernel()
-	d.machine(ctx)
+	d.machine()
 	if err := d.group(); err != nil {
 		return recording.Host{}, nil, fmt.Errorf("describing the machine: %w", err)
 	}
@@ -98,7 +98,7 @@ func (d *describer) kernel() {
 	d.host.Virtual = d.FS.Hypervisor()
 }
 
-func (d *describer) machine(ctx context.Context) {
+func (d *describer) machine() {
 	m := d.FS.Machine()
 	defer m.Close()
 	var stat procfs.SystemStat
@@ -115,7 +115,7 @@ func (d *describer) machine(ctx context.Context) {
 		return
 	}
 	d.host.MemoryBytes = info.Total.Or(0)
-	swaps, err := d.FS.SwapDevices(ctx)
+	swaps, err := d.FS.SwapDevices()
 	if err != nil {
 		d.note("swap_*", err, "")
 	}

@@ -36,7 +36,7 @@ func process(t *testing.T, fs procfs.FS, pid int) Options {
 }
 
 func TestDescribeThisMachine(t *testing.T) {
-	h, notes, err := Describe(t.Context(), Options{Target: self(t)})
+	h, notes, err := Describe(Options{Target: self(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestDescribeFixtures(t *testing.T) {
 		{"bare", 7, recording.Host{CPUsUsable: 2, CPUsAffinity: 2, MemoryBytes: 2048000 << 10, CgroupVersion: "none"},
 			3},
 	} {
-		got, notes, err := Describe(t.Context(), fakeMachine(t, c.root, c.pid))
+		got, notes, err := Describe(fakeMachine(t, c.root, c.pid))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestMagicCorrectsAnUnknownKind(t *testing.T) {
 func TestDescribeNeedsTheSameProcess(t *testing.T) {
 	id := self(t)
 	id.Start++
-	if _, _, err := Describe(t.Context(), Options{Target: id}); !errors.Is(err, procfs.ErrGone) {
+	if _, _, err := Describe(Options{Target: id}); !errors.Is(err, procfs.ErrGone) {
 		t.Errorf("a reused number gave %v, want ErrGone", err)
 	}
 }

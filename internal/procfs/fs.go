@@ -13,8 +13,8 @@
 // about (6 ms per GiB of 4 KiB pages, measured on Linux 6.18), and it opens
 // nothing for writing.
 //
-// CPU models are read by prometheus/procfs and swap by gopsutil. The rest is read here, because it is
-// hot (both allocate for each line, column or CPU; a pass over 16 workers may not), because it is read through a
+// CPUs' flags and swap are read by prometheus/procfs. The rest is read here, because it is
+// hot (it allocates for each line, column or CPU; a pass over 16 workers may not), because it is read through a
 // process that is held open and not by its number, because cgroups have files of the same form, or because the library
 // says less: its mountinfo leaves names escaped, it has no vmstat, schedstat of a thread, syscall or wchan, and its
 // /proc/stat does not tell a missing column from none spent.

@@ -86,7 +86,7 @@ func TestColdMachineFiles(t *testing.T) {
 	if h := fixture(t, "debian12-hybrid").Hypervisor(); h != "vm" {
 		t.Errorf("a virtual machine without firmware tables is %q", h)
 	}
-	swaps, err := f.SwapDevices(t.Context())
+	swaps, err := f.SwapDevices()
 	want := []string{"/dev/zram0", "/dev/dm-2"}
 	if diff := cmp.Diff(want, swaps); err != nil || diff != "" {
 		t.Errorf("swaps: %v %s", err, diff)
@@ -108,8 +108,8 @@ func TestNothingIsZeroForMissing(t *testing.T) {
 		"ptrace_scope": func(f FS) error { _, err := f.PtraceScope(); return err },
 		"mounts":       func(f FS) error { _, err := f.Mounts(); return err },
 		"cores":        func(f FS) error { _, err := f.PhysicalCores(); return err },
-		"cpuinfo":      func(f FS) error { _, _, err := f.CPUModel(); return err },
-		"swaps":        func(f FS) error { _, err := f.SwapDevices(t.Context()); return err },
+		"cpuinfo":      func(f FS) error { _, err := f.hypervisorFlag(); return err },
+		"swaps":        func(f FS) error { _, err := f.SwapDevices(); return err },
 		"process":      func(f FS) error { _, err := f.Open(7); return err },
 		"cgroup":       func(f FS) error { _, err := f.Cgroup(7); return err },
 		"usable":       func(f FS) error { _, err := f.UsableCPUs(7); return err },

@@ -1,23 +1,30 @@
 package procfs
 
-import (
-	"context"
+import "github.com/prometheus/procfs"
 
-	"github.com/shirou/gopsutil/v3/common"
-	"github.com/shirou/gopsutil/v3/mem"
-)
+// library is prometheus/procfs on the same root.
+func (f FS) library() (procfs.FS, error) {
+	lib, err := procfs.NewFS(f.Path("proc"))
+	if err != nil {
+		return lib, &readError{f.Path("proc"), ErrNoData, err}
+	}
+	return lib, nil
+}
 
 // SwapDevices returns the names of the devices and files that memory is swapped out to, unclean, from /proc/swaps; none
 // says that there is no swap.
-func (f FS) SwapDevices(ctx context.Context) ([]string, error) {
-	env := common.EnvMap{common.HostProcEnvKey: f.Path("proc")}
-	devices, err := mem.SwapDevicesWithContext(context.WithValue(ctx, common.EnvKey, env))
+func (f FS) SwapDevices() ([]string, error) {
+	lib, err := f.library()
+	if err != nil {
+		return nil, err
+	}
+	devices, err := lib.Swaps()
 	if err != nil {
 		return nil, classify(f.Path("proc", "swaps"), err)
 	}
 	var names []string
 	for _, d := range devices {
-		names = append(names, d.Name)
+		names = append(names, d.Filename)
 	}
 	return names, nil
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/prometheus/procfs"
 )
 
 // Uptime returns the time since boot, suspended time included, from
@@ -76,23 +74,6 @@ func (f FS) setting(name string, least, most int) (int, error) {
 		return 0, malformed(path.Base(name), strconv.Quote(s))
 	}
 	return n, nil
-}
-
-// CPUModel returns the first CPU's model name and whether the CPUs carry the
-// hypervisor flag, which says that this is a virtual machine.
-func (f FS) CPUModel() (model string, hypervisor bool, err error) {
-	lib, err := procfs.NewFS(f.Path("proc"))
-	if err != nil {
-		return "", false, &readError{f.Path("proc"), ErrNoData, err}
-	}
-	infos, err := lib.CPUInfo()
-	if err != nil {
-		return "", false, classify(f.Path("proc", "cpuinfo"), err)
-	}
-	if len(infos) == 0 {
-		return "", false, &readError{f.Path("proc", "cpuinfo"), ErrNoData, ErrMalformed}
-	}
-	return infos[0].ModelName, slices.Contains(infos[0].Flags, "hypervisor"), nil
 }
 
 // HidePID returns the hidepid option of the /proc mount: "" or "0" hides

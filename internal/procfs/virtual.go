@@ -1,6 +1,9 @@
 package procfs
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // hypervisors maps what firmware says of its maker or product to a word
 // (systemd's detect-virt uses the same strings).
@@ -12,12 +15,28 @@ var hypervisors = []struct{ prefix, name string }{
 	{"Parallels", "parallels"}, {"BHYVE", "bhyve"},
 }
 
+// hypervisorFlag reports whether the CPUs carry the flag that says that this is a virtual machine.
+func (f FS) hypervisorFlag() (bool, error) {
+	lib, err := f.library()
+	if err != nil {
+		return false, err
+	}
+	infos, err := lib.CPUInfo()
+	if err != nil {
+		return false, classify(f.Path("proc", "cpuinfo"), err)
+	}
+	if len(infos) == 0 {
+		return false, &readError{f.Path("proc", "cpuinfo"), ErrNoData, ErrMalformed}
+	}
+	return slices.Contains(infos[0].Flags, "hypervisor"), nil
+}
+
 // Hypervisor returns a word for the virtual machine this is, "vm" where only
 // the CPU's flag says so, and "" where nothing hints at one. Microsoft and
 // Google also make real machines, so the CPU's flag must confirm the firmware
 // where there is a flag to read (x86).
 func (f FS) Hypervisor() string {
-	_, flagged, err := f.CPUModel()
+	flagged, err := f.hypervisorFlag()
 	for _, file := range []string{"sys_vendor", "product_name", "board_vendor"} {
 		text, readErr := f.readString("sys", "class", "dmi", "id", file)
 		if readErr != nil {

@@ -157,7 +157,7 @@ func SawEnough(rec *recording.Recording) bool {
 
 // header describes the machine and the job at the start. What could not be read comes as notes for the recording.
 func (w *watch) header(ctx context.Context) (recording.Header, []host.Note, error) {
-	machine, notes, err := host.Describe(ctx, host.Options{FS: w.fs, Target: w.Target(), Redaction: w.redact})
+	machine, notes, err := host.Describe(host.Options{FS: w.fs, Target: w.Target(), Redaction: w.redact})
 	if err != nil {
 		return recording.Header{}, nil, err
 	}
