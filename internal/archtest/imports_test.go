@@ -120,7 +120,7 @@ var thirdParty = map[string][]string{
 		"dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch", "watch",
 		"footprint", "saved"},
 	"github.com/google/go-cmp":              {"test files"},
-	"github.com/rogpeppe/go-internal":       {"test files"},
+	"github.com/rogpeppe/go-internal":       {"test files", "procfs/fakeroot"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},
 	"go.opentelemetry.io/proto":             {"test files"},
 	"google.golang.org/protobuf":            {"test files"},

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -65,28 +67,12 @@ func (r Root) Remove(name string) {
 
 // Unpack lays the archive out below dir. Paths that lead out of dir are refused.
 func Unpack(archive []byte, dir string) error {
-	var name string
-	var content bytes.Buffer
-	flush := func() error {
-		defer content.Reset()
-		if name == "" {
-			return nil // what stands before the first file is a comment
-		}
-		return write(dir, name, content.Bytes())
-	}
-	for line := range bytes.Lines(archive) {
-		header, ok := strings.CutPrefix(strings.TrimRight(string(line), "\n"), "-- ")
-		header, ok2 := strings.CutSuffix(header, " --")
-		if !ok || !ok2 {
-			content.Write(line)
-			continue
-		}
-		if err := flush(); err != nil {
+	for _, file := range txtar.Parse(archive).Files {
+		if err := write(dir, file.Name, file.Data); err != nil {
 			return err
 		}
-		name = header
 	}
-	return flush()
+	return nil
 }
 
 func write(dir, name string, content []byte) error {
