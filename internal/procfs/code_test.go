@@ -27,13 +27,16 @@ func TestParseCode(t *testing.T) {
 	}
 }
 
-// TestCodeOfThisProcess finds a function of this program.
-func TestCodeOfThisProcess(t *testing.T) {
+// TestMapsOfThisProcess finds a function and a variable of this program.
+func TestMapsOfThisProcess(t *testing.T) {
 	p := open(t, FS{}, os.Getpid())
 	code := must.Get(p.Code())(t)
 	exe := must.Get(os.Executable())(t)
 	if !slices.ContainsFunc(code, func(c Mapping) bool { return c.Path == exe }) {
 		t.Errorf("this program is not among %v", code)
+	}
+	if s := must.Get(p.Statics(func(path string) bool { return path == exe }))(t); len(s) == 0 {
+		t.Error("this program has no static data")
 	}
 }
 

@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,15 +33,6 @@ func TestStatics(t *testing.T) {
 		if got.Has(address) != want {
 			t.Errorf("%#x: %t", address, got.Has(address))
 		}
-	}
-}
-
-// TestStaticsOfThisProcess finds a variable of this program.
-func TestStaticsOfThisProcess(t *testing.T) {
-	p := open(t, FS{}, os.Getpid())
-	exe := must.Get(os.Executable())(t)
-	if s := must.Get(p.Statics(func(path string) bool { return path == exe }))(t); len(s) == 0 {
-		t.Error("this program has no static data")
 	}
 }
 

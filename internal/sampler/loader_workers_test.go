@@ -8,29 +8,22 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// TestWorkerGoneBeforeTheTreeKnows: a sample finds the end of a worker first.
-func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
-	m := newJob(t, 1)
-	w := m.watch()
-	w.samples(1)
-	m.thread(101, 101, inFault, "0", 'Z')
-	w.samples(3)
-	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderSamples: 1,
-		metric.LoaderNoWorkers: 3})
-}
-
-// TestZombieIsNotAdoptedAgain: a worker that has ended is listed until its trainer collects it, also when another's
-// birth changes the tree meanwhile. Taken for a new one, its counters would run backwards.
+// TestZombieIsNotAdoptedAgain: a sample finds the end of a worker before the tree knows. It is listed until its trainer
+// collects it, also when another's birth changes the tree meanwhile. Taken for a new one, its counters would run
+// backwards.
 func TestZombieIsNotAdoptedAgain(t *testing.T) {
 	m := newJob(t, 1)
 	w := m.watch()
 	w.samples(5)
 	m.thread(101, 101, inFault, "0", 'Z')
-	w.samples(1)
-	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 5})
+	w.samples(3)
+	b := w.book()
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.ThreadSamples: 5})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderSamples: 5,
+		metric.LoaderNoWorkers: 3})
 	m.process(102, job.Worker, 100)
 	w.samples(2)
-	b := w.book()
+	b = w.book()
 	if v, again := b.last[metric.ThreadSamples.Name+" process/101.1010"]; again {
 		t.Errorf("the zombie is told of again, with %v samples", v)
 	}

@@ -23,7 +23,7 @@ const (
 
 // callTable reports the group of a system call by its number.
 type callTable struct {
-	groups  []call
+	groups  [512]call
 	hasPoll bool
 }
 
@@ -82,9 +82,6 @@ func newCallTable(arch string) *callTable {
 			}
 			if n < 0 {
 				continue
-			}
-			for len(t.groups) <= n {
-				t.groups = append(t.groups, callOther)
 			}
 			t.groups[n] = group
 			t.hasPoll = t.hasPoll || group == callPoll
