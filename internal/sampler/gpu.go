@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -146,17 +147,13 @@ func (g *GPU) GPUs() []recording.GPU {
 // a hang the runner refuses the driver for a while; then it is tried again, as often as after a death.
 func (g *GPU) watch(ctx context.Context) {
 	for failures := 0; ; {
-		err := g.round(ctx)
+		place, err := g.round(ctx)
 		if ctx.Err() != nil || err == nil {
 			return
 		}
 		refused := errors.Is(err, isolate.ErrStuck)
 		if !refused || failures == 0 {
-			news := gpuNews{reason: err.Error(), cure: "nvidia-smi"}
-			if closed := new(openingError); errors.As(err, &closed) {
-				news.place = closed.place
-			}
-			g.report(news)
+			g.report(gpuNews{place: place, reason: err.Error(), cure: "nvidia-smi"})
 		}
 		if !refused {
 			failures++
@@ -167,25 +164,16 @@ func (g *GPU) watch(ctx context.Context) {
 	}
 }
 
-// openingError says which GPU could not be opened.
-type openingError struct {
-	place string
-	err   error
-}
-
-func (e *openingError) Error() string { return "opening it: " + e.err.Error() }
-func (e *openingError) Unwrap() error { return e.err }
-
 // round is one life of the child. It returns nil when no GPU can be read on this machine. GPUs are opened one by one,
-// and those that are open are read in between.
-func (g *GPU) round(ctx context.Context) error {
+// and those that are open are read in between. closed is the place of one that could not be opened.
+func (g *GPU) round(ctx context.Context) (closed string, err error) {
 	found, err := g.source.Open(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	g.report(gpuNews{found: &found})
 	if found.Unavailable != nil {
-		return nil
+		return "", nil
 	}
 	open, tried := 0, map[string]bool{}
 	for n := 0; ; {
@@ -195,7 +183,7 @@ func (g *GPU) round(ctx context.Context) error {
 			opened, err := g.source.OpenGPU(ctx, place)
 			if err != nil {
 				g.giveUp(place)
-				return &openingError{place, err}
+				return place, fmt.Errorf("opening it: %w", err)
 			}
 			open, n = open+len(opened.Devices), 0 // all is read of a new one at once
 			g.report(gpuNews{opened: &opened, place: place})
@@ -203,13 +191,13 @@ func (g *GPU) round(ctx context.Context) error {
 		if open > 0 {
 			reading, err := g.source.sample(ctx, n%gpuSlowEvery == 0, n%gpuListEvery == 0)
 			if err != nil {
-				return err
+				return "", err
 			}
 			g.report(gpuNews{reading: &reading})
 			n++
 		}
 		if !more && !pause(ctx, gpuInterval) {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
 	}
 }
