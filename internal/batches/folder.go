@@ -3,7 +3,6 @@ package batches
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -30,7 +29,7 @@ func findTensorFolder(fs procfs.FS, trainer *procfs.Process) tensorFolder {
 	if !ok || m.FSType != "tmpfs" {
 		return ""
 	}
-	return tensorFolder(fs.Path("proc", strconv.Itoa(trainer.PID), "root", "dev", "shm"))
+	return tensorFolder(trainer.Inside() + "/dev/shm")
 }
 
 // list takes the tensors of all workers at once; false where there was none of theirs.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strconv"
 
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -70,7 +69,7 @@ func Storage(ctx context.Context, o Options, file string) (recording.Storage, er
 	}
 	root := ""
 	if shared, err := p.SharesOurMounts(o.FS); err != nil || !shared {
-		root = path.Join("/proc", strconv.Itoa(p.PID), "root")
+		root = p.Inside()
 	}
 	st, err := o.Paths.Statfs(ctx, path.Join(root, s.Mount.Point), path.Join(root, file))
 	if kind, ok := procfs.KindOfMagic(st.Type); ok && err == nil { // else the mount table's word stands

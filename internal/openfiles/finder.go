@@ -167,7 +167,7 @@ func (s *finder) placeOf(id procfs.ID) place {
 		p.root = root
 	}
 	if shared, err := theirs.SharesOurMounts(s.fs); err == nil && !shared {
-		p.prefix = s.fs.Path("proc", strconv.Itoa(id.PID), "root")
+		p.prefix = theirs.Inside()
 	}
 	return p
 }

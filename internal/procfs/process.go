@@ -128,6 +128,9 @@ func (p *Process) Exe() (string, error) { return p.readlink("exe") }
 // Root returns the root folder of the process as this mount namespace sees it.
 func (p *Process) Root() (string, error) { return p.readlink("root") }
 
+// Inside is the way to that folder with the mounts that the process sees, any of which may hang.
+func (p *Process) Inside() string { return p.path + "/root" }
+
 func (p *Process) readlink(name string) (string, error) {
 	var buf [4096]byte
 	n, err := unix.Readlinkat(p.dirfd, name, buf[:])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -110,7 +109,7 @@ func (m *Memory) findShm(p *procfs.Process) (func(context.Context) (isolate.File
 	if m.paths == nil {
 		return nil, fmt.Errorf("finding the job's %s: it is in another container", shmPath)
 	}
-	path := m.fs.Path("proc", strconv.Itoa(p.PID), "root", shmPath)
+	path := p.Inside() + shmPath
 	return func(ctx context.Context) (isolate.FileSystem, error) {
 		st, err := m.paths.Statfs(ctx, path, path)
 		if err != nil {
