@@ -34,8 +34,8 @@ func mountTrials() []trial {
 		list = append(list, trial{
 			id: "F1-" + v.name, fault: "the dataset's mount hangs in " + v.name,
 			made: "`bench-io` on a file system on raw /dev/fuse that never answers it; again, with Ctrl-C",
-			target: "a verdict within 5 s; one helper is stuck, at most 4 in all; Ctrl-C ends it within 2 s; no " +
-				"thread of pipetune's own in state D for more than 0.5 s",
+			target: "a verdict within 5 s; one helper is stuck, at most 4 in all; Ctrl-C ends it within 2 s, exit " +
+				"130; no thread of pipetune's own in state D for more than 0.5 s",
 			run: func(s *stand) { hungMount(s, v.op, v.path) },
 		})
 	}
@@ -75,6 +75,9 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 	}
 	took, status := run("the verdict", 5*time.Second, false)
 	stopped, interrupted := run("Ctrl-C", 2*time.Second, true)
+	if interrupted != 130 {
+		s.Errorf("Ctrl-C: exit %d", interrupted)
+	}
 	s.measured("verdict after %.1f s, exit %d; Ctrl-C: exit %d after %.1f s", took.Seconds(), status, interrupted,
 		stopped.Seconds())
 }

@@ -6,14 +6,12 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pipetune/pipetune/internal/isolate/hungmount"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -47,11 +45,6 @@ var terminalTrials = []trial{
 		made:   "stdout and stderr are full pipes that nobody reads; SIGINT, SIGTERM or SIGHUP, and again 1.2 s later",
 		target: "ends within 100 ms of the second, beyond what ending costs here; exit 130, 143, 130",
 		run:    secondRequestEnds,
-	},
-	{
-		id: "F14-stuck", fault: "Ctrl-C while a helper is stuck in a mount",
-		made:   "`bench-io` on a FUSE mount whose open never answers; SIGINT",
-		target: "ends within 2 s of the first, exit 130; pipetune itself is never in state D", run: stuckHelper,
 	},
 	{
 		id: "F14-rename", fault: "SIGTERM while a file is being renamed",
@@ -214,28 +207,6 @@ func (s *stand) endingCost() time.Duration {
 		least = min(least, time.Since(began))
 	}
 	return least
-}
-
-func stuckHelper(s *stand) {
-	s.ownMounts()
-	m := s.mount(hungmount.Open)
-	defer m.release()
-	p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "60s"})
-	s.until(30*time.Second, "a helper hangs", func() bool { return m.Hanging() > 0 })
-	if slices.Contains(statOf(p.pid()), "D") {
-		s.Errorf("pipetune itself is in state D")
-	}
-	p.signal(syscall.SIGINT)
-	began := time.Now()
-	status := p.exit(time.Minute)
-	took := time.Since(began)
-	if status != 130 {
-		s.Errorf("exit %d: %s", status, p.complaints())
-	}
-	s.atMost(took.Seconds(), 2, "it took %.1f s to end")
-	m.release()
-	p.alone()
-	s.measured("exit %d after %.2f s; the helper has ended with the mount's release", status, took.Seconds())
 }
 
 func signalInRename(s *stand) {

@@ -31,7 +31,7 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
-		overheadTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials, guestTrials, // H1 to H10
+		stallTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials, guestTrials, // H2 to H10
 		crowdTrials, shapeTrials, benchLoadTrials, recordingTrials, floodTrials, soakTrials, // L1 to L8
 		mountTrials(),      // F1
 		gpuTrials,          // F12
@@ -66,7 +66,7 @@ func all() []trial {
 // inEveryTest names the trials that `make test` runs: some of each group, quick, and right on a machine that does other
 // things as well.
 var inEveryTest = []string{
-	"H9-folder", "A6", "F12-absent", "F12-lost", "F12-values", "F13", "F9-fork", "F8-odd", "F8-stdout", "F14-hup",
+	"H9-folder", "A6", "F12-lost", "F13", "F9-fork", "F8-odd", "F8-stdout", "F14-hup",
 	"F14-second", "D3", "D4", "D5", "D7", "D9", "N1-files", "N1-hdf5", "N3", "N4", "N4-messages", "A1-same", "A3", "S4",
 	"S5", "S6",
 }

@@ -91,7 +91,6 @@ func (c *command) meter(every time.Duration, enough func(usage) bool) []usage {
 // cost is what a watch took between its start-up and its end.
 type cost struct {
 	share float64 // of one CPU
-	peak  int64   // bytes, of pipetune itself
 	rss   int64   // bytes, the most of pipetune and its helpers together
 }
 
@@ -104,7 +103,7 @@ func (s *stand) costOf(readings []usage) cost {
 	var k cost
 	var from *usage
 	for i, u := range readings {
-		k.peak, k.rss = max(k.peak, u.peak), max(k.rss, u.rss)
+		k.rss = max(k.rss, u.rss)
 		if from == nil && u.at >= startUp {
 			from = &readings[i]
 		}
