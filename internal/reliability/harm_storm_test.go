@@ -4,20 +4,14 @@ package reliability
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/pipetune/pipetune/internal/must"
 )
 
 var stormTrials = []trial{
 	{
 		id: "H8", fault: "DataLoader workers begin and end again and again with the hook inside", long: true,
 		made: "8 workers × 1,000 epochs by fork, and 1,000 (RELIABILITY_EPOCHS) by spawn and forkserver, " +
-			"persistent_workers on and off; PyTorch of this machine and of RELIABILITY_TORCH",
+			"persistent_workers on and off",
 		target: "no hang (no epoch over 10 times the median, and over 2 s: less is the scheduler's doing), output, " +
 			"stderr and status as bare",
 		run: func(s *stand) {
@@ -33,35 +27,6 @@ var stormTrials = []trial{
 	},
 }
 
-// inRoot makes a command run in a chroot that sees the trial's working folder under its own name; "": none.
-func (s *stand) inRoot(root string, argv []string) []string {
-	s.Helper()
-	if root == "" {
-		return argv
-	}
-	// The script lies outside of the chroot: a copy of it in the working folder does not.
-	argv = slices.Clone(argv)
-	for i, arg := range argv {
-		if strings.HasSuffix(arg, ".py") {
-			text := must.Get(os.ReadFile(arg))(s)
-			argv[i] = filepath.Join(s.work, filepath.Base(arg))
-			must.Do(s, os.WriteFile(argv[i], text, 0o644))
-		}
-	}
-	s.Cleanup(func() {
-		if err := exec.Command("rmdir", "-p", "--ignore-fail-on-non-empty", root+s.work).Run(); err != nil {
-			s.Log(err) // made by the job only
-		}
-	})
-	lines := []string{
-		"mount --bind " + root + " " + root, "mount -t proc proc " + root + "/proc", "mount --rbind /dev " + root +
-			"/dev",
-		"mkdir -p " + root + s.work, "mount --bind " + s.work + " " + root + s.work, `exec chroot "` + root + `" "$@"`,
-	}
-	return append([]string{"unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-ec",
-		strings.Join(lines, "\n"), "sh"}, argv...)
-}
-
 // storms runs jobs whose workers begin in each way for so many epochs, by new programs for so many, launched, and once
 // bare: what a job prints does not depend on how its workers begin.
 func storms(s *stand, forked, programs int) {
@@ -70,14 +35,8 @@ func storms(s *stand, forked, programs int) {
 		persistent bool
 		epochs     int
 	}
-	var shapes []shape
-	for _, method := range []string{"fork", "spawn", "forkserver"} {
-		epochs := programs
-		if method == "fork" {
-			epochs = forked
-		}
-		shapes = append(shapes, shape{method, false, epochs}, shape{method, true, epochs})
-	}
+	shapes := []shape{{"fork", false, forked}, {"fork", true, forked}, {"spawn", false, programs},
+		{"spawn", true, programs}, {"forkserver", false, programs}, {"forkserver", true, programs}}
 	argv := func(c shape) []string {
 		j := steady{batches: 16 * c.epochs, epoch: 16, workers: 8, more: []string{"--method", c.method}}
 		if c.persistent {
@@ -85,31 +44,28 @@ func storms(s *stand, forked, programs int) {
 		}
 		return j.argv(s)
 	}
-	// The machine's own PyTorch, and those of the chroots that scripts/torch has made.
-	for _, root := range append([]string{""}, filepath.SplitList(os.Getenv("RELIABILITY_TORCH"))...) {
-		bares := map[int]*command{}
-		for _, j := range shapes {
-			name := fmt.Sprintf("%s, persistent %t, %d epochs %s", j.method, j.persistent, j.epochs, root)
-			if bares[j.epochs] == nil {
-				bares[j.epochs] = s.start("bare", s.inRoot(root, argv(shape{"fork", true, j.epochs})))
-			}
-			times := s.in("times.json")
-			if !s.same(name, bares[j.epochs], s.launch(s.in("report.json"), s.inRoot(root, append(argv(j), "--times",
-				times)))) {
-				continue
-			}
-			ended := fromJSON[noted](s, times).Ended
-			var took []float64
-			for i := 1; i < len(ended); i++ {
-				took = append(took, ended[i]-ended[i-1])
-			}
-			usual, longest := centre(took), slices.Max(took)
-			s.measured("%s: median epoch %.2f s, longest %.2f s", name, usual, longest)
-			// The first epoch of persistent workers begins them, which by spawn takes seconds: it is no hang.
-			if later := slices.Max(append(took[1:], 0)); later > max(10*usual, 2) {
-				s.missed("%s: an epoch took %.2f s, %.0f times the median; it ended, so it was no deadlock", name,
-					later, later/usual)
-			}
+	bares := map[int]*command{}
+	for _, j := range shapes {
+		name := fmt.Sprintf("%s, persistent %t, %d epochs", j.method, j.persistent, j.epochs)
+		if bares[j.epochs] == nil {
+			bares[j.epochs] = s.start("bare", argv(shape{"fork", true, j.epochs}))
+		}
+		times := s.in("times.json")
+		launched := s.launch(s.in("report.json"), append(argv(j), "--times", times))
+		if !s.same(name, bares[j.epochs], launched) {
+			continue
+		}
+		ended := fromJSON[noted](s, times).Ended
+		var took []float64
+		for i := 1; i < len(ended); i++ {
+			took = append(took, ended[i]-ended[i-1])
+		}
+		usual, longest := centre(took), slices.Max(took)
+		s.measured("%s: median epoch %.2f s, longest %.2f s", name, usual, longest)
+		// The first epoch of persistent workers begins them, which by spawn takes seconds: it is no hang.
+		if later := slices.Max(append(took[1:], 0)); later > max(10*usual, 2) {
+			s.missed("%s: an epoch took %.2f s, %.0f times the median; it ended, so it was no deadlock", name, later,
+				later/usual)
 		}
 	}
 }
