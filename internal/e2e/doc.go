@@ -11,8 +11,7 @@
 // The environment says the rest: PIPETUNE_BIN (the binary, default ../../bin/pipetune), PYTHON (default
 // /usr/bin/python3), E2E_SUITE (any value: only the rows that `make test` runs live), TORCH_ROOT (a folder to chroot
 // into), E2E_KEEP (a folder that keeps each report, recording and stop-watch), E2E_RESULTS and E2E_PART
-// (docs/calibration.md), E2E_ATTEMPTS (how often a row is measured at most, default 3), and E2E_ALLOW_MISSING (a
-// comma-separated list of storage, shm, quota: surroundings that may be impossible here without failing the run).
+// (docs/calibration.md).
 //
 // # When a row fails
 //

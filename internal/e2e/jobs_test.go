@@ -50,7 +50,6 @@ func TestJobs(t *testing.T) {
 	m := findMachine(t)
 	var tries account
 	defer tries.close(t)
-	allowed := strings.Split(os.Getenv("E2E_ALLOW_MISSING"), ",")
 
 	var outcomes, rows []outcome // those that count, and every attempt
 	ran := 0
@@ -63,22 +62,13 @@ func TestJobs(t *testing.T) {
 			var made []outcome
 			best := tries.measure(t, func(t *testing.T) (try, string) {
 				began := time.Now()
-				o, not := m.runOnce(t, c)
-				switch {
-				case not != nil && slices.Contains(allowed, not.what):
-					t.Log(not)
-					return try{missing: true}, ""
-				case not != nil:
-					t.Fatal(not)
-				}
+				o := m.runOnce(t, c)
 				o.seconds, o.attempt = time.Since(began).Seconds(), len(made)+1
 				made = append(made, o)
 				return o.try(), o.figures()
 			})
 			rows = append(rows, made...)
-			if best >= 0 {
-				outcomes = append(outcomes, made[best])
-			}
+			outcomes = append(outcomes, made[best])
 		})
 	}
 	if m.ctx.Err() != nil {
@@ -181,14 +171,10 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// runOnce starts the job, lets pipetune watch it, and compares; not where what belongs around it cannot be made here.
-func (m machine) runOnce(t *testing.T, c testCase) (o outcome, not *notRun) {
+// runOnce starts the job, lets pipetune watch it, and compares.
+func (m machine) runOnce(t *testing.T, c testCase) outcome {
 	b := m.newGPUBench(t, c)
-	prelude, not := c.around.around(t, b, c)
-	if not != nil {
-		return o, not
-	}
-	j := b.start(t, c, prelude)
+	j := b.start(t, c, c.around.around(t, b, c))
 	j.flows(t)
 	neighbours := startNeighbours(t, c.around.neighbours)
 	if neighbours > 0 {
@@ -198,13 +184,13 @@ func (m machine) runOnce(t *testing.T, c testCase) (o outcome, not *notRun) {
 	from, groups := monotonic(), []int{j.pid, neighbours}
 	before := readCPU(groups...)
 	rep, cmd := m.diagnose(t, b, c, j.pid)
-	o = outcome{testCase: c, rep: rep, others: before.others(readCPU(groups...), cmd)}
+	o := outcome{testCase: c, rep: rep, others: before.others(readCPU(groups...), cmd)}
 	from, to := window(rep, from, monotonic())
 	o.inside = j.over(t, from, to)
 	for rank, path := range must.Get(stopwatchFiles(j.stopwatch))(t) {
 		m.keepFile(t, path, fmt.Sprintf("%s.stopwatch.%d.jsonl", c.name, rank))
 	}
-	return o, nil
+	return o
 }
 
 // diagnose runs the real command beside the job, as a user would.

@@ -50,10 +50,7 @@ func TestLaunch(t *testing.T) {
 func (m machine) launchOnce(t *testing.T, c launchCase) launched {
 	t.Helper()
 	b := m.newGPUBench(t, c.testCase)
-	prelude, not := c.around.around(t, b, c.testCase)
-	if not != nil {
-		t.Fatal(not)
-	}
+	prelude := c.around.around(t, b, c.testCase)
 	b.prepare(t, c)
 	out := filepath.Join(b.work, c.name+".json")
 	job := b.timed(c.testCase, append(b.showHook(), prelude...), cmp.Or(c.seconds, launchSeconds))

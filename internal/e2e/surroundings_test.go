@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,38 +22,26 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// notRun says what this machine or this user cannot put around a job. what is a word for E2E_ALLOW_MISSING.
-type notRun struct{ what, why string }
-
-func (n *notRun) String() string { return "not run: " + n.why }
-
 // around prepares a case's surroundings, which end with the test. It returns the lines of shell that the job's own
 // process runs before it becomes the job.
-func (s surroundings) around(t *testing.T, b bench, c testCase) (prelude []string, not *notRun) {
+func (s surroundings) around(t *testing.T, b bench, c testCase) (prelude []string) {
 	t.Helper()
 	if s.cold {
 		makeCold(t, b, c)
 	}
-	for _, limit := range s.limits(b) {
-		dir, not := limit.make()
-		if dir != "" {
-			t.Cleanup(func() { must.Do(t, removeCgroup(dir)) })
-			prelude = append(prelude, "echo $$ > "+filepath.Join(dir, "cgroup.procs"))
-		}
-		if not != nil {
-			return nil, not
-		}
+	for _, limit := range s.limits(t, b) {
+		prelude = append(prelude, "echo $$ > "+filepath.Join(limit.make(t), "cgroup.procs"))
 	}
 	if s.shmBytes > 0 {
 		if os.Getuid() != 0 {
-			return nil, &notRun{"shm", "a /dev/shm of its own needs root"}
+			t.Fatal("a /dev/shm of its own needs root")
 		}
 		prelude = append(prelude, fmt.Sprintf("mount -t tmpfs -o size=%d tmpfs %s/dev/shm", s.shmBytes, b.root))
 	}
 	if s.affinity != "" {
 		prelude = append(prelude, "taskset -pc "+s.affinity+" $$ >/dev/null")
 	}
-	return prelude, nil
+	return prelude
 }
 
 // makeCold makes the data set in a run of its own, and drops its pages from the cache. The run also warms the
@@ -94,17 +83,16 @@ func startNeighbours(t *testing.T, n int) (pid int) {
 
 // limit is one limit of one cgroup controller, in both hierarchies' words.
 type limit struct {
-	what       string // word of E2E_ALLOW_MISSING
 	controller string // version 1's; version 2 has io for blkio
 	v1, v2     map[string]string
-	err        error // why it cannot even be said
 }
 
-func (s surroundings) limits(b bench) []limit {
+func (s surroundings) limits(t *testing.T, b bench) []limit {
+	t.Helper()
 	var limits []limit
 	if s.readIOPS > 0 || s.readBPS > 0 {
-		device, err := blockDevice(b.work)
-		l := limit{what: "storage", controller: "blkio", err: err, v1: map[string]string{}, v2: map[string]string{}}
+		device := must.Get(blockDevice(b.work))(t)
+		l := limit{controller: "blkio", v1: map[string]string{}, v2: map[string]string{}}
 		if s.readIOPS > 0 {
 			l.v1["blkio.throttle.read_iops_device"] = fmt.Sprintf("%s %d", device, s.readIOPS)
 			l.v2["io.max"] = fmt.Sprintf("%s riops=%d", device, s.readIOPS)
@@ -119,44 +107,39 @@ func (s surroundings) limits(b bench) []limit {
 		const period = 100000 // microseconds, the kernel's default (Documentation/scheduler/sched-bwc.rst)
 		quota := strconv.Itoa(int(s.quotaCPUs * period))
 		limits = append(limits, limit{
-			what: "quota", controller: "cpu",
-			v1: map[string]string{"cpu.cfs_quota_us": quota},
-			v2: map[string]string{"cpu.max": quota + " " + strconv.Itoa(period)},
+			controller: "cpu",
+			v1:         map[string]string{"cpu.cfs_quota_us": quota},
+			v2:         map[string]string{"cpu.max": quota + " " + strconv.Itoa(period)},
 		})
 	}
 	return limits
 }
 
-// make makes a cgroup with the limit. It returns its folder also where the limit could not be set.
-func (l limit) make() (dir string, not *notRun) {
-	if l.err != nil {
-		return "", &notRun{l.what, l.err.Error()}
-	}
+// make makes a cgroup with the limit, which goes with the test, and returns its folder.
+func (l limit) make(t *testing.T) string {
+	t.Helper()
 	if os.Getuid() != 0 {
-		return "", &notRun{l.what, "a cgroup limit needs root"}
+		t.Fatal("a cgroup limit needs root")
 	}
 	parent, values := filepath.Join("/sys/fs/cgroup", l.controller), l.v1
 	if _, err := os.Stat(parent); err != nil {
 		parent, values = "/sys/fs/cgroup", l.v2
 		controller := strings.TrimPrefix(l.controller, "blk")
 		there, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
-		if err != nil || !strings.Contains(" "+strings.TrimSpace(string(there))+" ", " "+controller+" ") {
-			return "", &notRun{l.what, "no " + l.controller + " controller, neither cgroup version 1 nor 2"}
+		if err != nil || !slices.Contains(strings.Fields(string(there)), controller) {
+			t.Fatalf("no %s controller, neither cgroup version 1 nor 2", l.controller)
 		}
-		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
-			return "", &notRun{l.what, "enabling the " + controller + " controller: " + err.Error()}
-		}
+		must.Do(t, os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0))
 	}
-	dir = filepath.Join(parent, fmt.Sprintf("%s%d-%s", workPrefix, os.Getpid(), l.what))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", &notRun{l.what, err.Error()}
-	}
+	dir := filepath.Join(parent, fmt.Sprintf("%s%d-%s", workPrefix, os.Getpid(), l.controller))
+	must.Do(t, os.Mkdir(dir, 0o755))
+	t.Cleanup(func() { must.Do(t, removeCgroup(dir)) })
 	for file, value := range values {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
-			return dir, &notRun{l.what, fmt.Sprintf("writing %q: %v", value, err)}
+			t.Fatalf("writing %q: %v", value, err)
 		}
 	}
-	return dir, nil
+	return dir
 }
 
 // removeCgroup removes an emptied cgroup; the kernel needs a moment after the last process ended.
