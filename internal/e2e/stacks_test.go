@@ -293,6 +293,20 @@ func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRu
 	r.end(t, job, stdout.Bytes(), string(text), out)
 }
 
+// awaitFile waits until a file is there with a line in it.
+func awaitFile(ctx context.Context, path string) error {
+	for {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("\n")) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("nothing is written")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // end takes what came of a job: its result, its end, what was said beside and the report, where one was written.
 func (r *stackRun) end(t *testing.T, job *exec.Cmd, stdout []byte, text, out string) {
 	t.Helper()

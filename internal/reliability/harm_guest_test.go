@@ -20,22 +20,53 @@ var guestTrials = []trial{
 		made: "each, bare and launched; the job prints what ran, its sys.path, and PYTHONPATH in children and " +
 			"grandchildren",
 		target: "what the job prints is the same: the person's code runs exactly once, PYTHONPATH is as before",
-		run:    guests,
+		run:    func(s *stand) { alike(s, guests(s)) },
+	},
+	{
+		id: "H12", fault: "the job trains, forks or ends in a way of its own",
+		made: "no workers, 64, by spawn and forkserver, in a thread, in forked children, by a subclass, an emptied " +
+			"environment, -I, -E, stdin; ended by exit, a signal, a killed worker, exceptions in the step and in a " +
+			"worker; each bare and launched",
+		target: "stdout and status as bare, and stderr where it names no process or line of the hook's; why the hook " +
+			"cannot get in is said",
+		run: func(s *stand) { alike(s, oddJobs(s)) },
 	},
 }
 
-// guest is one way to start an interpreter.
+// guest is one way to start an interpreter, or for a job to be or to end.
 type guest struct {
-	name string
-	argv []string
-	env  []string
+	name  string
+	argv  []string
+	env   []string
+	stdin string
+	says  string // what must be among what pipetune itself says
+	pids  bool   // what the job writes to stderr names processes, or lines of whoever called
 
 	// stays: without the site module nothing of the hook's runs that could take its folder from sys.path again.
 	stays bool
 }
 
-// guests runs each way bare and launched.
-func guests(s *stand) {
+// oddJobs are the ways of testdata/hostile/job.py.
+func oddJobs(s *stand) (cases []guest) {
+	cases = []guest{
+		{name: "train"}, {name: "workerless"}, {name: "spawn"}, {name: "forkserver"}, {name: "many"}, {name: "exit"},
+		{name: "segv"}, {name: "worker-killed", pids: true}, {name: "raise"}, {name: "poison", pids: true},
+		{name: "thread"}, {name: "fork"}, {name: "subclass"}, {name: "empty-environment", says: "environment"},
+		{name: "train -I", says: "-I"}, {name: "train -E", says: "-E"},
+		{name: "stdin", stdin: "every byte\x00 of it\n"},
+	}
+	for i, c := range cases {
+		way, flag, _ := strings.Cut(c.name, " ")
+		// What a job that is killed leaves in TMPDIR is its own.
+		argv := append([]string{"env", "TMPDIR=" + s.folder("job-tmp"), s.python}, strings.Fields(flag)...)
+		cases[i].argv = append(argv, s.testdata("hostile/job.py"), way)
+	}
+	return cases
+}
+
+// guests are interpreters with a start of their own.
+func guests(s *stand) []guest {
+	s.Helper()
 	script := s.testdata("reliability/guest.py")
 	write := func(name, text string) string {
 		path := s.in(name)
@@ -52,7 +83,7 @@ func guests(s *stand) {
 	venv, app := s.in("venv"), s.in("app.pyz")
 	must.Python(s, "-m", "venv", "--without-pip", "--system-site-packages", venv)
 	must.Python(s, "-m", "zipapp", write("app/__main__.py", string(must.Get(os.ReadFile(script))(s))), "-o", app)
-	same, cases := 0, []guest{
+	return []guest{
 		{name: "plain", argv: []string{s.python, script, "torch"}},
 		{name: "sitecustomize", argv: []string{s.python, script, "torch"}, env: []string{"PYTHONPATH=" + own}},
 		{name: "usercustomize", argv: []string{s.python, script}, env: []string{"PYTHONUSERBASE=" +
@@ -68,11 +99,18 @@ func guests(s *stand) {
 			env: []string{"VIRTUAL_ENV=" + venv}},
 		{name: "zipapp", argv: []string{s.python, app, "torch"}, env: []string{"PYTHONPATH=" + own}},
 	}
+}
+
+// alike runs each case bare and launched.
+func alike(s *stand, cases []guest) {
+	same := 0
 	var shown []string
 	for _, c := range cases {
-		with := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, c.env...) }
+		with := func(cmd *exec.Cmd) {
+			cmd.Env, cmd.Stdin = append(cmd.Env, c.env...), strings.NewReader(c.stdin)
+		}
 		bare := s.start("bare", c.argv, with)
-		launched := s.pipetune(append([]string{"diagnose", "-q", "--"}, c.argv...), with)
+		launched := s.pipetune(append([]string{"diagnose", "--"}, c.argv...), with)
 		want, got := bare.wait(10*time.Minute), launched.wait(10*time.Minute)
 		// The environment of children is distinguished from all else: there the hook's folder must stand for workers
 		// that are spawned.
@@ -89,10 +127,14 @@ func guests(s *stand) {
 				"module that could take it out", c.name)
 		}
 		printedLaunched, guestPath := withoutPath(output)
-		if printedLaunched != printed || !sameComplaints(bare.complaints(), launched.complaints()) || got != want {
+		if printedLaunched != printed || got != want ||
+			!c.pids && !sameComplaints(bare.complaints(), launched.complaints()) {
 			s.Errorf("%s: launched (%d):\n%s%s\nbare (%d):\n%s%s", c.name, got, printedLaunched, launched.complaints(),
 				want, printed, bare.complaints())
 			continue
+		}
+		if !strings.Contains(launched.complaints(), c.says) {
+			s.Errorf("%s: nothing is said of %q: %s", c.name, c.says, launched.complaints())
 		}
 		same++
 		if path != guestPath {

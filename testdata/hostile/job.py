@@ -69,11 +69,6 @@ def raise_in_step(loader, iterator, number):
         raise KeyError("in the step")
 
 
-def slowly(loader, iterator, number):
-    import time
-    time.sleep(0.02)
-
-
 def in_thread():
     thread = threading.Thread(target=train)
     thread.start()
@@ -123,7 +118,6 @@ WAYS = {
     "spawn": lambda: train(method="spawn", epochs=1),
     "forkserver": lambda: train(method="forkserver", epochs=1),
     "many": lambda: train(workers=64, batches=128, epochs=1),
-    "long": lambda: train(batches=150, at=slowly),
     "exit": lambda: train(at=leave),
     "segv": lambda: train(at=die),
     "worker-killed": lambda: train(at=kill_worker),
@@ -134,7 +128,6 @@ WAYS = {
     "empty-environment": empty_environment,
     "subclass": own_subclass,
     "stdin": lambda: print(sys.stdin.read().upper(), end=""),
-    "path": lambda: print(sys.path, sorted(name for name in sys.modules if "sitecustom" in name)),
 }
 
 if __name__ == "__main__":
