@@ -16,6 +16,12 @@ func readRecording(t *testing.T, path string) *recording.Recording {
 	return must.Read(t, path, recording.Read)
 }
 
+// zipped reads a recording that is kept compressed, by its name below testdata/recordings.
+func zipped(t *testing.T, name string) *recording.Recording {
+	t.Helper()
+	return must.Read(t, "../../testdata/recordings/"+name+".jsonl.gz", must.Unzipped(recording.Read))
+}
+
 func evidenceOf(t *testing.T, path string) *evidence.Evidence {
 	t.Helper()
 	return must.Get(evidence.FromRecording(readRecording(t, path)))(t)

@@ -2,29 +2,23 @@ package replay
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-func recorded(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob("../../testdata/recordings/*.jsonl")
-	if err != nil || len(paths) < 8 {
-		t.Fatalf("%d recordings, %v", len(paths), err)
-	}
-	return paths
-}
 
 // Whatever is planned is in order, above nothing that bounds it, and says the same as the findings do of the same
 // change.
 func TestPlansOfRecordings(t *testing.T) {
 	planned := 0
-	for _, path := range recorded(t) {
+	for _, path := range must.Get(filepath.Glob("../../testdata/recordings/*.jsonl"))(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			r := judged(t, path)
 			must.Do(t, r.Validate())
@@ -117,6 +111,27 @@ func TestPlansAreRepeatable(t *testing.T) {
 	two, err := json.Marshal(judged(t, path))
 	if err != nil || string(one) != string(two) {
 		t.Errorf("two reports of one recording differ, %v", err)
+	}
+}
+
+// What the model says of the loader as it is, is what the report reports it; and it is widened by the model's own
+// error.
+func TestModelSaysWhatReportsTell(t *testing.T) {
+	const path = "../../testdata/recordings/launched-no-workers.jsonl"
+	r, e := judged(t, path), evidenceOf(t, path)
+	exact, why := diagnose.PlannedLoader(e, predict.Calibration{})
+	wide, why2 := diagnose.PlannedLoader(e, predict.Calibration{Model: 0.3})
+	if why != nil || why2 != nil {
+		t.Fatal(why, why2)
+	}
+	if _, now, ok := exact.Predict(predict.Setting{}, predict.Remedy{}); !ok ||
+		math.Abs(now.After/r.Outlook.Now.After-1) > 1e-3 {
+		t.Errorf("the model has %+v of the loader as it is, the report %+v", now, r.Outlook.Now)
+	}
+	_, a, _ := exact.Predict(predict.Setting{Workers: 2}, predict.Remedy{})
+	if _, b, _ := wide.Predict(predict.Setting{Workers: 2}, predict.Remedy{}); !(b.Lo < a.Lo*0.9 && b.Hi >= a.Hi &&
+		a.After == b.After) {
+		t.Errorf("an error of the model of 30 %% makes %+v of %+v", b, a)
 	}
 }
 
