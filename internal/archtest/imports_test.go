@@ -2,105 +2,56 @@ package archtest
 
 import (
 	"go/ast"
+	"maps"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// anything, as an entry of mayImport, stands for every package of ours.
+// anything, as an entry of layers, stands for every package of ours.
 const anything = "*"
 
-// mayImport lists, for each package, which packages of ours it may import. All else is denied; a package that is not
-// listed, nor below one that is, may not exist. Names are below internal/ unless they start with pkg/ or cmd/.
-// untrusted, the gate that names come in through, and unit's and metric's plain words are what the layers share.
-var mayImport = map[string][]string{
-	"cmd/pipetune": {"cli"},
-	"cli":          {anything},
-
-	// acquire: touches the machine
-	"job":    {"isolate", "procfs", "recording", "metric", "untrusted"},
-	"hook":   {"recording", "metric", "untrusted"},
-	"python": {"untrusted"},
-	"patch":  {"python", "untrusted", "pkg/report"},
-	"lint":   {"python", "patch", "untrusted", "pkg/report"},
-	"launch": {"footprint", "hook", "patch", "isolate", "predict", "procfs", "job", "metric", "recording", "stat",
-		"tune", "untrusted", "pkg/report"},
-	"host":      {"isolate", "procfs", "recording", "untrusted"},
-	"batches":   {"procfs", "metric", "recording"},
-	"openfiles": {"format", "host", "isolate", "procfs", "job", "metric", "recording", "untrusted"},
-	"sampler":   {"batches", "isolate", "procfs", "job", "metric", "recording", "untrusted", "nvml", "perf"},
-	"probe": {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "python", "stat",
-		"storage", "pkg/report", "untrusted"},
-	"storage": {"dataset", "procfs"},
-	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
-	"dataset": {"format", "hdf5", "isolate", "jpeg", "untrusted"},
-	"benchrun": {"dataset", "diagnose", "evidence", "footprint", "host", "isolate", "job", "metric", "probe",
-		"procfs", "recording", "rules", "unit", "untrusted", "pkg/report"},
-	"slurm":  {"merge", "untrusted", "pkg/report"},
-	"demo":   {},
-	"doctor": {"dataset", "demo", "hdf5", "hook", "isolate", "nvml", "perf", "procfs", "openfiles", "sampler", "unit"},
-	// rules: what is read is judged anew
-	"saved": {"merge", "recording", "rules", "untrusted", "pkg/report"},
-	// it judges beside the watch: rules
-	"watch": {"dataset", "evidence", "footprint", "host", "isolate", "job", "launch", "live", "procfs", "recording",
-		"rules", "openfiles", "sampler", "untrusted", "pkg/report"},
-	"footprint": {"isolate", "procfs", "unit"},
-
-	// adapters and the parts that know nothing of ours but the gate
-	"isolate":    {"untrusted"},
-	"nvml":       {"metric", "untrusted"},
-	"perf":       {},
-	"procfs":     {"untrusted"},
-	"hdf5":       {"format", "untrusted"},
-	"jpeg":       {"untrusted"},
-	"untrusted":  {},
-	"format":     {},
-	"stat":       {},
-	"unit":       {"stat"},
-	"metric":     {},
-	"timeline":   {},
-	"settings":   {},
-	"pkg/report": {}, // for other people's programs: the standard library and nothing else
-
-	// the first waist
-	"recording": {"metric", "untrusted"},
-	"benchmark": {"metric", "stat", "pkg/report"},
-
-	// what goes on now, beside judging
-	"live":     {"metric", "recording"},
-	"exporter": {"live", "metric", "otlp", "pkg/report"},
-	"otlp":     {},
-
-	// judge: pure
-	"step":     {"stat"},
-	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
-	"tune":     {"diagnose", "evidence", "metric", "predict", "stat", "pkg/report"},
-	// pkg/report: what a change must bring to be worth one
-	"predict": {"stat", "pkg/report"},
-	// unit: its statements hold numbers
-	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"},
-	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"}, // diagnose: from where on a share is too large
-	"rules": {"diagnose", "format", "evidence", "metric", "predict", "recording", "stat", "unit",
-		"pkg/report"},
-
-	// present: pure
-	"compare":  {"metric", "stat", "pkg/report"},
-	"document": {"format", "metric", "timeline", "unit", "pkg/report"},
-	"render":   {"document", "timeline", "pkg/report", "untrusted"},
-	"top":      {"document", "live", "metric", "pkg/report", "render", "unit", "untrusted"},
-
-	"must":              {},
-	"procfs/fakeroot":   {"must"},
-	"archtest":          {},
-	"scripts/sbom":      {},
-	"scripts/man":       {"cli"},
-	"scripts/manifests": {},
-	"scripts/workflows": {},
-	"e2e":               {anything},
-	"replay":            {anything},
-	"reliability":       {anything},
+// untold are the packages that the page leaves out: tests and tools.
+var untold = map[string][]string{
+	"archtest": {}, "scripts/sbom": {}, "scripts/man": {"cli"}, "scripts/manifests": {}, "scripts/workflows": {},
+	"e2e": {anything}, "replay": {anything}, "reliability": {anything},
 }
+
+// inCode are names as a table of docs/architecture.md writes them.
+var inCode = regexp.MustCompile("`([^`]+)`")
+
+// layers lists, for each package, which packages of ours it may import: the table of docs/architecture.md is the law.
+// All else is denied; a package that is not listed, nor below one that is, may not exist. Names are below internal/
+// unless they start with pkg/, cmd/ or scripts/.
+var layers = sync.OnceValue(func() map[string][]string {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		panic(err)
+	}
+	all := maps.Clone(untold)
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		allowed := []string{}
+		for _, m := range inCode.FindAllStringSubmatch(cells[3], -1) {
+			allowed = append(allowed, m[1])
+		}
+		if strings.TrimSpace(cells[3]) == "everything" {
+			allowed = []string{anything}
+		}
+		for _, m := range inCode.FindAllStringSubmatch(cells[1], -1) {
+			all[strings.TrimPrefix(m[1], "internal/")] = allowed
+		}
+	}
+	return all
+})
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
 var thirdParty = map[string][]string{
@@ -129,11 +80,11 @@ var thirdParty = map[string][]string{
 	"github.com/rhysd/actionlint":           {"scripts/workflows"}, // a module of its own
 }
 
-// short names a package as the tables do: below internal, and by the listed package that it is a part of.
+// short names a package as the table does: below internal, and by the listed package that it is a part of.
 func short(pkg string) string {
 	name := strings.TrimPrefix(pkg, "internal/")
 	for part := name; part != "."; part = path.Dir(part) {
-		if _, listed := mayImport[part]; listed {
+		if _, listed := layers()[part]; listed {
 			return part
 		}
 	}
@@ -144,9 +95,9 @@ func short(pkg string) string {
 func breaches(s source) []string {
 	var found []string
 	from := short(s.pkg)
-	allowed, known := mayImport[from]
+	allowed, known := layers()[from]
 	if !known {
-		return []string{s.path + ": package " + s.pkg + " has no row in mayImport: say which layer it belongs to"}
+		return []string{s.path + ": package " + s.pkg + " has no row in docs/architecture.md: say which layer it is of"}
 	}
 	s.imports(func(spec *ast.ImportSpec, imported string) {
 		switch {
