@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -60,7 +59,8 @@ func manyFiles(s *stand, files, folders int) {
 	whole.meter(50*time.Millisecond, func(u usage) bool { most = max(most, u.rss); return false })
 	status := whole.wait(5 * time.Minute)
 	took := time.Since(screen.began)
-	first, text := screen.shows()
+	<-screen.ended
+	first, text := screen.after, string(screen.shown)
 
 	// Again, and ended at moments spread over the time it takes.
 	var ending time.Duration
@@ -101,13 +101,13 @@ func (s *stand) touch(name string) {
 	unix.Close(fd)
 }
 
-// screen is the terminal a program writes its progress to.
+// screen is the terminal a program writes its progress to. What stood there is known once the program has ended.
 type screen struct {
 	master *os.File
-	mu     sync.Mutex
 	began  time.Time
-	after  time.Duration // of the first bytes; 0: none yet
+	after  time.Duration // of the first bytes; 0: there were none
 	shown  []byte
+	ended  chan struct{}
 }
 
 // onTerminal starts pipetune with a terminal for its standard input and error.
@@ -118,44 +118,32 @@ func (s *stand) onTerminal(args []string) (*command, *screen) {
 	must.Do(s, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	terminal := must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(s)
 	defer terminal.Close()
-	w := &screen{master: master, began: time.Now()}
+	w := &screen{master: master, began: time.Now(), ended: make(chan struct{})}
 	c := s.pipetune(args, func(cmd *exec.Cmd) {
 		cmd.Stdin, cmd.Stderr = terminal, terminal
 		cmd.Env = append(cmd.Env, "TERM=xterm", "CI=")
 		cmd.SysProcAttr.Setctty = true
 	})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		w.read()
-	}()
+	go w.read()
 	s.Cleanup(func() {
 		master.Close()
-		<-ended
+		<-w.ended
 	})
 	return c, w
 }
 
-// read takes what is written until the terminal is closed.
+// read takes what is written until nobody holds the other side.
 func (w *screen) read() {
+	defer close(w.ended)
 	buf := make([]byte, 4096)
 	for {
 		n, err := w.master.Read(buf)
-		w.mu.Lock()
 		if n > 0 && w.after == 0 {
 			w.after = time.Since(w.began)
 		}
 		w.shown = append(w.shown, buf[:n]...)
-		w.mu.Unlock()
-		if err != nil && !errors.Is(err, unix.EINTR) { // io.EOF, or EIO once nobody holds the other side
+		if err != nil && !errors.Is(err, unix.EINTR) { // io.EOF, or EIO
 			return
 		}
 	}
-}
-
-// shows is what stood there so far, and when it began.
-func (w *screen) shows() (after time.Duration, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.after, string(w.shown)
 }

@@ -172,22 +172,15 @@ func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []s
 	return worked, refused
 }
 
-// takeOver makes a process of the task do as it is told. It is one that waits in a system call, past its start. The
-// trial ends where there is none: pipetune has ended, or for two minutes no process could be taken.
+// takeOver makes a process of the task do as it is told. It is one that waits in a system call, past its start.
 func takeOver(s *stand, p *command, task string) (h *possessed) {
 	s.Helper()
-	s.until(2*time.Minute, "a process of the task "+task+" to take over", func() bool {
-		if p.hasEnded() {
-			s.Fatalf("it has ended: %s", p.complaints())
-		}
-		for _, pid := range p.helpers(task) {
-			var err error
-			if h, err = possess(pid); err == nil {
-				return true
-			}
+	p.helperOf(task, func(pid int) bool {
+		var err error
+		if h, err = possess(pid); err != nil {
 			s.Logf("not yet: %v", err)
 		}
-		return false
+		return err == nil
 	})
 	return h
 }

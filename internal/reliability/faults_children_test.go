@@ -65,37 +65,19 @@ func (c *command) helpers(task string) []int {
 	})
 }
 
-// helperOf waits for one.
-func (c *command) helperOf(task string) (pid int) {
+// helperOf waits for one that will do. The trial ends where pipetune has ended, or for two minutes there is none.
+func (c *command) helperOf(task string, will func(pid int) bool) {
 	c.stand.Helper()
 	c.stand.until(2*time.Minute, "a helper for "+task, func() bool {
 		if c.hasEnded() {
 			c.stand.Fatalf("it has ended: %s", c.complaints())
 		}
-		if found := c.helpers(task); len(found) > 0 {
-			pid = found[0]
-		}
-		return pid != 0
+		return slices.ContainsFunc(c.helpers(task), will)
 	})
-	return pid
 }
 
-func (c *command) endsWith(codes ...int) (status int, words string) {
-	s := c.stand
-	s.Helper()
-	status = c.wait(5 * time.Minute)
-	words = c.complaints() + string(c.output())
-	switch {
-	case strings.Contains(words, "runtime.netpollinit"):
-		s.missed("Go's runtime needs some descriptors of its own and ends with %d and a fatal error where it cannot "+
-			"have them", status)
-	case !slices.Contains(codes, status):
-		s.Errorf("exit %d: %.600s", status, words)
-	case crashed(words):
-		s.Errorf("it crashed: %.1000s", words)
-	}
-	return status, words
-}
+// words are all that was written.
+func (c *command) words() string { return c.complaints() + string(c.output()) }
 
 func helperFates(s *stand) {
 	data := rawData(s)
@@ -118,13 +100,15 @@ func helperFates(s *stand) {
 		// strike within one.
 		for try := range 6 {
 			p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "3s", data})
-			if err := fate.strike(p.helperOf(probe.Task)); err != nil {
+			var err error
+			if p.helperOf(probe.Task, func(pid int) bool { err = fate.strike(pid); return true }); err != nil {
 				s.Logf("%s: %v", fate.words, err) // it had ended by itself
-				p.endsWith(0)
+				p.ends(5*time.Minute, 0)
 				continue
 			}
 			struck++
-			_, words := p.endsWith(0)
+			p.ends(5*time.Minute, 0)
+			words := p.words()
 			if !strings.Contains(words, "READING ONE ITEM") {
 				s.Errorf("%s: nothing was measured: %.600s", fate.words, words)
 			}
@@ -158,8 +142,8 @@ func helperDeaf(s *stand) {
 		s.Fatal("no helper was caught at its start")
 	}
 	began := time.Now()
-	status, words := p.endsWith(0, 3)
-	s.Logf("%.600s", words)
+	status := p.ends(5*time.Minute, 0, 3)
+	s.Logf("%.600s", p.words())
 	if _, err := os.Stat(fmt.Sprint("/proc/", stopped)); err == nil {
 		s.Errorf("process %d is left", stopped)
 	}
@@ -168,8 +152,9 @@ func helperDeaf(s *stand) {
 
 func noFork(s *stand) {
 	run := func(code int, args ...string) int {
-		status, words := s.under([]string{"strace", "-f", "-qq", "-o", s.in("trace"), "-e", "trace=clone", "-e",
-			"inject=clone:error=EAGAIN"}, args).endsWith(code)
+		c := s.under([]string{"strace", "-f", "-qq", "-o", s.in("trace"), "-e", "trace=clone", "-e",
+			"inject=clone:error=EAGAIN"}, args)
+		status, words := c.ends(5*time.Minute, code), c.words()
 		if !strings.Contains(strings.Join(strings.Fields(words), " "), "resource temporarily unavailable") { // in lines
 			s.Errorf("%s: the cause is not said: %.600s", args[0], words)
 		}
@@ -183,13 +168,21 @@ func fewDescriptors(s *stand) {
 	data := rawData(s)
 	var said []string
 	for _, n := range []int{8, 10, 12, 16, 20, 24, 32, 64} {
-		limited := shell(fmt.Sprintf("ulimit -n %d", n))
-		status, words := s.under(limited, []string{"bench-io", "-q", "-v", "--budget", "2s", data}).endsWith(0, 2, 3)
-		if status != 0 && !strings.Contains(words, "error: ") && !strings.Contains(words, "netpollinit") {
-			s.Errorf("%d descriptors: exit %d without a message: %.300s", n, status, words)
+		run := func(args ...string) int {
+			c := s.under(shell(fmt.Sprintf("ulimit -n %d", n)), args)
+			status := c.wait(5 * time.Minute)
+			switch words := c.words(); {
+			case strings.Contains(words, "runtime.netpollinit"):
+				s.missed("Go's runtime needs some descriptors of its own and ends with %d and a fatal error where it "+
+					"cannot have them", status)
+			case status != 0 && status != 2 && status != 3, crashed(words),
+				status != 0 && !strings.Contains(words, "error: "):
+				s.Errorf("%d descriptors: %s: exit %d: %.1000s", n, args[0], status, words)
+			}
+			return status
 		}
-		other, _ := s.under(limited, []string{"doctor"}).endsWith(0, 2, 3)
-		said = append(said, fmt.Sprintf("%d: %d/%d", n, status, other))
+		bench, doctor := run("bench-io", "-q", "-v", "--budget", "2s", data), run("doctor")
+		said = append(said, fmt.Sprintf("%d: %d/%d", n, bench, doctor))
 	}
 	s.measured("exit codes of bench-io and doctor by descriptors: %s", strings.Join(said, ", "))
 }
@@ -199,13 +192,14 @@ func noMemory(s *stand) {
 	var said []string
 	for _, mib := range []int64{0, 1, 2, 4, 8, 16, 32, 64} {
 		p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", data})
-		pid := p.helperOf(probe.Task)
-		limit := uint64(statusNumber(pid, "VmSize")<<10 + mib<<20)
-		if err := unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
-			s.Logf("%d MiB: %v", mib, err) // it has ended already
-		}
-		status, _ := p.endsWith(0, 3)
-		said = append(said, fmt.Sprintf("%d MiB: %d", mib, status))
+		p.helperOf(probe.Task, func(pid int) bool {
+			limit := uint64(statusNumber(pid, "VmSize")<<10 + mib<<20)
+			if err := unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
+				s.Logf("%d MiB: %v", mib, err) // it has ended already
+			}
+			return true
+		})
+		said = append(said, fmt.Sprintf("%d MiB: %d", mib, p.ends(5*time.Minute, 0, 3)))
 	}
 	s.measured("exit codes: %s", strings.Join(said, ", "))
 }

@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,8 +53,8 @@ type tally struct {
 // end.
 func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	all := seeds(s)
-	day := s.number("RELIABILITY_SEED", uint64(time.Now().Unix()/(24*60*60)))
-	first := s.number("RELIABILITY_FIRST", 0)
+	day := uint64(s.number("RELIABILITY_SEED", float64(time.Now().Unix()/(24*60*60))))
+	first := uint64(s.number("RELIABILITY_FIRST", 0))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -76,20 +75,6 @@ func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	}
 	wg.Wait()
 	t.verdict(s, day, lanes, time.Since(began))
-}
-
-// number is that of a variable of the environment.
-func (s *stand) number(name string, otherwise uint64) uint64 {
-	s.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 48)
-	if err != nil {
-		s.Fatalf("%s=%q: a number is wanted", name, text)
-	}
-	return n
 }
 
 // lane reads one mutant after the other, from the first on.

@@ -261,17 +261,24 @@ func (s *stand) shortened(name string, asked, otherwise float64) {
 	}
 }
 
-// setting is a number from the environment, for the row if it asks for less than the trial does by itself.
-func (s *stand) setting(name string, otherwise float64) float64 {
+// number is one from the environment.
+func (s *stand) number(name string, otherwise float64) float64 {
 	s.Helper()
 	text := os.Getenv(name)
 	if text == "" {
 		return otherwise
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || n <= 0 {
-		s.Fatalf("%s=%q: a number above 0 is wanted", name, text)
+	if err != nil || n < 0 {
+		s.Fatalf("%s=%q: a number is wanted", name, text)
 	}
+	return n
+}
+
+// setting is such a number, for the row if it asks for less than the trial does by itself.
+func (s *stand) setting(name string, otherwise float64) float64 {
+	s.Helper()
+	n := s.number(name, otherwise)
 	s.shortened(name, n, otherwise)
 	return n
 }
