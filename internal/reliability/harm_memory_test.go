@@ -28,25 +28,29 @@ var memoryTrials = []trial{
 	},
 }
 
-// memory is a cgroup with a limit, in the words of version 1 or 2.
-type memory struct {
-	dir               string
-	peak, limit, used string // files
-}
+// memory is a cgroup with a limit, and its files.
+type memory struct{ dir, peak, limit string }
 
 // memoryGroup makes one; what is in it ends with the trial.
 func (s *stand) memoryGroup() memory {
 	s.Helper()
-	m := memory{dir: "/sys/fs/cgroup/memory", peak: "memory.max_usage_in_bytes", limit: "memory.limit_in_bytes",
-		used: "memory.usage_in_bytes"}
-	if _, err := os.Stat(m.dir); err != nil {
-		m = memory{dir: "/sys/fs/cgroup", peak: "memory.peak", limit: "memory.max", used: "memory.current"}
+	dir, files := cgroup(s, "memory", [2]string{"memory.max_usage_in_bytes", "memory.limit_in_bytes"},
+		[2]string{"memory.peak", "memory.max"})
+	return memory{dir, files[0], files[1]}
+}
+
+// cgroup makes one that is removed once it is empty: of version 1's controller, with its words, or else of version 2.
+func cgroup[T any](s *stand, controller string, first, second T) (dir string, words T) {
+	s.Helper()
+	parent, words := filepath.Join("/sys/fs/cgroup", controller), first
+	if _, err := os.Stat(parent); err != nil {
+		parent, words = filepath.Dir(parent), second
 	}
-	m.dir = must.Get(os.MkdirTemp(m.dir, "pipetune-trial-"))(s)
+	dir = must.Get(os.MkdirTemp(parent, "pipetune-trial-"))(s)
 	s.Cleanup(func() {
-		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(m.dir) == nil })
+		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
 	})
-	return m
+	return dir, words
 }
 
 func (m memory) read(s *stand, file string) int64 {

@@ -70,13 +70,10 @@ func said(r *report.Report) string {
 }
 
 // freezer makes a cgroup that can be frozen, moves processes into it, and returns what freezes and thaws it.
-func (s *stand) freezer(pids ...int) (set func(frozen bool)) {
+func (s *stand) freezer(pids ...int) (freeze, thaw func()) {
 	s.Helper()
-	parent, file, words := "/sys/fs/cgroup/freezer", "freezer.state", map[bool]string{true: "FROZEN", false: "THAWED"}
-	if _, err := os.Stat(parent); err != nil {
-		parent, file, words = "/sys/fs/cgroup", "cgroup.freeze", map[bool]string{true: "1", false: "0"}
-	}
-	dir := must.Get(os.MkdirTemp(parent, "pipetune-trial-"))(s)
+	dir, words := cgroup(s, "freezer", [3]string{"freezer.state", "FROZEN", "THAWED"},
+		[3]string{"cgroup.freeze", "1", "0"})
 	write := func(name, text string) {
 		s.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0); err != nil {
@@ -87,22 +84,18 @@ func (s *stand) freezer(pids ...int) (set func(frozen bool)) {
 		write("cgroup.procs", strconv.Itoa(pid))
 	}
 	s.Cleanup(func() { // runs before the processes are ended, which frozen they could not be
-		write(file, words[false])
+		write(words[0], words[2])
 		left, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {
 			s.Error(err)
 		}
 		for pid := range strings.FieldsSeq(string(left)) {
-			if err := os.WriteFile(filepath.Join(parent, "cgroup.procs"), []byte(pid), 0); err != nil {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.procs"), []byte(pid), 0); err != nil {
 				s.Log(err) // it has ended meanwhile
 			}
 		}
-		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
 	})
-	return func(frozen bool) {
-		s.Helper()
-		write(file, words[frozen])
-	}
+	return func() { write(words[0], words[1]) }, func() { write(words[0], words[2]) }
 }
 
 // workersOf lists the processes a job has started.
@@ -112,9 +105,9 @@ func workersOf(c *command) []int {
 
 // The ways of stopping a job; each returns how to undo it and what the report must call who was stopped.
 func freeze(s *stand, c *command) (undo func(), who string) {
-	set := s.freezer(c.session()...)
-	set(true)
-	return func() { set(false) }, "the job"
+	freeze, thaw := s.freezer(c.session()...)
+	freeze()
+	return thaw, "the job"
 }
 
 func stopTrainer(_ *stand, c *command) (func(), string) {
@@ -220,16 +213,14 @@ func pausedWatch(s *stand, both bool) {
 	c := j.start(s)
 	path, recorded := s.in("report.json"), s.in("run.jsonl")
 	p := s.pipetune(watchOf(c, "20s", "--warmup", "1s", "-o", path, "-o", recorded))
-	set := func(stop bool) {
-		p.signal(map[bool]syscall.Signal{true: syscall.SIGSTOP, false: syscall.SIGCONT}[stop])
-	}
+	stop, goOn := func() { p.signal(syscall.SIGSTOP) }, func() { p.signal(syscall.SIGCONT) }
 	if both {
-		set = s.freezer(slices.Concat(c.session(), p.session())...)
+		stop, goOn = s.freezer(slices.Concat(c.session(), p.session())...)
 	}
 	time.Sleep(6 * time.Second)
-	set(true)
+	stop()
 	time.Sleep(paused)
-	set(false)
+	goOn()
 	status := p.wait(time.Minute)
 	r := s.report(path)
 	gap, told := seconds(said(r), `pipetune itself did not run for ([0-9.]+) s`)
