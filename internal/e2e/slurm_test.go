@@ -21,6 +21,7 @@ import (
 func TestSlurm(t *testing.T) {
 	m, c := findMachine(t), startCluster(t)
 	script := must.Get(filepath.Abs("../../testdata/jobs/one_node_lacks.py"))(t)
+	nothing := func(*os.Process) {}
 
 	t.Run("attached", func(t *testing.T) {
 		id := c.train(t, 3, m.python, script, "--slow", "1", "--seconds", jobSeconds)
@@ -32,7 +33,7 @@ func TestSlurm(t *testing.T) {
 			}
 		}
 		keep := t.TempDir()
-		joined := c.slurm(t, m, 0, id, "--duration", "12s", "--keep", keep)
+		joined := c.slurm(t, m, nothing, id, "--duration", "12s", "--keep", keep)
 		lacks(t, joined, 3, report.Where{Node: "node 1", Rank: "1"})
 		if len(joined.Missing.Nodes)+len(joined.Missing.Ranks)+len(joined.LeftOut) > 0 {
 			t.Errorf("missing %+v, left out %+v", joined.Missing, joined.LeftOut)
@@ -43,7 +44,7 @@ func TestSlurm(t *testing.T) {
 
 	t.Run("a node that never reports", func(t *testing.T) {
 		id := c.train(t, 2, m.python, script, "--slow", "0", "--seconds", jobSeconds)
-		joined := c.slurm(t, m, 0, id, "--duration", "12s")
+		joined := c.slurm(t, m, nothing, id, "--duration", "12s")
 		lacks(t, joined, 2, report.Where{Node: "node 0", Rank: "0"})
 		if !strings.Contains(strings.Join(joined.Warnings, " "), "Slurm gave the job 3 nodes") {
 			t.Errorf("%q", joined.Warnings)
@@ -108,29 +109,24 @@ func (c *cluster) train(t *testing.T, nodes int, command ...string) string {
 func (c *cluster) interrupted(t *testing.T, m machine, id string) *report.Merged {
 	t.Helper()
 	const long = "17m0s"
-	cmd := c.command(m.binary, "slurm", "--format", "json", "--duration", long, id)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	must.Do(t, cmd.Start())
-	until(t, "three that watch", func() bool {
-		return len(mentioning(t, "diagnose\x00--quiet\x00--format=json\x00--duration="+long)) >= 3
-	})
-	watching := time.Now()
-	until(t, "some steady seconds", func() bool { return time.Since(watching) > 15*time.Second })
-	must.Do(t, cmd.Process.Signal(os.Interrupt))
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
-	return decodeMerged(t, stdout.Bytes())
+	return c.slurm(t, m, func(slurm *os.Process) {
+		until(t, "three that watch", func() bool {
+			return len(mentioning(t, "diagnose\x00--quiet\x00--format=json\x00--duration="+long)) >= 3
+		})
+		time.Sleep(15 * time.Second)
+		must.Do(t, slurm.Signal(os.Interrupt))
+	}, "--duration", long, id)
 }
 
-// slurm runs pipetune slurm and returns what it joined.
-func (c *cluster) slurm(t *testing.T, m machine, want int, args ...string) *report.Merged {
+// slurm runs pipetune slurm while something else is done, and returns what it joined.
+func (c *cluster) slurm(t *testing.T, m machine, meanwhile func(*os.Process), args ...string) *report.Merged {
 	t.Helper()
 	cmd := c.command(m.binary, append([]string{"slurm", "--format", "json"}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != want {
+	must.Do(t, cmd.Start())
+	meanwhile(cmd.Process)
+	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	t.Logf("pipetune slurm said: %s", stderr.String())

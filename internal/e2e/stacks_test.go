@@ -63,13 +63,13 @@ func TestStacks(t *testing.T) {
 					t.Fatalf("the job alone printed %q: %v", alone, err)
 				}
 				for _, mode := range []string{"attached", "launched"} {
-					run := m.launchStack
-					if mode == "attached" {
-						run = m.attachStack
-					}
 					tries.measure(t, func(t *testing.T) (try, string) {
 						r := stackRun{stack: s, plant: p, mode: mode, want: result(alone)}
-						run(t, s, p.args, &r)
+						if mode == "attached" {
+							m.attachStack(t, &r)
+						} else {
+							m.launchStack(t, &r)
+						}
 						rows = append(rows, r.row())
 						m.keepText(t, fmt.Sprintf("stacks-%s-%s.txt", name, mode), r.text)
 						return r.try(t), r.row()
@@ -158,18 +158,10 @@ func (r stackRun) noted() bool {
 // harm reports whether the job ended or printed otherwise than alone.
 func (r stackRun) harm() bool { return r.status != 0 || r.stdout != r.want }
 
-func (r stackRun) first() string {
-	if r.rep == nil {
-		return "-"
-	}
-	return cmp.Or(rulesOf(r.rep, 1), "-")
-}
+func (r stackRun) first() string { return cmp.Or(rulesOf(r.rep, 1), "-") }
 
 // named is the setting that the first plan changes first, and what it is to be.
 func (r stackRun) named() string {
-	if r.rep == nil {
-		return "-"
-	}
 	for _, plan := range r.rep.Plans {
 		if len(plan.Changes) > 0 {
 			return fmt.Sprintf("%s=%s", plan.Changes[0].Setting, plan.Changes[0].To)
@@ -180,7 +172,7 @@ func (r stackRun) named() string {
 
 // patched is what becomes of that setting in the job's source.
 func (r stackRun) patched() string {
-	if r.rep == nil || r.rep.Patch == nil || len(r.rep.Patch.Settings) == 0 {
+	if r.rep.Patch == nil || len(r.rep.Patch.Settings) == 0 {
 		return "-"
 	}
 	first := r.rep.Patch.Settings[0]
@@ -196,7 +188,7 @@ var frameworksName = regexp.MustCompile(`^(\w+) of \w+`)
 
 // place is where the loader is made.
 func (r stackRun) place() string {
-	if r.rep == nil || r.rep.Job.Loader == nil || r.rep.Job.Loader.Location == nil {
+	if r.rep.Job.Loader == nil || r.rep.Job.Loader.Location == nil {
 		return "-"
 	}
 	at := r.rep.Job.Loader.Location
@@ -204,16 +196,17 @@ func (r stackRun) place() string {
 }
 
 func (r stackRun) row() string {
-	class, confidence := "no report", ""
+	class, confidence, first, named, place, patched := "no report", "", "-", "-", "-", "-"
 	if r.rep != nil {
 		class, confidence = string(r.rep.Verdict.Class), string(r.rep.Verdict.Confidence)
+		first, named, place, patched = r.first(), r.named(), r.place(), r.patched()
 	}
 	harm := "none"
 	if r.harm() {
 		harm = fmt.Sprintf("status %d, %q", r.status, r.stdout)
 	}
-	return strings.Join([]string{r.stack.name, r.plant.name, r.mode, class, confidence, r.first(), r.named(),
-		r.stack.setting, r.place(), r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
+	return strings.Join([]string{r.stack.name, r.plant.name, r.mode, class, confidence, first, named,
+		r.stack.setting, place, patched, harm, fmt.Sprintf("%.2f", r.others)}, "\t")
 }
 
 // result is what runs of a job are compared by; what a framework prints beside, and before it on the line, may hold
@@ -251,13 +244,13 @@ func stackProcess(ctx context.Context, t *testing.T, argv []string) *exec.Cmd {
 }
 
 // launchStack lets pipetune start the job.
-func (m machine) launchStack(t *testing.T, s stack, planted []string, r *stackRun) {
+func (m machine) launchStack(t *testing.T, r *stackRun) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(m.ctx, patience)
 	defer cancel()
 	out := filepath.Join(t.TempDir(), "report.json")
 	launch := []string{m.binary, "diagnose", "--warmup", stackWarmup.String(), "-o", out, "--"}
-	cmd := stackProcess(ctx, t, append(launch, m.stackCommand(t, s, planted)...))
+	cmd := stackProcess(ctx, t, append(launch, m.stackCommand(t, r.stack, r.plant.args)...))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	before := readCPU()
@@ -268,10 +261,10 @@ func (m machine) launchStack(t *testing.T, s stack, planted []string, r *stackRu
 }
 
 // attachStack starts the job, and watches it from outside once it has done some steps.
-func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRun) {
+func (m machine) attachStack(t *testing.T, r *stackRun) {
 	t.Helper()
 	begun, out := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "report.json")
-	job := m.stackJob(t, s, append(slices.Clone(planted), "--begun", begun))
+	job := m.stackJob(t, r.stack, append(slices.Clone(r.plant.args), "--begun", begun))
 	var stdout, stderr bytes.Buffer
 	job.Stdout, job.Stderr = &stdout, &stderr
 	must.Do(t, job.Start())
