@@ -119,9 +119,8 @@ var knownCalibration = map[string]string{
 
 // runner runs the configurations of one workload.
 type runner interface {
-	run(t *testing.T, g grid) answer                            // with nobody watching
-	watch(t *testing.T, g grid, how way) (a answer, rec []byte) // with pipetune, whose recording it returns
-	group() int                                                 // of processes that outlive a run; 0 where none does
+	run(t *testing.T, g grid, how way) (a answer, rec []byte) // with pipetune's recording, where it watches
+	group() int                                               // of processes that outlive a run; 0 where none does
 }
 
 // measureGrid runs what was not measured yet, and returns how many configurations are left where time ran out.
@@ -165,13 +164,13 @@ func (m machine) measureWorkload(t *testing.T, todo []grid, kept *results, late 
 				return len(todo) - i
 			}
 			if _, ok := kept.runs[g.base().watched(how)]; !ok {
-				kept.watch(t, r, g.base(), how)
+				kept.measure(t, r, g.base(), how)
 			}
 		}
 		if late() {
 			return len(todo) - i
 		}
-		kept.run(t, r, g)
+		kept.measure(t, r, g, unwatched)
 	}
 	return 0
 }

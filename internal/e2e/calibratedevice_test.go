@@ -151,9 +151,18 @@ func (d *deviceCalibration) begin(t *testing.T, g grid, seconds string) *job {
 	return d.start(t, d.jobArgs(g)+" --seconds="+seconds)
 }
 
-func (d *deviceCalibration) run(t *testing.T, g grid) answer {
+func (d *deviceCalibration) run(t *testing.T, g grid, how way) (a answer, rec []byte) {
 	t.Helper()
-	return d.ending(t, d.begin(t, g, loopSeconds))
+	switch how {
+	case unwatched:
+		return d.ending(t, d.begin(t, g, loopSeconds)), nil
+	case byLaunch:
+		d.pipetune(t, string(how), append([]string{"--"}, d.command(launchedSeconds, d.jobArgs(g))...)...)
+		a = d.answer(t)
+	case byPID:
+		a = d.attach(t, g)
+	}
+	return a, must.Get(os.ReadFile(filepath.Join(d.dir, string(how)+".jsonl")))(t)
 }
 
 // ending waits until a job has ended by itself, so that what all its processes computed is known to be the job's.
@@ -217,17 +226,6 @@ func (l deviceRankLog) stretch(bin float64, epoch int) (steps, seconds float64) 
 		return 0, 0
 	}
 	return float64(last - first), at[last] - at[first]
-}
-
-func (d *deviceCalibration) watch(t *testing.T, g grid, how way) (a answer, rec []byte) {
-	t.Helper()
-	if how == byLaunch {
-		d.pipetune(t, string(how), append([]string{"--"}, d.command(launchedSeconds, d.jobArgs(g))...)...)
-		a = d.answer(t)
-	} else {
-		a = d.attach(t, g)
-	}
-	return a, must.Get(os.ReadFile(filepath.Join(d.dir, string(how)+".jsonl")))(t)
 }
 
 // attach watches a running job from outside.

@@ -52,8 +52,9 @@ func (g grid) setting() predict.Setting {
 type way string
 
 const (
-	byLaunch way = "launched"
-	byPID    way = "attached"
+	unwatched way = ""
+	byLaunch  way = "launched"
+	byPID     way = "attached"
 )
 
 // ways are how the run is watched that a configuration is predicted from: on the stand-in GPU both, each for a row of
@@ -65,8 +66,8 @@ func (g grid) ways() []way {
 	return []way{byLaunch}
 }
 
-// watched is the name of the configuration's run that is watched.
-func (g grid) watched(how way) string { return g.name() + " " + string(how) }
+// watched is the name of the configuration's run that is watched so.
+func (g grid) watched(how way) string { return strings.TrimSuffix(g.name()+" "+string(how), " ") }
 
 // base is the run that a configuration is predicted from: one worker and the rest as PyTorch has it, which is how a job
 // that starves was often begun. What starting workers costs can only be known from a run that starts them in the same

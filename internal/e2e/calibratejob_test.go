@@ -82,9 +82,16 @@ func (g grid) asked(seconds, epochs int, settle bool) string {
 	return string(text)
 }
 
-// run asks for one configuration.
-func (j *calibrationJob) run(t *testing.T, g grid) answer {
+// run asks for one configuration, or launches it as a user would, in a process of its own.
+func (j *calibrationJob) run(t *testing.T, g grid, how way) (a answer, rec []byte) {
 	t.Helper()
+	if how == byLaunch {
+		b := j.bench.newBench(t)
+		out := filepath.Join(b.work, "known.jsonl")
+		job := b.calibrate(b.showHook(), g.asked(baseSeconds, baseEpochs, false))
+		stdout, _ := b.launch(t, []string{"-q", "-o", out}, job.Args)
+		return readAnswer(t, stdout), must.Get(os.ReadFile(out))(t)
+	}
 	late := time.AfterFunc(answerWithin, func() { _ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL) })
 	defer late.Stop()
 	_, err := io.WriteString(j.ask, g.asked(trySeconds, tryEpochs, true)+"\n")
@@ -92,7 +99,7 @@ func (j *calibrationJob) run(t *testing.T, g grid) answer {
 	if err != nil || err2 != nil {
 		t.Fatalf("%s: no answer within %v: %v, %v: %.2000s", g.name(), answerWithin, err, err2, j.complaint.Bytes())
 	}
-	return readAnswer(t, line)
+	return readAnswer(t, line), nil
 }
 
 // quietly runs something until others leave it alone, and returns what came of the time they disturbed least, with the
@@ -159,16 +166,6 @@ func readAnswer(t *testing.T, line []byte) (a answer) {
 func (a answer) kept(run string, others float64, took time.Duration) keptRun {
 	return keptRun{Run: run, Steps: a.Steps, Seconds: a.Seconds, Others: others, Took: took.Seconds(), Torch: a.Torch,
 		Python: a.Python}
-}
-
-// watch launches a configuration as a user would, in a process of its own.
-func (j *calibrationJob) watch(t *testing.T, g grid, _ way) (a answer, rec []byte) {
-	t.Helper()
-	b := j.bench.newBench(t)
-	out := filepath.Join(b.work, "known.jsonl")
-	job := b.calibrate(b.showHook(), g.asked(baseSeconds, baseEpochs, false))
-	stdout, _ := b.launch(t, []string{"-q", "-o", out}, job.Args)
-	return readAnswer(t, stdout), must.Get(os.ReadFile(out))(t)
 }
 
 func (j *calibrationJob) group() int { return j.cmd.Process.Pid }

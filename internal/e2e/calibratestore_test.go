@@ -117,36 +117,31 @@ func (r *results) has(g grid) bool {
 	return ok
 }
 
-// run measures one configuration.
-func (r *results) run(t *testing.T, by runner, g grid) {
+// measure runs one configuration; one that others are predicted from once more where a report of it would have no
+// plans.
+func (r *results) measure(t *testing.T, by runner, g grid, how way) {
 	t.Helper()
-	began := time.Now()
-	a, others := quietly(by.group(), func() answer { return by.run(t, g) })
-	fmt.Printf("  %-56s %8.2f/s %s\n", g.name(), a.rate(), disturbed(others))
-	r.add(t, a.kept(g.name(), others, time.Since(began)), nil)
-}
-
-// watch measures what others are predicted from; once more where a report of it would have no plans.
-func (r *results) watch(t *testing.T, by runner, from grid, how way) {
-	t.Helper()
-	type watched struct {
+	type run struct {
 		answer
 		recording []byte
 	}
 	began := time.Now()
-	var w watched
+	var one run
 	var others float64
 	for range mostAttempts {
-		w, others = quietly(by.group(), func() (w watched) {
-			w.answer, w.recording = by.watch(t, from, how)
-			return w
+		one, others = quietly(by.group(), func() (one run) {
+			one.answer, one.recording = by.run(t, g, how)
+			return one
 		})
-		if _, err := foresee(evidenceOf(t, w.recording), predict.Calibration{}, from.setting()); err == nil {
+		if how == unwatched {
+			break
+		}
+		if _, err := foresee(evidenceOf(t, one.recording), predict.Calibration{}, g.setting()); err == nil {
 			break
 		}
 	}
-	fmt.Printf("  %-56s %8.2f/s, to predict from %s\n", from.watched(how), w.rate(), disturbed(others))
-	r.add(t, w.answer.kept(from.watched(how), others, time.Since(began)), w.recording)
+	fmt.Printf("  %-56s %8.2f/s %s\n", g.watched(how), one.rate(), disturbed(others))
+	r.add(t, one.kept(g.watched(how), others, time.Since(began)), one.recording)
 }
 
 // trials predicts each configuration from the runs that were watched. Those that cannot be predicted are reported with
