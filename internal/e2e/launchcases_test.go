@@ -22,13 +22,9 @@ var launchCases = []launchCase{
 	{testCase: of("workers_restart")},
 	{testCase: of("slow_sample")},
 	{testCase: of("control_keeps_up")},
-	{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved,
-		planted: []string{"loader/collate-cost"}}},
-	{
-		testCase: testCase{name: "sampler_packs", class: inputBound, wait: starved,
-			planted: []string{"loader/sampler-cost"}},
-		apart: true, // from outside, drawing indices looks like the loop's own work
-	},
+	{testCase: starving("collate_loops", "loader/collate-cost")},
+	// from outside, drawing indices looks like the loop's own work
+	{testCase: starving("sampler_packs", "loader/sampler-cost"), apart: true},
 	{
 		testCase: testCase{
 			name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound),
@@ -44,32 +40,29 @@ func of(name string) testCase {
 	return cases[slices.IndexFunc(cases, func(c testCase) bool { return c.name == name })]
 }
 
+// asInTable are jobs of the table, launched.
+func asInTable(names ...string) (cases []launchCase) {
+	for _, name := range names {
+		cases = append(cases, launchCase{testCase: of(name)})
+	}
+	return cases
+}
+
+// starving is a job that lacks data, for what a rule names.
+func starving(name, rule string) testCase {
+	return testCase{name: name, class: inputBound, wait: starved, planted: []string{rule}}
+}
+
 // launchVariations vary data, start methods and shapes, and have no recordings.
-var launchVariations = []launchCase{
-	{testCase: of("hdf5_per_item"), opensAt: `h5py\.File`},
-	{testCase: of("hdf5_chunk_gzip")},
-	{testCase: of("workers_few")},
-	{testCase: of("cpu_decode")},
-	{testCase: of("storage_throttled")},
-	{testCase: of("noisy_neighbour")},
-	{testCase: of("tight_shm")},
-	{testCase: of("host_bound")},
-	{testCase: of("gil_held")},
-	{testCase: of("workers_restart_spawn")},
-	{testCase: of("iterable_text")},
-	{testCase: of("npz_chunks")},
-	{testCase: of("tar_members")},
-	{testCase: of("forkserver_few")},
-	{testCase: of("ddp_two_ranks")},
-	{testCase: of("numpy_batches"), apart: true},
-	{testCase: of("control_large_batches")},
-	{testCase: of("control_spawn_persistent")},
-	{testCase: of("control_workers_zero")},
-	{testCase: of("control_restart_cheap")},
-	{testCase: testCase{name: "many_tensors", class: inputBound, wait: starved,
-		planted: []string{"loader/many-tensors"}}, apart: true},
+var launchVariations = append(asInTable("hdf5_chunk_gzip", "workers_few", "cpu_decode", "storage_throttled",
+	"noisy_neighbour", "tight_shm", "host_bound", "gil_held", "workers_restart_spawn", "iterable_text", "npz_chunks",
+	"tar_members", "forkserver_few", "ddp_two_ranks", "control_large_batches", "control_spawn_persistent",
+	"control_workers_zero", "control_restart_cheap"),
+	launchCase{testCase: of("hdf5_per_item"), opensAt: `h5py\.File`},
+	launchCase{testCase: of("numpy_batches"), apart: true},
+	launchCase{testCase: starving("many_tensors", "loader/many-tensors"), apart: true},
 	// taking a batch is on the CPU in part, which is estimated from outside
-	{
+	launchCase{
 		testCase: testCase{
 			name: "many_tensors_small_batches", script: "many_tensors",
 			args:  []string{"--collate", "packed", "--batch-size", "8", "--step", "0.015"},
@@ -77,18 +70,15 @@ var launchVariations = []launchCase{
 		},
 		apart: true,
 	},
-	{testCase: of("many_tensors_named"), apart: true},
-	{
+	launchCase{testCase: of("many_tensors_named"), apart: true},
+	launchCase{
 		testCase: testCase{
 			name: "many_tensors_packed", script: "many_tensors", args: []string{"--collate", "packed"},
 			class: append(keepsUp, report.InputBound), wait: [2]float64{0, 0.2}, control: true,
 		},
 		apart: true,
 	},
-	{testCase: testCase{name: "wide_batches", class: inputBound, wait: starved,
-		planted: []string{"loader/wide-batches"}}},
-	{testCase: testCase{name: "pictures_oversized", class: inputBound, wait: starved,
-		planted: []string{"image/oversized"}}},
-	{testCase: testCase{name: "cpu_transforms", class: inputBound, wait: starved,
-		planted: []string{"cpu/decode-bound"}}},
-}
+	launchCase{testCase: starving("wide_batches", "loader/wide-batches")},
+	launchCase{testCase: starving("pictures_oversized", "image/oversized")},
+	launchCase{testCase: starving("cpu_transforms", "cpu/decode-bound")},
+)
