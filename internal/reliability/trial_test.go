@@ -31,7 +31,7 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
-		stallTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials, guestTrials, // H2 to H10
+		stallTrials, pausedTrials, memoryTrials, appendTrials, stormTrials, brokenTrials, guestTrials, // H2 to H12
 		crowdTrials, shapeTrials, benchLoadTrials, recordingTrials, floodTrials, soakTrials, // L1 to L8
 		mountTrials(),      // F1
 		gpuTrials,          // F12
