@@ -4,6 +4,7 @@ package reliability
 
 import (
 	"fmt"
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,9 +46,10 @@ func markdownShape(source string) string {
 		case *ast.String:
 			plain.Write(x.Value)
 		case *ast.RawHTML:
-			fmt.Fprintf(&b, "%d tag %s\n", depth, strings.Join(strings.Fields(segments(x.Segments, src)), " "))
+			fmt.Fprintf(&b, "%d tag %s\n", depth, strings.Join(strings.Fields(string(x.Segments.Value(src))), " "))
 		case *ast.HTMLBlock:
-			fmt.Fprintf(&b, "%d html %s\n", depth, strings.Join(tag.FindAllString(segments(x.Lines(), src), -1), ""))
+			fmt.Fprintf(&b, "%d html %s\n", depth, strings.Join(
+				tag.FindAllString(string(x.Lines().Value(src)), -1), ""))
 		case *extast.TableRow, *extast.TableHeader:
 			fmt.Fprintf(&b, "%d row of %d\n", depth, n.ChildCount())
 		case *ast.Heading:
@@ -62,7 +64,7 @@ func markdownShape(source string) string {
 		}
 		return ast.WalkContinue, nil
 	})
-	if found := reference.FindString(decoded(plain.String())); found != "" {
+	if found := reference.FindString(html.UnescapeString(plain.String())); found != "" {
 		fmt.Fprintf(&b, "reference %q\n", found)
 	}
 	return b.String()
@@ -70,28 +72,6 @@ func markdownShape(source string) string {
 
 // tag is one tag or comment of HTML.
 var tag = regexp.MustCompile(`<!--|</?[A-Za-z][^>]*>`)
-
-var numbered = regexp.MustCompile(`&#([0-9]+);`)
-
-// decoded turns character references into characters, as the page shows them.
-func decoded(s string) string {
-	return numbered.ReplaceAllStringFunc(s, func(m string) string {
-		var n rune
-		if _, err := fmt.Sscanf(m, "&#%d;", &n); err != nil {
-			return m
-		}
-		return string(n)
-	})
-}
-
-func segments(s *text.Segments, src []byte) string {
-	var b strings.Builder
-	for i := range s.Len() {
-		at := s.At(i)
-		b.Write(at.Value(src))
-	}
-	return b.String()
-}
 
 func TestShapesTellWhatForeignTextMayNotBring(t *testing.T) {
 	harmless := markdownShape("### a\n\n| x | y |\n|--|--|\n| word | 1 |\n\nword\n")
