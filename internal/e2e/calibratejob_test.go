@@ -148,9 +148,8 @@ func childrenCPU() float64 {
 
 // answer is what a run reported.
 type answer struct {
-	Steps, Seconds, Wait float64 // the wait is a step's mean
-	Epochs               [][5]float64
-	Torch, Python        string
+	Steps, Seconds float64
+	Torch, Python  string
 }
 
 func (a answer) rate() float64 { return a.Steps / a.Seconds }

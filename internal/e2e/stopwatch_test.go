@@ -21,7 +21,6 @@ type reading struct {
 	T       float64 `json:"t"`
 	Wait    float64 `json:"wait"`
 	Batches float64 `json:"batches"`
-	Epochs  float64 `json:"epochs"`
 }
 
 // measured is what a stop-watch says about a window.

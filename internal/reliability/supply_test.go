@@ -76,8 +76,8 @@ func sameModules(s *stand) {
 
 // part is a component of the list.
 type part struct {
-	Ref, Name, Version, Purl, Scope string
-	Properties                      []struct{ Name, Value string }
+	Name, Version, Purl string
+	Properties          []struct{ Name, Value string }
 }
 
 func (p part) linkage() string {

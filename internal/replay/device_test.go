@@ -36,7 +36,6 @@ type deviceTruth struct {
 	Open        bool           // the stall is not compared: no counter told of the device, or the loop notes no truth
 	Stall, Most float64        // the data stall; with the time in which a neighbour's work hides it
 	Headroom    float64        // the rate with data for free, measured, over the rate
-	OthersCores float64        // CPUs that other programs used meanwhile
 }
 
 // TestDeviceRecordings replays loops that ran on the stand-in GPU, and holds the reports to what its timeline has.
