@@ -110,22 +110,21 @@ func saturated(p *diagnose.Pass) bool {
 }
 
 // idleLimit is shared by the rules that ask whether workers have time to spare.
-var idleLimit = diagnose.Limit{Name: "idle worker", Value: 0.20, Unit: metric.Ratio,
-	Source: "derived: in-order delivery leaves saturated workers up to about 20 % idle with varying service times " +
-		"(DataLoader, 4 workers, prefetch_factor 4 to 16, exponential times: 74 to 80 % of the bound, measured on " +
-		"Debian)"}
+var idleLimit = threshold("idle worker", 0.20, metric.Ratio,
+	"derived: in-order delivery leaves saturated workers up to about 20 % idle with varying service times "+
+		"(DataLoader, 4 workers, prefetch_factor 4 to 16, exponential times: 74 to 80 % of the bound, measured on "+
+		"Debian)")
 
 // fullLimit is shared by the rules that ask whether all cores are at work.
-var fullLimit = diagnose.Limit{Name: "cores full", Value: 0.85, Unit: metric.Ratio,
-	Source: "loadtune heuristic.py: from 85 % CPU no more workers; TraceML calls 80 % high"}
+var fullLimit = threshold("cores full", 0.85, metric.Ratio,
+	"loadtune heuristic.py: from 85 % CPU no more workers; TraceML calls 80 % high")
 
 // mostLimit is the line from which one part outweighs the others together.
-var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metric.Ratio,
-	Source: "by definition: more than all else together"}
+var mostLimit = threshold("most of the time", 0.5, metric.Ratio, "by definition: more than all else together")
 
 // gainLimit is the smallest improvement worth a change.
-var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.WorthChange, Unit: metric.Ratio,
-	Source: "TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %"}
+var gainLimit = threshold("gain worth a change", 1-1/report.WorthChange, metric.Ratio,
+	"TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %")
 
 // mayReach reports whether a signal is at least so much, or unknown.
 func mayReach(e *evidence.Evidence, d metric.Desc, least float64) bool {
@@ -217,6 +216,11 @@ func spedUp(e report.Effect, lo, hi float64) *report.Effect {
 	e.Lo, e.Hi = e.Before/(1-lo), e.Before/(1-hi)
 	e.After = e.Before / (1 - (lo+hi)/2)
 	return &e
+}
+
+// threshold is one that a rule asks.
+func threshold(name string, value float64, unit metric.Unit, source string) diagnose.Limit {
+	return diagnose.Limit{Name: name, Value: value, Unit: unit, Source: source}
 }
 
 // limits puts the grades in front of a rule's own thresholds: of a rule whose severity goes by its score. The page of

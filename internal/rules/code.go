@@ -13,8 +13,8 @@ import (
 )
 
 // sampled is how many samples tell how much of the time a worker executes a library.
-var sampled = diagnose.Limit{Name: "samples of a worker's code, at the least", Value: evidence.EnoughCode,
-	Unit: metric.Count, Source: "derived: of 400 a share of a half lies within 0.45 and 0.55 19 times in 20"}
+var sampled = threshold("samples of a worker's code, at the least", evidence.EnoughCode, metric.Count,
+	"derived: of 400 a share of a half lies within 0.45 and 0.55 19 times in 20")
 
 // Libraries by what they do, by their names as metric.WorkerCode has them.
 var (

@@ -10,9 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var idleCores = diagnose.Limit{Name: "idle cores over usable cores", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "derived: cores that would add a fifth to what the job has, the line where a share of the step counts as " +
-		"high"}
+var idleCores = threshold("idle cores over usable cores", diagnose.High.Value, metric.Ratio,
+	"derived: cores that would add a fifth to what the job has, the line where a share of the step counts as high")
 
 var cpuAffinity = diagnose.Rule{
 	ID:       "cpu/affinity",

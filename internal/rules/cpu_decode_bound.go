@@ -137,9 +137,9 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 }
 
 // deviceTime is what transforms take a GPU, where a whole batch is transformed at once.
-var deviceTime = diagnose.Limit{Name: "device time for a second of transforms on a CPU", Value: 0.01,
-	Unit: metric.Ratio, Source: "huggingface/lerobot, pull request 4627: 35 ms a step of an L4 for what took 3.5 to " +
-		"5.3 s of its CPUs (160 samples, seven transforms); larger GPUs take less"}
+var deviceTime = threshold("device time for a second of transforms on a CPU", 0.01, metric.Ratio,
+	"huggingface/lerobot, pull request 4627: 35 ms a step of an L4 for what took 3.5 to 5.3 s of its CPUs (160 "+
+		"samples, seven transforms); larger GPUs take less")
 
 // onTheGPU says what moving transforms there would bring, where they may be most of an item's time.
 func onTheGPU(p *diagnose.Pass) []report.Recommendation {

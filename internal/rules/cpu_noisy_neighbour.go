@@ -9,9 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var othersLimit = diagnose.Limit{Name: "CPU time used by others", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "derived: what a full machine's others take is lost to the job; from the line where a share of the step " +
-		"counts as high"}
+var othersLimit = threshold("CPU time used by others", diagnose.High.Value, metric.Ratio,
+	"derived: what a full machine's others take is lost to the job; from the line where a share of the step counts "+
+		"as high")
 
 var cpuNoisyNeighbour = diagnose.Rule{
 	ID:           "cpu/noisy-neighbour",

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var queueLimit = diagnose.Limit{Name: "time ready but without a CPU", Value: 0.10, Unit: metric.Ratio,
-	Source: "TraceML warns from 10 % of the step; run-queue time is the kernel's own count (task schedstat, field 2)"}
+var queueLimit = threshold("time ready but without a CPU", 0.10, metric.Ratio,
+	"TraceML warns from 10 % of the step; run-queue time is the kernel's own count (task schedstat, field 2)")
 
 var cpuSaturated = diagnose.Rule{
 	ID:       "cpu/saturated",

@@ -9,9 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var bendLimit = diagnose.Limit{Name: "efficiency of several workers", Value: 0.8, Unit: metric.Ratio,
-	Source: "derived: two workers that give 1.6 times one; published image decoding reaches a quarter of the cores' " +
-		"number with 8 workers on 16 virtual CPUs (arXiv 2605.08731), so hyperthreads alone cost more than this"}
+var bendLimit = threshold("efficiency of several workers", 0.8, metric.Ratio,
+	"derived: two workers that give 1.6 times one; published image decoding reaches a quarter of the cores' number "+
+		"with 8 workers on 16 virtual CPUs (arXiv 2605.08731), so hyperthreads alone cost more than this")
 
 var cpuScalingBend = diagnose.Rule{
 	ID:    "cpu/scaling-bend",

@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	emptyMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.60, Unit: metric.Ratio,
-		Source: "loadtune heuristic.py: input wait below 5 % and GPU memory below 60 %: try a larger batch"}
-	idleGPU = diagnose.Limit{Name: "GPU busy", Value: 0.5, Unit: metric.Ratio,
-		Source: "PyTorch tb_plugin: GPU utilization below 50 %: try a larger batch"}
+	emptyMemory = threshold("device memory allocated", 0.60, metric.Ratio,
+		"loadtune heuristic.py: input wait below 5 % and GPU memory below 60 %: try a larger batch")
+	idleGPU = threshold("GPU busy", 0.5, metric.Ratio,
+		"PyTorch tb_plugin: GPU utilization below 50 %: try a larger batch")
 )
 
 var gpuBatchHeadroom = diagnose.Rule{

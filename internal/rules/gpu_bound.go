@@ -55,5 +55,5 @@ var gpuBound = diagnose.Rule{
 }
 
 // busyDevice is the share of time from which on a device that is counted sets the pace.
-var busyDevice = diagnose.Limit{Name: "GPU busy all the time", Value: diagnose.BusyDevice, Unit: metric.Ratio,
-	Source: "derived: what is left is below 20 %, the line from which a single cause of idleness counts as high"}
+var busyDevice = threshold("GPU busy all the time", diagnose.BusyDevice, metric.Ratio,
+	"derived: what is left is below 20 %, the line from which a single cause of idleness counts as high")

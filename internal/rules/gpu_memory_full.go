@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var fullMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.90, Unit: metric.Ratio,
-	Source: "PyTorch tb_plugin: peak over 90 % of the total; TraceML: 90 % very high"}
+var fullMemory = threshold("device memory allocated", 0.90, metric.Ratio,
+	"PyTorch tb_plugin: peak over 90 % of the total; TraceML: 90 % very high")
 
 var gpuMemoryFull = diagnose.Rule{
 	ID:     "gpu/memory-full",

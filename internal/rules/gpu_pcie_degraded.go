@@ -9,9 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var linkLimit = diagnose.Limit{Name: "link in use over link possible", Value: 0.6, Unit: metric.Ratio,
-	Source: "derived: one PCIe generation or half the lanes less is 0.5; links train down when idle, so the best " +
-		"state seen counts"}
+var linkLimit = threshold("link in use over link possible", 0.6, metric.Ratio,
+	"derived: one PCIe generation or half the lanes less is 0.5; links train down when idle, so the best state seen "+
+		"counts")
 
 var gpuPcieDegraded = diagnose.Rule{
 	ID:     "gpu/pcie-degraded",

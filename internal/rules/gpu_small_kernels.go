@@ -10,12 +10,11 @@ import (
 )
 
 var (
-	kernelBusy = diagnose.Limit{Name: "GPU busy by any kernel", Value: diagnose.SmallKernelsBusy, Unit: metric.Ratio,
-		Source: "the share from which one part of a step outweighs all others together; NVML counts the time in " +
-			"which any kernel runs, however small (nvml.h, nvmlUtilization_t)"}
-	smActive = diagnose.Limit{Name: "multiprocessors at work while it is", Value: diagnose.SmallKernelsActive,
-		Unit: metric.Ratio, Source: "KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back " +
-			"by something else"}
+	kernelBusy = threshold("GPU busy by any kernel", diagnose.SmallKernelsBusy, metric.Ratio,
+		"the share from which one part of a step outweighs all others together; NVML counts the time in which any "+
+			"kernel runs, however small (nvml.h, nvmlUtilization_t)")
+	smActive = threshold("multiprocessors at work while it is", diagnose.SmallKernelsActive, metric.Ratio,
+		"KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back by something else")
 )
 
 // busyInName is how busy the GPU is and how many of its multiprocessors are at work; only: hardly any, and not for lack

@@ -10,9 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var cacheKeeps = diagnose.Limit{Name: "share of the dataset that a cache holds", Value: 0.5, Unit: metric.Ratio,
-	Source: "derived: a cache that holds half of the dataset or more keeps the data itself, and every worker keeps " +
-		"its own"}
+var cacheKeeps = threshold("share of the dataset that a cache holds", 0.5, metric.Ratio,
+	"derived: a cache that holds half of the dataset or more keeps the data itself, and every worker keeps its own")
 
 var hdf5CacheTooSmall = diagnose.Rule{
 	ID:    "hdf5/cache-too-small",

@@ -11,14 +11,14 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var wasteLimit = diagnose.Limit{Name: "read amplification", Value: 2, Unit: metric.Count,
-	Source: "derived: above it, more than half of what is decoded for an item is thrown away"}
+var wasteLimit = threshold("read amplification", 2, metric.Count,
+	"derived: above it, more than half of what is decoded for an item is thrown away")
 
 // chunkPassing is what a chunk costs beside the read that it is decoded in: its memory is given back, and what was in
 // the processor's caches is fetched anew.
-var chunkPassing = diagnose.Limit{Name: "time beside reading for each byte of a chunk passed through", Value: 0.15e-9,
-	Unit: metric.Seconds, Source: "measured: a dataset looked up and let go for each item takes 0.11 to 0.18 ns more " +
-		"for each byte of a chunk of 64 KiB to 4 MiB than with one item of 4 KiB per chunk (h5py 3.7 and 3.16, Debian)"}
+var chunkPassing = threshold("time beside reading for each byte of a chunk passed through", 0.15e-9, metric.Seconds,
+	"measured: a dataset looked up and let go for each item takes 0.11 to 0.18 ns more for each byte of a chunk of "+
+		"64 KiB to 4 MiB than with one item of 4 KiB per chunk (h5py 3.7 and 3.16, Debian)")
 
 var hdf5ChunkExceedsCache = diagnose.Rule{
 	ID:       "hdf5/chunk-exceeds-cache",

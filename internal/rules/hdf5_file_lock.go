@@ -43,9 +43,8 @@ var hdf5FileLock = diagnose.Rule{
 var unlocked = report.Recommendation{Setting: "HDF5_USE_FILE_LOCKING", To: "FALSE",
 	Why: "readers of a file that nobody writes need no lock", Caveat: "only while nothing writes the file"}
 
-var lockRoundTrip = diagnose.Limit{Name: "lock that asks a server", Value: 0.5e-3, Unit: metric.Seconds,
-	Source: "derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some " +
-		"microseconds"}
+var lockRoundTrip = threshold("lock that asks a server", 0.5e-3, metric.Seconds,
+	"derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some microseconds")
 
 // notSWMR speaks against SWMR mode where files are opened too often.
 func notSWMR() []report.Unhelpful {

@@ -13,26 +13,25 @@ import (
 )
 
 var (
-	otherFiles = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio,
-		Source: "derived: above it most opens are of another file; below it each is opened at least twice in the " +
-			"window, on average"}
-	reopenPerBatch = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
-		Source: "derived: a handle that is kept is opened once per worker and epoch, which is less than once per batch"}
-	reopenPerWorker = diagnose.Limit{Name: "opens per second and loading process", Value: 1, Unit: metric.PerSecond,
-		Source: "derived: stands in for opens per batch where batches cannot be counted; a kept handle is opened once"}
-	reopenCost = diagnose.Limit{Name: "least cost of reopening", Value: 0.2e-3, Unit: metric.Seconds,
-		Source: "measured: h5py 3.7, HDF5 1.10.8, local and cached: open, look up, read and close takes 0.23 to 0.27 " +
-			"ms where a read through a kept handle takes 0.02 ms (Debian)"}
+	otherFiles = threshold("other files among the opens", 0.5, metric.Ratio,
+		"derived: above it most opens are of another file; below it each is opened at least twice in the window, on "+
+			"average")
+	reopenPerBatch = threshold("opens per batch", 1, metric.Count,
+		"derived: a handle that is kept is opened once per worker and epoch, which is less than once per batch")
+	reopenPerWorker = threshold("opens per second and loading process", 1, metric.PerSecond,
+		"derived: stands in for opens per batch where batches cannot be counted; a kept handle is opened once")
+	reopenCost = threshold("least cost of reopening", 0.2e-3, metric.Seconds,
+		"measured: h5py 3.7, HDF5 1.10.8, local and cached: open, look up, read and close takes 0.23 to 0.27 ms "+
+			"where a read through a kept handle takes 0.02 ms (Debian)")
 )
 
-var reopenAbsent = diagnose.Limit{Name: "samples of a busy worker without the file open", Value: 0.05,
-	Unit: metric.Ratio,
-	Source: "measured: a kept handle was there in every sample, one that is opened per item was missing in 16 to 32 " +
-		"% (PyTorch 1.13 and 2.14, Debian); 5 % leaves room for a start"}
+var reopenAbsent = threshold("samples of a busy worker without the file open", 0.05, metric.Ratio,
+	"measured: a kept handle was there in every sample, one that is opened per item was missing in 16 to 32 % "+
+		"(PyTorch 1.13 and 2.14, Debian); 5 % leaves room for a start")
 
-var reopenAlso = diagnose.Limit{Name: "what a kept handle saves, over opening and closing", Value: 2,
-	Unit: metric.Count, Source: "measured: small items, local and cached, h5py 3.7, 3.13 and 3.16: open and close 85 " +
-		"to 114 µs; a kept handle saves 1.3 to 1.5 times that, a kept handle and dataset 1.7 to 2.0 times (Debian)"}
+var reopenAlso = threshold("what a kept handle saves, over opening and closing", 2, metric.Count,
+	"measured: small items, local and cached, h5py 3.7, 3.13 and 3.16: open and close 85 to 114 µs; a kept handle "+
+		"saves 1.3 to 1.5 times that, a kept handle and dataset 1.7 to 2.0 times (Debian)")
 
 var hdf5ReopenedPerItem = diagnose.Rule{
 	ID:       "hdf5/reopened-per-item",

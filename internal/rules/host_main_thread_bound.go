@@ -67,9 +67,9 @@ var hostMainThreadBound = diagnose.Rule{
 }
 
 // nativeCores is from where on a trainer computes with more than Python.
-var nativeCores = diagnose.Limit{Name: "cores of a trainer that Python alone cannot use", Value: diagnose.NativeCores,
-	Unit: metric.Cores, Source: "derived: one thread at a time holds CPython's interpreter lock; a fifth is left to " +
-		"copying and to what native calls overlap (the same share that counts as high)"}
+var nativeCores = threshold("cores of a trainer that Python alone cannot use", diagnose.NativeCores, metric.Cores,
+	"derived: one thread at a time holds CPython's interpreter lock; a fifth is left to copying and to what native "+
+		"calls overlap (the same share that counts as high)")
 
 // onCPU reports a model that itself trains on the CPU: what the main thread computes is more than Python around it.
 // False where a GPU has the model, or may have it.

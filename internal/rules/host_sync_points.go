@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var syncsLimit = diagnose.Limit{Name: "calls per step that wait for the GPU", Value: 0.5, Unit: metric.Count,
-	Source: "derived: below it less than every second step waits, which is what the cure asks for"}
+var syncsLimit = threshold("calls per step that wait for the GPU", 0.5, metric.Count,
+	"derived: below it less than every second step waits, which is what the cure asks for")
 
 var hostSyncPoints = diagnose.Rule{
 	ID:     "host/sync-points",

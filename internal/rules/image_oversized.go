@@ -12,39 +12,38 @@ import (
 )
 
 var (
-	largeDecode = diagnose.Limit{Name: "decode time of a large picture", Value: 8e-3, Unit: metric.Seconds,
-		Source: "measured: JPEG of 500 × 375 pixels takes 1.3 to 2.4 ms and one of 1920 × 1080 takes 20 ms, in " +
-			"proportion to the pixels; from here on a picture has about a megapixel (Debian)"}
-	muchLarger = diagnose.Limit{Name: "time that a smaller picture saves", Value: 0.75, Unit: metric.Ratio,
-		Source: "derived: decoding is in proportion to the pixels, and twice the size in each direction is four " +
-			"times the pixels"}
+	largeDecode = threshold("decode time of a large picture", 8e-3, metric.Seconds,
+		"measured: JPEG of 500 × 375 pixels takes 1.3 to 2.4 ms and one of 1920 × 1080 takes 20 ms, in proportion to "+
+			"the pixels; from here on a picture has about a megapixel (Debian)")
+	muchLarger = threshold("time that a smaller picture saves", 0.75, metric.Ratio,
+		"derived: decoding is in proportion to the pixels, and twice the size in each direction is four times the "+
+			"pixels")
 )
 
 // What decoding at a smaller size saves of decoding.
 var (
-	oversizedFrom = diagnose.Limit{Name: "values decoded over values that training takes", Value: 8, Unit: metric.Count,
-		Source: "derived: at half the size in each direction, a quarter of the values, there are still twice as many " +
-			"as training takes, which leaves room for random crops"}
-	draftLeast = diagnose.Limit{Name: "decode time that draft saves, at the least", Value: 0.14, Unit: metric.Ratio,
-		Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels of noise, 0.9 bytes a pixel, at half the size 14 to " +
-			"22 % (Debian, 2 CPUs of an AMD EPYC)"}
-	draftHalf = diagnose.Limit{Name: "decode time that draft saves at half the size, at the most", Value: 0.87,
-		Unit: metric.Ratio, Source: "measured: Pillow, JPEG of 0.5 to 12 megapixels with hardly any detail, " +
-			"converting to RGB included, 38 to 87 % (Debian)"}
-	draftQuarter = diagnose.Limit{Name: "decode time that draft saves at a quarter of the size, at the most",
-		Value: 0.91, Unit: metric.Ratio, Source: "measured: the same, 50 to 91 % (Debian)"}
-	draftMost = diagnose.Limit{Name: "decode time that draft saves at an eighth of the size, at the most", Value: 0.93,
-		Unit: metric.Ratio, Source: "measured: the same, 57 to 93 %; JPEG of 1600 x 1200 pixels with little detail " +
-			"4.3 instead of 30 ms (Debian)"}
+	oversizedFrom = threshold("values decoded over values that training takes", 8, metric.Count,
+		"derived: at half the size in each direction, a quarter of the values, there are still twice as many as "+
+			"training takes, which leaves room for random crops")
+	draftLeast = threshold("decode time that draft saves, at the least", 0.14, metric.Ratio,
+		"measured: Pillow, JPEG of 0.8 to 12 megapixels of noise, 0.9 bytes a pixel, at half the size 14 to 22 % "+
+			"(Debian, 2 CPUs of an AMD EPYC)")
+	draftHalf = threshold("decode time that draft saves at half the size, at the most", 0.87, metric.Ratio,
+		"measured: Pillow, JPEG of 0.5 to 12 megapixels with hardly any detail, converting to RGB included, 38 to 87 "+
+			"% (Debian)")
+	draftQuarter = threshold("decode time that draft saves at a quarter of the size, at the most", 0.91, metric.Ratio,
+		"measured: the same, 50 to 91 % (Debian)")
+	draftMost = threshold("decode time that draft saves at an eighth of the size, at the most", 0.93, metric.Ratio,
+		"measured: the same, 57 to 93 %; JPEG of 1600 x 1200 pixels with little detail 4.3 instead of 30 ms (Debian)")
 )
 
 // What it saves of resizing them.
 var (
-	resizeLeast = diagnose.Limit{Name: "time of resizing that draft saves, at the least", Value: 0.62,
-		Unit: metric.Ratio, Source: "measured: Pillow, JPEG of 0.5 to 12 megapixels to 96 or 224 pixels a side, at " +
-			"half the size 62 to 89 % (Debian, 2 CPUs of an AMD EPYC)"}
-	resizeMost = diagnose.Limit{Name: "time of resizing that draft saves, at the most", Value: 0.99,
-		Unit: metric.Ratio, Source: "measured: the same, at a quarter 87 to 97 %, at an eighth 93 to 99 %"}
+	resizeLeast = threshold("time of resizing that draft saves, at the least", 0.62, metric.Ratio,
+		"measured: Pillow, JPEG of 0.5 to 12 megapixels to 96 or 224 pixels a side, at half the size 62 to 89 % "+
+			"(Debian, 2 CPUs of an AMD EPYC)")
+	resizeMost = threshold("time of resizing that draft saves, at the most", 0.99, metric.Ratio,
+		"measured: the same, at a quarter 87 to 97 %, at an eighth 93 to 99 %")
 )
 
 var imageOversized = diagnose.Rule{

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	pngLeast = diagnose.Limit{Name: "decode time that JPEG saves, at the least", Value: 0.31, Unit: metric.Ratio,
-		Source: "measured: Pillow, flat graphics, PNG takes 1.45 times as long as JPEG (Debian)"}
-	pngMost = diagnose.Limit{Name: "decode time that JPEG saves, at the most", Value: 0.8, Unit: metric.Ratio,
-		Source: "measured: Pillow, photographic content, PNG takes 4.5 to 5 times as long as JPEG (500 × 375 pixels, " +
-			"10.6 against 2.4 ms; Debian)"}
+	pngLeast = threshold("decode time that JPEG saves, at the least", 0.31, metric.Ratio,
+		"measured: Pillow, flat graphics, PNG takes 1.45 times as long as JPEG (Debian)")
+	pngMost = threshold("decode time that JPEG saves, at the most", 0.8, metric.Ratio,
+		"measured: Pillow, photographic content, PNG takes 4.5 to 5 times as long as JPEG (500 × 375 pixels, 10.6 "+
+			"against 2.4 ms; Debian)")
 )
 
 var imagePNGDecode = diagnose.Rule{

@@ -18,12 +18,12 @@ import (
 
 // Speeds of undoing a filter, in bytes of decoded data per second and core.
 var (
-	gzipSpeed = diagnose.Limit{Name: "gzip decode speed", Value: 125e6, Unit: metric.BytesPerS,
-		Source: "measured: HDF5 1.10.8, 1.14.5 and 2.2.0, gzip level 4, chunks of 0.75 to 12 MiB: 115 to 131 MB/s on " +
-			"one core (Debian)"}
-	fastSpeed = diagnose.Limit{Name: "fast filter decode speed", Value: 440e6, Unit: metric.BytesPerS,
-		Source: "measured: HDF5 1.10.8 to 2.2.0, lzf, one 48 KiB item per chunk: about 0.11 ms above an unfiltered " +
-			"read (Debian)"}
+	gzipSpeed = threshold("gzip decode speed", 125e6, metric.BytesPerS,
+		"measured: HDF5 1.10.8, 1.14.5 and 2.2.0, gzip level 4, chunks of 0.75 to 12 MiB: 115 to 131 MB/s on one "+
+			"core (Debian)")
+	fastSpeed = threshold("fast filter decode speed", 440e6, metric.BytesPerS,
+		"measured: HDF5 1.10.8 to 2.2.0, lzf, one 48 KiB item per chunk: about 0.11 ms above an unfiltered read "+
+			"(Debian)")
 )
 
 // decoding estimates which share of the CPU time of loading goes to undoing HDF5's filters: the bytes read, times how
@@ -58,9 +58,9 @@ func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 }
 
 // filterPart is the least of reading beyond a plain read that goes away with the filters.
-var filterPart = diagnose.Limit{Name: "part of reading that undoing filters takes, at the least", Value: 0.9,
-	Unit: metric.Ratio, Source: "measured: gzip-4, 32 KiB items: 0.25 of 0.27 ms with one item per chunk, 16.3 of " +
-		"16.8 ms with 64 (HDF5 1.10.8, Debian)"}
+var filterPart = threshold("part of reading that undoing filters takes, at the least", 0.9, metric.Ratio,
+	"measured: gzip-4, 32 KiB items: 0.25 of 0.27 ms with one item per chunk, 16.3 of 16.8 ms with 64 (HDF5 1.10.8, "+
+		"Debian)")
 
 // readBeyond is the share of an item's time that reading it takes beyond a plain read, waiting for storage left out;
 // false where the hook timed no reading by h5py.

@@ -11,8 +11,8 @@ import (
 )
 
 // smallItem is the item below which a chunk of its own costs more than it saves.
-var smallItem = diagnose.Limit{Name: "item too small for a chunk of its own", Value: 10 << 10, Unit: metric.Bytes,
-	Source: "h5py documentation, Chunked storage: chunks between 10 KiB and 1 MiB are recommended"}
+var smallItem = threshold("item too small for a chunk of its own", 10<<10, metric.Bytes,
+	"h5py documentation, Chunked storage: chunks between 10 KiB and 1 MiB are recommended")
 
 // keepOld is what to mind when a dataset is rewritten.
 const keepOld = "write a copy and keep the old file until it is checked"

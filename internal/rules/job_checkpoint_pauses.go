@@ -11,12 +11,11 @@ import (
 )
 
 var (
-	leastSaved = diagnose.Limit{Name: "bytes in half a second that are a save", Value: evidence.LeastSaved,
-		Unit: metric.Bytes, Source: "a choice between what was measured: 500 batches of 64 items in half a second " +
-			"write 0.17 MB of items' numbers to the workers (pickled, Python 3.11), and a state_dict of ResNet-18 " +
-			"has 45 MB"}
-	leastSaveSteps = diagnose.Limit{Name: "steps that fail to come in a pause", Value: evidence.LeastSaveSteps,
-		Unit: metric.Count, Source: "derived: the count of batches may be one off at either end"}
+	leastSaved = threshold("bytes in half a second that are a save", evidence.LeastSaved, metric.Bytes,
+		"a choice between what was measured: 500 batches of 64 items in half a second write 0.17 MB of items' "+
+			"numbers to the workers (pickled, Python 3.11), and a state_dict of ResNet-18 has 45 MB")
+	leastSaveSteps = threshold("steps that fail to come in a pause", evidence.LeastSaveSteps, metric.Count,
+		"derived: the count of batches may be one off at either end")
 )
 
 var jobCheckpointPauses = diagnose.Rule{

@@ -15,12 +15,12 @@ import (
 var startCost = map[string]diagnose.Limit{"fork": forkStart, "spawn": spawnStart, "forkserver": serverStart}
 
 var (
-	forkStart = diagnose.Limit{Name: "start of forked workers", Value: 0.15, Unit: metric.Seconds,
-		Source: "measured: 1 to 8 workers, fork, PyTorch 1.13 and 2.14: 0.02 to 0.12 s (Debian)"}
-	spawnStart = diagnose.Limit{Name: "start of spawned workers", Value: 7, Unit: metric.Seconds,
-		Source: "measured: 1 to 8 workers, spawn, PyTorch 1.13 and 2.14: 1.1 to 7.0 s (Debian)"}
-	serverStart = diagnose.Limit{Name: "start of workers from a fork server", Value: 5, Unit: metric.Seconds,
-		Source: "measured: 1 to 8 workers, forkserver, Python 3.11: 1.2 to 5.0 s (Debian)"}
+	forkStart = threshold("start of forked workers", 0.15, metric.Seconds,
+		"measured: 1 to 8 workers, fork, PyTorch 1.13 and 2.14: 0.02 to 0.12 s (Debian)")
+	spawnStart = threshold("start of spawned workers", 7, metric.Seconds,
+		"measured: 1 to 8 workers, spawn, PyTorch 1.13 and 2.14: 1.1 to 7.0 s (Debian)")
+	serverStart = threshold("start of workers from a fork server", 5, metric.Seconds,
+		"measured: 1 to 8 workers, forkserver, Python 3.11: 1.2 to 5.0 s (Debian)")
 )
 
 var jobEpochGap = diagnose.Rule{

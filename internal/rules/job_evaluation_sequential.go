@@ -62,8 +62,8 @@ func notForTraining(p *diagnose.Pass) []report.Unhelpful {
 		"asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)
 }
 
-var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: diagnose.High.Value,
-	Unit: metric.Ratio, Source: "as the high share of the step: from 20 % a loop is input-bound"}
+var evalWaits = threshold("part of evaluation spent waiting for its data", diagnose.High.Value, metric.Ratio,
+	"as the high share of the step: from 20 % a loop is input-bound")
 
 // evaluateRarer is the arithmetic of evaluating less often: what is left of evaluation is its k-th part.
 func evaluateRarer(p *diagnose.Pass) report.Recommendation {

@@ -71,6 +71,6 @@ var jobFeedersTooFew = diagnose.Rule{
 	},
 }
 
-var oneAtATime = diagnose.Limit{Name: "one thread at a time", Value: 1.5, Unit: metric.Count,
-	Source: "halfway between one at a time and two; measured: three threads of pure Python 1.33, on two CPUs that " +
-		"others kept full"}
+var oneAtATime = threshold("one thread at a time", 1.5, metric.Count,
+	"halfway between one at a time and two; measured: three threads of pure Python 1.33, on two CPUs that others "+
+		"kept full")

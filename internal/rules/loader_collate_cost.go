@@ -11,22 +11,22 @@ import (
 )
 
 var (
-	collateShare = diagnose.Limit{Name: "collate_fn's share of making a batch", Value: diagnose.High.Value,
-		Unit: metric.Ratio, Source: "derived: a part of the loading time that is high by the grades of the step"}
-	collateSpeed = diagnose.Limit{Name: "speed of collating by one copy", Value: 1e9, Unit: metric.BytesPerS,
-		Source: "measured: default_collate in a worker, into new shared memory, batches of 0.8 to 154 MB: 1.2 to 1.6 " +
-			"GB/s (PyTorch 1.13, 2.6 and 2.14, 2 CPUs of an AMD EPYC, Debian); less than the least of them, for " +
-			"older machines"}
-	collateFixed = diagnose.Limit{Name: "collating whatever the bytes", Value: 1e-3, Unit: metric.Seconds,
-		Source: "measured: default_collate of 32 small tensors 0.1 ms in a worker, of 32 dicts with 50 tensors each " +
-			"0.3 ms (PyTorch 1.13, Debian); handing a batch over takes 0.5 to 1.1 ms anyway"}
-	collateFloor = diagnose.Limit{Name: "part of what copying takes, below which collating costs nothing", Value: 0.5,
-		Unit: metric.Ratio, Source: "derived: the quickest collating that was measured takes 0.62 of the reference " +
-			"(1.6 GB/s against 1 GB/s); what is quicker still copies no batch, as where __getitems__ made it already"}
-	collateLeast = diagnose.Limit{Name: "part of the avoidable time that goes, at the least", Value: 0.5,
-		Unit: metric.Ratio, Source: "measured: 64 lists of 200 to 512 numbers padded value by value 48 ms, as one " +
-			"list 1.0, pad_sequence of tensors 0.1 ms; 64 pictures joined by cat in a loop 215 ms, stacked 18 ms: 92 " +
-			"to 99 % go (PyTorch 1.13, Debian); half of it is promised"}
+	collateShare = threshold("collate_fn's share of making a batch", diagnose.High.Value, metric.Ratio,
+		"derived: a part of the loading time that is high by the grades of the step")
+	collateSpeed = threshold("speed of collating by one copy", 1e9, metric.BytesPerS,
+		"measured: default_collate in a worker, into new shared memory, batches of 0.8 to 154 MB: 1.2 to 1.6 GB/s "+
+			"(PyTorch 1.13, 2.6 and 2.14, 2 CPUs of an AMD EPYC, Debian); less than the least of them, for older "+
+			"machines")
+	collateFixed = threshold("collating whatever the bytes", 1e-3, metric.Seconds,
+		"measured: default_collate of 32 small tensors 0.1 ms in a worker, of 32 dicts with 50 tensors each 0.3 ms "+
+			"(PyTorch 1.13, Debian); handing a batch over takes 0.5 to 1.1 ms anyway")
+	collateFloor = threshold("part of what copying takes, below which collating costs nothing", 0.5, metric.Ratio,
+		"derived: the quickest collating that was measured takes 0.62 of the reference (1.6 GB/s against 1 GB/s); "+
+			"what is quicker still copies no batch, as where __getitems__ made it already")
+	collateLeast = threshold("part of the avoidable time that goes, at the least", 0.5, metric.Ratio,
+		"measured: 64 lists of 200 to 512 numbers padded value by value 48 ms, as one list 1.0, pad_sequence of "+
+			"tensors 0.1 ms; 64 pictures joined by cat in a loop 215 ms, stacked 18 ms: 92 to 99 % go (PyTorch 1.13, "+
+			"Debian); half of it is promised")
 )
 
 var loaderCollateCost = diagnose.Rule{

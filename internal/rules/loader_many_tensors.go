@@ -13,30 +13,26 @@ import (
 
 // What one tensor of a few bytes costs, measured by the difference that 9, 99 and 399 more of them in a batch make.
 var (
-	takenLeast = diagnose.Limit{Name: "taking one tensor, at the least", Value: 0.2e-3, Unit: metric.Seconds,
-		Source: "measured: wait of a trainer whose batches were ready, file_descriptor: 0.21 to 0.37 ms a tensor, of " +
-			"them 0.16 to 0.24 of CPU (PyTorch 1.13 and 2.15, 2 CPUs of an AMD EPYC, Debian)"}
-	takenMost = diagnose.Limit{Name: "taking one tensor, at the most", Value: 0.4e-3, Unit: metric.Seconds,
-		Source: takenLeast.Source}
-	takenFirst = diagnose.Limit{Name: "what the first of a batch costs more, at the most", Value: 1e-3,
-		Unit: metric.Seconds, Source: "measured: without CPUs to spare a step of 12 to 14 ms is shorter by " +
-			"file_system than by file_descriptor by 0.6 ms with one tensor, 1.1 to 1.8 with two, 1.4 to 1.9 with " +
-			"four (PyTorch 2.15, 2 CPUs of an AMD EPYC, Debian)"}
-	sentLeast = diagnose.Limit{Name: "handing one tensor over, at the least", Value: 0.15e-3, Unit: metric.Seconds,
-		Source: "measured: CPU time of a worker, file_descriptor: 0.18 to 0.24 ms a tensor (the same runs)"}
-	sentMost = diagnose.Limit{Name: "handing one tensor over, at the most", Value: 0.25e-3, Unit: metric.Seconds,
-		Source: sentLeast.Source}
-	namedLeast = diagnose.Limit{Name: "part of these with the strategy file_system, at the least", Value: 0.1,
-		Unit: metric.Ratio, Source: "measured: the trainer waits 0.02 to 0.08 ms a tensor, a worker takes 0.08 to " +
-			"0.1 ms of CPU (the same runs)"}
-	namedMost = diagnose.Limit{Name: "part of these with the strategy file_system, at the most", Value: 0.4,
-		Unit: metric.Ratio, Source: namedLeast.Source}
-	batchLeast = diagnose.Limit{Name: "taking a batch, but for its tensors, at the least", Value: 0.3e-3,
-		Unit: metric.Seconds, Source: "measured: median wait for a batch that was ready, by batches of 1 to 17 " +
-			"tensors: 1.0 to 1.4 ms beside the tensors' (PyTorch 1.13 and 2.15, 2 CPUs shared with others); at the " +
-			"least: " + handOver.Name + ", 0.5 ms, less a tensor"}
-	batchMost = diagnose.Limit{Name: "taking a batch, but for its tensors, at the most", Value: 1.4e-3,
-		Unit: metric.Seconds, Source: batchLeast.Source}
+	takenLeast = threshold("taking one tensor, at the least", 0.2e-3, metric.Seconds,
+		"measured: wait of a trainer whose batches were ready, file_descriptor: 0.21 to 0.37 ms a tensor, of them "+
+			"0.16 to 0.24 of CPU (PyTorch 1.13 and 2.15, 2 CPUs of an AMD EPYC, Debian)")
+	takenMost  = threshold("taking one tensor, at the most", 0.4e-3, metric.Seconds, takenLeast.Source)
+	takenFirst = threshold("what the first of a batch costs more, at the most", 1e-3, metric.Seconds,
+		"measured: without CPUs to spare a step of 12 to 14 ms is shorter by file_system than by file_descriptor by "+
+			"0.6 ms with one tensor, 1.1 to 1.8 with two, 1.4 to 1.9 with four (PyTorch 2.15, 2 CPUs of an AMD EPYC, "+
+			"Debian)")
+	sentLeast = threshold("handing one tensor over, at the least", 0.15e-3, metric.Seconds,
+		"measured: CPU time of a worker, file_descriptor: 0.18 to 0.24 ms a tensor (the same runs)")
+	sentMost   = threshold("handing one tensor over, at the most", 0.25e-3, metric.Seconds, sentLeast.Source)
+	namedLeast = threshold("part of these with the strategy file_system, at the least", 0.1, metric.Ratio,
+		"measured: the trainer waits 0.02 to 0.08 ms a tensor, a worker takes 0.08 to 0.1 ms of CPU (the same runs)")
+	namedMost = threshold("part of these with the strategy file_system, at the most", 0.4, metric.Ratio,
+		namedLeast.Source)
+	batchLeast = threshold("taking a batch, but for its tensors, at the least", 0.3e-3, metric.Seconds,
+		"measured: median wait for a batch that was ready, by batches of 1 to 17 tensors: 1.0 to 1.4 ms beside the "+
+			"tensors' (PyTorch 1.13 and 2.15, 2 CPUs shared with others); at the least: "+handOver.Name+", 0.5 "+
+			"ms, less a tensor")
+	batchMost = threshold("taking a batch, but for its tensors, at the most", 1.4e-3, metric.Seconds, batchLeast.Source)
 )
 
 var loaderManyTensors = diagnose.Rule{

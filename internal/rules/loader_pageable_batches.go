@@ -9,9 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var pinnedRate = diagnose.Limit{Name: "copy rate from page-locked memory", Value: 12e9, Unit: metric.BytesPerS,
-	Source: "NVIDIA CUDA C++ Best Practices Guide, pinned memory: roughly 12 GB/s on PCIe 3.0 x16; newer links are " +
-		"faster, so less is at stake there"}
+var pinnedRate = threshold("copy rate from page-locked memory", 12e9, metric.BytesPerS,
+	"NVIDIA CUDA C++ Best Practices Guide, pinned memory: roughly 12 GB/s on PCIe 3.0 x16; newer links are faster, "+
+		"so less is at stake there")
 
 var loaderPageableBatches = diagnose.Rule{
 	ID:      "loader/pageable-batches",

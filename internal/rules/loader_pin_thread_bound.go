@@ -9,9 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var pinAlways = diagnose.Limit{Name: "pinning thread at work", Value: 1 - idleLimit.Value, Unit: metric.Ratio,
-	Source: "derived: as of a worker without time to spare; what limits a pipeline of one thread is at work nearly " +
-		"always"}
+var pinAlways = threshold("pinning thread at work", 1-idleLimit.Value, metric.Ratio,
+	"derived: as of a worker without time to spare; what limits a pipeline of one thread is at work nearly always")
 
 var loaderPinThreadBound = diagnose.Rule{
 	ID:       "loader/pin-thread-bound",

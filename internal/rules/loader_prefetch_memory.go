@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var queueMemory = diagnose.Limit{Name: "queue over available memory", Value: diagnose.MemoryShare.Value,
-	Unit: metric.Ratio, Source: diagnose.MemoryShare.Source}
+var queueMemory = threshold("queue over available memory", diagnose.MemoryShare.Value, metric.Ratio,
+	diagnose.MemoryShare.Source)
 
 var loaderPrefetchMemory = diagnose.Rule{
 	ID:      "loader/prefetch-memory",

@@ -9,9 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var aheadLimit = diagnose.Limit{Name: "idle workers while the trainer waits", Value: 0.9, Unit: metric.Ratio,
-	Source: "derived: with all workers ahead the queue is full, and depth is not what is missing; a tenth leaves " +
-		"room for samples that are not simultaneous"}
+var aheadLimit = threshold("idle workers while the trainer waits", 0.9, metric.Ratio,
+	"derived: with all workers ahead the queue is full, and depth is not what is missing; a tenth leaves room for "+
+		"samples that are not simultaneous")
 
 var loaderPrefetchShallow = diagnose.Rule{
 	ID:       "loader/prefetch-shallow",

@@ -11,15 +11,13 @@ import (
 
 // What reading a row by itself costs beside reading it with the others of its batch.
 var (
-	rowLeast = diagnose.Limit{Name: "part of reading rows alone that goes, at the least", Value: 0.35,
-		Unit: metric.Ratio, Source: "measured: rows of 2 to 20 columns (numbers, text, 128 tokens), plain, shuffled, " +
-			"as torch and as numpy: in a batch of 16 or 64 one takes 0.06 to 0.63 of what it takes alone (datasets " +
-			"5.2, 2 CPUs of an AMD EPYC, Debian)"}
-	rowMost = diagnose.Limit{Name: "part of reading rows alone that goes, at the most", Value: 0.95, Unit: metric.Ratio,
-		Source: rowLeast.Source}
-	rowLong = diagnose.Limit{Name: "a row's reading that is more than that", Value: 2e-3, Unit: metric.Seconds,
-		Source: "measured: 15 to 960 µs in the same runs, twice that for slower machines; what takes longer decodes " +
-			"the row"}
+	rowLeast = threshold("part of reading rows alone that goes, at the least", 0.35, metric.Ratio,
+		"measured: rows of 2 to 20 columns (numbers, text, 128 tokens), plain, shuffled, as torch and as numpy: in a "+
+			"batch of 16 or 64 one takes 0.06 to 0.63 of what it takes alone (datasets 5.2, 2 CPUs of an AMD EPYC, "+
+			"Debian)")
+	rowMost = threshold("part of reading rows alone that goes, at the most", 0.95, metric.Ratio, rowLeast.Source)
+	rowLong = threshold("a row's reading that is more than that", 2e-3, metric.Seconds,
+		"measured: 15 to 960 µs in the same runs, twice that for slower machines; what takes longer decodes the row")
 )
 
 var loaderRowsOneByOne = diagnose.Rule{

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	blockedLimit = diagnose.Limit{Name: "part of the input wait with some workers idle", Value: 0.5, Unit: metric.Ratio,
-		Source: "by definition: most of the wait is spent behind one slow batch"}
-	deepEnough = diagnose.Limit{Name: "prefetch_factor that still gains", Value: 8, Unit: metric.Count,
-		Source: "measured: DataLoader, 4 workers, 5 % of the samples 21 times slower: 41, 46, 57, 64 batches/s at " +
-			"prefetch_factor 2, 4, 8, 16, and 80 with in_order=False at 2 (PyTorch 2.14, Debian)"}
+	blockedLimit = threshold("part of the input wait with some workers idle", 0.5, metric.Ratio,
+		"by definition: most of the wait is spent behind one slow batch")
+	deepEnough = threshold("prefetch_factor that still gains", 8, metric.Count,
+		"measured: DataLoader, 4 workers, 5 % of the samples 21 times slower: 41, 46, 57, 64 batches/s at "+
+			"prefetch_factor 2, 4, 8, 16, and 80 with in_order=False at 2 (PyTorch 2.14, Debian)")
 )
 
 var loaderSlowSampleBlocks = diagnose.Rule{
@@ -102,9 +102,9 @@ func slowest(p *diagnose.Pass) string {
 }
 
 // slowItem is how many times the mean an item must take to be named.
-var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Unit: metric.Count,
-	Source: "derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of " +
-		"32 with one such item takes 1.1 times as long"}
+var slowItem = threshold("an item's time over the mean", 5, metric.Count,
+	"derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of 32 with "+
+		"one such item takes 1.1 times as long")
 
 // deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something
 // to gain.

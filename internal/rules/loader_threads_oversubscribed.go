@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	manyThreads = diagnose.Limit{Name: "CPUs on which one worker computes at once", Value: 1.2, Unit: metric.Cores,
-		Source: "derived: a worker is one thread by torch's own setting (torch.set_num_threads(1)); a fifth more " +
-			"than one CPU is another library's threads"}
-	ownThreads = diagnose.Limit{Name: "threads of a worker that compute nothing together", Value: 3,
-		Unit: metric.Count, Source: "torch/utils/data/_utils/worker.py, multiprocessing: its main thread, one that " +
-			"sends batches, one that passes their descriptors; a worker that sends 29 MiB a batch was seen to use " +
-			"1.7 CPUs by these alone (PyTorch 2.15)"}
+	manyThreads = threshold("CPUs on which one worker computes at once", 1.2, metric.Cores,
+		"derived: a worker is one thread by torch's own setting (torch.set_num_threads(1)); a fifth more than one "+
+			"CPU is another library's threads")
+	ownThreads = threshold("threads of a worker that compute nothing together", 3, metric.Count,
+		"torch/utils/data/_utils/worker.py, multiprocessing: its main thread, one that sends batches, one that "+
+			"passes their descriptors; a worker that sends 29 MiB a batch was seen to use 1.7 CPUs by these alone "+
+			"(PyTorch 2.15)")
 )
 
 var loaderThreadsOversubscribed = diagnose.Rule{

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var collateFastest = diagnose.Limit{Name: "speed of collating by one copy, at the most", Value: 1.6e9,
-	Unit: metric.BytesPerS, Source: collateSpeed.Source}
+var collateFastest = threshold("speed of collating by one copy, at the most", 1.6e9, metric.BytesPerS,
+	collateSpeed.Source)
 
 var loaderWideBatches = diagnose.Rule{
 	ID:       "loader/wide-batches",

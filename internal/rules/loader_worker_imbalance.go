@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var imbalanceLimit = diagnose.Limit{Name: "busiest worker over the median", Value: 2.5, Unit: metric.Count,
-	Source: "gpuprof insights.py: a child with at least 2.5 times its fair share"}
+var imbalanceLimit = threshold("busiest worker over the median", 2.5, metric.Count,
+	"gpuprof insights.py: a child with at least 2.5 times its fair share")
 
 var loaderWorkerImbalance = diagnose.Rule{
 	ID:       "loader/worker-imbalance",

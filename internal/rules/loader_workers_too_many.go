@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var tooManyLimit = diagnose.Limit{Name: "workers over workers needed", Value: 2, Unit: metric.Count,
-	Source: "SageMaker Debugger, Dataloader rule: more than 200 % of the processes needed is too many"}
+var tooManyLimit = threshold("workers over workers needed", 2, metric.Count,
+	"SageMaker Debugger, Dataloader rule: more than 200 % of the processes needed is too many")
 
 var loaderWorkersTooMany = diagnose.Rule{
 	ID:    "loader/workers-too-many",

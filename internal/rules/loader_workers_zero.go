@@ -10,9 +10,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var handOver = diagnose.Limit{Name: "handing a batch over from a worker", Value: 1.1e-3, Unit: metric.Seconds,
-	Source: "measured: batches of one small tensor take 0.02 ms without workers and 0.5 to 1.1 ms with one (PyTorch " +
-		"1.13 and 2.14, Debian)"}
+var handOver = threshold("handing a batch over from a worker", 1.1e-3, metric.Seconds,
+	"measured: batches of one small tensor take 0.02 ms without workers and 0.5 to 1.1 ms with one (PyTorch 1.13 and "+
+		"2.14, Debian)")
 
 var loaderWorkersZero = diagnose.Rule{
 	ID:       "loader/workers-zero",

@@ -19,16 +19,15 @@ import (
 
 // plainOverhead and plainSpeed are what reading an item costs when nothing is in the way.
 var (
-	plainOverhead = diagnose.Limit{Name: "overhead of reading an item that lies in one piece", Value: 10e-6,
-		Unit: metric.Seconds, Source: "measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 " +
-			"KiB: 4 to 12 µs per item (h5py 3.7, HDF5 1.10.8, Debian)"}
-	plainSpeed = diagnose.Limit{Name: "speed of reading an item that lies in one piece", Value: 5e9,
-		Unit: metric.BytesPerS, Source: "measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; less than the " +
-			"least of them, for older machines (Debian)"}
-	layoutError = diagnose.Limit{Name: "error of predicting another chunk shape", Value: 1.5, Unit: metric.Count,
-		Source: "measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 " +
-			"items 0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small " +
-			"chunks"}
+	plainOverhead = threshold("overhead of reading an item that lies in one piece", 10e-6, metric.Seconds,
+		"measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 KiB: 4 to 12 µs per item (h5py "+
+			"3.7, HDF5 1.10.8, Debian)")
+	plainSpeed = threshold("speed of reading an item that lies in one piece", 5e9, metric.BytesPerS,
+		"measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; less than the least of them, for older "+
+			"machines (Debian)")
+	layoutError = threshold("error of predicting another chunk shape", 1.5, metric.Count,
+		"measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 items "+
+			"0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small chunks")
 )
 
 // plain is the time of reading so many bytes that lie in one piece, uncompressed and cached.
@@ -184,9 +183,9 @@ func tooLarge(p *diagnose.Pass) []report.Unhelpful {
 }
 
 // firstEpoch is the wait that is worth knowing although only a first epoch has it.
-var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one worker", Value: 10, Unit: metric.Seconds,
-	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that " +
-		"less is not noticed"}
+var firstEpoch = threshold("a first epoch's wait for storage in one worker", 10, metric.Seconds,
+	"derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that less is "+
+		"not noticed")
 
 // firstEpochWaits is an item's time cold and warm; ok: a first epoch alone waits for storage, and is not known to do so
 // for less than that: what cold items take beyond warm ones, times the items.

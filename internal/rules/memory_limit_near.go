@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var nearFull = diagnose.Limit{Name: "memory in use over the limit", Value: 0.92, Unit: metric.Ratio,
-	Source: "TraceML step_memory policy: pressure from 92 %, critical from 97 %"}
+var nearFull = threshold("memory in use over the limit", 0.92, metric.Ratio,
+	"TraceML step_memory policy: pressure from 92 %, critical from 97 %")
 
 var memoryLimitNear = diagnose.Rule{
 	ID:     "memory/limit-near",

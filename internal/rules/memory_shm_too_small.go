@@ -10,9 +10,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var shmStake = diagnose.Limit{Name: "stake of a job that may end", Value: diagnose.High.Value, Unit: metric.Ratio,
-	Source: "a choice: room that runs out costs no time until it costs the job, so it is ranked below anything that " +
-		"costs a high share now"}
+var shmStake = threshold("stake of a job that may end", diagnose.High.Value, metric.Ratio,
+	"a choice: room that runs out costs no time until it costs the job, so it is ranked below anything that costs a "+
+		"high share now")
 
 var memoryShmTooSmall = diagnose.Rule{
 	ID:      "memory/shm-too-small",

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var swapLimit = diagnose.Limit{Name: "bytes per second read back from swap", Value: 1e6, Unit: metric.BytesPerS,
-	Source: "gpuprof insights.py: swap-in from 1 MB/s"}
+var swapLimit = threshold("bytes per second read back from swap", 1e6, metric.BytesPerS,
+	"gpuprof insights.py: swap-in from 1 MB/s")
 
 var memorySwap = diagnose.Rule{
 	ID:       "memory/swap",

@@ -10,11 +10,10 @@ import (
 )
 
 var (
-	growthSeen = diagnose.Limit{Name: "growth of a worker seen in the window", Value: 64 << 20, Unit: metric.Bytes,
-		Source: "derived: allocators ask for memory in arenas of up to 64 MiB (glibc HEAP_MAX_SIZE), so less may be " +
-			"one arena"}
-	growthTime = diagnose.Limit{Name: "time until memory is full", Value: 24 * 3600, Unit: metric.Seconds,
-		Source: "a choice: a training run often lasts a day"}
+	growthSeen = threshold("growth of a worker seen in the window", 64<<20, metric.Bytes,
+		"derived: allocators ask for memory in arenas of up to 64 MiB (glibc HEAP_MAX_SIZE), so less may be one arena")
+	growthTime = threshold("time until memory is full", 24*3600, metric.Seconds,
+		"a choice: a training run often lasts a day")
 )
 
 var memoryWorkerGrowth = diagnose.Rule{

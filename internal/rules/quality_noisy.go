@@ -9,9 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var noisyLimit = diagnose.Limit{Name: "width of the input wait's interval", Value: diagnose.High.Value,
-	Unit: metric.Ratio, Source: "derived: an interval as wide as the line between no wait and a high one does not " +
-		"tell them apart"}
+var noisyLimit = threshold("width of the input wait's interval", diagnose.High.Value, metric.Ratio,
+	"derived: an interval as wide as the line between no wait and a high one does not tell them apart")
 
 var qualityNoisy = diagnose.Rule{
 	ID:     "quality/noisy",

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var visibleLimit = diagnose.Limit{Name: "samples with the system call visible", Value: 0.8, Unit: metric.Ratio,
-	Source: "TraceML names a cause only from 80 % coverage"}
+var visibleLimit = threshold("samples with the system call visible", 0.8, metric.Ratio,
+	"TraceML names a cause only from 80 % coverage")
 
 var qualityPartialVisibility = diagnose.Rule{
 	ID:     "quality/partial-visibility",

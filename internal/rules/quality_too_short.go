@@ -10,10 +10,9 @@ import (
 )
 
 var (
-	shortWindow = diagnose.Limit{Name: "steady window", Value: 10, Unit: metric.Seconds,
-		Source: "derived: a median of fewer than ten one-second windows has an interval set by its extremes"}
-	fewSteps = diagnose.Limit{Name: "steps seen", Value: 20, Unit: metric.Count,
-		Source: "TraceML grades nothing critical on fewer than 20 steps"}
+	shortWindow = threshold("steady window", 10, metric.Seconds,
+		"derived: a median of fewer than ten one-second windows has an interval set by its extremes")
+	fewSteps = threshold("steps seen", 20, metric.Count, "TraceML grades nothing critical on fewer than 20 steps")
 )
 
 var qualityTooShort = diagnose.Rule{

@@ -13,21 +13,21 @@ import (
 )
 
 var (
-	readAgain = diagnose.Limit{Name: "times a file is read whole before nearly all were read once", Value: 3,
-		Unit: metric.Count, Source: "derived: with an item in each file, until nine in ten were opened: 1 in an " +
-			"epoch, 1.5 from the middle of one into the next, ln 10 / 0.9 = 2.6 where items are drawn with replacement"}
-	openPerItem = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
-		Source: "derived: each item opens a file; one that is read from end to end, as a shard, makes many batches"}
-	opensTar = diagnose.Limit{Name: "times that tarfile opens a file to read it once", Value: 4, Unit: metric.Count,
-		Source: "measured: tarfile.open of an archive that is not compressed (Python 3.11); torch.load, numpy.load " +
-			"and zipfile open a file once"}
-	readSpeed = diagnose.Limit{Name: "reading at the fastest", Value: 1.2e10, Unit: metric.BytesPerS,
-		Source: "measured: numpy.load of .npy files of 4 to 12 MB, cached, one core: 5.8 to 12 GB/s, of .npz that " +
-			"are not compressed 1.2, compressed 0.15 (NumPy 2, Debian)"}
-	manyFiles = diagnose.Limit{Name: "files that are read one after the other", Value: 8, Unit: metric.Count,
-		Source: "derived: of fewer each worker can keep all"}
-	theArchive = diagnose.Limit{Name: "opening and reading that is of one line", Value: 0.9, Unit: metric.Ratio,
-		Source: "derived: what else opens or reads files is then within an interval's width"}
+	readAgain = threshold("times a file is read whole before nearly all were read once", 3, metric.Count,
+		"derived: with an item in each file, until nine in ten were opened: 1 in an epoch, 1.5 from the middle of "+
+			"one into the next, ln 10 / 0.9 = 2.6 where items are drawn with replacement")
+	openPerItem = threshold("opens per batch", 1, metric.Count,
+		"derived: each item opens a file; one that is read from end to end, as a shard, makes many batches")
+	opensTar = threshold("times that tarfile opens a file to read it once", 4, metric.Count,
+		"measured: tarfile.open of an archive that is not compressed (Python 3.11); torch.load, numpy.load and "+
+			"zipfile open a file once")
+	readSpeed = threshold("reading at the fastest", 1.2e10, metric.BytesPerS,
+		"measured: numpy.load of .npy files of 4 to 12 MB, cached, one core: 5.8 to 12 GB/s, of .npz that are not "+
+			"compressed 1.2, compressed 0.15 (NumPy 2, Debian)")
+	manyFiles = threshold("files that are read one after the other", 8, metric.Count,
+		"derived: of fewer each worker can keep all")
+	theArchive = threshold("opening and reading that is of one line", 0.9, metric.Ratio,
+		"derived: what else opens or reads files is then within an interval's width")
 )
 
 // packedFiles are the endings of files that are compressed as a whole, or member by member.

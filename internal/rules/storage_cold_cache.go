@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var coldLimit = diagnose.Limit{Name: "bytes from the page cache", Value: 0.5, Unit: metric.Ratio,
-	Source: "derived: below it most bytes come from storage"}
+var coldLimit = threshold("bytes from the page cache", 0.5, metric.Ratio,
+	"derived: below it most bytes come from storage")
 
 var storageColdCache = diagnose.Rule{
 	ID:       "storage/cold-cache",
@@ -92,6 +92,6 @@ func thrashing(p *diagnose.Pass) bool {
 // is too small.
 const pageBytes = 4096
 
-var refaultLimit = diagnose.Limit{Name: "fetched bytes that had been in the cache", Value: 0.20, Unit: metric.Ratio,
-	Source: "derived from the kernel's workingset_refault_file (Documentation/admin-guide/cgroup-v2.rst): a refault " +
-		"is a page read again soon after eviction"}
+var refaultLimit = threshold("fetched bytes that had been in the cache", 0.20, metric.Ratio,
+	"derived from the kernel's workingset_refault_file (Documentation/admin-guide/cgroup-v2.rst): a refault is a "+
+		"page read again soon after eviction")

@@ -11,14 +11,14 @@ import (
 )
 
 var (
-	crowd = diagnose.Limit{Name: "files of a crowded folder", Value: 10000, Unit: metric.Count,
-		Source: "derived: tens of thousands of names; listing a folder of 50,000 took 17.5 ms from memory, one of " +
-			"100 took 0.1 ms (ext4, Debian)"}
-	ordinaryOpen = diagnose.Limit{Name: "opening a file by name in memory", Value: 25e-6, Unit: metric.Seconds,
-		Source: "measured: open, fstat and close of a cached file take 3.3 µs in a folder of 100 files and 3.7 µs in " +
-			"one of 50,000 (ext4, Debian); open, read of 8 KiB and close 23 µs"}
-	ordinaryColdOpens = diagnose.Limit{Name: "requests of opening a file cold", Value: 3, Unit: metric.Count,
-		Source: "derived: a block of the folder's index, one of its names, one of the inode table (ext4 htree)"}
+	crowd = threshold("files of a crowded folder", 10000, metric.Count,
+		"derived: tens of thousands of names; listing a folder of 50,000 took 17.5 ms from memory, one of 100 took "+
+			"0.1 ms (ext4, Debian)")
+	ordinaryOpen = threshold("opening a file by name in memory", 25e-6, metric.Seconds,
+		"measured: open, fstat and close of a cached file take 3.3 µs in a folder of 100 files and 3.7 µs in one of "+
+			"50,000 (ext4, Debian); open, read of 8 KiB and close 23 µs")
+	ordinaryColdOpens = threshold("requests of opening a file cold", 3, metric.Count,
+		"derived: a block of the folder's index, one of its names, one of the inode table (ext4 htree)")
 )
 
 var storageCrowdedFolder = diagnose.Rule{

@@ -56,8 +56,8 @@ var storageLatencyBound = diagnose.Rule{
 	},
 }
 
-var headroomLimit = diagnose.Limit{Name: "best rate over one request after another", Value: 2, Unit: metric.Count,
-	Source: "derived: at twice the rate, half of the wait is latency and not the device's work"}
+var headroomLimit = threshold("best rate over one request after another", 2, metric.Count,
+	"derived: at twice the rate, half of the wait is latency and not the device's work")
 
 func latencyMeasured(p *diagnose.Pass) {
 	serial, waits := p.Get(metric.BenchSerialReads), p.Get(metric.BenchStorage)

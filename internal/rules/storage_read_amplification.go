@@ -13,15 +13,15 @@ import (
 )
 
 var (
-	amplified = diagnose.Limit{Name: "times that what batches hold is read", Value: 10, Unit: metric.Count,
-		Source: "derived: an item stored as float64 and given as uint8 takes 8; measured: 4.2 of FLAC files that are " +
-			"opened three times an item, 1 of pickled arrays, less of what is compressed"}
-	leastReading = diagnose.Limit{Name: "part of loading that reading takes at the fastest", Value: 0.01,
-		Unit: metric.Ratio, Source: "measured: 0.1 % or less where workers that are born again for each epoch read " +
-			"what they import; 3 to 33 % of row groups, chunks and tables of which an item is a small part"}
-	largeRead = diagnose.Limit{Name: "bytes that are read for an item", Value: 1 << 17, Unit: metric.Bytes,
-		Source: "derived: a record that is sought is read with what a buffer holds: measured, 8 KiB in " +
-			"Python 3.6 to 3.13 (io.DEFAULT_BUFFER_SIZE); 64 to 256 KiB are asked for in cpython issue 117151"}
+	amplified = threshold("times that what batches hold is read", 10, metric.Count,
+		"derived: an item stored as float64 and given as uint8 takes 8; measured: 4.2 of FLAC files that are opened "+
+			"three times an item, 1 of pickled arrays, less of what is compressed")
+	leastReading = threshold("part of loading that reading takes at the fastest", 0.01, metric.Ratio,
+		"measured: 0.1 % or less where workers that are born again for each epoch read what they import; 3 to 33 % "+
+			"of row groups, chunks and tables of which an item is a small part")
+	largeRead = threshold("bytes that are read for an item", 1<<17, metric.Bytes,
+		"derived: a record that is sought is read with what a buffer holds: measured, 8 KiB in Python 3.6 to 3.13 "+
+			"(io.DEFAULT_BUFFER_SIZE); 64 to 256 KiB are asked for in cpython issue 117151")
 )
 
 var storageReadAmplification = diagnose.Rule{

@@ -11,9 +11,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var seekLimit = diagnose.Limit{Name: "latency of a read that seeks", Value: 4e-3, Unit: metric.Seconds,
-	Source: "a 7,200 rpm disk turns once in 8.3 ms, half of which it waits on average before any seek; the kernel's " +
-		"rotational flag alone is set by virtio_blk and nbd too"}
+var seekLimit = threshold("latency of a read that seeks", 4e-3, metric.Seconds,
+	"a 7,200 rpm disk turns once in 8.3 ms, half of which it waits on average before any seek; the kernel's "+
+		"rotational flag alone is set by virtio_blk and nbd too")
 
 var storageRotational = diagnose.Rule{
 	ID:       "storage/rotational",
@@ -54,9 +54,9 @@ func oneHeadForAll() []report.Unhelpful {
 	return against("many more workers: one head serves them all", moreWorkers)
 }
 
-var oneHead = diagnose.Limit{Name: "best rate of one head over one request after another", Value: 4, Unit: metric.Count,
-	Source: "derived: sorting a full queue of 32 requests shortens seeks and turns to about a third; a device that " +
-		"gives more has no single head"}
+var oneHead = threshold("best rate of one head over one request after another", 4, metric.Count,
+	"derived: sorting a full queue of 32 requests shortens seeks and turns to about a third; a device that gives "+
+		"more has no single head")
 
 func rotationalMeasured(p *diagnose.Pass) {
 	latency, serial := p.Get(metric.BenchLatency), p.Get(metric.BenchSerialReads)

@@ -10,11 +10,10 @@ import (
 )
 
 var (
-	smallFile = diagnose.Limit{Name: "size of a small file", Value: 128 << 10, Unit: metric.Bytes,
-		Source: "Linux VM_READAHEAD_PAGES: read-ahead is 128 KiB, so a smaller file is one request and its overhead " +
-			"is not shared"}
-	manyOpens = diagnose.Limit{Name: "opens per batch", Value: 4, Unit: metric.Count,
-		Source: "derived: several files make up a batch"}
+	smallFile = threshold("size of a small file", 128<<10, metric.Bytes,
+		"Linux VM_READAHEAD_PAGES: read-ahead is 128 KiB, so a smaller file is one request and its overhead is not "+
+			"shared")
+	manyOpens = threshold("opens per batch", 4, metric.Count, "derived: several files make up a batch")
 )
 
 var storageSmallFiles = diagnose.Rule{
@@ -56,8 +55,8 @@ var storageSmallFiles = diagnose.Rule{
 	},
 }
 
-var fewFiles = diagnose.Limit{Name: "files that are few", Value: 1000, Unit: metric.Count,
-	Source: "derived: below it a whole pass opens all files in a tenth of a second at 0.1 ms each"}
+var fewFiles = threshold("files that are few", 1000, metric.Count,
+	"derived: below it a whole pass opens all files in a tenth of a second at 0.1 ms each")
 
 func smallFilesMeasured(p *diagnose.Pass) {
 	size, files := p.Get(metric.FileBytes), p.Get(metric.DatasetFileN)

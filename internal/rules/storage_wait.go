@@ -6,32 +6,31 @@ import (
 )
 
 // storageLimit is the line from which waiting for storage is worth a finding of its own.
-var storageLimit = diagnose.Limit{Name: "loading time spent waiting for storage", Value: diagnose.High.Value,
-	Unit: metric.Ratio, Source: "derived: a part of the loading time that is high by the grades of the step"}
+var storageLimit = threshold("loading time spent waiting for storage", diagnose.High.Value, metric.Ratio,
+	"derived: a part of the loading time that is high by the grades of the step")
 
-var nearLimit = diagnose.Limit{Name: "part of the allowed rate in use", Value: 0.90, Unit: metric.Ratio,
-	Source: "derived: a throttled reader measured 100 of 100 allowed reads per second (fio under blkio.throttle, " +
-		"Debian); 90 % leaves room for noise"}
+var nearLimit = threshold("part of the allowed rate in use", 0.90, metric.Ratio,
+	"derived: a throttled reader measured 100 of 100 allowed reads per second (fio under blkio.throttle, Debian); 90 "+
+		"% leaves room for noise")
 
 var (
-	busyRate = diagnose.Limit{Name: "bytes per second of a busy device", Value: 500e6, Unit: metric.BytesPerS,
-		Source: "gpuprof insights.py: I/O-bound above 500 MB/s or 5,000 reads/s with CPU to spare; a SATA link " +
-			"carries 550 MB/s"}
-	busyReads = diagnose.Limit{Name: "reads per second of a busy device", Value: 5000, Unit: metric.PerSecond,
-		Source: "gpuprof insights.py: as above"}
-	deepQueue = diagnose.Limit{Name: "requests in flight for each that waits", Value: 2, Unit: metric.Count,
-		Source: "derived: a loading process has one synchronous read in flight, so a deeper queue at the device is " +
-			"other readers or a device that lags behind read-ahead"}
-	neverEmpty = diagnose.Limit{Name: "device never idle", Value: 0.95, Unit: metric.Ratio,
-		Source: "Linux Documentation/admin-guide/iostats.rst: the time with requests in flight; necessary for " +
-			"saturation, not sufficient, hence never used alone"}
+	busyRate = threshold("bytes per second of a busy device", 500e6, metric.BytesPerS,
+		"gpuprof insights.py: I/O-bound above 500 MB/s or 5,000 reads/s with CPU to spare; a SATA link carries 550 "+
+			"MB/s")
+	busyReads = threshold("reads per second of a busy device", 5000, metric.PerSecond, "gpuprof insights.py: as above")
+	deepQueue = threshold("requests in flight for each that waits", 2, metric.Count,
+		"derived: a loading process has one synchronous read in flight, so a deeper queue at the device is other "+
+			"readers or a device that lags behind read-ahead")
+	neverEmpty = threshold("device never idle", 0.95, metric.Ratio,
+		"Linux Documentation/admin-guide/iostats.rst: the time with requests in flight; necessary for saturation, "+
+			"not sufficient, hence never used alone")
 )
 
 // leastFetched is what those who wait for storage must fetch for it to be their reads that they wait for: a disk that
 // is busy with others holds up writes and system calls of all kinds.
-var leastFetched = diagnose.Limit{Name: "bytes fetched in a second of waiting for storage", Value: 40 << 10,
-	Unit: metric.BytesPerS, Source: "derived: a request brings a page of 4 KiB at the least, and within a tenth of a " +
-		"second also from a disk that seeks for others"}
+var leastFetched = threshold("bytes fetched in a second of waiting for storage", 40<<10, metric.BytesPerS,
+	"derived: a request brings a page of 4 KiB at the least, and within a tenth of a second also from a disk that "+
+		"seeks for others")
 
 // waitsForStorage is the part of the loading time that goes to storage, reads and opens alike, where loading fetches
 // anything from it.

@@ -77,9 +77,8 @@ func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
 }
 
 // fixedPart is how much of making a batch its fixed costs may be for the batch size not to matter to samples/s.
-var fixedPart = diagnose.Limit{Name: "fixed costs of a batch over all of making it", Value: diagnose.Moderate.Value,
-	Unit: metric.Ratio, Source: "as moderate of the step: below 5 % there is nothing to win; handing a batch over is " +
-		"its fixed cost"}
+var fixedPart = threshold("fixed costs of a batch over all of making it", diagnose.Moderate.Value, metric.Ratio,
+	"as moderate of the step: below 5 % there is nothing to win; handing a batch over is its fixed cost")
 
 // tooSlowly speaks against what makes no batch sooner where the workers are busy all the time: a deeper queue, larger
 // batches, and gradients of several batches added up.
