@@ -155,7 +155,7 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 	if others, ok := e.Get(metric.GPUOthersBusy); ok && others.Center >= Moderate.Value {
 		d.add("processes outside the job compute on its GPUs %s of the time", unit.Percent(stat.Share(others.Center)))
 	}
-	if delay, ok := TrainerDelay(e); ok && class == report.HostBound && delay >= s.host*dominant {
+	if delay, ok := TrainerDelay(e); ok && class == report.HostBound && delay >= s.host*Most.Value {
 		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)",
 			unit.Percent(stat.Share(delay)))
 	}

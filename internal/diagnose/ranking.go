@@ -20,7 +20,7 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 	// Without the circumstance the job would still spend most of a step on what was found, or a setting brings as much.
 	outweighs := func(f report.Finding, rule *Rule) bool {
 		without := cured[rule.ID]
-		return rule.Circumstance && (without > 0 && dominant*likelyGain(f) >= without ||
+		return rule.Circumstance && (without > 0 && Most.Value*likelyGain(f) >= without ||
 			curable(f, rule) && likelyGain(f) >= max(without, report.WorthChange))
 	}
 	for i := range findings {

@@ -141,6 +141,9 @@ func (p *Pass) Abstain(reason, cure string) {
 	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Reason: reason, Cure: cure})
 }
 
+// Most is the line from which one part outweighs the others together.
+var Most = Limit{"most of the time", 0.5, metric.Ratio, "by definition: more than all else together"}
+
 // The two lines that grade a share of the step. Published thresholds for "input-bound" spread from 5 % to 30 %; these
 // two agree with most.
 var (

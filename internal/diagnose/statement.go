@@ -128,9 +128,9 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		return text
 	}
 	switch {
-	case max(s.stall.Center, s.host, s.device) < dominant:
+	case max(s.stall.Center, s.host, s.device) < Most.Value:
 		return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
-	case s.device >= dominant && 1-s.loading <= 1/report.WorthChange: // with that time back, a change is worth it
+	case s.device >= Most.Value && 1-s.loading <= 1/report.WorthChange: // with that time back, a change is worth it
 		lacks := "lacks"
 		if s.stall.Lo < Moderate.Value {
 			lacks = "may lack"

@@ -146,7 +146,7 @@ func verdict(x *subject, findings []report.Finding, table map[string]*Rule) *rep
 func leading(findings []report.Finding, table map[string]*Rule, stall float64) *report.Finding {
 	part := High.Value
 	if stall < High.Value {
-		part = dominant
+		part = Most.Value
 	}
 	for i, f := range findings {
 		if table[f.Rule].Resource != report.NoResource && f.Score > 0 && f.Score >= part*stall {
@@ -168,9 +168,9 @@ var leads = map[report.Class][]string{
 	report.TransferBound: {"loader/pageable-batches", "gpu/copies"},
 }
 
-// BusyDevice is the share of time from which on a device that is counted sets the pace: what is left is less than High,
-// which no single cause of it can reach.
-const BusyDevice = 0.85
+// BusyDevice is the share of time from which on a device that is counted sets the pace.
+var BusyDevice = Limit{"GPU busy all the time", 0.85, metric.Ratio,
+	"derived: what is left is below 20 %, the line from which a single cause of idleness counts as high"}
 
 // classify weighs the shares against each other; explained reports whether a rule accounts for the stall.
 func classify(e *evidence.Evidence, s split, explained bool) report.Class {
@@ -189,18 +189,18 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	// configured away), no rule finds anything about it that could be changed, or the interval reaches below the line:
 	// then it may be nothing. A device that is busy all but that long sets the pace all the same.
 	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained &&
-		!(s.sight == step.Counted && s.device >= BusyDevice):
+		!(s.sight == step.Counted && s.device >= BusyDevice.Value):
 		return report.InputBound
 	case s.sight == step.Unseen:
 		return s.withoutCounters(e)
 	case s.hostOK && s.host > stall && s.host >= High.Value &&
-		(s.sight == step.Counted && s.device < BusyDevice || s.host > s.device):
+		(s.sight == step.Counted && s.device < BusyDevice.Value || s.host > s.device):
 		return report.HostBound
 	case s.launchBound(e):
 		return report.HostBound
-	case s.sight == step.Counted && s.device >= BusyDevice:
+	case s.sight == step.Counted && s.device >= BusyDevice.Value:
 		return report.GPUBound
-	case s.sight == step.NoDevice && s.devOK && s.device >= dominant && s.device > s.host &&
+	case s.sight == step.NoDevice && s.devOK && s.device >= Most.Value && s.device > s.host &&
 		(s.stall.Lo < Moderate.Value || !explained):
 		return report.GPUBound
 	}
@@ -218,9 +218,9 @@ func (s split) maybeNothing(e *evidence.Evidence) bool {
 // threads compute, or wait for the device, as far as that could be determined.
 func (s split) withoutCounters(e *evidence.Evidence) report.Class {
 	switch {
-	case s.blocked >= dominant:
+	case s.blocked >= Most.Value:
 		return report.GPUBound
-	case s.hostOK && leadingStep(e).SpinTold && s.host >= dominant: // what code the main thread runs was seen
+	case s.hostOK && leadingStep(e).SpinTold && s.host >= Most.Value: // what code the main thread runs was seen
 		return report.HostBound
 	}
 	return report.Inconclusive
@@ -237,17 +237,17 @@ func (s split) launchBound(e *evidence.Evidence) bool {
 // InNameOnly reports whether a device that is busy most of the time has hardly any multiprocessor at work meanwhile,
 // and not for lack of data.
 func InNameOnly(busy, active, stall float64) bool {
-	return busy >= SmallKernelsBusy && active < SmallKernelsActive*busy && stall < High.Value
+	return busy >= KernelBusy.Value && active < SMActive.Value*busy && stall < High.Value
 }
 
 // The lines of InNameOnly.
-const (
-	SmallKernelsBusy   = dominant
-	SmallKernelsActive = 0.3
+var (
+	KernelBusy = Limit{"GPU busy by any kernel", Most.Value, metric.Ratio,
+		"the share from which one part of a step outweighs all others together; NVML counts the time in which any " +
+			"kernel runs, however small (nvml.h, nvmlUtilization_t)"}
+	SMActive = Limit{"multiprocessors at work while it is", 0.3, metric.Ratio,
+		"KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back by something else"}
 )
-
-// dominant is the share from which one part of the step outweighs all others together.
-const dominant = 0.5
 
 // Transferring reports whether copies to the device hold a step up.
 func Transferring(e *evidence.Evidence) bool { return splitOf(e).transferring() }
@@ -259,7 +259,7 @@ func (s split) transferring() bool {
 		return false
 	}
 	idle := min(s.copies, max(1-s.device-s.stall.Center, 0))
-	return idle >= High.Value && idle > s.host && idle > s.stall.Center || s.copies > s.device && s.copies >= dominant
+	return idle >= High.Value && idle > s.host && idle > s.stall.Center || s.copies > s.device && s.copies >= Most.Value
 }
 
 // Computing is the share of the live workers' time in which they compute, or are ready to: their main threads, others

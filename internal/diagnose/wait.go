@@ -86,9 +86,10 @@ func TrainsOnCPU(e *evidence.Evidence) bool {
 		len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.NoDevice
 }
 
-// NativeCores is how many cores a trainer uses from which on its native threads compute: Python runs on one thread at a
-// time.
-const NativeCores = 1.2
+// NativeCores is from where on a trainer computes with more than Python.
+var NativeCores = Limit{"cores of a trainer that Python alone cannot use", 1.2, metric.Cores,
+	"derived: one thread at a time holds CPython's interpreter lock; a fifth is left to copying and to what native " +
+		"calls overlap (the same share that counts as high)"}
 
 // ModelOnCPU tells on how many cores each trainer computes where it is its model that does; false where that does not
 // show, or a GPU is at work.
@@ -98,5 +99,5 @@ func ModelOnCPU(e *evidence.Evidence) (cores float64, ok bool) {
 		return 0, false
 	}
 	cores = all.Center / max(orZero(e, metric.Ranks), 1)
-	return cores, cores >= NativeCores
+	return cores, cores >= NativeCores.Value
 }

@@ -119,9 +119,6 @@ var idleLimit = threshold("idle worker", 0.20, metric.Ratio,
 var fullLimit = threshold("cores full", 0.85, metric.Ratio,
 	"loadtune heuristic.py: from 85 % CPU no more workers; TraceML calls 80 % high")
 
-// mostLimit is the line from which one part outweighs the others together.
-var mostLimit = threshold("most of the time", 0.5, metric.Ratio, "by definition: more than all else together")
-
 // gainLimit is the smallest improvement worth a change.
 var gainLimit = threshold("gain worth a change", 1-1/report.WorthChange, metric.Ratio,
 	"TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %")

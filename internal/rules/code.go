@@ -66,7 +66,7 @@ func decompresses(p *diagnose.Pass) (lo, hi float64) {
 // decodesMostly reports whether most of what a worker executes decodes pictures.
 func decodesMostly(p *diagnose.Pass) bool {
 	codec := executed(p, codecs...)
-	return codec >= leastExecuted && codec+executed(p, besideCodecs...) >= mostLimit.Value
+	return codec >= leastExecuted && codec+executed(p, besideCodecs...) >= diagnose.Most.Value
 }
 
 // inLibraries says in which code a worker computes, the two that take most: " (62 % in libjpeg, 20 % in Python)"; ""

@@ -16,13 +16,13 @@ var cpuDecodeBound = diagnose.Rule{
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy,
 		metric.UsableBusy, metric.UsableCPUs},
-	Limits:   limits(fullLimit, mostLimit, sampled, idleLimit, fixedPart, deviceTime),
+	Limits:   limits(fullLimit, diagnose.Most, sampled, idleLimit, fixedPart, deviceTime),
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
 		usable, busy := p.Get(metric.UsableCPUs), p.Get(metric.UsableBusy)
-		if !ok || p.Stall() < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit) ||
+		if !ok || p.Stall() < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(diagnose.Most) ||
 			busy < p.Limit(fullLimit) || demand(p) < p.Limit(fullLimit)*usable {
 			return
 		}
@@ -46,7 +46,7 @@ var cpuDecodeBound = diagnose.Rule{
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.UsableCPUs},
-		Limits:  limits(mostLimit, gainLimit),
+		Limits:  limits(diagnose.Most, gainLimit),
 		Applies: ofPictures,
 		Eval:    decodeMeasured,
 	},
@@ -54,7 +54,7 @@ var cpuDecodeBound = diagnose.Rule{
 
 func decodeMeasured(p *diagnose.Pass) {
 	ratio, item, usable := p.Get(metric.BenchDecodeRatio), p.Get(metric.BenchItem), p.Get(metric.UsableCPUs)
-	if ratio < p.Limit(mostLimit) || item <= 0 {
+	if ratio < p.Limit(diagnose.Most) || item <= 0 {
 		return
 	}
 	p.Report(report.Finding{
@@ -145,7 +145,7 @@ var deviceTime = threshold("device time for a second of transforms on a CPU", 0.
 func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 	m, ok := madeOf(p)
 	loader, ok2 := p.Loader()
-	if !ok || !ok2 || m.other < mostLimit.Value || p.OrZero(metric.GPUCount) < 1 {
+	if !ok || !ok2 || m.other < diagnose.Most.Value || p.OrZero(metric.GPUCount) < 1 {
 		return nil
 	}
 	effect := loader.OntoDevice(m.other, p.Limit(deviceTime))
@@ -165,18 +165,18 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 // cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.
 func cheaperHow(p *diagnose.Pass) (how, command string) {
 	inflating, _ := decompresses(p)
-	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value {
+	if m, ok := madeOf(p); ok && m.other >= diagnose.Most.Value {
 		// whatever the data is kept in, its reading and decoding are the smaller part
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +
 			"computes each time; move augmentation to the GPU", ""
-	} else if ok && m.archive >= mostLimit.Value && inflating < mostLimit.Value {
+	} else if ok && m.archive >= diagnose.Most.Value && inflating < diagnose.Most.Value {
 		return "most of an item's time is opening and reading archives and other files: keep open what holds many " +
 			"items, read several items at once, or store the data so that an item is read by itself", ""
-	} else if ok && m.collate >= mostLimit.Value {
+	} else if ok && m.collate >= diagnose.Most.Value {
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}
 	kind := p.Evidence.Facts.DatasetKind
-	switch most := mostLimit.Value; {
+	switch most := diagnose.Most.Value; {
 	case kind == "image" || decodesMostly(p):
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +
 			"libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)

@@ -17,7 +17,7 @@ var cpuSaturated = diagnose.Rule{
 	Title:    "The job's own processes wait for each other's CPU",
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
-	Limits:   limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
+	Limits:   limits(fullLimit, queueLimit, tooManyLimit, diagnose.Most),
 	Eval: func(p *diagnose.Pass) {
 		if p.OrZero(metric.Throttled) >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit) {
 			return
@@ -40,7 +40,7 @@ var cpuSaturated = diagnose.Rule{
 		workers, ok := p.Maybe(metric.NumWorkers)
 		_, told := p.Maybe(metric.WorkerRunning)
 		// mostly, for something else than a CPU
-		waiting := told && diagnose.Computing(p.Evidence) < p.Limit(mostLimit)*p.OrZero(metric.WorkerBusy)
+		waiting := told && diagnose.Computing(p.Evidence) < p.Limit(diagnose.Most)*p.OrZero(metric.WorkerBusy)
 		// num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
 		own := max(usable/trainers(p), 1)
 		if ok && usable >= 1 && workers > p.Limit(tooManyLimit)*own && !waiting {

@@ -14,12 +14,12 @@ var gpuBound = diagnose.Rule{
 	Title:   "The device sets the pace",
 	Applies: diagnose.Training,
 	Needs:   []metric.Desc{metric.DeviceTime},
-	Limits:  limits(mostLimit, busyDevice),
+	Limits:  limits(diagnose.Most, diagnose.BusyDevice),
 	Eval: func(p *diagnose.Pass) {
-		device, least := share(p.Get(metric.DeviceTime)), p.Limit(mostLimit)
+		device, least := share(p.Get(metric.DeviceTime)), p.Limit(diagnose.Most)
 		busy, counted := p.Maybe(metric.GPUBusy)
 		if counted {
-			device, least = share(busy), p.Limit(busyDevice)
+			device, least = share(busy), p.Limit(diagnose.BusyDevice)
 		}
 		stall, ok := diagnose.Stall(p.Evidence)
 		if !ok {
@@ -53,7 +53,3 @@ var gpuBound = diagnose.Rule{
 		p.Report(f)
 	},
 }
-
-// busyDevice is the share of time from which on a device that is counted sets the pace.
-var busyDevice = threshold("GPU busy all the time", diagnose.BusyDevice, metric.Ratio,
-	"derived: what is left is below 20 %, the line from which a single cause of idleness counts as high")

@@ -55,7 +55,7 @@ func fewerBytes(p *diagnose.Pass) report.Recommendation {
 	if rate <= 0 || p.OrZero(metric.GPUCount) != 1 || p.OrZero(metric.GPUOthersBusy) > 0 {
 		return c // what crosses the link is not of this loader alone
 	}
-	if link := p.OrZero(metric.PcieRxRate) / rate; batch > 0 && batch < dominant*link {
+	if link := p.OrZero(metric.PcieRxRate) / rate; batch > 0 && batch < diagnose.Most.Value*link {
 		c.From = new("about " + unit.Bytes(link) + " per batch")
 		c.To = "fewer: what the loop copies itself, kept on the GPU or copied less often"
 		c.Why = fmt.Sprintf("a batch of the loader has %s: most of what crosses the link is something else; what a "+
@@ -63,9 +63,6 @@ func fewerBytes(p *diagnose.Pass) report.Recommendation {
 	}
 	return c
 }
-
-// dominant is the share from which a part is most of the whole.
-const dominant = 0.5
 
 // besideKernels reports whether copies to the GPU run beside its kernels: the two take more than all of the time.
 // Copies from pageable memory wait for the kernels of their stream first (CUDA Runtime API, "API synchronization

@@ -9,14 +9,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var (
-	kernelBusy = threshold("GPU busy by any kernel", diagnose.SmallKernelsBusy, metric.Ratio,
-		"the share from which one part of a step outweighs all others together; NVML counts the time in which any "+
-			"kernel runs, however small (nvml.h, nvmlUtilization_t)")
-	smActive = threshold("multiprocessors at work while it is", diagnose.SmallKernelsActive, metric.Ratio,
-		"KempnerPulse: SM activity below 30 % while the GPU is busy is a GPU held back by something else")
-)
-
 // busyInName is how busy the GPU is and how many of its multiprocessors are at work; only: hardly any, and not for lack
 // of data.
 func busyInName(p *diagnose.Pass) (busy, active float64, only bool) {
@@ -28,7 +20,7 @@ var gpuSmallKernels = diagnose.Rule{
 	ID:     "gpu/small-kernels",
 	Title:  "The GPU is busy in name only: kernels too small to fill it",
 	Needs:  []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
-	Limits: limits(kernelBusy, smActive),
+	Limits: limits(diagnose.KernelBusy, diagnose.SMActive),
 	Eval: func(p *diagnose.Pass) {
 		busy, active, only := busyInName(p)
 		device, _ := p.Evidence.Get(metric.DeviceWait)

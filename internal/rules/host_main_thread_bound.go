@@ -13,7 +13,7 @@ var hostMainThreadBound = diagnose.Rule{
 	ID:       "host/main-thread-bound",
 	Title:    "The training loop's own work on the CPU holds the job back",
 	Needs:    []metric.Desc{metric.HostTime},
-	Limits:   limits(nativeCores),
+	Limits:   limits(diagnose.NativeCores),
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		host, wait := share(p.Get(metric.HostTime)), p.Stall()
@@ -65,11 +65,6 @@ var hostMainThreadBound = diagnose.Rule{
 		})
 	},
 }
-
-// nativeCores is from where on a trainer computes with more than Python.
-var nativeCores = threshold("cores of a trainer that Python alone cannot use", diagnose.NativeCores, metric.Cores,
-	"derived: one thread at a time holds CPython's interpreter lock; a fifth is left to copying and to what native "+
-		"calls overlap (the same share that counts as high)")
 
 // onCPU reports a model that itself trains on the CPU: what the main thread computes is more than Python around it.
 // False where a GPU has the model, or may have it.

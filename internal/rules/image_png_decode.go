@@ -24,12 +24,12 @@ var imagePNGDecode = diagnose.Rule{
 	Title:    "PNG pictures take long to decode",
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerRunning, metric.WorkerBusy},
-	Limits:   limits(mostLimit, pngLeast, pngMost),
+	Limits:   limits(diagnose.Most, pngLeast, pngMost),
 	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.Extension == ".png" },
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
-		if !ok || split.running < p.Limit(mostLimit) || !saturated(p) || p.Stall() < diagnose.Moderate.Value {
+		if !ok || split.running < p.Limit(diagnose.Most) || !saturated(p) || p.Stall() < diagnose.Moderate.Value {
 			return
 		}
 		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time

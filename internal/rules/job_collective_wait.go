@@ -14,7 +14,7 @@ var jobCollectiveWait = diagnose.Rule{
 	ID:      "job/collective-wait",
 	Title:   "Much of the GPUs' time looks like waiting in collectives",
 	Needs:   []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
-	Limits:  limits(kernelBusy, smActive),
+	Limits:  limits(diagnose.KernelBusy, diagnose.SMActive),
 	Applies: severalTrainers,
 	Eval: func(p *diagnose.Pass) {
 		busy, active, only := busyInName(p)

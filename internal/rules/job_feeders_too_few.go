@@ -16,7 +16,7 @@ var jobFeedersTooFew = diagnose.Rule{
 	Resource: report.Workers,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU,
 		metric.UsableCPUs, metric.FeedersAtOnce},
-	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart, oneAtATime),
+	Limits:  limits(idleLimit, diagnose.Most, gainLimit, fixedPart, oneAtATime),
 	Applies: func(e *evidence.Evidence) bool { return e.Facts.Fed != nil },
 	Eval: func(p *diagnose.Pass) {
 		wait, n, threads := p.Stall(), p.Get(metric.NumWorkers), p.Evidence.Facts.Fed.Threads
@@ -39,7 +39,7 @@ var jobFeedersTooFew = diagnose.Rule{
 			return
 		}
 		split, ok := loadingOf(p)
-		if !ok || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit) {
+		if !ok || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(diagnose.Most) {
 			return
 		}
 		loader, need, ok := moreNeeded(p)

@@ -22,7 +22,7 @@ var jobStraggler = diagnose.Rule{
 		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %.0f points more than the others, which "+
 			"wait for it at each exchange",
 			whole(p.Get(metric.Ranks)), worstRank(p), unit.Percent(p.Stall()), 100*spread)
-		if busy, ok := p.Maybe(metric.RestBusy); ok && busy >= diagnose.BusyDevice {
+		if busy, ok := p.Maybe(metric.RestBusy); ok && busy >= diagnose.BusyDevice.Value {
 			summary += fmt.Sprintf("; their GPUs look busy (%s), as they do in a collective", unit.Percent(share(busy)))
 		}
 		p.Report(report.Finding{

@@ -34,7 +34,7 @@ var loaderCollateCost = diagnose.Rule{
 	Title:    "Putting samples together takes much of making a batch",
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.CollateRatio, metric.FetchTime},
-	Limits:   limits(collateShare, collateSpeed, collateFixed, collateFloor, collateLeast, mostLimit, gainLimit),
+	Limits:   limits(collateShare, collateSpeed, collateFixed, collateFloor, collateLeast, diagnose.Most, gainLimit),
 	Applies:  diagnose.Training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
 		"image/png-decode"},
@@ -61,7 +61,7 @@ var loaderCollateCost = diagnose.Rule{
 		if known && size > 0 {
 			f.Summary += fmt.Sprintf(", where copying its %s takes about %s", unit.Bytes(size), unit.Seconds(copying))
 		}
-		if excess < p.Limit(mostLimit) {
+		if excess < p.Limit(diagnose.Most) {
 			f.Severity = report.Info // the score stays 0: what it does is needed
 			f.Recommendations = []report.Recommendation{{Setting: "bytes of a batch", From: new(unit.Bytes(size)),
 				To: "fewer", Why: "the function copies, and does little else: what is stored as uint8 can stay so " +

@@ -41,7 +41,7 @@ var loaderManyTensors = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.TensorsPerBatch, metric.NumWorkers, metric.BatchesPerS},
 	Limits: limits(takenLeast, takenMost, takenFirst, batchLeast, batchMost, sentLeast, sentMost, namedLeast, namedMost,
-		idleLimit, pinAlways, mostLimit),
+		idleLimit, pinAlways, diagnose.Most),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
@@ -144,7 +144,7 @@ func stillByTensors(p *diagnose.Pass, score float64) []report.Unhelpful {
 	if saturated(p) {
 		list = against("a deeper prefetch_factor: "+why, deeperPrefetch)
 	}
-	if score < p.Limit(mostLimit)*p.Stall() {
+	if score < p.Limit(diagnose.Most)*p.Stall() {
 		list = within("taking batches", list)
 	}
 	return list

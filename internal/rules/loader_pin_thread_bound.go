@@ -17,14 +17,14 @@ var loaderPinThreadBound = diagnose.Rule{
 	Title:    "The thread that pins batches is the limit",
 	Resource: report.MainProcess,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.PinBusy, metric.IdleWhileWaits},
-	Limits:   limits(pinAlways, mostLimit),
+	Limits:   limits(pinAlways, diagnose.Most),
 	Applies:  withPinning,
 	Explains: []string{"loader/workers-too-many", "loader/prefetch-shallow", "loader/many-tensors"},
 	Eval: func(p *diagnose.Pass) {
 		idle := share(p.Get(metric.IdleWhileWaits))
 		score := steadyWait(p) * idle
 		busy := p.Get(metric.PinBusy)
-		if score < diagnose.Moderate.Value || idle < p.Limit(mostLimit) || busy < p.Limit(pinAlways) {
+		if score < diagnose.Moderate.Value || idle < p.Limit(diagnose.Most) || busy < p.Limit(pinAlways) {
 			return
 		}
 		f := report.Finding{

@@ -17,13 +17,13 @@ var loaderWorkersTooFew = diagnose.Rule{
 	Resource: report.Workers,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning,
 		metric.WorkerCPU, metric.UsableCPUs},
-	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),
+	Limits:  limits(idleLimit, diagnose.Most, gainLimit, fixedPart),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
 		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || lacksShards(p) || !saturated(p) || split.storage+split.open+
-			split.fileLock > p.Limit(mostLimit) {
+			split.fileLock > p.Limit(diagnose.Most) {
 			return
 		}
 		loader, ok := p.Loader()
@@ -118,7 +118,7 @@ func room(p *diagnose.Pass, l *diagnose.Loader, split loading) string {
 	if l.Lock.N > 0 { // which more of them cannot do at once
 		waits, lock = share(waits-locked(p)), " or a lock that they share"
 	}
-	if waits > 1-mostLimit.Value {
+	if waits > 1-diagnose.Most.Value {
 		return fmt.Sprintf("; they wait for something other than a CPU%s %s of the time, and more of them can wait at "+
 			"once", lock, unit.Percent(waits))
 	}

@@ -17,11 +17,11 @@ var loaderWorkersTooMany = diagnose.Rule{
 	Title: "More workers than the job can use",
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.FreeStepTime,
 		metric.WorkerCPUBatch, metric.BatchesPerS, metric.UsableCPUs},
-	Limits:  limits(tooManyLimit, mostLimit),
+	Limits:  limits(tooManyLimit, diagnose.Most),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
 		workers := p.Get(metric.NumWorkers)
-		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit) {
+		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(diagnose.Most) {
 			return
 		}
 		loader, ok := p.Loader()

@@ -39,7 +39,7 @@ var storageChunkReadAgain = diagnose.Rule{
 	Resource: report.CPU,
 	Needs: []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes,
 		metric.ReadBytes},
-	Limits: limits(readAgain, openPerItem, opensTar, readSpeed, sampled, manyFiles, theArchive, mostLimit),
+	Limits: limits(readAgain, openPerItem, opensTar, readSpeed, sampled, manyFiles, theArchive, diagnose.Most),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"storage/fits-in-memory", "storage/cold-cache"},
 	Applies: func(e *evidence.Evidence) bool {
@@ -73,7 +73,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		hi := share(split.running + split.storage)
 		if _, hooked := madeOf(p); hooked { // by the clock: waits within it, as for a pool of threads, go too
 			hi = m.archive + m.other
-		} else if whole >= p.Limit(mostLimit) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
+		} else if whole >= p.Limit(diagnose.Most) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
 			inflating, _ := decompresses(p)
 			lo = max(lo, inflating*split.running)
 		}
@@ -86,7 +86,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		}
 		lo = min(lo*(1-1/again), hi) // they are read again so often at the least
 		change := keptOpen(p, opens, whole)
-		if p.OrZero(metric.DatasetFileN) >= p.Limit(manyFiles) && whole >= p.Limit(mostLimit) {
+		if p.OrZero(metric.DatasetFileN) >= p.Limit(manyFiles) && whole >= p.Limit(diagnose.Most) {
 			change = fileByFile()
 		}
 		summary := fmt.Sprintf("%s times a second a file of many items is opened%s", unit.Number(opens), where)
@@ -148,7 +148,7 @@ func keptOpen(p *diagnose.Pass, opens, whole float64) report.Recommendation {
 		how = `numpy.load(self.path, mmap_mode="r")`
 	case ".npz":
 		how = "numpy.load(self.path)"
-		if whole >= p.Limit(mostLimit) { // an array is read and unpacked each time it is asked for by name
+		if whole >= p.Limit(diagnose.Most) { // an array is read and unpacked each time it is asked for by name
 			how = "dict(numpy.load(self.path))"
 		}
 	case ".pt":

@@ -97,7 +97,7 @@ func readLess(p *diagnose.Pass, read, holds, inflating float64) report.Recommend
 		what = "shards of its own for each worker and rank, and what is left out left out ahead of training"
 	case ending == ".parquet":
 		what = "row groups of about an item (row_group_size of write_table), and the columns that are needed"
-	case inflating >= mostLimit.Value || slices.Contains(packedFiles, ending):
+	case inflating >= diagnose.Most.Value || slices.Contains(packedFiles, ending):
 		what = "store items so that each can be unpacked by itself, or do not compress them: a stream is unpacked " +
 			"from its beginning, or from the last place kept"
 	}
