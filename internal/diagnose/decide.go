@@ -22,7 +22,8 @@ func (s *subject) decide(r *report.Report) {
 	}
 	conclude(r)
 	if ok {
-		r.Outlook = s.loader.outlook(planned, r)
+		l, _ := s.model()
+		r.Outlook = l.outlook(planned, r)
 	}
 	r.Joint = s.joint(r)
 }
@@ -94,7 +95,7 @@ func (s *subject) besidePlan(r *report.Report) {
 	if p == nil {
 		return
 	}
-	l := s.loader
+	l, _ := s.model()
 	var values []report.Value
 	for _, c := range p.Changes {
 		values = append(values, report.Value{Setting: c.Setting, To: c.To})

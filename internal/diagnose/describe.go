@@ -133,12 +133,6 @@ func ranks(e *evidence.Evidence) []report.Rank {
 	return out
 }
 
-// RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch.
-// persistent_workers cannot help then.
-func RecreatedEachEpoch(e *evidence.Evidence) bool {
-	return e.Reported().Loader.RecreatedEachEpoch
-}
-
 // called adds to a loader what the hook reported on the call that made it. Its settings are among the facts already.
 func called(e *evidence.Evidence, l *report.Loader) {
 	if !Hooked(e) {

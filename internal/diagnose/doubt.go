@@ -35,10 +35,8 @@ func blind(e *evidence.Evidence, s split) []string {
 		why = append(why, fmt.Sprintf("no step was seen in %s: still starting up, or in one long step, or loading "+
 			"and computing in one thread; %s", unit.Seconds(s.To-s.From), s.Doing))
 	}
-	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
-		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
-	} else if share := stoppedOf(e); share >= stoppedShare {
-		why = append(why, fmt.Sprintf("nothing moved %s of the time", unit.Percent(share)))
+	if still := stoodStill(e, stoppedShare); still != "" {
+		why = append(why, still)
 	}
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < leastWindow {
 		why = append(why, fmt.Sprintf("only %s could be watched after the warm-up, at least %s are needed",
@@ -72,12 +70,17 @@ func blind(e *evidence.Evidence, s split) []string {
 	return why
 }
 
-// stoppedOf is the share of the stretch in which the trainer or a loader worker was stopped.
-func stoppedOf(e *evidence.Evidence) float64 {
-	if length := e.Window.End - e.Window.Start; length > 0 {
-		return e.Window.Halted.Seconds() / length.Seconds()
+// stoodStill says for which share of the stretch the trainer, or a loader worker, was stopped; "" where that is less
+// than least.
+func stoodStill(e *evidence.Evidence, least float64) string {
+	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= least {
+		return fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center))
 	}
-	return 0
+	length := e.Window.End - e.Window.Start
+	if share := e.Window.Halted.Seconds() / length.Seconds(); length > 0 && share >= least {
+		return fmt.Sprintf("nothing moved %s of the time", unit.Percent(share))
+	}
+	return ""
 }
 
 // doubts collects what lowers a verdict's confidence.
@@ -301,10 +304,8 @@ func contradictions(e *evidence.Evidence, s split, class report.Class, lead *rep
 		!s.workerless && !by {
 		d.add("nearly all workers are idle while the trainer waits: the delay is between them")
 	}
-	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {
-		d.add("the job was stopped or frozen %s of the time", unit.Percent(v.Center))
-	} else if share := stoppedOf(e); share >= someStopped {
-		d.add("nothing moved %s of the time", unit.Percent(share))
+	if still := stoodStill(e, someStopped); still != "" {
+		d.add("%s", still)
 	}
 	if e.Window.Ended && e.Header.Mode != "launch" { // a job that was started is watched to its end
 		d.add("the job ended while it was watched")

@@ -78,16 +78,14 @@ func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
 	seen := readings{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5,
 		"free_step_time_s": 0.02, "batch_fetch_s": 0.02, "batch_fetch_cpu_s": 0.015, "batches_per_s": 25,
 		"samples_per_s": 800, "usable_cpus": 4}
-	p := &Pass{Evidence: saw(launched("", 0), seen), rule: &Rule{}}
-	l, ok := p.Loader()
+	l, ok := subjectOf(saw(launched("", 0), seen)).model()
 	if !ok || l.Metric != "samples_per_s" || l.CPU.Center != 0.015 || l.Wait.Center < 0.0049 || l.Wait.Center > 0.0051 {
 		t.Fatalf("got %+v, %v", l, ok)
 	}
 	if e := l.WithWorkers(2); e == nil || e.Before != 800 || e.After < 1200 || e.After > 1600 {
 		t.Errorf("two workers beside a step as long as loading: got %+v", e)
 	}
-	outside := &Pass{Evidence: saw(evidence.Facts{}, seen), rule: &Rule{}}
-	if l, ok := outside.Loader(); !ok || l.Metric != Relative {
+	if l, ok := subjectOf(saw(evidence.Facts{}, seen)).model(); !ok || l.Metric != Relative {
 		t.Errorf("from outside: got %+v, %v", l, ok)
 	}
 }

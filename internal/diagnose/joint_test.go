@@ -49,7 +49,7 @@ func TestJointEndsAtWhatBinds(t *testing.T) {
 		if c.plan != nil {
 			r.Plans = []report.Plan{{Name: report.Moderate, Changes: c.plan}}
 		}
-		got := (&subject{evidence: e}).joint(r)
+		got := subjectOf(e).joint(r)
 		if got == nil || math.Abs(got.Hi-c.hi) > 0.01*c.hi || got.Limit != c.limit || got.After > got.Hi ||
 			got.Lo > got.After {
 			t.Errorf("%s: %+v, want up to %g, then limited by %s", c.name, got, c.hi, c.limit)

@@ -22,7 +22,7 @@ type Loader struct {
 
 	Seen predict.Loader // costs as they were seen, with the time without a CPU and with what starting workers took
 
-	ranks   float64 // trainers whose loaders share the machine; 0 = one
+	ranks   float64 // trainers whose loaders share the machine, at least one
 	others  otherLoaders
 	noWait  float64             // batches per second with free data, at most, as it is reported; 0 = unknown
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
@@ -47,14 +47,13 @@ const Relative = report.RelativeThroughput
 func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: otherLoadersOf(e)}
 	number := func(d metric.Desc) float64 { return orZero(e, d) }
-	l.ranks = number(metric.Ranks)
+	l.ranks = max(number(metric.Ranks), 1)
 	if number(metric.FeedingRanks) == 1 { // one loader has all, less what the other trainers compute
 		l.others.cpus += number(metric.TrainerCPU) * (1 - 1/l.ranks)
 		l.ranks = 1
 	}
-	each := max(l.ranks, 1)
-	l.UsableCPUs = number(metric.UsableCPUs) / each
-	l.ShmFree, l.Available = number(metric.ShmFree)/each, number(metric.Available)/each
+	l.UsableCPUs = number(metric.UsableCPUs) / l.ranks
+	l.ShmFree, l.Available = number(metric.ShmFree)/l.ranks, number(metric.Available)/l.ranks
 	l.BatchBytes, l.WorkerBytes = number(metric.BatchBytes), number(metric.WorkerPrivate)
 	if n := e.Facts.BatchSize; n != nil {
 		l.Slices = *n
@@ -62,7 +61,7 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if n := e.Reported().Loader.Shards; n != nil {
 		l.Shards = *n
 	}
-	l.Anew = RecreatedEachEpoch(e)
+	l.Anew = e.Reported().Loader.RecreatedEachEpoch
 	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
 	rate, ok := l.costs(e)
 	if !ok {
@@ -230,7 +229,7 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	l.Wait.N = busy.N
 	l.shareLock(e, workers, 1)
 	if v, ok := e.Get(metric.StorageBytes); ok && v.Center > 0 {
-		l.FromStore, l.Storage = v.Summary.Scaled(1/max(l.ranks, 1)), ceiling(e)
+		l.FromStore, l.Storage = v.Summary.Scaled(1/l.ranks), ceiling(e)
 	}
 	return true
 }
@@ -302,7 +301,7 @@ func ceiling(e *evidence.Evidence) stat.Summary {
 
 // Trainers is how many trainers of the job were watched, each with a loader like this one; at least one. Those that
 // another one feeds have none.
-func (l *Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
+func (l *Loader) Trainers() int { return int(math.Round(l.ranks)) }
 
 // otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when
 // the one that is modelled changes.

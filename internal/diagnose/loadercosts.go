@@ -93,10 +93,9 @@ func (l *Loader) cores(e *evidence.Evidence) {
 	if !ok || usable.Center <= 0 {
 		return
 	}
-	each := max(l.ranks, 1)
-	l.CPUs = l.others.left(usable.Summary.Scaled(1 / each))
+	l.CPUs = l.others.left(usable.Summary.Scaled(1 / l.ranks))
 	if full, ok := e.Get(metric.FullCPUs); ok {
-		l.FullCPUs = l.others.left(full.Summary.Scaled(1 / each)).Center
+		l.FullCPUs = l.others.left(full.Summary.Scaled(1 / l.ranks)).Center
 	}
 	other, ok := e.Get(metric.OtherCPU)
 	if !ok {
@@ -108,7 +107,7 @@ func (l *Loader) cores(e *evidence.Evidence) {
 	if free := present.Center - other.Center; ok && free < usable.Center {
 		left.Center = min(max(free, job.Center, 0), usable.Center)
 	}
-	l.left = l.others.left(left.Scaled(1 / each)).Center
+	l.left = l.others.left(left.Scaled(1 / l.ranks)).Center
 	if ok && present.Center > usable.Center { // some of them compute elsewhere; which is not reported
 		other.Center = max(other.Center-(present.Center-usable.Center), 0)
 	}
@@ -123,7 +122,7 @@ func (l *Loader) cores(e *evidence.Evidence) {
 		slowed := 1 + late.Center/cpu.Center
 		l.Others = max(usable.Center*slowed-job.Center*slowed, l.Others)
 	}
-	l.Others = min(l.Others, mostOthers*usable.Center) / each
+	l.Others = min(l.Others, mostOthers*usable.Center) / l.ranks
 }
 
 // pace is how fast each of n threads that compute gets on, beside those of others, 0..1.

@@ -92,7 +92,7 @@ func (l *Loader) OntoDevice(part, each float64) *report.Effect {
 
 // AloneGain is the part of the time that so many usable cores for the job alone would save, 0..1.
 func (l *Loader) AloneGain(usable float64) float64 {
-	to, ok := l.forecaster.Point(l.Setting, predict.Remedy{Cores: usable / max(l.ranks, 1)})
+	to, ok := l.forecaster.Point(l.Setting, predict.Remedy{Cores: usable / l.ranks})
 	if !ok {
 		return 0
 	}
@@ -101,7 +101,7 @@ func (l *Loader) AloneGain(usable float64) float64 {
 
 // Alone is the effect of so many usable cores for the job alone; its ranks share them.
 func (l *Loader) Alone(usable float64) *report.Effect {
-	return l.With(predict.Remedy{Cores: usable / max(l.ranks, 1)})
+	return l.With(predict.Remedy{Cores: usable / l.ranks})
 }
 
 // share is the number of cores that this trainer and its workers can count on beside other programs: between those

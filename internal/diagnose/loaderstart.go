@@ -68,13 +68,9 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	l.Start = cost
 }
 
-// The samplers of which the number of items of an epoch follows from that of the dataset
-// (torch/utils/data/sampler.py, distributed.py; 1.13 to 2.14).
-const (
-	inSequence  = evidence.InSequence
-	atRandom    = evidence.AtRandom
-	distributed = "torch.utils.data.distributed.DistributedSampler"
-)
+// distributed is, beside evidence.InSequence and evidence.AtRandom, the sampler of which the number of items of an
+// epoch follows from that of the dataset (torch/utils/data/sampler.py, distributed.py; 1.13 to 2.14).
+const distributed = "torch.utils.data.distributed.DistributedSampler"
 
 // epochAhead is how many batches an epoch will have, where none has ended yet; 0 where the sampler leaves that open:
 // another one than PyTorch's own may take any number of items, and so may one that the script made with arguments of
@@ -85,7 +81,8 @@ func (l *Loader) epochAhead(c evidence.LoaderCall) int {
 	}
 	items := *c.Items
 	switch {
-	case c.Sampler == inSequence, c.Sampler == atRandom && !slices.Contains(c.Given, "sampler"):
+	case c.Sampler == evidence.InSequence,
+		c.Sampler == evidence.AtRandom && !slices.Contains(c.Given, "sampler"):
 		// its num_samples may be any
 	case c.Sampler == distributed && l.ranks > 1: // one trainer here may be one of many elsewhere
 		ranks := int(math.Round(l.ranks))

@@ -152,12 +152,6 @@ const (
 	phaseDecode  = "decoding"
 )
 
-// filtersUntimed reports whether the data has filters and what they take was not measured.
-func filtersUntimed(e *evidence.Evidence) bool {
-	_, timed := e.Get(metric.BenchFilter)
-	return orZero(e, metric.HDF5Filters) >= 1 && !timed
-}
-
 // itemPhases says where the time of one item goes in one worker, the largest part first. Opening, filters and
 // decoding were measured by themselves; reading is what they leave of a warm item, and storage what a cold one
 // takes beyond that. They add up to 1.
@@ -180,16 +174,16 @@ func itemPhases(e *evidence.Evidence) []report.Phase {
 	}
 	decode, _ := e.Get(metric.BenchDecode)
 	add(phaseDecode, decode.Center, decode.Basis)
-	filter, _ := e.Get(metric.BenchFilter)
+	filter, timed := e.Get(metric.BenchFilter)
 	add(phaseFilter, filter.Center, filter.Basis)
 	if open, _ := e.Get(metric.BenchOpen); e.OpensPerItem() {
 		add(phaseOpen, open.Center, open.Basis)
 	}
-	if filtersUntimed(e) {
-		add(phaseUndo, left, metric.Inferred)
-	} else {
-		add(phaseRead, left, metric.Inferred)
+	rest := phaseRead
+	if !timed && orZero(e, metric.HDF5Filters) >= 1 {
+		rest = phaseUndo
 	}
+	add(rest, left, metric.Inferred)
 	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
 	return out
 }

@@ -57,10 +57,7 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 // absolute is the model where it gives rates, or why there is none.
 func (s *subject) absolute() (*Loader, *report.Abstained) {
 	l, ok := s.model()
-	if why := unplannable(s.evidence, l, ok); why != nil {
-		return nil, why
-	}
-	return l, nil
+	return l, unplannable(s.evidence, l, ok)
 }
 
 // PlannedLoader is LoaderOf where a report would have plans; else it returns why it would not.

@@ -80,12 +80,7 @@ type Pass struct {
 
 // Loader returns the model of this job's loader: the same for all rules of a report. False where its costs are too
 // little known.
-func (p *Pass) Loader() (*Loader, bool) {
-	if p.subject == nil {
-		p.subject = &subject{evidence: p.Evidence}
-	}
-	return p.subject.model()
-}
+func (p *Pass) Loader() (*Loader, bool) { return p.subject.model() }
 
 // Get returns a signal the rule listed in Needs. Asking for another one is a mistake in the rule and panics; use
 // Maybe for those.

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -13,7 +14,7 @@ import (
 // Run holds evidence against rules and reports what follows. The report lacks only what the caller knows better: the
 // overhead of the watch, and whether this is a replay.
 func Run(e *evidence.Evidence, rules []Rule) *report.Report {
-	r, s := describe(e), &subject{evidence: e}
+	r, s := describe(e), subjectOf(e)
 	s.find(r, rules)
 	if r.Verdict.Class == report.Inconclusive {
 		promiseNothing(r)
@@ -30,8 +31,8 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 // Verdict is class, confidence and statement of the verdict that Run gives, for a fraction of the work: what changes
 // would bring together is not asked for.
 func Verdict(e *evidence.Evidence, rules []Rule) *report.Verdict {
-	r, s := describe(e), &subject{evidence: e}
-	s.find(r, rules)
+	r := describe(e)
+	subjectOf(e).find(r, rules)
 	failureFirst(e, r)
 	return r.Verdict
 }
@@ -61,28 +62,20 @@ func judgeAll(r *report.Report, rules []Rule,
 }
 
 // subject is what rules judge: the evidence, and the model of the loader, which is made when first asked for and then
-// the only one.
+// the only one; false where its costs are too little known.
 type subject struct {
 	evidence *evidence.Evidence
-	loader   *Loader
-	modelled bool // it was tried to make one
+	model    func() (*Loader, bool)
 }
 
-// model returns the loader's model; false where its costs are too little known.
-func (s *subject) model() (*Loader, bool) {
-	if !s.modelled {
-		s.modelled = true
-		if l, ok := LoaderOf(s.evidence, OwnError(s.evidence)); ok {
-			s.loader = l
-		}
-	}
-	return s.loader, s.loader != nil
+func subjectOf(e *evidence.Evidence) *subject {
+	return &subject{e, sync.OnceValues(func() (*Loader, bool) { return LoaderOf(e, OwnError(e)) })}
 }
 
 // Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by,
 // gives nothing; one without its signals abstains.
 func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained) {
-	return (&subject{evidence: e}).judge(rule)
+	return subjectOf(e).judge(rule)
 }
 
 func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained) {

@@ -121,20 +121,17 @@ func verdict(x *subject, findings []report.Finding, table map[string]*Rule) *rep
 		v.Statement = inconclusive(e, v.Doubts)
 		return v
 	}
-	var lead *report.Finding
-	if v.Class == report.InputBound && cause != nil {
-		lead = cause
-		v.Resource, v.Rule = table[lead.Rule].Resource, lead.Rule
-	}
-	if lead == nil {
-		for i, f := range findings { // the class is the finding: gpu/bound, host/main-thread-bound, …
-			if lead == nil && (slices.Contains(leads[v.Class], f.Rule) || shared(f, v.Class)) {
-				lead, v.Rule = &findings[i], f.Rule
-			}
-		}
-	}
-	if v.Class == report.InputBound && lead == nil {
+	lead := cause
+	switch {
+	case v.Class != report.InputBound:
+		lead = stating(findings, v.Class)
+	case cause != nil:
+		v.Resource = table[cause.Rule].Resource
+	default:
 		v.Resource = busiest(e)
+	}
+	if lead != nil {
+		v.Rule = lead.Rule
 	}
 	v.Confidence, v.Doubts = confidence(x, s, v.Class, lead)
 	v.Statement = statement(e, s, v.Class, lead)
@@ -156,9 +153,16 @@ func leading(findings []report.Finding, table map[string]*Rule, stall float64) *
 	return nil
 }
 
-// shared reports whether a finding is that others' work on the GPU sets the pace with this job's.
-func shared(f report.Finding, c report.Class) bool {
-	return c == report.GPUBound && f.Rule == "gpu/shared" && f.Score >= High.Value
+// stating is the first finding that is itself what a class says which is not input-bound (gpu/bound,
+// host/main-thread-bound, …), or that others' work on the GPU sets the pace with this job's; nil where none is.
+func stating(findings []report.Finding, c report.Class) *report.Finding {
+	for i, f := range findings {
+		if slices.Contains(leads[c], f.Rule) ||
+			c == report.GPUBound && f.Rule == "gpu/shared" && f.Score >= High.Value {
+			return &findings[i]
+		}
+	}
+	return nil
 }
 
 // leads names the rules that state a class which is not input-bound, the first that fired first.

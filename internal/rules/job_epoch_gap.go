@@ -58,7 +58,7 @@ var jobEpochGap = diagnose.Rule{
 
 // gapCure is what may lie between epochs: in a launched job the loader's part alone.
 func gapCure(p *diagnose.Pass) string {
-	if diagnose.RecreatedEachEpoch(p.Evidence) {
+	if callOf(p).RecreatedEachEpoch {
 		return "load per-worker state faster, or make the DataLoader once, before the loop over epochs: each makes " +
 			"its own, with new workers"
 	}

@@ -42,7 +42,7 @@ var loaderSpawnStartCost = diagnose.Rule{
 
 // paidOnce is what pays the start of workers once, whatever their start method.
 func paidOnce(p *diagnose.Pass) string {
-	if diagnose.RecreatedEachEpoch(p.Evidence) {
+	if callOf(p).RecreatedEachEpoch {
 		return "with a DataLoader that is made once, before the loop over epochs, and persistent_workers=True the " +
 			"start is paid once by any method"
 	}

@@ -50,7 +50,7 @@ var loaderWorkersRestart = diagnose.Rule{
 // DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
 	switch on := p.Evidence.Facts.Persistent; {
-	case diagnose.RecreatedEachEpoch(p.Evidence):
+	case callOf(p).RecreatedEachEpoch:
 		return makeOnce(p, effect)
 	case on != nil && *on:
 		return report.Recommendation{Setting: whereMade, To: "once, before the first epoch",
