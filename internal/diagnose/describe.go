@@ -146,7 +146,5 @@ func called(e *evidence.Evidence, l *report.Loader) {
 			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})
 		}
 	}
-	if c.File != "" && c.Line > 0 {
-		l.Location = &report.Location{File: c.File, Line: c.Line}
-	}
+	l.Location = At(c.File, c.Line)
 }

@@ -108,13 +108,16 @@ var callSettings = map[string]bool{"num_workers": true, "prefetch_factor": true,
 // the hook reported it. A place that the rule itself knows stands.
 func locate(e *evidence.Evidence, f *report.Finding) {
 	call := e.Reported().Loader
-	if f.Location != nil || call.File == "" || call.Line < 1 {
-		return
+	if f.Location == nil && slices.ContainsFunc(f.Recommendations,
+		func(c report.Recommendation) bool { return callSettings[c.Setting] }) {
+		f.Location = At(call.File, call.Line)
 	}
-	for _, c := range f.Recommendations {
-		if callSettings[c.Setting] {
-			f.Location = &report.Location{File: call.File, Line: call.Line}
-			return
-		}
+}
+
+// At is a line of the source as a finding's location; nil where it is unknown.
+func At(file string, line int) *report.Location {
+	if file == "" || line < 1 {
+		return nil
 	}
+	return &report.Location{File: file, Line: line}
 }

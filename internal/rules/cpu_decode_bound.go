@@ -29,14 +29,14 @@ var cpuDecodeBound = diagnose.Rule{
 		summary := fmt.Sprintf("Workers compute %s of their busy time%s and %s are %s full: preparing a batch takes "+
 			"more CPU than there is", unit.Percent(split.running), inLibraries(p), cpus(usable),
 			unit.Percent(share(busy)))
-		if m, ok := madeOf(p); ok {
+		if m := madeOf(p); m.item > 0 {
 			what, part := m.most()
 			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part),
 				what)
 		}
 		p.Report(report.Finding{
 			Score: starved(p) * split.running * ownPart(p), Summary: summary,
-			Location: at(callOf(p).ItemFile, callOf(p).ItemLine),
+			Location: diagnose.At(callOf(p).ItemFile, callOf(p).ItemLine),
 			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeResize, metric.MadeRead,
 				metric.MadeArchive, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy,
 				metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch, metric.FreeStepTime),
@@ -143,9 +143,9 @@ var deviceTime = threshold("device time for a second of transforms on a CPU", 0.
 
 // onTheGPU says what moving transforms there would bring, where they may be most of an item's time.
 func onTheGPU(p *diagnose.Pass) []report.Recommendation {
-	m, ok := madeOf(p)
-	loader, ok2 := p.Loader()
-	if !ok || !ok2 || m.other < diagnose.Most.Value || p.OrZero(metric.GPUCount) < 1 {
+	m := madeOf(p)
+	loader, ok := p.Loader()
+	if !ok || m.other < diagnose.Most.Value || p.OrZero(metric.GPUCount) < 1 {
 		return nil
 	}
 	effect := loader.OntoDevice(m.other, p.Limit(deviceTime))
@@ -165,18 +165,16 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 // cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.
 func cheaperHow(p *diagnose.Pass) (how, command string) {
 	inflating, _ := decompresses(p)
-	if m, ok := madeOf(p); ok && m.other >= diagnose.Most.Value {
-		// whatever the data is kept in, its reading and decoding are the smaller part
+	m, kind := madeOf(p), p.Evidence.Facts.DatasetKind
+	switch most := diagnose.Most.Value; {
+	case m.other >= most: // whatever the data is kept in, its reading and decoding are the smaller part
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +
 			"computes each time; move augmentation to the GPU", ""
-	} else if ok && m.archive >= diagnose.Most.Value && inflating < diagnose.Most.Value {
+	case m.archive >= most && inflating < most:
 		return "most of an item's time is opening and reading archives and other files: keep open what holds many " +
 			"items, read several items at once, or store the data so that an item is read by itself", ""
-	} else if ok && m.collate >= diagnose.Most.Value {
+	case m.collate >= most:
 		return "most of an item's time is collate_fn: see loader/collate-cost", ""
-	}
-	kind := p.Evidence.Facts.DatasetKind
-	switch most := diagnose.Most.Value; {
 	case kind == "image" || decodesMostly(p):
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, " +
 			"libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)

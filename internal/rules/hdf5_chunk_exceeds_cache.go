@@ -70,7 +70,7 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) cause {
 		// and what of it storage brings is waited for in vain as well
 		hi = share(hi + waitsForStorage(p)*(1-1/amplify))
 	}
-	if m, ok := madeOf(p); ok { // what passing a whole chunk through costs beside reading it
+	if m := madeOf(p); m.item > 0 { // what passing a whole chunk through costs beside reading it
 		given := max(p.OrZero(metric.HDF5Touched), 1) * p.Get(metric.HDF5Chunk) * chunkPassing.Value / m.item
 		hi = share(hi + min(m.other, given)*(1-1/amplify))
 	}

@@ -43,7 +43,7 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"hdf5/file-lock", "storage/small-files"},
 	Eval: func(p *diagnose.Pass) {
-		if m, ok := madeOf(p); ok && m.open > 0 && len(p.Evidence.Reported().Opens) > 0 {
+		if m := madeOf(p); m.open > 0 && len(p.Evidence.Reported().Opens) > 0 {
 			reopenedInside(p, m)
 			return
 		}
@@ -109,8 +109,8 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	rec := reopenCure(&often, openedFiles(p, distinct))
 	rec.Why += fmt.Sprintf("; keep the dataset (self.file[%q]) as well, which saves looking it up for each item",
 		cmp.Or(layoutOf(p).Name, "NAME"))
-	cause{part: (lo + hi) / 2, lo: lo, hi: max(hi, lo), summary: summary, at: at(top.File, top.Line), change: rec,
-		seen: seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens,
+	cause{part: (lo + hi) / 2, lo: lo, hi: max(hi, lo), summary: summary, at: diagnose.At(top.File, top.Line),
+		change: rec, seen: seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens,
 			metric.OpensPerBatch),
 		unhelpful: slices.Concat(tooSlowly(p), notStorage(p), notCompression(p))}.report(p)
 }
@@ -203,10 +203,7 @@ func comesAndGoes(p *diagnose.Pass) {
 	present, files, ok := both(p, metric.HandlePresent, metric.DatasetFileN)
 	if !ok {
 		reason, cure := p.Evidence.WhyMissing(metric.HDF5Opens)
-		if reason == "" {
-			reason = "opens of HDF5 files were not counted"
-		}
-		p.Abstain(reason, cure)
+		p.Abstain(cmp.Or(reason, "opens of HDF5 files were not counted"), cure)
 		return
 	}
 	absent := p.Limit(reopenAbsent)

@@ -10,7 +10,6 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // What rules take from the hook of a launched job: exact shares of an item, settings and places in the source.
@@ -21,16 +20,16 @@ type made struct {
 	open, read, decode, resize, archive, other, collate float64
 }
 
-// madeOf is false where the hook reported nothing.
-func madeOf(p *diagnose.Pass) (made, bool) {
-	item, ok := p.Maybe(metric.MadeItem)
-	if !diagnose.Hooked(p.Evidence) || !ok || !(item > 0) {
-		return made{}, false
+// madeOf is nothing where the hook reported nothing.
+func madeOf(p *diagnose.Pass) made {
+	item := p.OrZero(metric.MadeItem)
+	if !diagnose.Hooked(p.Evidence) || !(item > 0) {
+		return made{}
 	}
 	of := func(d metric.Desc) float64 { return share(p.OrZero(d) / item) }
 	return made{item: item, open: of(metric.MadeOpen), read: of(metric.MadeRead), decode: of(metric.MadeDecode),
 		resize: of(metric.MadeResize), archive: of(metric.MadeArchive), other: of(metric.MadeOther),
-		collate: of(metric.MadeCollate)}, true
+		collate: of(metric.MadeCollate)}
 }
 
 // withoutH5py reports whether items are known to be made without h5py; false where the hook reported nothing.
@@ -79,18 +78,10 @@ func callOf(p *diagnose.Pass) evidence.LoaderCall { return p.Evidence.Reported()
 
 // lineOf is a line of the source as it stands in a sentence; "" where it is unknown.
 func lineOf(file string, line int) string {
-	if file == "" || line < 1 {
+	if diagnose.At(file, line) == nil {
 		return ""
 	}
 	return file + ":" + strconv.Itoa(line)
-}
-
-// at is a line of the source as a finding's location; nil where it is unknown.
-func at(file string, line int) *report.Location {
-	if file == "" || line < 1 {
-		return nil
-	}
-	return &report.Location{File: file, Line: line}
 }
 
 // sitesSaid names the lines with the most time: "train.py:41 (item: 12 % of the time)".

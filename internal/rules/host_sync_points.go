@@ -62,7 +62,7 @@ var hostSyncPoints = diagnose.Rule{
 			f.Recommendations = nil
 		}
 		if syncs := p.Evidence.Reported().Syncs; len(syncs) > 0 {
-			f.Location = at(syncs[0].File, syncs[0].Line)
+			f.Location = diagnose.At(syncs[0].File, syncs[0].Line)
 			if said := sitesSaid(p, syncs); said != "" {
 				f.Summary += ": " + said
 			}

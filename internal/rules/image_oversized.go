@@ -74,9 +74,8 @@ func decodesPictures(e *evidence.Evidence) bool {
 var pictureSuffixes = []string{".jpg", ".jpeg", ".png", ".webp"}
 
 func oversized(p *diagnose.Pass) {
-	m, ok := madeOf(p)
-	times := p.Get(metric.DecodedTimes)
-	if !ok || m.decode+m.resize < diagnose.Moderate.Value || times < p.Limit(oversizedFrom) ||
+	m, times := madeOf(p), p.Get(metric.DecodedTimes)
+	if m.decode+m.resize < diagnose.Moderate.Value || times < p.Limit(oversizedFrom) ||
 		p.Stall() < diagnose.Moderate.Value {
 		return
 	}

@@ -35,7 +35,7 @@ var imagePNGDecode = diagnose.Rule{
 		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time
 		summary := fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time",
 			unit.Percent(split.running))
-		if m, ok := madeOf(p); ok && m.decode > 0 {
+		if m := madeOf(p); m.decode > 0 {
 			decodes, sure = m.decode, m.decode*p.Limit(pngLeast)
 			summary = fmt.Sprintf("The pictures are PNG, and decoding takes %s of the %s a worker needs for an item",
 				unit.Percent(m.decode), unit.Seconds(m.item))

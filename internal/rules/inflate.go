@@ -65,8 +65,8 @@ var filterPart = threshold("part of reading that undoing filters takes, at the l
 // readBeyond is the share of an item's time that reading it takes beyond a plain read, waiting for storage left out;
 // false where the hook timed no reading by h5py.
 func readBeyond(p *diagnose.Pass) (float64, bool) {
-	m, ok := madeOf(p)
-	if !ok || m.read <= 0 {
+	m := madeOf(p)
+	if m.read <= 0 {
 		return 0, false
 	}
 	split, _ := loadingOf(p)
@@ -75,8 +75,8 @@ func readBeyond(p *diagnose.Pass) (float64, bool) {
 
 // readSaid says what reading takes of an item, where the hook timed it; "" elsewhere.
 func readSaid(p *diagnose.Pass) string {
-	m, ok := madeOf(p)
-	if !ok || m.read <= 0 {
+	m := madeOf(p)
+	if m.read <= 0 {
 		return ""
 	}
 	return fmt.Sprintf("; reading takes %s of the %s a worker needs for an item", unit.Percent(m.read),

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -17,57 +18,44 @@ var smallItem = threshold("item too small for a chunk of its own", 10<<10, metri
 // keepOld is what to mind when a dataset is rewritten.
 const keepOld = "write a copy and keep the old file until it is checked"
 
-// rewritten is what a dataset should be rewritten to, and the command that does it.
-type rewritten struct {
-	to, command string
-	inOnePiece  bool // without filters
-}
-
-// rewrite is one item per chunk, or, where an item is too small for that, contiguous.
-func rewrite(p *diagnose.Pass) rewritten {
-	bytes, ok := p.Maybe(metric.BenchItemBytes)
-	if ok && bytes < smallItem.Value {
-		return rewritten{"contiguous, no filter", h5repack(p, "-f", "NONE", "-l", "CONTI"), true}
-	}
-	return rewritten{to: newChunk(p), command: repack(p)}
-}
-
 // rechunked reports the measured finding of rules about chunks that hold more than an item needs, unless another chunk
-// shape would save little. The time of an item that is alone in its chunk is what --try measured or, without it, its
+// shape would save little: of one item per chunk or, where an item is too small for that, of contiguous ones without
+// filters. The time of an item that is alone in its chunk is what --try measured or, without it, its
 // part of the filters' time and a plain read; what storage takes of a cold item is left as it is.
 func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	before, state := settled(p)
-	to := rewrite(p)
+	to, name, command := newChunk(p), "chunk-item", repack(p)
+	caveat := "smaller chunks compress less and make the file larger; " + keepOld
+	bytes, ok := p.Maybe(metric.BenchItemBytes)
+	inOnePiece := ok && bytes < smallItem.Value
+	if inOnePiece {
+		to, name, command = "contiguous, no filter", "contiguous", h5repack(p, "-f", "NONE", "-l", "CONTI")
+		caveat = "the file grows to the size of its data; " + keepOld
+	}
 	waits := 0.0
 	if warm, ok := p.Maybe(metric.BenchItem); ok && state == "cold" {
 		waits = max(before.Center-warm, 0)
 	}
 	filters := stat.Summary{}
-	if v, ok := p.Evidence.Get(metric.BenchFilter); ok && !to.inOnePiece {
+	if v, ok := p.Evidence.Get(metric.BenchFilter); ok && !inOnePiece {
 		filters = v.Summary
 	}
 	plain := plainRead(p) + waits
 	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+
 		plain))
-	mind, known := "", true
-	if to.inOnePiece {
+	known := true
+	if inOnePiece {
+		var mind string
 		grown := compression(p)
-		after, mind, known = unpacked(p, after, grown, p.OrZero(metric.BenchItemBytes)*amplify/grown)
-	}
-	item := timing{before, after, report.Modelled}
-	score, name := savedShare(before.Center, after.Hi), "chunk-item"
-	caveat := "smaller chunks compress less and make the file larger; " + keepOld
-	if to.inOnePiece {
-		name, caveat = "contiguous", "the file grows to the size of its data; "+keepOld
-		if mind != "" {
+		if after, mind, known = unpacked(p, after, grown, bytes*amplify/grown); mind != "" {
 			caveat += "; " + mind
 		}
 	}
+	item := timing{before, after, report.Modelled}
+	score := savedShare(before.Center, after.Hi)
 	if t, c, ok := tried(p, name); ok {
 		item, known, score = t, true, t.saved()
-		if c.Command != "" {
-			to.command = c.Command
-		}
+		command = cmp.Or(c.Command, command)
 		if size := sizeCaveat(p, c); size != "" {
 			caveat = size + "; " + keepOld
 		}
@@ -75,8 +63,8 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	if score < diagnose.Moderate.Value {
 		return
 	}
-	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: nonEmpty(layoutOf(p).Chunk), To: to.to,
-		Why: "an item then reads and decodes only itself", Caveat: caveat, Effect: item.effect(), Command: to.command}
+	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: nonEmpty(layoutOf(p).Chunk), To: to,
+		Why: "an item then reads and decodes only itself", Caveat: caveat, Effect: item.effect(), Command: command}
 	if !known {
 		rec.Effect = nil
 	}

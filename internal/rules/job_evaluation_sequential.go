@@ -34,7 +34,7 @@ var jobEvaluationSequential = diagnose.Rule{
 		}
 		rarer := evaluateRarer(p)
 		call := evaluationCall(p)
-		f.Location = at(call.File, call.Line)
+		f.Location = diagnose.At(call.File, call.Line)
 		if waits >= p.Limit(evalWaits)*spent {
 			f.Summary += fmt.Sprintf("; %s of that it waits for its own data", unit.Percent(waits/spent))
 			f.Recommendations = []report.Recommendation{evaluationLoader(p, call, waits), rarer}

@@ -72,7 +72,7 @@ var loaderCollateCost = diagnose.Rule{
 		f.Score = starved(p) * ratio * excess
 		f.Recommendations = collateCures(p, ratio*excess)
 		f.Unhelpful = tooSlowly(p)
-		if m, ok := madeOf(p); ok && m.open+m.read+m.archive+m.decode < m.collate {
+		if m := madeOf(p); m.open+m.read+m.archive+m.decode < m.collate {
 			f.Unhelpful = append(f.Unhelpful, against("faster storage or a faster decoder: collate_fn takes longer "+
 				"than both", moved, report.Unhelpful{Setting: "decoder", Direction: report.Any})...)
 		}

@@ -51,8 +51,9 @@ var loaderManyTensors = diagnose.Rule{
 		}
 		lo, hi := handingOver(p, tensors)
 		score := (lo + hi) / 2
+		costs := score >= diagnose.Moderate.Value
 		need, limit, short := descriptors(p, tensors)
-		if score < diagnose.Moderate.Value && !short {
+		if !costs && !short {
 			return
 		}
 		f := report.Finding{Score: score, Evidence: seen(p, metric.TensorsPerBatch, metric.BatchTensors,
@@ -60,16 +61,16 @@ var loaderManyTensors = diagnose.Rule{
 		f.Summary = fmt.Sprintf("A batch is handed over as %s, each a shared-memory file of its own",
 			count(tensors, "tensor"))
 		effect := func(least, most float64) *report.Effect {
-			if score < diagnose.Moderate.Value {
+			if !costs {
 				return nil
 			}
 			return speedup(p, lo*least, hi*most, "the next part of the loader")
 		}
-		if score >= diagnose.Moderate.Value {
+		if costs {
 			f.Summary += fmt.Sprintf(": that takes %s of the step", between(lo, hi))
 			f.Unhelpful = stillByTensors(p, score)
 		}
-		if oneByOne(p) && score >= diagnose.Moderate.Value {
+		if oneByOne(p) && costs {
 			f.Summary += "; each holds a single sample"
 			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "batch_size",
 				From: new("None"), To: "as many samples as the loop puts together itself, if it does",
@@ -87,7 +88,7 @@ var loaderManyTensors = diagnose.Rule{
 						"to make, send and map",
 					Caveat: "the training loop then splits what it needs apart", Effect: effect(part, part)})
 		}
-		if sharing := p.Evidence.Facts.Sharing; sharing != evidence.ByName && score >= diagnose.Moderate.Value {
+		if sharing := p.Evidence.Facts.Sharing; sharing != evidence.ByName && costs {
 			byName := speedup(p, lo*(1-p.Limit(namedMost)), (hi+ofFirst(p, hi))*(1-p.Limit(namedLeast)),
 				"the next part of the loader")
 			where := ""

@@ -48,7 +48,7 @@ var loaderSamplerCost = diagnose.Rule{
 				"time; no worker has anything to do meanwhile", samplerOf(p),
 				unit.Seconds(p.OrZero(metric.SamplerStart)), unit.Percent(spent)),
 			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
-			Location:        at(callOf(p).File, callOf(p).Line),
+			Location:        diagnose.At(callOf(p).File, callOf(p).Line),
 			Recommendations: append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...),
 			Unhelpful: within("epochs' beginnings",
 				neitherMoreNorDeeper("indices are drawn in the main process")),
@@ -96,7 +96,7 @@ func samplerOfSteps(p *diagnose.Pass, spent float64) {
 		Summary: fmt.Sprintf("%s takes %s of each step in the trainer's main thread to draw a batch's indices, %s of "+
 			"the time", samplerOf(p), unit.Seconds(p.OrZero(metric.DrawTime)), unit.Percent(spent)),
 		Evidence:        seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits),
-		Location:        at(callOf(p).File, callOf(p).Line),
+		Location:        diagnose.At(callOf(p).File, callOf(p).Line),
 		Recommendations: []report.Recommendation{change},
 		Unhelpful:       unhelpful,
 	})

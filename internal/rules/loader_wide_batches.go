@@ -39,10 +39,8 @@ var loaderWideBatches = diagnose.Rule{
 		}
 		spared = min(spared, size)
 		collate, slowly := share(p.Get(metric.CollateRatio))*spared/size, spared/p.Limit(collateSpeed)/fetch
-		lo, hi := min(collate, spared/p.Limit(collateFastest)/fetch), min(collate, slowly)
-		if m, ok := madeOf(p); ok {
-			hi = share(hi + min(m.other, slowly))
-		}
+		lo := min(collate, spared/p.Limit(collateFastest)/fetch)
+		hi := share(min(collate, slowly) + min(madeOf(p).other, slowly))
 		copies := copiedShare(p, spared, size)
 		least, most := share(starved(p)*lo+copies), share(starved(p)*hi+copies)
 		if least < diagnose.Moderate.Value {

@@ -37,7 +37,7 @@ var loaderWorkersRestart = diagnose.Rule{
 			Severity: gradeOutside(p, gap), Score: gap, Summary: summary,
 			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime,
 				metric.NumWorkers),
-			Location: at(callOf(p).File, callOf(p).Line),
+			Location: diagnose.At(callOf(p).File, callOf(p).Line),
 			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi,
 				"the loader between epochs"))},
 			Unhelpful: append(within("between epochs", against("a deeper prefetch_factor: the queue is lost with the "+

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -149,10 +150,7 @@ func sizeCaveat(p *diagnose.Pass, c evidence.Candidate) string {
 // missing abstains for a signal that only some datasets need.
 func missing(p *diagnose.Pass, d metric.Desc) {
 	reason, cure := p.Evidence.WhyMissing(d)
-	if reason == "" {
-		reason = "it was not measured: " + d.Help
-	}
-	p.Abstain(reason, cure)
+	p.Abstain(cmp.Or(reason, "it was not measured: "+d.Help), cure)
 }
 
 // fasterStorage speaks against faster storage by what storage takes of an item; nil where it takes a good part.

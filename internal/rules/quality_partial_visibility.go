@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -27,13 +28,11 @@ var qualityPartialVisibility = diagnose.Rule{
 		if reason != "" {
 			summary += ": " + reason
 		}
-		if cure == "" {
-			cure = "readable: run pipetune as the job's own user, or launch the job through it"
-		}
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
 			Evidence: seen(p, metric.SyscallSeen, metric.SampleCoverage),
-			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure,
+			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"),
+				To:  cmp.Or(cure, "readable: run pipetune as the job's own user, or launch the job through it"),
 				Why: "waiting for data can then be distinguished from other waiting"}},
 		})
 	},

@@ -71,7 +71,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		}
 		lo := share(bytes/trainers(p)/p.Limit(readSpeed)/cpu) * split.running
 		hi := share(split.running + split.storage)
-		if _, hooked := madeOf(p); hooked { // by the clock: waits within it, as for a pool of threads, go too
+		if madeOf(p).item > 0 { // by the clock: waits within it, as for a pool of threads, go too
 			hi = m.archive + m.other
 		} else if whole >= p.Limit(diagnose.Most) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
 			inflating, _ := decompresses(p)
@@ -109,8 +109,8 @@ var storageChunkReadAgain = diagnose.Rule{
 // openedInside is what the hook timed; false where opening and reading archives and other files is less of it than what
 // may be reading that it does not time.
 func openedInside(p *diagnose.Pass) (made, bool) {
-	m, ok := madeOf(p)
-	return m, ok && m.archive > 0 && m.archive >= m.other
+	m := madeOf(p)
+	return m, m.archive > 0 && m.archive >= m.other
 }
 
 // archiveLine is the line of the person's source that spends most on opening and reading archives and other files, as a
@@ -123,7 +123,7 @@ func archiveLine(p *diagnose.Pass) (string, *report.Location, bool) {
 	if len(sites) == 0 || lineOf(sites[0].File, sites[0].Line) == "" || sites[0].Seconds < p.Limit(theArchive)*all {
 		return "", nil, false
 	}
-	return ", at " + lineOf(sites[0].File, sites[0].Line), at(sites[0].File, sites[0].Line), true
+	return ", at " + lineOf(sites[0].File, sites[0].Line), diagnose.At(sites[0].File, sites[0].Line), true
 }
 
 // fileByFile is what to do about many files that are read whole for each item.

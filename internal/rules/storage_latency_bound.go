@@ -30,18 +30,13 @@ var storageLatencyBound = diagnose.Rule{
 		if latency, ok := p.Maybe(metric.DiskLatency); ok {
 			summary += fmt.Sprintf(" (%s per request)", unit.Seconds(latency))
 		}
-		recs := moreReaders(p)
-		if size, ok := p.Maybe(metric.BytesPerRead); ok {
-			recs = append(recs, report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)),
-				To: "1 MiB or more", Why: "fewer, larger requests wait less often: pack items, or read the items of " +
-					"a batch together in __getitems__"})
-		}
 		p.Report(report.Finding{
 			Score: starved(p) * waits, Summary: summary,
 			Evidence: seen(p, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.DiskLatency,
 				metric.DiskQueue, metric.DiskReadRate, metric.BytesPerRead, metric.ReadsPerBatch, metric.CacheHits,
 				metric.IOPressure),
-			Recommendations: recs,
+			Recommendations: append(moreReaders(p), largerReads(p, "fewer, larger requests wait less often: pack "+
+				"items, or read the items of a batch together in __getitems__")...),
 		})
 	},
 	Measured: &diagnose.Measured{

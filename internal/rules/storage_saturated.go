@@ -63,10 +63,9 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 		rec.Effect = loader.Saving(waits/2, waits, true)
 	}
 	recs := []report.Recommendation{rec}
-	if size, ok := p.Maybe(metric.BytesPerRead); ok && reads {
-		recs = append(recs, report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)),
-			To: "1 MiB or more", Why: "the limit counts requests: store items that are read together next to each " +
-				"other and read them at once"})
+	if reads {
+		recs = append(recs, largerReads(p, "the limit counts requests: store items that are read together next to "+
+			"each other and read them at once")...)
 	}
 	return fmt.Sprintf("Loading waits for storage %s of its time: the job's cgroup allows %s, and all the %s it "+
 		"allows are used", unit.Percent(waits), said(limit), what), recs

@@ -3,6 +3,8 @@ package rules
 import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // storageLimit is the line from which waiting for storage is worth a finding of its own.
@@ -43,6 +45,16 @@ func waitsForStorage(p *diagnose.Pass) float64 {
 		return 0
 	}
 	return share(split.storage + split.open)
+}
+
+// largerReads recommends fewer requests, where their size is known.
+func largerReads(p *diagnose.Pass, why string) []report.Recommendation {
+	size, ok := p.Maybe(metric.BytesPerRead)
+	if !ok {
+		return nil
+	}
+	return []report.Recommendation{{Setting: "bytes per read", From: new(unit.Bytes(size)), To: "1 MiB or more",
+		Why: why}}
 }
 
 // allowance is the cgroup's read limit in force and how much of it is in use, the fuller of the two kinds; false where

@@ -24,11 +24,8 @@ var (
 )
 
 // against says what will not help in a line, "what: why", and as data, so that no plan and no patch of the same report
-// has it. An empty line says nothing.
+// has it.
 func against(line string, changes ...report.Unhelpful) []report.Unhelpful {
-	if line == "" {
-		return nil
-	}
 	out := make([]report.Unhelpful, len(changes))
 	for i, c := range changes {
 		out[i], out[i].Why = c, line
