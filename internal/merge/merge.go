@@ -107,7 +107,7 @@ func adopt(list []*Watch) (adopted int) {
 	by := map[string]string{}
 	for _, w := range list {
 		if w.place.JobID != "" {
-			name := report.Script(w.command)
+			name := report.Script(w.report.Job.Command)
 			if other, known := by[name]; known && other != w.job() {
 				return 0 // two jobs run it: which one is not known
 			}
@@ -115,7 +115,7 @@ func adopt(list []*Watch) (adopted int) {
 		}
 	}
 	for _, w := range list {
-		if id := by[report.Script(w.command)]; w.place.JobID == "" && id != "" {
+		if id := by[report.Script(w.report.Job.Command)]; w.place.JobID == "" && id != "" {
 			w.joins = id
 			adopted++
 		}
@@ -176,7 +176,7 @@ func (m *merger) oneOfEach(list []*Watch) []*Watch {
 			other := holder[rank{w.node(), name}]
 			switch {
 			case other == w:
-			case other.host.ID != w.host.ID:
+			case other.report.Host.ID != w.report.Host.ID:
 				return report.LeftSameRank, fmt.Sprintf("%s too is %s of %s, on another machine: is one of them of "+
 					"another job?", path.Base(other.file), called(name), w.node())
 			default:
@@ -198,8 +198,8 @@ func called(name string) string {
 // describe says which job it is, and of which time the figures are.
 func (m *merger) describe() {
 	first := m.list[max(slices.IndexFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }), 0)]
-	m.out.Job = report.MergedJob{ID: first.place.JobID, Step: first.place.Step, Framework: first.frame,
-		Command: first.command}
+	m.out.Job = report.MergedJob{ID: first.place.JobID, Step: first.place.Step, Framework: first.report.Job.Framework,
+		Command: first.report.Job.Command}
 	for _, w := range m.list {
 		m.out.Job.Nodes = larger(m.out.Job.Nodes, w.place.Nodes)
 		m.out.Job.WorldSize = larger(m.out.Job.WorldSize, w.place.WorldSize)
@@ -219,9 +219,9 @@ func larger(a, b *int) *int {
 
 func (m *merger) nodes() {
 	for _, w := range m.list {
-		n := report.Node{Name: w.node(), Rank: w.place.NodeRank, Host: w.host.ID, HostName: w.host.Name,
-			File: path.Base(w.file), Class: w.class, Rule: w.rule, Ranks: w.trainers(), Seen: min(w.seen(m.all), 1),
-			Figures: map[string]float64{}}
+		n := report.Node{Name: w.node(), Rank: w.place.NodeRank, Host: w.report.Host.ID, HostName: w.report.Host.Name,
+			File: path.Base(w.file), Class: w.report.Verdict.Class, Rule: w.report.Verdict.Rule, Ranks: w.trainers(),
+			Seen: min(w.seen(m.all), 1), Figures: map[string]float64{}}
 		for i, f := range w.figures {
 			if f.unit != "" {
 				n.Figures[spread[i].metric.Name] = w.within(f, m.all)
@@ -235,7 +235,7 @@ func (m *merger) nodes() {
 func (m *merger) rules() {
 	by := map[string]*report.RuleNodes{}
 	for _, w := range m.list {
-		for _, f := range w.found {
+		for _, f := range w.report.Found {
 			if f.Severity == report.Info {
 				continue
 			}
@@ -265,12 +265,12 @@ func (m *merger) missing() {
 		if r := w.place.NodeRank; r != nil {
 			nodes[*r] = true
 		}
-		for _, r := range w.ranks {
+		for _, r := range w.report.Ranks {
 			n, err := strconv.Atoi(r.Rank)
 			numbered = numbered && err == nil
 			ranks[n] = true
 		}
-		numbered = numbered && len(w.ranks) > 0
+		numbered = numbered && len(w.report.Ranks) > 0
 	}
 	if len(nodes) > 0 {
 		m.out.Missing.Nodes = absent(nodes, m.out.Job.Nodes)
@@ -304,8 +304,8 @@ func (m *merger) next() {
 		return
 	}
 	m.out.Next = append(m.out.Next, "pipetune report "+diagnose.ShellWord(w.file))
-	if w.rule != "" {
-		m.out.Next = append(m.out.Next, "pipetune explain "+w.rule)
+	if w.report.Verdict.Rule != "" {
+		m.out.Next = append(m.out.Next, "pipetune explain "+w.report.Verdict.Rule)
 	}
 }
 
@@ -316,7 +316,7 @@ func (m *merger) warnings() {
 		if w.to <= w.from {
 			undated++
 		}
-		versions[w.tool], hosts[w.node()] = true, true
+		versions[w.report.Tool.Version], hosts[w.node()] = true, true
 	}
 	if undated > 0 {
 		m.warn("%d reports do not say when they were made (schema before 1.2.0): whether they are of one time is not "+

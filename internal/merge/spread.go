@@ -26,8 +26,8 @@ func (m *merger) figures() {
 		for k, w := range m.list {
 			if f := w.figures[i]; f.unit != "" {
 				where := report.Where{Node: w.node()}
-				if len(w.ranks) == 1 {
-					where.Rank = w.ranks[0].Rank
+				if len(w.report.Ranks) == 1 {
+					where.Rank = w.report.Ranks[0].Rank
 				}
 				values = append(values, place{m.out.Nodes[k].Figures[s.metric.Name], where, w})
 			}
@@ -82,7 +82,7 @@ func median(values []place) float64 {
 
 func (m *merger) ofRanks(get func(report.Rank) *float64) (list []place) {
 	for _, w := range m.list {
-		for _, r := range w.ranks {
+		for _, r := range w.report.Ranks {
 			if x := get(r); x != nil && stat.Finite(*x) {
 				list = append(list, place{*x, report.Where{Node: w.node(), Rank: r.Rank}, w})
 			}
@@ -95,7 +95,7 @@ func (m *merger) ofRanks(get func(report.Rank) *float64) (list []place) {
 func (m *merger) waits() []place {
 	list := m.ofRanks(func(r report.Rank) *float64 { return r.InputWaitRatio })
 	for k, w := range m.list {
-		if x, ok := m.out.Nodes[k].Figures[metric.InputWait.Name]; ok && len(w.ranks) == 0 {
+		if x, ok := m.out.Nodes[k].Figures[metric.InputWait.Name]; ok && len(w.report.Ranks) == 0 {
 			list = append(list, place{stat.Share(x), report.Where{Node: w.node()}, w})
 		}
 	}
@@ -116,7 +116,7 @@ func (m *merger) stragglers() {
 	for _, p := range waits {
 		if above := p.value - usual; above >= diagnose.Moderate.Value {
 			m.out.Stragglers = append(m.out.Stragglers, report.Straggler{Where: p.where, InputWaitRatio: p.value,
-				Above: above, Severity: diagnose.Grade(above), Rule: p.watch.rule})
+				Above: above, Severity: diagnose.Grade(above), Rule: p.watch.report.Verdict.Rule})
 		}
 	}
 	slices.SortStableFunc(m.out.Stragglers, func(a, b report.Straggler) int { return cmp.Compare(b.Above, a.Above) })
@@ -129,8 +129,8 @@ func (m *merger) verdict() {
 	v := &m.out.Verdict
 	count := map[report.Class]int{}
 	for _, w := range m.list {
-		if w.class != "" {
-			count[w.class]++
+		if w.report.Verdict.Class != "" {
+			count[w.report.Verdict.Class]++
 		}
 	}
 	for class, n := range count {
@@ -142,7 +142,7 @@ func (m *merger) verdict() {
 	stall, known := m.spreadOf(metric.DataStall.Name)
 	v.Grade = report.Info
 	if known {
-		v.Lead, v.Grade, v.Rule = &stall.Where, diagnose.Grade(stall.Worst), m.lead.rule
+		v.Lead, v.Grade, v.Rule = &stall.Where, diagnose.Grade(stall.Worst), m.lead.report.Verdict.Rule
 	}
 	switch {
 	case m.out.StragglersN > 0:

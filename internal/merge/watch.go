@@ -33,19 +33,12 @@ var spread = []struct {
 // Watch is what is kept of one report: some 5 kB, however many there are.
 type Watch struct {
 	file     string
-	tool     string
-	host     report.Host // its id and name
+	report   part
 	place    report.Place
 	joins    string // the job that it was taken for, where it names none itself
-	command  []string
-	frame    string
 	run      run
-	from, to float64 // by the wall clock of the node, in seconds; both 0: not reported
-	class    report.Class
-	rule     string
-	found    []found
+	from, to float64  // by the wall clock of the node, in seconds; both 0: not reported
 	figures  []figure // as many as spread; of those not reported the unit is ""
-	ranks    []report.Rank
 }
 
 // run tells one watch from another, however often and in which form it was written.
@@ -67,17 +60,18 @@ type figure struct {
 	windows []float32
 }
 
+// part is what is read of a report.
 type part struct {
 	report.Head
-	Kind    string                   `json:"kind"`
-	Tool    struct{ Version string } `json:"tool"`
-	Host    struct{ ID, Name string }
-	Job     *report.Job              `json:"job"`
-	Window  *report.Window           `json:"window"`
-	Verdict *report.Verdict          `json:"verdict"`
-	Metrics map[string]report.Metric `json:"metrics"`
-	Ranks   []report.Rank            `json:"ranks"`
-	Found   []found                  `json:"findings"`
+	Kind    string                    `json:"kind"`
+	Tool    struct{ Version string }  `json:"tool"`
+	Host    struct{ ID, Name string } `json:"host"`
+	Job     report.Job                `json:"job"`
+	Window  report.Window             `json:"window"`
+	Verdict report.Verdict            `json:"verdict"`
+	Metrics map[string]report.Metric  `json:"metrics"`
+	Ranks   []report.Rank             `json:"ranks"`
+	Found   []found                   `json:"findings"`
 }
 
 // Decode reads what merging needs of a node's report, and forgets the rest. The error wraps ErrOtherKind, or
@@ -86,27 +80,19 @@ func Decode(file string, b []byte) (*Watch, error) {
 	if len(b) > MaxBytes {
 		return nil, fmt.Errorf("%w: larger than %d bytes", report.ErrInvalid, MaxBytes)
 	}
-	var p part
-	if err := report.DecodePart(b, &p); err != nil {
+	w := &Watch{file: file, figures: make([]figure, len(spread))}
+	if err := report.DecodePart(b, &w.report); err != nil {
 		return nil, err
 	}
-	if p.Kind != "diagnose" {
-		return nil, fmt.Errorf("%w: one of %.40s, which is of no node of a job", ErrOtherKind, p.Kind)
+	if w.report.Kind != "diagnose" {
+		return nil, fmt.Errorf("%w: one of %.40s, which is of no node of a job", ErrOtherKind, w.report.Kind)
 	}
-	w := &Watch{file: file, tool: p.Tool.Version, host: report.Host{ID: p.Host.ID, Name: p.Host.Name}, found: p.Found,
-		ranks: p.Ranks, figures: make([]figure, len(spread))}
-	if v := p.Verdict; v != nil {
-		w.class, w.rule = v.Class, v.Rule
+	if w.report.Job.Place != nil {
+		w.place = *w.report.Job.Place
 	}
-	if j := p.Job; j != nil {
-		w.command, w.frame, w.run.pid = j.Command, j.Framework, j.PID
-		if j.Place != nil {
-			w.place = *j.Place
-		}
-	}
-	w.when(p.Window)
+	w.when()
 	for i, s := range spread {
-		m, ok := p.Metrics[s.metric.Name]
+		m, ok := w.report.Metrics[s.metric.Name]
 		if !ok || !stat.Finite(m.Center) {
 			continue
 		}
@@ -115,11 +101,14 @@ func Decode(file string, b []byte) (*Watch, error) {
 			w.figures[i].windows = append(w.figures[i].windows, float32(x))
 		}
 	}
-	for i := range w.ranks { // ratios of a file that nobody checked
-		if x := w.ranks[i].InputWaitRatio; x != nil {
+	for _, r := range w.report.Ranks { // ratios of a file that nobody checked
+		if x := r.InputWaitRatio; x != nil {
 			*x = stat.Share(*x)
 		}
 	}
+	// what nobody asks for is not kept
+	w.report.Metrics, w.report.Job.Loader = nil, nil
+	w.report.Verdict = report.Verdict{Class: w.report.Verdict.Class, Rule: w.report.Verdict.Rule}
 	return w, nil
 }
 
@@ -133,11 +122,9 @@ func Of(file string, r *report.Report) (*Watch, error) {
 }
 
 // when takes over from when to when it was watched.
-func (w *Watch) when(window *report.Window) {
-	if window == nil {
-		return
-	}
-	w.run.started, w.run.mono, w.run.host = window.StartedAt, window.StartMono, w.host.ID
+func (w *Watch) when() {
+	window := w.report.Window
+	w.run = run{started: window.StartedAt, mono: window.StartMono, host: w.report.Host.ID, pid: w.report.Job.PID}
 	at, err := time.Parse(time.RFC3339, window.StartedAt)
 	if err != nil || !(window.DurationS > 0) || !stat.Finite(window.StartS, window.DurationS) {
 		return
@@ -157,8 +144,8 @@ func (w *Watch) node() string {
 	switch {
 	case w.place.NodeRank != nil:
 		return "node " + strconv.Itoa(*w.place.NodeRank)
-	case w.host.ID != "":
-		return "host " + w.host.ID
+	case w.report.Host.ID != "":
+		return "host " + w.report.Host.ID
 	}
 	return path.Base(w.file)
 }
@@ -172,7 +159,7 @@ func (w *Watch) job() string {
 	case w.place.JobID != "":
 		return w.place.JobID
 	}
-	return cmp.Or(w.joins, report.Script(w.command), "a job without a command")
+	return cmp.Or(w.joins, report.Script(w.report.Job.Command), "a job without a command")
 }
 
 // of reports whether it is of the job that a person named: by its id, with or without Slurm's step, or by its script.
@@ -183,7 +170,7 @@ func (w *Watch) of(name string) bool {
 // trainers are the names of what it watched: ranks, else the process.
 func (w *Watch) trainers() []string {
 	var names []string
-	for _, r := range w.ranks {
+	for _, r := range w.report.Ranks {
 		names = append(names, r.Rank)
 	}
 	if len(names) == 0 {
