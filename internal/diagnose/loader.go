@@ -117,9 +117,6 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 	if ordered := e.Reported().Loader.InOrder; ordered != nil {
 		l.Setting.Unordered = !*ordered
 	}
-	if Workerless(e) {
-		l.Setting.Workers = 0
-	}
 	batches, counted := e.Get(metric.BatchesPerS)
 	counted = counted && batches.Center > 0
 	switch {

@@ -7,7 +7,6 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -199,14 +198,11 @@ func ofFirst(p *diagnose.Pass, most float64) float64 {
 // descriptors are how many the trainer may hold for batches before their turn, and how many it may have open; short:
 // these are too few.
 func descriptors(p *diagnose.Pass, tensors float64) (need, limit float64, short bool) {
-	call, prefetch := callOf(p), float64(predict.DefaultPrefetch)
+	call := callOf(p)
 	if call.OpenFiles == nil || p.Evidence.Facts.Sharing != evidence.ByDescriptor || call.PinMemory == nil ||
 		*call.PinMemory {
 		return 0, 0, false
 	}
-	if call.Prefetch != nil {
-		prefetch = float64(*call.Prefetch)
-	}
-	need, limit = tensors*p.Get(metric.NumWorkers)*prefetch, float64(*call.OpenFiles)
+	need, limit = tensors*p.Get(metric.NumWorkers)*prefetchOf(p), float64(*call.OpenFiles)
 	return need, limit, limit > 0 && need > limit
 }

@@ -33,26 +33,32 @@ var loaderSamplerCost = diagnose.Rule{
 			}
 			return
 		}
-		step := drawing * p.OrZero(metric.BatchesPerS)
+		step := drawing * p.OrZero(metric.BatchesPerS) // of a sampler that draws as the epoch goes on
+		spent := min(share(max(starting, step)), p.Stall())
+		if spent < p.Limit(gainLimit) || step > starting && callOf(p).Iterable {
+			return // an iterable dataset is asked for a number of items only
+		}
+		f := report.Finding{Severity: gradeOutside(p, spent), Score: spent,
+			Location:  diagnose.At(callOf(p).File, callOf(p).Line),
+			Unhelpful: neitherMoreNorDeeper("indices are drawn in the main process")}
 		if step > starting {
-			samplerOfSteps(p, min(share(step), p.Stall()))
-			return
+			f.Summary = fmt.Sprintf("%s takes %s of each step in the trainer's main thread to draw a batch's indices, "+
+				"%s of the time", samplerOf(p), unit.Seconds(p.OrZero(metric.DrawTime)),
+				unit.Percent(spent))
+			f.Evidence = seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits)
+			f.Recommendations = []report.Recommendation{drawSeveral(p, spent)}
+			if p.Stall()-spent >= diagnose.Moderate.Value {
+				f.Unhelpful = within("drawing of indices", f.Unhelpful)
+			}
+		} else {
+			f.Summary = fmt.Sprintf("%s takes %s in the trainer's main thread before each epoch's first batch, %s of "+
+				"the time; no worker has anything to do meanwhile", samplerOf(p),
+				unit.Seconds(p.OrZero(metric.SamplerStart)), unit.Percent(spent))
+			f.Evidence = seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits)
+			f.Recommendations = append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...)
+			f.Unhelpful = within("epochs' beginnings", f.Unhelpful)
 		}
-		spent := min(share(starting), p.Stall())
-		if spent < p.Limit(gainLimit) {
-			return
-		}
-		p.Report(report.Finding{
-			Severity: gradeOutside(p, spent), Score: spent,
-			Summary: fmt.Sprintf("%s takes %s in the trainer's main thread before each epoch's first batch, %s of the "+
-				"time; no worker has anything to do meanwhile", samplerOf(p),
-				unit.Seconds(p.OrZero(metric.SamplerStart)), unit.Percent(spent)),
-			Evidence:        seen(p, metric.SamplerTime, metric.SamplerStart, metric.IdleWhileWaits),
-			Location:        diagnose.At(callOf(p).File, callOf(p).Line),
-			Recommendations: append([]report.Recommendation{drawLess(p, spent)}, drawOnce(p, spent)...),
-			Unhelpful: within("epochs' beginnings",
-				neitherMoreNorDeeper("indices are drawn in the main process")),
-		})
+		p.Report(f)
 	},
 }
 
@@ -67,39 +73,23 @@ func samplerOf(p *diagnose.Pass) string {
 // torchSamplers is how the names of PyTorch's own samplers begin.
 const torchSamplers = "torch.utils.data."
 
-// samplerOfSteps reports a sampler that draws as the epoch goes on, and takes its time for each batch.
-func samplerOfSteps(p *diagnose.Pass, spent float64) {
-	if spent < p.Limit(gainLimit) || callOf(p).Iterable {
-		return // an iterable dataset is asked for a number of items only
-	}
-	change := report.Recommendation{Setting: "sampler",
-		To: "one that draws some thousand indices at once, and gives them one by one",
-		Why: "a call for each index costs more than the index (numpy.random.choice with p= goes through all " +
-			"weights each time); what is the same for all of them is computed once, in __init__"}
+// drawSeveral recommends what makes drawing short where a sampler takes its time for each batch.
+func drawSeveral(p *diagnose.Pass, spent float64) report.Recommendation {
+	effect := speedup(p, 0, spent, "the training step itself")
 	switch name := callOf(p).Sampler; {
 	case name == evidence.AtRandom:
-		change = report.Recommendation{Setting: "batch_sampler",
+		return report.Recommendation{Setting: "batch_sampler", Effect: effect,
 			To:  "one that gives slices of torch.randperm(n).tolist(), of batch_size indices each",
 			Why: "PyTorch's own collects them one by one"}
 	case strings.HasPrefix(name, torchSamplers) && !strings.HasSuffix(name, ".BatchSampler"):
-		change = report.Recommendation{Setting: "batch_sampler",
+		return report.Recommendation{Setting: "batch_sampler", Effect: effect,
 			To:  "one that gives the same indices in the same order, a list of batch_size at a time",
 			Why: "PyTorch's own collects them one by one"}
 	}
-	change.Effect = speedup(p, 0, spent, "the training step itself")
-	unhelpful := neitherMoreNorDeeper("indices are drawn in the main process")
-	if p.Stall()-spent >= diagnose.Moderate.Value {
-		unhelpful = within("drawing of indices", unhelpful)
-	}
-	p.Report(report.Finding{
-		Severity: gradeOutside(p, spent), Score: spent,
-		Summary: fmt.Sprintf("%s takes %s of each step in the trainer's main thread to draw a batch's indices, %s of "+
-			"the time", samplerOf(p), unit.Seconds(p.OrZero(metric.DrawTime)), unit.Percent(spent)),
-		Evidence:        seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits),
-		Location:        diagnose.At(callOf(p).File, callOf(p).Line),
-		Recommendations: []report.Recommendation{change},
-		Unhelpful:       unhelpful,
-	})
+	return report.Recommendation{Setting: "sampler", Effect: effect,
+		To: "one that draws some thousand indices at once, and gives them one by one",
+		Why: "a call for each index costs more than the index (numpy.random.choice with p= goes through all " +
+			"weights each time); what is the same for all of them is computed once, in __init__"}
 }
 
 // drawLess recommends what makes the beginning of an epoch short: not to draw what the epoch does not take, where the
