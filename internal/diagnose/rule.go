@@ -24,7 +24,7 @@ type Rule struct {
 	Limits   []Limit       // every threshold Eval uses
 	// Applies reports whether the rule can concern this job at all; nil means always. A rule that does not apply is
 	// left out in silence: a folder of images has no HDF5 signals, and nothing is missing there.
-	Applies func(*evidence.Evidence) bool
+	Applies func(*Pass) bool
 	// Explains names the rules whose symptom this rule's cause produces. What this rule finds is taken off their
 	// scores: reopening a file keeps workers busy, so the general finding "too few workers" keeps only what reopening
 	// does not account for.
@@ -40,7 +40,7 @@ type Rule struct {
 type Measured struct {
 	Needs   []metric.Desc // as Rule.Needs
 	Limits  []Limit
-	Applies func(*evidence.Evidence) bool
+	Applies func(*Pass) bool
 	Eval    func(*Pass)
 }
 
@@ -71,7 +71,7 @@ type Limit struct {
 
 // Pass hands one rule its evidence and takes its findings.
 type Pass struct {
-	Evidence *evidence.Evidence
+	*evidence.Evidence
 	rule     *Rule
 	subject  *subject
 	findings []report.Finding

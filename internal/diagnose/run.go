@@ -79,15 +79,14 @@ func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstain
 }
 
 func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained) {
-	e := s.evidence
-	if rule.Eval == nil || ofDataLoader(rule, e) || rule.Applies != nil && !rule.Applies(e) {
+	e, p := s.evidence, &Pass{Evidence: s.evidence, rule: rule, subject: s}
+	if rule.Eval == nil || ofDataLoader(rule, e) || rule.Applies != nil && !rule.Applies(p) {
 		return nil, nil
 	}
 	if names, reason, cure := missing(e, rule.Needs); len(names) > 0 {
 		return nil, []report.Abstained{{Rule: rule.ID, Missing: names,
 			Reason: cmp.Or(reason, "this watch gave too little to derive it"), Cure: cure}}
 	}
-	p := &Pass{Evidence: e, rule: rule, subject: s}
 	rule.Eval(p)
 	for i := range p.findings {
 		tidy(&p.findings[i])

@@ -104,7 +104,7 @@ func TestRuleWithoutItsSignalsAbstainsWithTheCure(t *testing.T) {
 	r := Run(e, []Rule{
 		{ID: "cpu/x", Needs: []metric.Desc{metric.NumWorkers, metric.WorkerRunDelay}, Eval: fails},
 		{ID: "gpu/x", Needs: []metric.Desc{metric.GPUBusy}, Eval: fails},
-		{ID: "hdf5/x", Needs: []metric.Desc{metric.HDF5Chunk}, Applies: func(*evidence.Evidence) bool { return false },
+		{ID: "hdf5/x", Needs: []metric.Desc{metric.HDF5Chunk}, Applies: func(*Pass) bool { return false },
 			Eval: fails},
 	})
 	want := []report.Abstained{

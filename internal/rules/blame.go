@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -124,35 +123,37 @@ var gainLimit = threshold("gain worth a change", 1-1/report.WorthChange, metric.
 	"TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %")
 
 // mayReach reports whether a signal is at least so much, or unknown.
-func mayReach(e *evidence.Evidence, d metric.Desc, least float64) bool {
-	v, known := e.Get(d)
-	return !known || v.Center >= least
+func mayReach(p *diagnose.Pass, d metric.Desc, least float64) bool {
+	v, known := p.Maybe(d)
+	return !known || v >= least
 }
 
-// withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains
+// training and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains
 // by its needs.
-func withWorkers(e *evidence.Evidence) bool { return !diagnose.Workerless(e) }
+func training(p *diagnose.Pass) bool { return diagnose.Training(p.Evidence) }
+
+func withWorkers(p *diagnose.Pass) bool { return !diagnose.Workerless(p.Evidence) }
 
 // withPinning is of jobs that are known to pin their batches.
-func withPinning(e *evidence.Evidence) bool {
-	return withWorkers(e) && e.Facts.PinMemory != nil && *e.Facts.PinMemory
+func withPinning(p *diagnose.Pass) bool {
+	return withWorkers(p) && p.Facts.PinMemory != nil && *p.Facts.PinMemory
 }
 
-func onHDF5(e *evidence.Evidence) bool {
-	kind := e.Facts.DatasetKind
-	return kind == "hdf5" || e.Facts.HDF5 != nil || kind == "" && !withoutH5py(e)
+func onHDF5(p *diagnose.Pass) bool {
+	kind := p.Facts.DatasetKind
+	return kind == "hdf5" || p.Facts.HDF5 != nil || kind == "" && !withoutH5py(p)
 }
 
 // onChunks is onHDF5 for rules about chunks.
-func onChunks(e *evidence.Evidence) bool { return onHDF5(e) && mayHaveChunks(e) }
+func onChunks(p *diagnose.Pass) bool { return onHDF5(p) && mayHaveChunks(p) }
 
 // mayHaveChunks is false for a dataset whose layout was read and that has none: it is stored in one piece.
-func mayHaveChunks(e *evidence.Evidence) bool {
-	_, chunked := e.Get(metric.HDF5Chunk)
-	return chunked || e.Facts.HDF5 == nil
+func mayHaveChunks(p *diagnose.Pass) bool {
+	_, chunked := p.Maybe(metric.HDF5Chunk)
+	return chunked || p.Facts.HDF5 == nil
 }
 
-func onDisk(e *evidence.Evidence) bool { return e.Facts.StorageKind != "tmpfs" }
+func onDisk(p *diagnose.Pass) bool { return p.Facts.StorageKind != "tmpfs" }
 
 // seen makes evidence rows of the signals that are there.
 func seen(p *diagnose.Pass, signals ...metric.Desc) []report.Evidence {
@@ -267,7 +268,7 @@ func trainers(p *diagnose.Pass) float64 { return max(p.OrZero(metric.Ranks), 1) 
 
 // worstRank names the trainer that lacks data most.
 func worstRank(p *diagnose.Pass) string {
-	if ranks := p.Evidence.Ranks; len(ranks) > 0 {
+	if ranks := p.Ranks; len(ranks) > 0 {
 		return "rank " + ranks[0].Name
 	}
 	return "one of them"

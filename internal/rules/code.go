@@ -29,7 +29,7 @@ var (
 // executed is the share of what workers compute, the programs that they run included, in libraries with these names,
 // or in the kernel; 0 where it is not known.
 func executed(p *diagnose.Pass, names ...string) (part float64) {
-	for _, c := range p.Evidence.Facts.Code {
+	for _, c := range p.Facts.Code {
 		if slices.Contains(names, c.Library) {
 			part += c.Share * ownCode(p)
 		}
@@ -74,7 +74,7 @@ func decodesMostly(p *diagnose.Pass) bool {
 func inLibraries(p *diagnose.Pass) string {
 	const shown, least = 2, 0.1
 	var said []string
-	for _, c := range p.Evidence.Facts.Code {
+	for _, c := range p.Facts.Code {
 		if part := c.Share * ownCode(p); len(said) < shown && part >= least && c.Library != metric.CodeOther {
 			said = append(said, fmt.Sprintf("%s in %s", unit.Percent(part), c.Name()))
 		}

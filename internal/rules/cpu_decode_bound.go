@@ -69,7 +69,7 @@ func decodeMeasured(p *diagnose.Pass) {
 
 // quickerLibrary recommends the fastest of the user's own libraries over the slowest, where that is worth a change.
 func quickerLibrary(p *diagnose.Pass) []report.Recommendation {
-	b := p.Evidence.Bench
+	b := p.Bench
 	if len(b.Decoders) < 2 {
 		return nil
 	}
@@ -165,7 +165,7 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 // cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.
 func cheaperHow(p *diagnose.Pass) (how, command string) {
 	inflating, _ := decompresses(p)
-	m, kind := madeOf(p), p.Evidence.Facts.DatasetKind
+	m, kind := madeOf(p), p.Facts.DatasetKind
 	switch most := diagnose.Most.Value; {
 	case m.other >= most: // whatever the data is kept in, its reading and decoding are the smaller part
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ " +

@@ -38,7 +38,7 @@ func bendMeasured(p *diagnose.Pass) {
 	if efficiency.Center >= p.Limit(bendLimit) || efficiency.Hi >= 1 {
 		return
 	}
-	bound := p.Evidence.Bench.Bound
+	bound := p.Bench.Bound
 	if bound == "none" { // its interval reaches where the probe sees no bend
 		return
 	}

@@ -35,7 +35,7 @@ var gpuBatchHeadroom = diagnose.Rule{
 			Summary: fmt.Sprintf("The GPU is busy %s of the time and %s of %s is allocated, while data is ready",
 				unit.Percent(busy), unit.Percent(memory), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),
-			Recommendations: []report.Recommendation{{Setting: "batch_size", From: fromFact(p.Evidence.Facts.BatchSize),
+			Recommendations: []report.Recommendation{{Setting: "batch_size", From: fromFact(p.Facts.BatchSize),
 				To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
 				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from " +
 					"outside",

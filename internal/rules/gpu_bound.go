@@ -12,7 +12,7 @@ import (
 var gpuBound = diagnose.Rule{
 	ID:      "gpu/bound",
 	Title:   "The device sets the pace",
-	Applies: diagnose.Training,
+	Applies: training,
 	Needs:   []metric.Desc{metric.DeviceTime},
 	Limits:  limits(diagnose.Most, diagnose.BusyDevice),
 	Eval: func(p *diagnose.Pass) {

@@ -47,13 +47,13 @@ var gpuMemoryFull = diagnose.Rule{
 
 // gpuMemory names the memory as the driver reports it: the card's name alone says nothing sure of its size.
 func gpuMemory(p *diagnose.Pass) string {
-	gpus := p.Evidence.Header.Host.GPUs
+	gpus := p.Header.Host.GPUs
 	for _, g := range gpus {
 		if g.MemoryBytes > 0 && (g.OfJob || len(gpus) == 1) {
 			return fmt.Sprintf("the %s of %s", unit.Bytes(float64(g.MemoryBytes)), cmp.Or(g.Name, "the GPU"))
 		}
 	}
-	if name := p.Evidence.Facts.GPUName; name != "" {
+	if name := p.Facts.GPUName; name != "" {
 		return "the memory of " + name
 	}
 	return "the GPU's memory"

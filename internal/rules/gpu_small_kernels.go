@@ -25,7 +25,7 @@ var gpuSmallKernels = diagnose.Rule{
 		busy, active, only := busyInName(p)
 		device, _ := p.Evidence.Get(metric.DeviceWait)
 		waits := device.Center
-		if len(p.Evidence.Ranks) < 2 {
+		if len(p.Ranks) < 2 {
 			// known to wait: launching and waiting cannot always be distinguished; of several ranks it may be a
 			// collective
 			waits = device.Lo

@@ -23,7 +23,7 @@ var gpuThrottled = diagnose.Rule{
 		lost := share(p.Get(metric.GPUClockLost))
 		summary := fmt.Sprintf("The GPU's clock is held down in %s of the readings, to %s of its highest",
 			unit.Percent(part), unit.Percent(1-lost/part))
-		if reasons := p.Evidence.Facts.Throttle; len(reasons) > 0 {
+		if reasons := p.Facts.Throttle; len(reasons) > 0 {
 			summary += ": " + strings.Join(reasons, ", ")
 		}
 		score := share(p.OrZero(metric.DeviceTime)) * lost

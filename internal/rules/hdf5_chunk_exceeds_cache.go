@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -39,7 +38,7 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk,
 			metric.HDF5Cache, metric.HDF5Amplify},
 		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
-		Applies: func(e *evidence.Evidence) bool { return inChunks(e) && filtered(e) },
+		Applies: func(p *diagnose.Pass) bool { return inChunks(p) && filtered(p) },
 		Eval: func(p *diagnose.Pass) {
 			if neverKept(p) {
 				rechunked(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, ", which takes "+
@@ -101,7 +100,7 @@ func cacheOfAll(p *diagnose.Pass) (instead string, unhelpful []report.Unhelpful)
 	if !ok || chunk <= 0 {
 		return "", against("a larger chunk cache, unless it holds most of the dataset"+because, biggerCache)
 	}
-	lives := p.Evidence.Facts.Persistent == nil || *p.Evidence.Facts.Persistent
+	lives := p.Facts.Persistent == nil || *p.Facts.Persistent
 	room, known := p.Maybe(metric.Available)
 	if each := chunks(p) * chunk; each > 0 && known && lives && p.OrZero(metric.HDF5Filters) >= 1 {
 		takes := each * max(p.Get(metric.NumWorkers), 1) * trainers(p)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -16,7 +15,7 @@ var hdf5FileLock = diagnose.Rule{
 	Resource: report.Lock,
 	Needs:    []metric.Desc{metric.WorkerFileLock, metric.WorkerBusy, metric.StorageNet},
 	Limits:   limits(),
-	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && onHDF5(e) },
+	Applies:  func(p *diagnose.Pass) bool { return withWorkers(p) && onHDF5(p) },
 	Explains: []string{"loader/workers-too-few", "storage/network"},
 	Eval: func(p *diagnose.Pass) {
 		if p.Get(metric.StorageNet) < 1 {
@@ -61,7 +60,7 @@ func lockMeasured(p *diagnose.Pass) {
 	score, rec := item.saved(), unlocked
 	summary := fmt.Sprintf("HDF5's file lock takes %s of an item's %s (%s): each item opens a file",
 		unit.Seconds(lock.Center), unit.Seconds(before.Center), state)
-	if p.Evidence.OpensPerItem() {
+	if p.OpensPerItem() {
 		if score < diagnose.Moderate.Value {
 			return
 		}

@@ -43,7 +43,7 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"hdf5/file-lock", "storage/small-files"},
 	Eval: func(p *diagnose.Pass) {
-		if m := madeOf(p); m.open > 0 && len(p.Evidence.Reported().Opens) > 0 {
+		if m := madeOf(p); m.open > 0 && len(p.Reported().Opens) > 0 {
 			reopenedInside(p, m)
 			return
 		}
@@ -98,7 +98,7 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	}
 	lo := m.open
 	hi := min(share(p.Limit(reopenAlso)*m.open), m.open+m.read+m.other)
-	top := p.Evidence.Reported().Opens[0]
+	top := p.Reported().Opens[0]
 	often := howOften(perBatch, max(fetch/m.item, 1))
 	summary := "The HDF5 file is opened " + often
 	if where := lineOf(top.File, top.Line); where != "" {
@@ -131,14 +131,14 @@ func howOften(perBatch, items float64) string {
 // openedFiles is how many different files the opens that were reported are of.
 func openedFiles(p *diagnose.Pass, distinct float64) float64 {
 	calls := 0.0
-	for _, o := range p.Evidence.Reported().Opens {
+	for _, o := range p.Reported().Opens {
 		calls += o.Calls
 	}
 	return math.Round(distinct * calls)
 }
 
 func reopenedMeasured(p *diagnose.Pass) {
-	if p.Evidence.OpensPerItem() {
+	if p.OpensPerItem() {
 		openedMeasured(p)
 		return
 	}
@@ -202,7 +202,7 @@ func openedMeasured(p *diagnose.Pass) {
 func comesAndGoes(p *diagnose.Pass) {
 	present, files, ok := both(p, metric.HandlePresent, metric.DatasetFileN)
 	if !ok {
-		reason, cure := p.Evidence.WhyMissing(metric.HDF5Opens)
+		reason, cure := p.WhyMissing(metric.HDF5Opens)
 		p.Abstain(cmp.Or(reason, "opens of HDF5 files were not counted"), cure)
 		return
 	}

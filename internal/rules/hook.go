@@ -33,10 +33,10 @@ func madeOf(p *diagnose.Pass) made {
 }
 
 // withoutH5py reports whether items are known to be made without h5py; false where the hook reported nothing.
-func withoutH5py(e *evidence.Evidence) bool {
-	open, ok := e.Get(metric.MadeOpen)
-	read, ok2 := e.Get(metric.MadeRead)
-	return diagnose.Hooked(e) && ok && ok2 && open.Center <= 0 && read.Center <= 0
+func withoutH5py(p *diagnose.Pass) bool {
+	open, ok := p.Maybe(metric.MadeOpen)
+	read, ok2 := p.Maybe(metric.MadeRead)
+	return diagnose.Hooked(p.Evidence) && ok && ok2 && open <= 0 && read <= 0
 }
 
 // most names the largest part of an item's time and its share.
@@ -69,12 +69,12 @@ var (
 // lacks reports whether the job's PyTorch is known to be older than since; false where its version is unknown.
 func lacks(p *diagnose.Pass, since version) bool {
 	var own version
-	n, _ := fmt.Sscanf(p.Evidence.Reported().Torch, "%d.%d", &own[0], &own[1])
+	n, _ := fmt.Sscanf(p.Reported().Torch, "%d.%d", &own[0], &own[1])
 	return n == 2 && slices.Compare(own[:], since[:]) < 0
 }
 
 // callOf is the DataLoader of the training loop; its zero value where nothing was reported.
-func callOf(p *diagnose.Pass) evidence.LoaderCall { return p.Evidence.Reported().Loader }
+func callOf(p *diagnose.Pass) evidence.LoaderCall { return p.Reported().Loader }
 
 // lineOf is a line of the source as it stands in a sentence; "" where it is unknown.
 func lineOf(file string, line int) string {

@@ -35,7 +35,7 @@ var hostGILHeld = diagnose.Rule{
 			Unhelpful: unlessStarved(p, "the wait for the lock",
 				neitherMoreNorDeeper("the lock is waited for in the training process")),
 		}
-		if pins := p.Evidence.Facts.PinMemory; pins != nil && *pins {
+		if pins := p.Facts.PinMemory; pins != nil && *pins {
 			f.Summary += "; the thread that pins batches is one that may"
 		}
 		p.Report(f)

@@ -47,7 +47,7 @@ var hostMainThreadBound = diagnose.Rule{
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
 		}
 		from, effect := perStep(p, score), speedup(p, 0, score, "the device")
-		if p.Evidence.Reported().Evaluating.Mixed {
+		if p.Reported().Evaluating.Mixed {
 			from, effect = nil, nil // the share is of all time, and a step's own is not known
 			summary += "; how much of that is training's and how much evaluation's is not known"
 		}
@@ -96,7 +96,7 @@ func onCPU(p *diagnose.Pass, host, score float64) bool {
 
 // profile names the lines that the trainer, or, with such an option, its workers spend their time in, ready to copy.
 func profile(p *diagnose.Pass, option string) string {
-	if list := p.Evidence.Ranks; p.Evidence.Header.Mode != "launch" && len(list) > 0 && list[0].PID > 0 {
+	if list := p.Ranks; p.Header.Mode != "launch" && len(list) > 0 && list[0].PID > 0 {
 		return fmt.Sprintf("py-spy record %s -o profile.svg --duration 30 --pid %d", option, list[0].PID)
 	}
 	return "py-spy record " + option + " -o profile.svg -- COMMAND"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -18,16 +17,16 @@ var hostSyncPoints = diagnose.Rule{
 	Title:  "The training loop waits for the GPU in each step",
 	Needs:  []metric.Desc{metric.SyncRatio, metric.SyncsPerStep},
 	Limits: limits(syncsLimit, gainLimit),
-	Applies: func(e *evidence.Evidence) bool { // without a GPU there is nothing to wait for
-		n, known := e.Get(metric.GPUCount)
-		_, timed := e.Get(metric.SyncRatio)
-		return timed || known && n.Center >= 1 && diagnose.Training(e)
+	Applies: func(p *diagnose.Pass) bool { // without a GPU there is nothing to wait for
+		n, known := p.Maybe(metric.GPUCount)
+		_, timed := p.Maybe(metric.SyncRatio)
+		return timed || known && n >= 1 && diagnose.Training(p.Evidence)
 	},
 	Explains: []string{"host/main-thread-bound"},
 	Eval: func(p *diagnose.Pass) {
 		synced, each := share(p.Get(metric.SyncRatio)), p.Get(metric.SyncsPerStep)
 		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit) {
-			if p.Evidence.Reported().SyncsPartly {
+			if p.Reported().SyncsPartly {
 				p.Abstain(diagnose.Untimed, diagnose.TimeThem)
 			}
 			return
@@ -61,7 +60,7 @@ var hostSyncPoints = diagnose.Rule{
 				"work meanwhile, so that costs little", unit.Percent(synced), count2(each, "call"))
 			f.Recommendations = nil
 		}
-		if syncs := p.Evidence.Reported().Syncs; len(syncs) > 0 {
+		if syncs := p.Reported().Syncs; len(syncs) > 0 {
 			f.Location = diagnose.At(syncs[0].File, syncs[0].Line)
 			if said := sitesSaid(p, syncs); said != "" {
 				f.Summary += ": " + said

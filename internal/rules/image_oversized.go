@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -65,9 +64,9 @@ var imageOversized = diagnose.Rule{
 }
 
 // decodesPictures leaves out jobs that read no pictures, as far as that is seen.
-func decodesPictures(e *evidence.Evidence) bool {
-	decode, told := e.Get(metric.MadeDecode)
-	return told && decode.Center > 0 || !told && slices.Contains(pictureSuffixes, e.Facts.Extension)
+func decodesPictures(p *diagnose.Pass) bool {
+	decode, told := p.Maybe(metric.MadeDecode)
+	return told && decode > 0 || !told && slices.Contains(pictureSuffixes, p.Facts.Extension)
 }
 
 // pictureSuffixes are those of files that hold one picture each.
@@ -89,7 +88,7 @@ func oversized(p *diagnose.Pass) {
 		also = m.other // resizing by other libraries, for one, takes time in proportion to the pixels too
 	}
 	lo, hi := (m.decode+m.resize)*(1-4/times), (m.decode+m.resize+also)*(1-1/times)
-	if ext := p.Evidence.Facts.Extension; ext != ".png" && ext != ".webp" {
+	if ext := p.Facts.Extension; ext != ".png" && ext != ".webp" {
 		change = report.Recommendation{Setting: "size that a JPEG is decoded at", From: new("as stored"),
 			To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
 			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: " +
@@ -155,7 +154,7 @@ func oversizedMeasured(p *diagnose.Pass) {
 
 // tryCommand measures other ways to store the dataset, ready to copy.
 func tryCommand(p *diagnose.Pass) string {
-	if name := p.Evidence.Facts.Dataset; name != "" {
+	if name := p.Facts.Dataset; name != "" {
 		return "pipetune bench-io " + diagnose.ShellWord(name) + " --try"
 	}
 	return "pipetune bench-io DATASET --try"

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -25,7 +24,7 @@ var imagePNGDecode = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerRunning, metric.WorkerBusy},
 	Limits:   limits(diagnose.Most, pngLeast, pngMost),
-	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.Extension == ".png" },
+	Applies:  func(p *diagnose.Pass) bool { return withWorkers(p) && p.Facts.Extension == ".png" },
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
@@ -53,7 +52,7 @@ var imagePNGDecode = diagnose.Rule{
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
 		Limits:  limits(pngLeast, pngMost),
-		Applies: func(e *evidence.Evidence) bool { return e.Facts.Extension == ".png" },
+		Applies: func(p *diagnose.Pass) bool { return p.Facts.Extension == ".png" },
 		Eval:    pngMeasured,
 	},
 }
@@ -75,7 +74,7 @@ func pngMeasured(p *diagnose.Pass) {
 	switch {
 	case ok:
 		times = t
-	case len(p.Evidence.Bench.Formats) > 1:
+	case len(p.Bench.Formats) > 1:
 		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not separated",
 			"--try, or bench-io on a folder of PNGs alone")
 		return

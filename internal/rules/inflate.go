@@ -125,7 +125,7 @@ var (
 
 // layoutOf is the layout of the HDF5 dataset; its zero value where it is unknown.
 func layoutOf(p *diagnose.Pass) evidence.HDF5 {
-	if f := p.Evidence.Facts.HDF5; f != nil {
+	if f := p.Facts.HDF5; f != nil {
 		return *f
 	}
 	return evidence.HDF5{}
@@ -168,7 +168,7 @@ func h5repack(p *diagnose.Pass, pairs ...string) string {
 
 // inAndOut are the files of h5repack: the person's own and one beside it, where the dataset is one file.
 func inAndOut(p *diagnose.Pass) string {
-	name := p.Evidence.Facts.Dataset
+	name := p.Facts.Dataset
 	ext := path.Ext(name)
 	if !slices.Contains([]string{".h5", ".hdf5", ".hdf", ".he5", ".nc", ".mat"}, strings.ToLower(ext)) {
 		return "in.h5 out.h5"

@@ -24,7 +24,7 @@ var jobCheckpointPauses = diagnose.Rule{
 	Needs:    []metric.Desc{metric.SaveTime},
 	Limits:   limits(leastSaved, leastSaveSteps),
 	Explains: []string{"host/main-thread-bound", "job/epoch-gap"},
-	Applies:  diagnose.Training,
+	Applies:  training,
 	Eval: func(p *diagnose.Pass) {
 		spent := share(p.Get(metric.SaveTime))
 		if spent < diagnose.Moderate.Value {

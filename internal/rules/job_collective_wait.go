@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -36,7 +35,7 @@ var jobCollectiveWait = diagnose.Rule{
 }
 
 // severalTrainers reports whether the job has more than one trainer; where their number is unknown, it may.
-func severalTrainers(e *evidence.Evidence) bool {
-	n, known := e.Get(metric.Ranks)
-	return !known || n.Center > 1
+func severalTrainers(p *diagnose.Pass) bool {
+	n, known := p.Maybe(metric.Ranks)
+	return !known || n > 1
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -29,12 +28,12 @@ var jobEpochGap = diagnose.Rule{
 	Resource: report.Startup,
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.RestartGap},
 	Limits:   limits(forkStart, spawnStart, serverStart),
-	Applies: func(e *evidence.Evidence) bool { // without a restart in the watch there is no gap to explain
-		return withWorkers(e) && mayReach(e, metric.Restarts, 1)
+	Applies: func(p *diagnose.Pass) bool { // without a restart in the watch there is no gap to explain
+		return withWorkers(p) && mayReach(p, metric.Restarts, 1)
 	},
 	Eval: func(p *diagnose.Pass) {
 		gap, each := share(p.Get(metric.EpochGap)), p.Get(metric.RestartGap)
-		start, ok := startCost[p.Evidence.Facts.StartMethod]
+		start, ok := startCost[p.Facts.StartMethod]
 		if !ok {
 			p.Abstain("how the workers were started is unknown, and with it what their start costs", "")
 			return

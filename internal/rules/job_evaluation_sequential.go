@@ -16,7 +16,7 @@ var jobEvaluationSequential = diagnose.Rule{
 	Title:    "Training stands still while the model is evaluated",
 	Needs:    []metric.Desc{metric.Evaluation},
 	Limits:   limits(evalWaits),
-	Applies:  diagnose.Training,
+	Applies:  training,
 	Explains: []string{"job/epoch-gap"},
 	Eval: func(p *diagnose.Pass) {
 		spent := share(p.Get(metric.Evaluation))
@@ -55,7 +55,7 @@ var jobEvaluationSequential = diagnose.Rule{
 // notForTraining speaks against changes of training's loader. In the middle of an epoch its workers make what is asked
 // of them already, which is more the more there are and the deeper the queue is, and training finds it ready.
 func notForTraining(p *diagnose.Pass) []report.Unhelpful {
-	if p.Evidence.Reported().Pauses.Every > 0 {
+	if p.Reported().Pauses.Every > 0 {
 		return against("faster reading for the training loader: its workers only fill their queue meanwhile", moved)
 	}
 	return against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not "+
@@ -83,7 +83,7 @@ func evaluateRarer(p *diagnose.Pass) report.Recommendation {
 
 // evaluationCall is the DataLoader of the evaluation; its zero value where none was reported.
 func evaluationCall(p *diagnose.Pass) evidence.LoaderCall {
-	for _, c := range p.Evidence.Reported().Others {
+	for _, c := range p.Reported().Others {
 		if c.Evaluates {
 			return c
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -17,9 +16,9 @@ var jobFeedersTooFew = diagnose.Rule{
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU,
 		metric.UsableCPUs, metric.FeedersAtOnce},
 	Limits:  limits(idleLimit, diagnose.Most, gainLimit, fixedPart, oneAtATime),
-	Applies: func(e *evidence.Evidence) bool { return e.Facts.Fed != nil },
+	Applies: func(p *diagnose.Pass) bool { return p.Facts.Fed != nil },
 	Eval: func(p *diagnose.Pass) {
-		wait, n, threads := p.Stall(), p.Get(metric.NumWorkers), p.Evidence.Facts.Fed.Threads
+		wait, n, threads := p.Stall(), p.Get(metric.NumWorkers), p.Facts.Fed.Threads
 		if wait < diagnose.Moderate.Value {
 			return
 		}

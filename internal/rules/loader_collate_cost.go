@@ -35,7 +35,7 @@ var loaderCollateCost = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.CollateRatio, metric.FetchTime},
 	Limits:   limits(collateShare, collateSpeed, collateFixed, collateFloor, collateLeast, diagnose.Most, gainLimit),
-	Applies:  diagnose.Training,
+	Applies:  training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
 		"image/png-decode"},
 	Eval: func(p *diagnose.Pass) {

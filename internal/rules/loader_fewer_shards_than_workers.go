@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -71,9 +70,9 @@ func shardsFor(p *diagnose.Pass, workers, fed float64, effect *report.Effect) re
 }
 
 // mayLackShards leaves out what has no shards: fewer than two workers, and map-style datasets.
-func mayLackShards(e *evidence.Evidence) bool {
-	h := e.Facts.Hook
-	return mayReach(e, metric.NumWorkers, 2) && e.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
+func mayLackShards(p *diagnose.Pass) bool {
+	h := p.Facts.Hook
+	return mayReach(p, metric.NumWorkers, 2) && p.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
 }
 
 // lacksShards reports whether the hook reported fewer shards than workers.

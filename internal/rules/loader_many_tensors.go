@@ -87,7 +87,7 @@ var loaderManyTensors = diagnose.Rule{
 						"to make, send and map",
 					Caveat: "the training loop then splits what it needs apart", Effect: effect(part, part)})
 		}
-		if sharing := p.Evidence.Facts.Sharing; sharing != evidence.ByName && costs {
+		if sharing := p.Facts.Sharing; sharing != evidence.ByName && costs {
 			byName := speedup(p, lo*(1-p.Limit(namedMost)), (hi+ofFirst(p, hi))*(1-p.Limit(namedLeast)),
 				"the next part of the loader")
 			where := ""
@@ -129,7 +129,7 @@ func oneByOne(p *diagnose.Pass) bool {
 // inLists is how many tensors of a batch are in lists of one entry a sample, and of how many fields they are; none
 // where the hook did not count them, or the batch size is unknown.
 func inLists(p *diagnose.Pass) (listed, fields float64) {
-	listed, size := p.OrZero(metric.BatchTensors), p.Evidence.Facts.BatchSize
+	listed, size := p.OrZero(metric.BatchTensors), p.Facts.BatchSize
 	if size == nil || *size <= 1 {
 		return 0, 0
 	}
@@ -160,7 +160,7 @@ func handingOver(p *diagnose.Pass, n float64) (lo, hi float64) {
 	if full {
 		least, most, rate = p.Limit(sentLeast), p.Limit(sentMost), rate/p.Get(metric.NumWorkers)
 	}
-	if p.Evidence.Facts.Sharing == evidence.ByName {
+	if p.Facts.Sharing == evidence.ByName {
 		least, most = least*p.Limit(namedLeast), most*p.Limit(namedMost)
 	}
 	lo, hi = rate*least, rate*most
@@ -171,7 +171,7 @@ func handingOver(p *diagnose.Pass, n float64) (lo, hi float64) {
 	if cpu := p.OrZero(metric.MainCPU); cpu > 0 {
 		hi *= 1 + p.OrZero(metric.MainRunDelay)/cpu // it waits for a CPU as well
 	}
-	if pinned := p.Evidence.Facts.PinMemory; pinned != nil && *pinned {
+	if pinned := p.Facts.PinMemory; pinned != nil && *pinned {
 		// a thread of its own takes them, beside the step
 		if busy, ok := p.Maybe(metric.PinBusy); ok && busy < p.Limit(pinAlways) {
 			return 0, 0
@@ -189,7 +189,7 @@ func handingOver(p *diagnose.Pass, n float64) (lo, hi float64) {
 // ofFirst is what the first tensor of each batch may take of the step beside the share that handing over takes at the
 // most, where the trainer waits for it.
 func ofFirst(p *diagnose.Pass, most float64) float64 {
-	if pinned := p.Evidence.Facts.PinMemory; saturated(p) || pinned != nil && *pinned {
+	if pinned := p.Facts.PinMemory; saturated(p) || pinned != nil && *pinned {
 		return 0
 	}
 	return max(min(p.Limit(takenFirst)*p.Get(metric.BatchesPerS), steadyWait(p)-most), 0)
@@ -199,7 +199,7 @@ func ofFirst(p *diagnose.Pass, most float64) float64 {
 // these are too few.
 func descriptors(p *diagnose.Pass, tensors float64) (need, limit float64, short bool) {
 	call := callOf(p)
-	if call.OpenFiles == nil || p.Evidence.Facts.Sharing != evidence.ByDescriptor || call.PinMemory == nil ||
+	if call.OpenFiles == nil || p.Facts.Sharing != evidence.ByDescriptor || call.PinMemory == nil ||
 		*call.PinMemory {
 		return 0, 0, false
 	}

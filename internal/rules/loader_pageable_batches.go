@@ -20,7 +20,7 @@ var loaderPageableBatches = diagnose.Rule{
 	Limits:  limits(pinnedRate),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
-		pinned := p.Evidence.Facts.PinMemory
+		pinned := p.Facts.PinMemory
 		if p.Get(metric.GPUCount) < 1 {
 			return
 		}

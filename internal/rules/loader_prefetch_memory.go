@@ -20,7 +20,7 @@ var loaderPrefetchMemory = diagnose.Rule{
 	Limits:  []diagnose.Limit{queueMemory},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
-		f, workers, batch, room := p.Evidence.Facts.Prefetch, p.Get(metric.NumWorkers), p.Get(metric.BatchBytes),
+		f, workers, batch, room := p.Facts.Prefetch, p.Get(metric.NumWorkers), p.Get(metric.BatchBytes),
 			p.Get(metric.Available)
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
 		if workers*trainers(p)*(deepest+1)*batch < p.Limit(queueMemory)*room {

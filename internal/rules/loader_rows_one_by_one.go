@@ -26,7 +26,7 @@ var loaderRowsOneByOne = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.RowsPerBatch, metric.RowRatio, metric.FetchTime},
 	Limits:   limits(rowLeast, rowMost, rowLong),
-	Applies:  diagnose.Training,
+	Applies:  training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {
 		rows, ratio := p.Get(metric.RowsPerBatch), share(p.Get(metric.RowRatio))

@@ -22,7 +22,7 @@ var loaderSamplerCost = diagnose.Rule{
 	Title:    "The sampler draws indices while training waits",
 	Resource: report.MainProcess,
 	Limits:   limits(gainLimit, drawsFewer),
-	Applies:  diagnose.Training,
+	Applies:  training,
 	Explains: []string{"loader/workers-zero"},
 	Eval: func(p *diagnose.Pass) {
 		starting, began := p.Maybe(metric.SamplerTime)
@@ -95,7 +95,7 @@ func drawSeveral(p *diagnose.Pass, spent float64) report.Recommendation {
 // drawLess recommends what makes the beginning of an epoch short: not to draw what the epoch does not take, where the
 // loop leaves it earlier, and else to draw as the epoch goes on.
 func drawLess(p *diagnose.Pass, spent float64) report.Recommendation {
-	h := p.Evidence.Reported()
+	h := p.Reported()
 	taken := h.Epoch.Batches.Center
 	if c := h.Loader; c.NumSamples != nil && c.BatchSize != nil && h.Epochs == 0 && taken > 0 {
 		needed := taken * float64(*c.BatchSize)
@@ -115,7 +115,7 @@ func drawLess(p *diagnose.Pass, spent float64) report.Recommendation {
 
 // drawOnce recommends to keep the workers where PyTorch has the sampler begin once more for new ones.
 func drawOnce(p *diagnose.Pass, spent float64) []report.Recommendation {
-	h := p.Evidence.Reported()
+	h := p.Reported()
 	again := spent * share(h.Epoch.Redraw.Center/(h.Epoch.Draw.Center+h.Epoch.Redraw.Center))
 	if again < p.Limit(gainLimit) {
 		return nil

@@ -60,13 +60,13 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 		why := "a batch is then ready about when the others are"
 		if inOrder == nil {
 			why += "; in_order=False, which delivers whichever batch is ready, needs PyTorch 2.6, and this is " +
-				"PyTorch " + p.Evidence.Reported().Torch
+				"PyTorch " + p.Reported().Torch
 		}
 		return []report.Recommendation{{Setting: "the slow samples", To: "as cheap as the others", Why: why,
 			Effect: effect}}
 	}
 	caveat := "the order of batches then varies from run to run"
-	if p.Evidence.Reported().Torch == "" {
+	if p.Reported().Torch == "" {
 		caveat = "needs PyTorch 2.6 or newer; " + caveat
 	}
 	return []report.Recommendation{{Setting: "in_order", From: fromFact(inOrder), To: "False",
@@ -77,7 +77,7 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 // slowest names the items that took longest, those that came again with their mean; "" where the hook reported none
 // that is clearly slower than the others.
 func slowest(p *diagnose.Pass) string {
-	slow := p.Evidence.Reported().Slow
+	slow := p.Reported().Slow
 	usual, ok := p.Maybe(metric.MadeItem)
 	if !ok || usual <= 0 {
 		return ""
@@ -125,7 +125,7 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	if ok && extra > 0 {
 		takes = fmt.Sprintf("up to %s more in /dev/shm%s", unit.Bytes(extra), forAllTrainers(p))
 	}
-	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch),
+	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Facts.Prefetch),
 		To: whole(to), Why: "twice the queue bridges longer delays", Caveat: takes + "; it bridges delays up to the " +
 			"queue's length, it does not raise the mean rate",
 		Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}
@@ -133,7 +133,7 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 
 // prefetchOf is prefetch_factor as it was seen, else PyTorch's default.
 func prefetchOf(p *diagnose.Pass) float64 {
-	if f := p.Evidence.Facts.Prefetch; f != nil {
+	if f := p.Facts.Prefetch; f != nil {
 		return float64(*f)
 	}
 	return predict.DefaultPrefetch

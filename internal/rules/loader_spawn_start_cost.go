@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -16,9 +15,9 @@ var loaderSpawnStartCost = diagnose.Rule{
 	Resource: report.Startup,
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap},
 	Limits:   limits(gainLimit),
-	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.StartMethod != "fork" },
+	Applies:  func(p *diagnose.Pass) bool { return withWorkers(p) && p.Facts.StartMethod != "fork" },
 	Eval: func(p *diagnose.Pass) {
-		method, gap := p.Evidence.Facts.StartMethod, share(p.Get(metric.EpochGap))
+		method, gap := p.Facts.StartMethod, share(p.Get(metric.EpochGap))
 		if method == "" {
 			p.Abstain("how the workers were started is unknown", "")
 			return

@@ -19,7 +19,7 @@ var loaderWideBatches = diagnose.Rule{
 	Needs: []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio,
 		metric.FetchTime, metric.BatchesPerS},
 	Limits:  limits(collateSpeed, collateFastest, pinnedRate),
-	Applies: diagnose.Training,
+	Applies: training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
 		"loader/pageable-batches"},
 	Eval: func(p *diagnose.Pass) {
@@ -79,7 +79,7 @@ func copiedShare(p *diagnose.Pass, spared, size float64) float64 {
 	if copies, ok := p.Maybe(metric.CopyTime); ok {
 		return share(copies * spared / size)
 	}
-	if pinned := p.Evidence.Facts.PinMemory; p.OrZero(metric.GPUCount) < 1 || pinned == nil || *pinned {
+	if pinned := p.Facts.PinMemory; p.OrZero(metric.GPUCount) < 1 || pinned == nil || *pinned {
 		return 0
 	}
 	return share(p.Get(metric.BatchesPerS) * spared / p.Limit(pinnedRate))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -19,7 +18,7 @@ var loaderWorkerImbalance = diagnose.Rule{
 	Resource: report.Workers,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerImbalance},
 	Limits:   limits(imbalanceLimit),
-	Applies:  func(e *evidence.Evidence) bool { return mayReach(e, metric.NumWorkers, 2) },
+	Applies:  func(p *diagnose.Pass) bool { return mayReach(p, metric.NumWorkers, 2) },
 	Eval: func(p *diagnose.Pass) {
 		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Stall()
 		if workers < 2 || ratio < p.Limit(imbalanceLimit) || wait < diagnose.Moderate.Value || lacksShards(p) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -16,10 +15,10 @@ var loaderWorkersPinned = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs},
 	Limits:   limits(),
-	Applies: func(e *evidence.Evidence) bool {
+	Applies: func(p *diagnose.Pass) bool {
 		// the signal is there only where workers have fewer cores: its absence is the healthy case
-		_, bound := e.Get(metric.WorkersOneCPUSet)
-		return bound && withWorkers(e)
+		_, bound := p.Maybe(metric.WorkersOneCPUSet)
+		return bound && withWorkers(p)
 	},
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
 	Eval: func(p *diagnose.Pass) {

@@ -49,7 +49,7 @@ var loaderWorkersRestart = diagnose.Rule{
 // keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one
 // DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
-	switch on := p.Evidence.Facts.Persistent; {
+	switch on := p.Facts.Persistent; {
 	case callOf(p).RecreatedEachEpoch:
 		return makeOnce(p, effect)
 	case on != nil && *on:
@@ -57,7 +57,7 @@ func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation 
 			Why:    "persistent_workers is on, but workers live no longer than their DataLoader",
 			Caveat: "keeps the workers' memory between epochs", Effect: effect}
 	}
-	return report.Recommendation{Setting: "persistent_workers", From: fromFact(p.Evidence.Facts.Persistent), To: "True",
+	return report.Recommendation{Setting: "persistent_workers", From: fromFact(p.Facts.Persistent), To: "True",
 		Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
 		Caveat: "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch",
 		Effect: effect}
@@ -65,7 +65,7 @@ func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation 
 
 // notSpawn speaks against spawn where workers are forked.
 func notSpawn(p *diagnose.Pass) []report.Unhelpful {
-	if p.Evidence.Facts.StartMethod != "fork" {
+	if p.Facts.StartMethod != "fork" {
 		return nil
 	}
 	return against("spawn instead of fork: a spawned worker starts Python and imports torch (1.1 to 2.2 s of CPU, a "+

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -20,9 +19,9 @@ var loaderWorkersZero = diagnose.Rule{
 	Resource: report.MainProcess,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
 	Limits:   limits(handOver, gainLimit),
-	Applies: func(e *evidence.Evidence) bool {
-		n, known := e.Get(metric.NumWorkers)
-		return !e.Facts.NoLoader && (!known || n.Center == 0)
+	Applies: func(p *diagnose.Pass) bool {
+		n, known := p.Maybe(metric.NumWorkers)
+		return !p.Facts.NoLoader && (!known || n == 0)
 	},
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound",
 		"storage/cold-cache", "image/png-decode"},

@@ -112,7 +112,7 @@ func savedShare(before, after float64) float64 {
 // or begin with one that ends in a star. The settled state is compared where both were measured in it, the warm one
 // otherwise; a layout that makes the dataset too large for memory is read cold.
 func tried(p *diagnose.Pass, names ...string) (t timing, c evidence.Candidate, ok bool) {
-	b := p.Evidence.Bench
+	b := p.Bench
 	_, state := settled(p)
 	for _, x := range b.Candidates {
 		for _, name := range names {
@@ -149,7 +149,7 @@ func sizeCaveat(p *diagnose.Pass, c evidence.Candidate) string {
 
 // missing abstains for a signal that only some datasets need.
 func missing(p *diagnose.Pass, d metric.Desc) {
-	reason, cure := p.Evidence.WhyMissing(d)
+	reason, cure := p.WhyMissing(d)
 	p.Abstain(cmp.Or(reason, "it was not measured: "+d.Help), cure)
 }
 
@@ -206,20 +206,20 @@ func firstPass(p *diagnose.Pass, f report.Finding) report.Finding {
 }
 
 // ofKind is the Applies of measured rules about one kind of data.
-func ofKind(kind string) func(*evidence.Evidence) bool {
-	return func(e *evidence.Evidence) bool { return e.Facts.DatasetKind == kind }
+func ofKind(kind string) func(*diagnose.Pass) bool {
+	return func(p *diagnose.Pass) bool { return p.Facts.DatasetKind == kind }
 }
 
 // ofPictures is the Applies of measured rules about pictures.
-func ofPictures(e *evidence.Evidence) bool { return format.Kind(e.Facts.DatasetKind).Items().Pictures }
+func ofPictures(p *diagnose.Pass) bool { return format.Kind(p.Facts.DatasetKind).Items().Pictures }
 
 // filtered is the Applies of measured rules about filters.
-func filtered(e *evidence.Evidence) bool {
-	return e.Facts.DatasetKind == "hdf5" && mayReach(e, metric.HDF5Filters, 1)
+func filtered(p *diagnose.Pass) bool {
+	return p.Facts.DatasetKind == "hdf5" && mayReach(p, metric.HDF5Filters, 1)
 }
 
 // inChunks is the Applies of measured rules about chunks.
-func inChunks(e *evidence.Evidence) bool { return e.Facts.DatasetKind == "hdf5" && mayHaveChunks(e) }
+func inChunks(p *diagnose.Pass) bool { return p.Facts.DatasetKind == "hdf5" && mayHaveChunks(p) }
 
 // What is said of a rewrite whose copy does not fit in memory where the dataset does.
 const (

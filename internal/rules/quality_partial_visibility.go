@@ -23,7 +23,7 @@ var qualityPartialVisibility = diagnose.Rule{
 		if visible >= p.Limit(visibleLimit) {
 			return
 		}
-		reason, cure := p.Evidence.WhyMissing(metric.SyscallSeen)
+		reason, cure := p.WhyMissing(metric.SyscallSeen)
 		summary := fmt.Sprintf("What threads wait in could be read in %s of the samples", unit.Percent(visible))
 		if reason != "" {
 			summary += ": " + reason

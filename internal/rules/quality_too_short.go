@@ -32,7 +32,7 @@ var qualityTooShort = diagnose.Rule{
 			summary = fmt.Sprintf("Only about %s steps were seen in %s", unit.Number(steps), unit.Seconds(window))
 		}
 		f := report.Finding{Summary: summary, Evidence: seen(p, metric.WindowTime, metric.BatchesPerS)}
-		if failure := p.Evidence.Window.Failure; failure != "" { // nor would a longer watch have seen more
+		if failure := p.Window.Failure; failure != "" { // nor would a longer watch have seen more
 			f.Summary += ": the job " + failure
 			p.Report(f)
 			return

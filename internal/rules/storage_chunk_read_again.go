@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -42,8 +41,8 @@ var storageChunkReadAgain = diagnose.Rule{
 	Limits: limits(readAgain, openPerItem, opensTar, readSpeed, sampled, manyFiles, theArchive, diagnose.Most),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"storage/fits-in-memory", "storage/cold-cache"},
-	Applies: func(e *evidence.Evidence) bool {
-		kind := format.Kind(e.Facts.DatasetKind)
+	Applies: func(p *diagnose.Pass) bool {
+		kind := format.Kind(p.Facts.DatasetKind)
 		return kind != format.Image && kind != format.HDF5 // a picture is one item, HDF5 has rules of its own
 	},
 	Eval: func(p *diagnose.Pass) {
@@ -56,7 +55,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		switch {
 		case !inside: // what an opening costs is not known, only what it reads
 			again *= whole
-		case p.Evidence.Facts.Extension == ".tar":
+		case p.Facts.Extension == ".tar":
 			again /= p.Limit(opensTar)
 		}
 		perBatch, ok := p.Maybe(metric.OpensPerBatch)
@@ -73,7 +72,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		hi := share(split.running + split.storage)
 		if madeOf(p).item > 0 { // by the clock: waits within it, as for a pool of threads, go too
 			hi = m.archive + m.other
-		} else if whole >= p.Limit(diagnose.Most) && slices.Contains(packedFiles, p.Evidence.Facts.Extension) {
+		} else if whole >= p.Limit(diagnose.Most) && slices.Contains(packedFiles, p.Facts.Extension) {
 			inflating, _ := decompresses(p)
 			lo = max(lo, inflating*split.running)
 		}
@@ -116,7 +115,7 @@ func openedInside(p *diagnose.Pass) (made, bool) {
 // archiveLine is the line of the person's source that spends most on opening and reading archives and other files, as a
 // summary goes on with it, and whether it spends nearly all; "" and nil where it does not, or none was reported.
 func archiveLine(p *diagnose.Pass) (string, *report.Location, bool) {
-	sites, all := p.Evidence.Reported().Archives, 0.0
+	sites, all := p.Reported().Archives, 0.0
 	for _, s := range sites {
 		all += s.Seconds
 	}
@@ -139,7 +138,7 @@ func fileByFile() report.Recommendation {
 // as a rule, or all of it.
 func keptOpen(p *diagnose.Pass, opens, whole float64) report.Recommendation {
 	how := "what opens or loads it"
-	switch p.Evidence.Facts.Extension {
+	switch p.Facts.Extension {
 	case ".tar":
 		how = "tarfile.open(self.path)"
 	case ".zip":

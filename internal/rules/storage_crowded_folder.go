@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -27,7 +26,7 @@ var storageCrowdedFolder = diagnose.Rule{
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchFolder, metric.BenchItem, metric.BenchOpen, metric.BenchPerFile},
 		Limits:  limits(crowd, ordinaryOpen, ordinaryColdOpens),
-		Applies: func(e *evidence.Evidence) bool { return mayReach(e, metric.DatasetFileN, crowd.Value) },
+		Applies: func(p *diagnose.Pass) bool { return mayReach(p, metric.DatasetFileN, crowd.Value) },
 		Eval:    crowdMeasured,
 	},
 }
@@ -45,7 +44,7 @@ func crowdMeasured(p *diagnose.Pass) {
 		}
 	}
 	score := 0.0
-	if p.Evidence.OpensPerItem() && before.Center > 0 {
+	if p.OpensPerItem() && before.Center > 0 {
 		score = share(open / before.Center)
 	}
 	summary := fmt.Sprintf("One folder holds %s files; opening one takes %s (%s)", unit.Number(files),

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -43,9 +42,9 @@ var storageLatencyBound = diagnose.Rule{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory,
 			metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchLatency},
 		Limits: limits(storageLimit, headroomLimit),
-		Applies: func(e *evidence.Evidence) bool {
-			_, known := e.Get(metric.BenchMemory)
-			return onDisk(e) && (!known || diagnose.Outgrows(e))
+		Applies: func(p *diagnose.Pass) bool {
+			_, known := p.Maybe(metric.BenchMemory)
+			return onDisk(p) && (!known || diagnose.Outgrows(p.Evidence))
 		},
 		Eval: latencyMeasured,
 	},

@@ -52,7 +52,7 @@ var storageNetwork = diagnose.Rule{
 
 // fileSystem names the type of the mount that the dataset lies on.
 func fileSystem(p *diagnose.Pass) string {
-	return cmp.Or(p.Evidence.Facts.FSType, "a network or FUSE file system")
+	return cmp.Or(p.Facts.FSType, "a network or FUSE file system")
 }
 
 func networkMeasured(p *diagnose.Pass) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -33,13 +32,13 @@ var storageReadAmplification = diagnose.Rule{
 	Limits: limits(amplified, leastReading, largeRead, readSpeed, openPerItem, sampled),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "storage/fits-in-memory",
 		"storage/cold-cache"},
-	Applies: func(e *evidence.Evidence) bool {
-		kind := format.Kind(e.Facts.DatasetKind) // a picture is one item, HDF5 has rules of its own
-		return withWorkers(e) && kind != format.Image && kind != format.HDF5 && e.Facts.HDF5 == nil
+	Applies: func(p *diagnose.Pass) bool {
+		kind := format.Kind(p.Facts.DatasetKind) // a picture is one item, HDF5 has rules of its own
+		return withWorkers(p) && kind != format.Image && kind != format.HDF5 && p.Facts.HDF5 == nil
 	},
 	Eval: func(p *diagnose.Pass) {
 		opens, counted := p.Maybe(metric.OpensPerBatch)
-		if p.Evidence.Facts.DatasetKind != "" && !counted {
+		if p.Facts.DatasetKind != "" && !counted {
 			p.Abstain("how often the dataset's files are opened is not known", "")
 			return
 		}
@@ -85,14 +84,14 @@ var storageReadAmplification = diagnose.Rule{
 // startsAnew reports whether workers end with each epoch and are not copies of their trainer: those that follow read
 // the dataset, as it was pickled, and what they import.
 func startsAnew(p *diagnose.Pass) bool {
-	return p.OrZero(metric.Restarts) > 0 && p.Evidence.Facts.StartMethod != "fork"
+	return p.OrZero(metric.Restarts) > 0 && p.Facts.StartMethod != "fork"
 }
 
 // readLess is what to do about reads of so much more than what a batch holds.
 func readLess(p *diagnose.Pass, read, holds, inflating float64) report.Recommendation {
 	what := "a database's index on what the query asks for; chunks or row groups of about an item (Zarr, Parquet); " +
 		"the offsets of lines or records, to begin there; items stored at the size that training takes"
-	switch ending := p.Evidence.Facts.Extension; {
+	switch ending := p.Facts.Extension; {
 	case callOf(p).Iterable:
 		what = "shards of its own for each worker and rank, and what is left out left out ahead of training"
 	case ending == ".parquet":

@@ -37,7 +37,7 @@ var storageRemoteWait = diagnose.Rule{
 			seen(p, metric.WorkerRemote, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPUBatch,
 				metric.WorkerWaitBatch, metric.NumWorkers)).finding(p)
 		f.Unhelpful = tooSlowly(p)
-		if p.Evidence.Facts.Fed == nil {
+		if p.Facts.Fed == nil {
 			f.Recommendations = append(moreReaders(p), f.Recommendations...)
 		}
 		if !onLoopback(p) { // else it is these CPUs that make the answers
@@ -50,7 +50,7 @@ var storageRemoteWait = diagnose.Rule{
 
 // onLoopback reports whether most of the waits whose peer is known are for a program on this machine.
 func onLoopback(p *diagnose.Pass) bool {
-	r := p.Evidence.Facts.Remotes
+	r := p.Facts.Remotes
 	if len(r) == 0 {
 		return false
 	}
@@ -63,7 +63,7 @@ func peers(p *diagnose.Pass) string {
 	const shown = 3
 	var said []string
 	rest := 0.0
-	for i, r := range p.Evidence.Facts.Remotes {
+	for i, r := range p.Facts.Remotes {
 		if i < shown {
 			said = append(said, fmt.Sprintf("%s (%s)", r.Address, unit.Percent(r.Share)))
 		} else {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -39,7 +38,7 @@ var storageRotational = diagnose.Rule{
 		Needs: []metric.Desc{metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchItem,
 			metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory},
 		Limits:  limits(storageLimit, seekLimit, oneHead),
-		Applies: func(e *evidence.Evidence) bool { return e.Facts.StorageKind == "disk" },
+		Applies: func(p *diagnose.Pass) bool { return p.Facts.StorageKind == "disk" },
 		Eval:    rotationalMeasured,
 	},
 }

@@ -73,7 +73,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 
 // place names where the dataset lies; nil unknown.
 func place(p *diagnose.Pass) *string {
-	f := p.Evidence.Facts
+	f := p.Facts
 	if f.FSType != "" && f.Device != "" {
 		return new(f.FSType + " on " + f.Device)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -48,7 +47,7 @@ var storageTmpfsIsNot = diagnose.Rule{
 	},
 }
 
-func underTmp(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") }
+func underTmp(p *diagnose.Pass) bool { return strings.HasPrefix(p.Facts.Dataset, "/tmp/") }
 
 func tmpfsMeasured(p *diagnose.Pass) {
 	cold, warm, ok := firstEpochWaits(p)

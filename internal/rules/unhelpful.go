@@ -84,7 +84,7 @@ func tooSlowly(p *diagnose.Pass) []report.Unhelpful {
 		return nil
 	}
 	var out []report.Unhelpful
-	if p.Evidence.Reported().Pauses.Every <= 0 {
+	if p.Reported().Pauses.Every <= 0 {
 		// a deeper queue holds more of what is made while training pauses
 		out = against("a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth "+
 			"does not make them faster", deeperPrefetch)
