@@ -5,22 +5,15 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // fedEvidence is a job that two processes of its own feed.
 func fedEvidence(wait, busy float64) *evidence.Evidence {
-	values := map[string]evidence.Value{}
-	for d, x := range map[metric.Desc]float64{metric.NumWorkers: 2, metric.InputWait: wait, metric.DataStall: wait,
-		metric.WorkerBusy: busy, metric.WorkerIdle: 1 - busy, metric.WorkerRunning: busy, metric.WorkerCPU: busy,
-		metric.UsableCPUs: 8, metric.WindowTime: 20,
-		metric.HostTime: 0.05, metric.DeviceTime: 0.95 - wait} {
-		values[d.Name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x, Hi: x, N: 20, Confidence: 0.95},
-			Basis: metric.Measured}
-	}
-	return evidence.New(values, evidence.Facts{Framework: "pytorch", Fed: &evidence.Fed{Name: "python3"}})
+	return saw(evidence.Facts{Framework: "pytorch", Fed: &evidence.Fed{Name: "python3"}}, readings{"num_workers": 2,
+		"input_wait_ratio": wait, "data_stall_ratio": wait, "worker_busy_ratio": busy, "worker_idle_ratio": 1 - busy,
+		"worker_running_ratio": busy, "worker_cpu_ratio": busy, "usable_cpus": 8, "window_s": 20, "host_ratio": 0.05,
+		"device_ratio": 0.95 - wait})
 }
 
 // advice is a rule that recommends arguments of a DataLoader and something else.

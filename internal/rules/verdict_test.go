@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -111,14 +113,8 @@ func checkChange(t *testing.T, seed uint64, e *evidence.Evidence, rule string, c
 // TestSameEvidenceSameReport: a verdict can be replayed.
 func TestSameEvidenceSameReport(t *testing.T) {
 	for seed := range uint64(20) {
-		a, b := diagnose.Run(odd(seed), All()), diagnose.Run(odd(seed), All())
-		if a.Verdict.Statement != b.Verdict.Statement || len(a.Findings) != len(b.Findings) {
-			t.Fatalf("seed %d: two runs differ", seed)
-		}
-		for i := range a.Findings {
-			if a.Findings[i].Rule != b.Findings[i].Rule || a.Findings[i].Score != b.Findings[i].Score {
-				t.Fatalf("seed %d: finding %d differs: %s, %s", seed, i, a.Findings[i].Rule, b.Findings[i].Rule)
-			}
+		if diff := cmp.Diff(diagnose.Run(odd(seed), All()), diagnose.Run(odd(seed), All())); diff != "" {
+			t.Fatalf("seed %d: two runs differ: %s", seed, diff)
 		}
 	}
 }
