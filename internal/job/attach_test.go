@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -104,9 +102,7 @@ func TestAttachGivesRoles(t *testing.T) {
 				shell(10, 1)}, c.procs...)...)
 			j := must.Get(Attach(context.Background(), c.pid, Options{FS: m.fs()}))(t)
 			defer j.Close()
-			if diff := cmp.Diff(c.want, roles(j.Tree())); diff != "" {
-				t.Errorf("roles (-want +got):\n%s", diff)
-			}
+			wantRoles(t, j, c.want)
 			if got := strings.Join(j.Warnings(), "\n"); !strings.Contains(got, c.warn) || (c.warn == "" && got != "") {
 				t.Errorf("warnings %q, want %q", got, c.warn)
 			}
@@ -233,9 +229,6 @@ func TestFindRanksJobs(t *testing.T) {
 	if best := Best(found); len(best) != 1 || best[0].Trainer.PID != 600 {
 		t.Errorf("best %+v", best)
 	}
-}
-
-func TestBestOfNone(t *testing.T) {
 	if best := Best(nil); len(best) != 0 {
 		t.Errorf("best of none: %v", best)
 	}

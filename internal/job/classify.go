@@ -11,10 +11,9 @@ import (
 // taken for the trainer where nothing tells one. It reports whether a role changed.
 func (t *table) classify(asked procfs.ID) (changed bool) {
 	order := t.downwards()
-	before := make(map[*node]node, len(order))
+	before := make(map[*node]part, len(order))
 	for _, n := range order {
-		before[n] = node{role: n.role, owner: n.owner, rank: n.rank, method: n.method}
-		n.role, n.owner, n.rank, n.method = "", procfs.ID{}, -1, ""
+		before[n], n.part = n.part, part{rank: -1}
 	}
 	for _, n := range order {
 		if t.isServer(n) {
@@ -28,8 +27,8 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 	}
 	trainers := t.chooseTrainers(order, asked)
 	for _, n := range trainers {
-		for p := t.nodes[n.ppid]; p != nil && p.role != Trainer; p = t.nodes[p.ppid] {
-			if p.role == Launcher {
+		for p := range t.above(n) {
+			if p.role == Trainer || p.role == Launcher {
 				break
 			}
 			p.role = Launcher
@@ -51,8 +50,7 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 				n.rank = owner.rank
 			}
 		}
-		was := before[n]
-		if was.role != n.role || was.owner != n.owner || was.rank != n.rank || was.method != n.method {
+		if before[n] != n.part {
 			n.recordedRole, changed = false, true
 		}
 	}
@@ -154,11 +152,11 @@ func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 		case len(parents) > 0:
 			// A rank without workers beside ranks that have some, or one that computes on a GPU above a helper with
 			// workers.
-			if (n.inside.rank >= 0 && parents[n.ppid]) || (n.inside.accelerator != "" && !t.below(n, Trainer)) {
+			if (n.inside.rank >= 0 && parents[n.ppid]) || (n.inside.accelerator != "" && !t.belowTrainer(n)) {
 				mark(n)
 			}
 		case n.everLauncher: // it has outlived what it launched
-		case !t.below(n, Trainer):
+		case !t.belowTrainer(n):
 			mark(n)
 		}
 	}
@@ -178,10 +176,10 @@ func (t *table) mayTrain(n *node) bool {
 		(n.inside.accelerator != "" || n.facts.python && n.inside.framework != "")
 }
 
-// below says whether some ancestor of n has the role.
-func (t *table) below(n *node, role Role) bool {
-	for p, steps := t.nodes[n.ppid], 0; p != nil && steps < maxNodes; p, steps = t.nodes[p.ppid], steps+1 {
-		if p.role == role {
+// belowTrainer says whether some ancestor of n is a trainer.
+func (t *table) belowTrainer(n *node) bool {
+	for p := range t.above(n) {
+		if p.role == Trainer {
 			return true
 		}
 	}

@@ -18,12 +18,11 @@ const maxEvents = 4096
 
 // event reports something, and reports whether there was room for it.
 func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]string) bool {
-	if j.events++; j.events > maxEvents {
-		if !j.lostEvents {
-			j.lostEvents = true
-			sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxEvents)+
-				" births and exits of processes: later ones are only counted", "watch for a shorter time")
-		}
+	if j.events++; j.events == maxEvents+1 {
+		sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxEvents)+
+			" births and exits of processes: later ones are only counted", "watch for a shorter time")
+	}
+	if j.events > maxEvents {
 		return false
 	}
 	sink.Event(kind, entity, attrs)
@@ -53,8 +52,8 @@ func (j *Job) record(sink recording.Sink) {
 		n.recorded = j.event(sink, recording.EventProcess, Entity(n.id), n.attrs()) || n.recorded
 	}
 	for _, n := range j.table.nodes {
-		if n.role == Trainer && (j.births[n.id] != n.recordedBirths || !n.birthsRecorded) {
-			n.recordedBirths, n.birthsRecorded = j.births[n.id], true
+		if n.role == Trainer && j.births[n.id] != n.recordedBirths {
+			n.recordedBirths = j.births[n.id]
 			sink.Add(metric.LoaderBirths, LoaderEntity(n.id), float64(n.recordedBirths))
 		}
 	}
@@ -98,11 +97,8 @@ func startSeconds(id procfs.ID) string {
 func (j *Job) nameThreads(sink recording.Sink) {
 	found := false
 	for _, n := range j.table.nodes {
-		if n.role != Trainer {
-			continue
-		}
 		before := n.threads.pin
-		if !n.readThreads() {
+		if n.role != Trainer || !n.readThreads() {
 			continue
 		}
 		found = true

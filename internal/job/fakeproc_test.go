@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
@@ -152,7 +154,15 @@ func (s *memo) Event(kind, entity string, attrs map[string]string) {
 }
 func (s *memo) Unseen(signal, _, reason, _ string) { s.unseen = append(s.unseen, signal+": "+reason) }
 
-// roles returns "pid role" of each process, for comparing.
+// wantRoles compares the roles of a job's processes.
+func wantRoles(t *testing.T, j *Job, want map[int]Role) {
+	t.Helper()
+	if diff := cmp.Diff(want, roles(j.Tree())); diff != "" {
+		t.Errorf("roles (-want +got):\n%s", diff)
+	}
+}
+
+// roles returns the role of each process by its number.
 func roles(t *Tree) map[int]Role {
 	out := map[int]Role{}
 	for _, p := range t.Processes {

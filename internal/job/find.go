@@ -53,11 +53,10 @@ func (c Candidate) Describe() string {
 // Best returns the candidates the automatic choice is between: all that use a GPU, or where none does, all. One means
 // the choice is clear; several mean somebody has to choose.
 func Best(ranked []Candidate) []Candidate {
-	n := 0
-	for n < len(ranked) && ranked[n].GPU == ranked[0].GPU {
-		n++
+	if n := slices.IndexFunc(ranked, func(c Candidate) bool { return c.GPU != ranked[0].GPU }); n >= 0 {
+		return ranked[:n]
 	}
-	return ranked[:n]
+	return ranked
 }
 
 // Find returns the jobs of pipetune's own user (of every user, if it runs as root and root has none) that use a GPU or

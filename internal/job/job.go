@@ -53,7 +53,6 @@ type Job struct {
 	ended                           bool
 	events                          int // process events handed to the sink so far
 	births                          map[procfs.ID]int
-	lostEvents                      bool
 }
 
 // Tree is the job's processes at one moment. It is never changed after it was published: another one is published each

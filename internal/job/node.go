@@ -30,17 +30,21 @@ type node struct {
 	everLauncher bool
 	threads      threadNames // of a trainer
 
-	role         Role
-	owner        procfs.ID // trainer of a worker
-	rank         int
-	method       StartMethod
-	recordedRole bool // the sink knows this role
+	part
+	recordedRole bool // the sink knows this part
 
 	// What was handed to the sink: of a worker, that its birth was counted; of a trainer, the count.
 	counted        bool
 	recorded       bool // its birth is among the events, and so must its exit be
-	recordedBirths int
-	birthsRecorded bool
+	recordedBirths int  // -1: none yet
+}
+
+// part is what classification gives a process.
+type part struct {
+	role   Role
+	owner  procfs.ID // trainer of a worker
+	rank   int
+	method StartMethod
 }
 
 func (n *node) close() {

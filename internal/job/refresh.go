@@ -137,13 +137,12 @@ func (j *Job) dropEnded(sink recording.Sink) bool {
 }
 
 func (j *Job) attached(n *node) bool {
-	for steps := 0; n != nil && steps < maxNodes; steps++ {
-		if slices.Contains(j.roots, n.id) {
+	for p := range j.table.above(n) {
+		if slices.Contains(j.roots, p.id) {
 			return true
 		}
-		n = j.table.nodes[n.ppid]
 	}
-	return false
+	return slices.Contains(j.roots, n.id)
 }
 
 func (j *Job) exit(n *node, sink recording.Sink) {

@@ -49,9 +49,7 @@ func TestRefreshSeesWorkersOfShortEpochs(t *testing.T) {
 	m.death(101)
 	m.birth(forked(102, 100))
 	j.Refresh(context.Background(), tick, s) // between two full looks
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{100: Trainer, 102: Worker}) {
-		t.Errorf("roles %v", got)
-	}
+	wantRoles(t, j, map[int]Role{100: Trainer, 102: Worker})
 	if !slices.Contains(s.events, "exit process/101.1101") {
 		t.Errorf("events %v", s.events)
 	}
@@ -60,9 +58,7 @@ func TestRefreshSeesWorkersOfShortEpochs(t *testing.T) {
 	}
 	m.death(102)
 	j.Refresh(context.Background(), 2*tick, s)
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{100: Trainer}) {
-		t.Errorf("a trainer between two epochs: roles %v", got)
-	}
+	wantRoles(t, j, map[int]Role{100: Trainer}) // between two epochs
 }
 
 func TestRefreshMakesAWorkerOfWhatInstallsItsHandlers(t *testing.T) {
@@ -147,9 +143,7 @@ func TestRefreshDropsOrphans(t *testing.T) {
 	server := coded(104, 1, fserver, 2)
 	m.birth(server) // its trainer died, and init took it
 	j.Refresh(context.Background(), fullEvery, s)
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{100: Trainer}) {
-		t.Errorf("roles %v", got)
-	}
+	wantRoles(t, j, map[int]Role{100: Trainer})
 }
 
 func TestRefreshTellsTheEnd(t *testing.T) {
@@ -190,9 +184,7 @@ func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
 		m.death(pid)
 	}
 	j.Refresh(context.Background(), fullEvery, s)
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Other}) {
-		t.Errorf("roles %v", got)
-	}
+	wantRoles(t, j, map[int]Role{50: Other})
 }
 
 // TestRefreshHeedsWhoTakesBatches: ranks without workers below a script that imports torch itself look like its
@@ -205,14 +197,10 @@ func TestRefreshHeedsWhoTakesBatches(t *testing.T) {
 	t.Cleanup(j.Close)
 	s := newMemo()
 	j.Refresh(context.Background(), 0, s)
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Trainer, 100: Feeder, 200: Feeder}) {
-		t.Fatalf("roles %v", got)
-	}
+	wantRoles(t, j, map[int]Role{50: Trainer, 100: Feeder, 200: Feeder})
 	told = []string{"process/100.1100", "process/200.1200", "process/50.1"}
 	j.Refresh(context.Background(), fullEvery, s)
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Launcher, 100: Trainer, 200: Trainer}) {
-		t.Errorf("roles %v", got)
-	}
+	wantRoles(t, j, map[int]Role{50: Launcher, 100: Trainer, 200: Trainer})
 }
 
 func TestRefreshFindsThePinningThread(t *testing.T) {
@@ -279,7 +267,7 @@ func TestEventsAreBounded(t *testing.T) {
 		j.event(s, "process", fmt.Sprint("process/", i), nil)
 	}
 	j.table = newTable(Options{})
-	j.exit(&node{role: Other, recorded: true, proc: &procfs.Process{}}, s)
+	j.exit(&node{part: part{role: Other}, recorded: true, proc: &procfs.Process{}}, s)
 	if len(s.events) != maxEvents+1 {
 		t.Errorf("%d events: the exit of a process whose birth was told must be told", len(s.events))
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -50,8 +51,8 @@ func (t *table) add(pid, parent int, now time.Duration) *node {
 		p.Close()
 		return nil
 	}
-	n := &node{id: p.ID, ppid: st.PPID, proc: p, seen: now, rank: -1, inside: inside{rank: -1},
-		facts: facts{uid: -1, innerPID: pid}}
+	n := &node{id: p.ID, ppid: st.PPID, proc: p, seen: now, part: part{rank: -1}, recordedBirths: -1,
+		inside: inside{rank: -1}, facts: facts{uid: -1, innerPID: pid}}
 	t.nodes[pid] = n
 	t.describe(n)
 	return n
@@ -68,10 +69,8 @@ func (t *table) describe(n *node) {
 	if len(st.NSPIDs) > 0 {
 		f.innerPID = st.NSPIDs[len(st.NSPIDs)-1]
 	}
-	if exe, err := n.proc.Exe(); err == nil {
-		f.exe = exe
-	}
-	f.argv, _ = guarded(t.guard, t.fs, n.id, (*procfs.Process).Cmdline) // nil where it cannot be read
+	f.exe, _ = n.proc.Exe() // what cannot be read is "" or nil
+	f.argv, _ = guarded(t.guard, t.fs, n.id, (*procfs.Process).Cmdline)
 	f.kind, f.python = classifyCommand(f.argv), isPython(f.exe, f.argv)
 	n.facts, n.described = f, true
 }
@@ -152,78 +151,73 @@ func (t *table) children(n *node) []int {
 }
 
 // grow adds what is below the given roots and not yet known, and reports whether there was any. Loader workers rarely
-// have children of their own, so below them it looks only with deep set.
+// have children of their own, so below them it looks only with deep set. A root that has ended is passed over, also
+// where its number lives on with somebody else.
 func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) (added bool) {
-	if t.noChildren {
-		return t.growFromTable(roots, now)
-	}
-	seen := map[int]bool{}
-	var queue []*node
+	before, seen := len(t.nodes), map[int]bool{}
+	var tops []*node
 	for _, r := range roots {
 		n := t.nodes[r.PID]
 		if n == nil {
-			if n = t.addRoot(r, now); n == nil {
-				continue
+			if n = t.add(r.PID, 0, now); n != nil && n.id != r {
+				t.drop(n)
+				n = nil
 			}
-			added = true
 		}
-		queue = append(queue, n)
-		seen[r.PID] = true
+		if n != nil {
+			seen[r.PID] = true
+			tops = append(tops, n)
+		}
 	}
-	for i := 0; i < len(queue); i++ {
-		if parent := queue[i]; deep || parent.role != Worker {
-			for _, pid := range t.children(parent) {
-				if seen[pid] {
-					continue
-				}
+	queue := slices.Clone(tops)
+	for i := 0; i < len(queue) && !t.noChildren; i++ {
+		if queue[i].role == Worker && !deep {
+			continue
+		}
+		for _, pid := range t.children(queue[i]) {
+			if n := t.child(pid, queue[i], now); n != nil && !seen[pid] {
 				seen[pid] = true
-				n := t.nodes[pid]
-				if n == nil {
-					if n = t.add(pid, parent.id.PID, now); n == nil {
-						continue
-					}
-					added = true
-				}
 				queue = append(queue, n)
 			}
 		}
 	}
-	if t.noChildren { // as it turned out
-		return t.growFromTable(roots, now) || added
+	if t.noChildren {
+		t.growFromTable(tops, now)
 	}
-	return added
+	return len(t.nodes) > before
 }
 
-// addRoot takes hold of a root again; nil where it has ended, also where its number lives on with somebody else.
-func (t *table) addRoot(root procfs.ID, now time.Duration) *node {
-	n := t.add(root.PID, 0, now)
-	if n != nil && n.id != root {
-		t.drop(n)
-		return nil
+// child returns the process of a number that was read as one of parent's children; nil where it is that no more.
+func (t *table) child(pid int, parent *node, now time.Duration) *node {
+	if n := t.nodes[pid]; n != nil {
+		return n
 	}
-	return n
+	return t.add(pid, parent.id.PID, now)
 }
 
 // growFromTable is grow for a kernel without children files, at the price of a look at every process of the machine.
-func (t *table) growFromTable(roots []procfs.ID, now time.Duration) (added bool) {
+func (t *table) growFromTable(tops []*node, now time.Duration) {
 	all, err := t.fs.Table()
 	if err != nil {
-		return false
+		return
 	}
-	for _, r := range roots {
-		if t.nodes[r.PID] == nil {
-			if t.addRoot(r, now) == nil {
-				continue
-			}
-			added = true
-		}
-		for _, e := range all.Descendants(r.PID) {
-			if t.nodes[e.PID] == nil && t.add(e.PID, e.PPID, now) != nil {
-				added = true
+	for _, top := range tops {
+		for _, e := range all.Descendants(top.id.PID) {
+			if t.nodes[e.PID] == nil {
+				t.add(e.PID, e.PPID, now)
 			}
 		}
 	}
-	return added
+}
+
+// above are the known ancestors of n, the nearest first.
+func (t *table) above(n *node) iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		// A number that was given away may close a circle for a moment.
+		for p, steps := t.nodes[n.ppid], 0; p != nil && steps < maxNodes && yield(p); steps++ {
+			p = t.nodes[p.ppid]
+		}
+	}
 }
 
 func byAge(a, b *node) int { return cmp.Or(cmp.Compare(a.id.Start, b.id.Start), a.id.PID-b.id.PID) }

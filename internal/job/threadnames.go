@@ -72,10 +72,7 @@ func (n *node) threadName(tid int) string {
 		return ""
 	}
 	defer task.Close()
-	comm, err := task.Comm()
-	if err != nil {
-		return ""
-	}
+	comm, _ := task.Comm()
 	return comm
 }
 

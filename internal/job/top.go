@@ -1,8 +1,6 @@
 package job
 
-import (
-	"github.com/pipetune/pipetune/internal/procfs"
-)
+import "github.com/pipetune/pipetune/internal/procfs"
 
 // maxClimb bounds the way up; real trees are some ten processes deep.
 const maxClimb = 64
@@ -50,10 +48,7 @@ func (t *table) step(cur, daemon *node) []procfs.ID {
 	t.inspect(cur)
 	roots := []procfs.ID{cur.id}
 	for _, pid := range t.children(daemon) {
-		n := t.nodes[pid]
-		if n == nil {
-			n = t.add(pid, daemon.id.PID, 0)
-		}
+		n := t.child(pid, daemon, 0)
 		if n == nil || n == cur || n.facts.uid != cur.facts.uid {
 			continue
 		}
