@@ -143,8 +143,7 @@ func (r *Receiver) Controls() []*Control {
 // Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the
 // token.
 func (r *Receiver) Environ(env []string) []string {
-	hook := filepath.Join(r.folder.path, pythonFolder)
-	before, seen := "", false
+	hook, before, seen := r.Python(), "", false
 	list := make([]string, 0, len(env)+3)
 	for _, e := range env {
 		switch name, value, _ := strings.Cut(e, "="); name {
@@ -166,9 +165,14 @@ func (r *Receiver) Environ(env []string) []string {
 	if r.orders != nil {
 		list = append(list, EnvOrders+"="+r.orders.path)
 	}
-	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+
-		r.token)
+	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+r.Socket(), EnvToken+"="+r.token)
 }
+
+// Python is the folder that Environ puts first into PYTHONPATH.
+func (r *Receiver) Python() string { return filepath.Join(r.folder.path, pythonFolder) }
+
+// Socket is where the receiver listens.
+func (r *Receiver) Socket() string { return filepath.Join(r.folder.path, socketName) }
 
 // Align tells the moment of CLOCK_MONOTONIC at which the recording began.
 func (r *Receiver) Align(start time.Duration) {

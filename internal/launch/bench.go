@@ -159,11 +159,10 @@ func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string)
 		case hook.RowDone:
 			done = true
 		case hook.RowChunk:
-			if !made && skip > 0 {
-				return false // of what was handed out before
-			}
 			if skip > 0 {
-				skip--
+				if made { // else it is of what was handed out before
+					skip--
+				}
 				return false
 			}
 			steps, seconds, spent = append(steps, float64(row.Steps)), append(seconds, row.Time.Seconds()), spent+

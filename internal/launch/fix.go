@@ -38,11 +38,10 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	default:
 		return Fix{Why: "no setting of the DataLoader is recommended"}
 	}
-	from, ok := patchedTrainer(trainers, r)
+	from, call, ok := patched(trainers, r)
 	if !ok {
 		return Fix{Why: whyNoSource(r)}
 	}
-	call := patchedCall(from, r)
 	folder := call.Folder
 	if folder == "" {
 		folder, _ = os.Getwd() // without it the file is named from the root
@@ -61,26 +60,21 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	}
 	shown := redactPatch(p, j.redact)
 	r.Patch = &shown
-	measured := r.Tuning != nil && r.Tuning.Outcome == report.TuningChange
-	return Fix{Diff: p.Diff, Why: whyNoDiff(shown), Lacks: lacks(shown, measured)}
-}
-
-// lacks says what of a change a patch leaves to do by hand; where the settings were measured together, that they were.
-func lacks(p report.Patch, together bool) string {
-	var left []string
-	for _, s := range p.Settings {
-		if s.How == report.PatchElsewhere {
+	var left []string // to do by hand: where there is no diff, each setting with the reason
+	for _, s := range shown.Settings {
+		if p.Diff == "" || s.How == report.PatchElsewhere {
 			left = append(left, notMade(s))
 		}
 	}
-	if p.Diff == "" || len(left) == 0 {
-		return ""
+	switch text := strings.Join(left, "; "); {
+	case p.Diff == "":
+		return Fix{Why: text}
+	case text == "":
+		return Fix{Diff: p.Diff}
+	case r.Tuning != nil && r.Tuning.Outcome == report.TuningChange:
+		left = append(left, "the settings were measured together")
 	}
-	text := "the patch makes a part of the change: " + strings.Join(left, "; ")
-	if together {
-		text += "; the settings were measured together"
-	}
-	return text
+	return Fix{Diff: p.Diff, Lacks: "the patch makes a part of the change: " + strings.Join(left, "; ")}
 }
 
 // whyNoSource says why nobody's source can be patched.
@@ -131,12 +125,17 @@ func asPython(setting, to string) (string, bool) {
 	return "", false
 }
 
-// patchedTrainer is the trainer whose source is patched: the one the report's figures are of, else the first that
-// said where its loader is made.
-func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) {
-	pid := 0
+// patched is the trainer whose source is patched, and where the loader that the report's settings are of is made: of
+// the trainer that the report's figures are of, else of one that makes a loader on the line that the report names, as
+// the report may be of a later one of trainers in turn. Where nobody does it is the former, or the first that said
+// where its loader is made. The report's file has lost its folder where that says too much.
+func patched(list []hook.Trainer, r *report.Report) (from hook.Trainer, call hook.Call, ok bool) {
+	pid, at := 0, report.Location{}
 	if r.Job != nil {
 		pid = r.Job.PID
+		if r.Job.Loader != nil && r.Job.Loader.Location != nil {
+			at = *r.Job.Loader.Location
+		}
 	}
 	for _, k := range r.Ranks {
 		if k.Worst {
@@ -145,41 +144,19 @@ func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) 
 	}
 	known := slices.DeleteFunc(slices.Clone(list), func(t hook.Trainer) bool { return t.Call.File == "" })
 	if len(known) == 0 {
-		return hook.Trainer{}, false
+		return hook.Trainer{}, hook.Call{}, false
 	}
-	best := known[max(0, slices.IndexFunc(known, func(t hook.Trainer) bool { return t.PID == pid }))]
-	if _, ok := namedCall(best, r); !ok { // of trainers in turn, the report may be of a later one
-		for _, t := range known {
-			if _, ok := namedCall(t, r); ok {
-				return t, true
+	if i := slices.IndexFunc(known, func(t hook.Trainer) bool { return t.PID == pid }); i > 0 {
+		known = slices.Insert(known, 0, known[i]) // it comes first
+	}
+	for _, t := range known {
+		for _, c := range t.Calls {
+			if c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File) {
+				return t, c, true
 			}
 		}
 	}
-	return best, true
-}
-
-// patchedCall is where the loader that the report's settings are of is made.
-func patchedCall(from hook.Trainer, r *report.Report) hook.Call {
-	if c, ok := namedCall(from, r); ok {
-		return c
-	}
-	return from.Call
-}
-
-// namedCall is, of the loaders of a trainer, the one on the line that the report names, which has lost its folder
-// where that says too much.
-func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
-	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
-		return hook.Call{}, false
-	}
-	at := r.Job.Loader.Location
-	i := slices.IndexFunc(from.Calls, func(c hook.Call) bool {
-		return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File)
-	})
-	if i < 0 {
-		return hook.Call{}, false
-	}
-	return from.Calls[i], true
+	return known[0], known[0].Call, true
 }
 
 // redactPatch is a patch as a report may show it: in a public place.
@@ -202,18 +179,7 @@ func redactPatch(p report.Patch, with untrusted.Redaction) report.Patch {
 	return out
 }
 
-// whyNoDiff says for each setting why it is not in the patch, "" where there is a patch.
-func whyNoDiff(p report.Patch) string {
-	if p.Diff != "" {
-		return ""
-	}
-	var why []string
-	for _, s := range p.Settings {
-		why = append(why, notMade(s))
-	}
-	return strings.Join(why, "; ")
-}
-
+// notMade says why a setting is not in a patch.
 func notMade(s report.PatchedSetting) string {
 	switch {
 	case s.How == report.PatchAlready:

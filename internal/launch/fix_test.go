@@ -61,48 +61,37 @@ func TestPatchable(t *testing.T) {
 	}
 }
 
-func TestPatchedTrainer(t *testing.T) {
-	list := []hook.Trainer{{PID: 1}, {PID: 2, Call: hook.Call{File: "/a.py"}}, {PID: 3, Call: hook.Call{File: "/a.py"}}}
-	for name, c := range map[string]struct {
-		r    report.Report
-		want int
-	}{
-		"the job's": {report.Report{Job: &report.Job{PID: 3}}, 3},
-		"the worst rank": {report.Report{Job: &report.Job{PID: 2}, Ranks: []report.Rank{{PID: 2},
-			{PID: 3, Worst: true}}}, 3},
-		"the first": {report.Report{Job: &report.Job{PID: 1}}, 2},
-		"no job":    {report.Report{}, 2},
-	} {
-		if got, ok := patchedTrainer(list, &c.r); !ok || got.PID != c.want {
-			t.Errorf("%s: %d, %v", name, got.PID, ok)
-		}
-	}
-	if _, ok := patchedTrainer(list[:1], &report.Report{}); ok {
-		t.Error("a trainer that did not say where its loader is made")
-	}
-}
-
-// TestPatchedCall: of two loaders of a trainer the one that the report is of is patched.
-func TestPatchedCall(t *testing.T) {
+// TestPatched: the trainer that the report is of, and of its loaders the one on the report's line, else one of a
+// trainer in turn.
+func TestPatched(t *testing.T) {
 	one, two, other := hook.Call{File: "/home/ann/run/train.py", Line: 8}, hook.Call{File: "/home/ann/run/train.py",
 		Line: 14}, hook.Call{File: "/home/ann/run/data.py", Line: 14}
-	from := hook.Trainer{Call: one, Calls: []hook.Call{one, other, two}}
-	later := hook.Trainer{PID: 9, Call: two, Calls: []hook.Call{two}}
-	r := &report.Report{Job: &report.Job{PID: 1, Loader: &report.Loader{Location: &report.Location{File: "train.py",
-		Line: 14}}}}
-	if got, ok := patchedTrainer([]hook.Trainer{{PID: 1, Call: one, Calls: []hook.Call{one}}, later}, r); !ok ||
-		got.PID != later.PID {
-		t.Errorf("of two in turn: %+v", got)
+	list := []hook.Trainer{{PID: 1}, {PID: 2, Call: one, Calls: []hook.Call{one}},
+		{PID: 3, Call: one, Calls: []hook.Call{one, other}}, {PID: 4, Call: one, Calls: []hook.Call{one, other, two}}}
+	at := func(line int) *report.Loader {
+		return &report.Loader{Location: &report.Location{File: "train.py", Line: line}}
 	}
 	for name, c := range map[string]struct {
-		at   *report.Location
-		want hook.Call
-	}{"named": {&report.Location{File: "train.py", Line: 14}, two},
-		"not among them": {&report.Location{File: "train.py", Line: 15}, one}, "no place": {nil, one}} {
-		if got := patchedCall(from,
-			&report.Report{Job: &report.Job{Loader: &report.Loader{Location: c.at}}}); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		r    report.Report
+		pid  int
+		call hook.Call
+	}{
+		"the job's": {report.Report{Job: &report.Job{PID: 3}}, 3, one},
+		"the worst rank": {report.Report{Job: &report.Job{PID: 2}, Ranks: []report.Rank{{PID: 2},
+			{PID: 3, Worst: true}}}, 3, one},
+		"the first":           {report.Report{Job: &report.Job{PID: 1}}, 2, one},
+		"no job":              {report.Report{}, 2, one},
+		"no place":            {report.Report{Job: &report.Job{PID: 4, Loader: &report.Loader{}}}, 4, one},
+		"the line it is on":   {report.Report{Job: &report.Job{PID: 4, Loader: at(14)}}, 4, two},
+		"one made elsewhere":  {report.Report{Job: &report.Job{PID: 4, Loader: at(15)}}, 4, one},
+		"a later one in turn": {report.Report{Job: &report.Job{PID: 2, Loader: at(14)}}, 4, two},
+	} {
+		if from, call, ok := patched(list, &c.r); !ok || from.PID != c.pid || call != c.call {
+			t.Errorf("%s: %d, %+v, %v", name, from.PID, call, ok)
 		}
+	}
+	if _, _, ok := patched(list[:1], &report.Report{}); ok {
+		t.Error("a trainer that did not say where its loader is made")
 	}
 }
 

@@ -130,17 +130,14 @@ func (t *replay) drop(why string) {
 func collect(all []*replay, over <-chan struct{}, until time.Time, now func() time.Time, enough func(*replay) bool) {
 	for _, t := range all {
 		for t.rows != nil && !enough(t) {
-			timer := time.NewTimer(until.Sub(now()))
 			select {
 			case row, ok := <-t.rows:
 				t.take(row, ok)
 			case <-over:
-				timer.Stop()
 				return
-			case <-timer.C:
+			case <-time.After(until.Sub(now())):
 				return
 			}
-			timer.Stop()
 		}
 	}
 }

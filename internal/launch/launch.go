@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook"
@@ -69,7 +68,12 @@ func Start(command []string, c Config) (*Job, error) {
 	if err != nil {
 		j.noHook = "the hook could not be prepared: " + err.Error()
 	}
-	if j.process, err = start(command, j.environ()); err != nil {
+	env := os.Environ()
+	if j.receiver != nil {
+		env = j.receiver.Environ(env)
+		j.folder, j.socket = j.receiver.Python(), j.receiver.Socket()
+	}
+	if j.process, err = start(command, env); err != nil {
 		j.CloseHook()
 		return nil, err
 	}
@@ -78,24 +82,6 @@ func Start(command []string, c Config) (*Job, error) {
 	j.started = time.Now()
 	go relay(c.Signals, controllingTerminal(), j.process.signal, j.over, j.hurry, j.done)
 	return j, nil
-}
-
-// environ is the job's environment: pipetune's own, and what brings the hook in.
-func (j *Job) environ() []string {
-	env := os.Environ()
-	if j.receiver == nil {
-		return env
-	}
-	env = j.receiver.Environ(env)
-	for _, variable := range env {
-		switch name, value, _ := strings.Cut(variable, "="); name {
-		case hook.EnvSocket:
-			j.socket = value
-		case "PYTHONPATH":
-			j.folder, _, _ = strings.Cut(value, ":")
-		}
-	}
-	return env
 }
 
 // CloseHook ends the receiver: a hook in the job has nobody to report to from here on, and passes everything through.

@@ -19,29 +19,14 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// silence is what is needed to say why the hook of a launched job says nothing.
-type silence struct {
-	fs     procfs.FS
-	socket string         // of the receiver
-	folder string         // the hook's, on the job's PYTHONPATH
-	paths  *isolate.Paths // nil: folders within the job's root are not looked at
-	state  func() hook.State
-}
-
-// silence is what explains the silence of this job's hook; paths may be nil.
-func (j *Job) silence(paths *isolate.Paths) silence {
-	return silence{fs: j.fs, socket: j.socket, folder: j.folder, paths: paths, state: j.Hook}
-}
-
 // mostExplained bounds how many processes of a job are asked at one look why the hook reports nothing of them.
 const mostExplained = 16
 
 // notice keeps why the hook reports nothing of a job that may end before it is watched. The reason that says most
 // stays, of several the latest: a job may begin with a shell, and replace its program by another.
 func (j *Job) notice(tree *job.Tree) {
-	s := j.silence(nil)
 	for _, p := range tree.Processes[:min(len(tree.Processes), mostExplained)] {
-		if why := s.explain(p.ID); why.weight > 0 && why.weight >= j.quiet.weight {
+		if why := j.explain(p.ID, j.Hook(), nil); why.weight > 0 && why.weight >= j.quiet.weight {
 			j.quiet = why
 		}
 	}
@@ -62,15 +47,16 @@ type reason struct {
 	weight int // 1: the process is nothing for the hook; 2: it may become something; 3: the hook was kept out, or went
 }
 
-// explain says why the hook says nothing of a process.
-func (s silence) explain(id procfs.ID) reason {
-	switch state := s.state(); {
+// explain says why the hook, which has reported no more than state, says nothing of a process. paths are children that
+// may look into the job's root folder; nil: it is not looked at.
+func (j *Job) explain(id procfs.ID, state hook.State, paths *isolate.Paths) reason {
+	switch {
 	case len(state.Off) > 0:
 		return reason{switchedOff + state.Off[0].Reason, 3}
 	case state.Loaded > 0:
 		return reason{loaded(state), 2}
 	}
-	p, err := s.fs.OpenID(id)
+	p, err := j.fs.OpenID(id)
 	if err != nil {
 		return reason{}
 	}
@@ -99,23 +85,23 @@ func (s silence) explain(id procfs.ID) reason {
 		switch search, found := env["PYTHONPATH"]; {
 		case env[hook.EnvSocket] == "":
 			return reason{"the job's environment was emptied: " + hook.EnvSocket + " is not in it", 3}
-		case env[hook.EnvSocket] != s.socket:
+		case env[hook.EnvSocket] != j.socket:
 			return reason{"another pipetune, below this one, has launched the training", 3}
-		case found && !slices.Contains(strings.Split(search, ":"), s.folder):
+		case found && !slices.Contains(strings.Split(search, ":"), j.folder):
 			return reason{"PYTHONPATH was replaced within the job; add to it instead: PYTHONPATH=folder:$PYTHONPATH", 3}
 		}
 	}
 	if status, err := p.Status(); err == nil && status.UID.Or(-1) != os.Geteuid() {
 		return reason{fmt.Sprintf("the training runs as another user, number %d", status.UID.Or(-1)), 3}
 	}
-	if s.paths == nil {
+	if paths == nil {
 		return reason{silentTorch, 2}
 	}
 	// The job's root folder is somebody else's: only a child may look there.
-	inside := filepath.Join("/proc", strconv.Itoa(id.PID), "root", s.socket)
-	if _, err := s.paths.Lstat(context.Background(), "hook", inside); errors.Is(err, fs.ErrNotExist) {
+	inside := filepath.Join("/proc", strconv.Itoa(id.PID), "root", j.socket)
+	if _, err := paths.Lstat(context.Background(), "hook", inside); errors.Is(err, fs.ErrNotExist) {
 		return reason{"the training runs in a container or chroot that does not see the folder " +
-			filepath.Dir(s.socket), 3}
+			filepath.Dir(j.socket), 3}
 	}
 	return reason{silentTorch, 2}
 }

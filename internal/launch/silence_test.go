@@ -52,24 +52,19 @@ func TestPythonVersion(t *testing.T) {
 
 // TestSilenceOfNoPython: this very process is looked at, which is none.
 func TestSilenceOfNoPython(t *testing.T) {
-	loaded, made, off := 0, 0, []hook.Off(nil)
-	s := silence{state: func() hook.State { return hook.State{Loaded: loaded, Made: made, Off: off} }}
 	id := procfs.ID{PID: os.Getpid(), Start: startOf(t, os.Getpid())}
-	if got := s.explain(id).text; !strings.HasSuffix(got, "is not a Python") {
+	if got := new(Job).explain(id, hook.State{}, nil).text; !strings.HasSuffix(got, "is not a Python") {
 		t.Errorf("explained with %q", got)
 	}
-	if got := s.explain(procfs.ID{PID: id.PID, Start: id.Start + 1}).text; got != "" {
+	if got := new(Job).explain(procfs.ID{PID: id.PID, Start: id.Start + 1}, hook.State{}, nil).text; got != "" {
 		t.Errorf("another process of that number is explained with %q", got)
 	}
-	if loaded = 1; s.explain(id).text != silentLoader {
-		t.Errorf("explained with %q", s.explain(id).text)
-	}
-	if made = 1; s.explain(id).text != silentBatch {
-		t.Errorf("explained with %q", s.explain(id).text)
-	}
-	if off = []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}; s.explain(
-		id).text != "it switched itself off: OSError: spoilt" {
-		t.Errorf("explained with %q", s.explain(id).text)
+	off := []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}
+	for want, state := range map[string]hook.State{silentLoader: {Loaded: 1}, silentBatch: {Loaded: 1, Made: 1},
+		"it switched itself off: OSError: spoilt": {Loaded: 1, Made: 1, Off: off}} {
+		if got := new(Job).explain(id, state, nil).text; got != want {
+			t.Errorf("%+v: explained with %q, want %q", state, got, want)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ type Watch struct {
 	waiting   bool             // nothing was seen to begin before the watch did, though the hook may report it yet
 	from      int64            // batches taken at the end of the warm-up; -1 before
 	trainer   func() procfs.ID // that the watch is of
-	silence   silence
+	paths     *isolate.Paths
 	why       string    // why the hook reports nothing, as far as known
 	explained time.Time // when why was looked for
 	again     bool      // it is restarted
@@ -51,8 +51,8 @@ type Watch struct {
 
 // Watch begins a watch of the training that trainer names. paths are children that may look into the job's root folder.
 func (j *Job) Watch(l Limits, trainer func() procfs.ID, paths *isolate.Paths) *Watch {
-	w := &Watch{Limits: l, of: j, asked: l.Duration, taking: j.Trains(), from: -1, trainer: trainer,
-		silence: j.silence(paths), why: j.noHook}
+	w := &Watch{Limits: l, of: j, asked: l.Duration, taking: j.Trains(), from: -1, trainer: trainer, paths: paths,
+		why: j.noHook}
 	w.waiting = !w.taking && !j.shows && j.receiver != nil
 	if w.waiting { // importing torch takes long where it is read over a network
 		w.Duration = max(w.Duration, patience)
@@ -130,7 +130,7 @@ func (w *Watch) Sample(_ context.Context, sink recording.Sink) {
 	}
 	if w.of.receiver != nil && time.Since(w.explained) >= explainEvery {
 		w.explained = time.Now()
-		if why := w.silence.explain(w.trainer()).text; why != "" {
+		if why := w.of.explain(w.trainer(), w.of.Hook(), w.paths).text; why != "" {
 			w.why = why
 		}
 	}

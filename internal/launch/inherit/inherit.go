@@ -18,20 +18,12 @@ var handed = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, s
 	syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM,
 	syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR}
 
-// Ignored lists the signals that were ignored when this program was started, of those that can be handed on.
-func Ignored() (list []syscall.Signal) {
-	set := uint64(C.pipetune_ignored_at_start)
-	for _, s := range handed {
-		if set&(1<<uint(s)) != 0 {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// Restore ignores them again, here and in every program that is started from here.
+// Restore ignores the signals again that were ignored when this program was started and can be handed on, here and in
+// every program that is started from here.
 func Restore() {
-	for _, s := range Ignored() {
-		signal.Ignore(s)
+	for _, s := range handed {
+		if uint64(C.pipetune_ignored_at_start)&(1<<uint(s)) != 0 {
+			signal.Ignore(s)
+		}
 	}
 }
