@@ -9,7 +9,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/pkg/report"
@@ -58,11 +57,10 @@ func All() []Rule {
 
 // Find returns the rule of an id, with or without its group.
 func Find(id string) (Rule, bool) {
-	all := All()
-	if i := slices.IndexFunc(all, func(r Rule) bool {
-		return r.ID == id || strings.TrimPrefix(r.ID, "lint/") == id
-	}); i >= 0 {
-		return all[i], true
+	for _, r := range All() {
+		if r.ID == id || r.ID == "lint/"+id {
+			return r, true
+		}
 	}
 	return Rule{}, false
 }

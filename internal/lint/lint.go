@@ -74,11 +74,7 @@ type Change struct {
 // Write writes the file anew, whole or not at all: under a temporary name beside it, with its mode, which is renamed.
 // folder is the Request's.
 func (c Change) Write(folder string) error {
-	path := c.File
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
-	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(absolute(folder, c.File))
 	if err != nil {
 		return plain(err)
 	}
@@ -99,6 +95,14 @@ func (c Change) Write(folder string) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// absolute is the path of a file that may be given relative to a folder.
+func absolute(folder, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(folder, file)
 }
 
 // Result is what was found.
@@ -170,10 +174,7 @@ func (result *Result) judge(ctx context.Context, r Request, script []byte, batch
 func question(r Request, batch []string) map[string]any {
 	asked, keep, certainty := [][]byte{}, Certainties[:slices.Index(Certainties, r.Least)+1], map[string]Certainty{}
 	for _, file := range batch {
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(r.Folder, file)
-		}
-		asked = append(asked, []byte(file))
+		asked = append(asked, []byte(absolute(r.Folder, file)))
 	}
 	for _, rule := range All() {
 		certainty[rule.ID] = rule.Certainty

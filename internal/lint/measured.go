@@ -79,11 +79,7 @@ const computes = "cpu/decode-bound"
 func (r Request) judged(reported string) (file string) {
 	most := 0
 	for _, f := range r.Files {
-		whole := f
-		if !filepath.IsAbs(f) {
-			whole = filepath.Join(r.Folder, f)
-		}
-		if n := alike(reported, whole); n > most {
+		if n := alike(reported, absolute(r.Folder, f)); n > most {
 			most, file = n, f
 		}
 	}

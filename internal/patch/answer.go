@@ -14,17 +14,10 @@ import (
 
 // answer is what the script writes. Names and diffs are bytes (base64 in JSON).
 type answer struct {
-	Refused  string `json:"refused"`
-	File     []byte `json:"file"`
-	Diff     []byte `json:"diff"`
-	Settings []struct {
-		Setting string  `json:"setting"`
-		From    *string `json:"from"`
-		To      string  `json:"to"`
-		Line    int     `json:"line"`
-		How     string  `json:"how"`
-		Origin  string  `json:"origin"`
-	} `json:"settings"`
+	Refused  string                  `json:"refused"`
+	File     []byte                  `json:"file"`
+	Diff     []byte                  `json:"diff"`
+	Settings []report.PatchedSetting `json:"settings"`
 }
 
 // mostOrigin bounds what is said about one value, in bytes.
@@ -53,9 +46,9 @@ func decode(text []byte, asked []Setting) (report.Patch, error) {
 		if s.From != nil {
 			s.From = new(untrusted.Cut(*s.From, mostOrigin).String())
 		}
-		p.Settings = append(p.Settings, report.PatchedSetting{Setting: untrusted.Cut(s.Setting, 64).String(),
-			From: s.From, To: untrusted.Cut(s.To, mostOrigin).String(), Line: s.Line, How: s.How,
-			Origin: untrusted.Cut(s.Origin, mostOrigin).String()})
+		s.Setting = untrusted.Cut(s.Setting, 64).String()
+		s.To, s.Origin = untrusted.Cut(s.To, mostOrigin).String(), untrusted.Cut(s.Origin, mostOrigin).String()
+		p.Settings = append(p.Settings, s)
 	}
 	for _, w := range asked {
 		if !slices.ContainsFunc(p.Settings, func(s report.PatchedSetting) bool { return s.Setting == w.Name }) {

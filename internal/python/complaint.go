@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -52,14 +53,7 @@ func errorLine(text string) string {
 		case traceback && !strings.HasPrefix(line, " "):
 			exception, traceback = line, false
 		}
-		if first == "" {
-			first = line
-		}
+		first = cmp.Or(first, line)
 	}
-	for _, line := range []string{exception, fatal, first} {
-		if line != "" {
-			return untrusted.Cut(line, 200).String()
-		}
-	}
-	return ""
+	return untrusted.Cut(cmp.Or(exception, fatal, first), 200).String()
 }

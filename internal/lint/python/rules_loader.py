@@ -2,9 +2,6 @@
 
 import re
 
-EVALUATION = re.compile(
-    r"(^|_)(val|valid|validation|test|eval|dev)(_|$|\d|set|loader|data)|^(val|test|eval|valid)", re.I
-)
 # Datasets that hold their items in memory and hand them out as they are.
 IN_MEMORY = {"TensorDataset", "ArrayDataset", "list", "tensor", "arange", "randn", "zeros", "StackDataset"}
 # Datasets that read and decode a file for each item.
