@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -29,7 +30,7 @@ type self struct {
 	StdinIsNull               bool
 }
 
-func describeSelf() (any, error) {
+func describeSelf(context.Context, json.RawMessage) (any, error) {
 	var s self
 	s.Environment = os.Environ()
 	// no_new_privs is a property of each thread, so ask for all of them.
@@ -146,14 +147,6 @@ func TestLimitsEnd(t *testing.T) {
 type toWrite struct {
 	Path  string
 	Bytes int
-}
-
-func writeFile(body json.RawMessage) (any, error) {
-	var in toWrite
-	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, err
-	}
-	return in.Bytes, os.WriteFile(in.Path, make([]byte, in.Bytes), 0o600)
 }
 
 func TestFileBytes(t *testing.T) {

@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,7 @@ var fixedEnvironment = []string{
 // runs under the user who started it (no set-user-id, no sudo) and the watched job is that user's own. LD_PRELOAD,
 // LD_AUDIT and the rest never go along.
 func childEnvironment(config Config, secure bool) []string {
-	environment := append([]string{}, fixedEnvironment...)
+	environment := slices.Clone(fixedEnvironment)
 	if !secure && !config.Foreign {
 		for _, variable := range config.Environ {
 			if strings.HasPrefix(variable, "LD_LIBRARY_PATH=") {

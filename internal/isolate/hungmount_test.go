@@ -95,9 +95,9 @@ func ownNamespace(t *testing.T) (done bool) {
 // disk.
 const longSleep = 500 * time.Millisecond
 
-// watchOwnThreads looks at every thread of this process until stop is called, and returns those that were in state D
-// for a long time.
-func watchOwnThreads() (stop func() []string) {
+// watchOwnThreads looks at every thread of this process until stop is called, and fails where one was in state D for a
+// long time.
+func watchOwnThreads(t *testing.T) (stop func()) {
 	quit, over := make(chan struct{}), make(chan struct{})
 	seen, since := map[string]string{}, map[string]time.Time{}
 	go func() {
@@ -125,13 +125,12 @@ func watchOwnThreads() (stop func() []string) {
 			}
 		}
 	}()
-	return func() (found []string) {
+	return func() {
 		close(quit)
 		<-over
 		for task, where := range seen {
-			found = append(found, task+" in "+where)
+			t.Errorf("own thread %s was in state D, in %s", task, where)
 		}
-		return found
 	}
 }
 
@@ -162,7 +161,7 @@ func hangIn(t *testing.T, op hungmount.Op, ask func(context.Context, *Paths, str
 	mount := t.TempDir()
 	hung := must.Get(hungmount.Start(mount, op))(t)
 	limit := verdictLimit(t, r)
-	stop := watchOwnThreads()
+	stop := watchOwnThreads(t)
 	begin := time.Now()
 	err := ask(t.Context(), paths, mount)
 	took := time.Since(begin)
@@ -195,13 +194,9 @@ func hangIn(t *testing.T, op hungmount.Op, ask func(context.Context, *Paths, str
 	if closed := time.Since(begin); closed > 2*time.Second {
 		slow = fmt.Sprintf("Close took %v with a stuck child", closed)
 	}
-	if seen := stop(); len(seen) > 0 {
-		t.Errorf("own threads in state D: %q", seen)
-	}
+	stop()
 	pids := r.Children()
-	if err := hung.Release(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, hung.Release())
 	for _, pid := range pids {
 		waitFor(t, "the released child to end", func() bool { return gone(pid) })
 	}
@@ -217,7 +212,7 @@ func TestManyHungMounts(t *testing.T) {
 	defer r.Close()
 	paths := r.Paths()
 	limit := verdictLimit(t, r)
-	stop := watchOwnThreads()
+	stop := watchOwnThreads(t)
 	const mounts = MaxStuck + 2
 	type verdict struct {
 		err  error
@@ -254,13 +249,9 @@ func TestManyHungMounts(t *testing.T) {
 	if late != MaxStuck || refused != mounts-MaxStuck || r.Stuck() != MaxStuck {
 		t.Errorf("%d late, %d refused, %d stuck", late, refused, r.Stuck())
 	}
-	if seen := stop(); len(seen) > 0 {
-		t.Errorf("own threads in state D: %q", seen)
-	}
+	stop()
 	for _, m := range hung {
-		if err := m.Release(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, m.Release())
 	}
 	waitFor(t, "the released children to end", func() bool { return r.Stuck() == 0 })
 	if _, err := paths.Statfs(t.Context(), "/", "/"); err != nil {

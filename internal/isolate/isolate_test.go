@@ -38,32 +38,26 @@ func testTable() Table {
 		"echo": func(_ context.Context, body json.RawMessage) (any, error) { return body, nil },
 		"count": WithClose(func(context.Context, json.RawMessage) (any, error) { count++; return count, nil },
 			func() { fmt.Fprintln(os.Stderr, "closed after", count) }),
-		"die": func(_ context.Context, body json.RawMessage) (any, error) {
-			var how string
-			_ = json.Unmarshal(body, &how)
-			return misbehave(how)
-		},
+		"die": Decoded(misbehave),
 		"slow": func(context.Context, json.RawMessage) (any, error) {
 			time.Sleep(300 * time.Millisecond)
 			return "slow", nil
 		},
-		"self":      func(context.Context, json.RawMessage) (any, error) { return describeSelf() },
-		"inherited": func(context.Context, json.RawMessage) (any, error) { return describeInherited() },
-		"exploit":   func(_ context.Context, body json.RawMessage) (any, error) { return tryEverything(body) },
+		"self":      describeSelf,
+		"inherited": describeInherited,
+		"exploit":   Decoded(tryEverything),
 		"sockets":   makeSockets,
-		"read": func(_ context.Context, body json.RawMessage) (any, error) {
-			var path string
-			if err := json.Unmarshal(body, &path); err != nil {
-				return nil, err
-			}
+		"read": Decoded(func(_ context.Context, path string) (any, error) {
 			text, err := os.ReadFile(path)
 			return string(text), err
-		},
-		"write": func(_ context.Context, body json.RawMessage) (any, error) { return writeFile(body) },
+		}),
+		"write": Decoded(func(_ context.Context, in toWrite) (any, error) {
+			return in.Bytes, os.WriteFile(in.Path, make([]byte, in.Bytes), 0o600)
+		}),
 	}
 }
 
-func misbehave(how string) (any, error) {
+func misbehave(_ context.Context, how string) (any, error) {
 	switch how {
 	case "exit 7":
 		fmt.Fprintln(os.Stderr, "first\nthe last \x1b[31mwords")

@@ -43,11 +43,10 @@ func (l Limits) apply() error {
 	if err != nil {
 		return err
 	}
-	limits := []struct {
-		name     string
-		resource int
-		soft     int64
-		hard     int64
+	for _, limit := range []struct {
+		name       string
+		resource   int
+		soft, hard int64
 	}{
 		// too little for a file, and the one value that a piped handler heeds (core(5))
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 1, 1},
@@ -56,8 +55,7 @@ func (l Limits) apply() error {
 		{"RLIMIT_AS", unix.RLIMIT_AS, mapped + l.MemoryBytes, mapped + l.MemoryBytes},
 		// SIGXCPU with a message, a second later SIGKILL
 		{"RLIMIT_CPU", unix.RLIMIT_CPU, l.CPUSeconds, l.CPUSeconds + 1},
-	}
-	for _, limit := range limits {
+	} {
 		if limit.resource == unix.RLIMIT_CPU && l.CPUSeconds == 0 {
 			continue
 		}

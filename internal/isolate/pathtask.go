@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,11 +17,7 @@ const (
 )
 
 // servePath is the child's side of Paths.
-func servePath(_ context.Context, body json.RawMessage) (any, error) {
-	var asked pathRequest
-	if err := json.Unmarshal(body, &asked); err != nil {
-		return nil, fmt.Errorf("decoding a path request: %w", err)
-	}
+func servePath(_ context.Context, asked pathRequest) (any, error) {
 	path := string(asked.Path)
 	switch asked.Op {
 	case "stat":

@@ -21,6 +21,17 @@ type Handler func(ctx context.Context, body json.RawMessage) (any, error)
 // Table says which handler does which task. The task "paths" is always there.
 type Table map[string]Handler
 
+// Decoded is the handler of a task whose requests are of one type.
+func Decoded[In any](do func(context.Context, In) (any, error)) Handler {
+	return func(ctx context.Context, body json.RawMessage) (any, error) {
+		var in In
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, fmt.Errorf("decoding a request: %w", err)
+		}
+		return do(ctx, in)
+	}
+}
+
 // termGrace is how long a child asked to end lets a running request finish; the parent kills it somewhat later.
 const termGrace = 200 * time.Millisecond
 
@@ -54,7 +65,7 @@ func Serve(table Table, task string, requests io.Reader, answers io.Writer) int 
 	}
 	handler := table[task]
 	if task == pathsTask {
-		handler = servePath
+		handler = Decoded(servePath)
 	}
 	if handler == nil {
 		return complain(errors.New("no such task"))

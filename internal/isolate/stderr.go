@@ -1,8 +1,10 @@
 package isolate
 
 import (
+	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,8 +24,8 @@ type stderrTail struct {
 	from *os.File
 	over chan struct{} // closed at end of file
 
-	mu         sync.Mutex
-	head, tail []byte
+	mu   sync.Mutex
+	text []byte
 }
 
 func listen(from *os.File) *stderrTail {
@@ -31,30 +33,19 @@ func listen(from *os.File) *stderrTail {
 	go func() {
 		defer close(m.over)
 		defer from.Close()
-		buffer := make([]byte, maxStderr)
-		for {
-			n, err := from.Read(buffer)
-			m.take(buffer[:n])
-			if err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(m, from) // an error is its end as well
 	}()
 	return m
 }
 
-func (m *stderrTail) take(piece []byte) {
+func (m *stderrTail) Write(piece []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if room := maxStderr - len(m.head); room > 0 {
-		n := min(room, len(piece))
-		m.head = append(m.head, piece[:n]...)
-		piece = piece[n:]
+	m.text = append(m.text, piece...)
+	if extra := len(m.text) - 2*maxStderr; extra > 0 {
+		m.text = slices.Delete(m.text, maxStderr, maxStderr+extra)
 	}
-	m.tail = append(m.tail, piece...)
-	if extra := len(m.tail) - maxStderr; extra > 0 {
-		m.tail = append(m.tail[:0], m.tail[extra:]...)
-	}
+	return len(piece), nil
 }
 
 // settle waits until all that a dead child wrote has been read; a moment at most, should somebody else hold the pipe.
@@ -66,7 +57,7 @@ func (m *stderrTail) settle() {
 func (m *stderrTail) lines() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return strings.Split(string(m.head)+string(m.tail), "\n")
+	return strings.Split(string(m.text), "\n")
 }
 
 // cause matches the lines by which the Go runtime, glibc and the dynamic linker say why a process ends.
