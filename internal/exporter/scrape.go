@@ -38,6 +38,7 @@ const (
 	askPatience     = 10 * time.Second
 	// longestRequest is the request with its headers.
 	longestRequest = 8 << 10
+	plainText      = "text/plain; charset=utf-8"
 	// endPatience is how long the end waits for answers under way.
 	endPatience = time.Second
 )
@@ -79,28 +80,27 @@ func (s *Server) answer(from io.Reader) []byte {
 		}
 	}
 	if !ended || len(request) != 3 || !strings.HasPrefix(request[2], "HTTP/1.") {
-		return response("400 Bad Request", "text/plain; charset=utf-8", "not a request of HTTP/1.1\n", false)
+		return response("400 Bad Request", plainText, "not a request of HTTP/1.1\n", false)
 	}
 	if s.local && (foreign || hosts != 1) {
-		return response("403 Forbidden", "text/plain; charset=utf-8",
+		return response("403 Forbidden", plainText,
 			"ask for localhost, 127.0.0.1 or [::1]: a web page elsewhere is not answered\n", false)
 	}
 	head := request[0] == "HEAD"
 	if request[0] != "GET" && !head {
-		return response("405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain; charset=utf-8", "only GET\n", false)
+		return response("405 Method Not Allowed\r\nAllow: GET, HEAD", plainText, "only GET\n", false)
 	}
 	switch path, _, _ := strings.Cut(request[1], "?"); path {
 	case "/":
-		return response("200 OK", "text/plain; charset=utf-8", "pipetune: metrics of a training job are at /metrics\n",
-			head)
+		return response("200 OK", plainText, "pipetune: metrics of a training job are at /metrics\n", head)
 	case "/metrics":
 		var b bytes.Buffer
 		if err := s.text(&b); err != nil {
-			return response("500 Internal Server Error", "text/plain; charset=utf-8", err.Error()+"\n", head)
+			return response("500 Internal Server Error", plainText, err.Error()+"\n", head)
 		}
 		return response("200 OK", ContentType, b.String(), head)
 	}
-	return response("404 Not Found", "text/plain; charset=utf-8", "metrics are at /metrics\n", head)
+	return response("404 Not Found", plainText, "metrics are at /metrics\n", head)
 }
 
 // namesHere reports that the Host of a request names this machine, by localhost or a loopback address, which no name

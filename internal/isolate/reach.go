@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -83,7 +84,7 @@ func (r *Runner) reach(spec Spec) reach {
 	if spec.Only == nil && spec.Write == nil {
 		return out
 	}
-	for _, path := range append(append([]string{}, spec.Only...), spec.Write...) {
+	for _, path := range slices.Concat(spec.Only, spec.Write) {
 		if path == "/proc" || strings.HasPrefix(path, "/proc/") {
 			return out
 		}
@@ -137,15 +138,13 @@ func loaded() (paths []string) {
 	if err != nil {
 		return nil // the folders of libraries are given in any case; the linker is in one of them
 	}
-	seen := map[string]bool{}
 	for line := range bytes.Lines(maps) {
 		fields := bytes.SplitN(bytes.TrimSuffix(line, []byte("\n")), []byte(" "), 6)
 		if len(fields) < 6 || !bytes.Contains(fields[1], []byte("x")) {
 			continue
 		}
 		path := strings.TrimSuffix(strings.TrimLeft(string(fields[5]), " "), " (deleted)")
-		if filepath.IsAbs(path) && !seen[path] {
-			seen[path] = true
+		if filepath.IsAbs(path) && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}

@@ -24,9 +24,9 @@ var States = []struct {
 	{"idle", []metric.Desc{metric.ThreadQueuePoll}},
 }
 
-// wanted are the signals that are read.
-var wanted = func() map[string]bool {
-	names := map[string]bool{}
+// wanted are the signals that are read, by name.
+var wanted = func() map[string]metric.Desc {
+	names := map[string]metric.Desc{}
 	for _, d := range []metric.Desc{
 		metric.LoaderSamples, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer,
 		metric.LoaderWorkers, metric.ThreadSamples, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars,
@@ -35,11 +35,11 @@ var wanted = func() map[string]bool {
 		metric.MemTotal, metric.MemAvailable, metric.CgroupMemLimit, metric.CgroupMemUsed, metric.PressureCPUSome,
 		metric.PressureIOSome, metric.PressureMemFull, metric.DiskReadBytes, metric.DiskBusy,
 	} {
-		names[d.Name] = true
+		names[d.Name] = d
 	}
 	for _, s := range States {
 		for _, d := range s.samples {
-			names[d.Name] = true
+			names[d.Name] = d
 		}
 	}
 	return names
@@ -207,16 +207,10 @@ func (t *Tracker) devices(vs *values) {
 	for k, r := range t.now {
 		_, device, _ := strings.Cut(k.entity, "/")
 		switch of := (Owner{Device: device}); k.metric {
-		case metric.GPUUtil.Name:
-			vs.flow(metric.GPUUtil, of, r.mean*Every.Seconds(), Every.Seconds())
-		case metric.GPUSMActivity.Name:
-			vs.flow(metric.GPUSMActivity, of, r.mean*Every.Seconds(), Every.Seconds())
-		case metric.GPUMemUsed.Name:
-			vs.level(metric.GPUMemUsed, of, r.last)
-		case metric.GPUMemTotal.Name:
-			vs.level(metric.GPUMemTotal, of, r.last)
-		case metric.GPUPower.Name:
-			vs.level(metric.GPUPower, of, r.last)
+		case metric.GPUUtil.Name, metric.GPUSMActivity.Name:
+			vs.flow(wanted[k.metric], of, r.mean*Every.Seconds(), Every.Seconds())
+		case metric.GPUMemUsed.Name, metric.GPUMemTotal.Name, metric.GPUPower.Name:
+			vs.level(wanted[k.metric], of, r.last)
 		case metric.DiskReadBytes.Name:
 			vs.flow(metric.DiskByteRate, of, r.grown, r.over)
 		case metric.DiskBusy.Name:

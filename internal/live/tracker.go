@@ -129,7 +129,7 @@ func (t *Tracker) Update(source Source, members []Member, at time.Duration) *Fra
 }
 
 func (t *Tracker) read(name, entity string, points []recording.Point) {
-	if !wanted[name] || len(points) == 0 {
+	if _, read := wanted[name]; !read || len(points) == 0 {
 		return
 	}
 	k := key{name, entity}

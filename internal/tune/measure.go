@@ -77,11 +77,12 @@ func (job *Job) model(e *evidence.Evidence) {
 	if m.Metric == diagnose.Relative {
 		return
 	}
-	job.Forecast = func(set Setting) (Expected, bool) {
+	job.Forecast = func(set Setting) *report.Interval {
 		_, effect, ok := m.Predict(plain(set), predict.Remedy{})
 		if !ok {
-			return Expected{}, false
+			return nil
 		}
-		return Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch}, true
+		return &report.Interval{Center: effect.After / m.PerBatch, Lo: effect.Lo / m.PerBatch,
+			Hi: effect.Hi / m.PerBatch}
 	}
 }

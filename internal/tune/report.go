@@ -19,7 +19,8 @@ func fill(out *report.Tuning, result Result, job Job) {
 	for _, r := range result.Rows {
 		row := report.TuningRow{NumWorkers: r.Workers, PrefetchFactor: r.Prefetch, PersistentWorkers: r.Persistent,
 			PinMemory: r.Pin, Present: r.Present, Alone: diagnose.Interval(r.Alone.Summary),
-			InLoop: diagnose.Interval(r.InLoop.Summary), Why: cmp.Or(r.InLoop.Why, r.Alone.Why)}
+			InLoop: diagnose.Interval(r.InLoop.Summary), Forecast: r.Forecast,
+			Score: score(r.InLoop.Summary, r.Forecast), Why: cmp.Or(r.InLoop.Why, r.Alone.Why)}
 		if r.Batch > 0 {
 			row.BatchSize = &r.Batch
 		}
@@ -27,10 +28,6 @@ func fill(out *report.Tuning, result Result, job Job) {
 			if m.N > 0 || m.Why != "" {
 				row.MemoryBytes, row.ShmBytes = more(row.MemoryBytes, m.Memory), more(row.ShmBytes, m.Shm)
 			}
-		}
-		if f := r.Forecast; f != nil {
-			row.Forecast = &report.Interval{Center: f.Center, Lo: f.Lo, Hi: f.Hi}
-			row.Score = score(r.InLoop.Summary, *f)
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -63,10 +60,10 @@ func fill(out *report.Tuning, result Result, job Job) {
 	out.Statement = fmt.Sprintf("%.2f times as fast, measured in the loop.", out.Gain.Center) + slower
 }
 
-// score says how a forecast did.
-func score(s stat.Summary, f Expected) string {
+// score says how a forecast did, if there is one.
+func score(s stat.Summary, f *report.Interval) string {
 	switch {
-	case s.N == 0:
+	case f == nil || s.N == 0:
 		return ""
 	case s.Center > f.Hi:
 		return string(report.Above)

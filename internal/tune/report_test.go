@@ -23,8 +23,10 @@ func tuningOf(chosen int, tried bool) *report.Tuning {
 	}
 	out := &report.Tuning{Outcome: report.TuningNone}
 	fill(out, Result{Chosen: chosen, Tried: tried, Rows: []Row{
-		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20), Forecast: &Expected{18, 20, 22}},
-		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80), Forecast: &Expected{90, 95, 99}},
+		{Setting: set(1, 2), Present: true, InLoop: measuredAt(20),
+			Forecast: &report.Interval{Center: 20, Lo: 18, Hi: 22}},
+		{Setting: set(4, 4), Alone: measuredAt(100), InLoop: measuredAt(80),
+			Forecast: &report.Interval{Center: 95, Lo: 90, Hi: 99}},
 		{Setting: set(9, 2), Alone: Rate{Why: "not tried: beyond /dev/shm", Memory: -1, Shm: -1}},
 	}}, Job{Rate: measuredAt(20).Summary})
 	return out

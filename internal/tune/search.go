@@ -14,6 +14,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // Setting is what a loader is given. The zero Batch is the size that it has.
@@ -38,29 +39,26 @@ type Bench interface {
 	InLoop(Setting, time.Duration) Rate
 }
 
-// Expected is a forecast of a setting's rate in the loop, in batches per second.
-type Expected struct{ Lo, Center, Hi float64 }
-
 // Job is what is known of the job before the search.
 type Job struct {
 	Now      Setting
-	Rate     stat.Summary // of the loop as it is
-	Free     stat.Summary // with data for free; N 0: not known
-	First    int          // workers that the forecast chooses; 0: it has none
-	Most     int          // workers that the machine carries
-	Epoch    int          // batches; 0: not known
-	Pins     bool         // pin_memory may help: batches go to a GPU
-	Batches  []int        // batch sizes to measure as well
-	Forecast func(Setting) (Expected, bool)
-	Fits     func(Setting) string // why a setting is not to be tried; "" where it may be
-	Left     func() time.Duration // of the budget; 0 or less: it is spent, or the search was called off
+	Rate     stat.Summary                   // of the loop as it is
+	Free     stat.Summary                   // with data for free; N 0: not known
+	First    int                            // workers that the forecast chooses; 0: it has none
+	Most     int                            // workers that the machine carries
+	Epoch    int                            // batches; 0: not known
+	Pins     bool                           // pin_memory may help: batches go to a GPU
+	Batches  []int                          // batch sizes to measure as well
+	Forecast func(Setting) *report.Interval // of its rate in the loop, in batches per second; nil: none is known
+	Fits     func(Setting) string           // why a setting is not to be tried; "" where it may be
+	Left     func() time.Duration           // of the budget; 0 or less: it is spent, or the search was called off
 }
 
 // Row is one setting, with what was forecast and measured of it.
 type Row struct {
 	Setting
 	Alone, InLoop Rate
-	Forecast      *Expected
+	Forecast      *report.Interval
 	Present       bool // the setting as it is
 }
 
@@ -156,9 +154,7 @@ func (s *search) row(set Setting) int {
 	}
 	r := Row{Setting: set}
 	if s.Forecast != nil && set.Batch == 0 {
-		if x, ok := s.Forecast(set); ok {
-			r.Forecast = &x
-		}
+		r.Forecast = s.Forecast(set)
 	}
 	s.rows = append(s.rows, r)
 	return len(s.rows) - 1
@@ -211,8 +207,8 @@ func (s *search) reaches(set Setting, rate float64) bool {
 	if s.Forecast == nil {
 		return true
 	}
-	x, ok := s.Forecast(set)
-	return !ok || x.Hi >= enough*rate
+	x := s.Forecast(set)
+	return x == nil || x.Hi >= enough*rate
 }
 
 // with is the present setting with so many workers.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // loop is a training loop that takes step for a batch, fed by workers that each make one in item, with restarts that
@@ -70,12 +71,12 @@ func workers(n int) Setting {
 }
 
 func TestSearch(t *testing.T) {
-	forecast := func(reach int) func(Setting) (Expected, bool) {
-		return func(s Setting) (Expected, bool) {
+	forecast := func(reach int) func(Setting) *report.Interval {
+		return func(s Setting) *report.Interval {
 			if s.Workers < reach {
-				return Expected{Lo: 1, Center: 2, Hi: 3}, true
+				return &report.Interval{Center: 2, Lo: 1, Hi: 3}
 			}
-			return Expected{Lo: 50, Center: 90, Hi: 200}, true
+			return &report.Interval{Center: 90, Lo: 50, Hi: 200}
 		}
 	}
 	for _, c := range []struct {
