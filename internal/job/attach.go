@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -42,8 +43,10 @@ func admit(pid int, o Options) (procfs.ID, error) {
 	if pid <= 0 {
 		return fail(ErrNoProcess, "", "give the number of the trainer, as ps shows it")
 	}
-	if o.below(pid, o.Self) {
-		return fail(ErrSelf, "", "give the number of the training process")
+	for id := range Above(o.FS, pid) {
+		if id.PID == o.Self {
+			return fail(ErrSelf, "", "give the number of the training process")
+		}
 	}
 	p, err := o.FS.Open(pid)
 	if err != nil {
@@ -109,25 +112,23 @@ func (o Options) notThere(pid int, err error) error {
 	return e
 }
 
-// below says whether a process is ancestor itself or one of its descendants.
-func (o Options) below(pid, ancestor int) bool {
-	for steps := 0; ancestor > 0 && pid > 0 && steps < 256; steps++ {
-		if pid == ancestor {
-			return true
+// Above goes from a process up to those above it, each with its parent's number. It ends at one that cannot be read.
+func Above(fs procfs.FS, pid int) iter.Seq2[procfs.ID, int] {
+	return func(yield func(procfs.ID, int) bool) {
+		for at, steps := pid, 0; at > 0 && steps < 256; steps++ {
+			p, err := fs.Open(at)
+			if err != nil {
+				return
+			}
+			var st procfs.Stat
+			err = p.Stat(&st)
+			p.Close()
+			if err != nil || !yield(p.ID, st.PPID) {
+				return
+			}
+			at = st.PPID
 		}
-		p, err := o.FS.Open(pid)
-		if err != nil {
-			return false
-		}
-		var st procfs.Stat
-		err = p.Stat(&st)
-		p.Close()
-		if err != nil {
-			return false
-		}
-		pid = st.PPID
 	}
-	return false
 }
 
 // assemble climbs from a process to the top of its job and gathers what is below.

@@ -29,23 +29,15 @@ func (k *jobProcesses) root(pid int) {
 func (k *jobProcesses) identify(pid int) (entity string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.first == 0 {
-		return "", false
-	}
 	var line []procfs.ID
-	for at := pid; at > 1 && len(line) < 256; {
-		id, parent, err := k.stat(at)
-		if err != nil {
-			return "", false
-		}
+	for id := range job.Above(k.fs, pid) {
 		line = append(line, id)
-		if at == k.first || k.known[id] {
+		if id.PID == k.first || k.known[id] {
 			for _, id := range line {
 				k.known[id] = true
 			}
 			return job.Entity(line[0]), true
 		}
-		at = parent
 	}
 	return "", false
 }
@@ -56,29 +48,16 @@ func (k *jobProcesses) line(pid int) (line []procfs.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	of := 0 // how many of them are known to be of the job
-	for at := pid; at > 1 && at != k.first && len(line) < 256; {
-		id, parent, err := k.stat(at)
-		if err != nil {
+	for id, parent := range job.Above(k.fs, pid) {
+		if id.PID == k.first {
 			break
 		}
 		line = append(line, id)
 		if k.known[id] || parent == k.first {
 			of = len(line)
 		}
-		at = parent
 	}
 	line = line[:of]
 	slices.Reverse(line)
 	return line
-}
-
-func (k *jobProcesses) stat(pid int) (procfs.ID, int, error) {
-	p, err := k.fs.Open(pid)
-	if err != nil {
-		return procfs.ID{}, 0, err
-	}
-	defer p.Close()
-	var st procfs.Stat
-	err = p.Stat(&st)
-	return p.ID, st.PPID, err
 }
