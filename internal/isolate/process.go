@@ -128,15 +128,8 @@ func (p *process) fork(ctx context.Context, r *Runner) (open bool, err error) {
 // running waits until the program of the child runs. What the child may use lies on the mount that is its key, mostly;
 // when it does not come back from opening that, the mount is to blame.
 func (p *process) running(ctx context.Context) error {
-	took, key := startLimit, ""
-	limit := time.NewTimer(took)
-	defer limit.Stop()
-	due := time.Now().Add(took)
-	again := func() {
-		due = time.Now().Add(took)
-		limit.Reset(took)
-	}
-	for {
+	for took, key := startLimit, ""; ; {
+		due := time.Now().Add(took)
 		select {
 		case err := <-p.runs:
 			if err != nil {
@@ -147,14 +140,12 @@ func (p *process) running(ctx context.Context) error {
 			if took, key = startLimit, ""; opens {
 				took, key = pathLimit, p.spec.Key
 			}
-			again()
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-limit.C:
+		case <-time.After(took):
 			if time.Since(due) <= pauseSign {
 				return &TimeoutError{Task: p.spec.Task, Key: key, After: took, Starting: key == ""}
 			}
-			again()
 		}
 	}
 }

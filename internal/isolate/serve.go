@@ -103,20 +103,14 @@ func Serve(table Table, task string, requests io.Reader, answers io.Writer) int 
 			lines <- line
 		}
 	}()
-	finish := func() {
-		for _, f := range closers {
-			f()
-		}
-	}
+serving:
 	for {
 		select {
 		case <-terminated:
-			finish()
-			return 0
+			break serving
 		case line, more := <-lines:
 			if !more {
-				finish()
-				return 0
+				break serving
 			}
 			done := make(chan answer, 1)
 			go func() { done <- reply(ctx, handler, line) }()
@@ -129,14 +123,17 @@ func Serve(table Table, task string, requests io.Reader, answers io.Writer) int 
 				cancel()
 				select {
 				case <-done:
-					finish()
-					return 0
+					break serving
 				case <-time.After(termGrace):
 					return 128 + int(syscall.SIGTERM)
 				}
 			}
 		}
 	}
+	for _, end := range closers {
+		end()
+	}
+	return 0
 }
 
 // reply decodes one request, runs it and encodes what came of it. A panic is left to end the child: what it was

@@ -51,38 +51,36 @@ const limit = 10 * time.Second
 // Make makes the patch. The names and the text in it are as they are, in the source's own encoding: not redacted, and
 // not always UTF-8. The error says what could not be read or parsed.
 func Make(ctx context.Context, r Request) (report.Patch, error) {
-	name := untrusted.Cut(r.File, 200).String()
-	if err := unreadable(r.File); err != nil {
-		return report.Patch{}, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(r.Settings) == 0 || r.Line < 1 {
-		return report.Patch{}, fmt.Errorf("%s: nothing to change, or no line of it is known", name)
-	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	text, err := ask(ctx, r)
-	if err != nil {
-		return report.Patch{}, fmt.Errorf("%s: %w", name, err)
+	var text []byte
+	err := unfit(r)
+	if err == nil {
+		text, err = ask(ctx, r)
 	}
-	p, err := decode(text, r.Settings)
+	var p report.Patch
+	if err == nil {
+		p, err = decode(text, r.Settings)
+	}
 	if err != nil {
-		return report.Patch{}, fmt.Errorf("%s: %w", name, err)
+		return report.Patch{}, fmt.Errorf("%s: %w", untrusted.Cut(r.File, 200), err)
 	}
 	return p, nil
 }
 
-// unreadable says why a name that a job gives for its source is no file to change.
-func unreadable(file string) error {
-	base := filepath.Base(file)
-	switch {
-	case file == "":
+// unfit says why what a job gives for its source is no file to change, or why there is nothing to change in it.
+func unfit(r Request) error {
+	switch base := filepath.Base(r.File); {
+	case r.File == "":
 		return errors.New("the job did not say where the loader is made")
 	case strings.HasPrefix(base, "<"): // "<string>", "<stdin>", "<ipython-input-3-…>"
 		return errors.New("the loader is made in code that is in no file")
-	case strings.Contains(file, "/ipykernel_"):
+	case strings.Contains(r.File, "/ipykernel_"):
 		return errors.New("the loader is made in a cell of a notebook")
-	case !filepath.IsAbs(file):
+	case !filepath.IsAbs(r.File):
 		return errors.New("not an absolute path")
+	case len(r.Settings) == 0 || r.Line < 1:
+		return errors.New("nothing to change, or no line of it is known")
 	}
 	return nil
 }
