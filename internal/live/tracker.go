@@ -18,12 +18,6 @@ import (
 // second, and the kernel counts it in steps of 10 ms.
 const Every = time.Second
 
-// Source is what is being recorded; *recording.Recorder is one.
-type Source interface {
-	// Latest calls f for each series that was read after a moment, with these readings.
-	Latest(after time.Duration, f func(metric, entity string, points []recording.Point))
-}
-
 // Member is a process of the job.
 type Member struct {
 	ID      string // its number and start, as entities of the recording end
@@ -96,8 +90,8 @@ type reading struct {
 // Due reports whether it is time for a frame.
 func (t *Tracker) Due(at time.Duration) bool { return !t.begun || at-t.at >= Every }
 
-// Update reads what is new, and returns the state now.
-func (t *Tracker) Update(source Source, members []Member, at time.Duration) *Frame {
+// Update reads what is newly recorded, and returns the state now.
+func (t *Tracker) Update(source *recording.Recorder, members []Member, at time.Duration) *Frame {
 	if !t.begun {
 		t.begun, t.before, t.now, t.index = true, map[key]recording.Point{}, map[key]reading{}, map[traceKey]*trace{}
 		t.at = -1 // the readings of the first tick count

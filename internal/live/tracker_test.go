@@ -30,7 +30,7 @@ func (w *watch) run(seconds int, tick func(at float64)) (f *Frame) {
 		w.Tick(w.at)
 		tick(w.at.Seconds())
 		if w.tracker.Due(w.at) {
-			f = w.tracker.Update(w, w.members, w.at)
+			f = w.tracker.Update(w.Recorder, w.members, w.at)
 		}
 	}
 	return f
