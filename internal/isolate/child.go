@@ -108,7 +108,7 @@ func (c *Child) roundTrip(ctx context.Context, key string, limit time.Duration, 
 	got, err := c.proc.exchange(ctx, request{ID: c.proc.next, Body: body}, limit, c.proc.next)
 	if err == nil {
 		if got.Error != nil {
-			return nil, &RemoteError{Message: got.Error.Message, Errno: got.Error.Errno}
+			return nil, got.Error
 		}
 		return got.Body, nil
 	}

@@ -79,8 +79,8 @@ func (e *GarbageError) Error() string {
 
 // RemoteError is an error that the handler in the child returned; the child lives on.
 type RemoteError struct {
-	Message string
-	Errno   syscall.Errno // 0 when no system call was the cause
+	Message string        `json:"message"`
+	Errno   syscall.Errno `json:"errno,omitempty"` // 0 when no system call was the cause
 }
 
 func (e *RemoteError) Error() string { return e.Message }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"syscall"
 )
 
 // The wire: JSON values, one per line, requests on descriptor 3 and answers on descriptor 4 of the child. The first
@@ -34,12 +33,7 @@ type request struct {
 type answer struct {
 	ID    int             `json:"id"`
 	Body  json.RawMessage `json:"body,omitempty"`
-	Error *remoteFailure  `json:"error,omitempty"`
-}
-
-type remoteFailure struct {
-	Message string        `json:"message"`
-	Errno   syscall.Errno `json:"errno,omitempty"`
+	Error *RemoteError    `json:"error,omitempty"`
 }
 
 var errLongLine = errors.New("a line is longer than allowed")

@@ -141,11 +141,11 @@ serving:
 func reply(ctx context.Context, handler Handler, line []byte) answer {
 	var asked request
 	if err := json.Unmarshal(line, &asked); err != nil {
-		return answer{Error: &remoteFailure{Message: "decoding the request: " + err.Error()}}
+		return answer{Error: &RemoteError{Message: "decoding the request: " + err.Error()}}
 	}
 	value, err := handler(ctx, asked.Body)
 	if err != nil {
-		failure := &remoteFailure{Message: err.Error()}
+		failure := &RemoteError{Message: err.Error()}
 		errors.As(err, &failure.Errno)
 		return answer{ID: asked.ID, Error: failure}
 	}
@@ -154,7 +154,7 @@ func reply(ctx context.Context, handler Handler, line []byte) answer {
 		err = fmt.Errorf("an answer of %d bytes, %d allowed", len(body), maxLine)
 	}
 	if err != nil {
-		return answer{ID: asked.ID, Error: &remoteFailure{Message: err.Error()}}
+		return answer{ID: asked.ID, Error: &RemoteError{Message: err.Error()}}
 	}
 	return answer{ID: asked.ID, Body: body}
 }
