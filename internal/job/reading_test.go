@@ -13,8 +13,18 @@ func argv(line string) [][]byte {
 	return out
 }
 
+// gives holds a function to what it gives for each of some inputs.
+func gives[In, Out comparable](t *testing.T, f func(In) Out, table map[In]Out) {
+	t.Helper()
+	for in, want := range table {
+		if got := f(in); got != want {
+			t.Errorf("%v: %v, want %v", in, got, want)
+		}
+	}
+}
+
 func TestClassifyCommand(t *testing.T) {
-	for line, want := range map[string]commandKind{
+	gives(t, func(line string) commandKind { return classifyCommand(argv(line)) }, map[string]commandKind{
 		"python3|train.py": ordinary,
 		"/usr/bin/python3|-c|" + spawnCode + "|--multiprocessing-fork":        spawnChild,
 		"python3|-c|import sys; " + fserver:                                   forkServer,
@@ -27,38 +37,26 @@ func TestClassifyCommand(t *testing.T) {
 		"python3|-m|mypackage.train|--launcher|torch.distributed.run":         ordinary,
 		"bash|-c|torchrun train.py":                                           ordinary,
 		"torchrun|train.py":                                                   distributedRun,
-	} {
-		if got := classifyCommand(argv(line)); got != want {
-			t.Errorf("%s: %d, want %d", line, got, want)
-		}
-	}
+	})
 	if got := classifyCommand(nil); got != ordinary {
 		t.Errorf("no command line: %d", got)
 	}
 }
 
 func TestIsInterpreter(t *testing.T) {
-	for name, want := range map[string]bool{"python": true, "python3": true, "python3.13t": true, "python3-dbg": true,
+	gives(t, isInterpreter, map[string]bool{"python": true, "python3": true, "python3.13t": true, "python3-dbg": true,
 		"pypy3": true, "pythonista": false, "python-config": false,
-		"bash": false, "": false} {
-		if got := isInterpreter(name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
-	}
+		"bash": false, "": false})
 }
 
 func TestIsRuntime(t *testing.T) {
-	for file, want := range map[string]bool{"/usr/bin/python3.11": true, "/opt/venv/lib/libpython3.12.so.1.0": true,
+	gives(t, isRuntime, map[string]bool{"/usr/bin/python3.11": true, "/opt/venv/lib/libpython3.12.so.1.0": true,
 		"/usr/bin/python3.11 (deleted)": true, "/usr/lib/python3/dist-packages/numpy/core.so": false,
-		"/home/me/python-notes.txt": false, "/usr/lib/libtorch_python.so": false} {
-		if got := isRuntime(file); got != want {
-			t.Errorf("%s: %t", file, got)
-		}
-	}
+		"/home/me/python-notes.txt": false, "/usr/lib/libtorch_python.so": false})
 }
 
 func TestHDF5Release(t *testing.T) {
-	for file, want := range map[string]string{
+	gives(t, hdf5Release, map[string]string{
 		"libhdf5_serial.so.103.3.1":       "1.10", // Debian 12, 1.10.8
 		"libhdf5_serial.so.320.2.0":       "2.2",  // Debian sid, 2.2.0
 		"libhdf5-1c84c4aa.so.310.5.1":     "1.14", // an h5py wheel
@@ -71,11 +69,7 @@ func TestHDF5Release(t *testing.T) {
 		"libhdf5.so":                      "",
 		"libhdf5_openmpi.so.103":          "1.10",
 		"libhdf5-1c84c4aa.so.310.5.1.bak": "",
-	} {
-		if got := hdf5Release(file); got != want {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
-	}
+	})
 }
 
 func TestLibrariesOf(t *testing.T) {
@@ -97,13 +91,9 @@ func TestLibrariesOf(t *testing.T) {
 }
 
 func TestAcceleratorOf(t *testing.T) {
-	for file, want := range map[string]string{"/dev/nvidia0": "cuda", "/dev/nvidia15": "cuda", "/dev/nvidiactl": "",
+	gives(t, acceleratorOf, map[string]string{"/dev/nvidia0": "cuda", "/dev/nvidia15": "cuda", "/dev/nvidiactl": "",
 		"/dev/nvidia-uvm": "",
-		"/dev/nvidia0x":   "", "/dev/kfd": "rocm", "/dev/dxg": "dxg", "/dev/null": ""} {
-		if got := acceleratorOf(file); got != want {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
-	}
+		"/dev/nvidia0x":   "", "/dev/kfd": "rocm", "/dev/dxg": "dxg", "/dev/null": ""})
 	for want, maps := range map[string][]string{
 		"cuda": {"/usr/lib/wsl/lib/libdxcore.so", "/usr/lib/wsl/lib/libcuda.so.1"},
 		"rocm": {"/opt/rocm/lib/libamdhip64.so.6"},
