@@ -153,8 +153,10 @@ func (f *folder) empty() error {
 // parents lists where the private folder may be made, best first: a XDG_RUNTIME_DIR that is one's own, TMPDIR, /tmp.
 func parents(getenv func(string) string, euid int) []string {
 	var list []string
-	if own := getenv("XDG_RUNTIME_DIR"); usable(own, euid) && owner(own) == euid {
-		list = append(list, own)
+	if own := getenv("XDG_RUNTIME_DIR"); usable(own, euid) {
+		if info, err := os.Stat(own); err == nil && owner(info) == euid {
+			list = append(list, own)
+		}
 	}
 	if tmp := getenv("TMPDIR"); usable(tmp, euid) {
 		list = append(list, tmp)
@@ -174,7 +176,7 @@ func usable(dir string, euid int) bool {
 		if failed != nil || !info.IsDir() {
 			return false
 		}
-		uid := int(info.Sys().(*syscall.Stat_t).Uid)
+		uid := owner(info)
 		if uid != euid && uid != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
 			return false
 		}
@@ -186,10 +188,4 @@ func usable(dir string, euid int) bool {
 	return false
 }
 
-func owner(dir string) int {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return -1
-	}
-	return int(info.Sys().(*syscall.Stat_t).Uid)
-}
+func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -36,7 +36,7 @@ func tidy(parent string, euid int, now time.Time) {
 		looked++
 		dir := filepath.Join(parent, entry.Name())
 		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || owner(dir) != euid {
+		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || owner(info) != euid {
 			continue
 		}
 		root, err := os.OpenRoot(dir)
