@@ -22,9 +22,9 @@ var launchCases = []launchCase{
 	{testCase: of("workers_restart")},
 	{testCase: of("slow_sample")},
 	{testCase: of("control_keeps_up")},
-	{testCase: starving("collate_loops", "loader/collate-cost")},
+	{testCase: starving(testCase{name: "collate_loops", planted: []string{"loader/collate-cost"}})},
 	// from outside, drawing indices looks like the loop's own work
-	{testCase: starving("sampler_packs", "loader/sampler-cost"), apart: true},
+	{testCase: starving(testCase{name: "sampler_packs", planted: []string{"loader/sampler-cost"}}), apart: true},
 	{
 		testCase: testCase{
 			name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound),
@@ -48,9 +48,10 @@ func asInTable(names ...string) (cases []launchCase) {
 	return cases
 }
 
-// starving is a job that lacks data, for what a rule names.
-func starving(name, rule string) testCase {
-	return testCase{name: name, class: inputBound, wait: starved, planted: []string{rule}}
+// starving is a job that lacks data.
+func starving(c testCase) testCase {
+	c.class, c.wait = inputBound, starved
+	return c
 }
 
 // launchVariations vary data, start methods and shapes, and have no recordings.
@@ -60,7 +61,7 @@ var launchVariations = append(asInTable("hdf5_chunk_gzip", "workers_few", "cpu_d
 	"control_workers_zero", "control_restart_cheap"),
 	launchCase{testCase: of("hdf5_per_item"), opensAt: `h5py\.File`},
 	launchCase{testCase: of("numpy_batches"), apart: true},
-	launchCase{testCase: starving("many_tensors", "loader/many-tensors"), apart: true},
+	launchCase{testCase: starving(testCase{name: "many_tensors", planted: []string{"loader/many-tensors"}}), apart: true},
 	// taking a batch is on the CPU in part, which is estimated from outside
 	launchCase{
 		testCase: testCase{
@@ -78,7 +79,7 @@ var launchVariations = append(asInTable("hdf5_chunk_gzip", "workers_few", "cpu_d
 		},
 		apart: true,
 	},
-	launchCase{testCase: starving("wide_batches", "loader/wide-batches")},
-	launchCase{testCase: starving("pictures_oversized", "image/oversized")},
-	launchCase{testCase: starving("cpu_transforms", "cpu/decode-bound")},
+	launchCase{testCase: starving(testCase{name: "wide_batches", planted: []string{"loader/wide-batches"}})},
+	launchCase{testCase: starving(testCase{name: "pictures_oversized", planted: []string{"image/oversized"}})},
+	launchCase{testCase: starving(testCase{name: "cpu_transforms", planted: []string{"cpu/decode-bound"}})},
 )
