@@ -61,7 +61,10 @@ var launchVariations = append(asInTable("hdf5_chunk_gzip", "workers_few", "cpu_d
 	"control_workers_zero", "control_restart_cheap"),
 	launchCase{testCase: of("hdf5_per_item"), opensAt: `h5py\.File`},
 	launchCase{testCase: of("numpy_batches"), apart: true},
-	launchCase{testCase: starving(testCase{name: "many_tensors", planted: []string{"loader/many-tensors"}}), apart: true},
+	launchCase{
+		testCase: starving(testCase{name: "many_tensors", planted: []string{"loader/many-tensors"}}),
+		apart:    true,
+	},
 	// taking a batch is on the CPU in part, which is estimated from outside
 	launchCase{
 		testCase: testCase{
