@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -37,13 +38,14 @@ func (f FS) hypervisorFlag() (bool, error) {
 // where there is a flag to read (x86).
 func (f FS) Hypervisor() string {
 	flagged, err := f.hypervisorFlag()
+	believed := flagged || err != nil || runtime.GOARCH != "amd64" // other CPUs have no such flag
 	for _, file := range []string{"sys_vendor", "product_name", "board_vendor"} {
 		text, readErr := f.readString("sys", "class", "dmi", "id", file)
 		if readErr != nil {
 			continue
 		}
 		for _, h := range hypervisors {
-			if strings.HasPrefix(text, h.prefix) && (flagged || err != nil) {
+			if believed && strings.HasPrefix(text, h.prefix) {
 				return h.name
 			}
 		}
