@@ -248,7 +248,8 @@ func names(f hdf5.File) string {
 		list = append(list, fmt.Sprintf("%s %s %v", d.Path, d.Type, d.Shape))
 	}
 	text := strings.Join(list, ", ")
-	if more := int64(len(f.Datasets)-len(list)) + f.Passed.Links; more > 0 {
+	unseen := f.Passed.Links + int64(f.Passed.Groups+f.Passed.Names)
+	if more := int64(len(f.Datasets)-len(list)) + unseen; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
