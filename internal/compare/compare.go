@@ -168,8 +168,8 @@ func warnings(before, after []Input) []string {
 			out = append(out, path.Base(x.Name)+": its verdict is inconclusive.")
 		}
 	}
-	if x, y := loader(before[0].Report), loader(after[0].Report); x.Iterable && y.Iterable &&
-		integer(x.NumWorkers) != integer(y.NumWorkers) {
+	if x, y := before[0].Report.DataLoader(), after[0].Report.DataLoader(); x.Iterable && y.Iterable &&
+		x.Argument("num_workers") != y.Argument("num_workers") {
 		out = append(out, "The dataset is iterable and num_workers differs: unless it takes a share in each worker "+
 			"(torch.utils.data.get_worker_info), samples are counted once for each of them.")
 	}

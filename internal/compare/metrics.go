@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -158,16 +157,11 @@ func measurements(before, after []*report.Report) []report.Change {
 	return out
 }
 
-// idleLabels tell versions and commands, not what was measured: a newer decoder is a change to see, not another row.
-var idleLabels = []string{report.LabelVersion, report.LabelCommand, report.LabelBound}
-
 // measurementKey names a figure of a benchmark: read.items_per_s{cache=warm,order=random}.
 func measurementKey(m report.Measurement) string {
 	var labels []string
-	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
-		if !slices.Contains(idleLabels, name) {
-			labels = append(labels, name+"="+m.Labels[name])
-		}
+	for _, name := range report.RowLabels(m.Labels) {
+		labels = append(labels, name+"="+m.Labels[name])
 	}
 	if len(labels) == 0 {
 		return m.Probe + "." + m.Metric

@@ -164,7 +164,7 @@ func made(r report.Recommended, falls string, before, after *report.Report, c *r
 	if slices.ContainsFunc(c.Conditions, func(x report.Condition) bool { return x.Name == r.Setting }) {
 		return true, ""
 	}
-	if _, told := settingOf(after, r.Setting); told || r.Setting == storageTrait || r.Setting == cacheCondition {
+	if slices.Contains(reportedSettings, r.Setting) || r.Setting == storageTrait || r.Setting == cacheCondition {
 		return false, r.Setting + " was not seen to change"
 	}
 	if !slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
@@ -187,7 +187,7 @@ func made(r report.Recommended, falls string, before, after *report.Report, c *r
 // where all was, or where AFTER does not tell.
 func without(r report.Recommendation, after *report.Report) string {
 	for _, w := range r.With {
-		if now, _ := settingOf(after, w.Setting); now != "" && !sameValue(now, w.To) {
+		if now := settingOf(after, w.Setting); now != "" && !sameValue(now, w.To) {
 			return fmt.Sprintf("%s was changed without %s=%s", r.Setting, w.Setting, w.To)
 		}
 	}

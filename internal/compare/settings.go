@@ -2,31 +2,31 @@ package compare
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// reportedSettings are the settings a report tells, by the names recommendations use; "" is not known.
-var reportedSettings = []struct {
-	name string
-	of   func(r *report.Report) string
-}{
-	{"num_workers", func(r *report.Report) string { return integer(loader(r).NumWorkers) }},
-	{"prefetch_factor", func(r *report.Report) string { return integer(loader(r).PrefetchFactor) }},
-	{"persistent_workers", func(r *report.Report) string { return boolean(loader(r).PersistentWorkers) }},
-	{"pin_memory", func(r *report.Report) string { return boolean(loader(r).PinMemory) }},
-	{"batch_size", func(r *report.Report) string { return integer(loader(r).BatchSize) }},
-	{"in_order", func(r *report.Report) string { return boolean(loader(r).InOrder) }},
-	{"multiprocessing_context", func(r *report.Report) string { return loader(r).StartMethod }},
-	{"dataset class", func(r *report.Report) string { return loader(r).Dataset }},
-	{chunkSetting, chunk},
-	{"sampler class", func(r *report.Report) string { return loader(r).Sampler }},
-}
+// reportedSettings are the settings a report tells, by the names recommendations use.
+var reportedSettings = []string{"num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size",
+	"in_order", "multiprocessing_context", "dataset class", "HDF5 chunk shape", "sampler class"}
 
-const chunkSetting = "HDF5 chunk shape"
+// settingOf is the value a report reports of one of these, "" where it does not know it.
+func settingOf(r *report.Report, name string) string {
+	l := r.DataLoader()
+	switch name {
+	case "multiprocessing_context":
+		return l.StartMethod
+	case "dataset class":
+		return l.Dataset
+	case "HDF5 chunk shape":
+		return chunk(r)
+	case "sampler class":
+		return l.Sampler
+	}
+	return l.Argument(name)
+}
 
 // chunk is the chunk shape of the HDF5 dataset that is read, as recommendations write it.
 func chunk(r *report.Report) string {
@@ -39,18 +39,16 @@ func chunk(r *report.Report) string {
 	return ""
 }
 
-// job is the job that was watched; of one that is not known, and of a benchmark, it is empty. So is its loader.
+// job is the job that was watched; of one that is not known, and of a benchmark, it is empty.
 func job(r *report.Report) *report.Job { return cmp.Or(r.Job, &report.Job{}) }
-
-func loader(r *report.Report) *report.Loader { return cmp.Or(job(r).Loader, &report.Loader{}) }
 
 // settings lists what was changed in the loader and the dataset's layout, as far as it is known on both sides.
 func settings(b, a *report.Report) []report.SettingChange {
 	var out []report.SettingChange
-	for _, s := range reportedSettings {
-		if x, y := s.of(b), s.of(a); x != "" && y != "" && x != y {
-			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: recommended(b,
-				s.name)})
+	for _, name := range reportedSettings {
+		if x, y := settingOf(b, name), settingOf(a, name); x != "" && y != "" && x != y {
+			out = append(out, report.SettingChange{Setting: name, Before: x, After: y,
+				Recommended: recommended(b, name)})
 		}
 	}
 	return out
@@ -66,12 +64,11 @@ func recommended(r *report.Report, setting string) string {
 
 // knownBatch says whether the batch size is the same, nil where a side does not know it.
 func knownBatch(b, a *report.Report) *bool {
-	x, y := loader(b).BatchSize, loader(a).BatchSize
+	x, y := b.DataLoader().BatchSize, a.DataLoader().BatchSize
 	if x == nil || y == nil {
 		return nil
 	}
-	same := *x == *y
-	return &same
+	return new(*x == *y)
 }
 
 // sameBatch reports whether figures per batch may be compared: by the batch size, or else by the bytes of a batch. Not
@@ -84,34 +81,7 @@ func sameBatch(b, a *report.Report) bool {
 	return !differ
 }
 
-// settingOf is the value a report reports a setting, "" where it tells none; told is whether a report can tell it.
-func settingOf(r *report.Report, name string) (value string, told bool) {
-	for _, s := range reportedSettings {
-		if s.name == name {
-			return s.of(r), true
-		}
-	}
-	return "", false
-}
-
 // sameValue compares values as people write them: True, true.
 func sameValue(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
-}
-
-func integer(n *int) string {
-	if n == nil {
-		return ""
-	}
-	return strconv.Itoa(*n)
-}
-
-func boolean(b *bool) string {
-	switch {
-	case b == nil:
-		return ""
-	case *b:
-		return "True"
-	}
-	return "False"
 }

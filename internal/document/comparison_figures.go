@@ -43,11 +43,9 @@ func changeName(x report.Change) string {
 	if x.Probe == "" {
 		return cmp.Or(changeNames[x.Metric].name, strings.ReplaceAll(x.Metric, "_", " "))
 	}
-	_, labels, _ := strings.Cut(x.Key, "{")
 	var values []string
-	for _, l := range strings.Split(strings.TrimSuffix(labels, "}"), ",") {
-		name, v, _ := strings.Cut(l, "=")
-		switch {
+	for _, name := range report.RowLabels(x.Labels) {
+		switch v := x.Labels[name]; {
 		case v == "", v == "kept":
 		case slices.Contains(plainLabels, name):
 			values = append(values, v)

@@ -100,10 +100,6 @@ func recommendation(c report.Recommendation) string {
 	return s
 }
 
-// loaderArguments are the settings that are arguments of DataLoader, in the order people write them.
-var loaderArguments = []string{"batch_size", "num_workers", "prefetch_factor", "persistent_workers", "pin_memory",
-	"in_order"}
-
 // tryLine is a DataLoader call with the recommended arguments that may be copied as they are, "" where none is one.
 func tryLine(r *report.Report) string {
 	value := map[string]string{}
@@ -117,7 +113,7 @@ func tryLine(r *report.Report) string {
 		}
 	}
 	var args []string
-	for _, name := range loaderArguments {
+	for _, name := range report.LoaderArguments {
 		if v, ok := value[name]; ok {
 			args = append(args, name+"="+v)
 		}

@@ -16,10 +16,10 @@ import (
 // loaderSection names the training loop's loader as the job itself reported it; empty for a job that is watched from
 // outside.
 func loaderSection(r *report.Report) Section {
-	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Source != "hook" {
+	l := r.DataLoader()
+	if l.Source != "hook" {
 		return Section{}
 	}
-	l := r.Job.Loader
 	var facts Facts
 	if l.Location != nil {
 		facts.add("made at", place(l.Location))
@@ -45,20 +45,9 @@ func loaderSection(r *report.Report) Section {
 // settings are a loader's settings as one would write them.
 func settings(l *report.Loader) string {
 	var all []string
-	for _, n := range []struct {
-		name  string
-		value *int
-	}{{"batch_size", l.BatchSize}, {"num_workers", l.NumWorkers}, {"prefetch_factor", l.PrefetchFactor}} {
-		if n.value != nil {
-			all = append(all, fmt.Sprintf("%s=%d", n.name, *n.value))
-		}
-	}
-	for _, b := range []struct {
-		name  string
-		value *bool
-	}{{"persistent_workers", l.PersistentWorkers}, {"pin_memory", l.PinMemory}, {"in_order", l.InOrder}} {
-		if b.value != nil {
-			all = append(all, b.name+"="+map[bool]string{true: "True", false: "False"}[*b.value])
+	for _, name := range report.LoaderArguments {
+		if value := l.Argument(name); value != "" {
+			all = append(all, name+"="+value)
 		}
 	}
 	if l.StartMethod != "" {
@@ -72,12 +61,9 @@ const mostSlow, slowTimes = 5, 3
 
 // slowSection lists the items that took longest, where one stands out: as long as a batch takes in the middle.
 func slowSection(r *report.Report) Section {
-	if r.Job == nil || r.Job.Loader == nil || len(r.Job.Loader.SlowItems) == 0 {
-		return Section{}
-	}
-	list := r.Job.Loader.SlowItems
+	list := r.DataLoader().SlowItems
 	usual, known := r.Metrics[metric.MadeItem.Name]
-	if !known || list[0].Seconds < slowTimes*usual.Center {
+	if len(list) == 0 || !known || list[0].Seconds < slowTimes*usual.Center {
 		return Section{}
 	}
 	t := &Table{Columns: []Column{{"index", true}, {"time", true}, {"measured", true}}}

@@ -18,9 +18,6 @@ type group struct {
 	values map[string]report.Metric
 }
 
-// remarks are labels that say something of a row and do not make another one.
-var remarks = []string{report.LabelVersion, report.LabelCommand, report.LabelBound}
-
 // groups gathers a probe's measurements by their labels, in order of first appearance.
 func groups(r *report.Report, probe string) []group {
 	var list []group
@@ -30,10 +27,8 @@ func groups(r *report.Report, probe string) []group {
 			continue
 		}
 		var key strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
-			if !slices.Contains(remarks, name) {
-				key.WriteString(strconv.Quote(name) + strconv.Quote(m.Labels[name]))
-			}
+		for _, name := range report.RowLabels(m.Labels) {
+			key.WriteString(strconv.Quote(name) + strconv.Quote(m.Labels[name]))
 		}
 		i, known := index[key.String()]
 		if !known {

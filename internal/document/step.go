@@ -158,7 +158,7 @@ func phasesSection(r *report.Report) Section {
 		s.Title, s.About = "Where an item's time goes", "one worker"
 	case workerless(r):
 		s.Title, s.About = "Where the trainer's time goes", "as it loads its data itself"
-	case r.Job != nil && r.Job.Loader != nil && r.Job.Loader.FedBy != "":
+	case r.DataLoader().FedBy != "":
 		s.Title, s.About = "Where the time goes", "of those who feed the trainer"
 	}
 	var bars Bars
@@ -171,7 +171,8 @@ func phasesSection(r *report.Report) Section {
 }
 
 func workerless(r *report.Report) bool {
-	return r.Job != nil && r.Job.Loader != nil && r.Job.Loader.NumWorkers != nil && *r.Job.Loader.NumWorkers == 0
+	n := r.DataLoader().NumWorkers
+	return n != nil && *n == 0
 }
 
 // phaseTime is a phase's time per batch or per item, "" where it is not known.

@@ -28,10 +28,7 @@ func workerParts(r *report.Report, t *timeline.Timeline, axis Axis) []Part {
 		return nil
 	}
 	kinds := map[string]string{"worker": "workers", "process": "processes", "thread": "threads"}
-	s := &Strips{Title: "What the " + kinds[c.Of] + " did", Axis: axis}
-	if r.Job != nil && r.Job.Loader != nil && r.Job.Loader.FedBy != "" {
-		s.About = r.Job.Loader.FedBy
-	}
+	s := &Strips{Title: "What the " + kinds[c.Of] + " did", About: r.DataLoader().FedBy, Axis: axis}
 	totals := make([][]float64, len(c.Rows))
 	used := make([]float64, len(c.States))
 	all := 0.0

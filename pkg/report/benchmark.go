@@ -1,6 +1,10 @@
 package report
 
-import "cmp"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // Benchmark is what bench-io measured, and on which part of the dataset.
 type Benchmark struct {
@@ -121,3 +125,11 @@ const (
 	LabelCommand    = "command"           // try: what makes this candidate of the whole dataset
 	LabelTier       = "tier"              // tier: "here" or "other"
 )
+
+// RowLabels are the names of the labels that make another row, in order. Versions, commands and what bounds a row only
+// say something of it: a newer decoder is a change to see, not another row.
+func RowLabels(labels map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(labels)), func(name string) bool {
+		return name == LabelVersion || name == LabelCommand || name == LabelBound
+	})
+}

@@ -148,11 +148,11 @@ func (r *Report) planned() (out []Decision) {
 // whether its code shares the data out between them, and if it does not, training sees every sample once for each. One
 // whose shards are known does.
 func (r *Report) unshared(list []Decision) bool {
-	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable || r.Job.Loader.Shards != nil {
+	l := r.DataLoader()
+	if !l.Iterable || l.Shards != nil {
 		return false
 	}
-	now := r.Job.Loader.NumWorkers
-	return now != nil && *now <= 1 && slices.ContainsFunc(list, func(d Decision) bool {
+	return l.NumWorkers != nil && *l.NumWorkers <= 1 && slices.ContainsFunc(list, func(d Decision) bool {
 		to, err := strconv.Atoi(d.To)
 		return d.Setting == "num_workers" && d.Outcome == ToChange && err == nil && to > 1
 	})
@@ -178,14 +178,9 @@ func (r *Report) Decision(setting string) *Decision {
 	return &list[i]
 }
 
-// present is the value a setting was seen to have; nil where it was not seen.
+// present is the number a setting was seen to have; nil where it was not seen, or is none.
 func (r *Report) present(setting string) *string {
-	if r.Job == nil || r.Job.Loader == nil {
-		return nil
-	}
-	l := r.Job.Loader
-	n := map[string]*int{"num_workers": l.NumWorkers, "prefetch_factor": l.PrefetchFactor,
-		"batch_size": l.BatchSize}[setting]
+	n := r.DataLoader().counts()[setting]
 	if n == nil {
 		return nil
 	}

@@ -23,10 +23,8 @@ type SlowItem struct {
 
 // launch checks what only a launched job's report holds.
 func (v *validator) launch(r *Report) {
-	if r.Job != nil && r.Job.Loader != nil {
-		for _, s := range r.Job.Loader.SlowItems {
-			v.finite("slow item", s.Seconds)
-		}
+	for _, s := range r.DataLoader().SlowItems {
+		v.finite("slow item", s.Seconds)
 	}
 	if r.Patch == nil {
 		return

@@ -8,6 +8,7 @@ package report
 
 import (
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -157,6 +158,38 @@ type Loader struct {
 	Shards    *int       `json:"shards,omitempty"`
 	InOrder   *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
 	SlowItems []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
+}
+
+// DataLoader is the loader of the job; an empty one where none is known.
+func (r *Report) DataLoader() *Loader {
+	if r.Job == nil || r.Job.Loader == nil {
+		return &Loader{}
+	}
+	return r.Job.Loader
+}
+
+// LoaderArguments are the settings that are arguments of DataLoader, in the order people write them.
+var LoaderArguments = []string{"batch_size", "num_workers", "prefetch_factor", "persistent_workers", "pin_memory",
+	"in_order"}
+
+// Argument is the value of one of LoaderArguments as people write it; "" where it is not known.
+func (l *Loader) Argument(name string) string {
+	if n := l.counts()[name]; n != nil {
+		return strconv.Itoa(*n)
+	}
+	switch b := map[string]*bool{"persistent_workers": l.PersistentWorkers, "pin_memory": l.PinMemory,
+		"in_order": l.InOrder}[name]; {
+	case b == nil:
+		return ""
+	case *b:
+		return "True"
+	}
+	return "False"
+}
+
+// counts are those of LoaderArguments that are numbers; nil is unknown.
+func (l *Loader) counts() map[string]*int {
+	return map[string]*int{"batch_size": l.BatchSize, "num_workers": l.NumWorkers, "prefetch_factor": l.PrefetchFactor}
 }
 
 // Location is a place in the user's source.
