@@ -19,8 +19,8 @@ func gateOf(c *report.Comparison, before, after []*report.Report, limit float64,
 		return nil, fmt.Errorf("%w: %.80q", ErrUnknownMetric, metric)
 	}
 	g := &report.Gate{Metric: metric, Limit: limit, Answer: report.GateUnclear}
-	if i := slices.IndexFunc(c.Conditions, func(x report.Condition) bool { return x.Breaks }); i >= 0 {
-		g.Why = "the two sides are not comparable: " + c.Conditions[i].Name + " differs"
+	if c.Comparable == report.NotComparable {
+		g.Why = "the two sides are not comparable: " + c.Conditions[0].Name + " differs"
 		return g, nil
 	}
 	judged := 0

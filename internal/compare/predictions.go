@@ -196,8 +196,8 @@ func without(r report.Recommendation, after *report.Report) string {
 
 // inTheWay says what keeps predictions from being judged: another world, or changes that nobody recommended.
 func inTheWay(b *report.Report, c *report.Comparison, applied []advice) string {
-	if i := slices.IndexFunc(c.Conditions, func(x report.Condition) bool { return x.Breaks }); i >= 0 {
-		return "not comparable: " + c.Conditions[i].Name + " differs"
+	if c.Comparable == report.NotComparable {
+		return "not comparable: " + c.Conditions[0].Name + " differs"
 	}
 	advised := alsoAdvised(b, c, applied)
 	for _, s := range c.Settings {

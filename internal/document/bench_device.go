@@ -18,22 +18,18 @@ func deviceSection(r *report.Report) Section {
 	byCount(list, report.LabelBlock, report.LabelDepth)
 	vary, _ := varying(list, report.LabelOrder, report.LabelMode)
 	t := &Table{Columns: []Column{{"request", true}, {"in flight", true}, {"reads/s", true}, {"95 % interval", true},
-		{"rate", true}, {"latency", true}}}
+		{"rate", true}, {"latency", true}, {"order", false}}}
 	about := ""
 	if len(list) > 0 && !differ(list, report.LabelMode) {
 		about = modes[list[0].labels[report.LabelMode]]
 	}
-	if len(vary) > 0 {
-		t.Columns = append(t.Columns, Column{"order", false})
-	}
 	for _, g := range list {
 		m := g.one(metric.ReadRate.Name)
-		row := cells(sizeText(g.labels[report.LabelBlock]), orUnknown(g.labels[report.LabelDepth]), figure(m),
-			within(m), deviceRate(g), figure(g.one(metric.ReadTime.Name)))
-		if len(vary) > 0 {
-			row = append(row, Cell{Text: g.words(vary...)})
-		}
-		t.Rows = append(t.Rows, Row{Cells: row})
+		t.add(sizeText(g.labels[report.LabelBlock]), orUnknown(g.labels[report.LabelDepth]), figure(m), within(m),
+			deviceRate(g), figure(g.one(metric.ReadTime.Name)), g.words(vary...))
+	}
+	if len(vary) == 0 {
+		t.drop(6, 7)
 	}
 	s := section("Storage at best", about, Supporting, t)
 	if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelMode] == "page-cache" }) {

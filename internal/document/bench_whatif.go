@@ -35,18 +35,12 @@ func (v pivot) table(r *report.Report) (t *Table, shared, note string) {
 	timed := slices.DeleteFunc(slices.Clone(list), func(g group) bool { return g.one(metric.ItemTime.Name) == nil })
 	orders := values(timed, report.LabelOrder)
 	vary, shared := varying(timed, report.LabelCache, report.LabelDecoder)
-	t = &Table{Columns: []Column{{v.head, false}}}
-	if len(vary) > 0 {
-		t.Columns = append(t.Columns, Column{"", false})
-	}
+	t = &Table{Columns: []Column{{v.head, false}, {"", false}}}
 	for _, o := range orders {
 		t.Columns = append(t.Columns, Column{cmp.Or(o, "per item"), true})
 	}
-	t.Columns = append(t.Columns, Column{"times as fast", true})
-	ratio := len(t.Columns) - 1
-	if v.size {
-		t.Columns = append(t.Columns, Column{"size", true})
-	}
+	ratio := len(t.Columns)
+	t.Columns = append(t.Columns, Column{"times as fast", true}, Column{"size", true})
 	for _, value := range values(groups(r, v.probe), v.label) {
 		first := len(t.Rows)
 		for _, how := range accesses(timed, vary) {
@@ -54,14 +48,8 @@ func (v pivot) table(r *report.Report) (t *Table, shared, note string) {
 			if !ok {
 				continue
 			}
-			if len(vary) > 0 {
-				row.Cells = slices.Insert(row.Cells, 1, Cell{Text: joined(" ", valuesOf(how)...)})
-			}
 			if len(t.Rows) > first { // the same again: its name and size stand above, its command below
-				row.Cells[0].Text, t.Rows[len(t.Rows)-1].Copy = "", ""
-				if v.size {
-					row.Cells[ratio+1].Text = ""
-				}
+				row.Cells[0].Text, row.Cells[ratio+1].Text, t.Rows[len(t.Rows)-1].Copy = "", "", ""
 			}
 			if strings.HasPrefix(row.Cells[ratio].Text, "~") {
 				note = "~ before a ratio: its interval holds 1, no difference can be shown"
@@ -69,12 +57,18 @@ func (v pivot) table(r *report.Report) (t *Table, shared, note string) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
+	if !v.size {
+		t.drop(ratio+1, ratio+2)
+	}
+	if len(vary) == 0 {
+		t.drop(1, 2)
+	}
 	return t, shared, note
 }
 
 // row is one value of the label, read one way; not ok where it was not read that way.
 func (v pivot) row(list []group, value string, how []string, orders []string) (Row, bool) {
-	row := Row{Cells: cells(v.name(value))}
+	row := Row{Cells: cells(v.name(value), joined(" ", valuesOf(how)...))}
 	seen, faster := false, "?"
 	for _, o := range orders {
 		keys := append([]string{report.LabelOrder, o}, how...)
@@ -99,10 +93,7 @@ func (v pivot) row(list []group, value string, how []string, orders []string) (R
 	if value == v.base {
 		faster, stored = "", ""
 	}
-	row.Cells = append(row.Cells, Cell{Text: faster})
-	if v.size {
-		row.Cells = append(row.Cells, Cell{Text: stored})
-	}
+	row.Cells = append(row.Cells, cells(faster, stored)...)
 	return row, seen
 }
 

@@ -44,11 +44,8 @@ func workersSection(r *report.Report) Section {
 	series := scalings(r)
 	list := slices.Concat(series...)
 	vary, shared := varying(list, seriesLabels...)
-	t := &Table{Columns: []Column{{"processes", true}, {"items/s", true}, {"95 % interval", true}, {"efficiency", true},
-		{"CPU cores", true}}}
-	if len(series) > 1 {
-		t.Columns = append([]Column{{"", false}}, t.Columns...)
-	}
+	t := &Table{Columns: []Column{{"", false}, {"processes", true}, {"items/s", true}, {"95 % interval", true},
+		{"efficiency", true}, {"CPU cores", true}}}
 	most := 0.0
 	for _, g := range list {
 		most = max(most, g.values[metric.ItemRate.Name].Center)
@@ -67,16 +64,17 @@ func workersSection(r *report.Report) Section {
 			if used := g.one(metric.CPUCores.Name); used != nil {
 				cores = unit.Number(used.Center)
 			}
-			row := Row{Cells: cells(orUnknown(g.labels[report.LabelWorkers]), figure(m), within(m),
+			row := Row{Cells: cells(name, orUnknown(g.labels[report.LabelWorkers]), figure(m), within(m),
 				efficiency(g.one(metric.Efficiency.Name)), cores)}
-			if len(series) > 1 {
-				row.Cells, name = append(cells(name), row.Cells...), ""
-			}
+			name = "" // it stands in the first row
 			if m != nil && most > 0 {
 				row.Share = m.Center / most
 			}
 			t.Rows = append(t.Rows, row)
 		}
+	}
+	if len(series) < 2 {
+		t.drop(0, 1)
 	}
 	s := section("Workers", joined("; ", shared, unit.Number(r.Host.CPUsUsable)+" usable CPUs"), Main, t)
 	s.add(notes(append(bends, apart...)...)...)

@@ -57,7 +57,7 @@ func comparisonTone(c *report.Comparison) Tone {
 
 // comparable says what may be made of the figures.
 func comparable(c *report.Comparison) *Trust {
-	t := &Trust{Label: "Comparable"}
+	t := &Trust{Label: "Comparable", Points: c.Conditions}
 	switch c.Comparable {
 	case report.Comparable:
 		t.Text, t.Tone = "yes: nothing that matters differs but the settings", Good
@@ -65,9 +65,6 @@ func comparable(c *report.Comparison) *Trust {
 		t.Text, t.Tone = "with care: more differs than the settings", Caution
 	case report.NotComparable:
 		t.Text, t.Tone = "NO: what follows may be due to what differs here", Bad
-	}
-	for _, x := range c.Conditions {
-		t.Points = append(t.Points, Doubt{x.Name, x.Before, x.After, x.Consequence, x.Breaks})
 	}
 	return t
 }
@@ -176,7 +173,7 @@ func predictionsSection(c *report.Comparison) Section {
 	for _, p := range c.Predictions {
 		out := Prediction{Change: recommendedText(p.Changes), Predicted: "–", Observed: "–", Tone: outcomes[p.Outcome]}
 		if p.Lo != 0 || p.Hi != 0 {
-			out.Predicted = effectText(report.Effect{Metric: p.Metric, Lo: p.Lo, Hi: p.Hi, Unit: p.Unit})
+			out.Predicted = predictedText(p)
 		}
 		if _, rate := rateNouns[p.Metric]; p.Observed != nil && rate {
 			out.Observed = unit.Number(p.Observed.Center)
@@ -187,6 +184,10 @@ func predictionsSection(c *report.Comparison) Section {
 		list.List = append(list.List, out)
 	}
 	return section("Predicted against observed", "", Main, list, predictedRanges(c))
+}
+
+func predictedText(p report.Prediction) string {
+	return effectText(report.Effect{Metric: p.Metric, Lo: p.Lo, Hi: p.Hi, Unit: p.Unit})
 }
 
 // tallyText counts every prediction that was made: those that held and missed, those of which the data cannot tell, and

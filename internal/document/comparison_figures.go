@@ -275,7 +275,6 @@ func changesSections(c *report.Comparison) (figures, more Section) {
 func changesTable(list []report.Change, tested bool) *Table {
 	t := &Table{Columns: []Column{{"", false}, {"before", true}, {"after", true}, {"change", true}, {"interval", true},
 		{"p", true}, {"n", true}, {"", false}}}
-	const p = 5
 	for _, x := range list {
 		change, interval := movement(x)
 		answer := string(x.Answer)
@@ -285,13 +284,10 @@ func changesTable(list []report.Change, tested bool) *Table {
 		row := append(cells(changeName(x)), figureCell(x.Before, x), figureCell(x.After, x),
 			Cell{Text: change, Strong: x.Answer == report.Better || x.Answer == report.Worse})
 		row = append(row, cells(interval, chanceText(x.P), fmt.Sprintf("%d+%d", x.NBefore, x.NAfter), answer)...)
-		if !tested {
-			row = slices.Delete(row, p, p+1)
-		}
 		t.Rows = append(t.Rows, Row{Cells: row})
 	}
 	if !tested {
-		t.Columns = slices.Delete(t.Columns, p, p+1)
+		t.drop(5, 6)
 	}
 	return t
 }

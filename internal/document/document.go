@@ -7,7 +7,11 @@
 // hold anything, and each writer makes all of them safe.
 package document
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
 
 // Document is what a person reads, in the order they read it.
 type Document struct {
@@ -60,14 +64,7 @@ type Trust struct {
 	Label  string // "Comparable"
 	Text   string // "with care: more differs than the settings"
 	Tone   Tone
-	Points []Doubt
-}
-
-// Doubt is one thing that differs, and what that may do to the figures.
-type Doubt struct {
-	Name, Before, After string
-	Consequence         string
-	Breaks              bool // the figures cannot be held against each other
+	Points []report.Condition
 }
 
 // Weight says who needs a section.

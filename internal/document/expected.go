@@ -11,12 +11,11 @@ const mostExpected = 6
 
 // expectedSection draws what changes are predicted to bring beside what is now and what free data would give.
 func expectedSection(r *report.Report) Section {
-	p, most := &Ranges{Title: "Predicted against now"}, 0.0
+	p := &Ranges{Title: "Predicted against now"}
 	rate := ""
-	add := func(name string, e report.Effect, s Sense) {
+	add := func(name string, e report.Effect) {
 		if rate == e.Metric && len(p.Rows) <= mostExpected {
-			p.Rows = append(p.Rows, Range{name, effectText(e), e.After, e.Lo, e.Hi, s})
-			most = max(most, e.Hi)
+			p.Rows = append(p.Rows, Range{name, effectText(e), e.After, e.Lo, e.Hi, Working})
 		}
 	}
 	for _, f := range r.Findings {
@@ -29,19 +28,18 @@ func expectedSection(r *report.Report) Section {
 		return Section{}
 	}
 	p.Rows = []Range{{"now", unit.Format(now.Center, now.Unit), now.Center, now.Lo, now.Hi, Other}}
-	most = now.Hi
 	for _, d := range changes(r) {
 		if d.Effect != nil && !report.Vague(d.Effect.Lo, d.Effect.Hi) {
-			add(changeText(d.Recommendation), *d.Effect, Working)
+			add(changeText(d.Recommendation), *d.Effect)
 		}
 	}
 	for _, plan := range r.Plans {
 		if plan.Effect != nil && len(plan.Changes) > 1 {
-			add("plan: "+plan.Name, *plan.Effect, Working)
+			add("plan: "+plan.Name, *plan.Effect)
 		}
 	}
 	if r.Joint != nil {
-		add("together", *r.Joint, Working)
+		add("together", *r.Joint)
 	}
 	if len(p.Rows) < 2 {
 		return Section{}
@@ -50,40 +48,45 @@ func expectedSection(r *report.Report) Section {
 		free.Confidence > 0 {
 		x := Range{"without waiting for data", freeText(r, "1/"+metric.FreeStepTime.Name, 1), 1 / free.Center,
 			1 / free.Hi, 1 / free.Lo, Idle}
-		if x.Hi < 20*most {
-			p.Rows, most = append(p.Rows, x), max(most, x.Hi)
+		if x.Hi < 20*p.most() {
+			p.Rows = append(p.Rows, x)
 		}
 	}
-	p.Grid = grid(most, now.Unit)
+	p.Grid = grid(p.most(), now.Unit)
 	return section("What to expect", "one change at a time", Drawn, p)
+}
+
+// most is where the range that reaches furthest ends.
+func (p *Ranges) most() (most float64) {
+	for _, r := range p.Rows {
+		most = max(most, r.Hi)
+	}
+	return most
 }
 
 // predictedRanges draws what was predicted beside what came.
 func predictedRanges(c *report.Comparison) *Ranges {
-	p, most, of := &Ranges{}, 0.0, ""
+	p, of := &Ranges{}, ""
 	for _, x := range c.Predictions {
 		if x.Observed == nil || x.Hi <= 0 || report.Vague(x.Lo, x.Hi) || of != "" && x.Metric != of {
 			continue
 		}
 		of = x.Metric
-		e := report.Effect{Metric: x.Metric, Lo: x.Lo, Hi: x.Hi, Unit: x.Unit}
-		observed := Range{"observed", unit.Format(x.Observed.Center, x.Unit), x.Observed.Center, x.Observed.Lo,
-			x.Observed.Hi, Other}
-		p.Rows = append(p.Rows, Range{recommendedText(x.Changes), effectText(e), 0, x.Lo, x.Hi, Working}, observed)
-		most = max(most, x.Hi, observed.Hi)
-		p.Grid = grid(most, x.Unit)
+		p.Rows = append(p.Rows, Range{recommendedText(x.Changes), predictedText(x), 0, x.Lo, x.Hi, Working},
+			Range{"observed", unit.Format(x.Observed.Center, x.Unit), x.Observed.Center, x.Observed.Lo, x.Observed.Hi,
+				Other})
+		p.Grid = grid(p.most(), x.Unit)
 	}
 	return p
 }
 
 func forecastRanges(f *report.Forecast, rate string) *Ranges {
-	p, most := &Ranges{Title: "Modelled " + rate + " by workers"}, 0.0
+	p := &Ranges{Title: "Modelled " + rate + " by workers"}
 	for _, w := range f.Rows {
 		p.Rows = append(p.Rows, Range{unit.Count(int64(w.NumWorkers), "worker", "workers"), between(w.Lo, w.Hi),
 			w.SamplesPerS, w.Lo, w.Hi, Working})
-		most = max(most, w.Hi)
 	}
-	p.Grid = grid(most, "1/s")
+	p.Grid = grid(p.most(), "1/s")
 	return p
 }
 

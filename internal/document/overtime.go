@@ -19,20 +19,21 @@ var plots = []struct {
 	share  bool // of shares of time: the axis ends at 100 %
 }{
 	{"Data stall", []plotted{
-		{metric.InputWait.Name, "trainer waits for data", Waiting},
-		{metric.Starved.Name, "GPU lacks data, by its own clock", Other},
-		{metric.GPUBusy.Name, "GPU busy", Working}}, true},
-	{"Throughput, batches", []plotted{{metric.BatchesPerS.Name, "batches", Working}}, false},
+		{metric.InputWait, "trainer waits for data", Waiting},
+		{metric.Starved, "GPU lacks data, by its own clock", Other},
+		{metric.GPUBusy, "GPU busy", Working}}, true},
+	{"Throughput, batches", []plotted{{metric.BatchesPerS, "batches", Working}}, false},
 	{"CPU", []plotted{
-		{metric.UsableBusy.Name, "in use, of usable", Working},
-		{metric.CPUPressure.Name, "some task waits for a CPU", Waiting}}, true},
-	{"Storage", []plotted{{metric.IOPressure.Name, "some task waits for storage", Waiting}}, true},
-	{"Storage, read", []plotted{{metric.DiskByteRate.Name, "read from the dataset's devices", Working}}, false},
+		{metric.UsableBusy, "in use, of usable", Working},
+		{metric.CPUPressure, "some task waits for a CPU", Waiting}}, true},
+	{"Storage", []plotted{{metric.IOPressure, "some task waits for storage", Waiting}}, true},
+	{"Storage, read", []plotted{{metric.DiskByteRate, "read from the dataset's devices", Working}}, false},
 }
 
 type plotted struct {
-	signal, name string
-	sense        Sense
+	signal metric.Desc
+	name   string
+	sense  Sense
 }
 
 // seriesless says why a page of a report has no pictures over time, and how to get them.
@@ -51,7 +52,7 @@ func overTime(r *report.Report, t *timeline.Timeline) Section {
 	axis := axisOf(t)
 	for _, p := range plots {
 		plot := &Plot{Title: p.title, Axis: axis}
-		top := 0.0
+		top, u := 0.0, string(p.series[0].signal.Unit)
 		for _, x := range p.series {
 			if one, most, ok := seriesOf(t, x); ok {
 				plot.Series, top = append(plot.Series, one), max(top, most)
@@ -60,8 +61,7 @@ func overTime(r *report.Report, t *timeline.Timeline) Section {
 		if p.share {
 			top = 1
 		}
-		plot.Grid = grid(top, unitOf(p.series[0].signal))
-		plot.Table = pointsTable(plot.Series, unitOf(p.series[0].signal))
+		plot.Grid, plot.Table = grid(top, u), pointsTable(plot.Series, u)
 		s.add(plot)
 	}
 	s.Parts = slices.Insert(s.Parts, min(1, len(s.Parts)), workerParts(r, t, axis)...)
@@ -102,22 +102,13 @@ func marked(t *timeline.Timeline) (text string) {
 	return text + "; dashed: new workers are started, as at the begin of an epoch"
 }
 
-func unitOf(signal string) string {
-	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
-		if d.Name == signal {
-			return string(d.Unit)
-		}
-	}
-	return ""
-}
-
 // seriesOf is a signal's series, with the most that it comes to.
 func seriesOf(t *timeline.Timeline, p plotted) (s Series, most float64, ok bool) {
-	i := slices.IndexFunc(t.Lines, func(l timeline.Line) bool { return l.Signal == p.signal })
+	i := slices.IndexFunc(t.Lines, func(l timeline.Line) bool { return l.Signal == p.signal.Name })
 	if i < 0 {
 		return s, 0, false
 	}
-	u := unitOf(p.signal)
+	u := string(p.signal.Unit)
 	s = Series{Name: p.name, Sense: p.sense}
 	total, length := 0.0, 0.0
 	for _, b := range t.Lines[i].Buckets {
@@ -125,7 +116,7 @@ func seriesOf(t *timeline.Timeline, p plotted) (s Series, most float64, ok bool)
 		if t.Per > 1 {
 			text += " (" + span(b.Lo, b.Hi, u) + ")"
 		}
-		s.Points = append(s.Points, Point{Stretch{b.From, b.To, text}, b.Mean, b.Lo, b.Hi})
+		s.Points = append(s.Points, Point{b, text})
 		most = max(most, b.Hi)
 		inside := min(b.To, t.Steady.To) - max(b.From, t.Steady.From)
 		if inside > 0 {
@@ -150,13 +141,14 @@ func axisOf(t *timeline.Timeline) Axis {
 		if t.WholeEpochs {
 			what = "warm-up, or of no whole epoch: dropped"
 		}
-		a.Shaded = append(a.Shaded, Stretch{0, t.Steady.From, what})
+		a.Shaded = append(a.Shaded, Stretch{timeline.Span{To: t.Steady.From}, what})
 	}
 	if t.WholeEpochs && t.Steady.To < t.To {
-		a.Shaded = append(a.Shaded, Stretch{t.Steady.To, t.To, "of no whole epoch: dropped"})
+		a.Shaded = append(a.Shaded, Stretch{timeline.Span{From: t.Steady.To, To: t.To},
+			"of no whole epoch: dropped"})
 	}
 	for _, g := range t.Gaps {
-		a.Shaded = append(a.Shaded, Stretch{max(g.From, 0), min(g.To, t.To),
+		a.Shaded = append(a.Shaded, Stretch{timeline.Span{From: max(g.From, 0), To: min(g.To, t.To)},
 			"left out: the job or pipetune stood still"})
 	}
 	a.Marks = epochMarks(t.Epochs)

@@ -47,6 +47,14 @@ type Table struct {
 
 func (p *Table) add(texts ...string) { p.Rows = append(p.Rows, Row{Cells: cells(texts...)}) }
 
+// drop takes columns away that hold nothing in any row.
+func (p *Table) drop(from, to int) {
+	p.Columns = slices.Delete(p.Columns, from, to)
+	for i, r := range p.Rows {
+		p.Rows[i].Cells = slices.Delete(r.Cells, from, to)
+	}
+}
+
 // Column is a column of a table; numbers stand at the right.
 type Column struct {
 	Name  string
@@ -101,17 +109,12 @@ type Bar struct {
 
 // Table is the same as a table, without columns that would hold nothing.
 func (p Bars) Table() *Table {
-	t := &Table{Columns: []Column{{"", false}, {"share", true}}}
-	detailed := p.Detailed()
-	if detailed {
-		t.Columns = append(t.Columns, Column{"time", true}, Column{"basis", false})
-	}
+	t := &Table{Columns: []Column{{"", false}, {"share", true}, {"time", true}, {"basis", false}}}
 	for _, b := range p {
-		row := cells(b.Name, b.Share)
-		if detailed {
-			row = append(row, cells(b.Each, b.Basis)...)
-		}
-		t.Rows = append(t.Rows, Row{Cells: row})
+		t.add(b.Name, b.Share, b.Each, b.Basis)
+	}
+	if !p.Detailed() {
+		t.drop(2, 4)
 	}
 	return t
 }

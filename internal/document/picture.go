@@ -1,5 +1,7 @@
 package document
 
+import "github.com/pipetune/pipetune/internal/timeline"
+
 // Sense is what a share of time or a series stands for, so that a format draws like things alike.
 type Sense int
 
@@ -36,8 +38,8 @@ type Tick struct {
 
 // Stretch is a stretch of an axis, with its words.
 type Stretch struct {
-	From, To float64
-	Text     string
+	timeline.Span
+	Text string
 }
 
 // Series is one of several; where nothing was seen it has no points.
@@ -47,10 +49,10 @@ type Series struct {
 	Points       []Point
 }
 
-// Point is what a stretch of time amounts to.
+// Point is what a stretch of time amounts to, with its words.
 type Point struct {
-	Stretch
-	Mean, Lo, Hi float64
+	timeline.Bucket
+	Text string
 }
 
 // Strips are rows of shares over the time of a watch: of each row what each stretch of time went to.
@@ -71,13 +73,7 @@ type State struct {
 // Strip is one row.
 type Strip struct {
 	Name   string
-	Shares []Shares
-}
-
-// Shares are of one stretch, a share for each state.
-type Shares struct {
-	Stretch
-	Of []float64
+	Shares []timeline.Shares
 }
 
 // Ranges are intervals on one axis from 0 on, such as what is beside what was predicted. Their figures stand in words.

@@ -34,7 +34,7 @@ func workerParts(r *report.Report, t *timeline.Timeline, axis Axis) []Part {
 	all := 0.0
 	for i, row := range c.Rows {
 		totals[i] = make([]float64, len(c.States)+1)
-		strip := Strip{Name: c.Of + " " + strconv.Itoa(row.Number)}
+		strip := Strip{c.Of + " " + strconv.Itoa(row.Number), row.Buckets}
 		if row.Number == 0 {
 			strip.Name = fmt.Sprintf("all %d", c.All)
 		}
@@ -45,7 +45,6 @@ func workerParts(r *report.Report, t *timeline.Timeline, axis Axis) []Part {
 			}
 			totals[i][len(c.States)] += b.To - b.From
 			all += b.To - b.From
-			strip.Shares = append(strip.Shares, Shares{Stretch{b.From, b.To, ""}, b.Of})
 		}
 		s.Rows = append(s.Rows, strip)
 	}

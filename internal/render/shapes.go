@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/document"
+	"github.com/pipetune/pipetune/internal/timeline"
 )
 
 // Strips are rows of shares over time: in each stretch the states stand upon each other.
@@ -47,7 +48,7 @@ func (w *web) Strips(p *document.Strips) {
 }
 
 // statePath is one state of a row, in each stretch above those before it.
-func statePath(shares []document.Shares, state int, a document.Axis) drawn {
+func statePath(shares []timeline.Shares, state int, a document.Axis) drawn {
 	var b strings.Builder
 	x := func(at float64) float64 { return across * at / a.To }
 	for _, s := range shares {
