@@ -30,26 +30,10 @@ const longestTime = time.Hour
 
 type benchOptions struct {
 	presentation
-	path      string
-	dataset   string
-	itemShape string
-	budget    time.Duration
-	seed      uint64
-	workers   int
-	batchSize int
-	step      time.Duration
-	transform time.Duration
-	python    string
-	scratch   string
-	other     string
-	block     int64
-	try       bool
-	list      bool
-	follow    bool
-	noCold    bool
-	noRedact  bool
-
-	shape []int64 // of itemShape
+	benchrun.Options // its path as it was given
+	itemShape        string
+	python           string
+	list             bool
 }
 
 func newBench(env Env) *cobra.Command {
@@ -79,73 +63,68 @@ shows the plan and measures nothing.`,
   pipetune bench-io /data/train.h5 --step-time 30ms --transform-time 2ms
   pipetune bench-io /data/train.h5 --compare-path /dev/shm
   pipetune bench-io /data/train.h5 --list`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
-				return fail(exitUsage, "give the file or folder that the training reads: pipetune bench-io PATH",
-					"bench-io takes one path")
-			}
-			return nil
-		},
+		Args: expect(func(args []string) bool { return len(args) == 1 && args[0] != "" },
+			"give the file or folder that the training reads: pipetune bench-io PATH", "bench-io takes one path"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.path = args[0]
+			o.Path = args[0]
 			if !c.Flags().Changed("seed") {
-				o.seed = uint64(rand.Uint32()) // short enough to be typed again
+				o.Seed = uint64(rand.Uint32()) // short enough to be typed again
 			}
 			return runBench(c.Context(), env, o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.dataset, "dataset", "", "HDF5: `NAME` of the dataset to read (default: the one training most "+
+	f.StringVar(&o.Look.Dataset, "dataset", "", "HDF5: `NAME` of the dataset to read (default: the one training most "+
 		"likely reads)")
 	f.StringVar(&o.itemShape, "item-shape", "", "HDF5: read patches of this `SHAPE`, such as 1x224x224x3 (default: "+
 		"one index of the first axis)")
-	f.Int64Var(&o.block, "block-bytes", dataset.DefaultBlockBytes, "raw bytes: size of what is read at once")
-	f.DurationVar(&o.budget, "budget", probe.DefaultBudget, "how long to measure, at the most")
-	f.Uint64Var(&o.seed, "seed", 0, "of the random order and the sample (default: drawn, and said in the report)")
-	f.IntVar(&o.workers, "workers", 0, "measure up to this many worker processes (0: by the usable CPUs)")
-	f.IntVar(&o.batchSize, "batch-size", 0, "also measure gathering a whole batch of this many items, and predict a "+
+	f.Int64Var(&o.Look.BlockBytes, "block-bytes", dataset.DefaultBlockBytes, "raw bytes: size of what is read at once")
+	f.DurationVar(&o.Budget, "budget", probe.DefaultBudget, "how long to measure, at the most")
+	f.Uint64Var(&o.Seed, "seed", 0, "of the random order and the sample (default: drawn, and said in the report)")
+	f.IntVar(&o.MaxWorkers, "workers", 0, "measure up to this many worker processes (0: by the usable CPUs)")
+	f.IntVar(&o.BatchSize, "batch-size", 0, "also measure gathering a whole batch of this many items, and predict a "+
 		"DataLoader with it (default there: 32)")
-	f.DurationVar(&o.step, "step-time", 0, "how long the training's step takes with its data at hand, such as 30ms: "+
+	f.DurationVar(&o.Step, "step-time", 0, "how long the training's step takes with its data at hand, such as 30ms: "+
 		"for the predicted DataLoader")
-	f.DurationVar(&o.transform, "transform-time", 0, "CPU time of the training's own transforms per item, such as "+
+	f.DurationVar(&o.Transform, "transform-time", 0, "CPU time of the training's own transforms per item, such as "+
 		"2ms: for the predicted DataLoader")
 	f.StringVar(&o.python, "python", "auto", "`INTERPRETER` whose libraries are timed on the same files; auto: that "+
 		"of a running job, else python3; none")
-	f.BoolVar(&o.try, "try", false, "rewrite a sample into other layouts and measure each")
-	f.StringVar(&o.scratch, "scratch", "", "`FOLDER` for --try (default: TMPDIR or /tmp)")
-	f.StringVar(&o.other, "compare-path", "", "copy the sample to this `FOLDER` (tmpfs, NVMe, NFS) and measure it "+
+	f.BoolVar(&o.Try, "try", false, "rewrite a sample into other layouts and measure each")
+	f.StringVar(&o.Scratch, "scratch", "", "`FOLDER` for --try (default: TMPDIR or /tmp)")
+	f.StringVar(&o.Other, "compare-path", "", "copy the sample to this `FOLDER` (tmpfs, NVMe, NFS) and measure it "+
 		"there as well")
-	f.BoolVar(&o.follow, "follow", false, "HDF5: follow external links, external storage and virtual datasets")
-	f.BoolVar(&o.noCold, "no-cold", false, "leave the page cache alone: no cold reads")
+	f.BoolVar(&o.Look.Follow, "follow", false, "HDF5: follow external links, external storage and virtual datasets")
+	f.BoolVar(&o.NoCold, "no-cold", false, "leave the page cache alone: no cold reads")
 	f.BoolVar(&o.list, "list", false, "show what would be measured, and do not measure")
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name and folders as they are")
+	f.BoolVar(&o.Redact.Off, "no-redact", false, "keep user name, host name and folders as they are")
 	o.addFlags(c)
 	return c
 }
 
 func (o *benchOptions) check() error {
 	switch {
-	case o.budget < leastBudget:
-		return fail(exitUsage, "the default is 60s", "--budget %s: at least %s is needed", o.budget, leastBudget)
-	case o.workers < 0:
-		return fail(exitUsage, "", "--workers %d: must not be negative", o.workers)
-	case o.workers > 256:
-		return fail(exitUsage, "", "--workers %d: at most 256", o.workers)
-	case o.batchSize < 0:
-		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
-	case o.step < 0 || o.step > longestTime:
+	case o.Budget < leastBudget:
+		return fail(exitUsage, "the default is 60s", "--budget %s: at least %s is needed", o.Budget, leastBudget)
+	case o.MaxWorkers < 0:
+		return fail(exitUsage, "", "--workers %d: must not be negative", o.MaxWorkers)
+	case o.MaxWorkers > 256:
+		return fail(exitUsage, "", "--workers %d: at most 256", o.MaxWorkers)
+	case o.BatchSize < 0:
+		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.BatchSize)
+	case o.Step < 0 || o.Step > longestTime:
 		return fail(exitUsage, "give the time of one step: --step-time 30ms",
-			"--step-time %s: must be between 0s and %s", o.step, longestTime)
-	case o.transform < 0 || o.transform > longestTime:
+			"--step-time %s: must be between 0s and %s", o.Step, longestTime)
+	case o.Transform < 0 || o.Transform > longestTime:
 		return fail(exitUsage, "give the time for one item: --transform-time 2ms",
-			"--transform-time %s: must be between 0s and %s", o.transform, longestTime)
-	case o.block < 512 || o.block > 256<<20:
-		return fail(exitUsage, "", "--block-bytes %d: must be between 512 and 268435456", o.block)
-	case o.scratch != "" && !o.try:
-		return fail(exitUsage, "add --try", "--scratch %s: nothing is written without --try", o.scratch)
+			"--transform-time %s: must be between 0s and %s", o.Transform, longestTime)
+	case o.Look.BlockBytes < 512 || o.Look.BlockBytes > 256<<20:
+		return fail(exitUsage, "", "--block-bytes %d: must be between 512 and 268435456", o.Look.BlockBytes)
+	case o.Scratch != "" && !o.Try:
+		return fail(exitUsage, "add --try", "--scratch %s: nothing is written without --try", o.Scratch)
 	}
 	var err error
-	o.shape, err = parseShape(o.itemShape)
+	o.Look.ItemShape, err = parseShape(o.itemShape)
 	return err
 }
 
@@ -198,15 +177,12 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	if err := roomFor("bench-io", footprint.BenchRoom); err != nil {
 		return err
 	}
-	path, err := filepath.Abs(o.path)
-	if err != nil {
-		return fail(exitUsage, "give an absolute path", "%s: %w", o.path, err)
+	options := o.Options
+	options.Tool, options.Redact = ofTool(), redaction(env, o.Redact)
+	var err error
+	if options.Path, err = filepath.Abs(o.Path); err != nil {
+		return fail(exitUsage, "give an absolute path", "%s: %w", o.Path, err)
 	}
-	options := benchrun.Options{Path: path, Look: dataset.SurveyOptions{Dataset: o.dataset, ItemShape: o.shape,
-		BlockBytes: o.block, Follow: o.follow}, Step: o.step, Transform: o.transform, Tool: ofTool(),
-		Redact: redaction(env, &diagnoseOptions{noRedact: o.noRedact})}
-	options.Options = probe.Options{Budget: o.budget, Seed: o.seed, MaxWorkers: o.workers, BatchSize: o.batchSize,
-		NoCold: o.noCold, Try: o.try, Scratch: o.scratch, Other: o.other}
 	runner := newRunner(false)
 	defer runner.Close()
 	b := &bench{Run: benchrun.New(options, runner), env: env, o: o}
@@ -226,12 +202,12 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		return err
 	}
 	if o.list {
-		if _, err := fmt.Fprint(env.Stdout, benchPlan(b.Title(), b.Plan(), o.budget)); err != nil {
+		if _, err := fmt.Fprint(env.Stdout, benchPlan(b.Title(), b.Plan(), o.Budget)); err != nil {
 			return fail(exitUsage, "", "writing: %w", err)
 		}
 		return nil
 	}
-	progress := newProgress(env, o.quiet, o.budget, benchProgress())
+	progress := newProgress(env, o.quiet, o.Budget, benchProgress())
 	done := progress.follow()
 	r, err := b.Measure(ctx, func(s probe.Step, elapsed time.Duration) { progress.step(s.What, elapsed) })
 	done()
@@ -243,7 +219,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 
 // prepare does all that comes before measuring: what is wrong here ends the command at once.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	for _, f := range []struct{ flag, path string }{{"--scratch", b.o.scratch}, {"--compare-path", b.o.other}} {
+	for _, f := range []struct{ flag, path string }{{"--scratch", b.o.Scratch}, {"--compare-path", b.o.Other}} {
 		if f.path == "" {
 			continue
 		}
@@ -280,7 +256,7 @@ func (b *bench) nothingMeasured(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return b.interrupted()
 	}
-	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %s", untrusted.Path(b.o.path,
+	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %s", untrusted.Path(b.o.Path,
 		b.Redact), strings.ReplaceAll(err.Error(), "\n", ": "))
 }
 
@@ -294,7 +270,7 @@ func (b *bench) interrupted() error {
 
 // surveyFailure says why the dataset cannot be measured.
 func (b *bench) surveyFailure(err error) error {
-	name := untrusted.Path(b.o.path, b.Redact)
+	name := untrusted.Path(b.o.Path, b.Redact)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return fail(exitUsage, "", "%s: no such file or folder", name)
@@ -308,8 +284,8 @@ func (b *bench) surveyFailure(err error) error {
 			"looking at %s ended the process that looked: %w", name, err)
 	case errors.Is(err, context.Canceled):
 		return b.interrupted()
-	case errors.Is(err, dataset.ErrNoDataset) && b.o.dataset != "":
-		return fail(exitUsage, "", "%s: --dataset %s: %w", name, b.o.dataset, err)
+	case errors.Is(err, dataset.ErrNoDataset) && b.o.Look.Dataset != "":
+		return fail(exitUsage, "", "%s: --dataset %s: %w", name, b.o.Look.Dataset, err)
 	case errors.Is(err, dataset.ErrItemShape):
 		return fail(exitUsage, "", "%s: %w", name, err)
 	case errors.Is(err, dataset.ErrOutside):

@@ -65,7 +65,7 @@ func (o *comparison) run(env Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.check(render.ComparisonFormats(), false); err != nil {
+	if err := o.check(false); err != nil {
 		return err
 	}
 	opts, err := o.options()

@@ -29,16 +29,16 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), env, o) },
 	}
-	c.Flags().DurationVar(&o.duration, "duration", 15*time.Second, "how long to watch")
+	c.Flags().DurationVar(&o.Duration, "duration", 15*time.Second, "how long to watch")
 	c.Flags().StringVar(&o.python, "python", "", "the interpreter to use (default: the first of "+
 		strings.Join(demo.Interpreters, ", ")+" that has torch and h5py)")
-	o.interval = 100 * time.Millisecond
+	o.Interval = 100 * time.Millisecond
 	o.addFlags(c, ofRecording)
 	return c
 }
 
 func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
-	o.warmup = watch.DefaultWarmup(o.duration)
+	o.Warmup = watch.DefaultWarmup(o.Duration)
 	if err := o.ready(false); err != nil { // before a job is started for it
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/internal/saved"
+	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/internal/watch"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -33,16 +34,12 @@ const (
 
 type diagnoseOptions struct {
 	presentation
-	earlier   baseline
-	pid       int
-	duration  time.Duration
-	warmup    time.Duration
-	interval  time.Duration
-	batchSize int
-	noRedact  bool
-	noArgs    bool
-	ownChild  bool // the job was started by this very process, as the demo's is
-	metrics   metricsOptions
+	watch.Options
+	earlier  baseline
+	pid      int
+	redact   untrusted.Redaction // as far as flags say
+	ownChild bool                // the job was started by this very process, as the demo's is
+	metrics  metricsOptions
 
 	// Of a command after --.
 	steps     int
@@ -96,13 +93,13 @@ runs on. See: pipetune help exit-codes`,
 			}
 			o.explicit, o.ownWarmup = c.Flags().Changed("duration"), c.Flags().Changed("warmup")
 			if len(args) > 0 && !o.explicit && !o.headroom {
-				o.duration = launchDuration
+				o.Duration = launchDuration
 			}
 			if o.headroom && !c.Flags().Changed("then") {
 				o.then = thenTerminate
 			}
 			if !o.ownWarmup {
-				o.warmup = watch.DefaultWarmup(o.duration)
+				o.Warmup = watch.DefaultWarmup(o.Duration)
 			}
 			if len(args) > 0 {
 				return runLaunch(c.Context(), env, o, args)
@@ -112,11 +109,11 @@ runs on. See: pipetune help exit-codes`,
 	}
 	f := c.Flags()
 	o.addJobFlags(c)
-	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to "+
+	f.DurationVar(&o.Duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to "+
 		"its end, at most "+launchDuration.String())
-	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that "+
+	f.DurationVar(&o.Warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that "+
 		"is less, and of a short one what leaves "+watch.LeastSteady.String())
-	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
+	f.DurationVar(&o.Interval, "interval", 100*time.Millisecond, "time between two ticks")
 	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+
 		watch.LeastSteady.String()+" (0: as long as --duration says)")
 	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends "+
@@ -137,7 +134,7 @@ runs on. See: pipetune help exit-codes`,
 func (o *diagnoseOptions) addJobFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
-	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
+	f.IntVar(&o.BatchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	o.addRedaction(c)
 	o.metrics.addFlags(c)
 	// The training jobs that run are offered. It cannot fail for a flag that was just defined.
@@ -156,8 +153,8 @@ func (o *diagnoseOptions) addJobFlags(c *cobra.Command) {
 // addRedaction gives a command the flags of what is not to be told of the job.
 func (o *diagnoseOptions) addRedaction(c *cobra.Command) {
 	f := c.Flags()
-	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
-	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	f.BoolVar(&o.redact.Off, "no-redact", false, "keep user name, host name, folders and command line as they are")
+	f.BoolVar(&o.redact.NoArguments, "no-arguments", false, "keep no arguments of command lines at all")
 }
 
 func isNumber(s string) bool {
@@ -200,16 +197,16 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 	case pidGiven && o.pid <= 0:
 		return fail(exitUsage, "give the number of the trainer, as ps shows it", "--pid %d: not a process number",
 			o.pid)
-	case o.duration < watch.Least:
+	case o.Duration < watch.Least:
 		return fail(exitUsage, watchLonger, "--duration %s: at least %s is needed, %s of it after the warm-up",
-			o.duration, watch.Least, watch.LeastSteady)
-	case o.warmup < 0:
-		return fail(exitUsage, "", "--warmup %s: must not be negative", o.warmup)
-	case o.warmup > o.duration-watch.LeastSteady:
-		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.warmup, watch.LeastSteady,
-			o.duration)
-	case o.interval < minInterval || o.interval > maxInterval:
-		return fail(exitUsage, "", "--interval %s: must be between %s and %s", o.interval, minInterval, maxInterval)
+			o.Duration, watch.Least, watch.LeastSteady)
+	case o.Warmup < 0:
+		return fail(exitUsage, "", "--warmup %s: must not be negative", o.Warmup)
+	case o.Warmup > o.Duration-watch.LeastSteady:
+		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.Warmup, watch.LeastSteady,
+			o.Duration)
+	case o.Interval < minInterval || o.Interval > maxInterval:
+		return fail(exitUsage, "", "--interval %s: must be between %s and %s", o.Interval, minInterval, maxInterval)
 	case o.steps < 0:
 		return fail(exitUsage, "", "--steps %d: must not be negative", o.steps)
 	case o.then != "" && o.then != thenRun && o.then != thenTerminate:
@@ -217,8 +214,8 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 	case o.headroom && o.then != thenTerminate:
 		return fail(exitUsage, "leave out --then", "--headroom ends the job: it has trained on the same batches "+
 			"again and again, so it cannot go on as --then %s asks", o.then)
-	case o.batchSize < 0:
-		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
+	case o.BatchSize < 0:
+		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.BatchSize)
 	}
 	return nil
 }
@@ -308,7 +305,8 @@ func record(ctx context.Context, env Env, o *diagnoseOptions, m *meter, asked <-
 	default:
 	}
 	s.meter = m
-	return s.record(ctx, o, watch.Options{Asked: asked, MayEnd: !o.explicit && len(o.outputs) == 0 && !o.ownChild})
+	o.Asked, o.MayEnd = asked, !o.explicit && len(o.outputs) == 0 && !o.ownChild
+	return s.record(ctx, o)
 }
 
 // roomFor refuses where the memory that is left might not do for a command.
@@ -321,7 +319,7 @@ func roomFor(command string, need int64) error {
 }
 
 // record watches the job, and writes the recording to the output that takes it.
-func (s *session) record(ctx context.Context, o *diagnoseOptions, w watch.Options) (*recording.Recording, error) {
+func (s *session) record(ctx context.Context, o *diagnoseOptions) (*recording.Recording, error) {
 	var file *saved.Recording
 	var writer *recording.Writer
 	path := ""
@@ -333,7 +331,7 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, w watch.Option
 		}
 		writer = recording.NewWriter(file)
 	}
-	rec, err := s.watch(ctx, o, writer, w)
+	rec, err := s.watch(ctx, o, writer)
 	if cut := s.cutShort(rec); cut != nil {
 		rec, err = nil, cut
 	}

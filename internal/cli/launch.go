@@ -64,8 +64,8 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	case o.headroom:
 		note(env.Stderr, invalid)
 	}
-	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Acts: o.headroom,
-		Signals: signals})
+	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o.redact), SyncPoints: o.sync,
+		Acts: o.headroom, Signals: signals})
 	if err != nil {
 		return launchFailure(err)
 	}
@@ -161,14 +161,14 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s := &session{Session: watch.New(j, redaction(l.env, l.o), newRunner), env: l.env, meter: l.meter}
+	s := &session{Session: watch.New(j, redaction(l.env, l.o.redact), newRunner), env: l.env, meter: l.meter}
 	defer s.Close()
 	o := *l.o
-	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: watch.LeastSteady,
+	limits := launch.Limits{Duration: o.Duration, Warmup: o.Warmup, Steps: o.steps, Least: watch.LeastSteady,
 		Headroom: o.headroom}
 	s.launched = l.Watch(limits, s.Target, s.Paths)
-	o.duration = s.launched.Duration
-	rec, err := s.record(ctx, &o, watch.Options{Over: l.Over()})
+	o.Duration, o.Over = s.launched.Duration, l.Over()
+	rec, err := s.record(ctx, &o)
 	if rec != nil {
 		l.waited = s.launched.Waited(rec.End)
 	}

@@ -48,13 +48,8 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
   pipetune lint . --format sarif >lint.sarif
   pipetune lint . --report run.json         what a run says of each finding
   pipetune explain lint/handle-shared`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fail(exitUsage, "pipetune lint train.py, or a folder: pipetune lint .",
-					"lint takes files or folders")
-			}
-			return nil
-		},
+		Args: expect(func(args []string) bool { return len(args) > 0 },
+			"pipetune lint train.py, or a folder: pipetune lint .", "lint takes files or folders"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

@@ -36,7 +36,7 @@ as well.`,
 			if len(files) == 0 {
 				return fail(exitUsage, "pipetune merge nodes/*.json", "merge needs the reports of a job's nodes")
 			}
-			if err := o.check(render.Formats(), false); err != nil {
+			if err := o.check(false); err != nil {
 				return err
 			}
 			list, left := saved.LoadNodes(files)

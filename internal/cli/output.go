@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,10 +60,13 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool, also ...s
 func (o output) check() error {
 	f, err := saved.Create(o.path)
 	if err != nil {
-		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
+		return fail(exitUsage, "choose a folder you may write to", "%s: %w", o, err)
 	}
 	return f.Drop()
 }
+
+// String is the output as the command line names it.
+func (o output) String() string { return cmp.Or(o.flag, "-o") + " " + o.path }
 
 func (o output) write(s render.Subject) error {
 	return o.fill(func(w *saved.Draft) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
@@ -73,11 +77,11 @@ func (o output) write(s render.Subject) error {
 func (o output) fill(content func(*saved.Draft) error) error {
 	f, err := saved.Create(o.path)
 	if err != nil {
-		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
+		return fail(exitUsage, "choose a folder you may write to", "%s: %w", o, err)
 	}
 	if err := f.Settle(content(f)); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there",
-			"%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
+			"%s: %w", o, err)
 	}
 	return nil
 }
@@ -105,56 +109,38 @@ func refusePatch(outs []output) error {
 // percent sign, any other % is itself.
 func nodeNames(env Env, paths []string) (out []string, err error) {
 	place := job.PlaceOf(env.Getenv)
+	host, hostErr := os.Hostname()
 	for _, path := range paths {
-		var b strings.Builder
-		for i := 0; i < len(path); i++ {
-			if path[i] != '%' || i+1 == len(path) {
-				b.WriteByte(path[i])
-				continue
-			}
-			i++
-			value, missing := "", ""
-			switch path[i] {
-			case 'j':
+		out = append(out, nodeMark.ReplaceAllStringFunc(path, func(mark string) (value string) {
+			missing := ""
+			switch mark {
+			case "%j":
 				value, missing = place.JobID, "names no job (SLURM_JOB_ID, TORCHELASTIC_RUN_ID)"
-			case 'n':
+			case "%n":
 				if place.NodeRank != nil {
 					value = strconv.Itoa(*place.NodeRank)
 				}
 				missing = "numbers no node (GROUP_RANK, PET_NODE_RANK, JOB_COMPLETION_INDEX, SLURM_NODEID)"
-			case 'h':
-				if value, err = os.Hostname(); err != nil {
-					return nil, fail(exitUsage, "", "-o %s: %w", path, err)
+			case "%h":
+				if hostErr != nil {
+					err = fail(exitUsage, "", "-o %s: %w", path, hostErr)
 				}
-				value, _, _ = strings.Cut(value, ".")
-			case 'p':
+				value, _, _ = strings.Cut(host, ".")
+			case "%p":
 				value = strconv.Itoa(os.Getpid())
-			case '%':
-				value = "%"
-			default:
-				value = path[i-1 : i+1]
+			case "%%":
+				return "%"
 			}
-			if value == "" {
-				return nil, fail(exitUsage, "use %h for the host, or %p for the process",
-					"-o %s: %%%c: the environment %s", path, path[i], missing)
+			if value == "" && err == nil {
+				err = fail(exitUsage, "use %h for the host, or %p for the process", "-o %s: %s: the environment %s",
+					path, mark, missing)
 			}
-			if strings.IndexByte("jh", path[i]) >= 0 {
-				value = fileWord(value)
-			}
-			b.WriteString(value)
-		}
-		out = append(out, b.String())
+			return notWord.ReplaceAllString(value, "_")
+		}))
 	}
-	return out, nil
+	return out, err
 }
 
-// fileWord makes a word of what somebody else chose that leads to no other folder.
-func fileWord(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '_'
-	}, s)
-}
+// nodeMark is what stands for a word of the node, and notWord what such a word may not hold, so that it leads to no
+// other folder whoever chose it.
+var nodeMark, notWord = regexp.MustCompile("%[jnhp%]"), regexp.MustCompile("[^A-Za-z0-9_-]")

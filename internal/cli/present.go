@@ -23,7 +23,6 @@ import (
 // presentation is how a report is to be shown and judged; the same flags serve every command that ends in a report.
 type presentation struct {
 	showing
-	also    []string // endings that outputs may have beside those of reports
 	failOn  string
 	strict  bool
 	require []string
@@ -39,14 +38,17 @@ type showing struct {
 	verbose bool // all of a report, not its first screen alone
 	format  string
 	outputs []string
+	formats []render.Format // that there are
+	also    []string        // endings that outputs may have beside those of formats
 
-	// what check makes of the last two
+	// what check makes of format and outputs
 	chosen render.Format
 	outs   []output
 }
 
 // addFlags gives a command the flags. also are the endings that its -o takes beside those of the formats.
 func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...string) {
+	s.formats, s.also = formats, also
 	names := render.Names(formats)
 	last := len(names) - 1
 	f := c.Flags()
@@ -58,15 +60,15 @@ func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...st
 	complete(c, "color", colors...)
 }
 
-// check validates the flags; ofRun and also are parseOutputs'.
-func (s *showing) check(formats []render.Format, ofRun bool, also ...string) (err error) {
-	if s.chosen, err = render.ByName(formats, s.format); err != nil {
+// check validates the flags; ofRun is parseOutputs'.
+func (s *showing) check(ofRun bool) (err error) {
+	if s.chosen, err = render.ByName(s.formats, s.format); err != nil {
 		return fail(exitUsage, "", "--format: %w", err)
 	}
 	if err := oneOf("color", s.color, colors...); err != nil {
 		return err
 	}
-	s.outs, err = parseOutputs(s.outputs, formats, ofRun, also...)
+	s.outs, err = parseOutputs(s.outputs, s.formats, ofRun, s.also...)
 	return err
 }
 
@@ -78,7 +80,6 @@ const (
 
 // addFlags gives a command the flags. also are the endings that its -o takes beside those of reports.
 func (p *presentation) addFlags(c *cobra.Command, also ...string) {
-	p.also = also
 	f := c.Flags()
 	p.showing.addFlags(c, render.Formats(), also...)
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have "+
@@ -107,7 +108,7 @@ var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": met
 
 // check validates everything before anything is measured.
 func (p *presentation) check() error {
-	if err := p.showing.check(render.Formats(), true, p.also...); err != nil {
+	if err := p.showing.check(true); err != nil {
 		return err
 	}
 	if err := oneOf("fail-on", p.failOn, failOn...); err != nil {

@@ -22,12 +22,8 @@ of this version, or shows a report (.json) as it is. FILE - is the standard
 input.`,
 		Example: `  pipetune report run.jsonl
   pipetune report before.json --format md`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fail(exitUsage, "see: pipetune report --help", "report takes one file")
-			}
-			return nil
-		},
+		Args: expect(func(args []string) bool { return len(args) == 1 }, "see: pipetune report --help",
+			"report takes one file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := p.check(); err != nil {
 				return err

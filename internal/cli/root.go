@@ -113,6 +113,16 @@ func topic(name, short, text string) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Long: strings.TrimRight(text, "\n")}
 }
 
+// expect refuses arguments that are not what a command takes.
+func expect(fits func(args []string) bool, hint, text string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if !fits(args) {
+			return fail(exitUsage, hint, "%s", text)
+		}
+		return nil
+	}
+}
+
 // noArguments is cobra.NoArgs with a hint.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {

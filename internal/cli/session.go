@@ -28,7 +28,7 @@ type session struct {
 // newSession finds the job to watch, unless it is asked to end meanwhile.
 func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan os.Signal) (*session, error) {
 	opts := job.Options{UID: os.Geteuid(), Self: os.Getpid(), Slurm: job.SlurmKey(env.Getenv),
-		Redaction: redaction(env, o)}
+		Redaction: redaction(env, o.redact)}
 	if o.ownChild {
 		opts.Self = 0
 	}
@@ -51,10 +51,9 @@ func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan o
 	return &session{Session: watch.New(j, opts.Redaction, newRunner), env: env}, nil
 }
 
-// redaction hides what does not belong into a public report.
-func redaction(env Env, o *diagnoseOptions) untrusted.Redaction {
-	r := untrusted.Redaction{Off: o.noRedact, Home: env.Getenv("HOME"), User: cmp.Or(env.Getenv("USER"),
-		env.Getenv("LOGNAME")), NoArguments: o.noArgs}
+// redaction hides what does not belong into a public report, as far as flags have it hidden.
+func redaction(env Env, r untrusted.Redaction) untrusted.Redaction {
+	r.Home, r.User = env.Getenv("HOME"), cmp.Or(env.Getenv("USER"), env.Getenv("LOGNAME"))
 	if host, err := os.Hostname(); err == nil {
 		r.Host = host
 	}
@@ -132,14 +131,13 @@ func ask(env Env, list []job.Candidate, asked <-chan os.Signal) (int, error) {
 }
 
 // watch records the job for as long as was asked for, or until one of the bounds is met.
-func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, w watch.Options) (
-	*recording.Recording, error) {
+func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer) (*recording.Recording, error) {
 	attached := s.launched == nil
 	header := s.Job.Header()
 	// The streams of a launched job are its own.
-	progress := newProgress(s.env, o.quiet || !attached, o.duration, watchProgress(header.PID))
-	w.Tool, w.Launched, w.Duration, w.Interval = tool(), s.launched, o.duration, o.interval
-	w.Warmup, w.FitWarmup, w.BatchSize = o.warmup, !o.ownWarmup && o.steps == 0, o.batchSize
+	progress := newProgress(s.env, o.quiet || !attached, o.Duration, watchProgress(header.PID))
+	w := o.Options
+	w.Tool, w.Launched, w.FitWarmup = tool(), s.launched, !o.ownWarmup && o.steps == 0
 	w.Tick, w.Warn = progress.tick, func(text string) { note(s.env.Stderr, text) }
 	if progress.steps {
 		w.Words = progress.step
@@ -155,7 +153,7 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	}
 	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {
 		note(s.env.Stderr, fmt.Sprintf("ended after %.0f s: more would not change the verdict; --duration %s watches "+
-			"on", rec.End.At.Seconds(), o.duration))
+			"on", rec.End.At.Seconds(), o.Duration))
 	}
 	return rec, err
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/merge"
-	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/slurm"
 	"github.com/pipetune/pipetune/internal/watch"
@@ -48,16 +47,11 @@ command line and runs nothing.`,
 		Example: `  pipetune slurm 4711
   pipetune slurm 4711 --duration 60s -o job.md --keep nodes
   pipetune slurm 4711 --dry-run`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 || !jobID.MatchString(args[0]) {
-				return fail(exitUsage, "squeue --me lists yours: pipetune slurm 4711",
-					"slurm takes the number of one job")
-			}
-			return nil
-		},
+		Args: expect(func(args []string) bool { return len(args) == 1 && jobID.MatchString(args[0]) },
+			"squeue --me lists yours: pipetune slurm 4711", "slurm takes the number of one job"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("warmup") {
-				own.warmup = watch.DefaultWarmup(own.duration)
+				own.Warmup = watch.DefaultWarmup(own.Duration)
 			}
 			if err := own.check(false); err != nil { // else each node would refuse it
 				return err
@@ -100,7 +94,7 @@ func slurmFailure(err error, id string) error {
 }
 
 func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
-	err := o.check(render.Formats(), false)
+	err := o.check(false)
 	if err != nil {
 		return err
 	}

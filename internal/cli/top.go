@@ -57,7 +57,7 @@ const endlessInterval = 200 * time.Millisecond
 
 // runTop finds the job, and shows it until the person quits.
 func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) error {
-	o.duration, o.warmup, o.interval, o.quiet = watch.Endless, watch.DefaultWarmup(watch.Endless), endlessInterval, true
+	o.Duration, o.Warmup, o.Interval, o.quiet = watch.Endless, watch.DefaultWarmup(watch.Endless), endlessInterval, true
 	if err := o.check(pidGiven); err != nil {
 		return err
 	}
@@ -163,12 +163,12 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 // watchOn watches until the job has ended or the screen is left; then it saves reports of what it saw for as long as
 // the screen is there.
 func (v *liveView) watchOn(ctx context.Context) error {
-	rec, err := v.watch(ctx, v.o, nil, watch.Options{Asked: v.stop, Judge: v.interim,
-		Now: func() bool { return len(v.save) > 0 },
-		Frame: func(f *live.Frame) {
-			v.screen.Show(f)
-			v.meter.frame(f)
-		}})
+	v.o.Asked, v.o.Judge, v.o.Now = v.stop, v.interim, func() bool { return len(v.save) > 0 }
+	v.o.Frame = func(f *live.Frame) {
+		v.screen.Show(f)
+		v.meter.frame(f)
+	}
+	rec, err := v.watch(ctx, v.o, nil)
 	if err != nil {
 		v.screen.Quit()
 		return err

@@ -25,8 +25,8 @@ const (
 )
 
 func newTune(env Env) *cobra.Command {
-	o := &diagnoseOptions{interval: 100 * time.Millisecond, headroom: true, then: thenTerminate, explicit: true,
-		tune: &tuneOptions{}}
+	o := &diagnoseOptions{Options: watch.Options{Interval: 100 * time.Millisecond}, headroom: true, then: thenTerminate,
+		explicit: true, tune: &tuneOptions{}}
 	c := &cobra.Command{
 		Use:   "tune [flags] -- COMMAND [ARGS]...",
 		Short: "measure settings of the DataLoader in the job itself, and name the smallest that is fast",
@@ -52,7 +52,7 @@ With Ctrl-C what was learned so far is reported.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			o.warmup = watch.DefaultWarmup(o.duration)
+			o.Warmup = watch.DefaultWarmup(o.Duration)
 			if err := o.tune.check(); err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ With Ctrl-C what was learned so far is reported.`,
 	f := c.Flags()
 	f.DurationVar(&o.tune.budget, "budget", 3*time.Minute, "how long to measure settings, from the end of the first "+
 		"watch on")
-	f.DurationVar(&o.duration, "duration", tuneWatch, "how long to watch the loop as it is, warm-up included")
+	f.DurationVar(&o.Duration, "duration", tuneWatch, "how long to watch the loop as it is, warm-up included")
 	f.IntSliceVar(&o.tune.batchSizes, "batch-sizes", nil, "also measure these batch sizes in the loop; none of them "+
 		"is chosen, since they change training")
 	o.addRedaction(c)
