@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	_ "github.com/pipetune/pipetune/internal/cli/oomscore" // what it does comes before main
+	"github.com/pipetune/pipetune/internal/settings"
 )
 
 // Main runs pipetune with args (without the program's name) and returns the exit code.
@@ -85,7 +86,7 @@ finds what holds it back, and predicts what each change would bring.`,
 			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 			hint = cmp.Or(didYouMean("--"+unknown.GetSpecifiedName(), names), hint)
 		}
-		return fail(exitUsage, hint, "%w", readable(err))
+		return fail(exitUsage, hint, "%w", settings.Readable(err))
 	})
 	root.AddCommand(newDiagnose(env, &diagnoseOptions{}), newTune(env), newTop(env), newBench(env), newCompare(env),
 		newMerge(env), newSlurm(env), newReport(env), newExplain(env), newLint(env), newDoctor(env), newDemo(env),

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,11 +49,10 @@ func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
 		}
 	}
 	origins, err = settings.Apply(c.Name(), c.Flags(), sources, isolatedFlag, "version")
-	var refused *settings.Refused
-	if errors.As(err, &refused) {
-		return nil, fail(exitUsage, "see: pipetune help settings", "%s: %w", refused.Origin, readable(refused.Err))
+	if err != nil {
+		return nil, fail(exitUsage, "see: pipetune help settings", "%w", err)
 	}
-	return origins, err
+	return origins, nil
 }
 
 // sourced names, with a flag's value that a command refuses, what it was set by where that is not the command line.
@@ -194,33 +191,3 @@ another user could have written is not read, and a note says so. --isolated
 reads no file. A folder may be somebody else's: its pipetune.toml may not set
 ` + "`compare-path`, `no-redact`, `output`, `python`, `scratch` or `then`" + `.
 `
-
-// allowed says what values flags of a type take.
-var allowed = map[string]string{
-	"duration": "a time with its unit, like 30s, 2m or 1h30m, is expected",
-	"int":      "a whole number is expected",
-	"int64":    "a whole number is expected",
-	"uint64":   "a whole number of at least 0 is expected",
-	"float64":  "a number is expected",
-	"bool":     "true or false is expected",
-}
-
-// wholeDuration is a duration as time.ParseDuration takes it. One that it refuses all the same is beyond 292 years.
-var wholeDuration = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
-
-// readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they
-// are.
-func readable(err error) error {
-	var bad *pflag.InvalidValueError
-	if !errors.As(err, &bad) {
-		return err
-	}
-	f := bad.GetFlag()
-	if wholeDuration.MatchString(bad.GetValue()) || errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("--%s %q: too large", f.Name, bad.GetValue())
-	}
-	if want, ok := allowed[f.Value.Type()]; ok {
-		return fmt.Errorf("--%s %q: %s", f.Name, bad.GetValue(), want)
-	}
-	return err
-}

@@ -3,8 +3,11 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,16 +19,6 @@ const (
 	CommandLine = "command line"
 )
 
-// Refused is a value that a flag does not take.
-type Refused struct {
-	Origin string
-	Err    error // the flag's
-}
-
-func (r *Refused) Error() string { return fmt.Sprintf("%s: %v", r.Origin, r.Err) }
-
-func (r *Refused) Unwrap() error { return r.Err }
-
 // Source is a place that values come from.
 type Source interface {
 	// value gives what the source says of a command's flag, several values where the flag may be repeated, and names
@@ -34,7 +27,8 @@ type Source interface {
 }
 
 // Apply sets each flag of a command that the command line has not set to what the first source says that knows it.
-// Flags named in except are left alone. It returns the origin of each flag. Its error is of type *Refused.
+// Flags named in except are left alone. It returns the origin of each flag. Its error names the origin
+// of the value that a flag does not take.
 func Apply(command string, flags *pflag.FlagSet, sources []Source, except ...string) (origins map[string]string,
 	err error) {
 	origins = map[string]string{}
@@ -55,7 +49,7 @@ func Apply(command string, flags *pflag.FlagSet, sources []Source, except ...str
 			origins[f.Name] = origin
 			for _, v := range values {
 				if bad := flags.Set(f.Name, v); bad != nil {
-					err = &Refused{Origin: origin, Err: bad}
+					err = fmt.Errorf("%s: %w", origin, Readable(bad))
 					return
 				}
 			}
@@ -75,4 +69,34 @@ func (getenv Environment) value(_, flag string) ([]string, string) {
 		return nil, ""
 	}
 	return []string{value}, "environment variable " + name
+}
+
+// allowed says what values flags of a type take.
+var allowed = map[string]string{
+	"duration": "a time with its unit, like 30s, 2m or 1h30m, is expected",
+	"int":      "a whole number is expected",
+	"int64":    "a whole number is expected",
+	"uint64":   "a whole number of at least 0 is expected",
+	"float64":  "a number is expected",
+	"bool":     "true or false is expected",
+}
+
+// wholeDuration is a duration as time.ParseDuration takes it. One that it refuses all the same is beyond 292 years.
+var wholeDuration = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+// Readable says of a flag's value that cannot be read what was given and what is allowed; other mistakes stay as they
+// are.
+func Readable(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f := bad.GetFlag()
+	if wholeDuration.MatchString(bad.GetValue()) || errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("--%s %q: too large", f.Name, bad.GetValue())
+	}
+	if want, ok := allowed[f.Value.Type()]; ok {
+		return fmt.Errorf("--%s %q: %s", f.Name, bad.GetValue(), want)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"errors"
@@ -18,11 +18,11 @@ func TestValuesThatCannotBeRead(t *testing.T) {
 		"-nx":           `--number "x": a whole number is expected`,
 		"--yes=maybe":   `--yes "maybe": true or false is expected`,
 	} {
-		if err := readable(f.Parse([]string{arg})); err == nil || err.Error() != want {
+		if err := Readable(f.Parse([]string{arg})); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
 	}
-	if other := errors.New("unknown flag"); !errors.Is(readable(other), other) {
+	if other := errors.New("unknown flag"); !errors.Is(Readable(other), other) {
 		t.Error("another mistake is not passed on")
 	}
 }
