@@ -20,10 +20,10 @@ import (
 
 type comparison struct {
 	showing
+	compare.Options
 	before, after []string
 	against       string // a baseline: all arguments are after it
 	gate          string
-	gateMetric    string
 	strict        bool
 }
 
@@ -53,7 +53,7 @@ same workload as the baseline ends with 3.`,
 	f.StringVar(&o.against, "against", "", "the report that a project keeps as its baseline, a `FILE`: all others "+
 		"are after it, and must be of the same workload")
 	f.StringVar(&o.gate, "gate", "", "exit 1 where the rate fell by more than this `SHARE`, as 5%; judges the interval")
-	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of "+
+	f.StringVar(&o.GateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of "+
 		"--format json")
 	f.BoolVar(&o.strict, "strict", false, "exit 3 where the gate cannot tell, or nothing can be compared")
 	o.addFlags(c, render.ComparisonFormats())
@@ -68,8 +68,7 @@ func (o *comparison) run(env Env, args []string) error {
 	if err := o.check(false); err != nil {
 		return err
 	}
-	opts, err := o.options()
-	if err != nil {
+	if err := o.options(); err != nil {
 		return err
 	}
 	sides := make([][]compare.Input, 2)
@@ -78,7 +77,7 @@ func (o *comparison) run(env Env, args []string) error {
 			return err
 		}
 	}
-	c, err := compare.Run(sides[0], sides[1], opts)
+	c, err := compare.Run(sides[0], sides[1], o.Options)
 	switch {
 	case errors.Is(err, compare.ErrUnknownMetric):
 		return fail(exitUsage, "a \"key\" or \"metric\" under \"changes\" of --format json", "--gate-metric: %w", err)
@@ -91,19 +90,20 @@ func (o *comparison) run(env Env, args []string) error {
 	return o.exit(c)
 }
 
-func (o *comparison) options() (compare.Options, error) {
-	opts := compare.Options{Tool: ofTool(), GateMetric: o.gateMetric}
-	if o.gateMetric != "" && o.gate == "" {
-		return opts, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
+// options checks the gate.
+func (o *comparison) options() error {
+	o.Tool = ofTool()
+	if o.GateMetric != "" && o.gate == "" {
+		return fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
 	}
 	if o.gate != "" {
 		limit, err := parseShare(o.gate)
 		if err != nil {
-			return opts, fail(exitUsage, "give a share of the rate: --gate 5%", "--gate %q: %w", o.gate, err)
+			return fail(exitUsage, "give a share of the rate: --gate 5%", "--gate %q: %w", o.gate, err)
 		}
-		opts.Gate = &limit
+		o.Gate = &limit
 	}
-	return opts, nil
+	return nil
 }
 
 // sides puts the arguments and flags together, and refuses what is ambiguous before anything is read.
@@ -209,9 +209,8 @@ func (o *comparison) exit(c *report.Comparison) error {
 // baseline is an earlier report of the job, which diagnose compares its own with.
 type baseline struct {
 	comparison
-	path    string
-	report  *report.Report // nil: none was asked for
-	options compare.Options
+	path   string
+	report *report.Report // nil: none was asked for
 }
 
 func (b *baseline) addFlags(c *cobra.Command) {
@@ -220,15 +219,15 @@ func (b *baseline) addFlags(c *cobra.Command) {
 		"pipetune compare does")
 	f.StringVar(&b.gate, "gate", "", "with --baseline: exit 1 where the rate fell by more than this `SHARE`, as 5%; "+
 		"judges the interval")
-	f.StringVar(&b.gateMetric, "gate-metric", "", "with --baseline: the `METRIC` to judge instead: a name under "+
+	f.StringVar(&b.GateMetric, "gate-metric", "", "with --baseline: the `METRIC` to judge instead: a name under "+
 		"\"metrics\" of a JSON report")
 }
 
 // check reads the report and refuses what cannot be compared with, before anything is measured.
-func (b *baseline) check(format render.Format, strict bool) (err error) {
+func (b *baseline) check(format render.Format, strict bool) error {
 	b.strict = strict
 	if b.path == "" {
-		if b.gate != "" || b.gateMetric != "" {
+		if b.gate != "" || b.GateMetric != "" {
 			return fail(exitUsage, "name the report to compare with: --baseline before.json",
 				"--gate and --gate-metric need --baseline")
 		}
@@ -239,7 +238,7 @@ func (b *baseline) check(format render.Format, strict bool) (err error) {
 			" after.json --format "+format.Name,
 			"--baseline prints the report and the comparison, which --format %s cannot hold in one", format.Name)
 	}
-	if b.options, err = b.comparison.options(); err != nil {
+	if err := b.options(); err != nil {
 		return err
 	}
 	r, err := saved.LoadReport(b.path)
@@ -252,7 +251,7 @@ func (b *baseline) check(format render.Format, strict bool) (err error) {
 		return fail(exitUsage, "pipetune compare takes two reports of it", "--baseline: %s is a report of %s", b.path,
 			r.Kind)
 	}
-	if _, known := r.Metrics[b.gateMetric]; b.gateMetric != "" && !known {
+	if _, known := r.Metrics[b.GateMetric]; b.GateMetric != "" && !known {
 		return fail(exitUsage, "a name under \"metrics\" of "+b.path, "--gate-metric: %w", compare.ErrUnknownMetric)
 	}
 	b.report = r
@@ -265,7 +264,7 @@ func (b *baseline) against(r *report.Report) (*report.Comparison, error) {
 		return nil, nil
 	}
 	c, err := compare.Run([]compare.Input{{Name: b.path, Report: b.report}},
-		[]compare.Input{{Name: "this run", Report: r}}, b.options)
+		[]compare.Input{{Name: "this run", Report: r}}, b.Options)
 	if err != nil {
 		return nil, fail(exitUsage, "", "comparing with %s: %w", b.path, err)
 	}

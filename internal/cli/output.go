@@ -37,7 +37,8 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool, also ...s
 			return nil, fail(exitUsage, "", "-o %s: named twice", p)
 		}
 		seen[filepath.Clean(p)] = true
-		o := output{path: p, recording: ofRun && strings.HasSuffix(p, recordingSuffix), patch: ofRun && takesPatch(p)}
+		o := output{path: p, recording: ofRun && strings.HasSuffix(p, recordingSuffix), patch: ofRun &&
+			slices.Contains(patchSuffixes, filepath.Ext(p))}
 		var err error
 		switch {
 		case o.recording:
@@ -88,10 +89,6 @@ func (o output) fill(content func(*saved.Draft) error) error {
 
 // patchSuffixes mark the outputs that take the patch instead of the report.
 var patchSuffixes = []string{".patch", ".diff"}
-
-func takesPatch(path string) bool {
-	return slices.ContainsFunc(patchSuffixes, func(s string) bool { return strings.HasSuffix(path, s) })
-}
 
 // refusePatch ends a command that was asked for a patch and never makes one.
 func refusePatch(outs []output) error {

@@ -16,8 +16,8 @@ import (
 
 // Threshold is a limit that a figure of one report is held to.
 type Threshold struct {
-	text, metric, operator string
-	limit                  float64
+	report.Threshold // not judged yet
+	operator         string
 }
 
 // ErrNoSuchFigure says that no report has the figure a threshold names.
@@ -38,7 +38,7 @@ func ParseThreshold(text string) (Threshold, error) {
 		return Threshold{}, fmt.Errorf("%w: %.80q", ErrNoSuchFigure, m[1])
 	}
 	limit, err := limitOf(m[3], all[i].Unit)
-	return Threshold{text: m[1] + m[2] + m[3], metric: m[1], operator: m[2], limit: limit}, err
+	return Threshold{report.Threshold{Text: m[1] + m[2] + m[3], Metric: m[1], Limit: limit}, m[2]}, err
 }
 
 func limitOf(text string, u metric.Unit) (float64, error) {
@@ -64,12 +64,13 @@ func limitOf(text string, u metric.Unit) (float64, error) {
 // Judge holds a report to it. As every gate it judges the interval: it passes where all of it is on the right side,
 // fails where all of it is on the wrong one, and else, or where nothing was measured, cannot tell.
 func (t Threshold) Judge(r *report.Report) report.Threshold {
-	out := report.Threshold{Text: t.text, Metric: t.metric, Limit: t.limit, Answer: report.GateUnclear}
-	m, ok := r.Metrics[t.metric]
+	out := t.Threshold
+	out.Answer = report.GateUnclear
+	m, ok := r.Metrics[t.Metric]
 	if !ok {
 		out.Why = "it was not measured"
 		if i := slices.IndexFunc(r.Abstained, func(a report.Abstained) bool {
-			return slices.Contains(a.Missing, t.metric)
+			return slices.Contains(a.Missing, t.Metric)
 		}); i >= 0 {
 			out.Why += ": " + r.Abstained[i].Reason
 		}
@@ -77,7 +78,7 @@ func (t Threshold) Judge(r *report.Report) report.Threshold {
 	}
 	out.Value = &report.Figure{Center: m.Center, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, Basis: m.Basis}
 	holds := func(x float64) bool {
-		return map[string]bool{">=": x >= t.limit, ">": x > t.limit, "<=": x <= t.limit, "<": x < t.limit}[t.operator]
+		return map[string]bool{">=": x >= t.Limit, ">": x > t.Limit, "<=": x <= t.Limit, "<": x < t.Limit}[t.operator]
 	}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 	out.Why = "it is " + number(m.Center)

@@ -22,8 +22,10 @@ func hdf5Section(r *report.Report) Section {
 	var facts Facts
 	facts.add("read amplification", amplified(r))
 	facts.add("filters", filtered(list))
-	facts.add("handle", handles(list))
-	facts.add("file locks", locks(list))
+	facts.add("handle", beside(list, report.LabelHandle, report.LabelChunkCache, map[string]string{"kept": "kept open",
+		"reopened": "opened for each item"}, metric.ItemTime))
+	facts.add("file locks", beside(list, report.LabelMode, report.LabelHandle, map[string]string{"locked": "with",
+		"unlocked": "without"}, metric.OpenTime, metric.ItemTime))
 	s := section("HDF5", "", Supporting, facts)
 	s.add(chunkCaches(list)...)
 	return s
@@ -55,33 +57,17 @@ func filtered(list []group) string {
 	return ""
 }
 
-// handles compares a file that stays open with one that is opened for each item.
-func handles(list []group) string {
+// beside holds the ways against each other that a label names, each in words, of groups without another label.
+func beside(list []group, label, without string, words map[string]string, metrics ...metric.Desc) string {
 	var facts []string
 	for _, g := range list {
-		h := g.labels[report.LabelHandle]
-		if m := g.one(metric.ItemTime.Name, metric.OpenTime.Name); m != nil && h != "" &&
-			g.labels[report.LabelChunkCache] == "" {
-			how := map[string]string{"kept": "kept open", "reopened": "opened for each item"}[h]
-			facts = append(facts, how+" "+figure(m)+" per item")
+		way := g.labels[label]
+		i := slices.IndexFunc(metrics, func(d metric.Desc) bool { return g.one(d.Name) != nil })
+		if i < 0 || way == "" || g.labels[without] != "" {
+			continue
 		}
-	}
-	return strings.Join(facts, "; ")
-}
-
-func locks(list []group) string {
-	var facts []string
-	for _, g := range list {
-		mode := g.labels[report.LabelMode]
-		if m := g.one(metric.OpenTime.Name, metric.ItemTime.Name); m != nil && mode != "" &&
-			g.labels[report.LabelHandle] == "" {
-			what := "per item"
-			if g.one(metric.OpenTime.Name) != nil {
-				what = "per open"
-			}
-			facts = append(facts, map[string]string{"locked": "with", "unlocked": "without"}[mode]+" "+figure(m)+" "+
-				what)
-		}
+		per := map[bool]string{true: " per open", false: " per item"}[metrics[i] == metric.OpenTime]
+		facts = append(facts, words[way]+" "+figure(g.one(metrics[i].Name))+per)
 	}
 	return strings.Join(facts, "; ")
 }

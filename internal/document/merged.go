@@ -17,9 +17,8 @@ import (
 func OfMerged(m *report.Merged) *Document {
 	d := &Document{Key: "merge:v1:" + m.Job.ID, Title: "pipetune: " + mergedHeadline(m), Subject: mergedSubject(m),
 		Next: m.Next, Origin: origin(m.Tool, m.SchemaVersion)}
-	d.Answer = &Answer{Label: "Verdict", Headline: mergedHeadline(m), Short: sentence(mergedHeadline(m)),
-		Why: m.Verdict.Statement, Lines: gone(m)}
-	d.Answer.Short = strings.TrimSuffix(d.Answer.Short, ".")
+	d.Answer = &Answer{Label: "Verdict", Headline: mergedHeadline(m),
+		Short: strings.TrimSuffix(sentence(mergedHeadline(m)), "."), Why: m.Verdict.Statement, Lines: gone(m)}
 	switch {
 	case m.Verdict.Grade != report.Info || m.StragglersN > 0:
 		d.Tone = Caution

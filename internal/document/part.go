@@ -202,11 +202,10 @@ type Code struct {
 // Language is what a piece of code is written in, by the name that Markdown gives it.
 type Language string
 
-// The languages. Python may be broken at spaces, a shell command may not.
+// The languages.
 const (
-	Shell  Language = "sh"
-	Python Language = "python"
-	Diff   Language = "diff"
+	Shell Language = "sh"
+	Diff  Language = "diff"
 )
 
 // Each kind of part hands itself to the writer.

@@ -9,6 +9,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -113,14 +114,10 @@ func ByName(formats []Format, name string) (Format, error) {
 
 // BySuffix finds a format by a file name's ending; also lists other endings that the caller takes.
 func BySuffix(formats []Format, path string, also ...string) (Format, error) {
-	for _, f := range formats {
-		if f.Suffix == "" {
-			continue
-		}
-		if strings.HasSuffix(path, f.Suffix) {
-			return f, nil
-		}
-		also = append(also, f.Suffix)
+	ending := filepath.Ext(path)
+	if i := slices.IndexFunc(formats, func(f Format) bool { return f.Suffix == ending }); i >= 0 && ending != "" {
+		return formats[i], nil
 	}
-	return Format{}, fmt.Errorf("no format for %q: the name must end in one of %s", path, strings.Join(also, ", "))
+	return Format{}, fmt.Errorf("no format for %q: the name must end in one of %s", path,
+		strings.Join(slices.Concat(also, Suffixes(formats)), ", "))
 }

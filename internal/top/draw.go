@@ -22,7 +22,6 @@ const (
 	yellow  = "\x1b[33m"
 	blue    = "\x1b[34m"
 	magenta = "\x1b[35m"
-	cyan    = "\x1b[36m"
 	plain   = "\x1b[0m"
 )
 

@@ -71,15 +71,13 @@ func (r *Report) Decided() []Decision {
 			if i >= 0 && planned[i].To != c.To {
 				d = planned[i]
 			}
+			d.Hold = ""
 			switch { // who asks for a change is a plan that is recommended, or the finding
 			case i >= 0 && planned[i].Hold == "":
-				d.Hold = ""
 			case f.Severity == Info:
 				d.Hold = HoldCostsNothing
 			case !d.Effect.Worthwhile():
 				d.Hold = HoldTooLittle
-			default:
-				d.Hold = ""
 			}
 			settle(d, f.Rule)
 		}
