@@ -20,17 +20,16 @@ func TestUselessNamesAreWhole(t *testing.T) {
 // The first screen repeats nothing that its fix has along with it, gives no effect alone to what needs workers, and
 // says where a fix may bring nothing.
 func TestFixAndWhatFollows(t *testing.T) {
-	none, one := 0, "0"
 	effect := func(lo, hi float64) *report.Effect {
 		return &report.Effect{Metric: "samples_per_s", Before: 100, After: lo, Lo: lo, Hi: hi, Unit: "1/s",
 			Basis: report.Modelled}
 	}
 	screen := func(lo float64) (string, string) {
 		r := &report.Report{
-			Job:     &report.Job{Loader: &report.Loader{NumWorkers: &none}},
+			Job:     &report.Job{Loader: &report.Loader{NumWorkers: new(0)}},
 			Verdict: &report.Verdict{Class: report.InputBound, Rule: "loader/workers-zero"},
 			Findings: []report.Finding{{Rule: "loader/workers-zero", Severity: report.Error,
-				Recommendations: []report.Recommendation{{Setting: "num_workers", From: &one, To: "2",
+				Recommendations: []report.Recommendation{{Setting: "num_workers", From: new("0"), To: "2",
 					With: []report.Value{{Setting: "persistent_workers", To: "True"}}, Effect: effect(lo, 190)}}}},
 			Plans: []report.Plan{{Name: report.Moderate, Effect: effect(lo, 200), Changes: []report.Recommendation{
 				{Setting: "num_workers", To: "2", Effect: effect(lo, 190)}, {Setting: "persistent_workers", To: "True"},
@@ -57,8 +56,7 @@ func TestFixAndWhatFollows(t *testing.T) {
 
 // A plan that is recommended is the fix where the verdict rests on no finding, and no other change is.
 func TestFixIsThePlans(t *testing.T) {
-	one := "1"
-	change := report.Recommendation{Setting: "num_workers", From: &one, To: "2", Effect: &report.Effect{
+	change := report.Recommendation{Setting: "num_workers", From: new("1"), To: "2", Effect: &report.Effect{
 		Metric: "samples_per_s", Unit: "1/s", Before: 100, After: 116, Lo: 110, Hi: 120, Basis: report.Modelled}}
 	for _, c := range []struct{ name, want string }{
 		{report.Conservative, "num_workers: 1 → 2 (train.py:9)"},
@@ -87,14 +85,13 @@ func TestFixIsThePlans(t *testing.T) {
 
 // What was measured of two changes together is no effect of either.
 func TestMeasuredTogether(t *testing.T) {
-	two, no := "2", "False"
 	e := &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 16, After: 33, Lo: 31, Hi: 35,
 		Basis: report.Measured}
 	r := &report.Report{Decisions: []report.Decision{
-		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "prefetch_factor", From: &two,
+		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "prefetch_factor", From: new("2"),
 			To: "4", Effect: e, With: []report.Value{{Setting: "persistent_workers", To: "True"}}}},
-		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "persistent_workers", From: &no,
-			To: "True", Effect: e, With: []report.Value{{Setting: "prefetch_factor", To: "4"}}}},
+		{Outcome: report.ToChange, Recommendation: report.Recommendation{Setting: "persistent_workers",
+			From: new("False"), To: "True", Effect: e, With: []report.Value{{Setting: "prefetch_factor", To: "4"}}}},
 	}}
 	got := fmt.Sprint(afterwardsSection(r))
 	if strings.Count(got, "31 – 35") != 1 ||
@@ -126,11 +123,10 @@ func TestByGain(t *testing.T) {
 
 // num_workers is of one trainer.
 func TestSubjectOfRanks(t *testing.T) {
-	two := 2
 	for ranks, want := range map[int]string{1: "train.py · 2 loader workers (spawn)",
 		2: "train.py · 2 ranks · 2 loader workers per rank (spawn)"} {
 		j := &report.Job{Command: []string{"python", "train.py"}, Ranks: ranks,
-			Loader: &report.Loader{NumWorkers: &two, StartMethod: "spawn"}}
+			Loader: &report.Loader{NumWorkers: new(2), StartMethod: "spawn"}}
 		if got := Subject(j); got != want {
 			t.Errorf("%d ranks: %s", ranks, got)
 		}

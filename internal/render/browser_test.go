@@ -29,9 +29,7 @@ var axe []byte
 // watched is a recording as a subject.
 func watched(t *testing.T, name string) Subject {
 	t.Helper()
-	f := must.Get(os.Open(filepath.Join("../../testdata/recordings", name)))(t)
-	defer f.Close()
-	rec := must.Get(recording.Read(f))(t)
+	rec := must.Read(t, filepath.Join("../../testdata/recordings", name), recording.Read)
 	return Watch(diagnose.Run(must.Get(evidence.FromRecording(rec))(t), rules.All()), evidence.Timeline(rec))
 }
 

@@ -34,14 +34,13 @@ func TestCovers(t *testing.T) {
 // Findings without a plan decide too: but not to change as it stands what brings nothing, nor what another finding
 // rules out.
 func TestDecidedOfFindings(t *testing.T) {
-	one, two := "1", 2
 	change := func(setting, to string, after float64) Finding {
 		return Finding{Rule: "a/" + setting, Severity: Error, Recommendations: []Recommendation{{Setting: setting,
-			From: &one, To: to, Effect: &Effect{Metric: "samples_per_s", Before: 100, After: after, Lo: 90, Hi: 200,
+			From: new("1"), To: to, Effect: &Effect{Metric: "samples_per_s", Before: 100, After: after, Lo: 90, Hi: 200,
 				Basis: Modelled}}}}
 	}
-	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: &two}}, Findings: []Finding{change("num_workers", "4", 103),
-		change("pin_memory", "True", 140)}}
+	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: new(2)}},
+		Findings: []Finding{change("num_workers", "4", 103), change("pin_memory", "True", 140)}}
 	r.Findings = append(r.Findings, Finding{Rule: "c/d", Severity: Info, Unhelpful: []Unhelpful{{Setting: "batch_size",
 		Direction: Up, Why: "no"}, {Setting: "prefetch_factor", Direction: Up, Why: "no"}}})
 	if got := r.Ready(); len(got) != 1 || got[0].Setting != "pin_memory" ||
