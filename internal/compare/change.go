@@ -102,8 +102,7 @@ func (p pair) change() report.Change {
 		t := stat.Shift(s.all(b), s.all(a))
 		known = t.Confidence > 0
 		shift.Lo, shift.Hi = min(t.Lo, d), max(t.Hi, d)
-		test := stat.Compare(b, a)
-		c.P = number(min(test.P, 1))
+		c.P = number(stat.Compare(b, a))
 	}
 	if !known {
 		c.Note = "too few readings for an interval"
@@ -141,7 +140,7 @@ func (p pair) samples(c *report.Change) (before, after []float64) {
 		}
 		series = append(series, m.Windows)
 	}
-	blocks, _ := stat.Blocks(series...)
+	blocks := stat.Blocks(series...)
 	before = slices.Concat(blocks[:len(p.before)]...)
 	after = slices.Concat(blocks[len(p.before):]...)
 	c.Method, c.NBefore, c.NAfter = report.ByWindows, len(before), len(after)

@@ -281,7 +281,6 @@ func (b *builder) batches(r *rank) {
 		}
 	}
 	if len(at) < 3 {
-		r.rate.Warnings = append(r.rate.Warnings, "fewer than three batches in the window")
 		return
 	}
 	counted := span{at[0], at[len(at)-1]}

@@ -10,16 +10,15 @@ const (
 )
 
 // Blocks averages neighbouring windows of each series over blocks so long that the averages hardly depend on each
-// other, and returns them with the length of a block in windows. A slow sample, an epoch's start or a neighbour lasts
-// longer than a window, so that windows of one run resemble their neighbours, and a test that takes them for
-// independent finds differences where there are none.
+// other. A slow sample, an epoch's start or a neighbour lasts longer than a window, so that windows of one run resemble
+// their neighbours, and a test that takes them for independent finds differences where there are none.
 //
 // The length is one for all series, from the lag-1 autocorrelation pooled over them (each around its own mean,
 // Kendall's (1954) bias of -(1+3ρ)/n taken out): the shortest for which a first-order autoregression leaves the
 // averages correlated by less than a twentieth. No series with four windows or more is left with fewer than four
 // blocks: how much it then still depends is what autocorrelation tells. Values that are not finite are left out.
 // blocks_test.go measures what this does to false alarms.
-func Blocks(series ...[]float64) (means [][]float64, length int) {
+func Blocks(series ...[]float64) (means [][]float64) {
 	shortest := math.MaxInt
 	var kept [][]float64
 	for _, xs := range series {
@@ -27,11 +26,11 @@ func Blocks(series ...[]float64) (means [][]float64, length int) {
 		kept = append(kept, xs)
 		shortest = min(shortest, len(xs))
 	}
-	length = min(blockLength(autocorrelation(kept...)), max(1, shortest/leastBlocks))
+	length := min(blockLength(autocorrelation(kept...)), max(1, shortest/leastBlocks))
 	for _, xs := range kept {
 		means = append(means, average(xs, length))
 	}
-	return means, length
+	return means
 }
 
 // autocorrelation returns the lag-1 autocorrelation pooled over series, each around its own mean, with its bias taken

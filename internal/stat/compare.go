@@ -7,34 +7,19 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Comparison is the answer to whether two samples come from the same distribution. P below Alpha says they do not;
-// warnings say where there was too little data to tell.
-type Comparison struct {
-	P, Alpha float64
-	N1, N2   int
-	Warnings []string
-}
-
-// Compare tests two samples of independent readings by the Mann-Whitney U test (golang.org/x/perf/benchmath), at Alpha
-// 0.05. Values that are not finite are left out. Where no test is possible, P is 1 and a warning says why.
-func Compare(before, after []float64) Comparison {
+// Compare is the probability that two samples of independent readings differ by chance as they do, by the Mann-Whitney
+// U test (golang.org/x/perf/benchmath). Values that are not finite are left out. It is 1 where no test is possible.
+func Compare(before, after []float64) float64 {
 	before, after = keepFinite(before), keepFinite(after)
-	thresholds := benchmath.DefaultThresholds
 	if len(before) == 0 || len(after) == 0 {
-		return Comparison{P: 1, Alpha: thresholds.CompareAlpha, N1: len(before), N2: len(after),
-			Warnings: []string{"no readings"}}
+		return 1
 	}
-	c := benchmath.AssumeNothing.Compare(benchmath.NewSample(before, &thresholds), benchmath.NewSample(after,
-		&thresholds))
-	out := Comparison{P: c.P, Alpha: thresholds.CompareAlpha, N1: len(before), N2: len(after)}
-	for _, w := range c.Warnings {
-		out.Warnings = append(out.Warnings, w.Error())
-	}
+	sample := func(xs []float64) *benchmath.Sample { return benchmath.NewSample(xs, &benchmath.DefaultThresholds) }
 	// With ties the two tails overlap in benchmath's exact test, and their sum was seen at 1.4.
-	if !(out.P <= 1) {
-		out.P = 1
+	if p := benchmath.AssumeNothing.Compare(sample(before), sample(after)).P; p <= 1 {
+		return p
 	}
-	return out
+	return 1
 }
 
 // exactShift is the largest sample for which the interval of a shift comes from the exact distribution of U; beyond,
@@ -45,13 +30,9 @@ const exactShift = 20
 // two (Hodges and Lehmann, 1963), with the interval of Moses that belongs to the Mann-Whitney test: without ties it
 // holds 0 exactly where that test finds no difference at 5 %. N is the smaller sample's size. Values that are not
 // finite are left out; samples too small for an interval at 95 % get none (Confidence 0), and empty ones the zero
-// Summary with a warning.
+// Summary.
 func Shift(before, after []float64) Summary {
 	before, after = keepFinite(before), keepFinite(after)
-	n := min(len(before), len(after))
-	if n == 0 {
-		return Summary{Warnings: []string{"no readings"}}
-	}
 	var differences []float64
 	for _, a := range after {
 		for _, b := range before {
@@ -60,29 +41,25 @@ func Shift(before, after []float64) Summary {
 	}
 	differences = keepFinite(differences)
 	if len(differences) == 0 {
-		return Summary{Warnings: []string{"no readings"}}
+		return Summary{}
 	}
 	slices.Sort(differences)
-	s := Summary{Center: sortedQuantile(differences, 0.5), N: n}
+	s := Summary{Center: sortedQuantile(differences, 0.5), N: min(len(before), len(after))}
 	s.Lo, s.Hi = s.Center, s.Center
-	k, confidence := criticalU(len(before), len(after), 1-Confidence)
-	if k < 0 || len(differences) <= 2*k {
-		s.Warnings = []string{"too few readings for the interval of a difference"}
-		return s
+	if k, confidence := criticalU(len(before), len(after)); k >= 0 && len(differences) > 2*k {
+		s.Lo, s.Hi, s.Confidence = min(differences[k], s.Center), max(differences[len(differences)-1-k], s.Center),
+			confidence
 	}
-	s.Lo, s.Hi, s.Confidence = min(differences[k], s.Center), max(differences[len(differences)-1-k], s.Center),
-		confidence
 	return s
 }
 
 // criticalU returns the largest U at which the two-sided test of samples of these sizes still says that they differ at
-// level alpha, -1 where none does, and the confidence of the interval that leaves out as many differences and one at
-// each end.
-func criticalU(n1, n2 int, alpha float64) (k int, confidence float64) {
+// 5 %, -1 where none does, and the confidence of the interval that leaves out as many differences and one at each end.
+func criticalU(n1, n2 int) (k int, confidence float64) {
 	if n1 > exactShift || n2 > exactShift {
 		a, b := float64(n1), float64(n2)
-		const normal975 = 1.959964 // alpha is 0.05 wherever this is reached
-		return max(-1, int(math.Floor(a*b/2-normal975*math.Sqrt(a*b*(a+b+1)/12)-0.5))), 1 - alpha
+		const normal975 = 1.959964
+		return max(-1, int(math.Floor(a*b/2-normal975*math.Sqrt(a*b*(a+b+1)/12)-0.5))), Confidence
 	}
 	counts, total := ways(n1, n2), 0.0
 	for _, c := range counts {
@@ -92,7 +69,7 @@ func criticalU(n1, n2 int, alpha float64) (k int, confidence float64) {
 	confidence = 1
 	for u, c := range counts {
 		below += c
-		if 2*below/total > alpha {
+		if 2*below/total > 1-Confidence {
 			break
 		}
 		k, confidence = u, 1-2*below/total

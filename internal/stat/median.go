@@ -16,7 +16,7 @@ const Confidence = 0.95
 func Median(xs []float64) Summary {
 	xs = keepFinite(xs)
 	if len(xs) == 0 {
-		return Summary{Warnings: []string{"no readings"}}
+		return Summary{}
 	}
 	unit := 1.0
 	if slices.ContainsFunc(xs, func(x float64) bool { return math.Abs(x) > math.MaxFloat64/2 }) {
@@ -29,9 +29,6 @@ func Median(xs []float64) Summary {
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(xs, &benchmath.DefaultThresholds), Confidence)
 	out := Summary{Center: unit * s.Center, Lo: unit * s.Lo, Hi: unit * s.Hi, Confidence: s.Confidence, N: len(xs)}
-	for _, w := range s.Warnings {
-		out.Warnings = append(out.Warnings, w.Error())
-	}
 	if !Finite(out.Lo) || !Finite(out.Hi) {
 		out.Lo, out.Hi, out.Confidence = out.Center, out.Center, 0
 	}

@@ -1,7 +1,6 @@
 package stat
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -45,12 +44,10 @@ func RatioOfRounds(num, den []float64, round int) Summary {
 	sumA, sumB := running(a), running(b)
 	s := Summary{Center: sumA[n] / sumB[n], N: n}
 	if !Finite(s.Center) {
-		return Summary{Warnings: []string{"no readings"}}
+		return Summary{}
 	}
 	s.Lo, s.Hi = s.Center, s.Center
 	if n < minWindows {
-		s.Warnings = []string{fmt.Sprintf("need >= %d windows for an interval at level %v, have %d", minWindows,
-			Confidence, n)}
 		return s
 	}
 	block := max(1, int(math.Round(math.Cbrt(float64(n)))))

@@ -12,8 +12,8 @@ func TestRatioIsARatioOfSums(t *testing.T) {
 	if want := 41.0 / 101; math.Abs(s.Center-want) > 1e-12 {
 		t.Errorf("Center = %v, want %v", s.Center, want)
 	}
-	if s.N != 2 || s.Confidence != 0 || s.Lo != s.Center || s.Hi != s.Center || len(s.Warnings) != 1 {
-		t.Errorf("two windows must give no interval but a warning: %+v", s)
+	if s.N != 2 || s.Confidence != 0 || s.Lo != s.Center || s.Hi != s.Center {
+		t.Errorf("two windows must give no interval: %+v", s)
 	}
 }
 
@@ -26,7 +26,7 @@ func TestRatioLeavesOutWhatIsNoReading(t *testing.T) {
 	if s := Ratio([]float64{1, 2}, []float64{0, 0}); s.N != 0 {
 		t.Errorf("something per nothing summarised to %+v", s)
 	}
-	if s := Ratio(nil, nil); s.N != 0 || s.Center != 0 || len(s.Warnings) == 0 {
+	if s := Ratio(nil, nil); s != (Summary{}) {
 		t.Errorf("nothing summarised to %+v", s)
 	}
 	if s := Ratio([]float64{math.MaxFloat64, math.MaxFloat64}, []float64{1, 1}); s.N != 0 {
@@ -103,12 +103,9 @@ func FuzzSummaries(f *testing.F) {
 			if !Finite(s.Center) || !Finite(s.Lo) || !Finite(s.Hi) || !(s.Lo <= s.Center && s.Center <= s.Hi) {
 				t.Errorf("%s(%v, %v) = %+v", name, xs, ys, s)
 			}
-			if s.N == 0 && len(s.Warnings) == 0 {
-				t.Errorf("%s of nothing came without a warning", name)
-			}
 		}
-		if c := Compare(xs, ys); !(c.P >= 0 && c.P <= 1+1e-9) {
-			t.Errorf("Compare(%v, %v) = %+v", xs, ys, c)
+		if p := Compare(xs, ys); !(p >= 0 && p <= 1) {
+			t.Errorf("Compare(%v, %v) = %v", xs, ys, p)
 		}
 		if n := Warmup(xs, 0.05); n < 0 || n > len(xs)/2 {
 			t.Errorf("Warmup(%v) = %d of %d", xs, n, len(xs))

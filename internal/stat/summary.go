@@ -1,8 +1,8 @@
 // Package stat summarises readings: medians and ratios with intervals, comparisons with p-values, and the steady
 // window.
 //
-// It promises deterministic results (resampling is seeded) and refuses to hide thin data: a summary carries its n and
-// its warnings.
+// It promises deterministic results (resampling is seeded) and refuses to hide thin data: a summary carries its n, and
+// no interval where none could be had.
 package stat
 
 import (
@@ -16,7 +16,6 @@ type Summary struct {
 	Lo, Hi     float64 // equal to Center where no interval could be had
 	Confidence float64 // of the interval, 0..1; 0 where there is none
 	N          int     // independent windows or readings behind it
-	Warnings   []string
 }
 
 // Scaled multiplies a figure and its interval by a positive factor.

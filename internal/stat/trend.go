@@ -35,13 +35,12 @@ func Trend(times, values []float64) Summary {
 		}
 	}
 	if len(slopes) == 0 {
-		return Summary{Warnings: []string{"need readings at two times for a trend"}}
+		return Summary{}
 	}
 	slices.Sort(slopes)
 	s := Summary{Center: sortedQuantile(slopes, 0.5), N: n}
 	s.Lo, s.Hi = s.Center, s.Center
 	if n < minWindows {
-		s.Warnings = []string{"too few readings for the interval of a trend"}
 		return s
 	}
 	f := float64(n)
