@@ -221,10 +221,8 @@ func (b *builder) facts(r *rank) {
 			f.StartMethod = w.Method
 		}
 	}
-	for _, s := range b.starts(r.process, b.processes.of(r.process)) {
-		if !s.initial {
-			f.Persistent = new(false)
-		}
+	if r.replaced {
+		f.Persistent = new(false)
 	}
 	f.PinMemory = b.pinMemory(r)
 }

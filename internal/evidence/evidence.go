@@ -158,8 +158,7 @@ type Hook struct {
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost    // of all epochs that were reported, those before the window too
-	Together      int          // loaders gone over in each step, Loader among them
-	// seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
+	// seconds of a step with the others gone over in each step as they are, whatever Loader is given; 0: there are none
 	LeastStep       float64
 	OtherLoaderCPUs float64 // CPUs that the others' workers use
 	Evaluating      Evaluating
@@ -169,10 +168,9 @@ type Hook struct {
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
 type LoaderCall struct {
 	recording.Loader
-	Evaluates          bool    // asked without gradients
-	Made               int     // of the training loop: loaders that the call made, up to the end of the watch
-	RecreatedEachEpoch bool    // of the training loop: it makes one for each epoch, or most of them
-	Wait               float64 // seconds of the window that its trainer stood still for it
+	Evaluates          bool // asked without gradients
+	Made               int  // of the training loop: loaders that the call made, up to the end of the watch
+	RecreatedEachEpoch bool // of the training loop: it makes one for each epoch, or most of them
 }
 
 // Reported is what the hook reported; its zero value where it reported nothing.

@@ -7,7 +7,7 @@ import (
 
 // gil is the share of time in which a trainer's main thread waits for Python's global lock, not receiving a tensor.
 func (b *builder) gil(r *rank) step.Range {
-	return b.trainingMean(r, b.ofSamples(r, b.grow(r.entity, metric.ThreadGIL)))
+	return b.trainingMean(r, r.ofSamples(b.grow(r.entity, metric.ThreadGIL)))
 }
 
 // gilWait is how long it waits for that lock in all.

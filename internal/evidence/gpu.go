@@ -218,9 +218,7 @@ func (b *builder) gpuThrottled(job []string) (worst figure) {
 				}
 			}
 		}
-		if s := b.quotient(slowed, read); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
-			worst.Summary = s
-		}
+		worst = worst.orMore(b.quotient(slowed, read))
 	}
 	for k, c := range costly {
 		if seen[k] {
@@ -246,9 +244,7 @@ func (b *builder) gpuClockLost(job []string) (worst figure) {
 				}
 				return stat.Share(1 - clock/highest)
 			})
-		if s := b.mean(lacking.means(b.spans)); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
-			worst.Summary = s.Summary
-		}
+		worst = worst.orMore(b.mean(lacking.means(b.spans)).Summary)
 	}
 	return worst
 }

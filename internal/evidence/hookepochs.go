@@ -33,15 +33,6 @@ func readEpochs(rec *recording.Recording) map[string][]reportedEpoch {
 	return epochs
 }
 
-// firstBegun returns when the very first epoch of a loader began, where that is reported.
-func firstBegun(epochs []reportedEpoch) (float64, bool) {
-	i := slices.IndexFunc(epochs, func(e reportedEpoch) bool { return e.Number == 0 })
-	if i < 0 {
-		return 0, false
-	}
-	return epochs[i].Begun, true
-}
-
 // epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
 // the window too.
 func (b *builder) epochsOf(h *hooked, entities []string) {

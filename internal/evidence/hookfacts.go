@@ -24,14 +24,11 @@ func (b *builder) hookFacts(r *rank) {
 	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.rec.Header.Job.Python), Loader: h.training.call,
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: h.cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
-	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
 	b.hookPauses(r, out)
 	others := slices.Concat(h.evaluations, h.sources)
 	for _, l := range others[:min(len(others), mostOthers)] {
-		call := l.call
-		call.Wait = sum(l.waits())
-		out.Others = append(out.Others, call)
+		out.Others = append(out.Others, l.call)
 	}
 	out.SyncsPartly = hello.SyncPoints != nil && !*hello.SyncPoints
 	training := []*hookLoop{h.training}

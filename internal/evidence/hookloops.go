@@ -57,8 +57,10 @@ func (b *builder) readHook(a *process) *hooked {
 	if clock == nil || len(entities) == 0 {
 		return nil
 	}
-	if begun, ok := firstBegun(b.epochs[entities[0]]); ok && strings.HasSuffix(entities[0], ".0") {
-		clock.begunAt(begun)
+	for _, e := range b.epochs[entities[0]] {
+		if e.Number == 0 && strings.HasSuffix(entities[0], ".0") { // the very first
+			clock.begunAt(e.Begun)
+		}
 	}
 	if reported, ok := clock.covers(b.steady, b.spans); !ok {
 		if reported > 0 || len(clock.moments) > 1 {

@@ -307,8 +307,8 @@ func (b *builder) disk() {
 	b.take(metric.DiskQueue, over(metric.DiskQueueTime, second), metric.DiskQueueTime)
 	var busiest figure
 	for _, t := range b.h.all(metric.DiskBusy) {
-		if s := b.quotient(t.grow(b.spans)); s.N > 0 && (busiest.N == 0 || s.Center > busiest.Center) && !part {
-			busiest.Summary = s
+		if !part {
+			busiest = busiest.orMore(b.quotient(t.grow(b.spans)))
 		}
 	}
 	b.take(metric.DiskUtil, busiest, metric.DiskBusy)

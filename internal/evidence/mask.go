@@ -16,30 +16,22 @@ import (
 // stopped worker as it would for a slow one.
 type lost struct {
 	span
-	gap  bool
 	who  string // was stopped; "" in a gap and where no batch passed
 	open bool   // it lasted to the end of the watch
 	why  string // no batch passed: what the workers did meanwhile
 }
 
-// readLost returns what is to be left out of a stretch of the watch, in order of time.
-func readLost(rec *recording.Recording, h history, c processes, life span) []lost {
-	halts := readHalts(rec, h, c, life.to)
+// readLost returns what is to be left out of a stretch of the watch: gaps, and halts of the job.
+func readLost(rec *recording.Recording, h history, c processes, life span) (gaps, halts []lost) {
+	halts = readHalts(rec, h, c, life.to)
 	if len(halts) == 0 && rec.End != nil && rec.End.Reason != recording.EndJobEnded {
 		// where somebody was stopped, that says it all
 		halts = readStandstill(h, c, life)
 	}
-	all := append(readGaps(rec, h, c), halts...)
-	slices.SortStableFunc(all, earlier)
-	return all
+	return readGaps(rec, h, c), halts
 }
 
 func earlier(a, b lost) int { return cmp.Compare(a.from, b.from) }
-
-// lostTo is what gaps took, or what the job could not go on in.
-func (f frame) lostTo(gaps bool) (all []lost) {
-	return slices.DeleteFunc(slices.Clone(f.lost), func(x lost) bool { return x.gap != gaps })
-}
 
 // lostOf is how much of a stretch such stretches take, in seconds.
 func lostOf(all []lost, s span) (total float64) {
@@ -75,7 +67,7 @@ func readGaps(rec *recording.Recording, h history, c processes) (gaps []lost) {
 		}
 		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
 		if samples < max(aliveSamples*lasted, 3) {
-			gaps = append(gaps, lost{gap: true, span: span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
+			gaps = append(gaps, lost{span: span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
 		}
 	}
 	return gaps
@@ -240,11 +232,10 @@ func stuckWorkers(h history, c processes, trainer *process, s span) string {
 // warnHalts says who was stopped and since when.
 func (b *builder) warnHalts() {
 	const mostNamed = 3
-	halts := b.lostTo(false)
-	for i, x := range halts {
+	for i, x := range b.halts {
 		switch {
 		case i == mostNamed:
-			b.warn("it was stopped or frozen %d times more", len(halts)-mostNamed)
+			b.warn("it was stopped or frozen %d times more", len(b.halts)-mostNamed)
 			return
 		case x.who == "":
 			b.warn("no batch has passed since %.1f s of the watch, and the trainer waits for one%s; that time is "+

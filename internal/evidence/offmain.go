@@ -104,13 +104,13 @@ func (b *builder) locked(r *rank) step.Range {
 		own, all := b.grow(r.entity, metric.ThreadRunning, metric.ThreadGIL), b.grow(r.entity, metric.ThreadHostRunning)
 		locked = each(len(locked), func(i int) float64 { return max(locked[i]-max(all[i]-own[i], 0), 0) })
 	}
-	return b.trainingMean(r, b.ofSamples(r, locked))
+	return b.trainingMean(r, r.ofSamples(locked))
 }
 
 // explained is the share of time in which a main thread sleeps in a lock for its device, that is at work then: all the
 // device's work that is not beside the main thread's own, nor while it sleeps elsewhere, and most likely no more.
 func (b *builder) explained(r *rank, seen step.Seen) step.Range {
-	elsewhere := b.trainingMean(r, b.ofSamples(r, b.grow(r.entity, metric.ThreadSleep, metric.ThreadOther))).Likely
+	elsewhere := b.trainingMean(r, r.ofSamples(b.grow(r.entity, metric.ThreadSleep, metric.ThreadOther))).Likely
 	works := seen.Busy.Likely + seen.Copy.Likely - seen.OnDevice.Likely - elsewhere
 	least := max(works-seen.Running.Likely, 0)
 	return step.Share(least, least, max(works-seen.Spin.Likely, least))
@@ -151,7 +151,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
 	default:
-		r.wait = summaryOf(wait, len(b.spans))
+		r.wait = b.summaryOf(wait)
 	}
 }
 

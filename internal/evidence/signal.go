@@ -57,6 +57,14 @@ func (f figure) orElse(other figure) figure {
 	return other
 }
 
+// orMore is the greater of two figures.
+func (f figure) orMore(s stat.Summary) figure {
+	if s.N > 0 && (f.N == 0 || s.Center > f.Center) {
+		f.Summary = s
+	}
+	return f
+}
+
 // or gives a figure the reason that stands where it is absent.
 func (f figure) or(why reason) figure {
 	f.why = why

@@ -27,7 +27,7 @@ func (b *builder) trainer(r *rank) {
 		spread = exact(max(r.step.Stall.Likely-middle, 0)).by(metric.Inferred)
 	}
 	stopped := b.ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
-	if len(b.lostTo(false)) > 0 { // the windows leave out the halts, which this is about
+	if len(b.halts) > 0 { // the windows leave out the halts, which this is about
 		stopped = exact(divide(b.h.grown(r.entity, b.steady, metric.ThreadStopped),
 			b.h.grown(r.entity, b.steady, metric.ThreadSamples)))
 	}
@@ -159,7 +159,7 @@ func (b *builder) steps(r *rank) {
 
 // modelled is what the model of a step says of it.
 func (b *builder) modelled(r step.Range) figure {
-	return summary(summaryOf(r, len(b.spans))).by(metric.Inferred)
+	return summary(b.summaryOf(r)).by(metric.Inferred)
 }
 
 // restarted is what the restarts of a loader's workers cost.

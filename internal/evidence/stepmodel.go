@@ -65,7 +65,7 @@ func (b *builder) model(r *rank) {
 		Device:   r.sight(),
 		Running:  b.trainingMean(r, running),
 		Asleep:   b.trainingMean(r, asleep),
-		OnDevice: b.trainingMean(r, b.ofSamples(r, b.grow(r.entity, metric.ThreadDevice))),
+		OnDevice: b.trainingMean(r, r.ofSamples(b.grow(r.entity, metric.ThreadDevice))),
 		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Loads {
@@ -120,8 +120,9 @@ func (b *builder) model(r *rank) {
 // rangeOf takes a figure's interval for what is known of it.
 func rangeOf(s stat.Summary) step.Range { return step.Share(s.Lo, s.Center, s.Hi) }
 
-func summaryOf(r step.Range, n int) stat.Summary {
-	return stat.Summary{Center: r.Likely, Lo: r.Lo, Hi: r.Hi, Confidence: modelConfidence, N: n}
+// summaryOf takes what is known of a figure for its interval.
+func (b *builder) summaryOf(r step.Range) stat.Summary {
+	return stat.Summary{Center: r.Likely, Lo: r.Lo, Hi: r.Hi, Confidence: modelConfidence, N: len(b.spans)}
 }
 
 // range_ is the mean of a share over the windows with its interval; 0 where no window has it.
@@ -143,7 +144,7 @@ func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
 }
 
 // ofSamples turns seconds in which a state was seen into shares of the time in which the main thread was sampled.
-func (b *builder) ofSamples(r *rank, seconds []float64) []float64 {
+func (r *rank) ofSamples(seconds []float64) []float64 {
 	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.samples[i]) })
 }
 
@@ -160,11 +161,11 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	if b.h.of(metric.ThreadHostRunning, r.entity) == nil {
 		ran = b.grow(r.entity, metric.ThreadRunning)
 	}
-	running = b.ofSamples(r, ran)
-	asleep = b.ofSamples(r, b.grow(r.entity, asleepOutside...))
-	storage = b.ofSamples(r, b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
+	running = r.ofSamples(ran)
+	asleep = r.ofSamples(b.grow(r.entity, asleepOutside...))
+	storage = r.ofSamples(b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
-	polls := b.ofSamples(r, b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
+	polls := r.ofSamples(b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
 	told := times(b.inNext(r), 1+b.delayPerCPU(r)) // ready to run looks like running
 	for i := range running {
 		start := 0.0 // of the main thread's running, it started workers
@@ -256,7 +257,7 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 		return step.Range{}, false
 	}
 	all, within := sum(b.grow(r.entity, metric.HostSamples)), sum(b.grow(r.entity, metric.HostSamplesDevice))
-	runs := b.ofSamples(r, b.grow(r.entity, metric.ThreadRunning))
+	runs := r.ofSamples(b.grow(r.entity, metric.ThreadRunning))
 	ran := b.range_(runs)
 	if all >= fewestSamples {
 		sampled, inside := b.grow(r.entity, metric.HostSamples), b.grow(r.entity, metric.HostSamplesDevice)

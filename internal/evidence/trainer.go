@@ -22,6 +22,7 @@ type rank struct {
 	working  int       // workers that did not
 	starts   []restart // of workers, that reach into the steady window
 	restarts []restart // those that replaced others and began in it
+	replaced bool      // a whole set was seen to be, at any time
 	samples  []float64 // seconds in which the main thread was sampled
 	joint    []float64 // seconds in which waiting could be determined
 	polled   []float64 // of those, in which it waited for a batch
@@ -68,6 +69,7 @@ func (b *builder) rankOf(a *process) *rank {
 		return w.died <= b.steady.from || w.born >= b.steady.to
 	})
 	for _, s := range b.starts(a, all) {
+		r.replaced = r.replaced || !s.initial
 		if s.first > b.steady.from && s.ended < b.steady.to {
 			r.starts = append(r.starts, s)
 		}
@@ -111,7 +113,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 		}
 	case r.noLoader:
 		r.basis = metric.Inferred // the model of the step bounds it: a load looks like any other work
-		r.wait = summaryOf(b.mayLoad(r, seen, storage), len(b.spans))
+		r.wait = b.summaryOf(b.mayLoad(r, seen, storage))
 		return
 	default:
 		r.waited, r.watched = r.waiting, r.joint
@@ -131,7 +133,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
 		device := b.explained(r, seen)
 		device.Lo = 0
-		r.wait, r.waited, r.watched = summaryOf(rangeOf(r.wait).Minus(device), len(b.spans)), nil, nil
+		r.wait, r.waited, r.watched = b.summaryOf(rangeOf(r.wait).Minus(device)), nil, nil
 	}
 }
 
@@ -271,7 +273,7 @@ func (b *builder) batches(r *rank) {
 	r.batches = each(len(growth), func(i int) float64 { return growth[i] / per })
 	r.clock = clock
 	r.rate = b.quotient(r.batches, clock)
-	if sum(r.batches) >= fewBatches || len(b.lostTo(true)) > 0 || r.rate.Center <= 0 {
+	if sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
 		return
 	}
 	var at []float64

@@ -110,7 +110,7 @@ func (b *builder) warnings(r *rank) {
 		}
 		b.warn("only %.0f batches passed in the window%s", sum(r.batches), longer)
 	}
-	if lost := lostOf(b.lostTo(true), b.steady); lost > 0 {
+	if lost := lostOf(b.gaps, b.steady); lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
 	}
 	b.warnFull()

@@ -28,7 +28,9 @@ type frame struct {
 	last   float64   // where the stretch would end that is not cut to whole epochs
 	spans  []span    // the windows, in order
 	length []float64 // their lengths
-	lost   []lost    // in order, over all of the watch
+	// over all of the watch
+	gaps, halts []lost
+	lost        []lost // both, in order
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
@@ -120,7 +122,9 @@ func cut(parts []span, width float64) []span {
 // newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
 func (b *builder) newFrame(life span) frame {
 	rec, h, c := b.rec, b.h, b.processes
-	f := frame{lost: readLost(rec, h, c, life)}
+	var f frame
+	f.gaps, f.halts = readLost(rec, h, c, life)
+	f.lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.gaps, f.halts)), earlier)
 	if rec.End != nil {
 		f.By = rec.End.Reason
 	}
@@ -138,7 +142,7 @@ func (b *builder) newFrame(life span) frame {
 	f.steady, f.Epochs = b.wholeEpochs(span{life.from + max(asked, detected), life.to}, f.lost)
 	f.last = life.to
 	f.Detected = detected > asked
-	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))
+	f.Halted = seconds(lostOf(f.halts, f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
 	parts := without(f.steady, f.lost)
 	total := sum(lengths(parts))

@@ -32,7 +32,7 @@ func (b *builder) workers(r *rank) {
 		take(s.d, b.ratio(b.totals(r.workerSet, s.states...), samples), s.states...)
 	}
 	if r.fed == nil { // else those that wait for a lock are idle
-		take(metric.WorkerSharedLock, b.shareOf(metric.ThreadSharedFutex, r.workerSet), metric.ThreadSharedFutex)
+		take(metric.WorkerSharedLock, b.shareOf(metric.ThreadSharedFutex, r), metric.ThreadSharedFutex)
 	}
 	idle := b.totals(r.workerSet, r.idleStates()...)
 	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
@@ -214,7 +214,7 @@ type Remote struct {
 
 // remote takes how long those that load for a trainer wait on TCP connections, and to whom.
 func (b *builder) remote(r *rank) {
-	b.take(metric.WorkerRemote, b.shareOf(metric.ThreadRemote, r.workerSet), metric.ThreadRemote)
+	b.take(metric.WorkerRemote, b.shareOf(metric.ThreadRemote, r), metric.ThreadRemote)
 	all := 0.0
 	for _, e := range b.rec.Events {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
@@ -233,9 +233,11 @@ func (b *builder) remote(r *rank) {
 	})
 }
 
-// shareOf is the share of samples of processes or threads that found them in a state, of those of which it could be
+// shareOf is the share of samples of a trainer's workers that found them in a state, of those of which it could be
 // reported; absent where of none.
-func (b *builder) shareOf(state metric.Desc, of []*process) figure {
-	reported := slices.DeleteFunc(slices.Clone(of), func(a *process) bool { return b.h.of(state, a.entity) == nil })
+func (b *builder) shareOf(state metric.Desc, r *rank) figure {
+	reported := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *process) bool {
+		return b.h.of(state, w.entity) == nil
+	})
 	return b.ratio(b.totals(reported, state), b.totals(reported, metric.ThreadSamples))
 }

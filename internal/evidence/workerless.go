@@ -15,7 +15,7 @@ const activityBytes = 4096
 // mayLoadAsleep is the share of time in which the main thread of a trainer without workers sleeps and may be loading,
 // beside its waits for storage. What it waits for over the network it most likely loads, or it logs.
 func (b *builder) mayLoadAsleep(r *rank, device step.Sight) step.Range {
-	remote := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadRemote)))
+	remote := b.range_(r.ofSamples(b.grow(r.entity, metric.ThreadRemote)))
 	timer := b.asleepByTimer(r, device)
 	return step.Range{Likely: remote.Likely + timer.Likely, Hi: remote.Hi + timer.Hi}
 }
@@ -26,7 +26,7 @@ func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
 	if device == step.NoDevice {
 		return step.Range{}
 	}
-	timer := b.range_(b.ofSamples(r, b.grow(r.entity, metric.ThreadSleep)))
+	timer := b.range_(r.ofSamples(b.grow(r.entity, metric.ThreadSleep)))
 	return step.Range{Likely: timer.Likely / 2, Hi: timer.Hi}
 }
 
