@@ -97,8 +97,7 @@ func (b *builder) feedersAtOnce(r *rank) figure {
 		return figure{}
 	}
 	idle, alive := b.grow(r.loader(), metric.LoaderWaitIdle), b.grow(r.loader(), metric.LoaderWaitAlive)
-	working := each(len(idle), func(i int) float64 { return alive[i] - idle[i] })
-	return b.ratio(working, b.grow(r.loader(), metric.LoaderWaiting))
+	return b.ratio(less(alive, idle), b.grow(r.loader(), metric.LoaderWaiting))
 }
 
 // Who of those that could load data gets any: trainers of a distributed training, and workers of one trainer.
@@ -140,8 +139,8 @@ func (b *builder) feedingRanks() figure {
 
 // idleShare is the share of samples that found loader workers without work; 0 where there are none.
 func (b *builder) idleShare(workerSet []*process) float64 {
-	return orNothing(divide(sum(b.totals(workerSet, metric.ThreadQueuePoll)),
-		sum(b.totals(workerSet, metric.ThreadSamples))))
+	return over(sum(b.totals(workerSet, metric.ThreadQueuePoll)),
+		sum(b.totals(workerSet, metric.ThreadSamples)))
 }
 
 // batchesEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many

@@ -54,7 +54,7 @@ func (b *builder) loadersRun(r *rank) (share float64, inside bool) {
 	}
 	for _, t := range threads {
 		if seen := b.grow(t, metric.ThreadSamples); sum(seen) > 0 {
-			share += orNothing(divide(sum(b.grow(t, metric.ThreadRunning)), sum(r.samples)))
+			share += over(sum(b.grow(t, metric.ThreadRunning)), sum(r.samples))
 			inside = true
 		}
 	}

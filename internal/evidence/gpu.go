@@ -59,9 +59,7 @@ func (b *builder) gpu(r *rank) {
 }
 
 // lasting gives each window's mean the weight of the window.
-func (b *builder) lasting(means []float64) []float64 {
-	return each(len(means), func(i int) float64 { return means[i] * b.length[i] })
-}
+func (b *builder) lasting(means []float64) []float64 { return products(means, b.length) }
 
 // mean is the mean over the windows of what they have each.
 func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means), b.length) }
@@ -133,7 +131,7 @@ func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 			}
 		}
 	}
-	return each(len(total), func(i int) float64 { return divide(total[i], n[i]) })
+	return ratios(total, n)
 }
 
 // gpuMemory is the fullest GPU's.

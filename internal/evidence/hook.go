@@ -198,14 +198,6 @@ func (l *hookLoop) waits() []float64 {
 // trains reports whether gradients were enabled in any of its steps, and it is not held out.
 func (l *hookLoop) trains() bool { return !l.heldOut && sum(l.of(metric.HookGradSteps)) > 0 }
 
-func summed(parts ...[]float64) []float64 {
-	out := make([]float64, len(parts[0]))
-	for _, p := range parts {
-		add(out, p)
-	}
-	return out
-}
-
 // hookEntities returns the loops of a trainer in order of construction.
 func (b *builder) hookEntities(a *process) []string {
 	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."

@@ -125,14 +125,6 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 	return of
 }
 
-// orNothing is a figure, or 0 where it is not reported.
-func orNothing(x float64) float64 {
-	if !stat.Finite(x) {
-		return 0
-	}
-	return x
-}
-
 // hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very
 // first left out.
 func (b *builder) hookRestarts(h *hooked) float64 {
@@ -172,8 +164,7 @@ func (b *builder) lostToRestarts(h *hooked) []float64 {
 	spans := intersect(b.spans, span{b.firstBatchReported(h), math.Inf(1)})
 	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
 	drawn, _ := b.drawn(h)
-	all := summed(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain))
-	return each(len(all), func(i int) float64 { return max(all[i]-drawn[i], 0) })
+	return beyond(summed(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
 }
 
 // drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
@@ -196,7 +187,7 @@ func (h *hooked) makesAlone() float64 {
 	if !l.loadsItself() || l.call.Iterable {
 		return 0
 	}
-	return orNothing(divide(sum(l.made(metric.HookFetchTime)), sum(l.made(metric.HookFetches))))
+	return over(sum(l.made(metric.HookFetchTime)), sum(l.made(metric.HookFetches)))
 }
 
 // sampler takes what the sampler of the training loop costs the trainer at the beginnings of epochs.

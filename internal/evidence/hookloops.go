@@ -27,9 +27,7 @@ type hooked struct {
 }
 
 // trained is how long of each window the trainer did not evaluate: what shares and rates of the training loop are of.
-func (h *hooked) trained() []float64 {
-	return each(len(h.reported), func(i int) float64 { return max(h.reported[i]-h.evaluated[i], 0) })
-}
+func (h *hooked) trained() []float64 { return beyond(h.reported, h.evaluated) }
 
 // waits is how long training stood still for data.
 func (h *hooked) waits() []float64 {
@@ -111,10 +109,8 @@ func holdOut(loops []*hookLoop, reported []float64) {
 
 // seldom reports whether the epochs of one loop lie within steps of another, and not within most of them.
 func seldom(inner, outer *hookLoop) bool {
-	within, all := 0.0, inner.time()
-	for i, nested := range outer.of(metric.HookNested) {
-		within += min(nested, all[i])
-	}
+	all := inner.time()
+	within := sum(lesser(outer.of(metric.HookNested), all))
 	return within >= sharedTime*sum(all) && sum(inner.of(metric.HookBegun)) < sum(outer.of(metric.HookSteps))/2
 }
 
@@ -142,9 +138,7 @@ func (h *hooked) evaluate() {
 	if all := sum(h.evaluated); all > leastOverlap*room && all > 0 {
 		h.evaluated = each(len(h.reported), func(i int) float64 { return h.evaluated[i] * room / all })
 	}
-	for i := range h.evaluated {
-		h.evaluated[i] = min(h.evaluated[i], h.reported[i])
-	}
+	h.evaluated = lesser(h.evaluated, h.reported)
 }
 
 // gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.
@@ -268,11 +262,10 @@ func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 // lie within the steps of the other.
 func together(x, y *hookLoop, reported []float64) bool {
 	xs, ys := x.time(), y.time()
-	shared, within := 0.0, 0.0
-	xNested, yNested := x.of(metric.HookNested), y.of(metric.HookNested)
-	for i := range reported {
-		shared += max(xs[i]+ys[i]-reported[i], 0)
-		within += max(min(xNested[i], ys[i]), min(yNested[i], xs[i]))
+	inY, inX := lesser(x.of(metric.HookNested), ys), lesser(y.of(metric.HookNested), xs)
+	shared, within := sum(beyond(summed(xs, ys), reported)), 0.0
+	for i := range inX {
+		within += max(inX[i], inY[i])
 	}
 	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
 }
@@ -287,14 +280,14 @@ func (b *builder) reportedWorkers(r *rank) {
 		return
 	}
 	lived := times(reported, float64(*workers))
-	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
+	busy := lesser(took, lived)
 	b.set(metric.WorkerBusy, b.ratio(busy, lived))
-	b.set(metric.WorkerIdle, b.ratio(each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived))
+	b.set(metric.WorkerIdle, b.ratio(less(lived, busy), lived))
 	if sum(cpu) <= 0 {
 		return
 	}
-	b.set(metric.WorkerRunning, b.ratio(each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived))
-	b.set(metric.WorkerOtherWait, b.ratio(each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived))
+	b.set(metric.WorkerRunning, b.ratio(lesser(cpu, busy), lived))
+	b.set(metric.WorkerOtherWait, b.ratio(beyond(busy, cpu), lived))
 	b.set(metric.WorkerCPU, b.ratio(cpu, lived))
 	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)

@@ -35,7 +35,7 @@ func (b *builder) hookStep(r *rank) {
 
 // delayPerCPU is how long the main thread is ready without a CPU for each second that it has one.
 func (b *builder) delayPerCPU(r *rank) float64 {
-	return orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU))))
+	return over(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU)))
 }
 
 // inNext is the CPU time of the main thread that is its loaders' in each window: within __next__, and where a sampler
@@ -121,7 +121,7 @@ func (b *builder) hookMade(r *rank) {
 	open, read, decode := l.made(metric.HookOpenTime), l.made(metric.HookReadTime), l.made(metric.HookDecodeTime)
 	resize, archive := l.made(metric.HookResize), l.made(metric.HookArchive)
 	parts := summed(open, read, decode, resize, archive, collate)
-	other := each(len(took), func(i int) float64 { return max(took[i]-parts[i], 0) })
+	other := beyond(took, parts)
 	for _, p := range []struct {
 		d    metric.Desc
 		took []float64
@@ -179,7 +179,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		}
 		others = times(others, part)
 	}
-	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - others[i] - delay[i] })
+	waits := less(less(less(took, cpu), others), delay)
 	b.set(metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, fetches))))
 }
 

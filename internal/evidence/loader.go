@@ -47,7 +47,7 @@ func (b *builder) loader(r *rank) {
 func (b *builder) pinning(r *rank) {
 	samples := b.grow(r.pin(), metric.ThreadSamples)
 	idle := b.grow(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
-	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
+	busy := less(samples, idle)
 	batch := summary(notNegative(b.quotient(busy, r.handed)))
 	b.take(metric.PinBusy, b.ratio(busy, samples), metric.ThreadSamples)
 	locked := b.grow(r.pin(), metric.ThreadFutexTimed, metric.ThreadGIL)

@@ -32,7 +32,7 @@ func (b *builder) machine() {
 	for _, r := range b.ranks {
 		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
 			feeding, _, _ := b.total(r.cpu(), r.workerSet)
-			trainers = each(len(trainers), func(i int) float64 { return max(trainers[i]-feeding[i], 0) })
+			trainers = beyond(trainers, feeding)
 		}
 	}
 	b.take(metric.JobCPU, b.ratio(job, b.length), metric.ProcCPU)
@@ -62,7 +62,7 @@ func (b *builder) usualSteal() figure {
 	case steal.v[0] == 0: // as where its hypervisor does not report any
 		return none("the machine's hypervisor reports of nothing that it took", "")
 	}
-	return exact(stat.Share(orNothing(divide(steal.v[0], wanted))))
+	return exact(stat.Share(over(steal.v[0], wanted)))
 }
 
 // rate is a counter's growth per second, of the first of some entities that it was read of.

@@ -12,7 +12,7 @@ const mostlyOffMain = 0.5
 
 // offMain is the share of the training loop's steps in the window that another thread than the main one took.
 func (h *hooked) offMain() float64 {
-	return orNothing(divide(sum(h.training.of(metric.HookOffMain)), sum(h.training.of(metric.HookSteps))))
+	return over(sum(h.training.of(metric.HookOffMain)), sum(h.training.of(metric.HookSteps)))
 }
 
 // TakenOffMain, SeemsOffMain and MayBeOffMain say why the wait of a step is unknown where another thread takes the
@@ -77,7 +77,7 @@ func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 	case !b.pinned(r):
 		return b.readsNone(r)
 	}
-	waits := orNothing(divide(sum(r.waiting), sum(r.joint)))
+	waits := over(sum(r.waiting), sum(r.joint))
 	return len(r.workerSet) > 0 && waits < hardlyWaits && b.allAtWork(r) >= setsThePace &&
 		b.locked(r).Likely-b.explained(r, seen).Likely > asleepApart
 }
@@ -102,7 +102,7 @@ func (b *builder) locked(r *rank) step.Range {
 	locked := b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed)
 	if b.h.of(metric.ThreadHostRunning, r.entity) != nil {
 		own, all := b.grow(r.entity, metric.ThreadRunning, metric.ThreadGIL), b.grow(r.entity, metric.ThreadHostRunning)
-		locked = each(len(locked), func(i int) float64 { return max(locked[i]-max(all[i]-own[i], 0), 0) })
+		locked = beyond(locked, beyond(all, own))
 	}
 	return b.trainingMean(r, r.ofSamples(locked))
 }
@@ -145,8 +145,8 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	followed := b.grow(r.taker(), metric.ThreadSamples)
 	switch {
 	case sum(followed) > mostlyFollowed*sum(r.joint): // while it is not, nothing is known
-		r.watched = each(len(followed), func(i int) float64 { return min(followed[i], r.joint[i]) })
-		r.waited = each(len(followed), func(i int) float64 { return min(r.waiting[i], r.watched[i]) })
+		r.watched = lesser(followed, r.joint)
+		r.waited = lesser(r.waiting, r.watched)
 		r.wait = clamped(b.quotient(r.waited, r.watched), 0, 1)
 	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
@@ -158,7 +158,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 // othersOf is how many CPUs other threads of a trainer than its main one use.
 func (b *builder) othersOf(r *rank) float64 {
 	all, main := b.grow(r.entity, metric.ProcCPU), b.grow(r.entity, metric.ProcMainCPU)
-	return max(orNothing(divide(sum(all)-sum(main), sum(b.length))), 0)
+	return max(over(sum(all)-sum(main), sum(b.length)), 0)
 }
 
 // mayLoadElsewhere reports whether a trainer without workers may load in a thread of its own, or in processes that are

@@ -94,7 +94,7 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 		}
 		out = append(out, step)
 	}
-	pace = orNothing(divide(passed, lasted))
+	pace = over(passed, lasted)
 	stands := func(s saveStep) bool {
 		return s.handed < pace*s.length()/2 && b.h.grown(r.loader(), s.span, metric.LoaderWaiting) < s.length()/2
 	}

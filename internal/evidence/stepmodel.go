@@ -79,13 +79,10 @@ func (b *builder) model(r *rank) {
 			seen.Others = b.trainingMean(r, b.gpuMeans(metric.GPUOthersUtil, r.gpus))
 		}
 	}
-	perSec := func(d metric.Desc) []float64 {
-		g := b.grow(r.entity, d)
-		return each(len(g), func(i int) float64 { return divide(g[i], b.length[i]) })
-	}
+	perSec := func(d metric.Desc) []float64 { return ratios(b.grow(r.entity, d), b.length) }
 	next := b.inNext(r)
 	if next != nil {
-		r.delayed = orNothing(divide(sum(next)*b.delayPerCPU(r), sum(r.hook.reported)))
+		r.delayed = over(sum(next)*b.delayPerCPU(r), sum(r.hook.reported))
 	}
 	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
 	seen.GIL = b.gilOfLoading(r)
@@ -132,7 +129,7 @@ func (b *builder) range_(shares []float64) step.Range {
 
 // perStep is a share of time by what a step takes of it, where its range is narrower than the share's own.
 func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
-	s := b.quotient(each(len(share), func(i int) float64 { return share[i] * r.clock[i] }), r.batches)
+	s := b.quotient(products(share, r.clock), r.batches)
 	if s.Confidence == 0 || s.Center <= 0 {
 		return of
 	}
@@ -144,9 +141,7 @@ func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
 }
 
 // ofSamples turns seconds in which a state was seen into shares of the time in which the main thread was sampled.
-func (r *rank) ofSamples(seconds []float64) []float64 {
-	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.samples[i]) })
-}
+func (r *rank) ofSamples(seconds []float64) []float64 { return ratios(seconds, r.samples) }
 
 // asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work
 // it is there that it waits for it, and jobs that only act as if they had one sleep there too.
@@ -260,10 +255,8 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 	runs := r.ofSamples(b.grow(r.entity, metric.ThreadRunning))
 	ran := b.range_(runs)
 	if all >= fewestSamples {
-		sampled, inside := b.grow(r.entity, metric.HostSamples), b.grow(r.entity, metric.HostSamplesDevice)
-		return b.trainingPart(r, b.inCode(r, ran, within, all), each(len(runs), func(i int) float64 {
-			return runs[i] * divide(inside[i], sampled[i])
-		})), true
+		part := ratios(b.grow(r.entity, metric.HostSamplesDevice), b.grow(r.entity, metric.HostSamples))
+		return b.trainingPart(r, b.inCode(r, ran, within, all), products(runs, part)), true
 	}
 	ran = b.trainingMean(r, runs)
 	if seen.Device == step.Unseen {
@@ -300,8 +293,8 @@ func (b *builder) delay(r *rank, running float64) step.Range {
 		}
 	}
 	others := b.otherCPU(b.jobCPU())
-	part := orNothing(divide(loading, loading+others.Center*elapsed))
-	main := max(orNothing(divide(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed))-r.delayed, 0)
+	part := over(loading, loading+others.Center*elapsed)
+	main := max(over(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed)-r.delayed, 0)
 	own = max((own-sum(b.inNext(r)))/elapsed, 0)
 	most := max(b.delayPerCPU(r)*own, main)
 	return step.Share(0, part*min(most, max(main, running-own)), part*most)

@@ -91,10 +91,6 @@ func readHistory(series []recording.Series) history {
 	return h
 }
 
-// maxReading is far above anything a machine can count (2^63 bytes is 9e18) and low enough that sums of readings stay
-// finite.
-const maxReading = 1e24
-
 func byTime(a, b recording.Point) int { return cmp.Compare(a.At, b.At) }
 
 // of returns the track of one entity, nil where there is none.

@@ -157,7 +157,7 @@ func (b *builder) waits(r *rank, both []float64) {
 			r.startSlept[i] += slept[i]
 		}
 	}
-	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
+	r.waiting = lesser(summed(r.polled, r.starting), r.joint)
 }
 
 // changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
@@ -342,7 +342,7 @@ func (b *builder) receive(r *rank) {
 		r.receiving[i] = took + delayed
 		r.waiting[i] += r.receiving[i]
 	}
-	r.delayed = orNothing(divide(kept, sum(r.joint)))
+	r.delayed = over(kept, sum(r.joint))
 	r.receivingOff = orNothing(receiveOff * r.rate.Center)
 }
 
@@ -380,5 +380,5 @@ func (b *builder) unasked(r *rank) float64 {
 			runs += min(b.h.grown(r.entity, part, metric.ThreadRunning), ahead)
 		}
 	}
-	return stat.Share(orNothing(divide(runs, sum(r.joint))))
+	return stat.Share(over(runs, sum(r.joint)))
 }

@@ -62,7 +62,7 @@ const mostEvaluating = 0.999
 // they are too much alike.
 func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side float64) {
 	var n, w, x, y, xx, xy float64
-	evaluated := each(len(shares), func(i int) float64 { return divide(r.hook.evaluated[i], r.hook.reported[i]) })
+	evaluated := ratios(r.hook.evaluated, r.hook.reported)
 	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.length[i] > 0 }
 	for i := range shares {
 		if known(i) {

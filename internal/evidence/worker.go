@@ -35,13 +35,13 @@ func (b *builder) workers(r *rank) {
 		take(metric.WorkerSharedLock, b.shareOf(metric.ThreadSharedFutex, r), metric.ThreadSharedFutex)
 	}
 	idle := b.totals(r.workerSet, r.idleStates()...)
-	busy := each(len(samples), func(i int) float64 { return samples[i] - idle[i] })
+	busy := less(samples, idle)
 	take(metric.WorkerBusy, b.ratio(busy, samples), metric.ThreadQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
 	programs, elsewhere := b.programs(r.workerSet), b.totals(r.workerSet, r.busyStates(elsewhereStates...)...)
-	used := each(len(samples), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * samples[i] })
+	used := each(len(samples), func(i int) float64 { return over(programs[i], alive[i]) * samples[i] })
 	left := 1 - stat.Share(divide(sum(used), sum(elsewhere)))
 	take(metric.WorkerOtherWait, b.ratio(times(elsewhere, left), samples), metric.ThreadOther)
 	if sum(programs) > 0 && sum(elsewhere) > 0 {

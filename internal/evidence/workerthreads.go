@@ -27,13 +27,13 @@ const leastOnCPU = 0.02
 func (b *builder) ownThreads(r *rank, w workerTime) (waits, asleep []float64, queueing float64) {
 	seconds := func(samples []float64) []float64 {
 		return each(len(samples), func(i int) float64 {
-			return orNothing(divide(samples[i], w.samples[i])) * w.alive[i]
+			return over(samples[i], w.samples[i]) * w.alive[i]
 		})
 	}
 	running := b.totals(r.workerSet, metric.ThreadRunning)
 	locked := b.totals(r.workerSet, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)...)
 	shared := b.totals(r.workerSet, metric.ThreadSharedFutex)
-	private := each(len(locked), func(i int) float64 { return max(locked[i]-shared[i], 0) })
+	private := beyond(locked, shared)
 	waits, queueing = seconds(private), 1
 	most := sum(waits)
 	if r.fed != nil {
@@ -48,14 +48,13 @@ func (b *builder) ownThreads(r *rank, w workerTime) (waits, asleep []float64, qu
 		part := stat.Share(divide(most, sum(seconds(w.busy))))
 		helped = min(most, queueing*max(sum(w.cpu)-main, 0)*part)
 	}
-	waits = times(waits, orNothing(divide(helped, sum(waits))))
+	waits = times(waits, over(helped, sum(waits)))
 
 	own := make([]float64, len(private))
 	if r.fed == nil {
 		own = times(private, stat.Share(divide(helped, sum(seconds(private)))))
 	}
-	others := each(len(own), func(i int) float64 { return locked[i] - own[i] })
-	b.take(metric.WorkerLock, r.own(b.ratio(others, w.samples)), metric.ThreadFutex, metric.ThreadFutexTimed)
+	b.take(metric.WorkerLock, r.own(b.ratio(less(locked, own), w.samples)), metric.ThreadFutex, metric.ThreadFutexTimed)
 	if sum(own) > 0 {
 		b.take(metric.WorkerOwnThreads, r.own(b.ratio(own, w.samples)))
 	}
