@@ -90,10 +90,10 @@ func (b *benchBuilder) get(d metric.Desc) Value { return b.ev.read(d).Value }
 
 // measured is a probe's figure as a signal; absent where it is no time, size or rate.
 func measured(s stat.Summary) Value {
-	if s.N == 0 || !stat.Finite(s.Center, s.Lo, s.Hi) || s.Center < 0 || s.Center > maxReading {
+	if s.N == 0 || !stat.Finite(s.Center, s.Lo, s.Hi) || s.Center < 0 || s.Center > stat.MaxReading {
 		return Value{}
 	}
-	s.Lo, s.Hi = max(min(s.Lo, s.Center), 0), min(max(s.Hi, s.Center), maxReading)
+	s.Lo, s.Hi = max(min(s.Lo, s.Center), 0), min(max(s.Hi, s.Center), stat.MaxReading)
 	return Value{s, metric.Measured}
 }
 
@@ -130,7 +130,7 @@ func (b *benchBuilder) host() {
 	if h.CPUsUsable > 0 {
 		known(metric.UsableCPUs, exactly(h.CPUsUsable), reason{})
 	}
-	known(metric.MemLimit, amount(cmp.Or(orZero(h.MemoryLimitBytes), h.MemoryBytes)), reason{})
+	known(metric.MemLimit, amount(cmp.Or(stat.OrZero(h.MemoryLimitBytes), h.MemoryBytes)), reason{})
 	known(metric.Available, Value{}, noRoom)
 }
 
@@ -141,10 +141,10 @@ func (b *benchBuilder) dataset() {
 	if about.Format != "" {
 		f.Extension = "." + strings.Replace(about.Format, "jpeg", "jpg", 1)
 	}
-	size, files, item := amount(about.Bytes), amount(about.Files), amount(orZero(about.ItemBytes))
+	size, files, item := amount(about.Bytes), amount(about.Files), amount(stat.OrZero(about.ItemBytes))
 	each := quotient(size, files)
 	each.Basis = metric.Inferred // the mean stands in for the median
-	if l := about.Layout; l != nil && about.Files == 1 && orZero(l.StoredBytes) > 0 {
+	if l := about.Layout; l != nil && about.Files == 1 && stat.OrZero(l.StoredBytes) > 0 {
 		size = amount(*l.StoredBytes) // the file may hold others beside
 	}
 	if item.N == 0 {
@@ -210,16 +210,16 @@ func (b *benchBuilder) layout() {
 		Item: shape(l.ItemShape), Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
 	item := b.get(metric.BenchItemBytes)
 	b.set(metric.HDF5Filters, exactly(float64(len(l.Filters))), reason{})
-	b.set(metric.HDF5Stored, amount(orZero(l.StoredBytes)), reason{})
+	b.set(metric.HDF5Stored, amount(stat.OrZero(l.StoredBytes)), reason{})
 	b.set(metric.HDF5Item, item, reason{})
 	whole := reason{}
 	if l.Storage != "chunked" {
 		whole.text = "the dataset is stored in one piece (" + l.Storage + "), not in chunks"
 	}
 	var perChunk, touched, cache Value
-	chunk := amount(orZero(l.ChunkBytes))
+	chunk := amount(stat.OrZero(l.ChunkBytes))
 	if chunk.N > 0 {
-		perChunk, touched = amount(orZero(l.ItemsPerChunk)), amount(orZero(l.ChunksPerItem))
+		perChunk, touched = amount(stat.OrZero(l.ItemsPerChunk)), amount(stat.OrZero(l.ChunksPerItem))
 		cache = Value{stat.Exact(format.ChunkCacheBytes), metric.Assumed}
 	}
 	b.set(metric.HDF5Chunk, chunk, whole)
@@ -335,7 +335,7 @@ func quotient(a, b Value) Value {
 // part is a over b where a is a part of b: within 0..1, whatever noise says.
 func part(a, b Value) Value {
 	v := quotient(a, b)
-	v.Summary = clamped(v.Summary, math.Inf(-1), 1)
+	v.Summary = stat.Clamped(v.Summary, math.Inf(-1), 1)
 	return v
 }
 

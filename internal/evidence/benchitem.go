@@ -87,7 +87,7 @@ func (b *benchBuilder) items() {
 	b.set(metric.BenchColdItem, item(cold, openCold), whyCold)
 	b.set(metric.BenchColdOrdered, item(b.read(benchmark.Cold, benchmark.Sequential), openCold), whyCold)
 	storage := saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))
-	storage.Summary = notNegative(storage.Summary)
+	storage.Summary = stat.NotNegative(storage.Summary)
 	b.set(metric.BenchStorage, storage, whyCold)
 	b.set(metric.BenchAmplify, measured(cold.Amplification), whyCold)
 }

@@ -135,7 +135,7 @@ func (b *builder) grow(entity string, ds ...metric.Desc) []float64 {
 	out := make([]float64, len(b.spans))
 	for _, d := range ds {
 		g, _ := b.h.of(d, entity).grow(b.spans)
-		add(out, g)
+		stat.Add(out, g)
 	}
 	return out
 }
@@ -147,11 +147,11 @@ func (b *builder) total(d metric.Desc, of []*process) (growth, lived []float64, 
 	for _, a := range of {
 		if t := b.h.of(d, a.entity); t != nil {
 			g, l := b.wholeLife(t, a)
-			add(growth, g)
-			add(lived, l)
+			stat.Add(growth, g)
+			stat.Add(lived, l)
 		}
 	}
-	return growth, lived, sum(lived) > 0
+	return growth, lived, stat.Sum(lived) > 0
 }
 
 // leastSeen is how long a process must have been read in a window for its rate there to stand for the rest of its life
@@ -164,7 +164,7 @@ const leastSeen = 0.1
 func (b *builder) wholeLife(t *track, a *process) (growth, lived []float64) {
 	growth, seen := t.grow(b.spans)
 	lived = make([]float64, len(b.spans))
-	mean := divide(sum(growth), sum(seen))
+	mean := stat.Divide(stat.Sum(growth), stat.Sum(seen))
 	if !stat.Finite(mean) {
 		return growth, lived
 	}
@@ -187,7 +187,7 @@ func (b *builder) growAll(tracks []*track) (growth, seen []float64) {
 	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, t := range tracks {
 		g, s := t.grow(b.spans)
-		add(growth, g)
+		stat.Add(growth, g)
 		for i := range seen {
 			seen[i] = max(seen[i], s[i])
 		}

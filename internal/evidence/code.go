@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Code is a library whose code a worker executes.
@@ -37,7 +38,7 @@ func (b *builder) code(r *rank) {
 		if library, own := strings.CutPrefix(t.entity, prefix); own {
 			growth, _ := t.grow(b.spans)
 			kernel = kernel || library == metric.CodeKernel
-			if n := sum(growth); n > 0 {
+			if n := stat.Sum(growth); n > 0 {
 				of, all = append(of, Code{library, n}), all+n
 			}
 		}

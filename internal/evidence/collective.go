@@ -61,7 +61,9 @@ func (b *builder) awaits(r *rank, peers []*rank) step.Peers {
 }
 
 // stalled is the data stall of one window at the most, which is what is likely.
-func (r *rank) stalled(i int) float64 { return min(divide(r.waited[i], r.watched[i]), 1-r.busy[i]) }
+func (r *rank) stalled(i int) float64 {
+	return min(stat.Divide(r.waited[i], r.watched[i]), 1-r.busy[i])
+}
 
 // inStep is how far the rates of ranks that take their steps together may lie apart beyond their intervals.
 const inStep = 1.1
@@ -82,7 +84,7 @@ func deviation(xs []float64) float64 {
 	}
 	squares := 0.0
 	for _, x := range xs {
-		squares += (x - sum(xs)/n) * (x - sum(xs)/n)
+		squares += (x - stat.Sum(xs)/n) * (x - stat.Sum(xs)/n)
 	}
 	return math.Sqrt(squares / (n - 1))
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 const (
@@ -35,9 +37,9 @@ func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int)
 	if !enough {
 		return steady, 0
 	}
-	lasted := each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
+	lasted := stat.Each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
 	whole = span{begun[0], begun[len(begun)-1]}
-	seen := sum(lengths(without(whole, left)))
+	seen := stat.Sum(lengths(without(whole, left)))
 	if seen < max(LeastSteady+fringe, leftOf*steady.length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
 		return steady, 0
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // place is a folder or file of data the job reads.
@@ -25,7 +26,7 @@ func (b *builder) readPlaces() []place {
 	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
 		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other",
 			size:  noted(row.Bytes).Center,
-			opens: sum(b.grow(entity, metric.DatasetOpens, metric.DatasetPresent))})
+			opens: stat.Sum(b.grow(entity, metric.DatasetOpens, metric.DatasetPresent))})
 	}
 	slices.SortFunc(out, func(x, y place) int {
 		if x.known != y.known {
@@ -49,7 +50,7 @@ func noted[T int | int64 | float64](x *T) figure {
 	if x == nil {
 		return figure{}
 	}
-	return exact(min(float64(*x), maxReading))
+	return exact(min(float64(*x), stat.MaxReading))
 }
 
 // truth is 1 or 0; none where it is nil.
@@ -68,7 +69,7 @@ func (b *builder) opens(r *rank) {
 	opens, seen := b.ofPlaces(metric.DatasetOpens, "")
 	b.take(metric.FileOpens, b.ratio(opens, seen), metric.DatasetOpens)
 	hdf5, known := b.ofPlaces(metric.DatasetOpens, "hdf5")
-	if sum(known) == 0 {
+	if stat.Sum(known) == 0 {
 		hdf5 = nil
 	}
 	perSec, perBatch, different := b.reportedOpens(r)
@@ -84,17 +85,17 @@ func (b *builder) opens(r *rank) {
 	if all < 1 {
 		all = 0
 	}
-	b.take(metric.DistinctOpens, different.orElse(exact(divide(distinct, all))), metric.DatasetDistinct,
+	b.take(metric.DistinctOpens, different.orElse(exact(stat.Divide(distinct, all))), metric.DatasetDistinct,
 		metric.DatasetOpens)
 	b.take(metric.OpensPerFile, b.openedAgain(), metric.DatasetDistinct, metric.DatasetOpens)
 	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
 	batches := make([]float64, len(b.spans))
 	for _, other := range b.ranks {
 		if other.handed != nil {
-			add(batches, other.handed)
+			stat.Add(batches, other.handed)
 		}
 	}
-	if r.handed == nil || sum(seen) == 0 {
+	if r.handed == nil || stat.Sum(seen) == 0 {
 		batches = nil
 	}
 	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(b.ratio(opens, batches)), metric.DatasetOpens)
@@ -117,7 +118,7 @@ func (b *builder) openedAgain() figure {
 		return figure{}
 	}
 	all := distinct.v[len(distinct.v)-1]
-	again := max(1, sum(b.grow(d.entity, metric.DatasetOpens))/sum(b.length)/all)
+	again := max(1, stat.Sum(b.grow(d.entity, metric.DatasetOpens))/stat.Sum(b.length)/all)
 	for i, files := range distinct.v {
 		if files >= significantFiles && files < nearlyAll*all {
 			again = max(again, opens.v[i]/files)
@@ -240,7 +241,7 @@ func (b *builder) reading(r *rank) {
 	hits := b.quotient(fetched, chars)
 	hits.Center, hits.Lo, hits.Hi = 1-hits.Center, 1-hits.Hi, 1-hits.Lo
 	cached, size := summary(hits).or(uncounted), b.ratio(chars, calls)
-	if sum(chars) < leastRead && len(all) > 0 {
+	if stat.Sum(chars) < leastRead && len(all) > 0 {
 		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not "+
 			"counted there", "")
 		size = little

@@ -80,7 +80,7 @@ func (e *Evidence) Get(d metric.Desc) (Value, bool) {
 func (e *Evidence) Windows(d metric.Desc) (values []float64) {
 	s := e.read(d)
 	for i := range min(len(s.num), len(s.den)) {
-		if x := divide(s.num[i], s.den[i]); stat.Finite(x) {
+		if x := stat.Divide(s.num[i], s.den[i]); stat.Finite(x) {
 			values = append(values, x)
 		}
 	}

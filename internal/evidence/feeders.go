@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Fed is who feeds a trainer that has no DataLoader workers. They stand where workers do: num_workers is their count,
@@ -31,14 +32,14 @@ func (b *builder) feed(r *rank) {
 	var stages [2][]*process
 	var busy [2]float64
 	for _, a := range b.processes.feeders {
-		samples := sum(b.grow(a.entity, metric.ThreadSamples))
-		work := samples - sum(b.grow(a.entity, handingOver...)) - sum(b.grow(a.entity, metric.ThreadStopped)) -
-			idleOnline(func(d metric.Desc) float64 { return sum(b.grow(a.entity, d)) })
+		samples := stat.Sum(b.grow(a.entity, metric.ThreadSamples))
+		grown := func(d metric.Desc) float64 { return stat.Sum(b.grow(a.entity, d)) }
+		work := samples - stat.Sum(b.grow(a.entity, handingOver...)) - grown(metric.ThreadStopped) - idleOnline(grown)
 		switch {
 		case a.Trainer != r.entity || samples == 0 || work < leastFeeding*samples:
 		case !a.thread:
 			stages[0], busy[0] = append(stages[0], a), busy[0]+work/samples
-		case sum(b.grow(a.entity, metric.FeederAtWork)) >= work/2:
+		case stat.Sum(b.grow(a.entity, metric.FeederAtWork)) >= work/2:
 			a.died = min(a.died, b.h.of(metric.ThreadSamples, a.entity).last()) // no event reports a thread's end
 			stages[1], busy[1] = append(stages[1], a), busy[1]+work/samples
 		}
@@ -97,7 +98,7 @@ func (b *builder) feedersAtOnce(r *rank) figure {
 		return figure{}
 	}
 	idle, alive := b.grow(r.loader(), metric.LoaderWaitIdle), b.grow(r.loader(), metric.LoaderWaitAlive)
-	return b.ratio(less(alive, idle), b.grow(r.loader(), metric.LoaderWaiting))
+	return b.ratio(stat.Minus(alive, idle), b.grow(r.loader(), metric.LoaderWaiting))
 }
 
 // Who of those that could load data gets any: trainers of a distributed training, and workers of one trainer.
@@ -115,7 +116,7 @@ func (b *builder) feedingRanks() figure {
 	}
 	most, n, names := 0.0, 0.0, map[string]bool{}
 	for _, r := range b.ranks {
-		most, names[r.Rank] = max(most, sum(r.batches)), true
+		most, names[r.Rank] = max(most, stat.Sum(r.batches)), true
 	}
 	switch {
 	case most <= 0:
@@ -128,7 +129,7 @@ func (b *builder) feedingRanks() figure {
 		switch {
 		case r.Rank == "":
 			return none("a trainer has no RANK in its environment: whether they are one training is not known", "")
-		case sum(r.batches) >= leastFed*most:
+		case stat.Sum(r.batches) >= leastFed*most:
 			n++
 		case r.fed != nil || !r.noLoader && b.idleShare(r.workerSet) < 1-leastFeeding:
 			return none("whether each trainer takes batches of its own is not known", "")
@@ -139,8 +140,8 @@ func (b *builder) feedingRanks() figure {
 
 // idleShare is the share of samples that found loader workers without work; 0 where there are none.
 func (b *builder) idleShare(workerSet []*process) float64 {
-	return over(sum(b.totals(workerSet, metric.ThreadQueuePoll)),
-		sum(b.totals(workerSet, metric.ThreadSamples)))
+	return stat.Over(stat.Sum(b.totals(workerSet, metric.ThreadQueuePoll)),
+		stat.Sum(b.totals(workerSet, metric.ThreadSamples)))
 }
 
 // batchesEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many
@@ -157,7 +158,7 @@ func (b *builder) withData(r *rank) figure {
 	switch {
 	case r.fed != nil || n < 2 || len(r.starts) > 0:
 		return none("workers were started in the window, or there are not several", "")
-	case sum(r.batches) < float64(batchesEach*n):
+	case stat.Sum(r.batches) < float64(batchesEach*n):
 		return none("too few batches passed for each worker to be asked again", "")
 	}
 	at := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *process) bool {

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 )
 
@@ -53,8 +54,8 @@ func (b *builder) loadersRun(r *rank) (share float64, inside bool) {
 		}
 	}
 	for _, t := range threads {
-		if seen := b.grow(t, metric.ThreadSamples); sum(seen) > 0 {
-			share += over(sum(b.grow(t, metric.ThreadRunning)), sum(r.samples))
+		if seen := b.grow(t, metric.ThreadSamples); stat.Sum(seen) > 0 {
+			share += stat.Over(stat.Sum(b.grow(t, metric.ThreadRunning)), stat.Sum(r.samples))
 			inside = true
 		}
 	}

@@ -59,7 +59,7 @@ func (b *builder) gpu(r *rank) {
 }
 
 // lasting gives each window's mean the weight of the window.
-func (b *builder) lasting(means []float64) []float64 { return products(means, b.length) }
+func (b *builder) lasting(means []float64) []float64 { return stat.Products(means, b.length) }
 
 // mean is the mean over the windows of what they have each.
 func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means), b.length) }
@@ -69,7 +69,7 @@ func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means)
 // where kernels ran for 0.17 of the time, and the engines told 0.17: docs/gpu.md); NaN where neither was read.
 func (b *builder) busyOf(gpus []string) []float64 {
 	busy, engines := b.gpuMeans(metric.GPUUtil, gpus), b.gpuMeans(metric.GPUGraphics, gpus)
-	return each(len(busy), func(i int) float64 {
+	return stat.Each(len(busy), func(i int) float64 {
 		if stat.Finite(engines[i]) {
 			return engines[i]
 		}
@@ -131,7 +131,7 @@ func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 			}
 		}
 	}
-	return ratios(total, n)
+	return stat.Quotients(total, n)
 }
 
 // gpuMemory is the fullest GPU's.
@@ -143,7 +143,7 @@ func (b *builder) gpuMemory(job []string) figure {
 	for _, e := range job {
 		used, all := b.h.of(metric.GPUMemUsed, e).means(b.spans), b.gpuMemoryOf(e)
 		for i := range fullest {
-			if x := divide(used[i], all); stat.Finite(x) && !(fullest[i] > x) {
+			if x := stat.Divide(used[i], all); stat.Finite(x) && !(fullest[i] > x) {
 				fullest[i] = x
 			}
 		}
@@ -165,7 +165,7 @@ func (b *builder) gpuPower(job []string) figure {
 	for _, e := range job {
 		limit, _ := b.usual(metric.GPUPowerLimit, e)
 		for i, x := range b.h.of(metric.GPUPower, e).means(b.spans) {
-			if x = divide(x, limit); stat.Finite(x) {
+			if x = stat.Divide(x, limit); stat.Finite(x) {
 				total[i], n[i] = total[i]+x*b.length[i], n[i]+b.length[i]
 			}
 		}
@@ -254,7 +254,7 @@ var lane = []float64{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563}
 // train down when idle, and of these the worst.
 func (b *builder) gpuLink(job []string) figure {
 	return exact(least(job, func(e string) float64 { // none where it is no number
-		return divide(b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth),
+		return stat.Divide(b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth),
 			b.linkSpeed(e, metric.GPUPcieGenMax, metric.GPUPcieWidthMx))
 	}))
 }

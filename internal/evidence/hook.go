@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // hookClock ties the ticks at which a trainer's totals were recorded to the moments up to which they hold. A trainer
@@ -111,7 +112,7 @@ func (c *hookClock) sinceBirth(t *track) *track {
 // reported returns, for each window, how long of it is reported.
 func (c *hookClock) reported(spans []span) []float64 {
 	whole := span{c.moments[0], c.moments[len(c.moments)-1]}
-	return each(len(spans), func(i int) float64 { return spans[i].overlap(whole) })
+	return stat.Each(len(spans), func(i int) float64 { return spans[i].overlap(whole) })
 }
 
 // How much of the steady window must be reported for the hook's figures to stand for it. A step in progress is
@@ -125,7 +126,7 @@ const (
 
 // covers reports whether enough of the window is reported, and how much is.
 func (c *hookClock) covers(steady span, spans []span) (reported float64, ok bool) {
-	reported, window := sum(c.reported(spans)), sum(lengths(spans))
+	reported, window := stat.Sum(c.reported(spans)), stat.Sum(lengths(spans))
 	if reported >= enoughReported*window {
 		return reported, reported > 0
 	}
@@ -169,7 +170,7 @@ func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track
 	total := make([]float64, len(spans))
 	for _, m := range l.members {
 		g, _ := place(l.b.h.of(d, m)).grow(spans)
-		add(total, g)
+		stat.Add(total, g)
 	}
 	return total
 }
@@ -187,16 +188,16 @@ func (l *hookLoop) known(d metric.Desc) bool {
 
 // time is how long the trainer went over it: making iterators, steps, and the end of epochs.
 func (l *hookLoop) time() []float64 {
-	return summed(l.of(metric.HookCreate), l.of(metric.HookStepTime), l.of(metric.HookDrain))
+	return stat.Plus(l.of(metric.HookCreate), l.of(metric.HookStepTime), l.of(metric.HookDrain))
 }
 
 // waits is how long the trainer stood still for it: of that, all but the steps themselves.
 func (l *hookLoop) waits() []float64 {
-	return summed(l.of(metric.HookCreate), l.of(metric.HookWait), l.of(metric.HookDrain))
+	return stat.Plus(l.of(metric.HookCreate), l.of(metric.HookWait), l.of(metric.HookDrain))
 }
 
 // trains reports whether gradients were enabled in any of its steps, and it is not held out.
-func (l *hookLoop) trains() bool { return !l.heldOut && sum(l.of(metric.HookGradSteps)) > 0 }
+func (l *hookLoop) trains() bool { return !l.heldOut && stat.Sum(l.of(metric.HookGradSteps)) > 0 }
 
 // hookEntities returns the loops of a trainer in order of construction.
 func (b *builder) hookEntities(a *process) []string {

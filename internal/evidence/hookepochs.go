@@ -82,7 +82,7 @@ func loopNumber(entity string) int { return number(entity[strings.LastIndexByte(
 // loop.
 func (b *builder) never(l *hookLoop, entity string) bool {
 	g, _ := l.clock.retime(b.h.of(metric.HookStepTime, entity)).grow(b.spans)
-	return sum(g) <= 0
+	return stat.Sum(g) <= 0
 }
 
 // reportedRestarts is what epochs and the restarts of workers between them cost. What a restart costs is the end of the
@@ -107,8 +107,8 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
 		if e.Begun >= b.steady.from && e.WorkersBorn > 0 {
-			create := max(e.Create-orZero(e.Draw)-orZero(e.Redraw), 0)
-			gaps = append(gaps, orZero(drain)+create+orZero(e.FirstWait))
+			create := max(e.Create-stat.OrZero(e.Draw)-stat.OrZero(e.Redraw), 0)
+			gaps = append(gaps, stat.OrZero(drain)+create+stat.OrZero(e.FirstWait))
 			starts = append(starts, create)
 		}
 	}
@@ -120,7 +120,7 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 	of := restarted{count: exact(restarts), share: b.ratio(lost, h.trained()), lasted: median(gaps),
 		start: meanSeen(starts), epoch: median(epochs)}
 	if len(gaps) == 0 {
-		of.lasted = exact(sum(lost) / restarts)
+		of.lasted = exact(stat.Sum(lost) / restarts)
 	}
 	return of
 }
@@ -141,7 +141,7 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 		}
 		return n
 	}
-	begun := sum(h.training.of(metric.HookBegun))
+	begun := stat.Sum(h.training.of(metric.HookBegun))
 	if at := b.firstBatchReported(h); at > b.steady.from {
 		begun--
 	}
@@ -164,7 +164,7 @@ func (b *builder) lostToRestarts(h *hooked) []float64 {
 	spans := intersect(b.spans, span{b.firstBatchReported(h), math.Inf(1)})
 	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
 	drawn, _ := b.drawn(h)
-	return beyond(summed(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
+	return stat.Beyond(stat.Plus(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
 }
 
 // drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
@@ -173,7 +173,7 @@ func (b *builder) lostToRestarts(h *hooked) []float64 {
 func (e *reportedEpoch) drawing(making float64) (float64, bool) {
 	switch {
 	case making > 0:
-		return orZero(e.Draw) + max(orZero(e.FirstWait)-making, 0), e.FirstWait != nil
+		return stat.OrZero(e.Draw) + max(stat.OrZero(e.FirstWait)-making, 0), e.FirstWait != nil
 	case e.Draw != nil:
 		return *e.Draw, true
 	}
@@ -187,7 +187,7 @@ func (h *hooked) makesAlone() float64 {
 	if !l.loadsItself() || l.call.Iterable {
 		return 0
 	}
-	return over(sum(l.made(metric.HookFetchTime)), sum(l.made(metric.HookFetches)))
+	return stat.Over(stat.Sum(l.made(metric.HookFetchTime)), stat.Sum(l.made(metric.HookFetches)))
 }
 
 // sampler takes what the sampler of the training loop costs the trainer at the beginnings of epochs.
@@ -212,11 +212,11 @@ func (b *builder) drawn(h *hooked) (lost, took []float64) {
 		if !ok || i == 0 || e.Begun < from || e.Begun >= b.steady.to {
 			continue
 		}
-		each += orZero(e.Redraw)
+		each += stat.OrZero(e.Redraw)
 		drew += each
 		of += e.Create
 		if making > 0 {
-			of += orZero(e.FirstWait)
+			of += stat.OrZero(e.FirstWait)
 		}
 		if e.Begun >= b.steady.from {
 			took = append(took, each)
@@ -225,9 +225,9 @@ func (b *builder) drawn(h *hooked) (lost, took []float64) {
 	spans := intersect(b.spans, span{from, math.Inf(1)})
 	counted := h.training.within(spans, metric.HookCreate, h.clock.retime)
 	if making > 0 {
-		counted = summed(counted, h.training.within(spans, metric.HookFirstWait, h.clock.retime))
+		counted = stat.Plus(counted, h.training.within(spans, metric.HookFirstWait, h.clock.retime))
 	}
-	return times(counted, stat.Share(divide(drew, of))), took
+	return stat.Times(counted, stat.Share(stat.Divide(drew, of))), took
 }
 
 // EpochCost is what the epochs of a training loop were made of, as the hook reported it: medians, in seconds. A zero
@@ -261,7 +261,7 @@ func (h *hooked) cost() EpochCost {
 		if i == 1 && len(create) == 1 {
 			create, first, redraw = nil, nil, nil
 		}
-		create = append(create, max(e.Create-orZero(e.Draw)-orZero(e.Redraw), 0))
+		create = append(create, max(e.Create-stat.OrZero(e.Draw)-stat.OrZero(e.Redraw), 0))
 		if e.Redraw != nil {
 			redraw = append(redraw, *e.Redraw)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Most of what is kept of each kind: a report names one or two of them.
@@ -22,7 +23,7 @@ func (b *builder) hookFacts(r *rank) {
 	h := r.hook
 	hello := recording.Rows[recording.Hook](b.rec, recording.EventHook)[r.entity]
 	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.rec.Header.Job.Python), Loader: h.training.call,
-		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: h.cost()}
+		Steps: stat.Sum(r.batches), Epochs: stat.Sum(h.training.of(metric.HookEpochs)), Epoch: h.cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
 	b.hookPauses(r, out)
@@ -73,8 +74,8 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		}
 		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
 		took, _ := l.clock.sinceBirth(b.h.of(metric.HookSiteTime, t.entity)).grow(b.spans)
-		if sum(calls) > 0 {
-			all = append(all, Site{Site: row, Calls: sum(calls), Seconds: sum(took)})
+		if stat.Sum(calls) > 0 {
+			all = append(all, Site{Site: row, Calls: stat.Sum(calls), Seconds: stat.Sum(took)})
 		}
 	}
 	return mergeSites(all, func(s Site) Site {
@@ -137,7 +138,7 @@ func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
 	l := r.hook.training
 	opens := l.made(metric.HookOpens)
 	every := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
-	if sum(every) <= 0 {
+	if stat.Sum(every) <= 0 {
 		return
 	}
 	perSec, perBatch = b.ratio(every, r.hook.reported), b.ratio(opens, l.made(metric.HookFetches))
@@ -146,7 +147,7 @@ func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
 		calls += s.Calls
 		files[s.What] = true
 	}
-	if calls >= max(allSites*sum(opens), 1) {
+	if calls >= max(allSites*stat.Sum(opens), 1) {
 		distinct = exact(float64(len(files)) / calls)
 	}
 	return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // hooked is what the hook reported on one trainer over the windows.
@@ -27,7 +28,7 @@ type hooked struct {
 }
 
 // trained is how long of each window the trainer did not evaluate: what shares and rates of the training loop are of.
-func (h *hooked) trained() []float64 { return beyond(h.reported, h.evaluated) }
+func (h *hooked) trained() []float64 { return stat.Beyond(h.reported, h.evaluated) }
 
 // waits is how long training stood still for data.
 func (h *hooked) waits() []float64 {
@@ -43,7 +44,7 @@ func (h *hooked) all() []*hookLoop {
 func (h *hooked) over(loops []*hookLoop, of func(*hookLoop) []float64) []float64 {
 	out := make([]float64, len(h.reported))
 	for _, l := range loops {
-		add(out, of(l))
+		stat.Add(out, of(l))
 	}
 	return out
 }
@@ -70,7 +71,7 @@ func (b *builder) readHook(a *process) *hooked {
 	loops := b.gather(entities, clock)
 	holdOut(loops, h.reported)
 	main := longest(loops)
-	if main == nil || sum(main.of(metric.HookSteps)) <= 0 {
+	if main == nil || stat.Sum(main.of(metric.HookSteps)) <= 0 {
 		b.thin[a.entity] = 0
 		return nil
 	}
@@ -78,7 +79,7 @@ func (b *builder) readHook(a *process) *hooked {
 	trains := h.training.trains()
 	for _, l := range loops {
 		switch {
-		case l == h.training || sum(l.time()) <= 0:
+		case l == h.training || stat.Sum(l.time()) <= 0:
 		case trains && !l.trains():
 			h.evaluations = append(h.evaluations, l)
 		default:
@@ -110,8 +111,9 @@ func holdOut(loops []*hookLoop, reported []float64) {
 // seldom reports whether the epochs of one loop lie within steps of another, and not within most of them.
 func seldom(inner, outer *hookLoop) bool {
 	all := inner.time()
-	within := sum(lesser(outer.of(metric.HookNested), all))
-	return within >= sharedTime*sum(all) && sum(inner.of(metric.HookBegun)) < sum(outer.of(metric.HookSteps))/2
+	within := stat.Sum(stat.Lesser(outer.of(metric.HookNested), all))
+	return within >= sharedTime*stat.Sum(all) &&
+		stat.Sum(inner.of(metric.HookBegun)) < stat.Sum(outer.of(metric.HookSteps))/2
 }
 
 // longest picks the loop with the most time, those that train first.
@@ -119,7 +121,8 @@ func longest(loops []*hookLoop) *hookLoop {
 	var best *hookLoop
 	for _, l := range loops {
 		if best == nil || l.trains() && !best.trains() ||
-			l.trains() == best.trains() && sum(l.of(metric.HookStepTime)) > sum(best.of(metric.HookStepTime)) {
+			l.trains() == best.trains() &&
+				stat.Sum(l.of(metric.HookStepTime)) > stat.Sum(best.of(metric.HookStepTime)) {
 			best = l
 		}
 	}
@@ -134,23 +137,24 @@ const leastOverlap = 1.02
 // steps, and they are held to what training leaves.
 func (h *hooked) evaluate() {
 	h.evaluated = h.over(h.evaluations, (*hookLoop).time)
-	room := max(sum(h.reported)-sum(h.training.time()), 0)
-	if all := sum(h.evaluated); all > leastOverlap*room && all > 0 {
-		h.evaluated = each(len(h.reported), func(i int) float64 { return h.evaluated[i] * room / all })
+	room := max(stat.Sum(h.reported)-stat.Sum(h.training.time()), 0)
+	if all := stat.Sum(h.evaluated); all > leastOverlap*room && all > 0 {
+		h.evaluated = stat.Each(len(h.reported), func(i int) float64 { return h.evaluated[i] * room / all })
 	}
-	h.evaluated = lesser(h.evaluated, h.reported)
+	h.evaluated = stat.Lesser(h.evaluated, h.reported)
 }
 
 // gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.
 func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	byPlace := map[callPlace][]*hookLoop{}
 	var out []*hookLoop
-	reported := sum(clock.reported(b.spans))
+	reported := stat.Sum(clock.reported(b.spans))
 	for _, e := range entities {
 		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, b: b, grown: map[string][]float64{}}
 		// One that began as the window ends shows what it is after that.
-		l.call.Evaluates = !l.trains() && (sum(l.of(metric.HookSteps)) > 0 || b.counted(metric.HookGradSteps, e) == 0)
-		if l.spent = sum(l.time()); l.spent <= 0 {
+		l.call.Evaluates = !l.trains() && (stat.Sum(l.of(metric.HookSteps)) > 0 ||
+			b.counted(metric.HookGradSteps, e) == 0)
+		if l.spent = stat.Sum(l.time()); l.spent <= 0 {
 			continue
 		}
 		key, ok := placeOf(l.call)
@@ -236,7 +240,7 @@ func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()
 	r.rate = b.quotient(r.batches, r.clock)
-	longer := func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) }
+	longer := func(x, y *hookLoop) int { return cmp.Compare(stat.Sum(y.time()), stat.Sum(x.time())) }
 	slices.SortStableFunc(h.evaluations, longer)
 	slices.SortStableFunc(h.sources, longer)
 	b.hookWorkers(r)
@@ -254,7 +258,9 @@ func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 			group = append(group, l)
 		}
 	}
-	slices.SortStableFunc(group, func(x, y *hookLoop) int { return cmp.Compare(sum(y.waits()), sum(x.waits())) })
+	slices.SortStableFunc(group, func(x, y *hookLoop) int {
+		return cmp.Compare(stat.Sum(y.waits()), stat.Sum(x.waits()))
+	})
 	h.training, h.partners = group[0], group[1:]
 }
 
@@ -262,12 +268,12 @@ func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 // lie within the steps of the other.
 func together(x, y *hookLoop, reported []float64) bool {
 	xs, ys := x.time(), y.time()
-	inY, inX := lesser(x.of(metric.HookNested), ys), lesser(y.of(metric.HookNested), xs)
-	shared, within := sum(beyond(summed(xs, ys), reported)), 0.0
+	inY, inX := stat.Lesser(x.of(metric.HookNested), ys), stat.Lesser(y.of(metric.HookNested), xs)
+	shared, within := stat.Sum(stat.Beyond(stat.Plus(xs, ys), reported)), 0.0
 	for i := range inX {
 		within += max(inX[i], inY[i])
 	}
-	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
+	return max(shared, within) >= sharedTime*min(stat.Sum(xs), stat.Sum(ys))
 }
 
 // reportedWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was
@@ -276,42 +282,42 @@ func (b *builder) reportedWorkers(r *rank) {
 	l, reported := r.hook.training, r.hook.reported
 	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
 	workers := l.call.NumWorkers
-	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || sum(took) <= 0 {
+	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || stat.Sum(took) <= 0 {
 		return
 	}
-	lived := times(reported, float64(*workers))
-	busy := lesser(took, lived)
+	lived := stat.Times(reported, float64(*workers))
+	busy := stat.Lesser(took, lived)
 	b.set(metric.WorkerBusy, b.ratio(busy, lived))
-	b.set(metric.WorkerIdle, b.ratio(less(lived, busy), lived))
-	if sum(cpu) <= 0 {
+	b.set(metric.WorkerIdle, b.ratio(stat.Minus(lived, busy), lived))
+	if stat.Sum(cpu) <= 0 {
 		return
 	}
-	b.set(metric.WorkerRunning, b.ratio(lesser(cpu, busy), lived))
-	b.set(metric.WorkerOtherWait, b.ratio(beyond(busy, cpu), lived))
+	b.set(metric.WorkerRunning, b.ratio(stat.Lesser(cpu, busy), lived))
+	b.set(metric.WorkerOtherWait, b.ratio(stat.Beyond(busy, cpu), lived))
 	b.set(metric.WorkerCPU, b.ratio(cpu, lived))
 	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
-	if all := sum(seen) + sum(b.programs(r.workerSet)); all > 0 && sum(delay) > 0 {
-		b.set(metric.WorkerRunDelay, summary(b.quotient(cpu, lived).Scaled(sum(delay)/all)).by(metric.Inferred))
+	if all := stat.Sum(seen) + stat.Sum(b.programs(r.workerSet)); all > 0 && stat.Sum(delay) > 0 {
+		b.set(metric.WorkerRunDelay, summary(b.quotient(cpu, lived).Scaled(stat.Sum(delay)/all)).by(metric.Inferred))
 	}
 }
 
 // otherLoaders says what the partners of the training loop leave to it: how short a step can get with them as they are,
 // and the CPUs that they use.
 func (h *hooked) otherLoaders() (leastStep, cpus float64) {
-	steps, trained := sum(h.training.of(metric.HookSteps)), sum(h.trained())
+	steps, trained := stat.Sum(h.training.of(metric.HookSteps)), stat.Sum(h.trained())
 	if steps <= 0 || trained <= 0 || len(h.partners) == 0 {
 		return 0, 0
 	}
-	own := max(trained-sum(h.waits()), 0) / steps
+	own := max(trained-stat.Sum(h.waits()), 0) / steps
 	for _, p := range h.partners {
-		took := sum(p.made(metric.HookFetchTime)) / steps
+		took := stat.Sum(p.made(metric.HookFetchTime)) / steps
 		if n := p.call.NumWorkers; n != nil && *n > 0 {
 			leastStep = max(leastStep, took/float64(*n))
-			cpus += sum(p.made(metric.HookFetchCPU)) / trained
+			cpus += stat.Sum(p.made(metric.HookFetchCPU)) / trained
 		} else {
-			own += sum(p.waits()) / steps
+			own += stat.Sum(p.waits()) / steps
 		}
 	}
 	return max(leastStep, own), cpus
@@ -319,7 +325,7 @@ func (h *hooked) otherLoaders() (leastStep, cpus float64) {
 
 // warnTogether says of which of several loaders the report is.
 func (b *builder) warnTogether(h *hooked) {
-	all, own := sum(h.waits()), sum(h.training.waits())
+	all, own := stat.Sum(h.waits()), stat.Sum(h.training.waits())
 	if len(h.partners) == 0 || all <= 0 {
 		return
 	}
@@ -349,7 +355,7 @@ func (b *builder) hookWorkers(r *rank) {
 	r.handed = make([]float64, len(b.spans))
 	for _, l := range of {
 		if !l.loadsItself() || h.training.loadsItself() {
-			add(r.handed, l.of(metric.HookSteps))
+			stat.Add(r.handed, l.of(metric.HookSteps))
 		}
 	}
 }

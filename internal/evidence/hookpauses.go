@@ -30,20 +30,20 @@ type Pauses struct {
 // hookPauses takes them, and what evaluations take.
 func (b *builder) hookPauses(r *rank, out *Hook) {
 	h := r.hook
-	evaluated, reported, steps := sum(h.evaluated), sum(h.reported), sum(r.batches)
+	evaluated, reported, steps := stat.Sum(h.evaluated), stat.Sum(h.reported), stat.Sum(r.batches)
 	if evaluated <= 0 || reported <= 0 || steps <= 0 {
 		return
 	}
 	out.Evaluating.Mixed = r.mixed
-	spans := b.evaluationSpans(h, sum(h.trained())/steps)
+	spans := b.evaluationSpans(h, stat.Sum(h.trained())/steps)
 	begun, worked := 0.0, 0.0
 	for _, l := range h.evaluations {
-		begun += sum(l.of(metric.HookBegun))
+		begun += stat.Sum(l.of(metric.HookBegun))
 		if n := l.call.NumWorkers; n != nil && *n > 0 {
-			worked += sum(l.made(metric.HookFetchCPU)) / evaluated
+			worked += stat.Sum(l.made(metric.HookFetchCPU)) / evaluated
 		}
 	}
-	length := divide(evaluated, begun)
+	length := stat.Divide(evaluated, begun)
 	if len(spans) > 0 {
 		length = 0
 		for _, s := range spans {
@@ -61,7 +61,7 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 				Delay: late * evaluated / reported, Mixed: r.mixed}
 		}
 	}
-	nested := min(sum(h.training.of(metric.HookNested)), evaluated)
+	nested := min(stat.Sum(h.training.of(metric.HookNested)), evaluated)
 	if !(nested > 0) || !(length > 0) || !stat.Finite(length) {
 		return
 	}
@@ -95,8 +95,8 @@ func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
 		}
 		out = append(out, s)
 	}
-	seen := sum(each(len(b.spans), func(i int) float64 { return b.spans[i].within(out) }))
-	if evaluated := sum(h.evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
+	seen := stat.Sum(stat.Each(len(b.spans), func(i int) float64 { return b.spans[i].within(out) }))
+	if evaluated := stat.Sum(h.evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
 		return nil
 	}
 	return out

@@ -35,7 +35,7 @@ func (b *builder) hookStep(r *rank) {
 
 // delayPerCPU is how long the main thread is ready without a CPU for each second that it has one.
 func (b *builder) delayPerCPU(r *rank) float64 {
-	return over(sum(b.grow(r.entity, metric.ProcRunDelay)), sum(b.grow(r.entity, metric.ProcMainCPU)))
+	return stat.Over(stat.Sum(b.grow(r.entity, metric.ProcRunDelay)), stat.Sum(b.grow(r.entity, metric.ProcMainCPU)))
 }
 
 // inNext is the CPU time of the main thread that is its loaders' in each window: within __next__, and where a sampler
@@ -47,19 +47,19 @@ func (b *builder) inNext(r *rank) []float64 {
 	}
 	all := make([]float64, len(b.spans))
 	for _, l := range append([]*hookLoop{h.training}, h.sources...) {
-		per := divide(sum(l.of(metric.HookTakenCPU)), sum(l.of(metric.HookTaken)))
+		per := stat.Divide(stat.Sum(l.of(metric.HookTakenCPU)), stat.Sum(l.of(metric.HookTaken)))
 		switch {
 		case stat.Finite(per):
-			add(all, times(l.of(metric.HookSteps), per))
+			stat.Add(all, stat.Times(l.of(metric.HookSteps), per))
 		case l.loadsItself(): // hooks of before told what making a batch costs
-			add(all, l.made(metric.HookFetchCPU))
+			stat.Add(all, l.made(metric.HookFetchCPU))
 		case l == h.training:
 			return nil
 		}
 	}
 	if h.training.hasWorkers() || h.makesAlone() > 0 {
 		began, _ := b.drawn(h)
-		add(all, began)
+		stat.Add(all, began)
 	}
 	return all
 }
@@ -99,7 +99,7 @@ func (b *builder) hookMade(r *rank) {
 	b.set(metric.DrawTime, b.ratio(l.of(metric.HookDraw), l.of(metric.HookDrawn)))
 	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
 		l.made(metric.HookFetchCPU)
-	if sum(fetches) <= 0 || sum(took) <= 0 {
+	if stat.Sum(fetches) <= 0 || stat.Sum(took) <= 0 {
 		return
 	}
 	collate := l.made(metric.HookCollate)
@@ -111,17 +111,17 @@ func (b *builder) hookMade(r *rank) {
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.set(metric.FetchP99, exact(p99))
 	}
-	if sum(cpu) > 0 {
+	if stat.Sum(cpu) > 0 {
 		b.set(metric.FetchCPU, b.ratio(cpu, fetches))
 		b.costOfBatch(r, fetches, took, cpu)
 	}
-	if sum(items) <= 0 {
+	if stat.Sum(items) <= 0 {
 		return
 	}
 	open, read, decode := l.made(metric.HookOpenTime), l.made(metric.HookReadTime), l.made(metric.HookDecodeTime)
 	resize, archive := l.made(metric.HookResize), l.made(metric.HookArchive)
-	parts := summed(open, read, decode, resize, archive, collate)
-	other := beyond(took, parts)
+	parts := stat.Plus(open, read, decode, resize, archive, collate)
+	other := stat.Beyond(took, parts)
 	for _, p := range []struct {
 		d    metric.Desc
 		took []float64
@@ -157,7 +157,7 @@ func (b *builder) valuesTaken(r *rank) float64 {
 // end.
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	seen, threads := b.ev.read(metric.WorkerCPUBatch).figure, r.threads
-	if besides := b.ofStarts(r, fetches, took); seen.N == 0 || seen.Center-besides < sum(cpu)/sum(fetches) {
+	if besides := b.ofStarts(r, fetches, took); seen.N == 0 || seen.Center-besides < stat.Sum(cpu)/stat.Sum(fetches) {
 		threads = nil // what they compute is not counted, so waiting for them is waiting
 		b.set(metric.WorkerCPUBatch, b.ratio(cpu, fetches).over(seen.num, seen.den))
 	} else if besides > 0 {
@@ -166,21 +166,21 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	}
 	delay, others := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {
-		delay = times(cpu, b.delayPerCPU(r))
+		delay = stat.Times(cpu, b.delayPerCPU(r))
 	} else if delayed := b.growthOf(metric.ProcRunDelay, r.workerSet); delayed != nil {
 		all := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })
-		part := stat.Share(divide(sum(took), sum(all)))
+		part := stat.Share(stat.Divide(stat.Sum(took), stat.Sum(all)))
 		if len(r.others) > 0 {
 			part = 1
 		}
-		delay, others = times(delayed, part), b.programs(r.workerSet)
+		delay, others = stat.Times(delayed, part), b.programs(r.workerSet)
 		if threads != nil { // nil of a loader of which it is not known whether it has workers
-			add(others, threads)
+			stat.Add(others, threads)
 		}
-		others = times(others, part)
+		others = stat.Times(others, part)
 	}
-	waits := less(less(less(took, cpu), others), delay)
-	b.set(metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, fetches))))
+	waits := stat.Minus(stat.Minus(stat.Minus(took, cpu), others), delay)
+	b.set(metric.WorkerWaitBatch, summary(stat.NotNegative(b.quotient(waits, fetches))))
 }
 
 // ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the making of a set,
@@ -194,8 +194,8 @@ func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 		return 0
 	}
 	epoch := r.hook.cost()
-	most := epoch.Create.Center + max(epoch.First.Center-sum(took)/sum(fetches), 0) + epoch.Drain.Center
-	return restarts * float64(*workers) * most / sum(fetches)
+	most := epoch.Create.Center + max(epoch.First.Center-stat.Sum(took)/stat.Sum(fetches), 0) + epoch.Drain.Center
+	return restarts * float64(*workers) * most / stat.Sum(fetches)
 }
 
 // Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty
@@ -220,7 +220,7 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 		n := 0.0
 		for _, m := range l.members {
 			g, _ := place(b.h.of(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).grow(b.spans)
-			n += sum(g)
+			n += stat.Sum(g)
 		}
 		if n > 0 {
 			out = append(out, stat.Class{K: k, Count: n})

@@ -26,7 +26,7 @@ func (b *builder) loader(r *rank) {
 		size = median(b.h.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
 		if per, ok := b.tensorsPerBatch(r.loader()); ok {
 			tensors = exact(per)
-			depth = b.mean(times(queued.means(b.spans), 1/per))
+			depth = b.mean(stat.Times(queued.means(b.spans), 1/per))
 			if readings := queued.within(b.steady); len(readings) > 0 {
 				capacity = exact(math.Round(slices.Max(readings) / per))
 			}
@@ -47,12 +47,12 @@ func (b *builder) loader(r *rank) {
 func (b *builder) pinning(r *rank) {
 	samples := b.grow(r.pin(), metric.ThreadSamples)
 	idle := b.grow(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
-	busy := less(samples, idle)
-	batch := summary(notNegative(b.quotient(busy, r.handed)))
+	busy := stat.Minus(samples, idle)
+	batch := summary(stat.NotNegative(b.quotient(busy, r.handed)))
 	b.take(metric.PinBusy, b.ratio(busy, samples), metric.ThreadSamples)
 	locked := b.grow(r.pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
 	b.take(metric.PinLock, b.ratio(locked, samples), metric.ThreadSamples)
-	if sum(samples) == 0 {
+	if stat.Sum(samples) == 0 {
 		batch = none("no thread that pins batches was seen", "")
 	}
 	b.perBatch(r, metric.PinBatch, batch, metric.ThreadSamples)
@@ -99,7 +99,7 @@ func (b *builder) standby(r *rank) (idle, alive, samples []float64) {
 	samples = b.grow(entity, metric.LoaderSamples)
 	waits, all := b.grow(entity, metric.LoaderWaiting), b.grow(entity, metric.LoaderAliveSum)
 	for i := range idle {
-		extra := divide(all[i], samples[i]) - float64(r.working)
+		extra := stat.Divide(all[i], samples[i]) - float64(r.working)
 		if extra = min(extra, float64(r.standby)); extra > 0.01 {
 			idle[i], alive[i] = max(idle[i]-extra*waits[i], 0), max(alive[i]-extra*waits[i], 0)
 			samples[i] = math.NaN()
@@ -121,7 +121,7 @@ func (b *builder) excludeIdleLoaders(r *rank) {
 	if len(working) == 0 {
 		return
 	}
-	inTurn := sum(r.batches) >= float64(batchesEach*len(r.workerSet)) && b.idleShare(working) <= 1-leastFeeding
+	inTurn := stat.Sum(r.batches) >= float64(batchesEach*len(r.workerSet)) && b.idleShare(working) <= 1-leastFeeding
 	var workerSet []*process
 	for _, set := range workerSets(r.workerSet) {
 		other := !slices.ContainsFunc(set, func(w *process) bool { return slices.Contains(working, w) })
@@ -163,7 +163,7 @@ func (b *builder) madeAhead(w *process, working []*process, batches []float64) b
 	if used == nil || !ok || w.Method != "fork" {
 		return false
 	}
-	each := sum(growth) / sum(batches)
+	each := stat.Sum(growth) / stat.Sum(batches)
 	made := (used.v[len(used.v)-1] - forkedCPU) / each
 	return made >= leastAhead && made <= mostAhead
 }
@@ -184,7 +184,7 @@ func (b *builder) numWorkers(r *rank) figure {
 	}
 	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }
 	if alive = living(alive); len(alive) == 0 {
-		alive = living(each(len(b.spans), func(i int) (n float64) {
+		alive = living(stat.Each(len(b.spans), func(i int) (n float64) {
 			for _, w := range r.workerSet {
 				if w.born <= b.spans[i].from && w.died >= b.spans[i].to {
 					n++

@@ -21,7 +21,7 @@ func (b *builder) machine() {
 	b.countCores()
 	busy, steal, all, job := b.grow(host, metric.CPUBusy), b.grow(host, metric.CPUSteal), b.allCPUs(), b.jobCPU()
 	b.take(metric.CPUBusyRatio, b.ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
-	b.take(metric.UsableBusy, b.usableBusy(summed(busy, steal), all, job),
+	b.take(metric.UsableBusy, b.usableBusy(stat.Plus(busy, steal), all, job),
 		metric.CPUBusy, metric.CPUUsable, metric.CPUPresent)
 	if b.h.of(metric.CPUSteal, host) == nil {
 		steal = nil
@@ -32,7 +32,7 @@ func (b *builder) machine() {
 	for _, r := range b.ranks {
 		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
 			feeding, _, _ := b.total(r.cpu(), r.workerSet)
-			trainers = beyond(trainers, feeding)
+			trainers = stat.Beyond(trainers, feeding)
 		}
 	}
 	b.take(metric.JobCPU, b.ratio(job, b.length), metric.ProcCPU)
@@ -62,7 +62,7 @@ func (b *builder) usualSteal() figure {
 	case steal.v[0] == 0: // as where its hypervisor does not report any
 		return none("the machine's hypervisor reports of nothing that it took", "")
 	}
-	return exact(stat.Share(over(steal.v[0], wanted)))
+	return exact(stat.Share(stat.Over(steal.v[0], wanted)))
 }
 
 // rate is a counter's growth per second, of the first of some entities that it was read of.
@@ -132,7 +132,7 @@ func (b *builder) allCPUs() []float64 {
 		idle = idle.with(iowait, func(idle, waiting float64) float64 { return idle + waiting })
 	}
 	all, _ := idle.grow(b.spans)
-	return summed(all, b.grow(host, metric.CPUBusy, metric.CPUSteal))
+	return stat.Plus(all, b.grow(host, metric.CPUBusy, metric.CPUSteal))
 }
 
 // usableBusy is the share of the usable CPUs' time that was in use; used is what anybody used, or a hypervisor took,
@@ -151,8 +151,8 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 	if job == nil {
 		job = make([]float64, len(all))
 	}
-	return b.mean(each(len(all), func(i int) float64 {
-		return max(divide(used[i], all[i]), job[i]/b.length[i]/usable)
+	return b.mean(stat.Each(len(all), func(i int) float64 {
+		return max(stat.Divide(used[i], all[i]), job[i]/b.length[i]/usable)
 	})).by(metric.Inferred)
 }
 
@@ -171,7 +171,7 @@ func (b *builder) jobCPU() (growth []float64) {
 			growth = b.programs(b.processes.workers)
 		}
 		g, _ := b.wholeLife(t, a)
-		add(growth, g)
+		stat.Add(growth, g)
 	}
 	return growth
 }
@@ -179,17 +179,17 @@ func (b *builder) jobCPU() (growth []float64) {
 // otherCPU is what the machine's CPUs ran beside the job and pipetune.
 func (b *builder) otherCPU(job []float64) figure {
 	busy, seen := b.h.of(metric.CPUBusy, host).grow(b.spans)
-	if job == nil || sum(seen) == 0 {
+	if job == nil || stat.Sum(seen) == 0 {
 		return figure{}
 	}
 	own := 0.0
 	if b.rec.End != nil && stat.Finite(b.rec.End.Overhead.CPURatio) {
 		own = max(b.rec.End.Overhead.CPURatio, 0)
 	}
-	others := b.mean(each(len(job), func(i int) float64 {
-		return divide(busy[i], seen[i]) - job[i]/b.length[i] - own
+	others := b.mean(stat.Each(len(job), func(i int) float64 {
+		return stat.Divide(busy[i], seen[i]) - job[i]/b.length[i] - own
 	}))
-	return summary(notNegative(others.Summary))
+	return summary(stat.NotNegative(others.Summary))
 }
 
 // throttled is the share of quota periods in which the job was held back. Where periods were watched and none was
@@ -197,10 +197,10 @@ func (b *builder) otherCPU(job []float64) figure {
 func (b *builder) throttled() figure {
 	periods, held := b.h.of(metric.CgroupCPUPeriods, group), b.h.of(metric.CgroupCPUThrottled, group)
 	all, seen := periods.grow(b.spans)
-	if held == nil || sum(seen) == 0 {
+	if held == nil || stat.Sum(seen) == 0 {
 		return figure{}
 	}
-	if sum(all) == 0 {
+	if stat.Sum(all) == 0 {
 		return exact(0)
 	}
 	growth, _ := held.grow(b.spans)
@@ -266,7 +266,7 @@ func (b *builder) room() (room, used []float64) {
 	held := b.h.of(metric.CgroupMemUsed, group).means(b.spans)
 	file := b.h.of(metric.CgroupMemFile, group).means(b.spans)
 	for i, left := range free {
-		part := 1 - divide(left, physical)
+		part := 1 - stat.Divide(left, physical)
 		if limit > 0 && stat.Finite(held[i]) {
 			kept := held[i]
 			if stat.Finite(file[i]) { // page cache that is no tmpfs gives way

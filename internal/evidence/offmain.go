@@ -12,7 +12,7 @@ const mostlyOffMain = 0.5
 
 // offMain is the share of the training loop's steps in the window that another thread than the main one took.
 func (h *hooked) offMain() float64 {
-	return over(sum(h.training.of(metric.HookOffMain)), sum(h.training.of(metric.HookSteps)))
+	return stat.Over(stat.Sum(h.training.of(metric.HookOffMain)), stat.Sum(h.training.of(metric.HookSteps)))
 }
 
 // TakenOffMain, SeemsOffMain and MayBeOffMain say why the wait of a step is unknown where another thread takes the
@@ -54,7 +54,7 @@ func (b *builder) checkOffMain(r *rank) {
 	case r.offMain != "":
 		b.withholdSteps(r.offMain, inMainThread)
 		b.ev.Ranks[0].InputWait = nil
-	case r.hook != nil, sum(r.samples) == 0:
+	case r.hook != nil, stat.Sum(r.samples) == 0:
 	case r.noLoader && b.mayLoadElsewhere(r):
 		b.withholdSteps(OthersAtWork, b.fromInside())
 	case r.noLoader:
@@ -72,12 +72,12 @@ const leastTaken = 100
 // timed locks where the workers set the pace.
 func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 	switch {
-	case sum(b.grow(r.taker(), metric.ThreadSamples)) > 0:
+	case stat.Sum(b.grow(r.taker(), metric.ThreadSamples)) > 0:
 		return true
 	case !b.pinned(r):
 		return b.readsNone(r)
 	}
-	waits := over(sum(r.waiting), sum(r.joint))
+	waits := stat.Over(stat.Sum(r.waiting), stat.Sum(r.joint))
 	return len(r.workerSet) > 0 && waits < hardlyWaits && b.allAtWork(r) >= setsThePace &&
 		b.locked(r).Likely-b.explained(r, seen).Likely > asleepApart
 }
@@ -86,8 +86,8 @@ func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 // seen to do for it.
 func (b *builder) readsNone(r *rank) bool {
 	read, seen := b.h.of(metric.ProcMainReadChars, r.entity).grow(b.spans)
-	return sum(r.batches) > 0 && sum(seen) > 0 && sum(read) < leastTaken*sum(r.batches) &&
-		sum(b.grow(r.taker(), metric.ThreadSamples)) == 0
+	return stat.Sum(r.batches) > 0 && stat.Sum(seen) > 0 && stat.Sum(read) < leastTaken*stat.Sum(r.batches) &&
+		stat.Sum(b.grow(r.taker(), metric.ThreadSamples)) == 0
 }
 
 // setsThePace is from which share of the workers' time at work they set the pace: the line from which a wait counts (5
@@ -102,7 +102,7 @@ func (b *builder) locked(r *rank) step.Range {
 	locked := b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed)
 	if b.h.of(metric.ThreadHostRunning, r.entity) != nil {
 		own, all := b.grow(r.entity, metric.ThreadRunning, metric.ThreadGIL), b.grow(r.entity, metric.ThreadHostRunning)
-		locked = beyond(locked, beyond(all, own))
+		locked = stat.Beyond(locked, stat.Beyond(all, own))
 	}
 	return b.trainingMean(r, r.ofSamples(locked))
 }
@@ -132,7 +132,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	var taker step.Range
 	switch atWork := b.allAtWork(r); {
 	case r.hook != nil:
-		taker = rangeOf(clamped(b.quotient(r.waited, r.watched), 0, 1))
+		taker = rangeOf(stat.Clamped(b.quotient(r.waited, r.watched), 0, 1))
 	case len(r.workerSet) > 0 && atWork >= setsThePace: // whoever takes the batches may train, too
 		taker = step.Share(atWork-b.othersOf(r), atWork, 1)
 	default:
@@ -144,10 +144,10 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	r.waited, r.watched = nil, nil
 	followed := b.grow(r.taker(), metric.ThreadSamples)
 	switch {
-	case sum(followed) > mostlyFollowed*sum(r.joint): // while it is not, nothing is known
-		r.watched = lesser(followed, r.joint)
-		r.waited = lesser(r.waiting, r.watched)
-		r.wait = clamped(b.quotient(r.waited, r.watched), 0, 1)
+	case stat.Sum(followed) > mostlyFollowed*stat.Sum(r.joint): // while it is not, nothing is known
+		r.watched = stat.Lesser(followed, r.joint)
+		r.waited = stat.Lesser(r.waiting, r.watched)
+		r.wait = stat.Clamped(b.quotient(r.waited, r.watched), 0, 1)
 	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
 	default:
@@ -158,7 +158,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 // othersOf is how many CPUs other threads of a trainer than its main one use.
 func (b *builder) othersOf(r *rank) float64 {
 	all, main := b.grow(r.entity, metric.ProcCPU), b.grow(r.entity, metric.ProcMainCPU)
-	return max(over(sum(all)-sum(main), sum(b.length)), 0)
+	return max(stat.Over(stat.Sum(all)-stat.Sum(main), stat.Sum(b.length)), 0)
 }
 
 // mayLoadElsewhere reports whether a trainer without workers may load in a thread of its own, or in processes that are
@@ -168,7 +168,7 @@ func (b *builder) mayLoadElsewhere(r *rank) bool {
 	loads = max(loads-b.asleepByTimer(r, r.sight()).Likely, 0) // it may wait for the others there
 	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
 	job, _ := b.center(metric.JobCPU)
-	others := job/float64(len(b.ranks)) - divide(sum(main), sum(seen))
+	others := job/float64(len(b.ranks)) - stat.Divide(stat.Sum(main), stat.Sum(seen))
 	return loads < hardlyWaits && others >= othersBusy && b.unexplained(loads) >= asleepApart
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // process is one process of the job.
@@ -175,7 +176,7 @@ func (c *processes) keepLongestTraining(h history, end float64) otherTrainings {
 		life     span
 		trainers []*process
 	}
-	lives := each(len(c.trainers), func(i int) training {
+	lives := stat.Each(len(c.trainers), func(i int) training {
 		return training{lifeOf(h, c.trainers[i], end), c.trainers[i : i+1]}
 	})
 	slices.SortStableFunc(lives, func(x, y training) int { return cmp.Compare(x.life.from, y.life.from) })

@@ -51,7 +51,7 @@ func (r restart) gap() span { return span{r.ended, max(r.first, r.ended)} }
 func (b *builder) starting(r *rank, s restart, spans []span) (all, ran, slept []float64) {
 	if c := s.timed; c != nil {
 		part := func(share float64) []float64 {
-			return each(len(spans), func(i int) float64 { return share * spans[i].overlap(s.gap()) })
+			return stat.Each(len(spans), func(i int) float64 { return share * spans[i].overlap(s.gap()) })
 		}
 		return part(1 - c.share(c.Waiting)), part(c.share(c.Running)), part(c.share(c.Asleep))
 	}
@@ -124,7 +124,7 @@ func (b *builder) starts(trainer *process, workers []*process) []restart {
 			continue
 		}
 		r := restart{initial: i == 0, born: born, ended: math.Inf(-1),
-			births: each(len(sets[i]), func(k int) float64 { return sets[i][k].born })}
+			births: stat.Each(len(sets[i]), func(k int) float64 { return sets[i][k].born })}
 		if r.initial {
 			r.ended = born
 		}
@@ -182,7 +182,7 @@ func (b *builder) pace(trainer *process, sets [][]*process) pace {
 	if !ok {
 		per = 1
 	}
-	return pace{divide(came, during), per}
+	return pace{stat.Divide(came, during), per}
 }
 
 // firstBatch says when a new set handed over its first batch, as far as the count of tensors tells. Where tensors were
@@ -218,7 +218,7 @@ func (b *builder) firstOf(trainer *process, r restart, usual pace, step span) fl
 	if last < 0 || r.initial {
 		last = r.ended
 	}
-	queued := func(at float64) float64 { return sum(queue.within(span{at, at})) }
+	queued := func(at float64) float64 { return stat.Sum(queue.within(span{at, at})) }
 	came := t.grown(span{last, step.to}) - usual.perSecond*(r.ended-last) - max(queued(step.to)-queued(last), 0)
 	first := step.to - (came-usual.perBatch/2)/usual.perSecond
 	if came <= t.grown(step) {

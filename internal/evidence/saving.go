@@ -61,7 +61,8 @@ func (b *builder) saving(r *rank) {
 			}
 			before, lengths, sizes = s.from, append(lengths, length), append(sizes, s.bytes)
 		}
-		lost, pause, size, every = exact(sum(lengths)/b.steady.length()), median(lengths), median(sizes), median(apart)
+		lost, pause, size, every = exact(stat.Sum(lengths)/b.steady.length()), median(lengths), median(sizes),
+			median(apart)
 		if len(lengths) > 0 { // a watch has few of them: the next ones are as long as the shortest, or the longest
 			often := float64(len(lengths)) / b.steady.length()
 			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(lengths))
@@ -94,7 +95,7 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 		}
 		out = append(out, step)
 	}
-	pace = over(passed, lasted)
+	pace = stat.Over(passed, lasted)
 	stands := func(s saveStep) bool {
 		return s.handed < pace*s.length()/2 && b.h.grown(r.loader(), s.span, metric.LoaderWaiting) < s.length()/2
 	}

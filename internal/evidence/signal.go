@@ -86,7 +86,7 @@ func (b *builder) set(d metric.Desc, f figure) {
 		return
 	}
 	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
-		f.Summary = clamped(f.Summary, 0, 1)
+		f.Summary = stat.Clamped(f.Summary, 0, 1)
 	}
 	s.figure = f.by(cmp.Or(f.Basis, metric.Measured)).or(reason{})
 }
@@ -150,5 +150,5 @@ func seconds(s float64) time.Duration {
 
 // lengths is how long spans are.
 func lengths(spans []span) []float64 {
-	return each(len(spans), func(i int) float64 { return spans[i].length() })
+	return stat.Each(len(spans), func(i int) float64 { return spans[i].length() })
 }

@@ -28,13 +28,13 @@ func (b *builder) trainer(r *rank) {
 	}
 	stopped := b.ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
 	if len(b.halts) > 0 { // the windows leave out the halts, which this is about
-		stopped = exact(divide(b.h.grown(r.entity, b.steady, metric.ThreadStopped),
+		stopped = exact(stat.Divide(b.h.grown(r.entity, b.steady, metric.ThreadStopped),
 			b.h.grown(r.entity, b.steady, metric.ThreadSamples)))
 	}
 	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.ThreadSamples)
 	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
 	b.take(metric.FeedingRanks, b.feedingRanks(), metric.LoaderTensors, metric.ThreadQueuePoll)
-	b.take(metric.RestBusy, exact(divide(busy, counted)).by(b.gpus.basis), metric.GPUUtil)
+	b.take(metric.RestBusy, exact(stat.Divide(busy, counted)).by(b.gpus.basis), metric.GPUUtil)
 	b.take(metric.NumWorkers, b.numWorkers(r), metric.LoaderWorkers)
 	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.entity), metric.ProcMainCPU)
 	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.entity), metric.ProcRunDelay)
@@ -67,10 +67,10 @@ func (b *builder) rates(r *rank) {
 		}
 	}
 	switch {
-	case sum(reported) > 0:
+	case stat.Sum(reported) > 0:
 		samples = b.ratio(reported, r.clock)
 	case r.rate.N > 0 && n > 0:
-		samples = summary(r.rate.Scaled(n)).by(metric.Inferred).over(times(r.batches, n), r.clock)
+		samples = summary(r.rate.Scaled(n)).by(metric.Inferred).over(stat.Times(r.batches, n), r.clock)
 	case r.rate.N > 0 && r.hook == nil:
 		samples.why = reason{"the batch size is not known", "give it with --batch-size"}
 	}
@@ -98,7 +98,7 @@ func (b *builder) freeStep(r *rank) figure {
 		return figure{}
 	}
 	if every := b.rec.Header.SampleInterval.Seconds(); r.hook == nil && !r.noLoader &&
-		(1-r.wait.Center)*sum(b.length) < every {
+		(1-r.wait.Center)*stat.Sum(b.length) < every {
 		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait "+
 			"is unknown", "")
 	}
@@ -108,8 +108,8 @@ func (b *builder) freeStep(r *rank) figure {
 			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}).by(r.basis)
 	}
 	// Both from the same windows: their noise has a part in common.
-	s := b.quotient(each(len(b.spans), func(i int) float64 {
-		return r.clock[i] * (1 - divide(r.waited[i], r.watched[i]))
+	s := b.quotient(stat.Each(len(b.spans), func(i int) float64 {
+		return r.clock[i] * (1 - stat.Divide(r.waited[i], r.watched[i]))
 	}), r.batches)
 	if s.N == 0 || s.Center <= 0 {
 		return figure{}
@@ -127,7 +127,7 @@ func (b *builder) steps(r *rank) {
 			stall.Basis, hostTime.Basis = r.basis, metric.Measured
 		}
 		if r.watched != nil {
-			stall = stall.over(each(len(r.watched), func(i int) float64 { // the upper bound
+			stall = stall.over(stat.Each(len(r.watched), func(i int) float64 { // the upper bound
 				if r.busy == nil {
 					return r.waited[i]
 				}
@@ -193,7 +193,7 @@ func (b *builder) restarts(r *rank) {
 // restartsSeen tells it from births and deaths. No restart in a window in which the workers were watched is a share of
 // 0.
 func (b *builder) restartsSeen(r *rank) (of restarted) {
-	if sum(r.samples) <= 0 || len(r.workerSet) == 0 {
+	if stat.Sum(r.samples) <= 0 || len(r.workerSet) == 0 {
 		return of
 	}
 	lost, gaps, starts, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}, []float64{}
@@ -228,7 +228,7 @@ func meanSeen(times []float64) figure {
 	if len(times) == 0 {
 		return none("too little of the restarts was seen", "watch for longer than an epoch")
 	}
-	return exact(sum(times) / float64(len(times)))
+	return exact(stat.Sum(times) / float64(len(times)))
 }
 
 // inverse turns a rate with its interval into a time.

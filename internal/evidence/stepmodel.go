@@ -79,32 +79,32 @@ func (b *builder) model(r *rank) {
 			seen.Others = b.trainingMean(r, b.gpuMeans(metric.GPUOthersUtil, r.gpus))
 		}
 	}
-	perSec := func(d metric.Desc) []float64 { return ratios(b.grow(r.entity, d), b.length) }
+	perSec := func(d metric.Desc) []float64 { return stat.Quotients(b.grow(r.entity, d), b.length) }
 	next := b.inNext(r)
 	if next != nil {
-		r.delayed = over(sum(next)*b.delayPerCPU(r), sum(r.hook.reported))
+		r.delayed = stat.Over(stat.Sum(next)*b.delayPerCPU(r), stat.Sum(r.hook.reported))
 	}
 	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
 	seen.GIL = b.gilOfLoading(r)
 	works := perSec(metric.ProcMainCPU)
 	for i, own := range next {
-		works[i] -= divide(own, r.hook.reported[i])
+		works[i] -= stat.Divide(own, r.hook.reported[i])
 	}
 	seen.Works = max(b.trainingMean(r, works).Likely, 0)
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
-	if sum(r.samples) == 0 || r.wait.N == 0 {
+	if stat.Sum(r.samples) == 0 || r.wait.N == 0 {
 		return
 	}
 	sampled, untold := rangeOf(r.wait), b.untold(r)
 	r.wait.Center, r.wait.Lo, r.wait.Hi = r.wait.Center+untold.Likely, r.wait.Lo+untold.Lo, r.wait.Hi+untold.Hi
-	r.wait = clamped(r.wait, 0, 1)
+	r.wait = stat.Clamped(r.wait, 0, 1)
 	seen.Wait = rangeOf(r.wait)
 	if !seen.Loads && r.waited != nil {
 		seen.Together = b.together(r)
 	}
 	if seen.Device == step.Counted && r.waited != nil && r.rate.N > 0 {
-		rest := each(len(r.clock), func(i int) float64 { return 1 - divide(r.waited[i], r.watched[i]) })
+		rest := stat.Each(len(r.clock), func(i int) float64 { return 1 - stat.Divide(r.waited[i], r.watched[i]) })
 		seen.PerStep = &step.PerStep{Busy: b.perStep(r, r.busy, seen.Busy),
 			Rest: b.perStep(r, rest, step.Share(1-sampled.Hi, 1-sampled.Likely, 1-sampled.Lo)).Minus(untold)}
 	}
@@ -129,7 +129,7 @@ func (b *builder) range_(shares []float64) step.Range {
 
 // perStep is a share of time by what a step takes of it, where its range is narrower than the share's own.
 func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
-	s := b.quotient(products(share, r.clock), r.batches)
+	s := b.quotient(stat.Products(share, r.clock), r.batches)
 	if s.Confidence == 0 || s.Center <= 0 {
 		return of
 	}
@@ -141,7 +141,7 @@ func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
 }
 
 // ofSamples turns seconds in which a state was seen into shares of the time in which the main thread was sampled.
-func (r *rank) ofSamples(seconds []float64) []float64 { return ratios(seconds, r.samples) }
+func (r *rank) ofSamples(seconds []float64) []float64 { return stat.Quotients(seconds, r.samples) }
 
 // asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work
 // it is there that it waits for it, and jobs that only act as if they had one sleep there too.
@@ -161,7 +161,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	storage = r.ofSamples(b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
 	polls := r.ofSamples(b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
-	told := times(b.inNext(r), 1+b.delayPerCPU(r)) // ready to run looks like running
+	told := stat.Times(b.inNext(r), 1+b.delayPerCPU(r)) // ready to run looks like running
 	for i := range running {
 		start := 0.0 // of the main thread's running, it started workers
 		if len(r.startRan) > 0 && r.samples[i] > 0 {
@@ -169,20 +169,20 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 		}
 		switch {
 		case len(told) > 0:
-			wait := stat.Share(divide(r.hook.waits()[i], r.hook.reported[i]))
-			own := min(wait, stat.Share(divide(told[i], r.hook.reported[i])+start), running[i])
+			wait := stat.Share(stat.Divide(r.hook.waits()[i], r.hook.reported[i]))
+			own := min(wait, stat.Share(stat.Divide(told[i], r.hook.reported[i])+start), running[i])
 			running[i] -= own
 			within := polls[i]
 			if r.hook.training.loadsItself() {
 				within = storage[i]
 			}
-			asleep[i] = max(asleep[i]-max(wait-own-orNothing(within), 0), 0)
+			asleep[i] = max(asleep[i]-max(wait-own-stat.OrNothing(within), 0), 0)
 		case !r.noLoader && r.joint != nil:
-			running[i] = max(running[i]-start-divide(r.receiving[i], r.samples[i]), 0)
+			running[i] = max(running[i]-start-stat.Divide(r.receiving[i], r.samples[i]), 0)
 			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside
 			// the loader.
-			asleep[i] -= max(divide(r.polled[i], r.joint[i])-polls[i], 0)
-			asleep[i] -= divide(r.startSlept[i], r.joint[i])
+			asleep[i] -= max(stat.Divide(r.polled[i], r.joint[i])-polls[i], 0)
+			asleep[i] -= stat.Divide(r.startSlept[i], r.joint[i])
 			asleep[i] = max(asleep[i], 0)
 		}
 	}
@@ -193,12 +193,12 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 // then windows differ, and what waits and what works is distinguished by time. Shorter steps are all alike, and noise
 // would pass for a difference.
 func (b *builder) together(r *rank) *step.Range {
-	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*sum(b.length) > float64(len(b.spans))/2 {
+	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*stat.Sum(b.length) > float64(len(b.spans))/2 {
 		return nil
 	}
 	lo, hi, whole := 0.0, 0.0, 0.0
 	for i := range b.spans {
-		w, u := divide(r.waiting[i], r.joint[i]), r.busy[i]
+		w, u := stat.Divide(r.waiting[i], r.joint[i]), r.busy[i]
 		if !stat.Finite(w) || !stat.Finite(u) {
 			continue
 		}
@@ -222,25 +222,25 @@ func (b *builder) starved(r *rank) (step.Range, bool) {
 	l := r.hook.training
 	waits, lacks := l.of(metric.HookDeviceWaited), l.of(metric.HookDeviceStarved)
 	n, steps := l.of(metric.HookDeviceSteps), l.of(metric.HookSteps)
-	usual := divide(sum(waits)-sum(lacks), sum(n))
-	starved := each(len(steps), func(i int) float64 {
+	usual := stat.Divide(stat.Sum(waits)-stat.Sum(lacks), stat.Sum(n))
+	starved := stat.Each(len(steps), func(i int) float64 {
 		hidden := usual
 		if n[i] > 0 { // a longer wait is as much longer behind the work
 			hidden = (waits[i] - lacks[i]) / n[i]
 		}
 		return r.waited[i] - max(hidden, 0)*steps[i]
 	})
-	return rangeOf(clamped(b.quotient(starved, r.watched), 0, 1)), true
+	return rangeOf(stat.Clamped(b.quotient(starved, r.watched), 0, 1)), true
 }
 
 // ownClock is the share of the timed steps in which the device lacked the next batch; nothing where none was timed.
 func (b *builder) ownClock(r *rank) stat.Summary {
-	if r.hook == nil || sum(r.hook.training.of(metric.HookDeviceSteps)) <= 0 {
+	if r.hook == nil || stat.Sum(r.hook.training.of(metric.HookDeviceSteps)) <= 0 {
 		return stat.Summary{}
 	}
 	l := r.hook.training
 	starved := l.of(metric.HookDeviceStarved)
-	return b.quotient(starved, summed(l.of(metric.HookDeviceTime), starved))
+	return b.quotient(starved, stat.Plus(l.of(metric.HookDeviceTime), starved))
 }
 
 // spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it;
@@ -251,12 +251,12 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 	if seen.Device == step.NoDevice {
 		return step.Range{}, false
 	}
-	all, within := sum(b.grow(r.entity, metric.HostSamples)), sum(b.grow(r.entity, metric.HostSamplesDevice))
+	all, within := stat.Sum(b.grow(r.entity, metric.HostSamples)), stat.Sum(b.grow(r.entity, metric.HostSamplesDevice))
 	runs := r.ofSamples(b.grow(r.entity, metric.ThreadRunning))
 	ran := b.range_(runs)
 	if all >= fewestSamples {
-		part := ratios(b.grow(r.entity, metric.HostSamplesDevice), b.grow(r.entity, metric.HostSamples))
-		return b.trainingPart(r, b.inCode(r, ran, within, all), products(runs, part)), true
+		part := stat.Quotients(b.grow(r.entity, metric.HostSamplesDevice), b.grow(r.entity, metric.HostSamples))
+		return b.trainingPart(r, b.inCode(r, ran, within, all), stat.Products(runs, part)), true
 	}
 	ran = b.trainingMean(r, runs)
 	if seen.Device == step.Unseen {
@@ -270,8 +270,8 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 // samples: within of all. Of the time in the kernel, which is not sampled, nothing is known.
 func (b *builder) inCode(r *rank, ran step.Range, within, all float64) step.Range {
 	part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
-	cpu := sum(b.grow(r.entity, metric.ProcMainCPU))
-	system := stat.Share(divide(sum(b.grow(r.entity, metric.ProcMainSystem)), cpu))
+	cpu := stat.Sum(b.grow(r.entity, metric.ProcMainCPU))
+	system := stat.Share(stat.Divide(stat.Sum(b.grow(r.entity, metric.ProcMainSystem)), cpu))
 	return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part,
 		ran.Hi*((1-system)*min(part+side, 1)+system))
 }
@@ -281,21 +281,21 @@ func (b *builder) inCode(r *rank, ran step.Range, within, all float64) step.Rang
 // CPU is known of the main thread; what the process uses beside, as in autograd's threads, is delayed as long per CPU
 // second at most, and likely as far as more is seen to be ready than runs.
 func (b *builder) delay(r *rank, running float64) step.Range {
-	loading, own, elapsed := 0.0, 0.0, sum(b.length)
+	loading, own, elapsed := 0.0, 0.0, stat.Sum(b.length)
 	for _, o := range b.ranks {
 		made, _, _ := b.total(o.cpu(), o.workerSet)
-		loading += sum(made) + sum(b.programs(o.workerSet))
+		loading += stat.Sum(made) + stat.Sum(b.programs(o.workerSet))
 		if o == r {
 			all, _, _ := b.total(metric.ProcCPU, []*process{r.process})
-			if own = sum(all); r.fed != nil && r.fed.Threads {
-				own -= sum(made)
+			if own = stat.Sum(all); r.fed != nil && r.fed.Threads {
+				own -= stat.Sum(made)
 			}
 		}
 	}
 	others := b.otherCPU(b.jobCPU())
-	part := over(loading, loading+others.Center*elapsed)
-	main := max(over(sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed)-r.delayed, 0)
-	own = max((own-sum(b.inNext(r)))/elapsed, 0)
+	part := stat.Over(loading, loading+others.Center*elapsed)
+	main := max(stat.Over(stat.Sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed)-r.delayed, 0)
+	own = max((own-stat.Sum(b.inNext(r)))/elapsed, 0)
 	most := max(b.delayPerCPU(r)*own, main)
 	return step.Share(0, part*min(most, max(main, running-own)), part*most)
 }

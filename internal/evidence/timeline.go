@@ -33,7 +33,8 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	width := max(usualWindow*float64(max(rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
 	b.spans = cut([]span{b.steady}, width)
 	b.length = lengths(b.spans)
-	d := drawing{builder: b, windows: each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })}
+	d := drawing{builder: b}
+	d.windows = stat.Each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })
 	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), WholeEpochs: b.Epochs > 0, OneOf: rec.OneOf,
 		Per: max((len(b.spans)+mostBuckets-1)/mostBuckets, 1)}
 	if len(b.length) > 0 {
@@ -75,7 +76,7 @@ func (d *drawing) trainer(lead *rank) {
 	if r.hook != nil {
 		l := r.hook.training
 		starved := l.of(metric.HookDeviceStarved)
-		d.line(metric.Starved, starved, summed(starved, l.of(metric.HookDeviceTime)))
+		d.line(metric.Starved, starved, stat.Plus(starved, l.of(metric.HookDeviceTime)))
 	}
 	if lead.busy != nil {
 		d.line(metric.GPUBusy, d.lasting(d.busyOf(lead.gpus)), d.length)
@@ -179,25 +180,25 @@ func (d *drawing) workerSet(r *rank) {
 // shares is what the time of some of the workers went to, by buckets.
 func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
 	samples := d.totals(of, metric.ThreadSamples)
-	states := each(len(workerStates), func(k int) []float64 {
+	states := stat.Each(len(workerStates), func(k int) []float64 {
 		return d.totals(of, r.busyStates(workerStates[k].states...)...)
 	})
 	if threads, known := d.center(metric.WorkerOwnThreads); known && threads > 0 {
 		lock, _ := d.center(metric.WorkerLock)
-		own := times(states[inLock], threads/(threads+lock))
-		add(states[computing], own)
-		add(states[inLock], times(own, -1))
+		own := stat.Times(states[inLock], threads/(threads+lock))
+		stat.Add(states[computing], own)
+		stat.Add(states[inLock], stat.Times(own, -1))
 	}
 	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
 	for from := 0; from < len(d.spans); from += per {
 		to := min(from+per, len(d.spans))
-		whole, left := sum(samples[from:to]), 1.0
+		whole, left := stat.Sum(samples[from:to]), 1.0
 		if !(whole > 0) {
 			continue
 		}
 		s := timeline.Shares{Span: timeline.Span{From: d.spans[from].from, To: d.spans[to-1].to}}
 		for k := range states {
-			share := min(stat.Share(sum(states[k][from:to])/whole), left)
+			share := min(stat.Share(stat.Sum(states[k][from:to])/whole), left)
 			left -= share
 			s.Of = append(s.Of, share)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/timeline"
 )
 
@@ -46,7 +47,7 @@ func TestTimelineAgreesWithTheFigures(t *testing.T) {
 			drawn["workers"]++
 			for _, row := range c.Rows {
 				for _, b := range row.Buckets {
-					if math.Abs(sum(b.Of)-1) > 1e-9 || len(b.Of) != len(c.States) {
+					if math.Abs(stat.Sum(b.Of)-1) > 1e-9 || len(b.Of) != len(c.States) {
 						t.Fatalf("%s: shares %v", filepath.Base(path), b.Of)
 					}
 				}

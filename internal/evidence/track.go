@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // track is one signal of one entity in order of time, in seconds since the recording's start. A nil track has no
@@ -60,7 +61,7 @@ func readHistory(series []recording.Series) history {
 			slices.SortStableFunc(points, byTime)
 		}
 		for _, p := range points {
-			if p.At < 0 || math.IsNaN(p.Value) || math.Abs(p.Value) > maxReading {
+			if p.At < 0 || math.IsNaN(p.Value) || math.Abs(p.Value) > stat.MaxReading {
 				continue
 			}
 			at := p.At.Seconds()
@@ -174,9 +175,9 @@ func (t *track) in(s span) []float64 {
 
 // means returns the mean reading in each span, NaN where there was none.
 func (t *track) means(spans []span) []float64 {
-	return each(len(spans), func(k int) float64 {
+	return stat.Each(len(spans), func(k int) float64 {
 		readings := t.in(spans[k])
-		return divide(sum(readings), float64(len(readings)))
+		return stat.Divide(stat.Sum(readings), float64(len(readings)))
 	})
 }
 
@@ -201,7 +202,7 @@ func (t *track) stepsBetween(from, to float64) []span {
 
 // stepsOf returns the spans between moments.
 func stepsOf(at []float64) []span {
-	return each(max(len(at)-1, 0), func(i int) span { return span{at[i], at[i+1]} })
+	return stat.Each(max(len(at)-1, 0), func(i int) span { return span{at[i], at[i+1]} })
 }
 
 // last returns the time of the last reading, 0 for a nil track.
@@ -307,7 +308,7 @@ func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) 
 	taken := make([]float64, len(at)-1)
 	for _, t := range whole {
 		g, _ := t.grow(stepsOf(at))
-		add(taken, g)
+		stat.Add(taken, g)
 	}
 	moments := at[:1:1]
 	var weight []float64 // seconds per sample

@@ -80,7 +80,7 @@ func (b *builder) rankOf(a *process) *rank {
 	r.samples = b.grow(a.entity, metric.ThreadSamples)
 	both := b.grow(a.loader(), metric.LoaderSamples, metric.LoaderNoWorkers)
 	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
-	r.noLoader = len(r.workerSet) == 0 && sum(both) == 0 && sum(r.samples) > 0 &&
+	r.noLoader = len(r.workerSet) == 0 && stat.Sum(both) == 0 && stat.Sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
 	reported := b.readHook(a)
 	if r.noLoader && reported == nil {
@@ -129,7 +129,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 			return
 		}
 	}
-	r.wait = clamped(b.quotient(r.waited, r.watched), 0, 1)
+	r.wait = stat.Clamped(b.quotient(r.waited, r.watched), 0, 1)
 	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
 		device := b.explained(r, seen)
 		device.Lo = 0
@@ -157,7 +157,7 @@ func (b *builder) waits(r *rank, both []float64) {
 			r.startSlept[i] += slept[i]
 		}
 	}
-	r.waiting = lesser(summed(r.polled, r.starting), r.joint)
+	r.waiting = stat.Lesser(stat.Plus(r.polled, r.starting), r.joint)
 }
 
 // changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
@@ -184,7 +184,7 @@ func (b *builder) changing(r *rank, s restart) *track {
 
 // intersect returns, for each window, its part within s; it may be empty.
 func intersect(spans []span, s span) []span {
-	return each(len(spans), func(i int) span { return spans[i].and(s) })
+	return stat.Each(len(spans), func(i int) span { return spans[i].and(s) })
 }
 
 // fewBatches is the count below which a rate is taken between the first and the last batch seen: counting those in the
@@ -267,13 +267,13 @@ func (b *builder) batches(r *rank) {
 	if inWatch { // before its first worker a trainer gets nothing
 		clock = r.samples
 	}
-	if sum(growth) <= 0 {
+	if stat.Sum(growth) <= 0 {
 		return
 	}
-	r.batches = each(len(growth), func(i int) float64 { return growth[i] / per })
+	r.batches = stat.Each(len(growth), func(i int) float64 { return growth[i] / per })
 	r.clock = clock
 	r.rate = b.quotient(r.batches, clock)
-	if sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
+	if stat.Sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
 		return
 	}
 	var at []float64
@@ -316,7 +316,8 @@ const (
 // delay up to 20.
 func (b *builder) receive(r *rank) {
 	r.receiving = make([]float64, len(r.waiting))
-	if r.batches == nil || sum(b.grow(r.pin(), metric.ThreadSamples))+sum(b.grow(r.taker(), metric.ThreadSamples)) > 0 {
+	others := stat.Sum(b.grow(r.pin(), metric.ThreadSamples)) + stat.Sum(b.grow(r.taker(), metric.ThreadSamples))
+	if r.batches == nil || others > 0 {
 		return
 	}
 	unseen, all := receiveBatch, takeBatch
@@ -325,7 +326,7 @@ func (b *builder) receive(r *rank) {
 		all += per * takeTensor
 	}
 	perCPU := b.delayPerCPU(r)
-	if sum(b.grow(r.entity, asleepOutside...)) > hardlyWaits*sum(r.samples) {
+	if stat.Sum(b.grow(r.entity, asleepOutside...)) > hardlyWaits*stat.Sum(r.samples) {
 		perCPU /= 2 // it wakes for its device as well, which is no wait for a batch
 	}
 	running := b.grow(r.entity, metric.ThreadRunning)
@@ -342,8 +343,8 @@ func (b *builder) receive(r *rank) {
 		r.receiving[i] = took + delayed
 		r.waiting[i] += r.receiving[i]
 	}
-	r.delayed = over(kept, sum(r.joint))
-	r.receivingOff = orNothing(receiveOff * r.rate.Center)
+	r.delayed = stat.Over(kept, stat.Sum(r.joint))
+	r.receivingOff = stat.OrNothing(receiveOff * r.rate.Center)
 }
 
 // untold is by how much what the trainer waits may be off beside its interval: what taking batches costs it, from none
@@ -380,5 +381,5 @@ func (b *builder) unasked(r *rank) float64 {
 			runs += min(b.h.grown(r.entity, part, metric.ThreadRunning), ahead)
 		}
 	}
-	return stat.Share(over(runs, sum(r.joint)))
+	return stat.Share(stat.Over(runs, stat.Sum(r.joint)))
 }

@@ -51,7 +51,7 @@ func (r *rank) evaluates() float64 {
 	if r.hook == nil {
 		return 0
 	}
-	return min(stat.Share(divide(sum(r.hook.evaluated), sum(r.hook.reported))), mostEvaluating)
+	return min(stat.Share(stat.Divide(stat.Sum(r.hook.evaluated), stat.Sum(r.hook.reported))), mostEvaluating)
 }
 
 // mostEvaluating leaves a thousandth of the time to training, which else has no share at all.
@@ -62,7 +62,7 @@ const mostEvaluating = 0.999
 // they are too much alike.
 func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side float64) {
 	var n, w, x, y, xx, xy float64
-	evaluated := ratios(r.hook.evaluated, r.hook.reported)
+	evaluated := stat.Quotients(r.hook.evaluated, r.hook.reported)
 	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.length[i] > 0 }
 	for i := range shares {
 		if known(i) {

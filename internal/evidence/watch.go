@@ -26,26 +26,26 @@ func (b *builder) watch(r *rank) {
 	if v, ok := b.ev.Get(metric.InputWait); ok && v.Confidence > 0 {
 		noise = exact(v.Hi - v.Lo)
 	}
-	if every := b.rec.Header.SampleInterval.Seconds(); every > 0 && sum(r.samples) > 0 {
+	if every := b.rec.Header.SampleInterval.Seconds(); every > 0 && stat.Sum(r.samples) > 0 {
 		planned := b.grow(r.entity, metric.ThreadPlanned)
-		if sum(planned) <= 0 { // a recording from before these were counted: at the pace it began with
-			planned = each(len(b.length), func(i int) float64 { return b.length[i] / every })
+		if stat.Sum(planned) <= 0 { // a recording from before these were counted: at the pace it began with
+			planned = stat.Each(len(b.length), func(i int) float64 { return b.length[i] / every })
 		}
 		cover = b.ratio(b.grow(r.entity, sampleCounts), planned)
 	}
 	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0
 	for _, a := range append([]*process{r.process}, r.workerSet...) {
-		samples := sum(b.grow(a.entity, metric.ThreadSamples))
+		samples := stat.Sum(b.grow(a.entity, metric.ThreadSamples))
 		if all += samples; b.blind(a.entity) {
 			hidden += samples
 		}
 	}
-	b.take(metric.WindowTime, exact(sum(b.length)), metric.ThreadSamples)
+	b.take(metric.WindowTime, exact(stat.Sum(b.length)), metric.ThreadSamples)
 	b.take(metric.WaitNoise, noise, metric.LoaderWaiting, metric.LoaderSamples)
 	b.take(metric.SampleCoverage, cover, metric.ThreadSamples)
 	// noted as looks_* where system calls are refused
-	b.take(metric.SyscallSeen, exact(1-divide(hidden, all)), metric.ThreadQueuePoll)
+	b.take(metric.SyscallSeen, exact(1-stat.Divide(hidden, all)), metric.ThreadQueuePoll)
 }
 
 // blind reports whether the system calls of a thread could not be read, so that its state is taken from less.
@@ -67,7 +67,7 @@ func (b *builder) warnAfter(end float64) {
 
 // warnings says what the person should know of this watch.
 func (b *builder) warnings(r *rank) {
-	clean, toItsEnd := sum(b.length), b.Ended && b.rec.Header.Mode == "launch"
+	clean, toItsEnd := stat.Sum(b.length), b.Ended && b.rec.Header.Mode == "launch"
 	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
 		b.warn("only %.0f of 100 planned samples of threads could be taken: the machine is too busy for pipetune "+
 			"itself", 100*cover)
@@ -101,14 +101,14 @@ func (b *builder) warnings(r *rank) {
 	default:
 		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, AdvisedWatch)
 	}
-	if r.batches != nil && sum(r.batches) < fewSteps {
+	if r.batches != nil && stat.Sum(r.batches) < fewSteps {
 		longer := ": watch for longer"
 		if b.Failure != "" {
 			longer = ""
 		} else if toItsEnd {
 			longer = ": let the job run longer"
 		}
-		b.warn("only %.0f batches passed in the window%s", sum(r.batches), longer)
+		b.warn("only %.0f batches passed in the window%s", stat.Sum(r.batches), longer)
 	}
 	if lost := lostOf(b.gaps, b.steady); lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
@@ -218,7 +218,8 @@ func (b *builder) warnHook(r *rank) {
 		}
 	}
 	if reported, thin := b.thin[r.entity]; thin {
-		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, sum(b.length), fromOutside)
+		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, stat.Sum(b.length),
+			fromOutside)
 	}
 }
 
@@ -248,14 +249,14 @@ func (b *builder) warnReported(r *rank) {
 			break
 		}
 	}
-	if lost := sum(b.grow(r.entity, metric.HookLost)); lost >= 1 {
+	if lost := stat.Sum(b.grow(r.entity, metric.HookLost)); lost >= 1 {
 		ended := 0.0
 		for _, e := range h.epochs {
 			if end := e.Begun + e.Wall; e.Drain != nil && end >= b.steady.from && end <= b.steady.to {
 				ended++
 			}
 		}
-		if all := math.Round(sum(h.training.of(metric.HookEpochs))); ended < all-1 {
+		if all := math.Round(stat.Sum(h.training.of(metric.HookEpochs))); ended < all-1 {
 			b.warn("%.0f messages of the hook were lost: times of epochs are of %.0f of %.0f", lost, ended, all)
 		}
 	}

@@ -145,7 +145,7 @@ func (b *builder) newFrame(life span) frame {
 	f.Halted = seconds(lostOf(f.halts, f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
 	parts := without(f.steady, f.lost)
-	total := sum(lengths(parts))
+	total := stat.Sum(lengths(parts))
 	width := max(min(usualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
 	if epoch := total / float64(f.Epochs); f.Epochs > 0 && epoch > width { // each window is the same part of its epoch
 		width = epoch / math.Round(epoch/width)
@@ -191,14 +191,14 @@ func detectWarmup(h history, c processes, all []lost, life span) float64 {
 	rate := make([]float64, len(spans))
 	wait, samples := make([]float64, len(spans)), make([]float64, len(spans))
 	for _, a := range c.trainers {
-		add(rate, tensorRate(h, a, spans))
+		stat.Add(rate, tensorRate(h, a, spans))
 		g, _ := h.of(metric.LoaderWaiting, a.loader()).grow(spans)
-		add(wait, g)
+		stat.Add(wait, g)
 		g, _ = h.of(metric.LoaderSamples, a.loader()).grow(spans)
-		add(samples, g)
+		stat.Add(samples, g)
 	}
 	for i := range wait {
-		wait[i] = divide(wait[i], samples[i])
+		wait[i] = stat.Divide(wait[i], samples[i])
 	}
 	drop := max(stat.Warmup(usual(rate), 0), stat.Warmup(usual(wait), waitFloor))
 	for _, t := range h.all(metric.GPUUtil) {

@@ -35,17 +35,17 @@ func (b *builder) workers(r *rank) {
 		take(metric.WorkerSharedLock, b.shareOf(metric.ThreadSharedFutex, r), metric.ThreadSharedFutex)
 	}
 	idle := b.totals(r.workerSet, r.idleStates()...)
-	busy := less(samples, idle)
+	busy := stat.Minus(samples, idle)
 	take(metric.WorkerBusy, b.ratio(busy, samples), metric.ThreadQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
 	programs, elsewhere := b.programs(r.workerSet), b.totals(r.workerSet, r.busyStates(elsewhereStates...)...)
-	used := each(len(samples), func(i int) float64 { return over(programs[i], alive[i]) * samples[i] })
-	left := 1 - stat.Share(divide(sum(used), sum(elsewhere)))
-	take(metric.WorkerOtherWait, b.ratio(times(elsewhere, left), samples), metric.ThreadOther)
-	if sum(programs) > 0 && sum(elsewhere) > 0 {
-		take(metric.WorkerPrograms, b.ratio(times(elsewhere, 1-left), samples))
+	used := stat.Each(len(samples), func(i int) float64 { return stat.Over(programs[i], alive[i]) * samples[i] })
+	left := 1 - stat.Share(stat.Divide(stat.Sum(used), stat.Sum(elsewhere)))
+	take(metric.WorkerOtherWait, b.ratio(stat.Times(elsewhere, left), samples), metric.ThreadOther)
+	if stat.Sum(programs) > 0 && stat.Sum(elsewhere) > 0 {
+		take(metric.WorkerPrograms, b.ratio(stat.Times(elsewhere, 1-left), samples))
 	}
 	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.ThreadOther}
 
@@ -56,14 +56,14 @@ func (b *builder) workers(r *rank) {
 	waiting, asleep, queueing := b.ownThreads(r, workerTime{samples, alive, busy, cpu, main, delay, counted && timed})
 	r.threads = waiting
 
-	add(cpu, programs)
+	stat.Add(cpu, programs)
 	take(metric.WorkerCPU, b.ratio(cpu, lived), metric.ProcCPU)
 	if !counted {
 		cpu = nil
 	}
-	add(main, programs)
-	add(main, times(waiting, 1/queueing))
-	add(delay, times(waiting, 1-1/queueing))
+	stat.Add(main, programs)
+	stat.Add(main, stat.Times(waiting, 1/queueing))
+	stat.Add(delay, stat.Times(waiting, 1-1/queueing))
 	if !timed {
 		main = nil
 	}
@@ -74,10 +74,10 @@ func (b *builder) workers(r *rank) {
 	if seen {
 		waits = b.totals(r.workerSet, r.busyStates(waitingStates...)...)
 		for i := range waits {
-			waits[i] = orNothing(divide(waits[i], samples[i])*alive[i] - programs[i] - asleep[i])
+			waits[i] = stat.OrNothing(stat.Divide(waits[i], samples[i])*alive[i] - programs[i] - asleep[i])
 		}
 	}
-	b.perBatch(r, metric.WorkerWaitBatch, summary(notNegative(b.quotient(waits, r.handed))),
+	b.perBatch(r, metric.WorkerWaitBatch, summary(stat.NotNegative(b.quotient(waits, r.handed))),
 		metric.ThreadSamples)
 
 	usual := func(raw metric.Desc) func(*process) (float64, bool) {
@@ -125,7 +125,7 @@ func (b *builder) programs(workers []*process) []float64 {
 func (b *builder) totals(of []*process, states ...metric.Desc) []float64 {
 	out := make([]float64, len(b.spans))
 	for _, a := range of {
-		add(out, b.grow(a.entity, states...))
+		stat.Add(out, b.grow(a.entity, states...))
 	}
 	return out
 }
@@ -136,8 +136,8 @@ func (b *builder) imbalance(r *rank) figure {
 	var rates []float64
 	for _, w := range r.workerSet {
 		cpu, seen := b.h.of(metric.ProcCPU, w.entity).grow(b.spans)
-		if lived := sum(seen); lived > b.steady.length()/2 {
-			rates = append(rates, (sum(cpu)+sum(b.grow(w.entity, metric.ProcEndedCPU)))/lived)
+		if lived := stat.Sum(seen); lived > b.steady.length()/2 {
+			rates = append(rates, (stat.Sum(cpu)+stat.Sum(b.grow(w.entity, metric.ProcEndedCPU)))/lived)
 		}
 	}
 	// The clock ticks of CPU time are 10 ms: below 1 % of a CPU the ratio would be one of ticks.
@@ -180,7 +180,7 @@ const growthParts = 3
 // memoryGrowth is the median worker's, with its own interval; of those that grew in each part of the window.
 func (b *builder) memoryGrowth(r *rank) figure {
 	var growths []stat.Summary
-	middle := each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
+	middle := stat.Each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
 	for _, w := range r.workerSet {
 		rss := b.h.of(metric.ProcRSS, w.entity)
 		if rss == nil || (span{w.born, w.died}).overlap(b.steady) < leastTrend {
@@ -220,7 +220,7 @@ func (b *builder) remote(r *rank) {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
 			continue
 		}
-		if samples := sum(b.grow(e.Entity, metric.RemoteSamples)); samples > 0 {
+		if samples := stat.Sum(b.grow(e.Entity, metric.RemoteSamples)); samples > 0 {
 			all += samples
 			b.ev.Facts.Remotes = append(b.ev.Facts.Remotes, Remote{e.Attrs["address"], samples})
 		}

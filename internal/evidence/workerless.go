@@ -59,8 +59,9 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 // decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
 // training call, half. Not reported where little else was met, or nothing was sampled.
 func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
-	all := sum(b.grow(r.entity, metric.HostSamples))
-	within, model := sum(b.grow(r.entity, metric.HostSamplesReading)), sum(b.grow(r.entity, metric.HostSamplesModel))
+	all := stat.Sum(b.grow(r.entity, metric.HostSamples))
+	within, model := stat.Sum(b.grow(r.entity, metric.HostSamplesReading)),
+		stat.Sum(b.grow(r.entity, metric.HostSamplesModel))
 	if all < fewestSamples || within+model < leastCode*all {
 		return step.Range{}, 0, false
 	}
@@ -104,5 +105,5 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 			}
 		}
 	}
-	return stat.Share(divide(loads, sum(r.samples)))
+	return stat.Share(stat.Divide(loads, stat.Sum(r.samples)))
 }

@@ -26,36 +26,37 @@ const leastOnCPU = 0.02
 // times as long as alone computing takes, for the queues.
 func (b *builder) ownThreads(r *rank, w workerTime) (waits, asleep []float64, queueing float64) {
 	seconds := func(samples []float64) []float64 {
-		return each(len(samples), func(i int) float64 {
-			return over(samples[i], w.samples[i]) * w.alive[i]
+		return stat.Each(len(samples), func(i int) float64 {
+			return stat.Over(samples[i], w.samples[i]) * w.alive[i]
 		})
 	}
 	running := b.totals(r.workerSet, metric.ThreadRunning)
 	locked := b.totals(r.workerSet, r.busyStates(metric.ThreadFutex, metric.ThreadFutexTimed)...)
 	shared := b.totals(r.workerSet, metric.ThreadSharedFutex)
-	private := beyond(locked, shared)
+	private := stat.Beyond(locked, shared)
 	waits, queueing = seconds(private), 1
-	most := sum(waits)
+	most := stat.Sum(waits)
 	if r.fed != nil {
 		waits = seconds(running)
-		most = max(sum(waits)-sum(w.main)-sum(w.delay), 0)
+		most = max(stat.Sum(waits)-stat.Sum(w.main)-stat.Sum(w.delay), 0)
 	}
 	helped := 0.0
-	if main := sum(w.main); w.timed {
-		if main > leastOnCPU*sum(w.alive) {
-			queueing += sum(w.delay) / main
+	if main := stat.Sum(w.main); w.timed {
+		if main > leastOnCPU*stat.Sum(w.alive) {
+			queueing += stat.Sum(w.delay) / main
 		}
-		part := stat.Share(divide(most, sum(seconds(w.busy))))
-		helped = min(most, queueing*max(sum(w.cpu)-main, 0)*part)
+		part := stat.Share(stat.Divide(most, stat.Sum(seconds(w.busy))))
+		helped = min(most, queueing*max(stat.Sum(w.cpu)-main, 0)*part)
 	}
-	waits = times(waits, over(helped, sum(waits)))
+	waits = stat.Times(waits, stat.Over(helped, stat.Sum(waits)))
 
 	own := make([]float64, len(private))
 	if r.fed == nil {
-		own = times(private, stat.Share(divide(helped, sum(seconds(private)))))
+		own = stat.Times(private, stat.Share(stat.Divide(helped, stat.Sum(seconds(private)))))
 	}
-	b.take(metric.WorkerLock, r.own(b.ratio(less(locked, own), w.samples)), metric.ThreadFutex, metric.ThreadFutexTimed)
-	if sum(own) > 0 {
+	b.take(metric.WorkerLock, r.own(b.ratio(stat.Minus(locked, own), w.samples)), metric.ThreadFutex,
+		metric.ThreadFutexTimed)
+	if stat.Sum(own) > 0 {
 		b.take(metric.WorkerOwnThreads, r.own(b.ratio(own, w.samples)))
 	}
 	b.ev.row(metric.WorkerOwnThreads).from = []metric.Desc{metric.ThreadFutex, metric.ProcCPU, metric.ProcMainCPU}
