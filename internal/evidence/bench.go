@@ -14,36 +14,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Bench is what a benchmark measured beyond single figures.
-type Bench struct {
-	Noun       string      // what an item is: "item" where it is taken for a sample, else "row", "number", "block"
-	Note       string      // why it is no sample; "" where it is taken for one
-	Candidates []Candidate // other layouts that were tried on a sample; without the sample as it is
-	AsIs       Candidate   // the sample as it is, measured the same way
-	Decoders   []Decoder   // the user's own libraries, the fastest first
-	Bound      string      // what bends the scaling at BenchWorkers, as a benchmark.Processes says; "" unknown
-	Compared   bool        // another storage was measured
-	Formats    []string    // of the pictures that were decoded: "jpeg", "png", …
-	// items are pictures and decoding them was not measured: what a whole item takes is not known
-	Undecoded  bool
-	NoneDecode bool // so, and because not one of them could be decoded
-}
-
-// Candidate is one layout that was measured.
-type Candidate struct {
-	Name    string
-	Command string // what makes it of the whole dataset; "" where no one command does
-	Item    Value  // seconds per item, warm, in random order
-	Cold    Value  // the same cold; N 0 where not measured
-	Stored  Value  // its size over that of the sample as it is; N 0 unknown
-}
-
-// Decoder is one library of the user's Python.
-type Decoder struct {
-	Name string
-	Item Value // seconds per item
-}
-
 // FromBenchmark turns what bench-io measured into evidence: the rows of its probes, and what the report says of the
 // dataset, the machine and the probes that could not run. What was not measured is absent, and why is kept.
 func FromBenchmark(r *report.Report, rows benchmark.Rows) *Evidence {
@@ -79,14 +49,17 @@ type benchBuilder struct {
 // set takes a signal or, where the value is none and no other was taken, notes why it is absent.
 func (b *benchBuilder) set(d metric.Desc, v Value, why reason) {
 	if v.N > 0 && stat.Finite(v.Center, v.Lo, v.Hi) {
-		b.ev.row(d).Value = v
+		b.ev.Set(d, v)
 		return
 	}
-	b.ev.row(d).why = cmp.Or(why, b.ev.row(d).why)
+	b.ev.Miss(d, why)
 }
 
 // get returns a signal that was set; absent where it was not.
-func (b *benchBuilder) get(d metric.Desc) Value { return b.ev.read(d).Value }
+func (b *benchBuilder) get(d metric.Desc) Value {
+	v, _ := b.ev.Get(d)
+	return v
+}
 
 // measured is a probe's figure as a signal; absent where it is no time, size or rate.
 func measured(s stat.Summary) Value {

@@ -96,9 +96,9 @@ func inflated() *report.Report {
 // inOrder fails the test where a figure is no number, or lies outside of its interval.
 func inOrder(t *testing.T, e *Evidence) {
 	t.Helper()
-	for name, s := range e.signals {
-		if !stat.Finite(s.Center, s.Lo, s.Hi) || !(s.Lo <= s.Center && s.Center <= s.Hi) {
-			t.Errorf("%s = %+v", name, s.Value)
+	for _, d := range metric.All() {
+		if v, ok := e.Get(d); ok && (!stat.Finite(v.Center, v.Lo, v.Hi) || !(v.Lo <= v.Center && v.Center <= v.Hi)) {
+			t.Errorf("%s = %+v", d.Name, v)
 		}
 	}
 }
@@ -262,12 +262,12 @@ func FuzzFromBenchmark(f *testing.F) {
 		}
 		e := fromReport(r)
 		inOrder(t, e)
-		for name := range e.signals {
-			v := e.signals[name].Value
-			if strings.HasSuffix(name, "_ratio") && !strings.Contains(name, "gain") &&
-				name != metric.BenchEfficiency.Name && name != metric.BenchMemory.Name &&
-				name != metric.BenchDeviceRatio.Name && (v.Lo < 0 || v.Hi > 1) {
-				t.Errorf("%s = %+v is no share", name, v)
+		for _, d := range metric.All() {
+			v, _ := e.Get(d)
+			if strings.HasSuffix(d.Name, "_ratio") && !strings.Contains(d.Name, "gain") &&
+				d.Name != metric.BenchEfficiency.Name && d.Name != metric.BenchMemory.Name &&
+				d.Name != metric.BenchDeviceRatio.Name && (v.Lo < 0 || v.Hi > 1) {
+				t.Errorf("%s = %+v is no share", d.Name, v)
 			}
 		}
 	})

@@ -126,10 +126,3 @@ func (b *benchBuilder) parts() {
 		return r.Handle == benchmark.Reopened
 	}).Time), why)
 }
-
-// OpensPerItem reports whether each item of a benchmark's dataset must open its file.
-func (e *Evidence) OpensPerItem() bool {
-	files, _ := e.Get(metric.DatasetFileN)
-	perFile, _ := e.Get(metric.BenchPerFile)
-	return format.Kind(e.Facts.DatasetKind).Items().OpensPerItem(files.Center, perFile.Center)
-}

@@ -119,9 +119,7 @@ func (b *builder) center(d metric.Desc) (float64, bool) {
 // miss notes why signals are absent, where the recording itself does not say. The first reason stands.
 func (b *builder) miss(why reason, ds ...metric.Desc) {
 	for _, d := range ds {
-		if s := b.ev.row(d); s.N == 0 && s.why.text == "" {
-			s.why = why
-		}
+		b.ev.Miss(d, why)
 	}
 }
 

@@ -45,7 +45,7 @@ type signal struct {
 func New(values map[string]Value, facts Facts) *Evidence {
 	e := &Evidence{Facts: facts}
 	for name, v := range values {
-		e.row(metric.Desc{Name: name}).figure = figure{Value: v}
+		e.Set(metric.Desc{Name: name}, v)
 	}
 	return e
 }
@@ -67,6 +67,16 @@ func (e *Evidence) read(d metric.Desc) signal {
 		return *s
 	}
 	return signal{}
+}
+
+// Set sets a signal.
+func (e *Evidence) Set(d metric.Desc, v Value) { e.row(d).Value = v }
+
+// Miss notes why a signal is absent, where nothing else says so. The first reason stands.
+func (e *Evidence) Miss(d metric.Desc, why reason) {
+	if s := e.row(d); s.N == 0 && s.why.text == "" {
+		s.why = why
+	}
 }
 
 // Get returns a derived signal; false means it could not be derived.

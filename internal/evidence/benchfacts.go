@@ -1,0 +1,43 @@
+package evidence
+
+import (
+	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// Bench is what a benchmark measured beyond single figures.
+type Bench struct {
+	Noun       string      // what an item is: "item" where it is taken for a sample, else "row", "number", "block"
+	Note       string      // why it is no sample; "" where it is taken for one
+	Candidates []Candidate // other layouts that were tried on a sample; without the sample as it is
+	AsIs       Candidate   // the sample as it is, measured the same way
+	Decoders   []Decoder   // the user's own libraries, the fastest first
+	Bound      string      // what bends the scaling at BenchWorkers, as a benchmark.Processes says; "" unknown
+	Compared   bool        // another storage was measured
+	Formats    []string    // of the pictures that were decoded: "jpeg", "png", …
+	// items are pictures and decoding them was not measured: what a whole item takes is not known
+	Undecoded  bool
+	NoneDecode bool // so, and because not one of them could be decoded
+}
+
+// Candidate is one layout that was measured.
+type Candidate struct {
+	Name    string
+	Command string // what makes it of the whole dataset; "" where no one command does
+	Item    Value  // seconds per item, warm, in random order
+	Cold    Value  // the same cold; N 0 where not measured
+	Stored  Value  // its size over that of the sample as it is; N 0 unknown
+}
+
+// Decoder is one library of the user's Python.
+type Decoder struct {
+	Name string
+	Item Value // seconds per item
+}
+
+// OpensPerItem reports whether each item of a benchmark's dataset must open its file.
+func (e *Evidence) OpensPerItem() bool {
+	files, _ := e.Get(metric.DatasetFileN)
+	perFile, _ := e.Get(metric.BenchPerFile)
+	return format.Kind(e.Facts.DatasetKind).Items().OpensPerItem(files.Center, perFile.Center)
+}
