@@ -17,7 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/evidence/bench"
 	"github.com/pipetune/pipetune/internal/footprint"
 	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/isolate"
@@ -129,7 +129,7 @@ func (r *Run) Measure(ctx context.Context, step func(probe.Step, time.Duration))
 	own := used.CPU - before.CPU
 	out.Tool.Overhead = &report.Overhead{MaxRSSBytes: used.Peak, CPURatio: own / took.Seconds()}
 	r.beside(out, busy, own, took)
-	e := evidence.FromBenchmark(out, result.Rows)
+	e := bench.Evidence(out, result.Rows)
 	diagnose.Bench(out, e, rules.All())
 	diagnose.Forecast(out, e, diagnose.TrainingAhead{BatchSize: r.BatchSize, Step: r.Step, Transform: r.Transform})
 	for i, command := range out.Next {

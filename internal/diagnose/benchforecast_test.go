@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
-	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/evidence/bench"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -24,7 +24,7 @@ func benchmarked(t *testing.T, name string) *report.Report {
 }
 
 func forecast(r *report.Report, with TrainingAhead) {
-	Forecast(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), with)
+	Forecast(r, bench.Evidence(r, benchmarktest.Rows(r.Measurements)), with)
 }
 
 func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {

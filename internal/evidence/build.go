@@ -117,7 +117,7 @@ func (b *builder) center(d metric.Desc) (float64, bool) {
 }
 
 // miss notes why signals are absent, where the recording itself does not say. The first reason stands.
-func (b *builder) miss(why reason, ds ...metric.Desc) {
+func (b *builder) miss(why Reason, ds ...metric.Desc) {
 	for _, d := range ds {
 		b.ev.Miss(d, why)
 	}

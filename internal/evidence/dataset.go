@@ -157,9 +157,9 @@ func (b *builder) dataset() {
 	if b.layout != nil {
 		l = *b.layout
 	}
-	var whole reason
+	var whole Reason
 	if kind := l.Layout; kind != "" && kind != "chunked" {
-		whole.text = "the dataset is stored in one piece (" + kind + "), not in chunks"
+		whole.Text = "the dataset is stored in one piece (" + kind + "), not in chunks"
 	}
 	b.take(metric.HDF5Chunk, noted(l.ChunkBytes).or(whole))
 	b.take(metric.HDF5PerChunk, noted(l.ItemsPerChunk).or(whole))
@@ -232,9 +232,9 @@ func (b *builder) reading(r *rank) {
 	all := b.loading()
 	chars, calls := b.growthOf(metric.ProcReadChars, all), b.growthOf(metric.ProcReadCalls, all)
 	fetched, fetchedByWorkers := b.growthOf(metric.ProcReadBytes, all), b.growthOf(metric.ProcReadBytes, r.workerSet)
-	var uncounted reason
+	var uncounted Reason
 	if fetched != nil {
-		if uncounted.text = b.fetchesUncounted(); uncounted.text != "" {
+		if uncounted.Text = b.fetchesUncounted(); uncounted.Text != "" {
 			fetched, fetchedByWorkers = nil, nil
 		}
 	}
@@ -245,7 +245,7 @@ func (b *builder) reading(r *rank) {
 		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not "+
 			"counted there", "")
 		size = little
-		if cached = little; uncounted.text != "" {
+		if cached = little; uncounted.Text != "" {
 			cached.why = uncounted
 		}
 	}

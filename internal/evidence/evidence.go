@@ -20,7 +20,7 @@ type Value struct {
 	Basis metric.Basis // "" of a figure in the making is measured
 }
 
-// Evidence is what a watch amounts to. Build it with FromRecording or FromBenchmark, or with New in tests of rules.
+// Evidence is what a watch amounts to. Build it with FromRecording or package bench, or with New in tests of rules.
 type Evidence struct {
 	Header recording.Header
 	Window Window
@@ -73,8 +73,8 @@ func (e *Evidence) read(d metric.Desc) signal {
 func (e *Evidence) Set(d metric.Desc, v Value) { e.row(d).Value = v }
 
 // Miss notes why a signal is absent, where nothing else says so. The first reason stands.
-func (e *Evidence) Miss(d metric.Desc, why reason) {
-	if s := e.row(d); s.N == 0 && s.why.text == "" {
+func (e *Evidence) Miss(d metric.Desc, why Reason) {
+	if s := e.row(d); s.N == 0 && s.why.Text == "" {
 		s.why = why
 	}
 }

@@ -14,9 +14,9 @@ const leastChunks = 3
 // freeData takes the steps of a trainer that was handed its last batches again.
 func (b *builder) freeData(r *rank) {
 	var free, times figure
-	free.why = reason{text: "nobody asked for it", cure: "start the job with pipetune diagnose --headroom -- COMMAND"}
+	free.why = Reason{Text: "nobody asked for it", Cure: "start the job with pipetune diagnose --headroom -- COMMAND"}
 	if last, steps, seconds := b.replayed(r); last != nil {
-		free = b.ratio(steps, seconds).or(reason{text: last.Why})
+		free = b.ratio(steps, seconds).or(Reason{Text: last.Why})
 		if v, ok := b.ev.Get(metric.BatchesPerS); ok && free.N > 0 && v.Lo > 0 {
 			times.Summary = stat.Summary{Center: free.Center / v.Center, Lo: free.Lo / v.Hi, Hi: free.Hi / v.Lo,
 				Confidence: v.Confidence, N: min(v.N, free.N)}

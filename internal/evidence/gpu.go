@@ -30,7 +30,7 @@ func (b *builder) gpu(r *rank) {
 	b.take(metric.GPUIdleJob, idle, metric.GPUUtil, metric.GPUMemUsed)
 	b.take(metric.GPUCount, count, metric.GPUUtil)
 	of := func(derive func(job []string) figure) figure {
-		if len(g.job) == 0 || g.why.text != "" {
+		if len(g.job) == 0 || g.why.Text != "" {
 			return figure{why: g.why}
 		}
 		return derive(g.job).by(g.basis)
@@ -39,7 +39,7 @@ func (b *builder) gpu(r *rank) {
 		return of(func(job []string) figure { return b.mean(b.gpuMeans(raw, job)) })
 	}
 	others := mean(metric.GPUOthersUtil)
-	others.why = reason{} // a reason that is of the job's GPUs
+	others.why = Reason{} // a reason that is of the job's GPUs
 	b.take(metric.GPUBusy, of(func(job []string) figure {
 		if r.step != nil && r.step.Sight == step.Counted {
 			return b.modelled(b.range_(r.busy)).over(b.lasting(r.busy), b.length) // of all time, evaluations too

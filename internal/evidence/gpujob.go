@@ -14,7 +14,7 @@ type gpuShare struct {
 	job     []string     // those taken for the job's, as entities, in order; none where that is unknown
 	basis   metric.Basis // of their figures: measured where the driver says whose they are
 	none    bool         // no process of the job was on any of the GPUs: there is no device for a step to be on
-	why     reason       // why GPUs were watched and their figures tell nothing; "" where they do, or where none was
+	why     Reason       // why GPUs were watched and their figures tell nothing; "" where they do, or where none was
 	unknown bool         // so, and not even their number is known
 }
 
@@ -34,13 +34,13 @@ func (b *builder) findGPUs() {
 	all, g := b.visibleGPUs(), &b.gpus
 	var matched bool
 	if g.job, matched = b.jobGPUs(all); !matched {
-		if g.job, g.why.text = b.byEnvironment(all, g.job); g.why.text != "" {
-			g.why.cure, g.unknown = cureMatch, true
+		if g.job, g.why.Text = b.byEnvironment(all, g.job); g.why.Text != "" {
+			g.why.Cure, g.unknown = cureMatch, true
 			return
 		}
 	}
 	if g.none = len(all) > 0 && len(g.job) == 0; g.none {
-		g.why.text = offGPU
+		g.why.Text = offGPU
 	}
 	if len(g.job) == 0 {
 		return
@@ -49,7 +49,7 @@ func (b *builder) findGPUs() {
 		g.basis = metric.Measured
 	}
 	if n := len(g.job); !matched && n > 1 && n != len(b.ranks) && !b.unused(g.job[0]) {
-		g.why = reason{fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all "+
+		g.why = Reason{fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all "+
 			"would be of others too", n), cureMatch}
 		return
 	}
@@ -174,7 +174,7 @@ func (b *builder) gpuName() string {
 			return len(b.gpus.job) > 0 && b.gpus.job[0] == "gpu/"+g.UUID
 		})
 	}
-	if b.gpus.none || len(gpus) == 0 || of < 0 && b.gpus.why.text != "" {
+	if b.gpus.none || len(gpus) == 0 || of < 0 && b.gpus.why.Text != "" {
 		return ""
 	}
 	return gpus[max(of, 0)].Name
@@ -182,8 +182,8 @@ func (b *builder) gpuName() string {
 
 // gpuWhyNot says why no GPU was watched.
 func (b *builder) gpuWhyNot() string {
-	if b.gpus.why.text != "" {
-		return b.gpus.why.text
+	if b.gpus.why.Text != "" {
+		return b.gpus.why.Text
 	}
 	for _, u := range b.rec.Unseen {
 		if u.Signal == "gpu_*" || strings.HasPrefix(u.Signal, "gpu_utilization") {

@@ -15,7 +15,7 @@ func (b *builder) loader(r *rank) {
 	ahead := b.ratio(b.grow(r.loader(), metric.LoaderAhead), b.grow(r.loader(), metric.LoaderSamples))
 	blocked := b.ratio(b.grow(r.loader(), metric.LoaderBlocked), samples)
 	if r.standby > 0 {
-		blocked.why.text = "workers that are not asked for batches stand by, so that some are always idle"
+		blocked.why.Text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
 	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.ThreadQueuePoll)
 	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)

@@ -58,7 +58,7 @@ func (b *builder) checkOffMain(r *rank) {
 	case r.noLoader && b.mayLoadElsewhere(r):
 		b.withholdSteps(OthersAtWork, b.fromInside())
 	case r.noLoader:
-		b.miss(reason{"the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like " +
+		b.miss(Reason{"the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like " +
 			"any other work", b.fromInside()}, metric.InputWait)
 	}
 }
@@ -198,5 +198,5 @@ func (b *builder) withholdSteps(text, cure string) {
 	for _, d := range ofSteps {
 		b.ev.row(d).figure = figure{why: b.ev.row(d).why}
 	}
-	b.miss(reason{text, cure}, ofSteps...)
+	b.miss(Reason{text, cure}, ofSteps...)
 }

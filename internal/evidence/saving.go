@@ -47,7 +47,7 @@ func (b *builder) saving(r *rank) {
 	case !(pace > 0):
 		lost.why = r.unbatched()
 	case rest < b.steady.length()/2:
-		lost.why.text = "the trainer's main thread writes most of the time: pauses cannot be distinguished"
+		lost.why.Text = "the trainer's main thread writes most of the time: pauses cannot be distinguished"
 	default:
 		var lengths, sizes, apart []float64
 		before := 0.0

@@ -14,11 +14,11 @@ import (
 type figure struct {
 	Value
 	num, den []float64 // of each window, by which runs are compared; nil where there are none
-	why      reason
+	why      Reason
 }
 
-// reason is why a signal is absent, and what would cure that; "" is unknown.
-type reason struct{ text, cure string }
+// Reason is why a signal is absent, and what would cure that; "" is unknown.
+type Reason struct{ Text, Cure string }
 
 // ratio is a ratio of sums over the windows, as quotient.
 func (b *builder) ratio(num, den []float64) figure {
@@ -35,7 +35,7 @@ func exact(x float64) figure { return summary(stat.Exact(x)) }
 func median(xs []float64) figure { return summary(stat.Median(xs)) }
 
 // none is no figure, and why.
-func none(text, cure string) figure { return figure{why: reason{text, cure}} }
+func none(text, cure string) figure { return figure{why: Reason{text, cure}} }
 
 // by gives a figure another basis than that it was measured.
 func (f figure) by(basis metric.Basis) figure {
@@ -66,7 +66,7 @@ func (f figure) orMore(s stat.Summary) figure {
 }
 
 // or gives a figure the reason that stands where it is absent.
-func (f figure) or(why reason) figure {
+func (f figure) or(why Reason) figure {
 	f.why = why
 	return f
 }
@@ -88,26 +88,26 @@ func (b *builder) set(d metric.Desc, f figure) {
 	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
 		f.Summary = stat.Clamped(f.Summary, 0, 1)
 	}
-	s.figure = f.by(cmp.Or(f.Basis, metric.Measured)).or(reason{})
+	s.figure = f.by(cmp.Or(f.Basis, metric.Measured)).or(Reason{})
 }
 
 // perBatch takes one that is counted in batches.
 func (b *builder) perBatch(r *rank, d metric.Desc, f figure, from ...metric.Desc) {
-	if f.why.text == "" {
+	if f.why.Text == "" {
 		f.why = r.unbatched()
 	}
 	b.take(d, f, append(from, metric.LoaderBatches, metric.LoaderTensors)...)
 }
 
 // unbatched is why nothing can be determined per batch.
-func (r *rank) unbatched() reason {
+func (r *rank) unbatched() Reason {
 	switch {
 	case r.samples == nil || r.rate.N > 0: // there is no trainer, or batches were counted
-		return reason{}
+		return Reason{}
 	case r.noLoader:
-		return reason{text: "the trainer has no workers (num_workers=0): no batch passes where it could be counted"}
+		return Reason{Text: "the trainer has no workers (num_workers=0): no batch passes where it could be counted"}
 	}
-	return reason{text: "no batch was seen to pass: batches are counted by their tensors in shared memory"}
+	return Reason{Text: "no batch was seen to pass: batches are counted by their tensors in shared memory"}
 }
 
 // WhyMissing says why a derived signal is absent and what would cure it; both are "" where nothing was noted. It is
@@ -119,8 +119,8 @@ func (e *Evidence) WhyMissing(d metric.Desc) (reason, cure string) {
 				return u.Reason, u.Cure
 			}
 		}
-		if why := e.read(d).why; i == 0 && why.text != "" {
-			return why.text, why.cure
+		if why := e.read(d).why; i == 0 && why.Text != "" {
+			return why.Text, why.Cure
 		}
 	}
 	return "", ""

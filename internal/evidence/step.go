@@ -72,7 +72,7 @@ func (b *builder) rates(r *rank) {
 	case r.rate.N > 0 && n > 0:
 		samples = summary(r.rate.Scaled(n)).by(metric.Inferred).over(stat.Times(r.batches, n), r.clock)
 	case r.rate.N > 0 && r.hook == nil:
-		samples.why = reason{"the batch size is not known", "give it with --batch-size"}
+		samples.why = Reason{"the batch size is not known", "give it with --batch-size"}
 	}
 	wait, loads := summary(r.wait).by(r.basis).over(r.waited, r.watched), figure{}
 	switch {
@@ -136,9 +136,9 @@ func (b *builder) steps(r *rank) {
 		}
 		switch {
 		case s.Sight == step.NoDevice && b.gpus.none: // whatever the main thread sleeps for, it is not a GPU
-			device.why.text = offGPU
+			device.why.Text = offGPU
 		case s.Sight == step.Unseen:
-			device.why = reason{"the job has a GPU open, and no counter of it could be read", "pipetune doctor"}
+			device.why = Reason{"the job has a GPU open, and no counter of it could be read", "pipetune doctor"}
 		case s.Sight == step.NoDevice:
 			device = b.modelled(s.Device)
 		default:

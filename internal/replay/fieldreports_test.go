@@ -9,7 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/evidence/bench"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -223,7 +223,7 @@ func fieldReport(t *testing.T, name string) *report.Report {
 	}
 	r := decoded(t, path)
 	r.Findings, r.Abstained, r.Next = nil, nil, nil
-	diagnose.Bench(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), rules.All())
+	diagnose.Bench(r, bench.Evidence(r, benchmarktest.Rows(r.Measurements)), rules.All())
 	return r
 }
 

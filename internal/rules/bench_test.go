@@ -8,7 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/evidence/bench"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -75,7 +75,7 @@ func benchmark(about report.Benchmark, f *figures) *report.Report {
 
 // judgeBench adds to a report what follows from its measurements.
 func judgeBench(r *report.Report) {
-	diagnose.Bench(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), All())
+	diagnose.Bench(r, bench.Evidence(r, benchmarktest.Rows(r.Measurements)), All())
 }
 
 // decode adds the time of decoding a picture.

@@ -1,4 +1,4 @@
-package evidence
+package bench
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -18,7 +19,7 @@ import (
 const withinBest = 1.1
 
 // chunkCaches takes the chunk caches that were tried, each against the library's default.
-func (b *benchBuilder) chunkCaches() {
+func (b *builder) chunkCaches() {
 	for _, s := range []struct {
 		order      string
 		size, gain metric.Desc
@@ -47,7 +48,7 @@ func (b *benchBuilder) chunkCaches() {
 }
 
 // scaling takes the most processes that were measured within the usable CPUs, and what bends them.
-func (b *benchBuilder) scaling() {
+func (b *builder) scaling() {
 	var most benchmark.Processes
 	for _, r := range b.rows.Scaling {
 		within := r.Count >= 2 && float64(r.Count) <= b.get(metric.UsableCPUs).Center
@@ -64,7 +65,7 @@ func (b *benchBuilder) scaling() {
 
 // device takes what the storage gives past the page cache: in bytes at best, and in random reads of the blocks
 // that are nearest to an item's size. Reads that the page cache may have answered say nothing of it.
-func (b *benchBuilder) device() {
+func (b *builder) device() {
 	var bytes, reads, serial, latency stat.Summary
 	item := float64(max(b.get(metric.BenchItemBytes).Center, 4096))
 	nearest, least := int64(0), math.Inf(1)
@@ -100,11 +101,12 @@ func (b *benchBuilder) device() {
 }
 
 // candidates takes what --try measured.
-func (b *benchBuilder) candidates() {
-	var best Value
-	asIs := Candidate{Name: benchmark.AsIs, Item: b.get(metric.BenchItem), Cold: b.get(metric.BenchColdItem)}
+func (b *builder) candidates() {
+	var best evidence.Value
+	asIs := evidence.Candidate{Name: benchmark.AsIs, Item: b.get(metric.BenchItem), Cold: b.get(metric.BenchColdItem)}
 	for _, r := range b.rows.Tried {
-		c := Candidate{r.Name, r.Command, measured(r.Warm.Time), measured(r.Cold.Time), measured(r.Size)}
+		c := evidence.Candidate{Name: r.Name, Command: r.Command, Item: measured(r.Warm.Time),
+			Cold: measured(r.Cold.Time), Stored: measured(r.Size)}
 		switch {
 		case c.Item.N == 0:
 		case c.Name == benchmark.AsIs:
@@ -121,8 +123,8 @@ func (b *benchBuilder) candidates() {
 }
 
 // tiers takes what the same sample costs at another place: cold, where either can be; one in memory is never cold.
-func (b *benchBuilder) tiers() {
-	at := func(place string) Value {
+func (b *builder) tiers() {
+	at := func(place string) evidence.Value {
 		r := first(b.rows.Tiers, func(r benchmark.Tier) bool { return r.Place == place })
 		if cold := measured(r.Cold.Time); cold.N > 0 {
 			return cold
@@ -136,40 +138,40 @@ func (b *benchBuilder) tiers() {
 
 // python takes what the user's own libraries need for an item: all of it where that was timed, with the file kept
 // open if it can be, else decoding it after pipetune's own read.
-func (b *benchBuilder) python() {
+func (b *builder) python() {
 	read, list := b.get(metric.BenchRead), &b.ev.Bench.Decoders
-	for _, item := range []func(benchmark.Library) Value{
-		func(r benchmark.Library) Value { return wholeItem(r, r.Handle != benchmark.Reopened) },
-		func(r benchmark.Library) Value { return wholeItem(r, true) },
-		func(r benchmark.Library) Value {
+	for _, item := range []func(benchmark.Library) evidence.Value{
+		func(r benchmark.Library) evidence.Value { return wholeItem(r, r.Handle != benchmark.Reopened) },
+		func(r benchmark.Library) evidence.Value { return wholeItem(r, true) },
+		func(r benchmark.Library) evidence.Value {
 			d := measured(r.Decode)
 			return combined(read, d, read.Center+d.Center, read.Lo+d.Lo, read.Hi+d.Hi)
 		},
 	} {
 		for _, r := range b.rows.Python {
-			known := slices.ContainsFunc(*list, func(d Decoder) bool { return d.Name == r.Name })
+			known := slices.ContainsFunc(*list, func(d evidence.Decoder) bool { return d.Name == r.Name })
 			if v := item(r); v.N > 0 && !known && b.delivers(r.Name) {
-				*list = append(*list, Decoder{Name: r.Name, Item: v})
+				*list = append(*list, evidence.Decoder{Name: r.Name, Item: v})
 			}
 		}
 	}
-	slices.SortStableFunc(*list, func(x, y Decoder) int { return cmp.Compare(x.Item.Center, y.Item.Center) })
-	fastest := first(*list, func(Decoder) bool { return true }).Item
+	slices.SortStableFunc(*list, func(x, y evidence.Decoder) int { return cmp.Compare(x.Item.Center, y.Item.Center) })
+	fastest := first(*list, func(evidence.Decoder) bool { return true }).Item
 	b.set(metric.BenchPython, fastest, b.why(report.ProbePython))
 }
 
 // wholeItem is what a library by itself takes for an item that is in memory: no batches, no DataLoader around it.
-func wholeItem(r benchmark.Library, wanted bool) Value {
+func wholeItem(r benchmark.Library, wanted bool) evidence.Value {
 	if !wanted || r.Cache != benchmark.Warm || r.Order == benchmark.Sequential || r.BatchSize != nil ||
 		r.Workers != nil {
-		return Value{}
+		return evidence.Value{}
 	}
 	return measured(r.Item)
 }
 
 // delivers reports whether a library of the user's Python takes a whole item, by its name: PyTorch's rows are what
 // it adds to one, and plain Python brings the bytes of a picture and decodes none.
-func (b *benchBuilder) delivers(name string) bool {
+func (b *builder) delivers(name string) bool {
 	pictures := format.Kind(b.about.Kind).Items().Pictures
 	return !strings.HasPrefix(name, "torch ") && !(pictures && name == "python")
 }

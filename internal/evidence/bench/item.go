@@ -1,9 +1,10 @@
-package evidence
+package bench
 
 import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -13,7 +14,7 @@ import (
 // undecoded reports whether items must be decoded and it is not known what that takes: a run that ended early, or
 // pictures of which none could be decoded. What an archive holds may be no pictures at all; the decode probe then
 // says so.
-func (b *benchBuilder) undecoded() {
+func (b *builder) undecoded() {
 	_, refused := b.abstention(report.ProbeDecode)
 	refused = refused && !b.about.Interrupted
 	switch items := format.Kind(b.about.Kind).Items(); {
@@ -26,7 +27,7 @@ func (b *benchBuilder) undecoded() {
 }
 
 // read is what the read probe gave; the files stay open, but for pictures.
-func (b *benchBuilder) read(cache, order string) benchmark.Read {
+func (b *builder) read(cache, order string) benchmark.Read {
 	return first(b.rows.Reads, func(r benchmark.Read) bool {
 		return r.Cache == cache && r.Order == order && r.Handle != benchmark.Reopened
 	})
@@ -35,9 +36,9 @@ func (b *benchBuilder) read(cache, order string) benchmark.Read {
 // decoding is what decoding adds to reading a mean item. One format's figure is that of any picture. Of several
 // formats, a single process of the scaling probe went through all items as they are mixed: what it took beyond
 // reading is decoding. Without it, the figure lies somewhere between those of the formats.
-func (b *benchBuilder) decoding(read Value) Value {
+func (b *builder) decoding(read evidence.Value) evidence.Value {
 	formats := &b.ev.Bench.Formats
-	var mixed Value
+	var mixed evidence.Value
 	for i, r := range b.rows.Decodes {
 		if !slices.Contains(*formats, r.Format) {
 			*formats = append(*formats, r.Format)
@@ -58,28 +59,28 @@ func (b *benchBuilder) decoding(read Value) Value {
 	if len(b.rows.Decodes) < 2 || read.N == 0 || rate.N == 0 || rate.Lo <= 0 || 1/rate.Center <= read.Center {
 		return mixed
 	}
-	return Value{stat.Summary{Center: 1/rate.Center - read.Center, Lo: max(1/rate.Hi-read.Hi, 0),
+	return evidence.Value{Summary: stat.Summary{Center: 1/rate.Center - read.Center, Lo: max(1/rate.Hi-read.Hi, 0),
 		Hi: 1/rate.Lo - read.Lo, Confidence: min(rate.Confidence, read.Confidence), N: min(rate.N, read.N)},
-		metric.Measured}
+		Basis: metric.Measured}
 }
 
 // items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where
 // each item must. The read probe opens pictures itself, and keeps other files open.
-func (b *benchBuilder) items() {
+func (b *builder) items() {
 	open, openCold := b.open(benchmark.Warm), b.open(benchmark.Cold)
 	b.set(metric.BenchOpen, open, b.why(report.ProbeOpen))
 	b.set(metric.BenchColdOpen, openCold, b.whyCold(report.ProbeOpen))
 	if !b.ev.OpensPerItem() || b.about.Kind == "image" {
-		open, openCold = Value{}, Value{}
+		open, openCold = evidence.Value{}, evidence.Value{}
 	}
 	why, whyCold := b.why(report.ProbeRead), b.whyCold(report.ProbeRead)
 	warm, cold := b.read(benchmark.Warm, benchmark.Random), b.read(benchmark.Cold, benchmark.Random)
 	decode := b.decoding(measured(warm.Time))
 	b.set(metric.BenchRead, measured(warm.Time), why)
 	b.set(metric.BenchDecode, decode, b.why(report.ProbeDecode))
-	item := func(r benchmark.Read, open Value) Value {
+	item := func(r benchmark.Read, open evidence.Value) evidence.Value {
 		if r.Time.N == 0 || b.ev.Bench.Undecoded {
-			return Value{}
+			return evidence.Value{}
 		}
 		return plus(plus(measured(r.Time), decode), open)
 	}
@@ -93,13 +94,13 @@ func (b *benchBuilder) items() {
 }
 
 // open is what opening a file takes, without a file lock.
-func (b *benchBuilder) open(cache string) Value {
+func (b *builder) open(cache string) evidence.Value {
 	return measured(first(b.rows.Opens, func(r benchmark.Open) bool { return r.Cache == cache }).Time)
 }
 
 // parts takes what a file lock, opening, the filters and decoding cost, and their shares of a warm item.
-func (b *benchBuilder) parts() {
-	locking := func(mode string) Value {
+func (b *builder) parts() {
+	locking := func(mode string) evidence.Value {
 		return measured(first(b.rows.Locks, func(r benchmark.Open) bool { return r.Mode == mode }).Time)
 	}
 	lock, free, open := locking(benchmark.Locked), locking(benchmark.Unlocked), b.get(metric.BenchOpen)
@@ -108,7 +109,7 @@ func (b *benchBuilder) parts() {
 	}
 	b.set(metric.BenchLock, minus(lock, free), b.why(report.ProbeOpen))
 	if !b.ev.OpensPerItem() {
-		open = Value{}
+		open = evidence.Value{}
 	}
 	item, why := b.get(metric.BenchItem), b.why(report.ProbeHDF5)
 	b.set(metric.BenchOpenRatio, part(open, item), b.why(report.ProbeOpen))

@@ -1,4 +1,4 @@
-package evidence
+package bench
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -22,9 +23,19 @@ func probed(probe string, d metric.Desc, x float64, labels ...string) report.Mea
 	return m
 }
 
+// near checks signals to within a part of each.
+func near(t *testing.T, e *evidence.Evidence, part float64, figures map[metric.Desc]float64) {
+	t.Helper()
+	for d, x := range figures {
+		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > part*math.Abs(x)+1e-9 {
+			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
+		}
+	}
+}
+
 // fromReport is the evidence of a report with the rows that its measurements were written from.
-func fromReport(r *report.Report) *Evidence {
-	return FromBenchmark(r, benchmarktest.Rows(r.Measurements))
+func fromReport(r *report.Report) *evidence.Evidence {
+	return Evidence(r, benchmarktest.Rows(r.Measurements))
 }
 
 func benchOf(about report.Benchmark, list ...report.Measurement) *report.Report {
@@ -94,7 +105,7 @@ func inflated() *report.Report {
 }
 
 // inOrder fails the test where a figure is no number, or lies outside of its interval.
-func inOrder(t *testing.T, e *Evidence) {
+func inOrder(t *testing.T, e *evidence.Evidence) {
 	t.Helper()
 	for _, d := range metric.All() {
 		if v, ok := e.Get(d); ok && (!stat.Finite(v.Center, v.Lo, v.Hi) || !(v.Lo <= v.Center && v.Center <= v.Hi)) {
@@ -103,7 +114,7 @@ func inOrder(t *testing.T, e *Evidence) {
 	}
 }
 
-func TestFromBenchmark(t *testing.T) {
+func TestEvidence(t *testing.T) {
 	e := fromReport(inflated())
 	inOrder(t, e)
 	near(t, e, 1e-9, map[metric.Desc]float64{
@@ -140,7 +151,7 @@ func TestFromBenchmark(t *testing.T) {
 }
 
 // A picture's item is opening, reading and decoding; the read probe has the first two.
-func TestFromBenchmarkOfPictures(t *testing.T) {
+func TestEvidenceOfPictures(t *testing.T) {
 	r := benchOf(report.Benchmark{Path: "/data/train", Kind: "image", Format: "jpeg", Files: 1000, FilesExact: true,
 		Bytes: 94 << 20, LargestDir: 1000},
 		probed(report.ProbeOpen, metric.OpenTime, 8e-6, "cache", "warm"),
@@ -158,7 +169,7 @@ func TestFromBenchmarkOfPictures(t *testing.T) {
 }
 
 // Pictures of two formats take what one process took for all as they are mixed.
-func TestFromBenchmarkOfMixedPictures(t *testing.T) {
+func TestEvidenceOfMixedPictures(t *testing.T) {
 	png := probed(report.ProbeDecode, metric.DecodeTime, 0.012, "decoder", "go/png", "format", "png")
 	jpeg := probed(report.ProbeDecode, metric.DecodeTime, 0.002, "decoder", "libjpeg-turbo", "format", "jpeg")
 	read := probed(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random")
@@ -201,7 +212,7 @@ func TestDecodersDecode(t *testing.T) {
 }
 
 // What is absent says why: the probe that would have given it was refused, was not asked for, or could not be cold.
-func TestFromBenchmarkSaysWhyNot(t *testing.T) {
+func TestEvidenceSaysWhyNot(t *testing.T) {
 	r := inflated()
 	r.Measurements = nil
 	r.Benchmark.Cold = report.Cold{Reason: "a tmpfs has no storage behind it"}
@@ -239,7 +250,7 @@ func TestUnlabelledReadsAreNeitherWarmNorCold(t *testing.T) {
 }
 
 // Whatever a report holds, evidence is finite, in order, and within bounds.
-func FuzzFromBenchmark(f *testing.F) {
+func FuzzEvidence(f *testing.F) {
 	f.Add(0.0168, 0.02, "1048576", int64(1), int64(1)<<40)
 	f.Add(math.Inf(1), -1.0, "x", int64(0), int64(-5))
 	f.Add(math.NaN(), 1e308, "1e400", int64(math.MaxInt64), int64(math.MinInt64))
