@@ -1,17 +1,12 @@
 package evidence
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
-
-// errEmpty is returned for a recording that was cut off before its first reading.
-var errEmpty = errors.New("the recording holds no readings")
 
 // FromRecording derives every signal it can from a recording. The error says that there is nothing to derive anything
 // from; what is merely missing is absent from the evidence, with its reason. The recording is not changed and not kept.
@@ -61,25 +56,11 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 // begin reads a recording, finds who takes part in it and the trainer that leads, and cuts the steady stretch into
 // windows.
 func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64, err error) {
-	if rec == nil {
-		return nil, t, 0, errEmpty
+	f, t, end, err := readFrame(rec)
+	if err != nil {
+		return nil, t, 0, err
 	}
-	b = &builder{rec: rec, h: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec),
-		epochs: readEpochs(rec), thin: map[string]float64{}}
-	if len(b.h.signals) == 0 {
-		return nil, t, 0, errEmpty
-	}
-	b.processes.beginAtBirth(b.h)
-	b.h.weightByTime()
-	end, ended := watchEnd(rec, b.h, b.processes)
-	t = b.processes.keepLongestTraining(b.h, end)
-	b.frame = b.newFrame(t.life)
-	b.Ended = ended
-	for _, e := range recording.Each[recording.JobEnd](rec, recording.EventJobEnded) {
-		if e.Status != 0 {
-			b.Failure = e.String()
-		}
-	}
+	b = &builder{frame: f, thin: map[string]float64{}}
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
 	for _, h := range recording.Each[recording.Hook](rec, recording.EventHook) {
 		b.ev.Facts.NoLoader = b.ev.Facts.NoLoader || h.NoLoader
@@ -95,19 +76,14 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 
 // builder holds what is being made of one recording.
 type builder struct {
-	rec       *recording.Recording
-	h         history
-	processes processes
-	frame
+	*frame
 	ev     *Evidence
 	ranks  []*rank // in the order of Evidence.Ranks
 	gpus   gpuShare
 	places []place           // of the dataset, the one that is read most first
 	layout *recording.Layout // of the largest HDF5 dataset; nil where none was described
 
-	calls  map[string]LoaderCall      // of loops, by entity
-	epochs map[string][]reportedEpoch // of loops, by entity
-	thin   map[string]float64         // of trainers whose hook reported too little to be used: seconds of the window
+	thin map[string]float64 // of trainers whose hook reported too little to be used: seconds of the window
 }
 
 // center returns a signal that was taken before.
@@ -128,71 +104,6 @@ func (b *builder) warn(format string, args ...any) {
 	b.ev.Warnings = append(b.ev.Warnings, fmt.Sprintf(format, args...))
 }
 
-// grow returns the growth of counters of one entity per window, all together.
-func (b *builder) grow(entity string, ds ...metric.Desc) []float64 {
-	out := make([]float64, len(b.spans))
-	for _, d := range ds {
-		g, _ := b.h.of(d, entity).grow(b.spans)
-		stat.Add(out, g)
-	}
-	return out
-}
-
-// total returns the growth per window of a counter summed over processes, each over its whole life within the window,
-// and how long that was, summed too; false means that none of them was ever read.
-func (b *builder) total(d metric.Desc, of []*process) (growth, lived []float64, ok bool) {
-	growth, lived = make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	for _, a := range of {
-		if t := b.h.of(d, a.entity); t != nil {
-			g, l := b.wholeLife(t, a)
-			stat.Add(growth, g)
-			stat.Add(lived, l)
-		}
-	}
-	return growth, lived, stat.Sum(lived) > 0
-}
-
-// leastSeen is how long a process must have been read in a window for its rate there to stand for the rest of its life
-// there, in seconds.
-const leastSeen = 0.1
-
-// wholeLife returns a counter's growth per window extrapolated to the life of its process, which is nil where it is not
-// known. Processes are read twice a second: what a worker did after its last reading would be missing, a quarter of all
-// where epochs take a second, and would be put down to processes outside the job.
-func (b *builder) wholeLife(t *track, a *process) (growth, lived []float64) {
-	growth, seen := t.grow(b.spans)
-	lived = make([]float64, len(b.spans))
-	mean := stat.Divide(stat.Sum(growth), stat.Sum(seen))
-	if !stat.Finite(mean) {
-		return growth, lived
-	}
-	for i, s := range b.spans {
-		lived[i] = s.length()
-		if a != nil {
-			lived[i] = max(s.overlap(span{a.born, a.died}), seen[i])
-		}
-		if seen[i] >= leastSeen {
-			growth[i] *= lived[i] / seen[i]
-		} else {
-			growth[i] = mean * lived[i]
-		}
-	}
-	return growth, lived
-}
-
-// growAll is the growth of counters summed, per window, and for how long of each window any of them was read.
-func (b *builder) growAll(tracks []*track) (growth, seen []float64) {
-	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	for _, t := range tracks {
-		g, s := t.grow(b.spans)
-		stat.Add(growth, g)
-		for i := range seen {
-			seen[i] = max(seen[i], s[i])
-		}
-	}
-	return growth, seen
-}
-
 // facts takes what is no number.
 func (b *builder) facts(r *rank) {
 	f := &b.ev.Facts
@@ -209,7 +120,7 @@ func (b *builder) facts(r *rank) {
 		return // what follows are settings of a DataLoader
 	}
 	f.Prefetch = b.prefetch(r)
-	if named := b.h.of(metric.LoaderNamed, r.loader()).within(b.steady); len(named) > 0 {
+	if named := b.of(metric.LoaderNamed, r.loader()).within(b.steady); len(named) > 0 {
 		if f.Sharing = ByDescriptor; named[len(named)-1] > 0 {
 			f.Sharing = ByName
 		}

@@ -34,7 +34,7 @@ func (b *builder) code(r *rank) {
 	prefix := strings.Replace(r.entity, "process/", "code/", 1) + "."
 	all, kernel := 0.0, false
 	var of []Code
-	for _, t := range b.h.all(metric.WorkerCode) {
+	for _, t := range b.all(metric.WorkerCode) {
 		if library, own := strings.CutPrefix(t.entity, prefix); own {
 			growth, _ := t.grow(b.spans)
 			kernel = kernel || library == metric.CodeKernel

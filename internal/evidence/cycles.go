@@ -24,11 +24,11 @@ const (
 // how many epochs that is: what an epoch begins or ends with is in it as often as what lies between, however the watch
 // fell upon them. The stretch stays as it is, of 0 epochs, where too little of it would be left, and where what begins
 // does so irregularly.
-func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int) {
+func (f *frame) wholeEpochs(steady span) (whole span, epochs int) {
 	var begun []float64
 	enough := false
-	for _, a := range b.processes.trainers {
-		all, reported := b.epochsBegun(a)
+	for _, a := range f.processes.trainers {
+		all, reported := f.epochsBegun(a)
 		of := slices.DeleteFunc(all, func(at float64) bool { return at < steady.from || at > steady.to })
 		if len(of) > len(begun) {
 			begun, enough = of, len(of) > leastSeenEpochs || reported && len(of) > 1
@@ -39,7 +39,7 @@ func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int)
 	}
 	lasted := stat.Each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
 	whole = span{begun[0], begun[len(begun)-1]}
-	seen := stat.Sum(lengths(without(whole, left)))
+	seen := stat.Sum(lengths(without(whole, f.lost)))
 	if seen < max(LeastSteady+fringe, leftOf*steady.length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
 		return steady, 0
 	}
@@ -50,8 +50,8 @@ func (b *builder) wholeEpochs(steady span, left []lost) (whole span, epochs int)
 // are those of the loop that trains, as the hook reported them, and the births of sets of workers after the last of
 // these, where the job has no other loop: an epoch is reported once it is over. Where the hook reported nothing they
 // are all births of whole sets.
-func (b *builder) epochsBegun(a *process) (begun []float64, reported bool) {
-	loop, alone := b.longestLoop(a)
+func (f *frame) epochsBegun(a *process) (begun []float64, reported bool) {
+	loop, alone := f.longestLoop(a)
 	since := 0.0
 	for i, x := range loop {
 		if first := i == 0 && x.Number == 0; x.WorkersBorn > 0 && !first {
@@ -62,7 +62,7 @@ func (b *builder) epochsBegun(a *process) (begun []float64, reported bool) {
 	if len(loop) > 0 && !alone {
 		return begun, true
 	}
-	sets, before := workerSets(b.processes.of(a)), 0.0 // when all of the sets before had died
+	sets, before := workerSets(f.processes.of(a)), 0.0 // when all of the sets before had died
 	for i, set := range sets {
 		if born := set[0].born; i > 0 && set[0].bornInWatch && born >= since && before <= born+lateNotice {
 			begun = append(begun, born)
@@ -76,19 +76,19 @@ func (b *builder) epochsBegun(a *process) (begun []float64, reported bool) {
 
 // longestLoop is the epochs with gradients of the call that went over its loaders for the longest, in order of their
 // beginning, and whether no other call was reported. No epochs: none of the trainer's was reported.
-func (b *builder) longestLoop(a *process) (epochs []reportedEpoch, alone bool) {
+func (f *frame) longestLoop(a *process) (epochs []reportedEpoch, alone bool) {
 	type place struct {
 		callPlace
 		entity string // of a loop whose place is not known
 	}
 	loops, took := map[place][]reportedEpoch{}, map[place]float64{}
-	for _, e := range b.hookEntities(a) {
-		at, known := placeOf(b.calls[e])
+	for _, e := range f.hookEntities(a) {
+		at, known := placeOf(f.calls[e])
 		p := place{callPlace: at}
 		if !known {
 			p = place{entity: e}
 		}
-		for _, x := range b.epochs[e] {
+		for _, x := range f.epochs[e] {
 			if loops[p] = append(loops[p], x); x.Grad {
 				took[p] += x.Wall
 			}

@@ -77,7 +77,7 @@ func (b *builder) opens(r *rank) {
 	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
 	all, distinct := 0.0, 0.0
 	for _, p := range b.places {
-		t, u := b.h.of(metric.DatasetOpens, p.entity), b.h.of(metric.DatasetDistinct, p.entity)
+		t, u := b.of(metric.DatasetOpens, p.entity), b.of(metric.DatasetDistinct, p.entity)
 		if t != nil && u != nil {
 			all, distinct = all+t.v[len(t.v)-1], distinct+u.v[len(u.v)-1]
 		}
@@ -113,7 +113,7 @@ const (
 // often each is opened in a second, for no epoch is that short.
 func (b *builder) openedAgain() figure {
 	d := b.mainDataset()
-	opens, distinct := b.h.of(metric.DatasetOpens, d.entity), b.h.of(metric.DatasetDistinct, d.entity)
+	opens, distinct := b.of(metric.DatasetOpens, d.entity), b.of(metric.DatasetDistinct, d.entity)
 	if opens == nil || distinct == nil || len(opens.v) != len(distinct.v) || opens.v[len(opens.v)-1] < 1 {
 		return figure{}
 	}
@@ -133,7 +133,7 @@ func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) 
 	var tracks []*track
 	for _, p := range b.places {
 		if kind == "" || p.Kind == kind {
-			tracks = append(tracks, b.h.of(d, p.entity))
+			tracks = append(tracks, b.of(d, p.entity))
 		}
 	}
 	return b.growAll(tracks)

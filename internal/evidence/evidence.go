@@ -6,8 +6,6 @@
 package evidence
 
 import (
-	"time"
-
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -97,23 +95,6 @@ func (e *Evidence) Windows(d metric.Desc) (values []float64) {
 	return values
 }
 
-// Window is the steady stretch all values are from.
-type Window struct {
-	Start, End time.Duration // since the recording's start
-	Warmup     time.Duration // dropped before it: asked for or detected, the longer
-	Detected   bool          // the warm-up was longer than asked for
-	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
-	Epochs     int           // it is cut to so many whole ones, of a job whose workers restart with each; 0: it is not
-	Startup    Startup       // of it, what showed no step yet
-	Ended      bool          // the job ended in the watch
-	Failure    string        // of a job that pipetune started: how it failed, "ended with status 1 after 5.2 s"; ""
-	// of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all
-	// values
-	Halted time.Duration
-	// what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
-	By string
-}
-
 // The sharing strategies of torch.multiprocessing.
 const (
 	ByDescriptor = "file_descriptor" // its default on Linux
@@ -175,14 +156,6 @@ type Hook struct {
 	Pauses          Pauses
 }
 
-// LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
-type LoaderCall struct {
-	recording.Loader
-	Evaluates          bool // asked without gradients
-	Made               int  // of the training loop: loaders that the call made, up to the end of the watch
-	RecreatedEachEpoch bool // of the training loop: it makes one for each epoch, or most of them
-}
-
 // Reported is what the hook reported; its zero value where it reported nothing.
 func (e *Evidence) Reported() Hook {
 	if e.Facts.Hook == nil {
@@ -190,9 +163,6 @@ func (e *Evidence) Reported() Hook {
 	}
 	return *e.Facts.Hook
 }
-
-// foreign reports that the hook reported on a loader without the settings that each DataLoader has.
-func (c LoaderCall) foreign() bool { return c.Class != "" && c.NumWorkers == nil }
 
 // Site is a line of the person's source with the calls made from it in the window.
 type Site struct {

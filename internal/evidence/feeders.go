@@ -15,10 +15,6 @@ type Fed struct {
 	Name    string // of one of them, as the kernel has it
 }
 
-// leastFeeding is the share of its time from which on a thread or process counts as at work for its trainer: the line
-// from which a wait counts.
-const leastFeeding = 0.05
-
 // handingOver are the states of a feeder that waits for work, to hand over, for a lock, or by a timer. A thread that
 // waits for the interpreter's lock is in one of them too.
 var handingOver = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadFutexTimed, metric.ThreadFutex,
@@ -40,7 +36,7 @@ func (b *builder) feed(r *rank) {
 		case !a.thread:
 			stages[0], busy[0] = append(stages[0], a), busy[0]+work/samples
 		case stat.Sum(b.grow(a.entity, metric.FeederAtWork)) >= work/2:
-			a.died = min(a.died, b.h.of(metric.ThreadSamples, a.entity).last()) // no event reports a thread's end
+			a.died = min(a.died, b.of(metric.ThreadSamples, a.entity).last()) // no event reports a thread's end
 			stages[1], busy[1] = append(stages[1], a), busy[1]+work/samples
 		}
 	}
@@ -50,15 +46,6 @@ func (b *builder) feed(r *rank) {
 			r.fed = &Fed{Threads: i == 1, Name: stage[0].Comm}
 		}
 	}
-}
-
-// idleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that
-// polls a server or blocks on a queue there: it does next to nothing with what comes.
-func idleOnline(grown func(metric.Desc) float64) float64 {
-	if grown(metric.ThreadRunning) >= leastFeeding*grown(metric.ThreadSamples) {
-		return 0
-	}
-	return grown(metric.ThreadRemote)
 }
 
 // loader returns the entity under which the trainer and those that make its batches are sampled together.

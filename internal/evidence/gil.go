@@ -13,7 +13,7 @@ func (b *builder) gil(r *rank) step.Range {
 
 // gilWait is how long it waits for that lock in all.
 func (b *builder) gilWait(r *rank) figure {
-	if b.h.of(metric.ThreadGIL, r.entity) == nil {
+	if b.of(metric.ThreadGIL, r.entity) == nil {
 		return none("which lock the main thread waits for was not seen", "")
 	}
 	return b.ratio(b.grow(r.entity, metric.ThreadGIL, metric.ThreadGILReceiving), r.samples)

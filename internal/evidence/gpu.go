@@ -13,7 +13,7 @@ import (
 // nobody uses.
 func (b *builder) gpu(r *rank) {
 	g, idle, count := b.gpus, figure{}, figure{}
-	if all := b.h.all(metric.GPUUtil); len(all) > 0 {
+	if all := b.all(metric.GPUUtil); len(all) > 0 {
 		all = slices.DeleteFunc(slices.Clone(all), func(t *track) bool {
 			return !b.unused(t.entity) || slices.Contains(g.job, t.entity)
 		})
@@ -110,7 +110,7 @@ func least(gpus []string, of func(gpu string) float64) float64 {
 // linkSpeed is what a link of the best generation and width that was read carries, GB/s each way; 0 where they were not
 // read.
 func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
-	gen, width := b.h.of(generation, gpu).within(b.steady), b.h.of(lanes, gpu).within(b.steady)
+	gen, width := b.of(generation, gpu).within(b.steady), b.of(lanes, gpu).within(b.steady)
 	if len(gen) == 0 || len(width) == 0 {
 		return 0
 	}
@@ -125,7 +125,7 @@ func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
 func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, e := range entities {
-		for i, x := range b.h.of(d, e).means(b.spans) {
+		for i, x := range b.of(d, e).means(b.spans) {
 			if stat.Finite(x) {
 				total[i], n[i] = total[i]+x, n[i]+1
 			}
@@ -141,7 +141,7 @@ func (b *builder) gpuMemory(job []string) figure {
 		fullest[i] = math.NaN()
 	}
 	for _, e := range job {
-		used, all := b.h.of(metric.GPUMemUsed, e).means(b.spans), b.gpuMemoryOf(e)
+		used, all := b.of(metric.GPUMemUsed, e).means(b.spans), b.gpuMemoryOf(e)
 		for i := range fullest {
 			if x := stat.Divide(used[i], all); stat.Finite(x) && !(fullest[i] > x) {
 				fullest[i] = x
@@ -164,7 +164,7 @@ func (b *builder) gpuPower(job []string) figure {
 	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, e := range job {
 		limit, _ := b.usual(metric.GPUPowerLimit, e)
-		for i, x := range b.h.of(metric.GPUPower, e).means(b.spans) {
+		for i, x := range b.of(metric.GPUPower, e).means(b.spans) {
 			if x = stat.Divide(x, limit); stat.Finite(x) {
 				total[i], n[i] = total[i]+x*b.length[i], n[i]+b.length[i]
 			}
@@ -202,7 +202,7 @@ func (b *builder) gpuThrottled(job []string) (worst figure) {
 	for _, e := range job {
 		slowed, read := make([]float64, len(b.spans)), make([]float64, len(b.spans))
 		for i, s := range b.spans {
-			for _, v := range b.h.of(metric.GPUThrottle, e).in(s) {
+			for _, v := range b.of(metric.GPUThrottle, e).in(s) {
 				reasons, ok := slowedBy(v)
 				if !ok {
 					continue
@@ -235,7 +235,7 @@ func (b *builder) gpuClockLost(job []string) (worst figure) {
 		if !ok || highest <= 0 {
 			continue
 		}
-		lacking := b.h.of(metric.GPUThrottle, e).with(b.h.of(metric.GPUSMClock, e),
+		lacking := b.of(metric.GPUThrottle, e).with(b.of(metric.GPUSMClock, e),
 			func(reasons, clock float64) float64 {
 				if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
 					return 0

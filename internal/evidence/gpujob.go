@@ -55,7 +55,7 @@ func (b *builder) findGPUs() {
 	}
 	b.shareOut(g.job, matched)
 	for _, e := range g.job {
-		if slices.Contains(b.h.of(metric.GPULost, e).within(b.steady), 1) {
+		if slices.Contains(b.of(metric.GPULost, e).within(b.steady), 1) {
 			b.warn("%s was lost during the watch: its figures end there", e)
 		}
 	}
@@ -96,7 +96,7 @@ func (b *builder) described(gpu string) (of recording.GPU) {
 // visibleGPUs returns all GPUs that anything was read of, in order.
 func (b *builder) visibleGPUs() (all []string) {
 	for _, d := range metric.GPU {
-		for _, t := range b.h.all(d) {
+		for _, t := range b.all(d) {
 			if strings.HasPrefix(t.entity, "gpu/") && !slices.Contains(all, t.entity) {
 				all = append(all, t.entity)
 			}
@@ -118,7 +118,7 @@ func (b *builder) unlisted(gpu string) bool {
 func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	listed := 0
 	for _, e := range all {
-		held := b.h.of(metric.GPUJobMemory, e)
+		held := b.of(metric.GPUJobMemory, e)
 		if held != nil && slices.Max(held.v) > 0 || b.described(e).OfJob {
 			entities = append(entities, e)
 		}
@@ -137,8 +137,8 @@ func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 
 // unused reports whether nobody was on a GPU in the window: never busy, its memory as good as empty.
 func (b *builder) unused(gpu string) bool {
-	busy := b.h.of(metric.GPUUtil, gpu).within(b.steady)
-	held := b.h.of(metric.GPUMemUsed, gpu).within(b.steady)
+	busy := b.of(metric.GPUUtil, gpu).within(b.steady)
+	held := b.of(metric.GPUMemUsed, gpu).within(b.steady)
 	return len(busy) > 0 && len(held) > 0 && slices.Max(busy) == 0 && slices.Max(held) < idleMemory*b.gpuMemoryOf(gpu)
 }
 

@@ -1,9 +1,7 @@
 package evidence
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -26,7 +24,7 @@ const (
 
 // readHookClock reads the clock of one trainer; nil where the hook reported nothing there.
 func (b *builder) readHookClock(a *process) *hookClock {
-	t := b.h.of(metric.HookClock, a.entity)
+	t := b.of(metric.HookClock, a.entity)
 	if t == nil {
 		return nil
 	}
@@ -145,7 +143,7 @@ type hookLoop struct {
 	members []string // entities loop/…, in order of construction
 	call    LoaderCall
 	clock   *hookClock
-	b       *builder
+	f       *frame
 	grown   map[string][]float64
 	spent   float64 // seconds of the window, all members together
 	heldOut bool    // gone over with gradients, and yet most likely for an evaluation
@@ -161,7 +159,7 @@ func (l *hookLoop) sumOf(d metric.Desc, place func(*track) *track) []float64 {
 	if g, ok := l.grown[d.Name]; ok {
 		return g
 	}
-	l.grown[d.Name] = l.within(l.b.spans, d, place)
+	l.grown[d.Name] = l.within(l.f.spans, d, place)
 	return l.grown[d.Name]
 }
 
@@ -169,7 +167,7 @@ func (l *hookLoop) sumOf(d metric.Desc, place func(*track) *track) []float64 {
 func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track) []float64 {
 	total := make([]float64, len(spans))
 	for _, m := range l.members {
-		g, _ := place(l.b.h.of(d, m)).grow(spans)
+		g, _ := place(l.f.of(d, m)).grow(spans)
 		stat.Add(total, g)
 	}
 	return total
@@ -183,7 +181,7 @@ func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.foreig
 
 // known reports whether a signal of the loop was reported at all.
 func (l *hookLoop) known(d metric.Desc) bool {
-	return slices.ContainsFunc(l.members, func(m string) bool { return l.b.h.of(d, m) != nil })
+	return slices.ContainsFunc(l.members, func(m string) bool { return l.f.of(d, m) != nil })
 }
 
 // time is how long the trainer went over it: making iterators, steps, and the end of epochs.
@@ -198,22 +196,3 @@ func (l *hookLoop) waits() []float64 {
 
 // trains reports whether gradients were enabled in any of its steps, and it is not held out.
 func (l *hookLoop) trains() bool { return !l.heldOut && stat.Sum(l.of(metric.HookGradSteps)) > 0 }
-
-// hookEntities returns the loops of a trainer in order of construction.
-func (b *builder) hookEntities(a *process) []string {
-	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
-	var out []string
-	for _, t := range b.h.all(metric.HookSteps) {
-		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop &&
-			(len(out) == 0 || out[len(out)-1] != t.entity) {
-			out = append(out, t.entity)
-		}
-	}
-	slices.SortFunc(out, func(x, y string) int {
-		return cmp.Or(cmp.Compare(loopNumber(x), loopNumber(y)), strings.Compare(x, y))
-	})
-	return out
-}
-
-// maxLoop bounds the number of a loop; what has a greater one is no number.
-const maxLoop = 1 << 30

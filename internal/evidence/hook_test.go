@@ -135,8 +135,8 @@ func TestHookRestarts(t *testing.T) {
 }
 
 func TestHookManyEpochsAreToldInPart(t *testing.T) {
-	b := &builder{ev: &Evidence{}, frame: frame{steady: span{0, 100}}}
-	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, b: b}}
+	b := &builder{ev: &Evidence{}, frame: &frame{steady: span{0, 100}}}
+	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, f: b.frame}}
 	for i := range 5 { // each tenth of 50 epochs of 2 s
 		h.epochs = append(h.epochs, reportedEpoch{"loop/1.1.0", recording.Epoch{Number: 200 + 10*i,
 			Begun: 20 * float64(i), Create: 0.1,

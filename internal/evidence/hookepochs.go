@@ -4,34 +4,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
-
-// reportedEpoch is one time over a loader.
-type reportedEpoch struct {
-	entity string
-	recording.Epoch
-}
-
-// readEpochs reads the epochs of each loop; one that is reported twice, when it begins and when it ends, is one.
-func readEpochs(rec *recording.Recording) map[string][]reportedEpoch {
-	epochs := map[string][]reportedEpoch{}
-	at := map[reportedEpoch]int{} // by loop and number
-	for e, row := range recording.Each[recording.Epoch](rec, recording.EventEpoch) {
-		key := reportedEpoch{e.Entity, recording.Epoch{Number: row.Number}}
-		i, twice := at[key]
-		if !twice {
-			i = len(epochs[e.Entity])
-			at[key], epochs[e.Entity] = i, append(epochs[e.Entity], key)
-		}
-		e.Into(&epochs[e.Entity][i].Epoch)
-	}
-	return epochs
-}
 
 // epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
 // the window too.
@@ -68,20 +44,17 @@ func (b *builder) loadersOf(entity string) int { return max(b.counted(metric.Hoo
 
 // counted is where a count of a loop stood at its last reading.
 func (b *builder) counted(d metric.Desc, entity string) int {
-	t := b.h.of(d, entity)
+	t := b.of(d, entity)
 	if t == nil {
 		return 0
 	}
 	return int(math.Round(t.v[len(t.v)-1]))
 }
 
-// loopNumber is the last part of a loop's name.
-func loopNumber(entity string) int { return number(entity[strings.LastIndexByte(entity, '.')+1:]) }
-
 // never reports whether a loader was not gone over within the window, so that it is none of those gone over beside a
 // loop.
 func (b *builder) never(l *hookLoop, entity string) bool {
-	g, _ := l.clock.retime(b.h.of(metric.HookStepTime, entity)).grow(b.spans)
+	g, _ := l.clock.retime(b.of(metric.HookStepTime, entity)).grow(b.spans)
 	return stat.Sum(g) <= 0
 }
 
@@ -151,11 +124,11 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 // firstBatchReported returns the reading that first reported a batch of the training loop, its very first; before the
 // window where that is not known.
 func (b *builder) firstBatchReported(h *hooked) float64 {
-	t := h.clock.retime(b.h.of(metric.HookSteps, h.training.members[0]))
+	t := h.clock.retime(b.of(metric.HookSteps, h.training.members[0]))
 	if t == nil || t.v[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.at[0], b.steady.from) {
 		return math.Inf(-1)
 	}
-	first, _ := rises(t)
+	first, _ := t.rises()
 	return first
 }
 

@@ -109,7 +109,7 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 				h.epochs = append(h.epochs, reportedEpoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
 					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
-			b := &builder{ev: &Evidence{}, frame: frame{spans: []span{{0, 10}, {10, 20}}}}
+			b := &builder{ev: &Evidence{}, frame: &frame{spans: []span{{0, 10}, {10, 20}}}}
 			b.ev.row(metric.Restarts).figure = exact(c.restarts)
 			seen := 0.0306 + c.threads + c.starts*2*c.restarts/200
 			b.ev.row(metric.WorkerCPUBatch).figure = exact(seen)

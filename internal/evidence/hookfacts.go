@@ -67,13 +67,13 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		}
 	}
 	var all []Site
-	for _, t := range b.h.all(metric.HookSiteCalls) {
+	for _, t := range b.all(metric.HookSiteCalls) {
 		l, row := of[t.entity[:max(strings.LastIndexByte(t.entity, '/'), 0)]], rows[t.entity]
 		if l == nil || row.Kind != kind {
 			continue
 		}
 		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
-		took, _ := l.clock.sinceBirth(b.h.of(metric.HookSiteTime, t.entity)).grow(b.spans)
+		took, _ := l.clock.sinceBirth(b.of(metric.HookSiteTime, t.entity)).grow(b.spans)
 		if stat.Sum(calls) > 0 {
 			all = append(all, Site{Site: row, Calls: stat.Sum(calls), Seconds: stat.Sum(took)})
 		}

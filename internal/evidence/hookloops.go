@@ -150,7 +150,7 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	var out []*hookLoop
 	reported := stat.Sum(clock.reported(b.spans))
 	for _, e := range entities {
-		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, b: b, grown: map[string][]float64{}}
+		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, f: b.frame, grown: map[string][]float64{}}
 		// One that began as the window ends shows what it is after that.
 		l.call.Evaluates = !l.trains() && (stat.Sum(l.of(metric.HookSteps)) > 0 ||
 			b.counted(metric.HookGradSteps, e) == 0)
@@ -178,21 +178,9 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 // atOnce reports whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
 // reading before the other's last.
 func (b *builder) atOnce(l *hookLoop, entity string) bool {
-	_, last := rises(l.clock.retime(b.h.of(metric.HookSteps, l.members[len(l.members)-1])))
-	first, _ := rises(l.clock.retime(b.h.of(metric.HookSteps, entity)))
+	_, last := l.clock.retime(b.of(metric.HookSteps, l.members[len(l.members)-1])).rises()
+	first, _ := l.clock.retime(b.of(metric.HookSteps, entity)).rises()
 	return first < last
-}
-
-// rises returns the readings at which a total was first and last seen to have grown, 0 where it never was.
-func rises(t *track) (first, last float64) {
-	for i := 1; t != nil && i < len(t.v); i++ {
-		if t.v[i] > t.v[i-1] {
-			if last = t.at[i]; first == 0 {
-				first = last
-			}
-		}
-	}
-	return first, last
 }
 
 // inCommon is what two loaders made by one call have in common, else as the later one has it.
@@ -204,33 +192,6 @@ func inCommon(before, call LoaderCall) LoaderCall {
 		}
 	}
 	return call
-}
-
-// callPlace is a call of DataLoader: where it stands and what it was given, sizes left out, for a loader of each task
-// may be as long as the task has samples.
-type callPlace struct {
-	file, function, class, dataset, sampler, collate string
-	line, workers                                    int // workers is -1 where that is not known
-	evaluates                                        bool
-}
-
-// placeOf returns the place of a call, false where it is not known.
-func placeOf(c LoaderCall) (callPlace, bool) {
-	workers := -1
-	if c.NumWorkers != nil {
-		workers = *c.NumWorkers
-	}
-	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
-		c.File != "" && c.Line > 0
-}
-
-// readCalls reads how each loader was made.
-func readCalls(rec *recording.Recording) map[string]LoaderCall {
-	out := map[string]LoaderCall{}
-	for entity, m := range recording.Rows[recording.Loader](rec, recording.EventLoader) {
-		out[entity] = LoaderCall{Loader: m}
-	}
-	return out
 }
 
 // hookFigures gives the exact figures of a trainer, which the hook reported, in place of what was seen of it from

@@ -69,7 +69,7 @@ func (b *builder) inNext(r *rank) []float64 {
 func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figure) {
 	read := func(d metric.Desc) (all []float64) {
 		for _, m := range l.members {
-			all = append(all, b.h.of(d, m).within(b.steady)...)
+			all = append(all, b.of(d, m).within(b.steady)...)
 		}
 		return all
 	}
@@ -219,7 +219,7 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 	for k := range mostClasses {
 		n := 0.0
 		for _, m := range l.members {
-			g, _ := place(b.h.of(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).grow(b.spans)
+			g, _ := place(b.of(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).grow(b.spans)
 			n += stat.Sum(g)
 		}
 		if n > 0 {

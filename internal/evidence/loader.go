@@ -22,8 +22,8 @@ func (b *builder) loader(r *rank) {
 	b.take(metric.IdleWhileWaits, r.own(r.alone(b.ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
 
 	var size, tensors, depth, capacity figure
-	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
-		size = median(b.h.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
+	if queued := b.of(metric.LoaderQueued, r.loader()); !r.noLoader {
+		size = median(b.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
 		if per, ok := b.tensorsPerBatch(r.loader()); ok {
 			tensors = exact(per)
 			depth = b.mean(stat.Times(queued.means(b.spans), 1/per))
@@ -158,7 +158,7 @@ const (
 // those at work make: a loader asks for as many as its queue holds as soon as its iterator is there. One that has no
 // shard to read made none, and one whose shard has come to its end made many.
 func (b *builder) madeAhead(w *process, working []*process, batches []float64) bool {
-	used := b.h.of(metric.ProcCPU, w.entity)
+	used := b.of(metric.ProcCPU, w.entity)
 	growth, _, ok := b.total(metric.ProcCPU, working)
 	if used == nil || !ok || w.Method != "fork" {
 		return false
@@ -180,7 +180,7 @@ func (b *builder) numWorkers(r *rank) figure {
 	}
 	var alive []float64
 	if r.standby == 0 {
-		alive = slices.Clone(b.h.of(metric.LoaderWorkers, r.loader()).within(b.steady))
+		alive = slices.Clone(b.of(metric.LoaderWorkers, r.loader()).within(b.steady))
 	}
 	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }
 	if alive = living(alive); len(alive) == 0 {
@@ -213,7 +213,7 @@ func (b *builder) prefetch(r *rank) *int {
 	if !known || !seen || !ok || ahead < aheadEnough || b.pinned(r) {
 		return nil
 	}
-	readings := b.h.of(metric.LoaderQueued, r.loader()).within(b.steady)
+	readings := b.of(metric.LoaderQueued, r.loader()).within(b.steady)
 	full, _ := stat.Quantile(readings, 0.9)
 	times := 0
 	for _, v := range readings {
@@ -231,7 +231,7 @@ func (b *builder) prefetch(r *rank) *int {
 
 // pinned reports whether the trainer has a pinning thread.
 func (b *builder) pinned(r *rank) bool {
-	return b.h.of(metric.ThreadSamples, r.pin()) != nil || slices.ContainsFunc(b.rec.Events,
+	return b.of(metric.ThreadSamples, r.pin()) != nil || slices.ContainsFunc(b.rec.Events,
 		func(e recording.Event) bool {
 			return e.Kind == recording.EventPin && e.Entity == r.pin()
 		})

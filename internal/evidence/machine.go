@@ -23,7 +23,7 @@ func (b *builder) machine() {
 	b.take(metric.CPUBusyRatio, b.ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
 	b.take(metric.UsableBusy, b.usableBusy(stat.Plus(busy, steal), all, job),
 		metric.CPUBusy, metric.CPUUsable, metric.CPUPresent)
-	if b.h.of(metric.CPUSteal, host) == nil {
+	if b.of(metric.CPUSteal, host) == nil {
 		steal = nil
 	}
 	b.take(metric.StealRatio, b.ratio(steal, all), metric.CPUSteal)
@@ -50,7 +50,7 @@ const longEnough = 600
 
 // usualSteal is the share of the CPU time wanted since the machine's start that a hypervisor gave to others.
 func (b *builder) usualSteal() figure {
-	steal, busy := b.h.of(metric.CPUSteal, host), b.h.of(metric.CPUBusy, host)
+	steal, busy := b.of(metric.CPUSteal, host), b.of(metric.CPUBusy, host)
 	if steal == nil || busy == nil {
 		return figure{}
 	}
@@ -68,7 +68,7 @@ func (b *builder) usualSteal() figure {
 // rate is a counter's growth per second, of the first of some entities that it was read of.
 func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 	for _, e := range entities {
-		if t := b.h.of(raw, e); t != nil {
+		if t := b.of(raw, e); t != nil {
 			return b.ratio(t.grow(b.spans))
 		}
 	}
@@ -124,11 +124,11 @@ func positive(x float64) figure {
 // waited for a disk may fall, when the task goes on elsewhere (Documentation/filesystems/proc.rst on iowait); the
 // kernel then has it in the other part, and only the sum is a counter.
 func (b *builder) allCPUs() []float64 {
-	idle := b.h.of(metric.CPUIdle, host)
+	idle := b.of(metric.CPUIdle, host)
 	if idle == nil {
 		return nil
 	}
-	if iowait := b.h.of(metric.CPUIowait, host); iowait != nil {
+	if iowait := b.of(metric.CPUIowait, host); iowait != nil {
 		idle = idle.with(iowait, func(idle, waiting float64) float64 { return idle + waiting })
 	}
 	all, _ := idle.grow(b.spans)
@@ -162,7 +162,7 @@ func (b *builder) jobCPU() (growth []float64) {
 	for _, w := range b.processes.workers {
 		workers[w.PID] = true
 	}
-	for _, t := range b.h.all(metric.ProcCPU) {
+	for _, t := range b.all(metric.ProcCPU) {
 		a := b.processes.all[t.entity]
 		if a != nil && a.Role != "worker" && workers[a.Parent] && stat.Finite(a.died) {
 			continue // a worker's program that ended: among what that worker ran
@@ -178,7 +178,7 @@ func (b *builder) jobCPU() (growth []float64) {
 
 // otherCPU is what the machine's CPUs ran beside the job and pipetune.
 func (b *builder) otherCPU(job []float64) figure {
-	busy, seen := b.h.of(metric.CPUBusy, host).grow(b.spans)
+	busy, seen := b.of(metric.CPUBusy, host).grow(b.spans)
 	if job == nil || stat.Sum(seen) == 0 {
 		return figure{}
 	}
@@ -195,7 +195,7 @@ func (b *builder) otherCPU(job []float64) figure {
 // throttled is the share of quota periods in which the job was held back. Where periods were watched and none was
 // enforced, there is no quota, and the share is 0.
 func (b *builder) throttled() figure {
-	periods, held := b.h.of(metric.CgroupCPUPeriods, group), b.h.of(metric.CgroupCPUThrottled, group)
+	periods, held := b.of(metric.CgroupCPUPeriods, group), b.of(metric.CgroupCPUThrottled, group)
 	all, seen := periods.grow(b.spans)
 	if held == nil || stat.Sum(seen) == 0 {
 		return figure{}
@@ -205,11 +205,6 @@ func (b *builder) throttled() figure {
 	}
 	growth, _ := held.grow(b.spans)
 	return b.ratio(growth, all)
-}
-
-// usual is the median reading of a gauge in the window.
-func (b *builder) usual(raw metric.Desc, entity string) (float64, bool) {
-	return stat.Quantile(b.h.of(raw, entity).within(b.steady), 0.5)
 }
 
 // memory takes what memory is left, and what it costs that there is no more.
@@ -225,15 +220,15 @@ func (b *builder) memory() {
 	b.take(metric.SwapInRate, b.rate(metric.SwapIn, host), metric.SwapIn)
 	b.take(metric.SwapOutRate, b.rate(metric.SwapOut, host), metric.SwapOut)
 	refaults := b.rate(metric.Refaults, host)
-	if b.h.of(metric.CgroupRefaults, group) != nil {
+	if b.of(metric.CgroupRefaults, group) != nil {
 		refaults = b.rate(metric.CgroupRefaults, group)
 	}
 	b.take(metric.RefaultRate, refaults, metric.Refaults, metric.CgroupRefaults)
 
 	var total, free figure
-	if sizes := b.h.of(metric.ShmSize, host).within(b.steady); len(sizes) > 0 {
+	if sizes := b.of(metric.ShmSize, host).within(b.steady); len(sizes) > 0 {
 		total = exact(sizes[len(sizes)-1])
-		if uses := b.h.of(metric.ShmUsed, host).within(b.steady); len(uses) > 0 { // the least room there was
+		if uses := b.of(metric.ShmUsed, host).within(b.steady); len(uses) > 0 { // the least room there was
 			free = exact(max(total.Center-slices.Max(uses), 0))
 		}
 	}
@@ -262,9 +257,9 @@ func (b *builder) memoryLimit() (limit, physical float64) {
 // limit that is in use.
 func (b *builder) room() (room, used []float64) {
 	limit, physical := b.memoryLimit()
-	free := b.h.of(metric.MemAvailable, host).means(b.spans)
-	held := b.h.of(metric.CgroupMemUsed, group).means(b.spans)
-	file := b.h.of(metric.CgroupMemFile, group).means(b.spans)
+	free := b.of(metric.MemAvailable, host).means(b.spans)
+	held := b.of(metric.CgroupMemUsed, group).means(b.spans)
+	file := b.of(metric.CgroupMemFile, group).means(b.spans)
 	for i, left := range free {
 		part := 1 - stat.Divide(left, physical)
 		if limit > 0 && stat.Finite(held[i]) {
@@ -291,9 +286,9 @@ func (b *builder) disk() {
 		return u.Signal == "disk_*" && strings.HasPrefix(u.Entity, "disk/")
 	})
 	over := func(num, den metric.Desc) figure {
-		growth, seen := b.growAll(b.h.all(num))
+		growth, seen := b.growAll(b.all(num))
 		if den.Name != "" {
-			seen, _ = b.growAll(b.h.all(den))
+			seen, _ = b.growAll(b.all(den))
 		}
 		if part {
 			return figure{}
@@ -306,7 +301,7 @@ func (b *builder) disk() {
 	b.take(metric.DiskLatency, over(metric.DiskReadTime, metric.DiskReads), metric.DiskReadTime, metric.DiskReads)
 	b.take(metric.DiskQueue, over(metric.DiskQueueTime, second), metric.DiskQueueTime)
 	var busiest figure
-	for _, t := range b.h.all(metric.DiskBusy) {
+	for _, t := range b.all(metric.DiskBusy) {
 		if !part {
 			busiest = busiest.orMore(b.quotient(t.grow(b.spans)))
 		}
@@ -316,7 +311,7 @@ func (b *builder) disk() {
 
 // limit is a limit of the job's control group as it was read.
 func (b *builder) limit(raw metric.Desc) (f figure) {
-	for _, t := range b.h.all(raw) {
+	for _, t := range b.all(raw) {
 		if x, ok := b.usual(raw, t.entity); ok && x > 0 {
 			f = exact(x)
 		}

@@ -22,13 +22,13 @@ type lost struct {
 }
 
 // readLost returns what is to be left out of a stretch of the watch: gaps, and halts of the job.
-func readLost(rec *recording.Recording, h history, c processes, life span) (gaps, halts []lost) {
-	halts = readHalts(rec, h, c, life.to)
-	if len(halts) == 0 && rec.End != nil && rec.End.Reason != recording.EndJobEnded {
+func (f *frame) readLost(life span) (gaps, halts []lost) {
+	halts = f.readHalts(life.to)
+	if len(halts) == 0 && f.rec.End != nil && f.rec.End.Reason != recording.EndJobEnded {
 		// where somebody was stopped, that says it all
-		halts = readStandstill(h, c, life)
+		halts = f.readStandstill(life)
 	}
-	return readGaps(rec, h, c), halts
+	return f.readGaps(), halts
 }
 
 func earlier(a, b lost) int { return cmp.Compare(a.from, b.from) }
@@ -53,19 +53,19 @@ const catchUp = 1.0
 
 // readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
 // counts need to catch up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
-func readGaps(rec *recording.Recording, h history, c processes) (gaps []lost) {
+func (f *frame) readGaps() (gaps []lost) {
 	type gap struct {
 		Lasted float64 `json:"lasted_s"`
 	}
-	for e, row := range recording.Each[gap](rec, recording.EventGap) {
+	for e, row := range recording.Each[gap](f.rec, recording.EventGap) {
 		at, lasted, samples := e.At.Seconds(), row.Lasted, 0.0
 		if lasted <= 0 {
 			continue
 		}
-		for _, a := range c.trainers {
-			samples = max(samples, h.grown(a.entity, span{at - lasted, at}, sampleCounts))
+		for _, a := range f.processes.trainers {
+			samples = max(samples, f.grown(a.entity, span{at - lasted, at}, sampleCounts))
 		}
-		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
+		edge := min(max(f.rec.Header.Interval.Seconds(), 0), 1)
 		if samples < max(aliveSamples*lasted, 3) {
 			gaps = append(gaps, lost{span: span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
 		}
@@ -88,17 +88,17 @@ const (
 )
 
 // readHalts returns the halts of the trainers and their workers in order of time, those that overlap as one.
-func readHalts(rec *recording.Recording, h history, c processes, end float64) []lost {
+func (f *frame) readHalts(end float64) []lost {
 	var all []lost
-	for _, a := range slices.Concat(c.trainers, c.workers) {
-		stopped, who := h.of(metric.ThreadStopped, a.entity), "the job"
+	for _, a := range slices.Concat(f.processes.trainers, f.processes.workers) {
+		stopped, who := f.of(metric.ThreadStopped, a.entity), "the job"
 		if a.Role == "worker" {
 			who = fmt.Sprintf("loader worker %d", a.PID)
 		}
 		for _, s := range haltsOf(stopped) {
 			x := lost{span: span{max(s.from-stopNotice, 0), s.to}, who: who}
 			// Readings are up to a second apart at the slowest pace.
-			if x.open = rec.End != nil && s.to >= min(stopped.last(), end)-1; x.open {
+			if x.open = f.rec.End != nil && s.to >= min(stopped.last(), end)-1; x.open {
 				x.to = max(x.to, end)
 			}
 			all = append(all, x)
@@ -152,17 +152,17 @@ const (
 
 // readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a
 // worker hangs in a dead mount, in a program it started, in a lock. Rates over that time are of nothing.
-func readStandstill(h history, c processes, life span) (out []lost) {
-	for _, a := range c.trainers {
-		from, ok := lastBatch(h.of(metric.LoaderTensors, a.loader()), life)
+func (f *frame) readStandstill(life span) (out []lost) {
+	for _, a := range f.processes.trainers {
+		from, ok := lastBatch(f.of(metric.LoaderTensors, a.loader()), life)
 		if !ok {
 			continue
 		}
 		still := span{from, life.to}
-		waiting := h.grown(a.loader(), still, metric.LoaderWaiting)
-		samples := h.grown(a.loader(), still, metric.LoaderSamples)
+		waiting := f.grown(a.loader(), still, metric.LoaderWaiting)
+		samples := f.grown(a.loader(), still, metric.LoaderSamples)
 		if samples > 0 && waiting >= standstillWaits*samples {
-			out = append(out, lost{span: still, open: true, why: stuckWorkers(h, c, a, still)})
+			out = append(out, lost{span: still, open: true, why: f.stuckWorkers(a, still)})
 		}
 	}
 	return out
@@ -199,18 +199,18 @@ var stuckIn = []struct {
 }
 
 // stuckWorkers names the workers of a trainer that are not waiting for work, and what they do instead.
-func stuckWorkers(h history, c processes, trainer *process, s span) string {
+func (f *frame) stuckWorkers(trainer *process, s span) string {
 	const mostNamed = 3
 	var words []string
-	for _, a := range c.workers {
+	for _, a := range f.processes.workers {
 		if a.Trainer != trainer.entity || a.died < s.to {
 			continue
 		}
-		samples := h.grown(a.entity, s, metric.ThreadSamples)
+		samples := f.grown(a.entity, s, metric.ThreadSamples)
 		for _, state := range stuckIn {
-			if in := h.grown(a.entity, s, state.state); samples > 0 && in >= standstillWaits*samples {
+			if in := f.grown(a.entity, s, state.state); samples > 0 && in >= standstillWaits*samples {
 				said := state.words
-				if state.state == metric.ThreadFutex && h.grown(a.entity, s, metric.ProcCPU) > s.length()/2 {
+				if state.state == metric.ThreadFutex && f.grown(a.entity, s, metric.ProcCPU) > s.length()/2 {
 					said = "computes" // in other threads than the main one
 				}
 				words = append(words, fmt.Sprintf("loader worker %d %s", a.PID, said))
@@ -227,24 +227,4 @@ func stuckWorkers(h history, c processes, trainer *process, s span) string {
 		words = slices.Clip(words[:mostNamed])
 	}
 	return ": " + strings.Join(words, ", ") + more
-}
-
-// warnHalts says who was stopped and since when.
-func (b *builder) warnHalts() {
-	const mostNamed = 3
-	for i, x := range b.halts {
-		switch {
-		case i == mostNamed:
-			b.warn("it was stopped or frozen %d times more", len(b.halts)-mostNamed)
-			return
-		case x.who == "":
-			b.warn("no batch has passed since %.1f s of the watch, and the trainer waits for one%s; that time is "+
-				"left out", x.from, x.why)
-		case x.open:
-			b.warn("%s has been stopped or frozen since %.1f s of the watch; that time is left out", x.who, x.from)
-		default:
-			b.warn("%s was stopped or frozen from %.1f s to %.1f s of the watch; that time is left out", x.who, x.from,
-				x.to)
-		}
-	}
 }

@@ -85,7 +85,7 @@ func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 // readsNone reports whether batches pass and the main thread reads none of them, which no thread of the job's own was
 // seen to do for it.
 func (b *builder) readsNone(r *rank) bool {
-	read, seen := b.h.of(metric.ProcMainReadChars, r.entity).grow(b.spans)
+	read, seen := b.of(metric.ProcMainReadChars, r.entity).grow(b.spans)
 	return stat.Sum(r.batches) > 0 && stat.Sum(seen) > 0 && stat.Sum(read) < leastTaken*stat.Sum(r.batches) &&
 		stat.Sum(b.grow(r.taker(), metric.ThreadSamples)) == 0
 }
@@ -100,7 +100,7 @@ func (b *builder) allAtWork(r *rank) float64 { return 1 - b.idleShare(r.workerSe
 // locked is the share of time in which a trainer's main thread sleeps in locks, and not for its backward pass.
 func (b *builder) locked(r *rank) step.Range {
 	locked := b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed)
-	if b.h.of(metric.ThreadHostRunning, r.entity) != nil {
+	if b.of(metric.ThreadHostRunning, r.entity) != nil {
 		own, all := b.grow(r.entity, metric.ThreadRunning, metric.ThreadGIL), b.grow(r.entity, metric.ThreadHostRunning)
 		locked = stat.Beyond(locked, stat.Beyond(all, own))
 	}
@@ -166,7 +166,7 @@ func (b *builder) othersOf(r *rank) float64 {
 func (b *builder) mayLoadElsewhere(r *rank) bool {
 	loads, _ := b.center(metric.InWorkerless)
 	loads = max(loads-b.asleepByTimer(r, r.sight()).Likely, 0) // it may wait for the others there
-	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
+	main, seen := b.of(metric.ProcMainCPU, r.entity).grow(b.spans)
 	job, _ := b.center(metric.JobCPU)
 	others := job/float64(len(b.ranks)) - stat.Divide(stat.Sum(main), stat.Sum(seen))
 	return loads < hardlyWaits && others >= othersBusy && b.unexplained(loads) >= asleepApart

@@ -150,13 +150,13 @@ func (a *process) pin() string { return "pin/" + strings.TrimPrefix(a.entity, "p
 func (a *process) taker() string { return "taker/" + strings.TrimPrefix(a.entity, "process/") }
 
 // beginAtBirth lets the counters of processes born in the watch begin at zero, so that their first part counts too.
-func (c processes) beginAtBirth(h history) {
+func (f *frame) beginAtBirth() {
 	for _, d := range metric.Raw() {
 		if d.Kind != metric.Counter || d.Name == metric.HookClock.Name { // a clock begins nowhere
 			continue
 		}
-		for _, t := range h.all(d) {
-			if a := c.all[t.entity]; a != nil && a.bornInWatch {
+		for _, t := range f.all(d) {
+			if a := f.processes.all[t.entity]; a != nil && a.bornInWatch {
 				t.begin(a.born)
 			}
 		}
@@ -171,13 +171,14 @@ type otherTrainings struct {
 }
 
 // keepLongestTraining keeps the trainers of the longest training. Those that overlap are one training.
-func (c *processes) keepLongestTraining(h history, end float64) otherTrainings {
+func (f *frame) keepLongestTraining(end float64) otherTrainings {
+	c := &f.processes
 	type training struct {
 		life     span
 		trainers []*process
 	}
 	lives := stat.Each(len(c.trainers), func(i int) training {
-		return training{lifeOf(h, c.trainers[i], end), c.trainers[i : i+1]}
+		return training{f.lifeOf(c.trainers[i], end), c.trainers[i : i+1]}
 	})
 	slices.SortStableFunc(lives, func(x, y training) int { return cmp.Compare(x.life.from, y.life.from) })
 	var all []training
@@ -215,27 +216,14 @@ func (c *processes) keepLongestTraining(h history, end float64) otherTrainings {
 
 // lifeOf is from when to when a trainer trained within the watch: from the first batch that the hook reported, else
 // from when it was first sampled. One that was never sampled may have trained all the time.
-func lifeOf(h history, a *process, end float64) span {
-	samples := h.of(metric.ThreadSamples, a.entity)
+func (f *frame) lifeOf(a *process, end float64) span {
+	samples := f.of(metric.ThreadSamples, a.entity)
 	if samples == nil {
 		return span{0, end}
 	}
 	from, to := samples.at[0], min(samples.last(), a.died, end)
-	if clock := h.of(metric.HookClock, a.entity); clock != nil {
+	if clock := f.of(metric.HookClock, a.entity); clock != nil {
 		from = max(from, clock.at[0])
 	}
 	return span{max(from, 0), max(to, from, 0)}
-}
-
-// warnOtherTrainings says which of several trainings the report is of.
-func (b *builder) warnOtherTrainings(t otherTrainings) {
-	if t.before+t.after == 0 || len(b.ranks) == 0 {
-		return
-	}
-	who := "the trainer with pid " + strconv.Itoa(b.ranks[0].PID)
-	if n := len(b.ranks); n > 1 {
-		who = strconv.Itoa(n) + " trainers that ran together"
-	}
-	b.warn("trainers ran one after the other: the figures are of the longest training, %.0f s of %s; %d ran before "+
-		"and %d after", math.Round(t.life.length()), who, t.before, t.after)
 }

@@ -33,8 +33,8 @@ func (c *changeover) share(samples int64) float64 {
 }
 
 // changeovers are those of a trainer, in order.
-func (b *builder) changeovers(trainer *process) (all []changeover) {
-	for e, row := range recording.Each[recording.Changeover](b.rec, recording.EventChangeover) {
+func (f *frame) changeovers(trainer *process) (all []changeover) {
+	for e, row := range recording.Each[recording.Changeover](f.rec, recording.EventChangeover) {
 		first := e.At.Seconds() - row.Ago
 		if e.Entity == trainer.loader() && row.Took > 0 && stat.Finite(row.Took, first) {
 			all = append(all, changeover{span{first - row.Took, first}, row})
@@ -48,20 +48,21 @@ func (r restart) gap() span { return span{r.ended, max(r.first, r.ended)} }
 
 // starting is how long a trainer does anything else than wait for a batch in a restart of its workers, in each span;
 // how much of that it runs; and how much it sleeps, or, where no samples timed the restart, does not run.
-func (b *builder) starting(r *rank, s restart, spans []span) (all, ran, slept []float64) {
+func (f *frame) starting(entity, loader string, s restart) (all, ran, slept []float64) {
+	spans := f.spans
 	if c := s.timed; c != nil {
 		part := func(share float64) []float64 {
 			return stat.Each(len(spans), func(i int) float64 { return share * spans[i].overlap(s.gap()) })
 		}
 		return part(1 - c.share(c.Waiting)), part(c.share(c.Running)), part(c.share(c.Asleep))
 	}
-	all, _ = b.changing(r, s).grow(spans)
+	all, _ = f.changing(entity, loader, s).grow(spans)
 	ran, slept = make([]float64, len(spans)), make([]float64, len(spans))
 	for i, part := range intersect(spans, span{s.born, s.first}) {
-		samples := b.h.grown(r.entity, part, metric.ThreadSamples)
-		waited := b.h.grown(r.loader(), part, metric.LoaderWaiting) + b.h.grown(r.entity, part, atWork...)
+		samples := f.grown(entity, part, metric.ThreadSamples)
+		waited := f.grown(loader, part, metric.LoaderWaiting) + f.grown(entity, part, atWork...)
 		all[i] += max(samples-waited, 0)
-		ran[i] = min(b.h.grown(r.entity, part, metric.ThreadRunning), all[i])
+		ran[i] = min(f.grown(entity, part, metric.ThreadRunning), all[i])
 		slept[i] = all[i] - ran[i]
 	}
 	return all, ran, slept
@@ -114,9 +115,9 @@ func workerSets(workers []*process) [][]*process {
 
 // starts finds the births in the watch at which no worker of before was left. Workers of another loader that live on (a
 // validation loader's) mean that not the whole set was replaced.
-func (b *builder) starts(trainer *process, workers []*process) []restart {
+func (f *frame) starts(trainer *process, workers []*process) []restart {
 	sets := workerSets(workers)
-	pace, timed := b.pace(trainer, sets), b.changeovers(trainer)
+	pace, timed := f.pace(trainer, sets), f.changeovers(trainer)
 	var out []restart
 	for i := range sets {
 		born := sets[i][0].born
@@ -147,7 +148,7 @@ func (b *builder) starts(trainer *process, workers []*process) []restart {
 			r.timed = &timed[at]
 			r.ended, r.first = r.timed.from, r.timed.to
 		} else {
-			r.first = min(b.firstBatch(trainer, r, pace, next), b.backAtWork(trainer, born, next))
+			r.first = min(f.firstBatch(trainer, r, pace, next), f.backAtWork(trainer, born, next))
 		}
 		out = append(out, r)
 	}
@@ -161,9 +162,9 @@ type pace struct {
 }
 
 // pace takes it from the steps between readings but those from a birth to the first growth after it.
-func (b *builder) pace(trainer *process, sets [][]*process) pace {
-	t, came, during := b.h.of(metric.LoaderTensors, trainer.loader()), 0.0, 0.0
-	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
+func (f *frame) pace(trainer *process, sets [][]*process) pace {
+	t, came, during := f.of(metric.LoaderTensors, trainer.loader()), 0.0, 0.0
+	alive := f.of(metric.LoaderWorkers, trainer.loader())
 	since := math.Inf(1) // the last birth whose first tensors did not come yet
 	for _, step := range t.steps() {
 		for len(sets) > 0 && sets[0][0].born < step.to {
@@ -178,7 +179,7 @@ func (b *builder) pace(trainer *process, sets [][]*process) pace {
 			since = math.Inf(1)
 		}
 	}
-	per, ok := b.tensorsPerBatch(trainer.loader())
+	per, ok := f.tensorsPerBatch(trainer.loader())
 	if !ok {
 		per = 1
 	}
@@ -187,19 +188,19 @@ func (b *builder) pace(trainer *process, sets [][]*process) pace {
 
 // firstBatch says when a new set handed over its first batch, as far as the count of tensors tells. Where tensors were
 // not seen yet, it is the first step in which the trainer mostly does something else than wait or write to new workers.
-func (b *builder) firstBatch(trainer *process, r restart, usual pace, before float64) float64 {
-	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
-	t := b.h.of(metric.LoaderTensors, trainer.loader())
+func (f *frame) firstBatch(trainer *process, r restart, usual pace, before float64) float64 {
+	alive := f.of(metric.LoaderWorkers, trainer.loader())
+	t := f.of(metric.LoaderTensors, trainer.loader())
 	switch {
 	case t == nil:
-		return b.endOfWait(trainer, r.born, before)
+		return f.endOfWait(trainer, r.born, before)
 	case t.at[0] > r.born: // a tensor was seen by then
-		return b.endOfWait(trainer, r.born, min(before, t.at[0]))
+		return f.endOfWait(trainer, r.born, min(before, t.at[0]))
 	}
 	for _, step := range t.stepsBetween(r.born, before) {
 		now := alive.within(span{step.from, step.from})
 		if step.from >= r.born && t.grown(step) > 0 && len(now) > 0 && now[0] > 0 {
-			return b.firstOf(trainer, r, usual, step)
+			return f.firstOf(trainer, r, usual, step)
 		}
 	}
 	return min(before, max(t.last(), r.born))
@@ -208,8 +209,8 @@ func (b *builder) firstBatch(trainer *process, r restart, usual pace, before flo
 // firstOf is when the first batch came that was counted by the end of a step between two readings, the first step after
 // a birth in which the count grew: at the usual pace all that came since the old set ended take so long. What was read
 // in the step of the birth is of both sets; and no later than the middle of the step, as the first of a slow loader is.
-func (b *builder) firstOf(trainer *process, r restart, usual pace, step span) float64 {
-	t, queue := b.h.of(metric.LoaderTensors, trainer.loader()), b.h.of(metric.LoaderQueued, trainer.loader())
+func (f *frame) firstOf(trainer *process, r restart, usual pace, step span) float64 {
+	t, queue := f.of(metric.LoaderTensors, trainer.loader()), f.of(metric.LoaderQueued, trainer.loader())
 	middle := (step.from + step.to) / 2
 	if !(usual.perSecond > 0) {
 		return middle
@@ -238,9 +239,9 @@ const backAtWorkShare = 0.25
 // backAtWork says when the main thread was at work again after a birth, +Inf where that does not show. The loader is
 // reported a few times a second, and forked workers hand over their first batch within hundredths: what the step that
 // holds the birth has of work beyond the time before the birth came after it.
-func (b *builder) backAtWork(trainer *process, born, before float64) float64 {
-	for _, step := range b.h.of(metric.ThreadSamples, trainer.entity).stepsBetween(born, before) {
-		worked := b.h.grown(trainer.entity, step, atWork...) - max(born-step.from, 0)
+func (f *frame) backAtWork(trainer *process, born, before float64) float64 {
+	for _, step := range f.of(metric.ThreadSamples, trainer.entity).stepsBetween(born, before) {
+		worked := f.grown(trainer.entity, step, atWork...) - max(born-step.from, 0)
 		begin := max(step.from, born)
 		if worked > backAtWorkShare*(step.to-begin) {
 			return step.to - min(worked, step.to-begin)
@@ -255,18 +256,40 @@ func (b *builder) backAtWork(trainer *process, born, before float64) float64 {
 const waitsAtStart = 0.75
 
 // endOfWait returns the first step after a birth in which the trainer does something else than wait for its workers.
-func (b *builder) endOfWait(trainer *process, born, latest float64) float64 {
-	samples := b.h.of(metric.LoaderSamples, trainer.loader())
+func (f *frame) endOfWait(trainer *process, born, latest float64) float64 {
+	samples := f.of(metric.LoaderSamples, trainer.loader())
 	if samples == nil {
 		return born
 	}
 	latest = min(latest, max(samples.last(), born))
 	for _, step := range samples.stepsBetween(born, latest) {
-		waited := b.h.grown(trainer.loader(), step, metric.LoaderWaiting) +
-			b.h.grown(trainer.entity, step, metric.ThreadWaitChild, metric.ThreadPipeWrite)
+		waited := f.grown(trainer.loader(), step, metric.LoaderWaiting) +
+			f.grown(trainer.entity, step, metric.ThreadWaitChild, metric.ThreadPipeWrite)
 		if all := samples.grown(step); step.from >= born && all > 0 && waited < waitsAtStart*all {
 			return step.from
 		}
 	}
 	return latest
+}
+
+// changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
+// starts one, to which it writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
+var changingStates = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadPipeRead, metric.ThreadWaitChild,
+	metric.ThreadPipeWrite}
+
+// changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy
+// with the change. The samples notice a death at once and the table of processes up to a scan later, so it begins
+// before the end of the old set.
+func (f *frame) changing(entity, loader string, s restart) *track {
+	none := f.of(metric.LoaderNoWorkers, loader)
+	out := &track{at: []float64{math.Inf(-1)}, v: []float64{0}}
+	total, begin := 0.0, s.ended-lateNotice
+	for _, step := range none.stepsBetween(begin, s.born) {
+		step = step.and(span{begin, s.born})
+		counted := f.grown(loader, step, metric.LoaderWaiting)
+		busy := f.grown(entity, step, changingStates...) - counted
+		total += min(max(busy, 0), none.grown(step))
+		out.at, out.v = append(out.at, step.from, step.to), append(out.v, out.v[len(out.v)-1], total)
+	}
+	return out
 }

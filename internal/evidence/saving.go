@@ -80,8 +80,8 @@ func (b *builder) saving(r *rank) {
 // number passes and the trainer does not wait for its loader; no more, for an evaluation beside it looks the same. New
 // workers are started with what is written to them.
 func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
-	wrote := b.h.of(metric.ProcMainWriteChars, r.entity)
-	handed := cmp.Or(b.h.of(metric.LoaderTensors, r.loader()), b.h.of(metric.LoaderBatches, r.loader()))
+	wrote := b.of(metric.ProcMainWriteChars, r.entity)
+	handed := cmp.Or(b.of(metric.LoaderTensors, r.loader()), b.of(metric.LoaderBatches, r.loader()))
 	passed, lasted := 0.0, 0.0
 	for _, s := range wrote.steps() {
 		s = s.and(b.steady)
@@ -97,7 +97,7 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 	}
 	pace = stat.Over(passed, lasted)
 	stands := func(s saveStep) bool {
-		return s.handed < pace*s.length()/2 && b.h.grown(r.loader(), s.span, metric.LoaderWaiting) < s.length()/2
+		return s.handed < pace*s.length()/2 && b.grown(r.loader(), s.span, metric.LoaderWaiting) < s.length()/2
 	}
 	for i := 1; i < len(out); i++ {
 		switch before, after := &out[i-1], &out[i]; {

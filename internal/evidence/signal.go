@@ -2,9 +2,7 @@ package evidence
 
 import (
 	"cmp"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -132,23 +130,4 @@ func covers(signal, name string) bool {
 		return strings.HasPrefix(name, prefix)
 	}
 	return signal == name
-}
-
-// seconds turns seconds into a duration; what does not fit becomes the longest or shortest there is.
-func seconds(s float64) time.Duration {
-	ns := s * float64(time.Second)
-	switch {
-	case math.IsNaN(ns):
-		return 0
-	case ns >= math.MaxInt64:
-		return math.MaxInt64
-	case ns <= math.MinInt64:
-		return math.MinInt64
-	}
-	return time.Duration(ns)
-}
-
-// lengths is how long spans are.
-func lengths(spans []span) []float64 {
-	return stat.Each(len(spans), func(i int) float64 { return spans[i].length() })
 }

@@ -28,8 +28,8 @@ func (b *builder) trainer(r *rank) {
 	}
 	stopped := b.ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
 	if len(b.halts) > 0 { // the windows leave out the halts, which this is about
-		stopped = exact(stat.Divide(b.h.grown(r.entity, b.steady, metric.ThreadStopped),
-			b.h.grown(r.entity, b.steady, metric.ThreadSamples)))
+		stopped = exact(stat.Divide(b.grown(r.entity, b.steady, metric.ThreadStopped),
+			b.grown(r.entity, b.steady, metric.ThreadSamples)))
 	}
 	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.ThreadSamples)
 	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)

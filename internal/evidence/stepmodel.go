@@ -153,7 +153,7 @@ var asleepOutside = []metric.Desc{metric.ThreadFutexTimed, metric.ThreadFutex, m
 // loader is in none of them: waiting for a batch, taking one, starting workers, and what the hook timed as loading.
 func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	ran := b.grow(r.entity, metric.ThreadHostRunning)
-	if b.h.of(metric.ThreadHostRunning, r.entity) == nil {
+	if b.of(metric.ThreadHostRunning, r.entity) == nil {
 		ran = b.grow(r.entity, metric.ThreadRunning)
 	}
 	running = r.ofSamples(ran)

@@ -31,8 +31,7 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	b.steady = span{0, end}
 	// Windows of about a second, longer ones where there would be too many or readings were thinned.
 	width := max(usualWindow*float64(max(rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
-	b.spans = cut([]span{b.steady}, width)
-	b.length = lengths(b.spans)
+	b.cut([]span{b.steady}, width)
 	d := drawing{builder: b}
 	d.windows = stat.Each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })
 	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), WholeEpochs: b.Epochs > 0, OneOf: rec.OneOf,
@@ -100,7 +99,7 @@ func (d *drawing) machine() {
 	} {
 		d.line(x.d, x.f.num, x.f.den)
 	}
-	read, seen := d.growAll(d.h.all(metric.DiskReadBytes))
+	read, seen := d.growAll(d.all(metric.DiskReadBytes))
 	d.line(metric.DiskByteRate, read, seen)
 }
 

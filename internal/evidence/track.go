@@ -335,3 +335,15 @@ func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) 
 		t.at, t.v = slices.Clone(moments), v
 	}
 }
+
+// rises returns the readings at which a total was first and last seen to have grown, 0 where it never was.
+func (t *track) rises() (first, last float64) {
+	for i := 1; t != nil && i < len(t.v); i++ {
+		if t.v[i] > t.v[i-1] {
+			if last = t.at[i]; first == 0 {
+				first = last
+			}
+		}
+	}
+	return first, last
+}

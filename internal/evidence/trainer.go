@@ -1,8 +1,6 @@
 package evidence
 
 import (
-	"maps"
-	"math"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -79,7 +77,7 @@ func (b *builder) rankOf(a *process) *rank {
 	}
 	r.samples = b.grow(a.entity, metric.ThreadSamples)
 	both := b.grow(a.loader(), metric.LoaderSamples, metric.LoaderNoWorkers)
-	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
+	workers := b.of(metric.LoaderWorkers, a.loader()).within(b.steady)
 	r.noLoader = len(r.workerSet) == 0 && stat.Sum(both) == 0 && stat.Sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
 	reported := b.readHook(a)
@@ -150,7 +148,7 @@ func (b *builder) waits(r *rank, both []float64) {
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
-		all, ran, slept := b.starting(r, s, b.spans)
+		all, ran, slept := b.starting(r.entity, r.loader(), s)
 		for i := range all {
 			r.starting[i] += all[i]
 			r.startRan[i] += ran[i]
@@ -160,55 +158,9 @@ func (b *builder) waits(r *rank, both []float64) {
 	r.waiting = stat.Lesser(stat.Plus(r.polled, r.starting), r.joint)
 }
 
-// changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
-// starts one, to which it writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
-var changingStates = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadPipeRead, metric.ThreadWaitChild,
-	metric.ThreadPipeWrite}
-
-// changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy
-// with the change. The samples notice a death at once and the table of processes up to a scan later, so it begins
-// before the end of the old set.
-func (b *builder) changing(r *rank, s restart) *track {
-	none := b.h.of(metric.LoaderNoWorkers, r.loader())
-	out := &track{at: []float64{math.Inf(-1)}, v: []float64{0}}
-	total, begin := 0.0, s.ended-lateNotice
-	for _, step := range none.stepsBetween(begin, s.born) {
-		step = step.and(span{begin, s.born})
-		counted := b.h.grown(r.loader(), step, metric.LoaderWaiting)
-		busy := b.h.grown(r.entity, step, changingStates...) - counted
-		total += min(max(busy, 0), none.grown(step))
-		out.at, out.v = append(out.at, step.from, step.to), append(out.v, out.v[len(out.v)-1], total)
-	}
-	return out
-}
-
-// intersect returns, for each window, its part within s; it may be empty.
-func intersect(spans []span, s span) []span {
-	return stat.Each(len(spans), func(i int) span { return spans[i].and(s) })
-}
-
 // fewBatches is the count below which a rate is taken between the first and the last batch seen: counting those in the
 // window is off by up to one at each end, which at 40 batches is 5 %.
 const fewBatches = 40
-
-// steadyPeriod is the share of readings a number of tensors per batch must hold to be believed where several were
-// reported.
-const steadyPeriod = 0.1
-
-// tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after
-// two tensors also does after sixteen: of several answers the smallest that lasted stands.
-func (b *builder) tensorsPerBatch(loader string) (per float64, ok bool) {
-	readings, times := b.h.of(metric.LoaderTensorsPer, loader).within(b.steady), map[float64]float64{}
-	for _, n := range readings {
-		times[n]++
-	}
-	for _, n := range slices.Sorted(maps.Keys(times)) {
-		if n >= 1 && times[n] >= steadyPeriod*float64(len(readings)) {
-			return n, true
-		}
-	}
-	return 0, false
-}
 
 // justBegun is how many batches the first reading of a new set of workers may tell for them to have passed since the
 // reading before, some 0.3 s: workers that hand over their first batch have seldom more than a prefetch queue on the
@@ -219,11 +171,11 @@ const justBegun = 16.0
 // on, else as the loader counted them, which takes until it is known what a batch looks like. None in the whole window
 // is no rate: it may be that nothing was seen.
 func (b *builder) batches(r *rank) {
-	t := b.h.of(metric.LoaderTensors, r.loader())
+	t := b.of(metric.LoaderTensors, r.loader())
 	per, known := b.tensorsPerBatch(r.loader())
 	known = known && t != nil
 	if !known {
-		t, per = b.h.of(metric.LoaderBatches, r.loader()), 1
+		t, per = b.of(metric.LoaderBatches, r.loader()), 1
 	}
 	if t == nil {
 		return
@@ -233,12 +185,12 @@ func (b *builder) batches(r *rank) {
 	if first := t.aboveZero(); !known || first >= 0 && t.v[first] > justBegun*per {
 		t.skip(first)
 	}
-	alive := b.h.of(metric.LoaderWorkers, r.loader())
+	alive := b.of(metric.LoaderWorkers, r.loader())
 	all := b.processes.of(r.process)
 	inWatch := len(all) > 0 && all[0].bornInWatch
 	// Until it is known what a batch looks like, workers are found one by one, each with all that it has ever made,
 	// which those that were born in the watch have made in it.
-	if regular := b.h.of(metric.LoaderTensorsPer, r.loader()); known && !inWatch &&
+	if regular := b.of(metric.LoaderTensorsPer, r.loader()); known && !inWatch &&
 		regular.at[0] < (b.steady.from+b.steady.to)/2 {
 		since := regular.at[0]
 		for _, s := range r.starts {
@@ -362,7 +314,7 @@ func (b *builder) untold(r *rank) step.Range {
 // two epochs: it may draw the order of the next one, for which the loop waits, or work of the loop's own. Where it
 // begins and ends is known to a reading.
 func (b *builder) unasked(r *rank) float64 {
-	queued, made := b.h.of(metric.LoaderQueued, r.loader()), b.h.of(metric.LoaderTensors, r.loader())
+	queued, made := b.of(metric.LoaderQueued, r.loader()), b.of(metric.LoaderTensors, r.loader())
 	if queued == nil || made == nil || r.noLoader || b.pinned(r) { // PyTorch's thread empties the queue
 		return 0
 	}
@@ -377,8 +329,8 @@ func (b *builder) unasked(r *rank) float64 {
 			continue
 		}
 		for _, part := range intersect(b.spans, between) {
-			ahead := b.h.grown(r.loader(), part, metric.LoaderAhead)
-			runs += min(b.h.grown(r.entity, part, metric.ThreadRunning), ahead)
+			ahead := b.grown(r.loader(), part, metric.LoaderAhead)
+			runs += min(b.grown(r.entity, part, metric.ThreadRunning), ahead)
 		}
 	}
 	return stat.Share(stat.Over(runs, stat.Sum(r.joint)))

@@ -15,7 +15,6 @@ import (
 
 // Lines below which the person is reported that the watch itself is thin.
 const (
-	shortWindow = 10.0 // seconds; 25 s give 24 windows, 10 s give ten, and below that an interval is mostly chance
 	fewSteps    = 20.0 // batches; TraceML asks for as many steps before it says anything critical
 	thinSamples = 0.5  // share of planned samples that were taken
 )
@@ -116,7 +115,7 @@ func (b *builder) warnings(r *rank) {
 	b.warnFull()
 	b.warnHalts()
 	backwards := 0
-	for _, tracks := range b.h.signals {
+	for _, tracks := range b.signals {
 		for _, t := range tracks {
 			backwards += t.resets
 		}
@@ -176,22 +175,6 @@ func (b *builder) warnRanks() {
 			100*most, 100*median)
 	}
 }
-
-// How long a watch is to be, in seconds: the figures that flags are held to and that texts name.
-const (
-	// LeastSteady is for how long a job must be seen after the warm-up before anything is concluded. A watch that is
-	// long enough for that without the warm-up that shows in it keeps so much of it: with a word on it, figures are
-	// worth more than none.
-	LeastSteady = 5.0
-	// LeastWatch is the shortest watch that can be asked for: that, and a second for a warm-up and for finding the
-	// job's processes.
-	LeastWatch = 6.0
-	// AdvisedWatch is what to watch for where less was too short: twice the default.
-	AdvisedWatch = 60.0
-	// AdvisedTraining is for how long a launched job, all of which is watched, should train: what an attached watch
-	// takes by default.
-	AdvisedTraining = 30.0
-)
 
 // fromOutside ends a warning about a hook that is not to be had.
 const fromOutside = "figures are from outside, as in attach mode"

@@ -1,13 +1,52 @@
 package evidence
 
 import (
+	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
+
+// Window is the steady stretch all values are from.
+type Window struct {
+	Start, End time.Duration // since the recording's start
+	Warmup     time.Duration // dropped before it: asked for or detected, the longer
+	Detected   bool          // the warm-up was longer than asked for
+	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
+	Epochs     int           // it is cut to so many whole ones, of a job whose workers restart with each; 0: it is not
+	Startup    Startup       // of it, what showed no step yet
+	Ended      bool          // the job ended in the watch
+	Failure    string        // of a job that pipetune started: how it failed, "ended with status 1 after 5.2 s"; ""
+	// of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all
+	// values
+	Halted time.Duration
+	// what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
+	By string
+}
+
+// How long a watch is to be, in seconds: the figures that flags are held to and that texts name.
+const (
+	// LeastSteady is for how long a job must be seen after the warm-up before anything is concluded. A watch that is
+	// long enough for that without the warm-up that shows in it keeps so much of it: with a word on it, figures are
+	// worth more than none.
+	LeastSteady = 5.0
+	// LeastWatch is the shortest watch that can be asked for: that, and a second for a warm-up and for finding the
+	// job's processes.
+	LeastWatch = 6.0
+	// AdvisedWatch is what to watch for where less was too short: twice the default.
+	AdvisedWatch = 60.0
+	// AdvisedTraining is for how long a launched job, all of which is watched, should train: what an attached watch
+	// takes by default.
+	AdvisedTraining = 30.0
+)
+
+// shortWindow is the shortest window, in seconds, that gives good intervals: 25 s give 24 windows, 10 s give ten, and
+// below that an interval is mostly chance.
+const shortWindow = 10.0
 
 // How the steady window is cut into windows. About a second holds some 50 samples of each thread (they are taken 50 to
 // 100 times a second) and ten readings, so that a window's share is known to a few points, while 25 s still give 24
@@ -20,9 +59,15 @@ const (
 	mostWindows  = 150
 )
 
-// frame is the time the evidence is from: the steady stretch, cut into windows that leave out the gaps of the watch and
-// the halts of the job.
+// frame is a watch as it was read: who took part, and the time the evidence is from, which is the steady stretch, cut
+// into windows that leave out the gaps of the watch and the halts of the job.
 type frame struct {
+	rec *recording.Recording
+	history
+	processes processes
+	calls     map[string]LoaderCall      // of loops, by entity
+	epochs    map[string][]reportedEpoch // of loops, by entity
+
 	Window
 	steady span
 	last   float64   // where the stretch would end that is not cut to whole epochs
@@ -34,18 +79,18 @@ type frame struct {
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
-func watchEnd(rec *recording.Recording, h history, c processes) (end float64, ended bool) {
-	for _, tracks := range h.signals {
+func (f *frame) watchEnd() (end float64, ended bool) {
+	for _, tracks := range f.signals {
 		for _, t := range tracks {
 			end = max(end, t.last())
 		}
 	}
-	if rec.End != nil && rec.End.At > 0 {
-		end = min(end, rec.End.At.Seconds())
-		ended = rec.End.Reason == recording.EndJobEnded
+	if f.rec.End != nil && f.rec.End.At > 0 {
+		end = min(end, f.rec.End.At.Seconds())
+		ended = f.rec.End.Reason == recording.EndJobEnded
 	}
-	for _, e := range rec.Events {
-		if e.Kind == recording.EventFull && e.At.Seconds() >= shortWindow+rec.Header.Warmup.Seconds() {
+	for _, e := range f.rec.Events {
+		if e.Kind == recording.EventFull && e.At.Seconds() >= shortWindow+f.rec.Header.Warmup.Seconds() {
 			// who was born later is not known, and the figures of the workers would lack them
 			end = min(end, e.At.Seconds())
 		}
@@ -53,22 +98,22 @@ func watchEnd(rec *recording.Recording, h history, c processes) (end float64, en
 			ended, end = true, min(end, e.At.Seconds())
 		}
 	}
-	if !ended || len(c.trainers) == 0 {
+	if !ended || len(f.processes.trainers) == 0 {
 		return end, ended
 	}
 	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last
 	// worker's, or after the last step that any trainer reported, is no training.
 	trainers, workers, reported := 0.0, 0.0, 0.0
-	for _, a := range c.trainers {
-		trainers = max(trainers, min(a.died, h.of(metric.ThreadSamples, a.entity).last()))
-		if clock := h.of(metric.HookClock, a.entity); clock != nil {
-			_, last := rises(clock)
+	for _, a := range f.processes.trainers {
+		trainers = max(trainers, min(a.died, f.of(metric.ThreadSamples, a.entity).last()))
+		if clock := f.of(metric.HookClock, a.entity); clock != nil {
+			_, last := clock.rises()
 			reported = max(reported, last)
 		} else {
 			reported = end // how long this one trains is not known
 		}
 	}
-	for _, a := range c.workers {
+	for _, a := range f.processes.workers {
 		workers = max(workers, min(a.died, end))
 	}
 	for _, life := range []float64{trainers, workers, reported} {
@@ -119,27 +164,25 @@ func cut(parts []span, width float64) []span {
 	return out
 }
 
-// newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
-func (b *builder) newFrame(life span) frame {
-	rec, h, c := b.rec, b.h, b.processes
-	var f frame
-	f.gaps, f.halts = readLost(rec, h, c, life)
+// settle drops the warm-up of a stretch of the watch and cuts the rest into windows.
+func (f *frame) settle(life span) {
+	f.gaps, f.halts = f.readLost(life)
 	f.lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.gaps, f.halts)), earlier)
-	if rec.End != nil {
-		f.By = rec.End.Reason
+	if f.rec.End != nil {
+		f.By = f.rec.End.Reason
 	}
-	asked := min(max(rec.Header.Warmup.Seconds(), 0), life.length()/2)
-	detected := min(detectWarmup(h, c, f.lost, life), life.length()/2)
+	asked := min(max(f.rec.Header.Warmup.Seconds(), 0), life.length()/2)
+	detected := min(f.detectWarmup(life), life.length()/2)
 	if spared := life.length() - LeastSteady - fringe; detected > spared && spared >= asked {
 		f.Kept = seconds(detected - spared)
 		detected = spared
 	}
-	if f.Startup = readStartup(rec, h, c, span{life.from + asked, life.to}); f.Startup.To > 0 && !f.Startup.Whole {
+	if f.Startup = f.readStartup(span{life.from + asked, life.to}); f.Startup.To > 0 && !f.Startup.Whole {
 		if asked = f.Startup.To - life.from; asked >= detected {
 			f.Kept = 0
 		}
 	}
-	f.steady, f.Epochs = b.wholeEpochs(span{life.from + max(asked, detected), life.to}, f.lost)
+	f.steady, f.Epochs = f.wholeEpochs(span{life.from + max(asked, detected), life.to})
 	f.last = life.to
 	f.Detected = detected > asked
 	f.Halted = seconds(lostOf(f.halts, f.steady))
@@ -150,15 +193,41 @@ func (b *builder) newFrame(life span) frame {
 	if epoch := total / float64(f.Epochs); f.Epochs > 0 && epoch > width { // each window is the same part of its epoch
 		width = epoch / math.Round(epoch/width)
 	}
-	f.spans = cut(parts, width)
-	f.length = lengths(f.spans)
-	return f
+	f.cut(parts, width)
 }
 
-// quotient is a ratio of sums over the windows, whose interval tells how epochs differ where the stretch is whole ones.
-func (f *frame) quotient(num, den []float64) stat.Summary {
-	return stat.RatioOfRounds(num, den, int(math.Round(float64(len(f.spans))/float64(max(f.Epochs, 1)))))
+// cut makes windows of the clean parts.
+func (f *frame) cut(parts []span, width float64) {
+	f.spans = cut(parts, width)
+	f.length = lengths(f.spans)
 }
+
+// readFrame reads who took part in a watch, finds the longest training of it, and cuts its steady stretch into windows.
+// The error says that there are no readings.
+func readFrame(rec *recording.Recording) (f *frame, t otherTrainings, end float64, err error) {
+	if rec == nil {
+		return nil, t, 0, errEmpty
+	}
+	f = &frame{rec: rec, history: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec),
+		epochs: readEpochs(rec)}
+	if len(f.signals) == 0 {
+		return nil, t, 0, errEmpty
+	}
+	f.beginAtBirth()
+	f.weightByTime()
+	end, f.Ended = f.watchEnd()
+	t = f.keepLongestTraining(end)
+	f.settle(t.life)
+	for _, e := range recording.Each[recording.JobEnd](rec, recording.EventJobEnded) {
+		if e.Status != 0 {
+			f.Failure = e.String()
+		}
+	}
+	return f, t, end, nil
+}
+
+// errEmpty is returned for a recording that was cut off before its first reading.
+var errEmpty = errors.New("the recording holds no readings")
 
 // fringe is left to what gaps and rounding take of these seconds.
 const fringe = 0.05
@@ -170,16 +239,16 @@ const waitFloor = 0.2
 // detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second,
 // the share of samples that wait, or the GPUs' utilization. Starting up differs in all of them, and each alone may be
 // missing.
-func detectWarmup(h history, c processes, all []lost, life span) float64 {
+func (f *frame) detectWarmup(life span) float64 {
 	if life.length() <= 0 {
 		return 0
 	}
-	parts := without(life, all)
+	parts := without(life, f.lost)
 	tensors, per := 0.0, 1.0
-	for _, t := range h.all(metric.LoaderTensors) {
+	for _, t := range f.all(metric.LoaderTensors) {
 		tensors += t.grown(life)
 	}
-	for _, t := range h.all(metric.LoaderTensorsPer) {
+	for _, t := range f.all(metric.LoaderTensorsPer) {
 		per = max(per, slices.Min(t.v))
 	}
 	// A window must hold several batches, or slow steps look like a rate that comes and goes.
@@ -190,18 +259,18 @@ func detectWarmup(h history, c processes, all []lost, life span) float64 {
 	spans := cut(parts, width)
 	rate := make([]float64, len(spans))
 	wait, samples := make([]float64, len(spans)), make([]float64, len(spans))
-	for _, a := range c.trainers {
-		stat.Add(rate, tensorRate(h, a, spans))
-		g, _ := h.of(metric.LoaderWaiting, a.loader()).grow(spans)
+	for _, a := range f.processes.trainers {
+		stat.Add(rate, f.tensorRate(a, spans))
+		g, _ := f.of(metric.LoaderWaiting, a.loader()).grow(spans)
 		stat.Add(wait, g)
-		g, _ = h.of(metric.LoaderSamples, a.loader()).grow(spans)
+		g, _ = f.of(metric.LoaderSamples, a.loader()).grow(spans)
 		stat.Add(samples, g)
 	}
 	for i := range wait {
 		wait[i] = stat.Divide(wait[i], samples[i])
 	}
 	drop := max(stat.Warmup(usual(rate), 0), stat.Warmup(usual(wait), waitFloor))
-	for _, t := range h.all(metric.GPUUtil) {
+	for _, t := range f.all(metric.GPUUtil) {
 		drop = max(drop, stat.Warmup(usual(t.means(spans)), waitFloor))
 	}
 	if drop == 0 || drop > len(spans) {
@@ -212,9 +281,9 @@ func detectWarmup(h history, c processes, all []lost, life span) float64 {
 
 // tensorRate returns the tensors per second a trainer got; NaN where it had workers but their tensors were not reported
 // yet.
-func tensorRate(h history, a *process, spans []span) []float64 {
-	rate, seen := h.of(metric.LoaderTensors, a.loader()).grow(spans)
-	workers := h.of(metric.LoaderWorkers, a.loader())
+func (f *frame) tensorRate(a *process, spans []span) []float64 {
+	rate, seen := f.of(metric.LoaderTensors, a.loader()).grow(spans)
+	workers := f.of(metric.LoaderWorkers, a.loader())
 	for i, s := range spans {
 		switch alive := workers.within(s); {
 		case seen[i] > 0:
@@ -238,93 +307,16 @@ func usual(xs []float64) []float64 {
 	return xs
 }
 
-// Startup is the stretch after the warm-up in which no step of a young job was seen: it imports, reads an index,
-// compiles. The zero value: none.
-type Startup struct {
-	From, To float64 // seconds since the recording's start
-	Whole    bool    // it lasted to the end of the watch
-	Doing    string  // what was seen of it
-}
-
-const (
-	// young is how long after its start a trainer may still start up, in seconds: compiling a large model takes
-	// minutes.
-	young = 600.0
-	// leastStartup is the shortest stretch that is reported, in seconds; less is a long step.
-	leastStartup = 2.0
-	// mostlyAhead is the share of samples that found all workers idle and the trainer not waiting. A worker wakes each
-	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
-	mostlyAhead = 0.8
-	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of
-	// steps, and apart how far they are no longer one: importing it computes for a second or two.
-	recurring, apart = 10.0, 1.0
-	// allSamples is the share of samples that counts as all of them: one of a second's fifty may catch a moment between
-	// two.
-	allSamples = 0.98
-)
-
-// readStartup finds it in what a watch saw of a stretch; a launched job whose batches are reported is watched from its
-// first one on. It ends with the first second in which any trainer shows a sign of a step.
-func readStartup(rec *recording.Recording, h history, c processes, life span) Startup {
-	if rec.Header.Mode == "launch" && len(h.all(metric.HookSteps)) > 0 || len(c.trainers) == 0 {
-		return Startup{}
-	}
-	out := Startup{From: life.from, To: life.from}
-	for _, s := range cut([]span{life}, usualWindow) {
-		doing := ""
-		for _, a := range c.trainers {
-			if doing = startingUp(h, c, a, s); doing == "" || a.Accelerator == "" && computes(h, a, s) {
-				doing = ""
-				break
-			}
-		}
-		if doing == "" {
-			break
-		}
-		out.To, out.Doing = s.to, doing
-	}
-	if out.To-out.From < leastStartup {
-		return Startup{}
-	}
-	out.Whole = out.To >= life.to-usualWindow/2
-	return out
-}
-
-// startingUp says what a young trainer does in a stretch that shows no step of it; "" where one may have passed. A
-// step passes where a batch does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread
-// sleeps outside of storage.
-func startingUp(h history, c processes, a *process, s span) string {
-	grown := func(entity string, ds ...metric.Desc) float64 { return h.grown(entity, s, ds...) }
-	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
-	samples, joint := grown(a.entity, metric.ThreadSamples), grown(a.loader(), metric.LoaderSamples)
+// seconds turns seconds into a duration; what does not fit becomes the longest or shortest there is.
+func seconds(s float64) time.Duration {
+	ns := s * float64(time.Second)
 	switch {
-	case !(a.born > s.to-young) || samples <= 0 || slices.ContainsFunc(h.all(metric.GPUUtil), works):
-		return ""
-	case grown(a.loader(), metric.LoaderTensors, metric.LoaderBatches) > 0:
-		return ""
-	case joint > 0 && grown(a.loader(), metric.LoaderAhead) >= mostlyAhead*joint:
-		return "the loader's workers have nothing to do, and the main thread takes no batch"
-	case joint > 0 || grown(a.loader(), metric.LoaderNoWorkers) > 0 || feeds(h, c, a, s):
-		return ""
+	case math.IsNaN(ns):
+		return 0
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
 	}
-	cpu, alone := grown(a.entity, metric.ProcCPU), 1.2*s.length()
-	if grown(a.entity, loadingStates...) < allSamples*samples || cpu > alone {
-		return ""
-	}
-	return "the main thread computes or reads without a pause, and nothing feeds it"
-}
-
-// computes reports whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step
-// passes, unless there is a device that steps would show on.
-func computes(h history, a *process, s span) bool {
-	in := func(of span) bool { return h.grown(a.entity, of, metric.HostSamplesModel) > 0 }
-	return in(s) && (in(span{s.to + apart, s.to + recurring}) || in(span{s.from - recurring, s.from - apart}))
-}
-
-// feeds reports whether anybody but DataLoader workers is at work for a trainer.
-func feeds(h history, c processes, a *process, s span) bool {
-	return slices.ContainsFunc(c.feeders, func(f *process) bool {
-		grown := func(d metric.Desc) float64 { return h.grown(f.entity, s, d) }
-		return f.Trainer == a.entity && grown(metric.FeederAtWork)-idleOnline(grown) >= leastFeeding*s.length()
-	})
+	return time.Duration(ns)
 }

@@ -135,7 +135,7 @@ func (b *builder) totals(of []*process, states ...metric.Desc) []float64 {
 func (b *builder) imbalance(r *rank) figure {
 	var rates []float64
 	for _, w := range r.workerSet {
-		cpu, seen := b.h.of(metric.ProcCPU, w.entity).grow(b.spans)
+		cpu, seen := b.of(metric.ProcCPU, w.entity).grow(b.spans)
 		if lived := stat.Sum(seen); lived > b.steady.length()/2 {
 			rates = append(rates, (stat.Sum(cpu)+stat.Sum(b.grow(w.entity, metric.ProcEndedCPU)))/lived)
 		}
@@ -182,7 +182,7 @@ func (b *builder) memoryGrowth(r *rank) figure {
 	var growths []stat.Summary
 	middle := stat.Each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
 	for _, w := range r.workerSet {
-		rss := b.h.of(metric.ProcRSS, w.entity)
+		rss := b.of(metric.ProcRSS, w.entity)
 		if rss == nil || (span{w.born, w.died}).overlap(b.steady) < leastTrend {
 			continue
 		}
@@ -237,7 +237,7 @@ func (b *builder) remote(r *rank) {
 // reported; absent where of none.
 func (b *builder) shareOf(state metric.Desc, r *rank) figure {
 	reported := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *process) bool {
-		return b.h.of(state, w.entity) == nil
+		return b.of(state, w.entity) == nil
 	})
 	return b.ratio(b.totals(reported, state), b.totals(reported, metric.ThreadSamples))
 }

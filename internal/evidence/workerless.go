@@ -76,21 +76,17 @@ const leastCode = 1. / 3
 // then would count.
 const activeShare = 0.01
 
-// loadingStates are those of a main thread that computes, or waits for storage.
-var loadingStates = []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
-	metric.ThreadFileOpen}
-
 // readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over
 // which it read data: by its own count where there is one, else by the process's.
 func (b *builder) readsWhileRunning(r *rank) float64 {
-	reads := cmp.Or(b.h.of(metric.ProcMainReadChars, r.entity), b.h.of(metric.ProcReadChars, r.entity))
+	reads := cmp.Or(b.of(metric.ProcMainReadChars, r.entity), b.of(metric.ProcReadChars, r.entity))
 	if reads == nil {
 		return 0
 	}
 	var active []span
 	for _, between := range reads.steps() {
-		faulted, opened := b.h.grown(r.entity, between, metric.ProcMajFaults), 0.0
-		for _, t := range b.h.all(metric.DatasetOpens) {
+		faulted, opened := b.grown(r.entity, between, metric.ProcMajFaults), 0.0
+		for _, t := range b.all(metric.DatasetOpens) {
 			opened += t.grown(between)
 		}
 		if reads.grown(between) >= activityBytes || faulted >= 1 || opened >= 1 {
@@ -101,7 +97,7 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 	for _, w := range b.spans {
 		for _, a := range active {
 			if part := w.and(a); part.length() > 0 {
-				loads += b.h.grown(r.entity, part, loadingStates...)
+				loads += b.grown(r.entity, part, loadingStates...)
 			}
 		}
 	}

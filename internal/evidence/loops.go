@@ -1,0 +1,92 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
+type LoaderCall struct {
+	recording.Loader
+	Evaluates          bool // asked without gradients
+	Made               int  // of the training loop: loaders that the call made, up to the end of the watch
+	RecreatedEachEpoch bool // of the training loop: it makes one for each epoch, or most of them
+}
+
+// foreign reports that the hook reported on a loader without the settings that each DataLoader has.
+func (c LoaderCall) foreign() bool { return c.Class != "" && c.NumWorkers == nil }
+
+// readCalls reads how each loader was made.
+func readCalls(rec *recording.Recording) map[string]LoaderCall {
+	out := map[string]LoaderCall{}
+	for entity, m := range recording.Rows[recording.Loader](rec, recording.EventLoader) {
+		out[entity] = LoaderCall{Loader: m}
+	}
+	return out
+}
+
+// callPlace is a call of DataLoader: where it stands and what it was given, sizes left out, for a loader of each task
+// may be as long as the task has samples.
+type callPlace struct {
+	file, function, class, dataset, sampler, collate string
+	line, workers                                    int // workers is -1 where that is not known
+	evaluates                                        bool
+}
+
+// placeOf returns the place of a call, false where it is not known.
+func placeOf(c LoaderCall) (callPlace, bool) {
+	workers := -1
+	if c.NumWorkers != nil {
+		workers = *c.NumWorkers
+	}
+	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
+		c.File != "" && c.Line > 0
+}
+
+// reportedEpoch is one time over a loader.
+type reportedEpoch struct {
+	entity string
+	recording.Epoch
+}
+
+// readEpochs reads the epochs of each loop; one that is reported twice, when it begins and when it ends, is one.
+func readEpochs(rec *recording.Recording) map[string][]reportedEpoch {
+	epochs := map[string][]reportedEpoch{}
+	at := map[reportedEpoch]int{} // by loop and number
+	for e, row := range recording.Each[recording.Epoch](rec, recording.EventEpoch) {
+		key := reportedEpoch{e.Entity, recording.Epoch{Number: row.Number}}
+		i, twice := at[key]
+		if !twice {
+			i = len(epochs[e.Entity])
+			at[key], epochs[e.Entity] = i, append(epochs[e.Entity], key)
+		}
+		e.Into(&epochs[e.Entity][i].Epoch)
+	}
+	return epochs
+}
+
+// hookEntities returns the loops of a trainer in order of construction.
+func (f *frame) hookEntities(a *process) []string {
+	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
+	var out []string
+	for _, t := range f.all(metric.HookSteps) {
+		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop &&
+			(len(out) == 0 || out[len(out)-1] != t.entity) {
+			out = append(out, t.entity)
+		}
+	}
+	slices.SortFunc(out, func(x, y string) int {
+		return cmp.Or(cmp.Compare(loopNumber(x), loopNumber(y)), strings.Compare(x, y))
+	})
+	return out
+}
+
+// maxLoop bounds the number of a loop; what has a greater one is no number.
+const maxLoop = 1 << 30
+
+// loopNumber is the last part of a loop's name.
+func loopNumber(entity string) int { return number(entity[strings.LastIndexByte(entity, '.')+1:]) }
