@@ -140,19 +140,6 @@ func (b *builder) lostToRestarts(h *hooked) []float64 {
 	return stat.Beyond(stat.Plus(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
 }
 
-// drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
-// apart from starting workers. Without workers they are drawn within the wait for the first batch as well, which takes
-// making besides.
-func (e *reportedEpoch) drawing(making float64) (float64, bool) {
-	switch {
-	case making > 0:
-		return stat.OrZero(e.Draw) + max(stat.OrZero(e.FirstWait)-making, 0), e.FirstWait != nil
-	case e.Draw != nil:
-		return *e.Draw, true
-	}
-	return e.Create, e.WorkersBorn == 0
-}
-
 // makesAlone is how long a trainer without workers makes a batch of a dataset that is asked for items by their index;
 // 0 of any other.
 func (h *hooked) makesAlone() float64 {

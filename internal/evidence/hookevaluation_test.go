@@ -197,34 +197,6 @@ func TestHookPausesWithWorkers(t *testing.T) {
 	}
 }
 
-// TestRateInParts tells two rates apart by readings that hold some of both, and abstains where each holds as much of
-// both.
-func TestRateInParts(t *testing.T) {
-	windows, parts := []span{{0, 30}}, []span{{3.3, 5.1}, {13.3, 15.1}, {23.3, 25.1}}
-	read := func(every float64, parts []span) *track {
-		out := &track{entity: "process/1.1"}
-		for at := 0.0; at <= 30; at += every {
-			inside := (span{0, at}).within(parts)
-			out.at, out.v = append(out.at, at), append(out.v, 0.9*inside+0.2*(at-inside))
-		}
-		return out
-	}
-	for _, every := range []float64{0.1, 0.5, 2, 3} {
-		if got, ok := read(every, parts).rateIn(windows, parts); !ok || math.Abs(got-0.9) > 1e-9 {
-			t.Errorf("read every %g s: %g %v, want 0.9", every, got, ok)
-		}
-	}
-	if got, ok := read(10, parts).rateIn(windows, parts); ok {
-		t.Errorf("readings as far apart as the parts tell %g", got)
-	}
-	if got, ok := (*track)(nil).rateIn(windows, parts); ok {
-		t.Errorf("no readings tell %g", got)
-	}
-	if got, ok := read(0.5, parts).rateIn(windows, nil); ok {
-		t.Errorf("no parts tell %g", got)
-	}
-}
-
 // alternating is a job that evaluates on the CPU for twice as long as it trains on its GPU before, time and again.
 func alternating(t *testing.T, trains float64) *Evidence {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
@@ -90,3 +91,16 @@ const maxLoop = 1 << 30
 
 // loopNumber is the last part of a loop's name.
 func loopNumber(entity string) int { return number(entity[strings.LastIndexByte(entity, '.')+1:]) }
+
+// drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
+// apart from starting workers. Without workers they are drawn within the wait for the first batch as well, which takes
+// making besides.
+func (e *reportedEpoch) drawing(making float64) (float64, bool) {
+	switch {
+	case making > 0:
+		return stat.OrZero(e.Draw) + max(stat.OrZero(e.FirstWait)-making, 0), e.FirstWait != nil
+	case e.Draw != nil:
+		return *e.Draw, true
+	}
+	return e.Create, e.WorkersBorn == 0
+}

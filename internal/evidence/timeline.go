@@ -33,14 +33,14 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	width := max(usualWindow*float64(max(rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
 	b.cut([]span{b.steady}, width)
 	d := drawing{builder: b}
-	d.windows = stat.Each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })
-	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), WholeEpochs: b.Epochs > 0, OneOf: rec.OneOf,
+	d.windows = stat.Each(len(b.spans), func(i int) timeline.Span { return exported(b.spans[i]) })
+	d.Timeline = timeline.Timeline{To: end, Steady: exported(steady), WholeEpochs: b.Epochs > 0, OneOf: rec.OneOf,
 		Per: max((len(b.spans)+mostBuckets-1)/mostBuckets, 1)}
 	if len(b.length) > 0 {
 		d.Window = b.length[0]
 	}
 	for _, x := range b.lost {
-		d.Gaps = append(d.Gaps, x.span.exported())
+		d.Gaps = append(d.Gaps, exported(x.span))
 	}
 	if lead != nil {
 		d.trainer(lead)
@@ -49,7 +49,7 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	return &d.Timeline
 }
 
-func (s span) exported() timeline.Span { return timeline.Span{From: s.from, To: s.to} }
+func exported(s span) timeline.Span { return timeline.Span{From: s.from, To: s.to} }
 
 // drawing is a timeline in the making.
 type drawing struct {
