@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -23,7 +24,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	r := b.top()
 	if r == nil {
 		// of which nothing was read, so that nothing is derived, and why is known
-		r = &rank{process: &process{entity: "no trainer"}}
+		r = &rank{Process: &watched.Process{Entity: "no trainer"}}
 	}
 	b.excludeIdleLoaders(r)
 	b.gpu(r)
@@ -55,18 +56,18 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 
 // begin reads a recording, finds who takes part in it and the trainer that leads, and cuts the steady stretch into
 // windows.
-func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64, err error) {
-	f, t, end, err := readFrame(rec)
+func begin(rec *recording.Recording) (b *builder, t watched.OtherTrainings, end float64, err error) {
+	f, t, end, err := watched.Read(rec)
 	if err != nil {
 		return nil, t, 0, err
 	}
-	b = &builder{frame: f, thin: map[string]float64{}}
+	b = &builder{Watch: f, thin: map[string]float64{}}
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
 	for _, h := range recording.Each[recording.Hook](rec, recording.EventHook) {
 		b.ev.Facts.NoLoader = b.ev.Facts.NoLoader || h.NoLoader
 	}
 	b.places, b.layout = b.readPlaces(), b.readLayout()
-	for _, a := range b.processes.trainers {
+	for _, a := range b.Processes.Trainers {
 		b.ranks = append(b.ranks, b.rankOf(a))
 	}
 	b.findGPUs()
@@ -76,7 +77,7 @@ func begin(rec *recording.Recording) (b *builder, t otherTrainings, end float64,
 
 // builder holds what is being made of one recording.
 type builder struct {
-	*frame
+	*watched.Watch
 	ev     *Evidence
 	ranks  []*rank // in the order of Evidence.Ranks
 	gpus   gpuShare
@@ -107,8 +108,8 @@ func (b *builder) warn(format string, args ...any) {
 // facts takes what is no number.
 func (b *builder) facts(r *rank) {
 	f := &b.ev.Facts
-	f.Framework, f.Tokenizers = b.rec.Header.Job.Framework, b.rec.Header.Job.Tokenizers
-	if n := b.rec.Header.BatchSize; n > 0 {
+	f.Framework, f.Tokenizers = b.Rec.Header.Job.Framework, b.Rec.Header.Job.Tokenizers
+	if n := b.Rec.Header.BatchSize; n > 0 {
 		f.BatchSize = &n
 	}
 	f.GPUName = b.gpuName()
@@ -120,7 +121,7 @@ func (b *builder) facts(r *rank) {
 		return // what follows are settings of a DataLoader
 	}
 	f.Prefetch = b.prefetch(r)
-	if named := b.of(metric.LoaderNamed, r.loader()).within(b.steady); len(named) > 0 {
+	if named := b.Track(metric.LoaderNamed, r.Loader()).Within(b.Steady); len(named) > 0 {
 		if f.Sharing = ByDescriptor; named[len(named)-1] > 0 {
 			f.Sharing = ByName
 		}
@@ -141,7 +142,7 @@ func (b *builder) facts(r *rank) {
 // none of its batches has one, or far more seldom a prefetcher of the job's own.
 func (b *builder) pinMemory(r *rank) *bool {
 	yes := b.pinned(r)
-	if slices.ContainsFunc(r.workerSet, func(w *process) bool { return w.Comm == "pt_data_worker" }) {
+	if slices.ContainsFunc(r.workerSet, func(w *watched.Process) bool { return w.Comm == "pt_data_worker" }) {
 		return &yes
 	}
 	if !yes && !b.readsNone(r) {

@@ -31,12 +31,12 @@ func (b *builder) code(r *rank) {
 	if r.fed != nil || len(r.workerSet) == 0 {
 		return
 	}
-	prefix := strings.Replace(r.entity, "process/", "code/", 1) + "."
+	prefix := strings.Replace(r.Entity, "process/", "code/", 1) + "."
 	all, kernel := 0.0, false
 	var of []Code
-	for _, t := range b.all(metric.WorkerCode) {
-		if library, own := strings.CutPrefix(t.entity, prefix); own {
-			growth, _ := t.grow(b.spans)
+	for _, t := range b.Tracks(metric.WorkerCode) {
+		if library, own := strings.CutPrefix(t.Entity, prefix); own {
+			growth, _ := t.Grow(b.Spans)
 			kernel = kernel || library == metric.CodeKernel
 			if n := stat.Sum(growth); n > 0 {
 				of, all = append(of, Code{library, n}), all+n

@@ -40,17 +40,17 @@ func (b *builder) awaits(r *rank, peers []*rank) step.Peers {
 		return r.stalled(i), others
 	}
 	var differences []float64
-	for i := range b.spans {
+	for i := range b.Spans {
 		own, others := stalls(i)
 		if d := slices.Max(others) - own; stat.Finite(d) {
 			differences = append(differences, d)
 		}
 	}
 	spread := deviation(differences)
-	least, waits, work := make([]float64, len(b.spans)), make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	for i := range b.spans {
+	least, waits, work := make([]float64, len(b.Spans)), make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
+	for i := range b.Spans {
 		own, others := stalls(i)
-		least[i], waits[i] = step.Awaits(own, others, spread, r.rate.Center*b.length[i])
+		least[i], waits[i] = step.Awaits(own, others, spread, r.rate.Center*b.Length[i])
 		work[i] = r.busy[i] - waits[i]
 	}
 	p := step.Peers{Known: true, Waits: b.range_(waits), Work: b.trainingMean(r, work)}

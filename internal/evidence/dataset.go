@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -23,10 +24,10 @@ type place struct {
 // readPlaces returns the dataset's places, the one that is read most first: by opens and handles seen, then by size.
 func (b *builder) readPlaces() []place {
 	var out []place
-	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
+	for entity, row := range recording.Rows[recording.Dataset](b.Rec, recording.EventDataset) {
 		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other",
 			size:  noted(row.Bytes).Center,
-			opens: stat.Sum(b.grow(entity, metric.DatasetOpens, metric.DatasetPresent))})
+			opens: stat.Sum(b.Grow(entity, metric.DatasetOpens, metric.DatasetPresent))})
 	}
 	slices.SortFunc(out, func(x, y place) int {
 		if x.known != y.known {
@@ -77,9 +78,9 @@ func (b *builder) opens(r *rank) {
 	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
 	all, distinct := 0.0, 0.0
 	for _, p := range b.places {
-		t, u := b.of(metric.DatasetOpens, p.entity), b.of(metric.DatasetDistinct, p.entity)
+		t, u := b.Track(metric.DatasetOpens, p.entity), b.Track(metric.DatasetDistinct, p.entity)
 		if t != nil && u != nil {
-			all, distinct = all+t.v[len(t.v)-1], distinct+u.v[len(u.v)-1]
+			all, distinct = all+t.V[len(t.V)-1], distinct+u.V[len(u.V)-1]
 		}
 	}
 	if all < 1 {
@@ -89,7 +90,7 @@ func (b *builder) opens(r *rank) {
 		metric.DatasetOpens)
 	b.take(metric.OpensPerFile, b.openedAgain(), metric.DatasetDistinct, metric.DatasetOpens)
 	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
-	batches := make([]float64, len(b.spans))
+	batches := make([]float64, len(b.Spans))
 	for _, other := range b.ranks {
 		if other.handed != nil {
 			stat.Add(batches, other.handed)
@@ -113,15 +114,15 @@ const (
 // often each is opened in a second, for no epoch is that short.
 func (b *builder) openedAgain() figure {
 	d := b.mainDataset()
-	opens, distinct := b.of(metric.DatasetOpens, d.entity), b.of(metric.DatasetDistinct, d.entity)
-	if opens == nil || distinct == nil || len(opens.v) != len(distinct.v) || opens.v[len(opens.v)-1] < 1 {
+	opens, distinct := b.Track(metric.DatasetOpens, d.entity), b.Track(metric.DatasetDistinct, d.entity)
+	if opens == nil || distinct == nil || len(opens.V) != len(distinct.V) || opens.V[len(opens.V)-1] < 1 {
 		return figure{}
 	}
-	all := distinct.v[len(distinct.v)-1]
-	again := max(1, stat.Sum(b.grow(d.entity, metric.DatasetOpens))/stat.Sum(b.length)/all)
-	for i, files := range distinct.v {
+	all := distinct.V[len(distinct.V)-1]
+	again := max(1, stat.Sum(b.Grow(d.entity, metric.DatasetOpens))/stat.Sum(b.Length)/all)
+	for i, files := range distinct.V {
 		if files >= significantFiles && files < nearlyAll*all {
-			again = max(again, opens.v[i]/files)
+			again = max(again, opens.V[i]/files)
 		}
 	}
 	return exact(again).by(metric.Inferred)
@@ -130,13 +131,13 @@ func (b *builder) openedAgain() figure {
 // ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was
 // read.
 func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) {
-	var tracks []*track
+	var tracks []*watched.Track
 	for _, p := range b.places {
 		if kind == "" || p.Kind == kind {
-			tracks = append(tracks, b.of(d, p.entity))
+			tracks = append(tracks, b.Track(d, p.entity))
 		}
 	}
-	return b.growAll(tracks)
+	return b.GrowAll(tracks)
 }
 
 // dataset takes what is known of the dataset that is read most, and of the layout of the largest HDF5 dataset.
@@ -194,8 +195,8 @@ func (b *builder) datasetFacts() {
 
 // storageKind says what the dataset lies on, by the dataset itself or by what the host reported of its mounts.
 func (b *builder) storageKind(d place) string {
-	for _, s := range b.rec.Header.Host.Storage {
-		if s.Path != "" && (s.Path == d.Path || len(b.rec.Header.Host.Storage) == 1) {
+	for _, s := range b.Rec.Header.Host.Storage {
+		if s.Path != "" && (s.Path == d.Path || len(b.Rec.Header.Host.Storage) == 1) {
 			return s.Kind
 		}
 	}
@@ -215,7 +216,7 @@ func (b *builder) storageKind(d place) string {
 // readLayout returns what was reported the largest HDF5 dataset; nil where none was described.
 func (b *builder) readLayout() (layout *recording.Layout) {
 	largest := -1.0
-	for _, row := range recording.Each[recording.Layout](b.rec, recording.EventLayout) {
+	for _, row := range recording.Each[recording.Layout](b.Rec, recording.EventLayout) {
 		if n := noted(row.StoredBytes).Center; n > largest {
 			largest, layout = n, &row
 		}
@@ -238,7 +239,7 @@ func (b *builder) reading(r *rank) {
 			fetched, fetchedByWorkers = nil, nil
 		}
 	}
-	hits := b.quotient(fetched, chars)
+	hits := b.Quotient(fetched, chars)
 	hits.Center, hits.Lo, hits.Hi = 1-hits.Center, 1-hits.Hi, 1-hits.Lo
 	cached, size := summary(hits).or(uncounted), b.ratio(chars, calls)
 	if stat.Sum(chars) < leastRead && len(all) > 0 {
@@ -249,8 +250,8 @@ func (b *builder) reading(r *rank) {
 			cached.why = uncounted
 		}
 	}
-	b.take(metric.ReadBytes, b.ratio(chars, b.length), metric.ProcReadChars)
-	b.take(metric.StorageBytes, b.ratio(fetched, b.length).or(uncounted), metric.ProcReadBytes)
+	b.take(metric.ReadBytes, b.ratio(chars, b.Length), metric.ProcReadChars)
+	b.take(metric.StorageBytes, b.ratio(fetched, b.Length).or(uncounted), metric.ProcReadBytes)
 	b.take(metric.CacheHits, cached, metric.ProcReadBytes, metric.ProcReadChars)
 	b.take(metric.BytesPerRead, size, metric.ProcReadCalls, metric.ProcReadChars)
 	b.perBatch(r, metric.ReadsPerBatch, b.ratio(b.growthOf(metric.ProcReadCalls, r.workerSet), r.handed),
@@ -259,11 +260,11 @@ func (b *builder) reading(r *rank) {
 }
 
 // loading returns the processes that load data: the workers, and the trainers that have none.
-func (b *builder) loading() []*process {
-	var out []*process
+func (b *builder) loading() []*watched.Process {
+	var out []*watched.Process
 	for _, r := range b.ranks {
 		if r.noLoader || r.fed != nil && r.fed.Threads {
-			out = append(out, r.process)
+			out = append(out, r.Process)
 		} else {
 			out = append(out, r.workerSet...)
 		}
@@ -272,8 +273,8 @@ func (b *builder) loading() []*process {
 }
 
 // growthOf is the growth of one of their counters over all of some processes, per window; nil where it was not counted.
-func (b *builder) growthOf(d metric.Desc, of []*process) []float64 {
-	growth, _, ok := b.total(d, of)
+func (b *builder) growthOf(d metric.Desc, of []*watched.Process) []float64 {
+	growth, _, ok := b.Total(d, of)
 	if !ok {
 		return nil
 	}

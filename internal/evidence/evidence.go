@@ -6,6 +6,7 @@
 package evidence
 
 import (
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -21,7 +22,7 @@ type Value struct {
 // Evidence is what a watch amounts to. Build it with FromRecording or package bench, or with New in tests of rules.
 type Evidence struct {
 	Header recording.Header
-	Window Window
+	Window watched.Window
 	Facts  Facts
 	// every trainer; Ranks[0] is the one whose device starves most, and the one the step signals are of
 	Ranks    []Rank
@@ -140,15 +141,15 @@ type Facts struct {
 // most for.
 type Hook struct {
 	Torch, Python string
-	Loader        LoaderCall
-	Others        []LoaderCall // loaders also gone over in the window: evaluation, or a second source
-	Opens         []Site       // lines that open HDF5 files, most time first
-	Archives      []Site       // lines that open archives or read files whole (metric.HookArchive), most time first
-	Syncs         []Site       // lines that wait for the GPU, most time first
-	SyncsPartly   bool         // of these the methods of Tensor, such as item, were not timed
-	Slow          []SlowItem   // slowest items, slowest first
-	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
-	Epoch         EpochCost    // of all epochs that were reported, those before the window too
+	Loader        watched.LoaderCall
+	Others        []watched.LoaderCall // loaders also gone over in the window: evaluation, or a second source
+	Opens         []Site               // lines that open HDF5 files, most time first
+	Archives      []Site               // lines that open archives or read files whole (metric.HookArchive), likewise
+	Syncs         []Site               // lines that wait for the GPU, most time first
+	SyncsPartly   bool                 // of these the methods of Tensor, such as item, were not timed
+	Slow          []SlowItem           // slowest items, slowest first
+	Steps, Epochs float64              // batches of the training loop in the window, and its epochs that ended there
+	Epoch         EpochCost            // of all epochs that were reported, those before the window too
 	// seconds of a step with the others gone over in each step as they are, whatever Loader is given; 0: there are none
 	LeastStep       float64
 	OtherLoaderCPUs float64 // CPUs that the others' workers use

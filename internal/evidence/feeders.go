@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -25,18 +26,19 @@ var handingOver = []metric.Desc{metric.ThreadQueuePoll, metric.ThreadFutexTimed,
 // threads of a mathematical library are. Batches may pass through both, as where a thread unpickles what a pool made:
 // those that are busier limit the others, and stand for all.
 func (b *builder) feed(r *rank) {
-	var stages [2][]*process
+	var stages [2][]*watched.Process
 	var busy [2]float64
-	for _, a := range b.processes.feeders {
-		samples := stat.Sum(b.grow(a.entity, metric.ThreadSamples))
-		grown := func(d metric.Desc) float64 { return stat.Sum(b.grow(a.entity, d)) }
-		work := samples - stat.Sum(b.grow(a.entity, handingOver...)) - grown(metric.ThreadStopped) - idleOnline(grown)
+	for _, a := range b.Processes.Feeders {
+		samples := stat.Sum(b.Grow(a.Entity, metric.ThreadSamples))
+		grown := func(d metric.Desc) float64 { return stat.Sum(b.Grow(a.Entity, d)) }
+		work := samples - stat.Sum(b.Grow(a.Entity, handingOver...)) - grown(metric.ThreadStopped) -
+			watched.IdleOnline(grown)
 		switch {
-		case a.Trainer != r.entity || samples == 0 || work < leastFeeding*samples:
-		case !a.thread:
+		case a.Trainer != r.Entity || samples == 0 || work < watched.LeastFeeding*samples:
+		case !a.Thread:
 			stages[0], busy[0] = append(stages[0], a), busy[0]+work/samples
-		case stat.Sum(b.grow(a.entity, metric.FeederAtWork)) >= work/2:
-			a.died = min(a.died, b.of(metric.ThreadSamples, a.entity).last()) // no event reports a thread's end
+		case stat.Sum(b.Grow(a.Entity, metric.FeederAtWork)) >= work/2:
+			a.Died = min(a.Died, b.Track(metric.ThreadSamples, a.Entity).Last()) // no event reports a thread's end
 			stages[1], busy[1] = append(stages[1], a), busy[1]+work/samples
 		}
 	}
@@ -48,12 +50,12 @@ func (b *builder) feed(r *rank) {
 	}
 }
 
-// loader returns the entity under which the trainer and those that make its batches are sampled together.
-func (r *rank) loader() string {
+// Loader returns the entity under which the trainer and those that make its batches are sampled together.
+func (r *rank) Loader() string {
 	if r.fed != nil {
-		return "feeders/" + strings.TrimPrefix(r.entity, "process/")
+		return "feeders/" + strings.TrimPrefix(r.Entity, "process/")
 	}
-	return r.process.loader()
+	return r.Process.Loader()
 }
 
 // idleStates are those in which who makes batches has nothing to do.
@@ -84,8 +86,8 @@ func (b *builder) feedersAtOnce(r *rank) figure {
 	if r.fed == nil {
 		return figure{}
 	}
-	idle, alive := b.grow(r.loader(), metric.LoaderWaitIdle), b.grow(r.loader(), metric.LoaderWaitAlive)
-	return b.ratio(stat.Minus(alive, idle), b.grow(r.loader(), metric.LoaderWaiting))
+	idle, alive := b.Grow(r.Loader(), metric.LoaderWaitIdle), b.Grow(r.Loader(), metric.LoaderWaitAlive)
+	return b.ratio(stat.Minus(alive, idle), b.Grow(r.Loader(), metric.LoaderWaiting))
 }
 
 // Who of those that could load data gets any: trainers of a distributed training, and workers of one trainer.
@@ -118,7 +120,7 @@ func (b *builder) feedingRanks() figure {
 			return none("a trainer has no RANK in its environment: whether they are one training is not known", "")
 		case stat.Sum(r.batches) >= leastFed*most:
 			n++
-		case r.fed != nil || !r.noLoader && b.idleShare(r.workerSet) < 1-leastFeeding:
+		case r.fed != nil || !r.noLoader && b.idleShare(r.workerSet) < 1-watched.LeastFeeding:
 			return none("whether each trainer takes batches of its own is not known", "")
 		}
 	}
@@ -126,7 +128,7 @@ func (b *builder) feedingRanks() figure {
 }
 
 // idleShare is the share of samples that found loader workers without work; 0 where there are none.
-func (b *builder) idleShare(workerSet []*process) float64 {
+func (b *builder) idleShare(workerSet []*watched.Process) float64 {
 	return stat.Over(stat.Sum(b.totals(workerSet, metric.ThreadQueuePoll)),
 		stat.Sum(b.totals(workerSet, metric.ThreadSamples)))
 }
@@ -148,10 +150,10 @@ func (b *builder) withData(r *rank) figure {
 	case stat.Sum(r.batches) < float64(batchesEach*n):
 		return none("too few batches passed for each worker to be asked again", "")
 	}
-	at := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *process) bool {
-		return b.idleShare([]*process{w}) >= standbyIdle
+	at := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *watched.Process) bool {
+		return b.idleShare([]*watched.Process{w}) >= standbyIdle
 	})
-	if b.idleShare(at) > 1-leastFeeding { // those hardly work either
+	if b.idleShare(at) > 1-watched.LeastFeeding { // those hardly work either
 		return exact(float64(n)).by(metric.Inferred)
 	}
 	return positive(float64(len(at))).by(metric.Inferred)

@@ -38,14 +38,14 @@ func (b *builder) freeData(r *rank) {
 // It is nil where nobody asked for it.
 func (b *builder) replayed(r *rank) (last *recording.Replay, steps, seconds []float64) {
 	of, why := "", ""
-	for e, row := range recording.Each[recording.Replay](b.rec, recording.EventReplay) {
+	for e, row := range recording.Each[recording.Replay](b.Rec, recording.EventReplay) {
 		last, why = &recording.Replay{}, cmp.Or(why, row.Why)
-		if row.Steps > 0 && (of == "" || e.Entity == r.entity) {
+		if row.Steps > 0 && (of == "" || e.Entity == r.Entity) {
 			of = e.Entity
 		}
 	}
 	var all, good []recording.Replay
-	for e, row := range recording.Each[recording.Replay](b.rec, recording.EventReplay) {
+	for e, row := range recording.Each[recording.Replay](b.Rec, recording.EventReplay) {
 		if e.Entity != of || row.Steps <= 0 || row.Seconds <= 0 {
 			continue
 		}

@@ -8,15 +8,15 @@ import (
 
 // gil is the share of time in which a trainer's main thread waits for Python's global lock, not receiving a tensor.
 func (b *builder) gil(r *rank) step.Range {
-	return b.trainingMean(r, r.ofSamples(b.grow(r.entity, metric.ThreadGIL)))
+	return b.trainingMean(r, r.ofSamples(b.Grow(r.Entity, metric.ThreadGIL)))
 }
 
 // gilWait is how long it waits for that lock in all.
 func (b *builder) gilWait(r *rank) figure {
-	if b.of(metric.ThreadGIL, r.entity) == nil {
+	if b.Track(metric.ThreadGIL, r.Entity) == nil {
 		return none("which lock the main thread waits for was not seen", "")
 	}
-	return b.ratio(b.grow(r.entity, metric.ThreadGIL, metric.ThreadGILReceiving), r.samples)
+	return b.ratio(b.Grow(r.Entity, metric.ThreadGIL, metric.ThreadGILReceiving), r.samples)
 }
 
 // gilUntold is how much of gil is in next() and is not seen to be. Who takes batches from a worker lets the lock go and
@@ -47,15 +47,15 @@ func (b *builder) gilOfLoading(r *rank) step.Range {
 // loadersRun is the share of time in which threads of the trainer's own process that load run: PyTorch's, which pins
 // batches, one that takes them, or those of a pool; false where there are none.
 func (b *builder) loadersRun(r *rank) (share float64, inside bool) {
-	threads := []string{r.pin(), r.taker()}
+	threads := []string{r.Pin(), r.Taker()}
 	if r.fed != nil && r.fed.Threads {
 		for _, w := range r.workerSet {
-			threads = append(threads, w.entity)
+			threads = append(threads, w.Entity)
 		}
 	}
 	for _, t := range threads {
-		if seen := b.grow(t, metric.ThreadSamples); stat.Sum(seen) > 0 {
-			share += stat.Over(stat.Sum(b.grow(t, metric.ThreadRunning)), stat.Sum(r.samples))
+		if seen := b.Grow(t, metric.ThreadSamples); stat.Sum(seen) > 0 {
+			share += stat.Over(stat.Sum(b.Grow(t, metric.ThreadRunning)), stat.Sum(r.samples))
 			inside = true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -13,9 +14,9 @@ import (
 // nobody uses.
 func (b *builder) gpu(r *rank) {
 	g, idle, count := b.gpus, figure{}, figure{}
-	if all := b.all(metric.GPUUtil); len(all) > 0 {
-		all = slices.DeleteFunc(slices.Clone(all), func(t *track) bool {
-			return !b.unused(t.entity) || slices.Contains(g.job, t.entity)
+	if all := b.Tracks(metric.GPUUtil); len(all) > 0 {
+		all = slices.DeleteFunc(slices.Clone(all), func(t *watched.Track) bool {
+			return !b.unused(t.Entity) || slices.Contains(g.job, t.Entity)
 		})
 		idle = exact(float64(len(all))).by(metric.Inferred)
 	}
@@ -42,7 +43,7 @@ func (b *builder) gpu(r *rank) {
 	others.why = Reason{} // a reason that is of the job's GPUs
 	b.take(metric.GPUBusy, of(func(job []string) figure {
 		if r.step != nil && r.step.Sight == step.Counted {
-			return b.modelled(b.range_(r.busy)).over(b.lasting(r.busy), b.length) // of all time, evaluations too
+			return b.modelled(b.range_(r.busy)).over(b.lasting(r.busy), b.Length) // of all time, evaluations too
 		}
 		return b.mean(b.busyOf(job))
 	}), metric.GPUUtil)
@@ -59,10 +60,10 @@ func (b *builder) gpu(r *rank) {
 }
 
 // lasting gives each window's mean the weight of the window.
-func (b *builder) lasting(means []float64) []float64 { return stat.Products(means, b.length) }
+func (b *builder) lasting(means []float64) []float64 { return stat.Products(means, b.Length) }
 
 // mean is the mean over the windows of what they have each.
-func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means), b.length) }
+func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means), b.Length) }
 
 // busyOf is the share of each window in which GPUs ran kernels, mean over them: by what their engines report, or, where
 // they report nothing, by the driver's samples, in which copies from pageable memory count in part (on an H200 0.32
@@ -110,7 +111,7 @@ func least(gpus []string, of func(gpu string) float64) float64 {
 // linkSpeed is what a link of the best generation and width that was read carries, GB/s each way; 0 where they were not
 // read.
 func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
-	gen, width := b.of(generation, gpu).within(b.steady), b.of(lanes, gpu).within(b.steady)
+	gen, width := b.Track(generation, gpu).Within(b.Steady), b.Track(lanes, gpu).Within(b.Steady)
 	if len(gen) == 0 || len(width) == 0 {
 		return 0
 	}
@@ -123,9 +124,9 @@ func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
 
 // gpuMeans returns the mean over GPUs of a gauge, per window.
 func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
-	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	total, n := make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	for _, e := range entities {
-		for i, x := range b.of(d, e).means(b.spans) {
+		for i, x := range b.Track(d, e).Means(b.Spans) {
 			if stat.Finite(x) {
 				total[i], n[i] = total[i]+x, n[i]+1
 			}
@@ -136,12 +137,12 @@ func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 
 // gpuMemory is the fullest GPU's.
 func (b *builder) gpuMemory(job []string) figure {
-	fullest := make([]float64, len(b.spans))
+	fullest := make([]float64, len(b.Spans))
 	for i := range fullest {
 		fullest[i] = math.NaN()
 	}
 	for _, e := range job {
-		used, all := b.of(metric.GPUMemUsed, e).means(b.spans), b.gpuMemoryOf(e)
+		used, all := b.Track(metric.GPUMemUsed, e).Means(b.Spans), b.gpuMemoryOf(e)
 		for i := range fullest {
 			if x := stat.Divide(used[i], all); stat.Finite(x) && !(fullest[i] > x) {
 				fullest[i] = x
@@ -153,7 +154,7 @@ func (b *builder) gpuMemory(job []string) figure {
 
 // gpuMemoryOf returns a GPU's memory as it was read, or as the header has it; 0 where neither does.
 func (b *builder) gpuMemoryOf(entity string) float64 {
-	if x, ok := b.usual(metric.GPUMemTotal, entity); ok {
+	if x, ok := b.Usual(metric.GPUMemTotal, entity); ok {
 		return x
 	}
 	return float64(b.described(entity).MemoryBytes)
@@ -161,12 +162,12 @@ func (b *builder) gpuMemoryOf(entity string) float64 {
 
 // gpuPower is the draw over the limit, mean over the job's GPUs.
 func (b *builder) gpuPower(job []string) figure {
-	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	total, n := make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	for _, e := range job {
-		limit, _ := b.usual(metric.GPUPowerLimit, e)
-		for i, x := range b.of(metric.GPUPower, e).means(b.spans) {
+		limit, _ := b.Usual(metric.GPUPowerLimit, e)
+		for i, x := range b.Track(metric.GPUPower, e).Means(b.Spans) {
 			if x = stat.Divide(x, limit); stat.Finite(x) {
-				total[i], n[i] = total[i]+x*b.length[i], n[i]+b.length[i]
+				total[i], n[i] = total[i]+x*b.Length[i], n[i]+b.Length[i]
 			}
 		}
 	}
@@ -200,9 +201,9 @@ func slowedBy(reading float64) (reasons []int, ok bool) {
 func (b *builder) gpuThrottled(job []string) (worst figure) {
 	seen := make([]bool, len(costly))
 	for _, e := range job {
-		slowed, read := make([]float64, len(b.spans)), make([]float64, len(b.spans))
-		for i, s := range b.spans {
-			for _, v := range b.of(metric.GPUThrottle, e).in(s) {
+		slowed, read := make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
+		for i, s := range b.Spans {
+			for _, v := range b.Track(metric.GPUThrottle, e).In(s) {
 				reasons, ok := slowedBy(v)
 				if !ok {
 					continue
@@ -216,7 +217,7 @@ func (b *builder) gpuThrottled(job []string) (worst figure) {
 				}
 			}
 		}
-		worst = worst.orMore(b.quotient(slowed, read))
+		worst = worst.orMore(b.Quotient(slowed, read))
 	}
 	for k, c := range costly {
 		if seen[k] {
@@ -231,18 +232,18 @@ func (b *builder) gpuThrottled(job []string) (worst figure) {
 // such a reason.
 func (b *builder) gpuClockLost(job []string) (worst figure) {
 	for _, e := range job {
-		highest, ok := b.usual(metric.GPUSMClockMax, e)
+		highest, ok := b.Usual(metric.GPUSMClockMax, e)
 		if !ok || highest <= 0 {
 			continue
 		}
-		lacking := b.of(metric.GPUThrottle, e).with(b.of(metric.GPUSMClock, e),
+		lacking := b.Track(metric.GPUThrottle, e).With(b.Track(metric.GPUSMClock, e),
 			func(reasons, clock float64) float64 {
 				if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
 					return 0
 				}
 				return stat.Share(1 - clock/highest)
 			})
-		worst = worst.orMore(b.mean(lacking.means(b.spans)).Summary)
+		worst = worst.orMore(b.mean(lacking.Means(b.Spans)).Summary)
 	}
 	return worst
 }

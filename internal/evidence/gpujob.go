@@ -55,7 +55,7 @@ func (b *builder) findGPUs() {
 	}
 	b.shareOut(g.job, matched)
 	for _, e := range g.job {
-		if slices.Contains(b.of(metric.GPULost, e).within(b.steady), 1) {
+		if slices.Contains(b.Track(metric.GPULost, e).Within(b.Steady), 1) {
 			b.warn("%s was lost during the watch: its figures end there", e)
 		}
 	}
@@ -66,14 +66,14 @@ func (b *builder) findGPUs() {
 // say nothing of it.
 func (b *builder) shareOut(job []string, matched bool) {
 	used := map[string][]string{}
-	for _, e := range b.rec.Events {
+	for _, e := range b.Rec.Events {
 		if gpu := "gpu/" + e.Attrs["gpu"]; e.Kind == recording.EventGPUProcess && slices.Contains(job, gpu) {
 			used[e.Entity] = append(used[e.Entity], gpu)
 		}
 	}
 	for _, r := range b.ranks {
 		r.gpus = job
-		if own := used[r.entity]; len(own) > 0 {
+		if own := used[r.Entity]; len(own) > 0 {
 			r.gpus = own
 		}
 		busy := b.busyOf(r.gpus)
@@ -85,7 +85,7 @@ func (b *builder) shareOut(job []string, matched bool) {
 
 // described is what the header says of a GPU, by its entity; the zero GPU where it says nothing.
 func (b *builder) described(gpu string) (of recording.GPU) {
-	for _, g := range b.rec.Header.Host.GPUs {
+	for _, g := range b.Rec.Header.Host.GPUs {
 		if "gpu/"+g.UUID == gpu {
 			return g
 		}
@@ -96,9 +96,9 @@ func (b *builder) described(gpu string) (of recording.GPU) {
 // visibleGPUs returns all GPUs that anything was read of, in order.
 func (b *builder) visibleGPUs() (all []string) {
 	for _, d := range metric.GPU {
-		for _, t := range b.all(d) {
-			if strings.HasPrefix(t.entity, "gpu/") && !slices.Contains(all, t.entity) {
-				all = append(all, t.entity)
+		for _, t := range b.Tracks(d) {
+			if strings.HasPrefix(t.Entity, "gpu/") && !slices.Contains(all, t.Entity) {
+				all = append(all, t.Entity)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (b *builder) visibleGPUs() (all []string) {
 
 // unlisted reports whether a GPU's list of processes could not be had, or not be believed, at some time of the watch.
 func (b *builder) unlisted(gpu string) bool {
-	return slices.ContainsFunc(b.rec.Unseen,
+	return slices.ContainsFunc(b.Rec.Unseen,
 		func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
 }
 
@@ -118,8 +118,8 @@ func (b *builder) unlisted(gpu string) bool {
 func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	listed := 0
 	for _, e := range all {
-		held := b.of(metric.GPUJobMemory, e)
-		if held != nil && slices.Max(held.v) > 0 || b.described(e).OfJob {
+		held := b.Track(metric.GPUJobMemory, e)
+		if held != nil && slices.Max(held.V) > 0 || b.described(e).OfJob {
 			entities = append(entities, e)
 		}
 		if held != nil && !b.unlisted(e) {
@@ -137,8 +137,8 @@ func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 
 // unused reports whether nobody was on a GPU in the window: never busy, its memory as good as empty.
 func (b *builder) unused(gpu string) bool {
-	busy := b.of(metric.GPUUtil, gpu).within(b.steady)
-	held := b.of(metric.GPUMemUsed, gpu).within(b.steady)
+	busy := b.Track(metric.GPUUtil, gpu).Within(b.Steady)
+	held := b.Track(metric.GPUMemUsed, gpu).Within(b.Steady)
 	return len(busy) > 0 && len(held) > 0 && slices.Max(busy) == 0 && slices.Max(held) < idleMemory*b.gpuMemoryOf(gpu)
 }
 
@@ -167,7 +167,7 @@ func (b *builder) byEnvironment(all, used []string) (job []string, why string) {
 // gpuName is the model of the job's first GPU, or of the machine's first where nothing was read of any; "" where the
 // job has none, or others than it was given.
 func (b *builder) gpuName() string {
-	gpus := b.rec.Header.Host.GPUs
+	gpus := b.Rec.Header.Host.GPUs
 	of := slices.IndexFunc(gpus, func(g recording.GPU) bool { return g.OfJob })
 	if of < 0 {
 		of = slices.IndexFunc(gpus, func(g recording.GPU) bool {
@@ -185,12 +185,12 @@ func (b *builder) gpuWhyNot() string {
 	if b.gpus.why.Text != "" {
 		return b.gpus.why.Text
 	}
-	for _, u := range b.rec.Unseen {
+	for _, u := range b.Rec.Unseen {
 		if u.Signal == "gpu_*" || strings.HasPrefix(u.Signal, "gpu_utilization") {
 			return u.Reason
 		}
 	}
-	for _, e := range b.rec.Events {
+	for _, e := range b.Rec.Events {
 		if e.Kind == recording.EventGPU && e.Attrs["state"] == "lost" {
 			return "the GPU was lost before the steady window"
 		}

@@ -3,6 +3,7 @@ package evidence
 import (
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -23,19 +24,19 @@ const (
 )
 
 // readHookClock reads the clock of one trainer; nil where the hook reported nothing there.
-func (b *builder) readHookClock(a *process) *hookClock {
-	t := b.of(metric.HookClock, a.entity)
+func (b *builder) readHookClock(a *watched.Process) *hookClock {
+	t := b.Track(metric.HookClock, a.Entity)
 	if t == nil {
 		return nil
 	}
-	c := &hookClock{all: t.at}
-	start := b.rec.Header.StartMonotonic.Seconds()
-	nearest := t.at[0] - (t.v[0] - start)
-	for i, v := range t.v {
+	c := &hookClock{all: t.At}
+	start := b.Rec.Header.StartMonotonic.Seconds()
+	nearest := t.At[0] - (t.V[0] - start)
+	for i, v := range t.V {
 		moment := v - start
-		nearest = min(nearest, t.at[i]-moment)
+		nearest = min(nearest, t.At[i]-moment)
 		if n := len(c.moments); n == 0 || moment > c.moments[n-1] {
-			c.ticks, c.moments = append(c.ticks, t.at[i]), append(c.moments, moment)
+			c.ticks, c.moments = append(c.ticks, t.At[i]), append(c.moments, moment)
 		}
 	}
 	if nearest < -earlyMoment || nearest > lateMoment {
@@ -56,21 +57,21 @@ func (c *hookClock) begunAt(moment float64) {
 
 // retime puts the readings of a trainer's total where they belong. A total that first appears while others are reported
 // was zero at the reading before.
-func (c *hookClock) retime(t *track) *track {
+func (c *hookClock) retime(t *watched.Track) *watched.Track {
 	if t == nil {
 		return nil
 	}
-	out := &track{entity: t.entity}
+	out := &watched.Track{Entity: t.Entity}
 	put := func(at, v float64) {
-		switch n := len(out.at); {
-		case n == 0 || at > out.at[n-1]:
-			out.at, out.v = append(out.at, at), append(out.v, v)
-		case at == out.at[n-1]:
-			out.v[n-1] = v
+		switch n := len(out.At); {
+		case n == 0 || at > out.At[n-1]:
+			out.At, out.V = append(out.At, at), append(out.V, v)
+		case at == out.At[n-1]:
+			out.V[n-1] = v
 		}
 	}
 	before := -1 // the clock's reading of the last one put
-	for i, tick := range t.at {
+	for i, tick := range t.At {
 		k, exact := slices.BinarySearch(c.ticks, tick)
 		if !exact {
 			k-- // the last reading before it
@@ -78,15 +79,15 @@ func (c *hookClock) retime(t *track) *track {
 		switch {
 		case k < 0:
 			continue
-		case len(out.at) == 0 && k > 0:
+		case len(out.At) == 0 && k > 0:
 			put(c.moments[k-1], 0)
-		case len(out.at) > 0 && k-1 > before:
-			put(c.moments[k-1], t.v[i-1]) // nothing was added up to then
+		case len(out.At) > 0 && k-1 > before:
+			put(c.moments[k-1], t.V[i-1]) // nothing was added up to then
 		}
-		put(c.moments[k], t.v[i])
+		put(c.moments[k], t.V[i])
 		before = k
 	}
-	if len(out.at) == 0 {
+	if len(out.At) == 0 {
 		return nil
 	}
 	return out
@@ -94,23 +95,23 @@ func (c *hookClock) retime(t *track) *track {
 
 // sinceBirth lets a total of those who make batches begin at zero, at the reading before the one that first has it.
 // They tell it while the trainer waits too, and have no part in its clock.
-func (c *hookClock) sinceBirth(t *track) *track {
+func (c *hookClock) sinceBirth(t *watched.Track) *watched.Track {
 	if t == nil {
 		return nil
 	}
-	before, _ := slices.BinarySearch(c.all, t.at[0])
+	before, _ := slices.BinarySearch(c.all, t.At[0])
 	if before == 0 {
 		return t
 	}
-	out := &track{entity: t.entity, at: slices.Clone(t.at), v: slices.Clone(t.v)}
-	out.begin(c.all[before-1])
+	out := &watched.Track{Entity: t.Entity, At: slices.Clone(t.At), V: slices.Clone(t.V)}
+	out.Begin(c.all[before-1])
 	return out
 }
 
 // reported returns, for each window, how long of it is reported.
-func (c *hookClock) reported(spans []span) []float64 {
-	whole := span{c.moments[0], c.moments[len(c.moments)-1]}
-	return stat.Each(len(spans), func(i int) float64 { return spans[i].overlap(whole) })
+func (c *hookClock) reported(spans []watched.Span) []float64 {
+	whole := watched.Span{From: c.moments[0], To: c.moments[len(c.moments)-1]}
+	return stat.Each(len(spans), func(i int) float64 { return spans[i].Overlap(whole) })
 }
 
 // How much of the steady window must be reported for the hook's figures to stand for it. A step in progress is
@@ -123,8 +124,8 @@ const (
 )
 
 // covers reports whether enough of the window is reported, and how much is.
-func (c *hookClock) covers(steady span, spans []span) (reported float64, ok bool) {
-	reported, window := stat.Sum(c.reported(spans)), stat.Sum(lengths(spans))
+func (c *hookClock) covers(steady watched.Span, spans []watched.Span) (reported float64, ok bool) {
+	reported, window := stat.Sum(c.reported(spans)), stat.Sum(watched.Lengths(spans))
 	if reported >= enoughReported*window {
 		return reported, reported > 0
 	}
@@ -132,7 +133,7 @@ func (c *hookClock) covers(steady span, spans []span) (reported float64, ok bool
 	for i := 1; i < len(c.moments); i++ {
 		longest = max(longest, c.moments[i]-c.moments[i-1])
 	}
-	tail := steady.to - c.moments[len(c.moments)-1]
+	tail := steady.To - c.moments[len(c.moments)-1]
 	return reported, reported >= leastReported*window && tail <= openStep*longest &&
 		reported+tail >= enoughReported*window
 }
@@ -141,9 +142,9 @@ func (c *hookClock) covers(steady span, spans []span) (reported float64, ok bool
 // same place, all of them.
 type hookLoop struct {
 	members []string // entities loop/…, in order of construction
-	call    LoaderCall
+	call    watched.LoaderCall
 	clock   *hookClock
-	f       *frame
+	f       *watched.Watch
 	grown   map[string][]float64
 	spent   float64 // seconds of the window, all members together
 	heldOut bool    // gone over with gradients, and yet most likely for an evaluation
@@ -155,19 +156,19 @@ func (l *hookLoop) of(d metric.Desc) []float64 { return l.sumOf(d, l.clock.retim
 // made returns the growth of a total of those who make its batches per window.
 func (l *hookLoop) made(d metric.Desc) []float64 { return l.sumOf(d, l.clock.sinceBirth) }
 
-func (l *hookLoop) sumOf(d metric.Desc, place func(*track) *track) []float64 {
+func (l *hookLoop) sumOf(d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
 	if g, ok := l.grown[d.Name]; ok {
 		return g
 	}
-	l.grown[d.Name] = l.within(l.f.spans, d, place)
+	l.grown[d.Name] = l.within(l.f.Spans, d, place)
 	return l.grown[d.Name]
 }
 
 // within is the growth of a total in each span, its members' together.
-func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track) []float64 {
+func (l *hookLoop) within(spans []watched.Span, d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
 	total := make([]float64, len(spans))
 	for _, m := range l.members {
-		g, _ := place(l.f.of(d, m)).grow(spans)
+		g, _ := place(l.f.Track(d, m)).Grow(spans)
 		stat.Add(total, g)
 	}
 	return total
@@ -177,11 +178,11 @@ func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track
 func (l *hookLoop) loadsItself() bool { return l.call.NumWorkers != nil && *l.call.NumWorkers == 0 }
 
 // hasWorkers reports whether workers of a DataLoader may make its batches.
-func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.foreign() }
+func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.Foreign() }
 
 // known reports whether a signal of the loop was reported at all.
 func (l *hookLoop) known(d metric.Desc) bool {
-	return slices.ContainsFunc(l.members, func(m string) bool { return l.f.of(d, m) != nil })
+	return slices.ContainsFunc(l.members, func(m string) bool { return l.f.Track(d, m) != nil })
 }
 
 // time is how long the trainer went over it: making iterators, steps, and the end of epochs.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -135,10 +136,10 @@ func TestHookRestarts(t *testing.T) {
 }
 
 func TestHookManyEpochsAreToldInPart(t *testing.T) {
-	b := &builder{ev: &Evidence{}, frame: &frame{steady: span{0, 100}}}
-	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, f: b.frame}}
+	b := &builder{ev: &Evidence{}, Watch: &watched.Watch{Steady: watched.Span{From: 0, To: 100}}}
+	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, f: b.Watch}}
 	for i := range 5 { // each tenth of 50 epochs of 2 s
-		h.epochs = append(h.epochs, reportedEpoch{"loop/1.1.0", recording.Epoch{Number: 200 + 10*i,
+		h.epochs = append(h.epochs, watched.Epoch{Entity: "loop/1.1.0", Epoch: recording.Epoch{Number: 200 + 10*i,
 			Begun: 20 * float64(i), Create: 0.1,
 			FirstWait: new(0.2), Drain: new(0.3), WorkersBorn: 2}})
 	}

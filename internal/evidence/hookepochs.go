@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -13,26 +14,26 @@ import (
 // the window too.
 func (b *builder) epochsOf(h *hooked, entities []string) {
 	l := h.training
-	key, placed := placeOf(l.call)
+	key, placed := watched.PlaceOf(l.call)
 	for _, e := range entities {
 		if !slices.Contains(l.members, e) {
-			call := b.calls[e]
+			call := b.CallOf[e]
 			call.Evaluates = l.call.Evaluates
-			if other, _ := placeOf(call); !placed || other != key || !b.never(l, e) {
+			if other, _ := watched.PlaceOf(call); !placed || other != key || !b.never(l, e) {
 				continue
 			}
-			h.earlier = h.earlier || loopNumber(e) < loopNumber(l.members[0])
+			h.earlier = h.earlier || watched.LoopNumber(e) < watched.LoopNumber(l.members[0])
 		}
 		made := b.loadersOf(e)
 		h.made += made
 		h.again += max(b.counted(metric.HookBegun, e)-made, 0)
-		for _, x := range b.epochs[e] {
+		for _, x := range b.EpochsOf[e] {
 			if x.Grad || l.call.Evaluates {
 				h.epochs = append(h.epochs, x)
 			}
 		}
 	}
-	slices.SortStableFunc(h.epochs, func(x, y reportedEpoch) int { return cmp.Compare(x.Begun, y.Begun) })
+	slices.SortStableFunc(h.epochs, func(x, y watched.Epoch) int { return cmp.Compare(x.Begun, y.Begun) })
 }
 
 // recreated reports whether the training loop's call makes a loader for each epoch, or most of them: workers live no
@@ -44,17 +45,17 @@ func (b *builder) loadersOf(entity string) int { return max(b.counted(metric.Hoo
 
 // counted is where a count of a loop stood at its last reading.
 func (b *builder) counted(d metric.Desc, entity string) int {
-	t := b.of(d, entity)
+	t := b.Track(d, entity)
 	if t == nil {
 		return 0
 	}
-	return int(math.Round(t.v[len(t.v)-1]))
+	return int(math.Round(t.V[len(t.V)-1]))
 }
 
 // never reports whether a loader was not gone over within the window, so that it is none of those gone over beside a
 // loop.
 func (b *builder) never(l *hookLoop, entity string) bool {
-	g, _ := l.clock.retime(b.of(metric.HookStepTime, entity)).grow(b.spans)
+	g, _ := l.clock.retime(b.Track(metric.HookStepTime, entity)).Grow(b.Spans)
 	return stat.Sum(g) <= 0
 }
 
@@ -66,20 +67,20 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 	var gaps, epochs, starts []float64
 	for i := 1; i < len(h.epochs); i++ {
 		e, before := h.epochs[i], h.epochs[i-1]
-		if e.Begun >= b.steady.to {
+		if e.Begun >= b.Steady.To {
 			break
 		}
 		drain := before.Drain
 		switch apart := e.Number - before.Number; {
-		case e.entity != before.entity && e.Number > 0: // those between are not reported
+		case e.Entity != before.Entity && e.Number > 0: // those between are not reported
 			drain = e.Drain
-		case e.entity == before.entity && apart != 1: // of many epochs only some are reported
+		case e.Entity == before.Entity && apart != 1: // of many epochs only some are reported
 			drain = e.Drain
 			epochs = append(epochs, (e.Begun-before.Begun)/max(float64(apart), 1))
 		default:
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
-		if e.Begun >= b.steady.from && e.WorkersBorn > 0 {
+		if e.Begun >= b.Steady.From && e.WorkersBorn > 0 {
 			create := max(e.Create-stat.OrZero(e.Draw)-stat.OrZero(e.Redraw), 0)
 			gaps = append(gaps, stat.OrZero(drain)+create+stat.OrZero(e.FirstWait))
 			starts = append(starts, create)
@@ -108,14 +109,14 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 	if h.training.call.Persistent == nil {
 		n := 0.0
 		for i, e := range h.epochs {
-			if i > 0 && e.WorkersBorn > 0 && e.Begun >= b.steady.from && e.Begun < b.steady.to {
+			if i > 0 && e.WorkersBorn > 0 && e.Begun >= b.Steady.From && e.Begun < b.Steady.To {
 				n++
 			}
 		}
 		return n
 	}
 	begun := stat.Sum(h.training.of(metric.HookBegun))
-	if at := b.firstBatchReported(h); at > b.steady.from {
+	if at := b.firstBatchReported(h); at > b.Steady.From {
 		begun--
 	}
 	return max(math.Round(begun), 0)
@@ -124,17 +125,17 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 // firstBatchReported returns the reading that first reported a batch of the training loop, its very first; before the
 // window where that is not known.
 func (b *builder) firstBatchReported(h *hooked) float64 {
-	t := h.clock.retime(b.of(metric.HookSteps, h.training.members[0]))
-	if t == nil || t.v[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.at[0], b.steady.from) {
+	t := h.clock.retime(b.Track(metric.HookSteps, h.training.members[0]))
+	if t == nil || t.V[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.At[0], b.Steady.From) {
 		return math.Inf(-1)
 	}
-	first, _ := t.rises()
+	first, _ := t.Rises()
 	return first
 }
 
 // lostToRestarts is the time of ending and starting workers, per window. The very first start is none.
 func (b *builder) lostToRestarts(h *hooked) []float64 {
-	spans := intersect(b.spans, span{b.firstBatchReported(h), math.Inf(1)})
+	spans := watched.Intersect(b.Spans, watched.Span{From: b.firstBatchReported(h), To: math.Inf(1)})
 	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
 	drawn, _ := b.drawn(h)
 	return stat.Beyond(stat.Plus(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
@@ -168,8 +169,8 @@ func (b *builder) drawn(h *hooked) (lost, took []float64) {
 	making, from := h.makesAlone(), b.firstBatchReported(h)
 	drew, of := 0.0, 0.0
 	for i, e := range h.epochs {
-		each, ok := e.drawing(making)
-		if !ok || i == 0 || e.Begun < from || e.Begun >= b.steady.to {
+		each, ok := e.Drawing(making)
+		if !ok || i == 0 || e.Begun < from || e.Begun >= b.Steady.To {
 			continue
 		}
 		each += stat.OrZero(e.Redraw)
@@ -178,11 +179,11 @@ func (b *builder) drawn(h *hooked) (lost, took []float64) {
 		if making > 0 {
 			of += stat.OrZero(e.FirstWait)
 		}
-		if e.Begun >= b.steady.from {
+		if e.Begun >= b.Steady.From {
 			took = append(took, each)
 		}
 	}
-	spans := intersect(b.spans, span{from, math.Inf(1)})
+	spans := watched.Intersect(b.Spans, watched.Span{From: from, To: math.Inf(1)})
 	counted := h.training.within(spans, metric.HookCreate, h.clock.retime)
 	if making > 0 {
 		counted = stat.Plus(counted, h.training.within(spans, metric.HookFirstWait, h.clock.retime))
@@ -209,7 +210,7 @@ func (h *hooked) cost() EpochCost {
 		if e.Steps > 0 && (e.Drain != nil || i < len(h.epochs)-1) { // or the loop was left, and another one began
 			whole = append(whole, float64(e.Steps))
 		}
-		if drew, known := e.drawing(making); known {
+		if drew, known := e.Drawing(making); known {
 			draw = append(draw, drew)
 		}
 		if i == 1 && len(draw) == 2 { // the first one is not alone any more

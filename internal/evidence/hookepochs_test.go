@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -33,22 +34,22 @@ func TestSpreadOfARecording(t *testing.T) {
 }
 
 func TestEpochCost(t *testing.T) {
-	first := reportedEpoch{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2,
+	first := watched.Epoch{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2,
 		Steps: 40}}
-	usual := reportedEpoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
+	usual := watched.Epoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
 		Steps: 40}}
-	kept := reportedEpoch{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
-	left := reportedEpoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
+	kept := watched.Epoch{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
+	left := watched.Epoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
 	for _, c := range []struct {
 		name                         string
-		epochs                       []reportedEpoch
+		epochs                       []watched.Epoch
 		batches, create, drain, draw float64
 	}{
 		{"none", nil, 0, 0, 0, 0},
-		{"only the first", []reportedEpoch{first}, 40, 3, 0.1, 0},
-		{"restarts", []reportedEpoch{first, usual, usual}, 40, 0.03, 0.01, 0},
-		{"persistent", []reportedEpoch{first, kept, kept}, 40, 3, 0.1, 0.004},
-		{"left in the middle", []reportedEpoch{first, usual, left}, 40, 0.03, 0.055, 0},
+		{"only the first", []watched.Epoch{first}, 40, 3, 0.1, 0},
+		{"restarts", []watched.Epoch{first, usual, usual}, 40, 0.03, 0.01, 0},
+		{"persistent", []watched.Epoch{first, kept, kept}, 40, 3, 0.1, 0.004},
+		{"left in the middle", []watched.Epoch{first, usual, left}, 40, 0.03, 0.055, 0},
 	} {
 		got := (&hooked{training: &hookLoop{}, epochs: c.epochs}).cost()
 		for _, x := range []struct {
@@ -103,13 +104,15 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			two, batches := 2, []float64{100, 100}
-			l := &hookLoop{call: LoaderCall{Loader: recording.Loader{NumWorkers: &two}}, grown: map[string][]float64{}}
+			l := &hookLoop{call: watched.LoaderCall{Loader: recording.Loader{NumWorkers: &two}},
+				grown: map[string][]float64{}}
 			h := &hooked{training: l}
 			for range 10 {
-				h.epochs = append(h.epochs, reportedEpoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
+				h.epochs = append(h.epochs, watched.Epoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
 					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
-			b := &builder{ev: &Evidence{}, frame: &frame{spans: []span{{0, 10}, {10, 20}}}}
+			b := &builder{ev: &Evidence{}, Watch: &watched.Watch{Spans: []watched.Span{{From: 0, To: 10},
+				{From: 10, To: 20}}}}
 			b.ev.row(metric.Restarts).figure = exact(c.restarts)
 			seen := 0.0306 + c.threads + c.starts*2*c.restarts/200
 			b.ev.row(metric.WorkerCPUBatch).figure = exact(seen)

@@ -21,8 +21,8 @@ const (
 // hookFacts takes what is no number.
 func (b *builder) hookFacts(r *rank) {
 	h := r.hook
-	hello := recording.Rows[recording.Hook](b.rec, recording.EventHook)[r.entity]
-	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.rec.Header.Job.Python), Loader: h.training.call,
+	hello := recording.Rows[recording.Hook](b.Rec, recording.EventHook)[r.Entity]
+	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.Rec.Header.Job.Python), Loader: h.training.call,
 		Steps: stat.Sum(r.batches), Epochs: stat.Sum(h.training.of(metric.HookEpochs)), Epoch: h.cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
@@ -59,7 +59,7 @@ func (b *builder) hookSettings() {
 // sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens
 // several files is there once for each.
 func (b *builder) sites(loops []*hookLoop, kind string) []Site {
-	rows := recording.Rows[recording.Site](b.rec, recording.EventSite)
+	rows := recording.Rows[recording.Site](b.Rec, recording.EventSite)
 	of := map[string]*hookLoop{}
 	for _, l := range loops {
 		for _, m := range l.members {
@@ -67,13 +67,13 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		}
 	}
 	var all []Site
-	for _, t := range b.all(metric.HookSiteCalls) {
-		l, row := of[t.entity[:max(strings.LastIndexByte(t.entity, '/'), 0)]], rows[t.entity]
+	for _, t := range b.Tracks(metric.HookSiteCalls) {
+		l, row := of[t.Entity[:max(strings.LastIndexByte(t.Entity, '/'), 0)]], rows[t.Entity]
 		if l == nil || row.Kind != kind {
 			continue
 		}
-		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
-		took, _ := l.clock.sinceBirth(b.of(metric.HookSiteTime, t.entity)).grow(b.spans)
+		calls, _ := l.clock.sinceBirth(t).Grow(b.Spans)
+		took, _ := l.clock.sinceBirth(b.Track(metric.HookSiteTime, t.Entity)).Grow(b.Spans)
 		if stat.Sum(calls) > 0 {
 			all = append(all, Site{Site: row, Calls: stat.Sum(calls), Seconds: stat.Sum(took)})
 		}
@@ -113,7 +113,7 @@ func mergeSites(all []Site, key func(Site) Site) []Site {
 // slowItems returns the slowest items of a loop, slowest first; of several times an item is reported, the last stands.
 func (b *builder) slowItems(l *hookLoop) []SlowItem {
 	byIndex := map[int64]SlowItem{}
-	for e, item := range recording.Each[recording.SlowItem](b.rec, recording.EventSlowItem) {
+	for e, item := range recording.Each[recording.SlowItem](b.Rec, recording.EventSlowItem) {
 		if slices.Contains(l.members, e.Entity) && item.Seconds > 0 {
 			item.Times = max(item.Times, 1)
 			byIndex[item.Index] = item

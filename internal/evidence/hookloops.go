@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -19,7 +20,7 @@ type hooked struct {
 	partners    []*hookLoop     // of sources, those gone over in each step of training, as in zip
 	evaluations []*hookLoop     // no gradients, while training stands still
 	sources     []*hookLoop     // others with gradients, or all others where none has any
-	epochs      []reportedEpoch // of training, in order of their beginning
+	epochs      []watched.Epoch // of training, in order of their beginning
 	reported    []float64       // seconds of each window that are reported
 	evaluated   []float64       // of those, in evaluations
 	earlier     bool            // the call of the training loop made loaders before those of the window
@@ -51,28 +52,28 @@ func (h *hooked) over(loops []*hookLoop, of func(*hookLoop) []float64) []float64
 
 // readHook gathers what the hook reported on a trainer; nil where it reported nothing, or too little to stand for the
 // window.
-func (b *builder) readHook(a *process) *hooked {
-	clock, entities := b.readHookClock(a), b.hookEntities(a)
+func (b *builder) readHook(a *watched.Process) *hooked {
+	clock, entities := b.readHookClock(a), b.Loops(a)
 	if clock == nil || len(entities) == 0 {
 		return nil
 	}
-	for _, e := range b.epochs[entities[0]] {
+	for _, e := range b.EpochsOf[entities[0]] {
 		if e.Number == 0 && strings.HasSuffix(entities[0], ".0") { // the very first
 			clock.begunAt(e.Begun)
 		}
 	}
-	if reported, ok := clock.covers(b.steady, b.spans); !ok {
+	if reported, ok := clock.covers(b.Steady, b.Spans); !ok {
 		if reported > 0 || len(clock.moments) > 1 {
-			b.thin[a.entity] = reported
+			b.thin[a.Entity] = reported
 		}
 		return nil
 	}
-	h := &hooked{clock: clock, reported: clock.reported(b.spans)}
+	h := &hooked{clock: clock, reported: clock.reported(b.Spans)}
 	loops := b.gather(entities, clock)
 	holdOut(loops, h.reported)
 	main := longest(loops)
 	if main == nil || stat.Sum(main.of(metric.HookSteps)) <= 0 {
-		b.thin[a.entity] = 0
+		b.thin[a.Entity] = 0
 		return nil
 	}
 	h.choose(main, loops)
@@ -146,18 +147,18 @@ func (h *hooked) evaluate() {
 
 // gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.
 func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
-	byPlace := map[callPlace][]*hookLoop{}
+	byPlace := map[watched.CallPlace][]*hookLoop{}
 	var out []*hookLoop
-	reported := stat.Sum(clock.reported(b.spans))
+	reported := stat.Sum(clock.reported(b.Spans))
 	for _, e := range entities {
-		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, f: b.frame, grown: map[string][]float64{}}
+		l := &hookLoop{members: []string{e}, call: b.CallOf[e], clock: clock, f: b.Watch, grown: map[string][]float64{}}
 		// One that began as the window ends shows what it is after that.
 		l.call.Evaluates = !l.trains() && (stat.Sum(l.of(metric.HookSteps)) > 0 ||
 			b.counted(metric.HookGradSteps, e) == 0)
 		if l.spent = stat.Sum(l.time()); l.spent <= 0 {
 			continue
 		}
-		key, ok := placeOf(l.call)
+		key, ok := watched.PlaceOf(l.call)
 		same := slices.IndexFunc(byPlace[key], func(o *hookLoop) bool {
 			return o.spent+l.spent <= leastOverlap*reported && !b.atOnce(o, e)
 		})
@@ -178,13 +179,13 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 // atOnce reports whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
 // reading before the other's last.
 func (b *builder) atOnce(l *hookLoop, entity string) bool {
-	_, last := l.clock.retime(b.of(metric.HookSteps, l.members[len(l.members)-1])).rises()
-	first, _ := l.clock.retime(b.of(metric.HookSteps, entity)).rises()
+	_, last := l.clock.retime(b.Track(metric.HookSteps, l.members[len(l.members)-1])).Rises()
+	first, _ := l.clock.retime(b.Track(metric.HookSteps, entity)).Rises()
 	return first < last
 }
 
 // inCommon is what two loaders made by one call have in common, else as the later one has it.
-func inCommon(before, call LoaderCall) LoaderCall {
+func inCommon(before, call watched.LoaderCall) watched.LoaderCall {
 	for _, n := range []struct{ before, now **int }{{&before.Items, &call.Items},
 		{&before.BatchSize, &call.BatchSize}} {
 		if *n.before == nil || *n.now == nil || **n.before != **n.now {
@@ -200,7 +201,7 @@ func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.hook = h
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()
-	r.rate = b.quotient(r.batches, r.clock)
+	r.rate = b.Quotient(r.batches, r.clock)
 	longer := func(x, y *hookLoop) int { return cmp.Compare(stat.Sum(y.time()), stat.Sum(x.time())) }
 	slices.SortStableFunc(h.evaluations, longer)
 	slices.SortStableFunc(h.sources, longer)
@@ -256,11 +257,11 @@ func (b *builder) reportedWorkers(r *rank) {
 	b.set(metric.WorkerRunning, b.ratio(stat.Lesser(cpu, busy), lived))
 	b.set(metric.WorkerOtherWait, b.ratio(stat.Beyond(busy, cpu), lived))
 	b.set(metric.WorkerCPU, b.ratio(cpu, lived))
-	seen, _, _ := b.total(metric.ProcCPU, r.workerSet)
-	delay, _, _ := b.total(metric.ProcRunDelay, r.workerSet)
+	seen, _, _ := b.Total(metric.ProcCPU, r.workerSet)
+	delay, _, _ := b.Total(metric.ProcRunDelay, r.workerSet)
 	// Per second on a CPU all workers are delayed alike.
 	if all := stat.Sum(seen) + stat.Sum(b.programs(r.workerSet)); all > 0 && stat.Sum(delay) > 0 {
-		b.set(metric.WorkerRunDelay, summary(b.quotient(cpu, lived).Scaled(stat.Sum(delay)/all)).by(metric.Inferred))
+		b.set(metric.WorkerRunDelay, summary(b.Quotient(cpu, lived).Scaled(stat.Sum(delay)/all)).by(metric.Inferred))
 	}
 }
 
@@ -303,17 +304,17 @@ func (b *builder) warnTogether(h *hooked) {
 // is then of the training loop, else of all loaders that have workers.
 func (b *builder) hookWorkers(r *rank) {
 	h, of := r.hook, r.hook.all()
-	reported := recording.Rows[recording.Hook](b.rec, recording.EventHook)
-	evaluates := func(w *process) bool {
-		loop := reported[w.entity].Loop
+	reported := recording.Rows[recording.Hook](b.Rec, recording.EventHook)
+	evaluates := func(w *watched.Process) bool {
+		loop := reported[w.Entity].Loop
 		return slices.ContainsFunc(h.evaluations, func(l *hookLoop) bool { return slices.Contains(l.members, loop) })
 	}
 	own := slices.DeleteFunc(slices.Clone(r.workerSet), evaluates)
 	if !h.training.loadsItself() && len(own) > 0 && len(own) < len(r.workerSet) {
-		r.others = slices.DeleteFunc(r.workerSet, func(w *process) bool { return !evaluates(w) })
+		r.others = slices.DeleteFunc(r.workerSet, func(w *watched.Process) bool { return !evaluates(w) })
 		r.workerSet, of = own, append([]*hookLoop{h.training}, h.sources...)
 	}
-	r.handed = make([]float64, len(b.spans))
+	r.handed = make([]float64, len(b.Spans))
 	for _, l := range of {
 		if !l.loadsItself() || h.training.loadsItself() {
 			stat.Add(r.handed, l.of(metric.HookSteps))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -47,15 +48,15 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 	if len(spans) > 0 {
 		length = 0
 		for _, s := range spans {
-			length += s.length() / float64(len(spans))
+			length += s.Length() / float64(len(spans))
 		}
 	}
 	cpu, late := 0.0, 0.0 // per second of an evaluation
 	if len(spans) > 0 {
-		known := intersect(b.spans, span{math.Inf(-1), spans[len(spans)-1].to})
-		if all, ok := b.of(metric.ProcCPU, r.entity).rateIn(known, spans); ok {
+		known := watched.Intersect(b.Spans, watched.Span{From: math.Inf(-1), To: spans[len(spans)-1].To})
+		if all, ok := b.Track(metric.ProcCPU, r.Entity).RateIn(known, spans); ok {
 			cpu = all
-			delayed, _ := b.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
+			delayed, _ := b.Track(metric.ProcRunDelay, r.Entity).RateIn(known, spans)
 			late = stat.Share(delayed)
 			out.Evaluating = Evaluating{Time: stat.Share(evaluated / reported), CPU: cpu * evaluated / reported,
 				Delay: late * evaluated / reported, Mixed: r.mixed}
@@ -76,26 +77,26 @@ const allEvaluations = 0.6
 
 // evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
 // it is not reported one by one.
-func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
-	var reported []span
+func (b *builder) evaluationSpans(h *hooked, step float64) (out []watched.Span) {
+	var reported []watched.Span
 	for _, l := range h.evaluations {
 		for _, m := range l.members {
-			for _, e := range b.epochs[m] {
+			for _, e := range b.EpochsOf[m] {
 				if e.Wall > 0 && !e.Grad {
-					reported = append(reported, span{e.Begun, e.Begun + e.Wall})
+					reported = append(reported, watched.Span{From: e.Begun, To: e.Begun + e.Wall})
 				}
 			}
 		}
 	}
-	slices.SortFunc(reported, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	slices.SortFunc(reported, func(x, y watched.Span) int { return cmp.Compare(x.From, y.From) })
 	for _, s := range reported {
-		if n := len(out); n > 0 && s.from-out[n-1].to < step {
-			out[n-1].to = max(out[n-1].to, s.to)
+		if n := len(out); n > 0 && s.From-out[n-1].To < step {
+			out[n-1].To = max(out[n-1].To, s.To)
 			continue
 		}
 		out = append(out, s)
 	}
-	seen := stat.Sum(stat.Each(len(b.spans), func(i int) float64 { return b.spans[i].within(out) }))
+	seen := stat.Sum(stat.Each(len(b.Spans), func(i int) float64 { return b.Spans[i].Within(out) }))
 	if evaluated := stat.Sum(h.evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
 		return nil
 	}

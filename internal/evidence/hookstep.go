@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -35,7 +36,7 @@ func (b *builder) hookStep(r *rank) {
 
 // delayPerCPU is how long the main thread is ready without a CPU for each second that it has one.
 func (b *builder) delayPerCPU(r *rank) float64 {
-	return stat.Over(stat.Sum(b.grow(r.entity, metric.ProcRunDelay)), stat.Sum(b.grow(r.entity, metric.ProcMainCPU)))
+	return stat.Over(stat.Sum(b.Grow(r.Entity, metric.ProcRunDelay)), stat.Sum(b.Grow(r.Entity, metric.ProcMainCPU)))
 }
 
 // inNext is the CPU time of the main thread that is its loaders' in each window: within __next__, and where a sampler
@@ -45,7 +46,7 @@ func (b *builder) inNext(r *rank) []float64 {
 	if h == nil || h.offMain() > mostlyOffMain {
 		return nil
 	}
-	all := make([]float64, len(b.spans))
+	all := make([]float64, len(b.Spans))
 	for _, l := range append([]*hookLoop{h.training}, h.sources...) {
 		per := stat.Divide(stat.Sum(l.of(metric.HookTakenCPU)), stat.Sum(l.of(metric.HookTaken)))
 		switch {
@@ -69,7 +70,7 @@ func (b *builder) inNext(r *rank) []float64 {
 func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figure) {
 	read := func(d metric.Desc) (all []float64) {
 		for _, m := range l.members {
-			all = append(all, b.of(d, m).within(b.steady)...)
+			all = append(all, b.Track(d, m).Within(b.Steady)...)
 		}
 		return all
 	}
@@ -132,7 +133,7 @@ func (b *builder) hookMade(r *rank) {
 	}
 	b.set(metric.MadePerS, b.ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.set(metric.DecodedTimes, summary(b.quotient(l.made(metric.HookDecodedValues), items).Scaled(1/taken)))
+		b.set(metric.DecodedTimes, summary(b.Quotient(l.made(metric.HookDecodedValues), items).Scaled(1/taken)))
 	}
 }
 
@@ -180,7 +181,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		others = stat.Times(others, part)
 	}
 	waits := stat.Minus(stat.Minus(stat.Minus(took, cpu), others), delay)
-	b.set(metric.WorkerWaitBatch, summary(stat.NotNegative(b.quotient(waits, fetches))))
+	b.set(metric.WorkerWaitBatch, summary(stat.NotNegative(b.Quotient(waits, fetches))))
 }
 
 // ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the making of a set,
@@ -215,11 +216,11 @@ func (b *builder) hookSpreads(l *hookLoop) {
 }
 
 // spread counts the durations of each class of a loop's signal within the windows.
-func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) (out []stat.Class) {
+func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*watched.Track) *watched.Track) (out []stat.Class) {
 	for k := range mostClasses {
 		n := 0.0
 		for _, m := range l.members {
-			g, _ := place(b.of(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).grow(b.spans)
+			g, _ := place(b.Track(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).Grow(b.Spans)
 			n += stat.Sum(g)
 		}
 		if n > 0 {

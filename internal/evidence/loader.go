@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -12,8 +13,8 @@ import (
 // loader takes how the queue of the leading trainer's loader stands.
 func (b *builder) loader(r *rank) {
 	idle, alive, samples := b.standby(r)
-	ahead := b.ratio(b.grow(r.loader(), metric.LoaderAhead), b.grow(r.loader(), metric.LoaderSamples))
-	blocked := b.ratio(b.grow(r.loader(), metric.LoaderBlocked), samples)
+	ahead := b.ratio(b.Grow(r.Loader(), metric.LoaderAhead), b.Grow(r.Loader(), metric.LoaderSamples))
+	blocked := b.ratio(b.Grow(r.Loader(), metric.LoaderBlocked), samples)
 	if r.standby > 0 {
 		blocked.why.Text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
@@ -22,12 +23,12 @@ func (b *builder) loader(r *rank) {
 	b.take(metric.IdleWhileWaits, r.own(r.alone(b.ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
 
 	var size, tensors, depth, capacity figure
-	if queued := b.of(metric.LoaderQueued, r.loader()); !r.noLoader {
-		size = median(b.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
-		if per, ok := b.tensorsPerBatch(r.loader()); ok {
+	if queued := b.Track(metric.LoaderQueued, r.Loader()); !r.noLoader {
+		size = median(b.Track(metric.LoaderBatchBytes, r.Loader()).Within(b.Steady))
+		if per, ok := b.TensorsPerBatch(r.Loader()); ok {
 			tensors = exact(per)
-			depth = b.mean(stat.Times(queued.means(b.spans), 1/per))
-			if readings := queued.within(b.steady); len(readings) > 0 {
+			depth = b.mean(stat.Times(queued.Means(b.Spans), 1/per))
+			if readings := queued.Within(b.Steady); len(readings) > 0 {
 				capacity = exact(math.Round(slices.Max(readings) / per))
 			}
 		}
@@ -45,12 +46,12 @@ func (b *builder) loader(r *rank) {
 
 // pinning takes what the thread does that pins the batches.
 func (b *builder) pinning(r *rank) {
-	samples := b.grow(r.pin(), metric.ThreadSamples)
-	idle := b.grow(r.pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
+	samples := b.Grow(r.Pin(), metric.ThreadSamples)
+	idle := b.Grow(r.Pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
 	busy := stat.Minus(samples, idle)
-	batch := summary(stat.NotNegative(b.quotient(busy, r.handed)))
+	batch := summary(stat.NotNegative(b.Quotient(busy, r.handed)))
 	b.take(metric.PinBusy, b.ratio(busy, samples), metric.ThreadSamples)
-	locked := b.grow(r.pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
+	locked := b.Grow(r.Pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
 	b.take(metric.PinLock, b.ratio(locked, samples), metric.ThreadSamples)
 	if stat.Sum(samples) == 0 {
 		batch = none("no thread that pins batches was seen", "")
@@ -94,10 +95,10 @@ func (b *builder) standby(r *rank) (idle, alive, samples []float64) {
 	if r.noLoader {
 		return nil, nil, nil
 	}
-	entity := r.loader()
-	idle, alive = b.grow(entity, metric.LoaderWaitIdle), b.grow(entity, metric.LoaderWaitAlive)
-	samples = b.grow(entity, metric.LoaderSamples)
-	waits, all := b.grow(entity, metric.LoaderWaiting), b.grow(entity, metric.LoaderAliveSum)
+	entity := r.Loader()
+	idle, alive = b.Grow(entity, metric.LoaderWaitIdle), b.Grow(entity, metric.LoaderWaitAlive)
+	samples = b.Grow(entity, metric.LoaderSamples)
+	waits, all := b.Grow(entity, metric.LoaderWaiting), b.Grow(entity, metric.LoaderAliveSum)
 	for i := range idle {
 		extra := stat.Divide(all[i], samples[i]) - float64(r.working)
 		if extra = min(extra, float64(r.standby)); extra > 0.01 {
@@ -121,10 +122,11 @@ func (b *builder) excludeIdleLoaders(r *rank) {
 	if len(working) == 0 {
 		return
 	}
-	inTurn := stat.Sum(r.batches) >= float64(batchesEach*len(r.workerSet)) && b.idleShare(working) <= 1-leastFeeding
-	var workerSet []*process
-	for _, set := range workerSets(r.workerSet) {
-		other := !slices.ContainsFunc(set, func(w *process) bool { return slices.Contains(working, w) })
+	inTurn := stat.Sum(r.batches) >= float64(batchesEach*len(r.workerSet)) &&
+		b.idleShare(working) <= 1-watched.LeastFeeding
+	var workerSet []*watched.Process
+	for _, set := range watched.WorkerSets(r.workerSet) {
+		other := !slices.ContainsFunc(set, func(w *watched.Process) bool { return slices.Contains(working, w) })
 		for _, w := range set {
 			switch {
 			case slices.Contains(working, w):
@@ -143,8 +145,8 @@ func (b *builder) excludeIdleLoaders(r *rank) {
 }
 
 // standsBy reports whether a worker was there for the whole window and waited for work.
-func (b *builder) standsBy(w *process) bool {
-	return w.born <= b.steady.from && w.died >= b.steady.to && b.idleShare([]*process{w}) >= standbyIdle
+func (b *builder) standsBy(w *watched.Process) bool {
+	return w.Born <= b.Steady.From && w.Died >= b.Steady.To && b.idleShare([]*watched.Process{w}) >= standbyIdle
 }
 
 // What a loader makes ahead, in batches for each worker, and what it takes a worker to be forked: 8 to 15 ms were
@@ -157,14 +159,14 @@ const (
 // madeAhead reports whether a worker that stands by has, in all its life, used the CPU time of a few batches such as
 // those at work make: a loader asks for as many as its queue holds as soon as its iterator is there. One that has no
 // shard to read made none, and one whose shard has come to its end made many.
-func (b *builder) madeAhead(w *process, working []*process, batches []float64) bool {
-	used := b.of(metric.ProcCPU, w.entity)
-	growth, _, ok := b.total(metric.ProcCPU, working)
+func (b *builder) madeAhead(w *watched.Process, working []*watched.Process, batches []float64) bool {
+	used := b.Track(metric.ProcCPU, w.Entity)
+	growth, _, ok := b.Total(metric.ProcCPU, working)
 	if used == nil || !ok || w.Method != "fork" {
 		return false
 	}
 	each := stat.Sum(growth) / stat.Sum(batches)
-	made := (used.v[len(used.v)-1] - forkedCPU) / each
+	made := (used.V[len(used.V)-1] - forkedCPU) / each
 	return made >= leastAhead && made <= mostAhead
 }
 
@@ -173,20 +175,20 @@ func (b *builder) numWorkers(r *rank) figure {
 	switch {
 	case r.hook != nil && r.hook.training.call.NumWorkers != nil:
 		return exact(float64(*r.hook.training.call.NumWorkers))
-	case r.hook != nil && r.hook.training.call.foreign():
+	case r.hook != nil && r.hook.training.call.Foreign():
 		return figure{}
 	case r.noLoader:
 		return exact(0)
 	}
 	var alive []float64
 	if r.standby == 0 {
-		alive = slices.Clone(b.of(metric.LoaderWorkers, r.loader()).within(b.steady))
+		alive = slices.Clone(b.Track(metric.LoaderWorkers, r.Loader()).Within(b.Steady))
 	}
 	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }
 	if alive = living(alive); len(alive) == 0 {
-		alive = living(stat.Each(len(b.spans), func(i int) (n float64) {
+		alive = living(stat.Each(len(b.Spans), func(i int) (n float64) {
 			for _, w := range r.workerSet {
-				if w.born <= b.spans[i].from && w.died >= b.spans[i].to {
+				if w.Born <= b.Spans[i].From && w.Died >= b.Spans[i].To {
 					n++
 				}
 			}
@@ -209,11 +211,11 @@ const (
 func (b *builder) prefetch(r *rank) *int {
 	workers, known := b.center(metric.NumWorkers)
 	ahead, seen := b.center(metric.LoaderIsAhead)
-	per, ok := b.tensorsPerBatch(r.loader())
+	per, ok := b.TensorsPerBatch(r.Loader())
 	if !known || !seen || !ok || ahead < aheadEnough || b.pinned(r) {
 		return nil
 	}
-	readings := b.of(metric.LoaderQueued, r.loader()).within(b.steady)
+	readings := b.Track(metric.LoaderQueued, r.Loader()).Within(b.Steady)
 	full, _ := stat.Quantile(readings, 0.9)
 	times := 0
 	for _, v := range readings {
@@ -231,8 +233,8 @@ func (b *builder) prefetch(r *rank) *int {
 
 // pinned reports whether the trainer has a pinning thread.
 func (b *builder) pinned(r *rank) bool {
-	return b.of(metric.ThreadSamples, r.pin()) != nil || slices.ContainsFunc(b.rec.Events,
+	return b.Track(metric.ThreadSamples, r.Pin()) != nil || slices.ContainsFunc(b.Rec.Events,
 		func(e recording.Event) bool {
-			return e.Kind == recording.EventPin && e.Entity == r.pin()
+			return e.Kind == recording.EventPin && e.Entity == r.Pin()
 		})
 }

@@ -19,24 +19,24 @@ const (
 // machine takes the CPU time of the machine and of the job, and the pressure on CPU, memory and input.
 func (b *builder) machine() {
 	b.countCores()
-	busy, steal, all, job := b.grow(host, metric.CPUBusy), b.grow(host, metric.CPUSteal), b.allCPUs(), b.jobCPU()
+	busy, steal, all, job := b.Grow(host, metric.CPUBusy), b.Grow(host, metric.CPUSteal), b.allCPUs(), b.jobCPU()
 	b.take(metric.CPUBusyRatio, b.ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
 	b.take(metric.UsableBusy, b.usableBusy(stat.Plus(busy, steal), all, job),
 		metric.CPUBusy, metric.CPUUsable, metric.CPUPresent)
-	if b.of(metric.CPUSteal, host) == nil {
+	if b.Track(metric.CPUSteal, host) == nil {
 		steal = nil
 	}
 	b.take(metric.StealRatio, b.ratio(steal, all), metric.CPUSteal)
 	b.take(metric.StealUsual, b.usualSteal(), metric.CPUSteal, metric.CPUBusy)
-	trainers := b.growthOf(metric.ProcCPU, b.processes.trainers)
+	trainers := b.growthOf(metric.ProcCPU, b.Processes.Trainers)
 	for _, r := range b.ranks {
 		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
-			feeding, _, _ := b.total(r.cpu(), r.workerSet)
+			feeding, _, _ := b.Total(r.cpu(), r.workerSet)
 			trainers = stat.Beyond(trainers, feeding)
 		}
 	}
-	b.take(metric.JobCPU, b.ratio(job, b.length), metric.ProcCPU)
-	b.take(metric.TrainerCPU, b.ratio(trainers, b.length), metric.ProcCPU)
+	b.take(metric.JobCPU, b.ratio(job, b.Length), metric.ProcCPU)
+	b.take(metric.TrainerCPU, b.ratio(trainers, b.Length), metric.ProcCPU)
 	b.take(metric.OtherCPU, b.otherCPU(job), metric.CPUBusy, metric.ProcCPU)
 	b.take(metric.Throttled, b.throttled(), metric.CgroupCPUThrottled, metric.CgroupCPUPeriods)
 	b.take(metric.CPUPressure, b.rate(metric.PressureCPUSome, group, host), metric.PressureCPUSome)
@@ -50,26 +50,26 @@ const longEnough = 600
 
 // usualSteal is the share of the CPU time wanted since the machine's start that a hypervisor gave to others.
 func (b *builder) usualSteal() figure {
-	steal, busy := b.of(metric.CPUSteal, host), b.of(metric.CPUBusy, host)
+	steal, busy := b.Track(metric.CPUSteal, host), b.Track(metric.CPUBusy, host)
 	if steal == nil || busy == nil {
 		return figure{}
 	}
-	wanted := steal.v[0] + busy.v[0]
+	wanted := steal.V[0] + busy.V[0]
 	switch {
-	case b.rec.Header.Host.Virtual == "":
+	case b.Rec.Header.Host.Virtual == "":
 	case wanted < longEnough:
 		return none("the machine was started too recently to tell its usual share", "")
-	case steal.v[0] == 0: // as where its hypervisor does not report any
+	case steal.V[0] == 0: // as where its hypervisor does not report any
 		return none("the machine's hypervisor reports of nothing that it took", "")
 	}
-	return exact(stat.Share(stat.Over(steal.v[0], wanted)))
+	return exact(stat.Share(stat.Over(steal.V[0], wanted)))
 }
 
 // rate is a counter's growth per second, of the first of some entities that it was read of.
 func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 	for _, e := range entities {
-		if t := b.of(raw, e); t != nil {
-			return b.ratio(t.grow(b.spans))
+		if t := b.Track(raw, e); t != nil {
+			return b.ratio(t.Grow(b.Spans))
 		}
 	}
 	return figure{}
@@ -77,8 +77,8 @@ func (b *builder) rate(raw metric.Desc, entities ...string) figure {
 
 // countCores takes the counts of CPUs, which their use is a share of.
 func (b *builder) countCores() {
-	b.take(metric.UsableCPUs, b.cores(metric.CPUUsable, b.rec.Header.Host.CPUsUsable), metric.CPUUsable)
-	b.take(metric.PresentCPUs, b.cores(metric.CPUPresent, float64(b.rec.Header.Host.CPUsPresent)), metric.CPUPresent)
+	b.take(metric.UsableCPUs, b.cores(metric.CPUUsable, b.Rec.Header.Host.CPUsUsable), metric.CPUUsable)
+	b.take(metric.PresentCPUs, b.cores(metric.CPUPresent, float64(b.Rec.Header.Host.CPUsPresent)), metric.CPUPresent)
 	b.take(metric.FullCPUs, b.fullCPUs(), metric.CPUPresent, metric.CPUBusy)
 }
 
@@ -92,12 +92,12 @@ func (b *builder) fullCPUs() figure {
 	}
 	busy := b.rate(metric.CPUBusy, host)
 	if usable < present-0.01 { // which of them others compute on is not known
-		busy = b.ratio(b.jobCPU(), b.length)
+		busy = b.ratio(b.jobCPU(), b.Length)
 	}
 	if busy.N == 0 {
 		return figure{}
 	}
-	h, cores := b.rec.Header.Host, max(busy.Center, 1)
+	h, cores := b.Rec.Header.Host, max(busy.Center, 1)
 	if physical := float64(h.CoresPhysical); physical > 0 && (h.Virtual == "" || physical < present) {
 		cores = max(cores, physical*usable/present)
 	}
@@ -106,7 +106,7 @@ func (b *builder) fullCPUs() figure {
 
 // cores is how many cores there are, as read in the watch or else before it.
 func (b *builder) cores(raw metric.Desc, header float64) figure {
-	if n, ok := b.usual(raw, host); ok {
+	if n, ok := b.Usual(raw, host); ok {
 		return positive(n)
 	}
 	return positive(header)
@@ -124,15 +124,15 @@ func positive(x float64) figure {
 // waited for a disk may fall, when the task goes on elsewhere (Documentation/filesystems/proc.rst on iowait); the
 // kernel then has it in the other part, and only the sum is a counter.
 func (b *builder) allCPUs() []float64 {
-	idle := b.of(metric.CPUIdle, host)
+	idle := b.Track(metric.CPUIdle, host)
 	if idle == nil {
 		return nil
 	}
-	if iowait := b.of(metric.CPUIowait, host); iowait != nil {
-		idle = idle.with(iowait, func(idle, waiting float64) float64 { return idle + waiting })
+	if iowait := b.Track(metric.CPUIowait, host); iowait != nil {
+		idle = idle.With(iowait, func(idle, waiting float64) float64 { return idle + waiting })
 	}
-	all, _ := idle.grow(b.spans)
-	return stat.Plus(all, b.grow(host, metric.CPUBusy, metric.CPUSteal))
+	all, _ := idle.Grow(b.Spans)
+	return stat.Plus(all, b.Grow(host, metric.CPUBusy, metric.CPUSteal))
 }
 
 // usableBusy is the share of the usable CPUs' time that was in use; used is what anybody used, or a hypervisor took,
@@ -152,25 +152,25 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 		job = make([]float64, len(all))
 	}
 	return b.mean(stat.Each(len(all), func(i int) float64 {
-		return max(stat.Divide(used[i], all[i]), job[i]/b.length[i]/usable)
+		return max(stat.Divide(used[i], all[i]), job[i]/b.Length[i]/usable)
 	})).by(metric.Inferred)
 }
 
 // jobCPU returns the CPU time of every process of the job, per window; nil where none was read.
 func (b *builder) jobCPU() (growth []float64) {
 	workers := map[int]bool{}
-	for _, w := range b.processes.workers {
+	for _, w := range b.Processes.Workers {
 		workers[w.PID] = true
 	}
-	for _, t := range b.all(metric.ProcCPU) {
-		a := b.processes.all[t.entity]
-		if a != nil && a.Role != "worker" && workers[a.Parent] && stat.Finite(a.died) {
+	for _, t := range b.Tracks(metric.ProcCPU) {
+		a := b.Processes.All[t.Entity]
+		if a != nil && a.Role != "worker" && workers[a.Parent] && stat.Finite(a.Died) {
 			continue // a worker's program that ended: among what that worker ran
 		}
 		if growth == nil {
-			growth = b.programs(b.processes.workers)
+			growth = b.programs(b.Processes.Workers)
 		}
-		g, _ := b.wholeLife(t, a)
+		g, _ := b.WholeLife(t, a)
 		stat.Add(growth, g)
 	}
 	return growth
@@ -178,16 +178,16 @@ func (b *builder) jobCPU() (growth []float64) {
 
 // otherCPU is what the machine's CPUs ran beside the job and pipetune.
 func (b *builder) otherCPU(job []float64) figure {
-	busy, seen := b.of(metric.CPUBusy, host).grow(b.spans)
+	busy, seen := b.Track(metric.CPUBusy, host).Grow(b.Spans)
 	if job == nil || stat.Sum(seen) == 0 {
 		return figure{}
 	}
 	own := 0.0
-	if b.rec.End != nil && stat.Finite(b.rec.End.Overhead.CPURatio) {
-		own = max(b.rec.End.Overhead.CPURatio, 0)
+	if b.Rec.End != nil && stat.Finite(b.Rec.End.Overhead.CPURatio) {
+		own = max(b.Rec.End.Overhead.CPURatio, 0)
 	}
 	others := b.mean(stat.Each(len(job), func(i int) float64 {
-		return stat.Divide(busy[i], seen[i]) - job[i]/b.length[i] - own
+		return stat.Divide(busy[i], seen[i]) - job[i]/b.Length[i] - own
 	}))
 	return summary(stat.NotNegative(others.Summary))
 }
@@ -195,15 +195,15 @@ func (b *builder) otherCPU(job []float64) figure {
 // throttled is the share of quota periods in which the job was held back. Where periods were watched and none was
 // enforced, there is no quota, and the share is 0.
 func (b *builder) throttled() figure {
-	periods, held := b.of(metric.CgroupCPUPeriods, group), b.of(metric.CgroupCPUThrottled, group)
-	all, seen := periods.grow(b.spans)
+	periods, held := b.Track(metric.CgroupCPUPeriods, group), b.Track(metric.CgroupCPUThrottled, group)
+	all, seen := periods.Grow(b.Spans)
 	if held == nil || stat.Sum(seen) == 0 {
 		return figure{}
 	}
 	if stat.Sum(all) == 0 {
 		return exact(0)
 	}
-	growth, _ := held.grow(b.spans)
+	growth, _ := held.Grow(b.Spans)
 	return b.ratio(growth, all)
 }
 
@@ -220,15 +220,15 @@ func (b *builder) memory() {
 	b.take(metric.SwapInRate, b.rate(metric.SwapIn, host), metric.SwapIn)
 	b.take(metric.SwapOutRate, b.rate(metric.SwapOut, host), metric.SwapOut)
 	refaults := b.rate(metric.Refaults, host)
-	if b.of(metric.CgroupRefaults, group) != nil {
+	if b.Track(metric.CgroupRefaults, group) != nil {
 		refaults = b.rate(metric.CgroupRefaults, group)
 	}
 	b.take(metric.RefaultRate, refaults, metric.Refaults, metric.CgroupRefaults)
 
 	var total, free figure
-	if sizes := b.of(metric.ShmSize, host).within(b.steady); len(sizes) > 0 {
+	if sizes := b.Track(metric.ShmSize, host).Within(b.Steady); len(sizes) > 0 {
 		total = exact(sizes[len(sizes)-1])
-		if uses := b.of(metric.ShmUsed, host).within(b.steady); len(uses) > 0 { // the least room there was
+		if uses := b.Track(metric.ShmUsed, host).Within(b.Steady); len(uses) > 0 { // the least room there was
 			free = exact(max(total.Center-slices.Max(uses), 0))
 		}
 	}
@@ -239,12 +239,12 @@ func (b *builder) memory() {
 // memoryLimit is the limit of the job's control group, 0 where there is none below what the machine has, and what it
 // has, 0 where that is not known.
 func (b *builder) memoryLimit() (limit, physical float64) {
-	physical, known := b.usual(metric.MemTotal, host)
+	physical, known := b.Usual(metric.MemTotal, host)
 	if !known {
-		physical = max(float64(b.rec.Header.Host.MemoryBytes), 0)
+		physical = max(float64(b.Rec.Header.Host.MemoryBytes), 0)
 	}
-	limit, limited := b.usual(metric.CgroupMemLimit, group)
-	if given := b.rec.Header.Host.MemoryLimit; !limited && given != nil {
+	limit, limited := b.Usual(metric.CgroupMemLimit, group)
+	if given := b.Rec.Header.Host.MemoryLimit; !limited && given != nil {
 		limit = float64(*given)
 	}
 	if known = known || physical > 0; limit <= 0 || known && limit >= physical {
@@ -257,9 +257,9 @@ func (b *builder) memoryLimit() (limit, physical float64) {
 // limit that is in use.
 func (b *builder) room() (room, used []float64) {
 	limit, physical := b.memoryLimit()
-	free := b.of(metric.MemAvailable, host).means(b.spans)
-	held := b.of(metric.CgroupMemUsed, group).means(b.spans)
-	file := b.of(metric.CgroupMemFile, group).means(b.spans)
+	free := b.Track(metric.MemAvailable, host).Means(b.Spans)
+	held := b.Track(metric.CgroupMemUsed, group).Means(b.Spans)
+	file := b.Track(metric.CgroupMemFile, group).Means(b.Spans)
 	for i, left := range free {
 		part := 1 - stat.Divide(left, physical)
 		if limit > 0 && stat.Finite(held[i]) {
@@ -282,13 +282,13 @@ func (b *builder) room() (room, used []float64) {
 func (b *builder) disk() {
 	b.take(metric.ReadIOPSLimit, b.limit(metric.CgroupReadIOPSMax), metric.CgroupReadIOPSMax)
 	b.take(metric.ReadBPSLimit, b.limit(metric.CgroupReadBPSMax), metric.CgroupReadBPSMax)
-	part := slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool {
+	part := slices.ContainsFunc(b.Rec.Unseen, func(u recording.Unseen) bool {
 		return u.Signal == "disk_*" && strings.HasPrefix(u.Entity, "disk/")
 	})
 	over := func(num, den metric.Desc) figure {
-		growth, seen := b.growAll(b.all(num))
+		growth, seen := b.GrowAll(b.Tracks(num))
 		if den.Name != "" {
-			seen, _ = b.growAll(b.all(den))
+			seen, _ = b.GrowAll(b.Tracks(den))
 		}
 		if part {
 			return figure{}
@@ -301,9 +301,9 @@ func (b *builder) disk() {
 	b.take(metric.DiskLatency, over(metric.DiskReadTime, metric.DiskReads), metric.DiskReadTime, metric.DiskReads)
 	b.take(metric.DiskQueue, over(metric.DiskQueueTime, second), metric.DiskQueueTime)
 	var busiest figure
-	for _, t := range b.all(metric.DiskBusy) {
+	for _, t := range b.Tracks(metric.DiskBusy) {
 		if !part {
-			busiest = busiest.orMore(b.quotient(t.grow(b.spans)))
+			busiest = busiest.orMore(b.Quotient(t.Grow(b.Spans)))
 		}
 	}
 	b.take(metric.DiskUtil, busiest, metric.DiskBusy)
@@ -311,8 +311,8 @@ func (b *builder) disk() {
 
 // limit is a limit of the job's control group as it was read.
 func (b *builder) limit(raw metric.Desc) (f figure) {
-	for _, t := range b.all(raw) {
-		if x, ok := b.usual(raw, t.entity); ok && x > 0 {
+	for _, t := range b.Tracks(raw) {
+		if x, ok := b.Usual(raw, t.Entity); ok && x > 0 {
 			f = exact(x)
 		}
 	}

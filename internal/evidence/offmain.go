@@ -72,7 +72,7 @@ const leastTaken = 100
 // timed locks where the workers set the pace.
 func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 	switch {
-	case stat.Sum(b.grow(r.taker(), metric.ThreadSamples)) > 0:
+	case stat.Sum(b.Grow(r.Taker(), metric.ThreadSamples)) > 0:
 		return true
 	case !b.pinned(r):
 		return b.readsNone(r)
@@ -85,9 +85,9 @@ func (b *builder) takesNone(r *rank, seen step.Seen) bool {
 // readsNone reports whether batches pass and the main thread reads none of them, which no thread of the job's own was
 // seen to do for it.
 func (b *builder) readsNone(r *rank) bool {
-	read, seen := b.of(metric.ProcMainReadChars, r.entity).grow(b.spans)
+	read, seen := b.Track(metric.ProcMainReadChars, r.Entity).Grow(b.Spans)
 	return stat.Sum(r.batches) > 0 && stat.Sum(seen) > 0 && stat.Sum(read) < leastTaken*stat.Sum(r.batches) &&
-		stat.Sum(b.grow(r.taker(), metric.ThreadSamples)) == 0
+		stat.Sum(b.Grow(r.Taker(), metric.ThreadSamples)) == 0
 }
 
 // setsThePace is from which share of the workers' time at work they set the pace: the line from which a wait counts (5
@@ -99,9 +99,9 @@ func (b *builder) allAtWork(r *rank) float64 { return 1 - b.idleShare(r.workerSe
 
 // locked is the share of time in which a trainer's main thread sleeps in locks, and not for its backward pass.
 func (b *builder) locked(r *rank) step.Range {
-	locked := b.grow(r.entity, metric.ThreadFutex, metric.ThreadFutexTimed)
-	if b.of(metric.ThreadHostRunning, r.entity) != nil {
-		own, all := b.grow(r.entity, metric.ThreadRunning, metric.ThreadGIL), b.grow(r.entity, metric.ThreadHostRunning)
+	locked := b.Grow(r.Entity, metric.ThreadFutex, metric.ThreadFutexTimed)
+	if b.Track(metric.ThreadHostRunning, r.Entity) != nil {
+		own, all := b.Grow(r.Entity, metric.ThreadRunning, metric.ThreadGIL), b.Grow(r.Entity, metric.ThreadHostRunning)
 		locked = stat.Beyond(locked, stat.Beyond(all, own))
 	}
 	return b.trainingMean(r, r.ofSamples(locked))
@@ -110,7 +110,7 @@ func (b *builder) locked(r *rank) step.Range {
 // explained is the share of time in which a main thread sleeps in a lock for its device, that is at work then: all the
 // device's work that is not beside the main thread's own, nor while it sleeps elsewhere, and most likely no more.
 func (b *builder) explained(r *rank, seen step.Seen) step.Range {
-	elsewhere := b.trainingMean(r, r.ofSamples(b.grow(r.entity, metric.ThreadSleep, metric.ThreadOther))).Likely
+	elsewhere := b.trainingMean(r, r.ofSamples(b.Grow(r.Entity, metric.ThreadSleep, metric.ThreadOther))).Likely
 	works := seen.Busy.Likely + seen.Copy.Likely - seen.OnDevice.Likely - elsewhere
 	least := max(works-seen.Running.Likely, 0)
 	return step.Share(least, least, max(works-seen.Spin.Likely, least))
@@ -132,7 +132,7 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	var taker step.Range
 	switch atWork := b.allAtWork(r); {
 	case r.hook != nil:
-		taker = rangeOf(stat.Clamped(b.quotient(r.waited, r.watched), 0, 1))
+		taker = rangeOf(stat.Clamped(b.Quotient(r.waited, r.watched), 0, 1))
 	case len(r.workerSet) > 0 && atWork >= setsThePace: // whoever takes the batches may train, too
 		taker = step.Share(atWork-b.othersOf(r), atWork, 1)
 	default:
@@ -142,12 +142,12 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 	near, far := min(sleeps, taker.Likely), max(sleeps+taker.Likely-1, 0)
 	wait := step.Share(locked.Lo-device.Hi+taker.Lo-1, far+(near-far)*taker.Likely, min(locked.Hi, taker.Hi))
 	r.waited, r.watched = nil, nil
-	followed := b.grow(r.taker(), metric.ThreadSamples)
+	followed := b.Grow(r.Taker(), metric.ThreadSamples)
 	switch {
 	case stat.Sum(followed) > mostlyFollowed*stat.Sum(r.joint): // while it is not, nothing is known
 		r.watched = stat.Lesser(followed, r.joint)
 		r.waited = stat.Lesser(r.waiting, r.watched)
-		r.wait = stat.Clamped(b.quotient(r.waited, r.watched), 0, 1)
+		r.wait = stat.Clamped(b.Quotient(r.waited, r.watched), 0, 1)
 	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
 	default:
@@ -157,8 +157,8 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 
 // othersOf is how many CPUs other threads of a trainer than its main one use.
 func (b *builder) othersOf(r *rank) float64 {
-	all, main := b.grow(r.entity, metric.ProcCPU), b.grow(r.entity, metric.ProcMainCPU)
-	return max(stat.Over(stat.Sum(all)-stat.Sum(main), stat.Sum(b.length)), 0)
+	all, main := b.Grow(r.Entity, metric.ProcCPU), b.Grow(r.Entity, metric.ProcMainCPU)
+	return max(stat.Over(stat.Sum(all)-stat.Sum(main), stat.Sum(b.Length)), 0)
 }
 
 // mayLoadElsewhere reports whether a trainer without workers may load in a thread of its own, or in processes that are
@@ -166,7 +166,7 @@ func (b *builder) othersOf(r *rank) float64 {
 func (b *builder) mayLoadElsewhere(r *rank) bool {
 	loads, _ := b.center(metric.InWorkerless)
 	loads = max(loads-b.asleepByTimer(r, r.sight()).Likely, 0) // it may wait for the others there
-	main, seen := b.of(metric.ProcMainCPU, r.entity).grow(b.spans)
+	main, seen := b.Track(metric.ProcMainCPU, r.Entity).Grow(b.Spans)
 	job, _ := b.center(metric.JobCPU)
 	others := job/float64(len(b.ranks)) - stat.Divide(stat.Sum(main), stat.Sum(seen))
 	return loads < hardlyWaits && others >= othersBusy && b.unexplained(loads) >= asleepApart
@@ -175,7 +175,7 @@ func (b *builder) mayLoadElsewhere(r *rank) bool {
 // fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader
 // reported of itself there, and inside there is nothing more to see.
 func (b *builder) fromInside() string {
-	if b.rec.Header.Mode == "launch" {
+	if b.Rec.Header.Mode == "launch" {
 		return ""
 	}
 	return "start the job with pipetune: pipetune diagnose -- COMMAND"

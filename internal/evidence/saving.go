@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -18,7 +19,7 @@ const (
 
 // saveStep is the time between two readings of what the main thread has written.
 type saveStep struct {
-	span
+	watched.Span
 	bytes, handed float64
 	saves         bool
 }
@@ -34,10 +35,10 @@ func (b *builder) saving(r *rank) {
 	for i, s := range steps {
 		switch n := len(saves); {
 		case !s.saves:
-			rest += s.length()
-		case i > 0 && steps[i-1].saves && steps[i-1].to == s.from:
+			rest += s.Length()
+		case i > 0 && steps[i-1].saves && steps[i-1].To == s.From:
 			last := &saves[n-1]
-			last.to, last.bytes, last.handed = s.to, last.bytes+s.bytes, last.handed+s.handed
+			last.To, last.bytes, last.handed = s.To, last.bytes+s.bytes, last.handed+s.handed
 		default:
 			saves = append(saves, s)
 		}
@@ -46,25 +47,25 @@ func (b *builder) saving(r *rank) {
 	case len(steps) == 0:
 	case !(pace > 0):
 		lost.why = r.unbatched()
-	case rest < b.steady.length()/2:
+	case rest < b.Steady.Length()/2:
 		lost.why.Text = "the trainer's main thread writes most of the time: pauses cannot be distinguished"
 	default:
 		var lengths, sizes, apart []float64
 		before := 0.0
 		for _, s := range saves {
-			length := s.length() - s.handed/pace
+			length := s.Length() - s.handed/pace
 			if length*r.rate.Center < LeastSaveSteps {
 				continue
 			}
 			if len(lengths) > 0 {
-				apart = append(apart, s.from-before)
+				apart = append(apart, s.From-before)
 			}
-			before, lengths, sizes = s.from, append(lengths, length), append(sizes, s.bytes)
+			before, lengths, sizes = s.From, append(lengths, length), append(sizes, s.bytes)
 		}
-		lost, pause, size, every = exact(stat.Sum(lengths)/b.steady.length()), median(lengths), median(sizes),
+		lost, pause, size, every = exact(stat.Sum(lengths)/b.Steady.Length()), median(lengths), median(sizes),
 			median(apart)
 		if len(lengths) > 0 { // a watch has few of them: the next ones are as long as the shortest, or the longest
-			often := float64(len(lengths)) / b.steady.length()
+			often := float64(len(lengths)) / b.Steady.Length()
 			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(lengths))
 		}
 	}
@@ -80,28 +81,30 @@ func (b *builder) saving(r *rank) {
 // number passes and the trainer does not wait for its loader; no more, for an evaluation beside it looks the same. New
 // workers are started with what is written to them.
 func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
-	wrote := b.of(metric.ProcMainWriteChars, r.entity)
-	handed := cmp.Or(b.of(metric.LoaderTensors, r.loader()), b.of(metric.LoaderBatches, r.loader()))
+	wrote := b.Track(metric.ProcMainWriteChars, r.Entity)
+	handed := cmp.Or(b.Track(metric.LoaderTensors, r.Loader()), b.Track(metric.LoaderBatches, r.Loader()))
 	passed, lasted := 0.0, 0.0
-	for _, s := range wrote.steps() {
-		s = s.and(b.steady)
-		starts := slices.ContainsFunc(r.starts, func(o restart) bool { return s.overlap(span{o.born, o.first}) > 0 })
-		if s.length() <= 0 || starts {
+	for _, s := range wrote.Steps() {
+		s = s.And(b.Steady)
+		starts := slices.ContainsFunc(r.starts, func(o watched.Restart) bool {
+			return s.Overlap(watched.Span{From: o.Born, To: o.First}) > 0
+		})
+		if s.Length() <= 0 || starts {
 			continue
 		}
-		step := saveStep{span: s, bytes: wrote.grown(s), handed: handed.grown(s)}
+		step := saveStep{Span: s, bytes: wrote.Grown(s), handed: handed.Grown(s)}
 		if step.saves = step.bytes >= LeastSaved; !step.saves {
-			passed, lasted = passed+step.handed, lasted+s.length()
+			passed, lasted = passed+step.handed, lasted+s.Length()
 		}
 		out = append(out, step)
 	}
 	pace = stat.Over(passed, lasted)
 	stands := func(s saveStep) bool {
-		return s.handed < pace*s.length()/2 && b.grown(r.loader(), s.span, metric.LoaderWaiting) < s.length()/2
+		return s.handed < pace*s.Length()/2 && b.Grown(r.Loader(), s.Span, metric.LoaderWaiting) < s.Length()/2
 	}
 	for i := 1; i < len(out); i++ {
 		switch before, after := &out[i-1], &out[i]; {
-		case before.to != after.from:
+		case before.To != after.From:
 		case before.bytes >= LeastSaved:
 			after.saves = after.saves || stands(*after)
 		case after.bytes >= LeastSaved:

@@ -20,7 +20,7 @@ type Reason struct{ Text, Cure string }
 
 // ratio is a ratio of sums over the windows, as quotient.
 func (b *builder) ratio(num, den []float64) figure {
-	return summary(b.quotient(num, den)).over(num, den)
+	return summary(b.Quotient(num, den)).over(num, den)
 }
 
 // summary is a figure that was measured.

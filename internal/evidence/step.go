@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -26,20 +27,20 @@ func (b *builder) trainer(r *rank) {
 	if middle, ok := stat.Quantile(stalls, 0.5); ok && r.step != nil {
 		spread = exact(max(r.step.Stall.Likely-middle, 0)).by(metric.Inferred)
 	}
-	stopped := b.ratio(b.grow(r.entity, metric.ThreadStopped), r.samples)
-	if len(b.halts) > 0 { // the windows leave out the halts, which this is about
-		stopped = exact(stat.Divide(b.grown(r.entity, b.steady, metric.ThreadStopped),
-			b.grown(r.entity, b.steady, metric.ThreadSamples)))
+	stopped := b.ratio(b.Grow(r.Entity, metric.ThreadStopped), r.samples)
+	if len(b.Halts) > 0 { // the windows leave out the halts, which this is about
+		stopped = exact(stat.Divide(b.Grown(r.Entity, b.Steady, metric.ThreadStopped),
+			b.Grown(r.Entity, b.Steady, metric.ThreadSamples)))
 	}
 	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.ThreadSamples)
 	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderSamples, metric.GPUUtil)
 	b.take(metric.FeedingRanks, b.feedingRanks(), metric.LoaderTensors, metric.ThreadQueuePoll)
 	b.take(metric.RestBusy, exact(stat.Divide(busy, counted)).by(b.gpus.basis), metric.GPUUtil)
 	b.take(metric.NumWorkers, b.numWorkers(r), metric.LoaderWorkers)
-	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.entity), metric.ProcMainCPU)
-	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.entity), metric.ProcRunDelay)
+	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.Entity), metric.ProcMainCPU)
+	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.Entity), metric.ProcRunDelay)
 	b.take(metric.MainReadBytes, b.mainReads(r), metric.ProcReadChars)
-	storage := b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead)
+	storage := b.Grow(r.Entity, metric.ThreadDisk, metric.ThreadFileRead)
 	b.take(metric.MainStorage, b.ratio(storage, r.samples), metric.ThreadDisk)
 	b.take(metric.TrainerStopped, stopped, metric.ThreadStopped)
 }
@@ -48,18 +49,18 @@ func (b *builder) trainer(r *rank) {
 // parent has waited for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be determined
 // apart.
 func (b *builder) mainReads(r *rank) figure {
-	for _, w := range b.processes.of(r.process) {
-		if w.died > b.steady.from-lateNotice && w.died < b.steady.to+lateNotice {
+	for _, w := range b.Processes.Of(r.Process) {
+		if w.Died > b.Steady.From-watched.LateNotice && w.Died < b.Steady.To+watched.LateNotice {
 			return none("a worker ended in the window, and the kernel counts all it had read as read by the trainer",
 				"")
 		}
 	}
-	return b.rate(metric.ProcReadChars, r.entity)
+	return b.rate(metric.ProcReadChars, r.Entity)
 }
 
 // rates takes batches per second, what follows from it, and the wait for them.
 func (b *builder) rates(r *rank) {
-	samples, n, reported := figure{}, float64(b.rec.Header.BatchSize), []float64(nil)
+	samples, n, reported := figure{}, float64(b.Rec.Header.BatchSize), []float64(nil)
 	if r.hook != nil {
 		reported = r.hook.training.of(metric.HookSamples)
 		if size := r.hook.training.call.BatchSize; n <= 0 && size != nil {
@@ -97,8 +98,8 @@ func (b *builder) freeStep(r *rank) figure {
 	if r.step == nil || r.rate.N == 0 {
 		return figure{}
 	}
-	if every := b.rec.Header.SampleInterval.Seconds(); r.hook == nil && !r.noLoader &&
-		(1-r.wait.Center)*stat.Sum(b.length) < every {
+	if every := b.Rec.Header.SampleInterval.Seconds(); r.hook == nil && !r.noLoader &&
+		(1-r.wait.Center)*stat.Sum(b.Length) < every {
 		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait "+
 			"is unknown", "")
 	}
@@ -108,7 +109,7 @@ func (b *builder) freeStep(r *rank) figure {
 			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}).by(r.basis)
 	}
 	// Both from the same windows: their noise has a part in common.
-	s := b.quotient(stat.Each(len(b.spans), func(i int) float64 {
+	s := b.Quotient(stat.Each(len(b.Spans), func(i int) float64 {
 		return r.clock[i] * (1 - stat.Divide(r.waited[i], r.watched[i]))
 	}), r.batches)
 	if s.N == 0 || s.Center <= 0 {
@@ -179,7 +180,7 @@ func (b *builder) restarts(r *rank) {
 		of = b.restartsSeen(r)
 	case !r.hook.training.loadsItself():
 		of = b.reportedRestarts(r.hook)
-		if of.epoch.N == 0 && !r.hook.training.call.foreign() {
+		if of.epoch.N == 0 && !r.hook.training.call.Foreign() {
 			of.epoch = b.restartsSeen(r).epoch
 		}
 	}
@@ -196,24 +197,24 @@ func (b *builder) restartsSeen(r *rank) (of restarted) {
 	if stat.Sum(r.samples) <= 0 || len(r.workerSet) == 0 {
 		return of
 	}
-	lost, gaps, starts, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}, []float64{}
+	lost, gaps, starts, epochs := make([]float64, len(b.Spans)), []float64{}, []float64{}, []float64{}
 	for _, s := range r.starts {
-		for i, part := range intersect(b.spans, s.gap()) {
-			if !s.initial {
-				lost[i] += part.length()
+		for i, part := range watched.Intersect(b.Spans, s.Gap()) {
+			if !s.Initial {
+				lost[i] += part.Length()
 			}
 		}
 	}
 	for _, s := range r.restarts {
-		gaps, starts = append(gaps, s.gap().length()), append(starts, s.startTime())
+		gaps, starts = append(gaps, s.Gap().Length()), append(starts, s.StartTime())
 	}
-	sets := workerSets(b.processes.of(r.process))
+	sets := watched.WorkerSets(b.Processes.Of(r.Process))
 	for i := 1; i < len(sets) && len(gaps) > 0; i++ {
-		if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && stat.Finite(before) {
+		if begun, before := sets[i][0].Born, sets[i-1][0].Born; begun < b.Steady.To && stat.Finite(before) {
 			epochs = append(epochs, begun-before)
 		}
 	}
-	of = restarted{count: exact(float64(len(gaps))), share: b.ratio(lost, b.length), lasted: median(gaps),
+	of = restarted{count: exact(float64(len(gaps))), share: b.ratio(lost, b.Length), lasted: median(gaps),
 		start: meanSeen(starts), epoch: median(epochs)}
 	if len(gaps) == 0 {
 		never := none("the workers were not replaced while they were watched", "watch for longer than an epoch")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -65,7 +66,7 @@ func (b *builder) model(r *rank) {
 		Device:   r.sight(),
 		Running:  b.trainingMean(r, running),
 		Asleep:   b.trainingMean(r, asleep),
-		OnDevice: b.trainingMean(r, r.ofSamples(b.grow(r.entity, metric.ThreadDevice))),
+		OnDevice: b.trainingMean(r, r.ofSamples(b.Grow(r.Entity, metric.ThreadDevice))),
 		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Loads {
@@ -79,7 +80,7 @@ func (b *builder) model(r *rank) {
 			seen.Others = b.trainingMean(r, b.gpuMeans(metric.GPUOthersUtil, r.gpus))
 		}
 	}
-	perSec := func(d metric.Desc) []float64 { return stat.Quotients(b.grow(r.entity, d), b.length) }
+	perSec := func(d metric.Desc) []float64 { return stat.Quotients(b.Grow(r.Entity, d), b.Length) }
 	next := b.inNext(r)
 	if next != nil {
 		r.delayed = stat.Over(stat.Sum(next)*b.delayPerCPU(r), stat.Sum(r.hook.reported))
@@ -119,7 +120,7 @@ func rangeOf(s stat.Summary) step.Range { return step.Share(s.Lo, s.Center, s.Hi
 
 // summaryOf takes what is known of a figure for its interval.
 func (b *builder) summaryOf(r step.Range) stat.Summary {
-	return stat.Summary{Center: r.Likely, Lo: r.Lo, Hi: r.Hi, Confidence: modelConfidence, N: len(b.spans)}
+	return stat.Summary{Center: r.Likely, Lo: r.Lo, Hi: r.Hi, Confidence: modelConfidence, N: len(b.Spans)}
 }
 
 // range_ is the mean of a share over the windows with its interval; 0 where no window has it.
@@ -129,7 +130,7 @@ func (b *builder) range_(shares []float64) step.Range {
 
 // perStep is a share of time by what a step takes of it, where its range is narrower than the share's own.
 func (b *builder) perStep(r *rank, share []float64, of step.Range) step.Range {
-	s := b.quotient(stat.Products(share, r.clock), r.batches)
+	s := b.Quotient(stat.Products(share, r.clock), r.batches)
 	if s.Confidence == 0 || s.Center <= 0 {
 		return of
 	}
@@ -152,15 +153,15 @@ var asleepOutside = []metric.Desc{metric.ThreadFutexTimed, metric.ThreadFutex, m
 // its main thread sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its
 // loader is in none of them: waiting for a batch, taking one, starting workers, and what the hook timed as loading.
 func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
-	ran := b.grow(r.entity, metric.ThreadHostRunning)
-	if b.of(metric.ThreadHostRunning, r.entity) == nil {
-		ran = b.grow(r.entity, metric.ThreadRunning)
+	ran := b.Grow(r.Entity, metric.ThreadHostRunning)
+	if b.Track(metric.ThreadHostRunning, r.Entity) == nil {
+		ran = b.Grow(r.Entity, metric.ThreadRunning)
 	}
 	running = r.ofSamples(ran)
-	asleep = r.ofSamples(b.grow(r.entity, asleepOutside...))
-	storage = r.ofSamples(b.grow(r.entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
+	asleep = r.ofSamples(b.Grow(r.Entity, asleepOutside...))
+	storage = r.ofSamples(b.Grow(r.Entity, metric.ThreadDisk, metric.ThreadFileRead, metric.ThreadFileOpen))
 	// receiving a batch is waiting for it
-	polls := r.ofSamples(b.grow(r.entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
+	polls := r.ofSamples(b.Grow(r.Entity, metric.ThreadQueuePoll, metric.ThreadPipeRead))
 	told := stat.Times(b.inNext(r), 1+b.delayPerCPU(r)) // ready to run looks like running
 	for i := range running {
 		start := 0.0 // of the main thread's running, it started workers
@@ -193,16 +194,16 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 // then windows differ, and what waits and what works is distinguished by time. Shorter steps are all alike, and noise
 // would pass for a difference.
 func (b *builder) together(r *rank) *step.Range {
-	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*stat.Sum(b.length) > float64(len(b.spans))/2 {
+	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*stat.Sum(b.Length) > float64(len(b.Spans))/2 {
 		return nil
 	}
 	lo, hi, whole := 0.0, 0.0, 0.0
-	for i := range b.spans {
+	for i := range b.Spans {
 		w, u := stat.Divide(r.waiting[i], r.joint[i]), r.busy[i]
 		if !stat.Finite(w) || !stat.Finite(u) {
 			continue
 		}
-		lo, hi, whole = lo+max(w-u, 0)*b.length[i], hi+min(w, 1-u)*b.length[i], whole+b.length[i]
+		lo, hi, whole = lo+max(w-u, 0)*b.Length[i], hi+min(w, 1-u)*b.Length[i], whole+b.Length[i]
 	}
 	if whole == 0 {
 		return nil
@@ -230,7 +231,7 @@ func (b *builder) starved(r *rank) (step.Range, bool) {
 		}
 		return r.waited[i] - max(hidden, 0)*steps[i]
 	})
-	return rangeOf(stat.Clamped(b.quotient(starved, r.watched), 0, 1)), true
+	return rangeOf(stat.Clamped(b.Quotient(starved, r.watched), 0, 1)), true
 }
 
 // ownClock is the share of the timed steps in which the device lacked the next batch; nothing where none was timed.
@@ -240,7 +241,7 @@ func (b *builder) ownClock(r *rank) stat.Summary {
 	}
 	l := r.hook.training
 	starved := l.of(metric.HookDeviceStarved)
-	return b.quotient(starved, stat.Plus(l.of(metric.HookDeviceTime), starved))
+	return b.Quotient(starved, stat.Plus(l.of(metric.HookDeviceTime), starved))
 }
 
 // spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it;
@@ -251,11 +252,11 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 	if seen.Device == step.NoDevice {
 		return step.Range{}, false
 	}
-	all, within := stat.Sum(b.grow(r.entity, metric.HostSamples)), stat.Sum(b.grow(r.entity, metric.HostSamplesDevice))
-	runs := r.ofSamples(b.grow(r.entity, metric.ThreadRunning))
+	all, within := stat.Sum(b.Grow(r.Entity, metric.HostSamples)), stat.Sum(b.Grow(r.Entity, metric.HostSamplesDevice))
+	runs := r.ofSamples(b.Grow(r.Entity, metric.ThreadRunning))
 	ran := b.range_(runs)
 	if all >= fewestSamples {
-		part := stat.Quotients(b.grow(r.entity, metric.HostSamplesDevice), b.grow(r.entity, metric.HostSamples))
+		part := stat.Quotients(b.Grow(r.Entity, metric.HostSamplesDevice), b.Grow(r.Entity, metric.HostSamples))
 		return b.trainingPart(r, b.inCode(r, ran, within, all), stat.Products(runs, part)), true
 	}
 	ran = b.trainingMean(r, runs)
@@ -270,8 +271,8 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, reported bool)
 // samples: within of all. Of the time in the kernel, which is not sampled, nothing is known.
 func (b *builder) inCode(r *rank, ran step.Range, within, all float64) step.Range {
 	part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
-	cpu := stat.Sum(b.grow(r.entity, metric.ProcMainCPU))
-	system := stat.Share(stat.Divide(stat.Sum(b.grow(r.entity, metric.ProcMainSystem)), cpu))
+	cpu := stat.Sum(b.Grow(r.Entity, metric.ProcMainCPU))
+	system := stat.Share(stat.Divide(stat.Sum(b.Grow(r.Entity, metric.ProcMainSystem)), cpu))
 	return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part,
 		ran.Hi*((1-system)*min(part+side, 1)+system))
 }
@@ -281,12 +282,12 @@ func (b *builder) inCode(r *rank, ran step.Range, within, all float64) step.Rang
 // CPU is known of the main thread; what the process uses beside, as in autograd's threads, is delayed as long per CPU
 // second at most, and likely as far as more is seen to be ready than runs.
 func (b *builder) delay(r *rank, running float64) step.Range {
-	loading, own, elapsed := 0.0, 0.0, stat.Sum(b.length)
+	loading, own, elapsed := 0.0, 0.0, stat.Sum(b.Length)
 	for _, o := range b.ranks {
-		made, _, _ := b.total(o.cpu(), o.workerSet)
+		made, _, _ := b.Total(o.cpu(), o.workerSet)
 		loading += stat.Sum(made) + stat.Sum(b.programs(o.workerSet))
 		if o == r {
-			all, _, _ := b.total(metric.ProcCPU, []*process{r.process})
+			all, _, _ := b.Total(metric.ProcCPU, []*watched.Process{r.Process})
 			if own = stat.Sum(all); r.fed != nil && r.fed.Threads {
 				own -= stat.Sum(made)
 			}
@@ -294,7 +295,7 @@ func (b *builder) delay(r *rank, running float64) step.Range {
 	}
 	others := b.otherCPU(b.jobCPU())
 	part := stat.Over(loading, loading+others.Center*elapsed)
-	main := max(stat.Over(stat.Sum(b.grow(r.entity, metric.ProcRunDelay)), elapsed)-r.delayed, 0)
+	main := max(stat.Over(stat.Sum(b.Grow(r.Entity, metric.ProcRunDelay)), elapsed)-r.delayed, 0)
 	own = max((own-stat.Sum(b.inNext(r)))/elapsed, 0)
 	most := max(b.delayPerCPU(r)*own, main)
 	return step.Share(0, part*min(most, max(main, running-own)), part*most)

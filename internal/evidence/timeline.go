@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -27,20 +28,20 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	if err != nil {
 		return nil
 	}
-	lead, steady := b.top(), b.steady
-	b.steady = span{0, end}
+	lead, steady := b.top(), b.Steady
+	b.Steady = watched.Span{From: 0, To: end}
 	// Windows of about a second, longer ones where there would be too many or readings were thinned.
-	width := max(usualWindow*float64(max(rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
-	b.cut([]span{b.steady}, width)
+	width := max(watched.UsualWindow*float64(max(rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
+	b.Cut([]watched.Span{b.Steady}, width)
 	d := drawing{builder: b}
-	d.windows = stat.Each(len(b.spans), func(i int) timeline.Span { return exported(b.spans[i]) })
+	d.windows = stat.Each(len(b.Spans), func(i int) timeline.Span { return exported(b.Spans[i]) })
 	d.Timeline = timeline.Timeline{To: end, Steady: exported(steady), WholeEpochs: b.Epochs > 0, OneOf: rec.OneOf,
-		Per: max((len(b.spans)+mostBuckets-1)/mostBuckets, 1)}
-	if len(b.length) > 0 {
-		d.Window = b.length[0]
+		Per: max((len(b.Spans)+mostBuckets-1)/mostBuckets, 1)}
+	if len(b.Length) > 0 {
+		d.Window = b.Length[0]
 	}
-	for _, x := range b.lost {
-		d.Gaps = append(d.Gaps, exported(x.span))
+	for _, x := range b.Lost {
+		d.Gaps = append(d.Gaps, exported(x.Span))
 	}
 	if lead != nil {
 		d.trainer(lead)
@@ -49,7 +50,7 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 	return &d.Timeline
 }
 
-func exported(s span) timeline.Span { return timeline.Span{From: s.from, To: s.to} }
+func exported(s watched.Span) timeline.Span { return timeline.Span{From: s.From, To: s.To} }
 
 // drawing is a timeline in the making.
 type drawing struct {
@@ -67,7 +68,7 @@ func (d *drawing) line(of metric.Desc, num, den []float64) {
 
 // trainer draws what the leading trainer waited and got, its device, and who makes its batches.
 func (d *drawing) trainer(lead *rank) {
-	r := d.rankOf(lead.process)
+	r := d.rankOf(lead.Process)
 	if r.hook != nil || !r.noLoader { // a load of its own looks like any other work from outside
 		d.inputWait(r, step.Seen{}, step.Range{})
 		d.line(metric.InputWait, r.waited, r.watched)
@@ -78,7 +79,7 @@ func (d *drawing) trainer(lead *rank) {
 		d.line(metric.Starved, starved, stat.Plus(starved, l.of(metric.HookDeviceTime)))
 	}
 	if lead.busy != nil {
-		d.line(metric.GPUBusy, d.lasting(d.busyOf(lead.gpus)), d.length)
+		d.line(metric.GPUBusy, d.lasting(d.busyOf(lead.gpus)), d.Length)
 	}
 	d.line(metric.BatchesPerS, r.batches, r.clock)
 	d.epochsSeen(r)
@@ -88,7 +89,7 @@ func (d *drawing) trainer(lead *rank) {
 // machine draws how busy CPUs and storage are.
 func (d *drawing) machine() {
 	d.countCores()
-	busy, all := d.grow(host, metric.CPUBusy, metric.CPUSteal), d.allCPUs()
+	busy, all := d.Grow(host, metric.CPUBusy, metric.CPUSteal), d.allCPUs()
 	for _, x := range []struct {
 		d metric.Desc
 		f figure
@@ -99,7 +100,7 @@ func (d *drawing) machine() {
 	} {
 		d.line(x.d, x.f.num, x.f.den)
 	}
-	read, seen := d.growAll(d.all(metric.DiskReadBytes))
+	read, seen := d.GrowAll(d.Tracks(metric.DiskReadBytes))
 	d.line(metric.DiskByteRate, read, seen)
 }
 
@@ -117,7 +118,7 @@ func (d *drawing) epochsSeen(r *rank) {
 		return
 	}
 	for _, s := range r.starts {
-		add(timeline.Epoch{At: s.born, Number: -1})
+		add(timeline.Epoch{At: s.Born, Number: -1})
 	}
 }
 
@@ -149,8 +150,8 @@ func (d *drawing) workerSet(r *rank) {
 	for _, s := range workerStates {
 		c.States = append(c.States, s.name)
 	}
-	var places [][]*process
-	for _, set := range workerSets(r.workerSet) {
+	var places [][]*watched.Process
+	for _, set := range watched.WorkerSets(r.workerSet) {
 		for i, a := range set {
 			if i == len(places) {
 				places = append(places, nil)
@@ -160,7 +161,7 @@ func (d *drawing) workerSet(r *rank) {
 	}
 	c.All = len(places)
 	if c.All > mostRows {
-		places = [][]*process{slices.Concat(places...)}
+		places = [][]*watched.Process{slices.Concat(places...)}
 	}
 	for i, place := range places {
 		row := timeline.Row{Number: i + 1, Buckets: d.shares(r, place)}
@@ -177,7 +178,7 @@ func (d *drawing) workerSet(r *rank) {
 }
 
 // shares is what the time of some of the workers went to, by buckets.
-func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
+func (d *drawing) shares(r *rank, of []*watched.Process) (all []timeline.Shares) {
 	samples := d.totals(of, metric.ThreadSamples)
 	states := stat.Each(len(workerStates), func(k int) []float64 {
 		return d.totals(of, r.busyStates(workerStates[k].states...)...)
@@ -188,14 +189,14 @@ func (d *drawing) shares(r *rank, of []*process) (all []timeline.Shares) {
 		stat.Add(states[computing], own)
 		stat.Add(states[inLock], stat.Times(own, -1))
 	}
-	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
-	for from := 0; from < len(d.spans); from += per {
-		to := min(from+per, len(d.spans))
+	per := max((len(d.Spans)+mostShares-1)/mostShares, 1)
+	for from := 0; from < len(d.Spans); from += per {
+		to := min(from+per, len(d.Spans))
 		whole, left := stat.Sum(samples[from:to]), 1.0
 		if !(whole > 0) {
 			continue
 		}
-		s := timeline.Shares{Span: timeline.Span{From: d.spans[from].from, To: d.spans[to-1].to}}
+		s := timeline.Shares{Span: timeline.Span{From: d.Spans[from].From, To: d.Spans[to-1].To}}
 		for k := range states {
 			share := min(stat.Share(stat.Sum(states[k][from:to])/whole), left)
 			left -= share

@@ -3,6 +3,7 @@ package evidence
 import (
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -10,22 +11,22 @@ import (
 
 // rank is one trainer with what was seen of its loader, per window.
 type rank struct {
-	*process
+	*watched.Process
 	// workers that lived within the steady window; those of evaluations are left out where the hook distinguishes them
-	workerSet []*process
-	others    []*process // those left out
-	fed       *Fed       // it has no DataLoader workers, and these make its batches: workerSet
+	workerSet []*watched.Process
+	others    []*watched.Process // those left out
+	fed       *Fed               // it has no DataLoader workers, and these make its batches: workerSet
 	// workers that stood by through the window; those known to be another loader's are left out too
 	standby  int
-	working  int       // workers that did not
-	starts   []restart // of workers, that reach into the steady window
-	restarts []restart // those that replaced others and began in it
-	replaced bool      // a whole set was seen to be, at any time
-	samples  []float64 // seconds in which the main thread was sampled
-	joint    []float64 // seconds in which waiting could be determined
-	polled   []float64 // of those, in which it waited for a batch
-	waiting  []float64 // of those, in which it waited for a batch, took one, or was starting workers
-	starting []float64 // of those, in which it was starting workers and not waiting for a batch
+	working  int               // workers that did not
+	starts   []watched.Restart // of workers, that reach into the steady window
+	restarts []watched.Restart // those that replaced others and began in it
+	replaced bool              // a whole set was seen to be, at any time
+	samples  []float64         // seconds in which the main thread was sampled
+	joint    []float64         // seconds in which waiting could be determined
+	polled   []float64         // of those, in which it waited for a batch
+	waiting  []float64         // of those, in which it waited for a batch, took one, or was starting workers
+	starting []float64         // of those, in which it was starting workers and not waiting for a batch
 	// of these, on a CPU, and asleep elsewhere than in a poll
 	startRan, startSlept []float64
 	receiving            []float64 // of those, in which it took a batch unseen; see receive
@@ -60,30 +61,30 @@ func (b *builder) top() *rank {
 }
 
 // rankOf gathers what was seen of a trainer and its loader.
-func (b *builder) rankOf(a *process) *rank {
-	r := &rank{process: a}
-	all := b.processes.of(a)
-	r.workerSet = slices.DeleteFunc(slices.Clone(all), func(w *process) bool {
-		return w.died <= b.steady.from || w.born >= b.steady.to
+func (b *builder) rankOf(a *watched.Process) *rank {
+	r := &rank{Process: a}
+	all := b.Processes.Of(a)
+	r.workerSet = slices.DeleteFunc(slices.Clone(all), func(w *watched.Process) bool {
+		return w.Died <= b.Steady.From || w.Born >= b.Steady.To
 	})
-	for _, s := range b.starts(a, all) {
-		r.replaced = r.replaced || !s.initial
-		if s.first > b.steady.from && s.ended < b.steady.to {
+	for _, s := range b.Starts(a, all) {
+		r.replaced = r.replaced || !s.Initial
+		if s.First > b.Steady.From && s.Ended < b.Steady.To {
 			r.starts = append(r.starts, s)
 		}
-		if s.born >= b.steady.from && s.born < b.steady.to && !s.initial {
+		if s.Born >= b.Steady.From && s.Born < b.Steady.To && !s.Initial {
 			r.restarts = append(r.restarts, s)
 		}
 	}
-	r.samples = b.grow(a.entity, metric.ThreadSamples)
-	both := b.grow(a.loader(), metric.LoaderSamples, metric.LoaderNoWorkers)
-	workers := b.of(metric.LoaderWorkers, a.loader()).within(b.steady)
+	r.samples = b.Grow(a.Entity, metric.ThreadSamples)
+	both := b.Grow(a.Loader(), metric.LoaderSamples, metric.LoaderNoWorkers)
+	workers := b.Track(metric.LoaderWorkers, a.Loader()).Within(b.Steady)
 	r.noLoader = len(r.workerSet) == 0 && stat.Sum(both) == 0 && stat.Sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
 	reported := b.readHook(a)
 	if r.noLoader && reported == nil {
 		if b.feed(r); r.fed != nil {
-			both = b.grow(r.loader(), metric.LoaderSamples)
+			both = b.Grow(r.Loader(), metric.LoaderSamples)
 		}
 	}
 	if !r.noLoader {
@@ -115,7 +116,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 		return
 	default:
 		r.waited, r.watched = r.waiting, r.joint
-		if b.blind(r.entity) {
+		if b.blind(r.Entity) {
 			r.basis = metric.Inferred
 		}
 		if b.takesNone(r, seen) {
@@ -127,7 +128,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 			return
 		}
 	}
-	r.wait = stat.Clamped(b.quotient(r.waited, r.watched), 0, 1)
+	r.wait = stat.Clamped(b.Quotient(r.waited, r.watched), 0, 1)
 	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
 		device := b.explained(r, seen)
 		device.Lo = 0
@@ -140,15 +141,15 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 // starting them; and while no worker is left it ends the old ones or starts the first new one. What else it does
 // meanwhile may be an evaluation or a checkpoint, and counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
-	r.polled = b.grow(r.loader(), metric.LoaderWaiting)
-	r.starting, r.startRan = make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	r.startSlept = make([]float64, len(b.spans))
+	r.polled = b.Grow(r.Loader(), metric.LoaderWaiting)
+	r.starting, r.startRan = make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
+	r.startSlept = make([]float64, len(b.Spans))
 	r.joint = both
 	for i := range r.joint { // before the first worker was known, only the main thread was sampled
 		r.joint[i] = max(r.joint[i], r.samples[i])
 	}
 	for _, s := range r.starts {
-		all, ran, slept := b.starting(r.entity, r.loader(), s)
+		all, ran, slept := b.Starting(r.Entity, r.Loader(), s)
 		for i := range all {
 			r.starting[i] += all[i]
 			r.startRan[i] += ran[i]
@@ -171,51 +172,51 @@ const justBegun = 16.0
 // on, else as the loader counted them, which takes until it is known what a batch looks like. None in the whole window
 // is no rate: it may be that nothing was seen.
 func (b *builder) batches(r *rank) {
-	t := b.of(metric.LoaderTensors, r.loader())
-	per, known := b.tensorsPerBatch(r.loader())
+	t := b.Track(metric.LoaderTensors, r.Loader())
+	per, known := b.TensorsPerBatch(r.Loader())
 	known = known && t != nil
 	if !known {
-		t, per = b.of(metric.LoaderBatches, r.loader()), 1
+		t, per = b.Track(metric.LoaderBatches, r.Loader()), 1
 	}
 	if t == nil {
 		return
 	}
 	// Until the first is seen the counter reads nothing, and then all that came before at once, as the number in a
 	// tensor's name counts from its worker's birth. What is no more than may have come since the reading before did.
-	if first := t.aboveZero(); !known || first >= 0 && t.v[first] > justBegun*per {
-		t.skip(first)
+	if first := t.AboveZero(); !known || first >= 0 && t.V[first] > justBegun*per {
+		t.Skip(first)
 	}
-	alive := b.of(metric.LoaderWorkers, r.loader())
-	all := b.processes.of(r.process)
-	inWatch := len(all) > 0 && all[0].bornInWatch
+	alive := b.Track(metric.LoaderWorkers, r.Loader())
+	all := b.Processes.Of(r.Process)
+	inWatch := len(all) > 0 && all[0].BornInWatch
 	// Until it is known what a batch looks like, workers are found one by one, each with all that it has ever made,
 	// which those that were born in the watch have made in it.
-	if regular := b.of(metric.LoaderTensorsPer, r.loader()); known && !inWatch &&
-		regular.at[0] < (b.steady.from+b.steady.to)/2 {
-		since := regular.at[0]
+	if regular := b.Track(metric.LoaderTensorsPer, r.Loader()); known && !inWatch &&
+		regular.At[0] < (b.Steady.From+b.Steady.To)/2 {
+		since := regular.At[0]
 		for _, s := range r.starts {
-			if !s.initial && s.born < regular.at[0] {
-				since = s.born
+			if !s.Initial && s.Born < regular.At[0] {
+				since = s.Born
 			}
 		}
-		t.skipTo(since)
+		t.SkipTo(since)
 	}
-	switch before := alive.lastBefore(t.at[0]); {
+	switch before := alive.LastBefore(t.At[0]); {
 	case before < 0:
 	case !known: // reported late, but counted since the workers were first seen
-		since := alive.at[0]
+		since := alive.At[0]
 		if inWatch {
-			since = max(since, all[0].born)
+			since = max(since, all[0].Born)
 		}
-		t.begin(since)
-	case inWatch && t.v[0] <= justBegun*per:
+		t.Begin(since)
+	case inWatch && t.V[0] <= justBegun*per:
 		// A worker born in the watch numbers its tensors from 1, so none had passed at the reading before the first
 		// that tells some.
-		t.begin(before)
+		t.Begin(before)
 	case inWatch: // so many that they had not been seen pass: they came since the birth
-		t.begin(all[0].born)
+		t.Begin(all[0].Born)
 	}
-	growth, clock := t.grow(b.spans)
+	growth, clock := t.Grow(b.Spans)
 	if inWatch { // before its first worker a trainer gets nothing
 		clock = r.samples
 	}
@@ -224,21 +225,21 @@ func (b *builder) batches(r *rank) {
 	}
 	r.batches = stat.Each(len(growth), func(i int) float64 { return growth[i] / per })
 	r.clock = clock
-	r.rate = b.quotient(r.batches, clock)
-	if stat.Sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
+	r.rate = b.Quotient(r.batches, clock)
+	if stat.Sum(r.batches) >= fewBatches || len(b.Gaps) > 0 || r.rate.Center <= 0 {
 		return
 	}
 	var at []float64
-	for _, step := range t.steps() {
-		if t.grown(step) > 0 && step.to >= b.steady.from && step.to <= b.steady.to {
-			at = append(at, step.to)
+	for _, step := range t.Steps() {
+		if t.Grown(step) > 0 && step.To >= b.Steady.From && step.To <= b.Steady.To {
+			at = append(at, step.To)
 		}
 	}
 	if len(at) < 3 {
 		return
 	}
-	counted := span{at[0], at[len(at)-1]}
-	if exact := t.grown(counted) / per / counted.length(); stat.Finite(exact) && exact > 0 {
+	counted := watched.Span{From: at[0], To: at[len(at)-1]}
+	if exact := t.Grown(counted) / per / counted.Length(); stat.Finite(exact) && exact > 0 {
 		r.rate = r.rate.Scaled(exact / r.rate.Center)
 	}
 }
@@ -268,20 +269,20 @@ const (
 // delay up to 20.
 func (b *builder) receive(r *rank) {
 	r.receiving = make([]float64, len(r.waiting))
-	others := stat.Sum(b.grow(r.pin(), metric.ThreadSamples)) + stat.Sum(b.grow(r.taker(), metric.ThreadSamples))
+	others := stat.Sum(b.Grow(r.Pin(), metric.ThreadSamples)) + stat.Sum(b.Grow(r.Taker(), metric.ThreadSamples))
 	if r.batches == nil || others > 0 {
 		return
 	}
 	unseen, all := receiveBatch, takeBatch
-	if per, ok := b.tensorsPerBatch(r.loader()); ok {
+	if per, ok := b.TensorsPerBatch(r.Loader()); ok {
 		unseen += per * receiveTensor
 		all += per * takeTensor
 	}
 	perCPU := b.delayPerCPU(r)
-	if stat.Sum(b.grow(r.entity, asleepOutside...)) > hardlyWaits*stat.Sum(r.samples) {
+	if stat.Sum(b.Grow(r.Entity, asleepOutside...)) > hardlyWaits*stat.Sum(r.samples) {
 		perCPU /= 2 // it wakes for its device as well, which is no wait for a batch
 	}
-	running := b.grow(r.entity, metric.ThreadRunning)
+	running := b.Grow(r.Entity, metric.ThreadRunning)
 	kept := 0.0
 	for i := range r.receiving {
 		batches := r.batches[i]
@@ -314,23 +315,23 @@ func (b *builder) untold(r *rank) step.Range {
 // two epochs: it may draw the order of the next one, for which the loop waits, or work of the loop's own. Where it
 // begins and ends is known to a reading.
 func (b *builder) unasked(r *rank) float64 {
-	queued, made := b.of(metric.LoaderQueued, r.loader()), b.of(metric.LoaderTensors, r.loader())
+	queued, made := b.Track(metric.LoaderQueued, r.Loader()), b.Track(metric.LoaderTensors, r.Loader())
 	if queued == nil || made == nil || r.noLoader || b.pinned(r) { // PyTorch's thread empties the queue
 		return 0
 	}
-	steps := queued.steps()
+	steps := queued.Steps()
 	empty := func(i int) bool {
-		return i >= 0 && i < len(steps) && made.grown(steps[i]) == 0 &&
-			!slices.ContainsFunc(queued.within(steps[i]), func(n float64) bool { return n > 0 })
+		return i >= 0 && i < len(steps) && made.Grown(steps[i]) == 0 &&
+			!slices.ContainsFunc(queued.Within(steps[i]), func(n float64) bool { return n > 0 })
 	}
 	runs := 0.0
 	for i, between := range steps {
 		if !empty(i-1) && !empty(i) && !empty(i+1) {
 			continue
 		}
-		for _, part := range intersect(b.spans, between) {
-			ahead := b.grown(r.loader(), part, metric.LoaderAhead)
-			runs += min(b.grown(r.entity, part, metric.ThreadRunning), ahead)
+		for _, part := range watched.Intersect(b.Spans, between) {
+			ahead := b.Grown(r.Loader(), part, metric.LoaderAhead)
+			runs += min(b.Grown(r.Entity, part, metric.ThreadRunning), ahead)
 		}
 	}
 	return stat.Share(stat.Over(runs, stat.Sum(r.joint)))

@@ -3,6 +3,7 @@ package evidence
 import (
 	"math"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 )
@@ -63,16 +64,16 @@ const mostEvaluating = 0.999
 func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side float64) {
 	var n, w, x, y, xx, xy float64
 	evaluated := stat.Quotients(r.hook.evaluated, r.hook.reported)
-	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.length[i] > 0 }
+	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.Length[i] > 0 }
 	for i := range shares {
 		if known(i) {
-			l, p := b.length[i], evaluated[i]
+			l, p := b.Length[i], evaluated[i]
 			n, w, x, y, xx, xy = n+1, w+l, x+l*p, y+l*shares[i], xx+l*p*p, xy+l*p*shares[i]
 		}
 	}
 	x, y = x/w, y/w
 	spread, rest := xx/w-x*x, 1-2*x+xx/w
-	if n < fewestWindows || !(spread > leastApart*xx/w*rest) {
+	if n < fewestWindows || !(spread > watched.LeastApart*xx/w*rest) {
 		return y, math.NaN(), math.NaN()
 	}
 	slope := (xy/w - x*y) / spread
@@ -81,7 +82,7 @@ func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side 
 	for i := range shares {
 		if known(i) {
 			d := shares[i] - at0 - slope*evaluated[i]
-			off += b.length[i] / w * d * d
+			off += b.Length[i] / w * d * d
 		}
 	}
 	return y, at0, 1.96 * math.Sqrt(off/(n-2)*(1+x*x/spread))

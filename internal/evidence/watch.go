@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -25,22 +26,22 @@ func (b *builder) watch(r *rank) {
 	if v, ok := b.ev.Get(metric.InputWait); ok && v.Confidence > 0 {
 		noise = exact(v.Hi - v.Lo)
 	}
-	if every := b.rec.Header.SampleInterval.Seconds(); every > 0 && stat.Sum(r.samples) > 0 {
-		planned := b.grow(r.entity, metric.ThreadPlanned)
+	if every := b.Rec.Header.SampleInterval.Seconds(); every > 0 && stat.Sum(r.samples) > 0 {
+		planned := b.Grow(r.Entity, metric.ThreadPlanned)
 		if stat.Sum(planned) <= 0 { // a recording from before these were counted: at the pace it began with
-			planned = stat.Each(len(b.length), func(i int) float64 { return b.length[i] / every })
+			planned = stat.Each(len(b.Length), func(i int) float64 { return b.Length[i] / every })
 		}
-		cover = b.ratio(b.grow(r.entity, sampleCounts), planned)
+		cover = b.ratio(b.Grow(r.Entity, watched.SampleCounts), planned)
 	}
 	// samples of the trainer and its workers, and those for which the system call could not be read
 	all, hidden := 0.0, 0.0
-	for _, a := range append([]*process{r.process}, r.workerSet...) {
-		samples := stat.Sum(b.grow(a.entity, metric.ThreadSamples))
-		if all += samples; b.blind(a.entity) {
+	for _, a := range append([]*watched.Process{r.Process}, r.workerSet...) {
+		samples := stat.Sum(b.Grow(a.Entity, metric.ThreadSamples))
+		if all += samples; b.blind(a.Entity) {
 			hidden += samples
 		}
 	}
-	b.take(metric.WindowTime, exact(stat.Sum(b.length)), metric.ThreadSamples)
+	b.take(metric.WindowTime, exact(stat.Sum(b.Length)), metric.ThreadSamples)
 	b.take(metric.WaitNoise, noise, metric.LoaderWaiting, metric.LoaderSamples)
 	b.take(metric.SampleCoverage, cover, metric.ThreadSamples)
 	// noted as looks_* where system calls are refused
@@ -49,24 +50,24 @@ func (b *builder) watch(r *rank) {
 
 // blind reports whether the system calls of a thread could not be read, so that its state is taken from less.
 func (b *builder) blind(entity string) bool {
-	return slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool {
+	return slices.ContainsFunc(b.Rec.Unseen, func(u recording.Unseen) bool {
 		return u.Signal == "looks_*" && (u.Entity == entity || u.Entity == "")
 	})
 }
 
 // warnAfter says how long a launched job went on after the end of what the figures are of.
 func (b *builder) warnAfter(end float64) {
-	if b.rec.Header.Mode != "launch" || !b.Ended || b.rec.End == nil {
+	if b.Rec.Header.Mode != "launch" || !b.Ended || b.Rec.End == nil {
 		return
 	}
-	if after := b.rec.End.At.Seconds() - end; after >= leastStartup {
+	if after := b.Rec.End.At.Seconds() - end; after >= watched.LeastStartup {
 		b.warn("the last %.1f s of the job, after the last step that was seen, are left out", after)
 	}
 }
 
 // warnings says what the person should know of this watch.
 func (b *builder) warnings(r *rank) {
-	clean, toItsEnd := stat.Sum(b.length), b.Ended && b.rec.Header.Mode == "launch"
+	clean, toItsEnd := stat.Sum(b.Length), b.Ended && b.Rec.Header.Mode == "launch"
 	if cover, ok := b.center(metric.SampleCoverage); ok && cover < thinSamples {
 		b.warn("only %.0f of 100 planned samples of threads could be taken: the machine is too busy for pipetune "+
 			"itself", 100*cover)
@@ -75,9 +76,9 @@ func (b *builder) warnings(r *rank) {
 	case toItsEnd:
 	case b.Ended:
 		b.warn("the job ended after %s of watching: the figures are of the time before",
-			seconds(b.last).Round(100*time.Millisecond))
-	case b.rec.End == nil:
-		b.warn("the recording was cut off after %s", seconds(b.last).Round(100*time.Millisecond))
+			watched.Seconds(b.Last).Round(100*time.Millisecond))
+	case b.Rec.End == nil:
+		b.warn("the recording was cut off after %s", watched.Seconds(b.Last).Round(100*time.Millisecond))
 	}
 	if s := b.Startup; !s.Whole && s.To > 0 {
 		b.warn("the job was starting up until %.0f s of the watch, which is left out: no step was seen, and %s", s.To,
@@ -91,14 +92,14 @@ func (b *builder) warnings(r *rank) {
 			"a part of the warm-up", b.Kept.Round(100*time.Millisecond))
 	}
 	switch {
-	case clean >= shortWindow:
+	case clean >= watched.ShortWindow:
 	case b.Failure != "": // a longer watch cures nothing
 		b.warn("only %.1f s could be used", clean)
 	case toItsEnd:
 		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean,
-			AdvisedTraining)
+			watched.AdvisedTraining)
 	default:
-		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, AdvisedWatch)
+		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, watched.AdvisedWatch)
 	}
 	if r.batches != nil && stat.Sum(r.batches) < fewSteps {
 		longer := ": watch for longer"
@@ -109,15 +110,15 @@ func (b *builder) warnings(r *rank) {
 		}
 		b.warn("only %.0f batches passed in the window%s", stat.Sum(r.batches), longer)
 	}
-	if lost := lostOf(b.gaps, b.steady); lost > 0 {
+	if lost := watched.LostOf(b.Gaps, b.Steady); lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
 	}
 	b.warnFull()
 	b.warnHalts()
 	backwards := 0
-	for _, tracks := range b.signals {
+	for _, tracks := range b.Signals {
 		for _, t := range tracks {
-			backwards += t.resets
+			backwards += t.Resets
 		}
 	}
 	if backwards > 0 {
@@ -134,12 +135,12 @@ func (b *builder) warnFull() {
 	type full struct {
 		Kept *int `json:"kept"`
 	}
-	for e, row := range recording.Each[full](b.rec, recording.EventFull) {
+	for e, row := range recording.Each[full](b.Rec, recording.EventFull) {
 		kept := recording.MaxProcesses
 		if row.Kept != nil {
 			kept = *row.Kept
 		}
-		if b.last <= e.At.Seconds() {
+		if b.Last <= e.At.Seconds() {
 			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of "+
 				"the %s until then", kept, e.At.Round(100*time.Millisecond))
 		} else {
@@ -148,7 +149,7 @@ func (b *builder) warnFull() {
 		}
 		break
 	}
-	if n := b.rec.OneOf; n > 1 {
+	if n := b.Rec.OneOf; n > 1 {
 		b.warn("the watch was long: of its readings one in %d was kept, evenly", n)
 	}
 }
@@ -181,7 +182,7 @@ const fromOutside = "figures are from outside, as in attach mode"
 
 // warnHook says where the hook reported less than it should. r is the trainer that waits most.
 func (b *builder) warnHook(r *rank) {
-	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
+	for _, h := range recording.Each[recording.Hook](b.Rec, recording.EventHook) {
 		if h.State == "refused" {
 			b.warn("%d messages to the hook's socket were refused: they came from no process of the job, or without "+
 				"its token", h.Messages)
@@ -194,14 +195,14 @@ func (b *builder) warnHook(r *rank) {
 	}
 	// Of a silent one, that it did not load would be wrong: it is in the job.
 	says := map[string]string{"absent": "did not load", "silent": "reported nothing", "off": "switched itself off"}
-	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
+	for _, h := range recording.Each[recording.Hook](b.Rec, recording.EventHook) {
 		if says[h.State] != "" {
 			b.warn("the hook %s: %s; %s", says[h.State], cmp.Or(h.Reason, "no reason was given"), fromOutside)
 			return
 		}
 	}
-	if reported, thin := b.thin[r.entity]; thin {
-		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, stat.Sum(b.length),
+	if reported, thin := b.thin[r.Entity]; thin {
+		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, stat.Sum(b.Length),
 			fromOutside)
 	}
 }
@@ -212,7 +213,7 @@ func (b *builder) warnReported(r *rank) {
 	if h.offMain() <= mostlyOffMain { // else nothing is reported waits
 		b.warnTogether(h)
 	}
-	if c := h.training.call; c.foreign() {
+	if c := h.training.call; c.Foreign() {
 		b.warn("the batches come from %s, which is no DataLoader of torch.utils.data: what its processes and threads "+
 			"do is not known, nor what its settings would bring", c.Class)
 	}
@@ -226,16 +227,16 @@ func (b *builder) warnReported(r *rank) {
 				"taken for an evaluation, which torch.no_grad() would make cheaper", l.named())
 		}
 	}
-	for e, said := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
-		if e.Entity == r.entity && said.State == "off" && e.At.Seconds() < b.last {
+	for e, said := range recording.Each[recording.Hook](b.Rec, recording.EventHook) {
+		if e.Entity == r.Entity && said.State == "off" && e.At.Seconds() < b.Last {
 			b.warn("the hook switched itself off: %s; the exact figures are of the time before", said.Reason)
 			break
 		}
 	}
-	if lost := stat.Sum(b.grow(r.entity, metric.HookLost)); lost >= 1 {
+	if lost := stat.Sum(b.Grow(r.Entity, metric.HookLost)); lost >= 1 {
 		ended := 0.0
 		for _, e := range h.epochs {
-			if end := e.Begun + e.Wall; e.Drain != nil && end >= b.steady.from && end <= b.steady.to {
+			if end := e.Begun + e.Wall; e.Drain != nil && end >= b.Steady.From && end <= b.Steady.To {
 				ended++
 			}
 		}
@@ -243,8 +244,8 @@ func (b *builder) warnReported(r *rank) {
 			b.warn("%.0f messages of the hook were lost: times of epochs are of %.0f of %.0f", lost, ended, all)
 		}
 	}
-	for _, u := range b.rec.Unseen {
-		if u.Signal == "hook_*" && (u.Entity == r.entity || u.Entity == "") {
+	for _, u := range b.Rec.Unseen {
+		if u.Signal == "hook_*" && (u.Entity == r.Entity || u.Entity == "") {
 			b.warn("the hook did not report all: %s", u.Reason)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -16,7 +17,7 @@ func (b *builder) workers(r *rank) {
 		without.workerSet, r = nil, &without
 	}
 	take := func(d metric.Desc, f figure, from ...metric.Desc) { b.take(d, r.own(f), from...) }
-	samples, alive, seen := b.total(metric.ThreadSamples, r.workerSet)
+	samples, alive, seen := b.Total(metric.ThreadSamples, r.workerSet)
 	for _, s := range []struct {
 		d      metric.Desc
 		states []metric.Desc
@@ -49,9 +50,9 @@ func (b *builder) workers(r *rank) {
 	}
 	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.ThreadOther}
 
-	cpu, lived, counted := b.total(r.cpu(), r.workerSet)
-	main, _, timed := b.total(metric.ProcMainCPU, r.workerSet)
-	delay, ready, _ := b.total(metric.ProcRunDelay, r.workerSet)
+	cpu, lived, counted := b.Total(r.cpu(), r.workerSet)
+	main, _, timed := b.Total(metric.ProcMainCPU, r.workerSet)
+	delay, ready, _ := b.Total(metric.ProcRunDelay, r.workerSet)
 
 	waiting, asleep, queueing := b.ownThreads(r, workerTime{samples, alive, busy, cpu, main, delay, counted && timed})
 	r.threads = waiting
@@ -77,11 +78,11 @@ func (b *builder) workers(r *rank) {
 			waits[i] = stat.OrNothing(stat.Divide(waits[i], samples[i])*alive[i] - programs[i] - asleep[i])
 		}
 	}
-	b.perBatch(r, metric.WorkerWaitBatch, summary(stat.NotNegative(b.quotient(waits, r.handed))),
+	b.perBatch(r, metric.WorkerWaitBatch, summary(stat.NotNegative(b.Quotient(waits, r.handed))),
 		metric.ThreadSamples)
 
-	usual := func(raw metric.Desc) func(*process) (float64, bool) {
-		return func(w *process) (float64, bool) { return b.usual(raw, w.entity) }
+	usual := func(raw metric.Desc) func(*watched.Process) (float64, bool) {
+		return func(w *watched.Process) (float64, bool) { return b.Usual(raw, w.Entity) }
 	}
 	b.take(metric.WorkerRSS, ofEach(r, usual(metric.ProcRSS)), metric.ProcRSS)
 	b.take(metric.WorkerPrivate, ofEach(r, b.private).by(metric.Inferred), metric.ProcRSS, metric.ProcShared)
@@ -97,7 +98,7 @@ func (b *builder) workers(r *rank) {
 }
 
 // ofEach is the median worker's figure.
-func ofEach(r *rank, of func(*process) (float64, bool)) figure {
+func ofEach(r *rank, of func(*watched.Process) (float64, bool)) figure {
 	var all []float64
 	for _, w := range r.workerSet {
 		if x, ok := of(w); ok {
@@ -116,16 +117,16 @@ var waitingStates = append([]metric.Desc{metric.ThreadDisk, metric.ThreadFileRea
 	metric.ThreadFileLock, metric.ThreadFutex, metric.ThreadFutexTimed, metric.ThreadPipeWrite}, elsewhereStates...)
 
 // programs returns the CPU time of the programs that workers ran and waited for the end of, per window.
-func (b *builder) programs(workers []*process) []float64 {
-	growth, _, _ := b.total(metric.ProcEndedCPU, workers)
+func (b *builder) programs(workers []*watched.Process) []float64 {
+	growth, _, _ := b.Total(metric.ProcEndedCPU, workers)
 	return growth
 }
 
 // totals adds up samples in several states over several processes, per window.
-func (b *builder) totals(of []*process, states ...metric.Desc) []float64 {
-	out := make([]float64, len(b.spans))
+func (b *builder) totals(of []*watched.Process, states ...metric.Desc) []float64 {
+	out := make([]float64, len(b.Spans))
 	for _, a := range of {
-		stat.Add(out, b.grow(a.entity, states...))
+		stat.Add(out, b.Grow(a.Entity, states...))
 	}
 	return out
 }
@@ -135,9 +136,9 @@ func (b *builder) totals(of []*process, states ...metric.Desc) []float64 {
 func (b *builder) imbalance(r *rank) figure {
 	var rates []float64
 	for _, w := range r.workerSet {
-		cpu, seen := b.of(metric.ProcCPU, w.entity).grow(b.spans)
-		if lived := stat.Sum(seen); lived > b.steady.length()/2 {
-			rates = append(rates, (stat.Sum(cpu)+stat.Sum(b.grow(w.entity, metric.ProcEndedCPU)))/lived)
+		cpu, seen := b.Track(metric.ProcCPU, w.Entity).Grow(b.Spans)
+		if lived := stat.Sum(seen); lived > b.Steady.Length()/2 {
+			rates = append(rates, (stat.Sum(cpu)+stat.Sum(b.Grow(w.Entity, metric.ProcEndedCPU)))/lived)
 		}
 	}
 	// The clock ticks of CPU time are 10 ms: below 1 % of a CPU the ratio would be one of ticks.
@@ -163,9 +164,9 @@ func (r *rank) leastCores() figure {
 }
 
 // private is a worker's resident memory less what it shares.
-func (b *builder) private(w *process) (float64, bool) {
-	all, ok := b.usual(metric.ProcRSS, w.entity)
-	common, known := b.usual(metric.ProcShared, w.entity)
+func (b *builder) private(w *watched.Process) (float64, bool) {
+	all, ok := b.Usual(metric.ProcRSS, w.Entity)
+	common, known := b.Usual(metric.ProcShared, w.Entity)
 	return max(all-common, 0), ok && known
 }
 
@@ -180,13 +181,13 @@ const growthParts = 3
 // memoryGrowth is the median worker's, with its own interval; of those that grew in each part of the window.
 func (b *builder) memoryGrowth(r *rank) figure {
 	var growths []stat.Summary
-	middle := stat.Each(len(b.spans), func(i int) float64 { return (b.spans[i].from + b.spans[i].to) / 2 })
+	middle := stat.Each(len(b.Spans), func(i int) float64 { return (b.Spans[i].From + b.Spans[i].To) / 2 })
 	for _, w := range r.workerSet {
-		rss := b.of(metric.ProcRSS, w.entity)
-		if rss == nil || (span{w.born, w.died}).overlap(b.steady) < leastTrend {
+		rss := b.Track(metric.ProcRSS, w.Entity)
+		if rss == nil || (watched.Span{From: w.Born, To: w.Died}).Overlap(b.Steady) < leastTrend {
 			continue
 		}
-		held, throughout := rss.means(b.spans), true
+		held, throughout := rss.Means(b.Spans), true
 		for i := range growthParts {
 			from, to := i*len(held)/growthParts, (i+1)*len(held)/growthParts
 			throughout = throughout && stat.Trend(middle[from:to], held[from:to]).Center > 0
@@ -216,11 +217,11 @@ type Remote struct {
 func (b *builder) remote(r *rank) {
 	b.take(metric.WorkerRemote, b.shareOf(metric.ThreadRemote, r), metric.ThreadRemote)
 	all := 0.0
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
+	for _, e := range b.Rec.Events {
+		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.Entity {
 			continue
 		}
-		if samples := stat.Sum(b.grow(e.Entity, metric.RemoteSamples)); samples > 0 {
+		if samples := stat.Sum(b.Grow(e.Entity, metric.RemoteSamples)); samples > 0 {
 			all += samples
 			b.ev.Facts.Remotes = append(b.ev.Facts.Remotes, Remote{e.Attrs["address"], samples})
 		}
@@ -236,8 +237,8 @@ func (b *builder) remote(r *rank) {
 // shareOf is the share of samples of a trainer's workers that found them in a state, of those of which it could be
 // reported; absent where of none.
 func (b *builder) shareOf(state metric.Desc, r *rank) figure {
-	reported := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *process) bool {
-		return b.of(state, w.entity) == nil
+	reported := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *watched.Process) bool {
+		return b.Track(state, w.Entity) == nil
 	})
 	return b.ratio(b.totals(reported, state), b.totals(reported, metric.ThreadSamples))
 }

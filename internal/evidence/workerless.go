@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -15,7 +16,7 @@ const activityBytes = 4096
 // mayLoadAsleep is the share of time in which the main thread of a trainer without workers sleeps and may be loading,
 // beside its waits for storage. What it waits for over the network it most likely loads, or it logs.
 func (b *builder) mayLoadAsleep(r *rank, device step.Sight) step.Range {
-	remote := b.range_(r.ofSamples(b.grow(r.entity, metric.ThreadRemote)))
+	remote := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadRemote)))
 	timer := b.asleepByTimer(r, device)
 	return step.Range{Likely: remote.Likely + timer.Likely, Hi: remote.Hi + timer.Hi}
 }
@@ -26,7 +27,7 @@ func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
 	if device == step.NoDevice {
 		return step.Range{}
 	}
-	timer := b.range_(r.ofSamples(b.grow(r.entity, metric.ThreadSleep)))
+	timer := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadSleep)))
 	return step.Range{Likely: timer.Likely / 2, Hi: timer.Hi}
 }
 
@@ -59,9 +60,9 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 // decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
 // training call, half. Not reported where little else was met, or nothing was sampled.
 func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, reported bool) {
-	all := stat.Sum(b.grow(r.entity, metric.HostSamples))
-	within, model := stat.Sum(b.grow(r.entity, metric.HostSamplesReading)),
-		stat.Sum(b.grow(r.entity, metric.HostSamplesModel))
+	all := stat.Sum(b.Grow(r.Entity, metric.HostSamples))
+	within, model := stat.Sum(b.Grow(r.Entity, metric.HostSamplesReading)),
+		stat.Sum(b.Grow(r.Entity, metric.HostSamplesModel))
 	if all < fewestSamples || within+model < leastCode*all {
 		return step.Range{}, 0, false
 	}
@@ -79,25 +80,25 @@ const activeShare = 0.01
 // readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over
 // which it read data: by its own count where there is one, else by the process's.
 func (b *builder) readsWhileRunning(r *rank) float64 {
-	reads := cmp.Or(b.of(metric.ProcMainReadChars, r.entity), b.of(metric.ProcReadChars, r.entity))
+	reads := cmp.Or(b.Track(metric.ProcMainReadChars, r.Entity), b.Track(metric.ProcReadChars, r.Entity))
 	if reads == nil {
 		return 0
 	}
-	var active []span
-	for _, between := range reads.steps() {
-		faulted, opened := b.grown(r.entity, between, metric.ProcMajFaults), 0.0
-		for _, t := range b.all(metric.DatasetOpens) {
-			opened += t.grown(between)
+	var active []watched.Span
+	for _, between := range reads.Steps() {
+		faulted, opened := b.Grown(r.Entity, between, metric.ProcMajFaults), 0.0
+		for _, t := range b.Tracks(metric.DatasetOpens) {
+			opened += t.Grown(between)
 		}
-		if reads.grown(between) >= activityBytes || faulted >= 1 || opened >= 1 {
+		if reads.Grown(between) >= activityBytes || faulted >= 1 || opened >= 1 {
 			active = append(active, between)
 		}
 	}
 	loads := 0.0
-	for _, w := range b.spans {
+	for _, w := range b.Spans {
 		for _, a := range active {
-			if part := w.and(a); part.length() > 0 {
-				loads += b.grown(r.entity, part, loadingStates...)
+			if part := w.And(a); part.Length() > 0 {
+				loads += b.Grown(r.Entity, part, watched.LoadingStates...)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package evidence
+package watched
 
 import (
 	"cmp"
@@ -15,28 +15,28 @@ import (
 // no batch passed any more. Nothing that happens meanwhile reports the job's pace: a trainer waits for the batch of a
 // stopped worker as it would for a slow one.
 type lost struct {
-	span
-	who  string // was stopped; "" in a gap and where no batch passed
-	open bool   // it lasted to the end of the watch
-	why  string // no batch passed: what the workers did meanwhile
+	Span
+	Who  string // was stopped; "" in a gap and where no batch passed
+	Open bool   // it lasted to the end of the watch
+	Why  string // no batch passed: what the workers did meanwhile
 }
 
 // readLost returns what is to be left out of a stretch of the watch: gaps, and halts of the job.
-func (f *frame) readLost(life span) (gaps, halts []lost) {
-	halts = f.readHalts(life.to)
-	if len(halts) == 0 && f.rec.End != nil && f.rec.End.Reason != recording.EndJobEnded {
+func (f *Watch) readLost(life Span) (gaps, halts []lost) {
+	halts = f.readHalts(life.To)
+	if len(halts) == 0 && f.Rec.End != nil && f.Rec.End.Reason != recording.EndJobEnded {
 		// where somebody was stopped, that says it all
 		halts = f.readStandstill(life)
 	}
 	return f.readGaps(), halts
 }
 
-func earlier(a, b lost) int { return cmp.Compare(a.from, b.from) }
+func earlier(a, b lost) int { return cmp.Compare(a.From, b.From) }
 
-// lostOf is how much of a stretch such stretches take, in seconds.
-func lostOf(all []lost, s span) (total float64) {
+// LostOf is how much of a stretch such stretches take, in seconds.
+func LostOf(all []lost, s Span) (total float64) {
 	for _, x := range all {
-		total += x.overlap(s)
+		total += x.Overlap(s)
 	}
 	return total
 }
@@ -53,21 +53,21 @@ const catchUp = 1.0
 
 // readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
 // counts need to catch up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
-func (f *frame) readGaps() (gaps []lost) {
+func (f *Watch) readGaps() (gaps []lost) {
 	type gap struct {
 		Lasted float64 `json:"lasted_s"`
 	}
-	for e, row := range recording.Each[gap](f.rec, recording.EventGap) {
+	for e, row := range recording.Each[gap](f.Rec, recording.EventGap) {
 		at, lasted, samples := e.At.Seconds(), row.Lasted, 0.0
 		if lasted <= 0 {
 			continue
 		}
-		for _, a := range f.processes.trainers {
-			samples = max(samples, f.grown(a.entity, span{at - lasted, at}, sampleCounts))
+		for _, a := range f.Processes.Trainers {
+			samples = max(samples, f.Grown(a.Entity, Span{at - lasted, at}, SampleCounts))
 		}
-		edge := min(max(f.rec.Header.Interval.Seconds(), 0), 1)
+		edge := min(max(f.Rec.Header.Interval.Seconds(), 0), 1)
 		if samples < max(aliveSamples*lasted, 3) {
-			gaps = append(gaps, lost{span: span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
+			gaps = append(gaps, lost{Span: Span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
 		}
 	}
 	return gaps
@@ -88,18 +88,18 @@ const (
 )
 
 // readHalts returns the halts of the trainers and their workers in order of time, those that overlap as one.
-func (f *frame) readHalts(end float64) []lost {
+func (f *Watch) readHalts(end float64) []lost {
 	var all []lost
-	for _, a := range slices.Concat(f.processes.trainers, f.processes.workers) {
-		stopped, who := f.of(metric.ThreadStopped, a.entity), "the job"
+	for _, a := range slices.Concat(f.Processes.Trainers, f.Processes.Workers) {
+		stopped, who := f.Track(metric.ThreadStopped, a.Entity), "the job"
 		if a.Role == "worker" {
 			who = fmt.Sprintf("loader worker %d", a.PID)
 		}
 		for _, s := range haltsOf(stopped) {
-			x := lost{span: span{max(s.from-stopNotice, 0), s.to}, who: who}
+			x := lost{Span: Span{max(s.From-stopNotice, 0), s.To}, Who: who}
 			// Readings are up to a second apart at the slowest pace.
-			if x.open = f.rec.End != nil && s.to >= min(stopped.last(), end)-1; x.open {
-				x.to = max(x.to, end)
+			if x.Open = f.Rec.End != nil && s.To >= min(stopped.Last(), end)-1; x.Open {
+				x.To = max(x.To, end)
 			}
 			all = append(all, x)
 		}
@@ -108,36 +108,36 @@ func (f *frame) readHalts(end float64) []lost {
 	var merged []lost
 	for _, x := range all {
 		n := len(merged) - 1
-		if n < 0 || x.from > merged[n].to+oneHalt {
+		if n < 0 || x.From > merged[n].To+oneHalt {
 			merged = append(merged, x)
 			continue
 		}
 		m := &merged[n]
-		m.to, m.open = max(m.to, x.to), m.open || x.open
+		m.To, m.Open = max(m.To, x.To), m.Open || x.Open
 		switch {
-		case m.who == x.who || m.who == "the job" || strings.Contains(m.who, x.who):
-		case x.who == "the job":
-			m.who = x.who
-		case strings.Count(m.who, ",") < 3:
-			m.who += ", " + x.who
+		case m.Who == x.Who || m.Who == "the job" || strings.Contains(m.Who, x.Who):
+		case x.Who == "the job":
+			m.Who = x.Who
+		case strings.Count(m.Who, ",") < 3:
+			m.Who += ", " + x.Who
 		}
 	}
 	return merged
 }
 
 // haltsOf returns the stretches in which a counter of seconds spent stopped kept pace with the clock.
-func haltsOf(stopped *track) (out []span) {
-	for i, step := range stopped.steps() {
-		if grown := stopped.v[i+1] - stopped.v[i]; grown < haltSteps*step.length() || step.length() <= 0 {
+func haltsOf(stopped *Track) (out []Span) {
+	for i, step := range stopped.Steps() {
+		if grown := stopped.V[i+1] - stopped.V[i]; grown < haltSteps*step.Length() || step.Length() <= 0 {
 			continue
 		}
-		if n := len(out) - 1; n >= 0 && out[n].to == step.from {
-			out[n].to = step.to
+		if n := len(out) - 1; n >= 0 && out[n].To == step.From {
+			out[n].To = step.To
 		} else {
 			out = append(out, step)
 		}
 	}
-	return slices.DeleteFunc(out, func(s span) bool { return s.length() < leastHalt })
+	return slices.DeleteFunc(out, func(s Span) bool { return s.Length() < leastHalt })
 }
 
 // When a job that waits for a batch is taken to stand still rather than to be slow: no batch has come for this long,
@@ -152,36 +152,36 @@ const (
 
 // readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a
 // worker hangs in a dead mount, in a program it started, in a lock. Rates over that time are of nothing.
-func (f *frame) readStandstill(life span) (out []lost) {
-	for _, a := range f.processes.trainers {
-		from, ok := lastBatch(f.of(metric.LoaderTensors, a.loader()), life)
+func (f *Watch) readStandstill(life Span) (out []lost) {
+	for _, a := range f.Processes.Trainers {
+		from, ok := lastBatch(f.Track(metric.LoaderTensors, a.Loader()), life)
 		if !ok {
 			continue
 		}
-		still := span{from, life.to}
-		waiting := f.grown(a.loader(), still, metric.LoaderWaiting)
-		samples := f.grown(a.loader(), still, metric.LoaderSamples)
+		still := Span{from, life.To}
+		waiting := f.Grown(a.Loader(), still, metric.LoaderWaiting)
+		samples := f.Grown(a.Loader(), still, metric.LoaderSamples)
 		if samples > 0 && waiting >= standstillWaits*samples {
-			out = append(out, lost{span: still, open: true, why: f.stuckWorkers(a, still)})
+			out = append(out, lost{Span: still, Open: true, Why: f.stuckWorkers(a, still)})
 		}
 	}
 	return out
 }
 
 // lastBatch returns when a batch was last seen to pass, where that is so long ago that none is on its way.
-func lastBatch(passed *track, life span) (at float64, ok bool) {
+func lastBatch(passed *Track, life Span) (at float64, ok bool) {
 	passes, longest := 0, 0.0
-	for i, step := range passed.steps() {
-		if passed.v[i+1] <= passed.v[i] {
+	for i, step := range passed.Steps() {
+		if passed.V[i+1] <= passed.V[i] {
 			continue
 		}
 		if passes > 0 {
-			longest = max(longest, step.to-at)
+			longest = max(longest, step.To-at)
 		}
-		at = step.to
+		at = step.To
 		passes++
 	}
-	silent := life.to - at
+	silent := life.To - at
 	return at, passes >= standstillPasses && silent >= max(leastStandstill, standstillFactor*longest)
 }
 
@@ -199,18 +199,18 @@ var stuckIn = []struct {
 }
 
 // stuckWorkers names the workers of a trainer that are not waiting for work, and what they do instead.
-func (f *frame) stuckWorkers(trainer *process, s span) string {
+func (f *Watch) stuckWorkers(trainer *Process, s Span) string {
 	const mostNamed = 3
 	var words []string
-	for _, a := range f.processes.workers {
-		if a.Trainer != trainer.entity || a.died < s.to {
+	for _, a := range f.Processes.Workers {
+		if a.Trainer != trainer.Entity || a.Died < s.To {
 			continue
 		}
-		samples := f.grown(a.entity, s, metric.ThreadSamples)
+		samples := f.Grown(a.Entity, s, metric.ThreadSamples)
 		for _, state := range stuckIn {
-			if in := f.grown(a.entity, s, state.state); samples > 0 && in >= standstillWaits*samples {
+			if in := f.Grown(a.Entity, s, state.state); samples > 0 && in >= standstillWaits*samples {
 				said := state.words
-				if state.state == metric.ThreadFutex && f.grown(a.entity, s, metric.ProcCPU) > s.length()/2 {
+				if state.state == metric.ThreadFutex && f.Grown(a.Entity, s, metric.ProcCPU) > s.Length()/2 {
 					said = "computes" // in other threads than the main one
 				}
 				words = append(words, fmt.Sprintf("loader worker %d %s", a.PID, said))

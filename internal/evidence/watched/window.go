@@ -1,4 +1,9 @@
-package evidence
+// Package watched is a watch as it was read from its recording: who took part, how each signal went, which stretch of
+// the time is steady and how it is cut into windows, and how counters grew in these. What is left out of the stretch is
+// found here too: warm-up, start-up, gaps, halts, and what is no whole epoch.
+//
+// It promises that a counter that runs backwards, a gap or a late reading gives no growth. It derives no signal.
+package watched
 
 import (
 	"errors"
@@ -44,53 +49,53 @@ const (
 	AdvisedTraining = 30.0
 )
 
-// shortWindow is the shortest window, in seconds, that gives good intervals: 25 s give 24 windows, 10 s give ten, and
+// ShortWindow is the shortest window, in seconds, that gives good intervals: 25 s give 24 windows, 10 s give ten, and
 // below that an interval is mostly chance.
-const shortWindow = 10.0
+const ShortWindow = 10.0
 
 // How the steady window is cut into windows. About a second holds some 50 samples of each thread (they are taken 50 to
 // 100 times a second) and ten readings, so that a window's share is known to a few points, while 25 s still give 24
 // windows. Few windows make no interval, so short watches get shorter ones; many make work without telling more, so
 // long watches get longer ones.
 const (
-	usualWindow  = 1.0 // seconds
+	UsualWindow  = 1.0 // seconds
 	leastWindow  = 0.5 // seconds
 	leastWindows = 12
 	mostWindows  = 150
 )
 
-// frame is a watch as it was read: who took part, and the time the evidence is from, which is the steady stretch, cut
+// Watch is a watch as it was read: who took part, and the time the evidence is from, which is the steady stretch, cut
 // into windows that leave out the gaps of the watch and the halts of the job.
-type frame struct {
-	rec *recording.Recording
+type Watch struct {
+	Rec *recording.Recording
 	history
-	processes processes
-	calls     map[string]LoaderCall      // of loops, by entity
-	epochs    map[string][]reportedEpoch // of loops, by entity
+	Processes processes
+	CallOf    map[string]LoaderCall // of loops, by entity
+	EpochsOf  map[string][]Epoch    // of loops, by entity
 
 	Window
-	steady span
-	last   float64   // where the stretch would end that is not cut to whole epochs
-	spans  []span    // the windows, in order
-	length []float64 // their lengths
+	Steady Span
+	Last   float64   // where the stretch would end that is not cut to whole epochs
+	Spans  []Span    // the windows, in order
+	Length []float64 // their lengths
 	// over all of the watch
-	gaps, halts []lost
-	lost        []lost // both, in order
+	Gaps, Halts []lost
+	Lost        []lost // both, in order
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
-func (f *frame) watchEnd() (end float64, ended bool) {
-	for _, tracks := range f.signals {
+func (f *Watch) watchEnd() (end float64, ended bool) {
+	for _, tracks := range f.Signals {
 		for _, t := range tracks {
-			end = max(end, t.last())
+			end = max(end, t.Last())
 		}
 	}
-	if f.rec.End != nil && f.rec.End.At > 0 {
-		end = min(end, f.rec.End.At.Seconds())
-		ended = f.rec.End.Reason == recording.EndJobEnded
+	if f.Rec.End != nil && f.Rec.End.At > 0 {
+		end = min(end, f.Rec.End.At.Seconds())
+		ended = f.Rec.End.Reason == recording.EndJobEnded
 	}
-	for _, e := range f.rec.Events {
-		if e.Kind == recording.EventFull && e.At.Seconds() >= shortWindow+f.rec.Header.Warmup.Seconds() {
+	for _, e := range f.Rec.Events {
+		if e.Kind == recording.EventFull && e.At.Seconds() >= ShortWindow+f.Rec.Header.Warmup.Seconds() {
 			// who was born later is not known, and the figures of the workers would lack them
 			end = min(end, e.At.Seconds())
 		}
@@ -98,23 +103,23 @@ func (f *frame) watchEnd() (end float64, ended bool) {
 			ended, end = true, min(end, e.At.Seconds())
 		}
 	}
-	if !ended || len(f.processes.trainers) == 0 {
+	if !ended || len(f.Processes.Trainers) == 0 {
 		return end, ended
 	}
 	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last
 	// worker's, or after the last step that any trainer reported, is no training.
 	trainers, workers, reported := 0.0, 0.0, 0.0
-	for _, a := range f.processes.trainers {
-		trainers = max(trainers, min(a.died, f.of(metric.ThreadSamples, a.entity).last()))
-		if clock := f.of(metric.HookClock, a.entity); clock != nil {
-			_, last := clock.rises()
+	for _, a := range f.Processes.Trainers {
+		trainers = max(trainers, min(a.Died, f.Track(metric.ThreadSamples, a.Entity).Last()))
+		if clock := f.Track(metric.HookClock, a.Entity); clock != nil {
+			_, last := clock.Rises()
 			reported = max(reported, last)
 		} else {
 			reported = end // how long this one trains is not known
 		}
 	}
-	for _, a := range f.processes.workers {
-		workers = max(workers, min(a.died, end))
+	for _, a := range f.Processes.Workers {
+		workers = max(workers, min(a.Died, end))
 	}
 	for _, life := range []float64{trainers, workers, reported} {
 		if life > end/2 && life < end {
@@ -125,38 +130,38 @@ func (f *frame) watchEnd() (end float64, ended bool) {
 }
 
 // without returns the parts of whole that lie outside of what is lost.
-func without(whole span, all []lost) []span {
-	var parts []span
-	at := whole.from
+func without(whole Span, all []lost) []Span {
+	var parts []Span
+	at := whole.From
 	for _, g := range all {
-		if g.from >= whole.to {
+		if g.From >= whole.To {
 			break // the job ended before, or the recording was full
 		}
-		if g.from > at {
-			parts = append(parts, span{at, g.from})
+		if g.From > at {
+			parts = append(parts, Span{at, g.From})
 		}
-		at = max(at, g.to)
+		at = max(at, g.To)
 	}
-	if at < whole.to {
-		parts = append(parts, span{at, whole.to})
+	if at < whole.To {
+		parts = append(parts, Span{at, whole.To})
 	}
 	return parts
 }
 
 // cut divides the clean parts into windows of about that width; parts shorter than half of it are left out, unless
 // nothing else is left.
-func cut(parts []span, width float64) []span {
-	var out []span
+func cut(parts []Span, width float64) []Span {
+	var out []Span
 	for _, p := range parts {
-		n := int(math.Round(p.length() / width))
+		n := int(math.Round(p.Length() / width))
 		for i := range n {
-			step := p.length() / float64(n)
-			out = append(out, span{p.from + float64(i)*step, p.from + float64(i+1)*step})
+			step := p.Length() / float64(n)
+			out = append(out, Span{p.From + float64(i)*step, p.From + float64(i+1)*step})
 		}
 	}
 	if len(out) == 0 {
 		for _, p := range parts {
-			if p.length() > 0 {
+			if p.Length() > 0 {
 				out = append(out, p)
 			}
 		}
@@ -165,59 +170,59 @@ func cut(parts []span, width float64) []span {
 }
 
 // settle drops the warm-up of a stretch of the watch and cuts the rest into windows.
-func (f *frame) settle(life span) {
-	f.gaps, f.halts = f.readLost(life)
-	f.lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.gaps, f.halts)), earlier)
-	if f.rec.End != nil {
-		f.By = f.rec.End.Reason
+func (f *Watch) settle(life Span) {
+	f.Gaps, f.Halts = f.readLost(life)
+	f.Lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.Gaps, f.Halts)), earlier)
+	if f.Rec.End != nil {
+		f.By = f.Rec.End.Reason
 	}
-	asked := min(max(f.rec.Header.Warmup.Seconds(), 0), life.length()/2)
-	detected := min(f.detectWarmup(life), life.length()/2)
-	if spared := life.length() - LeastSteady - fringe; detected > spared && spared >= asked {
-		f.Kept = seconds(detected - spared)
+	asked := min(max(f.Rec.Header.Warmup.Seconds(), 0), life.Length()/2)
+	detected := min(f.detectWarmup(life), life.Length()/2)
+	if spared := life.Length() - LeastSteady - fringe; detected > spared && spared >= asked {
+		f.Kept = Seconds(detected - spared)
 		detected = spared
 	}
-	if f.Startup = f.readStartup(span{life.from + asked, life.to}); f.Startup.To > 0 && !f.Startup.Whole {
-		if asked = f.Startup.To - life.from; asked >= detected {
+	if f.Startup = f.readStartup(Span{life.From + asked, life.To}); f.Startup.To > 0 && !f.Startup.Whole {
+		if asked = f.Startup.To - life.From; asked >= detected {
 			f.Kept = 0
 		}
 	}
-	f.steady, f.Epochs = f.wholeEpochs(span{life.from + max(asked, detected), life.to})
-	f.last = life.to
+	f.Steady, f.Epochs = f.wholeEpochs(Span{life.From + max(asked, detected), life.To})
+	f.Last = life.To
 	f.Detected = detected > asked
-	f.Halted = seconds(lostOf(f.halts, f.steady))
-	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
-	parts := without(f.steady, f.lost)
-	total := stat.Sum(lengths(parts))
-	width := max(min(usualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
+	f.Halted = Seconds(LostOf(f.Halts, f.Steady))
+	f.Start, f.End, f.Warmup = Seconds(f.Steady.From), Seconds(f.Steady.To), Seconds(max(asked, detected))
+	parts := without(f.Steady, f.Lost)
+	total := stat.Sum(Lengths(parts))
+	width := max(min(UsualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
 	if epoch := total / float64(f.Epochs); f.Epochs > 0 && epoch > width { // each window is the same part of its epoch
 		width = epoch / math.Round(epoch/width)
 	}
-	f.cut(parts, width)
+	f.Cut(parts, width)
 }
 
-// cut makes windows of the clean parts.
-func (f *frame) cut(parts []span, width float64) {
-	f.spans = cut(parts, width)
-	f.length = lengths(f.spans)
+// Cut makes windows of the clean parts.
+func (f *Watch) Cut(parts []Span, width float64) {
+	f.Spans = cut(parts, width)
+	f.Length = Lengths(f.Spans)
 }
 
-// readFrame reads who took part in a watch, finds the longest training of it, and cuts its steady stretch into windows.
+// Read reads who took part in a watch, finds the longest training of it, and cuts its steady stretch into windows.
 // The error says that there are no readings.
-func readFrame(rec *recording.Recording) (f *frame, t otherTrainings, end float64, err error) {
+func Read(rec *recording.Recording) (f *Watch, t OtherTrainings, end float64, err error) {
 	if rec == nil {
 		return nil, t, 0, errEmpty
 	}
-	f = &frame{rec: rec, history: readHistory(rec.Series), processes: readProcesses(rec), calls: readCalls(rec),
-		epochs: readEpochs(rec)}
-	if len(f.signals) == 0 {
+	f = &Watch{Rec: rec, history: readHistory(rec.Series), Processes: readProcesses(rec), CallOf: readCalls(rec),
+		EpochsOf: readEpochs(rec)}
+	if len(f.Signals) == 0 {
 		return nil, t, 0, errEmpty
 	}
 	f.beginAtBirth()
 	f.weightByTime()
 	end, f.Ended = f.watchEnd()
 	t = f.keepLongestTraining(end)
-	f.settle(t.life)
+	f.settle(t.Life)
 	for _, e := range recording.Each[recording.JobEnd](rec, recording.EventJobEnded) {
 		if e.Status != 0 {
 			f.Failure = e.String()
@@ -239,53 +244,53 @@ const waitFloor = 0.2
 // detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second,
 // the share of samples that wait, or the GPUs' utilization. Starting up differs in all of them, and each alone may be
 // missing.
-func (f *frame) detectWarmup(life span) float64 {
-	if life.length() <= 0 {
+func (f *Watch) detectWarmup(life Span) float64 {
+	if life.Length() <= 0 {
 		return 0
 	}
-	parts := without(life, f.lost)
+	parts := without(life, f.Lost)
 	tensors, per := 0.0, 1.0
-	for _, t := range f.all(metric.LoaderTensors) {
-		tensors += t.grown(life)
+	for _, t := range f.Tracks(metric.LoaderTensors) {
+		tensors += t.Grown(life)
 	}
-	for _, t := range f.all(metric.LoaderTensorsPer) {
-		per = max(per, slices.Min(t.v))
+	for _, t := range f.Tracks(metric.LoaderTensorsPer) {
+		per = max(per, slices.Min(t.V))
 	}
 	// A window must hold several batches, or slow steps look like a rate that comes and goes.
-	width := max(usualWindow, life.length()/mostWindows)
+	width := max(UsualWindow, life.Length()/mostWindows)
 	if batches := tensors / per; batches > 0 {
-		width = max(width, 4*life.length()/batches)
+		width = max(width, 4*life.Length()/batches)
 	}
 	spans := cut(parts, width)
 	rate := make([]float64, len(spans))
 	wait, samples := make([]float64, len(spans)), make([]float64, len(spans))
-	for _, a := range f.processes.trainers {
+	for _, a := range f.Processes.Trainers {
 		stat.Add(rate, f.tensorRate(a, spans))
-		g, _ := f.of(metric.LoaderWaiting, a.loader()).grow(spans)
+		g, _ := f.Track(metric.LoaderWaiting, a.Loader()).Grow(spans)
 		stat.Add(wait, g)
-		g, _ = f.of(metric.LoaderSamples, a.loader()).grow(spans)
+		g, _ = f.Track(metric.LoaderSamples, a.Loader()).Grow(spans)
 		stat.Add(samples, g)
 	}
 	for i := range wait {
 		wait[i] = stat.Divide(wait[i], samples[i])
 	}
 	drop := max(stat.Warmup(usual(rate), 0), stat.Warmup(usual(wait), waitFloor))
-	for _, t := range f.all(metric.GPUUtil) {
-		drop = max(drop, stat.Warmup(usual(t.means(spans)), waitFloor))
+	for _, t := range f.Tracks(metric.GPUUtil) {
+		drop = max(drop, stat.Warmup(usual(t.Means(spans)), waitFloor))
 	}
 	if drop == 0 || drop > len(spans) {
 		return 0
 	}
-	return spans[drop-1].to - life.from
+	return spans[drop-1].To - life.From
 }
 
 // tensorRate returns the tensors per second a trainer got; NaN where it had workers but their tensors were not reported
 // yet.
-func (f *frame) tensorRate(a *process, spans []span) []float64 {
-	rate, seen := f.of(metric.LoaderTensors, a.loader()).grow(spans)
-	workers := f.of(metric.LoaderWorkers, a.loader())
+func (f *Watch) tensorRate(a *Process, spans []Span) []float64 {
+	rate, seen := f.Track(metric.LoaderTensors, a.Loader()).Grow(spans)
+	workers := f.Track(metric.LoaderWorkers, a.Loader())
 	for i, s := range spans {
-		switch alive := workers.within(s); {
+		switch alive := workers.Within(s); {
 		case seen[i] > 0:
 			rate[i] /= seen[i]
 		case len(alive) == 0 || slices.Max(alive) > 0:
@@ -307,8 +312,8 @@ func usual(xs []float64) []float64 {
 	return xs
 }
 
-// seconds turns seconds into a duration; what does not fit becomes the longest or shortest there is.
-func seconds(s float64) time.Duration {
+// Seconds turns seconds into a duration; what does not fit becomes the longest or shortest there is.
+func Seconds(s float64) time.Duration {
 	ns := s * float64(time.Second)
 	switch {
 	case math.IsNaN(ns):

@@ -1,4 +1,4 @@
-package evidence
+package watched
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ const (
 	// young is how long after its start a trainer may still start up, in seconds: compiling a large model takes
 	// minutes.
 	young = 600.0
-	// leastStartup is the shortest stretch that is reported, in seconds; less is a long step.
-	leastStartup = 2.0
+	// LeastStartup is the shortest stretch that is reported, in seconds; less is a long step.
+	LeastStartup = 2.0
 	// mostlyAhead is the share of samples that found all workers idle and the trainer not waiting. A worker wakes each
 	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
 	mostlyAhead = 0.8
@@ -33,14 +33,14 @@ const (
 
 // readStartup finds it in what a watch saw of a stretch; a launched job whose batches are reported is watched from its
 // first one on. It ends with the first second in which any trainer shows a sign of a step.
-func (f *frame) readStartup(life span) Startup {
-	if f.rec.Header.Mode == "launch" && len(f.all(metric.HookSteps)) > 0 || len(f.processes.trainers) == 0 {
+func (f *Watch) readStartup(life Span) Startup {
+	if f.Rec.Header.Mode == "launch" && len(f.Tracks(metric.HookSteps)) > 0 || len(f.Processes.Trainers) == 0 {
 		return Startup{}
 	}
-	out := Startup{From: life.from, To: life.from}
-	for _, s := range cut([]span{life}, usualWindow) {
+	out := Startup{From: life.From, To: life.From}
+	for _, s := range cut([]Span{life}, UsualWindow) {
 		doing := ""
-		for _, a := range f.processes.trainers {
+		for _, a := range f.Processes.Trainers {
 			if doing = f.startingUp(a, s); doing == "" || a.Accelerator == "" && f.computes(a, s) {
 				doing = ""
 				break
@@ -49,34 +49,34 @@ func (f *frame) readStartup(life span) Startup {
 		if doing == "" {
 			break
 		}
-		out.To, out.Doing = s.to, doing
+		out.To, out.Doing = s.To, doing
 	}
-	if out.To-out.From < leastStartup {
+	if out.To-out.From < LeastStartup {
 		return Startup{}
 	}
-	out.Whole = out.To >= life.to-usualWindow/2
+	out.Whole = out.To >= life.To-UsualWindow/2
 	return out
 }
 
 // startingUp says what a young trainer does in a stretch that shows no step of it; "" where one may have passed. A
 // step passes where a batch does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread
 // sleeps outside of storage.
-func (f *frame) startingUp(a *process, s span) string {
-	grown := func(entity string, ds ...metric.Desc) float64 { return f.grown(entity, s, ds...) }
-	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
-	samples, joint := grown(a.entity, metric.ThreadSamples), grown(a.loader(), metric.LoaderSamples)
+func (f *Watch) startingUp(a *Process, s Span) string {
+	grown := func(entity string, ds ...metric.Desc) float64 { return f.Grown(entity, s, ds...) }
+	works := func(t *Track) bool { return slices.ContainsFunc(t.Within(s), func(x float64) bool { return x > 0 }) }
+	samples, joint := grown(a.Entity, metric.ThreadSamples), grown(a.Loader(), metric.LoaderSamples)
 	switch {
-	case !(a.born > s.to-young) || samples <= 0 || slices.ContainsFunc(f.all(metric.GPUUtil), works):
+	case !(a.Born > s.To-young) || samples <= 0 || slices.ContainsFunc(f.Tracks(metric.GPUUtil), works):
 		return ""
-	case grown(a.loader(), metric.LoaderTensors, metric.LoaderBatches) > 0:
+	case grown(a.Loader(), metric.LoaderTensors, metric.LoaderBatches) > 0:
 		return ""
-	case joint > 0 && grown(a.loader(), metric.LoaderAhead) >= mostlyAhead*joint:
+	case joint > 0 && grown(a.Loader(), metric.LoaderAhead) >= mostlyAhead*joint:
 		return "the loader's workers have nothing to do, and the main thread takes no batch"
-	case joint > 0 || grown(a.loader(), metric.LoaderNoWorkers) > 0 || f.feeds(a, s):
+	case joint > 0 || grown(a.Loader(), metric.LoaderNoWorkers) > 0 || f.feeds(a, s):
 		return ""
 	}
-	cpu, alone := grown(a.entity, metric.ProcCPU), 1.2*s.length()
-	if grown(a.entity, loadingStates...) < allSamples*samples || cpu > alone {
+	cpu, alone := grown(a.Entity, metric.ProcCPU), 1.2*s.Length()
+	if grown(a.Entity, LoadingStates...) < allSamples*samples || cpu > alone {
 		return ""
 	}
 	return "the main thread computes or reads without a pause, and nothing feeds it"
@@ -84,32 +84,32 @@ func (f *frame) startingUp(a *process, s span) string {
 
 // computes reports whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step
 // passes, unless there is a device that steps would show on.
-func (f *frame) computes(a *process, s span) bool {
-	in := func(of span) bool { return f.grown(a.entity, of, metric.HostSamplesModel) > 0 }
-	return in(s) && (in(span{s.to + apart, s.to + recurring}) || in(span{s.from - recurring, s.from - apart}))
+func (f *Watch) computes(a *Process, s Span) bool {
+	in := func(of Span) bool { return f.Grown(a.Entity, of, metric.HostSamplesModel) > 0 }
+	return in(s) && (in(Span{s.To + apart, s.To + recurring}) || in(Span{s.From - recurring, s.From - apart}))
 }
 
 // feeds reports whether anybody but DataLoader workers is at work for a trainer.
-func (f *frame) feeds(a *process, s span) bool {
-	return slices.ContainsFunc(f.processes.feeders, func(p *process) bool {
-		grown := func(d metric.Desc) float64 { return f.grown(p.entity, s, d) }
-		return p.Trainer == a.entity && grown(metric.FeederAtWork)-idleOnline(grown) >= leastFeeding*s.length()
+func (f *Watch) feeds(a *Process, s Span) bool {
+	return slices.ContainsFunc(f.Processes.Feeders, func(p *Process) bool {
+		grown := func(d metric.Desc) float64 { return f.Grown(p.Entity, s, d) }
+		return p.Trainer == a.Entity && grown(metric.FeederAtWork)-IdleOnline(grown) >= LeastFeeding*s.Length()
 	})
 }
 
-// leastFeeding is the share of its time from which on a thread or process counts as at work for its trainer: the line
+// LeastFeeding is the share of its time from which on a thread or process counts as at work for its trainer: the line
 // from which a wait counts.
-const leastFeeding = 0.05
+const LeastFeeding = 0.05
 
-// idleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that
+// IdleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that
 // polls a server or blocks on a queue there: it does next to nothing with what comes.
-func idleOnline(grown func(metric.Desc) float64) float64 {
-	if grown(metric.ThreadRunning) >= leastFeeding*grown(metric.ThreadSamples) {
+func IdleOnline(grown func(metric.Desc) float64) float64 {
+	if grown(metric.ThreadRunning) >= LeastFeeding*grown(metric.ThreadSamples) {
 		return 0
 	}
 	return grown(metric.ThreadRemote)
 }
 
-// loadingStates are those of a main thread that computes, or waits for storage.
-var loadingStates = []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
+// LoadingStates are those of a main thread that computes, or waits for storage.
+var LoadingStates = []metric.Desc{metric.ThreadRunning, metric.ThreadDisk, metric.ThreadFileRead,
 	metric.ThreadFileOpen}

@@ -1,4 +1,4 @@
-package evidence
+package watched
 
 import (
 	"cmp"
@@ -24,12 +24,12 @@ const (
 // how many epochs that is: what an epoch begins or ends with is in it as often as what lies between, however the watch
 // fell upon them. The stretch stays as it is, of 0 epochs, where too little of it would be left, and where what begins
 // does so irregularly.
-func (f *frame) wholeEpochs(steady span) (whole span, epochs int) {
+func (f *Watch) wholeEpochs(steady Span) (whole Span, epochs int) {
 	var begun []float64
 	enough := false
-	for _, a := range f.processes.trainers {
+	for _, a := range f.Processes.Trainers {
 		all, reported := f.epochsBegun(a)
-		of := slices.DeleteFunc(all, func(at float64) bool { return at < steady.from || at > steady.to })
+		of := slices.DeleteFunc(all, func(at float64) bool { return at < steady.From || at > steady.To })
 		if len(of) > len(begun) {
 			begun, enough = of, len(of) > leastSeenEpochs || reported && len(of) > 1
 		}
@@ -38,9 +38,9 @@ func (f *frame) wholeEpochs(steady span) (whole span, epochs int) {
 		return steady, 0
 	}
 	lasted := stat.Each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
-	whole = span{begun[0], begun[len(begun)-1]}
-	seen := stat.Sum(lengths(without(whole, f.lost)))
-	if seen < max(LeastSteady+fringe, leftOf*steady.length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
+	whole = Span{begun[0], begun[len(begun)-1]}
+	seen := stat.Sum(Lengths(without(whole, f.Lost)))
+	if seen < max(LeastSteady+fringe, leftOf*steady.Length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
 		return steady, 0
 	}
 	return whole, len(lasted)
@@ -50,7 +50,7 @@ func (f *frame) wholeEpochs(steady span) (whole span, epochs int) {
 // are those of the loop that trains, as the hook reported them, and the births of sets of workers after the last of
 // these, where the job has no other loop: an epoch is reported once it is over. Where the hook reported nothing they
 // are all births of whole sets.
-func (f *frame) epochsBegun(a *process) (begun []float64, reported bool) {
+func (f *Watch) epochsBegun(a *Process) (begun []float64, reported bool) {
 	loop, alone := f.longestLoop(a)
 	since := 0.0
 	for i, x := range loop {
@@ -62,13 +62,13 @@ func (f *frame) epochsBegun(a *process) (begun []float64, reported bool) {
 	if len(loop) > 0 && !alone {
 		return begun, true
 	}
-	sets, before := workerSets(f.processes.of(a)), 0.0 // when all of the sets before had died
+	sets, before := WorkerSets(f.Processes.Of(a)), 0.0 // when all of the sets before had died
 	for i, set := range sets {
-		if born := set[0].born; i > 0 && set[0].bornInWatch && born >= since && before <= born+lateNotice {
+		if born := set[0].Born; i > 0 && set[0].BornInWatch && born >= since && before <= born+LateNotice {
 			begun = append(begun, born)
 		}
 		for _, w := range set {
-			before = max(before, w.died)
+			before = max(before, w.Died)
 		}
 	}
 	return begun, len(loop) > 0
@@ -76,19 +76,19 @@ func (f *frame) epochsBegun(a *process) (begun []float64, reported bool) {
 
 // longestLoop is the epochs with gradients of the call that went over its loaders for the longest, in order of their
 // beginning, and whether no other call was reported. No epochs: none of the trainer's was reported.
-func (f *frame) longestLoop(a *process) (epochs []reportedEpoch, alone bool) {
+func (f *Watch) longestLoop(a *Process) (epochs []Epoch, alone bool) {
 	type place struct {
-		callPlace
+		CallPlace
 		entity string // of a loop whose place is not known
 	}
-	loops, took := map[place][]reportedEpoch{}, map[place]float64{}
-	for _, e := range f.hookEntities(a) {
-		at, known := placeOf(f.calls[e])
-		p := place{callPlace: at}
+	loops, took := map[place][]Epoch{}, map[place]float64{}
+	for _, e := range f.Loops(a) {
+		at, known := PlaceOf(f.CallOf[e])
+		p := place{CallPlace: at}
 		if !known {
 			p = place{entity: e}
 		}
-		for _, x := range f.epochs[e] {
+		for _, x := range f.EpochsOf[e] {
 			if loops[p] = append(loops[p], x); x.Grad {
 				took[p] += x.Wall
 			}
@@ -100,7 +100,7 @@ func (f *frame) longestLoop(a *process) (epochs []reportedEpoch, alone bool) {
 	longest := slices.MaxFunc(slices.Collect(maps.Keys(loops)), func(x, y place) int {
 		return cmp.Or(cmp.Compare(took[x], took[y]), cmp.Compare(loops[y][0].Begun, loops[x][0].Begun))
 	})
-	epochs = slices.DeleteFunc(loops[longest], func(x reportedEpoch) bool { return !x.Grad })
-	slices.SortStableFunc(epochs, func(x, y reportedEpoch) int { return cmp.Compare(x.Begun, y.Begun) })
+	epochs = slices.DeleteFunc(loops[longest], func(x Epoch) bool { return !x.Grad })
+	slices.SortStableFunc(epochs, func(x, y Epoch) int { return cmp.Compare(x.Begun, y.Begun) })
 	return epochs, len(loops) == 1
 }

@@ -1,4 +1,4 @@
-package evidence
+package watched
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ type LoaderCall struct {
 	RecreatedEachEpoch bool // of the training loop: it makes one for each epoch, or most of them
 }
 
-// foreign reports that the hook reported on a loader without the settings that each DataLoader has.
-func (c LoaderCall) foreign() bool { return c.Class != "" && c.NumWorkers == nil }
+// Foreign reports that the hook reported on a loader without the settings that each DataLoader has.
+func (c LoaderCall) Foreign() bool { return c.Class != "" && c.NumWorkers == nil }
 
 // readCalls reads how each loader was made.
 func readCalls(rec *recording.Recording) map[string]LoaderCall {
@@ -30,36 +30,36 @@ func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	return out
 }
 
-// callPlace is a call of DataLoader: where it stands and what it was given, sizes left out, for a loader of each task
+// CallPlace is a call of DataLoader: where it stands and what it was given, sizes left out, for a loader of each task
 // may be as long as the task has samples.
-type callPlace struct {
+type CallPlace struct {
 	file, function, class, dataset, sampler, collate string
 	line, workers                                    int // workers is -1 where that is not known
 	evaluates                                        bool
 }
 
-// placeOf returns the place of a call, false where it is not known.
-func placeOf(c LoaderCall) (callPlace, bool) {
+// PlaceOf returns the place of a call, false where it is not known.
+func PlaceOf(c LoaderCall) (CallPlace, bool) {
 	workers := -1
 	if c.NumWorkers != nil {
 		workers = *c.NumWorkers
 	}
-	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
+	return CallPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
 		c.File != "" && c.Line > 0
 }
 
-// reportedEpoch is one time over a loader.
-type reportedEpoch struct {
-	entity string
+// Epoch is one time over a loader.
+type Epoch struct {
+	Entity string
 	recording.Epoch
 }
 
 // readEpochs reads the epochs of each loop; one that is reported twice, when it begins and when it ends, is one.
-func readEpochs(rec *recording.Recording) map[string][]reportedEpoch {
-	epochs := map[string][]reportedEpoch{}
-	at := map[reportedEpoch]int{} // by loop and number
+func readEpochs(rec *recording.Recording) map[string][]Epoch {
+	epochs := map[string][]Epoch{}
+	at := map[Epoch]int{} // by loop and number
 	for e, row := range recording.Each[recording.Epoch](rec, recording.EventEpoch) {
-		key := reportedEpoch{e.Entity, recording.Epoch{Number: row.Number}}
+		key := Epoch{e.Entity, recording.Epoch{Number: row.Number}}
 		i, twice := at[key]
 		if !twice {
 			i = len(epochs[e.Entity])
@@ -70,18 +70,18 @@ func readEpochs(rec *recording.Recording) map[string][]reportedEpoch {
 	return epochs
 }
 
-// hookEntities returns the loops of a trainer in order of construction.
-func (f *frame) hookEntities(a *process) []string {
-	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
+// Loops returns the loops of a trainer in order of construction.
+func (f *Watch) Loops(a *Process) []string {
+	prefix := "loop/" + strings.TrimPrefix(a.Entity, "process/") + "."
 	var out []string
-	for _, t := range f.all(metric.HookSteps) {
-		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop &&
-			(len(out) == 0 || out[len(out)-1] != t.entity) {
-			out = append(out, t.entity)
+	for _, t := range f.Tracks(metric.HookSteps) {
+		if n, ok := strings.CutPrefix(t.Entity, prefix); ok && number(n) < maxLoop &&
+			(len(out) == 0 || out[len(out)-1] != t.Entity) {
+			out = append(out, t.Entity)
 		}
 	}
 	slices.SortFunc(out, func(x, y string) int {
-		return cmp.Or(cmp.Compare(loopNumber(x), loopNumber(y)), strings.Compare(x, y))
+		return cmp.Or(cmp.Compare(LoopNumber(x), LoopNumber(y)), strings.Compare(x, y))
 	})
 	return out
 }
@@ -89,13 +89,13 @@ func (f *frame) hookEntities(a *process) []string {
 // maxLoop bounds the number of a loop; what has a greater one is no number.
 const maxLoop = 1 << 30
 
-// loopNumber is the last part of a loop's name.
-func loopNumber(entity string) int { return number(entity[strings.LastIndexByte(entity, '.')+1:]) }
+// LoopNumber is the last part of a loop's name.
+func LoopNumber(entity string) int { return number(entity[strings.LastIndexByte(entity, '.')+1:]) }
 
-// drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
+// Drawing is how long the trainer drew the indices with which an epoch began, in seconds; false where that is not told
 // apart from starting workers. Without workers they are drawn within the wait for the first batch as well, which takes
 // making besides.
-func (e *reportedEpoch) drawing(making float64) (float64, bool) {
+func (e *Epoch) Drawing(making float64) (float64, bool) {
 	switch {
 	case making > 0:
 		return stat.OrZero(e.Draw) + max(stat.OrZero(e.FirstWait)-making, 0), e.FirstWait != nil
