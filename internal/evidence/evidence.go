@@ -136,27 +136,6 @@ type Facts struct {
 	Taken bool
 }
 
-// Hook is what was reported from inside a launched job about the training loop: the loader with the most time among
-// those asked while gradients are enabled or, of several that are gone over in each step, the one that training waits
-// most for.
-type Hook struct {
-	Torch, Python string
-	Loader        watched.LoaderCall
-	Others        []watched.LoaderCall // loaders also gone over in the window: evaluation, or a second source
-	Opens         []Site               // lines that open HDF5 files, most time first
-	Archives      []Site               // lines that open archives or read files whole (metric.HookArchive), likewise
-	Syncs         []Site               // lines that wait for the GPU, most time first
-	SyncsPartly   bool                 // of these the methods of Tensor, such as item, were not timed
-	Slow          []SlowItem           // slowest items, slowest first
-	Steps, Epochs float64              // batches of the training loop in the window, and its epochs that ended there
-	Epoch         EpochCost            // of all epochs that were reported, those before the window too
-	// seconds of a step with the others gone over in each step as they are, whatever Loader is given; 0: there are none
-	LeastStep       float64
-	OtherLoaderCPUs float64 // CPUs that the others' workers use
-	Evaluating      Evaluating
-	Pauses          Pauses
-}
-
 // Reported is what the hook reported; its zero value where it reported nothing.
 func (e *Evidence) Reported() Hook {
 	if e.Facts.Hook == nil {
@@ -164,15 +143,6 @@ func (e *Evidence) Reported() Hook {
 	}
 	return *e.Facts.Hook
 }
-
-// Site is a line of the person's source with the calls made from it in the window.
-type Site struct {
-	recording.Site
-	Calls, Seconds float64
-}
-
-// SlowItem is one of the slowest items.
-type SlowItem = recording.SlowItem
 
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {

@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -24,13 +26,13 @@ const (
 )
 
 // readHookClock reads the clock of one trainer; nil where the hook reported nothing there.
-func (b *builder) readHookClock(a *watched.Process) *hookClock {
-	t := b.Track(metric.HookClock, a.Entity)
+func readHookClock(w *watched.Watch, a *watched.Process) *hookClock {
+	t := w.Track(metric.HookClock, a.Entity)
 	if t == nil {
 		return nil
 	}
 	c := &hookClock{all: t.At}
-	start := b.Rec.Header.StartMonotonic.Seconds()
+	start := w.Rec.Header.StartMonotonic.Seconds()
 	nearest := t.At[0] - (t.V[0] - start)
 	for i, v := range t.V {
 		moment := v - start
@@ -144,7 +146,7 @@ type hookLoop struct {
 	members []string // entities loop/…, in order of construction
 	call    watched.LoaderCall
 	clock   *hookClock
-	f       *watched.Watch
+	w       *watched.Watch
 	grown   map[string][]float64
 	spent   float64 // seconds of the window, all members together
 	heldOut bool    // gone over with gradients, and yet most likely for an evaluation
@@ -160,7 +162,7 @@ func (l *hookLoop) sumOf(d metric.Desc, place func(*watched.Track) *watched.Trac
 	if g, ok := l.grown[d.Name]; ok {
 		return g
 	}
-	l.grown[d.Name] = l.within(l.f.Spans, d, place)
+	l.grown[d.Name] = l.within(l.w.Spans, d, place)
 	return l.grown[d.Name]
 }
 
@@ -168,7 +170,7 @@ func (l *hookLoop) sumOf(d metric.Desc, place func(*watched.Track) *watched.Trac
 func (l *hookLoop) within(spans []watched.Span, d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
 	total := make([]float64, len(spans))
 	for _, m := range l.members {
-		g, _ := place(l.f.Track(d, m)).Grow(spans)
+		g, _ := place(l.w.Track(d, m)).Grow(spans)
 		stat.Add(total, g)
 	}
 	return total
@@ -182,7 +184,7 @@ func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.Foreig
 
 // known reports whether a signal of the loop was reported at all.
 func (l *hookLoop) known(d metric.Desc) bool {
-	return slices.ContainsFunc(l.members, func(m string) bool { return l.f.Track(d, m) != nil })
+	return slices.ContainsFunc(l.members, func(m string) bool { return l.w.Track(d, m) != nil })
 }
 
 // time is how long the trainer went over it: making iterators, steps, and the end of epochs.
@@ -197,3 +199,37 @@ func (l *hookLoop) waits() []float64 {
 
 // trains reports whether gradients were enabled in any of its steps, and it is not held out.
 func (l *hookLoop) trains() bool { return !l.heldOut && stat.Sum(l.of(metric.HookGradSteps)) > 0 }
+
+// named is a loop by where its loader is made.
+func (l *hookLoop) named() string {
+	if l.call.File == "" {
+		return "a loader"
+	}
+	return fmt.Sprintf("the loader of %s:%d", l.call.File, l.call.Line)
+}
+
+// mostClasses reaches 10^10 s.
+const mostClasses = 320
+
+// fetchSpread is how long batches took to make, by classes of durations.
+func (l *hookLoop) fetchSpread() []stat.Class {
+	return l.spread(metric.HookFetchSpread, l.clock.sinceBirth)
+}
+
+// waitSpread is how long the trainer waited for them.
+func (l *hookLoop) waitSpread() []stat.Class { return l.spread(metric.HookWaitSpread, l.clock.retime) }
+
+// spread counts the durations of each class of a loop's signal within the windows.
+func (l *hookLoop) spread(d metric.Desc, place func(*watched.Track) *watched.Track) (out []stat.Class) {
+	for k := range mostClasses {
+		n := 0.0
+		for _, m := range l.members {
+			g, _ := place(l.w.Track(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).Grow(l.w.Spans)
+			n += stat.Sum(g)
+		}
+		if n > 0 {
+			out = append(out, stat.Class{K: k, Count: n})
+		}
+	}
+	return out
+}

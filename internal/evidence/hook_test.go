@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -133,18 +132,6 @@ func TestHookRestarts(t *testing.T) {
 			t.Errorf("made anew %v: %+v", recreated, h)
 		}
 	}
-}
-
-func TestHookManyEpochsAreToldInPart(t *testing.T) {
-	b := &builder{ev: &Evidence{}, Watch: &watched.Watch{Steady: watched.Span{From: 0, To: 100}}}
-	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, f: b.Watch}}
-	for i := range 5 { // each tenth of 50 epochs of 2 s
-		h.epochs = append(h.epochs, watched.Epoch{Entity: "loop/1.1.0", Epoch: recording.Epoch{Number: 200 + 10*i,
-			Begun: 20 * float64(i), Create: 0.1,
-			FirstWait: new(0.2), Drain: new(0.3), WorkersBorn: 2}})
-	}
-	b.restarts(&rank{hook: h})
-	want(t, b.ev, map[metric.Desc]float64{metric.EpochTime: 2, metric.RestartGap: 0.6})
 }
 
 // TestHookZip goes over two loaders at once; the second one's wait lies within the steps of the first.

@@ -10,24 +10,24 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
+// readEpochs gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
 // the window too.
-func (b *builder) epochsOf(h *hooked, entities []string) {
+func (h *hooked) readEpochs(entities []string) {
 	l := h.training
 	key, placed := watched.PlaceOf(l.call)
 	for _, e := range entities {
 		if !slices.Contains(l.members, e) {
-			call := b.CallOf[e]
+			call := h.w.CallOf[e]
 			call.Evaluates = l.call.Evaluates
-			if other, _ := watched.PlaceOf(call); !placed || other != key || !b.never(l, e) {
+			if other, _ := watched.PlaceOf(call); !placed || other != key || !l.never(e) {
 				continue
 			}
 			h.earlier = h.earlier || watched.LoopNumber(e) < watched.LoopNumber(l.members[0])
 		}
-		made := b.loadersOf(e)
+		made := h.loadersOf(e)
 		h.made += made
-		h.again += max(b.counted(metric.HookBegun, e)-made, 0)
-		for _, x := range b.EpochsOf[e] {
+		h.again += max(h.counted(metric.HookBegun, e)-made, 0)
+		for _, x := range h.w.EpochsOf[e] {
 			if x.Grad || l.call.Evaluates {
 				h.epochs = append(h.epochs, x)
 			}
@@ -41,11 +41,11 @@ func (b *builder) epochsOf(h *hooked, entities []string) {
 func (h *hooked) recreated() bool { return h.made > 1 && h.again < h.made }
 
 // loadersOf is how many DataLoaders a loop stands for.
-func (b *builder) loadersOf(entity string) int { return max(b.counted(metric.HookLoaders, entity), 1) }
+func (h *hooked) loadersOf(entity string) int { return max(h.counted(metric.HookLoaders, entity), 1) }
 
 // counted is where a count of a loop stood at its last reading.
-func (b *builder) counted(d metric.Desc, entity string) int {
-	t := b.Track(d, entity)
+func (h *hooked) counted(d metric.Desc, entity string) int {
+	t := h.w.Track(d, entity)
 	if t == nil {
 		return 0
 	}
@@ -54,20 +54,17 @@ func (b *builder) counted(d metric.Desc, entity string) int {
 
 // never reports whether a loader was not gone over within the window, so that it is none of those gone over beside a
 // loop.
-func (b *builder) never(l *hookLoop, entity string) bool {
-	g, _ := l.clock.retime(b.Track(metric.HookStepTime, entity)).Grow(b.Spans)
+func (l *hookLoop) never(entity string) bool {
+	g, _ := l.clock.retime(l.w.Track(metric.HookStepTime, entity)).Grow(l.w.Spans)
 	return stat.Sum(g) <= 0
 }
 
-// reportedRestarts is what epochs and the restarts of workers between them cost. What a restart costs is the end of the
-// old set of workers, the making of the new, and the wait for its first batch; what the sampler takes is the sampler's,
-// and what the trainer does in between is its own.
-func (b *builder) reportedRestarts(h *hooked) restarted {
-	restarts := b.hookRestarts(h)
-	var gaps, epochs, starts []float64
+// between is how long each restart of the workers took that began in the window, how long the trainer started them in
+// it, and, of all that were reported, the times from one epoch to the next.
+func (h *hooked) between() (gaps, starts, epochs []float64) {
 	for i := 1; i < len(h.epochs); i++ {
 		e, before := h.epochs[i], h.epochs[i-1]
-		if e.Begun >= b.Steady.To {
+		if e.Begun >= h.w.Steady.To {
 			break
 		}
 		drain := before.Drain
@@ -80,53 +77,43 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 		default:
 			epochs = append(epochs, e.Begun-before.Begun)
 		}
-		if e.Begun >= b.Steady.From && e.WorkersBorn > 0 {
+		if e.Begun >= h.w.Steady.From && e.WorkersBorn > 0 {
 			create := max(e.Create-stat.OrZero(e.Draw)-stat.OrZero(e.Redraw), 0)
 			gaps = append(gaps, stat.OrZero(drain)+create+stat.OrZero(e.FirstWait))
 			starts = append(starts, create)
 		}
 	}
-	if restarts == 0 {
-		never := none("the workers were not replaced in the window", "watch for longer than an epoch")
-		return restarted{count: exact(0), share: exact(0), lasted: never, start: never, epoch: median(epochs)}
-	}
-	lost := b.lostToRestarts(h)
-	of := restarted{count: exact(restarts), share: b.ratio(lost, h.trained()), lasted: median(gaps),
-		start: meanSeen(starts), epoch: median(epochs)}
-	if len(gaps) == 0 {
-		of.lasted = exact(stat.Sum(lost) / restarts)
-	}
-	return of
+	return gaps, starts, epochs
 }
 
-// hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very
+// restarts counts the iterators of the training loop that began in the window with workers of their own, the very
 // first left out.
-func (b *builder) hookRestarts(h *hooked) float64 {
+func (h *hooked) restarts() float64 {
 	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 &&
-		b.loadersOf(h.training.members[0]) == 1 {
+		h.loadersOf(h.training.members[0]) == 1 {
 		return 0
 	}
 	if h.training.call.Persistent == nil {
 		n := 0.0
 		for i, e := range h.epochs {
-			if i > 0 && e.WorkersBorn > 0 && e.Begun >= b.Steady.From && e.Begun < b.Steady.To {
+			if i > 0 && e.WorkersBorn > 0 && e.Begun >= h.w.Steady.From && e.Begun < h.w.Steady.To {
 				n++
 			}
 		}
 		return n
 	}
 	begun := stat.Sum(h.training.of(metric.HookBegun))
-	if at := b.firstBatchReported(h); at > b.Steady.From {
+	if at := h.firstBatch(); at > h.w.Steady.From {
 		begun--
 	}
 	return max(math.Round(begun), 0)
 }
 
-// firstBatchReported returns the reading that first reported a batch of the training loop, its very first; before the
+// firstBatch returns the reading that first reported a batch of the training loop, its very first; before the
 // window where that is not known.
-func (b *builder) firstBatchReported(h *hooked) float64 {
-	t := h.clock.retime(b.Track(metric.HookSteps, h.training.members[0]))
-	if t == nil || t.V[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.At[0], b.Steady.From) {
+func (h *hooked) firstBatch() float64 {
+	t := h.clock.retime(h.w.Track(metric.HookSteps, h.training.members[0]))
+	if t == nil || t.V[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.At[0], h.w.Steady.From) {
 		return math.Inf(-1)
 	}
 	first, _ := t.Rises()
@@ -134,10 +121,10 @@ func (b *builder) firstBatchReported(h *hooked) float64 {
 }
 
 // lostToRestarts is the time of ending and starting workers, per window. The very first start is none.
-func (b *builder) lostToRestarts(h *hooked) []float64 {
-	spans := watched.Intersect(b.Spans, watched.Span{From: b.firstBatchReported(h), To: math.Inf(1)})
+func (h *hooked) lostToRestarts() []float64 {
+	spans := watched.Intersect(h.w.Spans, watched.Span{From: h.firstBatch(), To: math.Inf(1)})
 	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
-	drawn, _ := b.drawn(h)
+	drawn, _ := h.drawn()
 	return stat.Beyond(stat.Plus(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
 }
 
@@ -151,26 +138,15 @@ func (h *hooked) makesAlone() float64 {
 	return stat.Over(stat.Sum(l.made(metric.HookFetchTime)), stat.Sum(l.made(metric.HookFetches)))
 }
 
-// sampler takes what the sampler of the training loop costs the trainer at the beginnings of epochs.
-func (b *builder) sampler(r *rank) {
-	var spent, each figure
-	if h := r.hook; h != nil && (h.training.hasWorkers() || h.makesAlone() > 0) {
-		lost, took := b.drawn(h)
-		spent, each = b.ratio(lost, h.trained()), median(took)
-	}
-	b.take(metric.SamplerTime, spent, metric.HookCreate)
-	b.take(metric.SamplerStart, each, metric.HookCreate)
-}
-
 // drawn is the time in which a training loop's sampler began, of each window, and of each epoch that began in them; the
 // very first one is left out. What the hook counted up to the end of the watch is taken by the part that drawing has in
 // the epochs it told one by one.
-func (b *builder) drawn(h *hooked) (lost, took []float64) {
-	making, from := h.makesAlone(), b.firstBatchReported(h)
+func (h *hooked) drawn() (lost, took []float64) {
+	making, from := h.makesAlone(), h.firstBatch()
 	drew, of := 0.0, 0.0
 	for i, e := range h.epochs {
 		each, ok := e.Drawing(making)
-		if !ok || i == 0 || e.Begun < from || e.Begun >= b.Steady.To {
+		if !ok || i == 0 || e.Begun < from || e.Begun >= h.w.Steady.To {
 			continue
 		}
 		each += stat.OrZero(e.Redraw)
@@ -179,11 +155,11 @@ func (b *builder) drawn(h *hooked) (lost, took []float64) {
 		if making > 0 {
 			of += stat.OrZero(e.FirstWait)
 		}
-		if e.Begun >= b.Steady.From {
+		if e.Begun >= h.w.Steady.From {
 			took = append(took, each)
 		}
 	}
-	spans := watched.Intersect(b.Spans, watched.Span{From: from, To: math.Inf(1)})
+	spans := watched.Intersect(h.w.Spans, watched.Span{From: from, To: math.Inf(1)})
 	counted := h.training.within(spans, metric.HookCreate, h.clock.retime)
 	if making > 0 {
 		counted = stat.Plus(counted, h.training.within(spans, metric.HookFirstWait, h.clock.retime))

@@ -33,37 +33,6 @@ func TestSpreadOfARecording(t *testing.T) {
 	}
 }
 
-func TestEpochCost(t *testing.T) {
-	first := watched.Epoch{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2,
-		Steps: 40}}
-	usual := watched.Epoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
-		Steps: 40}}
-	kept := watched.Epoch{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
-	left := watched.Epoch{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
-	for _, c := range []struct {
-		name                         string
-		epochs                       []watched.Epoch
-		batches, create, drain, draw float64
-	}{
-		{"none", nil, 0, 0, 0, 0},
-		{"only the first", []watched.Epoch{first}, 40, 3, 0.1, 0},
-		{"restarts", []watched.Epoch{first, usual, usual}, 40, 0.03, 0.01, 0},
-		{"persistent", []watched.Epoch{first, kept, kept}, 40, 3, 0.1, 0.004},
-		{"left in the middle", []watched.Epoch{first, usual, left}, 40, 0.03, 0.055, 0},
-	} {
-		got := (&hooked{training: &hookLoop{}, epochs: c.epochs}).cost()
-		for _, x := range []struct {
-			what      string
-			got, want float64
-		}{{"batches", got.Batches.Center, c.batches}, {"create", got.Create.Center, c.create},
-			{"drain", got.Drain.Center, c.drain}, {"draw", got.Draw.Center, c.draw}} {
-			if math.Abs(x.got-x.want) > 1e-9 {
-				t.Errorf("%s: %s %g, want %g", c.name, x.what, x.got, x.want)
-			}
-		}
-	}
-}
-
 // TestHookJobThatEndsLate: after its last step a job without workers writes for as long as half of its training took.
 // That is no training, and what the hook reported stands; where it is more than the training, who knows what it is.
 func TestHookJobThatEndsLate(t *testing.T) {
@@ -104,8 +73,7 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			two, batches := 2, []float64{100, 100}
-			l := &hookLoop{call: watched.LoaderCall{Loader: recording.Loader{NumWorkers: &two}},
-				grown: map[string][]float64{}}
+			l := &hookLoop{call: watched.LoaderCall{Loader: recording.Loader{NumWorkers: &two}}}
 			h := &hooked{training: l}
 			for range 10 {
 				h.epochs = append(h.epochs, watched.Epoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),

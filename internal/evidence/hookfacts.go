@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -18,48 +19,31 @@ const (
 	mostOthers = 16
 )
 
-// hookFacts takes what is no number.
-func (b *builder) hookFacts(r *rank) {
-	h := r.hook
-	hello := recording.Rows[recording.Hook](b.Rec, recording.EventHook)[r.Entity]
-	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.Rec.Header.Job.Python), Loader: h.training.call,
-		Steps: stat.Sum(r.batches), Epochs: stat.Sum(h.training.of(metric.HookEpochs)), Epoch: h.cost()}
+// facts is what is no number. mixed: where a step of training goes is not known.
+func (h *hooked) facts(mixed bool) *Hook {
+	hello := recording.Rows[recording.Hook](h.w.Rec, recording.EventHook)[h.process.Entity]
+	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, h.w.Rec.Header.Job.Python), Loader: h.training.call,
+		Steps: stat.Sum(h.training.of(metric.HookSteps)), Epochs: stat.Sum(h.training.of(metric.HookEpochs)),
+		Epoch: h.cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
-	b.hookPauses(r, out)
+	out.Evaluating, out.Pauses = h.pauses(mixed)
 	others := slices.Concat(h.evaluations, h.sources)
 	for _, l := range others[:min(len(others), mostOthers)] {
 		out.Others = append(out.Others, l.call)
 	}
 	out.SyncsPartly = hello.SyncPoints != nil && !*hello.SyncPoints
 	training := []*hookLoop{h.training}
-	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites(training, "sync"))
-	out.Archives = topSites(b.sites(training, "archive"))
-	out.Slow = b.slowItems(h.training)
-	b.ev.Facts.Hook = out
-}
-
-// hookSettings puts what the loader was given in place of what could be seen of it.
-func (b *builder) hookSettings() {
-	f := &b.ev.Facts
-	if f.Hook == nil {
-		return
-	}
-	f.Framework = cmp.Or(f.Framework, "pytorch") // the hook is in nothing else
-	c := f.Hook.Loader
-	if c.NumWorkers != nil && *c.NumWorkers == 0 { // these mean nothing then
-		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""
-	} else {
-		f.Prefetch, f.Persistent = cmp.Or(c.Prefetch, f.Prefetch), cmp.Or(c.Persistent, f.Persistent)
-		f.StartMethod, f.Sharing = cmp.Or(c.StartMethod, f.StartMethod), cmp.Or(c.Sharing, f.Sharing)
-	}
-	f.PinMemory, f.BatchSize = cmp.Or(c.PinMemory, f.PinMemory), cmp.Or(c.BatchSize, f.BatchSize)
+	out.Opens, out.Syncs = topSites(h.sites(h.all(), "open")), topSites(h.sites(training, "sync"))
+	out.Archives = topSites(h.sites(training, "archive"))
+	out.Slow = h.slowItems(h.training)
+	return out
 }
 
 // sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens
 // several files is there once for each.
-func (b *builder) sites(loops []*hookLoop, kind string) []Site {
-	rows := recording.Rows[recording.Site](b.Rec, recording.EventSite)
+func (h *hooked) sites(loops []*hookLoop, kind string) []Site {
+	rows := recording.Rows[recording.Site](h.w.Rec, recording.EventSite)
 	of := map[string]*hookLoop{}
 	for _, l := range loops {
 		for _, m := range l.members {
@@ -67,13 +51,13 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		}
 	}
 	var all []Site
-	for _, t := range b.Tracks(metric.HookSiteCalls) {
+	for _, t := range h.w.Tracks(metric.HookSiteCalls) {
 		l, row := of[t.Entity[:max(strings.LastIndexByte(t.Entity, '/'), 0)]], rows[t.Entity]
 		if l == nil || row.Kind != kind {
 			continue
 		}
-		calls, _ := l.clock.sinceBirth(t).Grow(b.Spans)
-		took, _ := l.clock.sinceBirth(b.Track(metric.HookSiteTime, t.Entity)).Grow(b.Spans)
+		calls, _ := l.clock.sinceBirth(t).Grow(h.w.Spans)
+		took, _ := l.clock.sinceBirth(h.w.Track(metric.HookSiteTime, t.Entity)).Grow(h.w.Spans)
 		if stat.Sum(calls) > 0 {
 			all = append(all, Site{Site: row, Calls: stat.Sum(calls), Seconds: stat.Sum(took)})
 		}
@@ -111,9 +95,9 @@ func mergeSites(all []Site, key func(Site) Site) []Site {
 }
 
 // slowItems returns the slowest items of a loop, slowest first; of several times an item is reported, the last stands.
-func (b *builder) slowItems(l *hookLoop) []SlowItem {
+func (h *hooked) slowItems(l *hookLoop) []SlowItem {
 	byIndex := map[int64]SlowItem{}
-	for e, item := range recording.Each[recording.SlowItem](b.Rec, recording.EventSlowItem) {
+	for e, item := range recording.Each[recording.SlowItem](h.w.Rec, recording.EventSlowItem) {
 		if slices.Contains(l.members, e.Entity) && item.Seconds > 0 {
 			item.Times = max(item.Times, 1)
 			byIndex[item.Index] = item
@@ -125,30 +109,32 @@ func (b *builder) slowItems(l *hookLoop) []SlowItem {
 	return out[:min(len(out), mostSlow)]
 }
 
-// allSites is the share of opens that must be reported by line for the files opened to be counted from them: the hook
-// keeps a bounded number of lines.
-const allSites = 0.9
-
-// reportedOpens is how often HDF5 files are opened, in a second and for a batch, where h5py opened any: another
-// library's opens are seen from outside only. Of how many different files is reported where the lines hold nearly all.
-func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
-	if r.hook == nil {
-		return
-	}
-	l := r.hook.training
-	opens := l.made(metric.HookOpens)
-	every := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
-	if stat.Sum(every) <= 0 {
-		return
-	}
-	perSec, perBatch = b.ratio(every, r.hook.reported), b.ratio(opens, l.made(metric.HookFetches))
-	calls, files := 0.0, map[string]bool{}
-	for _, s := range b.sites([]*hookLoop{l}, "open") {
-		calls += s.Calls
-		files[s.What] = true
-	}
-	if calls >= max(allSites*stat.Sum(opens), 1) {
-		distinct = exact(float64(len(files)) / calls)
-	}
-	return
+// Hook is what was reported from inside a launched job about the training loop: the loader with the most time among
+// those asked while gradients are enabled or, of several that are gone over in each step, the one that training waits
+// most for.
+type Hook struct {
+	Torch, Python string
+	Loader        watched.LoaderCall
+	Others        []watched.LoaderCall // loaders also gone over in the window: evaluation, or a second source
+	Opens         []Site               // lines that open HDF5 files, most time first
+	Archives      []Site               // lines that open archives or read files whole (metric.HookArchive), likewise
+	Syncs         []Site               // lines that wait for the GPU, most time first
+	SyncsPartly   bool                 // of these the methods of Tensor, such as item, were not timed
+	Slow          []SlowItem           // slowest items, slowest first
+	Steps, Epochs float64              // batches of the training loop in the window, and its epochs that ended there
+	Epoch         EpochCost            // of all epochs that were reported, those before the window too
+	// seconds of a step with the others gone over in each step as they are, whatever Loader is given; 0: there are none
+	LeastStep       float64
+	OtherLoaderCPUs float64 // CPUs that the others' workers use
+	Evaluating      Evaluating
+	Pauses          Pauses
 }
+
+// Site is a line of the person's source with the calls made from it in the window.
+type Site struct {
+	recording.Site
+	Calls, Seconds float64
+}
+
+// SlowItem is one of the slowest items.
+type SlowItem = recording.SlowItem

@@ -3,18 +3,18 @@ package evidence
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // hooked is what the hook reported on one trainer over the windows.
 type hooked struct {
-	clock *hookClock
+	w       *watched.Watch
+	process *watched.Process
+	clock   *hookClock
 	// gradients enabled, most time; where none has any, just most time; of several in each step, most wait
 	training    *hookLoop
 	partners    []*hookLoop     // of sources, those gone over in each step of training, as in zip
@@ -51,30 +51,26 @@ func (h *hooked) over(loops []*hookLoop, of func(*hookLoop) []float64) []float64
 }
 
 // readHook gathers what the hook reported on a trainer; nil where it reported nothing, or too little to stand for the
-// window.
-func (b *builder) readHook(a *watched.Process) *hooked {
-	clock, entities := b.readHookClock(a), b.Loops(a)
+// window: then thin says of how many seconds it reported.
+func readHook(w *watched.Watch, a *watched.Process) (h *hooked, reported float64, thin bool) {
+	clock, entities := readHookClock(w, a), w.Loops(a)
 	if clock == nil || len(entities) == 0 {
-		return nil
+		return nil, 0, false
 	}
-	for _, e := range b.EpochsOf[entities[0]] {
+	for _, e := range w.EpochsOf[entities[0]] {
 		if e.Number == 0 && strings.HasSuffix(entities[0], ".0") { // the very first
 			clock.begunAt(e.Begun)
 		}
 	}
-	if reported, ok := clock.covers(b.Steady, b.Spans); !ok {
-		if reported > 0 || len(clock.moments) > 1 {
-			b.thin[a.Entity] = reported
-		}
-		return nil
+	if reported, ok := clock.covers(w.Steady, w.Spans); !ok {
+		return nil, reported, reported > 0 || len(clock.moments) > 1
 	}
-	h := &hooked{clock: clock, reported: clock.reported(b.Spans)}
-	loops := b.gather(entities, clock)
+	h = &hooked{w: w, process: a, clock: clock, reported: clock.reported(w.Spans)}
+	loops := h.gather(entities)
 	holdOut(loops, h.reported)
 	main := longest(loops)
 	if main == nil || stat.Sum(main.of(metric.HookSteps)) <= 0 {
-		b.thin[a.Entity] = 0
-		return nil
+		return nil, 0, true
 	}
 	h.choose(main, loops)
 	trains := h.training.trains()
@@ -88,8 +84,11 @@ func (b *builder) readHook(a *watched.Process) *hooked {
 		}
 	}
 	h.evaluate()
-	b.epochsOf(h, entities)
-	return h
+	h.readEpochs(entities)
+	longer := func(x, y *hookLoop) int { return cmp.Compare(stat.Sum(y.time()), stat.Sum(x.time())) }
+	slices.SortStableFunc(h.evaluations, longer)
+	slices.SortStableFunc(h.sources, longer)
+	return h, stat.Sum(h.reported), false
 }
 
 // The samplers that PyTorch makes itself, by shuffle (torch/utils/data/dataloader.py, 1.13 to 2.14).
@@ -146,21 +145,21 @@ func (h *hooked) evaluate() {
 }
 
 // gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.
-func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
+func (h *hooked) gather(entities []string) []*hookLoop {
 	byPlace := map[watched.CallPlace][]*hookLoop{}
 	var out []*hookLoop
-	reported := stat.Sum(clock.reported(b.Spans))
+	reported := stat.Sum(h.reported)
 	for _, e := range entities {
-		l := &hookLoop{members: []string{e}, call: b.CallOf[e], clock: clock, f: b.Watch, grown: map[string][]float64{}}
+		l := &hookLoop{members: []string{e}, call: h.w.CallOf[e], clock: h.clock, w: h.w, grown: map[string][]float64{}}
 		// One that began as the window ends shows what it is after that.
 		l.call.Evaluates = !l.trains() && (stat.Sum(l.of(metric.HookSteps)) > 0 ||
-			b.counted(metric.HookGradSteps, e) == 0)
+			h.counted(metric.HookGradSteps, e) == 0)
 		if l.spent = stat.Sum(l.time()); l.spent <= 0 {
 			continue
 		}
 		key, ok := watched.PlaceOf(l.call)
 		same := slices.IndexFunc(byPlace[key], func(o *hookLoop) bool {
-			return o.spent+l.spent <= leastOverlap*reported && !b.atOnce(o, e)
+			return o.spent+l.spent <= leastOverlap*reported && !o.until(e)
 		})
 		if ok && same >= 0 {
 			o := byPlace[key][same]
@@ -176,11 +175,11 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	return out
 }
 
-// atOnce reports whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
+// until reports whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
 // reading before the other's last.
-func (b *builder) atOnce(l *hookLoop, entity string) bool {
-	_, last := l.clock.retime(b.Track(metric.HookSteps, l.members[len(l.members)-1])).Rises()
-	first, _ := l.clock.retime(b.Track(metric.HookSteps, entity)).Rises()
+func (l *hookLoop) until(entity string) bool {
+	_, last := l.clock.retime(l.w.Track(metric.HookSteps, l.members[len(l.members)-1])).Rises()
+	first, _ := l.clock.retime(l.w.Track(metric.HookSteps, entity)).Rises()
 	return first < last
 }
 
@@ -193,19 +192,6 @@ func inCommon(before, call watched.LoaderCall) watched.LoaderCall {
 		}
 	}
 	return call
-}
-
-// hookFigures gives the exact figures of a trainer, which the hook reported, in place of what was seen of it from
-// outside.
-func (b *builder) hookFigures(r *rank, h *hooked) {
-	r.hook = h
-	r.batches = h.training.of(metric.HookSteps)
-	r.clock = h.trained()
-	r.rate = b.Quotient(r.batches, r.clock)
-	longer := func(x, y *hookLoop) int { return cmp.Compare(stat.Sum(y.time()), stat.Sum(x.time())) }
-	slices.SortStableFunc(h.evaluations, longer)
-	slices.SortStableFunc(h.sources, longer)
-	b.hookWorkers(r)
 }
 
 // sharedTime is the part of a loop's time that must be another's too for both to be gone over in each step.
@@ -238,33 +224,6 @@ func together(x, y *hookLoop, reported []float64) bool {
 	return max(shared, within) >= sharedTime*min(stat.Sum(xs), stat.Sum(ys))
 }
 
-// reportedWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was
-// seen of several loaders together.
-func (b *builder) reportedWorkers(r *rank) {
-	l, reported := r.hook.training, r.hook.reported
-	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
-	workers := l.call.NumWorkers
-	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || stat.Sum(took) <= 0 {
-		return
-	}
-	lived := stat.Times(reported, float64(*workers))
-	busy := stat.Lesser(took, lived)
-	b.set(metric.WorkerBusy, b.ratio(busy, lived))
-	b.set(metric.WorkerIdle, b.ratio(stat.Minus(lived, busy), lived))
-	if stat.Sum(cpu) <= 0 {
-		return
-	}
-	b.set(metric.WorkerRunning, b.ratio(stat.Lesser(cpu, busy), lived))
-	b.set(metric.WorkerOtherWait, b.ratio(stat.Beyond(busy, cpu), lived))
-	b.set(metric.WorkerCPU, b.ratio(cpu, lived))
-	seen, _, _ := b.Total(metric.ProcCPU, r.workerSet)
-	delay, _, _ := b.Total(metric.ProcRunDelay, r.workerSet)
-	// Per second on a CPU all workers are delayed alike.
-	if all := stat.Sum(seen) + stat.Sum(b.programs(r.workerSet)); all > 0 && stat.Sum(delay) > 0 {
-		b.set(metric.WorkerRunDelay, summary(b.Quotient(cpu, lived).Scaled(stat.Sum(delay)/all)).by(metric.Inferred))
-	}
-}
-
 // otherLoaders says what the partners of the training loop leave to it: how short a step can get with them as they are,
 // and the CPUs that they use.
 func (h *hooked) otherLoaders() (leastStep, cpus float64) {
@@ -285,43 +244,7 @@ func (h *hooked) otherLoaders() (leastStep, cpus float64) {
 	return max(leastStep, own), cpus
 }
 
-// warnTogether says of which of several loaders the report is.
-func (b *builder) warnTogether(h *hooked) {
-	all, own := stat.Sum(h.waits()), stat.Sum(h.training.waits())
-	if len(h.partners) == 0 || all <= 0 {
-		return
-	}
-	place := "an unknown line"
-	if c := h.training.call; c.File != "" && c.Line > 0 {
-		place = c.File + ":" + strconv.Itoa(c.Line)
-	}
-	b.warn("%d loaders are gone over in each step; %.0f %% of the wait is for the one made at %s, and settings and "+
-		"costs of a loader are of that one", len(h.partners)+1, 100*own/all, place)
+// offMain is the share of the training loop's steps in the window that another thread than the main one took.
+func (h *hooked) offMain() float64 {
+	return stat.Over(stat.Sum(h.training.of(metric.HookOffMain)), stat.Sum(h.training.of(metric.HookSteps)))
 }
-
-// hookWorkers takes the workers of evaluations out of the trainer's worker set, as far as the hook reported whose they
-// are: while training goes on they wait for work, and that says nothing of the training loop's. What workers hand over
-// is then of the training loop, else of all loaders that have workers.
-func (b *builder) hookWorkers(r *rank) {
-	h, of := r.hook, r.hook.all()
-	reported := recording.Rows[recording.Hook](b.Rec, recording.EventHook)
-	evaluates := func(w *watched.Process) bool {
-		loop := reported[w.Entity].Loop
-		return slices.ContainsFunc(h.evaluations, func(l *hookLoop) bool { return slices.Contains(l.members, loop) })
-	}
-	own := slices.DeleteFunc(slices.Clone(r.workerSet), evaluates)
-	if !h.training.loadsItself() && len(own) > 0 && len(own) < len(r.workerSet) {
-		r.others = slices.DeleteFunc(r.workerSet, func(w *watched.Process) bool { return !evaluates(w) })
-		r.workerSet, of = own, append([]*hookLoop{h.training}, h.sources...)
-	}
-	r.handed = make([]float64, len(b.Spans))
-	for _, l := range of {
-		if !l.loadsItself() || h.training.loadsItself() {
-			stat.Add(r.handed, l.of(metric.HookSteps))
-		}
-	}
-}
-
-// evaluationHasWorkers is why what is seen of trainer and workers at once is not reported.
-const evaluationHasWorkers = "the evaluation's loader has workers of its own, which wait for work while training " +
-	"goes on"

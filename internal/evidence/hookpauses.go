@@ -28,15 +28,14 @@ type Pauses struct {
 	CPU    float64 // seconds of CPU in one, of the trainer and of the workers that load for it
 }
 
-// hookPauses takes them, and what evaluations take.
-func (b *builder) hookPauses(r *rank, out *Hook) {
-	h := r.hook
-	evaluated, reported, steps := stat.Sum(h.evaluated), stat.Sum(h.reported), stat.Sum(r.batches)
+// pauses is what evaluations take, and what those in the middle of an epoch are like.
+func (h *hooked) pauses(mixed bool) (all Evaluating, p Pauses) {
+	evaluated, reported, steps := stat.Sum(h.evaluated), stat.Sum(h.reported), stat.Sum(h.training.of(metric.HookSteps))
 	if evaluated <= 0 || reported <= 0 || steps <= 0 {
-		return
+		return all, p
 	}
-	out.Evaluating.Mixed = r.mixed
-	spans := b.evaluationSpans(h, stat.Sum(h.trained())/steps)
+	all.Mixed = mixed
+	spans := h.evaluationSpans(stat.Sum(h.trained()) / steps)
 	begun, worked := 0.0, 0.0
 	for _, l := range h.evaluations {
 		begun += stat.Sum(l.of(metric.HookBegun))
@@ -45,30 +44,27 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 		}
 	}
 	length := stat.Divide(evaluated, begun)
+	cpu, late := 0.0, 0.0 // per second of an evaluation
 	if len(spans) > 0 {
 		length = 0
 		for _, s := range spans {
 			length += s.Length() / float64(len(spans))
 		}
-	}
-	cpu, late := 0.0, 0.0 // per second of an evaluation
-	if len(spans) > 0 {
-		known := watched.Intersect(b.Spans, watched.Span{From: math.Inf(-1), To: spans[len(spans)-1].To})
-		if all, ok := b.Track(metric.ProcCPU, r.Entity).RateIn(known, spans); ok {
-			cpu = all
-			delayed, _ := b.Track(metric.ProcRunDelay, r.Entity).RateIn(known, spans)
+		known := watched.Intersect(h.w.Spans, watched.Span{From: math.Inf(-1), To: spans[len(spans)-1].To})
+		if used, ok := h.w.Track(metric.ProcCPU, h.process.Entity).RateIn(known, spans); ok {
+			cpu = used
+			delayed, _ := h.w.Track(metric.ProcRunDelay, h.process.Entity).RateIn(known, spans)
 			late = stat.Share(delayed)
-			out.Evaluating = Evaluating{Time: stat.Share(evaluated / reported), CPU: cpu * evaluated / reported,
-				Delay: late * evaluated / reported, Mixed: r.mixed}
+			all = Evaluating{Time: stat.Share(evaluated / reported), CPU: cpu * evaluated / reported,
+				Delay: late * evaluated / reported, Mixed: mixed}
 		}
 	}
 	nested := min(stat.Sum(h.training.of(metric.HookNested)), evaluated)
 	if !(nested > 0) || !(length > 0) || !stat.Finite(length) {
-		return
+		return all, p
 	}
 	cpu += worked
-	out.Pauses = Pauses{Every: max(steps*length/nested, 1), Length: length * max(1-late, min(cpu, 1)),
-		CPU: length * cpu}
+	return all, Pauses{Every: max(steps*length/nested, 1), Length: length * max(1-late, min(cpu, 1)), CPU: length * cpu}
 }
 
 // allEvaluations is the part of the time in evaluations that must be reported one by one, and at most that much more
@@ -77,11 +73,11 @@ const allEvaluations = 0.6
 
 // evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
 // it is not reported one by one.
-func (b *builder) evaluationSpans(h *hooked, step float64) (out []watched.Span) {
+func (h *hooked) evaluationSpans(step float64) (out []watched.Span) {
 	var reported []watched.Span
 	for _, l := range h.evaluations {
 		for _, m := range l.members {
-			for _, e := range b.EpochsOf[m] {
+			for _, e := range h.w.EpochsOf[m] {
 				if e.Wall > 0 && !e.Grad {
 					reported = append(reported, watched.Span{From: e.Begun, To: e.Begun + e.Wall})
 				}
@@ -96,7 +92,7 @@ func (b *builder) evaluationSpans(h *hooked, step float64) (out []watched.Span) 
 		}
 		out = append(out, s)
 	}
-	seen := stat.Sum(stat.Each(len(b.Spans), func(i int) float64 { return b.Spans[i].Within(out) }))
+	seen := stat.Sum(stat.Each(len(h.w.Spans), func(i int) float64 { return h.w.Spans[i].Within(out) }))
 	if evaluated := stat.Sum(h.evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
 		return nil
 	}

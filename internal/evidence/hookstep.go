@@ -2,9 +2,7 @@ package evidence
 
 import (
 	"slices"
-	"strconv"
 
-	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -14,7 +12,7 @@ func (b *builder) setReported(r *rank) {
 	if r.hook != nil {
 		b.hookStep(r)
 		b.hookMade(r)
-		b.hookFacts(r)
+		b.ev.Facts.Hook = r.hook.facts(r.mixed)
 	}
 }
 
@@ -59,7 +57,7 @@ func (b *builder) inNext(r *rank) []float64 {
 		}
 	}
 	if h.training.hasWorkers() || h.makesAlone() > 0 {
-		began, _ := b.drawn(h)
+		began, _ := h.drawn()
 		stat.Add(all, began)
 	}
 	return all
@@ -206,26 +204,8 @@ func (e *Evidence) Spread(d metric.Desc) []stat.Class { return e.read(d).spread 
 // SetSpread sets what Spread returns.
 func (e *Evidence) SetSpread(d metric.Desc, classes []stat.Class) { e.row(d).spread = classes }
 
-// mostClasses reaches 10^10 s.
-const mostClasses = 320
-
 // hookSpreads keeps how the times of a batch and of a wait for it were spread.
 func (b *builder) hookSpreads(l *hookLoop) {
-	b.ev.SetSpread(metric.HookFetchSpread, b.spread(l, metric.HookFetchSpread, l.clock.sinceBirth))
-	b.ev.SetSpread(metric.HookWaitSpread, b.spread(l, metric.HookWaitSpread, l.clock.retime))
-}
-
-// spread counts the durations of each class of a loop's signal within the windows.
-func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*watched.Track) *watched.Track) (out []stat.Class) {
-	for k := range mostClasses {
-		n := 0.0
-		for _, m := range l.members {
-			g, _ := place(b.Track(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).Grow(b.Spans)
-			n += stat.Sum(g)
-		}
-		if n > 0 {
-			out = append(out, stat.Class{K: k, Count: n})
-		}
-	}
-	return out
+	b.ev.SetSpread(metric.HookFetchSpread, l.fetchSpread())
+	b.ev.SetSpread(metric.HookWaitSpread, l.waitSpread())
 }

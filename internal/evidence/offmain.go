@@ -10,11 +10,6 @@ import (
 // prefetcher, or one that trains.
 const mostlyOffMain = 0.5
 
-// offMain is the share of the training loop's steps in the window that another thread than the main one took.
-func (h *hooked) offMain() float64 {
-	return stat.Over(stat.Sum(h.training.of(metric.HookOffMain)), stat.Sum(h.training.of(metric.HookSteps)))
-}
-
 // TakenOffMain, SeemsOffMain and MayBeOffMain say why the wait of a step is unknown where another thread takes the
 // batches: as the hook reported, and as it looks from outside, where the main thread would read them and where
 // PyTorch's thread does.

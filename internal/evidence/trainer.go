@@ -81,7 +81,10 @@ func (b *builder) rankOf(a *watched.Process) *rank {
 	workers := b.Track(metric.LoaderWorkers, a.Loader()).Within(b.Steady)
 	r.noLoader = len(r.workerSet) == 0 && stat.Sum(both) == 0 && stat.Sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
-	reported := b.readHook(a)
+	reported, seconds, thin := readHook(b.Watch, a)
+	if thin {
+		b.thin[a.Entity] = seconds
+	}
 	if r.noLoader && reported == nil {
 		if b.feed(r); r.fed != nil {
 			both = b.Grow(r.Loader(), metric.LoaderSamples)

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -254,12 +253,4 @@ func (b *builder) warnReported(r *rank) {
 		b.warn("the hook reported %d of %d trainers: the figures of the others are from outside",
 			len(b.ranks)-len(without), len(b.ranks))
 	}
-}
-
-// named is a loop by where its loader is made.
-func (l *hookLoop) named() string {
-	if l.call.File == "" {
-		return "a loader"
-	}
-	return fmt.Sprintf("the loader of %s:%d", l.call.File, l.call.Line)
 }
