@@ -11,7 +11,8 @@ import (
 
 // The packages that read signals. Whoever only writes one, or lists what it is made from, is none of them.
 var (
-	rawReaders     = []string{"internal/evidence", "internal/evidence/watched", "internal/launch"}
+	rawReaders = []string{"internal/evidence", "internal/evidence/hooked", "internal/evidence/watched",
+		"internal/launch"}
 	derivedReaders = []string{"internal/rules", "internal/diagnose", "internal/compare", "internal/document",
 		"internal/cli"}
 )

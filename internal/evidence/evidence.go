@@ -6,6 +6,7 @@
 package evidence
 
 import (
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -124,10 +125,10 @@ type Facts struct {
 	GPUName     string // "" too where no process of the job is on a GPU
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
-	Hook        *Hook    // what the hook reported on the training loop; nil without it
-	Fed         *Fed     // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
-	Remotes     []Remote // who loading waits for over TCP, the most first
-	Code        []Code   // what a worker executes, the most first; nil where it is not known
+	Hook        *hooked.Hook // what the hook reported on the training loop; nil without it
+	Fed         *Fed         // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
+	Remotes     []Remote     // who loading waits for over TCP, the most first
+	Code        []Code       // what a worker executes, the most first; nil where it is not known
 	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
 	// where the main thread does
 	OffMain  string
@@ -137,9 +138,9 @@ type Facts struct {
 }
 
 // Reported is what the hook reported; its zero value where it reported nothing.
-func (e *Evidence) Reported() Hook {
+func (e *Evidence) Reported() hooked.Hook {
 	if e.Facts.Hook == nil {
-		return Hook{}
+		return hooked.Hook{}
 	}
 	return *e.Facts.Hook
 }

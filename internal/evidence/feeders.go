@@ -141,8 +141,8 @@ const batchesEach = 2
 // is not asked again in the epoch; with persistent_workers it stays, idle, and else it ends and is not seen.
 func (b *builder) withData(r *rank) figure {
 	n := len(r.workerSet)
-	if r.hook != nil && r.hook.training.call.NumWorkers != nil && r.hook.training.call.Shards != nil {
-		return exact(float64(min(*r.hook.training.call.NumWorkers, *r.hook.training.call.Shards)))
+	if r.hook != nil && r.hook.Training.Call.NumWorkers != nil && r.hook.Training.Call.Shards != nil {
+		return exact(float64(min(*r.hook.Training.Call.NumWorkers, *r.hook.Training.Call.Shards)))
 	}
 	switch {
 	case r.fed != nil || n < 2 || len(r.starts) > 0:

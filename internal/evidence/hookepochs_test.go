@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -73,10 +74,10 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			two, batches := 2, []float64{100, 100}
-			l := &hookLoop{call: watched.LoaderCall{Loader: recording.Loader{NumWorkers: &two}}}
-			h := &hooked{training: l}
+			l := &hooked.Loop{Call: watched.LoaderCall{Loader: recording.Loader{NumWorkers: &two}}}
+			h := &hooked.Trainer{Training: l}
 			for range 10 {
-				h.epochs = append(h.epochs, watched.Epoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
+				h.Epochs = append(h.Epochs, watched.Epoch{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
 					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
 			b := &builder{ev: &Evidence{}, Watch: &watched.Watch{Spans: []watched.Span{{From: 0, To: 10},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -49,7 +50,7 @@ func TestHookEvaluation(t *testing.T) {
 // TestHookEvaluationWithGradients: a loop in order, in turns with one at random, evaluates though nobody said no_grad,
 // and however long it takes.
 func TestHookEvaluationWithGradients(t *testing.T) {
-	for sampler, evaluates := range map[string]bool{InSequence: true, AtRandom: false} {
+	for sampler, evaluates := range map[string]bool{hooked.InSequence: true, hooked.AtRandom: false} {
 		l := trainAndHold(t, 2, "sampler", sampler)
 		for range 5 {
 			l.begin(0, 0, 0)
@@ -75,7 +76,7 @@ func TestHookEvaluationWithGradients(t *testing.T) {
 // said no_grad; such epochs within each step are part of it.
 func TestHookEvaluationBetweenSteps(t *testing.T) {
 	for every, evaluates := range map[int]bool{40: true, 1: false} {
-		l := trainAndHold(t, 2, "sampler", InSequence)
+		l := trainAndHold(t, 2, "sampler", hooked.InSequence)
 		l.begin(0, 0, 0)
 		for l.now < 30 {
 			if every > 1 {
@@ -159,9 +160,9 @@ func TestHookPauses(t *testing.T) {
 				math.Abs(h.Evaluating.CPU-part*0.75) > 0.02 || h.Evaluating.Delay != 0 {
 				t.Errorf("evaluations take %+v, want %g of the time", h.Evaluating, part)
 			}
-			want := Pauses{}
+			want := hooked.Pauses{}
 			if tt.nested {
-				want = Pauses{Every: 80, Length: 2, CPU: 1.5}
+				want = hooked.Pauses{Every: 80, Length: 2, CPU: 1.5}
 			}
 			if p := h.Pauses; math.Abs(p.Every-want.Every) > 0.1*want.Every || math.Abs(p.Length-want.Length) > 0.02 ||
 				math.Abs(p.CPU-want.CPU) > 0.1 {
@@ -191,7 +192,7 @@ func TestHookPausesWithWorkers(t *testing.T) {
 		})
 	}
 	p := l.evidence().Facts.Hook.Pauses
-	if want := (Pauses{Every: 80, Length: 2, CPU: 2*0.25 + 20*0.050}); math.Abs(p.Every-want.Every) > 2 ||
+	if want := (hooked.Pauses{Every: 80, Length: 2, CPU: 2*0.25 + 20*0.050}); math.Abs(p.Every-want.Every) > 2 ||
 		math.Abs(p.Length-want.Length) > 0.02 || math.Abs(p.CPU-want.CPU) > 0.1 {
 		t.Errorf("pauses %+v, want %+v", p, want)
 	}

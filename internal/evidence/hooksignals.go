@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -13,10 +14,10 @@ import (
 
 // hookFigures gives the exact figures of a trainer, which the hook reported, in place of what was seen of it from
 // outside.
-func (b *builder) hookFigures(r *rank, h *hooked) {
+func (b *builder) hookFigures(r *rank, h *hooked.Trainer) {
 	r.hook = h
-	r.batches = h.training.of(metric.HookSteps)
-	r.clock = h.trained()
+	r.batches = h.Training.Of(metric.HookSteps)
+	r.clock = h.Trained()
 	r.rate = b.Quotient(r.batches, r.clock)
 	b.hookWorkers(r)
 }
@@ -24,10 +25,10 @@ func (b *builder) hookFigures(r *rank, h *hooked) {
 // reportedWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was
 // seen of several loaders together.
 func (b *builder) reportedWorkers(r *rank) {
-	l, reported := r.hook.training, r.hook.reported
-	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
-	workers := l.call.NumWorkers
-	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || stat.Sum(took) <= 0 {
+	l, reported := r.hook.Training, r.hook.Reported
+	took, cpu := l.Made(metric.HookFetchTime), l.Made(metric.HookFetchCPU)
+	workers := l.Call.NumWorkers
+	if _, seen := b.center(metric.WorkerBusy); seen || l.LoadsItself() || workers == nil || stat.Sum(took) <= 0 {
 		return
 	}
 	lived := stat.Times(reported, float64(*workers))
@@ -49,38 +50,38 @@ func (b *builder) reportedWorkers(r *rank) {
 }
 
 // warnTogether says of which of several loaders the report is.
-func (b *builder) warnTogether(h *hooked) {
-	all, own := stat.Sum(h.waits()), stat.Sum(h.training.waits())
-	if len(h.partners) == 0 || all <= 0 {
+func (b *builder) warnTogether(h *hooked.Trainer) {
+	all, own := stat.Sum(h.Waits()), stat.Sum(h.Training.Waits())
+	if len(h.Partners) == 0 || all <= 0 {
 		return
 	}
 	place := "an unknown line"
-	if c := h.training.call; c.File != "" && c.Line > 0 {
+	if c := h.Training.Call; c.File != "" && c.Line > 0 {
 		place = c.File + ":" + strconv.Itoa(c.Line)
 	}
 	b.warn("%d loaders are gone over in each step; %.0f %% of the wait is for the one made at %s, and settings and "+
-		"costs of a loader are of that one", len(h.partners)+1, 100*own/all, place)
+		"costs of a loader are of that one", len(h.Partners)+1, 100*own/all, place)
 }
 
 // hookWorkers takes the workers of evaluations out of the trainer's worker set, as far as the hook reported whose they
 // are: while training goes on they wait for work, and that says nothing of the training loop's. What workers hand over
 // is then of the training loop, else of all loaders that have workers.
 func (b *builder) hookWorkers(r *rank) {
-	h, of := r.hook, r.hook.all()
+	h, of := r.hook, r.hook.All()
 	reported := recording.Rows[recording.Hook](b.Rec, recording.EventHook)
 	evaluates := func(w *watched.Process) bool {
 		loop := reported[w.Entity].Loop
-		return slices.ContainsFunc(h.evaluations, func(l *hookLoop) bool { return slices.Contains(l.members, loop) })
+		return slices.ContainsFunc(h.Evaluations, func(l *hooked.Loop) bool { return slices.Contains(l.Members, loop) })
 	}
 	own := slices.DeleteFunc(slices.Clone(r.workerSet), evaluates)
-	if !h.training.loadsItself() && len(own) > 0 && len(own) < len(r.workerSet) {
+	if !h.Training.LoadsItself() && len(own) > 0 && len(own) < len(r.workerSet) {
 		r.others = slices.DeleteFunc(r.workerSet, func(w *watched.Process) bool { return !evaluates(w) })
-		r.workerSet, of = own, append([]*hookLoop{h.training}, h.sources...)
+		r.workerSet, of = own, append([]*hooked.Loop{h.Training}, h.Sources...)
 	}
 	r.handed = make([]float64, len(b.Spans))
 	for _, l := range of {
-		if !l.loadsItself() || h.training.loadsItself() {
-			stat.Add(r.handed, l.of(metric.HookSteps))
+		if !l.LoadsItself() || h.Training.LoadsItself() {
+			stat.Add(r.handed, l.Of(metric.HookSteps))
 		}
 	}
 }
@@ -92,15 +93,15 @@ const evaluationHasWorkers = "the evaluation's loader has workers of its own, wh
 // reportedRestarts is what epochs and the restarts of workers between them cost. What a restart costs is the end of the
 // old set of workers, the making of the new, and the wait for its first batch; what the sampler takes is the sampler's,
 // and what the trainer does in between is its own.
-func (b *builder) reportedRestarts(h *hooked) restarted {
-	restarts := h.restarts()
-	gaps, starts, epochs := h.between()
+func (b *builder) reportedRestarts(h *hooked.Trainer) restarted {
+	restarts := h.Restarts()
+	gaps, starts, epochs := h.Between()
 	if restarts == 0 {
 		never := none("the workers were not replaced in the window", "watch for longer than an epoch")
 		return restarted{count: exact(0), share: exact(0), lasted: never, start: never, epoch: median(epochs)}
 	}
-	lost := h.lostToRestarts()
-	of := restarted{count: exact(restarts), share: b.ratio(lost, h.trained()), lasted: median(gaps),
+	lost := h.LostToRestarts()
+	of := restarted{count: exact(restarts), share: b.ratio(lost, h.Trained()), lasted: median(gaps),
 		start: meanSeen(starts), epoch: median(epochs)}
 	if len(gaps) == 0 {
 		of.lasted = exact(stat.Sum(lost) / restarts)
@@ -111,9 +112,9 @@ func (b *builder) reportedRestarts(h *hooked) restarted {
 // sampler takes what the sampler of the training loop costs the trainer at the beginnings of epochs.
 func (b *builder) sampler(r *rank) {
 	var spent, each figure
-	if h := r.hook; h != nil && (h.training.hasWorkers() || h.makesAlone() > 0) {
-		lost, took := h.drawn()
-		spent, each = b.ratio(lost, h.trained()), median(took)
+	if h := r.hook; h != nil && (h.Training.HasWorkers() || h.MakesAlone() > 0) {
+		lost, took := h.Drawn()
+		spent, each = b.ratio(lost, h.Trained()), median(took)
 	}
 	b.take(metric.SamplerTime, spent, metric.HookCreate)
 	b.take(metric.SamplerStart, each, metric.HookCreate)
@@ -146,15 +147,15 @@ func (b *builder) reportedOpens(r *rank) (perSec, perBatch, distinct figure) {
 	if r.hook == nil {
 		return
 	}
-	l := r.hook.training
-	opens := l.made(metric.HookOpens)
-	every := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
+	l := r.hook.Training
+	opens := l.Made(metric.HookOpens)
+	every := r.hook.Over(r.hook.All(), func(l *hooked.Loop) []float64 { return l.Made(metric.HookOpens) })
 	if stat.Sum(every) <= 0 {
 		return
 	}
-	perSec, perBatch = b.ratio(every, r.hook.reported), b.ratio(opens, l.made(metric.HookFetches))
+	perSec, perBatch = b.ratio(every, r.hook.Reported), b.ratio(opens, l.Made(metric.HookFetches))
 	calls, files := 0.0, map[string]bool{}
-	for _, s := range r.hook.sites([]*hookLoop{l}, "open") {
+	for _, s := range r.hook.Sites([]*hooked.Loop{l}, "open") {
 		calls += s.Calls
 		files[s.What] = true
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -216,7 +217,7 @@ func (l *launched) over(n int, grad bool, steps int, wait, work float64) {
 func trainAndHold(t *testing.T, held int, attrs ...string) *launched {
 	t.Helper()
 	l := launch(t, recording.Header{})
-	l.loader(0, 88, 2, "persistent_workers", "1", "sampler", AtRandom)
+	l.loader(0, 88, 2, "persistent_workers", "1", "sampler", hooked.AtRandom)
 	l.loader(1, 95, held, append([]string{"persistent_workers", "1", "dataset", "train.Held"}, attrs...)...)
 	l.bear("100.1", 2+held, 50)
 	return l

@@ -3,6 +3,7 @@ package evidence
 import (
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -12,20 +13,20 @@ func (b *builder) setReported(r *rank) {
 	if r.hook != nil {
 		b.hookStep(r)
 		b.hookMade(r)
-		b.ev.Facts.Hook = r.hook.facts(r.mixed)
+		b.ev.Facts.Hook = r.hook.Facts(r.mixed)
 	}
 }
 
 // hookStep takes where a step goes. Shares of the training loop are of the time in which the trainer did not evaluate.
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
-	if h.training.trains() {
-		b.set(metric.Evaluation, b.ratio(h.evaluated, h.reported))
-		b.set(metric.EvalWait, b.ratio(h.over(h.evaluations, (*hookLoop).waits), h.reported))
+	if h.Training.Trains() {
+		b.set(metric.Evaluation, b.ratio(h.Evaluated, h.Reported))
+		b.set(metric.EvalWait, b.ratio(h.Over(h.Evaluations, (*hooked.Loop).Waits), h.Reported))
 	}
-	if h.training.known(metric.HookSyncs) {
-		b.set(metric.SyncRatio, b.ratio(h.training.of(metric.HookSyncTime), h.trained()))
-		b.set(metric.SyncsPerStep, b.ratio(h.training.of(metric.HookSyncs), r.batches))
+	if h.Training.Known(metric.HookSyncs) {
+		b.set(metric.SyncRatio, b.ratio(h.Training.Of(metric.HookSyncTime), h.Trained()))
+		b.set(metric.SyncsPerStep, b.ratio(h.Training.Of(metric.HookSyncs), r.batches))
 	}
 	if timed := b.ownClock(r); timed.N > 0 {
 		b.set(metric.Starved, summary(timed))
@@ -41,23 +42,23 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 // begins; nil where nobody tells.
 func (b *builder) inNext(r *rank) []float64 {
 	h := r.hook
-	if h == nil || h.offMain() > mostlyOffMain {
+	if h == nil || h.OffMain() > mostlyOffMain {
 		return nil
 	}
 	all := make([]float64, len(b.Spans))
-	for _, l := range append([]*hookLoop{h.training}, h.sources...) {
-		per := stat.Divide(stat.Sum(l.of(metric.HookTakenCPU)), stat.Sum(l.of(metric.HookTaken)))
+	for _, l := range append([]*hooked.Loop{h.Training}, h.Sources...) {
+		per := stat.Divide(stat.Sum(l.Of(metric.HookTakenCPU)), stat.Sum(l.Of(metric.HookTaken)))
 		switch {
 		case stat.Finite(per):
-			stat.Add(all, stat.Times(l.of(metric.HookSteps), per))
-		case l.loadsItself(): // hooks of before told what making a batch costs
-			stat.Add(all, l.made(metric.HookFetchCPU))
-		case l == h.training:
+			stat.Add(all, stat.Times(l.Of(metric.HookSteps), per))
+		case l.LoadsItself(): // hooks of before told what making a batch costs
+			stat.Add(all, l.Made(metric.HookFetchCPU))
+		case l == h.Training:
 			return nil
 		}
 	}
-	if h.training.hasWorkers() || h.makesAlone() > 0 {
-		began, _ := h.drawn()
+	if h.Training.HasWorkers() || h.MakesAlone() > 0 {
+		began, _ := h.Drawn()
 		stat.Add(all, began)
 	}
 	return all
@@ -65,9 +66,9 @@ func (b *builder) inNext(r *rank) []float64 {
 
 // reportedBatch is the size of a batch and its number of tensors, and takes what else it is made of; as seen from
 // outside where that was not reported.
-func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figure) {
+func (b *builder) reportedBatch(l *hooked.Loop, seen, tensors figure) (figure, figure) {
 	read := func(d metric.Desc) (all []float64) {
-		for _, m := range l.members {
+		for _, m := range l.Members {
 			all = append(all, b.Track(d, m).Within(b.Steady)...)
 		}
 		return all
@@ -80,7 +81,7 @@ func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figu
 	if all.N == 0 && listed.Center > tensors.Center { // an older hook told only these
 		all = listed
 	}
-	if all.Center > 0 && l.hasWorkers() {
+	if all.Center > 0 && l.HasWorkers() {
 		tensors = exact(all.Center)
 	}
 	b.set(metric.BatchTensors, listed)
@@ -91,21 +92,21 @@ func (b *builder) reportedBatch(l *hookLoop, seen, tensors figure) (figure, figu
 
 // hookMade takes what it costs to make a batch and an item, and to take a batch from workers.
 func (b *builder) hookMade(r *rank) {
-	l := r.hook.training
-	if l.hasWorkers() {
-		b.set(metric.TakeCPU, b.ratio(l.of(metric.HookTakenCPU), l.of(metric.HookTaken)))
+	l := r.hook.Training
+	if l.HasWorkers() {
+		b.set(metric.TakeCPU, b.ratio(l.Of(metric.HookTakenCPU), l.Of(metric.HookTaken)))
 	}
-	b.set(metric.DrawTime, b.ratio(l.of(metric.HookDraw), l.of(metric.HookDrawn)))
-	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
-		l.made(metric.HookFetchCPU)
+	b.set(metric.DrawTime, b.ratio(l.Of(metric.HookDraw), l.Of(metric.HookDrawn)))
+	fetches, items, took, cpu := l.Made(metric.HookFetches), l.Made(metric.HookItems), l.Made(metric.HookFetchTime),
+		l.Made(metric.HookFetchCPU)
 	if stat.Sum(fetches) <= 0 || stat.Sum(took) <= 0 {
 		return
 	}
-	collate := l.made(metric.HookCollate)
+	collate := l.Made(metric.HookCollate)
 	b.set(metric.FetchTime, b.ratio(took, fetches))
 	b.set(metric.CollateRatio, b.ratio(collate, took))
-	b.set(metric.RowsPerBatch, b.ratio(l.made(metric.HookRows), fetches))
-	b.set(metric.RowRatio, b.ratio(l.made(metric.HookRowTime), took))
+	b.set(metric.RowsPerBatch, b.ratio(l.Made(metric.HookRows), fetches))
+	b.set(metric.RowRatio, b.ratio(l.Made(metric.HookRowTime), took))
 	b.hookSpreads(l)
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.set(metric.FetchP99, exact(p99))
@@ -117,8 +118,8 @@ func (b *builder) hookMade(r *rank) {
 	if stat.Sum(items) <= 0 {
 		return
 	}
-	open, read, decode := l.made(metric.HookOpenTime), l.made(metric.HookReadTime), l.made(metric.HookDecodeTime)
-	resize, archive := l.made(metric.HookResize), l.made(metric.HookArchive)
+	open, read, decode := l.Made(metric.HookOpenTime), l.Made(metric.HookReadTime), l.Made(metric.HookDecodeTime)
+	resize, archive := l.Made(metric.HookResize), l.Made(metric.HookArchive)
 	parts := stat.Plus(open, read, decode, resize, archive, collate)
 	other := stat.Beyond(took, parts)
 	for _, p := range []struct {
@@ -129,9 +130,9 @@ func (b *builder) hookMade(r *rank) {
 		{metric.MadeCollate, collate}} {
 		b.set(p.d, b.ratio(p.took, items))
 	}
-	b.set(metric.MadePerS, b.ratio(items, r.hook.trained()))
+	b.set(metric.MadePerS, b.ratio(items, r.hook.Trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.set(metric.DecodedTimes, summary(b.Quotient(l.made(metric.HookDecodedValues), items).Scaled(1/taken)))
+		b.set(metric.DecodedTimes, summary(b.Quotient(l.Made(metric.HookDecodedValues), items).Scaled(1/taken)))
 	}
 }
 
@@ -139,7 +140,7 @@ func (b *builder) hookMade(r *rank) {
 // or more, as pictures have, or where there are none one for each byte; 0 where the batch size or its bytes are not
 // known.
 func (b *builder) valuesTaken(r *rank) float64 {
-	size, bytes := r.hook.training.call.BatchSize, 0.0
+	size, bytes := r.hook.Training.Call.BatchSize, 0.0
 	if v, ok := b.ev.Get(metric.BatchFloat32); ok && v.Center > 0 {
 		bytes = v.Center / 4
 	} else if v, ok := b.ev.Get(metric.BatchBytes); ok {
@@ -164,10 +165,10 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		b.set(metric.WorkerCPUBatch, seen)
 	}
 	delay, others := make([]float64, len(took)), make([]float64, len(took))
-	if r.hook.training.loadsItself() {
+	if r.hook.Training.LoadsItself() {
 		delay = stat.Times(cpu, b.delayPerCPU(r))
 	} else if delayed := b.growthOf(metric.ProcRunDelay, r.workerSet); delayed != nil {
-		all := r.hook.over(r.hook.all(), func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })
+		all := r.hook.Over(r.hook.All(), func(l *hooked.Loop) []float64 { return l.Made(metric.HookFetchTime) })
 		part := stat.Share(stat.Divide(stat.Sum(took), stat.Sum(all)))
 		if len(r.others) > 0 {
 			part = 1
@@ -188,11 +189,11 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 // than for all of these.
 func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	restarts, ok := b.center(metric.Restarts)
-	workers := r.hook.training.call.NumWorkers
-	if !ok || workers == nil || r.hook.training.loadsItself() {
+	workers := r.hook.Training.Call.NumWorkers
+	if !ok || workers == nil || r.hook.Training.LoadsItself() {
 		return 0
 	}
-	epoch := r.hook.cost()
+	epoch := r.hook.Cost()
 	most := epoch.Create.Center + max(epoch.First.Center-stat.Sum(took)/stat.Sum(fetches), 0) + epoch.Drain.Center
 	return restarts * float64(*workers) * most / stat.Sum(fetches)
 }
@@ -205,7 +206,7 @@ func (e *Evidence) Spread(d metric.Desc) []stat.Class { return e.read(d).spread 
 func (e *Evidence) SetSpread(d metric.Desc, classes []stat.Class) { e.row(d).spread = classes }
 
 // hookSpreads keeps how the times of a batch and of a wait for it were spread.
-func (b *builder) hookSpreads(l *hookLoop) {
-	b.ev.SetSpread(metric.HookFetchSpread, l.fetchSpread())
-	b.ev.SetSpread(metric.HookWaitSpread, l.waitSpread())
+func (b *builder) hookSpreads(l *hooked.Loop) {
+	b.ev.SetSpread(metric.HookFetchSpread, l.FetchSpread())
+	b.ev.SetSpread(metric.HookWaitSpread, l.WaitSpread())
 }

@@ -35,7 +35,7 @@ func (b *builder) loader(r *rank) {
 	}
 	tensors = r.own(tensors)
 	if r.hook != nil {
-		size, tensors = b.reportedBatch(r.hook.training, size, tensors)
+		size, tensors = b.reportedBatch(r.hook.Training, size, tensors)
 	}
 	b.take(metric.TensorsPerBatch, tensors, metric.LoaderTensorsPer, metric.LoaderTensors)
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
@@ -80,9 +80,9 @@ func (r *rank) own(f figure) figure {
 	switch {
 	case r.hook == nil:
 		return f
-	case !r.hook.training.hasWorkers():
+	case !r.hook.Training.HasWorkers():
 		return figure{}
-	case len(r.hook.partners) > 0:
+	case len(r.hook.Partners) > 0:
 		return none(severalLoaders, "")
 	}
 	return f
@@ -173,9 +173,9 @@ func (b *builder) madeAhead(w *watched.Process, working []*watched.Process, batc
 // numWorkers is the median of how many were alive while any was.
 func (b *builder) numWorkers(r *rank) figure {
 	switch {
-	case r.hook != nil && r.hook.training.call.NumWorkers != nil:
-		return exact(float64(*r.hook.training.call.NumWorkers))
-	case r.hook != nil && r.hook.training.call.Foreign():
+	case r.hook != nil && r.hook.Training.Call.NumWorkers != nil:
+		return exact(float64(*r.hook.Training.Call.NumWorkers))
+	case r.hook != nil && r.hook.Training.Call.Foreign():
 		return figure{}
 	case r.noLoader:
 		return exact(0)

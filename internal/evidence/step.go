@@ -62,8 +62,8 @@ func (b *builder) mainReads(r *rank) figure {
 func (b *builder) rates(r *rank) {
 	samples, n, reported := figure{}, float64(b.Rec.Header.BatchSize), []float64(nil)
 	if r.hook != nil {
-		reported = r.hook.training.of(metric.HookSamples)
-		if size := r.hook.training.call.BatchSize; n <= 0 && size != nil {
+		reported = r.hook.Training.Of(metric.HookSamples)
+		if size := r.hook.Training.Call.BatchSize; n <= 0 && size != nil {
 			n = float64(*size)
 		}
 	}
@@ -77,7 +77,7 @@ func (b *builder) rates(r *rank) {
 	}
 	wait, loads := summary(r.wait).by(r.basis).over(r.waited, r.watched), figure{}
 	switch {
-	case r.hook != nil && r.hook.training.loadsItself(): // what is bounded from outside is exact here
+	case r.hook != nil && r.hook.Training.LoadsItself(): // what is bounded from outside is exact here
 		loads.Summary = r.wait
 	case r.hook != nil:
 	case r.step == nil:
@@ -178,9 +178,9 @@ func (b *builder) restarts(r *rank) {
 	switch {
 	case r.hook == nil:
 		of = b.restartsSeen(r)
-	case !r.hook.training.loadsItself():
+	case !r.hook.Training.LoadsItself():
 		of = b.reportedRestarts(r.hook)
-		if of.epoch.N == 0 && !r.hook.training.call.Foreign() {
+		if of.epoch.N == 0 && !r.hook.Training.Call.Foreign() {
 			of.epoch = b.restartsSeen(r).epoch
 		}
 	}

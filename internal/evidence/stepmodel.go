@@ -83,13 +83,13 @@ func (b *builder) model(r *rank) {
 	perSec := func(d metric.Desc) []float64 { return stat.Quotients(b.Grow(r.Entity, d), b.Length) }
 	next := b.inNext(r)
 	if next != nil {
-		r.delayed = stat.Over(stat.Sum(next)*b.delayPerCPU(r), stat.Sum(r.hook.reported))
+		r.delayed = stat.Over(stat.Sum(next)*b.delayPerCPU(r), stat.Sum(r.hook.Reported))
 	}
 	seen.Delay = b.trainingPart(r, b.delay(r, b.range_(running).Likely-b.gil(r).Likely), perSec(metric.ProcRunDelay))
 	seen.GIL = b.gilOfLoading(r)
 	works := perSec(metric.ProcMainCPU)
 	for i, own := range next {
-		works[i] -= stat.Divide(own, r.hook.reported[i])
+		works[i] -= stat.Divide(own, r.hook.Reported[i])
 	}
 	seen.Works = max(b.trainingMean(r, works).Likely, 0)
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
@@ -170,11 +170,11 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 		}
 		switch {
 		case len(told) > 0:
-			wait := stat.Share(stat.Divide(r.hook.waits()[i], r.hook.reported[i]))
-			own := min(wait, stat.Share(stat.Divide(told[i], r.hook.reported[i])+start), running[i])
+			wait := stat.Share(stat.Divide(r.hook.Waits()[i], r.hook.Reported[i]))
+			own := min(wait, stat.Share(stat.Divide(told[i], r.hook.Reported[i])+start), running[i])
 			running[i] -= own
 			within := polls[i]
-			if r.hook.training.loadsItself() {
+			if r.hook.Training.LoadsItself() {
 				within = storage[i]
 			}
 			asleep[i] = max(asleep[i]-max(wait-own-stat.OrNothing(within), 0), 0)
@@ -217,12 +217,12 @@ func (b *builder) together(r *rank) *step.Range {
 // time, which leaves out waits between epochs.
 func (b *builder) starved(r *rank) (step.Range, bool) {
 	timed := b.ownClock(r)
-	if timed.N == 0 || !r.hook.training.known(metric.HookDeviceWaited) || r.waited == nil {
+	if timed.N == 0 || !r.hook.Training.Known(metric.HookDeviceWaited) || r.waited == nil {
 		return rangeOf(timed), timed.N > 0
 	}
-	l := r.hook.training
-	waits, lacks := l.of(metric.HookDeviceWaited), l.of(metric.HookDeviceStarved)
-	n, steps := l.of(metric.HookDeviceSteps), l.of(metric.HookSteps)
+	l := r.hook.Training
+	waits, lacks := l.Of(metric.HookDeviceWaited), l.Of(metric.HookDeviceStarved)
+	n, steps := l.Of(metric.HookDeviceSteps), l.Of(metric.HookSteps)
 	usual := stat.Divide(stat.Sum(waits)-stat.Sum(lacks), stat.Sum(n))
 	starved := stat.Each(len(steps), func(i int) float64 {
 		hidden := usual
@@ -236,12 +236,12 @@ func (b *builder) starved(r *rank) (step.Range, bool) {
 
 // ownClock is the share of the timed steps in which the device lacked the next batch; nothing where none was timed.
 func (b *builder) ownClock(r *rank) stat.Summary {
-	if r.hook == nil || stat.Sum(r.hook.training.of(metric.HookDeviceSteps)) <= 0 {
+	if r.hook == nil || stat.Sum(r.hook.Training.Of(metric.HookDeviceSteps)) <= 0 {
 		return stat.Summary{}
 	}
-	l := r.hook.training
-	starved := l.of(metric.HookDeviceStarved)
-	return b.Quotient(starved, stat.Plus(l.of(metric.HookDeviceTime), starved))
+	l := r.hook.Training
+	starved := l.Of(metric.HookDeviceStarved)
+	return b.Quotient(starved, stat.Plus(l.Of(metric.HookDeviceTime), starved))
 }
 
 // spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it;

@@ -74,9 +74,9 @@ func (d *drawing) trainer(lead *rank) {
 		d.line(metric.InputWait, r.waited, r.watched)
 	}
 	if r.hook != nil {
-		l := r.hook.training
-		starved := l.of(metric.HookDeviceStarved)
-		d.line(metric.Starved, starved, stat.Plus(starved, l.of(metric.HookDeviceTime)))
+		l := r.hook.Training
+		starved := l.Of(metric.HookDeviceStarved)
+		d.line(metric.Starved, starved, stat.Plus(starved, l.Of(metric.HookDeviceTime)))
 	}
 	if lead.busy != nil {
 		d.line(metric.GPUBusy, d.lasting(d.busyOf(lead.gpus)), d.Length)
@@ -112,7 +112,7 @@ func (d *drawing) epochsSeen(r *rank) {
 		}
 	}
 	if r.hook != nil {
-		for _, e := range r.hook.epochs {
+		for _, e := range r.hook.Epochs {
 			add(timeline.Epoch{At: e.Begun, Number: e.Number, Reported: true})
 		}
 		return

@@ -3,6 +3,7 @@ package evidence
 import (
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -38,18 +39,18 @@ type rank struct {
 	handed   []float64 // batches of all its loaders
 	threads  []float64 // seconds in which its workers' main threads waited for other threads of theirs to compute
 	rate     stat.Summary
-	wait     stat.Summary // for its loader, by inputWait
-	basis    metric.Basis // of the wait
-	waited   []float64    // what the wait is of, in each window: seconds; nil where it is bounded only
-	watched  []float64    // and of how many
-	offMain  string       // why it is unknown: another thread than the main one takes the batches; "" where it is known
-	noLoader bool         // it was seen to have no workers at all
-	gpus     []string     // entities of the GPUs it uses
-	busy     []float64    // share of each window in which they work, mean over them; nil where no counter tells
-	seen     step.Seen    // of its step
-	step     *step.Step   // where its time goes; nil where that is unknown
-	hook     *hooked      // what was reported from inside; nil without it
-	mixed    bool         // what training alone has of a share of its step is not known, for evaluations between
+	wait     stat.Summary    // for its loader, by inputWait
+	basis    metric.Basis    // of the wait
+	waited   []float64       // what the wait is of, in each window: seconds; nil where it is bounded only
+	watched  []float64       // and of how many
+	offMain  string          // why it is unknown: another thread takes the batches; "" where it is known
+	noLoader bool            // it was seen to have no workers at all
+	gpus     []string        // entities of the GPUs it uses
+	busy     []float64       // share of each window in which they work, mean over them; nil where no counter tells
+	seen     step.Seen       // of its step
+	step     *step.Step      // where its time goes; nil where that is unknown
+	hook     *hooked.Trainer // what was reported from inside; nil without it
+	mixed    bool            // what training alone has of a share of its step is not known, for evaluations between
 }
 
 // top returns the trainer that the step signals are of, nil where there is none.
@@ -81,7 +82,7 @@ func (b *builder) rankOf(a *watched.Process) *rank {
 	workers := b.Track(metric.LoaderWorkers, a.Loader()).Within(b.Steady)
 	r.noLoader = len(r.workerSet) == 0 && stat.Sum(both) == 0 && stat.Sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
-	reported, seconds, thin := readHook(b.Watch, a)
+	reported, seconds, thin := hooked.Read(b.Watch, a)
 	if thin {
 		b.thin[a.Entity] = seconds
 	}
@@ -108,8 +109,8 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	r.basis = metric.Measured
 	switch {
 	case r.hook != nil:
-		r.waited, r.watched = r.hook.waits(), r.hook.trained()
-		if r.hook.offMain() > mostlyOffMain { // another thread waits, and for how long is not what a step waits
+		r.waited, r.watched = r.hook.Waits(), r.hook.Trained()
+		if r.hook.OffMain() > mostlyOffMain { // another thread waits, and for how long is not what a step waits
 			b.waitForTaker(r, seen, TakenOffMain)
 			return
 		}

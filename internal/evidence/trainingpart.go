@@ -52,7 +52,7 @@ func (r *rank) evaluates() float64 {
 	if r.hook == nil {
 		return 0
 	}
-	return min(stat.Share(stat.Divide(stat.Sum(r.hook.evaluated), stat.Sum(r.hook.reported))), mostEvaluating)
+	return min(stat.Share(stat.Divide(stat.Sum(r.hook.Evaluated), stat.Sum(r.hook.Reported))), mostEvaluating)
 }
 
 // mostEvaluating leaves a thousandth of the time to training, which else has no share at all.
@@ -63,7 +63,7 @@ const mostEvaluating = 0.999
 // they are too much alike.
 func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side float64) {
 	var n, w, x, y, xx, xy float64
-	evaluated := stat.Quotients(r.hook.evaluated, r.hook.reported)
+	evaluated := stat.Quotients(r.hook.Evaluated, r.hook.Reported)
 	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.Length[i] > 0 }
 	for i := range shares {
 		if known(i) {

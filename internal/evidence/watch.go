@@ -209,21 +209,21 @@ func (b *builder) warnHook(r *rank) {
 // warnReported says where what the hook reported is not all.
 func (b *builder) warnReported(r *rank) {
 	h := r.hook
-	if h.offMain() <= mostlyOffMain { // else nothing is reported waits
+	if h.OffMain() <= mostlyOffMain { // else nothing is reported waits
 		b.warnTogether(h)
 	}
-	if c := h.training.call; c.Foreign() {
+	if c := h.Training.Call; c.Foreign() {
 		b.warn("the batches come from %s, which is no DataLoader of torch.utils.data: what its processes and threads "+
 			"do is not known, nor what its settings would bring", c.Class)
 	}
-	if h.training.call.Evaluates {
+	if h.Training.Call.Evaluates {
 		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an " +
 			"evaluation, or of inference")
 	}
-	for _, l := range h.evaluations {
-		if l.heldOut {
+	for _, l := range h.Evaluations {
+		if l.HeldOut {
 			b.warn("%s goes over its dataset in order, with gradients enabled, in turns with one that shuffles: "+
-				"taken for an evaluation, which torch.no_grad() would make cheaper", l.named())
+				"taken for an evaluation, which torch.no_grad() would make cheaper", l.Named())
 		}
 	}
 	for e, said := range recording.Each[recording.Hook](b.Rec, recording.EventHook) {
@@ -234,12 +234,12 @@ func (b *builder) warnReported(r *rank) {
 	}
 	if lost := stat.Sum(b.Grow(r.Entity, metric.HookLost)); lost >= 1 {
 		ended := 0.0
-		for _, e := range h.epochs {
+		for _, e := range h.Epochs {
 			if end := e.Begun + e.Wall; e.Drain != nil && end >= b.Steady.From && end <= b.Steady.To {
 				ended++
 			}
 		}
-		if all := math.Round(stat.Sum(h.training.of(metric.HookEpochs))); ended < all-1 {
+		if all := math.Round(stat.Sum(h.Training.Of(metric.HookEpochs))); ended < all-1 {
 			b.warn("%.0f messages of the hook were lost: times of epochs are of %.0f of %.0f", lost, ended, all)
 		}
 	}

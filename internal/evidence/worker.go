@@ -12,7 +12,7 @@ import (
 
 // workers takes where the time of the workers goes and what they cost.
 func (b *builder) workers(r *rank) {
-	if r.hook != nil && !r.hook.training.hasWorkers() { // those that were seen are of an evaluation
+	if r.hook != nil && !r.hook.Training.HasWorkers() { // those that were seen are of an evaluation
 		without := *r
 		without.workerSet, r = nil, &without
 	}

@@ -1,4 +1,4 @@
-package evidence
+package hooked
 
 import (
 	"cmp"
@@ -12,39 +12,39 @@ import (
 
 // readEpochs gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
 // the window too.
-func (h *hooked) readEpochs(entities []string) {
-	l := h.training
-	key, placed := watched.PlaceOf(l.call)
+func (h *Trainer) readEpochs(entities []string) {
+	l := h.Training
+	key, placed := watched.PlaceOf(l.Call)
 	for _, e := range entities {
-		if !slices.Contains(l.members, e) {
+		if !slices.Contains(l.Members, e) {
 			call := h.w.CallOf[e]
-			call.Evaluates = l.call.Evaluates
+			call.Evaluates = l.Call.Evaluates
 			if other, _ := watched.PlaceOf(call); !placed || other != key || !l.never(e) {
 				continue
 			}
-			h.earlier = h.earlier || watched.LoopNumber(e) < watched.LoopNumber(l.members[0])
+			h.earlier = h.earlier || watched.LoopNumber(e) < watched.LoopNumber(l.Members[0])
 		}
 		made := h.loadersOf(e)
 		h.made += made
 		h.again += max(h.counted(metric.HookBegun, e)-made, 0)
 		for _, x := range h.w.EpochsOf[e] {
-			if x.Grad || l.call.Evaluates {
-				h.epochs = append(h.epochs, x)
+			if x.Grad || l.Call.Evaluates {
+				h.Epochs = append(h.Epochs, x)
 			}
 		}
 	}
-	slices.SortStableFunc(h.epochs, func(x, y watched.Epoch) int { return cmp.Compare(x.Begun, y.Begun) })
+	slices.SortStableFunc(h.Epochs, func(x, y watched.Epoch) int { return cmp.Compare(x.Begun, y.Begun) })
 }
 
 // recreated reports whether the training loop's call makes a loader for each epoch, or most of them: workers live no
 // longer than their loader.
-func (h *hooked) recreated() bool { return h.made > 1 && h.again < h.made }
+func (h *Trainer) recreated() bool { return h.made > 1 && h.again < h.made }
 
 // loadersOf is how many DataLoaders a loop stands for.
-func (h *hooked) loadersOf(entity string) int { return max(h.counted(metric.HookLoaders, entity), 1) }
+func (h *Trainer) loadersOf(entity string) int { return max(h.counted(metric.HookLoaders, entity), 1) }
 
 // counted is where a count of a loop stood at its last reading.
-func (h *hooked) counted(d metric.Desc, entity string) int {
+func (h *Trainer) counted(d metric.Desc, entity string) int {
 	t := h.w.Track(d, entity)
 	if t == nil {
 		return 0
@@ -54,16 +54,16 @@ func (h *hooked) counted(d metric.Desc, entity string) int {
 
 // never reports whether a loader was not gone over within the window, so that it is none of those gone over beside a
 // loop.
-func (l *hookLoop) never(entity string) bool {
+func (l *Loop) never(entity string) bool {
 	g, _ := l.clock.retime(l.w.Track(metric.HookStepTime, entity)).Grow(l.w.Spans)
 	return stat.Sum(g) <= 0
 }
 
-// between is how long each restart of the workers took that began in the window, how long the trainer started them in
+// Between is how long each restart of the workers took that began in the window, how long the trainer started them in
 // it, and, of all that were reported, the times from one epoch to the next.
-func (h *hooked) between() (gaps, starts, epochs []float64) {
-	for i := 1; i < len(h.epochs); i++ {
-		e, before := h.epochs[i], h.epochs[i-1]
+func (h *Trainer) Between() (gaps, starts, epochs []float64) {
+	for i := 1; i < len(h.Epochs); i++ {
+		e, before := h.Epochs[i], h.Epochs[i-1]
 		if e.Begun >= h.w.Steady.To {
 			break
 		}
@@ -86,23 +86,23 @@ func (h *hooked) between() (gaps, starts, epochs []float64) {
 	return gaps, starts, epochs
 }
 
-// restarts counts the iterators of the training loop that began in the window with workers of their own, the very
+// Restarts counts the iterators of the training loop that began in the window with workers of their own, the very
 // first left out.
-func (h *hooked) restarts() float64 {
-	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 &&
-		h.loadersOf(h.training.members[0]) == 1 {
+func (h *Trainer) Restarts() float64 {
+	if p := h.Training.Call.Persistent; p != nil && *p && len(h.Training.Members) == 1 &&
+		h.loadersOf(h.Training.Members[0]) == 1 {
 		return 0
 	}
-	if h.training.call.Persistent == nil {
+	if h.Training.Call.Persistent == nil {
 		n := 0.0
-		for i, e := range h.epochs {
+		for i, e := range h.Epochs {
 			if i > 0 && e.WorkersBorn > 0 && e.Begun >= h.w.Steady.From && e.Begun < h.w.Steady.To {
 				n++
 			}
 		}
 		return n
 	}
-	begun := stat.Sum(h.training.of(metric.HookBegun))
+	begun := stat.Sum(h.Training.Of(metric.HookBegun))
 	if at := h.firstBatch(); at > h.w.Steady.From {
 		begun--
 	}
@@ -111,40 +111,40 @@ func (h *hooked) restarts() float64 {
 
 // firstBatch returns the reading that first reported a batch of the training loop, its very first; before the
 // window where that is not known.
-func (h *hooked) firstBatch() float64 {
-	t := h.clock.retime(h.w.Track(metric.HookSteps, h.training.members[0]))
-	if t == nil || t.V[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.At[0], h.w.Steady.From) {
+func (h *Trainer) firstBatch() float64 {
+	t := h.clock.retime(h.w.Track(metric.HookSteps, h.Training.Members[0]))
+	if t == nil || t.V[0] != 0 || h.earlier || len(h.Epochs) > 0 && h.Epochs[0].Begun < min(t.At[0], h.w.Steady.From) {
 		return math.Inf(-1)
 	}
 	first, _ := t.Rises()
 	return first
 }
 
-// lostToRestarts is the time of ending and starting workers, per window. The very first start is none.
-func (h *hooked) lostToRestarts() []float64 {
+// LostToRestarts is the time of ending and starting workers, per window. The very first start is none.
+func (h *Trainer) LostToRestarts() []float64 {
 	spans := watched.Intersect(h.w.Spans, watched.Span{From: h.firstBatch(), To: math.Inf(1)})
-	lost := func(d metric.Desc) []float64 { return h.training.within(spans, d, h.clock.retime) }
-	drawn, _ := h.drawn()
+	lost := func(d metric.Desc) []float64 { return h.Training.within(spans, d, h.clock.retime) }
+	drawn, _ := h.Drawn()
 	return stat.Beyond(stat.Plus(lost(metric.HookCreate), lost(metric.HookFirstWait), lost(metric.HookDrain)), drawn)
 }
 
-// makesAlone is how long a trainer without workers makes a batch of a dataset that is asked for items by their index;
+// MakesAlone is how long a trainer without workers makes a batch of a dataset that is asked for items by their index;
 // 0 of any other.
-func (h *hooked) makesAlone() float64 {
-	l := h.training
-	if !l.loadsItself() || l.call.Iterable {
+func (h *Trainer) MakesAlone() float64 {
+	l := h.Training
+	if !l.LoadsItself() || l.Call.Iterable {
 		return 0
 	}
-	return stat.Over(stat.Sum(l.made(metric.HookFetchTime)), stat.Sum(l.made(metric.HookFetches)))
+	return stat.Over(stat.Sum(l.Made(metric.HookFetchTime)), stat.Sum(l.Made(metric.HookFetches)))
 }
 
-// drawn is the time in which a training loop's sampler began, of each window, and of each epoch that began in them; the
+// Drawn is the time in which a training loop's sampler began, of each window, and of each epoch that began in them; the
 // very first one is left out. What the hook counted up to the end of the watch is taken by the part that drawing has in
 // the epochs it told one by one.
-func (h *hooked) drawn() (lost, took []float64) {
-	making, from := h.makesAlone(), h.firstBatch()
+func (h *Trainer) Drawn() (lost, took []float64) {
+	making, from := h.MakesAlone(), h.firstBatch()
 	drew, of := 0.0, 0.0
-	for i, e := range h.epochs {
+	for i, e := range h.Epochs {
 		each, ok := e.Drawing(making)
 		if !ok || i == 0 || e.Begun < from || e.Begun >= h.w.Steady.To {
 			continue
@@ -160,9 +160,9 @@ func (h *hooked) drawn() (lost, took []float64) {
 		}
 	}
 	spans := watched.Intersect(h.w.Spans, watched.Span{From: from, To: math.Inf(1)})
-	counted := h.training.within(spans, metric.HookCreate, h.clock.retime)
+	counted := h.Training.within(spans, metric.HookCreate, h.clock.retime)
 	if making > 0 {
-		counted = stat.Plus(counted, h.training.within(spans, metric.HookFirstWait, h.clock.retime))
+		counted = stat.Plus(counted, h.Training.within(spans, metric.HookFirstWait, h.clock.retime))
 	}
 	return stat.Times(counted, stat.Share(stat.Divide(drew, of))), took
 }
@@ -178,12 +178,12 @@ type EpochCost struct {
 	Redraw  stat.Summary // drawing them for nothing, of epochs that started workers
 }
 
-// cost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
-func (h *hooked) cost() EpochCost {
+// Cost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
+func (h *Trainer) Cost() EpochCost {
 	var whole, create, first, drain, draw, redraw []float64
-	making := h.makesAlone()
-	for i, e := range h.epochs {
-		if e.Steps > 0 && (e.Drain != nil || i < len(h.epochs)-1) { // or the loop was left, and another one began
+	making := h.MakesAlone()
+	for i, e := range h.Epochs {
+		if e.Steps > 0 && (e.Drain != nil || i < len(h.Epochs)-1) { // or the loop was left, and another one began
 			whole = append(whole, float64(e.Steps))
 		}
 		if drew, known := e.Drawing(making); known {

@@ -1,4 +1,4 @@
-package evidence
+package hooked
 
 import (
 	"cmp"
@@ -19,34 +19,34 @@ const (
 	mostOthers = 16
 )
 
-// facts is what is no number. mixed: where a step of training goes is not known.
-func (h *hooked) facts(mixed bool) *Hook {
+// Facts is what is no number. mixed: where a step of training goes is not known.
+func (h *Trainer) Facts(mixed bool) *Hook {
 	hello := recording.Rows[recording.Hook](h.w.Rec, recording.EventHook)[h.process.Entity]
-	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, h.w.Rec.Header.Job.Python), Loader: h.training.call,
-		Steps: stat.Sum(h.training.of(metric.HookSteps)), Epochs: stat.Sum(h.training.of(metric.HookEpochs)),
-		Epoch: h.cost()}
+	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, h.w.Rec.Header.Job.Python), Loader: h.Training.Call,
+		Steps: stat.Sum(h.Training.Of(metric.HookSteps)), Epochs: stat.Sum(h.Training.Of(metric.HookEpochs)),
+		Epoch: h.Cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
 	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
 	out.Evaluating, out.Pauses = h.pauses(mixed)
-	others := slices.Concat(h.evaluations, h.sources)
+	others := slices.Concat(h.Evaluations, h.Sources)
 	for _, l := range others[:min(len(others), mostOthers)] {
-		out.Others = append(out.Others, l.call)
+		out.Others = append(out.Others, l.Call)
 	}
 	out.SyncsPartly = hello.SyncPoints != nil && !*hello.SyncPoints
-	training := []*hookLoop{h.training}
-	out.Opens, out.Syncs = topSites(h.sites(h.all(), "open")), topSites(h.sites(training, "sync"))
-	out.Archives = topSites(h.sites(training, "archive"))
-	out.Slow = h.slowItems(h.training)
+	training := []*Loop{h.Training}
+	out.Opens, out.Syncs = topSites(h.Sites(h.All(), "open")), topSites(h.Sites(training, "sync"))
+	out.Archives = topSites(h.Sites(training, "archive"))
+	out.Slow = h.slowItems(h.Training)
 	return out
 }
 
-// sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens
+// Sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens
 // several files is there once for each.
-func (h *hooked) sites(loops []*hookLoop, kind string) []Site {
+func (h *Trainer) Sites(loops []*Loop, kind string) []Site {
 	rows := recording.Rows[recording.Site](h.w.Rec, recording.EventSite)
-	of := map[string]*hookLoop{}
+	of := map[string]*Loop{}
 	for _, l := range loops {
-		for _, m := range l.members {
+		for _, m := range l.Members {
 			of["site/"+m[len("loop/"):]] = l
 		}
 	}
@@ -95,10 +95,10 @@ func mergeSites(all []Site, key func(Site) Site) []Site {
 }
 
 // slowItems returns the slowest items of a loop, slowest first; of several times an item is reported, the last stands.
-func (h *hooked) slowItems(l *hookLoop) []SlowItem {
+func (h *Trainer) slowItems(l *Loop) []SlowItem {
 	byIndex := map[int64]SlowItem{}
 	for e, item := range recording.Each[recording.SlowItem](h.w.Rec, recording.EventSlowItem) {
-		if slices.Contains(l.members, e.Entity) && item.Seconds > 0 {
+		if slices.Contains(l.Members, e.Entity) && item.Seconds > 0 {
 			item.Times = max(item.Times, 1)
 			byIndex[item.Index] = item
 		}

@@ -1,4 +1,4 @@
-package evidence
+package hooked
 
 import (
 	"math"
@@ -27,7 +27,7 @@ func TestEpochCost(t *testing.T) {
 		{"persistent", []watched.Epoch{first, kept, kept}, 40, 3, 0.1, 0.004},
 		{"left in the middle", []watched.Epoch{first, usual, left}, 40, 0.03, 0.055, 0},
 	} {
-		got := (&hooked{training: &hookLoop{}, epochs: c.epochs}).cost()
+		got := (&Trainer{Training: &Loop{}, Epochs: c.epochs}).Cost()
 		for _, x := range []struct {
 			what      string
 			got, want float64
@@ -42,12 +42,12 @@ func TestEpochCost(t *testing.T) {
 
 // TestManyEpochsAreToldInPart: of 50 epochs of 2 s each tenth is reported.
 func TestManyEpochsAreToldInPart(t *testing.T) {
-	h := &hooked{w: &watched.Watch{Steady: watched.Span{From: 0, To: 100}}}
+	h := &Trainer{w: &watched.Watch{Steady: watched.Span{From: 0, To: 100}}}
 	for i := range 5 {
-		h.epochs = append(h.epochs, watched.Epoch{Entity: "loop/1.1.0", Epoch: recording.Epoch{Number: 200 + 10*i,
+		h.Epochs = append(h.Epochs, watched.Epoch{Entity: "loop/1.1.0", Epoch: recording.Epoch{Number: 200 + 10*i,
 			Begun: 20 * float64(i), Create: 0.1, FirstWait: new(0.2), Drain: new(0.3), WorkersBorn: 2}})
 	}
-	gaps, _, epochs := h.between()
+	gaps, _, epochs := h.Between()
 	if got := slices.Concat(gaps, epochs); len(gaps) != 4 || len(epochs) != 4 || slices.Min(epochs) != 2 ||
 		slices.Max(epochs) != 2 || math.Abs(slices.Min(gaps)-0.6) > 1e-9 || math.Abs(slices.Max(gaps)-0.6) > 1e-9 {
 		t.Errorf("restarts and epochs of %v s", got)

@@ -1,4 +1,4 @@
-package evidence
+package hooked
 
 import (
 	"fmt"
@@ -140,25 +140,25 @@ func (c *hookClock) covers(steady watched.Span, spans []watched.Span) (reported 
 		reported+tail >= enoughReported*window
 }
 
-// hookLoop is one call of DataLoader that a trainer goes over: one loader, or, where each epoch makes a new one at the
+// Loop is one call of DataLoader that a trainer goes over: one loader, or, where each epoch makes a new one at the
 // same place, all of them.
-type hookLoop struct {
-	members []string // entities loop/…, in order of construction
-	call    watched.LoaderCall
+type Loop struct {
+	Members []string // entities loop/…, in order of construction
+	Call    watched.LoaderCall
 	clock   *hookClock
 	w       *watched.Watch
 	grown   map[string][]float64
 	spent   float64 // seconds of the window, all members together
-	heldOut bool    // gone over with gradients, and yet most likely for an evaluation
+	HeldOut bool    // gone over with gradients, and yet most likely for an evaluation
 }
 
-// of returns the growth of a trainer's total per window.
-func (l *hookLoop) of(d metric.Desc) []float64 { return l.sumOf(d, l.clock.retime) }
+// Of returns the growth of a trainer's total per window.
+func (l *Loop) Of(d metric.Desc) []float64 { return l.sumOf(d, l.clock.retime) }
 
-// made returns the growth of a total of those who make its batches per window.
-func (l *hookLoop) made(d metric.Desc) []float64 { return l.sumOf(d, l.clock.sinceBirth) }
+// Made returns the growth of a total of those who make its batches per window.
+func (l *Loop) Made(d metric.Desc) []float64 { return l.sumOf(d, l.clock.sinceBirth) }
 
-func (l *hookLoop) sumOf(d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
+func (l *Loop) sumOf(d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
 	if g, ok := l.grown[d.Name]; ok {
 		return g
 	}
@@ -167,63 +167,63 @@ func (l *hookLoop) sumOf(d metric.Desc, place func(*watched.Track) *watched.Trac
 }
 
 // within is the growth of a total in each span, its members' together.
-func (l *hookLoop) within(spans []watched.Span, d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
+func (l *Loop) within(spans []watched.Span, d metric.Desc, place func(*watched.Track) *watched.Track) []float64 {
 	total := make([]float64, len(spans))
-	for _, m := range l.members {
+	for _, m := range l.Members {
 		g, _ := place(l.w.Track(d, m)).Grow(spans)
 		stat.Add(total, g)
 	}
 	return total
 }
 
-// loadsItself reports whether the loop is known to have no workers.
-func (l *hookLoop) loadsItself() bool { return l.call.NumWorkers != nil && *l.call.NumWorkers == 0 }
+// LoadsItself reports whether the loop is known to have no workers.
+func (l *Loop) LoadsItself() bool { return l.Call.NumWorkers != nil && *l.Call.NumWorkers == 0 }
 
-// hasWorkers reports whether workers of a DataLoader may make its batches.
-func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.Foreign() }
+// HasWorkers reports whether workers of a DataLoader may make its batches.
+func (l *Loop) HasWorkers() bool { return !l.LoadsItself() && !l.Call.Foreign() }
 
-// known reports whether a signal of the loop was reported at all.
-func (l *hookLoop) known(d metric.Desc) bool {
-	return slices.ContainsFunc(l.members, func(m string) bool { return l.w.Track(d, m) != nil })
+// Known reports whether a signal of the loop was reported at all.
+func (l *Loop) Known(d metric.Desc) bool {
+	return slices.ContainsFunc(l.Members, func(m string) bool { return l.w.Track(d, m) != nil })
 }
 
 // time is how long the trainer went over it: making iterators, steps, and the end of epochs.
-func (l *hookLoop) time() []float64 {
-	return stat.Plus(l.of(metric.HookCreate), l.of(metric.HookStepTime), l.of(metric.HookDrain))
+func (l *Loop) time() []float64 {
+	return stat.Plus(l.Of(metric.HookCreate), l.Of(metric.HookStepTime), l.Of(metric.HookDrain))
 }
 
-// waits is how long the trainer stood still for it: of that, all but the steps themselves.
-func (l *hookLoop) waits() []float64 {
-	return stat.Plus(l.of(metric.HookCreate), l.of(metric.HookWait), l.of(metric.HookDrain))
+// Waits is how long the trainer stood still for it: of that, all but the steps themselves.
+func (l *Loop) Waits() []float64 {
+	return stat.Plus(l.Of(metric.HookCreate), l.Of(metric.HookWait), l.Of(metric.HookDrain))
 }
 
-// trains reports whether gradients were enabled in any of its steps, and it is not held out.
-func (l *hookLoop) trains() bool { return !l.heldOut && stat.Sum(l.of(metric.HookGradSteps)) > 0 }
+// Trains reports whether gradients were enabled in any of its steps, and it is not held out.
+func (l *Loop) Trains() bool { return !l.HeldOut && stat.Sum(l.Of(metric.HookGradSteps)) > 0 }
 
-// named is a loop by where its loader is made.
-func (l *hookLoop) named() string {
-	if l.call.File == "" {
+// Named is a loop by where its loader is made.
+func (l *Loop) Named() string {
+	if l.Call.File == "" {
 		return "a loader"
 	}
-	return fmt.Sprintf("the loader of %s:%d", l.call.File, l.call.Line)
+	return fmt.Sprintf("the loader of %s:%d", l.Call.File, l.Call.Line)
 }
 
 // mostClasses reaches 10^10 s.
 const mostClasses = 320
 
-// fetchSpread is how long batches took to make, by classes of durations.
-func (l *hookLoop) fetchSpread() []stat.Class {
+// FetchSpread is how long batches took to make, by classes of durations.
+func (l *Loop) FetchSpread() []stat.Class {
 	return l.spread(metric.HookFetchSpread, l.clock.sinceBirth)
 }
 
-// waitSpread is how long the trainer waited for them.
-func (l *hookLoop) waitSpread() []stat.Class { return l.spread(metric.HookWaitSpread, l.clock.retime) }
+// WaitSpread is how long the trainer waited for them.
+func (l *Loop) WaitSpread() []stat.Class { return l.spread(metric.HookWaitSpread, l.clock.retime) }
 
 // spread counts the durations of each class of a loop's signal within the windows.
-func (l *hookLoop) spread(d metric.Desc, place func(*watched.Track) *watched.Track) (out []stat.Class) {
+func (l *Loop) spread(d metric.Desc, place func(*watched.Track) *watched.Track) (out []stat.Class) {
 	for k := range mostClasses {
 		n := 0.0
-		for _, m := range l.members {
+		for _, m := range l.Members {
 			g, _ := place(l.w.Track(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).Grow(l.w.Spans)
 			n += stat.Sum(g)
 		}

@@ -1,4 +1,4 @@
-package evidence
+package hooked
 
 import (
 	"cmp"
@@ -29,18 +29,18 @@ type Pauses struct {
 }
 
 // pauses is what evaluations take, and what those in the middle of an epoch are like.
-func (h *hooked) pauses(mixed bool) (all Evaluating, p Pauses) {
-	evaluated, reported, steps := stat.Sum(h.evaluated), stat.Sum(h.reported), stat.Sum(h.training.of(metric.HookSteps))
+func (h *Trainer) pauses(mixed bool) (all Evaluating, p Pauses) {
+	evaluated, reported, steps := stat.Sum(h.Evaluated), stat.Sum(h.Reported), stat.Sum(h.Training.Of(metric.HookSteps))
 	if evaluated <= 0 || reported <= 0 || steps <= 0 {
 		return all, p
 	}
 	all.Mixed = mixed
-	spans := h.evaluationSpans(stat.Sum(h.trained()) / steps)
+	spans := h.evaluationSpans(stat.Sum(h.Trained()) / steps)
 	begun, worked := 0.0, 0.0
-	for _, l := range h.evaluations {
-		begun += stat.Sum(l.of(metric.HookBegun))
-		if n := l.call.NumWorkers; n != nil && *n > 0 {
-			worked += stat.Sum(l.made(metric.HookFetchCPU)) / evaluated
+	for _, l := range h.Evaluations {
+		begun += stat.Sum(l.Of(metric.HookBegun))
+		if n := l.Call.NumWorkers; n != nil && *n > 0 {
+			worked += stat.Sum(l.Made(metric.HookFetchCPU)) / evaluated
 		}
 	}
 	length := stat.Divide(evaluated, begun)
@@ -59,7 +59,7 @@ func (h *hooked) pauses(mixed bool) (all Evaluating, p Pauses) {
 				Delay: late * evaluated / reported, Mixed: mixed}
 		}
 	}
-	nested := min(stat.Sum(h.training.of(metric.HookNested)), evaluated)
+	nested := min(stat.Sum(h.Training.Of(metric.HookNested)), evaluated)
 	if !(nested > 0) || !(length > 0) || !stat.Finite(length) {
 		return all, p
 	}
@@ -73,10 +73,10 @@ const allEvaluations = 0.6
 
 // evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
 // it is not reported one by one.
-func (h *hooked) evaluationSpans(step float64) (out []watched.Span) {
+func (h *Trainer) evaluationSpans(step float64) (out []watched.Span) {
 	var reported []watched.Span
-	for _, l := range h.evaluations {
-		for _, m := range l.members {
+	for _, l := range h.Evaluations {
+		for _, m := range l.Members {
 			for _, e := range h.w.EpochsOf[m] {
 				if e.Wall > 0 && !e.Grad {
 					reported = append(reported, watched.Span{From: e.Begun, To: e.Begun + e.Wall})
@@ -93,7 +93,7 @@ func (h *hooked) evaluationSpans(step float64) (out []watched.Span) {
 		out = append(out, s)
 	}
 	seen := stat.Sum(stat.Each(len(h.w.Spans), func(i int) float64 { return h.w.Spans[i].Within(out) }))
-	if evaluated := stat.Sum(h.evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
+	if evaluated := stat.Sum(h.Evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
 		return nil
 	}
 	return out
