@@ -21,9 +21,7 @@ func TestCode(t *testing.T) {
 		{10, metric.CodeOther, nil},
 		{0.5, metric.CodeKernel, nil},
 	} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		s.bear("100.1", 2, 50)
+		s := withWorkers(t, 2, recording.Header{})
 		s.remote = func(float64) {
 			s.count(metric.WorkerCode, "code/100.1.libz", 0.6*c.each)
 			s.count(metric.WorkerCode, "code/100.1."+metric.CodePython, 0.3*c.each)

@@ -26,8 +26,7 @@ func TestWholeEpochs(t *testing.T) {
 		"many at the beginning":                  {[]float64{0.5, 0.5, 0.5, 0.5, 8}, false, none, 0, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := simulate(t, recording.Header{})
-			s.trainer("100.1")
+			s := withWorkers(t, 0, recording.Header{})
 			for i, seconds := range c.sets {
 				s.bear("100.1", 2, 0)
 				if c.unseen && i == 2 {

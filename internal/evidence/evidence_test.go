@@ -15,18 +15,18 @@ import (
 var inputBound = moment{wait: 0.6, run: 0.1, asleep: 0.3, idle: 0.1, work: 0.5, disk: 0.3, head: 0.2, batches: 20,
 	queued: 2, gpu: -1, workerReads: 100 << 20, workerFetches: 25 << 20, rss: 400 << 20}
 
-// want checks signals to a relative 1e-6; NaN means that the signal must be absent.
+// want checks signals to a relative 1e-6.
 func want(t *testing.T, e *Evidence, figures map[metric.Desc]float64) {
 	t.Helper()
+	near(t, e, 1e-6, figures)
+}
+
+// near checks signals to within a part of each; NaN means that the signal must be absent.
+func near(t *testing.T, e *Evidence, part float64, figures map[metric.Desc]float64) {
+	t.Helper()
 	for d, x := range figures {
-		v, ok := e.Get(d)
-		switch {
-		case math.IsNaN(x) && ok:
-			t.Errorf("%s = %v, want it absent", d.Name, v.Center)
-		case !math.IsNaN(x) && !ok:
-			t.Errorf("%s is absent, want %v", d.Name, x)
-		case ok && math.Abs(v.Center-x) > 1e-6*max(math.Abs(x), 1e-3):
-			t.Errorf("%s = %v, want %v", d.Name, v.Center, x)
+		if v, ok := e.Get(d); ok == math.IsNaN(x) || ok && math.Abs(v.Center-x) > max(part*math.Abs(x), 1e-9) {
+			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
 		}
 	}
 }

@@ -78,8 +78,7 @@ func TestFed(t *testing.T) {
 			0},
 		{"a helper that polls", map[string]feeding{aPool: {work: 0.01, timer: 0.99}}, nil, 0},
 	} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
+		s := withWorkers(t, 0, recording.Header{})
 		s.feed(30, 0.8, waiting, c.who)
 		e := s.evidence()
 		sound(t, e)
@@ -105,8 +104,7 @@ func TestFed(t *testing.T) {
 
 // TestFeedingThreadsAreNoStep: what feeds a trainer from within it is not its own CPU time.
 func TestFeedingThreadsAreNoStep(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
+	s := withWorkers(t, 0, recording.Header{})
 	s.feed(30, 0.8, moment{wait: 0.8, asleep: 0.15, run: 0.05, others: 1, gpu: -1},
 		map[string]feeding{aThread: {work: 1, others: 0.95}})
 	near(t, s.evidence(), 0.01, map[metric.Desc]float64{metric.TrainerCPU: 0.05, metric.WorkerCPU: 1})

@@ -10,16 +10,6 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// near checks signals to within a part of each.
-func near(t *testing.T, e *Evidence, part float64, figures map[metric.Desc]float64) {
-	t.Helper()
-	for d, x := range figures {
-		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > part*math.Abs(x)+1e-9 {
-			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
-		}
-	}
-}
-
 func TestHookTellsOneLoop(t *testing.T) {
 	l := launch(t, afterFive)
 	l.loader(0, 88, 2)
@@ -286,8 +276,7 @@ func TestHookAbsent(t *testing.T) {
 // runs; not where the hook saw that no DataLoader was made.
 func TestNoLoaderWasMade(t *testing.T) {
 	for none, loads := range map[bool]float64{false: 0.2, true: 0} {
-		s := simulate(t, afterFive)
-		s.trainer("100.1")
+		s := withWorkers(t, 0, afterFive)
 		s.r.Event(recording.EventHook, "process/100.1", recording.Attrs(recording.Hook{State: "silent", Reason: "none",
 			NoLoader: none}))
 		s.run(30, moment{run: 0.4, locked: 0.6, gpu: 0.6})
@@ -305,13 +294,12 @@ func TestHookClockOfAnotherOrigin(t *testing.T) {
 	l.plain(0, 30, 0.03, 0.02)
 	rec := l.finish()
 	rec.Header.StartMonotonic += 3600e9
-	for i := range rec.Series {
-		if rec.Series[i].Metric == metric.HookClock.Name {
-			for j := range rec.Series[i].Points {
-				rec.Series[i].Points[j].Value -= 10
-			}
+	edit(rec, metric.HookClock, func(points []recording.Point) []recording.Point {
+		for i := range points {
+			points[i].Value -= 10
 		}
-	}
+		return points
+	})
 	near(t, l.derive(rec), 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
 }
 

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,9 +83,8 @@ func TestTensorsPerBatchToldWrong(t *testing.T) {
 // TestLoaderThatStandsBy lets a validation loader's persistent workers wait for work through the whole watch, counted
 // in the paired samples for ten seconds and left out by the sampler from then on.
 func TestLoaderThatStandsBy(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	main := s.bear("100.1", 2, 50)
+	s := withWorkers(t, 2, recording.Header{})
+	main := s.workers["100.1"]
 	validation := s.bear("100.1", 3, 20)
 	idle := moment{idle: 1}
 	for i := range 300 {
@@ -126,20 +124,13 @@ func TestPickledBatchesToldLate(t *testing.T) {
 			s.r.Add(metric.LoaderBatches, "loader/100.1", 20*s.at)
 		}
 	}
-	rec := s.recording("duration")
-	for i := range rec.Series {
-		if strings.HasPrefix(rec.Series[i].Metric, "loader_tensors") {
-			rec.Series[i].Points = nil
-		}
-	}
-	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.StepTime: 0.05})
+	want(t, s.derive(s.withoutTensors()), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.StepTime: 0.05})
 }
 
 // TestWorkersWithData lets one of three persistent workers make all batches while the others wait for work.
 func TestWorkersWithData(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	workerSet := s.bear("100.1", 3, 50)
+	s := withWorkers(t, 3, recording.Header{})
+	workerSet := s.workers["100.1"]
 	for range 300 {
 		s.workers["100.1"] = workerSet[:1]
 		s.run(0.1, inputBound)
@@ -154,9 +145,8 @@ func TestWorkersWithData(t *testing.T) {
 // TestLoadersMadeTogether begins a second loader right after the first, whose workers make what is asked of them ahead
 // and wait for work from then on.
 func TestLoadersMadeTogether(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	workerSet := s.bear("100.1", 5, 50)
+	s := withWorkers(t, 5, recording.Header{})
+	workerSet := s.workers["100.1"]
 	for _, w := range workerSet[2:] {
 		s.sums[metric.ProcCPU.Name+" process/"+w] = forkedCPU + 2*2*inputBound.work/inputBound.batches
 	}
@@ -210,16 +200,14 @@ func TestTensorsSeenLate(t *testing.T) {
 	s.sums[metric.LoaderTensors.Name+" loader/100.1"] = 4000
 	s.run(30, inputBound)
 	rec := s.recording("duration")
-	for i := range rec.Series {
-		if rec.Series[i].Metric != metric.LoaderTensors.Name {
-			continue
-		}
-		for j := range rec.Series[i].Points {
-			if p := &rec.Series[i].Points[j]; p.At < 10*time.Second {
-				p.Value = 0
+	edit(rec, metric.LoaderTensors, func(points []recording.Point) []recording.Point {
+		for i := range points {
+			if points[i].At < 10*time.Second {
+				points[i].Value = 0
 			}
 		}
-	}
+		return points
+	})
 	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20})
 }
 
@@ -229,19 +217,18 @@ func TestShapeOfABatchKnownLate(t *testing.T) {
 	s := twoWorkers(t, recording.Header{})
 	s.run(30, inputBound)
 	rec := s.recording("duration")
-	for i, series := range rec.Series {
-		late := slices.IndexFunc(series.Points, func(p recording.Point) bool { return p.At >= 12*time.Second })
-		switch series.Metric {
-		case metric.LoaderTensorsPer.Name:
-			rec.Series[i].Points = series.Points[late:]
-		case metric.LoaderTensors.Name:
-			for j := range series.Points[:late] {
-				if series.Points[j].Value /= 2; series.Points[j].At < 8*time.Second { // the second is not found yet
-					series.Points[j].Value = 0
-				}
+	late := func(p recording.Point) bool { return p.At >= 12*time.Second }
+	edit(rec, metric.LoaderTensorsPer, func(points []recording.Point) []recording.Point {
+		return points[slices.IndexFunc(points, late):]
+	})
+	edit(rec, metric.LoaderTensors, func(points []recording.Point) []recording.Point {
+		for i := range points[:slices.IndexFunc(points, late)] {
+			if points[i].Value /= 2; points[i].At < 8*time.Second { // the second is not found yet
+				points[i].Value = 0
 			}
 		}
-	}
+		return points
+	})
 	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20})
 }
 

@@ -66,9 +66,8 @@ func TestWorkersThatComputeInThreads(t *testing.T) {
 // as its worker's afterwards.
 func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {
 	for _, ended := range []bool{false, true} {
-		s := simulate(t, recording.Header{})
-		s.trainer("100.1")
-		worker := s.bear("100.1", 1, 50)[0]
+		s := withWorkers(t, 1, recording.Header{})
+		worker := s.workers["100.1"][0]
 		pid := "2001"
 		s.r.Event(recording.EventProcess, "process/7.7", s.attrs("7.7", bootSeconds-1, []string{"role", "other", "ppid",
 			pid}))
@@ -127,8 +126,7 @@ func TestTrainersInTurnAreNoRanks(t *testing.T) {
 			t.Errorf("%s: warned %q", c.name, e.Warnings)
 		}
 	}
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
+	s := withWorkers(t, 0, recording.Header{})
 	s.trainer("200.1")
 	s.bear("100.1", 2, 0)
 	s.bear("200.1", 2, 0)

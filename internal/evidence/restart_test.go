@@ -22,8 +22,7 @@ func about(t *testing.T, e *Evidence, figures map[metric.Desc][2]float64) {
 // TestEpochRestarts lets the workers be replaced every 6 s: 0.2 s without any while the main thread sleeps, then 0.8 s
 // until the first batch of which the main thread waits half and starts workers the other half.
 func TestEpochRestarts(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
+	s := withWorkers(t, 0, recording.Header{})
 	for range 5 {
 		s.bear("100.1", 2, 0)
 		s.run(0.8, moment{wait: 0.5, run: 0.5, work: 1, gpu: -1})
@@ -80,13 +79,7 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 		s.run(4.5, moment{asleep: 1, idle: 1, gpu: -1})
 		s.bury("100.1")
 	}
-	rec := s.recording("duration")
-	for i := range rec.Series {
-		if strings.HasPrefix(rec.Series[i].Metric, "loader_tensors") {
-			rec.Series[i].Points = nil
-		}
-	}
-	e := s.derive(rec)
+	e := s.derive(s.withoutTensors())
 	near(t, e, 0.1, map[metric.Desc]float64{metric.RestartGap: 1.5, metric.EpochGap: 1.5 / 6,
 		metric.InputWait: 1.5 / 6})
 	if reason, _ := e.WhyMissing(metric.BatchesPerS); reason == "" {
@@ -97,8 +90,7 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 // TestTrainerThatAlwaysWaitsStartsOnce has the first workers born in the watch and their tensors reported late; the
 // trainer waits for four fifths of all its steps, so that its start must not seem to last until then.
 func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
+	s := withWorkers(t, 0, recording.Header{})
 	s.run(2, moment{run: 1, gpu: -1})
 	s.bear("100.1", 1, 0)
 	s.run(1, moment{wait: 1, work: 1, gpu: -1})
@@ -107,11 +99,7 @@ func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
 		s.run(0.2, moment{wait: 0.4, asleep: 0.6, work: 1, batches: 10, gpu: -1})
 	}
 	rec := s.recording("duration")
-	for i := range rec.Series {
-		if rec.Series[i].Metric == metric.LoaderTensors.Name {
-			rec.Series[i].Points = rec.Series[i].Points[120:]
-		}
-	}
+	edit(rec, metric.LoaderTensors, func(points []recording.Point) []recording.Point { return points[120:] })
 	e := s.derive(rec)
 	v, _ := e.Get(metric.InputWait)
 	seconds := (e.Window.End - e.Window.Start).Seconds()

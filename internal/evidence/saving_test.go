@@ -65,9 +65,8 @@ func TestSavingsDiffer(t *testing.T) {
 
 // TestRemoteWaits splits the time that workers wait on connections by their peers.
 func TestRemoteWaits(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
-	workers := s.bear("100.1", 2, 50)
+	s := withWorkers(t, 2, recording.Header{})
+	workers := s.workers["100.1"]
 	for _, at := range []string{"10.0.0.5:443", "10.0.0.6:443"} {
 		s.r.Event(recording.EventRemote, "remote/100.1."+at, map[string]string{"trainer": "process/100.1",
 			"address": at})
@@ -92,8 +91,7 @@ func TestRemoteWaits(t *testing.T) {
 // TestRemoteWaitsOfWorkerlessTrainer: a trainer without workers that waits for the network may load or log, so that
 // none of it is sure to be loading.
 func TestRemoteWaitsOfWorkerlessTrainer(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
+	s := withWorkers(t, 0, recording.Header{})
 	s.remote = func(samples float64) {
 		s.count(metric.ThreadRemote, "process/100.1", 0.6*samples)
 	}

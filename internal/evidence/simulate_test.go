@@ -266,6 +266,24 @@ func (s *simulation) recording(reason string) *recording.Recording {
 	return must.Get(s.r.Finish(recording.End{At: time.Duration(s.at*1e9 + 0.5), Reason: reason}))(s.t)
 }
 
+// edit changes the readings of a signal.
+func edit(rec *recording.Recording, of metric.Desc, change func([]recording.Point) []recording.Point) {
+	for i := range rec.Series {
+		if rec.Series[i].Metric == of.Name {
+			rec.Series[i].Points = change(rec.Series[i].Points)
+		}
+	}
+}
+
+// withoutTensors ends the watch of batches that pass no shared memory.
+func (s *simulation) withoutTensors() *recording.Recording {
+	rec := s.recording("duration")
+	for _, d := range []metric.Desc{metric.LoaderTensors, metric.LoaderTensorsPer} {
+		edit(rec, d, func([]recording.Point) []recording.Point { return nil })
+	}
+	return rec
+}
+
 // evidence ends the watch and derives.
 func (s *simulation) evidence() *Evidence { return s.derive(s.recording("duration")) }
 

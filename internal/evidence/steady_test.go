@@ -259,8 +259,7 @@ func TestTicksWithoutASample(t *testing.T) {
 // workers' death is noticed just after the birth of the first new one, and that one is not known to be a worker for a
 // second, in which the trainer writes the dataset's pickle to it.
 func TestSpawnedWorkersAreKnownLate(t *testing.T) {
-	s := simulate(t, recording.Header{})
-	s.trainer("100.1")
+	s := withWorkers(t, 0, recording.Header{})
 	s.bear("100.1", 1, 5)
 	s.bear("100.1", 1, 4)
 	steady := moment{asleep: 1, idle: 0.5, work: 0.5, batches: 20, gpu: -1}
