@@ -7,7 +7,6 @@ import (
 
 // What the readers of evidence need of a watch, and of what the hook reported.
 type (
-	Window     = watched.Window
 	Startup    = watched.Startup
 	LoaderCall = watched.LoaderCall
 	Hook       = hooked.Hook
