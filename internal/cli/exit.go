@@ -24,8 +24,9 @@ const exitCodesHelp = `pipetune ends with one of these:
   1    a gate failed (--fail-on, --threshold, compare --gate), or lint met a
        file that it could not parse; the findings of the others are given
   2    usage, configuration, unreadable input, unknown rule, newer schema
-  3    could not measure: no target, target ended too early, permission denied;
-       --threshold of what was not measured; inconclusive under --strict
+  3    could not measure: no target, target ended too early, permission denied,
+       a dataset of which no item could be timed; --threshold of what was not
+       measured; inconclusive under --strict
   4    a signal named by --require was missing (the report is still written)
   130  second Ctrl-C, or one before enough was seen to conclude anything from:
        no report, and files of -o stay as they were

@@ -115,7 +115,7 @@ func (p *presentation) check() error {
 		return err
 	}
 	for _, name := range p.require {
-		if _, ok := requireGroups[name]; !ok && !slices.ContainsFunc(metric.Derived,
+		if _, ok := requireGroups[name]; !ok && !slices.ContainsFunc(metric.InReport(),
 			func(d metric.Desc) bool { return d.Name == name }) {
 			return fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report",
 				"--require: unknown signal %q", name)
@@ -222,8 +222,10 @@ func inconclusiveBench(r *report.Report) (why string, failed bool) {
 		return "", false
 	case r.Benchmark.Interrupted:
 		return "it was interrupted", false
-	case !measured(metric.ItemTime):
+	case !measured(metric.ItemTime) && r.Benchmark.Sample.Unread >= r.Benchmark.Sample.Items:
 		return "no item could be read", true
+	case !measured(metric.ItemTime):
+		return "no item was timed", true
 	case r.Benchmark.Kind == string(format.Image) && !measured(metric.DecodeTime):
 		return "no picture could be decoded", false
 	}
@@ -251,7 +253,7 @@ func (p *presentation) gate(r *report.Report) error {
 	}
 	switch why, failed := inconclusiveBench(r); {
 	case failed:
-		return fail(exitNotMeasured, "the report says what is in the way", "nothing was measured of an item: %s", why)
+		return fail(exitNotMeasured, "the report says what is in the way; where it was time, --budget 2m", "%s", why)
 	case p.strict && why != "":
 		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)
 	}

@@ -32,7 +32,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	if m == nil {
 		return Threshold{}, errors.New("a figure, >=, <=, > or <, and a number are expected, as in gpu_busy_ratio>=0.8")
 	}
-	all := slices.Concat(metric.Derived, metric.HookDerived)
+	all := metric.InReport()
 	i := slices.IndexFunc(all, func(d metric.Desc) bool { return d.Name == m[1] })
 	if i < 0 {
 		return Threshold{}, fmt.Errorf("%w: %.80q", ErrNoSuchFigure, m[1])

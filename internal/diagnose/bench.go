@@ -28,7 +28,7 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	r.Benchmark.Headline = headline(e)
 	timed := func(m report.Measurement) bool { return m.Metric == metric.ItemTime.Name }
 	if r.Benchmark.Headline == "" && !r.Benchmark.Interrupted && !slices.ContainsFunc(r.Measurements, timed) {
-		r.Benchmark.Headline = "no item was read"
+		r.Benchmark.Headline = "no item was timed"
 	}
 	r.Benchmark.Statement = benchStatement(e, r)
 	r.Next = benchNext(e, r)

@@ -99,9 +99,8 @@ func benchStatement(e *evidence.Evidence, r *report.Report) string {
 		text = sentence(capital(note)) + " " + text
 	}
 	if of := r.Benchmark.Sample; of.Unread > 0 && of.Unread < of.Items {
-		text = fmt.Sprintf("%d of the %d sampled items cannot be read or decoded, and all figures are of the others: "+
-			"mend the files first, as a training ends at such an item, or goes without it. ", of.Unread,
-			of.Items) + text
+		text = fmt.Sprintf("%d of the %d sampled items could not be read or decoded, and all figures are of the "+
+			"others. ", of.Unread, of.Items) + text
 	}
 	return text
 }

@@ -47,7 +47,7 @@ type Table struct {
 
 func (p *Table) add(texts ...string) { p.Rows = append(p.Rows, Row{Cells: cells(texts...)}) }
 
-// drop takes columns away that hold nothing in any row.
+// drop takes columns away.
 func (p *Table) drop(from, to int) {
 	p.Columns = slices.Delete(p.Columns, from, to)
 	for i, r := range p.Rows {

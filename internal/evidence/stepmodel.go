@@ -70,8 +70,9 @@ func (b *builder) model(r *rank) {
 		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Loads {
-		apart := b.mayLoadAsleep(r, seen.Device)
-		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-apart.Hi, 0), max(seen.Asleep.Likely-apart.Likely, 0)
+		remote, timer := b.networkWait(r), b.asleepByTimer(r, seen.Device)
+		seen.Asleep.Lo = max(seen.Asleep.Lo-remote.Hi-timer.Hi, 0)
+		seen.Asleep.Likely = max(seen.Asleep.Likely-remote.Likely-timer.Likely, 0)
 	}
 	if seen.Device == step.Counted {
 		seen.Busy = b.trainingMean(r, r.busy)

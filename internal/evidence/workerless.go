@@ -13,42 +13,46 @@ import (
 // reading data.
 const activityBytes = 4096
 
-// mayLoadAsleep is the share of time in which the main thread of a trainer without workers sleeps and may be loading,
-// beside its waits for storage. What it waits for over the network it most likely loads, or it logs.
-func (b *builder) mayLoadAsleep(r *rank, device step.Sight) step.Range {
-	remote := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadRemote)))
-	timer := b.asleepByTimer(r, device)
-	return step.Range{Likely: remote.Likely + timer.Likely, Hi: remote.Hi + timer.Hi}
+// networkWait is the share of time in which the main thread of a trainer without workers waits for the network: most
+// likely it loads, or it logs.
+func (b *builder) networkWait(r *rank) step.Range {
+	s := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadRemote)))
+	return step.Range{Likely: s.Likely, Hi: s.Hi}
 }
 
-// asleepByTimer is the part of that in which it sleeps for a time. A device is waited for by no timer: a reader may
-// pause there, or the training loop, and half is a guess as good as any. Without a device, sleep stands for one.
+// asleepByTimer is the share of time in which it sleeps for a time and may be loading. A device is waited for by no
+// timer: a reader may pause there, or the training loop, and half is a guess as good as any, unless no DataLoader was
+// made. Without a device, sleep stands for one.
 func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
 	if device == step.NoDevice {
 		return step.Range{}
 	}
-	timer := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadSleep)))
-	return step.Range{Likely: timer.Likely / 2, Hi: timer.Hi}
+	s := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadSleep)))
+	if b.ev.Facts.NoLoader {
+		return step.Range{Hi: s.Hi}
+	}
+	return step.Range{Likely: s.Likely / 2, Hi: s.Hi}
 }
 
 // mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
-// what it waits for storage, at most that, what it may load asleep, and all it runs and does not spin. Most likely it
-// loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile, half of
-// what it runs is a guess as good as any, as data in memory reads nothing; not where no DataLoader was made. Where its
-// code was sampled, it loads at least while it executes libraries that read data.
+// what it waits for storage, at most that, what it waits for over the network or sleeps for a time, and all it runs and
+// does not spin. Most likely it loads between two readings over which it read data; where it reads nothing, and a
+// device idles meanwhile, half of what it runs is a guess as good as any, as data in memory reads nothing; not where no
+// DataLoader was made. Where its code was sampled, it loads at least while it executes libraries that read data.
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
-	apart, least := b.mayLoadAsleep(r, seen.Device), storage.Lo
-	storage.Likely, storage.Hi = storage.Likely+apart.Likely, storage.Hi+apart.Hi
+	remote, timer, least := b.networkWait(r), b.asleepByTimer(r, seen.Device), storage.Lo
+	storage.Likely, storage.Hi = storage.Likely+remote.Likely+timer.Likely, storage.Hi+remote.Hi+timer.Hi
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
-	own, reads := seen.Running.Likely-seen.Spin.Likely, b.readsWhileRunning(r)
-	likely := min(reads+apart.Likely, seen.Running.Likely+storage.Likely)
+	own, likely := seen.Running.Likely-seen.Spin.Likely, b.readsWhileRunning(r)+remote.Likely
 	code, part, reported := b.codeOfLoading(r, seen.Running)
 	switch {
 	case seen.Device == step.NoDevice: // nothing but reads says that it loads at all
+		likely = min(likely, seen.Running.Likely+storage.Likely)
 		most = likely
-	case reads < activeShare && !b.ev.Facts.NoLoader:
-		likely = own/2 + apart.Likely
+	case likely < activeShare && !b.ev.Facts.NoLoader:
+		likely = own / 2
 	}
+	likely += timer.Likely
 	if reported {
 		likely = min(part*own+storage.Likely, most)
 	}

@@ -38,30 +38,32 @@ func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 	files := must.Get(sources(true))(t)
 	later := time.Now().Add(2 * abandoned)
 	for name, c := range map[string]struct {
-		mangle func(*folder) error // of a whole one
-		as     string              // the folder's name; "": as os.MkdirTemp made it
+		mangle func(dir string) error // of a whole one
+		as     string                 // the folder's name; "": as os.MkdirTemp made it
 		now    time.Time
 		left   bool
 	}{
 		"whole":     {now: later},
 		"just made": {now: time.Now(), left: true},
-		"empty":     {now: later, mangle: (*folder).empty},
-		"without a package": {now: later, mangle: func(f *folder) error {
-			return os.RemoveAll(filepath.Join(f.path, pythonFolder, packageName))
+		"empty": {now: later, mangle: func(dir string) error {
+			return (&folder{path: dir, root: rootOf(t, dir)}).empty()
 		}},
-		"with a file of theirs": {now: later, left: true, mangle: func(f *folder) error {
-			return os.WriteFile(filepath.Join(f.path, "notes"), nil, 0o600)
+		"without a package": {now: later, mangle: func(dir string) error {
+			return os.RemoveAll(filepath.Join(dir, pythonFolder, packageName))
 		}},
-		"with a file of theirs below": {now: later, left: true, mangle: func(f *folder) error {
-			return os.WriteFile(filepath.Join(f.path, pythonFolder, "train.py"), nil, 0o600)
+		"with a file of theirs": {now: later, left: true, mangle: func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600)
 		}},
-		"with a folder of theirs": {now: later, left: true, mangle: func(f *folder) error {
-			return os.Mkdir(filepath.Join(f.path, pythonFolder, packageName, "x.py"), 0o700)
+		"with a file of theirs below": {now: later, left: true, mangle: func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, pythonFolder, "train.py"), nil, 0o600)
 		}},
-		"with a link": {now: later, left: true, mangle: func(f *folder) error {
-			return os.Symlink("/etc/passwd", filepath.Join(f.path, pythonFolder, packageName, "x.py"))
+		"with a folder of theirs": {now: later, left: true, mangle: func(dir string) error {
+			return os.Mkdir(filepath.Join(dir, pythonFolder, packageName, "x.py"), 0o700)
 		}},
-		"another's mode": {now: later, left: true, mangle: func(f *folder) error { return os.Chmod(f.path, 0o755) }},
+		"with a link": {now: later, left: true, mangle: func(dir string) error {
+			return os.Symlink("/etc/passwd", filepath.Join(dir, pythonFolder, packageName, "x.py"))
+		}},
+		"another's mode": {now: later, left: true, mangle: func(dir string) error { return os.Chmod(dir, 0o755) }},
 		"another's name": {now: later, left: true, as: "pipetune-runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +75,7 @@ func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 				for _, sub := range []string{pythonFolder, filepath.Join(pythonFolder, packageName)} {
 					must.Do(t, os.Chmod(filepath.Join(dir, sub), 0o700))
 				}
-				must.Do(t, c.mangle(f))
+				must.Do(t, c.mangle(dir))
 			}
 			if c.as != "" {
 				dir = filepath.Join(parent, c.as)
@@ -85,4 +87,11 @@ func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 			}
 		})
 	}
+}
+
+func rootOf(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root := must.Get(os.OpenRoot(dir))(t)
+	t.Cleanup(func() { root.Close() })
+	return root
 }

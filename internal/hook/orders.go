@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -90,7 +89,10 @@ type Row struct {
 }
 
 // sound says whether a row is one that the hook can have sent.
-func (r Row) sound() bool { return bounded(reflect.ValueOf(r)) && len(r.Why) <= 4*MaxString }
+func (r Row) sound() bool {
+	return r.Batches >= 0 && r.Steps >= 0 && r.Steps <= maxCount && r.Time >= 0 && r.Time <= maxTime && r.Kept >= 0 &&
+		r.Kept <= maxCount && len(r.Why) <= 4*MaxString
+}
 
 // heldRows is how many rows of one trainer wait to be read; it sends one a second.
 const heldRows = 256

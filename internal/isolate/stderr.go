@@ -33,7 +33,8 @@ func listen(from *os.File) *stderrTail {
 	go func() {
 		defer close(m.over)
 		defer from.Close()
-		_, _ = io.Copy(m, from) // an error is its end as well
+		// An error is its end as well. Hidden is a WriteTo with a buffer of its own, eight times as large.
+		_, _ = io.CopyBuffer(m, struct{ io.Reader }{from}, make([]byte, maxStderr))
 	}()
 	return m
 }

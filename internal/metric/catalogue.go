@@ -34,3 +34,6 @@ func Raw() []Desc {
 
 // All lists every signal, raw and derived.
 func All() []Desc { return slices.Concat(Raw(), Derived, HookDerived, Bench, BenchDerived, Live) }
+
+// InReport returns the signals that stand under "metrics" of a report, where they were measured.
+func InReport() []Desc { return slices.Concat(Derived, HookDerived, BenchDerived) }

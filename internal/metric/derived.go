@@ -45,8 +45,8 @@ var (
 		"storage itself")
 	MainReadBytes = Derived.gauge("main_read_bytes_per_s", BytesPerS, "bytes per second the trainer process itself "+
 		"reads through system calls, what it receives from workers' pipes included; unknown where a worker ended")
-	InWorkerless = Derived.gauge("loads_in_main_ratio", Ratio, "with no workers: share of time the main thread reads "+
-		"or runs while it keeps reading dataset files; an upper bound of the time spent loading")
+	InWorkerless = Derived.gauge("loads_in_main_ratio", Ratio, "with no workers: share of time the main thread may "+
+		"be loading: reads, runs while it keeps reading dataset files, or sleeps for a time beside a device")
 )
 
 // The loader's rates and settings.

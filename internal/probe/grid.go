@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"bytes"
+
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/format"
 )
@@ -29,32 +31,32 @@ func (s *session) chunks() grid {
 		return grid{}
 	}
 	d := l.Dataset
-	if len(d.Filters) == 0 && (d.ChunkBytes == nil || *d.ChunkBytes > s.chunkCache()) {
+	if len(d.Filters) == 0 && (d.ChunkBytes == nil || *d.ChunkBytes > chunkCache(&s.sample)) {
 		return grid{}
 	}
 	return grid{chunk: d.Chunk, patch: s.sample.ItemShape} // access has seen to it that no length is 0
 }
 
-// chunkCache is how many bytes of chunks a dataset that is kept open holds.
-func (s *session) chunkCache() int64 {
-	if s.sample.ChunkCacheBytes != nil {
-		return *s.sample.ChunkCacheBytes
+// chunkCache is how many bytes of chunks a dataset of a sample holds that is kept open.
+func chunkCache(sample *dataset.Sample) int64 {
+	if sample.ChunkCacheBytes != nil {
+		return *sample.ChunkCacheBytes
 	}
 	return int64(format.ChunkCacheBytes)
 }
 
 // onlyCached reports whether a part of the items lies in no more chunks than the chunk cache holds, and all of them in
-// more: read round after round, the part comes out of that cache, as those do not.
+// more: read round after round, the part comes out of that cache, as those do not. Of files that were rewritten the
+// layout is not known.
 func (s *session) onlyCached(sample *dataset.Sample, part, all []int) bool {
 	l := s.options.Layout
-	if sample.Kind != dataset.HDF5 || l == nil || l.ChunksPerItem == nil || l.Dataset.ChunkBytes == nil ||
-		*l.Dataset.ChunkBytes > s.chunkCache() {
+	if l == nil || l.ChunksPerItem == nil || l.Dataset.ChunkBytes == nil ||
+		!bytes.Equal(sample.Files[0].Path, s.sample.Files[0].Path) {
 		return false
 	}
-	holds := s.chunkCache() / max(1, *l.Dataset.ChunkBytes) / max(1, *l.ChunksPerItem)
+	holds := chunkCache(sample) / max(1, *l.Dataset.ChunkBytes) / max(1, *l.ChunksPerItem)
 	fit := func(items []int) bool {
-		alone := apart(sample, items, len(items), 0, s.chunks().byIndex())
-		in := map[int]bool{}
+		alone, in := apart(sample, items, len(items), 0, s.chunks().byIndex()), map[int]bool{}
 		for _, i := range alone {
 			in[sample.Items[i].File] = true
 		}

@@ -52,11 +52,11 @@ type loaded struct {
 	Delay float64 `json:",omitempty"`
 }
 
-// pass is what the reading came to. What failed is in none of its figures but storage, which counts the process.
+// pass is what the reading came to. What failed is in none of its figures but CPU and storage, which count the process.
 type pass struct {
 	Items   int     // read without failure
 	Seconds float64 // wall time they took
-	CPU     float64 // seconds, user and system, of the whole process; what failed took its part by the clock
+	CPU     float64 // seconds, user and system, of the whole process
 	Bytes   int64   // delivered
 	// What /proc/self/io counted; nil where it may not be read.
 	IO *storage.Transfer `json:",omitempty"`

@@ -16,8 +16,8 @@ func (l *loading) pass(ctx context.Context) {
 		l.out.Pass.Cached, l.out.Pass.Remote = r.Ratio(), r.Remote
 	}
 	before := storage.Used()
-	began := time.Now()
-	l.mark, l.end = began, began.Add(time.Duration(l.Seconds*float64(time.Second)))
+	l.mark = time.Now()
+	l.end = l.mark.Add(time.Duration(l.Seconds * float64(time.Second)))
 	var single time.Time
 	for !l.over {
 		if l.sweep(ctx) {
@@ -49,9 +49,8 @@ func (l *loading) pass(ctx context.Context) {
 		l.open.Seconds = now.Sub(l.mark).Seconds()
 		l.account(ctx, now)
 	}
-	after, all := storage.Used(), time.Since(began).Seconds()
+	after := storage.Used()
 	l.out.Pass.CPU, l.out.Pass.IO = after.Since(before)
-	l.out.Pass.CPU *= min(1, l.out.Pass.Seconds/max(all, 1e-9)) // what failed is on no clock
 }
 
 func (l *loading) next() int {

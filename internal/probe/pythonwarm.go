@@ -9,8 +9,8 @@ import (
 
 // warmed is the part of the sample that the interpreter is sent, after it was read once, off the clock: what ran before
 // may have dropped it from the page cache, as cold reads do. Where that takes longer than there is, it is what was
-// read until then. It is not ok where nothing could be brought in; then it is the whole sample, and reads of it are not
-// known to be warm. The error is the context's.
+// read until then. It is not ok where nothing could be brought in, or no more than HDF5's chunk cache holds; then it is
+// the whole sample, and reads of it are not known to be warm. The error is the context's.
 func (s *session) warmed(ctx context.Context, within span) (part dataset.Sample, ok bool, err error) {
 	if s.sample.Kind == dataset.Image {
 		// the script reads each file itself before its time counts: its decoders may know more formats

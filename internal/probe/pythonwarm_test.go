@@ -123,9 +123,20 @@ func TestPartThatTheChunkCacheHoldsIsNotMeasured(t *testing.T) {
 	sample.ChunkCacheBytes = new(int64(len(sample.Items)-1) * chunk)
 	s := testSession(t, sample, Options{Layout: layout})
 	way := s.shuffled("reading")
+	way.keep = s.keepRead
 	if r, err := s.measure(t.Context(), way, begin(s.clock, 0)); err == nil || !strings.Contains(err.Error(), "cache") {
 		t.Errorf("%+v, %v", r, err)
 	}
+	if err := s.figure(t.Context(), way, begin(s.clock, 0)); err != nil || len(s.result.Abstained) != 1 {
+		t.Errorf("cold reads, which follow: %v; %+v", err, s.result.Abstained)
+	}
+	larger := sample
+	larger.ChunkCacheBytes = new(int64(len(sample.Items)) * chunk)
+	way.sample = &larger // of the sweep over caches
+	if r, err := s.measure(t.Context(), way, begin(s.clock, 0)); err != nil || r.time.N == 0 {
+		t.Errorf("with a cache for all: %+v, %v", r, err)
+	}
+	way.sample = nil
 	if part, ok := s.readOnce(t.Context(), begin(s.clock, 0)); ok {
 		t.Errorf("%d items for the interpreter", len(part.Items))
 	}

@@ -66,7 +66,7 @@ func (s *session) figure(ctx context.Context, w way, within span) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, errNotCold):
+	case errors.Is(err, errNotCold), errors.Is(err, errTooFewWarm):
 		s.abstain(w.probe, w.what+": "+err.Error(), "")
 		return nil
 	case r.time.N > 0:

@@ -119,10 +119,12 @@ func (m *measuring) warmUp(ctx context.Context, within span) error {
 	}
 }
 
-// tooFewWarm says that rounds would be of the chunk cache.
+// errTooFewWarm says that warm rounds would be of HDF5's chunk cache; cold ones are not.
+var errTooFewWarm = errors.New("too few items could be brought in")
+
 func (s *session) tooFewWarm() error {
-	return fmt.Errorf("bringing in more items than HDF5's chunk cache holds took longer than its share of the budget "+
-		"of %v; give --budget %v", s.options.Budget, s.larger())
+	return fmt.Errorf("%w: more than HDF5's chunk cache holds took longer than their share of the budget of %v; give "+
+		"--budget %v", errTooFewWarm, s.options.Budget, s.larger())
 }
 
 // fillCache reads an item of each of so many chunks, which the rounds, begun elsewhere, meet no oftener than others.

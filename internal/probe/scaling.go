@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -44,7 +45,12 @@ func scaling(ctx context.Context, s *session) error {
 		within = within.part(1 - coldPart)
 	}
 	c := &workerGroup{session: s}
-	if err := c.curve(ctx, within); err != nil || !cold {
+	err = c.curve(ctx, within)
+	if errors.Is(err, errTooFewWarm) {
+		s.abstain(report.ProbeScaling, "warm: "+err.Error(), "")
+		err = nil
+	}
+	if err != nil || !cold {
 		return err
 	}
 	if !s.time.fits(c.took) {
@@ -159,7 +165,7 @@ func (c *workerGroup) warmUp(ctx context.Context, within span) error {
 	}
 	c.note(&c.sample, out.Failures)
 	if out.Next > 0 {
-		if c.onlyCached(&c.sample, c.items[:out.Next], c.items) {
+		if jobHandle(&c.sample) == handleKept && c.onlyCached(&c.sample, c.items[:out.Next], c.items) {
 			return c.tooFewWarm()
 		}
 		c.items = c.items[:out.Next]

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workerGroup is several worker processes that read disjoint shares of the sample at the same time.
+// workerGroup is several worker processes that read at the same time: warm, each all of the sample; cold, disjoint
+// shares of it.
 type workerGroup struct {
 	*session
 	processes []*process
 	items     []int         // in random order
-	next      []int         // where in its share each process goes on
+	next      []int         // warm: where in the items each process goes on
 	pass      time.Duration // how long a round lasts
 	cold      bool
 	distant   bool // files lie on another machine or behind another process: what is fetched may not be counted
@@ -58,8 +59,10 @@ func (c *workerGroup) startUpTo(ctx context.Context, count int) error {
 
 // revive begins a process again that died and was renewed, once what ended it is left out.
 func (c *workerGroup) revive(ctx context.Context, p *process, asked load, death error) error {
-	if err := c.survive(ctx, &c.sample, asked, death); err != nil {
-		return err
+	if len(c.sound(&c.sample, asked.Items)) == len(asked.Items) { // else another one has ended by the same item
+		if err := c.survive(ctx, &c.sample, asked, death); err != nil {
+			return err
+		}
 	}
 	if _, err := p.begin(ctx, c.time); err != nil {
 		return fmt.Errorf("starting a worker process again: %w", err)
@@ -67,7 +70,8 @@ func (c *workerGroup) revive(ctx context.Context, p *process, asked load, death 
 	return nil
 }
 
-// lead is how far ahead a round starts: a request takes some 1 ms with a thousand items to reach its process.
+// lead is how far ahead a round starts: a request takes some 1 ms with a thousand items to reach its process, and
+// samples have 4,096 at most.
 func lead(count int) time.Duration {
 	return 20*time.Millisecond + time.Duration(count)*2*time.Millisecond
 }

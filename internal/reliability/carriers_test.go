@@ -174,7 +174,8 @@ with h5py.File(sys.argv[1], "w") as f:
 print(len(names))
 `, file}, func(cmd *exec.Cmd) { cmd.Stdin = strings.NewReader(string(list)) })
 	made.ends(2*time.Minute, 0)
-	written := s.shows(quickBench(file), ".txt .md .json", 0) +
+	// 3: of so many alike the first is read, whose name cannot be asked for as it is shown
+	written := s.shows(quickBench(file), ".txt .md .json", 0, 3) +
 		s.shows(quickBench(file, "--dataset", "/田中さんにあげて下さい"), ".txt .md .json", 0) +
 		s.shows(quickBench(file, "--dataset", "/nosuch\x1b[2J\n|"), ".txt .md .json", 1, 2, 3, 4)
 	s.measured("%s names of datasets, groups, links and attributes, %d bytes of output in 3 runs",

@@ -310,7 +310,7 @@ func TestCandidatesAreBelieved(t *testing.T) {
 func TestNothingMeasuredSaysSo(t *testing.T) {
 	r := benchmark(arrays(nil, 0, 0, 0), new(figures))
 	judgeBench(r)
-	if len(r.Findings) > 0 || r.Benchmark.Headline != "no item was read" || !strings.Contains(r.Benchmark.Statement,
+	if len(r.Findings) > 0 || r.Benchmark.Headline != "no item was timed" || !strings.Contains(r.Benchmark.Statement,
 		"Too little") {
 		t.Errorf("got %q, %q, %+v", r.Benchmark.Headline, r.Benchmark.Statement, r.Findings)
 	}
@@ -324,12 +324,12 @@ func TestNothingMeasuredSaysSo(t *testing.T) {
 
 // What a damaged file gives is of the items that can be read, and the first that is said of it is how many cannot.
 func TestDamagedItemsAreCounted(t *testing.T) {
-	for unread, want := range map[int]string{0: "", 7: "7 of the 100 sampled items cannot be read", 100: ""} {
+	for unread, want := range map[int]string{0: "", 7: "7 of the 100 sampled items could not be read", 100: ""} {
 		r := benchmark(arrays(nil, 0, 0, 0), new(figures))
 		r.Benchmark.Sample.Items, r.Benchmark.Sample.Unread = 100, unread
 		judgeBench(r)
 		if got := r.Benchmark.Statement; !strings.HasPrefix(got, want) ||
-			(want == "") == strings.Contains(got, "sampled items cannot") {
+			(want == "") == strings.Contains(got, "sampled items could") {
 			t.Errorf("%d unread: %q", unread, got)
 		}
 	}

@@ -19,9 +19,9 @@ var smallItem = threshold("item too small for a chunk of its own", 10<<10, metri
 const keepOld = "write a copy and keep the old file until it is checked"
 
 // rechunked reports the measured finding of rules about chunks that hold more than an item needs, unless another chunk
-// shape would save little: of one item per chunk or, where an item is too small for that, of contiguous ones without
-// filters. The time of an item that is alone in its chunk is what --try measured or, without it, its
-// part of the filters' time and a plain read; what storage takes of a cold item is left as it is.
+// shape would save little. That shape is one item per chunk or, where an item is too small for that, contiguous storage
+// without filters. The time of an item that is alone in its chunk is what --try measured or, without it, its part of
+// the filters' time and a plain read; what storage takes of a cold item is left as it is.
 func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	before, state := settled(p)
 	to, name, command := newChunk(p), "chunk-item", repack(p)

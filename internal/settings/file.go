@@ -82,9 +82,9 @@ func parse(path, text string) (*File, error) {
 		}
 		f.tables[""][key] = value
 	}
-	for table, settings := range f.tables {
-		for key, value := range settings {
-			if _, err := texts(value); err != nil {
+	for _, table := range slices.Sorted(maps.Keys(f.tables)) {
+		for _, key := range slices.Sorted(maps.Keys(f.tables[table])) {
+			if _, err := texts(f.tables[table][key]); err != nil {
 				return nil, fmt.Errorf("%s: %w", dotted(table, key), err)
 			}
 		}

@@ -56,7 +56,7 @@ func (h *Trainer) Over(loops []*Loop, of func(*Loop) []float64) []float64 {
 }
 
 // Read gathers what the hook reported on a trainer; nil where it reported nothing, or too little to stand for the
-// window: then thin says of how many seconds it reported.
+// window: then it is thin, and reported is for how many seconds it did.
 func Read(w *watched.Watch, a *watched.Process) (h *Trainer, reported float64, thin bool) {
 	clock, entities := readHookClock(w, a), w.Loops(a)
 	if clock == nil || len(entities) == 0 {

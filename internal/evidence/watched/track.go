@@ -16,7 +16,7 @@ import (
 type Track struct {
 	Entity string
 	At, V  []float64
-	Resets int // steps at which a counter ran backwards that never should, as iowait may
+	Resets int // steps at which a counter ran backwards that never should; iowait may, and is not counted
 }
 
 // Span is a stretch of time in seconds since the recording's start.

@@ -172,6 +172,7 @@ func cut(parts []Span, width float64) []Span {
 // settle drops the warm-up of a stretch of the watch and cuts the rest into windows.
 func (f *Watch) settle(life Span) {
 	f.Gaps, f.Halts = f.readLost(life)
+	slices.SortStableFunc(f.Halts, earlier)
 	f.Lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.Gaps, f.Halts)), earlier)
 	if f.Rec.End != nil {
 		f.By = f.Rec.End.Reason
@@ -208,7 +209,7 @@ func (f *Watch) Cut(parts []Span, width float64) {
 }
 
 // Read reads who took part in a watch, finds the longest training of it, and cuts its steady stretch into windows.
-// The error says that there are no readings.
+// end is when the readings end. The error says that there are none.
 func Read(rec *recording.Recording) (f *Watch, t OtherTrainings, end float64, err error) {
 	if rec == nil {
 		return nil, t, 0, errEmpty

@@ -56,17 +56,27 @@ def hdf5_dataset_per_item(m):
     for items in m.datasets:
         for function in items.functions:
             for n in ast.walk(function):
-                if not isinstance(n, ast.Subscript) or not isinstance(n.value, ast.Subscript):
-                    continue
-                file, name = n.value.value, n.value.slice
-                made = m.assigned(items.owner, on_self(file)) if on_self(file) else []
-                if any(opens(m, v, HANDLES) == "HDF5 file" for v in made) and items.varies(function, n.slice):
-                    if not items.varies(function, name):
-                        yield Finding(
-                            n.value,
-                            "the dataset is looked up by its name for each item (in %s): "
-                            "its chunk cache ends with each of them" % function.name,
-                        )
+                if isinstance(n, ast.Subscript) and one_dataset(items, n.value) and items.varies(function, n.slice):
+                    around = m.source.parents.get(n)
+                    named = any(isinstance(x, (ast.Call, ast.JoinedStr)) for x in ast.walk(n.slice))
+                    if named or isinstance(around, ast.Subscript) and around.value is n:
+                        continue  # what is looked up for an item is a dataset of a group
+                    yield Finding(
+                        n.value,
+                        "the dataset is looked up by its name for each item (in %s): "
+                        "its chunk cache ends with each of them" % function.name,
+                        None if numeric(n.slice) else POSSIBLE,
+                    )
+
+
+def one_dataset(items, node):
+    """Whether an expression is self.file["name"] of an HDF5 file that a dataset keeps, by a name that is written."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return False
+    file = node.value
+    if not isinstance(file, ast.Attribute) or dotted(file.value) != "self":
+        return False
+    return any(opens(items.m, v, HANDLES) == "HDF5 file" for v in items.m.assigned(items.owner, file.attr))
 
 
 @rule("hdf5-cache-unused")
