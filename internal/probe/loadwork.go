@@ -94,7 +94,8 @@ func loadItems(ctx context.Context, w *state, q load) (out loaded, err error) {
 
 func (w *state) load(ctx context.Context, q load) (loaded, error) {
 	l := loading{state: w, load: q, at: q.From % len(q.Items), stride: 1, failed: map[int]bool{}, clock: clockCost()}
-	if err := sleepUntil(ctx, q.StartAt); err != nil {
+	var err error
+	if l.late, err = sleepUntil(ctx, q.StartAt); err != nil {
 		return loaded{}, err
 	}
 	l.pass(ctx)
@@ -110,8 +111,9 @@ type loading struct {
 	stride int // items for one look at the clock
 	timed  int // items whose time was seen, to draw the reservoir
 	failed map[int]bool
-	clock  float64 // seconds that one look at the clock takes
-	each   float64 // seconds that an item takes, the mean so far; 0 before the first
+	clock  float64       // seconds that one look at the clock takes
+	late   time.Duration // after StartAt it began
+	each   float64       // seconds that an item takes, the mean so far; 0 before the first
 	list   dataset.Sweep
 	took   []time.Duration // of the items on the list
 
@@ -200,25 +202,27 @@ func (l *loading) fail(item int, err error) {
 	}
 }
 
-// sleepUntil waits for a time of CLOCK_MONOTONIC, which all processes of a machine share.
-func sleepUntil(ctx context.Context, at int64) error {
+// sleepUntil waits for a time of CLOCK_MONOTONIC, which all processes of a machine share, and says by how much it came
+// too late.
+func sleepUntil(ctx context.Context, at int64) (late time.Duration, err error) {
 	if at == 0 {
-		return nil
+		return 0, nil
 	}
 	now, err := monotonic()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	wait := time.Duration(at - now)
 	if wait > slowest/2 {
-		return fmt.Errorf("asked to wait %v before reading", wait)
+		return 0, fmt.Errorf("asked to wait %v before reading", wait)
 	}
 	select {
 	case <-time.After(wait):
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
+	now, err = monotonic()
+	return max(0, time.Duration(now-at)), err
 }
 
 // clockCost measures what one look at the clock costs, in seconds: 30 ns where the kernel serves it without a system

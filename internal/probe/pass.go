@@ -16,7 +16,9 @@ func (l *loading) pass(ctx context.Context) {
 		l.out.Pass.Cached, l.out.Pass.Remote = r.Ratio(), r.Remote
 	}
 	before := storage.Used()
-	l.mark = time.Now()
+	// Processes that begin together are timed from that instant on: one that waits for a CPU first would seem to read
+	// beside those that read before it.
+	l.mark = time.Now().Add(-l.late)
 	l.end = l.mark.Add(time.Duration(l.Seconds * float64(time.Second)))
 	var single time.Time
 	for !l.over {
