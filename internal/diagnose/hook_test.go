@@ -93,7 +93,7 @@ func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
 // A job that pipetune has launched is not told to be launched.
 func TestLaunchedIsNotToldToLaunch(t *testing.T) {
 	alone := saw(evidence.Facts{}, readings{"num_workers": 0})
-	if a := noModel(alone, nil, "no batch was counted", ""); a.Cure != launchCure {
+	if a := noModel(alone, nil, "no batch was counted", ""); a.Cure != LaunchCure {
 		t.Errorf("attached: %q", a.Cure)
 	}
 	alone.Header.Mode = "launch"

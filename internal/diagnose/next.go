@@ -36,6 +36,9 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 			out = append(out, "pipetune explain "+r.Findings[i].Rule)
 		}
 	}
+	if r.Verdict.Class == report.InputBound && r.Verdict.Rule == "" && e.Header.Mode != "launch" && startLine(e) != "" {
+		out = append(out, "pipetune diagnose"+startLine(e)) // from inside more is seen
+	}
 	if e.Facts.Dataset != "" && r.Verdict.Class == report.InputBound {
 		out = append(out, "pipetune bench-io "+ShellWord(e.Facts.Dataset))
 	}

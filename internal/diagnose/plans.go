@@ -88,7 +88,8 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 	return nil
 }
 
-const launchCure = "start the job with pipetune: pipetune diagnose -- COMMAND"
+// LaunchCure is what to do where a launched job would show more.
+const LaunchCure = "start the job with pipetune: pipetune diagnose -- COMMAND"
 
 // noModel says why there is none: what is missing, or else a reason of its own.
 func noModel(e *evidence.Evidence, needs []metric.Desc, reason, cure string) *report.Abstained {
@@ -97,7 +98,7 @@ func noModel(e *evidence.Evidence, needs []metric.Desc, reason, cure string) *re
 		reason, cure = cmp.Or(why, "this watch gave too little to model the loader"), itsCure
 	}
 	if cure == "" && Workerless(e) && !Hooked(e) && e.Header.Mode != "launch" {
-		cure = launchCure
+		cure = LaunchCure
 	}
 	return &report.Abstained{Rule: PlansID, Missing: names, Reason: reason, Cure: cure}
 }

@@ -145,7 +145,7 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	case e.Header.Mode == "launch":
 		return "only the hook reports it, from inside the job, and it reported nothing", ""
 	}
-	return "only a launched job reports it, from inside", launchCure
+	return "only a launched job reports it, from inside", LaunchCure
 }
 
 var gpuSignals = []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio,

@@ -91,6 +91,7 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.FeedersAtOnce, b.feedersAtOnce(r), metric.LoaderWaitAlive)
 	take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.ThreadQueuePoll)
 	take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
+	take(metric.IdleSpread, b.idleSpread(r), metric.ThreadQueuePoll)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
 	if r.hook != nil {
 		b.reportedWorkers(r)
@@ -147,6 +148,22 @@ func (b *builder) imbalance(r *rank) figure {
 		return figure{}
 	}
 	return exact(slices.Max(rates) / median)
+}
+
+// idleSpread is by how much workers differ in the share of time in which they wait for work, of those that lived for a
+// quarter of the window: in less, one slow batch is as much.
+func (b *builder) idleSpread(r *rank) figure {
+	var idle []float64
+	for _, w := range r.workerSet {
+		alone := []*watched.Process{w}
+		if stat.Sum(b.totals(alone, metric.ThreadSamples)) > b.Steady.Length()/4 {
+			idle = append(idle, b.idleShare(alone))
+		}
+	}
+	if r.fed != nil || len(idle) < 2 {
+		return figure{}
+	}
+	return exact(slices.Max(idle) - slices.Min(idle))
 }
 
 // leastCores is the fewest cores that a worker may run on, where they are fewer than its trainer's.
