@@ -21,8 +21,8 @@ func (b *builder) networkWait(r *rank) step.Range {
 }
 
 // asleepByTimer is the share of time in which it sleeps for a time and may be loading. A device is waited for by no
-// timer: a reader may pause there, or the training loop, and half is a guess as good as any, unless no DataLoader was
-// made. Without a device, sleep stands for one.
+// timer, and a training loop seldom pauses, while readers poll for what is fetched (as MosaicML's Streaming does for
+// its shards): most likely it loads, unless no DataLoader was made. Without a device, sleep stands for one.
 func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
 	if device == step.NoDevice {
 		return step.Range{}
@@ -31,7 +31,7 @@ func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
 	if b.ev.Facts.NoLoader {
 		return step.Range{Hi: s.Hi}
 	}
-	return step.Range{Likely: s.Likely / 2, Hi: s.Hi}
+	return step.Range{Likely: s.Likely, Hi: s.Hi}
 }
 
 // mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
