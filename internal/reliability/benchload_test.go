@@ -85,7 +85,8 @@ func manyFiles(s *stand, files, folders int) {
 	s.measured("%d files: %.0f MiB at most with all helpers; first words after %.2f s; none of them can be read: "+
 		"exit %d after %.1f s; Ctrl-C at %d moments ends it in %.2f s at most",
 		files, mib(most), first.Seconds(), status, took.Seconds(), ended, ending.Seconds())
-	if status != 3 || !strings.Contains(text, "files looked at") {
+	// Progress is drawn every half a second: some machines have walked it by then.
+	if status != 3 || took > time.Second && !strings.Contains(text, "files looked at") {
 		s.Errorf("exit %d; it says: %.600s", status, text)
 	}
 	s.atMost(mib(most), 128, "%.0f MiB")
