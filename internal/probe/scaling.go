@@ -106,7 +106,7 @@ func (c *workerGroup) curve(ctx context.Context, within span) error {
 				s.options.Budget, s.larger())))
 			return nil
 		}
-		c.pass = max(share.pass()-lead(count), shortestPass)
+		c.pass = share.groupPass(lead(count))
 		got, err := c.step(ctx, share, count)
 		if got.rate.N > 0 {
 			got.remote = c.processes[0].remote
