@@ -43,9 +43,11 @@ func changeName(x report.Change) string {
 	if x.Probe == "" {
 		return cmp.Or(changeNames[x.Metric].name, strings.ReplaceAll(x.Metric, "_", " "))
 	}
+	_, labels, _ := strings.Cut(x.Key, "{")
 	var values []string
-	for _, name := range report.RowLabels(x.Labels) {
-		switch v := x.Labels[name]; {
+	for l := range strings.SplitSeq(strings.TrimSuffix(labels, "}"), ",") {
+		name, v, _ := strings.Cut(l, "=")
+		switch {
 		case v == "", v == "kept":
 		case slices.Contains(plainLabels, name):
 			values = append(values, v)

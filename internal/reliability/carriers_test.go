@@ -19,31 +19,6 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-var nameTrials = []trial{
-	{id: "N1-files", fault: "hostile names of files and folders",
-		made: "`bench-io` on a folder of pictures with each payload that can be a name, in a folder of such a " +
-			"name; text, md, json, stderr",
-		target: "no control, bidirectional or zero-width character, valid UTF-8; the Markdown has one heading, tags " +
-			"of pipetune's own and tables as wide as their head, no link, no mention; JSON is valid; exit 0",
-		run: hostileFiles},
-	{id: "N1-hdf5", fault: "hostile names inside an HDF5 file",
-		made:   "`bench-io` on a file with datasets, groups, links and attributes so named by h5py",
-		target: "as N1-files", run: hostileDatasets},
-	{id: "N1-process", fault: "hostile command lines, names of processes, control group and host",
-		made: "`diagnose --pid` of a process with each payload as an argument, one as argv[0], and children " +
-			"with each as comm (prctl), in a control group and a UTS namespace of such names",
-		target: "as N1-files, in the recording too", run: hostileProcess},
-	{id: "N1-gpu", fault: "hostile name of a GPU", made: "`doctor` with a libnvidia-ml that tells each payload " +
-		"as the name", target: "as N1-files", run: hostileGPU},
-	{id: "N1-hook", fault: "hostile strings from inside the job",
-		made:   "`diagnose -- python` of a script so named, with dataset and sampler classes so named",
-		target: "as N1-files, the job unharmed", run: hostileHook},
-	{id: "N3", fault: "lines to copy hold hostile paths", made: "every line of reports that is to be copied, " +
-		"made of each payload that can be a path: `sh -n`, then run by sh and bash in a folder with programs of " +
-		"their names that do nothing",
-		target: "it parses, runs, and no marker appears", run: hostileCommands},
-}
-
 // into are the files that a run of pipetune writes into a folder, beside what it prints.
 func into(dir, suffixes string) (args []string) {
 	for suffix := range strings.FieldsSeq(suffixes) {
@@ -74,7 +49,7 @@ func presentable(s *stand, c *command, dir string) (size int) {
 		case ".md":
 			harmlessMarkdown(s, text)
 		}
-		if why := invisible(text); why != "" {
+		if why := invisible(text, false); why != "" {
 			s.Errorf("%s of %s lets %s through: %s", name, c, why, around(text))
 		}
 	}
@@ -93,7 +68,7 @@ func (s *stand) shows(args []string, suffixes string, codes ...int) (size int) {
 // around is what stands beside the first byte that must not be there.
 func around(text string) string {
 	for i, c := range text {
-		if invisible(string(c)) != "" || c == 0xfffd {
+		if invisible(string(c), false) != "" || c == 0xfffd {
 			return fmt.Sprintf("%q", text[max(0, i-60):min(len(text), i+60)])
 		}
 	}

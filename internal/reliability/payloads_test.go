@@ -62,7 +62,12 @@ func tinyPNG(s *stand) []byte {
 }
 
 // invisible says what a text for a terminal, a log or a page must never hold, "" where it holds nothing of the kind.
-func invisible(s string) string {
+func invisible(s string, style bool) string {
+	if style { // the colours that pipetune itself writes when it is told to
+		for _, own := range []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"} {
+			s = strings.ReplaceAll(s, own, "")
+		}
+	}
 	if !utf8.ValidString(s) {
 		return "invalid UTF-8"
 	}
