@@ -37,7 +37,8 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk,
 			metric.HDF5Cache, metric.HDF5Amplify},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, layoutError, smallItem,
+			diagnose.MemoryShare),
 		Applies: func(p *diagnose.Pass) bool { return inChunks(p) && filtered(p) },
 		Eval: func(p *diagnose.Pass) {
 			if neverKept(p) {

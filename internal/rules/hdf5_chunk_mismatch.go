@@ -38,7 +38,8 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache,
 			metric.HDF5Amplify, metric.HDF5Filters},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, layoutError, smallItem,
+			diagnose.MemoryShare),
 		Applies: inChunks,
 		Eval:    mismatchMeasured,
 	},

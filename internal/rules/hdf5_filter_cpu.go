@@ -40,7 +40,7 @@ var hdf5FilterCPU = diagnose.Rule{
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, diagnose.MemoryShare),
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, diagnose.MemoryShare),
 		Applies: filtered,
 		Eval:    filterMeasured,
 	},

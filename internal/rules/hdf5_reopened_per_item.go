@@ -78,7 +78,7 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchPerFile},
-		Limits:  limits(plainOverhead, plainSpeed),
+		Limits:  limits(plainOverhead, plainSpeed, plainLeast),
 		Applies: ofKind("hdf5"),
 		Eval:    reopenedMeasured,
 	},

@@ -40,9 +40,9 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	if v, ok := p.Evidence.Get(metric.BenchFilter); ok && !inOnePiece {
 		filters = v.Summary
 	}
-	plain := plainRead(p) + waits
-	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+
-		plain))
+	plain := more(plainRead(p), waits)
+	after := spread(filters.Lo/amplify+plain.Lo, filters.Center/amplify+plain.Center,
+		layoutError.Value*(filters.Hi/amplify+plain.Hi))
 	known := true
 	if inOnePiece {
 		var mind string

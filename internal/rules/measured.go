@@ -18,7 +18,8 @@ import (
 // would save, in the state that training sees after its first epoch: warm where the dataset fits in memory, cold where
 // it does not. What a first epoch alone pays, and what nobody is known to do, costs nothing of that and scores 0.
 
-// plainOverhead and plainSpeed are what reading an item costs when nothing is in the way.
+// plainOverhead and plainSpeed are what reading an item costs when nothing is in the way, and plainLeast how little of
+// it that may be.
 var (
 	plainOverhead = threshold("overhead of reading an item that lies in one piece", 10e-6, metric.Seconds,
 		"measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 KiB: 4 to 12 µs per item (h5py "+
@@ -26,6 +27,8 @@ var (
 	plainSpeed = threshold("speed of reading an item that lies in one piece", 5e9, metric.BytesPerS,
 		"measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; less than the least of them, for older "+
 			"machines (Debian)")
+	plainLeast = threshold("least part of what reading an item that lies in one piece is said to take", 0.3,
+		metric.Ratio, "measured: the same: 4 µs of the 10 µs, and 17 GB/s against the 5 GB/s (Debian)")
 	layoutError = threshold("error of predicting another chunk shape", 1.5, metric.Count,
 		"measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 items "+
 			"0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small chunks")
@@ -34,8 +37,11 @@ var (
 // plain is the time of reading so many bytes that lie in one piece, uncompressed and cached.
 func plain(bytes float64) float64 { return plainOverhead.Value + bytes/plainSpeed.Value }
 
-// plainRead is that of an item.
-func plainRead(p *diagnose.Pass) float64 { return plain(p.OrZero(metric.BenchItemBytes)) }
+// plainRead is that of an item, as a range.
+func plainRead(p *diagnose.Pass) stat.Summary {
+	most := plain(p.OrZero(metric.BenchItemBytes))
+	return spread(plainLeast.Value*most, most, most)
+}
 
 // settled is one item's time in the state training sees after its first epoch, and the word for that state. A rule that
 // asks for it needs BenchItem.
@@ -90,9 +96,9 @@ func spread(lo, center, hi float64) stat.Summary {
 
 // less is before without a part of it that takes cost; what remains is at least floor. The cost is a part of the same
 // time, so that its interval alone is that of what remains.
-func less(before, cost stat.Summary, floor float64) stat.Summary {
-	return spread(max(before.Center-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Center-cost.Lo,
-		floor))
+func less(before, cost, floor stat.Summary) stat.Summary {
+	return spread(max(before.Center-cost.Hi, floor.Lo), max(before.Center-cost.Center, floor.Center),
+		max(before.Center-cost.Lo, floor.Hi))
 }
 
 // more is a time with so many seconds on top.
