@@ -21,7 +21,6 @@ var (
 var unread = map[string]string{
 	"loader_worker_births": "goes on where events stop at their bound: reliability trials hold the watch to it",
 	"hook_item_s":          "of the hook's own account: its tests hold what it counts to what a job did",
-	"hook_reads":           "the same",
 	"hook_decodes":         "the same",
 }
 

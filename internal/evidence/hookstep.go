@@ -130,6 +130,7 @@ func (b *builder) hookMade(r *rank) {
 		{metric.MadeCollate, collate}} {
 		b.set(p.d, b.ratio(p.took, items))
 	}
+	b.set(metric.MadeReads, b.ratio(l.Made(metric.HookReads), items))
 	b.set(metric.MadePerS, b.ratio(items, r.hook.Trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
 		b.set(metric.DecodedTimes, summary(b.Quotient(l.Made(metric.HookDecodedValues), items).Scaled(1/taken)))

@@ -9,6 +9,7 @@ var (
 		"by name, and closing them")
 	MadeRead = HookDerived.gauge("made_item_read_s", Seconds, "of this: reading HDF5 datasets, decompression "+
 		"included")
+	MadeReads  = HookDerived.gauge("made_item_reads", Count, "reads of HDF5 datasets for an item")
 	MadeDecode = HookDerived.gauge("made_item_decode_s", Seconds, "of this: Pillow and OpenCV, reading the picture's "+
 		"file included")
 	MadeResize = HookDerived.gauge("made_item_resize_s", Seconds, "of this: resizing pictures with Pillow from "+

@@ -25,7 +25,8 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	Resource: report.HDF5,
 	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache,
 		metric.HDF5Amplify, metric.ReadBytes},
-	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing, diagnose.MemoryShare),
+	Limits: limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, firstRead, sampled, chunkPassing,
+		diagnose.MemoryShare),
 	Applies: onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero",
 		"hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small", "storage/saturated"},
@@ -37,7 +38,7 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk,
 			metric.HDF5Cache, metric.HDF5Amplify},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, layoutError, smallItem,
+		Limits: limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, layoutError, smallItem,
 			diagnose.MemoryShare),
 		Applies: func(p *diagnose.Pass) bool { return inChunks(p) && filtered(p) },
 		Eval: func(p *diagnose.Pass) {

@@ -15,7 +15,8 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	Resource: report.HDF5,
 	Needs: []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache,
 		metric.ReadBytes},
-	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, sampled, chunkPassing, diagnose.MemoryShare),
+	Limits: limits(wasteLimit, gzipSpeed, fastSpeed, filterPart, firstRead, sampled, chunkPassing,
+		diagnose.MemoryShare),
 	Applies: onChunks,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated",
 		"hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},
@@ -30,7 +31,7 @@ var hdf5ChunkMismatch = diagnose.Rule{
 		}
 		c := inflation(p, amplify, summary)
 		if p.OrZero(metric.HDF5Filters) < 1 { // nothing is decoded: what is lost is reading
-			beyond, _ := readBeyond(p)
+			_, beyond, _ := readBeyond(p)
 			c.part = share(beyond+waitsForStorage(p)) * (1 - 1/amplify)
 		}
 		c.report(p)
@@ -38,7 +39,7 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache,
 			metric.HDF5Amplify, metric.HDF5Filters},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, layoutError, smallItem,
+		Limits: limits(wasteLimit, plainOverhead, plainSpeed, plainLeast, layoutError, smallItem,
 			diagnose.MemoryShare),
 		Applies: inChunks,
 		Eval:    mismatchMeasured,

@@ -16,7 +16,7 @@ var hdf5FilterCPU = diagnose.Rule{
 	Title:    "Decompressing HDF5 data takes the workers' time",
 	Resource: report.HDF5,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Amplify, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit, filterPart, sampled),
+	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit, filterPart, firstRead, sampled),
 	Applies:  onHDF5,
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) {

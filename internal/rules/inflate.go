@@ -47,8 +47,8 @@ func decoding(p *diagnose.Pass) float64 {
 // beyond a plain read of an item is the filters', or that of chunks read in vain. From outside it is what a worker was
 // found to execute; else it is inferred, and the speed on the data itself is known to a factor of two.
 func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
-	if beyond, ok := readBeyond(p); ok {
-		return beyond * filterPart.Value, beyond
+	if lo, hi, ok := readBeyond(p); ok {
+		return lo, hi
 	}
 	if lo, hi := decompresses(p); hi > 0 {
 		return lo * split.running, hi * split.running
@@ -57,20 +57,32 @@ func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 	return hi / 2, hi
 }
 
-// filterPart is the least of reading beyond a plain read that goes away with the filters.
-var filterPart = threshold("part of reading that undoing filters takes, at the least", 0.9, metric.Ratio,
-	"measured: gzip-4, 32 KiB items: 0.25 of 0.27 ms with one item per chunk, 16.3 of 16.8 ms with 64 (HDF5 1.10.8, "+
-		"Debian)")
+// filterPart is the least of reading beyond a plain read that goes away with the filters, and firstRead what else stays
+// where each item is a dataset of its own.
+var (
+	filterPart = threshold("part of reading that undoing filters takes, at the least", 0.9, metric.Ratio,
+		"measured: gzip-4, 32 KiB items: 0.25 of 0.27 ms with one item per chunk, 16.3 of 16.8 ms with 64 (HDF5 "+
+			"1.10.8, Debian)")
+	firstRead = threshold("reading a small dataset for the first time since it was looked up, at the most", 36e-6,
+		metric.Seconds,
+		"measured: contiguous, 4 and 32 KiB: 21 to 36 µs (h5py 3.16, HDF5 2.0), 12 to 20 µs (h5py 3.7, HDF5 1.10.8, "+
+			"Debian)")
+)
 
-// readBeyond is the share of an item's time that reading it takes beyond a plain read, waiting for storage left out;
-// false where the hook timed no reading by h5py.
-func readBeyond(p *diagnose.Pass) (float64, bool) {
+// readBeyond is the share of an item's time that reading it takes beyond plain reads, as many as there are, waiting for
+// storage left out; not ok where the hook timed no reading by h5py.
+func readBeyond(p *diagnose.Pass) (lo, hi float64, ok bool) {
 	m := madeOf(p)
 	if m.read <= 0 {
-		return 0, false
+		return 0, 0, false
 	}
 	split, _ := loadingOf(p)
-	return max(m.read-plain(max(p.OrZero(metric.HDF5Item), 0))/m.item-split.storage, 0), true
+	reads, bytes := max(p.OrZero(metric.MadeReads), 1), max(p.OrZero(metric.HDF5Item), 0)
+	beyond := func(overhead float64) float64 {
+		return max(m.read-(reads*overhead+bytes/plainSpeed.Value)/m.item-split.storage, 0)
+	}
+	hi = beyond(plainOverhead.Value)
+	return min(filterPart.Value*hi, beyond(firstRead.Value)), hi, true
 }
 
 // readSaid says what reading takes of an item, where the hook timed it; "" elsewhere.
