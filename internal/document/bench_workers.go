@@ -13,7 +13,7 @@ import (
 
 // limits say what keeps more processes from reading more.
 var limits = map[string]string{"cpu": "the usable CPUs are busy", "lock": "the processes wait for a lock",
-	"device": "the storage gives no more"}
+	"device": "the storage takes longer for each read"}
 
 // seriesLabels tell series of process counts apart.
 var seriesLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelDecoder}

@@ -45,24 +45,25 @@ func chunkCache(sample *dataset.Sample) int64 {
 	return int64(format.ChunkCacheBytes)
 }
 
-// onlyCached reports whether a part of the items lies in no more chunks than the chunk cache holds, and all of them in
-// more: read round after round, the part comes out of that cache, as those do not. Of files that were rewritten the
-// layout is not known.
+// onlyCached reports whether a part of the items stays in the chunk cache, and all of them do not.
 func (s *session) onlyCached(sample *dataset.Sample, part, all []int) bool {
+	return s.staysCached(sample, part) && !s.staysCached(sample, all)
+}
+
+// staysCached reports whether items lie in no more chunks than the chunk cache holds: read round after round, they come
+// out of it. Of files that were rewritten the layout is not known.
+func (s *session) staysCached(sample *dataset.Sample, items []int) bool {
 	l := s.options.Layout
 	if l == nil || l.ChunksPerItem == nil || l.Dataset.ChunkBytes == nil ||
 		!bytes.Equal(sample.Files[0].Path, s.sample.Files[0].Path) {
 		return false
 	}
 	holds := chunkCache(sample) / max(1, *l.Dataset.ChunkBytes) / max(1, *l.ChunksPerItem)
-	fit := func(items []int) bool {
-		alone, in := apart(sample, items, len(items), 0, s.chunks().byIndex()), map[int]bool{}
-		for _, i := range alone {
-			in[sample.Items[i].File] = true
-		}
-		return int64(len(alone)) <= holds*int64(len(in))
+	alone, in := apart(sample, items, len(items), 0, s.chunks().byIndex()), map[int]bool{}
+	for _, i := range alone {
+		in[sample.Items[i].File] = true
 	}
-	return fit(part) && !fit(all)
+	return int64(len(alone)) <= holds*int64(len(in))
 }
 
 // byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a

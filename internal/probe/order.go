@@ -58,25 +58,31 @@ func unlinked(sample *dataset.Sample, items []int) []int {
 	})
 }
 
+// mostAhead is how many times as much as was read, piece by piece, the kernel has read then.
+//
+// Measured with a read-ahead of 8 MiB (Linux 6.18): 1.0 to 2.0 times for one piece of 4 KiB to 1 MiB, 11 times at most
+// for several.
+const mostAhead = 12
+
 // apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same
 // file, so that what the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm.
 // ahead is how much the kernel reads ahead at most; chunks are those that are read whole.
 func apart(sample *dataset.Sample, items []int, most int, ahead int64, chunks grid) []int {
 	rows := rowsOf(sample)
-	type stretch struct{ at, end int64 }
 	places := map[int][]stretch{} // of the kept items of a file, sorted
 	read := newMet(chunks)
 	var kept []int
 	for _, i := range items {
 		ref := sample.Items[i]
-		at, span := place(sample, ref, rows)
+		s := place(sample, ref, rows, chunks)
+		s.ahead = s.end + min(ahead, mostAhead*s.read)
 		near := places[ref.File]
-		k, _ := slices.BinarySearchFunc(near, at, func(s stretch, at int64) int { return cmp.Compare(s.at, at) })
-		if read.has(ref) || k > 0 && at-near[k-1].end < ahead || k < len(near) && near[k].at-(at+span) < ahead {
+		k, _ := slices.BinarySearchFunc(near, s.at, func(s stretch, at int64) int { return cmp.Compare(s.at, at) })
+		if read.has(ref) || k > 0 && s.at < near[k-1].ahead || k < len(near) && near[k].at < s.ahead {
 			continue
 		}
 		read.add(ref)
-		places[ref.File] = slices.Insert(near, k, stretch{at, at + span})
+		places[ref.File] = slices.Insert(near, k, s)
 		if kept = append(kept, i); len(kept) >= most {
 			break
 		}
@@ -103,16 +109,28 @@ func rowsOf(sample *dataset.Sample) map[int]int64 {
 	return rows
 }
 
-// place is where in its file an item begins and what it spans: exactly in an archive, else by its share of the file.
-func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, span int64) {
+// stretch is a part of a file.
+type stretch struct {
+	at, end int64
+	read    int64 // what is read for it: the chunk that it lies in
+	ahead   int64 // where what is read ahead of it ends
+}
+
+// place is where in its file an item lies: exactly in an archive, else by its share of the file.
+func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64, chunks grid) stretch {
 	if ref.Bytes > 0 {
-		return ref.At, ref.Bytes
+		return stretch{at: ref.At, end: ref.At + ref.Bytes, read: ref.Bytes}
 	}
 	each := float64(sample.Files[ref.File].Reach()) / float64(max(1, rows[ref.File]))
+	takes, reads := int64(1), int64(1)
 	if len(sample.ItemShape) > 0 {
-		return int64(each * float64(ref.Index)), int64(each * float64(sample.ItemShape[0]))
+		takes = sample.ItemShape[0]
 	}
-	return int64(each * float64(ref.Index)), int64(each)
+	if len(chunks.chunk) > 0 {
+		reads = chunks.chunk[0]
+	}
+	at := int64(each * float64(ref.Index))
+	return stretch{at: at, end: at + int64(each*float64(takes)), read: int64(each * float64(max(takes, reads)))}
 }
 
 // rotated is at most so many of a list, round and round from a place on, none twice.

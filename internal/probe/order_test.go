@@ -34,15 +34,17 @@ func TestApart(t *testing.T) {
 		}
 	}
 	items := inOrder(&sample, random, 7)
-	got := apart(&sample, items, 1000, 128<<10, grid{})
-	if len(got) < 6 || len(got) > 16 {
-		t.Errorf("%d items of 4 KiB at least 128 KiB apart in two files of 1 MiB", len(got))
-	}
-	for i, a := range got {
-		for _, b := range got[:i] {
-			x, y := sample.Items[a], sample.Items[b]
-			if distance := max(x.Index-y.Index, y.Index-x.Index) * block; x.File == y.File && distance < 128<<10+block {
-				t.Errorf("items %v and %v are both read", x, y)
+	for ahead, distance := range map[int64]int64{32 << 10: 32 << 10, 128 << 10: mostAhead * block} {
+		got := apart(&sample, items, 1000, ahead, grid{})
+		if most := int(2 * (1 << 20) / (distance + block)); len(got) < most/3 || len(got) > most+2 {
+			t.Errorf("%d items of 4 KiB at least %d bytes apart in two files of 1 MiB", len(got), distance)
+		}
+		for i, a := range got {
+			for _, b := range got[:i] {
+				x, y := sample.Items[a], sample.Items[b]
+				if far := max(x.Index-y.Index, y.Index-x.Index) * block; x.File == y.File && far < distance+block {
+					t.Errorf("items %v and %v are both read", x, y)
+				}
 			}
 		}
 	}

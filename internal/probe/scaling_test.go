@@ -122,7 +122,7 @@ func TestScalingOpensEachFile(t *testing.T) {
 }
 
 func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
-	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: 10 * time.Second, CPUs: 2})
+	s := testSession(t, rawSample(t, 4096, 12, "a"), Options{Budget: 10 * time.Second, CPUs: 2})
 	// no two of the file's items lie so far apart
 	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true
 	must.Do(t, scaling(t.Context(), s))

@@ -27,8 +27,8 @@ var cpuScalingBend = diagnose.Rule{
 var bends = map[string]struct{ what, setting, to, why string }{
 	"lock": {"they wait for a lock", "what the workers share", "a file of its own for each, or no file lock",
 		"they stand still while another holds it"},
-	"device": {"the storage gives no more", "bytes from storage per item", "fewer",
-		"the device is at its end, so only smaller items or another place help"},
+	"device": {"the storage takes longer for each read", "bytes from storage per item", "fewer",
+		"more readers bring little more out of this device, smaller items or another place do"},
 	"cpu": {"the cores are at their end", "num_workers", "no more than this gains",
 		"each further worker costs memory and brings less"},
 }
