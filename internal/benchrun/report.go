@@ -141,17 +141,18 @@ func (r *Run) benchmark(result probe.Result) *report.Benchmark {
 	}
 	if f.Access != nil {
 		out.Dataset = f.Access.Dataset.Path.String()
-		out.Layout = layoutOf(*f.Access, f.Sample.ItemShape)
+		out.Layout = layoutOf(*f.Access, &f.Sample)
 	}
 	out.Digest = r.digest
 	return out
 }
 
-func layoutOf(a dataset.Access, item []int64) *report.Layout {
+func layoutOf(a dataset.Access, sample *dataset.Sample) *report.Layout {
 	d := a.Dataset
 	l := &report.Layout{Storage: string(d.Storage), Shape: d.Shape, Dtype: d.Type, Chunk: d.Chunk,
 		ChunkBytes: d.ChunkBytes, Filters: []string{},
-		StoredBytes: d.StoredBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem, ItemShape: item}
+		StoredBytes: d.StoredBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem,
+		ItemShape: sample.ItemShape}
 	for _, f := range d.Filters {
 		name := f.Name.String()
 		if name == "gzip" && len(f.Values) > 0 {
@@ -160,7 +161,10 @@ func layoutOf(a dataset.Access, item []int64) *report.Layout {
 		l.Filters = append(l.Filters, name)
 	}
 	if l.ItemShape == nil && len(d.Shape) > 0 {
-		l.ItemShape = append([]int64{1}, d.Shape[1:]...)
+		l.ItemShape = slices.Clone(d.Shape[1:])
+		if !sample.Members {
+			l.ItemShape = append([]int64{1}, l.ItemShape...)
+		}
 	}
 	return l
 }

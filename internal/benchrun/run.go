@@ -117,7 +117,8 @@ func (r *Run) Measure(ctx context.Context, step func(probe.Step, time.Duration))
 	for i, c := range result.Rows.Tried {
 		result.Rows.Tried[i].Command = expandable(untrusted.Path(c.Command, r.Redact))
 	}
-	if sample := r.found.Sample; sample.Kind == dataset.HDF5 && r.found.Files == 1 && len(sample.Files) == 1 {
+	sample := r.found.Sample
+	if sample.Kind == dataset.HDF5 && !sample.Members && r.found.Files == 1 && len(sample.Files) == 1 {
 		r.digest = dataset.DigestAt(ctx, r.runner, r.Key, string(sample.Files[0].Path),
 			dataset.DigestRequest{Dataset: sample.Dataset})
 	} else if r.found.Files > 1 {

@@ -74,8 +74,8 @@ shows the plan and measures nothing.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Look.Dataset, "dataset", "", "HDF5: `NAME` of the dataset to read (default: the one training most "+
-		"likely reads)")
+	f.StringVar(&o.Look.Dataset, "dataset", "", "HDF5: `NAME` of the dataset to read, as /x, or as /*/x of those "+
+		"that are an item each (default: the one training most likely reads)")
 	f.StringVar(&o.itemShape, "item-shape", "", "HDF5: read patches of this `SHAPE`, such as 1x224x224x3 (default: "+
 		"one index of the first axis)")
 	f.Int64Var(&o.Look.BlockBytes, "block-bytes", dataset.DefaultBlockBytes, "raw bytes: size of what is read at once")

@@ -20,8 +20,13 @@ type hdf5Items struct {
 
 // openHDF5 opens the source's dataset in a file. Its errors are those of hdf5.OpenReader.
 func openHDF5(source Source, f File) (Handle, error) {
-	r, err := hdf5.OpenReader(string(f.Path), hdf5.ReaderOptions{
-		Dataset: source.Dataset, Follow: source.Follow, Locked: source.Locked, ChunkCacheBytes: source.ChunkCacheBytes})
+	o := hdf5.ReaderOptions{Dataset: source.Dataset, Follow: source.Follow, Locked: source.Locked,
+		ChunkCacheBytes: source.ChunkCacheBytes}
+	if source.Members {
+		file, err := hdf5.KeepOpen(string(f.Path), o)
+		return wholeDatasets{file}, err
+	}
+	r, err := hdf5.OpenReader(string(f.Path), o)
 	if err != nil {
 		return nil, err
 	}

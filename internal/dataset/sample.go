@@ -14,10 +14,11 @@ import (
 type lot struct {
 	file  File
 	items int64
-	shape []int64 // of the array in it; nil where items have no shape
-	chunk int64   // items that lie in one chunk; 0 where there are none
-	parts []part  // an archive's members
-	more  bool    // there are members beyond those
+	shape []int64  // of the array in it; nil where items have no shape
+	chunk int64    // items that lie in one chunk; 0 where there are none
+	parts []part   // an archive's members
+	names []string // of datasets that are an item each
+	more  bool     // there are members beyond those
 }
 
 // runItems is how many neighbours are drawn together where a file holds many items: a reader that goes through them in
@@ -100,8 +101,16 @@ func (r *SurveyResult) perFile() float64 {
 	return 0
 }
 
-// itemText is how long one item may be as JSON: four numbers, their names, and a corner.
-func (s *surveyor) itemText() int { return 128 + 20*len(s.out.Sample.ItemShape) }
+// itemText is how long one item may be as JSON: four numbers, their names, a corner, and a name of its own.
+func (s *surveyor) itemText() int {
+	longest := 0
+	for _, l := range s.lots {
+		for _, name := range l.names {
+			longest = max(longest, 2*len(name)) // with what JSON escapes
+		}
+	}
+	return 128 + 20*len(s.out.Sample.ItemShape) + longest
+}
 
 // shares divides the wanted items among files evenly; what small files do not have goes to the larger ones. When there
 // are more files than items are wanted, the first files, which were drawn at random, have one each.
@@ -163,6 +172,9 @@ func share(i, n, total int64) int64 { return total/n*i + total%n*i/n }
 func (s *surveyor) ref(chance *rand.Rand, l lot, file int, index int64) Ref {
 	if l.parts != nil {
 		return Ref{File: file, At: l.parts[index].at, Bytes: l.parts[index].bytes}
+	}
+	if l.names != nil {
+		return Ref{File: file, Index: index, Name: l.names[index]}
 	}
 	patch := s.out.Sample.ItemShape
 	if patch == nil {

@@ -43,6 +43,7 @@ func (s *surveyor) surveyHDF5(files []File) error {
 		return err
 	}
 	s.out.Sample.Dataset, s.out.Sample.Follow = name, s.o.Follow
+	s.out.Sample.Members = isPattern(name, first)
 	for _, f := range first {
 		if err := s.take(f, name); err != nil {
 			return err
@@ -102,10 +103,16 @@ func touched(axis, length, chunk int64) float64 {
 
 // take makes a lot of the dataset in one file. A file of a folder that lacks it is counted.
 func (s *surveyor) take(f inside, name string) error {
-	a, err := s.arrayOf(f, name)
+	var a arrayIn
+	var err error
+	if s.out.Sample.Members {
+		err = s.takeMembers(f, name)
+	} else if a, err = s.arrayOf(f, name); err == nil {
+		return s.collect(a)
+	}
 	switch {
 	case err == nil:
-		return s.collect(a)
+		return nil
 	case s.asked == 1:
 		return err
 	}
@@ -165,6 +172,9 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 		if a, ok := Likely(s.inReach(f.hdf5)); ok && (s.o.Follow || !away(all.Dataset)) {
 			a = s.rather(a, f.hdf5)
 			name := a.Dataset.Path.String()
+			if pattern := s.memberPattern(f.hdf5, a.Dataset); pattern != "" {
+				name = pattern
+			}
 			if count[name]++; count[name] > count[best] {
 				best = name
 			}
@@ -358,7 +368,7 @@ func (s *surveyor) remark(f hdf5.File, d hdf5.Dataset) {
 			s.out.Missing = append(s.out.Missing, filter.Name.String())
 		}
 	}
-	if s.o.ItemShape == nil { // else the person said what an item is
+	if s.o.ItemShape == nil && !s.out.Sample.Members { // else the person said what an item is, or it is the whole
 		s.out.Part = partOf(f, d)
 	}
 	if d.StoredBytes != nil && *d.StoredBytes == 0 {

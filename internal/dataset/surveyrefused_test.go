@@ -149,7 +149,12 @@ func TestSurveySaysWhatToMind(t *testing.T) {
 	if err != nil || !got.Sample.Follow || *got.Items != 2 {
 		t.Errorf("asked to follow: %+v, %v", got, err)
 	}
-	got, err = surveyed(t, filepath.Join(fixtures, "many.h5"), SurveyOptions{})
+	got, err = surveyed(t, filepath.Join(fixtures, "many.h5"), SurveyOptions{Dataset: "/*"})
+	if err != nil || !got.Sample.Members {
+		t.Errorf("a pattern for them: %+v, %v", got.Sample.Source, err)
+	}
+	one := "/" + strings.TrimPrefix(got.Sample.Items[0].Name, "/")
+	got, err = surveyed(t, filepath.Join(fixtures, "many.h5"), SurveyOptions{Dataset: one})
 	if err != nil || got.Part == nil || !strings.Contains(got.Part.Why, "as with one for each sample") {
 		t.Errorf("a dataset for each sample: %+v, %v", got.Part, err)
 	}

@@ -65,6 +65,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 	if d := r.Benchmark.Dataset; d != "" {
 		bench += " --dataset " + ShellWord(d)
 	}
+	members := e.Facts.HDF5.Members() // which are not rewritten or copied
 	onTmp := strings.HasPrefix(r.Benchmark.Path, "/tmp/")
 	var out []string
 	add := func(command string) {
@@ -81,6 +82,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 		}
 		group, _, _ := strings.Cut(f.Rule, "/")
 		switch {
+		case members:
 		case slices.Contains(rewritable, f.Rule) && len(e.Bench.Candidates) == 0:
 			add(bench + " --try")
 		case group == "storage" && f.Rule != "storage/crowded-folder" && !e.Bench.Compared && !onTmp:

@@ -39,7 +39,10 @@ func kindText(b *report.Benchmark) string {
 	if b.Format != "" && !strings.EqualFold(b.Format, b.Kind) {
 		text += " (" + b.Format + ")"
 	}
-	if b.Dataset != "" {
+	switch {
+	case strings.Contains(b.Dataset, "*"): // one for each item
+		text += ", datasets " + b.Dataset
+	case b.Dataset != "":
 		text += ", dataset " + b.Dataset
 	}
 	return text

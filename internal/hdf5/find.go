@@ -33,6 +33,7 @@ type finder struct {
 	follow bool
 	locked bool
 	files  []openedFile // all that were opened, the one asked for first
+	shared int          // how many of them stay open beyond it
 	name   string       // of the hard link to the dataset
 	group  handle       // the group it is in, in the last of files
 	hops   int
@@ -51,7 +52,7 @@ type openedFile struct {
 
 func (f *finder) close() {
 	f.enter(0)
-	for _, file := range f.files {
+	for _, file := range f.files[f.shared:] {
 		file.closeFile()
 	}
 	f.files = nil
@@ -77,12 +78,9 @@ func (f *finder) root() error {
 	return nil
 }
 
-// find walks to the dataset link by link, because libhdf5, given a whole path, follows whatever lies on it. It leaves
-// group and name behind.
-func (f *finder) find(path, dataset string) error {
-	if err := f.open(path); err != nil {
-		return err
-	}
+// find walks from the root group to the dataset link by link, because libhdf5, given a whole path, follows whatever
+// lies on it. It leaves group and name behind.
+func (f *finder) find(dataset string) error {
 	parts := split(dataset)
 	if len(parts) == 0 {
 		return fmt.Errorf("%w: no name was given", ErrNoDataset)

@@ -68,8 +68,15 @@ type Reader struct {
 func OpenReader(path string, o ReaderOptions) (*Reader, error) {
 	runtime.LockOSThread() // libhdf5's reasons are kept per thread
 	defer runtime.UnlockOSThread()
-	r := &Reader{}
-	if err := r.open(path, o); err != nil {
+	if err := prepare(); err != nil {
+		return nil, err
+	}
+	r := &Reader{found: finder{follow: o.Follow, locked: o.Locked}}
+	err := r.found.open(path)
+	if err == nil {
+		err = r.open(o)
+	}
+	if err != nil {
 		r.found.close()
 		return nil, fmt.Errorf("opening dataset %s of %s: %w", untrusted.Cut(o.Dataset, 255), untrusted.String(path),
 			err)
@@ -77,12 +84,9 @@ func OpenReader(path string, o ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-func (r *Reader) open(path string, o ReaderOptions) error {
-	if err := prepare(); err != nil {
-		return err
-	}
-	r.found = finder{follow: o.Follow, locked: o.Locked}
-	if err := r.found.find(path, o.Dataset); err != nil {
+// open opens the dataset in the file that is open.
+func (r *Reader) open(o ReaderOptions) error {
+	if err := r.found.find(o.Dataset); err != nil {
 		return err
 	}
 	id, err := r.found.group.dataset(r.found.name, chunkCache{}, "")

@@ -24,7 +24,8 @@ func batches(ctx context.Context, s *session) error {
 		return err
 	}
 	ways := []string{benchmark.ByItem}
-	if s.sample.Kind == dataset.HDF5 && s.sample.ItemShape == nil { // patches are read one by one in any case
+	// Patches, and datasets that are an item each, are read one by one in any case.
+	if s.sample.Kind == dataset.HDF5 && s.sample.ItemShape == nil && !s.sample.Members {
 		ways = append(ways, benchmark.BySelection)
 	}
 	part := s.time.evenly(len(ways))

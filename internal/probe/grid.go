@@ -51,10 +51,11 @@ func (s *session) onlyCached(sample *dataset.Sample, part, all []int) bool {
 }
 
 // staysCached reports whether items lie in no more chunks than the chunk cache holds: read round after round, they come
-// out of it. Of files that were rewritten the layout is not known.
+// out of it. Of files that were rewritten the layout is not known; a dataset that is opened for an item has a new
+// cache.
 func (s *session) staysCached(sample *dataset.Sample, items []int) bool {
 	l := s.options.Layout
-	if l == nil || l.ChunksPerItem == nil || l.Dataset.ChunkBytes == nil ||
+	if sample.Members || l == nil || l.ChunksPerItem == nil || l.Dataset.ChunkBytes == nil ||
 		!bytes.Equal(sample.Files[0].Path, s.sample.Files[0].Path) {
 		return false
 	}

@@ -12,10 +12,21 @@ import (
 )
 
 func try(ctx context.Context, s *session) error {
+	if s.sample.Members {
+		s.abstain(report.ProbeTry, notRewritten, "")
+		return nil
+	}
 	return rewrite.Layouts(ctx, s.rewriting(report.ProbeTry))
 }
 
+// notRewritten is why there are no copies of datasets that are an item each.
+const notRewritten = "each item is a dataset of its own, and such are not rewritten here"
+
 func measureOtherPlace(ctx context.Context, s *session) error {
+	if s.sample.Members {
+		s.abstain(report.ProbeTier, notRewritten, "")
+		return nil
+	}
 	return rewrite.Place(ctx, s.rewriting(report.ProbeTier))
 }
 

@@ -33,8 +33,9 @@ func (c cacheSize) weight(chunk int64) float64 { return 1 + float64(int64(c.fill
 // sweep lists the sizes of the chunk cache that are tried, the default first: what the others gain is reckoned from it.
 func (s *session) sweep() []cacheSize {
 	l := s.options.Layout
-	if l == nil || l.ItemsPerChunk == nil || l.Dataset.ChunkBytes == nil || *l.Dataset.ChunkBytes <= 0 {
-		return nil // contiguous data has no chunks to cache
+	if l == nil || l.ItemsPerChunk == nil || l.Dataset.ChunkBytes == nil || *l.Dataset.ChunkBytes <= 0 ||
+		s.sample.Members {
+		return nil // contiguous data has no chunks to cache, and a dataset opened for an item has a new cache
 	}
 	chunk := *l.Dataset.ChunkBytes
 	drawn, files, ok := chunksOf(&s.sample, l.Dataset.Shape, l.Dataset.Chunk)

@@ -108,7 +108,7 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 				Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}
 			if c.cold { // what one reads would be warm for another
 				q.Items = share(items, i, count)
-				q.Fresh = c.staysCached(&c.sample, q.Items)
+				q.Fresh = c.sample.Members || c.staysCached(&c.sample, q.Items)
 			} // warm, a share's chunks may fit into the cache of a process, as all do not
 			q.From = c.next[i] % len(q.Items)
 			asked[i] = q
@@ -171,7 +171,7 @@ func (c *workerGroup) choose(items []int, count int) error {
 // then holds the tables that say where chunks lie, as it soon does in a job. Each round of 40 ms would read them anew
 // (155 MiB in 8,000 chunks: 2,837, 3,664 and 5,028 items/s of 1, 2 and 4 processes, where 4,240, 6,800 and 8,400 came).
 func (c *workerGroup) getToKnow(ctx context.Context, count int) error {
-	if c.sample.Kind != dataset.HDF5 || jobHandle(&c.sample) != handleKept {
+	if c.sample.Kind != dataset.HDF5 || c.sample.Members || jobHandle(&c.sample) != handleKept {
 		return nil
 	}
 	asked := make([]load, count)

@@ -38,6 +38,7 @@ func All() []diagnose.Rule {
 		hdf5CacheTooSmall,
 		hdf5FilterCPU,
 		hdf5FileLock,
+		hdf5DatasetPerSample,
 
 		storageSaturated,
 		storageLatencyBound,

@@ -171,9 +171,12 @@ func h5repack(p *diagnose.Pass, pairs ...string) string {
 	if name == "" {
 		return ""
 	}
-	command := "h5repack"
+	command, which := "h5repack", strings.TrimPrefix(name, "/")+":"
+	if ofOwnDatasets(p) {
+		which = "" // all of the file
+	}
 	for pair := range slices.Chunk(pairs, 2) {
-		command += " " + pair[0] + " " + diagnose.ShellWord(strings.TrimPrefix(name, "/")+":"+pair[1])
+		command += " " + pair[0] + " " + diagnose.ShellWord(which+pair[1])
 	}
 	return command + " " + inAndOut(p)
 }

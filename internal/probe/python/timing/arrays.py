@@ -7,6 +7,8 @@ OPEN_FILES = 64
 
 def array_index(source, item):
     """What to index a dataset with."""
+    if item.get("Name"):
+        return ()
     if item.get("Corner") and source.shape:
         return tuple(slice(c, c + n) for c, n in zip(item["Corner"], source.shape))
     return item["Index"]
@@ -71,31 +73,46 @@ def h5py_subjects(source, items):
     def opener(path):
         file = h5py.File(path, "r")
         try:
-            return file, inside(h5py, file, source.dataset, source.follow)
+            return file, None if source.members else inside(h5py, file, source.dataset, source.follow)
         except BaseException:
             file.close()
             raise
 
     handles = Handles(opener, lambda got: got[0].close())
 
+    def read(file, dset, item):
+        if source.members:
+            dset = file[item["Name"]]
+        return dset[array_index(source, item)]
+
     def kept(item):
-        return handles.get(source.path(item))[1][array_index(source, item)]
+        file, dset = handles.get(source.path(item))
+        return read(file, dset, item)
 
     def reopened(item):
         file, dset = opener(source.path(item))
         try:
-            return dset[array_index(source, item)]
+            return read(file, dset, item)
         finally:
             file.close()
 
     def closed_first(item):
+        checked_first(item)
         handles.close()  # a file that is open already is not opened again by HDF5 but shared
         return item
 
+    checked = set()
+
+    def checked_first(item):
+        if source.members and (item["File"], item["Name"]) not in checked:
+            inside(h5py, handles.get(source.path(item))[0], item["Name"], source.follow)
+            checked.add((item["File"], item["Name"]))
+        return item
+
     labels = {"decoder": "h5py", "version": h5py.__version__, "cache": "warm", "order": "random"}
-    source.array = kept
+    source.array = lambda item: kept(checked_first(item))
     return [
-        Subject("item_time_s", dict(labels, handle="kept"), items, kept),
+        Subject("item_time_s", dict(labels, handle="kept"), items, kept, checked_first),
         Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, closed_first, alone=True),
     ]
 

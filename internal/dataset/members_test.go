@@ -1,0 +1,98 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/must"
+)
+
+// perSample writes a file with a dataset for each of n samples, by Python that has it as f and the number as i.
+func perSample(t *testing.T, n int, each string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.h5")
+	must.Python(t, "-c", fmt.Sprintf(`import sys, h5py, numpy as n
+with h5py.File(sys.argv[1], "w") as f:
+    for i in range(%d):
+        %s`, n, each), path)
+	return path
+}
+
+func TestDatasetsThatAreSamples(t *testing.T) {
+	for name, c := range map[string]struct {
+		n             int
+		each, dataset string // what is asked for
+		want          string
+	}{
+		"a group for each":            {20, `f[f"c{i}/x"] = n.full((3, 8, 8), i, "u1"); f[f"c{i}/y"] = i`, "", "/*/x"},
+		"deeper":                      {20, `f[f"a/b_{i}/c/d"] = n.full((3, 8, 8), i, "u1")`, "", "/a/*/c/d"},
+		"side by side, of many sizes": {20, `f[f"img_{i}"] = n.full((3, 8 + i, 8), i, "u1")`, "", "/*"},
+		"sounds":                      {20, `f[f"s/{i}"] = n.full(100 + i, i, "f4")`, "", "/s/*"},
+		"another of them": {20, `f[f"c{i}/x"] = n.full((3, 9, 9), i); f[f"c{i}/y"] = n.full((8, 2), i)`,
+			"/*/y", "/*/y"},
+		"one of them":                  {20, `f[f"c{i}/x"] = n.full((3, 9, 9), i)`, "/c3/x", "/c3/x"},
+		"columns of a table":           {20, `f[f"column_{i}"] = n.full(1000, i, "f4")`, "", "/column_0"},
+		"few":                          {4, `f[f"part_{i}"] = n.full((50, 9, 9), i)`, "", "/part_0"},
+		"parts that hold many samples": {20, `f[f"part_{i}"] = n.full((50, 32, 32), i, "f4")`, "", "/part_0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := Survey(perSample(t, c.n, c.each), SurveyOptions{Dataset: c.dataset, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, found.Sample.Dataset); diff != "" {
+				t.Error(diff)
+			}
+			isOne := slices.Contains([]string{"/c3/x", "/column_0", "/part_0"}, c.want)
+			if found.Sample.Members == isOne {
+				t.Errorf("members %v", found.Sample.Members)
+			}
+			if !isOne && (found.Items == nil || *found.Items != 20 || found.Part != nil) {
+				t.Errorf("%v items, part %v", found.Items, found.Part)
+			}
+		})
+	}
+}
+
+func TestReadingDatasetsThatAreSamples(t *testing.T) {
+	path := perSample(t, 12, `x = n.full((3, 8, 8 + i % 2), i, "u1")
+        f.create_dataset(f"c{i}/x", data=x, chunks=True, compression="gzip")`)
+	found := must.Get(Survey(path, SurveyOptions{Seed: 1}))(t)
+	if a := found.Access; a == nil || !slices.Equal(a.Dataset.Shape, []int64{12, 3, 8, 8}) || a.Dataset.Chunk[0] != 1 ||
+		len(found.Sample.Items) != 12 || found.ItemBytes != nil {
+		t.Fatalf("%+v, %d items of %v bytes", a, len(found.Sample.Items), found.ItemBytes)
+	}
+	h := must.Get(found.Sample.Open(found.Sample.Files[0]))(t)
+	defer h.Close()
+	for _, ref := range found.Sample.Items {
+		var i, size int
+		if _, err := fmt.Sscanf(ref.Name, "/c%d/x", &i); err != nil {
+			t.Fatalf("%q: %v", ref.Name, err)
+		}
+		size = 3 * 8 * (8 + i%2)
+		got := must.Get(h.Read(ref, nil))(t)
+		if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, size)) {
+			t.Errorf("%s: %d bytes %v…", ref.Name, len(got), got[:1])
+		}
+		if raw := must.Get(h.(ChunkReader).ReadRaw(ref, nil))(t); raw <= 0 || raw >= int64(size) {
+			t.Errorf("%s: %d bytes are stored, of %d", ref.Name, raw, size)
+		}
+	}
+	if _, err := h.Read(Ref{Name: "/c99/x"}, nil); !errors.Is(err, hdf5.ErrNoDataset) {
+		t.Errorf("a sample that is not there: %v", err)
+	}
+	_, err := Survey(path, SurveyOptions{ItemShape: []int64{1, 2, 2}, Dataset: "/*/x"})
+	if !errors.Is(err, ErrItemShape) {
+		t.Errorf("patches of whole datasets: %v", err)
+	}
+	if _, err := Survey(path, SurveyOptions{Dataset: "/*/z"}); !errors.Is(err, ErrNoDataset) {
+		t.Errorf("a pattern that names nothing: %v", err)
+	}
+}

@@ -1,0 +1,62 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var hdf5DatasetPerSample = diagnose.Rule{
+	ID:       "hdf5/dataset-per-sample",
+	Title:    "Each sample is an HDF5 dataset of its own, which is opened to read it",
+	Resource: report.HDF5,
+	Measured: &diagnose.Measured{
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes},
+		Limits:  limits(plainOverhead, plainSpeed, plainLeast, openMost),
+		Applies: ofOwnDatasets,
+		Eval:    ofOwnDatasetsMeasured,
+	},
+}
+
+// openMost bounds what one dataset for all saves of an item, however slow a plain read may be.
+var openMost = threshold("finding and opening a dataset in an open file, at the most", 60e-6, metric.Seconds,
+	"measured: with a plain read of 3 to 12 KiB, 24 to 34 µs of 900 to 1,500 in a file and 41 µs of 20,000 (HDF5 "+
+		"1.10.8, Debian); half as much again for slower machines")
+
+// ofOwnDatasets reports whether items are datasets of their own.
+func ofOwnDatasets(p *diagnose.Pass) bool {
+	return p.Facts.DatasetKind == "hdf5" && p.Facts.HDF5.Members()
+}
+
+func ofOwnDatasetsMeasured(p *diagnose.Pass) {
+	before, state := settled(p)
+	after := plainRead(p)
+	if filters, ok := p.Evidence.Get(metric.BenchFilter); ok {
+		after = spread(after.Lo+filters.Lo, after.Center+filters.Center, after.Hi+filters.Hi)
+	}
+	if warm, ok := p.Maybe(metric.BenchItem); ok && state == "cold" {
+		after = more(after, max(before.Center-warm, 0)) // the waits for storage stay
+	}
+	after.Lo = min(max(after.Lo, before.Center-openMost.Value), after.Center)
+	item := timing{before, after, report.Modelled}
+	score := savedShare(before.Center, after.Hi)
+	if score < diagnose.Moderate.Value {
+		return
+	}
+	p.Report(report.Finding{
+		Score: score,
+		Summary: fmt.Sprintf("Each item is a dataset of its own (%s): finding and opening it takes %s of an item's %s "+
+			"(%s)", layoutOf(p).Name, between(score, savedShare(before.Center, after.Lo)), unit.Seconds(before.Center),
+			state),
+		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchItemBytes, metric.BenchFilter),
+		Recommendations: []report.Recommendation{{Setting: "HDF5 layout", From: new("a dataset for each sample"),
+			To:     "one dataset, a row for each sample",
+			Why:    "it is opened once in each worker, and an item is found by its number",
+			Caveat: "samples of other sizes need padding, or one long dataset and their offsets; " + keepOld,
+			Effect: item.effect()}},
+		Unhelpful: fasterStorage(p),
+	})
+}
