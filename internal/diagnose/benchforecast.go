@@ -111,9 +111,9 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 			wait.Lo, wait.Hi = max(item.Lo-warm.Center, 0), max(item.Hi-warm.Center, 0)
 		}
 	}
-	if own, ok := e.Get(metric.BenchPython); ok && own.Center > 0 && cpu.N > 0 {
-		cpu = own.Summary
-		out.Item += ", in Python (" + e.Bench.Decoders[0].Name + ")"
+	if own, ok := e.Bench.Usual(); ok && own.Item.Center > 0 && cpu.N > 0 {
+		cpu = own.Item.Summary
+		out.Item += ", in Python (" + own.Name + ")"
 	}
 	out.ItemTimeS = cpu.Center + wait.Center
 	if t.Step > 0 {

@@ -43,7 +43,11 @@ func headline(e *evidence.Evidence) string {
 		return fmt.Sprintf("cannot tell on this budget (between %s and %s %s in one worker, %s, random order%s)",
 			unit.Number(1/item.Hi), most, rate, cache, mind)
 	}
-	return fmt.Sprintf("%s %s in one worker, %s, random order%s", near(item), rate, cache, mind)
+	text := fmt.Sprintf("%s %s in one worker, %s, random order%s", near(item), rate, cache, mind)
+	if usual, slower := inPython(e); slower && !isCold {
+		text += fmt.Sprintf("; in Python (%s) %s", usual.Name, near(usual.Item))
+	}
+	return text
 }
 
 // near writes the rate of items that take a time, with a ~ where that is known less well than it is to be.
@@ -123,7 +127,7 @@ func itemStatement(e *evidence.Evidence, r *report.Report) string {
 	if len(phases) > 1 {
 		text += fmt.Sprintf(", %s to %s", unit.Percent(phases[1].Ratio), doing(e, phases[1].Name))
 	}
-	text += "." + inPython(e)
+	text += "." + inPythonSaid(e)
 	lead := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Severity != report.Info })
 	if lead < 0 {
 		return text + storageShare(e, isCold) + " " + allClear(r)
@@ -174,14 +178,25 @@ func undecodedStatement(e *evidence.Evidence) string {
 // DataLoader allows 15 %.
 const pythonSlower = 1.15
 
-// inPython says what the user's own libraries take for an item, where that is clearly more.
-func inPython(e *evidence.Evidence) string {
+// inPython is the library that the user's job most likely reads with, and whether it is clearly slower than pipetune's
+// readers.
+func inPython(e *evidence.Evidence) (usual evidence.Decoder, slower bool) {
 	own, ok := e.Get(metric.BenchItem)
-	python, ok2 := e.Get(metric.BenchPython)
-	if !ok || !ok2 || python.Center <= pythonSlower*own.Center {
+	usual, ok2 := e.Bench.Usual()
+	return usual, ok && ok2 && usual.Item.Center > pythonSlower*own.Center
+}
+
+// inPythonSaid says what it takes, and what the fastest library does where that is clearly less.
+func inPythonSaid(e *evidence.Evidence) string {
+	usual, slower := inPython(e)
+	if !slower {
 		return ""
 	}
-	return fmt.Sprintf(" In Python (%s) it takes %s.", e.Bench.Decoders[0].Name, unit.Seconds(python.Center))
+	text := fmt.Sprintf(" In Python (%s) it takes %s", usual.Name, unit.Seconds(usual.Item.Center))
+	if best := e.Bench.Decoders[0]; usual.Item.Center > pythonSlower*best.Item.Center {
+		text += fmt.Sprintf(", by %s %s", best.Name, unit.Seconds(best.Item.Center))
+	}
+	return text + "."
 }
 
 // shownRules is how many rules that could not judge are named.

@@ -35,6 +35,21 @@ type Decoder struct {
 	Item Value // seconds per item
 }
 
+// Usual is the library that a job most likely reads items with: Pillow, with which torchvision's datasets open pictures
+// unless they are told otherwise (torchvision.datasets.folder.default_loader), else the fastest. False where none was
+// timed.
+func (b *Bench) Usual() (Decoder, bool) {
+	for _, d := range b.Decoders {
+		if d.Name == "pillow" {
+			return d, true
+		}
+	}
+	if len(b.Decoders) == 0 {
+		return Decoder{}, false
+	}
+	return b.Decoders[0], true
+}
+
 // OpensPerItem reports whether each item of a benchmark's dataset must open its file.
 func (e *Evidence) OpensPerItem() bool {
 	files, _ := e.Get(metric.DatasetFileN)
