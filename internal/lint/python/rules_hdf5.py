@@ -54,29 +54,55 @@ def handle(items, node):
 @rule("hdf5-dataset-per-item")
 def hdf5_dataset_per_item(m):
     for items in m.datasets:
+        told = []
         for function in items.functions:
             for n in ast.walk(function):
-                if isinstance(n, ast.Subscript) and one_dataset(items, n.value) and items.varies(function, n.slice):
-                    around = m.source.parents.get(n)
-                    named = any(isinstance(x, (ast.Call, ast.JoinedStr)) for x in ast.walk(n.slice))
-                    if named or isinstance(around, ast.Subscript) and around.value is n:
-                        continue  # what is looked up for an item is a dataset of a group
-                    yield Finding(
-                        n.value,
-                        "the dataset is looked up by its name for each item (in %s): "
-                        "its chunk cache ends with each of them" % function.name,
-                        None if numeric(n.slice) else POSSIBLE,
-                    )
+                if not isinstance(n, ast.Subscript) or not items.varies(function, n.slice):
+                    continue
+                lookup = next(iter(looked_up(items, n.value) or []), None)
+                around = m.source.parents.get(n)
+                group = isinstance(around, ast.Subscript) and around.value is n
+                if lookup is None or lookup in told or group or may_be_a_name(m, n.slice):
+                    continue  # what is looked up for an item is a dataset of a group
+                told.append(lookup)
+                row = n.slice.elts[0] if isinstance(n.slice, ast.Tuple) and n.slice.elts else n.slice
+                yield Finding(
+                    lookup,
+                    "the dataset is looked up by its name for each item (in %s): "
+                    "its chunk cache ends with each of them" % function.name,
+                    None if numeric(row) and items.varies(function, row) else POSSIBLE,
+                )
 
 
-def one_dataset(items, node):
-    """Whether an expression is self.file["name"] of an HDF5 file that a dataset keeps, by a name that is written."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-        return False
-    file = node.value
-    if not isinstance(file, ast.Attribute) or dotted(file.value) != "self":
-        return False
-    return any(opens(items.m, v, HANDLES) == "HDF5 file" for v in items.m.assigned(items.owner, file.attr))
+def looked_up(items, node, deep=0):
+    """The look-ups, by names that are written, from an HDF5 file that a dataset keeps to an expression, the last first:
+    none of them where it is the file, None where it is neither, or is kept for later items itself.
+    """
+    m = items.m
+    if isinstance(node, ast.Name) and deep < DEEPEST:
+        scope = m.scope(node)
+        bound = [(v, looked_up(items, v, deep + 1)) for v in m.bound.get((id(scope), node.id), [])]
+        known = bound and all(found is not None and not (found and items.kept(scope, v)) for v, found in bound)
+        return bound[0][1] if known else None
+    if isinstance(node, ast.Attribute):
+        made = m.assigned(items.owner, node.attr) if dotted(node.value) == "self" else []
+        made = [v for v in made if not isinstance(m.source.parents.get(v), ast.withitem)]  # closed with the item
+        return [] if any(opens(m, v, HANDLES) == "HDF5 file" for w in made for v in m.values(w)) else None
+    source = node.value if isinstance(node, ast.Subscript) else receiver(node) if is_call(node, "get") else None
+    name = node.slice if isinstance(node, ast.Subscript) else argument(node, 0) if source is not None else None
+    before = looked_up(items, source, deep) if string(name) else None
+    return None if before is None else [node] + before
+
+
+def may_be_a_name(m, index):
+    """Whether what an item is looked up by may be a name: "case_%d" % i, str(i), an item of file.keys()."""
+    if any(isinstance(n, ast.Call) for n in ast.walk(index)):
+        return True
+    parts = [n for v in m.values(index) for n in ast.walk(v)]
+    kept = [n for p in parts if isinstance(p, ast.Attribute) for v in m.values(p) for n in ast.walk(v)]
+    return any(isinstance(n, ast.JoinedStr) or string(n) or is_call(n, "str", "format") for n in parts) or any(
+        is_call(n, "keys") for n in kept
+    )
 
 
 @rule("hdf5-cache-unused")
