@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -31,6 +32,7 @@ const (
 	Shrunken Trouble = "shorter than when the dataset was looked through"
 	Unread   Trouble = "the storage reports an error"
 	Oversize Trouble = "more pixels than are decoded"
+	Locked   Trouble = "locked"
 	Corrupt  Trouble = "cannot be read or decoded"
 	Crashed  Trouble = "reading it ended the worker process"
 )
@@ -51,6 +53,7 @@ func classify(err error) Trouble {
 		{Refused, []error{fs.ErrPermission}},
 		{Shrunken, []error{io.ErrUnexpectedEOF, io.EOF}},
 		{Oversize, []error{ErrTooLarge}},
+		{Locked, []error{hdf5.ErrLocked}},
 		{Unread, []error{unix.EIO, unix.ENXIO, unix.ENODEV, unix.ETIMEDOUT, unix.EREMOTEIO}},
 	} {
 		for _, is := range c.is {

@@ -293,6 +293,9 @@ func openRegular(path string, flags int) (*os.File, os.FileInfo, error) {
 
 // refused says why libhdf5 did not open a file.
 func refused(name string, why error) error {
+	if errors.Is(why, ErrLocked) {
+		return fmt.Errorf("opening the HDF5 file: %w", why)
+	}
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return fmt.Errorf("opening the HDF5 file: %w", cause(err))

@@ -65,6 +65,8 @@ func words(r *C.struct_reason) error {
 	case strings.Contains(text, "bad version number"):
 		// H5Oalloc.c, H5Odtype.c, H5Olayout.c and others: "bad version number for … message"
 		return fmt.Errorf("%w (%s)", ErrNewer, text)
+	case strings.Contains(text, "unable to lock file, errno = 11"): // EWOULDBLOCK of flock(2)
+		return ErrLocked
 	}
 	return errors.New(text)
 }

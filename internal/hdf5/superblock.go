@@ -17,6 +17,8 @@ var (
 	ErrNewer = errors.New("the HDF5 file is of a newer format")
 	// ErrBeingWritten says that a writer has the file open, or died with it open.
 	ErrBeingWritten = errors.New("the HDF5 file is open for writing, or was not closed")
+	// ErrLocked says that a file that was to be locked is locked already, as one is that is open for writing.
+	ErrLocked = errors.New("another process holds a lock on it")
 	// ErrUnreadable says that libhdf5 refused the file; the wrapped text is its own reason.
 	ErrUnreadable = errors.New("libhdf5 cannot read the file")
 )

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -132,8 +133,8 @@ func locks(ctx context.Context, s *session) error {
 		return err
 	}
 	if age, young := s.unsettled(); young {
-		s.warn(fmt.Sprintf("what a file lock costs was not measured: the files were written to %s ago, and a "+
-			"reader with a lock keeps a writer out", age.Round(time.Second)))
+		s.abstain(metric.BenchLock.Name, fmt.Sprintf("what a file lock costs was not measured: the files were written "+
+			"to %s ago, and a reader with a lock keeps a writer out", age.Round(time.Second)), "")
 		return ctx.Err()
 	}
 	sample := s.sample
@@ -143,8 +144,10 @@ func locks(ctx context.Context, s *session) error {
 	v, _ = s.opens(ctx, &sample, false, part())
 	if refused := len(s.faults.files) - len(faults.files); refused > 0 && ctx.Err() == nil {
 		reason := s.result.Unread[len(s.result.Unread)-1].Reason
-		s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them "+
-			"by default (%s)", refused, len(sample.Files), reason))
+		why := fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them by "+
+			"default (%s)", refused, len(sample.Files), reason)
+		s.warn(why)
+		s.abstain(metric.BenchLock.Name, why, "")
 	}
 	s.faults, s.result.Unread = faults, unread
 	keep(benchmark.Locked, v)

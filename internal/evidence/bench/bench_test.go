@@ -217,7 +217,7 @@ func TestEvidenceSaysWhyNot(t *testing.T) {
 	r.Measurements = nil
 	r.Benchmark.Cold = report.Cold{Reason: "a tmpfs has no storage behind it"}
 	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDevice}, Reason: "direct I/O is refused",
-		Cure: "another file system"}}
+		Cure: "another file system"}, {Missing: []string{metric.BenchLock.Name}, Reason: "somebody writes"}}
 	e := fromReport(r)
 	for _, c := range []struct {
 		d            metric.Desc
@@ -225,6 +225,7 @@ func TestEvidenceSaysWhyNot(t *testing.T) {
 	}{
 		{metric.BenchColdItem, "a tmpfs has no storage behind it", ""},
 		{metric.BenchLatency, "direct I/O is refused", "another file system"},
+		{metric.BenchLock, "somebody writes", ""},
 		{metric.BenchTryGain, "not asked for", "--try"},
 		{metric.BenchItem, "read probe", "--budget"},
 	} {

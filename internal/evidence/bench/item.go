@@ -107,11 +107,16 @@ func (b *builder) parts() {
 	if free.N == 0 {
 		free = open
 	}
-	b.set(metric.BenchLock, minus(lock, free), b.why(report.ProbeOpen))
+	why, told := b.abstention(metric.BenchLock.Name)
+	if !told {
+		why = b.why(report.ProbeHDF5)
+	}
+	b.set(metric.BenchLock, minus(lock, free), why)
 	if !b.ev.OpensPerItem() {
 		open = evidence.Value{}
 	}
-	item, why := b.get(metric.BenchItem), b.why(report.ProbeHDF5)
+	item := b.get(metric.BenchItem)
+	why = b.why(report.ProbeHDF5)
 	b.set(metric.BenchOpenRatio, part(open, item), b.why(report.ProbeOpen))
 	b.set(metric.BenchDecodeRatio, part(b.get(metric.BenchDecode), item), b.why(report.ProbeDecode))
 	// Filters are timed by the CPU they use, so theirs is a share of the item's CPU time where that is known: on a
