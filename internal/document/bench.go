@@ -70,7 +70,11 @@ func benchTone(r *report.Report) Tone {
 func unreadSection(b *report.Benchmark) Section {
 	var facts Facts
 	for _, u := range b.Unread {
-		facts = append(facts, Fact{unit.Count(u.Count, "file", "files"), u.Reason + ", such as " + u.Example})
+		what := unit.Count(u.Count, "file", "files")
+		if u.Items > 0 {
+			what = unit.Count(u.Items, "item", "items") + " of " + what
+		}
+		facts = append(facts, Fact{what, u.Reason + ", such as " + u.Example})
 	}
 	return section("Not read", "", Main, facts)
 }

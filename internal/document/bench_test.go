@@ -1,6 +1,7 @@
 package document
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -65,5 +66,14 @@ func TestBlocksAreNotCalledSamples(t *testing.T) {
 	r.Benchmark.Kind = "hdf5"
 	if got := forecastSection(r).Parts[0].(*Table).Columns[1].Name; got != "samples/s" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestUnreadItemsAreCountedApart(t *testing.T) {
+	b := &report.Benchmark{Unread: []report.Unread{{Reason: "cut", Count: 1, Items: 64, Example: "a.h5"},
+		{Reason: "gone", Count: 2, Example: "b.h5"}}}
+	want := Facts{{"64 items of 1 file", "cut, such as a.h5"}, {"2 files", "gone, such as b.h5"}}
+	if got := unreadSection(b).Parts[0]; !reflect.DeepEqual(got, Part(want)) {
+		t.Errorf("%v", got)
 	}
 }

@@ -217,7 +217,7 @@ func (d *devicePlan) call(ctx context.Context, q storage.Request) (storage.Resul
 	}
 	d.skip[q.Sequential] = got.Next
 	for _, f := range got.Failures {
-		d.blame(string(d.sample.Files[f.File].Path), f.Class, f.Text)
+		d.blame(string(d.sample.Files[f.File].Path), f.Class, f.Text, false)
 	}
 	d.held = max(d.held, got.Bytes)
 	return got, nil

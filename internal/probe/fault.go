@@ -12,10 +12,10 @@ import (
 // faults are the items and files that could not be read so far. They are not read again, whichever probe met them.
 type faults struct {
 	items  map[spot]bool
-	files  map[string]bool // none of their items is read
-	known  map[trouble]bool
-	rows   map[string]int // in Result.Unread, by the kind of trouble, of damage by its wording too
-	deaths int            // of worker processes
+	files  map[string]bool  // none of their items is read
+	known  map[trouble]bool // which files count in which row
+	rows   map[string]int   // in Result.Unread, by the kind of trouble, of damage by its wording too
+	deaths int              // of worker processes
 }
 
 // clone is a copy that can grow apart.
@@ -31,10 +31,7 @@ type spot struct {
 	index, at int64
 }
 
-type trouble struct {
-	path string
-	dataset.Trouble
-}
+type trouble struct{ path, row string }
 
 // mostDamages is how many rows there may be before damage that is worded in yet another way counts together.
 const mostDamages = 8
@@ -44,9 +41,10 @@ func (s *session) note(sample *dataset.Sample, failures []dataset.Failure) {
 	for _, f := range failures {
 		switch {
 		case f.Item >= 0 && f.Item < len(sample.Items):
-			where := spotOf(sample, sample.Items[f.Item])
-			s.faults.items[where] = true
-			s.blame(where.path, f.Class, f.Text)
+			if where := spotOf(sample, sample.Items[f.Item]); !s.faults.items[where] {
+				s.faults.items[where] = true
+				s.blame(where.path, f.Class, f.Text, amongOthers(sample.Items, f.Item))
+			}
 		case f.Item < 0 && f.File >= 0 && f.File < len(sample.Files):
 			s.exclude(string(sample.Files[f.File].Path), f.Class, f.Text)
 		}
@@ -56,20 +54,25 @@ func (s *session) note(sample *dataset.Sample, failures []dataset.Failure) {
 // exclude has no item of a file read any more.
 func (s *session) exclude(path string, c dataset.Trouble, text string) {
 	s.faults.files[path] = true
-	s.blame(path, c, text)
+	s.blame(path, c, text, false)
 }
 
-// blame counts a file as unread, once for each kind of trouble.
-func (s *session) blame(path string, c dataset.Trouble, text string) {
-	if s.faults.known[trouble{path, c}] {
-		return
+// amongOthers reports whether an item's file has other items in the sample, which lie beside it.
+func amongOthers(items []dataset.Ref, i int) bool {
+	return i > 0 && items[i-1].File == items[i].File || i+1 < len(items) && items[i+1].File == items[i].File
+}
+
+// blame counts a file as unread, once for each kind of trouble; or, apart from these, an item among others of its file.
+func (s *session) blame(path string, c dataset.Trouble, text string, item bool) {
+	of := ""
+	if item {
+		of = "items: "
 	}
-	s.faults.known[trouble{path, c}] = true
-	alike, reason := string(c), string(c)+": "+untrusted.Cut(text, 200).String()
+	alike, reason := of+string(c), string(c)+": "+untrusted.Cut(text, 200).String()
 	if c == dataset.Corrupt {
-		alike = wording(reason)
+		alike = of + wording(reason)
 		if _, known := s.faults.rows[alike]; !known && len(s.faults.rows) >= mostDamages {
-			alike, reason = string(c), string(c)+" in other ways"
+			alike, reason = of+string(c), string(c)+" in other ways"
 		}
 	}
 	row, found := s.faults.rows[alike]
@@ -79,7 +82,13 @@ func (s *session) blame(path string, c dataset.Trouble, text string) {
 		s.result.Unread = append(s.result.Unread, report.Unread{Reason: reason,
 			Example: untrusted.String(path).String()})
 	}
-	s.result.Unread[row].Count++
+	if item {
+		s.result.Unread[row].Items++
+	}
+	if file := (trouble{path, alike}); !s.faults.known[file] {
+		s.faults.known[file] = true
+		s.result.Unread[row].Count++
+	}
 }
 
 // sound leaves out the items that could not be read before.

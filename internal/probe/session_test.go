@@ -86,14 +86,14 @@ func TestDamageIsNamedByItsWords(t *testing.T) {
 	s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
 	for i, text := range []string{"JPEG: 30 bytes are missing", "BMP: a kind that is not read",
 		"JPEG: 7 bytes are missing"} {
-		s.blame(string(rune('a'+i)), dataset.Corrupt, text)
+		s.blame(string(rune('a'+i)), dataset.Corrupt, text, false)
 	}
 	if u := s.result.Unread; len(u) != 2 || u[0].Count != 2 || u[1].Count != 1 || !strings.Contains(u[1].Reason,
 		"BMP") {
 		t.Errorf("%+v", u)
 	}
 	for i := range 2 * mostDamages {
-		s.blame("x"+string(rune('a'+i)), dataset.Corrupt, "in way "+string(rune('a'+i)))
+		s.blame("x"+string(rune('a'+i)), dataset.Corrupt, "in way "+string(rune('a'+i)), false)
 	}
 	var files int64
 	for _, u := range s.result.Unread {
@@ -101,5 +101,23 @@ func TestDamageIsNamedByItsWords(t *testing.T) {
 	}
 	if rows := len(s.result.Unread); rows != mostDamages+1 || files != 3+2*mostDamages {
 		t.Errorf("%d rows of %d files: %+v", rows, files, s.result.Unread)
+	}
+}
+
+// Items among others of their file are counted as items, each once; a file of which nothing can be read is a file.
+func TestItemsAreNoFiles(t *testing.T) {
+	s := newSession(nil, rawSample(t, 4096, 8, "a", "b"), Options{})
+	bad := []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "item 2: cut"},
+		{Item: 3, Class: dataset.Corrupt, Text: "item 3: cut"},
+		{Item: -1, File: 1, Class: dataset.Corrupt, Text: "cut"}}
+	s.note(&s.sample, bad)
+	s.note(&s.sample, bad[:2])
+	if u := s.result.Unread; len(u) != 2 || u[0].Items != 2 || u[0].Count != 1 || u[1].Items != 0 || u[1].Count != 1 {
+		t.Errorf("%+v", u)
+	}
+	s = newSession(nil, rawSample(t, 4096, 1, "a", "b"), Options{})
+	s.note(&s.sample, []dataset.Failure{{Item: 1, Class: dataset.Corrupt, Text: "cut"}})
+	if u := s.result.Unread; len(u) != 1 || u[0].Items != 0 || u[0].Count != 1 {
+		t.Errorf("the only item of a file: %+v", u)
 	}
 }

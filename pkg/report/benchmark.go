@@ -84,9 +84,10 @@ type Cold struct {
 
 // Unread gathers files that could not be read for one reason.
 type Unread struct {
-	Reason  string `json:"reason"`  // why not
-	Count   int64  `json:"count"`   // files
-	Example string `json:"example"` // one of their paths, redacted
+	Reason  string `json:"reason"`          // why not
+	Count   int64  `json:"count"`           // files
+	Items   int64  `json:"items,omitempty"` // items of these files, where others of the same file can be read
+	Example string `json:"example"`         // one of their paths, redacted
 }
 
 // The probes, by the names measurements carry.
