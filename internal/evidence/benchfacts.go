@@ -14,6 +14,7 @@ type Bench struct {
 	Decoders   []Decoder   // the user's own libraries, the fastest first
 	Bound      string      // what bends the scaling at BenchWorkers, as a benchmark.Processes says; "" unknown
 	Compared   bool        // another storage was measured
+	Damaged    bool        // a part of the dataset could not be read
 	Formats    []string    // of the pictures that were decoded: "jpeg", "png", …
 	// items are pictures and decoding them was not measured: what a whole item takes is not known
 	Undecoded  bool

@@ -334,3 +334,18 @@ func TestDamagedItemsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A rewrite that will fail is not advised without a word.
+func TestDamagedFilesAreNotRepacked(t *testing.T) {
+	for damaged, want := range map[bool]int{false: 0, true: 1} {
+		r := layouts()[0].report
+		if damaged {
+			r.Benchmark.Unread = []report.Unread{{Reason: "cut", Count: 1, Items: 3}}
+		}
+		judgeBench(r)
+		c := r.Findings[0].Recommendations[0]
+		if got := strings.Count(c.Caveat, "h5repack fails"); got != want || !strings.HasPrefix(c.Command, "h5repack") {
+			t.Errorf("damaged %v: %q, %q", damaged, c.Command, c.Caveat)
+		}
+	}
+}

@@ -89,6 +89,7 @@ func filterMeasured(p *diagnose.Pass) {
 	}
 	if rec.From != nil {
 		rec.Command = command
+		rec.Caveat += unrepacked(p, command)
 	}
 	p.Report(report.Finding{
 		Severity: severity, Score: score,

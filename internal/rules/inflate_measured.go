@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -17,6 +18,15 @@ var smallItem = threshold("item too small for a chunk of its own", 10<<10, metri
 
 // keepOld is what to mind when a dataset is rewritten.
 const keepOld = "write a copy and keep the old file until it is checked"
+
+// unrepacked is what to mind beside a command with h5repack: it ends at the first item that it cannot read, and leaves
+// a file that is of no use. "" where all could be read, or there is no command.
+func unrepacked(p *diagnose.Pass, command string) string {
+	if command == "" || !p.Bench.Damaged {
+		return ""
+	}
+	return "; h5repack fails on a file of which a part cannot be read: restore it first (see Not read)"
+}
 
 // rechunked reports the measured finding of rules about chunks that hold more than an item needs, unless another chunk
 // shape would save little. That shape is one item per chunk or, where an item is too small for that, contiguous storage
@@ -64,7 +74,8 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 		return
 	}
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: nonEmpty(layoutOf(p).Chunk), To: to,
-		Why: "an item then reads and decodes only itself", Caveat: caveat, Effect: item.effect(), Command: command}
+		Why: "an item then reads and decodes only itself", Caveat: caveat + unrepacked(p, command),
+		Effect: item.effect(), Command: command}
 	if !known {
 		rec.Effect = nil
 	}
@@ -86,7 +97,8 @@ func unfilteredToo(p *diagnose.Pass, item timing) []report.Recommendation {
 		return nil
 	}
 	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo",
-		Caveat: sizeCaveat(p, c), Effect: quicker(item.before, t.after, report.Measured, ""), Command: c.Command}
+		Caveat: strings.TrimPrefix(sizeCaveat(p, c)+unrepacked(p, c.Command), "; "),
+		Effect: quicker(item.before, t.after, report.Measured, ""), Command: c.Command}
 	return []report.Recommendation{rec}
 }
 

@@ -114,6 +114,7 @@ func (b *builder) host() {
 // dataset takes what the dataset is.
 func (b *builder) dataset() {
 	about, f := b.about, &b.ev.Facts
+	b.ev.Bench.Damaged = len(about.Unread) > 0
 	f.Dataset, f.DatasetKind = about.Path, about.Kind
 	if about.Format != "" {
 		f.Extension = "." + strings.Replace(about.Format, "jpeg", "jpg", 1)
