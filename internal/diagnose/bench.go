@@ -67,6 +67,10 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 	}
 	members := e.Facts.HDF5.Members() // which are not rewritten or copied
 	onTmp := strings.HasPrefix(r.Benchmark.Path, "/tmp/")
+	// of no use where layouts were tried, or none could be
+	tried := len(e.Bench.Candidates) > 0 || slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
+		return a.Rule == "" && slices.Contains(a.Missing, report.ProbeTry)
+	})
 	var out []string
 	add := func(command string) {
 		if !slices.Contains(out, command) {
@@ -83,7 +87,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 		group, _, _ := strings.Cut(f.Rule, "/")
 		switch {
 		case members:
-		case slices.Contains(rewritable, f.Rule) && len(e.Bench.Candidates) == 0:
+		case slices.Contains(rewritable, f.Rule) && !tried:
 			add(bench + " --try")
 		case group == "storage" && f.Rule != "storage/crowded-folder" && !e.Bench.Compared && !onTmp:
 			add(bench + " --compare-path /tmp")
@@ -93,7 +97,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 	large := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
 		return a.Rule == "image/oversized" && strings.HasSuffix(a.Cure, "--try")
 	})
-	if large && len(e.Bench.Candidates) == 0 {
+	if large && !tried {
 		add(bench + " --try")
 	}
 	return out

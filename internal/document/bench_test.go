@@ -77,3 +77,18 @@ func TestUnreadItemsAreCountedApart(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// What --try was kept from is said where its table would be, and nothing where nobody asked for it.
+func TestWhatWasNotTriedSaysWhy(t *testing.T) {
+	byRule := report.Abstained{Rule: "image/oversized", Missing: []string{report.ProbeTry}, Reason: "not asked for"}
+	r := &report.Report{Abstained: []report.Abstained{byRule}}
+	if s := trySection(r); !s.Empty() {
+		t.Errorf("%+v", s)
+	}
+	r.Abstained = append(r.Abstained, report.Abstained{Missing: []string{report.ProbeTry}, Reason: "inflate() failed",
+		Cure: "--scratch FOLDER"})
+	want := []Part{Note("no other layout was tried: inflate() failed: --scratch FOLDER")}
+	if s := trySection(r); !reflect.DeepEqual(s.Parts, want) {
+		t.Errorf("%+v", s)
+	}
+}

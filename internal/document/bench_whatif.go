@@ -135,7 +135,24 @@ var candidates = map[string]string{
 func trySection(r *report.Report) Section {
 	t, shared, note := pivot{probe: report.ProbeTry, label: report.LabelCandidate, base: asIs, head: "the sample",
 		size: true, name: func(c string) string { return cmp.Or(candidates[c], c, "?") }}.table(r)
+	if t.empty() {
+		return section("What if", "", Main, Note(untried(r)))
+	}
 	return section("What if", joined(", ", shared, "time per item"), Main, t, Note(note))
+}
+
+// untried says why no layout was tried; "" where nobody asked for it.
+func untried(r *report.Report) string {
+	var whys []string
+	for _, a := range r.Abstained {
+		if a.Rule == "" && slices.Contains(a.Missing, report.ProbeTry) {
+			whys = append(whys, joined(": ", a.Reason, a.Cure))
+		}
+	}
+	if len(whys) == 0 {
+		return ""
+	}
+	return "no other layout was tried: " + strings.Join(whys, "; ")
 }
 
 func tierSection(r *report.Report) Section {

@@ -349,3 +349,17 @@ func TestDamagedFilesAreNotRepacked(t *testing.T) {
 		}
 	}
 }
+
+// --try is no advice where it was tried and could not be done.
+func TestWhatCannotBeTriedIsNotAdvised(t *testing.T) {
+	for asked, want := range map[bool]bool{false: true, true: false} {
+		r := layouts()[0].report
+		if asked {
+			r.Abstained = append(r.Abstained, report.Abstained{Missing: []string{report.ProbeTry}, Reason: "cut"})
+		}
+		judgeBench(r)
+		if slices.ContainsFunc(r.Next, func(s string) bool { return strings.HasSuffix(s, " --try") }) != want {
+			t.Errorf("asked for %v: %q", asked, r.Next)
+		}
+	}
+}
