@@ -107,9 +107,20 @@ func compression(p *diagnose.Pass) float64 {
 
 // decoded is the size of the dataset's items without filters; false where it is unknown.
 func decoded(p *diagnose.Pass) (float64, bool) {
-	item, ok := p.Maybe(metric.HDF5Item)
-	items, err := strconv.ParseFloat(digits.FindString(layoutOf(p).Shape), 64)
-	return items * item, ok && err == nil && items > 0
+	all, ok := p.Maybe(metric.HDF5Item)
+	shape, item := digits.FindAllString(layoutOf(p).Shape, -1), digits.FindAllString(layoutOf(p).Item, -1)
+	if len(item) != len(shape) { // not known: one of the first axis
+		shape, item = shape[:min(1, len(shape))], []string{"1"}
+	}
+	for i := range shape {
+		of, err := strconv.ParseFloat(shape[i], 64)
+		by, err2 := strconv.ParseFloat(item[i], 64)
+		if err != nil || err2 != nil || of <= 0 || by <= 0 {
+			return 0, false
+		}
+		all *= of / by
+	}
+	return all, ok && len(shape) > 0
 }
 
 // chunks is how many chunks the dataset has, those at its edges included; 0 where it is unknown.
