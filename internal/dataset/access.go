@@ -30,8 +30,12 @@ func Likely(file hdf5.File) (Access, bool) {
 	best := slices.MaxFunc(file.Datasets, func(a, b hdf5.Dataset) int {
 		return cmp.Or(cmp.Compare(preference(a), preference(b)), cmp.Compare(occupies(a), occupies(b)))
 	})
+	found := 0.0
+	for _, d := range file.Datasets {
+		found += occupies(d)
+	}
 	unread := len(file.Problems) + file.Passed.Broken
-	if preference(best) == 0 || unread > 0 && 2*occupies(best) < float64(file.Bytes) {
+	if preference(best) == 0 || unread > 0 && 2*found < float64(file.Bytes) {
 		return Access{}, false
 	}
 	return access(best), true

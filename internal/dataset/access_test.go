@@ -97,6 +97,13 @@ func TestLikelyDoesNotGuessAroundWhatItCannotRead(t *testing.T) {
 	if _, ok := Likely(file); !ok {
 		t.Error("what fills more than half of the file was not chosen")
 	}
+	file.Bytes = 4000
+	for range 2 { // of four alike, one cannot be read
+		file.Datasets = append(file.Datasets, held("/z", "int64", 8, 100))
+	}
+	if _, ok := Likely(file); !ok {
+		t.Error("one of several that fill more than half of the file was not chosen")
+	}
 }
 
 // TestChooseDatasetOutside refuses to read labels where the samples lie in other files.

@@ -136,12 +136,14 @@ func (b *builder) tiers() {
 	b.ev.Bench.Compared = here.N > 0 && there.N > 0
 }
 
-// python takes what the user's own libraries need for an item: all of it where that was timed, with the file kept
-// open if it can be, else decoding it after pipetune's own read.
+// python takes what the user's own libraries need for an item: all of it where that was timed, with the file kept open
+// or opened for each as a job does, else decoding it after pipetune's own read.
 func (b *builder) python() {
 	read, list := b.get(metric.BenchRead), &b.ev.Bench.Decoders
 	for _, item := range []func(benchmark.Library) evidence.Value{
-		func(r benchmark.Library) evidence.Value { return wholeItem(r, r.Handle != benchmark.Reopened) },
+		func(r benchmark.Library) evidence.Value {
+			return wholeItem(r, r.Handle == benchmark.Reopened == b.ev.OpensPerItem())
+		},
 		func(r benchmark.Library) evidence.Value { return wholeItem(r, true) },
 		func(r benchmark.Library) evidence.Value {
 			d := measured(r.Decode)

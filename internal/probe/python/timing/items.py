@@ -12,6 +12,7 @@ class Source:
     def __init__(self, request):
         self.kind = request["Kind"]
         self.dataset = request.get("Dataset") or ""
+        self.opens_each = bool(request.get("OpensEach"))
         self.members = bool(request.get("Members"))
         self.shape = request.get("ItemShape")
         self.follow = bool(request.get("Follow"))
