@@ -39,6 +39,7 @@ func TestDatasetsThatAreSamples(t *testing.T) {
 			"/*/y", "/*/y"},
 		"one of them":                  {20, `f[f"c{i}/x"] = n.full((3, 9, 9), i)`, "/c3/x", "/c3/x"},
 		"columns of a table":           {20, `f[f"column_{i}"] = n.full(1000, i, "f4")`, "", "/column_0"},
+		"features of a table":          {20, `f[f"feature_{i}"] = n.full((2000, 64), i, "f4")`, "", "/feature_0"},
 		"few":                          {4, `f[f"part_{i}"] = n.full((50, 9, 9), i)`, "", "/part_0"},
 		"parts that hold many samples": {20, `f[f"part_{i}"] = n.full((50, 32, 32), i, "f4")`, "", "/part_0"},
 	} {
@@ -50,7 +51,7 @@ func TestDatasetsThatAreSamples(t *testing.T) {
 			if diff := cmp.Diff(c.want, found.Sample.Dataset); diff != "" {
 				t.Error(diff)
 			}
-			isOne := slices.Contains([]string{"/c3/x", "/column_0", "/part_0"}, c.want)
+			isOne := slices.Contains([]string{"/c3/x", "/column_0", "/part_0", "/feature_0"}, c.want)
 			if found.Sample.Members == isOne {
 				t.Errorf("members %v", found.Sample.Members)
 			}

@@ -106,7 +106,7 @@ func (s *surveyor) itemText() int {
 	longest := 0
 	for _, l := range s.lots {
 		for _, name := range l.names {
-			longest = max(longest, 2*len(name)) // with what JSON escapes
+			longest = max(longest, 6*len(name)) // JSON writes < as \u003c
 		}
 	}
 	return 128 + 20*len(s.out.Sample.ItemShape) + longest

@@ -12,6 +12,12 @@ import (
 // Files that keep each sample in a dataset of its own, within a group of its own or not, as /case_0001/image,
 // /case_0002/image and so on. Their paths differ in one part, for which a pattern has a *: /*/image.
 
+// columnLength is from how many rows on arrays that are all as long are columns: pictures seldom have more.
+const columnLength = 1024
+
+// mostName is how long the path of a dataset that is an item may be, so that a sample of thousands can be sent.
+const mostName = 512
+
 // isPattern says whether a name is such a pattern, and no dataset of that very name.
 func isPattern(name string, files []inside) bool {
 	return strings.Contains(name, "*") && !slices.ContainsFunc(files, func(f inside) bool {
@@ -51,6 +57,7 @@ func alikeIn(f hdf5.File, pattern string, d hdf5.Dataset) []hdf5.Dataset {
 		for i := 0; same && i < len(way); i++ {
 			same = way[i] == "*" || way[i] == parts[i]
 		}
+		same = same && len(other.Path.String()) <= mostName
 		if same && other.Type == d.Type && len(other.Shape) == len(d.Shape) && other.Problem.IsZero() && !away(other) &&
 			other.ItemBytes != nil && !slices.Contains(other.Shape, 0) {
 			out = append(out, other)
@@ -60,7 +67,7 @@ func alikeIn(f hdf5.File, pattern string, d hdf5.Dataset) []hdf5.Dataset {
 }
 
 // isWhole says whether datasets are likely to be one sample each, and not to hold many: by the bounds for files. Those
-// of numbers along one axis are columns of a table where all are as long.
+// that are all as long, of numbers along one axis or in rows, are columns of a table, unless there are very many.
 func isWhole(d hdf5.Dataset, alike []hdf5.Dataset) bool {
 	if len(d.Shape) == 0 || d.ItemBytes == nil {
 		return false
@@ -69,11 +76,13 @@ func isWhole(d hdf5.Dataset, alike []hdf5.Dataset) bool {
 	if len(d.Shape) == 1 && sameLength {
 		return false
 	}
+	few := len(alike) < wholeFiles
 	whole := hdf5.Product(*d.ItemBytes, d.Shape[:1])
 	if whole == nil || *whole > wholeBytes {
 		return false
 	}
-	return len(alike) >= wholeFiles || *d.ItemBytes < rowBytes || d.Shape[0] <= channels && len(d.Shape) >= 3
+	return !few || *d.ItemBytes < rowBytes && !(sameLength && d.Shape[0] > columnLength) ||
+		d.Shape[0] <= channels && len(d.Shape) >= 3
 }
 
 // takeMembers makes a lot of the datasets in one file that a pattern names.
@@ -101,7 +110,11 @@ func (s *surveyor) takeMembers(f inside, pattern string) error {
 		}
 	}
 	if s.lots = append(s.lots, l); s.out.Access == nil {
-		layout := access(stacked(pattern, list))
+		as := stacked(pattern, list)
+		if l.more { // what the others take is not known
+			as.StoredBytes = nil
+		}
+		layout := access(as)
 		s.out.Access = &layout
 		s.remark(f.hdf5, layout.Dataset)
 		s.note("Each dataset like %s is taken for one item, and read whole; what lies beside it is not read. "+

@@ -65,7 +65,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 	if d := r.Benchmark.Dataset; d != "" {
 		bench += " --dataset " + ShellWord(d)
 	}
-	members := e.Facts.HDF5.Members() // which are not rewritten or copied
+	members := e.Facts.HDF5 != nil && e.Facts.HDF5.Members // which are not rewritten or copied
 	onTmp := strings.HasPrefix(r.Benchmark.Path, "/tmp/")
 	// of no use where layouts were tried, or none could be
 	tried := len(e.Bench.Candidates) > 0 || slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {

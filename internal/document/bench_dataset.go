@@ -40,7 +40,7 @@ func kindText(b *report.Benchmark) string {
 		text += " (" + b.Format + ")"
 	}
 	switch {
-	case strings.Contains(b.Dataset, "*"): // one for each item
+	case b.Layout != nil && b.Layout.Members:
 		text += ", datasets " + b.Dataset
 	case b.Dataset != "":
 		text += ", dataset " + b.Dataset
@@ -76,7 +76,7 @@ func itemsText(b *report.Benchmark) string {
 	if b.ItemNoun != "" {
 		text += ", each a " + b.ItemNoun
 	}
-	if l := b.Layout; l != nil && len(l.ItemShape) > 0 {
+	if l := b.Layout; l != nil && len(l.ItemShape) > 0 && (b.ItemBytes != nil || !l.Members) {
 		text += " " + shape(l.ItemShape)
 	}
 	return text

@@ -6,8 +6,6 @@
 package evidence
 
 import (
-	"strings"
-
 	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -149,14 +147,12 @@ func (e *Evidence) Reported() hooked.Hook {
 
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {
-	Name           string // path in the file; with a * where each item is a dataset of its own
+	Name           string
+	Members        bool // each item is a dataset of its own; Name has a * for what differs
 	Shape, Chunk   string
 	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string
 }
-
-// Members reports whether each item is a dataset of its own.
-func (h *HDF5) Members() bool { return h != nil && strings.Contains(h.Name, "*") }
 
 // Rank is one trainer.
 type Rank struct {

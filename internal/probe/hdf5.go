@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -142,8 +143,11 @@ func locks(ctx context.Context, s *session) error {
 	faults, unread := s.faults, slices.Clone(s.result.Unread)
 	s.faults = faults.clone()
 	v, _ = s.opens(ctx, &sample, false, part())
-	if refused := len(s.faults.files) - len(faults.files); refused > 0 && ctx.Err() == nil {
-		reason := s.result.Unread[len(s.result.Unread)-1].Reason
+	locked := slices.IndexFunc(s.result.Unread, func(u report.Unread) bool {
+		return strings.HasPrefix(u.Reason, string(dataset.Locked))
+	})
+	if refused := len(s.faults.files) - len(faults.files); refused > 0 && locked >= 0 && ctx.Err() == nil {
+		reason := s.result.Unread[locked].Reason
 		why := fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them by "+
 			"default (%s)", refused, len(sample.Files), reason)
 		s.warn(why)

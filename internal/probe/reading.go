@@ -44,7 +44,7 @@ var (
 // and left out. With an error comes what was measured before it.
 func (s *session) measure(ctx context.Context, w way, within span) (reading, error) {
 	if w.sample == nil {
-		w.sample = &s.sample
+		w.sample = s.uncached(w.handle)
 	}
 	m := measuring{session: s, way: w, process: s.process(w.sample, within.left())}
 	defer m.process.close()
@@ -77,6 +77,19 @@ func (s *session) measure(ctx context.Context, w way, within span) (reading, err
 		return reading{}, not
 	}
 	return m.out, err
+}
+
+// uncached is the sample, without a chunk cache where its files stay open to time reading apart from opening, and a job
+// opens one for each item: then nothing is in the cache, and what lay there would be no read. Chunks without filters
+// are read as the cache has them read, and out of memory either way.
+func (s *session) uncached(handle string) *dataset.Sample {
+	l := s.options.Layout
+	if handle != handleKept || !s.sample.OpensEach || l == nil || len(l.Dataset.Filters) == 0 {
+		return &s.sample
+	}
+	sample := s.sample
+	sample.ChunkCacheBytes = new(int64)
+	return &sample
 }
 
 type measuring struct {

@@ -35,11 +35,6 @@ func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *sessi
 	if o.CPUs <= 0 {
 		o.CPUs = 1
 	}
-	if sample.OpensEach && sample.Kind == dataset.HDF5 && sample.ChunkCacheBytes == nil {
-		// A file that a job opens for each item has nothing in its chunk cache then. Here it stays open where reading
-		// is timed apart from opening: what lay in the cache would be no read.
-		sample.ChunkCacheBytes = new(int64)
-	}
 	return &session{runner: runner, sample: sample, options: o, clock: time.Now, faults: faults{
 		map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[string]int{}, 0}}
 }

@@ -117,6 +117,7 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 		if again, err := c.replaceDead(ctx, asked, got, errs); err != nil {
 			return groupRound{}, err
 		} else if again {
+			c.next = nil // a new process has to get to know the file
 			continue
 		}
 		for i := range got {
@@ -144,6 +145,9 @@ func (c *workerGroup) forRound(ctx context.Context, count int) ([]int, error) {
 		}
 		if err := c.getToKnow(ctx, count); err != nil {
 			return nil, err
+		}
+		if c.far = c.sound(&c.sample, c.far); len(c.far) < count {
+			return nil, fmt.Errorf("only %d of the sampled items could be read", len(c.far))
 		}
 	}
 	return c.far, c.dropCaches(ctx)

@@ -28,19 +28,25 @@ var openMost = threshold("finding and opening a dataset in an open file, at the 
 
 // ofOwnDatasets reports whether items are datasets of their own.
 func ofOwnDatasets(p *diagnose.Pass) bool {
-	return p.Facts.DatasetKind == "hdf5" && p.Facts.HDF5.Members()
+	return p.Facts.DatasetKind == "hdf5" && layoutOf(p).Members
 }
 
 func ofOwnDatasetsMeasured(p *diagnose.Pass) {
 	before, state := settled(p)
 	after := plainRead(p)
-	if filters, ok := p.Evidence.Get(metric.BenchFilter); ok {
+	filters, timed := p.Evidence.Get(metric.BenchFilter)
+	switch {
+	case timed:
 		after = spread(after.Lo+filters.Lo, after.Center+filters.Center, after.Hi+filters.Hi)
+	case p.OrZero(metric.HDF5Filters) >= 1:
+		missing(p, metric.BenchFilter)
+		return
 	}
 	if warm, ok := p.Maybe(metric.BenchItem); ok && state == "cold" {
 		after = more(after, max(before.Center-warm, 0)) // the waits for storage stay
 	}
-	after.Lo = min(max(after.Lo, before.Center-openMost.Value), after.Center)
+	least := before.Center - openMost.Value
+	after = spread(max(after.Lo, least), max(after.Center, least), max(after.Hi, least))
 	item := timing{before, after, report.Modelled}
 	score := savedShare(before.Center, after.Hi)
 	if score < diagnose.Moderate.Value {

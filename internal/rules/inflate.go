@@ -183,10 +183,12 @@ func h5repack(p *diagnose.Pass, pairs ...string) string {
 		return ""
 	}
 	command, which := "h5repack", strings.TrimPrefix(name, "/")+":"
-	if ofOwnDatasets(p) {
-		which = "" // all of the file
-	}
 	for pair := range slices.Chunk(pairs, 2) {
+		if ofOwnDatasets(p) {
+			if which = ""; pair[0] == "-l" { // for all of the file, in which others have other shapes
+				return ""
+			}
+		}
 		command += " " + pair[0] + " " + diagnose.ShellWord(which+pair[1])
 	}
 	return command + " " + inAndOut(p)

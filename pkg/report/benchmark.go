@@ -61,6 +61,8 @@ type Layout struct {
 	ItemsPerChunk *int64   `json:"items_per_chunk"`  // null: not chunked
 	ChunksPerItem *int64   `json:"chunks_per_item"`  // null: not chunked
 	ItemShape     []int64  `json:"item_shape"`       // what one read delivers
+	// each item is a dataset of its own: the shape and the chunk are those of all as one, with an axis in front
+	Members bool `json:"members,omitempty"`
 }
 
 // Sample is the part of the dataset that was read.

@@ -114,7 +114,7 @@ func (b *builder) host() {
 // dataset takes what the dataset is.
 func (b *builder) dataset() {
 	about, f := b.about, &b.ev.Facts
-	b.ev.Bench.Damaged = len(about.Unread) > 0
+	b.ev.Bench.Damaged = slices.ContainsFunc(about.Unread, func(u report.Unread) bool { return u.Items > 0 })
 	f.Dataset, f.DatasetKind = about.Path, about.Kind
 	if about.Format != "" {
 		f.Extension = "." + strings.Replace(about.Format, "jpeg", "jpg", 1)
@@ -151,7 +151,7 @@ func (b *builder) perFile() (v evidence.Value) {
 		return exactly(float64(*about.Items) / float64(about.Files))
 	case l != nil && len(l.Shape) > 0: // of the file that was described
 		v, v.Basis = amount(l.Shape[0]), metric.Inferred
-		if len(l.ItemShape) > 0 {
+		if len(l.ItemShape) > 0 && !l.Members {
 			v.Summary = v.Summary.Scaled(1 / float64(max(l.ItemShape[0], 1)))
 		}
 	}
@@ -184,8 +184,8 @@ func (b *builder) layout() {
 	if l == nil {
 		return
 	}
-	b.ev.Facts.HDF5 = &evidence.HDF5{Name: b.about.Dataset, Shape: shape(l.Shape), Chunk: shape(l.Chunk),
-		Item: shape(l.ItemShape), Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
+	b.ev.Facts.HDF5 = &evidence.HDF5{Name: b.about.Dataset, Members: l.Members, Shape: shape(l.Shape),
+		Chunk: shape(l.Chunk), Item: shape(l.ItemShape), Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
 	item := b.get(metric.BenchItemBytes)
 	b.set(metric.HDF5Filters, exactly(float64(len(l.Filters))), evidence.Reason{})
 	b.set(metric.HDF5Stored, amount(stat.OrZero(l.StoredBytes)), evidence.Reason{})

@@ -296,3 +296,16 @@ func TestQuotientOfVagueFigures(t *testing.T) {
 		t.Errorf("got %+v, %v", v, ok)
 	}
 }
+
+// Where items are datasets of their own and were not counted, as many are in each file as in the one described.
+func TestDatasetsThatAreItems(t *testing.T) {
+	r := inflated()
+	r.Benchmark.Items, r.Benchmark.Files, r.Benchmark.Dataset = nil, 80, "/*/image"
+	l := r.Benchmark.Layout
+	l.Members, l.Shape, l.ItemShape, l.Chunk = true, []int64{50, 64, 64, 3}, []int64{64, 64, 3}, []int64{1, 64, 64, 3}
+	e := fromReport(r)
+	near(t, e, 1e-9, map[metric.Desc]float64{metric.BenchPerFile: 50})
+	if e.OpensPerItem() || !e.Facts.HDF5.Members {
+		t.Errorf("each opens a file: %v, %+v", e.OpensPerItem(), e.Facts.HDF5)
+	}
+}

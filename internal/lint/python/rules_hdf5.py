@@ -51,6 +51,9 @@ def handle(items, node):
     return any(isinstance(v, ast.Subscript) or opens(items.m, v, HANDLES) for v in made)
 
 
+MOST_BOUND = 4  # assignments of a local name that are followed
+
+
 @rule("hdf5-dataset-per-item")
 def hdf5_dataset_per_item(m):
     for items in m.datasets:
@@ -74,14 +77,17 @@ def hdf5_dataset_per_item(m):
                 )
 
 
-def looked_up(items, node, deep=0):
+def looked_up(items, node, passed=()):
     """The look-ups, by names that are written, from an HDF5 file that a dataset keeps to an expression, the last first:
     none of them where it is the file, None where it is neither, or is kept for later items itself.
     """
     m = items.m
-    if isinstance(node, ast.Name) and deep < DEEPEST:
+    if isinstance(node, ast.Name) and len(passed) < DEEPEST:
         scope = m.scope(node)
-        bound = [(v, looked_up(items, v, deep + 1)) for v in m.bound.get((id(scope), node.id), [])]
+        values = m.bound.get((id(scope), node.id), [])
+        if node.id in passed or len(values) > MOST_BOUND:  # x = x["a"]
+            return None
+        bound = [(v, looked_up(items, v, passed + (node.id,))) for v in values]
         known = bound and all(found is not None and not (found and items.kept(scope, v)) for v, found in bound)
         return bound[0][1] if known else None
     if isinstance(node, ast.Attribute):
@@ -90,7 +96,7 @@ def looked_up(items, node, deep=0):
         return [] if any(opens(m, v, HANDLES) == "HDF5 file" for w in made for v in m.values(w)) else None
     source = node.value if isinstance(node, ast.Subscript) else receiver(node) if is_call(node, "get") else None
     name = node.slice if isinstance(node, ast.Subscript) else argument(node, 0) if source is not None else None
-    before = looked_up(items, source, deep) if string(name) else None
+    before = looked_up(items, source, passed) if string(name) else None
     return None if before is None else [node] + before
 
 
