@@ -97,3 +97,17 @@ func TestReadingDatasetsThatAreSamples(t *testing.T) {
 		t.Errorf("a pattern that names nothing: %v", err)
 	}
 }
+
+// Hundreds of files of a picture and its mask each are a sample each; a few files of pictures and masks are not.
+func TestAFileForEachSample(t *testing.T) {
+	folder := t.TempDir()
+	must.Python(t, "-c", fmt.Sprintf(`import sys, h5py, numpy as n
+for i in range(%d):
+    with h5py.File(f"{sys.argv[1]}/{i}.h5", "w") as f:
+        f["image"] = n.full((32, 40, 3), i %% 200, "u1")
+        f["mask"] = n.zeros((32, 40), "u1"); f["label"] = i`, wholeFiles), folder)
+	found := must.Get(Survey(folder, SurveyOptions{Seed: 1}))(t)
+	if !slices.Equal(found.Sample.ItemShape, []int64{32, 40, 3}) || found.Sample.Dataset != "/image" {
+		t.Errorf("%+v", found.Sample.Source)
+	}
+}

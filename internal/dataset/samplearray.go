@@ -16,6 +16,7 @@ type arrayIn struct {
 	itemBytes *int64 // one index of the first axis
 	chunk     int64  // items that lie in one chunk; 0 where there are none
 	companion bool   // another array in the file is as long, labels most often
+	mask      bool   // another one has the first two axes in common, as a mask of a picture, or of pictures
 }
 
 var (
@@ -61,7 +62,8 @@ func (s *surveyor) settle(first []arrayIn) error {
 // wholeFile says whether each file is likely to hold one item.
 func (s *surveyor) wholeFile(first []arrayIn) bool {
 	for _, a := range first {
-		if a.companion || a.itemBytes == nil || !slices.Equal(a.shape, first[0].shape) || a.shape[0] < 2 {
+		if a.companion || a.mask && s.out.Files < wholeFiles || a.itemBytes == nil ||
+			!slices.Equal(a.shape, first[0].shape) || a.shape[0] < 2 {
 			return false
 		}
 	}

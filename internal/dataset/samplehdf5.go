@@ -294,7 +294,8 @@ func (s *surveyor) arrayOf(f inside, name string) (arrayIn, error) {
 	}
 	for _, other := range f.hdf5.Datasets {
 		if other.Path != d.Path && len(other.Shape) > 0 && other.Shape[0] == d.Shape[0] {
-			out.companion = true
+			out.mask = out.mask || alongside(other, d)
+			out.companion = out.companion || !alongside(other, d)
 		}
 	}
 	if s.out.Access == nil {
@@ -302,6 +303,11 @@ func (s *surveyor) arrayOf(f inside, name string) (arrayIn, error) {
 		s.remark(f.hdf5, d)
 	}
 	return out, nil
+}
+
+// alongside reports whether datasets have their first two axes in common, as a picture and its mask have.
+func alongside(a, b hdf5.Dataset) bool {
+	return len(a.Shape) >= 2 && len(b.Shape) >= 2 && a.Shape[1] == b.Shape[1]
 }
 
 // noSuch says that a file lacks the dataset, and which it has.

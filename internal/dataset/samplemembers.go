@@ -55,7 +55,7 @@ func alikeIn(f hdf5.File, pattern string, d hdf5.Dataset) []hdf5.Dataset {
 		parts := strings.Split(other.Path.String(), "/")
 		same := len(parts) == len(way)
 		for i := 0; same && i < len(way); i++ {
-			same = way[i] == "*" || way[i] == parts[i]
+			same = way[i] == parts[i] || covers(way[i], parts[i])
 		}
 		same = same && len(other.Path.String()) <= mostName
 		if same && other.Type == d.Type && len(other.Shape) == len(d.Shape) && other.Problem.IsZero() && !away(other) &&
@@ -64,6 +64,12 @@ func alikeIn(f hdf5.File, pattern string, d hdf5.Dataset) []hdf5.Dataset {
 		}
 	}
 	return out
+}
+
+// covers reports whether a part of a pattern, with a * in it, stands for a part of a path.
+func covers(pattern, part string) bool {
+	head, tail, ok := strings.Cut(pattern, "*")
+	return ok && len(part) >= len(head)+len(tail) && strings.HasPrefix(part, head) && strings.HasSuffix(part, tail)
 }
 
 // isWhole says whether datasets are likely to be one sample each, and not to hold many: by the bounds for files. Those

@@ -56,7 +56,7 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
 		if w == needed {
 			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Exposure),
-				beyond(len(rates)-1, limit))
+				beyond(len(rates)-1, limit)) + withoutSaid(e)
 		}
 	}
 	r.Forecast = &out
@@ -78,8 +78,17 @@ func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more st
 		text += ", limited by " + x.Limit
 	}
 	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(own) +
-		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code " +
-		"does to an item, is in it only as far as --transform-time says."
+		" as measured of other DataLoaders, not on this machine."
+}
+
+// withoutSaid says what of an item's way to the training is not in the table.
+func withoutSaid(e *evidence.Evidence) string {
+	text := " What else the training's own code does to an item is in it only as far as --transform-time says."
+	if e.Bench.Handover.N == 0 {
+		return " What collating and handing over a large batch takes was not timed: with num_workers 1 and more, " +
+			"quick items may come at half of these rates." + text
+	}
+	return " Collating and handing over are in it as torch's DataLoader did them with arrays in memory." + text
 }
 
 // beyond says what more workers than are needed bring: next to nothing, unless those that were tried are still what
@@ -125,6 +134,8 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		// Items vary by about as much as their mean; a batch of many varies less.
 		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
 		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
+	// Large batches take longer: their shared memory is new to both processes.
+	p.Handover = max(p.Handover, batch*e.Bench.Handover.Center)
 	p.FreeStep, p.CPU, p.Wait = stat.Exact(t.Step.Seconds()), cpu.Scaled(batch), wait.Scaled(batch)
 	p.CPUs, p.UsableCPUs, p.BatchBytes = usable.Summary, usable.Center, batch*orZero(e, metric.BenchItemBytes)
 	p.CPU.N = max(p.CPU.N, 1)

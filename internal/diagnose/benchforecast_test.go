@@ -86,6 +86,12 @@ func TestForecastSaysWhatWasDone(t *testing.T) {
 		strings.Contains(f.Statement, "not in the intervals") {
 		t.Errorf("%q", f.Statement)
 	}
+	for name, want := range map[string]string{"bench-gzip-chunk64.json": "Collating and handing over are in it",
+		"bench-contiguous.json": "was not timed"} {
+		if got := ahead(t, name, TrainingAhead{}).Statement; !strings.Contains(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 	for limit, want := range map[predict.Term]string{predict.Workers: "more than 64, which may bring more, were not " +
 		"tried", predict.CPUs: "more bring less than 3 %"} {
 		if got := beyond(64, limit); got != want {

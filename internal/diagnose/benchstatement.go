@@ -44,7 +44,7 @@ func headline(e *evidence.Evidence) string {
 			unit.Number(1/item.Hi), most, rate, cache, mind)
 	}
 	text := fmt.Sprintf("%s %s in one worker, %s, random order%s", near(item), rate, cache, mind)
-	if usual, slower := inPython(e); slower && !isCold {
+	if usual, differs := inPython(e); differs && !isCold {
 		text += fmt.Sprintf("; in Python (%s) %s", usual.Name, near(usual.Item))
 	}
 	return text
@@ -75,6 +75,8 @@ func doing(e *evidence.Evidence, phase string) string {
 		return strings.TrimSpace("decoding " + pictureFormats(e))
 	case phase == phaseUndo:
 		return "reading it and undoing its filters, whose part was not measured"
+	case phase == phaseRead && e.Facts.HDF5 != nil && e.Facts.HDF5.Members:
+		return "finding, opening and reading it"
 	case phase == phaseRead && warm:
 		return "reading it from memory"
 	case phase == phaseRead:
@@ -174,22 +176,23 @@ func undecodedStatement(e *evidence.Evidence) string {
 	return "Of an item, " + why
 }
 
-// pythonSlower is where the user's own Python is said to take longer than pipetune's readers: the check against a
-// DataLoader allows 15 %.
+// pythonSlower is where the user's own Python is said to take longer, or less, than pipetune's readers: the check
+// against a DataLoader allows 15 %.
 const pythonSlower = 1.15
 
-// inPython is the library that the user's job most likely reads with, and whether it is clearly slower than pipetune's
-// readers.
-func inPython(e *evidence.Evidence) (usual evidence.Decoder, slower bool) {
+// inPython is the library that the user's job most likely reads with, and whether it clearly takes another time than
+// pipetune's readers: its libhdf5 may have a larger chunk cache.
+func inPython(e *evidence.Evidence) (usual evidence.Decoder, differs bool) {
 	own, ok := e.Get(metric.BenchItem)
 	usual, ok2 := e.Bench.Usual()
-	return usual, ok && ok2 && usual.Item.Center > pythonSlower*own.Center
+	own.Center, usual.Item.Center = max(own.Center, 0), max(usual.Item.Center, 0)
+	return usual, ok && ok2 && max(own.Center, usual.Item.Center) > pythonSlower*min(own.Center, usual.Item.Center)
 }
 
 // inPythonSaid says what it takes, and what the fastest library does where that is clearly less.
 func inPythonSaid(e *evidence.Evidence) string {
-	usual, slower := inPython(e)
-	if !slower {
+	usual, differs := inPython(e)
+	if !differs {
 		return ""
 	}
 	text := fmt.Sprintf(" In Python (%s) it takes %s", usual.Name, unit.Seconds(usual.Item.Center))

@@ -77,6 +77,9 @@ func workersSection(r *report.Report) Section {
 		t.drop(0, 1)
 	}
 	s := section("Workers", joined("; ", shared, unit.Number(r.Host.CPUsUsable)+" usable CPUs"), Main, t)
+	if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelCache] == "cold" }) {
+		apart = append(apart, "cold items are read each by itself; in an epoch those that lie beside others come along")
+	}
 	s.add(notes(append(bends, apart...)...)...)
 	s.add(rateChart(series))
 	return s
