@@ -64,7 +64,8 @@ func coldMeasured(p *diagnose.Pass) {
 	}
 	when := ""
 	if rate, ok := p.Maybe(metric.BenchDeviceBytes); ok && rate > 0 {
-		when = fmt.Sprintf(" in about %s at the device's best rate", unit.Seconds(p.Get(metric.DatasetBytes)/rate))
+		takes := p.Get(metric.DatasetBytes)/rate + p.OrZero(metric.DatasetFileN)*p.OrZero(metric.BenchColdOpen)
+		when = fmt.Sprintf(" in about %s, opened one by one and read at the device's best rate", unit.Seconds(takes))
 	}
 	p.Report(report.Finding{
 		Summary: fmt.Sprintf("A first epoch reads from storage: an item takes %s cold and %s from the page cache, "+
