@@ -163,6 +163,19 @@ func OfFolder(name []byte) (f Format, ok bool) {
 // ChunkCacheBytes is the chunk cache that HDF5 libraries before 2.0 give a dataset (H5D_CHUNK_CACHE_NBYTES_DEFAULT).
 const ChunkCacheBytes = 1 << 20
 
+// ChunkCacheOf is what a version gives, 8 MiB from 2.0 on. It is not ok where the version is unknown.
+func ChunkCacheOf(library string) (int64, bool) {
+	major, _, _ := strings.Cut(library, ".")
+	n, err := strconv.Atoi(major)
+	switch {
+	case err != nil || n < 1:
+		return 0, false
+	case n < 2:
+		return ChunkCacheBytes, true
+	}
+	return 8 << 20, true
+}
+
 // HeadBytes is how much of a file is read to recognise it: a tar archive's mark ends at byte 262, and the header of an
 // array of a hundred fields fits in.
 const HeadBytes = 4096

@@ -3,9 +3,9 @@ package openfiles
 import (
 	"cmp"
 	"path"
-	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -35,20 +35,6 @@ func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	return row
 }
 
-// chunkCacheBytes is the chunk cache of a dataset that nobody configured (H5Pset_cache): 1 MiB, and 8 MiB from HDF5 2.0
-// on. It is not ok where the library's version is unknown.
-func chunkCacheBytes(library string) (int64, bool) {
-	major, _, _ := strings.Cut(library, ".")
-	n, err := strconv.Atoi(major)
-	switch {
-	case err != nil || n < 1:
-		return 0, false
-	case n < 2:
-		return 1 << 20, true
-	}
-	return 8 << 20, true
-}
-
 // manyFiles is the number of HDF5 files in a folder from which they are taken for one sample each. Sharded datasets
 // have some dozens.
 const manyFiles = 256
@@ -62,7 +48,7 @@ func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout
 	if d.folder && (d.facts.Files == nil || *d.facts.Files >= manyFiles) {
 		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = nil, nil, nil, nil
 	}
-	if bytes, ok := chunkCacheBytes(library); ok {
+	if bytes, ok := format.ChunkCacheOf(library); ok {
 		row.CacheBytes = &bytes
 	}
 	return row

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -198,7 +197,7 @@ func (b *builder) layout() {
 	chunk := amount(stat.OrZero(l.ChunkBytes))
 	if chunk.N > 0 {
 		perChunk, touched = amount(stat.OrZero(l.ItemsPerChunk)), amount(stat.OrZero(l.ChunksPerItem))
-		cache = evidence.Value{Summary: stat.Exact(format.ChunkCacheBytes), Basis: metric.Assumed}
+		cache = evidence.Value{Summary: stat.Exact(float64(b.ownCache())), Basis: metric.Assumed}
 	}
 	b.set(metric.HDF5Chunk, chunk, whole)
 	b.set(metric.HDF5Cache, cache, whole)

@@ -309,3 +309,16 @@ func TestDatasetsThatAreItems(t *testing.T) {
 		t.Errorf("each opens a file: %v, %+v", e.OpensPerItem(), e.Facts.HDF5)
 	}
 }
+
+// The libhdf5 of the user's Python has a chunk cache of its own: what one that is no larger would bring is had already.
+func TestTheChunkCacheOfTheUsersPython(t *testing.T) {
+	r := inflated()
+	for i, m := range r.Measurements {
+		if m.Labels[report.LabelDecoder] == "h5py" {
+			r.Measurements[i].Labels["version"] = "3.16.0 with HDF5 2.0.0"
+		}
+	}
+	near(t, fromReport(r), 1e-9, map[metric.Desc]float64{metric.HDF5Cache: 8 << 20,
+		metric.BenchCacheSize: 64 << 20, metric.BenchCacheGain: 1 - 0.0160/0.0166, metric.BenchCacheOrdered: 64 << 20,
+		metric.BenchCacheOrderedGain: 1 - 0.00028/0.00029})
+}

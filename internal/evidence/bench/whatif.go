@@ -18,7 +18,19 @@ import (
 // worth its memory.
 const withinBest = 1.1
 
-// chunkCaches takes the chunk caches that were tried, each against the library's default.
+// ownCache is the chunk cache that the libhdf5 of the user's Python gives a dataset; before 2.0 where it is not known.
+func (b *builder) ownCache() int64 {
+	for _, r := range b.rows.Python {
+		_, library, _ := strings.Cut(r.Version, "HDF5 ")
+		if bytes, ok := format.ChunkCacheOf(library); ok && r.Name == "h5py" {
+			return bytes
+		}
+	}
+	return format.ChunkCacheBytes
+}
+
+// chunkCaches takes the chunk caches that were tried, each against the library's default, or the largest of those tried
+// that is no more than it.
 func (b *builder) chunkCaches() {
 	for _, s := range []struct {
 		order      string
@@ -31,9 +43,11 @@ func (b *builder) chunkCaches() {
 		for _, r := range b.rows.Caches {
 			switch {
 			case r.Order != s.order || r.Time.N == 0:
-			case r.Bytes == format.ChunkCacheBytes:
-				base = r
-			case r.Bytes > format.ChunkCacheBytes:
+			case r.Bytes <= b.ownCache():
+				if r.Bytes > base.Bytes {
+					base = r
+				}
+			default:
 				larger, best = append(larger, r), min(best, r.Time.Center)
 			}
 		}

@@ -109,7 +109,8 @@ def h5py_subjects(source, items):
             checked.add((item["File"], item["Name"]))
         return item
 
-    labels = {"decoder": "h5py", "version": h5py.__version__, "cache": "warm", "order": "random"}
+    version = "%s with HDF5 %s" % (h5py.__version__, h5py.version.hdf5_version)
+    labels = {"decoder": "h5py", "version": version, "cache": "warm", "order": "random"}
     source.array = lambda item: kept(checked_first(item))
     anew = Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, closed_first, alone=True)
     if source.opens_each:  # kept open, few files' items would come out of their chunk caches
