@@ -24,7 +24,10 @@ func openHDF5(source Source, f File) (Handle, error) {
 		ChunkCacheBytes: source.ChunkCacheBytes}
 	if source.Members {
 		file, err := hdf5.KeepOpen(string(f.Path), o)
-		return wholeDatasets{file}, err
+		if err != nil {
+			return nil, err
+		}
+		return wholeDatasets{file}, nil
 	}
 	r, err := hdf5.OpenReader(string(f.Path), o)
 	if err != nil {

@@ -176,17 +176,16 @@ func undecodedStatement(e *evidence.Evidence) string {
 	return "Of an item, " + why
 }
 
-// pythonSlower is where the user's own Python is said to take longer, or less, than pipetune's readers: the check
+// pythonDiffers is where the user's own Python is said to take longer, or less, than pipetune's readers: the check
 // against a DataLoader allows 15 %.
-const pythonSlower = 1.15
+const pythonDiffers = 1.15
 
 // inPython is the library that the user's job most likely reads with, and whether it clearly takes another time than
 // pipetune's readers: its libhdf5 may have a larger chunk cache.
 func inPython(e *evidence.Evidence) (usual evidence.Decoder, differs bool) {
 	own, ok := e.Get(metric.BenchItem)
 	usual, ok2 := e.Bench.Usual()
-	own.Center, usual.Item.Center = max(own.Center, 0), max(usual.Item.Center, 0)
-	return usual, ok && ok2 && max(own.Center, usual.Item.Center) > pythonSlower*min(own.Center, usual.Item.Center)
+	return usual, ok && ok2 && max(own.Center, usual.Item.Center) > pythonDiffers*min(own.Center, usual.Item.Center)
 }
 
 // inPythonSaid says what it takes, and what the fastest library does where that is clearly less.
@@ -196,7 +195,7 @@ func inPythonSaid(e *evidence.Evidence) string {
 		return ""
 	}
 	text := fmt.Sprintf(" In Python (%s) it takes %s", usual.Name, unit.Seconds(usual.Item.Center))
-	if best := e.Bench.Decoders[0]; usual.Item.Center > pythonSlower*best.Item.Center {
+	if best := e.Bench.Decoders[0]; usual.Item.Center > pythonDiffers*best.Item.Center {
 		text += fmt.Sprintf(", by %s %s", best.Name, unit.Seconds(best.Item.Center))
 	}
 	return text + "."

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -77,7 +78,8 @@ func workersSection(r *report.Report) Section {
 		t.drop(0, 1)
 	}
 	s := section("Workers", joined("; ", shared, unit.Number(r.Host.CPUsUsable)+" usable CPUs"), Main, t)
-	if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelCache] == "cold" }) {
+	cold := slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelCache] == "cold" })
+	if cold && !format.Kind(r.Benchmark.Kind).Items().WholeFile {
 		apart = append(apart, "cold items are read each by itself; in an epoch those that lie beside others come along")
 	}
 	s.add(notes(append(bends, apart...)...)...)
