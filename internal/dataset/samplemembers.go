@@ -82,12 +82,12 @@ func isWhole(d hdf5.Dataset, alike []hdf5.Dataset) bool {
 	if len(d.Shape) == 1 && sameLength {
 		return false
 	}
-	few := len(alike) < wholeFiles
+	many := len(alike) >= wholeFiles
 	whole := hdf5.Product(*d.ItemBytes, d.Shape[:1])
 	if whole == nil || *whole > wholeBytes {
 		return false
 	}
-	return !few || *d.ItemBytes < rowBytes && !(sameLength && d.Shape[0] > columnLength) ||
+	return many || *d.ItemBytes < rowBytes && !(sameLength && d.Shape[0] > columnLength) ||
 		d.Shape[0] <= channels && len(d.Shape) >= 3
 }
 

@@ -143,11 +143,14 @@ func locks(ctx context.Context, s *session) error {
 	faults, unread := s.faults, slices.Clone(s.result.Unread)
 	s.faults = faults.clone()
 	v, _ = s.opens(ctx, &sample, false, part())
-	locked := slices.IndexFunc(s.result.Unread, func(u report.Unread) bool {
-		return strings.HasPrefix(u.Reason, string(dataset.Locked))
-	})
-	if refused := len(s.faults.files) - len(faults.files); refused > 0 && locked >= 0 && ctx.Err() == nil {
-		reason := s.result.Unread[locked].Reason
+	if refused := len(s.faults.files) - len(faults.files); refused > 0 && ctx.Err() == nil {
+		row := slices.IndexFunc(s.result.Unread, func(u report.Unread) bool {
+			return strings.HasPrefix(u.Reason, string(dataset.Locked))
+		})
+		if row < 0 { // not the lock refused it
+			row = len(s.result.Unread) - 1
+		}
+		reason := s.result.Unread[row].Reason
 		why := fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them by "+
 			"default (%s)", refused, len(sample.Files), reason)
 		s.warn(why)
