@@ -254,8 +254,9 @@ type ended struct {
 	status unix.WaitStatus
 }
 
-// asked says whether it ended as its parent has those end that it needs no longer: by itself, or killed after a while.
-func (e ended) asked() bool { return e.status.ExitStatus() == 0 || e.status.Signal() == unix.SIGKILL }
+// asked says whether it ended as its parent has those end that it needs no longer: by itself, with 0 between requests,
+// with another code where it was at one, or killed after a while.
+func (e ended) asked() bool { return e.status.Exited() || e.status.Signal() == unix.SIGKILL }
 
 func (e ended) Error() string {
 	return fmt.Sprintf("process %d has ended: status %d, signal %v", e.tid, e.status.ExitStatus(), e.status.Signal())
@@ -272,11 +273,16 @@ func (p *possessed) release() {
 }
 
 // failed is an error of the debugger's own, which says nothing of what the process may do: how it ended, where it is
-// gone.
+// gone. A stopped thread that is not there is on its way out, and can be waited for once its last thread has gone.
 func (p *possessed) failed(what string, err error) error {
 	var status unix.WaitStatus
-	if pid, _ := unix.Wait4(p.tid, &status, unix.WALL|unix.WNOHANG, nil); pid == p.tid && !status.Stopped() {
-		return ended{p.tid, status}
+	for errors.Is(err, unix.ESRCH) {
+		if _, waited := unix.Wait4(p.tid, &status, unix.WALL, nil); waited != nil {
+			return fmt.Errorf("%s: %v; waiting for process %d: %v", what, err, p.tid, waited)
+		}
+		if !status.Stopped() {
+			return ended{p.tid, status}
+		}
 	}
 	return fmt.Errorf("%s: %v", what, err) // not %w: nobody may take it for an answer
 }
