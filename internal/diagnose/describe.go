@@ -43,7 +43,7 @@ func host(e *evidence.Evidence) report.Host {
 func job(e *evidence.Evidence) *report.Job {
 	loader := &report.Loader{StartMethod: e.Facts.StartMethod, PrefetchFactor: e.Facts.Prefetch,
 		PersistentWorkers: e.Facts.Persistent, PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize,
-		Source: "observed", FedBy: FedBy(e)}
+		Source: "observed", FedBy: FedBy(e), Others: e.Facts.OtherLoaders.N}
 	if v, ok := e.Get(metric.NumWorkers); ok && e.Facts.Fed == nil {
 		loader.NumWorkers = new(int(math.Round(v.Center)))
 	}

@@ -174,9 +174,6 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
-		if other := OtherLoader(e); other != "" {
-			d.add("%s", other)
-		}
 	}
 	if l, ok := x.model(); ok && class == report.InputBound && l.Metric != Relative && !l.fits() {
 		d.add("%s", l.misses())

@@ -308,8 +308,8 @@ type otherLoaders struct {
 }
 
 func otherLoadersOf(e *evidence.Evidence) otherLoaders {
-	h := e.Reported()
-	return otherLoaders{max(h.LeastStep, 0), max(h.OtherLoaderCPUs, 0)}
+	o := e.Facts.OtherLoaders
+	return otherLoaders{max(o.LeastStep, 0), max(o.CPUs, 0)}
 }
 
 // step is how short a step can get by changes of the one loader.

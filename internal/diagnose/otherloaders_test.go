@@ -14,7 +14,7 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 		"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
 	facts := launched("train.py", 16)
 	alone := modelOf(t, facts, seen)
-	facts.Hook = &evidence.Hook{LeastStep: 0.03, OtherLoaderCPUs: 1}
+	facts.OtherLoaders = evidence.OtherLoaders{N: 1, LeastStep: 0.03, CPUs: 1}
 	both := modelOf(t, facts, seen)
 	if alone.FreeStep.Center != 0.01 || both.FreeStep.Center != 0.03 {
 		t.Fatalf("a step of %v s alone, %v s beside another", alone.FreeStep, both.FreeStep)

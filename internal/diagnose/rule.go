@@ -6,13 +6,11 @@
 package diagnose
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -136,20 +134,6 @@ func (p *Pass) Report(f report.Finding) {
 // Abstain says that the rule cannot judge, although its signals are there.
 func (p *Pass) Abstain(reason, cure string) {
 	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Reason: reason, Cure: cure})
-}
-
-// Apart is from where on workers wait for work too differently to be of one loader, which asks them in turn.
-var Apart = Limit{"share of time by which workers differ in waiting for work", 0.5, metric.Ratio,
-	"measured: 0.31 at most in 106 recordings of one loader (slow samples: 0.16), 0.87 of two that are zipped"}
-
-// OtherLoader says why it looks from outside as if some workers were another loader's, "" where it does not.
-func OtherLoader(e *evidence.Evidence) string {
-	v, ok := e.Get(metric.IdleSpread)
-	if !ok || v.Center < Apart.Value || Hooked(e) {
-		return ""
-	}
-	return fmt.Sprintf("the same workers are idle all the while (%s of the time more than the busiest): they may be "+
-		"of another DataLoader, whose batches wait for the slow one's", unit.Percent(v.Center))
 }
 
 // Most is the line from which one part outweighs the others together.

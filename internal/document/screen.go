@@ -48,6 +48,9 @@ func loads(l *report.Loader, ranks int) []string {
 	if l.StartMethod != "" {
 		text += " (" + l.StartMethod + ")"
 	}
+	if l.Others > 0 {
+		text += " of one DataLoader of " + strconv.Itoa(l.Others+1)
+	}
 	return []string{text}
 }
 

@@ -26,7 +26,6 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 		// of which nothing was read, so that nothing is derived, and why is known
 		r = &rank{Process: &watched.Process{Entity: "no trainer"}}
 	}
-	b.excludeIdleLoaders(r)
 	b.gpu(r)
 	b.trainer(r)
 	b.restarts(r)
@@ -120,6 +119,7 @@ func (b *builder) facts(r *rank) {
 	if f.Fed = r.fed; f.Fed != nil {
 		return // what follows are settings of a DataLoader
 	}
+	f.OtherLoaders = b.otherLoaders(r)
 	f.Prefetch = b.prefetch(r)
 	if named := b.Track(metric.LoaderNamed, r.Loader()).Within(b.Steady); len(named) > 0 {
 		if f.Sharing = ByDescriptor; named[len(named)-1] > 0 {

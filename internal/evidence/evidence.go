@@ -127,14 +127,23 @@ type Facts struct {
 	Throttle    []string
 	Hook        *hooked.Hook // what the hook reported on the training loop; nil without it
 	Fed         *Fed         // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
-	Remotes     []Remote     // who loading waits for over TCP, the most first
-	Code        []Code       // what a worker executes, the most first; nil where it is not known
+	// the other DataLoaders that the trainer goes over beside the one that the signals are of
+	OtherLoaders OtherLoaders
+	Remotes      []Remote // who loading waits for over TCP, the most first
+	Code         []Code   // what a worker executes, the most first; nil where it is not known
 	// why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; ""
 	// where the main thread does
 	OffMain  string
 	NoLoader bool // the hook was there, and no DataLoader of PyTorch's was made
 	// Another thread than the main one most likely takes the batches, and a step's wait is inferred from both.
 	Taken bool
+}
+
+// OtherLoaders are what the others of a trainer's DataLoaders leave to the one that the signals are of.
+type OtherLoaders struct {
+	N         int     // those that were told apart; 0 also where it is not known that there are any
+	LeastStep float64 // seconds of a step with them as they are, whatever that one is given; 0: not known
+	CPUs      float64 // that their workers use
 }
 
 // Reported is what the hook reported; its zero value where it reported nothing.

@@ -52,7 +52,7 @@ func TestInputBoundJob(t *testing.T) {
 		metric.WorkerIdle: 0.1, metric.WorkerBusy: 0.9, metric.WorkerRunning: 0.5, metric.WorkerStorage: 0.3,
 		metric.WorkerOtherWait: 0.1, metric.WorkerCPU: 0.5, metric.WorkerCPUBatch: 2 * 0.5 / 20,
 		metric.WorkerWaitBatch: 2 * 0.4 / 20, metric.WorkerRSS: 400 << 20, metric.WorkerPrivate: 300 << 20,
-		metric.WorkerGrowth: 0, metric.WorkerThreads: 3, metric.WorkerImbalance: 1, metric.IdleSpread: 0,
+		metric.WorkerGrowth: 0, metric.WorkerThreads: 3, metric.WorkerImbalance: 1,
 		metric.ReadBytes: 200 << 20, metric.StorageBytes: 50 << 20, metric.CacheHits: 0.75, metric.BytesPerRead: 65536,
 		metric.ReadsPerBatch: 2 * 1600.0 / 20, metric.StoragePerBatch: 2.5 * (1 << 20),
 		metric.UsableCPUs: 8, metric.UsableBusy: 1.6 / 8, metric.CPUBusyRatio: 1.6 / 8, metric.JobCPU: 1.1,

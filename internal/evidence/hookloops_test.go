@@ -48,8 +48,8 @@ func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
 	if h == nil || h.Loader.Line != 16 || len(h.Others) != 1 || h.Others[0].Line != 10 {
 		t.Fatalf("told of %+v", h)
 	}
-	if math.Abs(h.LeastStep-0.02) > 1e-3 || math.Abs(h.OtherLoaderCPUs-0.25) > 0.01 {
-		t.Errorf("beside it: at least %v s a step, %v CPUs", h.LeastStep, h.OtherLoaderCPUs)
+	if math.Abs(e.Facts.OtherLoaders.LeastStep-0.02) > 1e-3 || math.Abs(e.Facts.OtherLoaders.CPUs-0.25) > 0.01 {
+		t.Errorf("beside it: at least %v s a step, %v CPUs", e.Facts.OtherLoaders.LeastStep, e.Facts.OtherLoaders.CPUs)
 	}
 	if len(e.Warnings) != 1 || !strings.HasPrefix(e.Warnings[0], "2 loaders are gone over in each step; 83 % of the "+
 		"wait is for the one made at train.py:16") {
@@ -72,7 +72,8 @@ func TestHookLoadersInTurnAreNotTogether(t *testing.T) {
 		l.end(1, 0)
 	}
 	e := l.evidence()
-	if h := e.Facts.Hook; h == nil || h.Loader.Line != 10 || h.LeastStep != 0 || len(e.Warnings) != 0 {
+	if h := e.Facts.Hook; h == nil || h.Loader.Line != 10 || e.Facts.OtherLoaders.LeastStep != 0 ||
+		len(e.Warnings) != 0 {
 		t.Errorf("told of %+v, warned %q", h, e.Warnings)
 	}
 }
@@ -88,7 +89,7 @@ func TestHookTellsUnseenWorkers(t *testing.T) {
 	sound(t, e)
 	near(t, e, 1e-3, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerBusy: 0.8, metric.WorkerIdle: 0.2,
 		metric.WorkerRunning: 0.5, metric.WorkerCPU: 0.5, metric.WorkerCPUBatch: 0.05})
-	if h := e.Facts.Hook; h == nil || h.LeastStep != 0 || len(e.Warnings) != 0 {
+	if h := e.Facts.Hook; h == nil || e.Facts.OtherLoaders.LeastStep != 0 || len(e.Warnings) != 0 {
 		t.Errorf("%+v, warned %q", h, e.Warnings)
 	}
 }

@@ -86,6 +86,12 @@ func (b *builder) hookWorkers(r *rank) {
 	}
 }
 
+// follow has the trainer's figures be of the loader whose workers the hook reported for the training loop.
+func (b *builder) follow(r *rank, training *hooked.Loop) {
+	reported := recording.Rows[recording.Hook](b.Rec, recording.EventHook)
+	b.Follow(r.Process, func(worker string) bool { return slices.Contains(training.Members, reported[worker].Loop) })
+}
+
 // evaluationHasWorkers is why what is seen of trainer and workers at once is not reported.
 const evaluationHasWorkers = "the evaluation's loader has workers of its own, which wait for work while training " +
 	"goes on"

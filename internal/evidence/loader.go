@@ -18,9 +18,10 @@ func (b *builder) loader(r *rank) {
 	if r.standby > 0 {
 		blocked.why.Text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
-	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.ThreadQueuePoll)
-	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)
-	b.take(metric.IdleWhileWaits, r.own(r.alone(b.ratio(idle, alive))), metric.LoaderWaitIdle, metric.ThreadQueuePoll)
+	b.take(metric.LoaderIsAhead, b.own(r, ahead), metric.LoaderAhead, metric.ThreadQueuePoll)
+	b.take(metric.HeadOfLine, b.own(r, r.alone(blocked)), metric.LoaderBlocked, metric.ThreadQueuePoll)
+	b.take(metric.IdleWhileWaits, b.own(r, r.alone(b.ratio(idle, alive))), metric.LoaderWaitIdle,
+		metric.ThreadQueuePoll)
 
 	var size, tensors, depth, capacity figure
 	if queued := b.Track(metric.LoaderQueued, r.Loader()); !r.noLoader {
@@ -33,14 +34,14 @@ func (b *builder) loader(r *rank) {
 			}
 		}
 	}
-	tensors = r.own(tensors)
+	tensors = b.own(r, tensors)
 	if r.hook != nil {
 		size, tensors = b.reportedBatch(r.hook.Training, size, tensors)
 	}
 	b.take(metric.TensorsPerBatch, tensors, metric.LoaderTensorsPer, metric.LoaderTensors)
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
-	b.take(metric.QueueBatches, r.own(depth), metric.LoaderQueued, metric.LoaderTensors)
-	b.take(metric.QueueCapacity, r.own(capacity), metric.LoaderQueued, metric.LoaderTensors)
+	b.take(metric.QueueBatches, b.own(r, depth), metric.LoaderQueued, metric.LoaderTensors)
+	b.take(metric.QueueCapacity, b.own(r, capacity), metric.LoaderQueued, metric.LoaderTensors)
 	b.pinning(r)
 }
 
@@ -71,26 +72,44 @@ func (r *rank) alone(f figure) figure {
 }
 
 // severalLoaders is why nothing of workers seen from outside is reported where loaders that are gone over in each step
-// have workers each.
+// have workers each, and were not told apart.
 const severalLoaders = "several loaders are gone over in each step, and whose workers these are does not show"
 
 // own leaves out what is seen of workers that are not known to be the training loop's: it has none, or others' are
 // among them.
-func (r *rank) own(f figure) figure {
+func (b *builder) own(r *rank, f figure) figure {
 	switch {
 	case r.hook == nil:
 		return f
 	case !r.hook.Training.HasWorkers():
 		return figure{}
-	case len(r.hook.Partners) > 0:
+	case len(r.hook.Partners) > 0 && len(b.Beside(r.Process)) == 0:
 		return none(severalLoaders, "")
 	}
 	return f
 }
 
+// otherLoaders is what the others of a trainer's loaders leave to a step: none is shorter than the time that the
+// workers of each work for it.
+func (b *builder) otherLoaders(r *rank) (out OtherLoaders) {
+	if r.hook != nil {
+		out.N = len(r.hook.Partners)
+		out.LeastStep, out.CPUs = r.hook.OtherLoaders()
+		return out
+	}
+	for _, other := range b.Beside(r.Process) {
+		out.N++
+		if r.rate.Center > 0 {
+			out.LeastStep = max(out.LeastStep, other.Busy/r.rate.Center)
+		}
+		cpu, _, _ := b.Total(metric.ProcCPU, other.Workers)
+		out.CPUs += stat.Over(stat.Sum(cpu), stat.Sum(b.Length))
+	}
+	return out
+}
+
 // standby returns, per window, the workers that were idle and alive while the trainer waited, and the seconds in which
 // it could be determined whether some are idle while others are busy. Workers that stand by are idle in every sample.
-// The sampler leaves them out once they have been for a while; before, they are taken out here.
 func (b *builder) standby(r *rank) (idle, alive, samples []float64) {
 	if r.noLoader {
 		return nil, nil, nil
@@ -98,13 +117,13 @@ func (b *builder) standby(r *rank) (idle, alive, samples []float64) {
 	entity := r.Loader()
 	idle, alive = b.Grow(entity, metric.LoaderWaitIdle), b.Grow(entity, metric.LoaderWaitAlive)
 	samples = b.Grow(entity, metric.LoaderSamples)
-	waits, all := b.Grow(entity, metric.LoaderWaiting), b.Grow(entity, metric.LoaderAliveSum)
+	if r.standby = b.standsBy(r); r.standby == 0 {
+		return idle, alive, samples
+	}
+	part := float64(r.standby) / float64(len(r.workerSet))
 	for i := range idle {
-		extra := stat.Divide(all[i], samples[i]) - float64(r.working)
-		if extra = min(extra, float64(r.standby)); extra > 0.01 {
-			idle[i], alive[i] = max(idle[i]-extra*waits[i], 0), max(alive[i]-extra*waits[i], 0)
-			samples[i] = math.NaN()
-		}
+		idle[i], alive[i] = max(idle[i]-part*alive[i], 0), (1-part)*alive[i]
+		samples[i] = math.NaN()
 	}
 	return idle, alive, samples
 }
@@ -113,61 +132,17 @@ func (b *builder) standby(r *rank) (idle, alive, samples []float64) {
 // loader in use works at least now and then, and in 25 s some 1,200 samples are taken at each.
 const standbyIdle = 0.995
 
-// excludeIdleLoaders finds the workers that stood by through the whole window, and takes those of another loader out of
-// the worker set, as those of a validation loader are that waits while the trainer trains: sets of their own, and
-// workers of a set that have made what a loader makes ahead. Of others in a set with workers at work it is not known
-// whether they are another loader's or have no shard to read.
-func (b *builder) excludeIdleLoaders(r *rank) {
-	working := slices.DeleteFunc(slices.Clone(r.workerSet), b.standsBy)
-	if len(working) == 0 {
-		return
+// standsBy is how many workers waited for work through the whole window while others of their loader had some, as those
+// do that have no shard to read.
+func (b *builder) standsBy(r *rank) int {
+	working := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *watched.Process) bool {
+		return w.Born <= b.Steady.From && w.Died >= b.Steady.To && b.idleShare([]*watched.Process{w}) >= standbyIdle
+	})
+	asked := stat.Sum(r.batches) >= float64(batchesEach*len(r.workerSet))
+	if len(working) == 0 || !asked || b.idleShare(working) > 1-watched.LeastFeeding {
+		return 0
 	}
-	inTurn := stat.Sum(r.batches) >= float64(batchesEach*len(r.workerSet)) &&
-		b.idleShare(working) <= 1-watched.LeastFeeding
-	var workerSet []*watched.Process
-	for _, set := range watched.WorkerSets(r.workerSet) {
-		other := !slices.ContainsFunc(set, func(w *watched.Process) bool { return slices.Contains(working, w) })
-		for _, w := range set {
-			switch {
-			case slices.Contains(working, w):
-				workerSet = append(workerSet, w)
-			case other || inTurn && b.madeAhead(w, working, r.batches):
-				r.standby++
-			default:
-				workerSet = append(workerSet, w)
-				if inTurn {
-					r.standby++
-				}
-			}
-		}
-	}
-	r.workerSet, r.working = workerSet, len(working)
-}
-
-// standsBy reports whether a worker was there for the whole window and waited for work.
-func (b *builder) standsBy(w *watched.Process) bool {
-	return w.Born <= b.Steady.From && w.Died >= b.Steady.To && b.idleShare([]*watched.Process{w}) >= standbyIdle
-}
-
-// What a loader makes ahead, in batches for each worker, and what it takes a worker to be forked: 8 to 15 ms were
-// measured of the trainer, and clock ticks are 10 ms.
-const (
-	leastAhead, mostAhead = 1.0, 16.0
-	forkedCPU             = 0.03 // s
-)
-
-// madeAhead reports whether a worker that stands by has, in all its life, used the CPU time of a few batches such as
-// those at work make: a loader asks for as many as its queue holds as soon as its iterator is there. One that has no
-// shard to read made none, and one whose shard has come to its end made many.
-func (b *builder) madeAhead(w *watched.Process, working []*watched.Process, batches []float64) bool {
-	used := b.Track(metric.ProcCPU, w.Entity)
-	growth, _, ok := b.Total(metric.ProcCPU, working)
-	if used == nil || !ok || w.Method != "fork" {
-		return false
-	}
-	each := stat.Sum(growth) / stat.Sum(batches)
-	made := (used.V[len(used.V)-1] - forkedCPU) / each
-	return made >= leastAhead && made <= mostAhead
+	return len(r.workerSet) - len(working)
 }
 
 // numWorkers is the median of how many were alive while any was.
@@ -180,10 +155,7 @@ func (b *builder) numWorkers(r *rank) figure {
 	case r.noLoader:
 		return exact(0)
 	}
-	var alive []float64
-	if r.standby == 0 {
-		alive = slices.Clone(b.Track(metric.LoaderWorkers, r.Loader()).Within(b.Steady))
-	}
+	alive := slices.Clone(b.Track(metric.LoaderWorkers, r.Loader()).Within(b.Steady))
 	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }
 	if alive = living(alive); len(alive) == 0 {
 		alive = living(stat.Each(len(b.Spans), func(i int) (n float64) {

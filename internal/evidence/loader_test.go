@@ -80,37 +80,6 @@ func TestTensorsPerBatchToldWrong(t *testing.T) {
 	want(t, s.evidence(), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.QueueBatches: 1})
 }
 
-// TestLoaderThatStandsBy lets a validation loader's persistent workers wait for work through the whole watch, counted
-// in the paired samples for ten seconds and left out by the sampler from then on.
-func TestLoaderThatStandsBy(t *testing.T) {
-	s := withWorkers(t, 2, recording.Header{})
-	main := s.workers["100.1"]
-	validation := s.bear("100.1", 3, 20)
-	idle := moment{idle: 1}
-	for i := range 300 {
-		s.workers["100.1"] = main
-		alive := 2.0
-		if i < 100 {
-			alive = 5
-		}
-		s.run(0.1, inputBound)
-		for _, w := range validation {
-			s.worker("process/"+w, s.tick, s.samples, idle)
-		}
-		if alive == 5 { // what the sampler sums over five workers instead of two
-			s.sums["loader_looks_alive_sum loader/100.1"] += s.samples * 3
-			s.sums["loader_looks_waiting_alive_sum loader/100.1"] += s.samples * 3 * inputBound.wait
-			s.sums["loader_looks_waiting_idle_sum loader/100.1"] += s.samples * 3 * inputBound.wait
-			s.sums["loader_looks_head_of_line loader/100.1"] += s.samples * 0.4
-		}
-		s.r.Add(metric.LoaderWorkers, "loader/100.1", alive)
-	}
-	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: 0.1, metric.Restarts: 0})
-	near(t, e, 0.1, map[metric.Desc]float64{metric.IdleWhileWaits: 0.1})
-	near(t, e, 0.05, map[metric.Desc]float64{metric.HeadOfLine: 0.2})
-}
-
 // TestPickledBatchesToldLate has batches that pass no shared memory, which are reported from the tenth second on but
 // counted from the start.
 func TestPickledBatchesToldLate(t *testing.T) {
@@ -135,31 +104,12 @@ func TestWorkersWithData(t *testing.T) {
 		s.workers["100.1"] = workerSet[:1]
 		s.run(0.1, inputBound)
 		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.samples * 2
+		s.r.Add(metric.LoaderWorkers, "loader/100.1", 3)
 		for _, w := range workerSet[1:] {
 			s.worker("process/"+w, s.tick, s.samples, moment{idle: 1})
 		}
 	}
 	want(t, s.evidence(), map[metric.Desc]float64{metric.WithData: 1, metric.NumWorkers: 3, metric.HeadOfLine: absent})
-}
-
-// TestLoadersMadeTogether begins a second loader right after the first, whose workers make what is asked of them ahead
-// and wait for work from then on.
-func TestLoadersMadeTogether(t *testing.T) {
-	s := withWorkers(t, 5, recording.Header{})
-	workerSet := s.workers["100.1"]
-	for _, w := range workerSet[2:] {
-		s.sums[metric.ProcCPU.Name+" process/"+w] = forkedCPU + 2*2*inputBound.work/inputBound.batches
-	}
-	for range 300 {
-		s.workers["100.1"] = workerSet[:2]
-		s.run(0.1, inputBound)
-		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.samples * 3
-		for _, w := range workerSet[2:] {
-			s.worker("process/"+w, s.tick, s.samples, moment{idle: 1})
-		}
-	}
-	want(t, s.evidence(), map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle,
-		metric.HeadOfLine: absent})
 }
 
 // TestFeedingRanks has rank 1's workers wait for work, as those do of whom nobody takes a batch.

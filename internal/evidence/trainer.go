@@ -17,17 +17,15 @@ type rank struct {
 	workerSet []*watched.Process
 	others    []*watched.Process // those left out
 	fed       *Fed               // it has no DataLoader workers, and these make its batches: workerSet
-	// workers that stood by through the window; those known to be another loader's are left out too
-	standby  int
-	working  int               // workers that did not
-	starts   []watched.Restart // of workers, that reach into the steady window
-	restarts []watched.Restart // those that replaced others and began in it
-	replaced bool              // a whole set was seen to be, at any time
-	samples  []float64         // seconds in which the main thread was sampled
-	joint    []float64         // seconds in which waiting could be determined
-	polled   []float64         // of those, in which it waited for a batch
-	waiting  []float64         // of those, in which it waited for a batch, took one, or was starting workers
-	starting []float64         // of those, in which it was starting workers and not waiting for a batch
+	standby   int                // workers of these that stood by through the window
+	starts    []watched.Restart  // of workers, that reach into the steady window
+	restarts  []watched.Restart  // those that replaced others and began in it
+	replaced  bool               // a whole set was seen to be, at any time
+	samples   []float64          // seconds in which the main thread was sampled
+	joint     []float64          // seconds in which waiting could be determined
+	polled    []float64          // of those, in which it waited for a batch
+	waiting   []float64          // of those, in which it waited for a batch, took one, or was starting workers
+	starting  []float64          // of those, in which it was starting workers and not waiting for a batch
 	// of these, on a CPU, and asleep elsewhere than in a poll
 	startRan, startSlept []float64
 	receiving            []float64 // of those, in which it took a batch unseen; see receive
@@ -64,6 +62,13 @@ func (b *builder) top() *rank {
 // rankOf gathers what was seen of a trainer and its loader.
 func (b *builder) rankOf(a *watched.Process) *rank {
 	r := &rank{Process: a}
+	reported, seconds, thin := hooked.Read(b.Watch, a)
+	if thin {
+		b.thin[a.Entity] = seconds
+	}
+	if reported != nil {
+		b.follow(r, reported.Training)
+	}
 	all := b.Processes.Of(a)
 	r.workerSet = slices.DeleteFunc(slices.Clone(all), func(w *watched.Process) bool {
 		return w.Died <= b.Steady.From || w.Born >= b.Steady.To
@@ -82,10 +87,6 @@ func (b *builder) rankOf(a *watched.Process) *rank {
 	workers := b.Track(metric.LoaderWorkers, a.Loader()).Within(b.Steady)
 	r.noLoader = len(r.workerSet) == 0 && stat.Sum(both) == 0 && stat.Sum(r.samples) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
-	reported, seconds, thin := hooked.Read(b.Watch, a)
-	if thin {
-		b.thin[a.Entity] = seconds
-	}
 	if r.noLoader && reported == nil {
 		if b.feed(r); r.fed != nil {
 			both = b.Grow(r.Loader(), metric.LoaderSamples)

@@ -100,6 +100,7 @@ func (b *builder) warnings(r *rank) {
 	default:
 		b.warn("only %.1f s could be used: watch for longer, --duration %.0fs", clean, watched.AdvisedWatch)
 	}
+	b.warnBeside(r)
 	if r.batches != nil && stat.Sum(r.batches) < fewSteps {
 		longer := ": watch for longer"
 		if b.Failure != "" {
@@ -204,6 +205,20 @@ func (b *builder) warnHook(r *rank) {
 		b.warn("the hook reported only %.1f s of the %.1f s that are used; %s", reported, stat.Sum(b.Length),
 			fromOutside)
 	}
+}
+
+// warnBeside says of which of several DataLoaders the figures are that were told apart from outside.
+func (b *builder) warnBeside(r *rank) {
+	others := b.Beside(r.Process)
+	if r.hook != nil || len(others) == 0 || len(r.workerSet) == 0 {
+		return
+	}
+	busiest := 0.0
+	for _, o := range others {
+		busiest = max(busiest, o.Busy)
+	}
+	b.warn("%d DataLoaders have workers: figures and advice are of the one that process %d works for; workers of "+
+		"others are busy %.0f %% of the time at most", len(others)+1, r.workerSet[len(r.workerSet)-1].PID, 100*busiest)
 }
 
 // warnReported says where what the hook reported is not all.

@@ -16,7 +16,7 @@ func (b *builder) workers(r *rank) {
 		without := *r
 		without.workerSet, r = nil, &without
 	}
-	take := func(d metric.Desc, f figure, from ...metric.Desc) { b.take(d, r.own(f), from...) }
+	take := func(d metric.Desc, f figure, from ...metric.Desc) { b.take(d, b.own(r, f), from...) }
 	samples, alive, seen := b.Total(metric.ThreadSamples, r.workerSet)
 	for _, s := range []struct {
 		d      metric.Desc
@@ -69,7 +69,7 @@ func (b *builder) workers(r *rank) {
 		main = nil
 	}
 	take(metric.WorkerParallel, b.ratio(cpu, main), metric.ProcMainCPU)
-	b.perBatch(r, metric.WorkerCPUBatch, r.own(b.ratio(cpu, r.handed)), metric.ProcCPU)
+	b.perBatch(r, metric.WorkerCPUBatch, b.own(r, b.ratio(cpu, r.handed)), metric.ProcCPU)
 	take(metric.WorkerRunDelay, b.ratio(delay, ready), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
@@ -91,7 +91,6 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.FeedersAtOnce, b.feedersAtOnce(r), metric.LoaderWaitAlive)
 	take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.ThreadQueuePoll)
 	take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
-	take(metric.IdleSpread, b.idleSpread(r), metric.ThreadQueuePoll)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
 	if r.hook != nil {
 		b.reportedWorkers(r)
@@ -148,22 +147,6 @@ func (b *builder) imbalance(r *rank) figure {
 		return figure{}
 	}
 	return exact(slices.Max(rates) / median)
-}
-
-// idleSpread is by how much workers differ in the share of time in which they wait for work, of those that lived for a
-// quarter of the window: in less, one slow batch is as much.
-func (b *builder) idleSpread(r *rank) figure {
-	var idle []float64
-	for _, w := range r.workerSet {
-		alone := []*watched.Process{w}
-		if stat.Sum(b.totals(alone, metric.ThreadSamples)) > b.Steady.Length()/4 {
-			idle = append(idle, b.idleShare(alone))
-		}
-	}
-	if r.fed != nil || len(idle) < 2 {
-		return figure{}
-	}
-	return exact(slices.Max(idle) - slices.Min(idle))
 }
 
 // leastCores is the fewest cores that a worker may run on, where they are fewer than its trainer's.

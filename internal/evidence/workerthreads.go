@@ -54,10 +54,10 @@ func (b *builder) ownThreads(r *rank, w workerTime) (waits, asleep []float64, qu
 	if r.fed == nil {
 		own = stat.Times(private, stat.Share(stat.Divide(helped, stat.Sum(seconds(private)))))
 	}
-	b.take(metric.WorkerLock, r.own(b.ratio(stat.Minus(locked, own), w.samples)), metric.ThreadFutex,
+	b.take(metric.WorkerLock, b.own(r, b.ratio(stat.Minus(locked, own), w.samples)), metric.ThreadFutex,
 		metric.ThreadFutexTimed)
 	if stat.Sum(own) > 0 {
-		b.take(metric.WorkerOwnThreads, r.own(b.ratio(own, w.samples)))
+		b.take(metric.WorkerOwnThreads, b.own(r, b.ratio(own, w.samples)))
 	}
 	b.ev.row(metric.WorkerOwnThreads).from = []metric.Desc{metric.ThreadFutex, metric.ProcCPU, metric.ProcMainCPU}
 	return waits, seconds(own), queueing

@@ -134,8 +134,6 @@ var (
 		"second and worker")
 	WorkerImbalance = Derived.gauge("worker_imbalance_ratio", Count, "CPU time of the busiest worker over the median "+
 		"worker's")
-	IdleSpread = Derived.gauge("worker_idle_spread_ratio", Ratio, "share of time by which the idlest worker waits for "+
-		"work more than the busiest; one loader asks its workers in turn, so that they are idle alike")
 	WithData = Derived.gauge("workers_with_data", Count, "workers of one trainer that have data to read: no more "+
 		"than the dataset's shards")
 	WorkersOneCPUSet = Derived.gauge("worker_affinity_cores", Cores, "cores the workers may run on, where fewer than "+

@@ -65,6 +65,9 @@ const (
 	EventExit = "exit"
 	// EventPin: a trainer's pinning thread was found. Entity pin/….
 	EventPin = "pin-thread"
+	// EventWorkerOf: a worker is of another DataLoader of its trainer than the first. Entity process/…; attrs: loader
+	// (its number, which its entity loader/… ends with).
+	EventWorkerOf = "worker-of"
 	// EventChangeover: the whole set of a trainer's workers gave way to a new one. Entity loader/…; row Changeover.
 	EventChangeover = "changeover"
 	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; row Dataset.

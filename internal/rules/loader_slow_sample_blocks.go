@@ -24,7 +24,7 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 	Title:    "One slow batch holds up finished ones",
 	Resource: report.Workers,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits},
-	Limits:   limits(blockedLimit, diagnose.Apart, deepEnough, slowItem, queueMemory),
+	Limits:   limits(blockedLimit, deepEnough, slowItem, queueMemory),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance",
 		"cpu/decode-bound", "storage/latency-bound"},
@@ -33,10 +33,6 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 		blocked := min(share(p.Get(metric.HeadOfLine)), steadyWait(p))
 		if p.Get(metric.NumWorkers) < 2 || lacksShards(p) || blocked < diagnose.Moderate.Value ||
 			blocked < wait*p.Limit(blockedLimit) {
-			return
-		}
-		if why := diagnose.OtherLoader(p.Evidence); why != "" {
-			p.Abstain(why, diagnose.LaunchCure)
 			return
 		}
 		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle "+

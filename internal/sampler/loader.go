@@ -165,7 +165,7 @@ func (l *Loader) adopt(tree *job.Tree) {
 	}
 	for _, t := range l.trainers {
 		if _, alive := tree.Find(t.id); !alive {
-			t.end()
+			t.end(l, l.clock())
 		}
 	}
 	l.tree = tree
@@ -214,8 +214,9 @@ func (l *Loader) Sample(_ context.Context, sink recording.Sink) {
 		l.unopened = nil
 	}
 	l.trainers = slices.DeleteFunc(l.trainers, func(t *trainer) bool {
-		settle(t.workers)
-		t.batches.Estimate()
+		for _, d := range t.loaders {
+			d.batches.Estimate()
+		}
 		t.emit(l, sink)
 		return t.ended
 	})
@@ -235,7 +236,7 @@ func (l *Loader) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.trainers {
-		t.end()
+		t.end(l, l.clock())
 	}
 }
 

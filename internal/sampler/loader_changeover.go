@@ -3,7 +3,6 @@ package sampler
 import (
 	"time"
 
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -184,10 +183,10 @@ func (c *changeover) end(begin, last, next mainSample) {
 }
 
 // emit records what is over.
-func (c *changeover) emit(l *Loader, t *trainer, sink recording.Sink) {
+func (c *changeover) emit(l *Loader, entity string, sink recording.Sink) {
 	for _, d := range c.done {
 		d.row.Ago = (l.clock() - d.first).Seconds()
-		sink.Event(recording.EventChangeover, job.LoaderEntity(t.id), recording.Attrs(d.row))
+		sink.Event(recording.EventChangeover, entity, recording.Attrs(d.row))
 	}
 	c.done = c.done[:0]
 }

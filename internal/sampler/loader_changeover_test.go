@@ -43,7 +43,7 @@ func TestChangeover(t *testing.T) {
 	told := func(name string, took float64, want ...recording.Changeover) {
 		t.Helper()
 		var got []recording.Changeover
-		for _, d := range w.trainers[0].change.done {
+		for _, d := range w.trainers[0].loaders[0].change.done {
 			got = append(got, d.row)
 		}
 		for i := range want {
@@ -187,7 +187,7 @@ func TestChangeoverWithoutTurns(t *testing.T) {
 		w.samples(4)
 		m.thread(100, 100, inSleep, "hrtimer_nanosleep", 'S')
 		w.samples(18)
-		if got := len(w.trainers[0].change.done); got != want {
+		if got := len(w.trainers[0].loaders[0].change.done); got != want {
 			t.Errorf("%d workers: %d changeovers, want %d", workers, got, want)
 		}
 	}
@@ -216,7 +216,7 @@ func TestChangeoverOfPinnedBatches(t *testing.T) {
 		w.samples(4)
 		m.thread(100, 100, inSleep, "hrtimer_nanosleep", 'S')
 		w.samples(18)
-		if got := len(w.trainers[0].change.done); got != map[bool]int{true: 1}[pinned] {
+		if got := len(w.trainers[0].loaders[0].change.done); got != map[bool]int{true: 1}[pinned] {
 			t.Errorf("pinned %v: %d changeovers", pinned, got)
 		}
 	}

@@ -26,8 +26,13 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	// Of workers that are seldom sampled every second one's counts are reported in turn, those of a new one at once.
 	t.emits++
 	rounds := min(t.setEvery(), 2)
-	for i, w := range t.workers {
-		if w.reported && (t.emits+uint64(i))%rounds != 0 {
+	i := uint64(0)
+	for w := range t.workers() {
+		if i++; w.told != w.loader.number {
+			w.told = w.loader.number
+			sink.Event(recording.EventWorkerOf, job.Entity(w.id), map[string]string{"loader": strconv.Itoa(w.told)})
+		}
+		if w.reported && (t.emits+i)%rounds != 0 {
 			continue
 		}
 		w.reported = true
@@ -52,13 +57,15 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(k.tid),
 			"trainer": entity})
 	}
-	if !t.ended {
-		sink.Add(metric.LoaderWorkers, job.LoaderEntity(t.id), float64(active(t.workers)))
-	}
-	t.change.emit(l, t, sink)
-	if t.had {
-		t.joint.emit(sink, job.LoaderEntity(t.id))
-		t.batches.Emit(sink, job.LoaderEntity(t.id), t.joint.samples)
+	for _, d := range t.loaders {
+		if !t.ended {
+			sink.Add(metric.LoaderWorkers, d.entity, float64(len(d.workers)))
+		}
+		d.change.emit(l, d.entity, sink)
+		if d.had {
+			d.joint.emit(sink, d.entity)
+			d.batches.Emit(sink, d.entity, d.joint.samples)
+		}
 	}
 	t.feeders.emit(l, t, sink)
 	t.remotes.emit(t.id, sink)

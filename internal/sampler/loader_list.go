@@ -13,42 +13,50 @@ func (l *Loader) accounts() {
 		if t.reborn > 0 {
 			t.reborn--
 		}
-		every := uint64(accountEvery)
-		if t.batches.Known() {
-			every = calmAccountEvery
-		}
-		if t.reborn == 0 && l.passes%every != 0 {
-			continue
-		}
-		for _, w := range t.workers {
-			w.batches.ReadIO()
+		for _, d := range t.loaders {
+			every := uint64(accountEvery)
+			if d.batches.Known() {
+				every = calmAccountEvery
+			}
+			if t.reborn == 0 && l.passes%every != 0 {
+				continue
+			}
+			for _, w := range d.workers {
+				w.batches.ReadIO()
+			}
 		}
 	}
 }
 
 // list lists what the worker whose turn it is holds, where that is due.
 func (l *Loader) list(now time.Duration) {
-	for _, t := range l.trainers {
-		if t.isReceiving {
-			t.batches.ListPassing()
-		}
-	}
 	count := 0
 	for _, t := range l.trainers {
-		count += len(t.workers)
+		for _, d := range t.loaders {
+			if t.isReceiving {
+				d.batches.ListPassing()
+			}
+			count += len(d.workers)
+		}
 	}
 	if now < l.listing.next || count == 0 {
 		return
 	}
 	l.listing.turn = (l.listing.turn + 1) % count
-	turn, searching, known := l.listing.turn, false, false
+	d, place := l.workerAt(l.listing.turn)
+	d.batches.List(place)
+	l.listing.after(now, l.clock()-now, count, d.batches.Searching(), d.batches.Known(), l.pace.random)
+}
+
+// workerAt is the i-th of all workers: its loader, and its place there.
+func (l *Loader) workerAt(i int) (d *dataLoader, place int) {
 	for _, t := range l.trainers {
-		if turn < len(t.workers) {
-			t.batches.List(turn)
-			searching, known = t.batches.Searching(), t.batches.Known()
-			break
+		for _, d = range t.loaders {
+			if i < len(d.workers) {
+				return d, i
+			}
+			i -= len(d.workers)
 		}
-		turn -= len(t.workers)
 	}
-	l.listing.after(now, l.clock()-now, count, searching, known, l.pace.random)
+	return d, i
 }

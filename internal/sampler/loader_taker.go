@@ -141,7 +141,7 @@ func (t *trainer) takes(l *Loader, tid int) bool {
 	switch {
 	case !ok:
 		return false
-	case class == classPipeRead && len(t.workers) > 0:
+	case class == classPipeRead && t.alive() > 0:
 		socket, ok := t.main.links.Target(w.readFD)
 		if !ok || !bytes.HasPrefix(socket, socketLink) {
 			return false

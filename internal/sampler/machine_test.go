@@ -13,6 +13,7 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // note is one call of Sink.Unseen.
@@ -23,17 +24,24 @@ type book struct {
 	last   map[string]float64 // "metric entity"
 	counts map[string]int     // likewise
 	events []string
-	unseen []note
+	// loaders are the numbers of those that workers were said to be of, by the workers' entities
+	loaders map[string]string
+	unseen  []note
 }
 
-func newBook() *book { return &book{last: make(map[string]float64), counts: make(map[string]int)} }
+func newBook() *book {
+	return &book{last: make(map[string]float64), counts: make(map[string]int), loaders: make(map[string]string)}
+}
 
 func (b *book) Add(d metric.Desc, entity string, v float64) {
 	b.last[d.Name+" "+entity] = v
 	b.counts[d.Name+" "+entity]++
 }
-func (b *book) Event(kind, entity string, _ map[string]string) {
+func (b *book) Event(kind, entity string, attrs map[string]string) {
 	b.events = append(b.events, kind+" "+entity)
+	if kind == recording.EventWorkerOf {
+		b.loaders[entity] = attrs["loader"]
+	}
 }
 func (b *book) Unseen(signal, entity, reason, cure string) {
 	b.unseen = append(b.unseen, note{signal, entity, reason, cure})

@@ -155,7 +155,9 @@ type Loader struct {
 	// the dataset is an IterableDataset, since 1.3.0; hook only
 	Iterable bool `json:"iterable,omitempty"`
 	// that it divides among the workers of one trainer, since 1.4.0; hook only
-	Shards    *int       `json:"shards,omitempty"`
+	Shards *int `json:"shards,omitempty"`
+	// other DataLoaders that the job goes over beside this one, since 1.7.0; 0 also where none can be told apart
+	Others    int        `json:"other_loaders,omitempty"`
 	InOrder   *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
 	SlowItems []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
 }

@@ -26,7 +26,6 @@ func (h *Trainer) Facts(mixed bool) *Hook {
 		Steps: stat.Sum(h.Training.Of(metric.HookSteps)), Epochs: stat.Sum(h.Training.Of(metric.HookEpochs)),
 		Epoch: h.Cost()}
 	out.Loader.Made, out.Loader.RecreatedEachEpoch = h.made, h.recreated()
-	out.LeastStep, out.OtherLoaderCPUs = h.otherLoaders()
 	out.Evaluating, out.Pauses = h.pauses(mixed)
 	others := slices.Concat(h.Evaluations, h.Sources)
 	for _, l := range others[:min(len(others), mostOthers)] {
@@ -123,11 +122,8 @@ type Hook struct {
 	Slow          []SlowItem           // slowest items, slowest first
 	Steps, Epochs float64              // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost            // of all epochs that were reported, those before the window too
-	// seconds of a step with the others gone over in each step as they are, whatever Loader is given; 0: there are none
-	LeastStep       float64
-	OtherLoaderCPUs float64 // CPUs that the others' workers use
-	Evaluating      Evaluating
-	Pauses          Pauses
+	Evaluating    Evaluating
+	Pauses        Pauses
 }
 
 // Site is a line of the person's source with the calls made from it in the window.

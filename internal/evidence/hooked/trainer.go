@@ -229,9 +229,9 @@ func together(x, y *Loop, reported []float64) bool {
 	return max(shared, within) >= sharedTime*min(stat.Sum(xs), stat.Sum(ys))
 }
 
-// otherLoaders says what the partners of the training loop leave to it: how short a step can get with them as they are,
+// OtherLoaders says what the partners of the training loop leave to it: how short a step can get with them as they are,
 // and the CPUs that they use.
-func (h *Trainer) otherLoaders() (leastStep, cpus float64) {
+func (h *Trainer) OtherLoaders() (leastStep, cpus float64) {
 	steps, trained := stat.Sum(h.Training.Of(metric.HookSteps)), stat.Sum(h.Trained())
 	if steps <= 0 || trained <= 0 || len(h.Partners) == 0 {
 		return 0, 0

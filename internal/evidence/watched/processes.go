@@ -19,6 +19,7 @@ type Process struct {
 	Born, Died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	BornInWatch bool
 	Thread      bool // of a trainer
+	loader      int  // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
 }
 
 // told is what events say of a process; see recording.EventProcess. What a later one leaves out stays.
@@ -86,6 +87,10 @@ func readProcesses(rec *recording.Recording) processes {
 				c.All[e.Entity], first[e.Entity] = a, at
 				e.Into(&a.told)
 			}
+		case recording.EventWorkerOf:
+			if a := c.All[e.Entity]; a != nil {
+				a.loader = max(number(e.Attrs["loader"]), 0)
+			}
 		case recording.EventExit:
 			if a := c.All[e.Entity]; a != nil && at < a.Died {
 				a.Died = at
@@ -135,13 +140,17 @@ func number(rank string) int {
 	return math.MaxInt
 }
 
-// Of returns the workers of one trainer, in order of birth.
-func (c processes) Of(trainer *Process) []*Process {
-	return slices.DeleteFunc(slices.Clone(c.Workers), func(w *Process) bool { return w.Trainer != trainer.Entity })
+// Of returns the workers of one trainer, in order of birth: those of the loader that its figures are of.
+func (c processes) Of(trainer *Process) []*Process { return c.ofLoader(trainer, trainer.loader) }
+
+func (c processes) ofLoader(trainer *Process, number int) []*Process {
+	return slices.DeleteFunc(slices.Clone(c.Workers), func(w *Process) bool {
+		return w.Trainer != trainer.Entity || w.loader != number
+	})
 }
 
-// Loader returns the entity under which a trainer and its loader are sampled together.
-func (a *Process) Loader() string { return "loader/" + strings.TrimPrefix(a.Entity, "process/") }
+// Loader returns the entity under which a trainer and the loader that its figures are of are sampled together.
+func (a *Process) Loader() string { return a.loaderEntity(a.loader) }
 
 // Pin returns the entity of a trainer's pinning thread.
 func (a *Process) Pin() string { return "pin/" + strings.TrimPrefix(a.Entity, "process/") }

@@ -1,0 +1,77 @@
+package evidence
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// second is another DataLoader of a simulated trainer, with workers that are as idle all the time, and hands over so
+// many batches a second.
+type second struct {
+	idle, batches float64
+}
+
+// beside simulates a trainer that goes over a loader of two workers, and over another one of three.
+func beside(t *testing.T, first moment, other second) *Evidence {
+	s := withWorkers(t, 2, recording.Header{})
+	own := s.workers["100.1"]
+	others := s.bear("100.1", 3, 20)
+	for _, w := range others {
+		s.r.Event(recording.EventWorkerOf, "process/"+w, map[string]string{"loader": "1"})
+	}
+	const loader = "loader/100.1.1"
+	for range 300 {
+		s.workers["100.1"] = own
+		s.run(0.1, first)
+		s.count(metric.LoaderBatches, "loader/100.1", s.tick*first.batches)
+		for _, w := range others {
+			s.worker("process/"+w, s.tick, s.samples, moment{idle: other.idle, work: (1 - other.idle) / 3})
+		}
+		s.r.Add(metric.LoaderWorkers, loader, 3)
+		s.count(metric.LoaderSamples, loader, s.samples)
+		s.count(metric.LoaderWaiting, loader, s.samples*first.wait)
+		s.count(metric.LoaderAliveSum, loader, s.samples*3)
+		s.count(metric.LoaderIdleSum, loader, s.samples*3*other.idle)
+		s.count(metric.LoaderTensors, loader, s.tick*other.batches)
+		s.count(metric.LoaderBatches, loader, s.tick*other.batches)
+		s.r.Add(metric.LoaderTensorsPer, loader, 1)
+	}
+	return s.evidence()
+}
+
+// TestLoaderThatIsNotInUse is as that of an evaluation, with persistent workers that wait for its turn.
+func TestLoaderThatIsNotInUse(t *testing.T) {
+	e := beside(t, inputBound, second{idle: 1})
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle, metric.Restarts: 0,
+		metric.BatchesPerS: inputBound.batches})
+	near(t, e, 0.1, map[metric.Desc]float64{metric.IdleWhileWaits: inputBound.idle})
+	if o := e.Facts.OtherLoaders; o.N != 1 || o.LeastStep != 0 {
+		t.Errorf("beside it: %+v", o)
+	}
+}
+
+// TestLoaderThatLimitsTheOther: of two that are gone over in each step, figures are of the one whose workers work most;
+// with that one for free, a step takes as long as the other's workers work for it.
+func TestLoaderThatLimitsTheOther(t *testing.T) {
+	first := inputBound
+	e := beside(t, first, second{idle: 0.02, batches: first.batches})
+	near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 3, metric.WorkerIdle: 0.02,
+		metric.BatchesPerS: first.batches})
+	o := e.Facts.OtherLoaders
+	if want := (1 - first.idle) / first.batches; o.N != 1 || math.Abs(o.LeastStep-want) > 0.01*want {
+		t.Errorf("beside it: %+v, want a step of %v", o, want)
+	}
+	if math.Abs(o.CPUs-2*first.work) > 0.02 {
+		t.Errorf("its workers use %v CPUs, want %v", o.CPUs, 2*first.work)
+	}
+}
+
+// TestLoaderOfFewBatches works more, as that of an evaluation may on a job that waits for its device, and does not
+// lead.
+func TestLoaderOfFewBatches(t *testing.T) {
+	want(t, beside(t, inputBound, second{batches: 0.2 * inputBound.batches}), map[metric.Desc]float64{
+		metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle, metric.BatchesPerS: inputBound.batches})
+}

@@ -1,0 +1,88 @@
+package watched
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// loaderEntity is the entity under which a trainer and one of its loaders are sampled together.
+func (a *Process) loaderEntity(number int) string {
+	entity := "loader/" + strings.TrimPrefix(a.Entity, "process/")
+	if number > 0 {
+		entity += "." + strconv.Itoa(number)
+	}
+	return entity
+}
+
+// loaders is how many DataLoaders of a trainer were told apart.
+func (f *Watch) loaders(trainer *Process) int {
+	n := 1
+	for f.Track(metric.LoaderWorkers, trainer.loaderEntity(n)) != nil {
+		n++
+	}
+	return n
+}
+
+// isTogether is the part of the batches of the loader with most that one must hand over to be gone over with it.
+const isTogether = 0.5
+
+// chooseLoaders decides which of its loaders the figures of each trainer are of. Of those that are gone over together,
+// as in zip, it is the one whose workers work for most of the time: it limits the others. One that hands over few
+// batches, as that of an evaluation, is none of these.
+func (f *Watch) chooseLoaders(watch Span) {
+	for _, a := range f.Processes.Trainers {
+		n := f.loaders(a)
+		batches := stat.Each(n, func(i int) float64 {
+			return f.Track(metric.LoaderBatches, a.loaderEntity(i)).Grown(watch)
+		})
+		most, work := slices.Max(batches), 0.0
+		for i := range n {
+			busy := f.busy(a, i, watch) * f.Grown(a.loaderEntity(i), watch, metric.LoaderSamples)
+			if busy > work && batches[i] >= isTogether*most {
+				work, a.loader = busy, i
+			}
+		}
+	}
+}
+
+// Follow has a trainer's figures be of the loader that one of the named workers is of.
+func (f *Watch) Follow(trainer *Process, isOne func(worker string) bool) {
+	for _, w := range f.Processes.Workers {
+		if w.Trainer == trainer.Entity && isOne(w.Entity) {
+			trainer.loader = w.loader
+		}
+	}
+}
+
+// busy is the share of their time in a span in which the workers of a trainer's loader do not wait for work.
+func (f *Watch) busy(trainer *Process, loader int, s Span) float64 {
+	entity := trainer.loaderEntity(loader)
+	alive := f.Grown(entity, s, metric.LoaderAliveSum)
+	return stat.Over(alive-f.Grown(entity, s, metric.LoaderIdleSum), alive)
+}
+
+// Beside is what another loader of a trainer than the one that its figures are of does in the windows.
+type Beside struct {
+	Workers []*Process
+	Busy    float64 // share of all time in which its workers work, mean over them
+}
+
+// Beside returns the other loaders of a trainer that had workers in the steady stretch.
+func (f *Watch) Beside(trainer *Process) (others []Beside) {
+	for i := range f.loaders(trainer) {
+		workers := slices.DeleteFunc(f.Processes.ofLoader(trainer, i), func(w *Process) bool {
+			return w.Died <= f.Steady.From || w.Born >= f.Steady.To
+		})
+		if i == trainer.loader || len(workers) == 0 {
+			continue
+		}
+		samples := f.Grown(trainer.loaderEntity(i), f.Steady, metric.LoaderSamples)
+		lived := stat.Over(samples, f.Grown(trainer.Entity, f.Steady, metric.ThreadSamples))
+		others = append(others, Beside{workers, f.busy(trainer, i, f.Steady) * stat.Share(lived)})
+	}
+	return others
+}

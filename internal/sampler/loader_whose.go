@@ -1,0 +1,129 @@
+package sampler
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// Whose worker is it, of a trainer that goes over several DataLoaders, as zip does, or that keeps those of its
+// evaluation alive? The pipes tell. A worker shares three with its trainer that nobody had before it: its index queue,
+// and the two by which each of them would notice the other's end (multiprocessing/popen_fork.py and its like). The
+// first worker of a loader brings a fourth, the queue of the results, which each worker of that loader shares. A forked
+// one inherits those of older loaders as well, a spawned one does not (PyTorch 1.13 to 2.15; fork, spawn and
+// forkserver).
+
+// bringsOfOwn is how many pipes each worker brings; one that brings more is the first of its loader.
+const bringsOfOwn = 3
+
+// pipesListed bounds the descriptors that are looked through for pipes: 2 ms. A trainer that has more is taken to have
+// one loader.
+const pipesListed = 1024
+
+// succeedsWithin is how long before the end of a set the one that takes its place may be born: a loop that makes its
+// next iterators before it lets go of the last ones does so as fast as it can. An evaluation within an epoch ends
+// before the epoch's workers do, and what is gone over beside a loader is born soon after it.
+const succeedsWithin = time.Second
+
+// pipes are those that a process holds, by the numbers of their inodes; nil where they are not known.
+type pipes []uint64
+
+func pipesOf(links *procfs.FDLinks) pipes {
+	found := pipes{}
+	total, err := links.Each(pipesListed, func(_ int, target []byte) {
+		if n, ok := pipeNumber(target); ok && !slices.Contains(found, n) {
+			found = append(found, n)
+		}
+	})
+	if err != nil || total > pipesListed {
+		return nil
+	}
+	return found
+}
+
+// pipeNumber is the number of the inode in a link "pipe:[…]".
+func pipeNumber(target []byte) (uint64, bool) {
+	if !bytes.HasPrefix(target, pipeLink) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(bytes.Trim(target[len(pipeLink):], "[]")), 10, 64)
+	return n, err == nil
+}
+
+// loaderOf says which loader a new worker is of: of one that has no workers where it brings a queue of results, else of
+// the youngest of which it holds pipes. Where its pipes are not known, all are of one.
+func (t *trainer) loaderOf(l *Loader, w *loaderWorker, held pipes) *dataLoader {
+	var brought []uint64
+	var loader *dataLoader
+	for _, n := range pipesOf(w.main.links) {
+		d, known := t.pipes[n]
+		switch {
+		case !slices.Contains(held, n):
+		case !known:
+			brought = append(brought, n)
+		case loader == nil || d.order > loader.order:
+			loader = d
+		}
+	}
+	if loader == nil || len(brought) > bringsOfOwn {
+		loader = t.unused(l, len(brought) > bringsOfOwn)
+	}
+	for _, n := range brought {
+		t.pipes[n] = loader
+	}
+	return loader
+}
+
+// unused is the first loader without workers; the first of all where it is not known that there are others.
+func (t *trainer) unused(l *Loader, known bool) *dataLoader {
+	for _, d := range t.loaders {
+		if len(d.workers) == 0 || !known {
+			return d
+		}
+	}
+	return t.addLoader(l)
+}
+
+// setEnded forgets what the last set of a loader brought, and puts the set in its place that was born for it while it
+// was still there.
+func (t *trainer) setEnded(l *Loader, d *dataLoader, now time.Duration) {
+	for n, of := range t.pipes {
+		if of == d {
+			delete(t.pipes, n)
+		}
+	}
+	for _, next := range t.loaders {
+		before := now - next.since
+		if next.number < d.number || len(next.workers) == 0 || before > min(succeedsWithin, next.since-d.since) {
+			continue
+		}
+		workers := next.workers
+		next.workers, d.since, d.order = nil, next.since, next.order
+		for _, w := range workers {
+			next.batches.Bury(w.batches)
+			d.add(l, w, true)
+		}
+		for n, of := range t.pipes {
+			if of == next {
+				t.pipes[n] = d
+			}
+		}
+		return
+	}
+}
+
+// polledLoader is the loader whose results the main thread waits for; nil where it does not, or that is not known.
+func (t *trainer) polledLoader(scratch *sampleScratch, main waitClass) *dataLoader {
+	if main != classQueuePoll || len(t.loaders) < 2 {
+		return nil
+	}
+	target, ok := t.main.polled(scratch)
+	if !ok {
+		return nil
+	}
+	n, _ := pipeNumber(target)
+	return t.pipes[n]
+}
