@@ -78,6 +78,7 @@ var suite = []testCase{
 		planted: []string{"host/main-thread-bound"}, unseen: true,
 	},
 	{name: "workers_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "loaders_zipped", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "cpu_decode", class: inputBound, wait: starved, planted: []string{"cpu/decode-bound", "cpu/saturated"}},
 	{
 		name: "storage_throttled", class: inputBound, wait: starved, around: surroundings{cold: true, readIOPS: 100},
@@ -108,6 +109,7 @@ var suite = []testCase{
 	{name: "gil_held", class: []report.Class{report.InputBound, report.HostBound}, wait: starved,
 		planted: []string{"host/gil-held"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
+	{name: "control_evaluates", class: keepsUp, wait: fed, control: true},
 	{
 		name: "control_large_batches", script: "large_batches", args: []string{"--batch-size", "64", "--step", "0.5"},
 		class: keepsUp, wait: fed, control: true,

@@ -141,12 +141,13 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	}
 }
 
-// waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits
+// waits adds up the time in which the trainer waited for its loader; what it waits for that of an evaluation is part of
+// its step. Three parts, none of them counted twice: it waits
 // for a batch; it does anything else between the birth of the first new worker and their first batch, for it is then
 // starting them; and while no worker is left it ends the old ones or starts the first new one. What else it does
 // meanwhile may be an evaluation or a checkpoint, and counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
-	r.polled = b.Grow(r.Loader(), metric.LoaderWaiting)
+	r.polled = stat.Beyond(b.Grow(r.Loader(), metric.LoaderWaiting), b.WaitsApart(r.Process))
 	r.starting, r.startRan = make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	r.startSlept = make([]float64, len(b.Spans))
 	r.joint = both

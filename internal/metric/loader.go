@@ -1,15 +1,17 @@
 package metric
 
-// One trainer and its loader, seen together. Entity "loader/<trainer pid>.<start>". The joint counters count samples in
+// One trainer and its loader, seen together. Entity "loader/<trainer pid>.<start>", and ".1" and so on behind that of
+// its other loaders, where it has several. The joint counters count samples in
 // which all of its threads were sampled within the same few hundred microseconds. Those of a trainer without workers
 // and all that may feed it are under "feeders/<trainer pid>.<start>": who waits for work, to hand over, or for a lock
 // is idle there, and the trainer waits for a batch where its main thread does the same while another is at work.
 var (
-	LoaderWorkers = Loader.gauge("loader_workers", Count, "loader workers alive, without those of a second loader "+
-		"that were idle for 10 s while others handed over batches")
+	LoaderWorkers = Loader.gauge("loader_workers", Count, "loader workers alive")
 	LoaderSamples = Loader.counter("loader_looks", Count, "paired samples taken with at least one worker alive")
 	LoaderWaiting = Loader.counter("loader_looks_waiting", Count, "paired samples in which the trainer waited for a "+
-		"batch")
+		"batch, of whatever loader")
+	LoaderWaitsHere = Loader.counter("loader_looks_waiting_here", Count, "of these, those in which it was seen to "+
+		"wait for the results of this one of several loaders")
 	LoaderIdleSum = Loader.counter("loader_looks_idle_sum", Count, "workers found waiting for work, summed over "+
 		"paired samples")
 	LoaderAliveSum = Loader.counter("loader_looks_alive_sum", Count, "workers alive, summed over paired samples")

@@ -46,7 +46,7 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 	},
 }
 
-// idleWorkers reports workers that were seen to get nothing. Whether they are this loader's is not known, so what more
+// idleWorkers reports workers that were seen to get nothing. They may have read shorter shards to the end, so what more
 // shards bring lies between nothing and the idle workers' part, and no other rule is silenced.
 func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	saved := min(p.Stall(), 1-fed/workers)
@@ -56,7 +56,7 @@ func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	p.Report(report.Finding{
 		Severity: cautious(saved / 2), Score: saved / 2,
 		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard "+
-			"to read, or are another loader's workers", whole(workers-fed), count(workers, "worker")),
+			"to read", whole(workers-fed), count(workers, "worker")),
 		Evidence: seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle,
 			metric.WorkerCPUBatch),
 		Recommendations: []report.Recommendation{shardsFor(p, workers, fed,

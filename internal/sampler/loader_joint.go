@@ -7,7 +7,7 @@ import (
 
 // jointCounts count samples of a trainer, and of all its workers right after it.
 type jointCounts struct {
-	samples, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
+	samples, waiting, here, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
 }
 
 // main counts a sample of a trainer that waits for a batch or not, and that has workers or not; had says that it once
@@ -50,7 +50,8 @@ func (j *jointCounts) emit(sink recording.Sink, entity string) {
 		desc  metric.Desc
 		value uint64
 	}{
-		{metric.LoaderSamples, j.samples}, {metric.LoaderWaiting, j.waiting}, {metric.LoaderIdleSum, j.idle},
+		{metric.LoaderSamples, j.samples}, {metric.LoaderWaiting, j.waiting},
+		{metric.LoaderWaitsHere, j.here}, {metric.LoaderIdleSum, j.idle},
 		{metric.LoaderAliveSum, j.alive},
 		{metric.LoaderWaitIdle, j.waitIdle}, {metric.LoaderWaitAlive, j.waitAlive}, {metric.LoaderBlocked,
 			j.headOfLine},

@@ -61,9 +61,11 @@ func TestLoadersAreToldApart(t *testing.T) {
 		w.samples(10)
 		b := w.book()
 		b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2, metric.LoaderSamples: 10,
-			metric.LoaderIdleSum: 20, metric.LoaderAliveSum: 20, metric.LoaderWaitAlive: 0, metric.LoaderAhead: 10})
+			metric.LoaderIdleSum: 20, metric.LoaderAliveSum: 20, metric.LoaderWaitAlive: 0, metric.LoaderAhead: 10,
+			metric.LoaderWaiting: 10, metric.LoaderWaitsHere: 0})
 		b.want(t, second100, map[metric.Desc]float64{metric.LoaderWorkers: 2, metric.LoaderSamples: 10,
-			metric.LoaderIdleSum: 0, metric.LoaderAliveSum: 20, metric.LoaderWaitAlive: 20, metric.LoaderAhead: 0})
+			metric.LoaderIdleSum: 0, metric.LoaderAliveSum: 20, metric.LoaderWaitAlive: 20, metric.LoaderAhead: 0,
+			metric.LoaderWaiting: 10, metric.LoaderWaitsHere: 10})
 		for pid, told := range map[int]bool{101: false, 102: false, 103: true, 104: true} {
 			if got := b.loaders[job.Entity(id(pid))] == "1"; got != told {
 				t.Errorf("%s: worker %d is told to be of another loader: %v, want %v", name, pid, got, told)

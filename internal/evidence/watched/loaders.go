@@ -42,11 +42,25 @@ func (f *Watch) chooseLoaders(watch Span) {
 		most, work := slices.Max(batches), 0.0
 		for i := range n {
 			busy := f.busy(a, i, watch) * f.Grown(a.loaderEntity(i), watch, metric.LoaderSamples)
-			if busy > work && batches[i] >= isTogether*most {
+			switch together := batches[i] >= isTogether*most; {
+			case !together:
+				a.apart = append(a.apart, i)
+			case busy > work:
 				work, a.loader = busy, i
 			}
 		}
 	}
+}
+
+// WaitsApart is how long of each window a trainer was seen to wait for loaders that are not gone over together with
+// the one that its figures are of.
+func (f *Watch) WaitsApart(trainer *Process) []float64 {
+	waits := make([]float64, len(f.Spans))
+	for _, i := range trainer.apart {
+		g, _ := f.Track(metric.LoaderWaitsHere, trainer.loaderEntity(i)).Grow(f.Spans)
+		stat.Add(waits, g)
+	}
+	return waits
 }
 
 // Follow has a trainer's figures be of the loader that one of the named workers is of.

@@ -18,8 +18,9 @@ type Process struct {
 	Entity      string
 	Born, Died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	BornInWatch bool
-	Thread      bool // of a trainer
-	loader      int  // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
+	Thread      bool  // of a trainer
+	loader      int   // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
+	apart       []int // of its loaders, those that are not gone over together with that one, as an evaluation's
 }
 
 // told is what events say of a process; see recording.EventProcess. What a later one leaves out stays.

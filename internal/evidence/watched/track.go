@@ -299,7 +299,7 @@ var SampleCounts = metric.Desc{Name: "samples taken"}
 // jointCounts are the counters of paired samples; samples and samples without workers make up the whole.
 var jointCounts = []metric.Desc{metric.LoaderWaiting, metric.LoaderIdleSum, metric.LoaderAliveSum,
 	metric.LoaderWaitIdle, metric.LoaderWaitAlive, metric.LoaderBlocked, metric.LoaderAhead, metric.LoaderSamples,
-	metric.LoaderNoWorkers}
+	metric.LoaderNoWorkers, metric.LoaderWaitsHere}
 
 // inSeconds rewrites an entity's counts of samples, at the moments of the first track of the whole. Steps without a
 // sample are joined to the next one that has some.
