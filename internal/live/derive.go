@@ -3,6 +3,7 @@ package live
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -107,8 +108,23 @@ func (t *Tracker) derive(members []Member, f *Frame) values {
 	return vs
 }
 
+// loaderOf is a trainer's loader that has handed over most batches, as training's has beside an evaluation's.
+func (t *Tracker) loaderOf(m Member) string {
+	first := "loader/" + m.ID
+	loader, most := first, t.level(metric.LoaderBatches, first)
+	for n := 1; ; n++ {
+		other := first + "." + strconv.Itoa(n)
+		if _, there := t.of(metric.LoaderWorkers, other); !there {
+			return loader
+		}
+		if batches := t.level(metric.LoaderBatches, other); batches > most || math.IsNaN(most) {
+			loader, most = other, batches
+		}
+	}
+}
+
 func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
-	of, loader := Owner{Rank: m.Rank}, "loader/"+m.ID
+	of, loader := Owner{Rank: m.Rank}, t.loaderOf(m)
 	samples, _ := t.of(metric.LoaderSamples, loader)
 	waits, _ := t.of(metric.LoaderWaiting, loader)
 	vs.share(metric.InputWait, of, waits, samples)

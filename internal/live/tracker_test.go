@@ -94,6 +94,21 @@ func TestAFrameSaysWhatIsGoingOn(t *testing.T) {
 	}
 }
 
+// TestTheLoaderWithMostBatchesIsShown: that of an evaluation was gone over first.
+func TestTheLoaderWithMostBatchesIsShown(t *testing.T) {
+	w := newWatch(t, crew...)
+	f := w.run(20, func(at float64) {
+		w.job(at)
+		w.Add(metric.LoaderWorkers, "loader/1.1.1", 4)
+		w.Add(metric.LoaderBatches, "loader/1.1.1", 30*at)
+	})
+	rate, _ := f.Get(metric.BatchesPerS, Owner{Rank: "0"})
+	workers, _ := f.Get(metric.NumWorkers, Owner{Rank: "0"})
+	if workers.Now != 4 || math.Abs(rate.Now-30) > 1e-6 {
+		t.Errorf("%v batches/s of %v workers", rate.Now, workers.Now)
+	}
+}
+
 // TestWhatIsNotReadIsAbsent, and what was read once does not stand for ever; a total does not shrink by it.
 func TestWhatIsNotReadIsAbsent(t *testing.T) {
 	w := newWatch(t, crew...)
