@@ -23,7 +23,7 @@ func (j *Job) publish() {
 
 func (n *node) public() Process {
 	return Process{
-		ID: n.id, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank,
+		ID: n.id, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank, Method: n.method,
 		Named: n.facts.comm == dataWorkerName, PinThread: n.threads.pin,
 		AutogradThreads: n.threads.autograd, Python: n.inside.statics,
 		OnGPU: n.inside.accelerator != "", GPUs: n.inside.gpus,

@@ -6,18 +6,24 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // Whose worker is it, of a trainer that goes over several DataLoaders, as zip does, or that keeps those of its
-// evaluation alive? The pipes tell. A worker shares three with its trainer that nobody had before it: its index queue,
-// and the two by which each of them would notice the other's end (multiprocessing/popen_fork.py and its like). The
-// first worker of a loader brings a fourth, the queue of the results, which each worker of that loader shares. A forked
-// one inherits those of older loaders as well, a spawned one does not (PyTorch 1.13 to 2.15; fork, spawn and
-// forkserver).
+// evaluation alive? The pipes tell. A worker shares some with its trainer that nobody had before it: its index queue,
+// and those by which each of them would notice the other's end (multiprocessing/popen_fork.py and its like). The first
+// worker of a loader brings one more, the queue of the results, which each worker of that loader shares. A forked one
+// inherits those of older loaders as well, others do not (PyTorch 1.13 to 2.15).
 
-// bringsOfOwn is how many pipes each worker brings; one that brings more is the first of its loader.
-const bringsOfOwn = 3
+// bringsOfOwn is how many pipes each worker brings; one that brings more is the first of its loader. One of the two by
+// which an end is noticed is the forkserver's, of all its workers.
+func bringsOfOwn(method job.StartMethod) int {
+	if method == job.Forkserver {
+		return 2
+	}
+	return 3
+}
 
 // pipesListed bounds the descriptors that are looked through for pipes: 2 ms. A trainer that has more is taken to have
 // one loader.
@@ -55,7 +61,7 @@ func pipeNumber(target []byte) (uint64, bool) {
 
 // loaderOf says which loader a new worker is of: of one that has no workers where it brings a queue of results, else of
 // the youngest of which it holds pipes. Where its pipes are not known, all are of one.
-func (t *trainer) loaderOf(l *Loader, w *loaderWorker, held pipes) *dataLoader {
+func (t *trainer) loaderOf(l *Loader, w *loaderWorker, method job.StartMethod, held pipes) *dataLoader {
 	var brought []uint64
 	var loader *dataLoader
 	for _, n := range pipesOf(w.main.links) {
@@ -68,8 +74,8 @@ func (t *trainer) loaderOf(l *Loader, w *loaderWorker, held pipes) *dataLoader {
 			loader = d
 		}
 	}
-	if loader == nil || len(brought) > bringsOfOwn {
-		loader = t.unused(l, len(brought) > bringsOfOwn)
+	if first := len(brought) > bringsOfOwn(method); first || loader == nil {
+		loader = t.unused(l, first)
 	}
 	for _, n := range brought {
 		t.pipes[n] = loader

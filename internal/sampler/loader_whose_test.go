@@ -52,6 +52,18 @@ func TestLoadersAreToldApart(t *testing.T) {
 			m.worker(104, 41, 3, 31)
 			return m
 		},
+		"of a forkserver, whose own two all hold": func(t *testing.T) *machine {
+			m := newJob(t, 0)
+			m.piped(100, 1, 2)
+			m.worker(101, 11, 3, 1, 2)
+			m.worker(102, 21, 2, 11, 1, 2)
+			m.worker(103, 31, 3, 1, 2)
+			m.worker(104, 41, 2, 31, 1, 2)
+			for i := range m.tree.Processes {
+				m.tree.Processes[i].Method = job.Forkserver
+			}
+			return m
+		},
 	} {
 		m := made(t)
 		m.thread(103, 103, running, "0", 'R')

@@ -96,7 +96,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		}
 		w.main.remotes = t.remotes
 		t.had = true
-		d := t.loaderOf(l, w, held)
+		d := t.loaderOf(l, w, p.Method, held)
 		if len(d.workers) == 0 {
 			t.sets++
 			d.since, d.order = l.clock(), t.sets
