@@ -47,7 +47,7 @@ type Process struct {
 	Trainer procfs.ID
 	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for
 	// other roles.
-	Rank int
+	Rank   int
 	Method StartMethod // of a worker or feeder
 	// Named says of a worker that PyTorch gave it its name, as 2.5 and newer do: it then names the trainer's pinning
 	// thread, too.
