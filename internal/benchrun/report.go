@@ -152,7 +152,8 @@ func layoutOf(a dataset.Access, sample *dataset.Sample) *report.Layout {
 	l := &report.Layout{Storage: string(d.Storage), Shape: d.Shape, Dtype: d.Type, Chunk: d.Chunk,
 		ChunkBytes: d.ChunkBytes, Filters: []string{},
 		StoredBytes: d.StoredBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem,
-		ItemShape: sample.ItemShape, Members: sample.Members}
+		ItemShape: sample.ItemShape, Members: sample.Members,
+		Rows: sample.Rows}
 	for _, f := range d.Filters {
 		name := f.Name.String()
 		if name == "gzip" && len(f.Values) > 0 {

@@ -27,7 +27,7 @@ func openHDF5(source Source, f File) (Handle, error) {
 		if err != nil {
 			return nil, err
 		}
-		return wholeDatasets{file}, nil
+		return memberItems{file, source.Rows}, nil
 	}
 	r, err := hdf5.OpenReader(string(f.Path), o)
 	if err != nil {

@@ -2,27 +2,30 @@ package dataset
 
 import "github.com/pipetune/pipetune/internal/hdf5"
 
-// wholeDatasets reads items that are datasets of their own. The file stays open; a dataset is opened for each item, as
-// file[name][()] opens it, and closed again.
-type wholeDatasets struct{ file *hdf5.Kept }
+// memberItems reads items that are datasets of their own, or rows of several. The file stays open; a dataset is opened
+// for each item, as file[name][()] and file[name][i] open it, and closed again.
+type memberItems struct {
+	file *hdf5.Kept
+	rows bool
+}
 
-func (m wholeDatasets) Read(item Ref, buf []byte) ([]byte, error) {
+func (m memberItems) Read(item Ref, buf []byte) ([]byte, error) {
 	r, err := m.file.Open(item.Name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	start, count := all(r)
+	start, count := m.block(r, item)
 	return r.Block(start, count, buf)
 }
 
-func (m wholeDatasets) ReadRaw(item Ref, buf []byte) (raw int64, err error) {
+func (m memberItems) ReadRaw(item Ref, buf []byte) (raw int64, err error) {
 	r, err := m.file.Open(item.Name)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	start, count := all(r)
+	start, count := m.block(r, item)
 	if r.Dataset().Storage != hdf5.Chunked {
 		buf, err = r.Block(start, count, buf)
 		return int64(len(buf)), err
@@ -31,10 +34,14 @@ func (m wholeDatasets) ReadRaw(item Ref, buf []byte) (raw int64, err error) {
 	return raw, err
 }
 
-// all is the block that is the whole dataset.
-func all(r *hdf5.Reader) (start, count []int64) {
+// block is the part of its dataset that an item is: all of it, or one index of the first axis.
+func (m memberItems) block(r *hdf5.Reader, item Ref) (start, count []int64) {
 	count = r.Shape()
-	return make([]int64, len(count)), count
+	start = make([]int64, len(count))
+	if m.rows {
+		start[0], count[0] = item.Row, 1
+	}
+	return start, count
 }
 
-func (m wholeDatasets) Close() error { return m.file.Close() }
+func (m memberItems) Close() error { return m.file.Close() }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -37,13 +38,18 @@ func TestDatasetsThatAreSamples(t *testing.T) {
 		"sounds":                      {20, `f[f"s/{i}"] = n.full(100 + i, i, "f4")`, "", "/s/*"},
 		"another of them": {20, `f[f"c{i}/x"] = n.full((3, 9, 9), i); f[f"c{i}/y"] = n.full((8, 2), i)`,
 			"/*/y", "/*/y"},
-		"one of them":                  {20, `f[f"c{i}/x"] = n.full((3, 9, 9), i)`, "/c3/x", "/c3/x"},
-		"columns of a table":           {20, `f[f"column_{i}"] = n.full(1000, i, "f4")`, "", "/column_0"},
-		"features of a table":          {20, `f[f"feature_{i}"] = n.full((2000, 64), i, "f4")`, "", "/feature_0"},
-		"few":                          {4, `f[f"part_{i}"] = n.full((50, 9, 9), i)`, "", "/part_0"},
-		"parts that hold many samples": {20, `f[f"part_{i}"] = n.full((50, 32, 32), i, "f4")`, "", "/part_0"},
+		"one of them":              {20, `f[f"c{i}/x"] = n.full((3, 9, 9), i)`, "/c3/x", "/c3/x"},
+		"columns of a table":       {20, `f[f"column_{i}"] = n.full(1000, i, "f4")`, "", "/column_0"},
+		"features of a table":      {20, `f[f"feature_{i}"] = n.full((2000, 64), i, "f4")`, "", "/feature_0"},
+		"few":                      {4, `f[f"part_{i}"] = n.full((50, 9, 9), i)`, "", "/part_0"},
+		"recordings of many steps": {20, `f[f"demo_{i}/obs"] = n.full((50 + i, 70, 70), i, "u1")`, "", "/*/obs"},
+		"slices of volumes":        {20, `f[f"v{i}"] = n.full((50, 64, 64), i, "f4")`, "", "/*"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			items, rows := map[string]int64{"recordings of many steps": 20*50 + 190, "slices of volumes": 1000}[name]
+			if !rows {
+				items = 20
+			}
 			found, err := Survey(perSample(t, c.n, c.each), SurveyOptions{Dataset: c.dataset, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -55,10 +61,37 @@ func TestDatasetsThatAreSamples(t *testing.T) {
 			if found.Sample.Members == isOne {
 				t.Errorf("members %v", found.Sample.Members)
 			}
-			if !isOne && (found.Items == nil || *found.Items != 20 || found.Part != nil) {
+			if !isOne && (found.Items == nil || *found.Items != items || found.Sample.Rows != rows ||
+				found.Part != nil) {
 				t.Errorf("%v items, part %v", found.Items, found.Part)
 			}
 		})
+	}
+}
+
+func TestReadingRowsOfDatasets(t *testing.T) {
+	path := perSample(t, 20, `x = n.arange(10 * i, 10 * i + 50 + i, dtype="u2")
+        f.create_dataset(f"d{i}/x", data=n.repeat(x, 4096).reshape(-1, 64, 64), chunks=(4, 64, 64), compression="gzip")`)
+	found := must.Get(Survey(path, SurveyOptions{Seed: 1}))(t)
+	a := found.Access
+	if a == nil || !slices.Equal(a.Dataset.Shape, []int64{1190, 64, 64}) || a.Dataset.Chunk[0] != 4 ||
+		found.ItemBytes == nil || *found.ItemBytes != 8192 {
+		t.Fatalf("%+v of %v bytes", a, found.ItemBytes)
+	}
+	h := must.Get(found.Sample.Open(found.Sample.Files[0]))(t)
+	defer h.Close()
+	for _, ref := range found.Sample.Items {
+		var i uint16
+		if _, err := fmt.Sscanf(ref.Name, "/d%d/x", &i); err != nil || ref.Row >= 50+int64(i) {
+			t.Fatalf("%+v: %v", ref, err)
+		}
+		got := must.Get(h.Read(ref, nil))(t)
+		if want := 10*i + uint16(ref.Row); len(got) != 8192 || binary.LittleEndian.Uint16(got) != want {
+			t.Errorf("%+v: %d bytes of %v, want %d", ref, len(got), binary.LittleEndian.Uint16(got), want)
+		}
+		if raw := must.Get(h.(ChunkReader).ReadRaw(ref, nil))(t); raw <= 0 || raw >= 4*8192 {
+			t.Errorf("%+v: %d bytes are stored", ref, raw)
+		}
 	}
 }
 

@@ -17,7 +17,8 @@ type lot struct {
 	shape []int64  // of the array in it; nil where items have no shape
 	chunk int64    // items that lie in one chunk; 0 where there are none
 	parts []part   // an archive's members
-	names []string // of datasets that are an item each
+	names []string // of datasets that are an item each, or hold some
+	ends  []int64  // items in each of these and in those before it
 	more  bool     // there are members beyond those
 }
 
@@ -174,7 +175,12 @@ func (s *surveyor) ref(chance *rand.Rand, l lot, file int, index int64) Ref {
 		return Ref{File: file, At: l.parts[index].at, Bytes: l.parts[index].bytes}
 	}
 	if l.names != nil {
-		return Ref{File: file, Index: index, Name: l.names[index]}
+		at, _ := slices.BinarySearch(l.ends, index+1)
+		ref := Ref{File: file, Index: index, Name: l.names[at]}
+		if ref.Row = index; at > 0 {
+			ref.Row -= l.ends[at-1]
+		}
+		return ref
 	}
 	patch := s.out.Sample.ItemShape
 	if patch == nil {

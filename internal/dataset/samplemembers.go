@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // Files that keep each sample in a dataset of its own, within a group of its own or not, as /case_0001/image,
-// /case_0002/image and so on. Their paths differ in one part, for which a pattern has a *: /*/image.
+// /case_0002/image and so on, or the steps of each recording, as /data/demo_1/obs. Their paths differ in one part, for
+// which a pattern has a *: /*/image.
 
 // columnLength is from how many rows on arrays that are all as long are columns: pictures seldom have more.
 const columnLength = 1024
@@ -25,8 +27,8 @@ func isPattern(name string, files []inside) bool {
 	})
 }
 
-// memberPattern is the pattern of the datasets that are likely to be a sample each, as this one is; "" where it is not:
-// few others have its type and as many axes, or it is so long that it is likely to hold many.
+// memberPattern is the pattern of the datasets that are likely to be a sample each, or to hold some, as this one is; ""
+// where few others have its type and as many axes, or they are columns of a table.
 func (s *surveyor) memberPattern(f hdf5.File, d hdf5.Dataset) string {
 	if s.o.ItemShape != nil {
 		return ""
@@ -41,10 +43,21 @@ func (s *surveyor) memberPattern(f hdf5.File, d hdf5.Dataset) string {
 			best, pattern = alike, strings.Join(way, "/")
 		}
 	}
-	if len(best) <= votes || !isWhole(d, best) {
+	if len(best) <= votes || !isWhole(d, best) && !holdsMany(d, best) {
 		return ""
 	}
 	return pattern
+}
+
+// holdsMany says whether datasets that are no sample each are likely to hold one at each index of their first axis.
+// Those that are all as long, and have no more than rows of numbers, are columns of a table, of which an index is a
+// sample together.
+func holdsMany(d hdf5.Dataset, alike []hdf5.Dataset) bool {
+	return len(d.Shape) >= 2 && d.ItemBytes != nil && !isWhole(d, alike) && (len(d.Shape) > 2 || !sameLength(alike))
+}
+
+func sameLength(list []hdf5.Dataset) bool {
+	return !slices.ContainsFunc(list, func(o hdf5.Dataset) bool { return o.Shape[0] != list[0].Shape[0] })
 }
 
 // alikeIn lists the datasets of a pattern that can be read as this one is.
@@ -78,8 +91,7 @@ func isWhole(d hdf5.Dataset, alike []hdf5.Dataset) bool {
 	if len(d.Shape) == 0 || d.ItemBytes == nil {
 		return false
 	}
-	sameLength := !slices.ContainsFunc(alike, func(o hdf5.Dataset) bool { return o.Shape[0] != d.Shape[0] })
-	if len(d.Shape) == 1 && sameLength {
+	if len(d.Shape) == 1 && sameLength(alike) {
 		return false
 	}
 	many := len(alike) >= wholeFiles
@@ -87,14 +99,15 @@ func isWhole(d hdf5.Dataset, alike []hdf5.Dataset) bool {
 	if whole == nil || *whole > wholeBytes {
 		return false
 	}
-	return many || *d.ItemBytes < rowBytes && !(sameLength && d.Shape[0] > columnLength) ||
+	return many || *d.ItemBytes < rowBytes && !(sameLength(alike) && d.Shape[0] > columnLength) ||
 		d.Shape[0] <= channels && len(d.Shape) >= 3
 }
 
-// takeMembers makes a lot of the datasets in one file that a pattern names.
+// takeMembers makes a lot of the datasets in one file that a pattern names. Those of the first file decide whether they
+// are an item each.
 func (s *surveyor) takeMembers(f inside, pattern string) error {
 	if s.o.ItemShape != nil {
-		return fmt.Errorf("%w: items that are datasets of their own are read whole", ErrItemShape)
+		return fmt.Errorf("%w: of items in datasets of their own, all or one index is read", ErrItemShape)
 	}
 	first := slices.IndexFunc(f.hdf5.Datasets, func(d hdf5.Dataset) bool {
 		return len(alikeIn(hdf5.File{Datasets: []hdf5.Dataset{d}}, pattern, d)) > 0
@@ -103,11 +116,36 @@ func (s *surveyor) takeMembers(f inside, pattern string) error {
 		return s.noSuch(f.hdf5, pattern)
 	}
 	list := alikeIn(f.hdf5, pattern, f.hdf5.Datasets[first])
-	l := lot{file: f.file, items: int64(len(list)),
-		more: f.hdf5.Passed.Links > 0 || f.hdf5.Passed.Groups > 0 || f.hdf5.Passed.Names > 0}
+	more := f.hdf5.Passed.Links > 0 || f.hdf5.Passed.Groups > 0 || f.hdf5.Passed.Names > 0
+	if s.out.Access == nil {
+		s.out.Sample.Rows = holdsMany(list[0], list)
+		as := joined(pattern, list, s.out.Sample.Rows)
+		if more { // what the others take is not known
+			as.StoredBytes = nil
+		}
+		layout := access(as)
+		s.out.Access = &layout
+		s.remark(f.hdf5, layout.Dataset)
+		s.noteMembers(list, more)
+	}
+	s.lots = append(s.lots, s.memberLot(f.file, list, more))
+	return nil
+}
+
+// memberLot is what may be drawn of one file. It keeps in ItemBytes what all items have in common.
+func (s *surveyor) memberLot(file File, list []hdf5.Dataset, more bool) lot {
+	l := lot{file: file, more: more}
+	if per := s.out.Access.ItemsPerChunk; per != nil && s.out.Sample.Rows {
+		l.chunk = *per
+	}
 	for _, d := range list {
+		each, items := hdf5.Product(d.ElementBytes, d.Shape), int64(1)
+		if s.out.Sample.Rows {
+			each, items = d.ItemBytes, min(d.Shape[0], math.MaxInt64-l.items)
+		}
 		l.names = append(l.names, d.Path.String())
-		each := hdf5.Product(d.ElementBytes, d.Shape)
+		l.items += items
+		l.ends = append(l.ends, l.items)
 		switch {
 		case len(s.lots) == 0 && len(l.names) == 1:
 			s.out.ItemBytes = each
@@ -115,32 +153,39 @@ func (s *surveyor) takeMembers(f inside, pattern string) error {
 			s.out.ItemBytes = nil
 		}
 	}
-	if s.lots = append(s.lots, l); s.out.Access == nil {
-		as := stacked(pattern, list)
-		if l.more { // what the others take is not known
-			as.StoredBytes = nil
-		}
-		layout := access(as)
-		s.out.Access = &layout
-		s.remark(f.hdf5, layout.Dataset)
-		s.note("Each dataset like %s is taken for one item, and read whole; what lies beside it is not read. "+
-			"--dataset %[1]s reads one index of its first axis as an item.", list[0].Path)
-		if l.more {
-			s.note("The file has more of them: items are drawn from the first %d, by name.", len(list))
-		}
-	}
-	return nil
+	return l
 }
 
-// stacked is what datasets would be as one, with an axis in front that counts them.
-func stacked(pattern string, list []hdf5.Dataset) hdf5.Dataset {
-	d := list[0]
-	out := d
+// noteMembers says what is taken for an item.
+func (s *surveyor) noteMembers(list []hdf5.Dataset, more bool) {
+	if s.out.Sample.Rows {
+		s.note("An item is one index of the first axis of any of %d datasets like %s, which is opened to read it; "+
+			"what lies beside it is not read. --dataset %[2]s reads items of that one alone.", len(list), list[0].Path)
+	} else {
+		s.note("Each dataset like %s is taken for one item, and read whole; what lies beside it is not read. "+
+			"--dataset %[1]s reads one index of its first axis as an item.", list[0].Path)
+	}
+	if more {
+		s.note("The file has more of them: items are drawn from the first %d, by name.", len(list))
+	}
+}
+
+// joined is what datasets would be as one: with their rows, or an axis in front that counts them.
+func joined(pattern string, list []hdf5.Dataset, rows bool) hdf5.Dataset {
+	out := list[0]
 	out.Path = untrusted.String(pattern)
-	out.Shape = append([]int64{int64(len(list))}, d.Shape...)
-	out.ItemBytes = hdf5.Product(d.ElementBytes, d.Shape)
-	if len(d.Chunk) > 0 {
-		out.Chunk = append([]int64{1}, d.Chunk...)
+	if rows {
+		out.Shape = slices.Clone(out.Shape)
+		out.Shape[0] = 0
+		for _, d := range list {
+			out.Shape[0] += min(d.Shape[0], math.MaxInt64-out.Shape[0])
+		}
+	} else {
+		out.Shape = append([]int64{int64(len(list))}, out.Shape...)
+		out.ItemBytes = hdf5.Product(out.ElementBytes, list[0].Shape)
+		if len(out.Chunk) > 0 {
+			out.Chunk = append([]int64{1}, out.Chunk...)
+		}
 	}
 	stored := int64(0)
 	for _, one := range list {

@@ -15,9 +15,11 @@ type Source struct {
 
 	// Dataset is the path of the dataset inside an HDF5 file.
 	Dataset string `json:",omitempty"`
-	// Members says that each item is a dataset of its own, all of it: the one that its Ref names. Dataset is then what
-	// their paths have in common, with a * for what differs.
+	// Members says that each item lies in the dataset that its Ref names. Dataset is then what their paths have in
+	// common, with a * for what differs.
 	Members bool `json:",omitempty"`
+	// Rows says that these datasets hold many items each, at the indices of their first axis; false: each is an item.
+	Rows bool `json:",omitempty"`
 	// ItemShape is the shape of one item where it is a patch of what lies at an index of the first axis: nil means all
 	// of it. It has as many axes as the dataset; the first is how many indices an item takes.
 	ItemShape []int64 `json:",omitempty"`
@@ -89,8 +91,10 @@ type Ref struct {
 	Index int64
 	// Corner is where a patch begins, an index for each axis; nil where the item is all of Index.
 	Corner []int64 `json:",omitempty"`
-	// Name is the path of the dataset that is the item; "" where items have none of their own.
+	// Name is the path of the dataset that is the item, or holds it at an index of its first axis, Row; Index then
+	// counts through all of them. "" where all items are of one.
 	Name string `json:",omitempty"`
+	Row  int64  `json:",omitempty"`
 	// At and Bytes are where the member of a tar file lies.
 	At    int64 `json:",omitempty"`
 	Bytes int64 `json:",omitempty"`

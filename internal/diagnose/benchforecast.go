@@ -88,7 +88,7 @@ func withoutSaid(e *evidence.Evidence) string {
 		return " What collating and handing over a large batch takes was not timed: with num_workers 1 and more, " +
 			"quick items may come at half of these rates." + text
 	}
-	return " Collating and handing over are in it as torch's DataLoader did them with arrays in memory." + text
+	return " Collating and handing over are in it as torch's DataLoader did them in one worker." + text
 }
 
 // beyond says what more workers than are needed bring: next to nothing, unless those that were tried are still what
@@ -124,11 +124,12 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		cpu = own.Item.Summary
 		out.Item += ", in Python (" + own.Name + ")"
 	}
+	batch := float64(out.BatchSize)
+	cpu = inWorker(e, cpu, batch)
 	out.ItemTimeS = cpu.Center + wait.Center
 	if t.Step > 0 {
 		out.StepTimeS = known(t.Step.Seconds())
 	}
-	batch := float64(out.BatchSize)
 	usable, _ := e.Get(metric.UsableCPUs)
 	p := predict.Pipeline{Slices: out.BatchSize, StorageShare: 1,
 		// Items vary by about as much as their mean; a batch of many varies less.
@@ -149,6 +150,16 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		}
 	}
 	return p, out, true
+}
+
+// inWorker is what an item takes in a worker of a DataLoader: that of quick ones, whose arrays leave the CPU's caches
+// before they are collated, is more than the parts are that were timed.
+func inWorker(e *evidence.Evidence, alone stat.Summary, batch float64) stat.Summary {
+	all := e.Bench.Loading.Center - max(e.Bench.Handover.Center, handoverCPU/batch)
+	if alone.Center <= 0 || all <= alone.Center {
+		return alone
+	}
+	return alone.Scaled(all / alone.Center)
 }
 
 // ceilingAhead is the most items per second that storage, or a lock, lets through: as worker processes reading at

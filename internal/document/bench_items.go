@@ -90,7 +90,10 @@ func itemName(k itemKind, g group, list []group) string {
 }
 
 // adds reports whether a row is what making batches adds to each item, and no way to read one.
-func adds(g group) bool { return strings.HasPrefix(g.labels[report.LabelDecoder], "torch ") }
+func adds(g group) bool {
+	name := g.labels[report.LabelDecoder]
+	return strings.HasPrefix(name, "torch ") && name != report.TorchReading
+}
 
 // usual is the one value that a label has in all groups that have it, "" where there are several.
 func usual(list []group, label string) string {
@@ -154,6 +157,9 @@ func sources(r *report.Report) []string {
 		}
 		if n := usual(list, report.LabelBatchSize); n != "" {
 			note += "; +: what batches of " + n + " add to each item"
+			if slices.Contains(values(list, report.LabelDecoder), report.TorchReading) {
+				note += ", " + report.TorchReading + ": all of it, in a DataLoader of one worker"
+			}
 		}
 		notes = append(notes, note)
 	}

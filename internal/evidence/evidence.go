@@ -157,7 +157,8 @@ func (e *Evidence) Reported() hooked.Hook {
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {
 	Name           string
-	Members        bool // each item is a dataset of its own; Name has a * for what differs
+	Members        bool // each item is a dataset of its own, or of one of several; Name has a * for what differs
+	Rows           bool // the latter
 	Shape, Chunk   string
 	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string

@@ -10,6 +10,24 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// Rows of many datasets are read by h5py, too, each from the dataset that holds it.
+func TestRowsOfManyDatasets(t *testing.T) {
+	path := filepath.Join(onDisk(t), "a.h5")
+	must.Python(t, "-c", `import sys, h5py, numpy as n
+with h5py.File(sys.argv[1], "w") as f:
+    for i in range(20):
+        f[f"c{i}/x"] = n.full((30 + i, 40, 40), i % 7, "f4")`, path)
+	sample, layout := surveyed(t, path)
+	if !sample.Rows || len(sample.Items) != 20*30+190 {
+		t.Fatalf("%+v, %d items", sample.Source, len(sample.Items))
+	}
+	s := pythonSession(t, []string{realPython(t)}, sample, time.Second)
+	s.options.Layout = layout
+	must.Do(t, timePython(t.Context(), s))
+	onlyOne(t, s, metric.ItemTime, "decoder=h5py", "handle=kept", "cache=warm")
+	measured(t, sample, Options{Budget: time.Second, Layout: layout, MaxWorkers: 1}, report.ProbeRead)
+}
+
 // Datasets that are an item each are read whole, by one process and several, warm and cold, and by h5py.
 func TestDatasetsThatAreItems(t *testing.T) {
 	path := filepath.Join(onDisk(t), "a.h5")

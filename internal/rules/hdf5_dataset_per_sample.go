@@ -11,7 +11,7 @@ import (
 
 var hdf5DatasetPerSample = diagnose.Rule{
 	ID:       "hdf5/dataset-per-sample",
-	Title:    "Each sample is an HDF5 dataset of its own, which is opened to read it",
+	Title:    "For each sample an HDF5 dataset is opened",
 	Resource: report.HDF5,
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes},
@@ -26,7 +26,7 @@ var openMost = threshold("finding and opening a dataset in an open file, at the 
 	"measured: with a plain read of 3 to 12 KiB, 24 to 34 µs of 900 to 1,500 in a file and 41 µs of 20,000 (HDF5 "+
 		"1.10.8, Debian); half as much again for slower machines")
 
-// ofOwnDatasets reports whether items are datasets of their own.
+// ofOwnDatasets reports whether items are datasets of their own, or of one of several.
 func ofOwnDatasets(p *diagnose.Pass) bool {
 	return p.Facts.DatasetKind == "hdf5" && layoutOf(p).Members
 }
@@ -54,15 +54,32 @@ func ofOwnDatasetsMeasured(p *diagnose.Pass) {
 	}
 	p.Report(report.Finding{
 		Score: score,
-		Summary: fmt.Sprintf("Each item is a dataset of its own (%s): finding and opening it takes %s of an item's %s "+
-			"(%s)", layoutOf(p).Name, between(score, savedShare(before.Center, after.Lo)), unit.Seconds(before.Center),
-			state),
-		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchItemBytes, metric.BenchFilter),
-		Recommendations: []report.Recommendation{{Setting: "HDF5 layout", From: new("a dataset for each sample"),
-			To:     "one dataset, a row for each sample",
-			Why:    "it is opened once in each worker, and an item is found by its number",
-			Caveat: "samples of other sizes need padding, or one long dataset and their offsets; " + keepOld,
-			Effect: item.effect()}},
-		Unhelpful: fasterStorage(p),
+		Summary: fmt.Sprintf("%s (%s): finding and opening it takes %s of an item's %s (%s)", ofWhat(p),
+			layoutOf(p).Name, between(score, savedShare(before.Center, after.Lo)), unit.Seconds(before.Center), state),
+		Evidence:        seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchItemBytes, metric.BenchFilter),
+		Recommendations: []report.Recommendation{openedOnce(p, item.effect())},
+		Unhelpful:       fasterStorage(p),
 	})
+}
+
+func ofWhat(p *diagnose.Pass) string {
+	if layoutOf(p).Rows {
+		return "Each item is a row of one of many datasets"
+	}
+	return "Each item is a dataset of its own"
+}
+
+// openedOnce recommends what makes the opening for each item go: where a dataset holds many, it can be kept open.
+func openedOnce(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
+	if layoutOf(p).Rows {
+		return report.Recommendation{Setting: "HDF5 datasets", From: new("opened for each item"),
+			To:     "opened once in each worker, and kept in a dict",
+			Why:    "an item is then read from a dataset that is open already",
+			Caveat: "each dataset that is kept open has a chunk cache of its own", Effect: effect}
+	}
+	return report.Recommendation{Setting: "HDF5 layout", From: new("a dataset for each sample"),
+		To:     "one dataset, a row for each sample",
+		Why:    "it is opened once in each worker, and an item is found by its number",
+		Caveat: "samples of other sizes need padding, or one long dataset and their offsets; " + keepOld,
+		Effect: effect}
 }

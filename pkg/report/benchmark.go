@@ -63,6 +63,8 @@ type Layout struct {
 	ItemShape     []int64  `json:"item_shape"`       // what one read delivers
 	// each item is a dataset of its own: the shape and the chunk are those of all as one, with an axis in front
 	Members bool `json:"members,omitempty"`
+	// an item is one index of the first axis of any of these datasets, since 1.7.0; false: each is an item
+	Rows bool `json:"rows,omitempty"`
 }
 
 // Sample is the part of the dataset that was read.
@@ -128,6 +130,9 @@ const (
 	LabelCommand    = "command"           // try: what makes this candidate of the whole dataset
 	LabelTier       = "tier"              // tier: "here" or "other"
 )
+
+// TorchReading is the value of LabelDecoder of items that a DataLoader with one worker reads and hands over in batches.
+const TorchReading = "torch reading"
 
 // RowLabels are the names of the labels that make another row, in order. Versions, commands and what bounds a row only
 // say something of it: a newer decoder is a change to see, not another row.

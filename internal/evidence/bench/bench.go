@@ -183,7 +183,7 @@ func (b *builder) layout() {
 	if l == nil {
 		return
 	}
-	b.ev.Facts.HDF5 = &evidence.HDF5{Name: b.about.Dataset, Members: l.Members, Shape: shape(l.Shape),
+	b.ev.Facts.HDF5 = &evidence.HDF5{Name: b.about.Dataset, Members: l.Members, Rows: l.Rows, Shape: shape(l.Shape),
 		Chunk: shape(l.Chunk), Item: shape(l.ItemShape), Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
 	item := b.get(metric.BenchItemBytes)
 	b.set(metric.HDF5Filters, exactly(float64(len(l.Filters))), evidence.Reason{})

@@ -172,8 +172,10 @@ func (b *builder) python() {
 		}
 	}
 	slices.SortStableFunc(*list, func(x, y evidence.Decoder) int { return cmp.Compare(x.Item.Center, y.Item.Center) })
-	b.ev.Bench.Handover = measured(first(b.rows.Python,
-		func(r benchmark.Library) bool { return r.Name == "torch dataloader" }).Item)
+	ofTorch := func(name string) evidence.Value {
+		return measured(first(b.rows.Python, func(r benchmark.Library) bool { return r.Name == name }).Item)
+	}
+	b.ev.Bench.Handover, b.ev.Bench.Loading = ofTorch("torch dataloader"), ofTorch(report.TorchReading)
 	usual, _ := b.ev.Bench.Usual()
 	b.set(metric.BenchPython, usual.Item, b.why(report.ProbePython))
 }

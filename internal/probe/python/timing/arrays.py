@@ -7,8 +7,8 @@ OPEN_FILES = 64
 
 def array_index(source, item):
     """What to index a dataset with."""
-    if item.get("Name"):
-        return ()
+    if source.members:
+        return item.get("Row", 0) if source.rows else ()
     if item.get("Corner") and source.shape:
         return tuple(slice(c, c + n) for c, n in zip(item["Corner"], source.shape))
     return item["Index"]
@@ -111,7 +111,8 @@ def h5py_subjects(source, items):
 
     version = "%s with HDF5 %s" % (h5py.__version__, h5py.version.hdf5_version)
     labels = {"decoder": "h5py", "version": version, "cache": "warm", "order": "random"}
-    source.array = lambda item: kept(checked_first(item))
+    usual = reopened if source.opens_each else kept
+    source.array, source.forked = lambda item: usual(checked_first(item)), handles.close
     anew = Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, closed_first, alone=True)
     if source.opens_each:  # kept open, few files' items would come out of their chunk caches
         return [anew]

@@ -14,6 +14,7 @@ class Source:
         self.dataset = request.get("Dataset") or ""
         self.opens_each = bool(request.get("OpensEach"))
         self.members = bool(request.get("Members"))
+        self.rows = bool(request.get("Rows"))
         self.shape = request.get("ItemShape")
         self.follow = bool(request.get("Follow"))
         self.block = request.get("BlockBytes") or 128 << 10
@@ -22,6 +23,7 @@ class Source:
         self.limit = request["PixelLimit"]
         self.checked = set()
         self.array = None  # how an item becomes an array, once a library for it was found
+        self.forked = lambda: None  # what a new process does first: it opens files of its own
 
     def path(self, item):
         """The file of an item. Only regular files are opened: a pipe or a device would block or do worse."""
