@@ -152,11 +152,12 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	return p, out, true
 }
 
-// inWorker is what an item takes in a worker of a DataLoader: that of quick ones, whose arrays leave the CPU's caches
-// before they are collated, is more than the parts are that were timed.
+// inWorker is what an item takes in a worker of a DataLoader, beside collating and handing over, as one that read the
+// sample showed it: of quick items, whose arrays leave the CPU's caches before they are collated, it is more than one
+// alone takes, and of pictures, for whose arrays a worker has memory ready, it may be less.
 func inWorker(e *evidence.Evidence, alone stat.Summary, batch float64) stat.Summary {
 	all := e.Bench.Loading.Center - max(e.Bench.Handover.Center, handoverCPU/batch)
-	if alone.Center <= 0 || all <= alone.Center {
+	if alone.Center <= 0 || all <= 0 {
 		return alone
 	}
 	return alone.Scaled(all / alone.Center)

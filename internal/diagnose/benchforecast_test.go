@@ -1,7 +1,9 @@
 package diagnose
 
 import (
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/evidence/bench"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -105,6 +108,21 @@ func TestForecastSaysWhatWasDone(t *testing.T) {
 	if last := r.Forecast.Rows[len(r.Forecast.Rows)-1]; last.Limit != "the workers" ||
 		!strings.Contains(r.Forecast.Statement, "were not tried") {
 		t.Errorf("%+v, %q", last, r.Forecast.Statement)
+	}
+}
+
+// A DataLoader with one worker that read the sample is what one worker gives, be it slower or faster than the parts.
+func TestForecastGoesByAWorkerThatRead(t *testing.T) {
+	for _, each := range []float64{0.010, 0.030} {
+		r := benchmarked(t, "bench-gzip-chunk64.json")
+		r.Measurements = append(r.Measurements, report.Measurement{Probe: report.ProbePython,
+			Metric: metric.ItemTime.Name, Labels: map[string]string{report.LabelDecoder: report.TorchReading},
+			Value: report.Metric{Center: each, Lo: each, Hi: each, N: 10, Confidence: 0.95}})
+		forecast(r, TrainingAhead{BatchSize: 64})
+		i := slices.IndexFunc(r.Forecast.Rows, func(row report.ForecastRow) bool { return row.NumWorkers == 1 })
+		if got := r.Forecast.Rows[i].SamplesPerS; math.Abs(got*each-1) > 0.05 {
+			t.Errorf("an item each %g s: %g/s by one worker", each, got)
+		}
 	}
 }
 

@@ -16,47 +16,30 @@ import (
 // loaderTolerance is how far bench-io's rates may be from those of a real DataLoader.
 const loaderTolerance = 0.15
 
-// loaderCases are datasets whose items take long enough for the hand-over of batches between processes to be a small
-// part.
-var loaderCases = []struct {
-	layout  string
-	decoder string // of the user's own libraries
-}{
-	{"chunk_item_gzip", "h5py"},
-	{"photographs", "pillow"},
-}
+// loaderLayouts are datasets of slow items and of quick ones.
+var loaderLayouts = []string{"chunk_item_gzip", "photographs", "healthy_hdf5"}
 
-// What it costs the trainer's process to take a batch of one tensor: measured with three versions of torch
-// (internal/evidence/trainer.go). Where there are as many workers as CPUs, they do not have the CPUs to themselves.
-const (
-	takeBatch = 0.46e-3 // seconds
-	batchSize = 32      // of testdata/jobs/dataloader_rate.py
-)
-
-// TestDataLoader holds bench-io's rates of one and two worker processes against a real DataLoader with as many workers
-// over the same files, in the page cache. What Python adds to an item is taken from bench-io's own timing of the user's
-// libraries: their time per item, and that of handing an item over in batches of a real DataLoader, less the time per
-// item of one worker of bench-io.
+// TestDataLoader holds what bench-io says of a DataLoader with one worker and two against a real one over the same
+// files, in the page cache.
 func TestDataLoader(t *testing.T) {
 	m := findMachine(t)
-	for _, c := range loaderCases {
-		t.Run(c.layout, func(t *testing.T) {
-			path := m.layout(t, c.layout)
-			r, _ := m.bench(t, "loader-"+c.layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
-			python := figure(t, r, report.ProbePython, "item_time_s", report.LabelDecoder, c.decoder)
-			handed := figure(t, r, report.ProbePython, "item_time_s", report.LabelDecoder, "torch dataloader")
-			one := figure(t, r, report.ProbeScaling, "items_per_s", report.LabelWorkers, "1")
-			for workers := 1; workers <= 2; workers++ {
-				rate := figure(t, r, report.ProbeScaling, "items_per_s", report.LabelWorkers, strconv.Itoa(workers))
-				perItem := float64(workers)/rate + python + handed - 1/one
-				predicted := min(float64(workers)/perItem, r.Host.CPUsUsable/(perItem+takeBatch/batchSize))
-				real := m.dataLoader(t, path, workers)
-				t.Logf("%d workers: bench-io %.0f items/s, with Python %.0f; DataLoader %.0f: %+.1f %%", workers, rate,
-					predicted, real, 100*(predicted/real-1))
-				if math.Abs(predicted/real-1) > loaderTolerance {
-					t.Errorf("%d workers: %.0f items/s are predicted, a DataLoader gives %.0f: %+.1f %%, want within "+
-						"%.0f %%",
-						workers, predicted, real, 100*(predicted/real-1), 100*loaderTolerance)
+	for _, layout := range loaderLayouts {
+		t.Run(layout, func(t *testing.T) {
+			path := m.layout(t, layout)
+			r, _ := m.bench(t, "loader-"+layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
+			if r.Forecast == nil {
+				t.Fatalf("no forecast; abstained: %+v; warnings: %v", r.Abstained, r.Warnings)
+			}
+			for _, row := range r.Forecast.Rows {
+				if row.NumWorkers < 1 || row.NumWorkers > 2 {
+					continue
+				}
+				real := m.dataLoader(t, path, row.NumWorkers)
+				off := row.SamplesPerS/real - 1
+				t.Logf("%d workers: told %.0f items/s (%.0f to %.0f), a DataLoader gives %.0f: %+.1f %%", row.NumWorkers,
+					row.SamplesPerS, row.Lo, row.Hi, real, 100*off)
+				if real < row.Lo || real > row.Hi || math.Abs(off) > loaderTolerance {
+					t.Errorf("%d workers: want within the interval and %.0f %%", row.NumWorkers, 100*loaderTolerance)
 				}
 			}
 		})
