@@ -36,8 +36,8 @@ func TestDataLoader(t *testing.T) {
 				}
 				real := m.dataLoader(t, path, row.NumWorkers)
 				off := row.SamplesPerS/real - 1
-				t.Logf("%d workers: told %.0f items/s (%.0f to %.0f), a DataLoader gives %.0f: %+.1f %%", row.NumWorkers,
-					row.SamplesPerS, row.Lo, row.Hi, real, 100*off)
+				t.Logf("%d workers: told %.0f items/s (%.0f to %.0f), a DataLoader gives %.0f: %+.1f %%",
+					row.NumWorkers, row.SamplesPerS, row.Lo, row.Hi, real, 100*off)
 				if real < row.Lo || real > row.Hi || math.Abs(off) > loaderTolerance {
 					t.Errorf("%d workers: want within the interval and %.0f %%", row.NumWorkers, 100*loaderTolerance)
 				}
