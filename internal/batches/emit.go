@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Emit records the counts. samples is how many joint samples of the trainer and its workers were taken.
+// Emit records the counts. samples is how many joint samples of the trainer and its workers were taken
+// while these worked.
 func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 	for _, w := range f.workers {
 		if w.fdErr != nil {

@@ -84,6 +84,16 @@ func (f *Loader) Adopt(w Worker, born bool) *Worker {
 	return &w
 }
 
+// Take takes over a worker that another Loader of the trainer has followed. What it handed over until then stays that
+// one's.
+func (f *Loader) Take(w *Worker, from *Loader) {
+	from.workers = slices.DeleteFunc(from.workers, func(other *Worker) bool { return other == w })
+	if len(f.workers) == 0 {
+		f.set = workerSet{}
+	}
+	f.workers = append(f.workers, w)
+}
+
 // Bury takes a last account of a worker that is gone.
 func (f *Loader) Bury(w *Worker) {
 	f.workers = slices.DeleteFunc(f.workers, func(other *Worker) bool { return other == w })

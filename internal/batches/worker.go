@@ -19,9 +19,6 @@ type Worker struct {
 	fdErr   error
 }
 
-// Writes is how many write calls it has made.
-func (w *Worker) Writes() int64 { return w.ledger.writes }
-
 // list looks for tensors among the worker's descriptors. trainer is the trainer's number as the job knows it.
 func (w *Worker) list(trainer int) {
 	if w.fdErr != nil {

@@ -152,15 +152,19 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	return p, out, true
 }
 
+// leastInWorker bounds what an item takes in a worker of what it takes alone: decoded into memory that is new to the
+// process, JPEG of 500 x 375 pixels takes 2.4 ms, 1.3 into memory that is there (probe/python/timing/rounds.py).
+const leastInWorker = 0.5
+
 // inWorker is what an item takes in a worker of a DataLoader, beside collating and handing over, as one that read the
 // sample showed it: of quick items, whose arrays leave the CPU's caches before they are collated, it is more than one
 // alone takes, and of pictures, for whose arrays a worker has memory ready, it may be less.
 func inWorker(e *evidence.Evidence, alone stat.Summary, batch float64) stat.Summary {
 	all := e.Bench.Loading.Center - max(e.Bench.Handover.Center, handoverCPU/batch)
-	if alone.Center <= 0 || all <= 0 {
+	if alone.Center <= 0 || e.Bench.Loading.N == 0 {
 		return alone
 	}
-	return alone.Scaled(all / alone.Center)
+	return alone.Scaled(max(all/alone.Center, leastInWorker))
 }
 
 // ceilingAhead is the most items per second that storage, or a lock, lets through: as worker processes reading at

@@ -267,6 +267,9 @@ func (b *builder) loading() []*watched.Process {
 			out = append(out, r.Process)
 		} else {
 			out = append(out, r.workerSet...)
+			for _, other := range b.Beside(r.Process) {
+				out = append(out, other.Workers...)
+			}
 		}
 	}
 	return out

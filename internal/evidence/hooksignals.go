@@ -73,6 +73,9 @@ func (b *builder) hookWorkers(r *rank) {
 		loop := reported[w.Entity].Loop
 		return slices.ContainsFunc(h.Evaluations, func(l *hooked.Loop) bool { return slices.Contains(l.Members, loop) })
 	}
+	if len(b.Beside(r.Process)) > 0 { // they were told apart
+		of = []*hooked.Loop{h.Training}
+	}
 	own := slices.DeleteFunc(slices.Clone(r.workerSet), evaluates)
 	if !h.Training.LoadsItself() && len(own) > 0 && len(own) < len(r.workerSet) {
 		r.others = slices.DeleteFunc(r.workerSet, func(w *watched.Process) bool { return !evaluates(w) })

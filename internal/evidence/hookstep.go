@@ -171,7 +171,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	} else if delayed := b.growthOf(metric.ProcRunDelay, r.workerSet); delayed != nil {
 		all := r.hook.Over(r.hook.All(), func(l *hooked.Loop) []float64 { return l.Made(metric.HookFetchTime) })
 		part := stat.Share(stat.Divide(stat.Sum(took), stat.Sum(all)))
-		if len(r.others) > 0 {
+		if len(r.others) > 0 || len(b.Beside(r.Process)) > 0 {
 			part = 1
 		}
 		delay, others = stat.Times(delayed, part), b.programs(r.workerSet)

@@ -98,6 +98,9 @@ func (b *builder) otherLoaders(r *rank) (out OtherLoaders) {
 		return out
 	}
 	for _, other := range b.Beside(r.Process) {
+		if other.Apart {
+			continue
+		}
 		out.N++
 		if r.rate.Center > 0 {
 			out.LeastStep = max(out.LeastStep, other.Busy/r.rate.Center)

@@ -49,7 +49,7 @@ func (b *builder) trainer(r *rank) {
 // parent has waited for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be determined
 // apart.
 func (b *builder) mainReads(r *rank) figure {
-	for _, w := range b.Processes.Of(r.Process) {
+	for _, w := range b.Processes.OfAll(r.Process) {
 		if w.Died > b.Steady.From-watched.LateNotice && w.Died < b.Steady.To+watched.LateNotice {
 			return none("a worker ended in the window, and the kernel counts all it had read as read by the trainer",
 				"")

@@ -48,7 +48,7 @@ type Process struct {
 	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for
 	// other roles.
 	Rank   int
-	Method StartMethod // of a worker or feeder
+	Method StartMethod // of a worker
 	// Named says of a worker that PyTorch gave it its name, as 2.5 and newer do: it then names the trainer's pinning
 	// thread, too.
 	Named bool
@@ -98,7 +98,7 @@ func CodeEntity(trainer procfs.ID, library string) string {
 	return entity("code/", trainer) + "." + library
 }
 
-// LoaderEntity names a trainer together with its loader.
+// LoaderEntity names a trainer together with its loader, the first of several.
 func LoaderEntity(trainer procfs.ID) string { return entity("loader/", trainer) }
 
 func entity(prefix string, id procfs.ID) string {

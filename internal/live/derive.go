@@ -117,7 +117,8 @@ func (t *Tracker) loaderOf(m Member) string {
 		if _, there := t.of(metric.LoaderWorkers, other); !there {
 			return loader
 		}
-		if batches := t.level(metric.LoaderBatches, other); batches > most || math.IsNaN(most) {
+		batches, unknown := t.level(metric.LoaderBatches, other), math.IsNaN(most)
+		if batches > most || unknown && !math.IsNaN(batches) {
 			loader, most = other, batches
 		}
 	}

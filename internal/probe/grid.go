@@ -82,7 +82,11 @@ func (g grid) shared() bool { return len(g.chunk) > 0 && (g.patch != nil || g.ch
 // box is the first and the last chunk along each axis that hold a part of an item; of an index, along the first.
 func (g grid) box(ref dataset.Ref) [][2]int64 {
 	if g.patch == nil || len(ref.Corner) < len(g.chunk) || len(g.patch) < len(g.chunk) {
-		return [][2]int64{{ref.Index / g.chunk[0], (ref.Index + g.loose) / g.chunk[0]}}
+		index := ref.Index
+		if ref.Name != "" { // chunks begin anew in each dataset
+			index = ref.Row
+		}
+		return [][2]int64{{index / g.chunk[0], (index + g.loose) / g.chunk[0]}}
 	}
 	out := make([][2]int64, len(g.chunk))
 	for axis, length := range g.chunk {
@@ -95,10 +99,17 @@ func (g grid) box(ref dataset.Ref) [][2]int64 {
 // met remembers the chunks that items lie in.
 type met struct {
 	grid
-	boxes map[[2]int64][][][2]int64 // by file and chunk along the first axis
+	boxes map[slab][][][2]int64
 }
 
-func newMet(g grid) met { return met{g, map[[2]int64][][][2]int64{}} }
+// slab is a chunk along the first axis: of a file, and of a dataset in it where there are several.
+type slab struct {
+	file int
+	name string
+	at   int64
+}
+
+func newMet(g grid) met { return met{g, map[slab][][][2]int64{}} }
 
 func (m met) add(ref dataset.Ref) {
 	if !m.shared() {
@@ -106,7 +117,7 @@ func (m met) add(ref dataset.Ref) {
 	}
 	box := m.box(ref)
 	for at := box[0][0]; at <= box[0][1]; at++ {
-		key := [2]int64{int64(ref.File), at}
+		key := slab{ref.File, ref.Name, at}
 		m.boxes[key] = append(m.boxes[key], box)
 	}
 }
@@ -118,7 +129,7 @@ func (m met) has(ref dataset.Ref) bool {
 	}
 	box := m.box(ref)
 	for at := box[0][0]; at <= box[0][1]; at++ {
-		for _, other := range m.boxes[[2]int64{int64(ref.File), at}] {
+		for _, other := range m.boxes[slab{ref.File, ref.Name, at}] {
 			if overlap(box[1:], other[1:]) {
 				return true
 			}

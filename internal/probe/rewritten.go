@@ -19,8 +19,8 @@ func try(ctx context.Context, s *session) error {
 	return rewrite.Layouts(ctx, s.rewriting(report.ProbeTry))
 }
 
-// notRewritten is why there are no copies of datasets that are an item each.
-const notRewritten = "each item is a dataset of its own, and such are not rewritten here"
+// notRewritten is why there are no copies of datasets that are an item each, or hold some.
+const notRewritten = "items lie in datasets of their own, and such are not rewritten here"
 
 func measureOtherPlace(ctx context.Context, s *session) error {
 	if s.sample.Members {

@@ -15,7 +15,7 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
 	Limits:   limits(gainLimit),
 	Applies:  mayLackShards,
-	// Whosever the idle workers are, the trainer waits while they are idle.
+	// Whatever keeps them idle, the trainer waits meanwhile.
 	Explains: []string{"loader/slow-sample-blocks", "loader/prefetch-shallow"},
 	Eval: func(p *diagnose.Pass) {
 		workers, fed := p.Get(metric.NumWorkers), p.Get(metric.WithData)

@@ -28,11 +28,8 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	rounds := min(t.setEvery(), 2)
 	i := uint64(0)
 	for w := range t.workers() {
-		if i++; w.told != w.loader.number {
-			w.told = w.loader.number
-			sink.Event(recording.EventWorkerOf, job.Entity(w.id), map[string]string{"loader": strconv.Itoa(w.told)})
-		}
-		if w.reported && (t.emits+i)%rounds != 0 {
+		w.tellLoader(sink)
+		if i++; w.reported && (t.emits+i)%rounds != 0 {
 			continue
 		}
 		w.reported = true
@@ -40,6 +37,7 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		l.reportBlind(sink, job.Entity(w.id), w.main)
 	}
 	for _, w := range t.departed {
+		w.tellLoader(sink)
 		emitSamples(sink, job.Entity(w.id), &w.samples)
 		if !w.unlisted {
 			t.left = append(t.left, w.id)
@@ -64,11 +62,21 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		d.change.emit(l, d.entity, sink)
 		if d.had {
 			d.joint.emit(sink, d.entity)
-			d.batches.Emit(sink, d.entity, d.joint.samples)
+			working := d.joint.alive - d.joint.idle // of idle workers no tensor is seen
+			d.batches.Emit(sink, d.entity, min(d.joint.samples, working))
 		}
 	}
 	t.feeders.emit(l, t, sink)
 	t.remotes.emit(t.id, sink)
+}
+
+// tellLoader says which loader a worker is of, where that is not the first, or was said to be another.
+func (w *loaderWorker) tellLoader(sink recording.Sink) {
+	if w.told == w.loader.number {
+		return
+	}
+	w.told = w.loader.number
+	sink.Event(recording.EventWorkerOf, job.Entity(w.id), map[string]string{"loader": strconv.Itoa(w.told)})
 }
 
 // reportBlind says once why the system calls of a thread cannot be read, and what would change that.

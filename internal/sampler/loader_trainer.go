@@ -24,7 +24,7 @@ type trainer struct {
 
 	loaders  []*dataLoader          // by number; there is always one
 	sets     int                    // of workers, of all loaders
-	pipes    map[uint64]*dataLoader // whose workers brought them
+	pipes    map[uint64]*dataLoader // whose workers brought them; nil: of workers that are gone
 	departed []*loaderWorker        // gone since the last Sample
 	left     []procfs.ID            // reported as departed; the tree may list them until they are collected
 	ended    bool
@@ -115,7 +115,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		alive := len(d.workers)
 		d.change.sampled(now, t.main, main, polls, waiting && alive > 0)
 		d.joint.main(waiting, alive > 0, d.had)
-		if waiting && of == d {
+		if waiting && of == d && t.alive() > alive { // else nobody counts the wait but this one
 			d.joint.here++
 		}
 		if samples > 0 {

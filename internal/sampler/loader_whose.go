@@ -70,7 +70,7 @@ func (t *trainer) loaderOf(l *Loader, w *loaderWorker, method job.StartMethod, h
 		case !slices.Contains(held, n):
 		case !known:
 			brought = append(brought, n)
-		case loader == nil || d.order > loader.order:
+		case d != nil && (loader == nil || d.order > loader.order):
 			loader = d
 		}
 	}
@@ -96,8 +96,12 @@ func (t *trainer) unused(l *Loader, known bool) *dataLoader {
 // setEnded forgets what the last set of a loader brought, and puts the set in its place that was born for it while it
 // was still there.
 func (t *trainer) setEnded(l *Loader, d *dataLoader, now time.Duration) {
-	for n, of := range t.pipes {
-		if of == d {
+	held := pipesOf(t.main.links)
+	for n, of := range t.pipes { // what the trainer still holds, others inherit: it is nobody's
+		if of != nil && of != d {
+			continue
+		}
+		if t.pipes[n] = nil; !slices.Contains(held, n) {
 			delete(t.pipes, n)
 		}
 	}
@@ -108,9 +112,11 @@ func (t *trainer) setEnded(l *Loader, d *dataLoader, now time.Duration) {
 		}
 		workers := next.workers
 		next.workers, d.since, d.order = nil, next.since, next.order
+		d.idle, next.idle = next.idle, 0
+		next.change.forget()
 		for _, w := range workers {
-			next.batches.Bury(w.batches)
-			d.add(l, w, true)
+			d.add(l, w)
+			d.batches.Take(w.batches, next.batches)
 		}
 		for n, of := range t.pipes {
 			if of == next {
@@ -123,7 +129,7 @@ func (t *trainer) setEnded(l *Loader, d *dataLoader, now time.Duration) {
 
 // polledLoader is the loader whose results the main thread waits for; nil where it does not, or that is not known.
 func (t *trainer) polledLoader(scratch *sampleScratch, main waitClass) *dataLoader {
-	if main != classQueuePoll || len(t.loaders) < 2 {
+	if main != classQueuePoll || len(t.loaders) < 2 || t.main.blind != nil {
 		return nil
 	}
 	target, ok := t.main.polled(scratch)

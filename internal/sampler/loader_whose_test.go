@@ -133,8 +133,8 @@ func TestEvaluationWithinAnEpoch(t *testing.T) {
 	m.worker(101, 11, 4)
 	w := m.watch()
 	w.samples(100)
-	for range 2 {
-		m.worker(103, 31, 4, 11, 12, 13, 14)
+	for i := range 2 {
+		m.worker(103, 31+10*i, 4, 11, 12, 13, 14)
 		w.samples(10)
 		w.book().want(t, second100, map[metric.Desc]float64{metric.LoaderWorkers: 1})
 		m.remove(103)
@@ -146,6 +146,10 @@ func TestEvaluationWithinAnEpoch(t *testing.T) {
 	if got := len(w.trainers[0].loaders); got != 2 {
 		t.Errorf("%d loaders", got)
 	}
+	// What the trainer still holds of a set that has ended is inherited, and makes no loader.
+	m.worker(102, 61, 3, 11, 12, 13, 14, 31, 32, 33, 34, 41, 42, 43, 44)
+	w.samples(1)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2})
 }
 
 // TestPipesThatAreNotKnown leave one loader: where a trainer holds too many descriptors, or workers none of its pipes.

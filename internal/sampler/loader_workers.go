@@ -28,7 +28,6 @@ type dataLoader struct {
 // loaderWorker is one worker of a trainer.
 type loaderWorker struct {
 	id       procfs.ID
-	inner    int // its own number in its pid namespace
 	main     *watchedThread
 	samples  sampleCounts
 	loader   *dataLoader
@@ -81,18 +80,19 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 	t.dropEnded(l, l.clock())
 	t.left = slices.DeleteFunc(t.left, func(id procfs.ID) bool { return !listed(now, id) })
 	var held pipes // by the trainer
+	known := false
 	for _, p := range now {
 		t.taker.names = t.taker.names || p.Named
 		if t.knows(p.ID) {
 			continue
 		}
-		w := &loaderWorker{id: p.ID, inner: p.InnerPID}
+		w := &loaderWorker{id: p.ID}
 		var err error
 		if w.main, err = l.open(p.ID, &w.samples); err != nil {
 			continue
 		}
-		if held == nil {
-			held = pipesOf(t.main.links)
+		if !known {
+			held, known = pipesOf(t.main.links), true
 		}
 		w.main.remotes = t.remotes
 		t.had = true
@@ -101,17 +101,18 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 			t.sets++
 			d.since, d.order = l.clock(), t.sets
 		}
-		d.add(l, w, l.bornInWatch(p.ID))
+		d.add(l, w)
+		w.batches = d.batches.Adopt(batches.Worker{Process: w.main.proc, Links: w.main.links, Inner: p.InnerPID},
+			l.bornInWatch(p.ID))
 	}
 }
 
 // add takes a worker into the loader's set.
-func (d *dataLoader) add(l *Loader, w *loaderWorker, born bool) {
+func (d *dataLoader) add(l *Loader, w *loaderWorker) {
 	if len(d.workers) == 0 || d.change.births > 0 {
 		d.change.begun(l, w.id)
 	}
 	w.loader = d
-	w.batches = d.batches.Adopt(batches.Worker{Process: w.main.proc, Links: w.main.links, Inner: w.inner}, born)
 	d.workers = append(d.workers, w)
 	d.had = true
 }

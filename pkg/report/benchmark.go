@@ -61,7 +61,8 @@ type Layout struct {
 	ItemsPerChunk *int64   `json:"items_per_chunk"`  // null: not chunked
 	ChunksPerItem *int64   `json:"chunks_per_item"`  // null: not chunked
 	ItemShape     []int64  `json:"item_shape"`       // what one read delivers
-	// each item is a dataset of its own: the shape and the chunk are those of all as one, with an axis in front
+	// each item is a dataset of its own, or a row of one of several: the shape and the chunk are those of all as one,
+	// with an axis in front for the former
 	Members bool `json:"members,omitempty"`
 	// an item is one index of the first axis of any of these datasets, since 1.7.0; false: each is an item
 	Rows bool `json:"rows,omitempty"`

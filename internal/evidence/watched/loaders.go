@@ -1,6 +1,7 @@
 package watched
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,32 +36,57 @@ const isTogether = 0.5
 // batches, as that of an evaluation, is none of these.
 func (f *Watch) chooseLoaders(watch Span) {
 	for _, a := range f.Processes.Trainers {
-		n := f.loaders(a)
-		batches := stat.Each(n, func(i int) float64 {
-			return f.Track(metric.LoaderBatches, a.loaderEntity(i)).Grown(watch)
-		})
-		most, work := slices.Max(batches), 0.0
+		n, most, work := f.loaders(a), 0.0, -1.0
+		for i := range n {
+			if batches := f.handedOver(a, i); batches > most {
+				most = batches
+			}
+		}
 		for i := range n {
 			busy := f.busy(a, i, watch) * f.Grown(a.loaderEntity(i), watch, metric.LoaderSamples)
-			switch together := batches[i] >= isTogether*most; {
-			case !together:
-				a.apart = append(a.apart, i)
-			case busy > work:
+			if busy > work && !f.fewer(a, i, most) {
 				work, a.loader = busy, i
 			}
 		}
 	}
 }
 
-// WaitsApart is how long of each window a trainer was seen to wait for loaders that are not gone over together with
-// the one that its figures are of.
+// handedOver is how many batches a trainer's loader has handed over by the end of the watch; NaN where that is not
+// known. They are counted from the watch's beginning, however late it is known what makes a batch.
+func (f *Watch) handedOver(a *Process, loader int) float64 {
+	t := f.Track(metric.LoaderBatches, a.loaderEntity(loader))
+	if t == nil {
+		return math.NaN()
+	}
+	return t.V[len(t.V)-1]
+}
+
+// fewer reports whether a loader is known to hand over too few batches to be gone over with one of so many, or to work
+// for nobody.
+func (f *Watch) fewer(a *Process, loader int, most float64) bool {
+	batches := f.handedOver(a, loader)
+	return batches < isTogether*most || math.IsNaN(batches) && f.busy(a, loader, f.all()) == 0
+}
+
+// all is the whole watch.
+func (f *Watch) all() Span { return Span{0, math.Inf(1)} }
+
+// WaitsApart is how long of each window a trainer was seen to wait for loaders that are not gone over together with the
+// one that its figures are of.
 func (f *Watch) WaitsApart(trainer *Process) []float64 {
 	waits := make([]float64, len(f.Spans))
-	for _, i := range trainer.apart {
-		g, _ := f.Track(metric.LoaderWaitsHere, trainer.loaderEntity(i)).Grow(f.Spans)
-		stat.Add(waits, g)
+	for i := range f.loaders(trainer) {
+		if f.apart(trainer, i) {
+			g, _ := f.Track(metric.LoaderWaitsHere, trainer.loaderEntity(i)).Grow(f.Spans)
+			stat.Add(waits, g)
+		}
 	}
 	return waits
+}
+
+// apart reports whether a loader is not gone over together with the one that its trainer's figures are of.
+func (f *Watch) apart(trainer *Process, loader int) bool {
+	return loader != trainer.loader && f.fewer(trainer, loader, f.handedOver(trainer, trainer.loader))
 }
 
 // Follow has a trainer's figures be of the loader that one of the named workers is of.
@@ -83,6 +109,7 @@ func (f *Watch) busy(trainer *Process, loader int, s Span) float64 {
 type Beside struct {
 	Workers []*Process
 	Busy    float64 // share of all time in which its workers work, mean over them
+	Apart   bool    // it is not gone over together with that one
 }
 
 // Beside returns the other loaders of a trainer that had workers in the steady stretch.
@@ -96,7 +123,7 @@ func (f *Watch) Beside(trainer *Process) (others []Beside) {
 		}
 		samples := f.Grown(trainer.loaderEntity(i), f.Steady, metric.LoaderSamples)
 		lived := stat.Over(samples, f.Grown(trainer.Entity, f.Steady, metric.ThreadSamples))
-		others = append(others, Beside{workers, f.busy(trainer, i, f.Steady) * stat.Share(lived)})
+		others = append(others, Beside{workers, f.busy(trainer, i, f.Steady) * stat.Share(lived), f.apart(trainer, i)})
 	}
 	return others
 }

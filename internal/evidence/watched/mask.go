@@ -158,6 +158,13 @@ func (f *Watch) readStandstill(life Span) (out []lost) {
 		if !ok {
 			continue
 		}
+		for i := range f.loaders(a) { // an evaluation's batches may pass since
+			_, last := f.Track(metric.LoaderTensors, a.loaderEntity(i)).Rises()
+			from = max(from, min(last, life.To))
+		}
+		if life.To-from < leastStandstill {
+			continue
+		}
 		still := Span{from, life.To}
 		waiting := f.Grown(a.Loader(), still, metric.LoaderWaiting)
 		samples := f.Grown(a.Loader(), still, metric.LoaderSamples)

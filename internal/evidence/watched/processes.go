@@ -18,9 +18,8 @@ type Process struct {
 	Entity      string
 	Born, Died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	BornInWatch bool
-	Thread      bool  // of a trainer
-	loader      int   // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
-	apart       []int // of its loaders, those that are not gone over together with that one, as an evaluation's
+	Thread      bool // of a trainer
+	loader      int  // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
 }
 
 // told is what events say of a process; see recording.EventProcess. What a later one leaves out stays.
@@ -144,10 +143,13 @@ func number(rank string) int {
 // Of returns the workers of one trainer, in order of birth: those of the loader that its figures are of.
 func (c processes) Of(trainer *Process) []*Process { return c.ofLoader(trainer, trainer.loader) }
 
+// OfAll returns the workers of all of a trainer's loaders, in order of birth.
+func (c processes) OfAll(trainer *Process) []*Process {
+	return slices.DeleteFunc(slices.Clone(c.Workers), func(w *Process) bool { return w.Trainer != trainer.Entity })
+}
+
 func (c processes) ofLoader(trainer *Process, number int) []*Process {
-	return slices.DeleteFunc(slices.Clone(c.Workers), func(w *Process) bool {
-		return w.Trainer != trainer.Entity || w.loader != number
-	})
+	return slices.DeleteFunc(c.OfAll(trainer), func(w *Process) bool { return w.loader != number })
 }
 
 // Loader returns the entity under which a trainer and the loader that its figures are of are sampled together.

@@ -113,8 +113,7 @@ func WorkerSets(workers []*Process) [][]*Process {
 	return sets
 }
 
-// Starts finds the births in the watch at which no worker of before was left. Workers of another loader that live on (a
-// validation loader's) mean that not the whole set was replaced.
+// Starts finds the births in the watch at which no worker of before was left.
 func (f *Watch) Starts(trainer *Process, workers []*Process) []Restart {
 	sets := WorkerSets(workers)
 	pace, timed := f.pace(trainer, sets), f.changeovers(trainer)

@@ -1,11 +1,11 @@
-"""What torch's DataLoader adds to an item that has been read."""
+"""What torch's DataLoader adds to an item that has been read, and what an item takes that it reads."""
 
 QUICK_BATCH = 0.1  # seconds: of a slower one, 3 ms an item, what the parts take is most of it, and there is no time
 
 
 def torch_subjects(source, items, batch):
     """What the DataLoader adds to each item once it is an array: making tensors and batches of them, and the way from a
-    worker process to the main one."""
+    worker process to the main one. And, of quick items, what one takes that a worker reads and hands over."""
     torch, numpy = library("torch"), library("numpy")
     if torch is None or numpy is None:
         return []
@@ -81,18 +81,26 @@ def torch_subjects(source, items, batch):
         next(batches)
 
     def reader(_):
-        next(read)
+        try:
+            next(read)
+        except Exception:
+            raise Refused("items of a batch differ in shape, or one cannot be read")
 
     one = [0]
     subjects = [Subject("item_time_s", dict(labels, decoder="torch as_tensor"), one, convert, weight=n)]
     try:
         batches = begun(Memory(), timed)
-        # Of quick items what the parts take does not add up: arrays that are held leave the CPU's caches. Those that
-        # differ in shape are left to the job's own collate.
-        read = begun(Sampled()) if looked == n and quick else None
     except Exception as e:
         NOTES.append("torch's collate was left out: a DataLoader's worker failed: " + first_line(e))
         return subjects
+    read = None
+    if looked == n and quick:
+        # Of quick items what the parts take does not add up: arrays that are held leave the CPU's caches. Those that
+        # differ in shape are left to the job's own collate.
+        try:
+            read = begun(Sampled())
+        except Exception as e:
+            NOTES.append("a DataLoader that reads the items was left out: its worker failed: " + first_line(e))
     # They come last and alone: a worker that is not waited for makes batches in advance.
     collated = dict(labels, decoder="torch collate")
     subjects.append(Subject("item_time_s", collated, one, collate, weight=n, alone=True, tells=True))
