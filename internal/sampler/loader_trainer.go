@@ -111,6 +111,9 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 	}
 	// the thread that pins the next set's batches is a new one, and not found at once
 	polls := main == classQueuePoll || main == classFutexTimed && t.taker.pins
+	if of == nil {
+		of = t.onlyAtWork()
+	}
 	for _, d := range t.loaders {
 		alive := len(d.workers)
 		d.change.sampled(now, t.main, main, polls, waiting && alive > 0)

@@ -127,6 +127,24 @@ func (t *trainer) setEnded(l *Loader, d *dataLoader, now time.Duration) {
 	}
 }
 
+// onlyAtWork is the one of several loaders whose workers had work when they were last sampled, which a trainer that
+// waits waits for: it may do so behind a thread that pins its batches. nil where several had, or none.
+func (t *trainer) onlyAtWork() (only *dataLoader) {
+	if len(t.loaders) < 2 {
+		return nil
+	}
+	for _, d := range t.loaders {
+		switch {
+		case d.idle >= len(d.workers):
+		case only != nil:
+			return nil
+		default:
+			only = d
+		}
+	}
+	return only
+}
+
 // polledLoader is the loader whose results the main thread waits for; nil where it does not, or that is not known.
 func (t *trainer) polledLoader(scratch *sampleScratch, main waitClass) *dataLoader {
 	if main != classQueuePoll || len(t.loaders) < 2 || t.main.blind != nil {

@@ -38,6 +38,38 @@ func twoForked(t *testing.T) *machine {
 	return m
 }
 
+// TestWaitBehindAThread: which loader a trainer waits for behind the thread that pins its batches, the one tells that
+// alone has workers at work.
+func TestWaitBehindAThread(t *testing.T) {
+	for name, c := range map[string]struct {
+		atWork      []int
+		first, both float64 // waits for the first one's batches, and by its counts
+	}{
+		"the first": {[]int{101, 102}, 10, 10}, "the second": {[]int{103}, 0, 0}, "both": {[]int{101, 103}, 0, 10},
+	} {
+		m := twoForked(t)
+		m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
+		m.thread(100, 150, inQueuePoll, "poll_schedule_timeout.constprop.0", 'S')
+		for i := range m.tree.Processes {
+			if m.tree.Processes[i].Role == job.Trainer {
+				m.tree.Processes[i].PinThread = 150
+			}
+		}
+		for _, pid := range c.atWork {
+			m.thread(pid, pid, running, "0", 'R')
+		}
+		w := m.watch()
+		w.samples(10)
+		b := w.book()
+		alive := 2 * c.both
+		b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWaiting: 10, metric.LoaderWaitsHere: c.first,
+			metric.LoaderWaitAlive: alive})
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
 const second100 = loader100 + ".1"
 
 // TestLoadersAreToldApart: each loader of a trainer has counts of its own, and a wait for one is none for the other.
