@@ -115,3 +115,34 @@ func TestLoaderOfFewBatches(t *testing.T) {
 	near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle,
 		metric.BatchesPerS: inputBound.batches, metric.InputWait: inputBound.wait - 0.2})
 }
+
+// TestHookFollowsTheTrainingLoopsLoader: of two loaders told apart, outside figures are of the one that the hook says
+// is waited for, though the other's workers work more, and what a batch reads is of that one's batches.
+func TestHookFollowsTheTrainingLoopsLoader(t *testing.T) {
+	l := launch(t, recording.Header{})
+	l.loader(0, 10, 1)
+	l.loader(1, 16, 1)
+	workers := l.bear("100.1", 2, 50)
+	l.workers["100.1"] = workers[:1]
+	l.samples = inputBound // its worker is idle for a tenth of the time
+	for n, w := range workers {
+		l.r.Event(recording.EventHook, "process/"+w, map[string]string{"state": "worker", "loop": l.loop(n)})
+	}
+	l.r.Event(recording.EventWorkerOf, "process/"+workers[1], map[string]string{"loader": "1"})
+	const loader = "loader/100.1.1"
+	l.also = func() {
+		l.worker("process/"+workers[1], l.tick, l.simulation.samples,
+			moment{idle: 0.3, work: 0.5, workerReads: 50 << 20})
+		l.r.Add(metric.LoaderWorkers, loader, 1)
+		l.count(metric.LoaderSamples, loader, l.simulation.samples)
+		l.count(metric.LoaderAliveSum, loader, l.simulation.samples)
+		l.count(metric.LoaderIdleSum, loader, 0.3*l.simulation.samples)
+		l.count(metric.LoaderBatches, loader, 20*l.tick)
+	}
+	l.begin(0, 0, 1)
+	l.begin(1, 0, 1)
+	l.both(600, [2]float64{0.005, 0.025}, 0.02)
+	e := l.evidence()
+	near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 1, metric.WorkerIdle: 0.3, metric.BatchesPerS: 20,
+		metric.InputWait: 0.6, metric.ReadsPerBatch: 50 << 20 / 65536 / 20})
+}
