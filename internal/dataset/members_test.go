@@ -71,7 +71,8 @@ func TestDatasetsThatAreSamples(t *testing.T) {
 
 func TestReadingRowsOfDatasets(t *testing.T) {
 	path := perSample(t, 20, `x = n.arange(10 * i, 10 * i + 50 + i, dtype="u2")
-        f.create_dataset(f"d{i}/x", data=n.repeat(x, 4096).reshape(-1, 64, 64), chunks=(4, 64, 64), compression="gzip")`)
+        f.create_dataset(f"d{i}/x", data=n.repeat(x, 4096).reshape(-1, 64, 64), chunks=(4, 64, 64),
+            compression="gzip")`)
 	found := must.Get(Survey(path, SurveyOptions{Seed: 1}))(t)
 	a := found.Access
 	if a == nil || !slices.Equal(a.Dataset.Shape, []int64{1190, 64, 64}) || a.Dataset.Chunk[0] != 4 ||

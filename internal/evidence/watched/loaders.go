@@ -28,7 +28,8 @@ func (f *Watch) loaders(trainer *Process) int {
 	return n
 }
 
-// isTogether is the part of the batches of the loader with most that one must hand over to be gone over with it.
+// isTogether is the part of the batches of the loader with most that one must hand over to be gone over with it: those
+// that are hand over as many each, and half leaves room for one that begins late or is counted short.
 const isTogether = 0.5
 
 // chooseLoaders decides which of its loaders the figures of each trainer are of. Of those that are gone over together,
