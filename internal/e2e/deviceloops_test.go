@@ -136,6 +136,36 @@ var deviceLoops = []deviceLoop{
 		args: "--loader-ms=30 --device-ms=60 --launch-ms=5 --epoch-steps=60 --eval-steps=20 --sync=block",
 	},
 	{
+		// Within the epoch, so that workers of both loaders live side by side.
+		name: "evaluates-within", class: gpuBound,
+		args: "--workers=2 --loader-ms=60 --device-ms=60 --launch-ms=5 --eval-steps=20 --eval-every=60 --sync=block",
+	},
+	{
+		name: "evaluates-within-input", class: inputBound,
+		args: "--workers=2 --loader-ms=180 --device-ms=30 --launch-ms=5 --eval-steps=10 --eval-every=60" +
+			" --sync-every=10",
+	},
+	{
+		// Workers are started anew for both, so that there is one set at a time.
+		name: "evaluates-in-turns", class: gpuBound,
+		args: "--restart --workers=2 --loader-ms=60 --device-ms=50 --launch-ms=5 --epoch-steps=100 --eval-steps=25" +
+			" --sync=block",
+	},
+	{
+		name: "evaluates-in-turns-input", class: inputBound,
+		args: "--restart --workers=2 --loader-ms=160 --device-ms=30 --launch-ms=5 --epoch-steps=60 --eval-steps=15" +
+			" --sync-every=10",
+	},
+	{
+		// The second loader is the slow one.
+		name: "zipped-input", class: inputBound,
+		args: "--workers=2 --loader-ms=30 --beside-ms=180 --device-ms=40 --launch-ms=5 --sync-every=10",
+	},
+	{
+		name: "zipped-keeps-up", class: gpuBound,
+		args: "--workers=2 --loader-ms=30 --beside-ms=120 --device-ms=80 --launch-ms=5 --sync=block",
+	},
+	{
 		name: "mig-keeps-up", class: gpuBound, conf: "mig=7 gpm=1",
 		args: "--loader-ms=30 --device-ms=80 --launch-ms=5",
 	},

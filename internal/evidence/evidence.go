@@ -144,6 +144,8 @@ type OtherLoaders struct {
 	N         int     // those that were told apart; 0 also where it is not known that there are any
 	LeastStep float64 // seconds of a step with them as they are, whatever that one is given; 0: not known
 	CPUs      float64 // that their workers use
+	// of one that hands over few batches beside the others, as an evaluation's; nil where none is seen from outside
+	Evaluation *LoaderCall
 }
 
 // Reported is what the hook reported; its zero value where it reported nothing.

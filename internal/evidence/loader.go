@@ -99,6 +99,8 @@ func (b *builder) otherLoaders(r *rank) (out OtherLoaders) {
 	}
 	for _, other := range b.Beside(r.Process) {
 		if other.Apart {
+			out.Evaluation = &LoaderCall{Evaluates: true, Loader: recording.Loader{
+				NumWorkers: new(len(watched.WorkerSets(other.Workers)[0])), Persistent: other.Persistent}}
 			continue
 		}
 		out.N++

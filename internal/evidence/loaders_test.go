@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -124,4 +125,44 @@ func TestHookFollowsTheTrainingLoopsLoader(t *testing.T) {
 	e := l.evidence()
 	near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 1, metric.WorkerIdle: 0.3, metric.BatchesPerS: 20,
 		metric.InputWait: 0.6, metric.ReadsPerBatch: 50 << 20 / 65536 / 20})
+}
+
+// TestEvaluationInTurns starts workers anew for training and for an evaluation, the first cut short by the watch's
+// beginning and the last by its end: batches, waits and workers of the evaluation are not training's.
+func TestEvaluationInTurns(t *testing.T) {
+	evaluates := moment{wait: 0.9, run: 0.1, idle: 0.5, work: 0.1, batches: 5, gpu: -1}
+	for name, sets := range map[string][]float64{ // how long each, seconds
+		"begins and ends with training":   {4, 4, 8, 4, 8, 4, 4},
+		"begins and ends with evaluation": {2, 8, 4, 8, 4, 8, 1},
+		"one evaluation":                  {8, 4, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withWorkers(t, 2, recording.Header{})
+			evaluating := strings.HasSuffix(name, "with evaluation")
+			trained, evaluated := 0.0, 0.0
+			for i, seconds := range sets {
+				if i > 0 {
+					s.bury("100.1")
+					s.bear("100.1", 2, 0)
+				}
+				m, of := inputBound, &trained
+				if evaluating == (i%2 == 0) {
+					m, of = evaluates, &evaluated
+				}
+				for range int(seconds / s.tick) {
+					s.run(s.tick, m)
+					s.count(metric.LoaderBatches, "loader/100.1", s.tick*m.batches)
+					*of += s.tick
+				}
+			}
+			e := s.evidence()
+			all := trained + evaluated
+			near(t, e, 0.08, map[metric.Desc]float64{metric.BatchesPerS: 20 * trained / all, metric.NumWorkers: 2,
+				metric.WorkerIdle: inputBound.idle, metric.InputWait: inputBound.wait * trained / all,
+				metric.EvalWait: evaluates.wait * evaluated / all})
+			if call := e.Facts.OtherLoaders.Evaluation; call == nil || *call.NumWorkers != 2 || *call.Persistent {
+				t.Errorf("the evaluation's loader: %+v", call)
+			}
+		})
+	}
 }

@@ -156,6 +156,9 @@ func (b *builder) steps(r *rank) {
 	b.take(metric.DeviceTime, device, metric.GPUUtil, metric.ThreadSamples)
 	b.take(metric.DeviceWait, wait, metric.GPUUtil, metric.HostSamples)
 	b.take(metric.CopyTime, copies, metric.GPUUtil, metric.GPUPcieRx)
+	if r.hook == nil && stat.Sum(r.aside) > 0 {
+		b.set(metric.EvalWait, b.ratio(r.aside, r.joint).by(metric.Inferred))
+	}
 }
 
 // modelled is what the model of a step says of it.

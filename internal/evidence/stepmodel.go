@@ -102,6 +102,9 @@ func (b *builder) model(r *rank) {
 	r.wait.Center, r.wait.Lo, r.wait.Hi = r.wait.Center+untold.Likely, r.wait.Lo+untold.Lo, r.wait.Hi+untold.Hi
 	r.wait = stat.Clamped(r.wait, 0, 1)
 	seen.Wait = rangeOf(r.wait)
+	if r.hook == nil && r.joint != nil {
+		seen.Aside = b.range_(stat.Quotients(r.aside, r.joint))
+	}
 	if !seen.Loads && r.waited != nil {
 		seen.Together = b.together(r)
 	}

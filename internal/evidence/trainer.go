@@ -24,6 +24,7 @@ type rank struct {
 	samples   []float64          // seconds in which the main thread was sampled
 	joint     []float64          // seconds in which waiting could be determined
 	polled    []float64          // of those, in which it waited for a batch
+	aside     []float64          // of those, in which it waited for another loader's, which is no part of a step
 	waiting   []float64          // of those, in which it waited for a batch, took one, or was starting workers
 	starting  []float64          // of those, in which it was starting workers and not waiting for a batch
 	// of these, on a CPU, and asleep elsewhere than in a poll
@@ -147,7 +148,8 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 // starting them; and while no worker is left it ends the old ones or starts the first new one. What else it does
 // meanwhile may be an evaluation or a checkpoint, and counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
-	r.polled = stat.Beyond(b.Grow(r.Loader(), metric.LoaderWaiting), b.WaitsApart(r.Process))
+	r.aside = b.WaitsApart(r.Process)
+	r.polled = stat.Beyond(b.Grow(r.Loader(), metric.LoaderWaiting), r.aside)
 	r.starting, r.startRan = make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	r.startSlept = make([]float64, len(b.Spans))
 	r.joint = both

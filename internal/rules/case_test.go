@@ -170,6 +170,10 @@ func setFact(f *evidence.Facts, key, value string) error {
 		f.HDF5 = cmp.Or(f.HDF5, &evidence.HDF5{})
 		return setField(inner, value, f.HDF5)
 	}
+	if inner, ok := strings.CutPrefix(key, "evaluation."); ok {
+		f.OtherLoaders.Evaluation = cmp.Or(f.OtherLoaders.Evaluation, &evidence.LoaderCall{})
+		return setField(inner, value, &f.OtherLoaders.Evaluation.Loader)
+	}
 	switch key {
 	case "fed":
 		kind, name, _ := strings.Cut(value, " ")

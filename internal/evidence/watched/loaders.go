@@ -111,6 +111,8 @@ type Beside struct {
 	Workers []*Process
 	Busy    float64 // share of all time in which its workers work, mean over them
 	Apart   bool    // it is not gone over together with that one
+
+	Persistent *bool // its workers live on from one time that it is gone over to the next; nil where it is not known
 }
 
 // Beside returns the other loaders of a trainer that had workers in the steady stretch.
@@ -124,7 +126,13 @@ func (f *Watch) Beside(trainer *Process) (others []Beside) {
 		}
 		samples := f.Grown(trainer.loaderEntity(i), f.Steady, metric.LoaderSamples)
 		lived := stat.Over(samples, f.Grown(trainer.Entity, f.Steady, metric.ThreadSamples))
-		others = append(others, Beside{workers, f.busy(trainer, i, f.Steady) * stat.Share(lived), f.apart(trainer, i)})
+		other := Beside{Workers: workers, Busy: f.busy(trainer, i, f.Steady) * stat.Share(lived),
+			Apart: f.apart(trainer, i)}
+		ended := slices.ContainsFunc(workers, func(w *Process) bool { return w.Died < f.Steady.To })
+		if ended || workers[0].Born <= f.Steady.From {
+			other.Persistent = new(!ended)
+		}
+		others = append(others, other)
 	}
 	return others
 }

@@ -92,6 +92,17 @@ func readHistory(series []recording.Series) history {
 	return h
 }
 
+// put has a track be that of its entity, in the place of the one it had; one without readings is none.
+func (h history) put(d metric.Desc, t *Track) {
+	of := slices.DeleteFunc(h.Signals[d.Name], func(o *Track) bool { return o.Entity == t.Entity })
+	delete(h.index, trackKey{d.Name, t.Entity})
+	if len(t.At) > 0 {
+		at, _ := slices.BinarySearchFunc(of, t, func(a, b *Track) int { return cmp.Compare(a.Entity, b.Entity) })
+		of, h.index[trackKey{d.Name, t.Entity}] = slices.Insert(of, at, t), t
+	}
+	h.Signals[d.Name] = of
+}
+
 func byTime(a, b recording.Point) int { return cmp.Compare(a.At, b.At) }
 
 // Track returns the track of one entity, nil where there is none.

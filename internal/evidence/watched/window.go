@@ -223,6 +223,7 @@ func Read(rec *recording.Recording) (f *Watch, t OtherTrainings, end float64, er
 	f.weightByTime()
 	end, f.Ended = f.watchEnd()
 	t = f.keepLongestTraining(end)
+	f.inTurns()
 	f.chooseLoaders(Span{0, end})
 	f.settle(t.Life)
 	for _, e := range recording.Each[recording.JobEnd](rec, recording.EventJobEnded) {

@@ -62,6 +62,8 @@ def arguments():
     add("--collective-ms", type=float, default=0)
     add("--epoch-steps", type=int, default=100000)
     add("--eval-steps", type=int, default=0, help="after each epoch")
+    add("--eval-every", type=int, default=0, help="after so many steps of an epoch too, with workers of its own")
+    add("--beside-ms", type=float, default=0, help="a second loader, zipped with the first: what its worker takes")
     add("--free", action="store_true", default=os.environ.get("DEVICE_FREE") == "1")
     add("--seconds", type=float, default=60)
     add("--data", default="/var/tmp/pipetune-jobs/device")
@@ -177,6 +179,8 @@ class Loop:
         took = a.slow_ms if self.rank == a.slow_rank else a.loader_ms
         train = self.loader(a.epoch_steps, took)
         evaluation = self.loader(a.eval_steps, a.loader_ms) if a.eval_steps else None
+        if a.beside_ms:
+            train = Zipped(train, self.loader(a.epoch_steps, a.beside_ms))
         if a.prefetcher:
             train = Ahead(train, a.prefetcher)
         if a.free:
@@ -187,6 +191,8 @@ class Loop:
                 self.step()
                 if self.over():
                     return
+                if a.eval_every and self.steps % a.eval_every == 0:
+                    self.evaluate(evaluation)
             if evaluation:
                 self.evaluate(evaluation)
 
@@ -199,6 +205,16 @@ def kept(loader, steps):
         if len(batches) == KEPT:
             break
     return Round(batches, steps)
+
+
+class Zipped:
+    """Loaders that each hand over a batch for every step."""
+
+    def __init__(self, *loaders):
+        self.loaders = loaders
+
+    def __iter__(self):
+        return zip(*self.loaders)
 
 
 class Ahead:

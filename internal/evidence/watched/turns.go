@@ -1,0 +1,170 @@
+package watched
+
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// Where a job trains and evaluates in turns and starts workers anew for both, as PyTorch does unless told otherwise, no
+// two sets of workers live at once, and by their pipes they are all of one loader. What tells them apart is how many
+// batches they hand over. Without that, an evaluation's batches pass for training's, and its waits too.
+
+// inTurns makes the sets of workers of an evaluation a loader of its own, which the trainer goes over in turns with the
+// other one. Where the hook reports the loops nothing needs to be made out.
+func (f *Watch) inTurns() {
+	gaps := f.readGaps()
+	for _, a := range f.Processes.Trainers {
+		if len(f.Loops(a)) > 0 {
+			continue
+		}
+		for i := range f.loaders(a) {
+			sets := f.setsOf(a, i, gaps)
+			small := areSmall(sets)
+			if !slices.Contains(small, true) {
+				continue
+			}
+			n := f.loaders(a)
+			var turns []Span
+			for k, s := range sets {
+				if small[k] {
+					turns = append(turns, s.life)
+					for _, w := range s.workers {
+						w.loader = n
+					}
+				}
+			}
+			f.divide(a.loaderEntity(i), a.loaderEntity(n), turns)
+		}
+	}
+}
+
+// set is one set of workers after the other.
+type set struct {
+	workers []*Process
+	life    Span    // from its first birth to its last death
+	batches float64 // handed over in the watch
+	most    float64 // of these, between two readings
+	counted bool    // from its birth on, and without a gap
+}
+
+// setsOf returns the sets of workers of one loader of a trainer; none where they do not follow each other.
+func (f *Watch) setsOf(trainer *Process, loader int, gaps []lost) (sets []set) {
+	entity := trainer.loaderEntity(loader)
+	batches := f.Track(metric.LoaderTensors, entity)
+	if batches == nil {
+		batches = f.Track(metric.LoaderBatches, entity)
+	}
+	for _, workers := range WorkerSets(f.Processes.ofLoader(trainer, loader)) {
+		s := set{workers: workers, life: Span{workers[0].Born, 0}, counted: workers[0].BornInWatch}
+		for _, w := range workers {
+			s.life.To = max(s.life.To, w.Died)
+		}
+		if n := len(sets); n > 0 {
+			if sets[n-1].life.To > s.life.From+LateNotice {
+				return nil
+			}
+			sets[n-1].life.To = min(sets[n-1].life.To, s.life.From)
+		}
+		sets = append(sets, s)
+	}
+	for i := range sets {
+		s := &sets[i]
+		until := s.life.To
+		if i+1 < len(sets) { // what was read after its death came before
+			until = sets[i+1].life.From
+		}
+		for _, step := range batches.stepsBetween(s.life.From, until) {
+			grown := batches.Grown(step.And(Span{s.life.From, until}))
+			s.batches, s.most = s.batches+grown, max(s.most, grown)
+		}
+		s.counted = s.counted && LostOf(gaps, s.life) == 0
+	}
+	return sets
+}
+
+// areSmall says which of the sets hand over too few batches to go over the same data as the largest ones. For an
+// evaluation's there has to be one that follows a larger one. Of the first set and the last, which the watch or the job
+// may cut short, only the place is known: they are as their neighbour is not, unless large ones are seen to follow each
+// other.
+func areSmall(sets []set) []bool {
+	largest, reading := 0.0, 0.0
+	for _, s := range sets {
+		if s.counted {
+			largest, reading = max(largest, s.batches), max(reading, s.most)
+		}
+	}
+	small := stat.Each(len(sets), func(i int) bool {
+		return sets[i].counted && sets[i].batches+reading < isTogether*(largest-reading)
+	})
+	follows, inRow, last := false, false, len(sets)-1
+	for i := 1; i < last; i++ {
+		follows = follows || small[i] && !small[i-1]
+		inRow = inRow || sets[i-1].counted && sets[i].counted && !small[i-1] && !small[i]
+	}
+	if !follows {
+		return make([]bool, len(sets))
+	}
+	if !sets[0].counted {
+		small[0] = !small[1] && !inRow
+	}
+	small[last] = small[last] && !small[last-1] && !inRow
+	return small
+}
+
+// divide gives what the workers of a loader did in some of its time to another loader. What the trainer waited stays
+// with the first, where it is of all its loaders, and is what it waited for the other one as well.
+func (f *Watch) divide(from, to string, turns []Span) {
+	for _, d := range metric.Raw() {
+		t := f.Track(d, from)
+		switch {
+		case t == nil || d.Name == metric.LoaderNoWorkers.Name || d.Name == metric.LoaderWaitsHere.Name:
+		case d.Name == metric.LoaderWaiting.Name:
+			f.put(metric.LoaderWaitsHere, t.grownIn(to, turns))
+		case d.Kind == metric.Counter:
+			of := t.grownIn(to, turns)
+			for i, v := range of.V {
+				t.V[i] -= v
+			}
+			f.put(d, of)
+		case d.Name == metric.LoaderWorkers.Name:
+			of := &Track{Entity: to, At: t.At, V: make([]float64, len(t.V))}
+			for i, at := range t.At {
+				if isIn(at, turns) {
+					of.V[i], t.V[i] = t.V[i], 0
+				}
+			}
+			f.put(d, of)
+		default:
+			of := &Track{Entity: to}
+			own := &Track{Entity: from}
+			for i, at := range t.At {
+				whose := own
+				if isIn(at, turns) {
+					whose = of
+				}
+				whose.At, whose.V = append(whose.At, at), append(whose.V, t.V[i])
+			}
+			f.put(d, of)
+			f.put(d, own)
+		}
+	}
+}
+
+// grownIn is a counter of another entity that grows as this one does in some spans.
+func (t *Track) grownIn(entity string, spans []Span) *Track {
+	out := &Track{Entity: entity, At: t.At, V: make([]float64, len(t.V))}
+	for i, step := range t.Steps() {
+		out.V[i+1] = out.V[i]
+		if length := step.Length(); length > 0 {
+			out.V[i+1] += max(t.V[i+1]-t.V[i], 0) * step.Within(spans) / length
+		}
+	}
+	return out
+}
+
+// isIn reports whether a moment lies in any of some spans.
+func isIn(at float64, spans []Span) bool {
+	return slices.ContainsFunc(spans, func(s Span) bool { return s.From <= at && at < s.To })
+}
