@@ -69,6 +69,9 @@ func drawLoop(number uint64) deviceLoop {
 	if r.Float64() < 0.5 {
 		loop.conf = "gpm=1"
 	}
+	if r.Float64() < 0.5 && strings.Contains(loop.args, "--epoch-steps") {
+		loop.args += " --restart"
+	}
 	return loop
 }
 

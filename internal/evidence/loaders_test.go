@@ -9,11 +9,13 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// second is another DataLoader of a simulated trainer, with workers that are as idle all the time. It hands over so
-// many batches a second, which are known from a tick on, and the trainer waits for it for a part of all time.
+// second is another DataLoader of a simulated trainer, with workers that are as idle all the time, or in its turns. It
+// hands over so many batches a second, which are known from a tick on, and the trainer waits for it for a part of that
+// time.
 type second struct {
 	idle, batches, waits float64
 	counted              int
+	inTurns              bool // 5 s of it, and 5 s of the first
 }
 
 // beside simulates a trainer that goes over a loader of two workers, and over another one of three.
@@ -27,6 +29,13 @@ func beside(t *testing.T, first moment, other second) *Evidence {
 	const loader = "loader/100.1.1"
 	for i := range 300 {
 		s.workers["100.1"] = own
+		first, other := first, other
+		switch {
+		case other.inTurns && i/50%2 == 0:
+			other.idle, other.waits = 1, 0
+		case other.inTurns:
+			first = moment{idle: 1, wait: other.waits, run: 1 - other.waits, gpu: -1}
+		}
 		s.run(0.1, first)
 		s.count(metric.LoaderBatches, "loader/100.1", s.tick*first.batches)
 		for _, w := range others {
@@ -94,6 +103,20 @@ func TestLoaderOfFewBatches(t *testing.T) {
 	e := beside(t, inputBound, second{batches: 0.2 * inputBound.batches, waits: 0.2})
 	near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle,
 		metric.BatchesPerS: inputBound.batches, metric.InputWait: inputBound.wait - 0.2})
+}
+
+// TestLoaderInTurns hands over as many batches as training does, or nobody knows how many: as its workers work when the
+// others do not, it is an evaluation's.
+func TestLoaderInTurns(t *testing.T) {
+	for name, counted := range map[string]int{"as many": 0, "uncounted": 300} {
+		other := second{idle: 0.2, waits: 0.5, batches: inputBound.batches / 2, counted: counted, inTurns: true}
+		e := beside(t, inputBound, other)
+		near(t, e, 0.05, map[metric.Desc]float64{metric.NumWorkers: 2, metric.InputWait: inputBound.wait / 2,
+			metric.EvalWait: other.waits / 2})
+		if e.Facts.OtherLoaders.N != 0 {
+			t.Errorf("%s: %+v", name, e.Facts.OtherLoaders)
+		}
+	}
 }
 
 // TestHookFollowsTheTrainingLoopsLoader: of two loaders told apart, outside figures are of the one that the hook says
