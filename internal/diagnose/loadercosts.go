@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -199,13 +200,7 @@ const normalMAD = 1.4826
 // spread is the median absolute deviation. Batches that do not vary at all are counted unevenly, too: of a time that
 // holds n and a part f of one, n or n + 1, which varies by f (1 - f), a sixth on average.
 func variation(e *evidence.Evidence, rate float64) float64 {
-	busy, rates := e.Windows(metric.WorkerBusy), e.Windows(metric.BatchesPerS)
-	var values []float64
-	for i := range min(len(busy), len(rates)) {
-		if x := busy[i] / rates[i]; stat.Finite(x) && x > 0 {
-			values = append(values, x)
-		}
-	}
+	values := slices.DeleteFunc(e.Windows(metric.WorkerBusyBatch), func(x float64) bool { return x <= 0 })
 	time, ok := e.Get(metric.WindowTime)
 	if len(values) < 3 || !ok || rate <= 0 {
 		return 0

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -55,10 +56,10 @@ func (r deviceRow) worst() deviceTruth {
 	}))
 }
 
-// judged is a rank over the time that a report is about: the hook keeps evaluations apart, and shares and rates are of
-// the time without them.
+// judged is a rank over the time that a report is about: shares and rates are of the time without evaluations, where
+// those are known.
 func (r deviceRow) judged(t deviceTruth) deviceTruth {
-	if r.how == "launched" {
+	if _, known := r.rep.Metrics[metric.Evaluation.Name]; known {
 		t.Starved, t.Unfed, t.Rate = t.Starved/(1-t.Outside), t.Unfed/(1-t.Outside), t.Rate/(1-t.Outside)
 	}
 	return t

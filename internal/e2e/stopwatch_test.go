@@ -18,9 +18,10 @@ import (
 // reading is one record of a trainer's stop-watch (testdata/jobs/stopwatch.py): running totals at a moment of
 // CLOCK_MONOTONIC.
 type reading struct {
-	T       float64 `json:"t"`
-	Wait    float64 `json:"wait"`
-	Batches float64 `json:"batches"`
+	T         float64 `json:"t"`
+	Wait      float64 `json:"wait"`
+	Evaluated float64 `json:"evaluated"`
+	Batches   float64 `json:"batches"`
 }
 
 // measured is what a stop-watch says about a window.
@@ -123,11 +124,14 @@ func at(readings []reading, t float64) (reading, bool) {
 	}
 	a, b := readings[i-1], readings[i]
 	share := (t - a.T) / (b.T - a.T)
-	return reading{T: t, Wait: a.Wait + share*(b.Wait-a.Wait), Batches: a.Batches + share*(b.Batches-a.Batches)}, true
+	between := func(x, y float64) float64 { return x + share*(y-x) }
+	return reading{T: t, Wait: between(a.Wait, b.Wait), Evaluated: between(a.Evaluated, b.Evaluated),
+		Batches: between(a.Batches, b.Batches)}, true
 }
 
-// over returns what the stop-watches say about [from, to]: the input wait of the worst rank, which is what a report on
-// several ranks is about, and the mean of their batches/s, which are the same because they train in step.
+// over returns what the stop-watches say about [from, to] without evaluations: the input wait of the worst rank, which
+// is what a report on several ranks is about, and the mean of their batches/s, which are the same because they train in
+// step.
 func over(ranks [][]reading, from, to float64) (measured, bool) {
 	var m measured
 	for _, readings := range ranks {
@@ -136,8 +140,9 @@ func over(ranks [][]reading, from, to float64) (measured, bool) {
 		if !okA || !okB {
 			return measured{}, false
 		}
-		m.waitRatio = max(m.waitRatio, (b.Wait-a.Wait)/(to-from))
-		m.batchesPerSec += (b.Batches - a.Batches) / (to - from) / float64(len(ranks))
+		trained := to - from - (b.Evaluated - a.Evaluated)
+		m.waitRatio = max(m.waitRatio, (b.Wait-a.Wait)/trained)
+		m.batchesPerSec += (b.Batches - a.Batches) / trained / float64(len(ranks))
 	}
 	return m, len(ranks) > 0
 }

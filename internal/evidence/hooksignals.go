@@ -17,7 +17,7 @@ import (
 func (b *builder) hookFigures(r *rank, h *hooked.Trainer) {
 	r.hook = h
 	r.batches = h.Training.Of(metric.HookSteps)
-	r.clock = h.Trained()
+	r.clock, r.evaluated, r.reported = h.Trained(), h.Evaluated, h.Reported
 	r.rate = b.Quotient(r.batches, r.clock)
 	b.hookWorkers(r)
 }

@@ -27,12 +27,13 @@ func beside(t *testing.T, first moment, other second) *Evidence {
 		s.r.Event(recording.EventWorkerOf, "process/"+w, map[string]string{"loader": "1"})
 	}
 	const loader = "loader/100.1.1"
+	handed := 0.0
 	for i := range 300 {
 		s.workers["100.1"] = own
 		first, other := first, other
 		switch {
 		case other.inTurns && i/50%2 == 0:
-			other.idle, other.waits = 1, 0
+			other.idle, other.waits, other.batches = 1, 0, 0
 		case other.inTurns:
 			first = moment{idle: 1, wait: other.waits, run: 1 - other.waits, gpu: -1}
 		}
@@ -47,9 +48,9 @@ func beside(t *testing.T, first moment, other second) *Evidence {
 		s.count(metric.LoaderWaitsHere, loader, s.samples*other.waits)
 		s.count(metric.LoaderAliveSum, loader, s.samples*3)
 		s.count(metric.LoaderIdleSum, loader, s.samples*3*other.idle)
-		if i >= other.counted {
-			s.r.Add(metric.LoaderTensors, loader, s.at*other.batches)
-			s.r.Add(metric.LoaderBatches, loader, s.at*other.batches)
+		if handed += s.tick * other.batches; i >= other.counted {
+			s.r.Add(metric.LoaderTensors, loader, handed)
+			s.r.Add(metric.LoaderBatches, loader, handed)
 			s.r.Add(metric.LoaderTensorsPer, loader, 1)
 		}
 	}
@@ -98,21 +99,21 @@ func TestLoaderWhoseBatchesAreCountedLate(t *testing.T) {
 }
 
 // TestLoaderOfFewBatches works more, as that of an evaluation may on a job that waits for its device, and does not
-// lead. What is waited for it is no wait for the other one.
+// lead. What is waited for it is an evaluation's: figures of training are of the rest of the time.
 func TestLoaderOfFewBatches(t *testing.T) {
 	e := beside(t, inputBound, second{batches: 0.2 * inputBound.batches, waits: 0.2})
 	near(t, e, 0.01, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle,
-		metric.BatchesPerS: inputBound.batches, metric.InputWait: inputBound.wait - 0.2})
+		metric.BatchesPerS: inputBound.batches / 0.8, metric.InputWait: (inputBound.wait - 0.2) / 0.8})
 }
 
 // TestLoaderInTurns hands over as many batches as training does, or nobody knows how many: as its workers work when the
 // others do not, it is an evaluation's.
 func TestLoaderInTurns(t *testing.T) {
 	for name, counted := range map[string]int{"as many": 0, "uncounted": 300} {
-		other := second{idle: 0.2, waits: 0.5, batches: inputBound.batches / 2, counted: counted, inTurns: true}
+		other := second{idle: 0.2, waits: 0.5, batches: 0.9 * inputBound.batches, counted: counted, inTurns: true}
 		e := beside(t, inputBound, other)
-		near(t, e, 0.05, map[metric.Desc]float64{metric.NumWorkers: 2, metric.InputWait: inputBound.wait / 2,
-			metric.EvalWait: other.waits / 2})
+		near(t, e, 0.05, map[metric.Desc]float64{metric.NumWorkers: 2, metric.InputWait: inputBound.wait,
+			metric.EvalWait: other.waits / 2, metric.Evaluation: 0.5})
 		if e.Facts.OtherLoaders.N != 0 {
 			t.Errorf("%s: %+v", name, e.Facts.OtherLoaders)
 		}
@@ -180,8 +181,9 @@ func TestEvaluationInTurns(t *testing.T) {
 			}
 			e := s.evidence()
 			all := trained + evaluated
-			near(t, e, 0.08, map[metric.Desc]float64{metric.BatchesPerS: 20 * trained / all, metric.NumWorkers: 2,
-				metric.WorkerIdle: inputBound.idle, metric.InputWait: inputBound.wait * trained / all,
+			near(t, e, 0.01, map[metric.Desc]float64{metric.BatchesPerS: inputBound.batches, metric.NumWorkers: 2,
+				metric.WorkerIdle: inputBound.idle, metric.InputWait: inputBound.wait})
+			near(t, e, 0.08, map[metric.Desc]float64{metric.Evaluation: evaluated / all,
 				metric.EvalWait: evaluates.wait * evaluated / all})
 			if call := e.Facts.OtherLoaders.Evaluation; call == nil || *call.NumWorkers != 2 || *call.Persistent {
 				t.Errorf("the evaluation's loader: %+v", call)

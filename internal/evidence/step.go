@@ -156,8 +156,9 @@ func (b *builder) steps(r *rank) {
 	b.take(metric.DeviceTime, device, metric.GPUUtil, metric.ThreadSamples)
 	b.take(metric.DeviceWait, wait, metric.GPUUtil, metric.HostSamples)
 	b.take(metric.CopyTime, copies, metric.GPUUtil, metric.GPUPcieRx)
-	if r.hook == nil && stat.Sum(r.aside) > 0 {
-		b.set(metric.EvalWait, b.ratio(r.aside, r.joint).by(metric.Inferred))
+	if r.hook == nil && r.evaluated != nil {
+		b.set(metric.Evaluation, b.ratio(r.evaluated, r.reported).by(metric.Inferred))
+		b.set(metric.EvalWait, b.ratio(r.aside, r.reported).by(metric.Inferred))
 	}
 }
 
@@ -200,6 +201,10 @@ func (b *builder) restartsSeen(r *rank) (of restarted) {
 	if stat.Sum(r.samples) <= 0 || len(r.workerSet) == 0 {
 		return of
 	}
+	training := b.Length
+	if r.evaluated != nil {
+		training = stat.Beyond(b.Length, r.evaluated)
+	}
 	lost, gaps, starts, epochs := make([]float64, len(b.Spans)), []float64{}, []float64{}, []float64{}
 	for _, s := range r.starts {
 		for i, part := range watched.Intersect(b.Spans, s.Gap()) {
@@ -214,10 +219,10 @@ func (b *builder) restartsSeen(r *rank) (of restarted) {
 	sets := watched.WorkerSets(b.Processes.Of(r.Process))
 	for i := 1; i < len(sets) && len(gaps) > 0; i++ {
 		if begun, before := sets[i][0].Born, sets[i-1][0].Born; begun < b.Steady.To && stat.Finite(before) {
-			epochs = append(epochs, begun-before)
+			epochs = append(epochs, (begun-before)*(1-r.evaluates()))
 		}
 	}
-	of = restarted{count: exact(float64(len(gaps))), share: b.ratio(lost, b.Length), lasted: median(gaps),
+	of = restarted{count: exact(float64(len(gaps))), share: b.ratio(lost, training), lasted: median(gaps),
 		start: meanSeen(starts), epoch: median(epochs)}
 	if len(gaps) == 0 {
 		never := none("the workers were not replaced while they were watched", "watch for longer than an epoch")

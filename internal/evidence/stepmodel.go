@@ -102,9 +102,6 @@ func (b *builder) model(r *rank) {
 	r.wait.Center, r.wait.Lo, r.wait.Hi = r.wait.Center+untold.Likely, r.wait.Lo+untold.Lo, r.wait.Hi+untold.Hi
 	r.wait = stat.Clamped(r.wait, 0, 1)
 	seen.Wait = rangeOf(r.wait)
-	if r.hook == nil && r.joint != nil {
-		seen.Aside = b.range_(stat.Quotients(r.aside, r.joint))
-	}
 	if !seen.Loads && r.waited != nil {
 		seen.Together = b.together(r)
 	}
@@ -186,8 +183,8 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 			running[i] = max(running[i]-start-stat.Divide(r.receiving[i], r.samples[i]), 0)
 			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside
 			// the loader.
-			asleep[i] -= max(stat.Divide(r.polled[i], r.joint[i])-polls[i], 0)
-			asleep[i] -= stat.Divide(r.startSlept[i], r.joint[i])
+			asleep[i] -= max(stat.Divide(r.polled[i]+r.aside[i], r.samples[i])-polls[i], 0)
+			asleep[i] -= stat.Divide(r.startSlept[i], r.samples[i])
 			asleep[i] = max(asleep[i], 0)
 		}
 	}

@@ -22,9 +22,11 @@ type rank struct {
 	restarts  []watched.Restart  // those that replaced others and began in it
 	replaced  bool               // a whole set was seen to be, at any time
 	samples   []float64          // seconds in which the main thread was sampled
-	joint     []float64          // seconds in which waiting could be determined
+	evaluated []float64          // seconds in which it was gone over other loaders in turns; nil where it is not known
+	reported  []float64          // of so many
+	joint     []float64          // seconds of training in which waiting could be determined
 	polled    []float64          // of those, in which it waited for a batch
-	aside     []float64          // of those, in which it waited for another loader's, which is no part of a step
+	aside     []float64          // seconds in which it waited for loaders that it goes over in turns with its own
 	waiting   []float64          // of those, in which it waited for a batch, took one, or was starting workers
 	starting  []float64          // of those, in which it was starting workers and not waiting for a batch
 	// of these, on a CPU, and asleep elsewhere than in a poll
@@ -93,6 +95,10 @@ func (b *builder) rankOf(a *watched.Process) *rank {
 			both = b.Grow(r.Loader(), metric.LoaderSamples)
 		}
 	}
+	if spans := b.Evaluating(a); reported == nil && len(spans) > 0 {
+		r.reported = b.Length
+		r.evaluated = stat.Each(len(b.Spans), func(i int) float64 { return b.Spans[i].Within(spans) })
+	}
 	if !r.noLoader {
 		b.waits(r, both)
 		b.batches(r)
@@ -155,6 +161,9 @@ func (b *builder) waits(r *rank, both []float64) {
 	r.joint = both
 	for i := range r.joint { // before the first worker was known, only the main thread was sampled
 		r.joint[i] = max(r.joint[i], r.samples[i])
+	}
+	if r.evaluated != nil {
+		r.joint = stat.Beyond(r.joint, r.evaluated)
 	}
 	for _, s := range r.starts {
 		all, ran, slept := b.Starting(r.Entity, r.Loader(), s)
@@ -232,9 +241,12 @@ func (b *builder) batches(r *rank) {
 		return
 	}
 	r.batches = stat.Each(len(growth), func(i int) float64 { return growth[i] / per })
+	if r.evaluated != nil {
+		clock = stat.Beyond(clock, r.evaluated)
+	}
 	r.clock = clock
 	r.rate = b.Quotient(r.batches, clock)
-	if stat.Sum(r.batches) >= fewBatches || len(b.Gaps) > 0 || r.rate.Center <= 0 {
+	if stat.Sum(r.batches) >= fewBatches || len(b.Gaps) > 0 || r.evaluated != nil || r.rate.Center <= 0 {
 		return
 	}
 	var at []float64
@@ -327,14 +339,14 @@ func (b *builder) unasked(r *rank) float64 {
 	if queued == nil || made == nil || r.noLoader || b.pinned(r) { // PyTorch's thread empties the queue
 		return 0
 	}
-	steps := queued.Steps()
+	steps, evaluating := queued.Steps(), b.Evaluating(r.Process)
 	empty := func(i int) bool {
 		return i >= 0 && i < len(steps) && made.Grown(steps[i]) == 0 &&
 			!slices.ContainsFunc(queued.Within(steps[i]), func(n float64) bool { return n > 0 })
 	}
 	runs := 0.0
 	for i, between := range steps {
-		if !empty(i-1) && !empty(i) && !empty(i+1) {
+		if !empty(i-1) && !empty(i) && !empty(i+1) || between.Within(evaluating) > 0 {
 			continue
 		}
 		for _, part := range watched.Intersect(b.Spans, between) {

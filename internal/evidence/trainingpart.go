@@ -4,12 +4,14 @@ import (
 	"math"
 
 	"github.com/pipetune/pipetune/internal/evidence/watched"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 )
 
 // A step of training has no part of an evaluation, and shares of time that are sampled from outside have: they are of
-// all time. What the hook times is of training already, and the two meet in one model of the step.
+// all time. What the hook times is of training already, as are waits and batches of a loader seen from outside, and the
+// two meet in one model of the step.
 //
 // Of a share x of all time, of which training is T and evaluation the rest, training alone has
 //
@@ -44,15 +46,33 @@ func (b *builder) trainingPart(r *rank, all step.Range, shares []float64) step.R
 	return step.Share(lo, all.Likely, hi)
 }
 
+// whileTraining is the watch, and what it saw of a trainer, without the time in which that was seen from outside to
+// evaluate: workers of training that live on have nothing to do then, which says nothing of them. All of the watch
+// where too little would be left.
+func (b *builder) whileTraining(r *rank) (*builder, *rank) {
+	var spans []watched.Span
+	for _, s := range b.Spans {
+		spans = append(spans, s.Without(b.Evaluating(r.Process))...)
+	}
+	left := stat.Sum(watched.Lengths(spans))
+	if r.hook != nil || r.evaluated == nil || left < watched.LeastSteady || len(spans) < fewestWindows {
+		return b, r
+	}
+	watch, own, of := *b.Watch, *r, *b
+	watch.Spans, watch.Length = spans, watched.Lengths(spans)
+	of.Watch, own.evaluated = &watch, nil
+	own.samples = of.Grow(r.Entity, metric.ThreadSamples)
+	of.batches(&own)
+	own.handed = own.batches
+	return &of, &own
+}
+
 // mostMixed is how wide the range of a share may be before it says nothing of training: half of all there is.
 const mostMixed = 0.5
 
-// evaluates is the part of the time in which a trainer evaluates; 0 where that is not reported.
+// evaluates is the part of the time in which a trainer evaluates; 0 where that is not known.
 func (r *rank) evaluates() float64 {
-	if r.hook == nil {
-		return 0
-	}
-	return min(stat.Share(stat.Divide(stat.Sum(r.hook.Evaluated), stat.Sum(r.hook.Reported))), mostEvaluating)
+	return min(stat.Share(stat.Over(stat.Sum(r.evaluated), stat.Sum(r.reported))), mostEvaluating)
 }
 
 // mostEvaluating leaves a thousandth of the time to training, which else has no share at all.
@@ -63,7 +83,7 @@ const mostEvaluating = 0.999
 // they are too much alike.
 func (b *builder) withoutEvaluation(r *rank, shares []float64) (mean, at0, side float64) {
 	var n, w, x, y, xx, xy float64
-	evaluated := stat.Quotients(r.hook.Evaluated, r.hook.Reported)
+	evaluated := stat.Quotients(r.evaluated, r.reported)
 	known := func(i int) bool { return stat.Finite(shares[i], evaluated[i]) && b.Length[i] > 0 }
 	for i := range shares {
 		if known(i) {

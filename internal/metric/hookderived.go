@@ -42,7 +42,7 @@ var (
 	Evaluation = HookDerived.gauge("evaluation_ratio", Ratio, "share of time the trainer goes over loaders without "+
 		"gradients, or in order beside one that shuffles: evaluation, while training stands still")
 	EvalWait = HookDerived.gauge("evaluation_wait_ratio", Ratio, "share of all time that is input wait of such "+
-		"loaders; from outside, of those that hand over few batches")
+		"loaders")
 	SyncRatio    = HookDerived.gauge("sync_ratio", Ratio, "share of time in calls that wait for the GPU")
 	SyncsPerStep = HookDerived.gauge("syncs_per_step", Count, "such calls per step")
 	Starved      = HookDerived.gauge("device_starved_ratio", Ratio, "share of the device's own time between the end "+

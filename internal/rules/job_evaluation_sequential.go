@@ -14,21 +14,16 @@ import (
 var jobEvaluationSequential = diagnose.Rule{
 	ID:       "job/evaluation-sequential",
 	Title:    "Training stands still while the model is evaluated",
-	Needs:    []metric.Desc{metric.EvalWait},
+	Needs:    []metric.Desc{metric.Evaluation},
 	Limits:   limits(evalWaits),
 	Applies:  training,
 	Explains: []string{"job/epoch-gap"},
 	Eval: func(p *diagnose.Pass) {
-		took, timed := p.Maybe(metric.Evaluation)
-		if !timed {
-			evaluationSeen(p)
-			return
-		}
-		spent := share(took)
+		spent := share(p.Get(metric.Evaluation))
 		if spent < diagnose.Moderate.Value {
 			return
 		}
-		waits := min(share(p.Get(metric.EvalWait)), spent)
+		waits := min(share(p.OrZero(metric.EvalWait)), spent)
 		score := max(waits, spent/2)
 		f := report.Finding{
 			Severity: cautious(score), Score: score,
@@ -55,27 +50,6 @@ var jobEvaluationSequential = diagnose.Rule{
 		}
 		p.Report(f)
 	},
-}
-
-// evaluationSeen goes by what is seen from outside: how long an evaluation takes is not, only that it waits.
-func evaluationSeen(p *diagnose.Pass) {
-	waits := share(p.Get(metric.EvalWait))
-	var call evidence.LoaderCall
-	if seen := p.Evidence.Facts.OtherLoaders.Evaluation; seen != nil {
-		call = *seen
-	}
-	if waits < diagnose.Moderate.Value {
-		return
-	}
-	p.Report(report.Finding{
-		Severity: cautious(waits), Score: waits,
-		Summary: fmt.Sprintf("Training stands still %s of the time while the batches of another DataLoader are waited "+
-			"for, an evaluation's by their number", unit.Percent(waits)),
-		Evidence:        seen(p, metric.EvalWait, metric.InputWait, metric.StepTime),
-		Recommendations: []report.Recommendation{evaluationLoader(p, call, waits)},
-		Unhelpful: within("evaluation", against("more workers or a deeper prefetch_factor for the training loader: it "+
-			"is not what is waited for then", moreWorkers, deeperPrefetch)),
-	})
 }
 
 // notForTraining speaks against changes of training's loader. In the middle of an epoch its workers make what is asked
@@ -107,12 +81,15 @@ func evaluateRarer(p *diagnose.Pass) report.Recommendation {
 		Effect: relativeSpeedup(lo/2, hi/2, "training itself")}
 }
 
-// evaluationCall is the DataLoader of the evaluation; its zero value where none was reported.
+// evaluationCall is the DataLoader of the evaluation, as it was reported or is seen; its zero value where neither is.
 func evaluationCall(p *diagnose.Pass) evidence.LoaderCall {
 	for _, c := range p.Reported().Others {
 		if c.Evaluates {
 			return c
 		}
+	}
+	if seen := p.Evidence.Facts.OtherLoaders.Evaluation; seen != nil {
+		return *seen
 	}
 	return evidence.LoaderCall{}
 }

@@ -19,11 +19,6 @@
 //
 // with c the share in which its copy engine is busy: a device that waits for a copy has its batch.
 //
-// What the trainer waits for another loader's batch, e, as in an evaluation, is a part of N in which the device lacks
-// other data than the step's. Of e, what no work can hide is taken off the upper bound of s, and most likely all of it
-// is. It comes on top of what a step does beside its device: F below is max(N - e, d) + e. Where the data of all
-// loaders are free, nothing is left of e either.
-//
 // Copies run beside the kernels of the step before where the job has a stream for them, else in one queue with all
 // kernels, and while each batch is waited for the two look the same. So the device's work d is a range:
 //
@@ -87,7 +82,6 @@ type Seen struct {
 	Loads    bool
 	Together *Range // the data stall from short windows, where steps are longer than those; nil without
 	Starved  *Range // the data stall by the device's own clock; nil without
-	Aside    Range  // it waits for a batch of another loader, as an evaluation's, which is no part of Wait
 
 	PerStep *PerStep // Wait and Busy by what a step takes; nil without
 
@@ -118,27 +112,25 @@ type PerStep struct {
 // Step is where a step's time goes, as shares of it. On the device's side Stall, Device, Host and Other add up to 1.
 type Step struct {
 	Sight   Sight
-	Wait    Range   // the trainer waits for data
-	Stall   Range   // the device has nothing to do because the batch is not there
-	Device  Range   // the device works; where there is none, the main thread sleeps beside its loader
-	Host    Range   // the device has nothing to do, copies included, while the trainer's own threads run
-	Copies  Range   // the copy engine works, beside the device or with the trainer waiting for it
-	Blocked Range   // the trainer waits for the device
-	Spin    Range   // of this, its main thread spins
-	Delay   Range   // its threads are ready to run and would not spin, and those who load have the CPUs
-	GIL     Range   // its main thread waits for Python's global lock, which threads that load may hold
-	Free    Range   // the step if its data were free, as a share of the present one
-	Aside   float64 // of this, the trainer waits for a loader that is not the step's
+	Wait    Range // the trainer waits for data
+	Stall   Range // the device has nothing to do because the batch is not there
+	Device  Range // the device works; where there is none, the main thread sleeps beside its loader
+	Host    Range // the device has nothing to do, copies included, while the trainer's own threads run
+	Copies  Range // the copy engine works, beside the device or with the trainer waiting for it
+	Blocked Range // the trainer waits for the device
+	Spin    Range // of this, its main thread spins
+	Delay   Range // its threads are ready to run and would not spin, and those who load have the CPUs
+	GIL     Range // its main thread waits for Python's global lock, which threads that load may hold
+	Free    Range // the step if data were free, as a share of the present one
 	// the least of Free that is promised: with copies in one queue with the kernels, where that is not ruled out
 	Promised float64
 
 	SpinTold bool // it was seen what code the trainer's main thread runs
 }
 
-// Headroom is the rate with free data over the present rate, at least 1. Those of another loader are free too.
+// Headroom is the rate with free data over the present rate, at least 1.
 func (s Step) Headroom() Range {
-	times := func(free float64) float64 { return 1 / max(free-s.Aside, leastFree) }
-	return Range{times(s.Free.Hi), times(s.Free.Likely), times(s.Free.Lo)}
+	return Range{1 / s.Free.Hi, 1 / s.Free.Likely, 1 / s.Free.Lo}
 }
 
 // promise is by how much the likely rate with free data may lie above the one that the slowest loop of its kind would
@@ -158,7 +150,7 @@ const leastFree = 1e-3
 func Of(seen Seen) Step {
 	seen.Delay = seen.delayed(seen.Wait.rest())
 	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold,
-		Delay: seen.held(), GIL: seen.GIL, Aside: seen.Aside.Likely}
+		Delay: seen.held(), GIL: seen.GIL}
 	switch seen.Device {
 	case NoDevice:
 		s.Stall, s.Free = s.Wait, seen.undelayed(s.Wait.rest())
@@ -235,8 +227,7 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range, promised float64) 
 	w, u := s.Wait, s.Busy.Minus(s.Others) // a device that works for somebody else does not have this trainer's batch
 	d := s.works(u)
 	b := Range{min(blocked.Lo, d.Hi), min(blocked.Likely, d.Likely), min(blocked.Hi, d.Hi)}
-	hides := u.Hi - min(b.Lo, u.Hi) + s.Copy.Hi
-	lo, hi := max(0, w.Lo-hides), min(w.Hi, 1-d.Lo-max(0, s.Aside.Lo-hides))
+	lo, hi := max(0, w.Lo-(u.Hi-min(b.Lo, u.Hi))-s.Copy.Hi), min(w.Hi, 1-d.Lo)
 	if s.Together != nil {
 		lo, hi = max(lo, s.Together.Lo), min(hi, s.Together.Hi)
 	}
@@ -245,16 +236,14 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range, promised float64) 
 		lo, hi = min(max(s.Starved.Lo, lo), hi), max(min(s.Starved.Hi, hi), lo)
 	}
 	n := w.rest()
-	likely := 1 - max(n.Likely, d.Likely+s.Aside.Likely)
+	likely := 1 - max(n.Likely, d.Likely)
 	if s.Starved != nil {
 		likely = s.Starved.Likely
 	}
-	stall = Share(lo, min(max(likely, lo), hi), hi)
 	if s.PerStep != nil {
 		n, u = s.PerStep.Rest, s.PerStep.Busy.Minus(s.Others)
 	}
-	aside := s.Aside.Likely // what follows is without it
-	n, lo = s.undelayed(n.Minus(Range{aside, aside, aside})), lo+aside
+	n = s.undelayed(n)
 	if s.Peers.Known { // what follows is of data that are free for all ranks
 		n, u, b = n.Minus(s.Peers.Waits.within(b)), s.Peers.Work.Minus(s.Others), b.Minus(s.Peers.Waits)
 	}
@@ -274,8 +263,8 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range, promised float64) 
 		queues = d.Hi
 	}
 	far := max(near, min(1-lo, synced(queues, max(slow, n.Likely), b.Lo, b.Hi)))
-	free = Share(aside+least, aside+max(near, far/(1+promise)), aside+most)
-	return stall, free, min(aside+max(least, one), free.Likely)
+	free = Share(least, max(near, far/(1+promise)), most)
+	return Share(lo, min(max(likely, lo), hi), hi), free, min(max(least, one), free.Likely)
 }
 
 // works is what the device's queues have to do, kernels and copies, of which kernels take u. Most likely one queue has

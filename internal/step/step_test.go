@@ -191,27 +191,3 @@ func TestDelayLeavesTheStepItsWork(t *testing.T) {
 		t.Errorf("a delay that has room is cut to %+v", s.Delay)
 	}
 }
-
-// TestWaitsForAnotherLoader: of a loop that evaluates for a quarter of the time, waiting for those data for a fifth,
-// only what it waits while it trains is its data stall. Free data of its own leave the evaluation as it is.
-func TestWaitsForAnotherLoader(t *testing.T) {
-	exact := func(x float64) Range { return Range{x, x, x} }
-	seen := Seen{Device: Counted, Wait: exact(0.5), Busy: exact(0.25), Running: exact(0.1), Asleep: exact(0.2),
-		Aside: exact(0.2)}
-	s := Of(seen)
-	if s.Stall.Likely != 0.5 || math.Abs(s.Stall.Hi-0.5) > 1e-9 {
-		t.Errorf("the data stall is %v, want 0.5", s.Stall)
-	}
-	if want := 0.2 + 0.3; s.Free.Lo < want-1e-9 || s.Promised < want-1e-9 {
-		t.Errorf("a step with free data takes %v of it and is promised to take %v, want %v at least", s.Free,
-			s.Promised, want)
-	}
-	if h := s.Headroom(); h.Lo > 1/0.3 || h.Hi < 1/0.3 {
-		t.Errorf("with the data of both for free the rate is %v times as high, want %v", h, 1/0.3)
-	}
-	// Were all that the trainer waits aside behind queued work, the device would lack its own data as long as it idles.
-	seen.Wait, seen.Busy = exact(0.3), exact(0.7)
-	if s = Of(seen); s.Stall.Likely > 0.1+1e-9 || s.Stall.Hi < 0.3-1e-9 {
-		t.Errorf("the data stall is %v, want 0.1 most likely and up to 0.3", s.Stall)
-	}
-}

@@ -45,7 +45,8 @@ def main():
             gpu.step(args.step)
             steps += 1
             if steps % EVERY == 0:
-                evaluate(evaluation)
+                with watch.evaluation():
+                    evaluate(evaluation)
 
 
 if __name__ == "__main__":

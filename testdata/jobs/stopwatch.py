@@ -13,6 +13,7 @@ would fight for the GIL, would be forked into the workers, and would be one more
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -70,7 +71,8 @@ class StopWatch:
         self.start = self.mark = self.recorded = self.written = now
         # Running totals, all in seconds but the two counts. create and drain are parts of wait: making the iterator
         # of an epoch (which starts workers), and the last next() of an epoch (which ends them).
-        self.wait = self.create = self.drain = self.step = 0.0
+        # evaluation is a part of neither wait nor step.
+        self.wait = self.create = self.drain = self.step = self.evaluated = 0.0
         self.batch_count = self.epoch_count = 0
         self.pending = []
         if self.path:
@@ -111,6 +113,13 @@ class StopWatch:
             if self.over():
                 return
 
+    @contextlib.contextmanager
+    def evaluation(self):
+        """Times what is done within as an evaluation in the middle of a step."""
+        self._phase("step")
+        yield
+        self._phase("evaluation")
+
     def _phase(self, kind):
         """Books the time since the last mark to the phase that ends now."""
         if kind == "step" and time.monotonic() - self.written >= WRITE_EVERY:
@@ -121,6 +130,8 @@ class StopWatch:
             self._record(self.mark)  # the state before a long phase, so that the phase stands alone between two records
         if kind == "step":
             self.step += took
+        elif kind == "evaluation":
+            self.evaluated += took
         else:
             self.wait += took
             if kind == "create":
@@ -133,13 +144,14 @@ class StopWatch:
 
     def _record(self, at):
         self.recorded = at
-        self.pending.append((at, self.wait, self.create, self.drain, self.step, self.batch_count, self.epoch_count))
+        self.pending.append((at, self.wait, self.create, self.drain, self.step, self.evaluated, self.batch_count,
+                             self.epoch_count))
 
     def write(self):
         """Appends what was recorded so far."""
         self.written = time.monotonic()
         if self.path and self.pending:
-            keys = ("t", "wait", "create", "drain", "step", "batches", "epochs")
+            keys = ("t", "wait", "create", "drain", "step", "evaluated", "batches", "epochs")
             lines = "".join(json.dumps(dict(zip(keys, record))) + "\n" for record in self.pending)
             # Opened each time, so that no worker inherits the descriptor.
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)

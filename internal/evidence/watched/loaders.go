@@ -78,6 +78,58 @@ func (f *Watch) WaitsApart(trainer *Process) []float64 {
 	return waits
 }
 
+// Evaluating returns the stretches in which a trainer goes over loaders in turns with the one that its figures are of,
+// in order: between readings that tell of a batch or of a wait of theirs, and of that one neither of a batch nor of
+// workers at work. Where they tell of both, as where one begins or ends, it is as long as the waits and the steps of
+// these batches, which are as long as elsewhere.
+func (f *Watch) Evaluating(trainer *Process) (spans []Span) {
+	var others []string
+	for i := range f.loaders(trainer) {
+		if f.apart(trainer, i) {
+			others = append(others, trainer.loaderEntity(i))
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	type reading struct {
+		Span
+		waits, came, own float64 // seconds, and tensors or batches
+	}
+	came := []metric.Desc{metric.LoaderTensors, metric.LoaderBatches}
+	var all []reading
+	alone := reading{}
+	for _, step := range f.Track(metric.LoaderAliveSum, others[0]).Steps() {
+		r := reading{Span: step, own: f.Grown(trainer.Loader(), step, came...)}
+		if f.busy(trainer, trainer.loader, step) > isTogether {
+			r.own++ // its batches may not be known
+		}
+		for _, entity := range others {
+			r.waits += f.Grown(entity, step, metric.LoaderWaitsHere)
+			r.came += f.Grown(entity, step, came...)
+		}
+		if all = append(all, r); r.own == 0 && r.waits+r.came > 0 {
+			alone.waits, alone.came, alone.To = alone.waits+r.waits, alone.came+r.came, alone.To+r.Length()
+		}
+	}
+	each := stat.Over(alone.To-alone.waits, alone.came) // of the trainer's time that it does not wait
+	open := false                                       // the last stretch goes on unless a batch of training comes
+	for _, r := range all {
+		switch aside := r.waits+r.came > 0; {
+		case r.own > 0 && r.waits == 0: // batches are counted late
+			open = false
+		case aside && r.own > 0:
+			half, middle := min(r.waits+each*r.came, r.Length())/2, (r.From+r.To)/2
+			spans, open = append(spans, Span{middle - half, middle + half}), false
+		case aside && open:
+			spans[len(spans)-1].To = r.To
+		case aside:
+			spans, open = append(spans, r.Span), true
+		}
+	}
+	return spans
+}
+
 // apart reports whether a loader is not gone over together with the one that its trainer's figures are of.
 func (f *Watch) apart(trainer *Process, loader int) bool {
 	few := f.handedOver(trainer, loader) < isTogether*f.handedOver(trainer, trainer.loader)

@@ -129,6 +129,11 @@ func (f *Watch) watchEnd() (end float64, ended bool) {
 	return end, ended
 }
 
+// Without returns the parts of a span outside of others, which are in order.
+func (s Span) Without(others []Span) []Span {
+	return without(s, stat.Each(len(others), func(i int) lost { return lost{Span: others[i]} }))
+}
+
 // without returns the parts of whole that lie outside of what is lost.
 func without(whole Span, all []lost) []Span {
 	var parts []Span
