@@ -78,8 +78,11 @@ func (b *builder) workers(r *rank) {
 			waits[i] = stat.OrNothing(stat.Divide(waits[i], samples[i])*alive[i] - programs[i] - asleep[i])
 		}
 	}
-	lasted := stat.Each(len(busy), func(i int) float64 { return stat.Divide(busy[i], samples[i]) * alive[i] })
-	b.perBatch(r, metric.WorkerBusyBatch, b.own(r, b.ratio(lasted, r.handed)), metric.ThreadQueuePoll)
+	var each []float64 // while batches were counted
+	if r.clock != nil {
+		each = stat.Products(stat.Quotients(busy, samples), r.clock)
+	}
+	b.perBatch(r, metric.WorkerBusyBatch, b.own(r, b.ratio(each, r.handed)), metric.ThreadQueuePoll)
 	b.perBatch(r, metric.WorkerWaitBatch, summary(stat.NotNegative(b.Quotient(waits, r.handed))),
 		metric.ThreadSamples)
 

@@ -125,8 +125,8 @@ var (
 		"it runs too")
 	WorkerWaitBatch = Derived.gauge("worker_wait_per_batch_s", Seconds, "worker time per batch in which none of its "+
 		"threads is on a CPU, waits for one, or waits for work")
-	WorkerBusyBatch = Derived.gauge("worker_busy_per_batch_s", Seconds, "worker time per batch in which it does not "+
-		"wait for work")
+	WorkerBusyBatch = Derived.gauge("worker_busy_per_batch_s", Seconds, "time per batch in which a worker does not "+
+		"wait for work, mean over them")
 	WorkerThreads = Derived.gauge("worker_threads", Count, "threads per worker")
 	WorkerRSS     = Derived.gauge("worker_rss_bytes", Bytes, "resident memory per worker, pages shared with the "+
 		"trainer included")
