@@ -219,7 +219,8 @@ func (b *builder) restartsSeen(r *rank) (of restarted) {
 	sets := watched.WorkerSets(b.Processes.Of(r.Process))
 	for i := 1; i < len(sets) && len(gaps) > 0; i++ {
 		if begun, before := sets[i][0].Born, sets[i-1][0].Born; begun < b.Steady.To && stat.Finite(before) {
-			epochs = append(epochs, (begun-before)*(1-r.evaluates()))
+			epoch := watched.Span{From: before, To: begun}
+			epochs = append(epochs, max(epoch.Length()-epoch.Within(r.evaluating), 0))
 		}
 	}
 	of = restarted{count: exact(float64(len(gaps))), share: b.ratio(lost, training), lasted: median(gaps),

@@ -14,21 +14,22 @@ import (
 type rank struct {
 	*watched.Process
 	// workers that lived within the steady window; those of evaluations are left out where the hook distinguishes them
-	workerSet []*watched.Process
-	others    []*watched.Process // those left out
-	fed       *Fed               // it has no DataLoader workers, and these make its batches: workerSet
-	standby   int                // workers of these that stood by through the window
-	starts    []watched.Restart  // of workers, that reach into the steady window
-	restarts  []watched.Restart  // those that replaced others and began in it
-	replaced  bool               // a whole set was seen to be, at any time
-	samples   []float64          // seconds in which the main thread was sampled
-	evaluated []float64          // seconds in which it was gone over other loaders in turns; nil where it is not known
-	reported  []float64          // of so many
-	joint     []float64          // seconds of training in which waiting could be determined
-	polled    []float64          // of those, in which it waited for a batch
-	aside     []float64          // seconds in which it waited for loaders that it goes over in turns with its own
-	waiting   []float64          // of those, in which it waited for a batch, took one, or was starting workers
-	starting  []float64          // of those, in which it was starting workers and not waiting for a batch
+	workerSet  []*watched.Process
+	others     []*watched.Process // those left out
+	fed        *Fed               // it has no DataLoader workers, and these make its batches: workerSet
+	standby    int                // workers of these that stood by through the window
+	starts     []watched.Restart  // of workers, that reach into the steady window
+	restarts   []watched.Restart  // those that replaced others and began in it
+	replaced   bool               // a whole set was seen to be, at any time
+	samples    []float64          // seconds in which the main thread was sampled
+	evaluated  []float64          // seconds in which it evaluated, as the hook reported or as is seen; nil: not known
+	reported   []float64          // of so many
+	evaluating []watched.Span     // the stretches where that is seen from outside
+	joint      []float64          // seconds of training in which waiting could be determined
+	polled     []float64          // of those, in which it waited for a batch
+	aside      []float64          // seconds in which it waited for loaders that it goes over in turns with its own
+	waiting    []float64          // of those, in which it waited for a batch, took one, or was starting workers
+	starting   []float64          // of those, in which it was starting workers and not waiting for a batch
 	// of these, on a CPU, and asleep elsewhere than in a poll
 	startRan, startSlept []float64
 	receiving            []float64 // of those, in which it took a batch unseen; see receive
@@ -95,9 +96,12 @@ func (b *builder) rankOf(a *watched.Process) *rank {
 			both = b.Grow(r.Loader(), metric.LoaderSamples)
 		}
 	}
-	if spans := b.Evaluating(a); reported == nil && len(spans) > 0 {
+	if reported == nil {
+		r.evaluating = b.Evaluating(a)
+	}
+	if len(r.evaluating) > 0 {
 		r.reported = b.Length
-		r.evaluated = stat.Each(len(b.Spans), func(i int) float64 { return b.Spans[i].Within(spans) })
+		r.evaluated = stat.Each(len(b.Spans), func(i int) float64 { return b.Spans[i].Within(r.evaluating) })
 	}
 	if !r.noLoader {
 		b.waits(r, both)
@@ -148,11 +152,11 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	}
 }
 
-// waits adds up the time in which the trainer waited for its loader; what it waits for that of an evaluation is part of
-// its step. Three parts, none of them counted twice: it waits
-// for a batch; it does anything else between the birth of the first new worker and their first batch, for it is then
-// starting them; and while no worker is left it ends the old ones or starts the first new one. What else it does
-// meanwhile may be an evaluation or a checkpoint, and counts as its own.
+// waits adds up the time in which the trainer waited for its loader, without the time in which it is seen to evaluate.
+// Three parts, none of them counted twice: it waits for a batch; it does anything else between the birth of the first
+// new worker and their first batch, for it is then starting them; and while no worker is left it ends the old ones or
+// starts the first new one. What else it does meanwhile may be an evaluation without workers or a checkpoint, and
+// counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
 	r.aside = b.WaitsApart(r.Process)
 	r.polled = stat.Beyond(b.Grow(r.Loader(), metric.LoaderWaiting), r.aside)
@@ -339,14 +343,14 @@ func (b *builder) unasked(r *rank) float64 {
 	if queued == nil || made == nil || r.noLoader || b.pinned(r) { // PyTorch's thread empties the queue
 		return 0
 	}
-	steps, evaluating := queued.Steps(), b.Evaluating(r.Process)
+	steps := queued.Steps()
 	empty := func(i int) bool {
 		return i >= 0 && i < len(steps) && made.Grown(steps[i]) == 0 &&
 			!slices.ContainsFunc(queued.Within(steps[i]), func(n float64) bool { return n > 0 })
 	}
 	runs := 0.0
 	for i, between := range steps {
-		if !empty(i-1) && !empty(i) && !empty(i+1) || between.Within(evaluating) > 0 {
+		if !empty(i-1) && !empty(i) && !empty(i+1) || between.Within(r.evaluating) > 0 {
 			continue
 		}
 		for _, part := range watched.Intersect(b.Spans, between) {

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -50,22 +51,30 @@ func (b *builder) trainingPart(r *rank, all step.Range, shares []float64) step.R
 // evaluate: workers of training that live on have nothing to do then, which says nothing of them. All of the watch
 // where too little would be left.
 func (b *builder) whileTraining(r *rank) (*builder, *rank) {
+	if len(r.evaluating) == 0 || r.noLoader {
+		return b, r
+	}
 	var spans []watched.Span
 	for _, s := range b.Spans {
-		spans = append(spans, s.Without(b.Evaluating(r.Process))...)
+		spans = append(spans, slices.DeleteFunc(s.Without(r.evaluating), func(s watched.Span) bool {
+			return s.Length() < leastPart
+		})...)
 	}
-	left := stat.Sum(watched.Lengths(spans))
-	if r.hook != nil || r.evaluated == nil || left < watched.LeastSteady || len(spans) < fewestWindows {
+	if stat.Sum(watched.Lengths(spans)) < watched.LeastSteady || len(spans) < fewestWindows {
 		return b, r
 	}
 	watch, own, of := *b.Watch, *r, *b
 	watch.Spans, watch.Length = spans, watched.Lengths(spans)
-	of.Watch, own.evaluated = &watch, nil
+	of.Watch, own.evaluated, own.rate = &watch, nil, stat.Summary{}
+	own.batches, own.handed, own.clock = nil, nil, nil
 	own.samples = of.Grow(r.Entity, metric.ThreadSamples)
 	of.batches(&own)
 	own.handed = own.batches
 	return &of, &own
 }
+
+// leastPart is the shortest part of a window that is used as one, in seconds: ten samples of each thread.
+const leastPart = 0.2
 
 // mostMixed is how wide the range of a share may be before it says nothing of training: half of all there is.
 const mostMixed = 0.5

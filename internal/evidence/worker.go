@@ -142,7 +142,7 @@ func (b *builder) imbalance(r *rank) figure {
 	var rates []float64
 	for _, w := range r.workerSet {
 		cpu, seen := b.Track(metric.ProcCPU, w.Entity).Grow(b.Spans)
-		if lived := stat.Sum(seen); lived > b.Steady.Length()/2 {
+		if lived := stat.Sum(seen); lived > stat.Sum(b.Length)/2 {
 			rates = append(rates, (stat.Sum(cpu)+stat.Sum(b.Grow(w.Entity, metric.ProcEndedCPU)))/lived)
 		}
 	}

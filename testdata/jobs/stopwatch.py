@@ -117,8 +117,10 @@ class StopWatch:
     def evaluation(self):
         """Times what is done within as an evaluation in the middle of a step."""
         self._phase("step")
-        yield
-        self._phase("evaluation")
+        try:
+            yield
+        finally:
+            self._phase("evaluation")
 
     def _phase(self, kind):
         """Books the time since the last mark to the phase that ends now."""

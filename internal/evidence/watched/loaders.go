@@ -112,8 +112,8 @@ func (f *Watch) Evaluating(trainer *Process) (spans []Span) {
 			alone.waits, alone.came, alone.To = alone.waits+r.waits, alone.came+r.came, alone.To+r.Length()
 		}
 	}
-	each := stat.Over(alone.To-alone.waits, alone.came) // of the trainer's time that it does not wait
-	open := false                                       // the last stretch goes on unless a batch of training comes
+	// a step of these batches, without the wait; and whether the last stretch goes on unless a batch of training comes
+	each, open := stat.Over(max(alone.To-alone.waits, 0), alone.came), false
 	for _, r := range all {
 		switch aside := r.waits+r.came > 0; {
 		case r.own > 0 && r.waits == 0: // batches are counted late
@@ -137,12 +137,22 @@ func (f *Watch) apart(trainer *Process, loader int) bool {
 }
 
 // atOnce is how much of the work of a loader's workers, or of those that its trainer's figures are of, whichever is
-// less, comes while the others work too; 0 where one of the two never works.
+// less, comes while the others work too; 0 where one of the two never works. Where both work little whenever they do,
+// samples that find one of them at work seldom find the other, and nothing is known: 1.
 func (f *Watch) atOnce(trainer *Process, loader int) float64 {
-	var own, its, both float64
+	var own, its, both, ownFor, itsFor float64
 	for _, step := range f.Track(metric.LoaderAliveSum, trainer.loaderEntity(loader)).Steps() {
 		a, b := step.Length()*f.busy(trainer, trainer.loader, step), step.Length()*f.busy(trainer, loader, step)
 		own, its, both = own+a, its+b, both+min(a, b)
+		if a > 0 {
+			ownFor += step.Length()
+		}
+		if b > 0 {
+			itsFor += step.Length()
+		}
+	}
+	if most := max(stat.Over(own, ownFor), stat.Over(its, itsFor)); most > 0 && most < isTogether {
+		return 1
 	}
 	return stat.Over(both, min(own, its))
 }
@@ -185,7 +195,7 @@ func (f *Watch) Beside(trainer *Process) (others []Beside) {
 		lived := stat.Over(samples, f.Grown(trainer.Entity, f.Steady, metric.ThreadSamples))
 		other := Beside{Workers: workers, Busy: f.busy(trainer, i, f.Steady) * stat.Share(lived),
 			Apart: f.apart(trainer, i)}
-		ended := slices.ContainsFunc(workers, func(w *Process) bool { return w.Died < f.Steady.To })
+		ended := slices.ContainsFunc(workers, func(w *Process) bool { return w.Died < f.Steady.To-LateNotice })
 		if ended || workers[0].Born <= f.Steady.From {
 			other.Persistent = new(!ended)
 		}

@@ -167,7 +167,7 @@ func (f *Watch) readStandstill(life Span) (out []lost) {
 		}
 		still := Span{from, life.To}
 		waiting := f.Grown(a.Loader(), still, metric.LoaderWaiting)
-		samples := f.Grown(a.Loader(), still, metric.LoaderSamples)
+		samples := f.Grown(a.Entity, still, metric.ThreadSamples) // whichever of its loaders has workers
 		if samples > 0 && waiting >= standstillWaits*samples {
 			out = append(out, lost{Span: still, Open: true, Why: f.stuckWorkers(a, still)})
 		}

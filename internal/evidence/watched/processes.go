@@ -20,6 +20,7 @@ type Process struct {
 	BornInWatch bool
 	Thread      bool // of a trainer
 	loader      int  // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
+	inTurns     bool // its set stands in the row of those of another loader
 }
 
 // told is what events say of a process; see recording.EventProcess. What a later one leaves out stays.

@@ -116,6 +116,9 @@ func WorkerSets(workers []*Process) [][]*Process {
 // Starts finds the births in the watch at which no worker of before was left.
 func (f *Watch) Starts(trainer *Process, workers []*Process) []Restart {
 	sets := WorkerSets(workers)
+	between := slices.DeleteFunc(f.Processes.OfAll(trainer), func(w *Process) bool {
+		return !w.inTurns || slices.Contains(workers, w)
+	})
 	pace, timed := f.pace(trainer, sets), f.changeovers(trainer)
 	var out []Restart
 	for i := range sets {
@@ -141,6 +144,13 @@ func (f *Watch) Starts(trainer *Process, workers []*Process) []Restart {
 		next := math.Inf(1)
 		if i+1 < len(sets) {
 			next = sets[i+1][0].Born
+		}
+		for _, w := range between {
+			if w.Born > born {
+				next = min(next, w.Born)
+			} else if !r.Initial {
+				r.Ended = max(r.Ended, min(w.Died, born))
+			}
 		}
 		at := slices.IndexFunc(timed, func(c changeover) bool { return c.To > born && c.From < next && c.To < next })
 		if at >= 0 && !r.Initial {

@@ -20,6 +20,9 @@ func (f *Watch) inTurns() {
 			continue
 		}
 		for i := range f.loaders(a) {
+			if f.Track(metric.LoaderWorkers, a.loaderEntity(i)) == nil { // cut off before the first reading of it
+				continue
+			}
 			sets := f.setsOf(a, i, gaps)
 			small := areSmall(sets)
 			if !slices.Contains(small, true) {
@@ -31,7 +34,7 @@ func (f *Watch) inTurns() {
 				if small[k] {
 					turns = append(turns, s.life)
 					for _, w := range s.workers {
-						w.loader = n
+						w.loader, w.inTurns = n, true
 					}
 				}
 			}
@@ -86,8 +89,8 @@ func (f *Watch) setsOf(trainer *Process, loader int, gaps []lost) (sets []set) {
 
 // areSmall says which of the sets hand over too few batches to go over the same data as the largest ones. For an
 // evaluation's there has to be one that follows a larger one. Of the first set and the last, which the watch or the job
-// may cut short, only the place is known: they are as their neighbour is not, unless large ones are seen to follow each
-// other.
+// may cut short, the place decides where they handed over little: they are as their neighbour is not, unless large ones
+// are seen to follow each other.
 func areSmall(sets []set) []bool {
 	largest, reading := 0.0, 0.0
 	for _, s := range sets {
@@ -95,19 +98,18 @@ func areSmall(sets []set) []bool {
 			largest, reading = max(largest, s.batches), max(reading, s.most)
 		}
 	}
-	small := stat.Each(len(sets), func(i int) bool {
-		return sets[i].counted && sets[i].batches+reading < isTogether*(largest-reading)
-	})
+	few := stat.Each(len(sets), func(i int) bool { return sets[i].batches+reading < isTogether*(largest-reading) })
+	small := stat.Each(len(sets), func(i int) bool { return sets[i].counted && few[i] })
 	follows, inRow, last := false, false, len(sets)-1
 	for i := 1; i < last; i++ {
-		follows = follows || small[i] && !small[i-1]
-		inRow = inRow || sets[i-1].counted && sets[i].counted && !small[i-1] && !small[i]
+		follows = follows || small[i] && !few[i-1]
+		inRow = inRow || !few[i-1] && !few[i]
 	}
 	if !follows {
 		return make([]bool, len(sets))
 	}
 	if !sets[0].counted {
-		small[0] = !small[1] && !inRow
+		small[0] = few[0] && !small[1] && !inRow
 	}
 	small[last] = small[last] && !small[last-1] && !inRow
 	return small
@@ -121,50 +123,41 @@ func (f *Watch) divide(from, to string, turns []Span) {
 		switch {
 		case t == nil || d.Name == metric.LoaderNoWorkers.Name || d.Name == metric.LoaderWaitsHere.Name:
 		case d.Name == metric.LoaderWaiting.Name:
-			f.put(metric.LoaderWaitsHere, t.grownIn(to, turns))
+			of, _ := t.divided(to, turns)
+			f.put(metric.LoaderWaitsHere, of)
 		case d.Kind == metric.Counter:
-			of := t.grownIn(to, turns)
-			for i, v := range of.V {
-				t.V[i] -= v
-			}
+			of, rest := t.divided(to, turns)
 			f.put(d, of)
-		case d.Name == metric.LoaderWorkers.Name:
-			of := &Track{Entity: to, At: t.At, V: make([]float64, len(t.V))}
-			for i, at := range t.At {
-				if isIn(at, turns) {
-					of.V[i], t.V[i] = t.V[i], 0
-				}
-			}
-			f.put(d, of)
+			f.put(d, rest)
 		default:
-			of := &Track{Entity: to}
-			own := &Track{Entity: from}
+			of, rest := &Track{Entity: to}, &Track{Entity: from}
 			for i, at := range t.At {
-				whose := own
-				if isIn(at, turns) {
-					whose = of
+				whose, other := rest, of
+				if slices.ContainsFunc(turns, func(s Span) bool { return s.From <= at && at < s.To }) {
+					whose, other = of, rest
 				}
 				whose.At, whose.V = append(whose.At, at), append(whose.V, t.V[i])
+				if d.Name == metric.LoaderWorkers.Name { // of which the other one has none then
+					other.At, other.V = append(other.At, at), append(other.V, 0)
+				}
 			}
 			f.put(d, of)
-			f.put(d, own)
+			f.put(d, rest)
 		}
 	}
 }
 
-// grownIn is a counter of another entity that grows as this one does in some spans.
-func (t *Track) grownIn(entity string, spans []Span) *Track {
-	out := &Track{Entity: entity, At: t.At, V: make([]float64, len(t.V))}
+// divided makes two counters of one: one of another entity, which grows as it does in some spans, from 0, and what is
+// left of it. The latter keeps its steps backwards.
+func (t *Track) divided(entity string, spans []Span) (of, rest *Track) {
+	of = &Track{Entity: entity, At: slices.Clone(t.At), V: make([]float64, len(t.V))}
+	rest = &Track{Entity: t.Entity, At: slices.Clone(t.At), V: slices.Clone(t.V), Resets: t.Resets}
 	for i, step := range t.Steps() {
-		out.V[i+1] = out.V[i]
-		if length := step.Length(); length > 0 {
-			out.V[i+1] += max(t.V[i+1]-t.V[i], 0) * step.Within(spans) / length
+		grown, part := t.V[i+1]-t.V[i], 0.0
+		if grown > 0 {
+			part = grown * min(stat.Over(step.Within(spans), step.Length()), 1)
 		}
+		of.V[i+1], rest.V[i+1] = of.V[i]+part, rest.V[i]+(grown-part)
 	}
-	return out
-}
-
-// isIn reports whether a moment lies in any of some spans.
-func isIn(at float64, spans []Span) bool {
-	return slices.ContainsFunc(spans, func(s Span) bool { return s.From <= at && at < s.To })
+	return of, rest
 }

@@ -191,7 +191,7 @@ class Loop:
                 self.step()
                 if self.over():
                     return
-                if a.eval_every and self.steps % a.eval_every == 0:
+                if evaluation and a.eval_every and self.steps % a.eval_every == 0:
                     self.evaluate(evaluation)
             if evaluation:
                 self.evaluate(evaluation)
