@@ -157,6 +157,12 @@ var deviceLoops = []deviceLoop{
 			" --sync-every=10",
 	},
 	{
+		// Training's workers are started anew, those of its evaluation live on.
+		name: "evaluates-kept-input", class: inputBound,
+		args: "--restart --keep-evaluation --workers=2 --loader-ms=160 --device-ms=30 --launch-ms=5 --epoch-steps=60" +
+			" --eval-steps=15 --sync-every=10",
+	},
+	{
 		// The second loader is the slow one.
 		name: "zipped-input", class: inputBound,
 		args: "--workers=2 --loader-ms=30 --beside-ms=180 --device-ms=40 --launch-ms=5 --sync-every=10",

@@ -71,7 +71,13 @@ func (d *drawing) trainer(lead *rank) {
 	r := d.rankOf(lead.Process)
 	if r.hook != nil || !r.noLoader { // a load of its own looks like any other work from outside
 		d.inputWait(r, step.Seen{}, step.Range{})
-		d.line(metric.InputWait, r.waited, r.watched)
+		seen := slices.Clone(r.watched)
+		for i := range seen {
+			if r.evaluated != nil && seen[i] < leastPart { // too little of training for a share
+				seen[i] = 0
+			}
+		}
+		d.line(metric.InputWait, r.waited, seen)
 	}
 	if r.hook != nil {
 		l := r.hook.Training

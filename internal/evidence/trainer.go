@@ -158,8 +158,7 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 // starts the first new one. What else it does meanwhile may be an evaluation without workers or a checkpoint, and
 // counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
-	r.aside = b.WaitsApart(r.Process)
-	r.polled = stat.Beyond(b.Grow(r.Loader(), metric.LoaderWaiting), r.aside)
+	r.polled, r.aside = b.Waits(r.Process, r.Loader())
 	r.starting, r.startRan = make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	r.startSlept = make([]float64, len(b.Spans))
 	r.joint = both

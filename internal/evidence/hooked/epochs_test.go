@@ -53,3 +53,18 @@ func TestManyEpochsAreToldInPart(t *testing.T) {
 		t.Errorf("restarts and epochs of %v s", got)
 	}
 }
+
+// TestEarlier moves back what has no room, and loses only what none has.
+func TestEarlier(t *testing.T) {
+	for _, c := range []struct{ held, room, want []float64 }{
+		{[]float64{0, 0.2, 1.3}, []float64{1, 1, 1}, []float64{0, 0.5, 1}},
+		{[]float64{0.9, 1, 1.4}, []float64{1, 1, 1}, []float64{1, 1, 1}},
+		{[]float64{0.5, 0.25}, []float64{1, 1}, []float64{0.5, 0.25}},
+	} {
+		if got := earlier(c.held, c.room); !slices.EqualFunc(got, c.want, func(x, y float64) bool {
+			return math.Abs(x-y) < 1e-12
+		}) {
+			t.Errorf("%v of %v: %v, want %v", c.held, c.room, got, c.want)
+		}
+	}
+}

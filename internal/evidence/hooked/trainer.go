@@ -146,7 +146,20 @@ func (h *Trainer) evaluate() {
 	if all := stat.Sum(h.Evaluated); all > leastOverlap*room && all > 0 {
 		h.Evaluated = stat.Each(len(h.Reported), func(i int) float64 { return h.Evaluated[i] * room / all })
 	}
-	h.Evaluated = stat.Lesser(h.Evaluated, h.Reported)
+	h.Evaluated = earlier(h.Evaluated, h.Reported)
+}
+
+// earlier moves what windows hold beyond their room into those before: a step's time is added up as the next one
+// begins, and seems to have passed since the last reading, which may be of later than its begin.
+func earlier(held, room []float64) []float64 {
+	out := stat.Lesser(held, room)
+	left := 0.0
+	for i := range slices.Backward(held) {
+		left += held[i] - out[i]
+		moved := min(left, room[i]-out[i])
+		out[i], left = out[i]+moved, left-moved
+	}
+	return out
 }
 
 // gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.

@@ -65,17 +65,34 @@ func (f *Watch) handedOver(a *Process, loader int) float64 {
 	return t.V[len(t.V)-1]
 }
 
-// WaitsApart is how long of each window a trainer was seen to wait for loaders that are not gone over together with the
-// one that its figures are of.
-func (f *Watch) WaitsApart(trainer *Process) []float64 {
-	waits := make([]float64, len(f.Spans))
+// Waits is how long of each window a trainer was seen to wait for what is sampled under an entity, as the loader that
+// its figures are of, and for loaders that are not gone over together with that one. Each loader's samples
+// tell of waits only while it has workers: what is left of its own without those of the others, each reading tells.
+func (f *Watch) Waits(trainer *Process, entity string) (own, apart []float64) {
+	waiting := f.Track(metric.LoaderWaiting, entity)
+	own, _ = waiting.Grow(f.Spans)
+	apart = make([]float64, len(f.Spans))
+	steps := waiting.Steps()
+	elsewhere := make([]float64, len(steps))
 	for i := range f.loaders(trainer) {
 		if f.apart(trainer, i) {
-			g, _ := f.Track(metric.LoaderWaitsHere, trainer.loaderEntity(i)).Grow(f.Spans)
-			stat.Add(waits, g)
+			here := f.Track(metric.LoaderWaitsHere, trainer.loaderEntity(i))
+			inSteps, _ := here.Grow(steps)
+			inWindows, _ := here.Grow(f.Spans)
+			stat.Add(elsewhere, inSteps)
+			stat.Add(apart, inWindows)
 		}
 	}
-	return waits
+	if stat.Sum(elsewhere) == 0 {
+		return own, apart
+	}
+	all, _ := waiting.Grow(steps)
+	left := &Track{At: waiting.At, V: make([]float64, len(waiting.At))}
+	for i, w := range stat.Beyond(all, elsewhere) {
+		left.V[i+1] = left.V[i] + w
+	}
+	own, _ = left.Grow(f.Spans)
+	return own, apart
 }
 
 // Evaluating returns the stretches in which a trainer goes over loaders in turns with the one that its figures are of,
@@ -99,7 +116,7 @@ func (f *Watch) Evaluating(trainer *Process) (spans []Span) {
 	came := []metric.Desc{metric.LoaderTensors, metric.LoaderBatches}
 	var all []reading
 	alone := reading{}
-	for _, step := range f.Track(metric.LoaderAliveSum, others[0]).Steps() {
+	for _, step := range f.Track(metric.ThreadSamples, trainer.Entity).Steps() {
 		r := reading{Span: step, own: f.Grown(trainer.Loader(), step, came...)}
 		if f.busy(trainer, trainer.loader, step) > isTogether {
 			r.own++ // its batches may not be known

@@ -63,6 +63,7 @@ def arguments():
     add("--epoch-steps", type=int, default=100000)
     add("--eval-steps", type=int, default=0, help="after each epoch")
     add("--eval-every", type=int, default=0, help="after so many steps of an epoch too, with workers of its own")
+    add("--keep-evaluation", action="store_true", help="its workers live on where those of training are started anew")
     add("--beside-ms", type=float, default=0, help="a second loader, zipped with the first: what its worker takes")
     add("--free", action="store_true", default=os.environ.get("DEVICE_FREE") == "1")
     add("--seconds", type=float, default=60)
@@ -114,10 +115,10 @@ class Loop:
         self.end = time.monotonic() + args.seconds
         self.stop_file = os.path.join(os.path.dirname(args.data), "stop-%d" % os.getppid())
 
-    def loader(self, steps, milliseconds):
+    def loader(self, steps, milliseconds, restart):
         a = self.args
         items = Items(a.load, milliseconds * MS / a.batch_size, steps * a.batch_size, a.data, a.vary, a.tensors)
-        more = dict(prefetch_factor=a.prefetch, persistent_workers=not a.restart) if a.workers else {}
+        more = dict(prefetch_factor=a.prefetch, persistent_workers=not restart) if a.workers else {}
         return DataLoader(items, batch_size=a.batch_size, shuffle=True, num_workers=a.workers, pin_memory=a.pin, **more)
 
     def work(self, seconds, native, kernels, on_device):
@@ -177,10 +178,11 @@ class Loop:
     def run(self):
         a = self.args
         took = a.slow_ms if self.rank == a.slow_rank else a.loader_ms
-        train = self.loader(a.epoch_steps, took)
-        evaluation = self.loader(a.eval_steps, a.loader_ms) if a.eval_steps else None
+        train = self.loader(a.epoch_steps, took, a.restart)
+        anew = a.restart and not a.keep_evaluation
+        evaluation = self.loader(a.eval_steps, a.loader_ms, anew) if a.eval_steps else None
         if a.beside_ms:
-            train = Zipped(train, self.loader(a.epoch_steps, a.beside_ms))
+            train = Zipped(train, self.loader(a.epoch_steps, a.beside_ms, a.restart))
         if a.prefetcher:
             train = Ahead(train, a.prefetcher)
         if a.free:
