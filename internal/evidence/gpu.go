@@ -69,13 +69,11 @@ func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means)
 // they report nothing, by the driver's samples, in which copies from pageable memory count in part (on an H200 0.32
 // where kernels ran for 0.17 of the time, and the engines told 0.17: docs/gpu.md); NaN where neither was read.
 func (b *builder) busyOf(gpus []string) []float64 {
-	busy, engines := b.gpuMeans(metric.GPUUtil, gpus), b.gpuMeans(metric.GPUGraphics, gpus)
-	return stat.Each(len(busy), func(i int) float64 {
-		if stat.Finite(engines[i]) {
-			return engines[i]
-		}
-		return busy[i]
-	})
+	engines := b.gpuMeans(metric.GPUGraphics, gpus)
+	if slices.ContainsFunc(engines, func(x float64) bool { return stat.Finite(x) }) {
+		return engines
+	}
+	return b.gpuMeans(metric.GPUUtil, gpus)
 }
 
 // copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its
@@ -126,7 +124,7 @@ func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
 func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 	total, n := make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	for _, e := range entities {
-		for i, x := range b.Track(d, e).Means(b.Spans) {
+		for i, x := range b.Track(d, e).Levels(b.Spans) {
 			if stat.Finite(x) {
 				total[i], n[i] = total[i]+x, n[i]+1
 			}

@@ -203,12 +203,16 @@ func alternating(t *testing.T, trains float64) *Evidence {
 	t.Helper()
 	l := trainAndHold(t, 0)
 	training := moment{run: 0.1, asleep: 0.9, gpu: 0.8}
+	turn := func(to moment) {
+		l.ticks(l.now + 1e-6) // the reading at its end is of what went before
+		l.samples = to
+	}
 	for at := 0.0; at < 36; at += 3 * trains {
-		l.samples = training
+		turn(training)
 		l.begin(0, 0, 0)
 		l.plain(0, trains, 0.005, 0.045)
 		l.end(0, 0)
-		l.samples = moment{run: 0.95, asleep: 0.05, gpu: 0.05}
+		turn(moment{run: 0.95, asleep: 0.05, gpu: 0.05})
 		l.over(1, false, int(2*trains/0.1+0.5), 0, 0.1)
 	}
 	e := l.evidence()

@@ -39,6 +39,8 @@ func (b *builder) trainingPart(r *rank, all step.Range, shares []float64) step.R
 	}
 	lo, hi := max(0, (all.Lo-e)/(1-e)), min(1, all.Hi/(1-e))
 	mean, fit, side := b.withoutEvaluation(r, shares)
+	faster := b.catchesUp(r)
+	fit, side = fit*faster, side*faster
 	if scale := fit / mean; stat.Finite(scale, side) && all.Hi*scale-all.Lo*scale+2*side < hi-lo {
 		return step.Share(min(max(all.Lo*scale-side, lo), hi), min(max(all.Likely*scale, lo), hi),
 			min(max(all.Hi*scale+side, lo), hi))
@@ -71,6 +73,20 @@ func (b *builder) whileTraining(r *rank) (*builder, *rank) {
 	of.batches(&own)
 	own.handed = own.batches
 	return &of, &own
+}
+
+// catchesUp is how many times faster steps follow each other on average than where there is no evaluation: workers go
+// on while the trainer evaluates, and it takes what they have made by then as fast as it can. 1 where that is not
+// known: from outside batches are counted as they are made.
+func (b *builder) catchesUp(r *rank) float64 {
+	if r.hook == nil || stat.Sum(r.batches) == 0 {
+		return 1
+	}
+	_, usual, _ := b.withoutEvaluation(r, stat.Quotients(r.batches, b.Length))
+	if x := stat.Sum(r.batches) / stat.Sum(r.clock) / usual; stat.Finite(x) {
+		return max(x, 1)
+	}
+	return 1
 }
 
 // leastPart is the shortest part of a window that is used as one, in seconds: ten samples of each thread.

@@ -192,6 +192,26 @@ func (t *Track) Means(spans []Span) []float64 {
 	})
 }
 
+// Levels returns the mean level in each span of a gauge whose readings are means since the reading before. NaN where
+// none reaches into it, and of the last span no reading counts that goes on after it: the job may have ended meanwhile.
+func (t *Track) Levels(spans []Span) []float64 {
+	steps := t.Steps()
+	if len(steps) > 0 { // the first reading stands for as long as the next one
+		steps = slices.Insert(steps, 0, Span{t.At[0] - steps[0].Length(), t.At[0]})
+	}
+	return stat.Each(len(spans), func(k int) float64 {
+		total, seen := 0.0, 0.0
+		first, _ := slices.BinarySearchFunc(steps, spans[k].From, func(s Span, at float64) int {
+			return cmp.Compare(s.To, at)
+		})
+		for i := first; i < len(steps) && steps[i].From < spans[k].To && steps[i].To <= spans[len(spans)-1].To; i++ {
+			common := spans[k].Overlap(steps[i])
+			total, seen = total+t.V[i]*common, seen+common
+		}
+		return stat.Divide(total, seen)
+	})
+}
+
 // Steps returns the spans between readings, in order; the i-th ends at reading i+1.
 func (t *Track) Steps() []Span {
 	if t == nil {
