@@ -69,11 +69,11 @@ func (b *builder) mean(means []float64) figure { return b.ratio(b.lasting(means)
 // they report nothing, by the driver's samples, in which copies from pageable memory count in part (on an H200 0.32
 // where kernels ran for 0.17 of the time, and the engines told 0.17: docs/gpu.md); NaN where neither was read.
 func (b *builder) busyOf(gpus []string) []float64 {
-	engines := b.gpuMeans(metric.GPUGraphics, gpus)
-	if slices.ContainsFunc(engines, func(x float64) bool { return stat.Finite(x) }) {
+	engines, samples := b.gpuMeans(metric.GPUGraphics, gpus), b.gpuMeans(metric.GPUUtil, gpus)
+	if e := b.mean(engines); e.N > 0 && 2*e.N >= b.mean(samples).N { // unless they failed on the way
 		return engines
 	}
-	return b.gpuMeans(metric.GPUUtil, gpus)
+	return samples
 }
 
 // copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its

@@ -78,7 +78,7 @@ func (b *builder) model(r *rank) {
 		seen.Busy = b.trainingMean(r, r.busy)
 		seen.Copy = b.trainingPart(r, b.copies(r), b.gpuMeans(metric.GPUPcieRx, r.gpus))
 		if len(r.gpus) > 0 {
-			seen.Others = b.trainingMean(r, b.gpuMeans(metric.GPUOthersUtil, r.gpus))
+			seen.Others = b.range_(b.gpuMeans(metric.GPUOthersUtil, r.gpus)) // whatever the trainer does
 		}
 	}
 	perSec := func(d metric.Desc) []float64 { return stat.Quotients(b.Grow(r.Entity, d), b.Length) }

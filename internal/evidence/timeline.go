@@ -73,7 +73,7 @@ func (d *drawing) trainer(lead *rank) {
 		d.inputWait(r, step.Seen{}, step.Range{})
 		seen := slices.Clone(r.watched)
 		for i := range seen {
-			if r.evaluated != nil && seen[i] < leastPart { // too little of training for a share
+			if r.evaluates() > 0 && seen[i] < leastPart { // too little of training for a share
 				seen[i] = 0
 			}
 		}

@@ -158,7 +158,8 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 // starts the first new one. What else it does meanwhile may be an evaluation without workers or a checkpoint, and
 // counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
-	r.polled, r.aside = b.Waits(r.Process, r.Loader())
+	beside, alone := b.WaitsApart(r.Process)
+	r.polled, r.aside = stat.Beyond(b.Grow(r.Loader(), metric.LoaderWaiting), beside), stat.Plus(beside, alone)
 	r.starting, r.startRan = make([]float64, len(b.Spans)), make([]float64, len(b.Spans))
 	r.startSlept = make([]float64, len(b.Spans))
 	r.joint = both

@@ -76,15 +76,15 @@ func (b *builder) whileTraining(r *rank) (*builder, *rank) {
 }
 
 // catchesUp is how many times faster steps follow each other on average than where there is no evaluation: workers go
-// on while the trainer evaluates, and it takes what they have made by then as fast as it can. 1 where that is not
-// known: from outside batches are counted as they are made.
+// on while the trainer evaluates in the middle of an epoch, and it takes what they have made by then as fast as it can.
+// 1 where it does not, and where that is not known: from outside batches are counted as they are made.
 func (b *builder) catchesUp(r *rank) float64 {
-	if r.hook == nil || stat.Sum(r.batches) == 0 {
+	if r.hook == nil || stat.Sum(r.hook.Training.Of(metric.HookNested)) == 0 {
 		return 1
 	}
-	_, usual, _ := b.withoutEvaluation(r, stat.Quotients(r.batches, b.Length))
-	if x := stat.Sum(r.batches) / stat.Sum(r.clock) / usual; stat.Finite(x) {
-		return max(x, 1)
+	_, usual, _ := b.withoutEvaluation(r, stat.Quotients(r.batches, r.reported))
+	if x := stat.Divide(stat.Sum(r.batches), stat.Sum(r.clock)*usual); stat.Finite(x) {
+		return min(max(x, 1), 1/(1-r.evaluates()))
 	}
 	return 1
 }

@@ -118,7 +118,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		alive := len(d.workers)
 		d.change.sampled(now, t.main, main, polls, waiting && alive > 0)
 		d.joint.main(waiting, alive > 0, d.had)
-		if waiting && of == d {
+		if waiting && of == d && t.alive() > alive { // else nobody counts the wait but this one
 			d.joint.here++
 		}
 		if samples > 0 {

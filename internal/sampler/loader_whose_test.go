@@ -184,21 +184,6 @@ func TestEvaluationWithinAnEpoch(t *testing.T) {
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2})
 }
 
-// TestWaitForTheOnlyWorkers of an evaluation that live on, while those of training are gone, is one for them.
-func TestWaitForTheOnlyWorkers(t *testing.T) {
-	m := twoForked(t)
-	m.thread(103, 103, running, "0", 'R')
-	w := m.watch()
-	w.scratch.pollFD = func(int, uint64) (int, bool) { return 31, true } // the second one's results
-	w.samples(1)
-	m.remove(101)
-	m.remove(102)
-	w.samples(10)
-	b := w.book()
-	b.want(t, second100, map[metric.Desc]float64{metric.LoaderWaiting: 11, metric.LoaderWaitsHere: 11})
-	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWaiting: 1, metric.LoaderWaitsHere: 0})
-}
-
 // TestPipesThatAreNotKnown leave one loader: where a trainer holds too many descriptors, or workers none of its pipes.
 func TestPipesThatAreNotKnown(t *testing.T) {
 	many := twoForked(t)

@@ -54,11 +54,12 @@ func TestManyEpochsAreToldInPart(t *testing.T) {
 	}
 }
 
-// TestEarlier moves back what has no room, and loses only what none has.
+// TestEarlier moves what has no room into the window before, and no further.
 func TestEarlier(t *testing.T) {
 	for _, c := range []struct{ held, room, want []float64 }{
 		{[]float64{0, 0.2, 1.3}, []float64{1, 1, 1}, []float64{0, 0.5, 1}},
-		{[]float64{0.9, 1, 1.4}, []float64{1, 1, 1}, []float64{1, 1, 1}},
+		{[]float64{0.5, 1, 1.4}, []float64{1, 1, 1}, []float64{0.5, 1, 1}},
+		{[]float64{0, 1.4, 1.4, 0.3}, []float64{1, 1, 1, 0}, []float64{0.4, 1, 1, 0}},
 		{[]float64{0.5, 0.25}, []float64{1, 1}, []float64{0.5, 0.25}},
 	} {
 		if got := earlier(c.held, c.room); !slices.EqualFunc(got, c.want, func(x, y float64) bool {

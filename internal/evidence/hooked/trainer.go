@@ -149,15 +149,13 @@ func (h *Trainer) evaluate() {
 	h.Evaluated = earlier(h.Evaluated, h.Reported)
 }
 
-// earlier moves what windows hold beyond their room into those before: a step's time is added up as the next one
-// begins, and seems to have passed since the last reading, which may be of later than its begin.
+// earlier moves what a window holds beyond its room into the one before: a step's time is added up as the next one
+// begins, and seems to have passed since the last reading, which may be of later than its begin. What that one has no
+// room for is no matter of readings, and goes.
 func earlier(held, room []float64) []float64 {
 	out := stat.Lesser(held, room)
-	left := 0.0
-	for i := range slices.Backward(held) {
-		left += held[i] - out[i]
-		moved := min(left, room[i]-out[i])
-		out[i], left = out[i]+moved, left-moved
+	for i := 1; i < len(out); i++ {
+		out[i-1] += min(held[i]-out[i], room[i-1]-out[i-1])
 	}
 	return out
 }

@@ -65,34 +65,21 @@ func (f *Watch) handedOver(a *Process, loader int) float64 {
 	return t.V[len(t.V)-1]
 }
 
-// Waits is how long of each window a trainer was seen to wait for what is sampled under an entity, as the loader that
-// its figures are of, and for loaders that are not gone over together with that one. Each loader's samples
-// tell of waits only while it has workers: what is left of its own without those of the others, each reading tells.
-func (f *Watch) Waits(trainer *Process, entity string) (own, apart []float64) {
-	waiting := f.Track(metric.LoaderWaiting, entity)
-	own, _ = waiting.Grow(f.Spans)
-	apart = make([]float64, len(f.Spans))
-	steps := waiting.Steps()
-	elsewhere := make([]float64, len(steps))
+// WaitsApart is how long of each window a trainer was seen to wait for loaders that are not gone over together with the
+// one that its figures are of: beside workers of that one, whose samples count these waits too, and while it has none.
+// The samples of each loader count every wait while it has workers.
+func (f *Watch) WaitsApart(trainer *Process) (beside, alone []float64) {
+	beside, alone = make([]float64, len(f.Spans)), make([]float64, len(f.Spans))
+	own := f.Grow(trainer.Loader(), metric.LoaderWaiting)
 	for i := range f.loaders(trainer) {
 		if f.apart(trainer, i) {
-			here := f.Track(metric.LoaderWaitsHere, trainer.loaderEntity(i))
-			inSteps, _ := here.Grow(steps)
-			inWindows, _ := here.Grow(f.Spans)
-			stat.Add(elsewhere, inSteps)
-			stat.Add(apart, inWindows)
+			stat.Add(beside, f.Grow(trainer.loaderEntity(i), metric.LoaderWaitsHere))
+			for k, more := range stat.Beyond(f.Grow(trainer.loaderEntity(i), metric.LoaderWaiting), own) {
+				alone[k] = max(alone[k], more)
+			}
 		}
 	}
-	if stat.Sum(elsewhere) == 0 {
-		return own, apart
-	}
-	all, _ := waiting.Grow(steps)
-	left := &Track{At: waiting.At, V: make([]float64, len(waiting.At))}
-	for i, w := range stat.Beyond(all, elsewhere) {
-		left.V[i+1] = left.V[i] + w
-	}
-	own, _ = left.Grow(f.Spans)
-	return own, apart
+	return beside, alone
 }
 
 // Evaluating returns the stretches in which a trainer goes over loaders in turns with the one that its figures are of,

@@ -192,12 +192,19 @@ func (t *Track) Means(spans []Span) []float64 {
 	})
 }
 
-// Levels returns the mean level in each span of a gauge whose readings are means since the reading before. NaN where
-// none reaches into it, and of the last span no reading counts that goes on after it: the job may have ended meanwhile.
+// mostUsual is how many times as long as usual a reading may be the mean of: one that was late, or its like.
+const mostUsual = 2
+
+// Levels returns the mean level in each span of a gauge whose readings are means since the reading before, or since as
+// long before as is usual, where there was none for longer. NaN where none reaches into a span. No reading counts that
+// goes on after the last span: the job may have ended meanwhile.
 func (t *Track) Levels(spans []Span) []float64 {
 	steps := t.Steps()
-	if len(steps) > 0 { // the first reading stands for as long as the next one
-		steps = slices.Insert(steps, 0, Span{t.At[0] - steps[0].Length(), t.At[0]})
+	if usual, ok := stat.Quantile(Lengths(steps), 0.5); ok {
+		steps = slices.Insert(steps, 0, Span{t.At[0] - usual, t.At[0]})
+		for i := range steps {
+			steps[i].From = max(steps[i].From, steps[i].To-mostUsual*usual)
+		}
 	}
 	return stat.Each(len(spans), func(k int) float64 {
 		total, seen := 0.0, 0.0
