@@ -213,6 +213,9 @@ class Module:
             written = [v for v in self.bound.get((id(self.tree), dotted(node)), []) if isinstance(v, ast.Constant)]
             if written:  # "args.workers = 0", whatever the option's default is
                 return written[-1]
+            for call in self.callers.get("set_defaults", []):
+                if keyword(call, node.attr) is not None:
+                    return keyword(call, node.attr)
             for call in self.callers.get("add_argument", []):
                 if node.attr in [dest(word) for word in words(call)]:
                     return keyword(call, "default")
@@ -237,12 +240,14 @@ class Module:
 
     def local(self, call):
         """The function of this file that a call calls: by its name, or by self and its name."""
-        plain = (
-            isinstance(call.func, ast.Name)
-            or isinstance(call.func, ast.Attribute)
-            and dotted(call.func.value) == "self"
-        )
-        found = self.functions.get(last(call.func), []) if plain else []
+        found = self.functions.get(last(call.func), [])
+        if isinstance(call.func, ast.Attribute):
+            if dotted(call.func.value) != "self":
+                return None
+            own = [f for f in found if self.inside(f, ast.ClassDef)[:1] == self.inside(call, ast.ClassDef)[:1]]
+            found = own or found
+        elif not isinstance(call.func, ast.Name):
+            return None
         return found[0] if len(found) == 1 else None
 
     def reached(self, function, depth=3):
@@ -326,6 +331,16 @@ class Loader:
             for v in self.m.values(self.given("num_workers"))
             for n in ast.walk(v)
         )
+
+    def usual_workers(self):
+        """The number of workers where it is written, else the default of the parameter or option that gives it, with
+        words that say so; None where neither is.
+        """
+        if self.workers is UNKNOWN:
+            number, unless = self.default("num_workers"), " unless another is given"
+        else:
+            number, unless = self.workers, ""
+        return number if type(number) is int else None, unless
 
     def has_workers(self):
         """True, False, or None where the file does not say."""

@@ -168,6 +168,7 @@ def handle_shared(m):
         minded = {"__getstate__", "__setstate__", "worker_init"} & set(items.methods)
         if init is None or items.workers() is False or minded:
             continue
+        begins = [f for f in m.reached(init) if f not in items.functions]
         read = {
             n.attr
             for f in items.functions
@@ -181,9 +182,9 @@ def handle_shared(m):
                 for v in values
                 if not isinstance(v, Item)
                 for c in [opening(m, x) for x in m.values(v)]
-                if c is not None and init in m.inside(c, FUNCTIONS)
+                if c is not None and set(begins) & set(m.inside(c, FUNCTIONS))
             ]
-            if not opened or reset(items, attribute, init):
+            if not opened or reset(items, attribute, init, begins):
                 continue
             call = opened[0]
             word = opens(m, call, HANDLES)
@@ -207,8 +208,10 @@ def opening(m, value):
     return next((v for v in found if opens(m, v, HANDLES)), None)
 
 
-def reset(items, attribute, init):
-    """Whether a handle is let go of at the end of __init__, or opened again where it is used."""
+def reset(items, attribute, init, begins):
+    """Whether a handle is let go of at the end of __init__, or opened again where it is used. begins: the functions
+    that run in __init__ and for no item.
+    """
     for n in ast.walk(init):
         if is_call(n, "close") and on_self(receiver(n)) == attribute:
             return True
@@ -218,7 +221,7 @@ def reset(items, attribute, init):
         for s in ast.walk(f):
             if isinstance(s, ast.Assign) and any(on_self(t) == attribute for t in s.targets):
                 nothing = isinstance(s.value, ast.Constant) and s.value.value is None
-                if f is init and nothing and s is not first_of(init, attribute) or f is not init and not nothing:
+                if f is init and nothing and s is not first_of(init, attribute) or f not in begins and not nothing:
                     return True
     return False
 

@@ -16,7 +16,8 @@ READERS = re.compile(
 def workers_zero(m):
     readers = {items.owner.name: items for items in m.datasets}
     for loader in m.loaders:
-        if loader.workers != 0 or not loader.plain or isinstance(loader.workers, bool):
+        workers, unless = loader.usual_workers()
+        if workers != 0 or not loader.plain:
             continue
         kinds = [last(v.func) if isinstance(v, ast.Call) else type(v).__name__ for v in loader.datasets()]
         if any(k in IN_MEMORY or k in ("List", "Tuple", "ListComp") for k in kinds):
@@ -32,9 +33,12 @@ def workers_zero(m):
             (k for k in kinds if READERS.fullmatch(k)), None
         )
         about = "num_workers=0" if loader.given("num_workers") is not None else "no num_workers"
+        about += unless
         if reads:
             yield Finding(
-                loader.call, "%s: the training process reads and decodes each item of %s itself" % (about, reads), SURE
+                loader.call,
+                "%s: the training process reads and decodes each item of %s itself" % (about, reads),
+                LIKELY if unless else SURE,
             )
         elif not any(k in readers for k in kinds):
             yield Finding(
@@ -137,10 +141,11 @@ def under_condition(m, node, loop):
 @rule("one-worker")
 def one_worker(m):
     for loader in m.loaders:
-        if loader.workers == 1 and not isinstance(loader.workers, bool):
+        workers, unless = loader.usual_workers()
+        if workers == 1:
             yield Finding(
                 loader.given("num_workers") or loader.call,
-                "num_workers=1: one process prepares all batches, whatever the CPUs could do",
+                "num_workers=1%s: one process prepares all batches, whatever the CPUs could do" % unless,
             )
 
 
