@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -51,8 +49,17 @@ Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
 		Args: expect(func(args []string) bool { return len(args) > 0 },
 			"pipetune lint train.py, or a folder: pipetune lint .", "lint takes files or folders"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			asked, stop := env.Signals()
 			defer stop()
+			ctx, cancel := context.WithCancelCause(c.Context())
+			defer cancel(nil)
+			go func() {
+				select {
+				case s := <-asked:
+					cancel(quietExit(requestCode(s)))
+				case <-ctx.Done():
+				}
+			}()
 			return l.run(ctx, env, args)
 		},
 	}
@@ -176,7 +183,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 	}
 	result, err := lint.Run(ctx, request)
 	if ctx.Err() != nil {
-		return quietExit(exitInterrupted)
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		return fail(exitUsage, "--python names another interpreter", "%s: %w", request.Python, err)

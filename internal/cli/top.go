@@ -133,10 +133,11 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 	})
 	watched := make(chan error, 1)
 	go func() { watched <- v.watchOn(ctx) }()
-	var by os.Signal
+	ended := make(chan os.Signal, 1)
 	go func() {
 		select {
-		case by = <-asked:
+		case s := <-asked:
+			ended <- s
 			v.screen.Quit()
 		case <-v.left:
 		}
@@ -148,9 +149,12 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 	// Where stderr is gone there is nobody left to tell.
 	_, _ = stderr.Write(v.held.Bytes())
 	v.env.Stderr = stderr
+	select {
+	case s := <-ended:
+		return quietExit(requestCode(s))
+	default:
+	}
 	switch {
-	case by != nil:
-		return quietExit(requestCode(by))
 	case err != nil:
 		return err
 	case drawn != nil:

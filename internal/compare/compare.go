@@ -152,20 +152,21 @@ func free(r *report.Report) (*float64, string) {
 // warnings are about the input itself: the same report on both sides, nothing trained, sides that look swapped.
 func warnings(before, after []Input) []string {
 	var out []string
+	called := names(before, after)
 	for _, x := range before {
 		for _, y := range after {
 			if reflect.DeepEqual(x.Report, y.Report) {
-				out = append(out, fmt.Sprintf("%s and %s hold the same report: nothing can differ.", path.Base(x.Name),
-					path.Base(y.Name)))
+				out = append(out, fmt.Sprintf("%s and %s hold the same report: nothing can differ.", called(x.Name),
+					called(y.Name)))
 			}
 		}
 	}
 	for _, x := range slices.Concat(before, after) {
 		if w := x.Report.Window; w != nil && w.Steps != nil && *w.Steps <= 0 {
-			out = append(out, path.Base(x.Name)+": no step was seen in it.")
+			out = append(out, called(x.Name)+": no step was seen in it.")
 		}
 		if d := x.Report.Verdict; d != nil && d.Class == report.Inconclusive {
-			out = append(out, path.Base(x.Name)+": its verdict is inconclusive.")
+			out = append(out, called(x.Name)+": its verdict is inconclusive.")
 		}
 	}
 	if x, y := before[0].Report.DataLoader(), after[0].Report.DataLoader(); x.Iterable && y.Iterable &&
@@ -175,8 +176,8 @@ func warnings(before, after []Input) []string {
 	}
 	b, a := earliest(before), earliest(after)
 	if b != "" && a != "" && a < b {
-		out = append(out, fmt.Sprintf("%s was made before %s: are the two sides swapped?", path.Base(after[0].Name),
-			path.Base(before[0].Name)))
+		out = append(out, fmt.Sprintf("%s was made before %s: are the two sides swapped?", called(after[0].Name),
+			called(before[0].Name)))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package exporter
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -39,6 +40,8 @@ const (
 	// longestRequest is the request with its headers.
 	longestRequest = 8 << 10
 	plainText      = "text/plain; charset=utf-8"
+	// acceptAgain is the time until it is tried again to take a connection.
+	acceptAgain = time.Second
 	// endPatience is how long the end waits for answers under way.
 	endPatience = time.Second
 )
@@ -49,8 +52,13 @@ func (s *Server) Serve() {
 	for {
 		room <- struct{}{}
 		conn, err := s.listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // too many open files, say
+			<-room
+			time.Sleep(acceptAgain)
+			continue
 		}
 		s.asking.Go(func() {
 			defer func() { <-room }()

@@ -35,6 +35,9 @@ func KeepOpen(path string, o ReaderOptions) (*Kept, error) {
 func (k *Kept) Open(dataset string) (*Reader, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if err := prepare(); err != nil {
+		return nil, err
+	}
 	o := k.options
 	o.Dataset = dataset
 	r := &Reader{found: finder{follow: o.Follow, locked: o.Locked, files: k.found.files[:1:1], shared: 1}}

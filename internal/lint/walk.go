@@ -61,7 +61,7 @@ func Files(paths, exclude []string) ([]string, error) {
 				if d.IsDir() {
 					return fs.SkipDir
 				}
-			case d.Type().IsRegular() && (strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".ipynb")):
+			case d.Type().IsRegular() && slices.Contains(sources, filepath.Ext(name)):
 				if found = append(found, name); len(found) > mostFiles {
 					return errors.New("more than 100,000 files")
 				}

@@ -204,14 +204,15 @@ func (d *devicePlan) call(ctx context.Context, q storage.Request) (storage.Resul
 	}
 	q.Buffered = d.buffered
 	got, err := directWork.ask(ctx, d.process, q)
+	if err == nil && got.Refused && !d.buffered {
+		d.buffered, q.Buffered = true, true
+		got, err = directWork.ask(ctx, d.process, q)
+	}
 	switch {
 	case err != nil:
 		return got, err
-	case got.Refused && d.buffered:
-		return got, fmt.Errorf("reading the files through the page cache was refused")
 	case got.Refused:
-		d.buffered = true
-		return d.call(ctx, q)
+		return got, fmt.Errorf("reading the files through the page cache was refused")
 	case len(got.Slices) == 0:
 		return got, fmt.Errorf("no read of %d bytes came back within %v", got.Block, storage.SlowestRead)
 	}

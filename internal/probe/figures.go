@@ -11,7 +11,7 @@ import (
 func (w way) figures(r reading) benchmark.Read {
 	items := func(p pass) float64 { return float64(p.Items) }
 	bytes := func(p pass) float64 { return float64(p.Bytes) }
-	out := benchmark.Read{Way: w.row, Time: r.time, Rate: inverse(r.time), Slow: slowest99(r.times),
+	out := benchmark.Read{Way: w.row, Time: r.time, Rate: inverse(r.time), Slow: slowest99(slices.Concat(r.times...)),
 		CPU:      perItemCPU(r.passes),
 		Bytes:    over(r.passes, bytes, items),
 		ByteRate: over(r.passes, bytes, func(p pass) float64 { return p.Seconds }),

@@ -32,7 +32,7 @@ type way struct {
 type reading struct {
 	time   stat.Summary // seconds per item
 	passes []pass
-	times  []float64 // seconds of single items
+	times  [][]float64 // seconds of single items, of each pass
 }
 
 var (
@@ -67,7 +67,8 @@ func (s *session) measure(ctx context.Context, w way, within span) (reading, err
 	if err != nil {
 		v = perUnit(rounds)
 	}
-	m.out.passes = m.out.passes[len(m.out.passes)-len(rounds):] // the first, a warm-up, does not count
+	warm := len(m.out.passes) - len(rounds) // the first, a warm-up, does not count
+	m.out.passes, m.out.times = m.out.passes[warm:], m.out.times[warm:]
 	m.out.time = v
 	not := unfetched(m.out.passes, !w.apart && s.readsAgain())
 	if w.openOnly {
@@ -172,7 +173,7 @@ func (m *measuring) warmRound(ctx context.Context) (round, error) {
 
 func (m *measuring) keep(p pass, times []float64) round {
 	m.out.passes = append(m.out.passes, p)
-	m.out.times = append(m.out.times, times...)
+	m.out.times = append(m.out.times, times)
 	return round{Units: float64(p.Items), Seconds: p.Seconds}
 }
 

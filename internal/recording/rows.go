@@ -5,7 +5,7 @@ import "fmt"
 // Dataset is the row of EventDataset. Nil and empty are unknown.
 type Dataset struct {
 	Path       string `json:"path"`   // redacted
-	How        string `json:"how"`    // it was found: fd, map or inotify
+	How        string `json:"how"`    // it was found: fd or map
 	Kind       string `json:"kind"`   // hdf5, image, npy, tar, other
 	Folder     bool   `json:"folder"` // else one file
 	Bytes      *int64 `json:"bytes,omitempty"`

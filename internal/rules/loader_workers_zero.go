@@ -80,10 +80,10 @@ func crowded(p *diagnose.Pass, l *diagnose.Loader) string {
 	}
 	other := p.OrZero(metric.OtherCPU)
 	who := "by this job"
-	switch trainer, told := p.Maybe(metric.TrainerCPU); {
+	switch {
 	case other >= othersLimit.Value*usable:
 		who = fmt.Sprintf("%s of them by other programs", unit.Number(other))
-	case told && trainer > l.CPU.Center:
+	case l.TrainerCPU.Center > l.CPU.Center:
 		who = "most of it by the training step itself"
 	}
 	return fmt.Sprintf("%s are %s full already, %s", cpus(usable), unit.Percent(share(busy)), who)

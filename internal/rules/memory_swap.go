@@ -37,7 +37,7 @@ var memorySwap = diagnose.Rule{
 			rec := report.Recommendation{Setting: "num_workers", From: new(whole(n)), To: whole(n / 2),
 				Why: "each worker has its own memory"}
 			if each, ok := p.Maybe(metric.WorkerPrivate); ok {
-				rec.Why = fmt.Sprintf("frees up to %s", unit.Bytes((n-float64(int(n/2+0.5)))*each))
+				rec.Why = fmt.Sprintf("frees up to %s", unit.Bytes((n-float64(int(n/2+0.5)))*each)) + inEachTrainer(p)
 			}
 			f.Recommendations = append(f.Recommendations, rec)
 		}

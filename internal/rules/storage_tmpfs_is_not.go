@@ -61,7 +61,7 @@ func tmpfsMeasured(p *diagnose.Pass) {
 			metric.DatasetBytes, metric.BenchMemory),
 		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p),
 			To: "a tmpfs of at least " + unit.Bytes(p.Get(metric.DatasetBytes)), Why: "only a tmpfs is memory",
-			Caveat: "it counts against the job's memory limit", Effect: quicker(cold, warm, report.Measured,
-				"the first epoch only")}},
+			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold, warm,
+				report.Measured, "the first epoch only"))}},
 	})
 }

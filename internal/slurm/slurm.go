@@ -44,7 +44,11 @@ func Find(ctx context.Context, id string) (Job, error) {
 			return Job{}, fmt.Errorf("there is no %s here: %w", program, ErrNoSlurm)
 		}
 	}
-	said, err := command(ctx, "squeue", "--noheader", "--jobs="+id, "--format=%T|%D|%N").CombinedOutput()
+	said, err := command(ctx, "squeue", "--noheader", "--jobs="+id, "--format=%T|%D|%N").Output()
+	var refused *exec.ExitError
+	if errors.As(err, &refused) {
+		said = refused.Stderr
+	}
 	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
 	last := lines[len(lines)-1]
 	switch {
@@ -221,5 +225,9 @@ func (g *Gathering) take(r io.Reader) error {
 			g.leave(task, untrusted.Message(err.Error()))
 		}
 	}
-	return lines.Err()
+	if err := lines.Err(); err != nil {
+		_, _ = io.Copy(io.Discard, r) // srun, and who reads what else it says, would wait for it
+		return err
+	}
+	return nil
 }

@@ -117,7 +117,8 @@ func (b *extents) add(f dataset.File, at int) error {
 	}
 	if !b.Buffered {
 		through, align, err := openDirect(file)
-		if err := errors.Join(err, file.Close()); err != nil {
+		_ = file.Close() // read-only: nothing is lost
+		if err != nil {
 			return err
 		}
 		file, b.align = through, max(b.align, align)

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"fmt"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -77,7 +78,7 @@ func (m *model) key(name string) tea.Cmd {
 	case "ctrl+l":
 		return tea.ClearScreen
 	case "?", "h":
-		m.help = !m.help
+		m.help, m.scroll = !m.help, 0
 	case "esc":
 		m.help = false
 	case "space":
@@ -129,9 +130,9 @@ func (m *model) state() string {
 }
 
 func clock(at time.Duration) string {
-	t := time.Time{}.Add(at.Truncate(time.Second))
+	s := int(at.Seconds())
 	if at >= time.Hour {
-		return t.Format("15:04:05")
+		return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
-	return t.Format("4:05")
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

@@ -98,12 +98,11 @@ func (m *model) rows() (rows []row) {
 		if !disk.Known() {
 			continue
 		}
-		aside := ""
+		aside := disk.Of.Device
 		if busy, ok := f.Get(metric.DiskUtil, disk.Of); ok {
-			aside = "busy " + unit.Percent(busy.Now)
+			aside += ", busy " + unit.Percent(busy.Now)
 		}
-		rows = append(rows, row{"disk", unit.Format(disk.Now, "bytes/s"), "", disk.Past, highest(disk.Past),
-			disk.Of.Device + ", " + aside})
+		rows = append(rows, row{"disk", unit.Format(disk.Now, "bytes/s"), "", disk.Past, highest(disk.Past), aside})
 	}
 	return rows
 }

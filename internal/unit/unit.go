@@ -60,9 +60,9 @@ func Seconds(s float64) string {
 		return Number(s/3600) + " h"
 	case a >= 120:
 		return Number(s/60) + " min"
-	case a >= 1 || a == 0:
+	case a >= 0.9995 || a == 0:
 		return Number(s) + " s"
-	case a >= 0.001:
+	case a >= 0.0009995:
 		return Number(s*1e3) + " ms"
 	}
 	return Number(s*1e6) + " µs"
