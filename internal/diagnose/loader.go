@@ -23,7 +23,7 @@ type Loader struct {
 	Seen predict.Loader // costs as they were seen, with the time without a CPU and with what starting workers took
 
 	ranks   float64 // trainers whose loaders share the machine, at least one
-	others  otherLoaders
+	others  evidence.OtherLoaders
 	noWait  float64             // batches per second with free data, at most, as it is reported; 0 = unknown
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
 	assumed []string            // inputs that were not measured
@@ -45,11 +45,11 @@ const Relative = report.RelativeThroughput
 // little known. Without workers, and where batches do not pass through shared memory, no batches can be counted from
 // outside, and the model is relative; the hook counts them all.
 func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
-	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: otherLoadersOf(e)}
+	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: e.Facts.OtherLoaders}
 	number := func(d metric.Desc) float64 { return orZero(e, d) }
 	l.ranks = max(number(metric.Ranks), 1)
 	if number(metric.FeedingRanks) == 1 { // one loader has all, less what the other trainers compute
-		l.others.cpus += number(metric.TrainerCPU) * (1 - 1/l.ranks)
+		l.others.CPUs += number(metric.TrainerCPU) * (1 - 1/l.ranks)
 		l.ranks = 1
 	}
 	l.UsableCPUs = number(metric.UsableCPUs) / l.ranks
@@ -140,7 +140,7 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 // a device the parts are known as well, and how long it takes with free data only as a range.
 func (l *Loader) takeStep(e *evidence.Evidence) bool {
 	free, ok := e.Get(metric.FreeStepTime)
-	l.FreeStep = l.others.step(free.Summary)
+	l.FreeStep = l.withOthers(free.Summary)
 	if ok && l.FreeStep.Lo > 0 {
 		l.noWait = 1 / l.FreeStep.Lo
 	}
@@ -238,7 +238,7 @@ func (l *Loader) relative(e *evidence.Evidence, free stat.Summary) {
 		free.Center, free.Lo, free.Hi = lead.Free.Likely, lead.Free.Lo, lead.Free.Hi
 		l.StepRange, l.Spin = true, lead.Spin.Likely
 	}
-	l.FreeStep = l.others.step(free)
+	l.FreeStep = l.withOthers(free)
 	l.Metric, l.Unit, l.Now = Relative, string(metric.Count), stat.Exact(1)
 }
 
@@ -300,21 +300,10 @@ func ceiling(e *evidence.Evidence) stat.Summary {
 // another one feeds have none.
 func (l *Loader) Trainers() int { return int(math.Round(l.ranks)) }
 
-// otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when
-// the one that is modelled changes.
-type otherLoaders struct {
-	leastStep float64 // seconds that a step takes with them at least
-	cpus      float64 // cores that their workers use, and the trainers that have no loader
-}
-
-func otherLoadersOf(e *evidence.Evidence) otherLoaders {
-	o := e.Facts.OtherLoaders
-	return otherLoaders{max(o.LeastStep, 0), max(o.CPUs, 0)}
-}
-
-// step is how short a step can get by changes of the one loader.
-func (o otherLoaders) step(free stat.Summary) stat.Summary {
-	if by := o.leastStep - free.Center; by > 0 {
+// withOthers is how short a step can get by changes of the one loader: the other DataLoaders of each step, where there
+// are several, as in zip, stay as they are.
+func (l *Loader) withOthers(free stat.Summary) stat.Summary {
+	if by := l.others.LeastStep - free.Center; by > 0 {
 		free.Center, free.Lo, free.Hi = free.Center+by, free.Lo+by, free.Hi+by
 	}
 	return free
@@ -324,10 +313,10 @@ func (o otherLoaders) step(free stat.Summary) stat.Summary {
 // way with.
 const leastLeft = 0.2
 
-// left is what of the CPUs the others leave.
-func (o otherLoaders) left(cpus stat.Summary) stat.Summary {
+// besideOthers is what other loaders, and trainers that have none, leave of the CPUs.
+func (l *Loader) besideOthers(cpus stat.Summary) stat.Summary {
 	for _, x := range []*float64{&cpus.Center, &cpus.Lo, &cpus.Hi} {
-		*x = max(*x-o.cpus, leastLeft**x)
+		*x = max(*x-max(l.others.CPUs, 0), leastLeft**x)
 	}
 	return cpus
 }

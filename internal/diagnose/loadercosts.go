@@ -94,9 +94,9 @@ func (l *Loader) cores(e *evidence.Evidence) {
 	if !ok || usable.Center <= 0 {
 		return
 	}
-	l.CPUs = l.others.left(usable.Summary.Scaled(1 / l.ranks))
+	l.CPUs = l.besideOthers(usable.Summary.Scaled(1 / l.ranks))
 	if full, ok := e.Get(metric.FullCPUs); ok {
-		l.FullCPUs = l.others.left(full.Summary.Scaled(1 / l.ranks)).Center
+		l.FullCPUs = l.besideOthers(full.Summary.Scaled(1 / l.ranks)).Center
 	}
 	other, ok := e.Get(metric.OtherCPU)
 	if !ok {
@@ -108,7 +108,7 @@ func (l *Loader) cores(e *evidence.Evidence) {
 	if free := present.Center - other.Center; ok && free < usable.Center {
 		left.Center = min(max(free, job.Center, 0), usable.Center)
 	}
-	l.left = l.others.left(left.Scaled(1 / l.ranks)).Center
+	l.left = l.besideOthers(left.Scaled(1 / l.ranks)).Center
 	if ok && present.Center > usable.Center { // some of them compute elsewhere; which is not reported
 		other.Center = max(other.Center-(present.Center-usable.Center), 0)
 	}
@@ -191,9 +191,6 @@ func (l *Loader) vary(variation float64) {
 	l.Fetch = predict.Lognormal(l.variation)
 }
 
-// normalMAD makes the median absolute deviation of normally distributed values their standard deviation.
-const normalMAD = 1.4826
-
 // variation is the coefficient of variation of a batch's time that the windows allow: a mean of n batches varies by the
 // square root of n less than one batch does. In a window a batch takes what its workers are busy for it. Windows in
 // which workers start, or at whose end batches are not counted yet, are outliers and say nothing of batches; so the
@@ -205,17 +202,9 @@ func variation(e *evidence.Evidence, rate float64) float64 {
 	if len(values) < 3 || !ok || rate <= 0 {
 		return 0
 	}
-	middle, _ := stat.Quantile(values, 0.5)
-	if middle <= 0 {
-		return 0
-	}
-	off := make([]float64, len(values))
-	for i, v := range values {
-		off[i] = math.Abs(v - middle)
-	}
-	spread, _ := stat.Quantile(off, 0.5)
+	middle, spread := stat.Spread(values)
 	per := max(rate*time.Center/float64(len(values)), 1) // batches of a window
-	window := normalMAD * spread / middle                // of its mean
+	window := spread / middle                            // of its mean
 	return min(math.Sqrt(max(window*window*per-1/(6*per), 0)), mostVariation)
 }
 

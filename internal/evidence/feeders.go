@@ -150,11 +150,5 @@ func (b *builder) withData(r *rank) figure {
 	case stat.Sum(r.batches) < float64(batchesEach*n):
 		return none("too few batches passed for each worker to be asked again", "")
 	}
-	at := slices.DeleteFunc(slices.Clone(r.workerSet), func(w *watched.Process) bool {
-		return b.idleShare([]*watched.Process{w}) >= standbyIdle
-	})
-	if b.idleShare(at) > 1-watched.LeastFeeding { // those hardly work either
-		return exact(float64(n)).by(metric.Inferred)
-	}
-	return positive(float64(len(at))).by(metric.Inferred)
+	return exact(float64(n - b.standsBy(r))).by(metric.Inferred)
 }

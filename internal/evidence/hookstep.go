@@ -107,7 +107,8 @@ func (b *builder) hookMade(r *rank) {
 	b.set(metric.CollateRatio, b.ratio(collate, took))
 	b.set(metric.RowsPerBatch, b.ratio(l.Made(metric.HookRows), fetches))
 	b.set(metric.RowRatio, b.ratio(l.Made(metric.HookRowTime), took))
-	b.hookSpreads(l)
+	b.ev.SetSpread(metric.HookFetchSpread, l.FetchSpread())
+	b.ev.SetSpread(metric.HookWaitSpread, l.WaitSpread())
 	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.set(metric.FetchP99, exact(p99))
 	}
@@ -205,9 +206,3 @@ func (e *Evidence) Spread(d metric.Desc) []stat.Class { return e.read(d).spread 
 
 // SetSpread sets what Spread returns.
 func (e *Evidence) SetSpread(d metric.Desc, classes []stat.Class) { e.row(d).spread = classes }
-
-// hookSpreads keeps how the times of a batch and of a wait for it were spread.
-func (b *builder) hookSpreads(l *hooked.Loop) {
-	b.ev.SetSpread(metric.HookFetchSpread, l.FetchSpread())
-	b.ev.SetSpread(metric.HookWaitSpread, l.WaitSpread())
-}

@@ -41,7 +41,7 @@ func Timeline(rec *recording.Recording) *timeline.Timeline {
 		d.Window = b.Length[0]
 	}
 	for _, x := range b.Lost {
-		d.Gaps = append(d.Gaps, exported(x.Span))
+		d.Gaps = append(d.Gaps, exported(x))
 	}
 	if lead != nil {
 		d.trainer(lead)

@@ -110,7 +110,7 @@ func (b *builder) warnings(r *rank) {
 		}
 		b.warn("only %.0f batches passed in the window%s", stat.Sum(r.batches), longer)
 	}
-	if lost := watched.LostOf(b.Gaps, b.Steady); lost > 0 {
+	if lost := b.Steady.Within(b.Gaps); lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
 	}
 	b.warnFull()

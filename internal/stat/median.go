@@ -58,9 +58,9 @@ func sortedQuantile(xs []float64, q float64) float64 {
 	return xs[i]*(1-part) + xs[i+1]*part
 }
 
-// spread returns the median of a non-empty slice and its scaled median absolute deviation, which estimates the standard
+// Spread returns the median of a non-empty slice and its scaled median absolute deviation, which estimates the standard
 // deviation where the values are normal (factor 1.4826) and is not moved by a few wild ones.
-func spread(xs []float64) (median, deviation float64) {
+func Spread(xs []float64) (median, deviation float64) {
 	sorted := slices.Clone(xs)
 	slices.Sort(sorted)
 	median = sortedQuantile(sorted, 0.5)

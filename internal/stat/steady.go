@@ -33,7 +33,7 @@ func Warmup(xs []float64, floor float64) int {
 			return 0
 		}
 	}
-	level, deviation := spread(xs[n/2:])
+	level, deviation := Spread(xs[n/2:])
 	band := max(bandDeviations*deviation, bandShare*math.Abs(level), floor)
 	best := 0
 	for _, side := range []float64{-1, 1} {

@@ -39,7 +39,7 @@ func (f *Watch) wholeEpochs(steady Span) (whole Span, epochs int) {
 	}
 	lasted := stat.Each(len(begun)-1, func(i int) float64 { return begun[i+1] - begun[i] })
 	whole = Span{begun[0], begun[len(begun)-1]}
-	seen := stat.Sum(Lengths(without(whole, f.Lost)))
+	seen := stat.Sum(Lengths(whole.Without(f.Lost)))
 	if seen < max(LeastSteady+fringe, leftOf*steady.Length()) || slices.Max(lasted) > regular*slices.Min(lasted) {
 		return steady, 0
 	}

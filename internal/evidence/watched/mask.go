@@ -10,36 +10,19 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// lost is a stretch of the watch that no rate may be averaged over. In a gap pipetune itself did not run; else the job
-// could not go on, because the trainer or a loader worker was stopped by a signal or frozen with its cgroup, or because
-// no batch passed any more. Nothing that happens meanwhile reports the job's pace: a trainer waits for the batch of a
-// stopped worker as it would for a slow one.
-type lost struct {
+// halt is a stretch of the watch in which the job could not go on, because the trainer or a loader worker was stopped by
+// a signal or frozen with its cgroup, or because no batch passed any more. Nothing that happens meanwhile reports the
+// job's pace: a trainer waits for the batch of a stopped worker as it would for a slow one.
+type halt struct {
 	Span
-	Who  string // was stopped; "" in a gap and where no batch passed
+	Who  string // was stopped; "" where no batch passed
 	Open bool   // it lasted to the end of the watch
 	Why  string // no batch passed: what the workers did meanwhile
 }
 
-// readLost returns what is to be left out of a stretch of the watch: gaps, and halts of the job.
-func (f *Watch) readLost(life Span) (gaps, halts []lost) {
-	halts = f.readHalts(life.To)
-	if len(halts) == 0 && f.Rec.End != nil && f.Rec.End.Reason != recording.EndJobEnded {
-		// where somebody was stopped, that says it all
-		halts = f.readStandstill(life)
-	}
-	return f.readGaps(), halts
-}
+func earlier(a, b Span) int { return cmp.Compare(a.From, b.From) }
 
-func earlier(a, b lost) int { return cmp.Compare(a.From, b.From) }
-
-// LostOf is how much of a stretch such stretches take, in seconds.
-func LostOf(all []lost, s Span) (total float64) {
-	for _, x := range all {
-		total += x.Overlap(s)
-	}
-	return total
-}
+func haltEarlier(a, b halt) int { return earlier(a.Span, b.Span) }
 
 // aliveSamples is the rate of samples, per second, from which on a stretch is no gap: the tick was late on a full
 // machine, but samples went on. A stopped pipetune takes one or two at the edges.
@@ -53,7 +36,7 @@ const catchUp = 1.0
 
 // readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
 // counts need to catch up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
-func (f *Watch) readGaps() (gaps []lost) {
+func (f *Watch) readGaps() (gaps []Span) {
 	type gap struct {
 		Lasted float64 `json:"lasted_s"`
 	}
@@ -67,7 +50,7 @@ func (f *Watch) readGaps() (gaps []lost) {
 		}
 		edge := min(max(f.Rec.Header.Interval.Seconds(), 0), 1)
 		if samples < max(aliveSamples*lasted, 3) {
-			gaps = append(gaps, lost{Span: Span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
+			gaps = append(gaps, Span{at - lasted - edge, at + max(edge, min(lasted, catchUp))})
 		}
 	}
 	return gaps
@@ -87,16 +70,27 @@ const (
 	oneHalt = 2 * stopNotice
 )
 
-// readHalts returns the halts of the trainers and their workers in order of time, those that overlap as one.
-func (f *Watch) readHalts(end float64) []lost {
-	var all []lost
+// readHalts returns the halts of a stretch of the watch in order of time.
+func (f *Watch) readHalts(life Span) []halt {
+	all := f.readStops(life.To)
+	if len(all) == 0 && f.Rec.End != nil && f.Rec.End.Reason != recording.EndJobEnded {
+		// where somebody was stopped, that says it all
+		all = f.readStandstill(life)
+	}
+	slices.SortStableFunc(all, haltEarlier)
+	return all
+}
+
+// readStops returns the halts of the trainers and their workers in order of time, those that overlap as one.
+func (f *Watch) readStops(end float64) []halt {
+	var all []halt
 	for _, a := range slices.Concat(f.Processes.Trainers, f.Processes.Workers) {
 		stopped, who := f.Track(metric.ThreadStopped, a.Entity), "the job"
 		if a.Role == "worker" {
 			who = fmt.Sprintf("loader worker %d", a.PID)
 		}
 		for _, s := range haltsOf(stopped) {
-			x := lost{Span: Span{max(s.From-stopNotice, 0), s.To}, Who: who}
+			x := halt{Span: Span{max(s.From-stopNotice, 0), s.To}, Who: who}
 			// Readings are up to a second apart at the slowest pace.
 			if x.Open = f.Rec.End != nil && s.To >= min(stopped.Last(), end)-1; x.Open {
 				x.To = max(x.To, end)
@@ -104,8 +98,8 @@ func (f *Watch) readHalts(end float64) []lost {
 			all = append(all, x)
 		}
 	}
-	slices.SortStableFunc(all, earlier)
-	var merged []lost
+	slices.SortStableFunc(all, haltEarlier)
+	var merged []halt
 	for _, x := range all {
 		n := len(merged) - 1
 		if n < 0 || x.From > merged[n].To+oneHalt {
@@ -152,7 +146,7 @@ const (
 
 // readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a
 // worker hangs in a dead mount, in a program it started, in a lock. Rates over that time are of nothing.
-func (f *Watch) readStandstill(life Span) (out []lost) {
+func (f *Watch) readStandstill(life Span) (out []halt) {
 	for _, a := range f.Processes.Trainers {
 		from, ok := lastBatch(f.Track(metric.LoaderTensors, a.Loader()), life)
 		if !ok {
@@ -169,7 +163,7 @@ func (f *Watch) readStandstill(life Span) (out []lost) {
 		waiting := f.Grown(a.Loader(), still, metric.LoaderWaiting)
 		samples := f.Grown(a.Entity, still, metric.ThreadSamples) // whichever of its loaders has workers
 		if samples > 0 && waiting >= standstillWaits*samples {
-			out = append(out, lost{Span: still, Open: true, Why: f.stuckWorkers(a, still)})
+			out = append(out, halt{Span: still, Open: true, Why: f.stuckWorkers(a, still)})
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ func Intersect(spans []Span, s Span) []Span {
 	return stat.Each(len(spans), func(i int) Span { return spans[i].And(s) })
 }
 
-// Within is how much of a span lies in any of others, which do not overlap each other.
+// Within is how much of a span lies in others; what several of them hold counts for each.
 func (s Span) Within(others []Span) (total float64) {
 	for _, o := range others {
 		total += s.Overlap(o)

@@ -53,7 +53,7 @@ type set struct {
 }
 
 // setsOf returns the sets of workers of one loader of a trainer; none where they do not follow each other.
-func (f *Watch) setsOf(trainer *Process, loader int, gaps []lost) (sets []set) {
+func (f *Watch) setsOf(trainer *Process, loader int, gaps []Span) (sets []set) {
 	entity := trainer.loaderEntity(loader)
 	batches := f.Track(metric.LoaderTensors, entity)
 	if batches == nil {
@@ -82,7 +82,7 @@ func (f *Watch) setsOf(trainer *Process, loader int, gaps []lost) (sets []set) {
 			grown := batches.Grown(step.And(Span{s.life.From, until}))
 			s.batches, s.most = s.batches+grown, max(s.most, grown)
 		}
-		s.counted = s.counted && LostOf(gaps, s.life) == 0
+		s.counted = s.counted && s.life.Within(gaps) == 0
 	}
 	return sets
 }

@@ -78,9 +78,10 @@ type Watch struct {
 	Last   float64   // where the stretch would end that is not cut to whole epochs
 	Spans  []Span    // the windows, in order
 	Length []float64 // their lengths
-	// over all of the watch
-	Gaps, Halts []lost
-	Lost        []lost // both, in order
+	// over all of the watch, in order
+	Gaps  []Span // pipetune itself did not run
+	Halts []halt
+	Lost  []Span // both: no rate may be averaged over them
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
@@ -131,15 +132,10 @@ func (f *Watch) watchEnd() (end float64, ended bool) {
 
 // Without returns the parts of a span outside of others, which are in order.
 func (s Span) Without(others []Span) []Span {
-	return without(s, stat.Each(len(others), func(i int) lost { return lost{Span: others[i]} }))
-}
-
-// without returns the parts of whole that lie outside of what is lost.
-func without(whole Span, all []lost) []Span {
 	var parts []Span
-	at := whole.From
-	for _, g := range all {
-		if g.From >= whole.To {
+	at := s.From
+	for _, g := range others {
+		if g.From >= s.To {
 			break // the job ended before, or the recording was full
 		}
 		if g.From > at {
@@ -147,8 +143,8 @@ func without(whole Span, all []lost) []Span {
 		}
 		at = max(at, g.To)
 	}
-	if at < whole.To {
-		parts = append(parts, Span{at, whole.To})
+	if at < s.To {
+		parts = append(parts, Span{at, s.To})
 	}
 	return parts
 }
@@ -176,9 +172,9 @@ func cut(parts []Span, width float64) []Span {
 
 // settle drops the warm-up of a stretch of the watch and cuts the rest into windows.
 func (f *Watch) settle(life Span) {
-	f.Gaps, f.Halts = f.readLost(life)
-	slices.SortStableFunc(f.Halts, earlier)
-	f.Lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.Gaps, f.Halts)), earlier)
+	f.Gaps, f.Halts = f.readGaps(), f.readHalts(life)
+	halted := stat.Each(len(f.Halts), func(i int) Span { return f.Halts[i].Span })
+	f.Lost = slices.SortedStableFunc(slices.Values(slices.Concat(f.Gaps, halted)), earlier)
 	if f.Rec.End != nil {
 		f.By = f.Rec.End.Reason
 	}
@@ -196,9 +192,9 @@ func (f *Watch) settle(life Span) {
 	f.Steady, f.Epochs = f.wholeEpochs(Span{life.From + max(asked, detected), life.To})
 	f.Last = life.To
 	f.Detected = detected > asked
-	f.Halted = Seconds(LostOf(f.Halts, f.Steady))
+	f.Halted = Seconds(f.Steady.Within(halted))
 	f.Start, f.End, f.Warmup = Seconds(f.Steady.From), Seconds(f.Steady.To), Seconds(max(asked, detected))
-	parts := without(f.Steady, f.Lost)
+	parts := f.Steady.Without(f.Lost)
 	total := stat.Sum(Lengths(parts))
 	width := max(min(UsualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
 	if epoch := total / float64(f.Epochs); f.Epochs > 0 && epoch > width { // each window is the same part of its epoch
@@ -256,7 +252,7 @@ func (f *Watch) detectWarmup(life Span) float64 {
 	if life.Length() <= 0 {
 		return 0
 	}
-	parts := without(life, f.Lost)
+	parts := life.Without(f.Lost)
 	tensors, per := 0.0, 1.0
 	for _, t := range f.Tracks(metric.LoaderTensors) {
 		tensors += t.Grown(life)
