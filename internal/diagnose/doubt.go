@@ -216,8 +216,14 @@ func firstEffect(f *report.Finding) *report.Effect {
 	return nil
 }
 
-// hostOrGPU is why there is no class where data is ready and the device cannot be seen.
-func hostOrGPU(e *evidence.Evidence) string {
+// unclear is why there is no class where nothing says that data is late: a trainer without workers may be loading, and
+// a device cannot be seen.
+func unclear(e *evidence.Evidence, s split) string {
+	if MayLoad(e) {
+		return fmt.Sprintf("the trainer has no workers (num_workers=0), and from outside loading looks like any other "+
+			"work of its main thread: it takes %s of the time; a job that pipetune launches says itself",
+			shareRange(s.stall))
+	}
 	return "data is ready in time, and no counter of the GPU that the job has open was read" +
 		because(e.Facts.GPUWhyNot) + ": a main thread that runs may compute, or spin while it waits for the GPU"
 }

@@ -66,7 +66,7 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 	}{{evidence.Facts{Framework: "pytorch"}, true}, {launched("", 0), false}} {
 		r := Run(saw(c.facts, with(seen)), nil)
 		doubted := strings.Contains(strings.Join(r.Verdict.Doubts, " "), "loading looks like any other work")
-		if said := strings.Contains(r.Verdict.Statement, "44 % to 46 % of the time"); said != c.upTo ||
+		if said := strings.Contains(r.Verdict.Statement, "45 % (44 % to 46 %) of the time"); said != c.upTo ||
 			doubted != c.upTo {
 			t.Errorf("hook %v: %q with doubts %q", c.facts.Hook != nil, r.Verdict.Statement, r.Verdict.Doubts)
 		}
@@ -99,5 +99,21 @@ func TestLaunchedIsNotToldToLaunch(t *testing.T) {
 	alone.Header.Mode = "launch"
 	if a := noModel(alone, nil, "no batch was counted", ""); a.Cure != "" {
 		t.Errorf("launched, without a DataLoader: %q", a.Cure)
+	}
+}
+
+// From outside a trainer without workers and without a GPU may load whatever it does: while it sleeps as much as while
+// it runs. Where its sleep would be a device's, that is no verdict.
+func TestATrainerWithoutWorkersMayLoadWhileItSleeps(t *testing.T) {
+	seen := readings{"num_workers": 0, "host_ratio": 0.1, "device_ratio": 0.9, "loads_in_main_ratio": 0}
+	for most, want := range map[float64]report.Class{0.1: report.GPUBound, 1: report.Inconclusive} {
+		e := saw(evidence.Facts{Framework: "pytorch"}, with(seen))
+		v, _ := e.Get(metric.InWorkerless)
+		v.Hi = most
+		e.Set(metric.InWorkerless, v)
+		r := Run(e, nil)
+		if r.Verdict.Class != want {
+			t.Errorf("it may load %g of the time: %s, %q", most, r.Verdict.Class, r.Verdict.Statement)
+		}
 	}
 }

@@ -21,11 +21,13 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	case r.Verdict.Class == report.Inconclusive && e.Facts.OffMain != "" && !tooLittle(e):
 		// a longer watch would tell no more of what the main thread waits for
 	case r.Verdict.Class == report.Inconclusive:
-		if e.Window.Startup.Whole && e.Header.Mode != "launch" && startLine(e) != "" {
-			// its steps may never show from outside
+		inside := e.Header.Mode != "launch" && startLine(e) != ""
+		if inside && (e.Window.Startup.Whole || MayLoad(e)) { // its steps may never show from outside
 			out = append(out, "pipetune diagnose"+startLine(e))
 		}
-		out = append(out, longerWatch(e))
+		if !MayLoad(e) {
+			out = append(out, longerWatch(e))
+		}
 	case r.Verdict.Rule != "":
 		out = append(out, "pipetune explain "+r.Verdict.Rule)
 	case len(r.Findings) > 0:

@@ -165,12 +165,9 @@ func starving(e *evidence.Evidence, s split) string {
 		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
 	}
 	if s.workerless {
-		share := "up to " + unit.Percent(s.stall.Hi)
-		switch {
-		case Hooked(e):
-			share = unit.Percent(s.stall.Center)
-		case s.stall.Lo >= Moderate.Value:
-			share = unit.Percent(s.stall.Lo) + " to " + unit.Percent(s.stall.Hi)
+		share := unit.Percent(s.stall.Center)
+		if !Hooked(e) {
+			share = shareRange(s.stall)
 		}
 		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to "+
 			"loading while nothing else happens.", share)

@@ -117,7 +117,7 @@ func verdict(x *subject, findings []report.Finding, table map[string]*Rule) *rep
 		cause = leading(findings, table, s.stall.Center)
 	}
 	if v.Class = classify(e, s, cause != nil); v.Class == report.Inconclusive {
-		v.Confidence, v.Doubts = report.Low, []string{hostOrGPU(e)}
+		v.Confidence, v.Doubts = report.Low, []string{unclear(e, s)}
 		v.Statement = inconclusive(e, v.Doubts)
 		return v
 	}
@@ -206,6 +206,9 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 		return report.GPUBound
 	case s.sight == step.NoDevice && s.devOK && s.device >= Most.Value && s.device > s.host &&
 		(s.stall.Lo < Moderate.Value || !explained):
+		if MayLoad(e) { // for a device, or for its data
+			return report.Inconclusive
+		}
 		return report.GPUBound
 	}
 	return report.Balanced

@@ -13,6 +13,13 @@ func Workerless(e *evidence.Evidence) bool {
 	return ok && n.Center == 0
 }
 
+// MayLoad reports whether the trainer may load most of the time, or never: it has no workers, was watched from outside,
+// and nothing tells its loading from its training.
+func MayLoad(e *evidence.Evidence) bool {
+	stall, ok := Stall(e)
+	return ok && Workerless(e) && !Hooked(e) && stall.Lo < Moderate.Value && stall.Hi >= Most.Value
+}
+
 // Training reports whether anything of a training job was seen: a DataLoader that reported itself, a framework, loader
 // workers, data being read, or a GPU at work. A process that sleeps and shows none of them may be anything, and its
 // sleep says nothing of a device.

@@ -22,13 +22,14 @@ func (b *builder) networkWait(r *rank) step.Range {
 
 // asleepByTimer is the share of time in which it sleeps for a time and may be loading. A device is waited for by no
 // timer, and a training loop seldom pauses, while readers poll for what is fetched (as MosaicML's Streaming does for
-// its shards): most likely it loads, unless no DataLoader was made. Without a device, sleep stands for one.
+// // its shards): most likely it loads, unless no DataLoader was made. Without a device, sleep stands for one where data is
+// seen to be read otherwise, and else may be either.
 func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
-	if device == step.NoDevice {
-		return step.Range{}
-	}
 	s := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadSleep)))
-	if b.ev.Facts.NoLoader {
+	switch {
+	case device == step.NoDevice && b.readsWhileRunning(r) >= activeShare:
+		return step.Range{}
+	case device == step.NoDevice, b.ev.Facts.NoLoader:
 		return step.Range{Hi: s.Hi}
 	}
 	return step.Range{Likely: s.Likely, Hi: s.Hi}
@@ -46,9 +47,8 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 	own, likely := seen.Running.Likely-seen.Spin.Likely, b.readsWhileRunning(r)+remote.Likely
 	code, part, reported := b.codeOfLoading(r, seen.Running)
 	switch {
-	case seen.Device == step.NoDevice: // nothing but reads says that it loads at all
+	case seen.Device == step.NoDevice: // nothing but reads and code says that it loads at all
 		likely = min(likely, seen.Running.Likely+storage.Likely)
-		most = likely
 	case likely < activeShare && !b.ev.Facts.NoLoader:
 		likely = own / 2
 	}

@@ -26,6 +26,10 @@ var gpuBound = diagnose.Rule{
 			p.Abstain("the input wait is unknown", "")
 			return
 		}
+		if !counted && diagnose.MayLoad(p.Evidence) {
+			p.Abstain("a main thread without workers that sleeps may wait for its data", "")
+			return
+		}
 		if (!counted && stall.Lo >= diagnose.Moderate.Value) || p.Stall() >= diagnose.High.Value || device < least {
 			return
 		}

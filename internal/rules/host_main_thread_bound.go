@@ -76,8 +76,10 @@ func onCPU(p *diagnose.Pass, host, score float64) bool {
 			"use %s cores, more than Python alone can", unit.Number(cores))
 		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
 			metric.GPUBusy)
-		f.Unhelpful = unlessStarved(p, part,
-			neitherMoreNorDeeper("data is ready in time, and workers would take cores from the model"))
+		if !diagnose.MayLoad(p.Evidence) {
+			f.Unhelpful = unlessStarved(p, part,
+				neitherMoreNorDeeper("data is ready in time, and workers would take cores from the model"))
+		}
 	} else if diagnose.TrainsOnCPU(p.Evidence) {
 		f.Summary = fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, "+
 			"and what Python does around it, %s of the time", unit.Percent(host))

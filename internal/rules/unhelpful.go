@@ -66,6 +66,9 @@ func moreWorkersShareCores(p *diagnose.Pass) []report.Unhelpful {
 
 // readyInTime speaks against making batches sooner where they are not what a part of the step waits for.
 func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
+	if diagnose.MayLoad(p.Evidence) {
+		return nil // nobody knows
+	}
 	why := "data is ready in time"
 	if p.Stall() >= diagnose.Moderate.Value {
 		why = "batches that are there sooner shorten no " + part
