@@ -86,11 +86,13 @@ func setsThePace(e *evidence.Evidence) bool {
 }
 
 // TrainsOnCPU reports whether the trainer has no device open on which its model could compute: what its main thread
-// computes then is the model, and what Python does beside it.
+// computes then is the model, and what Python does beside it. One that sleeps more than it computes waits for something
+// that does.
 func TrainsOnCPU(e *evidence.Evidence) bool {
 	_, counted := e.Get(metric.GPUBusy)
+	lead := leadingStep(e)
 	return !counted && orZero(e, metric.GPUCount) == 0 && e.Facts.GPUName == "" && len(e.Header.Host.GPUs) == 0 &&
-		len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.NoDevice
+		lead.Sight == step.NoDevice && lead.Host.Likely > lead.Device.Likely
 }
 
 // NativeCores is from where on a trainer computes with more than Python.

@@ -34,6 +34,10 @@ var hostMainThreadBound = diagnose.Rule{
 		}
 		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, "+where,
 			unit.Percent(host), unit.Percent(wait))
+		if diagnose.MayLoad(p.Evidence) {
+			summary = fmt.Sprintf("The main thread runs on a CPU %s of the time, to load or for something else",
+				unit.Percent(host))
+		}
 		// ready but without a CPU is not the loop's own doing
 		delay, _ := diagnose.TrainerDelay(p.Evidence)
 		score := max(host-min(share(delay), 1-wait), 0)
@@ -46,7 +50,11 @@ var hostMainThreadBound = diagnose.Rule{
 		if score < host-diagnose.Moderate.Value {
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
 		}
-		from, effect := perStep(p, score), speedup(p, 0, score, "the device")
+		from, effect, why := perStep(p, score), speedup(p, 0, score, "the device"), "metrics and logging as tensors, "+
+			"fetched every N steps"
+		if !diagnose.Hooked(p.Evidence) && !diagnose.Workerless(p.Evidence) {
+			why += "; a costly sampler draws its indices there too"
+		}
 		if p.Reported().Evaluating.Mixed {
 			from, effect = nil, nil // the share is of all time, and a step's own is not known
 			summary += "; how much of that is training's and how much evaluation's is not known"
@@ -58,7 +66,7 @@ var hostMainThreadBound = diagnose.Rule{
 			Recommendations: []report.Recommendation{{
 				Setting: "work of the main thread per step", From: from,
 				To:     "as little as launching the step needs",
-				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
+				Why:    why + "; a sampling profiler names the lines",
 				Effect: effect, Command: profile(p, "--native"),
 			}},
 			Unhelpful: readyInTime(p, "work of the main thread"),
