@@ -54,6 +54,10 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 		text += fmt.Sprintf(" That is of training, which stands still %s of all time while the model is evaluated.",
 			unit.Percent(v.Center))
 	}
+	if saves := orZero(e, metric.SaveTime); saves >= High.Value && class != report.InputBound {
+		text += fmt.Sprintf(" At least %s of the time training stands still while its main thread writes.",
+			unit.Percent(saves))
+	}
 	if e.Facts.Fed != nil && class != report.InputBound {
 		text += " I" + strings.TrimPrefix(fedHow(e), "i") + "."
 	}

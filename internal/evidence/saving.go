@@ -21,12 +21,14 @@ const (
 type saveStep struct {
 	watched.Span
 	bytes, handed float64
-	saves         bool
+	wrote, saves  bool // much was written in it; it belongs to a save
+	stands        bool // hardly a batch passes, not for lack of it, from a save on or until one
 }
 
 // saving takes the pauses in which the main thread writes instead of training, as it does for a checkpoint: what is
-// missing meanwhile of the batches that pass elsewhere. Batches that fill the queue count as trained, so that a pause
-// may be longer by them.
+// missing meanwhile of the batches that pass elsewhere. That is the least: batches that fill the queue count as trained,
+// and what else is missing right before and after may be the save's, as fsync takes its time after the last byte, or
+// anything else's.
 func (b *builder) saving(r *rank) {
 	var lost, pause, size, every figure
 	steps, pace := b.saveSteps(r)
@@ -50,7 +52,7 @@ func (b *builder) saving(r *rank) {
 	case rest < b.Steady.Length()/2:
 		lost.why.Text = "the trainer's main thread writes most of the time: pauses cannot be distinguished"
 	default:
-		var lengths, sizes, apart []float64
+		var lengths, most, sizes, apart []float64
 		before := 0.0
 		for _, s := range saves {
 			length := s.Length() - s.handed/pace
@@ -61,18 +63,51 @@ func (b *builder) saving(r *rank) {
 				apart = append(apart, s.From-before)
 			}
 			before, lengths, sizes = s.From, append(lengths, length), append(sizes, s.bytes)
+			most = append(most, length+min(s.handed, b.queued(r))/pace+b.missingBeside(r, steps, s.Span, pace))
 		}
 		lost, pause, size, every = exact(stat.Sum(lengths)/b.Steady.Length()), median(lengths), median(sizes),
 			median(apart)
 		if len(lengths) > 0 { // a watch has few of them: the next ones are as long as the shortest, or the longest
 			often := float64(len(lengths)) / b.Steady.Length()
-			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(lengths))
+			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(most))
 		}
 	}
 	b.take(metric.SaveTime, lost.by(metric.Inferred), metric.ProcMainWriteChars)
 	b.take(metric.SavePause, pause.by(metric.Inferred), metric.ProcMainWriteChars)
 	b.take(metric.SaveBytes, size, metric.ProcMainWriteChars)
 	b.take(metric.SaveEvery, every, metric.ProcMainWriteChars)
+}
+
+// queued is how many batches a trainer's workers make ahead.
+func (b *builder) queued(r *rank) float64 {
+	each := 2 // DataLoader's default
+	if seen := b.prefetch(r); seen != nil {
+		each = *seen
+	}
+	return float64(each * len(r.workerSet))
+}
+
+// missingBeside is how many seconds' worth of batches is missing right before and after a save: while training stands
+// still, unless it is seen to evaluate, and in the one step on each side in which it goes on.
+func (b *builder) missingBeside(r *rank, steps []saveStep, save watched.Span, pace float64) (missing float64) {
+	first := slices.IndexFunc(steps, func(s saveStep) bool { return s.From >= save.From })
+	last := first
+	for last+1 < len(steps) && steps[last+1].To <= save.To {
+		last++
+	}
+	for _, side := range []struct{ at, by int }{{first, -1}, {last, 1}} {
+		for i := side.at + side.by; i >= 0 && i < len(steps) && !steps[i].saves; i += side.by {
+			s, beside := steps[i], steps[i-side.by]
+			if s.To != beside.From && s.From != beside.To {
+				break
+			}
+			missing += max(s.Length()-s.handed/pace-s.Within(r.evaluating), 0)
+			if !s.stands {
+				break
+			}
+		}
+	}
+	return missing
 }
 
 // saveSteps returns the steps of the steady window, and how many batches pass in a second, in what counts them, where
@@ -83,33 +118,38 @@ func (b *builder) saving(r *rank) {
 func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 	wrote := b.Track(metric.ProcMainWriteChars, r.Entity)
 	handed := cmp.Or(b.Track(metric.LoaderTensors, r.Loader()), b.Track(metric.LoaderBatches, r.Loader()))
-	passed, lasted := 0.0, 0.0
 	for _, s := range wrote.Steps() {
 		s = s.And(b.Steady)
 		starts := slices.ContainsFunc(r.starts, func(o watched.Restart) bool {
 			return s.Overlap(watched.Span{From: o.Born, To: o.First}) > 0
 		})
-		if s.Length() <= 0 || starts {
-			continue
-		}
-		step := saveStep{Span: s, bytes: wrote.Grown(s), handed: handed.Grown(s)}
-		if step.saves = step.bytes >= LeastSaved; !step.saves {
-			passed, lasted = passed+step.handed, lasted+s.Length()
-		}
-		out = append(out, step)
-	}
-	pace = stat.Over(passed, lasted)
-	stands := func(s saveStep) bool {
-		return s.handed < pace*s.Length()/2 && b.Grown(r.Loader(), s.Span, metric.LoaderWaiting) < s.Length()/2
-	}
-	for i := 1; i < len(out); i++ {
-		switch before, after := &out[i-1], &out[i]; {
-		case before.To != after.From:
-		case before.bytes >= LeastSaved:
-			after.saves = after.saves || stands(*after)
-		case after.bytes >= LeastSaved:
-			before.saves = before.saves || stands(*before)
+		if s.Length() > 0 && !starts {
+			bytes := wrote.Grown(s)
+			out = append(out, saveStep{Span: s, bytes: bytes, handed: handed.Grown(s), wrote: bytes >= LeastSaved})
 		}
 	}
-	return out, pace
+	usual := func() float64 {
+		passed, lasted := 0.0, 0.0
+		for _, s := range out {
+			if !s.wrote && !s.stands {
+				passed, lasted = passed+s.handed, lasted+s.Length()
+			}
+		}
+		return stat.Over(passed, lasted)
+	}
+	pace = usual()
+	mark := func(s, beside *saveStep) {
+		s.saves = s.saves || s.wrote
+		if !s.wrote && (beside.wrote || beside.stands) && (beside.To == s.From || s.To == beside.From) &&
+			s.handed < pace*s.Length()/2 && b.Grown(r.Loader(), s.Span, metric.LoaderWaiting) < s.Length()/2 {
+			s.stands, s.saves = true, s.saves || beside.wrote
+		}
+	}
+	for i := range out {
+		mark(&out[i], &out[max(i-1, 0)])
+	}
+	for i := len(out) - 2; i >= 0; i-- {
+		mark(&out[i], &out[i+1])
+	}
+	return out, usual()
 }

@@ -48,7 +48,7 @@ var jobCheckpointPauses = diagnose.Rule{
 					Why: "training stands still for the copy only: torch.distributed.checkpoint.async_save, " +
 						"Lightning's AsyncCheckpointIO",
 					Caveat: "only if these are checkpoints; memory for a copy of " + unit.Bytes(bytes),
-					Effect: speedup(p, 0, spent, "training itself")},
+					Effect: speedup(p, 0, share(saves.Hi), "training itself")},
 				{Setting: "time between checkpoints", From: new(unit.Seconds(every)), To: unit.Seconds(2 * every),
 					Why:    fmt.Sprintf("half of %s of the time goes back to training", unit.Percent(spent)),
 					Caveat: "only if these are checkpoints; a crash costs up to that much of training",
