@@ -48,15 +48,30 @@ func (l *Loader) SteadyGain(n int) float64 {
 	return sum / 2
 }
 
-// Target is the CPU time per batch at which the cores that the job can count on keep up with the step, in seconds; 0
-// or less where none does.
+// Target is the CPU time per batch, in seconds, at which the cores that the job can count on keep up with the step: the
+// most of which a smaller one would be worth no change; 0 where none does.
 func (l *Loader) Target() float64 {
-	free, ok := l.forecaster.Point(l.Setting, predict.Remedy{Saved: 1})
-	if !ok {
-		return 0
+	rate := func(saved float64) float64 {
+		f, ok := l.forecaster.Point(l.Setting, predict.Remedy{Saved: saved})
+		if !ok {
+			return 0
+		}
+		return f.Rate
 	}
-	return l.share()/free.Rate - l.TrainerCPU.Center
+	enough := rate(1) / report.WorthChange
+	short, cut := 0.0, 1.0
+	for range targetSteps {
+		if at := (short + cut) / 2; rate(at) >= enough {
+			cut = at
+		} else {
+			short = at
+		}
+	}
+	return l.CPU.Center * (1 - cut)
 }
+
+// targetSteps halve a batch's cost so often: 1.6 % of it is as exact as it is known.
+const targetSteps = 6
 
 // With is the effect of a remedy, the settings staying as they are; nil where it is unknown.
 func (l *Loader) With(r predict.Remedy) *report.Effect {
@@ -102,16 +117,6 @@ func (l *Loader) AloneGain(usable float64) float64 {
 // Alone is the effect of so many usable cores for the job alone; its ranks share them.
 func (l *Loader) Alone(usable float64) *report.Effect {
 	return l.With(predict.Remedy{Cores: usable / l.ranks})
-}
-
-// share is the number of cores that this trainer and its workers can count on beside other programs: between those
-// that are left over and their share if the kernel gives each thread the same.
-func (l *Loader) share() float64 {
-	if l.left <= 0 {
-		return l.CPUs.Center
-	}
-	threads := max(float64(l.Setting.Workers), l.CPUs.Center)
-	return (l.left + max(l.left, threads*l.pace(threads))) / 2
 }
 
 // Needed is the smallest num_workers that comes within 3 % of the best that is feasible here.

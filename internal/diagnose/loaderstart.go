@@ -55,7 +55,7 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 				}
 				start = min(start, gap.Center)
 				cost.Trainer = start * l.pace(1) / workers
-				cost.Worker = max((gap.Center-start)*l.pace(workers)-cost.End-work, 0)
+				cost.Worker = l.firstBatches(max((gap.Center-start)*l.pace(workers)-cost.End, 0), workers)
 			} else { // each imports torch, all at once
 				cost = predict.StartCost{Worker: max(gap.Center*l.pace(workers)-work, 0)}
 				l.withoutStart(cost.Worker * workers)
@@ -126,6 +126,23 @@ func (l *Loader) lateStart(e *evidence.Evidence, first float64) bool {
 	l.Kept = true // whether the trainer would pay for its first batch once, or each epoch, did not show
 	return true
 }
+
+// firstBatches is how much longer the first batch of each worker takes than the others, of which a watch from outside
+// saw the mean of all, and takes it out of that where it is long: a dataset opens or reads what it needs in its first
+// item.
+func (l *Loader) firstBatches(first, workers float64) float64 {
+	mean, part := l.Making(), workers/float64(max(l.Epoch, 1)) // of all batches
+	longer := (first - mean) / (1 - part)
+	if usual := mean - longer*part; part < mostFirst && longer > 0 && usual < slowStart*first {
+		keep := max(usual/mean, leastCost)
+		l.CPU, l.Wait, l.Kept = l.CPU.Scaled(keep), l.Wait.Scaled(keep), true
+		return longer
+	}
+	return max(first-mean, 0)
+}
+
+// mostFirst is the part of all batches that may be the first of their workers for the others to be told apart: half.
+const mostFirst = 0.5
 
 // leastCost is the part of a batch's CPU time that is left to it when starting workers is taken off.
 const leastCost = 0.1

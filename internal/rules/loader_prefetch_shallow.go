@@ -33,7 +33,7 @@ var loaderPrefetchShallow = diagnose.Rule{
 		if score < diagnose.Moderate.Value || p.Get(metric.WorkerIdle) <= p.Limit(idleLimit) {
 			return
 		}
-		change := deeper(p, score)
+		change := deeper(p)
 		if len(change) == 0 {
 			return
 		}

@@ -45,7 +45,7 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 			Score: blocked, Summary: summary,
 			Evidence: seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle,
 				metric.WorkerImbalance, metric.QueueBatches, metric.FetchTime, metric.FetchP99, metric.MadeItem),
-			Recommendations: append(outOfOrder(p, blocked), deeper(p, blocked)...),
+			Recommendations: append(outOfOrder(p, blocked), deeper(p)...),
 			Unhelpful:       against("more workers: those there are stand idle while the trainer waits", moreWorkers),
 		})
 	},
@@ -108,7 +108,7 @@ var slowItem = threshold("an item's time over the mean", 5, metric.Count,
 
 // deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something
 // to gain.
-func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
+func deeper(p *diagnose.Pass) []report.Recommendation {
 	now := prefetchOf(p)
 	to := min(2*now, p.Limit(deepEnough))
 	if to <= now {
@@ -128,7 +128,7 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Facts.Prefetch),
 		To: whole(to), Why: "twice the queue bridges longer delays", Caveat: takes + "; it bridges delays up to the " +
 			"queue's length, it does not raise the mean rate",
-		Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}
+		Effect: speedup(p, 0, steadyWait(p)/2, "the length of the slowest delays")}}
 }
 
 // prefetchOf is prefetch_factor as it was seen, else PyTorch's default.
