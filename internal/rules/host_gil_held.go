@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -34,6 +35,13 @@ var hostGILHeld = diagnose.Rule{
 			}},
 			Unhelpful: unlessStarved(p, "the wait for the lock",
 				neitherMoreNorDeeper("the lock is waited for in the training process")),
+		}
+		if loadsInAThread(p) {
+			f.Unhelpful = nil
+			f.Recommendations = slices.Insert(f.Recommendations, 0, report.Recommendation{Setting: "num_workers",
+				From: new(whole(0)), To: whole(1), Why: "a thread of the training process makes the batches; with a " +
+					"worker it waits for them, and the Python of the dataset runs in a process of its own",
+				Caveat: "what the thread does beside stays", Effect: speedup(p, 0, waits, "the device")})
 		}
 		if pins := p.Facts.PinMemory; pins != nil && *pins {
 			f.Summary += "; the thread that pins batches is one that may"

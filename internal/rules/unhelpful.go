@@ -66,14 +66,19 @@ func moreWorkersShareCores(p *diagnose.Pass) []report.Unhelpful {
 
 // readyInTime speaks against making batches sooner where they are not what a part of the step waits for.
 func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
-	if diagnose.MayLoad(p.Evidence) {
-		return nil // nobody knows
+	if diagnose.MayLoad(p.Evidence) || loadsInAThread(p) {
+		return nil // nobody knows, or a worker is what keeps loading out of the main thread's way
 	}
 	why := "data is ready in time"
 	if p.Stall() >= diagnose.Moderate.Value {
 		why = "batches that are there sooner shorten no " + part
 	}
 	return unlessStarved(p, part, neitherMoreNorDeeper(why))
+}
+
+// loadsInAThread reports whether another thread of a training process without workers makes its batches.
+func loadsInAThread(p *diagnose.Pass) bool {
+	return diagnose.Workerless(p.Evidence) && (p.Facts.Taken || p.Facts.OffMain != "")
 }
 
 // fixedPart is how much of making a batch its fixed costs may be for the batch size not to matter to samples/s.
