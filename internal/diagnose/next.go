@@ -21,9 +21,9 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	case r.Verdict.Class == report.Inconclusive && e.Facts.OffMain != "" && !tooLittle(e):
 		// a longer watch would tell no more of what the main thread waits for
 	case r.Verdict.Class == report.Inconclusive:
-		inside := e.Header.Mode != "launch" && startLine(e) != ""
+		inside := e.Header.Mode != "launch" && StartLine(e) != ""
 		if inside && (e.Window.Startup.Whole || MayLoad(e)) { // its steps may never show from outside
-			out = append(out, "pipetune diagnose"+startLine(e))
+			out = append(out, "pipetune diagnose"+StartLine(e))
 		}
 		if !MayLoad(e) {
 			out = append(out, longerWatch(e))
@@ -38,8 +38,8 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 			out = append(out, "pipetune explain "+r.Findings[i].Rule)
 		}
 	}
-	if r.Verdict.Class == report.InputBound && r.Verdict.Rule == "" && e.Header.Mode != "launch" && startLine(e) != "" {
-		out = append(out, "pipetune diagnose"+startLine(e)) // from inside more is seen
+	if r.Verdict.Class == report.InputBound && r.Verdict.Rule == "" && e.Header.Mode != "launch" && StartLine(e) != "" {
+		out = append(out, "pipetune diagnose"+StartLine(e)) // from inside more is seen
 	}
 	if e.Facts.Dataset != "" && r.Verdict.Class == report.InputBound {
 		out = append(out, "pipetune bench-io "+ShellWord(e.Facts.Dataset))

@@ -114,7 +114,7 @@ func checkCommand(e *evidence.Evidence) string {
 	if e.Header.Mode != "launch" {
 		return watch
 	}
-	start := startLine(e)
+	start := StartLine(e)
 	if start == "" {
 		return ""
 	}
@@ -124,10 +124,10 @@ func checkCommand(e *evidence.Evidence) string {
 // Before stands in commands for the file that the report is kept in.
 const Before = "before.json"
 
-// startLine is the end of a command line that starts the job; "" where its own is not known. What multiprocessing
+// StartLine is the end of a command line that starts the job; "" where its own is not known. What multiprocessing
 // starts a process with (Lib/multiprocessing/spawn.py, forkserver.py) is of use to it alone: it names the parent's
 // pipes.
-func startLine(e *evidence.Evidence) string {
+func StartLine(e *evidence.Evidence) string {
 	command := e.Header.Job.Command
 	if len(command) == 0 || slices.ContainsFunc(command, func(word string) bool {
 		return strings.HasPrefix(word, "from multiprocessing.") || word == "--multiprocessing-fork"

@@ -49,8 +49,9 @@ func (b *builder) saving(r *rank) {
 	case len(steps) == 0:
 	case !(pace > 0):
 		lost.why = r.unbatched()
-	case rest < b.Steady.Length()/2:
-		lost.why.Text = "the trainer's main thread writes most of the time: pauses cannot be distinguished"
+	case len(saves) > 0 && rest < b.Steady.Length()/2:
+		lost.why.Text = "the trainer's main thread writes, or starts workers, most of the time: pauses cannot be " +
+			"distinguished"
 	default:
 		var lengths, most, sizes, apart []float64
 		before := 0.0

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -55,6 +56,7 @@ var hostMainThreadBound = diagnose.Rule{
 		if !diagnose.Hooked(p.Evidence) && !diagnose.Workerless(p.Evidence) {
 			why += "; a costly sampler draws its indices there too"
 		}
+		why += inCollate(p)
 		if p.Reported().Evaluating.Mixed {
 			from, effect = nil, nil // the share is of all time, and a step's own is not known
 			summary += "; how much of that is training's and how much evaluation's is not known"
@@ -94,7 +96,7 @@ func onCPU(p *diagnose.Pass, host, score float64) bool {
 		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,
 			metric.UsableCPUs)
 		f.Recommendations = []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"),
-			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's",
+			To: "on a GPU", Why: "a sampling profiler tells the model's time from Python's" + inCollate(p),
 			Command: profile(p, "--native")}}
 		f.Unhelpful = readyInTime(p, part)
 	} else {
@@ -104,12 +106,22 @@ func onCPU(p *diagnose.Pass, host, score float64) bool {
 	return true
 }
 
+// inCollate says where else batches can be prepared, if workers have the time.
+func inCollate(p *diagnose.Pass) string {
+	idle, ok := p.Maybe(metric.WorkerIdle)
+	if !ok || idle < diagnose.Most.Value {
+		return ""
+	}
+	return fmt.Sprintf("; what prepares a batch before the model can move into collate_fn: the workers are idle %s of "+
+		"the time", unit.Percent(share(idle)))
+}
+
 // profile names the lines that the trainer, or, with such an option, its workers spend their time in, ready to copy.
 func profile(p *diagnose.Pass, option string) string {
 	if list := p.Ranks; p.Header.Mode != "launch" && len(list) > 0 && list[0].PID > 0 {
 		return fmt.Sprintf("py-spy record %s -o profile.svg --duration 30 --pid %d", option, list[0].PID)
 	}
-	return "py-spy record " + option + " -o profile.svg -- COMMAND"
+	return "py-spy record " + option + " -o profile.svg" + cmp.Or(diagnose.StartLine(p.Evidence), " -- COMMAND")
 }
 
 // spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took
