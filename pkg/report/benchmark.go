@@ -83,7 +83,7 @@ type Cold struct {
 	Possible bool   `json:"possible"`      // cold reads were measured
 	How      string `json:"how,omitempty"` // "cachestat" or "mincore": what verified it
 	// share of the sampled files' pages that stayed in the page cache after they were dropped
-	CachedRatio *float64 `json:"cached_ratio,omitempty"`
+	CachedRatio *float64 `json:"cached_ratio,omitempty" share:"yes"`
 	Reason      string   `json:"reason,omitempty"` // why not possible
 }
 

@@ -91,14 +91,14 @@ type Change struct {
 	Unit       string            `json:"unit"`             // of both figures
 	Before     Figure            `json:"before"`
 	After      Figure            `json:"after"`
-	Difference bool              `json:"difference"` // change is after - before (of ratios); else after/before - 1
-	Change     *float64          `json:"change"`     // null where it cannot be said, as from 0
-	Lo         *float64          `json:"lo"`         // interval of change at 95 %, null where there is none
-	Hi         *float64          `json:"hi"`         // its upper end
-	P          *float64          `json:"p"`          // that a difference as large comes by chance; null by intervals
-	NBefore    int               `json:"n_before"`   // windows, or runs
-	NAfter     int               `json:"n_after"`    // windows, or runs
-	Method     string            `json:"method"`     // "runs", "windows" or "intervals"
+	Difference bool              `json:"difference"`    // change is after - before (of ratios); else after/before - 1
+	Change     *float64          `json:"change"`        // null where it cannot be said, as from 0
+	Lo         *float64          `json:"lo"`            // interval of change at 95 %, null where there is none
+	Hi         *float64          `json:"hi"`            // its upper end
+	P          *float64          `json:"p" share:"yes"` // that a difference as large comes by chance; null by intervals
+	NBefore    int               `json:"n_before"`      // windows, or runs
+	NAfter     int               `json:"n_after"`       // windows, or runs
+	Method     string            `json:"method"`        // "runs", "windows" or "intervals"
 	Answer     Answer            `json:"answer"`
 	Note       string            `json:"note,omitempty"` // why it is unclear though the figures are apart
 }

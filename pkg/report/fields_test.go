@@ -86,7 +86,7 @@ func (s source) reference() []byte {
 			for plain.Kind() == reflect.Pointer || plain.Kind() == reflect.Slice || plain.Kind() == reflect.Map {
 				plain = plain.Elem()
 			}
-			values := words[t.Name()+"."+f.Name]
+			values := wordsOf(t.Name() + "." + f.Name)
 			if plain.Kind() == reflect.String && plain.Name() != "string" {
 				values = s.enums[plain.Name()]
 			}

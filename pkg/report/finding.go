@@ -20,8 +20,8 @@ type Finding struct {
 	Rule            string           `json:"rule"`  // "hdf5/reopened-per-item"
 	Title           string           `json:"title"` // a few words
 	Severity        Severity         `json:"severity"`
-	Score           float64          `json:"score"`   // share of the step's time at stake, 0..1
-	Summary         string           `json:"summary"` // one or two sentences with the figures
+	Score           float64          `json:"score" share:"yes"` // share of the step's time at stake, 0..1
+	Summary         string           `json:"summary"`           // one or two sentences with the figures
 	Evidence        []Evidence       `json:"evidence"`
 	Location        *Location        `json:"location,omitempty"`
 	Recommendations []Recommendation `json:"recommendations"`
@@ -102,12 +102,12 @@ const RelativeThroughput = "relative_throughput"
 
 // Effect is what a change is predicted to bring.
 type Effect struct {
-	Metric string  `json:"metric"` // what changes: "batches_per_s", …
-	Before float64 `json:"before"` // now
-	After  float64 `json:"after"`  // likely
-	Lo     float64 `json:"lo"`     // lower end of what is predicted
-	Hi     float64 `json:"hi"`     // upper end
-	Unit   string  `json:"unit"`   // as of a metric
+	Metric string  `json:"metric"`       // what changes: "batches_per_s", …
+	Before float64 `json:"before"`       // now
+	After  float64 `json:"after"`        // likely
+	Lo     float64 `json:"lo"`           // lower end of what is predicted
+	Hi     float64 `json:"hi" from:"Lo"` // upper end
+	Unit   string  `json:"unit"`         // as of a metric
 	Basis  Basis   `json:"basis"`
 	Limit  string  `json:"limit,omitempty"` // what bounds it then
 }

@@ -96,8 +96,8 @@ func (w Where) String() string {
 // Straggler is a rank that lacks data while most do not.
 type Straggler struct {
 	Where          Where    `json:"where"`
-	InputWaitRatio float64  `json:"input_wait_ratio"`   // share of its time it waits for a batch
-	Above          float64  `json:"above_median_ratio"` // that less the median of all ranks
+	InputWaitRatio float64  `json:"input_wait_ratio" share:"yes"`   // share of its time it waits for a batch
+	Above          float64  `json:"above_median_ratio" share:"yes"` // that less the median of all ranks
 	Severity       Severity `json:"severity"`
 	Rule           string   `json:"rule,omitempty"` // the first finding of its node
 }
@@ -111,15 +111,15 @@ type RuleNodes struct {
 
 // Node is one report.
 type Node struct {
-	Name     string   `json:"name"`                // "node 3", else its host's id, else the file
-	Rank     *int     `json:"node_rank"`           // from 0; null: not reported
-	Host     string   `json:"host,omitempty"`      // its id
-	HostName string   `json:"host_name,omitempty"` // only with --no-redact
-	File     string   `json:"file"`                // without its folder
-	Ranks    []string `json:"ranks"`               // trainers watched
-	Class    Class    `json:"class,omitempty"`     // of its verdict
-	Rule     string   `json:"rule,omitempty"`      // of its verdict
-	Seen     float64  `json:"seen_ratio"`          // share of the joint window it was watched in
+	Name     string   `json:"name"`                   // "node 3", else its host's id, else the file
+	Rank     *int     `json:"node_rank"`              // from 0; null: not reported
+	Host     string   `json:"host,omitempty"`         // its id
+	HostName string   `json:"host_name,omitempty"`    // only with --no-redact
+	File     string   `json:"file"`                   // without its folder
+	Ranks    []string `json:"ranks"`                  // trainers watched
+	Class    Class    `json:"class,omitempty"`        // of its verdict
+	Rule     string   `json:"rule,omitempty"`         // of its verdict
+	Seen     float64  `json:"seen_ratio" share:"yes"` // share of the joint window it was watched in
 	// in the joint window, where the report has windows; else of its own
 	Figures map[string]float64 `json:"figures"`
 }

@@ -16,8 +16,8 @@ type Plan struct {
 
 	// Since 1.2.0. Times and shares are those the model expects with all of the changes.
 	StepTimeS      *float64 `json:"step_time_s,omitempty"`
-	EpochTimeS     *float64 `json:"epoch_time_s,omitempty"`     // null: the length of an epoch is not known
-	InputWaitRatio *float64 `json:"input_wait_ratio,omitempty"` // then
+	EpochTimeS     *float64 `json:"epoch_time_s,omitempty"`                 // null: the length of an epoch is not known
+	InputWaitRatio *float64 `json:"input_wait_ratio,omitempty" share:"yes"` // then
 	// of all trainers that were watched; below 0: that much less; null: not known
 	ExtraMemoryBytes *int64 `json:"extra_memory_bytes,omitempty"`
 	ExtraShmBytes    *int64 `json:"extra_shm_bytes,omitempty"` // of it in /dev/shm
@@ -46,7 +46,7 @@ type Outlook struct {
 	Next  string  `json:"next_limit,omitempty"` // what would limit then
 	// how many times the present rate the loader alone would give; null: not known
 	Headroom   *float64 `json:"headroom_times"`
-	Confidence float64  `json:"confidence"` // of the intervals of the plans, 0..1
+	Confidence float64  `json:"confidence" share:"yes"` // of the intervals of the plans, 0..1
 	// where the model's own error was measured, which the intervals then hold; "": nowhere
 	Calibrated string   `json:"calibrated,omitempty"`
 	Assumed    []string `json:"assumed,omitempty"` // inputs that were not measured in this watch
@@ -100,23 +100,4 @@ func (r *Report) RuledOut(setting string, from *string, to string) *Unhelpful {
 		}
 	}
 	return nil
-}
-
-func (v *validator) plans(r *Report) {
-	for _, p := range r.Plans {
-		v.word("plan", p.Name, PlanNames...)
-		v.word("plan "+p.Name+" risk", p.Risk, "low", "medium", "high")
-		v.effect("plan "+p.Name, p.Effect)
-		v.ratio("plan "+p.Name+" input_wait_ratio", p.InputWaitRatio)
-		for _, c := range p.Changes {
-			v.effect("plan "+p.Name+" "+c.Setting, c.Effect)
-		}
-		v.known("plan "+p.Name, p.StepTimeS, p.EpochTimeS)
-	}
-	if o := r.Outlook; o != nil {
-		v.word("outlook", o.Outcome, Outcomes...)
-		v.effect("outlook", o.Now)
-		v.ratio("outlook confidence", &o.Confidence)
-		v.known("outlook headroom", o.Headroom)
-	}
 }

@@ -42,25 +42,3 @@ type TuningRow struct {
 	ShmBytes    *int64 `json:"shm_bytes"`     // the same of /dev/shm
 	Why         string `json:"why,omitempty"` // it was not measured, or ended early
 }
-
-func (v *validator) tuning(r *Report) {
-	t := r.Tuning
-	if t == nil {
-		return
-	}
-	v.word("tuning", t.Outcome, TuningOutcomes...)
-	v.finite("tuning", t.BudgetS, t.SpentS)
-	if t.Chosen != nil && (*t.Chosen < 0 || *t.Chosen >= len(t.Rows)) {
-		v.fail("tuning", "chosen is no row")
-	}
-	for _, row := range t.Rows {
-		for _, x := range []*Interval{row.Alone, row.InLoop, row.Forecast, t.Gain} {
-			if x != nil {
-				v.finite("tuning", x.Center, x.Lo, x.Hi)
-			}
-		}
-		if row.Score != "" {
-			v.word("tuning score", row.Score, string(Inside), string(Above), string(Below))
-		}
-	}
-}

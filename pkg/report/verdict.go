@@ -64,8 +64,8 @@ type Verdict struct {
 // Step is where the time of a step goes; null is unknown. Data stall, host and device are shares of the device's time
 // and leave the rest of it; the input wait is the trainer's, and may lie behind work that is queued on the device.
 type Step struct {
-	TimeS          *float64 `json:"time_s"`           // wall time of a step
-	InputWaitRatio *float64 `json:"input_wait_ratio"` // share of time the trainer waits for a batch
+	TimeS          *float64 `json:"time_s"`                       // wall time of a step
+	InputWaitRatio *float64 `json:"input_wait_ratio" share:"yes"` // share of time the trainer waits for a batch
 	// DataStall is the share of time in which the device has nothing to do because the batch is not there, since 1.4.0.
 	// Where the trainer has no device open it is the input wait.
 	DataStall *Interval `json:"data_stall_ratio,omitempty"`
@@ -74,13 +74,14 @@ type Step struct {
 	// HeadroomMeasured is the same by intervention: the rate of the loop that was handed its last batches again in
 	// place of the loader's, over the present rate. Of a watch with --headroom only; since 1.7.0.
 	HeadroomMeasured *Interval `json:"headroom_measured,omitempty"`
-	HostRatio        *float64  `json:"host_ratio"`   // share of time the device idles while the trainer computes
-	H2DRatio         *float64  `json:"h2d_ratio"`    // share of time the device does nothing but copy
-	DeviceRatio      *float64  `json:"device_ratio"` // share of time the device works
+	// share of time the device idles while the trainer computes
+	HostRatio   *float64 `json:"host_ratio" share:"yes"`
+	H2DRatio    *float64 `json:"h2d_ratio" share:"yes"`    // share of time the device does nothing but copy
+	DeviceRatio *float64 `json:"device_ratio" share:"yes"` // share of time the device works
 	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0, and, of a
 	// launched job, that in which the sampler draws an epoch's first indices. What of it the trainer waits for is a
 	// part of InputWaitRatio as well; what it takes to end and start workers is a part of no other.
-	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`
+	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty" share:"yes"`
 }
 
 // Interval is what is known of a figure: it lies between Lo and Hi, most likely at Center.
