@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,6 +80,8 @@ func (o *comparison) run(env Env, args []string) error {
 	switch {
 	case errors.Is(err, compare.ErrUnknownMetric):
 		return fail(exitUsage, "a \"key\" or \"metric\" under \"changes\" of --format json", "--gate-metric: %w", err)
+	case errors.Is(err, compare.ErrSameRun):
+		return fail(exitUsage, "name each run once", "comparing: %w", err)
 	case err != nil:
 		return fail(exitUsage, "", "comparing: %w", err)
 	}
@@ -127,30 +128,15 @@ func (o *comparison) sides(args []string) (before, after []string, err error) {
 			"compare needs a report before the change and one after it")
 	}
 	stdin := 0
-	for _, side := range [][]string{before, after} {
-		for i, path := range side {
-			if path == "-" {
-				stdin++
-			}
-			for _, other := range side[:i] {
-				if path != "-" && samePath(path, other) {
-					return nil, nil, fail(exitUsage, "name each run once",
-						"%s and %s are the same file, which would count twice", other, path)
-				}
-			}
+	for _, path := range slices.Concat(before, after) {
+		if path == "-" {
+			stdin++
 		}
 	}
 	if stdin > 1 {
 		return nil, nil, fail(exitUsage, "", "the standard input (-) can be read once")
 	}
 	return before, after, nil
-}
-
-// samePath reports whether two names are of one file. One that cannot be looked at is reported when it is read.
-func samePath(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y) || filepath.Clean(a) == filepath.Clean(b)
 }
 
 // parseShare reads "5%" or "0.05": from 0 to 1, exclusive.

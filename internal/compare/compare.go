@@ -31,8 +31,11 @@ type Options struct {
 	GateMetric string   // "" is the usual one: the rate of samples, or of batches of one size
 }
 
-// ErrUnknownMetric says that no report has the metric a gate names.
-var ErrUnknownMetric = errors.New("no report has this metric")
+// Errors of Run: no report has the metric that a gate names, and one side names a run twice.
+var (
+	ErrUnknownMetric = errors.New("no report has this metric")
+	ErrSameRun       = errors.New("are the same run, which would count twice")
+)
 
 // Run compares. The errors are for input that cannot be compared at all.
 func Run(before, after []Input, o Options) (*report.Comparison, error) {
@@ -83,7 +86,7 @@ func check(before, after []Input) error {
 		for i, x := range list {
 			for _, y := range list[:i] {
 				if reflect.DeepEqual(x.Report, y.Report) {
-					return fmt.Errorf("%s and %s are the same run, which would count twice", y.Name, x.Name)
+					return fmt.Errorf("%s and %s %w", y.Name, x.Name, ErrSameRun)
 				}
 			}
 		}
