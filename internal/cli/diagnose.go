@@ -228,11 +228,6 @@ func (o *diagnoseOptions) ready(pidGiven bool) error {
 	if err := o.presentation.check(); err != nil {
 		return err
 	}
-	for _, out := range o.outs {
-		if err := out.check(); err != nil {
-			return err
-		}
-	}
 	return o.earlier.check(o.chosen, o.strict)
 }
 

@@ -60,7 +60,7 @@ func (s *showing) addFlags(c *cobra.Command, formats []render.Format, also ...st
 	complete(c, "color", colors...)
 }
 
-// check validates the flags; ofRun is parseOutputs'.
+// check validates the flags, and tries each file, before anything is read or measured; ofRun is parseOutputs'.
 func (s *showing) check(ofRun bool) (err error) {
 	if s.chosen, err = render.ByName(s.formats, s.format); err != nil {
 		return fail(exitUsage, "", "--format: %w", err)
@@ -69,6 +69,9 @@ func (s *showing) check(ofRun bool) (err error) {
 		return err
 	}
 	s.outs, err = parseOutputs(s.outputs, s.formats, ofRun, s.also...)
+	for _, o := range s.outs {
+		err = cmp.Or(err, o.check())
+	}
 	return err
 }
 

@@ -98,11 +98,6 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	if err != nil {
 		return err
 	}
-	for _, out := range o.outs {
-		if err := out.check(); err != nil {
-			return err
-		}
-	}
 	if o.remote == "" {
 		if o.remote, err = os.Executable(); err != nil {
 			return fail(exitUsage, "say where it is on the nodes: --remote PATH", "finding pipetune's own path: %w",

@@ -61,17 +61,9 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 	if err := o.check(pidGiven); err != nil {
 		return err
 	}
-	if err := oneOf("color", o.color, colors...); err != nil {
+	o.formats, o.format = render.Formats(), "text"
+	if err := o.showing.check(false); err != nil {
 		return err
-	}
-	var err error
-	if o.outs, err = parseOutputs(o.outputs, render.Formats(), false); err != nil {
-		return err
-	}
-	for _, out := range o.outs {
-		if err := out.check(); err != nil {
-			return err
-		}
 	}
 	if !env.StdinTerminal || !env.StdoutTerminal || env.Getenv("TERM") == "dumb" || env.Getenv("TERM") == "" {
 		return fail(exitUsage, "without one: pipetune diagnose; over ssh: ssh -t",
