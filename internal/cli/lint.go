@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/lint"
+	"github.com/pipetune/pipetune/internal/saved"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -200,7 +202,7 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 			b.Write(c.Diff)
 		}
 		_, err = env.Stdout.Write(b.Bytes())
-	} else if err = l.write(env, request, result); err == nil {
+	} else if err = l.write(env, result); err == nil {
 		i := slices.IndexFunc(lint.Formats(), func(f lint.Format) bool { return f.Name == l.format })
 		err = lint.Formats()[i].Write(env.Stdout, result, version)
 	}
@@ -213,15 +215,30 @@ func (l *linting) run(ctx context.Context, env Env, paths []string) error {
 	return l.gate(result)
 }
 
-// write changes the files, each whole or not at all.
-func (l *linting) write(env Env, request lint.Request, result lint.Result) error {
+// write changes the files.
+func (l *linting) write(env Env, result lint.Result) error {
 	for _, c := range result.Changes {
-		if err := c.Write(request.Folder); err != nil {
-			return fail(exitUsage, "", "changing %s: %w", c.File, err)
+		if err := replace(c.File, c.Text); err != nil {
+			return fail(exitUsage, "", "changing %s: %w", c.File, saved.Plain(err))
 		}
 		note(env.Stderr, "changed "+c.File)
 	}
 	return nil
+}
+
+// replace gives a file, or the one that a link names, another text: whole or not at all, and with the mode it has.
+func replace(path string, text []byte) error {
+	real, err := filepath.EvalSymlinks(path)
+	info, statErr := os.Stat(path)
+	if err = cmp.Or(err, statErr); err != nil {
+		return err
+	}
+	f, err := saved.Create(real)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return f.Settle(errors.Join(err, f.Chmod(info.Mode().Perm())))
 }
 
 func (l *linting) gate(result lint.Result) error {

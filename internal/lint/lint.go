@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -69,32 +68,6 @@ type Change struct {
 	File string
 	Diff []byte // unified, with names that patch -p1 takes in Folder
 	Text []byte
-}
-
-// Write writes the file anew, whole or not at all: under a temporary name beside it, with its mode, which is renamed.
-// folder is the Request's.
-func (c Change) Write(folder string) error {
-	real, err := filepath.EvalSymlinks(absolute(folder, c.File))
-	if err != nil {
-		return plain(err)
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return plain(err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(real), ".pipetune-*")
-	if err != nil {
-		return plain(err)
-	}
-	_, err = f.Write(c.Text)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), real)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }
 
 // absolute is the path of a file that may be given relative to a folder.
