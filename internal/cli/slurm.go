@@ -131,7 +131,7 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 		Said: func(line string) { fmt.Fprintln(env.Stderr, line) },
 		Took: func(task int, w *merge.Watch, text string) {
 			out := output{path: nodeFile(o.keep, w, task), flag: "--keep"}
-			w.SetFile(out.path)
+			w.File = out.path
 			list = append(list, w)
 			if o.keep != "" {
 				complain(env.Stderr, out.fill(func(d *saved.Draft) error { _, err := d.WriteString(text); return err }))
@@ -169,7 +169,7 @@ func word(w string) string {
 // nodeFile is where a node's report is kept, or what it is called.
 func nodeFile(folder string, w *merge.Watch, task int) string {
 	name := fmt.Sprintf("task-%d.json", task)
-	if n := w.NodeRank(); n != nil {
+	if n := w.Place.NodeRank; n != nil {
 		name = fmt.Sprintf("node-%d.json", *n)
 	}
 	return filepath.Join(folder, name)

@@ -89,7 +89,7 @@ func (p pair) change() report.Change {
 		return c
 	}
 	d := s.of(c.After.Center) - s.of(c.Before.Center)
-	c.Change = number(s.change(d))
+	c.Change = stat.Known(s.change(d))
 	if c.Change == nil {
 		return c
 	}
@@ -102,7 +102,7 @@ func (p pair) change() report.Change {
 		t := stat.Shift(s.all(b), s.all(a))
 		known = t.Confidence > 0
 		shift.Lo, shift.Hi = min(t.Lo, d), max(t.Hi, d)
-		c.P = number(stat.Compare(b, a))
+		c.P = stat.Known(stat.Compare(b, a))
 	}
 	if !known {
 		c.Note = "too few readings for an interval"
@@ -114,13 +114,13 @@ func (p pair) change() report.Change {
 		shift = p.undisturbed(s, shift)
 	}
 	told := possible(c, s, shift)
-	c.Lo, c.Hi = number(s.change(told.Lo)), number(s.change(told.Hi))
+	c.Lo, c.Hi = stat.Known(s.change(told.Lo)), stat.Known(s.change(told.Hi))
 	if c.Lo == nil || c.Hi == nil {
 		c.Lo, c.Hi = nil, nil
 		return c
 	}
 	if c.P != nil && c.Method == report.ByWindows {
-		c.P = number(max(*c.P, chance(shift)))
+		c.P = stat.Known(max(*c.P, chance(shift)))
 	}
 	c.Answer = p.answer(shift, c.P)
 	return c
@@ -284,12 +284,4 @@ func centers(runs []report.Metric) (out []float64) {
 		out = append(out, m.Center)
 	}
 	return out
-}
-
-// number is x where it can be determined, else nil.
-func number(x float64) *float64 {
-	if !stat.Finite(x) {
-		return nil
-	}
-	return &x
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -94,7 +95,7 @@ func asInverse(c report.Change, before, after []*report.Report, others float64) 
 		c.Change == nil {
 		return c
 	}
-	inverse := func(x float64) *float64 { return number(1/(1+x) - 1) }
+	inverse := func(x float64) *float64 { return stat.Known(1/(1+x) - 1) }
 	c.Lo, c.Hi, c.P, c.NBefore, c.NAfter, c.Method, c.Note, c.Answer = inverse(*r.Hi), inverse(*r.Lo), r.P, r.NBefore,
 		r.NAfter, r.Method, r.Note, r.Answer
 	return c

@@ -128,7 +128,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	cpu = inWorker(e, cpu, batch)
 	out.ItemTimeS = cpu.Center + wait.Center
 	if t.Step > 0 {
-		out.StepTimeS = known(t.Step.Seconds())
+		out.StepTimeS = stat.Known(t.Step.Seconds())
 	}
 	usable, _ := e.Get(metric.UsableCPUs)
 	p := predict.Pipeline{Slices: out.BatchSize, StorageShare: 1,
@@ -195,7 +195,7 @@ func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.
 	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: rate.Center, Lo: rate.Lo, Hi: rate.Hi,
 		Limit: limitAhead[one.Limit]}
 	if t.Step > 0 {
-		row.WaitS, row.InputWaitRatio = known(one.Wait), known(stat.Share(one.WaitRatio))
+		row.WaitS, row.InputWaitRatio = stat.Known(one.Wait), stat.Known(stat.Share(one.WaitRatio))
 	}
 	if p.BatchBytes > 0 {
 		n := int64(p.QueueBytes(one.Setting.Workers, cmp.Or(one.Setting.Prefetch, predict.DefaultPrefetch)))

@@ -166,7 +166,7 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 		d.add("the GPU sets the pace, and still lacks data %s of the time", unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead != nil {
-		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&
+		if x := lead.Effect(); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&
 			x.Hi > 2*x.Lo {
 			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: %s",
 				narrower(e))
@@ -204,16 +204,6 @@ func narrower(e *evidence.Evidence) string {
 		return "watch for longer, pipetune diagnose --duration 2m -- COMMAND"
 	}
 	return "pipetune bench-io " + ShellWord(e.Facts.Dataset) + " --try"
-}
-
-// firstEffect is what the first change of a finding that has an effect brings.
-func firstEffect(f *report.Finding) *report.Effect {
-	for _, c := range f.Recommendations {
-		if c.Effect != nil {
-			return c.Effect
-		}
-	}
-	return nil
 }
 
 // unclear is why there is no class where nothing says that data is late: a trainer without workers may be loading, and

@@ -145,11 +145,12 @@ func StartLine(e *evidence.Evidence) string {
 func (l *Loader) plan(x predict.Plan, check string) report.Plan {
 	out := report.Plan{Name: x.Name, Risk: x.Risk,
 		Effect: l.effect(x.After, true), Check: check,
-		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(stat.Share(x.After.WaitRatio))}
+		Next: limitText[x.After.Next], Clamp: string(x.Clamp),
+		InputWaitRatio: stat.Known(stat.Share(x.After.WaitRatio))}
 	if out.Effect != nil && out.Effect.After > 0 {
-		out.StepTimeS = known(l.PerBatch / out.Effect.After)
+		out.StepTimeS = stat.Known(l.PerBatch / out.Effect.After)
 		if l.Epoch > 0 {
-			out.EpochTimeS = known(float64(l.Epoch) * l.PerBatch / out.Effect.After)
+			out.EpochTimeS = stat.Known(float64(l.Epoch) * l.PerBatch / out.Effect.After)
 		}
 	}
 	before, after := l.Memory(l.present.Setting), l.Memory(x.After.Setting)
@@ -233,13 +234,6 @@ func (l *Loader) seen(k predict.Knob) bool {
 	return false
 }
 
-func known(x float64) *float64 {
-	if !stat.Finite(x) {
-		return nil
-	}
-	return &x
-}
-
 // bytes is what so much more memory for each loader comes to in all trainers.
 func (l *Loader) bytes(x float64) *int64 {
 	x *= float64(l.Trainers())
@@ -256,7 +250,7 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 		Next:       limitText[p.Now.Next],
 		Confidence: predict.Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
-		o.Headroom = known(p.Headroom)
+		o.Headroom = stat.Known(p.Headroom)
 	}
 	if p.Now.Limit == predict.Device && r.Verdict.Class == report.HostBound {
 		o.Limit = limitText[predict.Step] // the device is busy in name only

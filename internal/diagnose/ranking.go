@@ -73,7 +73,7 @@ func lead(findings []report.Finding, rules map[string]*Rule) {
 // surpasses reports whether one finding's cure brings more at worst than another's, of the given rule, at best, or more
 // by a change's worth at worst, and no less at best. What the other explains surpasses it by a setting only.
 func surpasses(f, other report.Finding, rule *Rule) bool {
-	a, b := firstEffect(&f), firstEffect(&other)
+	a, b := f.Effect(), other.Effect()
 	if a == nil || b == nil || a.Metric != b.Metric || f.Severity == report.Info || !curable(f, rule) {
 		return false
 	}
@@ -90,7 +90,7 @@ func curable(f report.Finding, beside *Rule) bool {
 // likelyGain is how many times the present rate a finding's first cure with a predicted effect makes likely; 0 where
 // none is predicted.
 func likelyGain(f report.Finding) float64 {
-	if e := firstEffect(&f); e != nil && e.Before > 0 {
+	if e := f.Effect(); e != nil && e.Before > 0 {
 		return e.After / e.Before
 	}
 	return 0

@@ -83,10 +83,10 @@ func (s split) step(e *evidence.Evidence) report.Step {
 		out.DeviceRatio = &s.device
 	}
 	if s.seen && s.hostOK && s.devOK && s.copies > 0 { // those beside the device's work are no share of their own
-		out.H2DRatio = known(stat.Share(min(s.copies, 1-s.stall.Center-s.host-s.device)))
+		out.H2DRatio = stat.Known(stat.Share(min(s.copies, 1-s.stall.Center-s.host-s.device)))
 	}
 	if gap := orZero(e, metric.EpochGap) + orZero(e, metric.SamplerTime); gap > 0 {
-		out.EpochGapRatio = known(stat.Share(gap))
+		out.EpochGapRatio = stat.Known(stat.Share(gap))
 	}
 	return out
 }

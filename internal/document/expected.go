@@ -19,7 +19,7 @@ func expectedSection(r *report.Report) Section {
 		}
 	}
 	for _, f := range r.Findings {
-		if e := firstEffect(f); e != nil && rate == "" && rateNouns[e.Metric] != "" {
+		if e := f.Effect(); e != nil && rate == "" && rateNouns[e.Metric] != "" {
 			rate = e.Metric
 		}
 	}

@@ -17,7 +17,7 @@ func findingsSection(r *report.Report) Section {
 	about := ""
 	for _, f := range r.Findings {
 		list.List = append(list.List, finding(f))
-		if firstEffect(f) != nil {
+		if f.Effect() != nil {
 			about = effectBasis(r) + ", one change at a time"
 		}
 	}
@@ -40,7 +40,7 @@ func effectBasis(r *report.Report) string {
 		return "predicted"
 	}
 	for _, f := range r.Findings {
-		if e := firstEffect(f); e != nil && e.Basis != report.Measured {
+		if e := f.Effect(); e != nil && e.Basis != report.Measured {
 			return "predicted"
 		}
 	}
@@ -55,7 +55,7 @@ func finding(f report.Finding) Finding {
 	if f.Location != nil {
 		out.Place = place(f.Location)
 	}
-	own := firstEffect(f)
+	own := f.Effect()
 	if own != nil {
 		out.Effect, out.Basis = effectText(*own), string(own.Basis)
 	}
@@ -71,17 +71,6 @@ func finding(f report.Finding) Finding {
 
 // place is a line of the person's source: "train.py:88".
 func place(at *report.Location) string { return at.File + ":" + fmt.Sprint(at.Line) }
-
-// firstEffect is the effect that stands beside a finding: that of the change it recommends first, among others to the
-// same end.
-func firstEffect(f report.Finding) *report.Effect {
-	for _, c := range f.Recommendations {
-		if c.Effect != nil {
-			return c.Effect
-		}
-	}
-	return nil
-}
 
 func recommendation(c report.Recommendation) string {
 	s := c.Setting + ": "

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -48,14 +49,14 @@ func writeText(w io.Writer, r Result, _ string) error {
 			fixable++
 		}
 	}
-	switch {
+	files := func(n int) string { return unit.Count(int64(n), "file", "files") }
+	switch judged := r.Files - len(r.Unjudged); {
 	case len(r.Findings) == 0 && len(r.Unjudged) == 0:
-		fmt.Fprintf(&b, "Nothing found in %s.\n", count(r.Files, "file"))
+		fmt.Fprintf(&b, "Nothing found in %s.\n", files(judged))
 	case len(r.Findings) == 0:
-		fmt.Fprintf(&b, "Nothing found in %s; %s not judged.\n", count(r.Files-len(r.Unjudged), "file"),
-			count(len(r.Unjudged), "file"))
+		fmt.Fprintf(&b, "Nothing found in %s; %s not judged.\n", files(judged), files(len(r.Unjudged)))
 	default:
-		fmt.Fprintf(&b, "%s in %s.", count(len(r.Findings), "finding"), count(r.Files-len(r.Unjudged), "file"))
+		fmt.Fprintf(&b, "%s in %s.", unit.Count(int64(len(r.Findings)), "finding", "findings"), files(judged))
 		if fixable > 0 {
 			fmt.Fprintf(&b, " %d can be mended: --fix --diff shows how.", fixable)
 		}
@@ -63,13 +64,6 @@ func writeText(w io.Writer, r Result, _ string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // sentence is a finding in one piece, for formats that have a line for it.

@@ -93,7 +93,7 @@ func (m *merger) keep(list []*Watch, why func(*Watch) (reason, text string)) []*
 	var kept []*Watch
 	for _, w := range list {
 		if reason, text := why(w); reason != "" {
-			m.out.LeftOut = append(m.out.LeftOut, report.LeftOut{File: path.Base(w.file), Reason: reason, Why: text})
+			m.out.LeftOut = append(m.out.LeftOut, report.LeftOut{File: path.Base(w.File), Reason: reason, Why: text})
 		} else {
 			kept = append(kept, w)
 		}
@@ -106,7 +106,7 @@ func (m *merger) keep(list []*Watch, why func(*Watch) (reason, text string)) []*
 func adopt(list []*Watch) (adopted int) {
 	by := map[string]string{}
 	for _, w := range list {
-		if w.place.JobID != "" {
+		if w.Place.JobID != "" {
 			name := report.Script(w.report.Job.Command)
 			if other, known := by[name]; known && other != w.job() {
 				return 0 // two jobs run it: which one is not known
@@ -115,7 +115,7 @@ func adopt(list []*Watch) (adopted int) {
 		}
 	}
 	for _, w := range list {
-		if id := by[report.Script(w.report.Job.Command)]; w.place.JobID == "" && id != "" {
+		if id := by[report.Script(w.report.Job.Command)]; w.Place.JobID == "" && id != "" {
 			w.joins = id
 			adopted++
 		}
@@ -153,7 +153,7 @@ func (m *merger) once(list []*Watch) []*Watch {
 		if again && w.run != (run{pid: w.run.pid, host: w.run.host}) {
 			return report.LeftDuplicate, "the same run as " + path.Base(other)
 		}
-		first[w.run] = w.file
+		first[w.run] = w.File
 		return "", ""
 	})
 }
@@ -178,10 +178,10 @@ func (m *merger) oneOfEach(list []*Watch) []*Watch {
 			case other == w:
 			case other.report.Host.ID != w.report.Host.ID:
 				return report.LeftSameRank, fmt.Sprintf("%s too is %s of %s, on another machine: is one of them of "+
-					"another job?", path.Base(other.file), called(name), w.node())
+					"another job?", path.Base(other.File), called(name), w.node())
 			default:
 				return report.LeftSameRank, fmt.Sprintf("another run of %s of %s, beside %s", called(name), w.node(),
-					path.Base(other.file))
+					path.Base(other.File))
 			}
 		}
 		return "", ""
@@ -197,12 +197,12 @@ func called(name string) string {
 
 // describe says which job it is, and of which time the figures are.
 func (m *merger) describe() {
-	first := m.list[max(slices.IndexFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }), 0)]
-	m.out.Job = report.MergedJob{ID: first.place.JobID, Step: first.place.Step, Framework: first.report.Job.Framework,
+	first := m.list[max(slices.IndexFunc(m.list, func(w *Watch) bool { return w.Place.JobID != "" }), 0)]
+	m.out.Job = report.MergedJob{ID: first.Place.JobID, Step: first.Place.Step, Framework: first.report.Job.Framework,
 		Command: first.report.Job.Command}
 	for _, w := range m.list {
-		m.out.Job.Nodes = larger(m.out.Job.Nodes, w.place.Nodes)
-		m.out.Job.WorldSize = larger(m.out.Job.WorldSize, w.place.WorldSize)
+		m.out.Job.Nodes = larger(m.out.Job.Nodes, w.Place.Nodes)
+		m.out.Job.WorldSize = larger(m.out.Job.WorldSize, w.Place.WorldSize)
 	}
 	if m.all.length() > 0 {
 		m.out.Window = report.MergedWindow{StartedAt: time.Unix(int64(m.all.from), 0).UTC().Format(time.RFC3339),
@@ -219,8 +219,8 @@ func larger(a, b *int) *int {
 
 func (m *merger) nodes() {
 	for _, w := range m.list {
-		n := report.Node{Name: w.node(), Rank: w.place.NodeRank, Host: w.report.Host.ID, HostName: w.report.Host.Name,
-			File: path.Base(w.file), Class: w.report.Verdict.Class, Rule: w.report.Verdict.Rule, Ranks: w.trainers(),
+		n := report.Node{Name: w.node(), Rank: w.Place.NodeRank, Host: w.report.Host.ID, HostName: w.report.Host.Name,
+			File: path.Base(w.File), Class: w.report.Verdict.Class, Rule: w.report.Verdict.Rule, Ranks: w.trainers(),
 			Seen: min(w.seen(m.all), 1), Figures: map[string]float64{}}
 		for i, f := range w.figures {
 			if f.unit != "" {
@@ -262,7 +262,7 @@ func (m *merger) missing() {
 	nodes, ranks := map[int]bool{}, map[int]bool{}
 	numbered := true // all trainers go by rank: those that are not there can be determined
 	for _, w := range m.list {
-		if r := w.place.NodeRank; r != nil {
+		if r := w.Place.NodeRank; r != nil {
 			nodes[*r] = true
 		}
 		for _, r := range w.report.Ranks {
@@ -303,7 +303,7 @@ func (m *merger) next() {
 	} else if w == nil || m.out.Verdict.Grade == report.Info {
 		return
 	}
-	m.out.Next = append(m.out.Next, "pipetune report "+diagnose.ShellWord(w.file))
+	m.out.Next = append(m.out.Next, "pipetune report "+diagnose.ShellWord(w.File))
 	if w.report.Verdict.Rule != "" {
 		m.out.Next = append(m.out.Next, "pipetune explain "+w.report.Verdict.Rule)
 	}
@@ -334,7 +334,7 @@ func (m *merger) warnings() {
 		m.warn("%d reports are of %d machines: those of one machine are counted as a node each.", len(m.list),
 			len(hosts))
 	}
-	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.place.JobID != "" }) {
+	if !slices.ContainsFunc(m.list, func(w *Watch) bool { return w.Place.JobID != "" }) {
 		m.warn("The job's environment gives no job id: that these are nodes of one job is concluded from what they "+
 			"run, %s.", m.list[0].job())
 	}

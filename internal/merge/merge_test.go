@@ -159,9 +159,10 @@ func TestLeftOut(t *testing.T) {
 			return append(l, other)
 		}, report.LeftSameRank, "on another machine"},
 		"a clock that is wrong": {func(l []*report.Report) []*report.Report { later(l[3], -3*time.Hour); return l },
-			report.LeftApart, "watched 3.0 h before most nodes were: another run of the job, or a clock that is wrong"},
+			report.LeftApart, "watched 2.98 h before most nodes were: another run of the job, or a clock that is " +
+				"wrong"},
 		"watched later": {func(l []*report.Report) []*report.Report { later(l[3], 2*time.Minute); return l },
-			report.LeftApart, "watched 1 min after"},
+			report.LeftApart, "watched 60 s after"},
 		"mostly later": {func(l []*report.Report) []*report.Report { later(l[3], 45*time.Second); return l },
 			report.LeftApart, "watched in 25 % of the time only"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/unit"
 )
 
 type span struct{ from, to float64 }
@@ -72,25 +73,11 @@ func (w *Watch) apart(all span) string {
 	if by <= 0 {
 		return fmt.Sprintf("watched in %.0f %% of the time only in which most nodes were", 100*w.seen(all))
 	}
-	text := fmt.Sprintf("watched %s %s most nodes were", about(by), what)
+	text := fmt.Sprintf("watched %s %s most nodes were", unit.Seconds(by), what)
 	if by >= time.Hour.Seconds() {
 		text += ": another run of the job, or a clock that is wrong"
 	}
 	return text
-}
-
-// about is a duration in the unit that fits.
-func about(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%.0f days", d.Hours()/24)
-	case d >= time.Hour:
-		return fmt.Sprintf("%.1f h", d.Hours())
-	case d >= time.Minute:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
 }
 
 // within is a figure of a node in the joint window: the mean of its windows in there, else the figure of its whole

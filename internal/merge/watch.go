@@ -32,9 +32,9 @@ var spread = []struct {
 
 // Watch is what is kept of one report: some 5 kB, however many there are.
 type Watch struct {
-	file     string
+	File     string       // where it is kept
+	Place    report.Place // of its node, as far as it says
 	report   part
-	place    report.Place
 	joins    string // the job that it was taken for, where it names none itself
 	run      run
 	from, to float64  // by the wall clock of the node, in seconds; both 0: not reported
@@ -80,7 +80,7 @@ func Decode(file string, b []byte) (*Watch, error) {
 	if len(b) > MaxBytes {
 		return nil, fmt.Errorf("%w: larger than %d bytes", report.ErrInvalid, MaxBytes)
 	}
-	w := &Watch{file: file, figures: make([]figure, len(spread))}
+	w := &Watch{File: file, figures: make([]figure, len(spread))}
 	if err := report.DecodePart(b, &w.report); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Decode(file string, b []byte) (*Watch, error) {
 		return nil, fmt.Errorf("%w: one of %.40s, which is of no node of a job", ErrOtherKind, w.report.Kind)
 	}
 	if w.report.Job.Place != nil {
-		w.place = *w.report.Job.Place
+		w.Place = *w.report.Job.Place
 	}
 	w.when()
 	for i, s := range spread {
@@ -133,38 +133,32 @@ func (w *Watch) when() {
 	w.to = w.from + window.DurationS
 }
 
-// NodeRank is the rank of its node; nil where it does not say.
-func (w *Watch) NodeRank() *int { return w.place.NodeRank }
-
-// SetFile says where it is kept.
-func (w *Watch) SetFile(name string) { w.file = name }
-
 // node is the name of its node: by rank, which a person knows, else by a hash, else by the file.
 func (w *Watch) node() string {
 	switch {
-	case w.place.NodeRank != nil:
-		return "node " + strconv.Itoa(*w.place.NodeRank)
+	case w.Place.NodeRank != nil:
+		return "node " + strconv.Itoa(*w.Place.NodeRank)
 	case w.report.Host.ID != "":
 		return "host " + w.report.Host.ID
 	}
-	return path.Base(w.file)
+	return path.Base(w.File)
 }
 
 // job tells one job from another: by the id that the scheduler gave, else by what it runs; its nodes differ in their
 // arguments, as in --node_rank.
 func (w *Watch) job() string {
 	switch {
-	case w.place.JobID != "" && w.place.Step != "":
-		return w.place.JobID + "." + w.place.Step
-	case w.place.JobID != "":
-		return w.place.JobID
+	case w.Place.JobID != "" && w.Place.Step != "":
+		return w.Place.JobID + "." + w.Place.Step
+	case w.Place.JobID != "":
+		return w.Place.JobID
 	}
 	return cmp.Or(w.joins, report.Script(w.report.Job.Command), "a job without a command")
 }
 
 // of reports whether it is of the job that a person named: by its id, with or without Slurm's step, or by its script.
 func (w *Watch) of(name string) bool {
-	return name == "" || name == w.job() || name == w.place.JobID
+	return name == "" || name == w.job() || name == w.Place.JobID
 }
 
 // trainers are the names of what it watched: ranks, else the process.
@@ -182,11 +176,11 @@ func (w *Watch) trainers() []string {
 // byRank puts nodes in their order, those without a number behind them by name.
 func byRank(a, b *Watch) int {
 	rank := func(w *Watch) int {
-		if w.place.NodeRank == nil {
+		if w.Place.NodeRank == nil {
 			return 1 << 30
 		}
-		return *w.place.NodeRank
+		return *w.Place.NodeRank
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.node(), b.node()), slices.Compare(a.trainers(),
-		b.trainers()), cmp.Compare(a.file, b.file))
+		b.trainers()), cmp.Compare(a.File, b.File))
 }

@@ -103,6 +103,14 @@ func OrZero[T int64 | float64](x *T) (value T) {
 	return value
 }
 
+// Known is a figure as a report has it: nil where it is not finite.
+func Known(x float64) *float64 {
+	if !Finite(x) {
+		return nil
+	}
+	return &x
+}
+
 // MaxReading is far above anything a machine can count (2^63 bytes is 9e18) and low enough that sums of readings stay
 // finite.
 const MaxReading = 1e24

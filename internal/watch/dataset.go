@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -73,17 +72,10 @@ func layoutOf(a dataset.Access) *recording.Layout {
 	for i, f := range d.Filters {
 		names[i] = f.Name.String()
 	}
-	return &recording.Layout{Name: d.Path.String(), Shape: joined(d.Shape), Dtype: untrusted.Sanitize(d.Type),
-		Layout: untrusted.Sanitize(string(d.Storage)), Chunk: joined(d.Chunk),
+	return &recording.Layout{Name: d.Path.String(), Shape: dataset.Dimensions(d.Shape),
+		Dtype: untrusted.Sanitize(d.Type), Layout: untrusted.Sanitize(string(d.Storage)),
+		Chunk:   dataset.Dimensions(d.Chunk),
 		Filters: untrusted.Sanitize(strings.Join(names, ", ")), FilterCount: new(len(d.Filters)),
 		ChunkBytes: d.ChunkBytes, ItemBytes: d.ItemBytes, ItemsPerChunk: a.ItemsPerChunk,
 		ChunksPerItem: a.ChunksPerItem, StoredBytes: d.StoredBytes, Amplification: a.Amplification}
-}
-
-func joined(lengths []int64) string {
-	texts := make([]string, len(lengths))
-	for i, n := range lengths {
-		texts[i] = strconv.FormatInt(n, 10)
-	}
-	return strings.Join(texts, "x")
 }

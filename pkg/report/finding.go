@@ -30,6 +30,17 @@ type Finding struct {
 	Unhelpful []Unhelpful `json:"unhelpful,omitempty"`
 }
 
+// Effect is what a finding is expected to bring: what the change that it recommends first does, among others to the
+// same end. It is nil where no change has an effect that can be predicted.
+func (f *Finding) Effect() *Effect {
+	for _, c := range f.Recommendations {
+		if c.Effect != nil {
+			return c.Effect
+		}
+	}
+	return nil
+}
+
 // Direction is which way a setting is changed.
 type Direction string
 
