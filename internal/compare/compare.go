@@ -47,11 +47,7 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 		Tool: o.Tool, Before: side(before, names(before, after)), After: side(after, names(before, after))}
 	c.Conditions = conditions(b, a)
 	c.Comparable = comparability(c.Conditions)
-	if c.Kind == "bench-io" {
-		c.Changes = measurements(b, a)
-	} else {
-		c.Changes = metrics(b, a, sameBatch(b[0], a[0]))
-	}
+	c.Changes = changes(b, a, sameBatch(b[0], a[0]))
 	if c.Comparable == report.NotComparable {
 		// Something else than the change makes a figure better or worse: the conditions say what.
 		for k := range c.Changes {

@@ -107,20 +107,7 @@ func usualMetric(c *report.Comparison) string {
 
 // named reports whether any report has a figure of this name that is compared.
 func named(metric string, before, after []*report.Report) bool {
-	for _, r := range slices.Concat(before, after) {
-		if r.Kind == "bench-io" {
-			for _, m := range r.Measurements {
-				if m.Metric == metric || measurementKey(m) == metric {
-					return true
-				}
-			}
-			continue
-		}
-		for _, row := range compared {
-			if _, ok := r.Metrics[row.metric]; ok && row.metric == metric {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(before, after), func(r *report.Report) bool {
+		return slices.ContainsFunc(figures(r), func(f figure) bool { return f.Metric == metric || f.Key == metric })
+	})
 }

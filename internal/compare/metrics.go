@@ -55,25 +55,53 @@ var compared = []struct {
 	{metric.GPUMemUsedRatio.Name, either},
 }
 
-// metrics compares what both sides measured in all of their runs.
-func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
-	var out []report.Change
-	others := contention(before, after)
+// figure is a figure of a report that is held against the same of another, as a row of a comparison calls it.
+type figure struct {
+	report.Change // the names alone
+	better        direction
+	value         report.Metric
+}
+
+// figures lists those of a job in the order they are shown, and those of a benchmark in the report's.
+func figures(r *report.Report) (out []figure) {
+	if r.Kind == "bench-io" {
+		for _, m := range r.Measurements {
+			out = append(out, figure{report.Change{Key: measurementKey(m), Metric: m.Metric, Probe: m.Probe,
+				Labels: m.Labels}, measuredBetter(m.Value.Unit), m.Value})
+		}
+		return out
+	}
 	for _, row := range compared {
-		p, ok := pairOf(before, after, metricOf(row.metric))
-		if !ok {
+		if m, ok := r.Metrics[row.metric]; ok {
+			out = append(out, figure{report.Change{Key: row.metric, Metric: row.metric}, row.better, m})
+		}
+	}
+	return out
+}
+
+// changes compares what both sides measured in all of their runs, in the order of BEFORE's first.
+func changes(before, after []*report.Report, sameBatch bool) (out []report.Change) {
+	others := 0.0
+	if before[0].Kind != "bench-io" {
+		others = contention(before, after)
+	}
+	b, a := byKey(before), byKey(after)
+	seen := map[string]bool{}
+	for _, f := range figures(before[0]) {
+		p, ok := pairOf(b, a, f.Key, f.better, others)
+		if !ok || seen[f.Key] {
 			continue
 		}
-		p.better, p.others = row.better, others
+		seen[f.Key] = true
 		c := p.change()
-		if row.metric == metric.StepTime.Name {
-			c = asInverse(c, before, after, others)
+		if rate, ok := pairOf(b, a, metric.BatchesPerS.Name, more, others); ok && f.Key == metric.StepTime.Name {
+			c = asInverse(c, rate.change())
 		}
 		if c.Before.Center == 0 && c.After.Center == 0 {
 			continue // what neither side saw any of is no row
 		}
-		c.Key, c.Metric = row.metric, row.metric
-		if !sameBatch && slices.Contains(perBatch, row.metric) {
+		c.Key, c.Metric, c.Probe, c.Labels = f.Key, f.Metric, f.Probe, f.Labels
+		if !sameBatch && slices.Contains(perBatch, f.Key) {
 			c.Answer, c.Note = report.Unclear, "the batches are of different size"
 		}
 		out = append(out, c)
@@ -84,13 +112,7 @@ func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 // asInverse takes the change of a time per batch from that of the rate of batches, where the rate has windows: a window
 // that holds one slow batch has a long time per batch and weighs as much as one with a hundred, so that the mean of
 // times says something else than the rate.
-func asInverse(c report.Change, before, after []*report.Report, others float64) report.Change {
-	rate, ok := pairOf(before, after, metricOf(metric.BatchesPerS.Name))
-	if !ok {
-		return c
-	}
-	rate.better, rate.others = more, others
-	r := rate.change()
+func asInverse(c, r report.Change) report.Change {
 	if r.Method != report.ByWindows || r.Change == nil || r.Lo == nil || !(*r.Lo > -1) || !(*r.Change > -1) ||
 		c.Change == nil {
 		return c
@@ -101,10 +123,23 @@ func asInverse(c report.Change, before, after []*report.Report, others float64) 
 	return c
 }
 
+// byKey is, of each run, what its figures came to.
+func byKey(runs []*report.Report) (out []map[string]report.Metric) {
+	for _, r := range runs {
+		values := map[string]report.Metric{}
+		for _, f := range figures(r) {
+			values[f.Key] = f.value
+		}
+		out = append(out, values)
+	}
+	return out
+}
+
 // pairOf is a figure of every run on both sides; false where one lacks it, or has it in another unit.
-func pairOf(before, after []*report.Report, figure func(*report.Report) (report.Metric, bool)) (p pair, ok bool) {
-	for i, r := range slices.Concat(before, after) {
-		m, ok := figure(r)
+func pairOf(before, after []map[string]report.Metric, key string, better direction, others float64) (p pair, ok bool) {
+	p.better, p.others = better, others
+	for i, values := range slices.Concat(before, after) {
+		m, ok := values[key]
 		if !ok || i > 0 && m.Unit != p.unit {
 			return p, false
 		}
@@ -116,46 +151,6 @@ func pairOf(before, after []*report.Report, figure func(*report.Report) (report.
 		}
 	}
 	return p, true
-}
-
-func metricOf(name string) func(*report.Report) (report.Metric, bool) {
-	return func(r *report.Report) (report.Metric, bool) {
-		m, ok := r.Metrics[name]
-		return m, ok
-	}
-}
-
-// measurements compares the figures of benchmarks that have the same probe, labels and metric on both sides, in
-// BEFORE's order.
-func measurements(before, after []*report.Report) []report.Change {
-	values := map[*report.Report]map[string]report.Metric{}
-	for _, r := range slices.Concat(before, after) {
-		values[r] = map[string]report.Metric{}
-		for _, m := range r.Measurements {
-			values[r][measurementKey(m)] = m.Value
-		}
-	}
-	var out []report.Change
-	seen := map[string]bool{}
-	for _, m := range before[0].Measurements {
-		key := measurementKey(m)
-		p, ok := pairOf(before, after, func(r *report.Report) (report.Metric, bool) {
-			value, ok := values[r][key]
-			return value, ok
-		})
-		if !ok || seen[key] {
-			continue
-		}
-		seen[key] = true
-		p.better = measuredBetter(m.Value.Unit)
-		c := p.change()
-		if c.Before.Center == 0 && c.After.Center == 0 {
-			continue
-		}
-		c.Key, c.Metric, c.Probe, c.Labels = key, m.Metric, m.Probe, m.Labels
-		out = append(out, c)
-	}
-	return out
 }
 
 // measurementKey names a figure of a benchmark: read.items_per_s{cache=warm,order=random}.

@@ -43,10 +43,9 @@ func changeName(x report.Change) string {
 	if x.Probe == "" {
 		return cmp.Or(changeNames[x.Metric].name, strings.ReplaceAll(x.Metric, "_", " "))
 	}
-	_, labels, _ := strings.Cut(x.Key, "{")
 	var values []string
-	for l := range strings.SplitSeq(strings.TrimSuffix(labels, "}"), ",") {
-		name, v, _ := strings.Cut(l, "=")
+	for _, name := range report.RowLabels(x.Labels) {
+		v := x.Labels[name]
 		switch {
 		case v == "", v == "kept":
 		case slices.Contains(plainLabels, name):
