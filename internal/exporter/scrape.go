@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"net/textproto"
 	"strings"
 	"sync"
 	"time"
@@ -71,26 +72,17 @@ func (s *Server) Serve() {
 }
 
 func (s *Server) answer(from io.Reader) []byte {
-	lines := bufio.NewScanner(io.LimitReader(from, longestRequest))
-	if !lines.Scan() {
+	r := textproto.NewReader(bufio.NewReader(io.LimitReader(from, longestRequest)))
+	line, err := r.ReadLine()
+	if err != nil {
 		return nil // nothing was asked
 	}
-	request, ended, hosts, foreign := strings.Fields(lines.Text()), false, 0, false
-	for !ended && lines.Scan() {
-		ended = lines.Text() == ""
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		switch strings.ToLower(name) {
-		case "host":
-			hosts++
-			foreign = foreign || !namesHere(strings.TrimSpace(value))
-		case "origin":
-			foreign = true
-		}
-	}
-	if !ended || len(request) != 3 || !strings.HasPrefix(request[2], "HTTP/1.") {
+	request := strings.Fields(line)
+	headers, err := r.ReadMIMEHeader()
+	if err != nil || len(request) != 3 || !strings.HasPrefix(request[2], "HTTP/1.") {
 		return response("400 Bad Request", plainText, "not a request of HTTP/1.1\n", false)
 	}
-	if s.local && (foreign || hosts != 1) {
+	if hosts := headers["Host"]; s.local && (len(hosts) != 1 || !namesHere(hosts[0]) || headers["Origin"] != nil) {
 		return response("403 Forbidden", plainText,
 			"ask for localhost, 127.0.0.1 or [::1]: a web page elsewhere is not answered\n", false)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/textproto"
 	"strconv"
 	"strings"
 )
@@ -68,42 +69,32 @@ func (t *Target) request(body []byte) []byte {
 // answered reads as much of HTTP/1.1 (RFC 9112) as an answer takes whose connection ends behind it.
 func answered(from io.Reader) (status int, body []byte, err error) {
 	r := bufio.NewReader(io.LimitReader(from, mostAnswered))
-	line, err := r.ReadString('\n')
+	head := textproto.NewReader(r)
+	line, err := head.ReadLine()
 	if err != nil {
 		return 0, nil, fmt.Errorf("no answer of HTTP: %w", err)
 	}
-	version, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	version, rest, _ := strings.Cut(line, " ")
 	code, _, _ := strings.Cut(rest, " ")
 	if status, err = strconv.Atoi(code); err != nil || !strings.HasPrefix(version, "HTTP/1.") {
 		return 0, nil, fmt.Errorf("no answer of HTTP/1.1: %.40q", line)
 	}
-	length, chunked := -1, false
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return 0, nil, fmt.Errorf("an answer of HTTP that ends in its headers: %w", err)
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch value = strings.TrimSpace(value); {
-		case name == "":
-			if chunked {
-				return status, unchunked(r), nil
-			}
-			if length < 0 {
-				body, _ = io.ReadAll(r) // what came before the end says enough
-				return status, body, nil
-			}
-			body = make([]byte, min(length, mostAnswered))
-			n, _ := io.ReadFull(r, body) // as above
-			return status, body[:n], nil
-		case strings.EqualFold(name, "Content-Length"):
-			if length, err = strconv.Atoi(value); err != nil || length < 0 {
-				return 0, nil, fmt.Errorf("an answer of HTTP with a Content-Length of %.20q", value)
-			}
-		case strings.EqualFold(name, "Transfer-Encoding"):
-			chunked = strings.EqualFold(value, "chunked")
-		}
+	header, err := head.ReadMIMEHeader()
+	if err != nil {
+		return 0, nil, fmt.Errorf("the headers of an answer of HTTP: %w", err)
 	}
+	text := header.Get("Content-Length")
+	length, err := strconv.Atoi(text)
+	switch {
+	case text != "" && (err != nil || length < 0):
+		return 0, nil, fmt.Errorf("an answer of HTTP with a Content-Length of %.20q", text)
+	case strings.EqualFold(header.Get("Transfer-Encoding"), "chunked"):
+		return status, unchunked(r), nil
+	case text == "":
+		length = mostAnswered
+	}
+	body, _ = io.ReadAll(io.LimitReader(r, int64(length))) // what came before the end says enough
+	return status, body, nil
 }
 
 // unchunked is as much of a chunked body as came.
