@@ -19,7 +19,7 @@ func childTasks() isolate.Table {
 	gpu := nvml.New(time.Now)
 	return isolate.Table{
 		// the library is shut down in order: a reader killed in a call has frozen GPUs
-		nvml.Task:    isolate.WithClose(gpu.Handle, gpu.Close),
+		nvml.Task:    isolate.WithClose(isolate.Decoded(gpu.Handle), gpu.Close),
 		dataset.Task: dataset.Handler,
 
 		dataset.SurveyTask: dataset.SurveyHandler,

@@ -9,7 +9,6 @@ package dataset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -52,13 +52,7 @@ const Task = "dataset"
 type Request struct{ Path []byte }
 
 // Handler answers one Request with a Description. It is to run in a child process. Its error is that of Describe.
-func Handler(_ context.Context, body json.RawMessage) (any, error) {
-	var request Request
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, fmt.Errorf("decoding a request about a dataset: %w", err)
-	}
-	return Describe(string(request.Path))
-}
+var Handler = isolate.Decoded(func(_ context.Context, r Request) (any, error) { return Describe(string(r.Path)) })
 
 // ErrNoData says that the path is neither a regular file nor a folder.
 var ErrNoData = errors.New("neither a file nor a folder")

@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -26,16 +25,12 @@ type DigestRequest struct {
 const mostDigested = 32 << 20
 
 // DigestHandler answers one DigestRequest with the text of Digest. It is to run in a child process.
-func DigestHandler(_ context.Context, body json.RawMessage) (any, error) {
-	var request DigestRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, fmt.Errorf("decoding a request for a digest: %w", err)
+var DigestHandler = isolate.Decoded(func(_ context.Context, r DigestRequest) (any, error) {
+	if r.Dataset == "" {
+		return digestFolder(string(r.Path), r.Suffix)
 	}
-	if request.Dataset == "" {
-		return digestFolder(string(request.Path), request.Suffix)
-	}
-	return Digest(string(request.Path), request.Dataset)
-}
+	return Digest(string(r.Path), r.Dataset)
+})
 
 // Digest says what the items of an HDF5 dataset are, whatever their chunks, filters and place: its shape and type, and
 // of up to four of its items the index and the beginning of the SHA-256 of their bytes, as in "4096x64x128 float32

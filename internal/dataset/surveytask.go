@@ -2,11 +2,10 @@ package dataset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -89,12 +88,8 @@ func (e *refusedError) Unwrap() error { return e.cause }
 
 // SurveyHandler answers one SurveyRequest with a SurveyAnswer. It is to run in a child process. Its error is one of the
 // file system (no such file, permission denied); what the dataset itself is to blame for is in SurveyAnswer.Refused.
-func SurveyHandler(_ context.Context, body json.RawMessage) (any, error) {
-	var request SurveyRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, fmt.Errorf("decoding a request for a survey: %w", err)
-	}
-	result, err := Survey(string(request.Path), request.Options)
+var SurveyHandler = isolate.Decoded(func(_ context.Context, r SurveyRequest) (any, error) {
+	result, err := Survey(string(r.Path), r.Options)
 	if err == nil {
 		return SurveyAnswer{Result: result}, nil
 	}
@@ -102,4 +97,4 @@ func SurveyHandler(_ context.Context, body json.RawMessage) (any, error) {
 		return SurveyAnswer{Result: result, Refused: refused}, nil
 	}
 	return nil, err
-}
+})

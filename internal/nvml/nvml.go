@@ -10,7 +10,6 @@ package nvml
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -90,11 +89,7 @@ func New(now func() time.Time) *Session {
 }
 
 // Handle does one Request.
-func (s *Session) Handle(_ context.Context, body json.RawMessage) (any, error) {
-	var asked Request
-	if err := json.Unmarshal(body, &asked); err != nil {
-		return nil, fmt.Errorf("decoding a gpu request: %w", err)
-	}
+func (s *Session) Handle(_ context.Context, asked Request) (any, error) {
 	switch asked.Op {
 	case OpOpen:
 		return s.open(), nil

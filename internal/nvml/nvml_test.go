@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		if folder := os.Getenv(fakeProc); folder != "" {
 			s.proc = folder
 		}
-		os.Exit(isolate.Serve(isolate.Table{Task: s.Handle}, os.Args[2], requests, answers))
+		os.Exit(isolate.Serve(isolate.Table{Task: isolate.Decoded(s.Handle)}, os.Args[2], requests, answers))
 	}
 	os.Exit(m.Run())
 }

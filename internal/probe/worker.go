@@ -53,11 +53,7 @@ func (k work[In, Out]) ask(ctx context.Context, p *process, in In) (out Out, err
 }
 
 func (k work[In, Out]) serve(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var in In
-	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, fmt.Errorf("decoding what to %s: %w", k.name, err)
-	}
-	return k.do(ctx, w, in)
+	return isolate.Decoded(func(ctx context.Context, in In) (any, error) { return k.do(ctx, w, in) })(ctx, body)
 }
 
 // works is the table of what worker processes do.
@@ -72,11 +68,7 @@ func Handler() isolate.Handler { return handler(dataset.Source.Open) }
 // handler is Handler with another way to open files, which tests use to have files that misbehave.
 func handler(open func(dataset.Source, dataset.File) (dataset.Handle, error)) isolate.Handler {
 	w := newState(dataset.Sample{}, open)
-	return func(ctx context.Context, body json.RawMessage) (any, error) {
-		var r request
-		if err := json.Unmarshal(body, &r); err != nil {
-			return nil, fmt.Errorf("decoding a request: %w", err)
-		}
+	return isolate.Decoded(func(ctx context.Context, r request) (any, error) {
 		if r.Sample != nil {
 			w.Forget()
 			w.Sample = *r.Sample
@@ -86,7 +78,7 @@ func handler(open func(dataset.Source, dataset.File) (dataset.Handle, error)) is
 			return nil, fmt.Errorf("no such work: %q", r.Work)
 		}
 		return serve(ctx, w, r.Body)
-	}
+	})
 }
 
 // process is a worker process with the sample in it.

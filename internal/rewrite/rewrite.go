@@ -8,9 +8,7 @@ package rewrite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -83,17 +81,13 @@ type request struct {
 }
 
 // Handler returns the handler of one child.
-func Handler() isolate.Handler { return new(child).serve }
+func Handler() isolate.Handler { return isolate.Decoded(new(child).serve) }
 
 type child struct {
 	lock *os.File // of the scratch folder that this process keeps
 }
 
-func (c *child) serve(ctx context.Context, body json.RawMessage) (any, error) {
-	var r request
-	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("decoding what to write: %w", err)
-	}
+func (c *child) serve(ctx context.Context, r request) (any, error) {
 	switch {
 	case r.Make != nil:
 		return c.makeScratch(*r.Make)
