@@ -10,6 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/storage"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -271,7 +272,7 @@ func (d *devicePlan) remark() {
 			"verified")
 	}
 	if d.mode == benchmark.Direct && d.held < smallSample {
-		d.warn("device: a sample of " + inUnits(d.held) + " fits into a cache of the device itself, which may have " +
-			"served a part")
+		d.warn("device: a sample of " + unit.Bytes(float64(d.held)) + " fits into a cache of the device itself, " +
+			"which may have served a part")
 	}
 }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -101,6 +102,11 @@ func (s *session) sound(sample *dataset.Sample, items []int) []int {
 		return s.faults.items[where] || s.faults.files[where.path]
 	})
 }
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// wording is what a message says without its figures: two pictures cut at different bytes are damaged alike.
+func wording(text string) string { return numbers.ReplaceAllString(text, "#") }
 
 func spotOf(sample *dataset.Sample, ref dataset.Ref) spot {
 	return spot{string(sample.Files[ref.File].Path), ref.Index, ref.At}

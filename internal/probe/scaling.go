@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -130,7 +131,7 @@ func (c *workerGroup) curve(ctx context.Context, within span) error {
 
 // endedAt says why the rest of the sizes was not measured, or the first of them not to its end.
 func (c *workerGroup) endedAt(rest []int, got step, err error) string {
-	which := fmt.Sprintf("%s reads by %s", c.cache(), several(rest[0], "process", "processes"))
+	which := fmt.Sprintf("%s reads by %s", c.cache(), unit.Count(int64(rest[0]), "process", "processes"))
 	if got.rate.N > 0 {
 		return fmt.Sprintf("%s ended early: %v", which, err)
 	}
@@ -196,7 +197,7 @@ func (c *workerGroup) step(ctx context.Context, within span, count int) (step, e
 	}
 	s := summary(count, all[len(all)-len(counted):])
 	if err == nil {
-		c.short(ctx, s.rate, fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
+		c.short(ctx, s.rate, fmt.Sprintf("%s reads by %s", c.cache(), unit.Count(int64(count), "process", "processes")))
 	}
 	return s, err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/unit"
 )
 
 // The kernel ends a process of the control group, or of the machine, when memory runs out: that may be the job.
@@ -39,7 +40,7 @@ func (s *session) cacheWithin(files int64) int64 {
 	if half := s.spare() / 2; half < most {
 		most = half
 		s.warn(fmt.Sprintf("chunk caches of more than %s were not tried: they would take memory that is short here",
-			inUnits(most/files)))
+			unit.Bytes(float64(most/files))))
 	}
 	return most / files
 }
@@ -55,7 +56,8 @@ func (c *workerGroup) roomFor(count int) error {
 		each, have = max(each, own), have+own
 	}
 	if need, spare := int64(count)*each-have, c.spare(); need > spare {
-		return fmt.Errorf("they would take %s of memory, and %s may be taken", inUnits(need), inUnits(spare))
+		return fmt.Errorf("they would take %s of memory, and %s may be taken", unit.Bytes(float64(need)),
+			unit.Bytes(float64(spare)))
 	}
 	return nil
 }
@@ -74,12 +76,13 @@ func ownPages(pid int) int64 {
 // error says that there is no memory for Python at all.
 func (s *session) roomForPython() (held int64, noTorch string, err error) {
 	spare := s.spare()
+	left := unit.Bytes(float64(spare))
 	switch {
 	case spare < pythonTakes:
-		return 0, "", fmt.Errorf("the interpreter takes some %s of memory, and %s may be taken", inUnits(pythonTakes),
-			inUnits(spare))
+		return 0, "", fmt.Errorf("the interpreter takes some %s of memory, and %s may be taken",
+			unit.Bytes(pythonTakes), left)
 	case spare < pythonTakes+torchTakes:
-		noTorch = fmt.Sprintf("it takes some %s of memory, and %s may be taken", inUnits(torchTakes), inUnits(spare))
+		noTorch = fmt.Sprintf("it takes some %s of memory, and %s may be taken", unit.Bytes(torchTakes), left)
 	}
 	return min(mostHeld, spare/4), noTorch, nil
 }

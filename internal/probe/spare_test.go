@@ -7,6 +7,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -41,7 +42,7 @@ func TestRoomForProcesses(t *testing.T) {
 	if own <= 0 || own > 1<<30 {
 		t.Fatalf("a process has %d bytes of its own", own)
 	}
-	t.Logf("a process has %s of its own", inUnits(own))
+	t.Logf("a process has %s of its own", unit.Bytes(float64(own)))
 	each := max(own, leastWorker)
 	const grown = 1 << 20 // pages that may come between this reading and the next
 	for _, x := range []struct {
@@ -52,7 +53,7 @@ func TestRoomForProcesses(t *testing.T) {
 		{1, 0, true}} {
 		s.options.Spare = leaves(x.spare)
 		if err := c.roomFor(x.count); (err == nil) != x.fits {
-			t.Errorf("%d processes with %s: %v", x.count, inUnits(x.spare), err)
+			t.Errorf("%d processes with %s: %v", x.count, unit.Bytes(float64(x.spare)), err)
 		}
 	}
 }

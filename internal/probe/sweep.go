@@ -7,6 +7,7 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -55,7 +56,8 @@ func (s *session) sweep() []cacheSize {
 			}
 		}
 		for _, size := range sizes {
-			c := cacheSize{bytes: size, order: order, what: order + " reads with a chunk cache of " + inUnits(size)}
+			c := cacheSize{bytes: size, order: order,
+				what: order + " reads with a chunk cache of " + unit.Bytes(float64(size))}
 			if size >= chunk && (order == random || size >= whole) {
 				c.fill = int(min(drawn, size/chunk*int64(files)))
 			}
