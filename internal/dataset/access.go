@@ -75,24 +75,18 @@ func access(d hdf5.Dataset) Access {
 			out.Amplification = new(1.0)
 		}
 		return out
-	case d.Storage != hdf5.Chunked || len(d.Chunk) != len(d.Shape):
+	case d.Storage != hdf5.Chunked || len(d.Shape) == 0 || len(d.Chunk) != len(d.Shape):
 		return out
 	}
-	counts := make([]int64, 0, len(d.Chunk))
-	for axis, length := range d.Chunk {
-		if length < 1 || d.Shape[axis] < 1 {
-			return out
-		}
-		if axis > 0 {
-			counts = append(counts, (d.Shape[axis]-1)/length+1)
-		}
-	}
-	out.ItemsPerChunk = new(min(d.Chunk[0], d.Shape[0]))
-	out.ChunksPerItem = hdf5.Product(1, counts)
-	if out.ChunksPerItem == nil || d.ChunkBytes == nil || d.ItemBytes == nil || *d.ItemBytes == 0 {
+	chunks := hdf5.Chunks(d.Chunk, append([]int64{1}, d.Shape[1:]...))
+	if d.Shape[0] < 1 || chunks == 0 || chunks == hdf5.MaxHeldBytes { // more than are counted
 		return out
 	}
-	out.Amplification = new(float64(*out.ChunksPerItem) * float64(*d.ChunkBytes) / float64(*d.ItemBytes))
+	out.ItemsPerChunk, out.ChunksPerItem = new(min(d.Chunk[0], d.Shape[0])), &chunks
+	if d.ChunkBytes == nil || d.ItemBytes == nil || *d.ItemBytes == 0 {
+		return out
+	}
+	out.Amplification = new(float64(chunks) * float64(*d.ChunkBytes) / float64(*d.ItemBytes))
 	return out
 }
 
@@ -101,11 +95,5 @@ func Dimensions(shape []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", "x")
 }
 
-// ChunksIn is how many chunks a dataset of that shape has.
-func ChunksIn(shape, chunk []int64) int64 {
-	n := int64(1)
-	for axis, length := range chunk {
-		n *= max(1, (shape[axis]-1)/max(1, length)+1)
-	}
-	return n
-}
+// ChunksIn is how many chunks a dataset of that shape has, one at least; see hdf5.Chunks.
+func ChunksIn(shape, chunk []int64) int64 { return max(1, hdf5.Chunks(chunk, shape)) }

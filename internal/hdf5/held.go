@@ -157,6 +157,10 @@ func (r *Reader) refuseChunk() error {
 	return r.bearable(0, 1)
 }
 
+// Chunks is how many chunks data of a shape lies in, 0 where it has no elements or is not chunked. It is MaxHeldBytes
+// where they are as many or cannot be counted, which is too many to read.
+func Chunks(chunk, shape []int64) int64 { return touched(chunk, make([]int64, len(shape)), shape) }
+
 // touched is how many chunks hold a part of a block, 0 of data that is not chunked. It is MaxHeldBytes where they
 // cannot be counted, which is too many.
 func touched(chunk, start, count []int64) int64 {

@@ -217,7 +217,7 @@ func (w *walk) describe(here handle, out *Dataset) error {
 		if !element.varying {
 			out.ChunkBytes = Product(element.bytes, out.Chunk)
 		}
-		if touched(out.Chunk, make([]int64, len(out.Shape)), out.Shape) <= int64(w.limits.Chunks) {
+		if Chunks(out.Chunk, out.Shape) <= int64(w.limits.Chunks) {
 			out.StoredBytes = new(here.stored())
 		}
 	}

@@ -193,7 +193,7 @@ func (r *Reader) measure(cache *int64) error {
 	if len(shape) > 0 {
 		one := slices.Clone(shape)
 		one[0] = min(1, one[0])
-		r.spread = touched(r.dataset.Chunk, make([]int64, len(shape)), one)
+		r.spread = Chunks(r.dataset.Chunk, one)
 	}
 	return nil
 }

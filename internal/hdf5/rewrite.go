@@ -131,7 +131,7 @@ func (o Relayout) step(r *Reader) int64 {
 	row := slices.Clone(r.dataset.Shape)
 	row[0] = 1
 	for _, chunk := range [][]int64{r.dataset.Chunk, o.Chunk} {
-		if beside := touched(chunk, make([]int64, len(row)), row); beside > 0 {
+		if beside := Chunks(chunk, row); beside > 0 {
 			rows = min(rows, chunk[0]*max(1, mostSlabChunks/beside))
 		}
 	}

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,7 +51,11 @@ func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
 	if len(j.Sample.ItemShape) == len(d.Shape) {
 		item = j.Sample.ItemShape
 	}
-	alone := product(d.ElementBytes, item) >= leastChunk
+	each := float64(d.ElementBytes)
+	for _, n := range item {
+		each *= float64(n)
+	}
+	alone := each >= leastChunk
 	run := j.runOf(chunk, *d.ItemBytes, bytes)
 	of := func(chunk []int64, unfiltered bool) plan {
 		r := run
@@ -107,17 +110,6 @@ func (j *Job) runOf(chunk []int64, item, bytes int64) plan {
 		start -= start % rows
 	}
 	return plan{How: inHDF5, File: first.File, Seed: j.Seed, Relayout: dataset.Relayout{First: start, Count: count}}
-}
-
-// product is how many bytes a block of a shape has; the largest number where they cannot be counted.
-func product(bytes int64, shape []int64) int64 {
-	for _, n := range shape {
-		if n > 0 && bytes > math.MaxInt64/n {
-			return math.MaxInt64
-		}
-		bytes *= n
-	}
-	return bytes
 }
 
 // repack is the h5repack command for all files; "" where its own syntax uses a character of the name.
