@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 )
 
@@ -16,7 +15,7 @@ type reservoir struct {
 	room     int // bytes of paths, at most; a file alone is kept whatever its length
 	overhead int // bytes that every path has besides, those of the root
 	bytes    int
-	kept     byKey
+	kept     []drawn // by their numbers
 	seen     int64
 }
 
@@ -29,26 +28,26 @@ type drawn struct {
 func (r *reservoir) offer(folder, name []byte) {
 	r.seen++
 	key := drawKey(r.seed, folder, name)
-	if len(r.kept) >= r.files && key >= r.kept[0].key {
+	if len(r.kept) >= r.files && key >= r.kept[len(r.kept)-1].key {
 		return
 	}
-	heap.Push(&r.kept, drawn{key: key, path: string(folder) + string(name)})
+	at, _ := slices.BinarySearchFunc(r.kept, key, func(d drawn, key uint64) int { return cmp.Compare(d.key, key) })
+	r.kept = slices.Insert(r.kept, at, drawn{key: key, path: string(folder) + string(name)})
 	r.bytes += r.overhead + len(folder) + len(name)
 	for len(r.kept) > r.files || r.bytes > r.room && len(r.kept) > 1 {
 		if len(r.kept) <= r.files {
 			r.files = len(r.kept) - 1 // for good: were it to grow again, files seen later would have better odds
 		}
-		out := heap.Pop(&r.kept).(drawn)
-		r.bytes -= r.overhead + len(out.path)
+		last := len(r.kept) - 1
+		r.bytes -= r.overhead + len(r.kept[last].path)
+		r.kept = r.kept[:last]
 	}
 }
 
 // inDrawnOrder returns what was kept in random order.
 func (r *reservoir) inDrawnOrder() []string {
-	kept := slices.Clone(r.kept)
-	slices.SortFunc(kept, func(a, b drawn) int { return cmp.Compare(a.key, b.key) })
-	paths := make([]string, len(kept))
-	for i, d := range kept {
+	paths := make([]string, len(r.kept))
+	for i, d := range r.kept {
 		paths[i] = d.path
 	}
 	return paths
@@ -66,19 +65,4 @@ func drawKey(seed uint64, folder, name []byte) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31
-}
-
-// byKey is a heap with the largest number on top.
-type byKey []drawn
-
-func (h byKey) Len() int           { return len(h) }
-func (h byKey) Less(i, j int) bool { return h[i].key > h[j].key }
-func (h byKey) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byKey) Push(x any)        { *h = append(*h, x.(drawn)) }
-
-func (h *byKey) Pop() any {
-	last := len(*h) - 1
-	out := (*h)[last]
-	*h = (*h)[:last]
-	return out
 }
