@@ -7,6 +7,8 @@ import (
 	"io/fs"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate"
 )
 
 // plainFile is a regular file that is read by pread(2), so that no position is shared and no page is mapped: one that
@@ -23,7 +25,7 @@ var errNotRegular = errors.New("not a regular file")
 // openPlain opens without waiting for the other end of a FIFO and without taking a terminal.
 func openPlain(f File) (*plainFile, error) {
 	p := &plainFile{path: string(f.Path), seen: f.Bytes}
-	err := persist(func() (err error) {
+	err := isolate.Persist(func() (err error) {
 		p.fd, err = unix.Open(p.path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		return err
 	})

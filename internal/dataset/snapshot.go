@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate"
 )
 
 // A Hugging Face cache keeps what was downloaded under "blobs", named by its hash, and gives it names by symbolic links
@@ -47,7 +49,8 @@ func isBlob(folder string, fd int, name []byte) bool {
 	}
 	text := make([]byte, maxPath)
 	n := 0
-	if err := persist(func() (err error) { n, err = unix.Readlinkat(fd, string(name), text); return err }); err != nil {
+	err := isolate.Persist(func() (err error) { n, err = unix.Readlinkat(fd, string(name), text); return err })
+	if err != nil {
 		return false
 	}
 	target := string(text[:n])
@@ -56,6 +59,6 @@ func isBlob(folder string, fd int, name []byte) bool {
 	}
 	var st unix.Stat_t
 	return filepath.Dir(filepath.Clean(target)) == to &&
-		persist(func() error { return unix.Lstat(target, &st) }) == nil &&
+		isolate.Persist(func() error { return unix.Lstat(target, &st) }) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFREG
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/isolate"
 )
 
 // SurveyOptions say how a dataset is surveyed. The zero value of a field is its default.
@@ -275,12 +276,13 @@ func (s *surveyor) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(
 
 // locate finds a file without opening it: no FIFO and no driver is woken. flags may hold O_NOFOLLOW.
 func locate(path string, flags int) (place int, mode uint32, size int64, err error) {
-	err = persist(func() (err error) { place, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0); return err })
+	flags |= unix.O_PATH | unix.O_CLOEXEC
+	err = isolate.Persist(func() (err error) { place, err = unix.Open(path, flags, 0); return err })
 	if err != nil {
 		return -1, 0, 0, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	var st unix.Stat_t
-	if err := persist(func() error { return unix.Fstat(place, &st) }); err != nil {
+	if err := isolate.Persist(func() error { return unix.Fstat(place, &st) }); err != nil {
 		unix.Close(place)
 		return -1, 0, 0, &os.PathError{Op: "stat", Path: path, Err: err}
 	}

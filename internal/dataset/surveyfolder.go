@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/isolate"
 )
 
 func (s *surveyor) folder(place int) error {
@@ -101,7 +102,7 @@ func size(path string) (File, error) {
 	if blobsOf(path) != "" {
 		stat = unix.Stat // the walk has seen where its links lead
 	}
-	if err := persist(func() error { return stat(path, &st) }); err != nil {
+	if err := isolate.Persist(func() error { return stat(path, &st) }); err != nil {
 		return File{}, fmt.Errorf("looking at a file: %w", err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {

@@ -1,14 +1,14 @@
 package dataset
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate"
 )
 
 // maxDepth bounds how far a walk goes down: one descriptor and one listing of listBytes are held for each level.
@@ -59,16 +59,17 @@ func (w *walk) enter(fd, depth int) error {
 			return nil
 		}
 		var n int
-		if err := persist(func() (err error) { n, err = unix.Getdents(fd, w.lists[depth]); return err }); err != nil {
+		err := isolate.Persist(func() (err error) { n, err = unix.Getdents(fd, w.lists[depth]); return err })
+		if err != nil {
 			return fmt.Errorf("listing the folder: %w", err)
 		}
 		if n == 0 {
 			return nil
 		}
 		for rest := w.lists[depth][:n]; len(rest) > 0; {
-			var e entry
+			var e isolate.Entry
 			var ok bool
-			if e, rest, ok = nextEntry(rest); !ok {
+			if e, rest, ok = isolate.NextEntry(rest); !ok {
 				return errListing
 			}
 			files += w.take(fd, depth, e)
@@ -82,35 +83,35 @@ func (w *walk) enter(fd, depth int) error {
 var errListing = errors.New("listing the folder: the kernel's answer makes no sense")
 
 // take deals with one entry of the folder fd and returns 1 for a regular file, else 0.
-func (w *walk) take(fd, depth int, e entry) int64 {
-	if e.kind == unix.DT_UNKNOWN {
-		kind, err := kindOf(fd, e.name)
+func (w *walk) take(fd, depth int, e isolate.Entry) int64 {
+	if e.Type == unix.DT_UNKNOWN {
+		kind, err := kindOf(fd, e.Name)
 		if err != nil {
-			w.bad.add(reasonOf(err), w.path, e.name)
+			w.bad.add(reasonOf(err), w.path, e.Name)
 			return 0
 		}
-		e.kind = kind
+		e.Type = kind
 	}
-	switch e.kind {
+	switch e.Type {
 	case unix.DT_REG:
-		if len(w.root)+len(w.path)+len(e.name) > maxPath {
-			w.bad.add(reasonPath, w.path, e.name)
+		if len(w.root)+len(w.path)+len(e.Name) > maxPath {
+			w.bad.add(reasonPath, w.path, e.Name)
 			return 1
 		}
-		w.file(w.path, e.name)
+		w.file(w.path, e.Name)
 		return 1
 	case unix.DT_DIR:
-		if !e.self() {
+		if !e.Self() {
 			w.folders++
-			w.descend(fd, depth, e.name)
+			w.descend(fd, depth, e.Name)
 		}
 	case unix.DT_LNK:
-		if w.snapshot && isBlob(filepath.Join(w.root, string(w.path)), fd, e.name) {
-			return w.take(fd, depth, entry{e.name, unix.DT_REG})
+		if w.snapshot && isBlob(filepath.Join(w.root, string(w.path)), fd, e.Name) {
+			return w.take(fd, depth, isolate.Entry{Name: e.Name, Type: unix.DT_REG})
 		}
 		w.links++
 	default:
-		w.special.add(specialName(e.kind), w.path, e.name)
+		w.special.add(specialName(e.Type), w.path, e.Name)
 	}
 	return 0
 }
@@ -121,7 +122,7 @@ func (w *walk) descend(parent, depth int, name []byte) {
 		return
 	}
 	var fd int
-	err := persist(func() (err error) {
+	err := isolate.Persist(func() (err error) {
 		fd, err = unix.Openat(parent, string(name),
 			unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		return err
@@ -140,38 +141,11 @@ func (w *walk) descend(parent, depth int, name []byte) {
 	}
 }
 
-// entry is one name of a listing, with the type the file system gave, DT_UNKNOWN where it gives none.
-type entry struct {
-	name []byte
-	kind byte
-}
-
-// self says whether an entry is the folder itself or the one above it.
-func (e entry) self() bool { return string(e.name) == "." || string(e.name) == ".." }
-
-// nextEntry decodes one struct linux_dirent64 (getdents(2)): inode 8 bytes, offset 8, record length 2, type 1, name up
-// to a NUL. It is not ok when raw does not begin with a whole one.
-func nextEntry(raw []byte) (e entry, rest []byte, ok bool) {
-	const head = 19
-	if len(raw) <= head {
-		return entry{}, nil, false
-	}
-	length := int(binary.NativeEndian.Uint16(raw[16:]))
-	if length <= head || length > len(raw) {
-		return entry{}, nil, false
-	}
-	end := bytes.IndexByte(raw[head:length], 0)
-	if end < 1 {
-		return entry{}, nil, false
-	}
-	return entry{name: raw[head : head+end], kind: raw[18]}, raw[length:], true
-}
-
 // kindOf asks for the type of an entry, as getdents would have given it.
 func kindOf(fd int, name []byte) (byte, error) {
 	var st unix.Stat_t
 	stat := func() error { return unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) }
-	if err := persist(stat); err != nil {
+	if err := isolate.Persist(stat); err != nil {
 		return 0, fmt.Errorf("looking at a file: %w", err)
 	}
 	return byte(st.Mode & unix.S_IFMT >> 12), nil // include/linux/fs_types.h: S_DT
@@ -181,12 +155,3 @@ var specialNames = map[byte]string{unix.DT_FIFO: "FIFO", unix.DT_SOCK: "socket",
 	unix.DT_BLK: "block device"}
 
 func specialName(kind byte) string { return cmp.Or(specialNames[kind], "entry of unknown type") }
-
-// persist repeats a call that a signal interrupted; the Go runtime sends itself such signals all the time.
-func persist(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -178,29 +177,4 @@ func TestKindOf(t *testing.T) {
 	if _, err := kindOf(int(f.Fd()), []byte("none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-}
-
-func FuzzNextEntry(f *testing.F) {
-	dir := f.TempDir()
-	for _, name := range []string{"a", "b.jpg", strings.Repeat("n", 255)} {
-		must.Do(f, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-	}
-	fd := must.Get(unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0))(f)
-	defer unix.Close(fd)
-	real := make([]byte, 4096)
-	n := must.Get(unix.Getdents(fd, real))(f)
-	f.Add(real[:n])
-	f.Add(make([]byte, 24))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for rest := raw; len(rest) > 0; {
-			e, after, ok := nextEntry(rest)
-			if !ok {
-				return
-			}
-			if len(e.name) == 0 || bytes.IndexByte(e.name, 0) >= 0 || len(after) >= len(rest) {
-				t.Fatalf("name %q, %d bytes left of %d", e.name, len(after), len(rest))
-			}
-			rest = after
-		}
-	})
 }

@@ -19,20 +19,27 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-func FuzzParseEntries(f *testing.F) {
-	buffer := make([]byte, 4096)
-	if fd, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
-		if n, err := unix.Getdents(fd, buffer); err == nil {
-			f.Add(buffer[:n])
-		}
-		unix.Close(fd)
+func FuzzNextEntry(f *testing.F) {
+	dir := f.TempDir()
+	for _, name := range []string{"a", "b.jpg", strings.Repeat("n", 255)} {
+		must.Do(f, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	f.Add([]byte{0, 0, 0})
+	fd := must.Get(unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0))(f)
+	defer unix.Close(fd)
+	real := make([]byte, 4096)
+	n := must.Get(unix.Getdents(fd, real))(f)
+	f.Add(real[:n])
+	f.Add(make([]byte, 24))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, entry := range parseEntries(raw) {
-			if len(entry.Name) > len(raw) || bytes.IndexByte(entry.Name, 0) >= 0 {
-				t.Fatalf("name %q", entry.Name)
+		for rest := raw; len(rest) > 0; {
+			e, after, ok := NextEntry(rest)
+			if !ok {
+				return
 			}
+			if len(e.Name) == 0 || bytes.IndexByte(e.Name, 0) >= 0 || len(after) >= len(rest) {
+				t.Fatalf("name %q, %d bytes left of %d", e.Name, len(after), len(rest))
+			}
+			rest = after
 		}
 	})
 }

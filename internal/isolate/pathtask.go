@@ -25,7 +25,7 @@ func servePath(_ context.Context, asked pathRequest) (any, error) {
 	case "lstat":
 		return stat(path, unix.Lstat)
 	case "statfs":
-		return statfs(path)
+		return Statfs(path)
 	case "readdir":
 		return readDir(path, asked.Limit)
 	case "head":
@@ -36,15 +36,16 @@ func servePath(_ context.Context, asked pathRequest) (any, error) {
 
 func stat(path string, call func(string, *unix.Stat_t) error) (FileInfo, error) {
 	var st unix.Stat_t
-	if err := again(func() error { return call(path, &st) }); err != nil {
+	if err := Persist(func() error { return call(path, &st) }); err != nil {
 		return FileInfo{}, fmt.Errorf("stat: %w", err)
 	}
 	return FileInfo{Mode: st.Mode}, nil
 }
 
-func statfs(path string) (FileSystem, error) {
+// Statfs is Paths.Statfs without a child, for a path that cannot hang.
+func Statfs(path string) (FileSystem, error) {
 	var st unix.Statfs_t
-	if err := again(func() error { return unix.Statfs(path, &st) }); err != nil {
+	if err := Persist(func() error { return unix.Statfs(path, &st) }); err != nil {
 		return FileSystem{}, fmt.Errorf("statfs: %w", err)
 	}
 	block := uint64(st.Bsize)
@@ -63,39 +64,46 @@ func readDir(path string, limit int) (Listing, error) {
 	buffer := make([]byte, 32<<10)
 	for {
 		var n int
-		if err := again(func() (err error) { n, err = unix.Getdents(fd, buffer); return err }); err != nil {
+		if err := Persist(func() (err error) { n, err = unix.Getdents(fd, buffer); return err }); err != nil {
 			return Listing{}, fmt.Errorf("readdir: %w", err)
 		}
 		if n == 0 {
 			return listing, nil
 		}
-		for _, entry := range parseEntries(buffer[:n]) {
+		for entry, rest, ok := NextEntry(buffer[:n]); ok; entry, rest, ok = NextEntry(rest) {
+			if entry.Self() {
+				continue
+			}
 			if len(listing.Entries) == limit {
 				listing.More = true
 				return listing, nil
 			}
+			entry.Name = bytes.Clone(entry.Name)
 			listing.Entries = append(listing.Entries, entry)
 		}
 	}
 }
 
-// parseEntries decodes struct linux_dirent64 (getdents(2)): inode 8 bytes, offset 8, record length 2, type 1, name up
-// to a NUL. "." and ".." are left out.
-func parseEntries(raw []byte) []Entry {
-	var entries []Entry
-	for len(raw) >= 19 {
-		length := int(binary.NativeEndian.Uint16(raw[16:]))
-		if length < 19 || length > len(raw) {
-			break
-		}
-		name, _, _ := bytes.Cut(raw[19:length], []byte{0})
-		if s := string(name); s != "." && s != ".." {
-			entries = append(entries, Entry{Name: bytes.Clone(name), Type: raw[18]})
-		}
-		raw = raw[length:]
+// NextEntry decodes one struct linux_dirent64 (getdents(2)): inode 8 bytes, offset 8, record length 2, type 1, name up
+// to a NUL. The name lies in raw. It is not ok when raw does not begin with a whole one.
+func NextEntry(raw []byte) (e Entry, rest []byte, ok bool) {
+	const head = 19
+	if len(raw) <= head {
+		return Entry{}, nil, false
 	}
-	return entries
+	length := int(binary.NativeEndian.Uint16(raw[16:]))
+	if length <= head || length > len(raw) {
+		return Entry{}, nil, false
+	}
+	end := bytes.IndexByte(raw[head:length], 0)
+	if end < 1 {
+		return Entry{}, nil, false
+	}
+	return Entry{Name: raw[head : head+end], Type: raw[18]}, raw[length:], true
 }
+
+// Self says whether an entry is the folder itself or the one above it.
+func (e Entry) Self() bool { return string(e.Name) == "." || string(e.Name) == ".." }
 
 func head(path string, n int) ([]byte, error) {
 	fd, err := openRegular(path)
@@ -107,7 +115,7 @@ func head(path string, n int) ([]byte, error) {
 	got := 0
 	for got < len(buffer) {
 		var k int
-		err := again(func() (err error) { k, err = unix.Pread(fd, buffer[got:], int64(got)); return err })
+		err := Persist(func() (err error) { k, err = unix.Pread(fd, buffer[got:], int64(got)); return err })
 		if err != nil {
 			return nil, fmt.Errorf("read: %w", err)
 		}
@@ -123,13 +131,13 @@ func head(path string, n int) ([]byte, error) {
 // a FIFO's writer nor wakes a device's driver.
 func openRegular(path string) (fd int, err error) {
 	var place int
-	err = again(func() (err error) { place, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0); return err })
+	err = Persist(func() (err error) { place, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0); return err })
 	if err != nil {
 		return -1, fmt.Errorf("open: %w", err)
 	}
 	defer unix.Close(place)
 	var st unix.Stat_t
-	if err := again(func() error { return unix.Fstat(place, &st) }); err != nil {
+	if err := Persist(func() error { return unix.Fstat(place, &st) }); err != nil {
 		return -1, fmt.Errorf("stat: %w", err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -146,7 +154,7 @@ func openQuietly(path string, flags int) (int, error) {
 	flags |= unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 	var fd int
 	open := func(flags int) error {
-		return again(func() (err error) { fd, err = unix.Open(path, flags, 0); return err })
+		return Persist(func() (err error) { fd, err = unix.Open(path, flags, 0); return err })
 	}
 	err := open(flags | unix.O_NOATIME)
 	if errors.Is(err, unix.EPERM) { // not the owner: the access time changes as it would for anyone
@@ -155,8 +163,8 @@ func openQuietly(path string, flags int) (int, error) {
 	return fd, err
 }
 
-// again repeats a call that a signal interrupted; the Go runtime sends itself such signals all the time.
-func again(call func() error) error {
+// Persist repeats a call that a signal interrupted; the Go runtime sends itself such signals all the time.
+func Persist(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err

@@ -104,7 +104,13 @@ func (m *Memory) findShm(p *procfs.Process) (func(context.Context) (isolate.File
 	}
 	if shared {
 		path := m.fs.Path(shmPath)
-		return func(context.Context) (isolate.FileSystem, error) { return statfs(path) }, nil
+		return func(context.Context) (isolate.FileSystem, error) {
+			st, err := isolate.Statfs(path)
+			if err != nil {
+				err = fmt.Errorf("asking for the size of %s: %w", path, err)
+			}
+			return st, err
+		}, nil
 	}
 	if m.paths == nil {
 		return nil, fmt.Errorf("finding the job's %s: it is in another container", shmPath)
@@ -121,19 +127,6 @@ func (m *Memory) findShm(p *procfs.Process) (func(context.Context) (isolate.File
 		}
 		return st, err
 	}, nil
-}
-
-func statfs(path string) (isolate.FileSystem, error) {
-	var st unix.Statfs_t
-	err := unix.Statfs(path, &st)
-	for errors.Is(err, unix.EINTR) {
-		err = unix.Statfs(path, &st)
-	}
-	if err != nil {
-		return isolate.FileSystem{}, fmt.Errorf("asking for the size of %s: %w", path, err)
-	}
-	block := uint64(st.Bsize)
-	return isolate.FileSystem{Type: int64(st.Type), TotalBytes: st.Blocks * block, FreeBytes: st.Bfree * block}, nil
 }
 
 // Close implements Sampler.
