@@ -6,18 +6,11 @@ package nvml
 #include <stdlib.h>
 
 // The calls of NVML that return lists. go-nvml allocates as many elements as the library says, and a library that
-// says four billion ends the process; here the buffers have a fixed size. Layouts from nvml.h.
+// says four billion ends the process; here the buffers have a fixed size. What they hold is of go-nvml's types, which
+// are laid out as those of nvml.h.
 
-typedef struct { unsigned long long at; unsigned char value[8]; } pt_sample;
-typedef struct { unsigned int pid; unsigned long long used; unsigned int gpu_instance, compute_instance; } pt_process;
-typedef struct { unsigned int pid; unsigned long long used; } pt_process_v1;
-typedef struct { unsigned int pid; unsigned long long at; unsigned int sm, memory, encoder, decoder; } pt_use;
-
-typedef int (*handle_call)(unsigned int, void **);
-typedef int (*place_call)(const char *, void **);
-typedef int (*slice_call)(void *, unsigned int, void **);
-typedef int (*use_call)(void *, pt_use *, unsigned int *, unsigned long long);
-typedef int (*samples_call)(void *, int, unsigned long long, int *, unsigned int *, pt_sample *);
+typedef int (*use_call)(void *, void *, unsigned int *, unsigned long long);
+typedef int (*samples_call)(void *, int, unsigned long long, int *, unsigned int *, void *);
 typedef int (*processes_call)(void *, unsigned int *, void *);
 
 static void *pt_symbol(const char *library, const char *name) {
@@ -30,23 +23,11 @@ static void *pt_symbol(const char *library, const char *name) {
 	return symbol;
 }
 
-static int pt_handle(void *call, unsigned int index, void **device) {
-	return ((handle_call)call)(index, device);
-}
-
-static int pt_place(void *call, const char *place, void **device) {
-	return ((place_call)call)(place, device);
-}
-
-static int pt_slice(void *call, void *device, unsigned int index, void **slice) {
-	return ((slice_call)call)(device, index, slice);
-}
-
-static int pt_uses(void *call, void *device, pt_use *buffer, unsigned int *count, unsigned long long since) {
+static int pt_uses(void *call, void *device, void *buffer, unsigned int *count, unsigned long long since) {
 	return ((use_call)call)(device, buffer, count, since);
 }
 
-static int pt_samples(void *call, void *device, int kind, unsigned long long since, int *type, unsigned int *count, pt_sample *buffer) {
+static int pt_samples(void *call, void *device, int kind, unsigned long long since, int *type, unsigned int *count, void *buffer) {
 	return ((samples_call)call)(device, kind, since, type, count, buffer);
 }
 
@@ -57,6 +38,7 @@ static int pt_processes(void *call, void *device, unsigned int *count, void *buf
 import "C"
 
 import (
+	"reflect"
 	"slices"
 	"time"
 	"unsafe"
@@ -72,8 +54,7 @@ const (
 	maxProcesses = 4096
 )
 
-// lister calls these functions for one GPU or slice. It has its own handle, because go-nvml does not show the one it
-// holds.
+// lister calls these functions for one GPU or slice.
 type lister struct {
 	device    unsafe.Pointer
 	samples   unsafe.Pointer
@@ -82,45 +63,28 @@ type lister struct {
 	clients unsafe.Pointer
 	former  bool           // processes is the first version of the call, with smaller elements
 	uses    unsafe.Pointer // what each process uses; nil where the driver does not tell
-	buffer  []C.pt_sample
+	buffer  []nvml.Sample
 }
 
-// rawByIndex returns the plain handle of a GPU that is open already, nil where it cannot be had.
-func (l *library) rawByIndex(index int) (device unsafe.Pointer) {
-	call := l.first("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
-	if call == nil || C.pt_handle(call, C.uint(index), &device) != 0 {
-		return nil
+// plain is the driver's handle of a GPU or slice, nil where it cannot be had. go-nvml's device has it in an exported
+// field, but is of a type that is not exported.
+func plain(of nvml.Device) unsafe.Pointer {
+	if device := reflect.ValueOf(of); device.Kind() == reflect.Struct {
+		if handle := device.FieldByName("Handle"); handle.Kind() == reflect.Pointer {
+			return handle.UnsafePointer()
+		}
 	}
-	return device
+	return nil
 }
 
-// rawByPCI is rawByIndex for a place on the bus.
-func (l *library) rawByPCI(place string) (device unsafe.Pointer) {
-	text := C.CString(place)
-	defer C.free(unsafe.Pointer(text))
-	call := l.first(byPCI)
-	if call == nil || C.pt_place(call, text, &device) != 0 {
-		return nil
-	}
-	return device
-}
-
-// rawSlice is rawByIndex for a MIG instance of a GPU.
-func (l *library) rawSlice(parent unsafe.Pointer, index int) (device unsafe.Pointer) {
-	call := l.first("nvmlDeviceGetMigDeviceHandleByIndex")
-	if call == nil || parent == nil || C.pt_slice(call, parent, C.uint(index), &device) != 0 {
-		return nil
-	}
-	return device
-}
-
-// lister returns what calls the functions for a device, which all are missing where its handle is nil.
-func (l *library) lister(device unsafe.Pointer) lister {
+// lister returns what calls the functions for a device, which all are missing where it has no plain handle.
+func (l *library) lister(of nvml.Device) lister {
+	device := plain(of)
 	if device == nil {
 		return lister{}
 	}
 	found := lister{device: device, uses: l.first("nvmlDeviceGetProcessUtilization")}
-	found.samples, found.buffer = l.first("nvmlDeviceGetSamples"), make([]C.pt_sample, maxSamples)
+	found.samples, found.buffer = l.first("nvmlDeviceGetSamples"), make([]nvml.Sample, maxSamples)
 	found.processes = l.first("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
 	if found.processes == nil {
 		found.processes, found.former = l.first("nvmlDeviceGetComputeRunningProcesses"), true
@@ -147,21 +111,17 @@ func (l *library) first(names ...string) unsafe.Pointer {
 	return nil
 }
 
-// sample is one entry of the driver's buffer; at is in microseconds of the driver's clock.
-type sample struct {
-	at    uint64
-	value [8]byte
-}
-
-// utilizationSamples returns the samples newer than since and the type of their values.
-func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.ValueType, ret nvml.Return, why string) {
+// utilizationSamples returns the samples newer than since, in microseconds of the driver's clock, and the type of their
+// values. They are good until the next call.
+func (l lister) utilizationSamples(since uint64) (samples []nvml.Sample, kind nvml.ValueType, ret nvml.Return,
+	why string) {
 	if l.samples == nil {
 		return nil, 0, nvml.ERROR_FUNCTION_NOT_FOUND, ""
 	}
 	var valueType C.int
 	var count C.uint
 	// First without a buffer: the header asks for it, and the answer is only a bound.
-	for _, buffer := range []*C.pt_sample{nil, &l.buffer[0]} {
+	for _, buffer := range []unsafe.Pointer{nil, unsafe.Pointer(&l.buffer[0])} {
 		ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since),
 			&valueType, &count, buffer))
 		switch {
@@ -171,14 +131,8 @@ func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.Va
 			return nil, 0, ret, tooMany("samples", uint32(count))
 		}
 	}
-	for _, got := range l.buffer[:count] {
-		samples = append(samples, sample{uint64(got.at), *(*[8]byte)(unsafe.Pointer(&got.value))})
-	}
-	return samples, nvml.ValueType(valueType), ret, ""
+	return l.buffer[:count], nvml.ValueType(valueType), ret, ""
 }
-
-// rawUse is one entry of the driver's list.
-type rawUse = C.pt_use
 
 // processUses returns what each process used since a time of the driver's clock, and the newest such time.
 func (l lister) processUses(since uint64) (uses []ProcessUse, newest uint64, ret nvml.Return, why string) {
@@ -186,8 +140,8 @@ func (l lister) processUses(since uint64) (uses []ProcessUse, newest uint64, ret
 		return nil, 0, nvml.ERROR_FUNCTION_NOT_FOUND, ""
 	}
 	count := C.uint(maxProcesses)
-	buffer := make([]rawUse, maxProcesses)
-	ret = nvml.Return(C.pt_uses(l.uses, l.device, &buffer[0], &count, C.ulonglong(since)))
+	buffer := make([]nvml.ProcessUtilizationSample, maxProcesses)
+	ret = nvml.Return(C.pt_uses(l.uses, l.device, unsafe.Pointer(&buffer[0]), &count, C.ulonglong(since)))
 	if ret == nvml.ERROR_NOT_FOUND {
 		return []ProcessUse{}, 0, ret, ""
 	}
@@ -229,7 +183,7 @@ func (l lister) list(call unsafe.Pointer, smaller bool) (processes []Process, re
 		return nil, nvml.ERROR_FUNCTION_NOT_FOUND, ""
 	}
 	count := C.uint(maxProcesses)
-	current := make([]C.pt_process, maxProcesses) // the former version's elements are smaller and fit as well
+	current := make([]nvml.ProcessInfo, maxProcesses) // the former version's elements are smaller and fit as well
 	ret = nvml.Return(C.pt_processes(call, l.device, &count, unsafe.Pointer(&current[0])))
 	if ret != nvml.SUCCESS && ret != nvml.ERROR_INSUFFICIENT_SIZE {
 		return nil, ret, ""
@@ -240,12 +194,12 @@ func (l lister) list(call unsafe.Pointer, smaller bool) (processes []Process, re
 	if ret != nvml.SUCCESS {
 		return nil, ret, ""
 	}
-	former := unsafe.Slice((*C.pt_process_v1)(unsafe.Pointer(&current[0])), maxProcesses)
+	former := unsafe.Slice((*nvml.ProcessInfo_v1)(unsafe.Pointer(&current[0])), maxProcesses)
 	processes = []Process{}
 	for i := range int(count) {
-		pid, used := uint32(current[i].pid), uint64(current[i].used)
+		pid, used := current[i].Pid, current[i].UsedGpuMemory
 		if smaller {
-			pid, used = uint32(former[i].pid), uint64(former[i].used)
+			pid, used = former[i].Pid, former[i].UsedGpuMemory
 		}
 		process := Process{PID: pid}
 		if used <= maxMemoryBytes { // NVML_VALUE_NOT_AVAILABLE is 2^64-1

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -30,7 +29,7 @@ func (s *Session) openGPU(place string) Opened {
 	if len(again) > 0 {
 		return Opened{Devices: again}
 	}
-	handle, raw, ret := s.take(place)
+	handle, ret := s.take(place)
 	whole := &device{library: s.library, place: place, handle: handle, reported: map[string]string{}}
 	switch {
 	case ret == nvml.ERROR_GPU_IS_LOST:
@@ -39,11 +38,11 @@ func (s *Session) openGPU(place string) Opened {
 	case ret != nvml.SUCCESS:
 		return Opened{Failed: reason(ret)}
 	default:
-		whole.lister = s.library.lister(raw)
+		whole.lister = s.library.lister(handle)
 	}
 	whole.describe()
 	opened := []*device{whole}
-	if slices := s.slicesOf(whole, raw); len(slices) > 0 {
+	if slices := s.slicesOf(whole); len(slices) > 0 {
 		opened = slices
 	}
 	var out Opened
@@ -55,27 +54,19 @@ func (s *Session) openGPU(place string) Opened {
 	return out
 }
 
-// take returns the handle of the GPU at a place, go-nvml's and the plain one.
-func (s *Session) take(place string) (nvml.Device, unsafe.Pointer, nvml.Return) {
+// take returns the handle of the GPU at a place.
+func (s *Session) take(place string) (nvml.Device, nvml.Return) {
 	if index, isIndex := strings.CutPrefix(place, indexPlace); isIndex {
 		n, err := strconv.Atoi(index)
 		if err != nil || n < 0 || n >= maxDevices {
-			return nil, nil, nvml.ERROR_INVALID_ARGUMENT
+			return nil, nvml.ERROR_INVALID_ARGUMENT
 		}
-		handle, ret := s.library.nvml.DeviceGetHandleByIndex(n)
-		if ret != nvml.SUCCESS {
-			return nil, nil, ret
-		}
-		return handle, s.library.rawByIndex(n), ret
+		return s.library.nvml.DeviceGetHandleByIndex(n)
 	}
 	if !s.library.has(byPCI) {
-		return nil, nil, nvml.ERROR_FUNCTION_NOT_FOUND
+		return nil, nvml.ERROR_FUNCTION_NOT_FOUND
 	}
-	handle, ret := s.library.nvml.DeviceGetHandleByPciBusId(place)
-	if ret != nvml.SUCCESS {
-		return nil, nil, ret
-	}
-	return handle, s.library.rawByPCI(place), ret
+	return s.library.nvml.DeviceGetHandleByPciBusId(place)
 }
 
 // name makes a GPU's UUID its own: two that claim the same, or none, are held apart by their places.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
@@ -217,8 +218,8 @@ func TestProcessUse(t *testing.T) {
 		len(none.Devices[0].ProcessUse) != 0 {
 		t.Errorf("nobody used any: %v", none.Devices[0].ProcessUse)
 	}
-	uses, newest := latestUses([]rawUse{{pid: 1, sm: 10, at: 5}, {pid: 1, sm: 30, at: 6}, {pid: 2, sm: 50, at: 2},
-		{pid: 0, sm: 5, at: 9}}, 2)
+	uses, newest := latestUses([]nvml.ProcessUtilizationSample{{Pid: 1, SmUtil: 10, TimeStamp: 5},
+		{Pid: 1, SmUtil: 30, TimeStamp: 6}, {Pid: 2, SmUtil: 50, TimeStamp: 2}, {SmUtil: 5, TimeStamp: 9}}, 2)
 	if diff := cmp.Diff([]ProcessUse{{PID: 1, SMRatio: 0.2}}, uses); diff != "" || newest != 6 {
 		t.Errorf("newest %d, %s", newest, diff)
 	}

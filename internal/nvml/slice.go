@@ -1,10 +1,6 @@
 package nvml
 
-import (
-	"unsafe"
-
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
-)
+import "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 // slice is a MIG instance of a GPU.
 type slice struct {
@@ -17,7 +13,7 @@ const maxSlices = 16
 
 // slicesOf opens the MIG instances of a GPU, none where it is not cut up or they cannot be opened. Each reads its
 // memory, its processes and its activity of its own, and power, clocks and the link of the GPU.
-func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device) {
+func (s *Session) slicesOf(whole *device) (slices []*device) {
 	if whole.lost || !whole.mig || s.library.lacks("nvmlDeviceGetMigDeviceHandleByIndex") != "" {
 		return nil
 	}
@@ -28,7 +24,7 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 		}
 		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true,
 			slice: &slice{handle: handle, instance: -1}, reported: map[string]string{},
-			lister: s.library.lister(s.library.rawSlice(raw, i))}
+			lister: s.library.lister(handle)}
 		d.described = whole.described
 		d.described.Parent = whole.uuid
 		if id, why := ask(d, handle.GetGpuInstanceId, "nvmlDeviceGetGpuInstanceId"); why == "" {

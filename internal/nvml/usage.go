@@ -56,14 +56,14 @@ func (d *device) utilization(r *DeviceReading, _ time.Time) (why string) {
 
 // mean averages the new samples and moves lastSeen on. A sample that cannot be is passed over; only where all are,
 // there is a reason.
-func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why string) {
+func (u *usage) mean(found []nvml.Sample, kind nvml.ValueType, r *DeviceReading) (why string) {
 	before, newest, sum, samples := u.lastSeen, u.lastSeen, 0.0, 0
 	for _, s := range found {
-		if s.at <= before { // also the empty places of a buffer that is not full yet
+		if s.TimeStamp <= before { // also the empty places of a buffer that is not full yet
 			continue
 		}
-		newest = max(newest, s.at)
-		value := decode(kind, s.value)
+		newest = max(newest, s.TimeStamp)
+		value := decode(kind, s.SampleValue)
 		if !(value >= 0 && value <= 100) {
 			why = fmt.Sprintf("the driver reports a utilization of %v %%, which cannot be", value)
 			continue

@@ -33,23 +33,22 @@ func (d *device) processUse(r *DeviceReading, _ time.Time) (why string) {
 
 // latestUses joins what the driver reports: of a process that is there several times the mean counts, a use that cannot
 // be is passed over.
-func latestUses(found []rawUse, since uint64) (uses []ProcessUse, newest uint64) {
+func latestUses(found []nvml.ProcessUtilizationSample, since uint64) (uses []ProcessUse, newest uint64) {
 	uses = []ProcessUse{}
 	at, times := map[uint32]int{}, map[uint32]float64{}
 	for _, u := range found {
-		pid := uint32(u.pid)
-		if uint64(u.at) <= since || u.sm > 100 || pid == 0 {
+		if u.TimeStamp <= since || u.SmUtil > 100 || u.Pid == 0 {
 			continue
 		}
-		newest = max(newest, uint64(u.at))
-		i, known := at[pid]
+		newest = max(newest, u.TimeStamp)
+		i, known := at[u.Pid]
 		if !known {
 			i = len(uses)
-			at[pid], uses = i, append(uses, ProcessUse{PID: pid})
+			at[u.Pid], uses = i, append(uses, ProcessUse{PID: u.Pid})
 		}
-		n := times[pid]
-		uses[i].SMRatio = (uses[i].SMRatio*n + float64(u.sm)/100) / (n + 1)
-		times[pid] = n + 1
+		n := times[u.Pid]
+		uses[i].SMRatio = (uses[i].SMRatio*n + float64(u.SmUtil)/100) / (n + 1)
+		times[u.Pid] = n + 1
 	}
 	return uses, newest
 }
