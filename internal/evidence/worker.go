@@ -165,7 +165,7 @@ func (r *rank) leastCores() figure {
 	if least >= r.Affinity {
 		return figure{}
 	}
-	return exact(least)
+	return exact(float64(least))
 }
 
 // private is a worker's resident memory less what it shares.

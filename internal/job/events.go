@@ -2,7 +2,6 @@ package job
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -49,7 +48,7 @@ func (j *Job) record(sink recording.Sink) {
 			n.counted = true
 			j.births[n.owner]++
 		}
-		n.recorded = j.event(sink, recording.EventProcess, Entity(n.id), n.attrs()) || n.recorded
+		n.recorded = j.event(sink, recording.EventProcess, Entity(n.id), recording.Attrs(n.row())) || n.recorded
 	}
 	for _, n := range j.table.nodes {
 		if n.role == Trainer && j.births[n.id] != n.recordedBirths {
@@ -59,37 +58,18 @@ func (j *Job) record(sink recording.Sink) {
 	}
 }
 
-// attrs are the attributes of recording.EventProcess.
-func (n *node) attrs() map[string]string {
-	a := map[string]string{
-		"role":    string(n.role),
-		"pid":     strconv.Itoa(n.id.PID),
-		"ppid":    strconv.Itoa(n.ppid),
-		"start_s": startSeconds(n.id),
-		"comm":    untrusted.Cut(n.facts.comm, 64).String(),
-	}
+// row is the row of recording.EventProcess.
+func (n *node) row() recording.Process {
+	row := recording.Process{Role: string(n.role), PID: n.id.PID, Parent: n.ppid,
+		Start: float64(n.id.Start) / procfs.TicksPerSecond, Comm: untrusted.Cut(n.facts.comm, 64).String(),
+		Method: string(n.method), Affinity: n.facts.affinity, Accelerator: n.inside.accelerator}
 	if n.owner != (procfs.ID{}) {
-		a["trainer"] = Entity(n.owner)
+		row.Trainer = Entity(n.owner)
 	}
 	if n.rank >= 0 {
-		a["rank"] = strconv.Itoa(n.rank)
+		row.Rank = strconv.Itoa(n.rank)
 	}
-	if n.method != "" {
-		a["start_method"] = string(n.method)
-	}
-	if n.facts.affinity > 0 {
-		a["affinity"] = strconv.Itoa(n.facts.affinity)
-	}
-	if n.inside.accelerator != "" {
-		a["accelerator"] = n.inside.accelerator
-	}
-	return a
-}
-
-// startSeconds writes the start exactly: clock ticks are hundredths of a second.
-func startSeconds(id procfs.ID) string {
-	cents := id.Start * 100 / procfs.TicksPerSecond
-	return fmt.Sprintf("%d.%02d", cents/100, cents%100)
+	return row
 }
 
 // nameThreads finds the threads of each trainer that are known by their names. The pinning thread is born again with

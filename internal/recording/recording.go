@@ -50,11 +50,8 @@ type Event struct {
 
 // The kinds of events, with the attributes they carry: listed here, or the fields of a row (rows.go).
 const (
-	// EventProcess: a process of the job was first seen, or its role changed. Entity process/…; attrs: role (trainer,
-	// worker, feeder, launcher, server, other), pid, ppid, start_s (seconds since boot), comm, trainer (entity of
-	// its trainer, for workers and feeders), rank, start_method (fork, spawn, forkserver; of both), affinity (cores it
-	// may run on), accelerator (cuda, rocm, dxg: that driver is mapped or its device file open; it may become known
-	// late, and then the event comes again).
+	// EventProcess: a process of the job was first seen, or its role changed, or its accelerator became known. Entity
+	// process/…; row Process.
 	EventProcess = "process"
 	// EventThread: a thread of a trainer may feed it. Entity thread/…; attrs: trainer (entity), tid, comm.
 	EventThread = "thread"

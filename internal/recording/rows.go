@@ -2,6 +2,20 @@ package recording
 
 import "fmt"
 
+// Process is the row of EventProcess. What a later one leaves out stays. Empty and 0 are unknown.
+type Process struct {
+	Role        string  `json:"role"` // trainer, worker, feeder, launcher, server, other
+	PID         int     `json:"pid"`
+	Parent      int     `json:"ppid"`
+	Start       float64 `json:"start_s" digits:"2"` // since boot; the kernel's clock ticks are hundredths of a second
+	Comm        string  `json:"comm"`
+	Trainer     string  `json:"trainer,omitempty"` // entity of its trainer, for workers and feeders
+	Rank        string  `json:"rank,omitempty"`
+	Method      string  `json:"start_method,omitempty"` // fork, spawn, forkserver; of workers and feeders
+	Affinity    int     `json:"affinity,omitempty"`     // cores it may run on
+	Accelerator string  `json:"accelerator,omitempty"`  // driver mapped, or device file open: cuda, rocm, dxg
+}
+
 // Dataset is the row of EventDataset. Nil and empty are unknown.
 type Dataset struct {
 	Path       string `json:"path"`   // redacted

@@ -14,27 +14,13 @@ import (
 
 // Process is one process of the job.
 type Process struct {
-	told
+	recording.Process
 	Entity      string
 	Born, Died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	BornInWatch bool
 	Thread      bool // of a trainer
 	loader      int  // of a trainer's DataLoaders, the one that a worker is of, or that a trainer's figures are of
 	inTurns     bool // its set stands in the row of those of another loader
-}
-
-// told is what events say of a process; see recording.EventProcess. What a later one leaves out stays.
-type told struct {
-	Role        string  `json:"role"`
-	Trainer     string  `json:"trainer"` // entity of a worker's trainer
-	Rank        string  `json:"rank"`
-	Method      string  `json:"start_method"`
-	Comm        string  `json:"comm"`
-	Accelerator string  `json:"accelerator"` // kind of device that it has open: cuda, rocm, dxg; "" none was seen
-	PID         int     `json:"pid"`
-	Parent      int     `json:"ppid"`
-	Affinity    float64 `json:"affinity"` // cores; 0 = unknown
-	Start       float64 `json:"start_s"`  // since boot
 }
 
 // processes is who takes part: trainers in order of rank, workers in order of birth, and everybody by entity.
@@ -60,7 +46,7 @@ func readProcesses(rec *recording.Recording) processes {
 		at := e.At.Seconds()
 		switch e.Kind {
 		case recording.EventProcess:
-			var now told
+			var now recording.Process
 			e.Into(&now)
 			a := c.All[e.Entity]
 			if a == nil {
@@ -78,15 +64,15 @@ func readProcesses(rec *recording.Recording) processes {
 			if a.Role == "launcher" && now.Role == "trainer" && parents[now.PID] {
 				continue // its ranks have ended, and what is left of the job looks like one
 			}
-			e.Into(&a.told)
+			e.Into(&a.Process)
 			if a.Role == "trainer" {
 				parents[now.Parent] = true
 			}
 		case recording.EventThread:
 			if c.All[e.Entity] == nil {
-				a := &Process{Entity: e.Entity, told: told{Role: "feeder"}, Thread: true, Born: at, Died: math.Inf(1)}
-				c.All[e.Entity], first[e.Entity] = a, at
-				e.Into(&a.told)
+				a := &Process{Entity: e.Entity, Thread: true, Born: at, Died: math.Inf(1)}
+				c.All[e.Entity], first[e.Entity], a.Role = a, at, "feeder"
+				e.Into(&a.Process)
 			}
 		case recording.EventWorkerOf:
 			if a := c.All[e.Entity]; a != nil {
@@ -100,8 +86,8 @@ func readProcesses(rec *recording.Recording) processes {
 	}
 	for _, entity := range rec.Header.Job.Trainers {
 		if c.All[entity] == nil && entity != "" {
-			c.All[entity], first[entity] = &Process{Entity: entity, told: told{Role: "trainer"}, Born: math.Inf(-1),
-				Died: math.Inf(1)}, 0
+			a := &Process{Entity: entity, Born: math.Inf(-1), Died: math.Inf(1)}
+			c.All[entity], first[entity], a.Role = a, 0, "trainer"
 		}
 	}
 	for entity, a := range c.All {
