@@ -13,12 +13,12 @@ import (
 
 // node is one living process below the job's roots: what is known of it and the role it was given.
 type node struct {
-	id        procfs.ID
-	ppid      int
-	proc      *procfs.Process
-	childPIDs *procfs.MainChildren // opened once the process is one whose births matter
-	facts     facts
-	inside    inside
+	id      procfs.ID
+	ppid    int
+	proc    *procfs.Process
+	follows bool // its births matter at every tick
+	facts   facts
+	inside  inside
 
 	seen      time.Duration // when it was first seen
 	described bool
@@ -45,14 +45,6 @@ type part struct {
 	owner  procfs.ID // trainer of a worker
 	rank   int
 	method StartMethod
-}
-
-func (n *node) close() {
-	if n.childPIDs != nil {
-		n.childPIDs.Close()
-		n.childPIDs = nil
-	}
-	n.proc.Close()
 }
 
 // facts is what /proc tells every reader of a process, without the job's mmap lock but for the command line.

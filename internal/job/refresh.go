@@ -70,18 +70,12 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	j.end(now, sink)
 }
 
-// follow opens the lists of children of the processes whose births matter at every tick.
+// follow marks the processes whose births matter at every tick, where the kernel lists children.
 func (j *Job) follow() {
 	for _, n := range j.table.nodes {
 		parent := j.table.nodes[n.ppid]
 		server := n.role == Server && n.facts.kind == forkServer && parent != nil && parent.role == Trainer
-		switch follow := n.role == Trainer || server; {
-		case follow && n.childPIDs == nil && !j.table.noChildren:
-			n.childPIDs, _ = n.proc.MainChildren() // without it, births are found by the full look
-		case !follow && n.childPIDs != nil:
-			n.childPIDs.Close()
-			n.childPIDs = nil
-		}
+		n.follows = (n.role == Trainer || server) && (n.follows || !j.table.noChildren)
 	}
 }
 
@@ -90,12 +84,12 @@ func (j *Job) readChildren(now time.Duration, sink recording.Sink) bool {
 	changed := false
 	var buf [64]int
 	for _, n := range j.table.nodes {
-		if n.childPIDs == nil {
+		if !n.follows {
 			continue
 		}
-		childPIDs, err := n.childPIDs.Read(buf[:0])
+		childPIDs, err := n.proc.MainChildren(buf[:0])
 		if err != nil {
-			continue
+			continue // births are found by the full look
 		}
 		for _, pid := range childPIDs {
 			known := j.table.nodes[pid]

@@ -118,13 +118,13 @@ func (t *table) markBatchTakers() bool {
 }
 
 func (t *table) drop(n *node) {
-	n.close()
+	n.proc.Close()
 	delete(t.nodes, n.id.PID)
 }
 
 func (t *table) close() {
 	for _, n := range t.nodes {
-		n.close()
+		n.proc.Close()
 	}
 }
 

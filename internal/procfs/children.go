@@ -58,32 +58,20 @@ func ParseChildren(b []byte, dst []int) ([]int, error) {
 	}
 }
 
-// MainChildren reads, again and again, the children that the first thread of a process started: its descriptor stays
-// open, so one look costs two reads. Children started by other threads are seen only by Process.Children. Close it
-// before the Process.
-type MainChildren struct {
-	p *Process
-	h *hotFile
-}
-
-// MainChildren opens the list of children of the first thread. ErrNoData says that the kernel was built without
-// CONFIG_PROC_CHILDREN.
-func (p *Process) MainChildren() (*MainChildren, error) {
-	h, err := p.open("task/" + strconv.Itoa(p.PID) + "/children")
-	if err != nil {
-		return nil, err
+// MainChildren appends the numbers of the children that the first thread of the process started to dst; those of other
+// threads are seen only by Children, whose ErrNoData means the same. It is for looking again and again: the descriptor
+// stays open, so that a look costs two reads.
+func (p *Process) MainChildren(dst []int) ([]int, error) {
+	if p.children == nil {
+		opened, err := p.open("task/" + strconv.Itoa(p.PID) + "/children")
+		if err != nil {
+			return dst, err
+		}
+		p.children = opened
 	}
-	return &MainChildren{p: p, h: h}, nil
-}
-
-// Read appends the numbers of the children to dst; ErrGone after the end of the process.
-func (c *MainChildren) Read(dst []int) ([]int, error) {
-	b, err := c.h.read(c.p.buf)
+	b, err := p.children.read(p.buf)
 	if err != nil {
 		return dst, goneFrom(err)
 	}
 	return ParseChildren(b, dst)
 }
-
-// Close gives the descriptor back.
-func (c *MainChildren) Close() { c.h.close() }

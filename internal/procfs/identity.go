@@ -25,8 +25,8 @@ type ID struct {
 // its end they fail with ErrGone, also when its number was given to another.
 // The start time is compared again with each Stat, which covers what the
 // descriptor cannot (a fake root, a remounted /proc). It costs one descriptor,
-// and one more for each of Stat, Schedstat, IO and Statm once used. A Process
-// is not for use by several goroutines at once; Close it.
+// and one more for each of Stat, Schedstat, IO, Statm and MainChildren once
+// used. A Process is not for use by several goroutines at once; Close it.
 type Process struct {
 	ID
 	dirfd  int
@@ -34,7 +34,7 @@ type Process struct {
 	onProc bool
 	buf    *Buffer
 
-	stat, schedstat, io, statm *hotFile
+	stat, schedstat, io, statm, children *hotFile
 }
 
 const procSuperMagic = 0x9fa0 // PROC_SUPER_MAGIC, include/uapi/linux/magic.h
@@ -82,7 +82,7 @@ func (f FS) OpenIDWith(id ID, buf *Buffer) (*Process, error) {
 
 // Close gives the descriptors back. It may be called more than once.
 func (p *Process) Close() {
-	for _, h := range []*hotFile{p.stat, p.schedstat, p.io, p.statm} {
+	for _, h := range []*hotFile{p.stat, p.schedstat, p.io, p.statm, p.children} {
 		h.close()
 	}
 	if p.dirfd >= 0 {
