@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
@@ -86,7 +85,7 @@ func New(c Config) (*Receiver, error) {
 // listen drains the socket until it is closed.
 func (r *Receiver) listen() {
 	defer close(r.ended)
-	slice, reads := now(), 0
+	slice, reads := procfs.Monotonic(), 0
 	for {
 		data, from, whole, err := r.socket.receive(r.idle)
 		if err != nil {
@@ -97,7 +96,7 @@ func (r *Receiver) listen() {
 			}
 			return
 		}
-		at := now()
+		at := procfs.Monotonic()
 		r.mu.Lock()
 		r.ledger.take(from, data, whole, at)
 		r.mu.Unlock()
@@ -118,7 +117,7 @@ func (r *Receiver) listen() {
 // idle is called when the socket was found empty.
 func (r *Receiver) idle() {
 	r.mu.Lock()
-	r.ledger.sweep(now())
+	r.ledger.sweep(procfs.Monotonic())
 	r.mu.Unlock()
 }
 
@@ -202,7 +201,7 @@ func (r *Receiver) Begin() {
 func (r *Receiver) Sample(sink recording.Sink) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ledger.record(sink, now())
+	r.ledger.record(sink, procfs.Monotonic())
 	if r.err != nil {
 		sink.Unseen("hook_*", "", r.err.Error(), "")
 	}
@@ -225,15 +224,6 @@ func (r *Receiver) Close() {
 		defer r.mu.Unlock()
 		r.left = errors.Join(failed, left)
 	})
-}
-
-// now is CLOCK_MONOTONIC, which the job reads too.
-func now() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return 0 // the kernel has had this clock since 2.5
-	}
-	return time.Duration(ts.Nano())
 }
 
 // Try makes the private folder and the socket as New does, and removes them. parent is the folder they were made in.

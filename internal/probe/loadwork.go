@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/storage"
 )
 
@@ -32,8 +33,8 @@ type load struct {
 	// drop the pages of the files of Items from the page cache first, with files that stay open just opened
 	Drop  bool
 	Fresh bool // close all files before, and open those of Items again: nothing is left in a chunk cache
-	// CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
-	StartAt int64
+	// moment of CLOCK_MONOTONIC at which to begin, so that several processes begin together; 0: at once
+	StartAt time.Duration
 }
 
 const (
@@ -202,17 +203,12 @@ func (l *loading) fail(item int, err error) {
 	}
 }
 
-// sleepUntil waits for a time of CLOCK_MONOTONIC, which all processes of a machine share, and says by how much it came
-// too late.
-func sleepUntil(ctx context.Context, at int64) (late time.Duration, err error) {
+// sleepUntil waits for a moment of CLOCK_MONOTONIC and says by how much it came too late.
+func sleepUntil(ctx context.Context, at time.Duration) (late time.Duration, err error) {
 	if at == 0 {
 		return 0, nil
 	}
-	now, err := monotonic()
-	if err != nil {
-		return 0, err
-	}
-	wait := time.Duration(at - now)
+	wait := at - procfs.Monotonic()
 	if wait > slowest/2 {
 		return 0, fmt.Errorf("asked to wait %v before reading", wait)
 	}
@@ -221,8 +217,7 @@ func sleepUntil(ctx context.Context, at int64) (late time.Duration, err error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	now, err = monotonic()
-	return max(0, time.Duration(now-at)), err
+	return max(0, procfs.Monotonic()-at), nil
 }
 
 // clockCost measures what one look at the clock costs, in seconds: 30 ns where the kernel serves it without a system

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // rawSample writes files of blocks, on a disk, and returns the sample of all of them.
@@ -124,18 +125,18 @@ func TestLoadWaitsForItsStart(t *testing.T) {
 	sample := rawSample(t, 4096, 4, "a")
 	w := newState(sample, openForTests)
 	defer w.Forget()
-	at := must.Get(monotonic())(t) + int64(30*time.Millisecond)
+	at := procfs.Monotonic() + 30*time.Millisecond
 	must.Get(w.load(t.Context(), load{Items: []int{0}, StartAt: at}))(t)
-	now := must.Get(monotonic())(t)
+	now := procfs.Monotonic()
 	if now < at {
-		t.Errorf("it ended %d ns before its start", at-now)
+		t.Errorf("it ended %v before its start", at-now)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := w.load(ctx, load{Items: []int{0}, StartAt: now + int64(time.Second)}); err == nil {
+	if _, err := w.load(ctx, load{Items: []int{0}, StartAt: now + time.Second}); err == nil {
 		t.Error("it waits although it was asked to go")
 	}
-	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: now + int64(time.Hour)}); err == nil {
+	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: now + time.Hour}); err == nil {
 		t.Error("it would wait for an hour")
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // workerGroup is several worker processes that read at the same time: warm, each all of the sample; cold, disjoint
@@ -98,14 +97,11 @@ func (c *workerGroup) round(ctx context.Context, count int) (groupRound, error) 
 				c.next[i] = i * len(items) / count
 			}
 		}
-		now, err := monotonic()
-		if err != nil {
-			return groupRound{}, err
-		}
+		begin := procfs.Monotonic() + lead(count)
 		asked := make([]load, count)
 		for i := range asked {
 			q := load{Items: items, Seconds: c.pass.Seconds(), Once: c.cold, Handle: jobHandle(&c.sample),
-				Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}
+				Decode: holdsPictures(&c.sample), StartAt: begin}
 			if c.cold { // what one reads would be warm for another
 				q.Items = share(items, i, count)
 				q.Fresh = c.sample.Members || c.staysCached(&c.sample, q.Items)
@@ -269,15 +265,6 @@ func share(items []int, i, count int) []int {
 		out = append(out, items[i])
 	}
 	return out
-}
-
-// monotonic is CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share.
-func monotonic() (int64, error) {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return 0, fmt.Errorf("reading the clock: %w", err)
-	}
-	return now.Nano(), nil
 }
 
 // summary makes a step of rounds; the first of them may be a warm-up and is left out then.

@@ -10,5 +10,5 @@ func CPUTime(pid int) (used time.Duration, ok bool) {
 	if pid <= 0 {
 		return 0, false
 	}
-	return cpuClock(int32(^pid<<3 | scheduler))
+	return readClock(int32(^pid<<3 | scheduler))
 }

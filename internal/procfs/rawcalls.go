@@ -39,8 +39,14 @@ func rewind(fd int) error {
 	return err
 }
 
-// cpuClock reads a clock by clock_gettime(2).
-func cpuClock(clock int32) (time.Duration, bool) {
+// Monotonic is CLOCK_MONOTONIC, which all programs of a machine share.
+func Monotonic() time.Duration {
+	now, _ := readClock(unix.CLOCK_MONOTONIC) // every kernel since 2.5 has it
+	return now
+}
+
+// readClock reads a clock by clock_gettime(2).
+func readClock(clock int32) (time.Duration, bool) {
 	var t unix.Timespec
 	_, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&t)), 0)
 	return time.Duration(t.Nano()), errno == 0

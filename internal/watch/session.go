@@ -11,8 +11,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/isolate"
@@ -167,17 +165,8 @@ func (w *watch) header(ctx context.Context) (recording.Header, []host.Note, erro
 	}
 	return recording.Header{
 		Tool: w.Tool, StartedAt: w.start.UTC().Round(time.Millisecond),
-		StartMonotonic: monotonicNow() - time.Since(w.start), Mode: mode, Interval: w.Interval,
+		StartMonotonic: procfs.Monotonic() - time.Since(w.start), Mode: mode, Interval: w.Interval,
 		SampleInterval: sampler.SampleInterval, Warmup: w.Warmup, BatchSize: w.BatchSize, Redacted: !w.redact.Off,
 		Host: machine, Job: w.Job.Header(),
 	}, notes, nil
-}
-
-// monotonicNow is CLOCK_MONOTONIC, which other programs on this machine read too.
-func monotonicNow() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
 }
