@@ -89,7 +89,7 @@ type process struct {
 	lastSeen time.Duration
 	lost     int64
 	untold   int64
-	ended    bool // it was gone at the last sweep
+	sweeps   int  // that found it gone
 	greeted  bool // among the greetings
 	unbound  bool // among the ledger's
 	budget   budget
@@ -243,8 +243,10 @@ func (l *ledger) forget(p *process) {
 	}
 }
 
-// sweep is called when no message is left to be read. Workers that were gone by the last sweep cannot speak any more:
-// with the table three quarters full their places are given to others.
+// sweep is called after each message. With the table three quarters full it gives the places of workers that have ended
+// to others. What one sent before its end may still lie in the socket, behind as many messages as the kernel queues:
+// ten to some hundreds, which are read well within sweepEvery. Between two sweeps pipetune may have been stopped for
+// all of that time, so a worker has its place until a third finds it gone.
 func (l *ledger) sweep(at time.Duration) {
 	if len(l.processes) < maxProcesses*3/4 || at-l.swept < sweepEvery {
 		return
@@ -253,10 +255,12 @@ func (l *ledger) sweep(at time.Duration) {
 	for _, p := range l.processes {
 		switch {
 		case p.index:
-		case p.ended:
+		case at-p.lastSeen <= stale || !l.gone(p.pid):
+			p.sweeps = 0
+		case p.sweeps == 2:
 			l.forget(p)
-		case at-p.lastSeen > stale:
-			p.ended = l.gone(p.pid)
+		default:
+			p.sweeps++
 		}
 	}
 }

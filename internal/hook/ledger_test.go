@@ -234,9 +234,8 @@ func TestWorkersAreMappedHoweverLateTheirTrainerSpeaks(t *testing.T) {
 	}
 }
 
-func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
-	f := newFixture(t, 10)
-	const epochs, each = 800, 8
+// shortEpochs has epochs go by, each with workers 1000, 1001, … of its own that make 10 items and end with it.
+func (f *fixture) shortEpochs(epochs, each int, after func()) {
 	for e := range epochs {
 		var workers []int
 		for w := range each {
@@ -250,8 +249,38 @@ func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
 			delete(f.start, pid)
 		}
 		f.pass(time.Second)
+		after()
+	}
+}
+
+// TestLateWordOfWorkersThatEnded: pipetune is stopped when workers were just found gone. What they sent before is read
+// after that, with sweeps in between, and counted once.
+func TestLateWordOfWorkersThatEnded(t *testing.T) {
+	f := newFixture(t, 10)
+	const epochs, each = maxProcesses*3/4/8 + 1, 8
+	f.shortEpochs(epochs, each, func() {})
+	f.sweep(f.at)
+	f.at += time.Minute
+	for pid := 1000; pid < 1005; pid++ {
+		f.send(pid, "work", work(12, 1e6))
 		f.sweep(f.at)
 	}
+	f.pass(100 * time.Millisecond)
+	f.want("hook_items", "loop/10.110.0", epochs*each*10+5*2)
+	f.pass(2 * time.Second)
+	for range 3 {
+		f.sweep(f.at)
+		f.pass(time.Second)
+	}
+	if n := len(f.processes); n > 100 {
+		t.Errorf("%d processes are kept", n)
+	}
+}
+
+func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
+	f := newFixture(t, 10)
+	const epochs, each = 800, 8
+	f.shortEpochs(epochs, each, func() { f.sweep(f.at) })
 	f.want("hook_items", "loop/10.110.0", epochs*each*10)
 	if s := f.state(); s.Loaded != epochs*each || f.dropped != 0 || f.refused != 0 {
 		t.Errorf("%d loaded, %d dropped, %d refused", s.Loaded, f.dropped, f.refused)

@@ -87,7 +87,7 @@ func (r *Receiver) listen() {
 	defer close(r.ended)
 	slice, reads := procfs.Monotonic(), 0
 	for {
-		data, from, whole, err := r.socket.receive(r.idle)
+		data, from, whole, err := r.socket.receive()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				r.mu.Lock()
@@ -99,6 +99,7 @@ func (r *Receiver) listen() {
 		at := procfs.Monotonic()
 		r.mu.Lock()
 		r.ledger.take(from, data, whole, at)
+		r.ledger.sweep(at)
 		r.mu.Unlock()
 		if at-slice >= readSlice {
 			slice, reads = at, 0
@@ -112,13 +113,6 @@ func (r *Receiver) listen() {
 		case <-time.After(slice + readSlice - at):
 		}
 	}
-}
-
-// idle is called when the socket was found empty.
-func (r *Receiver) idle() {
-	r.mu.Lock()
-	r.ledger.sweep(procfs.Monotonic())
-	r.mu.Unlock()
 }
 
 // admit says whether a process may be given orders: one of this user's that belongs to the job.

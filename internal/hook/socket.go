@@ -2,11 +2,11 @@ package hook
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +33,6 @@ var nobody = sender{uid: ^uint32(0)}
 // socket receives datagrams, each with its sender.
 type socket struct {
 	conn *net.UnixConn
-	raw  syscall.RawConn
 	buf  []byte
 	oob  []byte
 }
@@ -47,8 +46,9 @@ func bind(dir string) (*socket, error) {
 		return nil, fmt.Errorf("listening to the hook: %w", err)
 	}
 	s := &socket{conn: conn, buf: make([]byte, MaxMessage), oob: make([]byte, unix.CmsgSpace(unix.SizeofUcred))}
-	if s.raw, err = conn.SyscallConn(); err == nil {
-		failed := s.raw.Control(func(fd uintptr) {
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		failed := raw.Control(func(fd uintptr) {
 			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
 		})
 		err = cmp.Or(failed, err)
@@ -63,27 +63,12 @@ func bind(dir string) (*socket, error) {
 	return s, nil
 }
 
-// receive waits for a datagram, and calls idle when none is left for now. Its bytes are valid until the next call.
-// whole is false for one that was longer than MaxMessage. Descriptors that come with one are closed by the kernel:
-// there is room for the sender and no more.
-func (s *socket) receive(idle func()) (data []byte, from sender, whole bool, err error) {
-	var n, oobn, flags int
-	var failed error
-	err = s.raw.Read(func(fd uintptr) bool {
-		for {
-			n, oobn, flags, _, failed = unix.Recvmsg(int(fd), s.buf, s.oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-			switch failed {
-			case unix.EAGAIN:
-				idle()
-				return false
-			case unix.EINTR:
-			default:
-				return true
-			}
-		}
-	})
-	if err = cmp.Or(err, failed); err != nil {
-		return nil, sender{}, false, err
+// receive waits for a datagram. Its bytes are valid until the next call. whole is false for one that was longer than
+// MaxMessage. Descriptors that come with one are closed by the kernel: there is room for the sender and no more.
+func (s *socket) receive() (data []byte, from sender, whole bool, err error) {
+	n, oobn, flags, _, err := s.conn.ReadMsgUnix(s.buf, s.oob)
+	if err != nil {
+		return nil, sender{}, false, cmp.Or(errors.Unwrap(err), err) // which may be recorded: not the socket's path
 	}
 	return s.buf[:n], credentials(s.oob[:oobn]), flags&unix.MSG_TRUNC == 0, nil
 }
