@@ -25,27 +25,6 @@ var States = []struct {
 	{"idle", []metric.Desc{metric.ThreadQueuePoll}},
 }
 
-// wanted are the signals that are read, by name.
-var wanted = func() map[string]metric.Desc {
-	names := map[string]metric.Desc{}
-	for _, d := range []metric.Desc{
-		metric.LoaderSamples, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer,
-		metric.LoaderWorkers, metric.ThreadSamples, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars,
-		metric.ProcReadBytes, metric.GPUUtil, metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower,
-		metric.GPUSMActivity, metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal, metric.CPUUsable,
-		metric.MemTotal, metric.MemAvailable, metric.CgroupMemLimit, metric.CgroupMemUsed, metric.PressureCPUSome,
-		metric.PressureIOSome, metric.PressureMemFull, metric.DiskReadBytes, metric.DiskBusy,
-	} {
-		names[d.Name] = d
-	}
-	for _, s := range States {
-		for _, d := range s.samples {
-			names[d.Name] = d
-		}
-	}
-	return names
-}()
-
 // value is a figure in one frame.
 type value struct {
 	signal metric.Desc
@@ -224,10 +203,16 @@ func (t *Tracker) devices(vs *values) {
 	for k, r := range t.now {
 		_, device, _ := strings.Cut(k.entity, "/")
 		switch of := (Owner{Device: device}); k.metric {
-		case metric.GPUUtil.Name, metric.GPUSMActivity.Name:
-			vs.flow(wanted[k.metric], of, r.mean*Every.Seconds(), Every.Seconds())
-		case metric.GPUMemUsed.Name, metric.GPUMemTotal.Name, metric.GPUPower.Name:
-			vs.level(wanted[k.metric], of, r.last)
+		case metric.GPUUtil.Name:
+			vs.flow(metric.GPUUtil, of, r.mean*Every.Seconds(), Every.Seconds())
+		case metric.GPUSMActivity.Name:
+			vs.flow(metric.GPUSMActivity, of, r.mean*Every.Seconds(), Every.Seconds())
+		case metric.GPUMemUsed.Name:
+			vs.level(metric.GPUMemUsed, of, r.last)
+		case metric.GPUMemTotal.Name:
+			vs.level(metric.GPUMemTotal, of, r.last)
+		case metric.GPUPower.Name:
+			vs.level(metric.GPUPower, of, r.last)
 		case metric.DiskReadBytes.Name:
 			vs.flow(metric.DiskByteRate, of, r.grown, r.over)
 		case metric.DiskBusy.Name:

@@ -123,7 +123,7 @@ func (t *Tracker) Update(source *recording.Recorder, members []Member, at time.D
 }
 
 func (t *Tracker) read(name, entity string, points []recording.Point) {
-	if _, read := wanted[name]; !read || len(points) == 0 {
+	if len(points) == 0 {
 		return
 	}
 	k := key{name, entity}
