@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
-	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -74,11 +73,8 @@ type GPU struct {
 	lost    map[string]bool // by UUID
 	seen    map[string]bool // a process of the job and a GPU that it was seen on
 	choice  gpuChoice
-
-	// What the environment of the job's processes says: see narrow.
-	found    []nvml.Device // opened ones as they were described then
-	narrowed *job.Tree     // the tree that was asked last; nil where the GPUs are new
-	mayUse   map[procfs.ID]allowance
+	found   []nvml.Device // opened ones as they were described then
+	mayUse  map[procfs.ID]allowance
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -243,7 +239,6 @@ func (g *GPU) Sample(_ context.Context, sink recording.Sink) {
 		}
 	}
 	g.pending = g.pending[:0]
-	g.narrow()
 	g.choose()
 }
 
@@ -256,7 +251,7 @@ func (g *GPU) meet(sink recording.Sink, found *nvml.Inventory) {
 	if len(g.found) > 0 {
 		return
 	}
-	g.found, g.narrowed = found.Devices, nil
+	g.found, g.choice.tree = found.Devices, nil
 	for _, d := range found.Devices {
 		if d.UUID != "" {
 			g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MIG: d.MIG != nil &&
@@ -276,7 +271,7 @@ func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
 		return known.Unwatched && gpuEntity(known.UUID) == listed
 	})
 	g.found = slices.DeleteFunc(g.found, func(d nvml.Device) bool { return d.Place == place })
-	g.found, g.narrowed = append(g.found, opened.Devices...), nil
+	g.found, g.choice.tree = append(g.found, opened.Devices...), nil
 	for _, d := range opened.Devices {
 		if g.known(d.UUID) != nil {
 			continue

@@ -12,7 +12,7 @@ import (
 type gpuChoice struct {
 	wanted map[string]bool // by place; none before the job was inspected
 	failed map[string]bool // hung or ended the child: not tried again
-	tree   *job.Tree       // that was inspected last
+	tree   *job.Tree       // that was inspected last; nil where the GPUs are new
 	rest   int             // calls until it is inspected again
 }
 
@@ -38,8 +38,9 @@ func (g *GPU) giveUp(place string) {
 	g.choice.failed[place] = true
 }
 
-// choose notes which GPUs to open: those that a process of the job has open and may use, or where none can be told to
-// be the job's, all. What was chosen once stays.
+// choose notes which GPUs the environment lets each process use that may use one: trainers, and who was found with a
+// GPU's library or device. Those are to be opened that such a process has open and may use, or where none can be told
+// to be the job's, all. What was chosen once stays.
 func (g *GPU) choose() {
 	tree := g.members.Tree()
 	if len(g.found) == 0 || g.choice.tree == tree && g.choice.rest > 0 {
@@ -51,7 +52,10 @@ func (g *GPU) choose() {
 		if p.Role != job.Trainer && !p.OnGPU {
 			continue
 		}
-		minors, may := g.devices(p.ID), g.mayUse[p.ID]
+		var may allowance
+		may.uuids, may.certain = visibleGPUs(p.GPUs, g.found)
+		g.mayUse[p.ID] = may
+		minors := g.devices(p.ID)
 		for _, d := range g.found {
 			held := d.Minor != nil && minors[*d.Minor] || len(minors) == 0 && may.certain
 			if held && (!may.certain || slices.Contains(may.uuids, d.UUID)) {

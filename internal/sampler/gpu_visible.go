@@ -82,23 +82,6 @@ func cudaOrder(c job.GPUChoice, gpus []nvml.Device) ([]nvml.Device, bool) {
 	return ordered, true
 }
 
-// narrow notes which GPUs the environment lets each process use that may use one: trainers, and who was found with a
-// GPU's library or device.
-func (g *GPU) narrow() {
-	tree := g.members.Tree()
-	if len(g.found) == 0 || g.narrowed == tree {
-		return
-	}
-	g.narrowed = tree
-	for _, p := range tree.Processes {
-		if p.Role != job.Trainer && !p.OnGPU {
-			continue
-		}
-		uuids, certain := visibleGPUs(p.GPUs, g.found)
-		g.mayUse[p.ID] = allowance{uuids, certain}
-	}
-}
-
 // allowance is the GPUs that a process may use, where that is certain.
 type allowance struct {
 	uuids   []string
