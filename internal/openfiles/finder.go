@@ -16,15 +16,14 @@ import (
 // openFile is a file that a process of the job was found to have open or mapped.
 type openFile struct {
 	file string
-	by   procfs.ID
-	how  string // fd, map
+	by   procfs.ID // or its trainer, which has the same mounts and does not end as soon
+	how  string    // fd, map
 }
 
 // finding is a dataset that the finder made out from an open file.
 type finding struct {
 	openFile
 	root    string // folder or file, as descriptors name it
-	inner   string // the same as the job's mount table names it
 	folder  bool
 	facts   Facts  // zero where it could not be described
 	reason  string // why not; sanitized by its maker
@@ -131,7 +130,6 @@ func (s *finder) examine(ctx context.Context, seen openFile) finding {
 		f.storage = storage
 	}
 	s.chooseRoot(ctx, where, &f)
-	f.inner = within(f.root, where.root)
 	if s.describe != nil {
 		own, key := where.reach(f.root)
 		if facts, err := s.describe(ctx, key, own); err != nil {

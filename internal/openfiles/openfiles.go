@@ -7,6 +7,7 @@
 package openfiles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -185,7 +186,7 @@ func (f *Sampler) list(r job.Process, sink recording.Sink) {
 			}
 			continue
 		}
-		f.see(openFile{file: file, by: r.ID, how: "fd"})
+		f.see(openFile{file: file, by: cmp.Or(r.Trainer, r.ID), how: "fd"})
 	}
 	for _, d := range f.datasets {
 		if d.how == "map" && held[d] == 0 && d.present == 0 {
@@ -327,15 +328,14 @@ func (f *Sampler) record(sink recording.Sink) {
 	}
 }
 
-// DataPaths returns where the data lies, by the names the job's own mount table uses, for what resolves its devices.
-func (f *Sampler) DataPaths() []string {
-	var out []string
+// Data returns what holds the data, and a number that grows with each change of it.
+func (f *Sampler) Data() (generation int, storage []procfs.Storage) {
 	for _, d := range f.datasets {
 		if d.facts.Kind != "other" || len(f.datasets) == 1 {
-			out = append(out, d.inner)
+			storage = append(storage, d.storage)
 		}
 	}
-	return out
+	return f.named, storage
 }
 
 // Storage describes where the data lies, for the recording's header.

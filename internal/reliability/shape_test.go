@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -98,10 +99,13 @@ func wideMachine(s *stand) {
 	p := must.Get(fs.Open(4700))(s)
 	target := p.ID
 	p.Close()
-	placement := sampler.NewPlacement(fs, target, func() []string { return []string{"/home/me/data"} })
+	data := sync.OnceValues(func() (int, []procfs.Storage) {
+		mounts := must.Get(fs.MountsSeenBy(target))(s)
+		return 1, []procfs.Storage{must.Get(fs.StorageOf(mounts, "/home/me/data"))(s)}
+	})
 	r := must.Get(recording.NewRecorder(recording.Header{}, nil))(s)
 	samplers := []sampler.Sampler{sampler.NewCPU(fs, target), sampler.NewMemory(fs, target, nil),
-		sampler.NewDisk(fs, placement), sampler.NewPressure(fs, target), sampler.NewCgroup(fs, target, placement)}
+		sampler.NewDisk(fs, data), sampler.NewPressure(fs, target), sampler.NewCgroup(fs, target, data)}
 	var live []sampler.Sampler
 	for _, m := range samplers {
 		if err := m.Start(s.Context(), r); err != nil {

@@ -16,15 +16,14 @@ import (
 // that sets it, and the throttling of the level where it happens.
 type Cgroup struct {
 	steady
-	fs        procfs.FS
-	target    procfs.ID
-	placement *Placement
-	group     procfs.Cgroup
-	counters  *procfs.CgroupCounters
-	quotas    *procfs.Throttling
-	limits    slowly
-	// generation is that of the Placement whose devices' limits were read last.
-	generation int
+	fs         procfs.FS
+	target     procfs.ID
+	data       Data
+	generation int // of the data whose devices' limits were read last
+	group      procfs.Cgroup
+	counters   *procfs.CgroupCounters
+	quotas     *procfs.Throttling
+	limits     slowly
 	cpu        procfs.CgroupCPU
 	memory     procfs.CgroupMemory
 
@@ -32,10 +31,10 @@ type Cgroup struct {
 	refaults joined
 }
 
-// NewCgroup watches the groups of a job's process. placement names the dataset's devices and may be nil. Reading
-// memory.stat makes the kernel gather the counters of all CPUs and groups below.
-func NewCgroup(fs procfs.FS, target procfs.ID, placement *Placement) *Cgroup {
-	return &Cgroup{steady: steady{"cgroup", time.Second}, fs: fs, target: target, placement: placement}
+// NewCgroup watches the groups of a job's process. data may be nil. Reading memory.stat makes the kernel gather the
+// counters of all CPUs and groups below.
+func NewCgroup(fs procfs.FS, target procfs.ID, data Data) *Cgroup {
+	return &Cgroup{steady: steady{"cgroup", time.Second}, fs: fs, target: target, data: data}
 }
 
 // Start implements Sampler.
@@ -134,19 +133,23 @@ func (j *joined) next(v procfs.Optional[int64]) procfs.Optional[int64] {
 
 // addDeviceLimits records the tightest limits on reading from any device that holds the dataset.
 func (c *Cgroup) addDeviceLimits(sink recording.Sink, due bool) {
-	if c.placement == nil {
+	if c.data == nil {
 		return
 	}
-	c.placement.refresh()
-	if !due && c.generation == c.placement.generation {
+	generation, storage := c.data()
+	if !due && c.generation == generation {
 		return
 	}
-	c.generation = c.placement.generation
-	if len(c.placement.devices) == 0 {
+	c.generation = generation
+	var devices []procfs.BlockDevice
+	for _, s := range storage {
+		devices = append(devices, s.Devices...)
+	}
+	if len(devices) == 0 {
 		return
 	}
 	limits, err := c.group.ReadLimits(func(limited procfs.Device) bool {
-		return slices.ContainsFunc(c.placement.devices, func(d procfs.BlockDevice) bool {
+		return slices.ContainsFunc(devices, func(d procfs.BlockDevice) bool {
 			return d.Device == limited || slices.Contains(d.Above, limited)
 		})
 	})

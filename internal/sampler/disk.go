@@ -13,18 +13,20 @@ import (
 // count. Data on a network or FUSE file system or in memory has no device here, which is reported once per mount.
 type Disk struct {
 	steady
-	machine   *procfs.Machine
-	placement *Placement
-	entities  map[string]string // device name to entity
-	resolve   slowly
-	// generation is that of the Placement the entities are from.
-	generation int
-	shown      map[string]bool // devices met at least once
+	machine    *procfs.Machine
+	data       Data
+	generation int               // of the data that the entities are of
+	entities   map[string]string // device name to entity
+	shown      map[string]bool   // devices met at least once
 }
 
-// NewDisk watches the devices that a Placement names. The kernel's times are exact to the millisecond.
-func NewDisk(fs procfs.FS, placement *Placement) *Disk {
-	return &Disk{steady: steady{"disk", 500 * time.Millisecond}, machine: fs.Machine(), placement: placement,
+// Data says what holds the job's data. It becomes known while the job is watched: each change of it has a greater
+// generation, from 0 on while none is known.
+type Data func() (generation int, storage []procfs.Storage)
+
+// NewDisk watches the devices below the data. The kernel's times are exact to the millisecond.
+func NewDisk(fs procfs.FS, data Data) *Disk {
+	return &Disk{steady: steady{"disk", 500 * time.Millisecond}, machine: fs.Machine(), data: data,
 		shown: make(map[string]bool)}
 }
 
@@ -37,11 +39,9 @@ func (d *Disk) Start(_ context.Context, sink recording.Sink) error {
 
 // Sample implements Sampler.
 func (d *Disk) Sample(_ context.Context, sink recording.Sink) {
-	if len(d.entities) == 0 || d.resolve.due() {
-		d.placement.refresh()
-	}
-	if d.generation != d.placement.generation {
-		d.follow(sink)
+	if generation, storage := d.data(); generation != d.generation {
+		d.generation = generation
+		d.follow(sink, storage)
 	}
 	if len(d.entities) == 0 {
 		return
@@ -65,20 +65,18 @@ func (d *Disk) Sample(_ context.Context, sink recording.Sink) {
 }
 
 // follow takes over a new set of devices and reports what has none.
-func (d *Disk) follow(sink recording.Sink) {
-	d.generation = d.placement.generation
+func (d *Disk) follow(sink recording.Sink, storage []procfs.Storage) {
 	d.entities = make(map[string]string)
-	for _, dev := range d.placement.devices {
-		for _, name := range dev.Counters {
-			d.entities[name] = "disk/" + name
+	for _, s := range storage {
+		for _, dev := range s.Devices {
+			for _, name := range dev.Counters {
+				d.entities[name] = "disk/" + name
+			}
+			if why := dev.Uncounted; why.Reason != "" {
+				sink.Unseen("disk_*", "disk/"+dev.Name, "the kernel does not count what "+dev.Name+" does: "+why.Reason,
+					why.Cure)
+			}
 		}
-		if why := dev.Uncounted; why.Reason != "" {
-			sink.Unseen("disk_*", "disk/"+dev.Name, "the kernel does not count what "+dev.Name+" does: "+why.Reason,
-				why.Cure)
-		}
-	}
-	unread(sink, "disk_*", "", d.placement.err, "")
-	for _, s := range d.placement.storage {
 		if reason, cure := whyNoDevice(s); reason != "" {
 			sink.Unseen("disk_*", "", reason, cure)
 		}
@@ -87,6 +85,8 @@ func (d *Disk) follow(sink recording.Sink) {
 
 func whyNoDevice(s procfs.Storage) (reason, cure string) {
 	switch {
+	case s.Kind == "":
+		return "no mount holds the path of the data", ""
 	case s.Kind == procfs.StorageNetwork:
 		return "the data lies on a network file system (" + known(s.FSType) + "), which has no block device here",
 			"look at the server, or at mountstats of the client"

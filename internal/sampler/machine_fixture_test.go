@@ -94,7 +94,7 @@ func TestCgroupOfFixtures(t *testing.T) {
 			"cgroup_cpu_periods cgroup/job": 0, "cgroup_cpu_throttled_periods cgroup/job": 0}},
 	} {
 		fs, id := fakeMachine(t, c.root, c.pid)
-		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{c.data} })))
+		b := sampled(t, NewCgroup(fs, id, at(fs, id, c.data)))
 		for name, want := range c.want {
 			if got, ok := b.last[name]; !ok || got != want {
 				t.Errorf("%s: %s = %v (%v), want %v", c.root, name, got, ok, want)
@@ -184,7 +184,7 @@ func TestLimitOnAVolume(t *testing.T) {
 	fs, id, root := changing(t, "cgroup-v2", 4700)
 	for device, want := range map[string]float64{"253:1": 1 << 20, "253:0": 1 << 20, "9:0": 0} {
 		root.Put(jobSlice+"train.service/io.max", device+" rbps=1048576 wbps=max riops=max wiops=max\n")
-		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{"/home/me/data"} })))
+		b := sampled(t, NewCgroup(fs, id, at(fs, id, "/home/me/data")))
 		if got, ok := b.last[metric.CgroupReadBPSMax.Name+" "+jobGroup]; got != want || ok != (want > 0) {
 			t.Errorf("with a limit on %s: %v (%v), want %v", device, got, ok, want)
 		}
@@ -193,13 +193,13 @@ func TestLimitOnAVolume(t *testing.T) {
 
 func TestDiskOfAFixture(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
-	var data []string
-	d := NewDisk(fs, NewPlacement(fs, id, func() []string { return data }))
+	data := at(fs, id)
+	d := NewDisk(fs, func() (int, []procfs.Storage) { return data() })
 	b := sampled(t, d)
 	if len(b.last) > 0 {
 		t.Errorf("recorded %v before the data is known", b.names())
 	}
-	data = []string{"/home/me/data/train.h5 (deleted)", "/scratch/x"}
+	data = at(fs, id, "/home/me/data/train.h5", "/scratch/x")
 	d.Sample(t.Context(), b)
 	if v := b.get(t, metric.DiskReads, "disk/nvme0n1"); v != 1000 {
 		t.Errorf("nvme0n1: %v reads", v)
@@ -214,10 +214,8 @@ func TestDiskOfAFixture(t *testing.T) {
 			}
 		}
 	}
-	data = []string{"/nfs/x"}
-	for range 10 {
-		d.Sample(t.Context(), b)
-	}
+	data = at(fs, id, "/nfs/x")
+	d.Sample(t.Context(), b)
 	if len(b.unseen) != 1 || !strings.Contains(b.unseen[0].reason, "network file system (nfs4)") {
 		t.Errorf("notes %+v", b.unseen)
 	}
@@ -232,7 +230,7 @@ func TestDiskOfNVMeMultipath(t *testing.T) {
 		"/gone/x":  {},
 	} {
 		fs, id := fakeMachine(t, "nvme-multipath", 4700)
-		b := sampled(t, NewDisk(fs, NewPlacement(fs, id, func() []string { return []string{data} })))
+		b := sampled(t, NewDisk(fs, at(fs, id, data)))
 		got := map[string]float64{}
 		for name, v := range b.last {
 			if strings.HasPrefix(name, metric.DiskReads.Name+" ") {

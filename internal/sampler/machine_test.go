@@ -80,11 +80,21 @@ func started(t testing.TB, cmd *exec.Cmd) procfs.ID {
 	return idOf(t, procfs.FS{}, cmd.Process.Pid)
 }
 
+// at is data at some paths as a process sees them.
+func at(fs procfs.FS, id procfs.ID, paths ...string) Data {
+	mounts, _ := fs.MountsSeenBy(id) // none on an empty root
+	storage := make([]procfs.Storage, len(paths))
+	for i, path := range paths {
+		storage[i], _ = fs.StorageOf(mounts, path) // empty where no mount holds it
+	}
+	return func() (int, []procfs.Storage) { return len(paths), storage }
+}
+
 // all makes the five samplers that read the machine.
-func all(fs procfs.FS, id procfs.ID, data ...string) []Sampler {
-	place := NewPlacement(fs, id, func() []string { return data })
-	return []Sampler{NewCPU(fs, id), NewMemory(fs, id, nil), NewDisk(fs, place), NewPressure(fs, id),
-		NewCgroup(fs, id, place)}
+func all(fs procfs.FS, id procfs.ID, path string) []Sampler {
+	data := at(fs, id, path)
+	return []Sampler{NewCPU(fs, id), NewMemory(fs, id, nil), NewDisk(fs, data), NewPressure(fs, id),
+		NewCgroup(fs, id, data)}
 }
 
 // TestSamplersOnThisMachine reads real values: they must be plausible, not merely there, and each sampler's must be

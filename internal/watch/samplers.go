@@ -14,7 +14,6 @@ func (w *watch) table() ([]sampler.Sampler, func(*recording.Header)) {
 	target := w.Target()
 	files := openfiles.New(openfiles.Config{FS: w.fs, Job: w.Job, Paths: w.Paths,
 		Describe: describe(w.runner), Redaction: w.redact})
-	placement := sampler.NewPlacement(w.fs, target, files.DataPaths)
 	gpu := sampler.NewGPU(w.fs, w.runner.Child(sampler.GPUSpec()), w.Job, w.hostNumbers())
 	loader := sampler.NewLoader(w.fs, w.Job)
 	if w.Duration == Endless {
@@ -28,9 +27,9 @@ func (w *watch) table() ([]sampler.Sampler, func(*recording.Header)) {
 		gpu,
 		sampler.NewCPU(w.fs, target),
 		sampler.NewMemory(w.fs, target, w.Paths),
-		sampler.NewDisk(w.fs, placement),
+		sampler.NewDisk(w.fs, files.Data),
 		sampler.NewPressure(w.fs, target),
-		sampler.NewCgroup(w.fs, target, placement),
+		sampler.NewCgroup(w.fs, target, files.Data),
 	}
 	if w.Launched != nil {
 		table = append(table, w.Launched)
