@@ -33,7 +33,7 @@ var parsers = map[string]struct {
 		"pos:\t1024\nflags:\t0100000\nmnt_id:\t27\nino:\t5\n", false},
 	"status": {returned(ParseStatus),
 		"Name:\tpython3\nUid:\t0\t0\t0\t0\nNSpid:\t1 " +
-			"2\nSigCgt:\t0000000180014002\nCpus_allowed_list:\t0-3\nThreads:\t4\nVmRSS:\t 10 kB\n", false},
+			"2\nSigCgt:\t0000000180014002\nCpus_allowed_list:\t0-3\nThreads:\t4\n", false},
 	"/proc/stat": {filled(ParseSystemStat),
 		"cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\nbtime 1700000000\nprocs_running 2\n", false},
 	"meminfo": {filled(ParseMeminfo),
@@ -113,7 +113,7 @@ func TestParsersRefuseImpossibleNumbers(t *testing.T) {
 			{"meminfo", "24684092", bad}, {"vmstat", "pswpin 1", "pswpin " + bad}, {"diskstats", "62633", bad},
 			{"pressure", "24993485", bad}, {"cpu.stat", "70", bad}, {"memory.stat", "file 2", "file " + bad},
 			{"cpu.max", "250000", bad}, {"limit", "17179869184", bad}, {"io.max", "9000", bad},
-			{"children", "19870", bad}, {"status", "VmRSS:\t 10", "VmRSS:\t " + bad},
+			{"children", "19870", bad}, {"status", "Uid:\t0", "Uid:\t" + bad},
 			{"mountinfo", "254:0", bad + ":0"}, {"cgroup", "4:cpu", bad + ":cpu"},
 		} {
 			p := parsers[c.parser]

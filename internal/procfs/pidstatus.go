@@ -15,10 +15,6 @@ type Status struct {
 	CaughtSignals Optional[uint64]
 	// CPUs is the affinity, already cut by the cpuset.
 	CPUs Optional[CPUSet]
-	// ResidentBytes and SharedMemoryBytes (VmRSS, RssShmem) are absent for
-	// zombies and kernel threads.
-	ResidentBytes     Optional[int64]
-	SharedMemoryBytes Optional[int64]
 }
 
 // ParseStatus parses a status file. A known line with an impossible value is an
@@ -54,10 +50,6 @@ func (s *Status) set(key, value []byte) (ok bool) {
 		n, ok := parseCount(field)
 		s.UID = Some(int(n))
 		return ok
-	case "VmRSS":
-		return setKiB(&s.ResidentBytes, value)
-	case "RssShmem":
-		return setKiB(&s.SharedMemoryBytes, value)
 	}
 	return true
 }
