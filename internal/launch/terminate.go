@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -187,21 +188,11 @@ func running(fs procfs.FS, id procfs.ID) bool {
 // askToEnd sends SIGTERM to this very process, not to one that has been given its number since. Where it may not, the
 // process goes on, which is reported in the end.
 func askToEnd(fs procfs.FS, id procfs.ID) {
-	fd, err := unix.PidfdOpen(id.PID, 0)
-	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
-		return // it has ended
+	p, _ := os.FindProcess(id.PID) // which holds on to the process where the kernel has pidfds, and never fails
+	defer p.Release()
+	if running(fs, id) {
+		_ = p.Signal(unix.SIGTERM)
 	}
-	if err == nil {
-		defer unix.Close(fd)
-	}
-	if !running(fs, id) {
-		return
-	}
-	if err != nil { // a kernel before 5.3, or a filter that does not know the call
-		_ = unix.Kill(id.PID, unix.SIGTERM)
-		return
-	}
-	_ = unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0)
 }
 
 // terminatedStatus is the status that pipetune ends with for a job that it told to end and that ended with the status
