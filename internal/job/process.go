@@ -45,8 +45,8 @@ type Process struct {
 	Role     Role
 	// Trainer is the trainer a worker or feeder belongs to; the zero ID for other roles.
 	Trainer procfs.ID
-	// Rank is the rank of a trainer and of its workers: from RANK, else OMPI_COMM_WORLD_RANK, else SLURM_PROCID, else the order of start; -1 for
-	// other roles.
+	// Rank is the rank of a trainer and of its workers: from RANK, else OMPI_COMM_WORLD_RANK, else SLURM_PROCID, else
+	// the order of start; -1 for other roles.
 	Rank   int
 	Method StartMethod // of a worker
 	// Named says of a worker that PyTorch gave it its name, as 2.5 and newer do: it then names the trainer's pinning
