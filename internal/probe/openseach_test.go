@@ -37,7 +37,11 @@ with h5py.File(sys.argv[1], "w") as f:
 	}
 	s.time = begin(s.clock, 2*time.Second)
 	must.Do(t, timePython(t.Context(), s))
-	for _, m := range found(s.result, report.ProbePython, metric.ItemTime, "decoder=h5py") {
+	timed := found(s.result, report.ProbePython, metric.ItemTime, "decoder=h5py")
+	if len(timed) == 0 {
+		t.Errorf("h5py is not timed: %+v", s.result.Rows.Measurements())
+	}
+	for _, m := range timed {
 		if m.Labels[report.LabelHandle] != handleReopened || m.Value.Center < least {
 			t.Errorf("%v: %v s", m.Labels, m.Value.Center)
 		}

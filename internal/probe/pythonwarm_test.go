@@ -105,7 +105,11 @@ func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 	if err := timePython(t.Context(), s); err != nil {
 		t.Fatalf("%v, %q", err, s.result.Warnings)
 	}
-	for _, m := range found(s.result, report.ProbePython, metric.ItemTime, "decoder=h5py") {
+	timed := found(s.result, report.ProbePython, metric.ItemTime, "decoder=h5py")
+	if len(timed) == 0 {
+		t.Errorf("h5py is not timed: %+v", s.result.Rows.Measurements())
+	}
+	for _, m := range timed {
 		if m.Labels[report.LabelCache] != "" {
 			t.Errorf("%v: not known to be warm", m.Labels)
 		}
