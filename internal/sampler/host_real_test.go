@@ -45,7 +45,8 @@ while True:
 `
 
 // TestHostTellsASpinFromPython samples a real process that spins in a library named as the driver for a share of its
-// CPU time.
+// CPU time. A machine whose kernel or container refuses its clock must say so in PIPETUNE_TEST_NO_PERF=1, because a
+// silent return would look like a pass.
 func TestHostTellsASpinFromPython(t *testing.T) {
 	dir := t.TempDir()
 	library := filepath.Join(dir, "libcuda.so.1")
@@ -69,7 +70,10 @@ func TestHostTellsASpinFromPython(t *testing.T) {
 			if b.unseen[0].cure == "" {
 				t.Errorf("no cure for %v", b.unseen)
 			}
-			t.Logf("refused here: %v", b.unseen)
+			if os.Getenv("PIPETUNE_TEST_NO_PERF") != "1" {
+				t.Fatalf("refused here: %v; PIPETUNE_TEST_NO_PERF=1 leaves this out", b.unseen)
+			}
+			t.Logf("PIPETUNE_TEST_NO_PERF=1: refused here, and not tested: %v", b.unseen)
 			return
 		}
 		total := b.get(t, metric.HostSamples, job.Entity(id))
