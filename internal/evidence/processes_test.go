@@ -2,7 +2,7 @@ package evidence
 
 import (
 	"cmp"
-	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -63,29 +63,31 @@ func TestWorkersThatComputeInThreads(t *testing.T) {
 }
 
 // TestProgramsOfWorkersAreCountedOnce: one that lived long enough to be seen is counted by itself while it lives, and
-// as its worker's afterwards.
+// as its worker's from its end on, when the kernel adds what it used to that.
 func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {
-	for _, ended := range []bool{false, true} {
+	for _, ends := range []float64{0, 15} { // after so many seconds of 30; 0: not
 		s := withWorkers(t, 1, recording.Header{})
 		worker := s.workers["100.1"][0]
-		pid := "2001"
-		s.r.Event(recording.EventProcess, "process/7.7", s.attrs("7.7", bootSeconds-1, []string{"role", "other", "ppid",
-			pid}))
-		programs := 0.0
-		if ended {
-			programs = 0.5
-		}
+		pid, _, _ := strings.Cut(worker, ".")
+		const program = "process/7.7"
+		s.r.Event(recording.EventProcess, program, s.attrs("7.7", bootSeconds-1,
+			[]string{"role", "other", "ppid", pid}))
 		for i := range 30 {
-			s.r.Add(metric.ProcCPU, "process/7.7", 0.5*float64(i))
-			s.run(1, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.2, programs: programs, batches: 10, gpu: -1})
+			second := float64(i)
+			if ends == 0 || second < ends {
+				s.r.Add(metric.ProcCPU, program, 0.5*second)
+			} else if second == ends {
+				s.r.Event(recording.EventExit, program, nil)
+				s.sums[metric.ProcEndedCPU.Name+" process/"+worker] += 0.5 * ends
+			}
+			s.run(1, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.2, batches: 10, gpu: -1})
 		}
-		if ended {
-			s.r.Event(recording.EventExit, "process/7.7", nil)
+		used := 0.1 + 0.2 + 0.5
+		if ends > 0 {
+			used = 0.1 + 0.2 + 0.5*ends/30
 		}
 		e := s.evidence()
-		if v, _ := e.Get(metric.JobCPU); v.Center < 0.76 || v.Center > 0.84 {
-			t.Errorf("worker %s, ended %s: the job used %v CPUs, want 0.8", worker, strconv.FormatBool(ended), v.Center)
-		}
+		near(t, e, 0.03, map[metric.Desc]float64{metric.JobCPU: used})
 	}
 }
 

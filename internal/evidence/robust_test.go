@@ -261,7 +261,7 @@ func TestThousandsOfLoops(t *testing.T) {
 		began := time.Now()
 		e := l.derive(rec)
 		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("%d loops at %d lines took %v", 3000, lines, took)
+			t.Errorf("%d loops at %d lines took %v", loops, lines, took)
 		}
 		sound(t, e)
 		near(t, e, 0.01, map[metric.Desc]float64{metric.InputWait: 0.5})
