@@ -20,17 +20,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// What is promised of a step with a device.
-const (
-	stallAttached   = 0.03 // of 1: how far the data stall may be off, seen from outside …
-	stallLaunched   = 0.01 // … and with the hook
-	promiseOver     = 0.10 // a promised rate may be so much above the true one
-	headroomCovered = 0.90 // share of loops whose true headroom lies in the interval
-
-	// rateError is how far the true headroom itself may be off: a quotient of two rates, each measured once.
-	rateError = 0.03
-)
-
 // deviceRow is what came of one watch of a loop.
 type deviceRow struct {
 	loop   deviceLoop
@@ -70,33 +59,7 @@ func (r deviceRow) headroom() float64 { return r.judged(r.free).Rate / r.worst()
 
 func (r deviceRow) covered() bool {
 	h, truth := r.rep.Verdict.Step.Headroom, r.headroom()
-	return h != nil && h.Lo <= truth*(1+rateError) && h.Hi >= truth*(1-rateError)
-}
-
-// promised is the most that the report says the rate can become, as a multiple of what it is. Findings about the host,
-// the GPU or other programs promise something else than data.
-func (r deviceRow) promised() (most float64, by string) {
-	take := func(e *report.Effect, name string) {
-		if e == nil || e.Before <= 0 || e.Metric != "batches_per_s" && e.Metric != "samples_per_s" {
-			return
-		}
-		if ratio := max(e.After, e.Hi) / e.Before; ratio > most {
-			most, by = ratio, name
-		}
-	}
-	for _, f := range r.rep.Findings {
-		group, _, _ := strings.Cut(f.Rule, "/")
-		if group == "host" || group == "gpu" || f.Rule == "cpu/noisy-neighbour" {
-			continue
-		}
-		for _, c := range f.Recommendations {
-			take(c.Effect, f.Rule)
-		}
-	}
-	for _, p := range r.rep.Plans {
-		take(p.Effect, p.Name)
-	}
-	return most, by
+	return h != nil && h.Lo <= truth*(1+RateError) && h.Hi >= truth*(1-RateError)
 }
 
 // hold holds a watch to its bounds. Of figures that are known to be off, only the class is asked.
@@ -108,7 +71,7 @@ func (r deviceRow) hold(t *try, known map[string]string) {
 		return
 	}
 	missed := func(format string, args ...any) { t.wrongFigure(r.how+": "+format, args...) }
-	if most, by := r.promised(); most > (1+promiseOver)*max(r.headroom(), 1) {
+	if most, by := Promised(r.rep); most > (1+PromiseOver)*max(r.headroom(), 1) {
 		missed("%s promises %.2f times the rate, data for free brings %.2f", by, most, r.headroom())
 	}
 	// A rule that is planted in some loops is found there and nowhere else.
@@ -118,9 +81,9 @@ func (r deviceRow) hold(t *try, known map[string]string) {
 			missed("%s is found: %t", planted, found)
 		}
 	}
-	stall, bound, truth := r.rep.Verdict.Step.DataStall, stallAttached, r.worst()
+	stall, bound, truth := r.rep.Verdict.Step.DataStall, StallAttached, r.worst()
 	if r.how == "launched" {
-		bound = stallLaunched
+		bound = StallLaunched
 	}
 	switch {
 	case r.loop.open:
@@ -147,7 +110,7 @@ func deviceTable(rows []deviceRow) string {
 			either(r.loop.class))
 		var held try
 		r.hold(&held, nil)
-		most, by := r.promised()
+		most, by := Promised(r.rep)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%.2f\t%s\n",
 			r.rep.Verdict.Class, r.rep.Verdict.Confidence, between(r.rep.Verdict.Step.DataStall),
 			between(r.rep.Verdict.Step.Headroom), most,
@@ -176,8 +139,8 @@ func checkHeadroom(t *testing.T, rows []deviceRow) {
 		}
 	}
 	t.Logf("the true headroom is in the interval in %d of %d watches", covered, told)
-	if float64(covered) < headroomCovered*float64(told) {
-		t.Errorf("want it in %.0f %%", 100*headroomCovered)
+	if float64(covered) < Covered*float64(told) {
+		t.Errorf("want it in %.0f %%", 100*Covered)
 	}
 }
 

@@ -7,20 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/e2e"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// What is promised of a step on a device, as e2e's TestDevice has it.
-const (
-	promiseOver = 0.10 // a promised rate may be so much above the true one
-	rateError   = 0.03 // the true headroom is a quotient of two rates, each measured once
-	covered     = 0.90 // share of recordings whose true headroom lies in the interval
-
-	// coveredOfJobs is what was reached of whole trainings on real GPUs, 9 of 14. That guards it, and is no aim: three
-	// of the misses are likely of waits for Python's global lock, which were not recorded then.
-	coveredOfJobs = 0.64
-)
+// coveredOfJobs is the share of whole trainings on real GPUs whose true headroom lay in the interval, 9 of 14. That
+// guards it, and is no aim: three of the misses are likely of waits for Python's global lock, which were not recorded
+// then.
+const coveredOfJobs = 0.64
 
 // knownMisses reports which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has
 // the same. Any other miss fails, and so does one that is listed and is none.
@@ -40,13 +35,15 @@ type deviceTruth struct {
 
 // TestDeviceRecordings replays loops that ran on the stand-in GPU, and holds the reports to what its timeline has.
 func TestDeviceRecordings(t *testing.T) {
-	holdToTruth(t, "../../testdata/recordings/device", 0, covered)
+	holdToTruth(t, "../../testdata/recordings/device", 0, e2e.Covered)
 }
 
 // TestRealGPURecordings replays loops that ran on a real GPU, and holds the reports to what CUDA events told there.
 // Data for free slows no loop down: a headroom below 1 is the error of two rates, of copies from pageable memory up to
 // 7 % there, and counts as 1.
-func TestRealGPURecordings(t *testing.T) { holdToTruth(t, "../../testdata/recordings/gpu", 1, covered) }
+func TestRealGPURecordings(t *testing.T) {
+	holdToTruth(t, "../../testdata/recordings/gpu", 1, e2e.Covered)
+}
 
 // TestRealGPUJobs replays trainings that were written without sight of pipetune, beside real GPUs.
 func TestRealGPUJobs(t *testing.T) {
@@ -75,7 +72,7 @@ func holdToTruth(t *testing.T, folder string, least, share float64) {
 				t.Errorf("%s: %s finds nothing", x.Recording, rule)
 			}
 		}
-		if most, by := promised(r); most > (1+promiseOver)*max(x.Headroom, 1) {
+		if most, by := e2e.Promised(r); most > (1+e2e.PromiseOver)*max(x.Headroom, 1) {
 			missed(x.Recording, "%s promises %.2f times the rate, data for free brings %.2f", by, most, x.Headroom)
 		}
 		free := max(x.Headroom, least)
@@ -84,14 +81,14 @@ func holdToTruth(t *testing.T, folder string, least, share float64) {
 			t.Errorf("%s: no data stall or headroom", x.Recording)
 			continue
 		}
-		if head.Lo <= free*(1+rateError) && head.Hi >= free*(1-rateError) {
+		if head.Lo <= free*(1+e2e.RateError) && head.Hi >= free*(1-e2e.RateError) {
 			within++
 		} else {
 			missed(x.Recording, "headroom %.2f to %.2f, true %.2f", head.Lo, head.Hi, x.Headroom)
 		}
-		bound := 0.03
+		bound := e2e.StallAttached
 		if strings.HasSuffix(x.Recording, "-launched.jsonl") {
-			bound = 0.01
+			bound = e2e.StallLaunched
 		}
 		if x.Open {
 			continue
@@ -120,30 +117,6 @@ func holdToTruth(t *testing.T, folder string, least, share float64) {
 		}
 	}
 	t.Logf("headroom within in %d of %d, data stall near in %d of %d", within, len(truths), near, tellable)
-}
-
-// promised is the most that a report says of changes of the loader: the upper end of an effect, as a multiple of the
-// rate now. What it says of the host, the GPU, other programs and fewer evaluations is not about data.
-func promised(r *report.Report) (most float64, by string) {
-	take := func(e *report.Effect, name string) {
-		if e != nil && e.Before > 0 && max(e.After, e.Hi)/e.Before > most {
-			most, by = max(e.After, e.Hi)/e.Before, name
-		}
-	}
-	for _, f := range r.Findings {
-		group, _, _ := strings.Cut(f.Rule, "/")
-		notData := []string{"host", "gpu", "cpu/noisy-neighbour", "job/evaluation-sequential"}
-		if slices.Contains(notData, group) || slices.Contains(notData, f.Rule) {
-			continue
-		}
-		for _, c := range f.Recommendations {
-			take(c.Effect, f.Rule)
-		}
-	}
-	for _, p := range r.Plans {
-		take(p.Effect, p.Name)
-	}
-	return most, by
 }
 
 // TestADeviceUnseenPromisesNothing: where no counter of the GPU could be read, more workers are named, and nothing is
