@@ -17,6 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/untrusted/untrustedtest"
 )
 
 // into are the files that a run of pipetune writes into a folder, beside what it prints.
@@ -49,7 +50,7 @@ func presentable(s *stand, c *command, dir string) (size int) {
 		case ".md":
 			harmlessMarkdown(s, text)
 		}
-		if why := invisible(text, false); why != "" {
+		if why := invisible(text); why != "" {
 			s.Errorf("%s of %s lets %s through: %s", name, c, why, around(text))
 		}
 	}
@@ -68,7 +69,7 @@ func (s *stand) shows(args []string, suffixes string, codes ...int) (size int) {
 // around is what stands beside the first byte that must not be there.
 func around(text string) string {
 	for i, c := range text {
-		if invisible(string(c), false) != "" || c == 0xfffd {
+		if invisible(string(c)) != "" || c == 0xfffd {
 			return fmt.Sprintf("%q", text[max(0, i-60):min(len(text), i+60)])
 		}
 	}
@@ -211,7 +212,7 @@ func hostileGPU(s *stand) {
 	written, runs, shown := 0, 0, 0
 	name := "" // several payloads make one: a driver's names have up to 95 bytes, and each run imports torch
 	var names []string
-	for _, p := range payloads {
+	for _, p := range untrustedtest.Payloads {
 		if len(p) > 90 || strings.Contains(p, "\x00") {
 			continue
 		}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/untrusted/untrustedtest"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // FuzzWriters puts a string into a report's free strings and a comparison's names, and holds formats to their syntax.
 func FuzzWriters(f *testing.F) {
-	for _, p := range payloads {
+	for _, p := range untrustedtest.Payloads {
 		f.Add(p)
 	}
 	var c report.Comparison

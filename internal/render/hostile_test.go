@@ -2,6 +2,8 @@ package render
 
 import (
 	"cmp"
+	"html"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -10,63 +12,64 @@ import (
 	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	unescaped "github.com/yuin/goldmark/renderer/html"
 
+	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/untrusted/untrustedtest"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// payloads are strings that do harm where a writer forgets its syntax: terminal escapes, bidirectional overrides,
-// broken UTF-8, Markdown, HTML, workflow commands, spreadsheet formulas.
-var payloads = []string{
-	"\n# heading", "\r\x1b[2K", "\ttab", "\b\b\b", "\x00nul", "\x1b[31mred", "\x1b]0;title\x07",
-	"\x1b]8;;http://evil\x07link\x1b]8;;\x07", "\x1b]52;c;ZXZpbA==\x07",
-	"\x9b31m", "\u009b31m", "\x7f", "\u202egnp.exe", "\u200bzero\u200dwidth", "\xff\xfe", "\xed\xa0\x80",
-	strings.Repeat("A", 1<<16), "a|b|c", "`code`", "``two``", "```\nfence\n```",
-	"````", "<img src=x onerror=alert(1)>", "</details>", "<!-- x -->", "-->", "[x](javascript:alert(1))",
-	"![i](http://evil/i.png)", "@team", "#1", "::error::x", "$(touch marker)",
-	"`touch marker`", "=cmd()", "+1", "-1", "@x", "end\"]", "%%{init: {}}%%", "]]>", "&lt;b&gt;", "*bold*", "_em_",
-	"~~x~~", "> quote", "- list", "1. list", "| --- |", "\\", "https://evil.example",
-	"www.evil.example", "a\u2028b", "\u2066iso\u2069", "{{x}}", "${x}", "'; rm -rf /; '", "\"quoted\"", "a b  c",
-	" lead", "trail ", "GH-1", "owner/repo#1",
-}
-
 // TestHostileStrings puts each payload into every string of a report, and holds each format to its syntax.
 func TestHostileStrings(t *testing.T) {
-	for _, path := range []string{fixtures + "/reopened.json", fixtures + "/bench-gzip-chunk64.json", fixtures +
-		"/bench-small-pngs.json", fixtures + "/launch-classifier.json", fixtures + "/launch-plans.json"} {
-		t.Run(strings.TrimPrefix(path, fixtures), func(t *testing.T) { hostile(t, path) })
+	for _, path := range reports(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) { hostile(t, path) })
 	}
 }
 
 func hostile(t *testing.T, path string) {
-	skeleton, tags := mdSkeleton(renderWith(t, path, "md", "name")), pageSkeleton(renderWith(t, path, "html", "name"))
-	for _, p := range payloads {
+	shape := markdownShape(t, renderWith(t, path, "md", "name"))
+	tags := pageSkeleton(renderWith(t, path, "html", "name"))
+	for _, p := range untrustedtest.Payloads {
+		named := strings.TrimSpace(p) != "" // an empty name has no row
 		subject := Report(poisoned(t, path, p))
 		text := written(t, "text", subject, Options{})
 		checkVisible(t, "text", p, text)
+		checkVisible(t, "text, coloured", p, colourless(written(t, "text", subject, Options{Color: true})))
 		if !strings.Contains(path, "reopened") {
 			checkWidth(t, subject, text, usual)
 		}
-		markdown := written(t, "md", subject, Options{})
-		checkVisible(t, "md", p, markdown)
-		if got := mdSkeleton(markdown); got != skeleton && len(markdown) < maxMarkdown/2 {
-			t.Errorf("payload %.30q changes the structure of the Markdown:\n%s\nnot\n%s", p, got, skeleton)
-		}
-		if len(markdown) > maxMarkdown {
-			t.Errorf("payload %.30q: %d bytes of Markdown", p, len(markdown))
-		}
+		checkMarkdown(t, p, shape, written(t, "md", subject, Options{}), 500)
 		page := written(t, "html", subject, Options{})
 		checkVisible(t, "html", p, page)
-		if got := pageSkeleton(page); got != tags {
+		if got := pageSkeleton(page); named && got != tags {
 			t.Errorf("payload %.30q changes the structure of the page:\n%s", p, gocmp.Diff(tags, got))
 		}
-		if utf8.ValidString(p) {
-			back, err := report.Decode(strings.NewReader(written(t, "json", subject, Options{})))
-			if err != nil {
-				t.Errorf("payload %.30q: JSON: %v", p, err)
-			} else if got := statement(back); got != p {
-				t.Errorf("payload %.30q came back from JSON as %.30q", p, got)
-			}
+		told := written(t, "json", subject, Options{})
+		back, err := report.Decode(strings.NewReader(told))
+		if err != nil {
+			t.Errorf("payload %.30q: JSON: %v", p, err)
+		} else if got := statement(back); utf8.ValidString(p) && (got != p || written(t, "json", Report(back),
+			Options{}) != told) {
+			t.Errorf("payload %.30q came back from JSON as %.30q", p, got)
 		}
+	}
+}
+
+// checkMarkdown holds Markdown with a payload in it to the shape that it has with a harmless name there. With one that
+// is longer than fits into each string, parts may be left out.
+func checkMarkdown(t *testing.T, payload, shape, markdown string, fits int) {
+	t.Helper()
+	checkVisible(t, "md", payload, markdown)
+	if len(markdown) > maxMarkdown {
+		t.Errorf("payload %.30q: %d bytes of Markdown", payload, len(markdown))
+	}
+	if strings.TrimSpace(payload) == "" || len(payload) > fits && strings.Contains(markdown, "short enough") {
+		return // an empty name has no row
+	}
+	if got := markdownShape(t, markdown); got != shape {
+		t.Errorf("payload %.30q changes the structure of the Markdown:\n%s", payload, gocmp.Diff(shape, got))
 	}
 }
 
@@ -91,7 +94,6 @@ func poisoned(t *testing.T, path, p string) *report.Report {
 
 // poison sets every string but words of the schema's closed lists, and every label but those that tell rows apart.
 func poison(v reflect.Value, p string) {
-	closed := map[string]bool{"Class": true, "Resource": true, "Confidence": true, "Basis": true, "Severity": true}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -99,14 +101,8 @@ func poison(v reflect.Value, p string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			name := v.Type().Field(i).Name
-			if v.Type() == reflect.TypeFor[report.Measurement]() && (name == "Probe" || name == "Metric") ||
-				v.Type() == reflect.TypeFor[report.Layout]() && name == "Storage" ||
-				v.Type() == reflect.TypeFor[report.Plan]() && (name == "Name" || name == "Risk") ||
-				v.Type() == reflect.TypeFor[report.Outlook]() && name == "Outcome" {
-				continue
-			}
-			if !slices.Contains(closedFields, name) {
+			if name := v.Type().Field(i).Name; !slices.Contains(closedFields, name) &&
+				!slices.Contains(closedOf[v.Type()], name) {
 				poison(v.Field(i), p)
 			}
 		}
@@ -123,14 +119,29 @@ func poison(v reflect.Value, p string) {
 			}
 		}
 	case reflect.String:
-		if !closed[v.Type().Name()] {
+		if !slices.Contains(closedTypes, v.Type().Name()) {
 			v.SetString(p)
 		}
 	}
 }
 
+// closedTypes are those of words of closed lists.
+var closedTypes = strings.Fields("Class Resource Confidence Basis Severity Comparability Answer Outcome GateAnswer")
+
 // closedFields hold words of closed lists, or numbers' units, without a type of their own.
 var closedFields = []string{"Schema", "SchemaVersion", "Kind", "Unit", "How", "Source"}
+
+// closedOf are such fields of some types alone.
+var closedOf = map[reflect.Type][]string{
+	reflect.TypeFor[report.Measurement](): {"Probe", "Metric"},
+	reflect.TypeFor[report.Layout]():      {"Storage"},
+	reflect.TypeFor[report.Plan]():        {"Name", "Risk"},
+	reflect.TypeFor[report.Outlook]():     {"Outcome"},
+	reflect.TypeFor[report.Change]():      {"Probe", "Metric", "Method"},
+	reflect.TypeFor[report.Side]():        {"Confidence"},
+	reflect.TypeFor[report.Gate]():        {"Metric"},
+	reflect.TypeFor[report.Prediction]():  {"Metric"},
+}
 
 // rowLabels are left alone: were they all the same, the rows would be one.
 var rowLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelGather, report.LabelTier,
@@ -138,7 +149,7 @@ var rowLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandl
 
 // TestHostileLabels puts each payload into every label, so that rows fall together, and bounds what comes out.
 func TestHostileLabels(t *testing.T) {
-	for _, p := range payloads {
+	for _, p := range untrustedtest.Payloads {
 		r := load(t, fixtures+"/bench-gzip-chunk64.json")
 		for i := range r.Measurements {
 			for key := range r.Measurements[i].Labels {
@@ -164,7 +175,7 @@ func checkVisible(t *testing.T, format, payload, out string) {
 		switch {
 		case c == '\n':
 		case c < 0x20, c >= 0x7f && c <= 0x9f, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c >= 0x200b &&
-			c <= 0x200f, c == 0x2028:
+			c <= 0x200f, c == 0x2028, c == 0x2029, c == 0x61c, c == 0x2060, c == 0xfeff:
 			t.Errorf("%s: payload %.30q lets U+%04X through", format, payload, c)
 			return
 		}
@@ -183,32 +194,21 @@ var (
 	labelled = regexp.MustCompile(` (aria-label|class|x|y|width|height|d|y1|y2|x1|x2)="[^"]*"`)
 )
 
-var mdEntity = regexp.MustCompile(`&#\d+;`)
+// parser is of CommonMark with GitHub's extensions, which keeps tags as they are.
+var parser = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(unescaped.WithUnsafe()))
 
-var fenceOpen = regexp.MustCompile("^```+")
+var (
+	code = regexp.MustCompile(`(?s)<code.*?</code>`)
+	// reference is what a forge takes for a mention or a reference.
+	reference = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/])(@[A-Za-z0-9]|#[0-9]|GH-[0-9])`)
+)
 
-// mdSkeleton is the structure of our Markdown: how each line starts, its cell borders and HTML tags, no words.
-func mdSkeleton(s string) string {
+// markdownShape is what must not depend on foreign text: the tags of the page that a parser makes of Markdown, and what
+// its text refers to.
+func markdownShape(t *testing.T, markdown string) string {
+	t.Helper()
 	var b strings.Builder
-	fence := ""
-	for line := range strings.Lines(s) {
-		if fence != "" { // only a longer or equal row of backticks ends it, whatever stands inside
-			if end := strings.TrimSpace(line); strings.Trim(end, "`") == "" && len(end) >= len(fence) {
-				fence = ""
-			}
-			continue
-		}
-		if open := fenceOpen.FindString(line); open != "" {
-			fence = open
-			b.WriteString("fence\n")
-			continue
-		}
-		line = mdEntity.ReplaceAllString(line, "x")
-		b.WriteString(regexp.MustCompile(`^\s*(#+|>|-|\||<[^>]*>)?`).FindString(line))
-		b.WriteString(strings.Repeat("|", strings.Count(line, "|")))
-		b.WriteString(strings.Repeat("`", strings.Count(line, "`")))
-		b.WriteString(strings.Join(regexp.MustCompile(`<[^>]*>|\]\(|@|://|\*\*`).FindAllString(line, -1), ""))
-		b.WriteByte('\n')
-	}
-	return b.String()
+	must.Do(t, parser.Convert([]byte(markdown), &b))
+	text := html.UnescapeString(tag.ReplaceAllString(code.ReplaceAllString(b.String(), ""), " "))
+	return strings.Join(append(tag.FindAllString(b.String(), -1), reference.FindAllString(text, -1)...), "\n")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/untrusted/untrustedtest"
 )
 
 // htmlOf is what a CommonMark parser with GitHub's extensions makes of Markdown.
@@ -31,8 +32,11 @@ var names = []string{
 
 // TestMarkdownComesOutAsItIs: a reader sees each text as written, in a paragraph, a list, a table and code.
 func TestMarkdownComesOutAsItIs(t *testing.T) {
-	for _, given := range append(names, payloads...) {
+	for _, given := range append(names, untrustedtest.Payloads...) {
 		want := strings.Join(strings.Fields(string(safe(given))), " ")
+		if want == "" {
+			continue // nothing makes no paragraph
+		}
 		for around, pattern := range map[string]string{
 			"%":        "(?s)^<p>(.*)</p>\n$",
 			"- x: %\n": "(?s)^<ul>\n<li>x: (.*)</li>\n</ul>\n$",

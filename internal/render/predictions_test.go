@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/untrusted/untrustedtest"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -71,7 +72,7 @@ func TestForecastShows(t *testing.T) {
 // checkHostile puts payloads into the forecast's words.
 func checkHostile(t *testing.T, r *report.Report) {
 	t.Helper()
-	for _, p := range payloads {
+	for _, p := range untrustedtest.Payloads {
 		r.Forecast.Statement, r.Forecast.Item, r.Forecast.Rows[0].Limit = p, p, p
 		checkVisible(t, "text", p, textOf(t, r))
 		checkVisible(t, "md", p, written(t, "md", Report(r), Options{}))
