@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// plantedSecret is a secret where people put them: arguments of a command line, or a text such as an error message.
+// plantedSecret is a secret where people put them, in arguments of a command line.
 type plantedSecret struct {
 	kind string
-	argv []string // nil where it stands in text
-	text string
+	argv []string
 	leak string // what must not come out, nor its halves
 }
 
@@ -148,16 +147,6 @@ var secretForms = [][2]string{
 	{"path", "--ckpt|https://x.example/a?token=%s"}, {"path", "/srv/api_key=%s"}, {"path", "--out=/runs/password=%s/x"},
 }
 
-// secretTexts are messages as libraries write them into a traceback.
-var secretTexts = []string{
-	"requests.exceptions.HTTPError: 401 Client Error for url: https://me:%s@host/a",
-	"huggingface_hub.errors: Invalid credentials, token=%s", "KeyError: 'password=%s'",
-	"botocore: SignatureDoesNotMatch https://b.s3.amazonaws.com/k?X-Amz-Signature=%s",
-	"sqlalchemy.exc.OperationalError: postgresql://u:%s@db/x", "ValueError: {'api_key': '%s'}",
-	"urllib3: Header Authorization: Bearer %s refused", "OSError: cannot open /data/token=%s/a.h5",
-	"RuntimeError: env HF_TOKEN=%s is invalid", "subprocess.CalledProcessError: Command 'curl -u me:%s x' returned 1",
-}
-
 // planted makes the secrets: the same in every run, each with a value of its own.
 func planted() []plantedSecret {
 	noise := rand.New(rand.NewPCG(2026, 11))
@@ -197,25 +186,5 @@ func planted() []plantedSecret {
 		all = append(all, plantedSecret{kind: form[0], argv: strings.Split(strings.NewReplacer("%s", v, "|", "\x00",
 			"¦", "|").Replace(form[1]), "\x00"), leak: v})
 	}
-	for _, form := range secretTexts {
-		v := value()
-		all = append(all, plantedSecret{kind: "traceback", text: fmt.Sprintf(form, v), leak: v})
-	}
 	return all
 }
-
-// lookAlikes are arguments with the words of secrets, and none.
-var lookAlikes = strings.Split(
-	strings.ReplaceAll(`--token-dim 512|--key-frames 3|--tokenizer-path /m/tok.json|--max-new-tokens 128|--num-kv-heads 8|--key-value-proj-dim 64|--mask-token-id 103|--cls-token-pool
---tokens-per-sample 512|--keypoint-loss-weight 0.5|--keys-to-drop a,b|--monkey-patch|--password-policy strict|--secret-santa-mode off|--use-auth-token false|--token-type-vocab-size 2
---n-key 4|--query-key-value-bias|--label-key label|--image-key image.jpg|--text-key caption|--dataset-key train|--sort-key length|--batch-key x|--group-by-key user
---cache-key-prefix run1|--primary-key id|--key-padding-mask|--pass-through|--n-passes 2|--forward-pass-only|--compass-size 9|--signal-length 16000|--sig-level 0.05|--signature-dim 3
---design-matrix x.csv|--author jane|--authors-file a.txt|--cookie-cutter-template t|--credit-scale 2|--bearing 45|--basic-block resnet|--hash-buckets 1000|--hash-size 64|--commit-every 100
---git-hash 0a1b2c3d|--sha256-check true|--seed 1234567|--rng-key 42|--run-id 3f2a9c1d|--uuid 123e4567-e89b-12d3-a456-426614174000|--exp-name exp_2026_01_01|--access-mode r|--private-dataset false
---public-key-path /k.pub|--client-id 7|--session-name s1|--api-version v1|--api-url https://api.example/v1|--hub-model-id me/model|--hub-strategy every_save|--wandb-project vision|--wandb-entity team
---wandb-mode offline|--hf-home /data/hf|--aws-region eu-west-1|--s3-bucket data|--bucket-size-mb 25|--gradient-checkpointing true|--persistent-workers 1|--pin-memory true|--dsn-len 4|--jwt-alg HS256
---license-type apache-2.0|--secure-mode no|--secretary-problem-n 10|--tokenize-on-the-fly|--detokenize|--image-token-index 32000|--num-image-tokens 576|--bos-token-id 1|--pad-to-multiple-of 8
---key-bias false|--value-bias true|OMP_NUM_THREADS=8|NCCL_DEBUG=INFO|TOKENIZERS_PARALLELISM=false|KEY_DIM=64|MAX_TOKENS=4096|PYTHONHASHSEED=0|CUDA_VISIBLE_DEVICES=0|LD_LIBRARY_PATH=/usr/lib
-SSH_AUTH_SOCK=/run/a|model.token_embedding=512|data.key_map.image=x|trainer.max_tokens=100|{"max_tokens": 512, "top_k": 3}|{"tokenizer": "gpt2", "key_dim": 8}|{"image_key": "jpg"}
-https://x.example/a?page=2&sort=key|s3://bucket/key/part-00001|git@github.com:a/b.git|https://github.com/a/b/tree/0a1b2c3d4e5f60718293a4b5c6d7e8f901234567|sha256:0a1b2c3d4e5f60718293a4b5c6d7e8f901234567deadbeefdeadbeefdeadbeef
-/models/sk-learn-pipeline/v2|/data/tokens/shard-0001.bin|/data/keys_and_values.npy|hf_hub_download.py|task-manager-token-bucket|--optimizer.key=adam|--scheduler.pass_epoch=3|-m torch.distributed.run|--rdzv-id 123456`, "\n", "|"), "|")

@@ -12,17 +12,13 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 var secretTrials = []trial{
-	{id: "N4", fault: "secrets on command lines and in messages", made: "217 planted ones of 12 kinds (flags, " +
-		"variables, URLs, shapes of 43 issuers, several lines, split, JSON, shell, paths, tracebacks) through the " +
-		"gate; 113 look-alikes",
-		target: "0 leaks, at least 95 of 100 look-alikes kept", run: hiddenSecrets},
-	{id: "N4-run", fault: "the same on the command line of a watched process",
-		made: "`diagnose --pid` of a process with them as arguments: recording, text, md, json, stdout, stderr; " +
-			"once more with --no-arguments",
+	{id: "N4-run", fault: "secrets on the command line of a watched process",
+		made: "`diagnose --pid` of a process with 207 planted ones of 11 kinds (flags, variables, URLs, shapes of 43 " +
+			"issuers, several lines, split, JSON, shell, paths) as arguments: recording, text, md, json, stdout, " +
+			"stderr; once more with --no-arguments",
 		target: "0 leaks in any file or stream, at write time; with --no-arguments no argument at all",
 		run:    hiddenInRun},
 	{id: "N4-messages", fault: "secrets in what pipetune is given itself, in names of files and in a job's traceback",
@@ -32,47 +28,6 @@ var secretTrials = []trial{
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// gated passes a secret through the gate in the way that it would come in.
-func gated(argv []string) []string {
-	raw := make([][]byte, len(argv))
-	for i, arg := range argv {
-		raw[i] = []byte(arg)
-	}
-	return untrusted.CommandLine(raw, untrusted.Redaction{})
-}
-
-func hiddenSecrets(s *stand) {
-	leaks := 0
-	for _, p := range planted() {
-		shown := untrusted.Message(p.text)
-		if p.argv != nil {
-			shown = strings.Join(gated(p.argv), " ")
-		}
-		if leaked(shown, p.leak) {
-			leaks++
-			s.Errorf("%s: %q", p.kind, shown)
-		}
-	}
-	kept := 0
-	var lost []string
-	for _, line := range lookAlikes {
-		argv := strings.Fields(line)
-		if strings.HasPrefix(line, "{") {
-			argv = []string{line}
-		}
-		if strings.Join(gated(argv), " ") == strings.Join(argv, " ") {
-			kept++
-		} else {
-			lost = append(lost, line)
-		}
-	}
-	s.measured("%d of %d secrets leak; %d of %d look-alikes kept (lost: %s)", leaks, len(planted()), kept,
-		len(lookAlikes), strings.Join(lost, ", "))
-	if kept*100 < 95*len(lookAlikes) {
-		s.missed("%d of %d look-alikes kept", kept, len(lookAlikes))
-	}
-}
 
 // leaked says whether a secret or a half of it can be read.
 func leaked(shown, secret string) bool {
@@ -102,13 +57,8 @@ func hiddenInRun(s *stand) {
 		c.ends(2*time.Minute, 0, 3)
 		return everything(s, c, out)
 	}
-	var secrets []plantedSecret
+	secrets := planted()
 	leaks, places, size := 0, 0, 0
-	for _, p := range planted() {
-		if p.argv != nil {
-			secrets = append(secrets, p)
-		}
-	}
 	// More arguments than are recorded would hide the rest: several processes share them.
 	for part := range slices.Chunk(secrets, 80) {
 		var argv []string

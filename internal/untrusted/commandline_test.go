@@ -1,6 +1,7 @@
 package untrusted
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,12 @@ var secretCases = []struct {
 	{"curl in a message", []string{"Command 'curl -u me:" + plant + " x' returned 1"}, plant},
 	{"standard input", []string{"sh", "-c", "echo " + plant + " | docker login --password-stdin"}, plant},
 	{"file path with a key", []string{"/data/token=" + plant + "/x.h5"}, plant},
+	{"header of a session", []string{"-H", "Cookie: session=" + plant}, plant},
+	{"proxy user", []string{"--proxy-user", "me:" + plant}, plant},
+	{"password of words", []string{"--password", plant + " with spaces"}, plant},
+	{"environment of a container", []string{"-e", "MY_SECRET=" + plant}, plant},
+	{"json of a login", []string{`{"auth":{"user":"me","pass":"` + plant + `"}}`}, plant},
+	{"key of a command in a shell", []string{"bash", "-c", "wandb login --relogin --key=" + plant}, plant},
 }
 
 func TestCommandLineHidesSecrets(t *testing.T) {
@@ -213,7 +220,8 @@ func TestCommandLineHidesPlantedSecrets(t *testing.T) {
 
 func TestCommandLineKeepsLookAlikes(t *testing.T) {
 	kept := 0
-	for _, line := range keptCases {
+	lines := slices.Concat(keptCases, moreKept)
+	for _, line := range lines {
 		argv := strings.Fields(line)
 		if strings.HasPrefix(line, "{") {
 			argv = []string{line}
@@ -225,8 +233,8 @@ func TestCommandLineKeepsLookAlikes(t *testing.T) {
 		}
 	}
 	// The project's aim is 95 of 100; each one lost is named above.
-	if kept*100 < 95*len(keptCases) {
-		t.Errorf("kept %d of %d", kept, len(keptCases))
+	if kept*100 < 95*len(lines) {
+		t.Errorf("kept %d of %d", kept, len(lines))
 	}
 }
 
