@@ -9,44 +9,6 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestHookEvaluation lets 4 s of training alternate with 2 s of evaluation, after an epoch or in the middle of one.
-func TestHookEvaluation(t *testing.T) {
-	for _, nested := range []bool{false, true} {
-		l := trainAndHold(t, 2)
-		evaluate := func() {
-			l.begin(1, 0.1, 0)
-			for range 18 {
-				l.step(1, false, 0.025, 0.075)
-			}
-			l.end(1, 0.1)
-		}
-		l.begin(0, 0, 0)
-		for range 5 {
-			l.plain(0, 3.95, 0.01, 0.04)
-			if nested {
-				l.step(0, true, 0.01, 0.04, evaluate)
-				continue
-			}
-			l.step(0, true, 0.01, 0.04)
-			l.end(0, 0)
-			evaluate()
-			l.begin(0, 0, 0)
-		}
-		l.end(0, 0)
-		e := l.evidence()
-		sound(t, e)
-		want(t, e, map[metric.Desc]float64{metric.InputWait: 0.2, metric.BatchesPerS: 20, metric.StepTime: 0.05,
-			metric.FreeStepTime: 0.04, metric.Restarts: 0})
-		near(t, e, 1e-6, map[metric.Desc]float64{metric.Evaluation: 10.0 / 30, metric.EvalWait: 5 * (0.2 +
-			18*0.025) / 30})
-		h := e.Facts.Hook
-		if h == nil || len(h.Others) != 1 || !h.Others[0].Evaluates || h.Others[0].Line != 95 || h.Loader.Evaluates ||
-			h.Loader.Line != 88 {
-			t.Errorf("nested %v: %+v", nested, h)
-		}
-	}
-}
-
 // TestHookEvaluationWithGradients: a loop in order, in turns with one at random, evaluates though nobody said no_grad,
 // and however long it takes.
 func TestHookEvaluationWithGradients(t *testing.T) {
@@ -106,7 +68,7 @@ func TestHookEvaluationBetweenSteps(t *testing.T) {
 
 // TestHookPauses lets 4 s of training alternate with an evaluation of 2 s, in one piece or of two loaders, after an
 // epoch or in the middle of one. The trainer computes a quarter of the time in training and three quarters in
-// evaluations.
+// evaluations, which wait while their loader begins and ends, too.
 func TestHookPauses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -116,20 +78,27 @@ func TestHookPauses(t *testing.T) {
 	}{{"between epochs", false, 1, 0}, {"in the middle", true, 1, 0}, {"two in a row", true, 2, 0},
 		{"the last not to its end", true, 1, 1}} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := trainAndHold(t, 0)
+			l := trainAndHold(t, 2)
 			l.loader(2, 96, 0, "dataset", "train.Test")
 			training, evaluation := moment{run: 0.25, asleep: 0.75, gpu: -1}, moment{run: 0.75, asleep: 0.25, gpu: -1}
 			l.samples = training
+			waited := 0.0
 			evaluate := func(cut float64) func() {
 				return func() {
 					l.samples = evaluation
 					for n := range tt.loops {
-						l.begin(1+n, 0, 0)
-						for range int((2-cut)/0.1/float64(tt.loops) + 0.5) {
+						steps := int((2-cut)/0.1/float64(tt.loops)+0.5) - 1
+						l.begin(1+n, 0.1, 0)
+						if cut == 0 {
+							steps--
+						}
+						for range steps {
 							l.step(1+n, false, 0.025, 0.075)
 						}
+						waited += 0.1 + 0.025*float64(steps)
 						if cut == 0 {
-							l.end(1+n, 0)
+							l.end(1+n, 0.1)
+							waited += 0.1
 						}
 					}
 					l.samples = training
@@ -152,21 +121,33 @@ func TestHookPauses(t *testing.T) {
 				evaluate(cut)()
 				l.begin(0, 0, 0)
 			}
-			h := l.evidence().Facts.Hook
-			if h == nil {
-				t.Fatal("nothing was told")
+			l.end(0, 0)
+			e := l.evidence()
+			sound(t, e)
+			part := (times*2 - tt.cut) / (times*6 - tt.cut)
+			want(t, e, map[metric.Desc]float64{metric.InputWait: 0.2, metric.BatchesPerS: 20, metric.StepTime: 0.05,
+				metric.FreeStepTime: 0.04, metric.Restarts: 0, metric.Evaluation: part,
+				metric.EvalWait: waited / (times*6 - tt.cut)})
+			h := e.Facts.Hook
+			if h == nil || len(h.Others) != tt.loops || h.Loader.Evaluates || h.Loader.Line != 88 {
+				t.Fatalf("%+v", h)
 			}
-			if part := (times*2 - tt.cut) / (times*6 - tt.cut); math.Abs(h.Evaluating.Time-part) > 0.01 ||
-				math.Abs(h.Evaluating.CPU-part*0.75) > 0.02 || h.Evaluating.Delay != 0 {
+			for _, other := range h.Others {
+				if !other.Evaluates || other.Line < 95 || other.Line > 94+tt.loops {
+					t.Errorf("beside training: %+v", other)
+				}
+			}
+			if math.Abs(h.Evaluating.Time-part) > 0.01 || math.Abs(h.Evaluating.CPU-part*0.75) > 0.02 ||
+				h.Evaluating.Delay != 0 {
 				t.Errorf("evaluations take %+v, want %g of the time", h.Evaluating, part)
 			}
-			want := hooked.Pauses{}
+			pauses := hooked.Pauses{}
 			if tt.nested {
-				want = hooked.Pauses{Every: 80, Length: 2, CPU: 1.5}
+				pauses = hooked.Pauses{Every: 80, Length: 2, CPU: 1.5}
 			}
-			if p := h.Pauses; math.Abs(p.Every-want.Every) > 0.1*want.Every || math.Abs(p.Length-want.Length) > 0.02 ||
-				math.Abs(p.CPU-want.CPU) > 0.1 {
-				t.Errorf("pauses %+v, want %+v", p, want)
+			if p := h.Pauses; math.Abs(p.Every-pauses.Every) > 0.1*pauses.Every ||
+				math.Abs(p.Length-pauses.Length) > 0.02 || math.Abs(p.CPU-pauses.CPU) > 0.1 {
+				t.Errorf("pauses %+v, want %+v", p, pauses)
 			}
 		})
 	}
