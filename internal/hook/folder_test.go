@@ -53,45 +53,50 @@ func entries(t *testing.T, dir string) []string {
 	return names
 }
 
+// TestTheFolderIsPrivateAndGoes: with the Python that acts on a job in it, and without.
 func TestTheFolderIsPrivateAndGoes(t *testing.T) {
-	parent := short(t)
-	r := openIn(t, parent)
-	must.Do(t, filepath.WalkDir(r.folder.path, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, acts := range []bool{false, true} {
+		parent := short(t)
+		t.Setenv("XDG_RUNTIME_DIR", "")
+		t.Setenv("TMPDIR", parent)
+		r := open(t, Config{Acts: acts})
+		must.Do(t, filepath.WalkDir(r.folder.path, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			want := fs.FileMode(0o400)
+			switch {
+			case name == r.folder.path:
+				want = 0o700
+			case d.IsDir():
+				want = 0o500
+			case d.Type()&fs.ModeSocket != 0:
+				want = 0o600
+			}
+			if info.Mode().Perm() != want {
+				t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
+			}
+			return nil
+		}))
+		list := must.Get(sources(acts))(t)
+		for _, s := range list {
+			got, err := os.ReadFile(filepath.Join(r.folder.path, pythonFolder, s.name))
+			if err != nil || string(got) != string(s.data) {
+				t.Errorf("%s: %v, %d bytes, want %d", s.name, err, len(got), len(s.data))
+			}
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
+		if len(list) < 2 || !strings.HasPrefix(list[len(list)-1].name, "sitecustomize") || len(Digest()) != 64 {
+			t.Errorf("embedded: %d files, digest %q", len(list), Digest())
 		}
-		want := fs.FileMode(0o400)
-		switch {
-		case name == r.folder.path:
-			want = 0o700
-		case d.IsDir():
-			want = 0o500
-		case d.Type()&fs.ModeSocket != 0:
-			want = 0o600
+		r.Close()
+		r.Close()
+		if left := entries(t, parent); len(left) != 0 || r.State().Err != nil {
+			t.Errorf("left behind: %v, error %v", left, r.State().Err)
 		}
-		if info.Mode().Perm() != want {
-			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
-		}
-		return nil
-	}))
-	list := must.Get(sources(false))(t)
-	for _, s := range list {
-		got, err := os.ReadFile(filepath.Join(r.folder.path, pythonFolder, s.name))
-		if err != nil || string(got) != string(s.data) {
-			t.Errorf("%s: %v, %d bytes, want %d", s.name, err, len(got), len(s.data))
-		}
-	}
-	if len(list) < 2 || !strings.HasPrefix(list[len(list)-1].name, "sitecustomize") || len(Digest()) != 64 {
-		t.Errorf("embedded: %d files, digest %q", len(list), Digest())
-	}
-	r.Close()
-	r.Close()
-	if left := entries(t, parent); len(left) != 0 || r.State().Err != nil {
-		t.Errorf("left behind: %v, error %v", left, r.State().Err)
 	}
 }
 
