@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -35,9 +33,9 @@ func benchEach(b *testing.B, read func(b *testing.B, r *Reader, order []int)) {
 			b.SetBytes(r.ItemBytes())
 			order := rand.New(rand.NewPCG(1, 2)).Perm(int(r.Shape()[0]))
 			b.ReportAllocs()
-			before := processor(b)
+			before := must.CPUTime(b)
 			read(b, r, order)
-			b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(must.CPUTime(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
@@ -71,13 +69,6 @@ func BenchmarkSweep(b *testing.B) {
 			i, buf = i+done, filled
 		}
 	})
-}
-
-// processor is the CPU time this process has used, in nanoseconds: on a shared machine it says more than the clock.
-func processor(b *testing.B) int64 {
-	var use unix.Rusage
-	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &use))
-	return use.Utime.Nano() + use.Stime.Nano()
 }
 
 // BenchmarkItems reads batches of random items with one call.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -168,16 +166,10 @@ func BenchmarkFlood(b *testing.B) {
 		}
 		b.Log("the sender:", cmd.Wait())
 	}()
-	before, start := cpuTime(b), time.Now()
+	before, start := must.CPUTime(b), time.Now()
 	for b.Loop() {
 		time.Sleep(time.Second)
 	}
-	b.ReportMetric(100*float64(cpuTime(b)-before)/float64(time.Since(start)), "%cpu")
+	b.ReportMetric(100*float64(must.CPUTime(b)-before)/float64(time.Since(start)), "%cpu")
 	b.ReportMetric(float64(refusals(r))/time.Since(start).Seconds(), "dropped/s")
-}
-
-func cpuTime(tb testing.TB) time.Duration {
-	var u unix.Rusage
-	must.Do(tb, unix.Getrusage(unix.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
@@ -117,16 +115,16 @@ func wideMachine(s *stand) {
 	}
 	const rounds = 20
 	worst := time.Duration(0)
-	before := ownCPU(s)
+	before := must.CPUTime(s)
 	for i := range rounds {
 		r.Tick(time.Duration(i) * time.Second)
-		began := ownCPU(s)
+		began := must.CPUTime(s)
 		for _, m := range live {
 			m.Sample(s.Context(), r)
 		}
-		worst = max(worst, ownCPU(s)-began)
+		worst = max(worst, must.CPUTime(s)-began)
 	}
-	mean := (ownCPU(s) - before) / rounds
+	mean := (must.CPUTime(s) - before) / rounds
 	rec := must.Get(r.Finish(recording.End{At: rounds * time.Second}))(s)
 	cores := 0
 	for _, series := range rec.Series {
@@ -143,12 +141,4 @@ func wideMachine(s *stand) {
 	if mean > 5*time.Millisecond || worst > 50*time.Millisecond {
 		s.missed("%.1f ms a tick, %.1f at worst", mean.Seconds()*1000, worst.Seconds()*1000)
 	}
-}
-
-// ownCPU is the CPU time of this process: what else the test binary does meanwhile is little.
-func ownCPU(s *stand) time.Duration {
-	s.Helper()
-	var u unix.Rusage
-	must.Do(s, unix.Getrusage(unix.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

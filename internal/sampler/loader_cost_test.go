@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -33,19 +31,12 @@ func BenchmarkPass(b *testing.B) {
 	defer l.Close()
 	l.pass(0)
 	b.ReportAllocs()
-	before := cpuTime(b)
+	before := must.CPUTime(b)
 	b.ResetTimer()
 	now := time.Duration(0)
 	for b.Loop() {
 		now += SampleInterval
 		l.pass(now)
 	}
-	b.ReportMetric(float64(cpuTime(b)-before)/float64(time.Microsecond)/float64(b.N), "cpu-µs/pass")
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u unix.Rusage
-	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	b.ReportMetric(float64(must.CPUTime(b)-before)/float64(time.Microsecond)/float64(b.N), "cpu-µs/pass")
 }
