@@ -270,9 +270,12 @@ func (m machine) attachStack(t *testing.T, r *stackRun) {
 	must.Do(t, job.Start())
 	ctx, cancel := context.WithTimeout(m.ctx, patience)
 	defer cancel()
-	waited := awaitFile(ctx, begun)
+	until(t, "the job's first steps", func() bool {
+		text, _ := os.ReadFile(begun) // until it is there
+		return bytes.Contains(text, []byte("\n"))
+	})
 	var text []byte
-	if waited == nil {
+	if !t.Failed() {
 		watch := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(job.Process.Pid),
 			"--duration", stackWatch.String(), "--warmup", stackWarmup.String(), "-o", out)
 		before := readCPU(job.Process.Pid)
@@ -280,24 +283,10 @@ func (m machine) attachStack(t *testing.T, r *stackRun) {
 		r.others = before.others(readCPU(job.Process.Pid), watch)
 	}
 	must.Do(t, ended(job.Wait()))
-	if waited != nil {
-		t.Fatalf("%v: %.1000s", waited, stderr.Bytes())
+	if t.Failed() {
+		t.Fatalf("%.1000s", stderr.Bytes())
 	}
 	r.end(t, job, stdout.Bytes(), string(text), out)
-}
-
-// awaitFile waits until a file is there with a line in it.
-func awaitFile(ctx context.Context, path string) error {
-	for {
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("\n")) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.New("nothing is written")
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // end takes what came of a job: its result, its end, what was said beside and the report, where one was written.
