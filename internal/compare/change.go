@@ -8,12 +8,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// runSpread is what runs of one job differ by, beyond what the windows of a run tell: one standard deviation, of rates
-// and times as a share, of ratios in points/100. The same job started six times on a machine that others hardly used:
-// 2.1 % in its rate, 2.0 points in its input wait (docs/compare.md has the runs). Where repeated runs vary more, theirs
-// counts.
-const runSpread = 0.02
-
 // normal975 is the quantile of the normal distribution that two-sided intervals at 95 % go by.
 const normal975 = 1.959964
 
@@ -109,7 +103,7 @@ func (p pair) change() report.Change {
 		return c
 	}
 	if c.Method != report.ByRuns {
-		spread := max(runSpread, spreadOf(s, p.before), spreadOf(s, p.after))
+		spread := max(stat.RunSpread, spreadOf(s, p.before), spreadOf(s, p.after))
 		shift = widen(shift, normal975*spread*math.Sqrt(1/float64(len(p.before))+1/float64(len(p.after))))
 		shift = p.undisturbed(s, shift)
 	}

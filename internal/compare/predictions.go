@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -319,7 +320,7 @@ func usualItem(x report.Change) bool {
 // acrossRuns widens a figure's interval by what runs differ by: the change's own, and not that of the one run that was
 // seen.
 func acrossRuns(f report.Figure, difference bool) report.Figure {
-	allowance, share := normal975*runSpread, difference && isShare(f)
+	allowance, share := normal975*stat.RunSpread, difference && isShare(f)
 	if !difference {
 		allowance *= math.Abs(f.Center)
 	}

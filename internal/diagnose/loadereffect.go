@@ -252,8 +252,8 @@ func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 	if len(to.Bounds) > 0 {
 		after = min(after, to.Bounds[0].Rate*l.PerBatch)
 	}
-	// A bound is of the costs of this run, and those of another one differ from them as rates do.
-	most := l.forecaster.Cap(to.Setting, to.Remedy) * l.PerBatch * (1 + l.error.Of(predict.Exposure{}))
+	// the bound is of the costs of this run, and another one's differ
+	most := l.forecaster.Cap(to.Setting, to.Remedy) * l.PerBatch * (1 + stat.RunSpread)
 	if l.noWait > 0 && to.Remedy.Cores == 0 { // what is told to be had with free data; other programs stay
 		most = min(most, l.noWait*l.PerBatch)
 	}

@@ -26,9 +26,9 @@ type saveStep struct {
 }
 
 // saving takes the pauses in which the main thread writes instead of training, as it does for a checkpoint: what is
-// missing meanwhile of the batches that pass elsewhere. That is the least: batches that fill the queue count as trained,
-// and what else is missing right before and after may be the save's, as fsync takes its time after the last byte, or
-// anything else's.
+// missing meanwhile of the batches that pass elsewhere. That is the least: batches that fill the queue count as
+// trained, and what else is missing right before and after may be the save's, as fsync takes its time after the last
+// byte, or anything else's.
 func (b *builder) saving(r *rank) {
 	var lost, pause, size, every figure
 	steps, pace := b.saveSteps(r)

@@ -22,8 +22,8 @@ func (b *builder) networkWait(r *rank) step.Range {
 
 // asleepByTimer is the share of time in which it sleeps for a time and may be loading. A device is waited for by no
 // timer, and a training loop seldom pauses, while readers poll for what is fetched (as MosaicML's Streaming does for
-// // its shards): most likely it loads, unless no DataLoader was made. Without a device, sleep stands for one where data is
-// seen to be read otherwise, and else may be either.
+// its shards): most likely it loads, unless no DataLoader was made. Without a device, sleep stands for one where data
+// is seen to be read otherwise, and else may be either.
 func (b *builder) asleepByTimer(r *rank, device step.Sight) step.Range {
 	s := b.range_(r.ofSamples(b.Grow(r.Entity, metric.ThreadSleep)))
 	switch {

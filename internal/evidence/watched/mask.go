@@ -10,9 +10,9 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// halt is a stretch of the watch in which the job could not go on, because the trainer or a loader worker was stopped by
-// a signal or frozen with its cgroup, or because no batch passed any more. Nothing that happens meanwhile reports the
-// job's pace: a trainer waits for the batch of a stopped worker as it would for a slow one.
+// halt is a stretch of the watch in which the job could not go on, because the trainer or a loader worker was stopped
+// by a signal or frozen with its cgroup, or because no batch passed any more. Nothing that happens meanwhile reports
+// the job's pace: a trainer waits for the batch of a stopped worker as it would for a slow one.
 type halt struct {
 	Span
 	Who  string // was stopped; "" where no batch passed
