@@ -135,7 +135,7 @@ func hostileComparison(t *testing.T, name string, run func(p string) *report.Com
 					t.Errorf("%s: payload %.30q: not one annotation: %q", name, p, out)
 				}
 			case "md":
-				checkMarkdown(t, p, shape, out, 1000)
+				checkMarkdown(t, p, shape, out, 500)
 			}
 		}
 	}
