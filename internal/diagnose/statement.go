@@ -168,6 +168,9 @@ func starving(e *evidence.Evidence, s split) string {
 	if !s.seen {
 		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
 	}
+	if LoadsInAThread(e) {
+		return "Another thread of the training process makes its batches (num_workers=0)."
+	}
 	if s.workerless {
 		share := unit.Percent(s.stall.Center)
 		if !Hooked(e) {

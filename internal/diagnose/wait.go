@@ -20,6 +20,11 @@ func MayLoad(e *evidence.Evidence) bool {
 	return ok && Workerless(e) && !Hooked(e) && stall.Lo < Moderate.Value && stall.Hi >= Most.Value
 }
 
+// LoadsInAThread reports whether another thread of a training process without workers makes its batches.
+func LoadsInAThread(e *evidence.Evidence) bool {
+	return Workerless(e) && (e.Facts.Taken || e.Facts.OffMain != "")
+}
+
 // Training reports whether anything of a training job was seen: a DataLoader that reported itself, a framework, loader
 // workers, data being read, or a GPU at work. A process that sleeps and shows none of them may be anything, and its
 // sleep says nothing of a device.

@@ -37,10 +37,13 @@ func (b *builder) gilUntold(r *rank) step.Range {
 // run, and if others hold the lock, none.
 func (b *builder) gilOfLoading(r *rank) step.Range {
 	run, inside := b.loadersRun(r)
+	g, untold := b.gil(r), b.gilUntold(r)
+	if h := r.hook; h != nil && h.Training.LoadsItself() && h.OffMain() > mostlyOffMain { // a thread makes the batches
+		return step.Range{Likely: g.Likely, Hi: g.Hi}
+	}
 	if !inside {
 		return step.Range{}
 	}
-	g, untold := b.gil(r), b.gilUntold(r)
 	return step.Range{Likely: max(min(g.Likely, run)-untold.Likely, 0), Hi: max(min(g.Hi, run)-untold.Hi, 0)}
 }
 

@@ -36,7 +36,7 @@ var hostGILHeld = diagnose.Rule{
 			Unhelpful: unlessStarved(p, "the wait for the lock",
 				neitherMoreNorDeeper("the lock is waited for in the training process")),
 		}
-		if loadsInAThread(p) {
+		if diagnose.LoadsInAThread(p.Evidence) {
 			f.Unhelpful = nil
 			f.Recommendations = slices.Insert(f.Recommendations, 0, report.Recommendation{Setting: "num_workers",
 				From: new(whole(0)), To: whole(1), Why: "a thread of the training process makes the batches; with a " +

@@ -66,7 +66,7 @@ func moreWorkersShareCores(p *diagnose.Pass) []report.Unhelpful {
 
 // readyInTime speaks against making batches sooner where they are not what a part of the step waits for.
 func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
-	if diagnose.MayLoad(p.Evidence) || loadsInAThread(p) {
+	if diagnose.MayLoad(p.Evidence) || diagnose.LoadsInAThread(p.Evidence) {
 		return nil // nobody knows, or a worker is what keeps loading out of the main thread's way
 	}
 	why := "data is ready in time"
@@ -74,11 +74,6 @@ func readyInTime(p *diagnose.Pass, part string) []report.Unhelpful {
 		why = "batches that are there sooner shorten no " + part
 	}
 	return unlessStarved(p, part, neitherMoreNorDeeper(why))
-}
-
-// loadsInAThread reports whether another thread of a training process without workers makes its batches.
-func loadsInAThread(p *diagnose.Pass) bool {
-	return diagnose.Workerless(p.Evidence) && (p.Facts.Taken || p.Facts.OffMain != "")
 }
 
 // fixedPart is how much of making a batch its fixed costs may be for the batch size not to matter to samples/s.
