@@ -164,11 +164,11 @@ func TestStatNames(t *testing.T) {
 func TestSyscallForms(t *testing.T) {
 	for text, want := range map[string]Syscall{
 		"running\n":          {Running: true, Number: -1},
-		"-1 0x7ffe 0x7f90\n": {Number: -1, SP: 0x7ffe},
+		"-1 0x7ffe 0x7f90\n": {Number: -1, SP: 0x7ffe, PC: 0x7f90},
 		"7 0x10 0x1 0x1388 0x0 0x0 0x0 0x2 0x3\n": {Number: 7, Args: [6]uint64{0x10, 1, 0x1388},
-			SP: 2},
+			SP: 2, PC: 3},
 		"202 0xffffffffffffffff 0x189 0x0 0x0 0x0 0xffffffff 0x1 0x2\n": {Number: 202, Args: [6]uint64{math.MaxUint64,
-			0x189, 0, 0, 0, 0xffffffff}, SP: 1},
+			0x189, 0, 0, 0, 0xffffffff}, SP: 1, PC: 2},
 	} {
 		var s Syscall
 		if err := ParseSyscall([]byte(text), &s); err != nil || s != want {

@@ -14,6 +14,7 @@ type Syscall struct {
 	Number int
 	Args   [6]uint64
 	SP     uint64 // the user-space stack pointer
+	PC     uint64 // the address of the code that the call returns to
 }
 
 // ParseSyscall parses "running", "-1 sp pc" or "nr a0 a1 a2 a3 a4 a5 sp pc"
@@ -46,6 +47,6 @@ func ParseSyscall(b []byte, s *Syscall) error {
 	}
 	s.Number = int(nr)
 	copy(s.Args[:], v[:6])
-	s.SP = v[6]
+	s.SP, s.PC = v[6], v[7]
 	return nil
 }

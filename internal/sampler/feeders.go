@@ -19,6 +19,8 @@ type feeders struct {
 	departed []*feeder
 	threads  map[int]*listedThread // by number
 	next     time.Duration         // when the threads are listed again
+	pools    []procfs.Mapping      // code of libraries that keep a pool of threads for the step's arithmetic
+	mapped   bool                  // pools was read
 	joint    jointCounts
 	remotes  *remotes
 }
@@ -41,6 +43,7 @@ type listedThread struct {
 	cpu     time.Duration
 	at      time.Duration
 	watched bool
+	busy    int // times that it was looked at and ran
 }
 
 const (
@@ -51,7 +54,27 @@ const (
 	maxListedThreads, mostFeeders = 128, 32
 	// leastThreadCPU is the share of one CPU from which on a thread is sampled.
 	leastThreadCPU = 0.01
+	// mostBusy is how often a thread may be found running when it is looked at before it is sampled all the same: one
+	// of OpenMP's spins for some milliseconds after each loop, and was found waiting in four of six looks. Looks are 20
+	// ms apart.
+	mostBusy = 8
 )
+
+// ofPools are the libraries whose threads compute a part of what another thread asks for (OpenMP of GCC, Intel and
+// LLVM, and TBB): they feed nobody, though they spin on for a while when it goes on to something else.
+var ofPools = []string{"libgomp", "libiomp5", "libomp", "libtbb"}
+
+// inPool reports whether a thread that is blocked there waits for such a library's next loop.
+func (f *feeders) inPool(proc *procfs.Process, call procfs.Syscall) bool {
+	if !f.mapped {
+		all, err := proc.Code()
+		f.mapped = err == nil
+		f.pools = slices.DeleteFunc(all, func(m procfs.Mapping) bool {
+			return !slices.Contains(ofPools, libraryOf(m.Path))
+		})
+	}
+	return slices.ContainsFunc(f.pools, func(m procfs.Mapping) bool { return m.From <= call.PC && call.PC < m.To })
+}
 
 func (f *feeders) adopt(l *Loader, now []job.Process) {
 	for _, m := range f.members {
@@ -112,10 +135,19 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 		used, lasted := account.CPU-s.cpu, now-s.at
 		first := s.at == 0
 		s.cpu, s.at = account.CPU, max(now, 1)
-		if first || used.Seconds() < leastThreadCPU*lasted.Seconds() || len(f.members) >= mostFeeders {
+		idle := first || used.Seconds() < leastThreadCPU*lasted.Seconds()
+		if s.busy == 0 && idle || len(f.members) >= mostFeeders {
 			continue
 		}
-		s.watched = true
+		var call procfs.Syscall
+		if err := s.task.Syscall(&call); err == nil && call.Running && s.busy < mostBusy {
+			s.busy++
+			f.next = now // it is looked at again with the next sample
+			continue
+		}
+		if s.watched = true; f.inPool(t.main.proc, call) {
+			continue
+		}
 		name, _ := s.task.Comm() // "" where it ends
 		m := &feeder{entity: job.ThreadEntity(t.id, tid), news: map[string]string{"tid": strconv.Itoa(tid),
 			"trainer": job.Entity(t.id), "comm": untrusted.Cut(name, 64).String()}}

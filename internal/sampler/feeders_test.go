@@ -131,6 +131,33 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	}
 }
 
+// TestThreadsOfAPoolFeedNobody: a thread that waits within OpenMP's library for its next loop is a part of the step,
+// however long it spins after each; a lock that it waits for elsewhere may be a queue's.
+func TestThreadsOfAPoolFeedNobody(t *testing.T) {
+	const inPool, beside = "0x7f56bf41de8e", "0x7f56c013ff16"
+	for pc, want := range map[string]int{inPool: 0, beside: 1} {
+		m := newJob(t, 0)
+		m.thread(100, 100, inLock, "futex_do_wait", 'S')
+		m.put(100, "maps", "7f56bf400000-7f56bf437000 r-xp 00000000 fe:00 9 /usr/lib/libgomp.so.1\n"+
+			"7f56c0100000-7f56c0200000 r-xp 00000000 fe:00 8 /usr/lib/libc.so.6\n")
+		m.thread(100, 110, running, "0", 'R')
+		m.ran(100, 110, 0)
+		w := m.watch()
+		w.samples(60)
+		m.ran(100, 110, 500*time.Millisecond)
+		for range 60 { // it is found running a few times first
+			if w.samples(1); w.trainers[0].feeders.threads[110].busy == 3 {
+				break
+			}
+		}
+		m.thread(100, 110, "202 0x131304d4 0x80 0x2a80 0x0 0xca 0x2 0x7f568114de98 "+pc+"\n", "futex_do_wait", 'S')
+		w.samples(60)
+		if got := len(w.trainers[0].feeders.members); got != want {
+			t.Errorf("%d threads are sampled that wait at %s, want %d", got, pc, want)
+		}
+	}
+}
+
 // TestNoFeedersBesideWorkers: a trainer with loader workers is fed by them.
 func TestNoFeedersBesideWorkers(t *testing.T) {
 	m := newJob(t, 1)
