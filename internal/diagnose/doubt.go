@@ -210,17 +210,24 @@ func narrower(e *evidence.Evidence) string {
 // a device cannot be seen.
 func unclear(e *evidence.Evidence, s split) string {
 	if MayLoad(e) {
-		return fmt.Sprintf("the trainer has no workers (num_workers=0), and from outside loading looks like any other "+
-			"work of its main thread: it takes %s of the time; a job that pipetune launches says itself",
-			shareRange(s.stall))
+		why := fmt.Sprintf("the trainer has no workers (num_workers=0), and from outside loading looks like any other "+
+			"work of its main thread: %s to %s of the time may be loading", unit.Percent(s.stall.Lo),
+			unit.Percent(s.stall.Hi))
+		if e.Header.Mode != "launch" {
+			why += "; a job that pipetune launches says itself"
+		}
+		if s.sight == step.Unseen {
+			why += "; and no counter of the GPU that the job has open was read" + because(e.Facts.GPUWhyNot)
+		}
+		return why
 	}
 	return "data is ready in time, and no counter of the GPU that the job has open was read" +
 		because(e.Facts.GPUWhyNot) + ": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
-// deviceUnseen reports whether the job has a device open that cannot be read, so that the trainer's wait may lie behind
+// DeviceUnseen reports whether the job has a device open that cannot be read, so that the trainer's wait may lie behind
 // its work.
-func deviceUnseen(e *evidence.Evidence) bool { return leadingStep(e).Sight == step.Unseen }
+func DeviceUnseen(e *evidence.Evidence) bool { return leadingStep(e).Sight == step.Unseen }
 
 func because(reason string) string {
 	if reason == "" {

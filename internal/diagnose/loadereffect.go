@@ -59,6 +59,9 @@ func (l *Loader) Target() float64 {
 		return f.Rate
 	}
 	enough := rate(1) / report.WorthChange
+	if !(enough > 0) {
+		return 0
+	}
 	short, cut := 0.0, 1.0
 	for range targetSteps {
 		if at := (short + cut) / 2; rate(at) >= enough {
@@ -146,7 +149,7 @@ func (l *Loader) Unsharded() *Loader {
 // MostStarved is the model of the same loader beside the shortest step that what was seen allows; false where the
 // device was seen, and the likely step stands.
 func (l *Loader) MostStarved(e *evidence.Evidence) (*Loader, bool) {
-	if !deviceUnseen(e) || !l.StepRange || l.FreeStep.Lo <= 0 {
+	if !DeviceUnseen(e) || !l.StepRange || l.FreeStep.Lo <= 0 {
 		return nil, false
 	}
 	quick := *l

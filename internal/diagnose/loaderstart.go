@@ -129,11 +129,12 @@ func (l *Loader) lateStart(e *evidence.Evidence, first float64) bool {
 
 // firstBatches is how much longer the first batch of each worker takes than the others, of which a watch from outside
 // saw the mean of all, and takes it out of that where it is long: a dataset opens or reads what it needs in its first
-// item.
+// item. Where all of them together would take less than these, the time is not the workers'.
 func (l *Loader) firstBatches(first, workers float64) float64 {
 	mean, part := l.Making(), workers/float64(max(l.Epoch, 1)) // of all batches
 	longer := (first - mean) / (1 - part)
-	if usual := mean - longer*part; part < mostFirst && longer > 0 && usual < slowStart*first {
+	if usual := mean - longer*part; part < mostFirst && longer > 0 && 0 < usual &&
+		usual < slowStart*first {
 		keep := max(usual/mean, leastCost)
 		l.CPU, l.Wait, l.Kept = l.CPU.Scaled(keep), l.Wait.Scaled(keep), true
 		return longer

@@ -25,7 +25,7 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 		if inside && (e.Window.Startup.Whole || MayLoad(e)) { // its steps may never show from outside
 			out = append(out, "pipetune diagnose"+StartLine(e))
 		}
-		if !MayLoad(e) {
+		if !MayLoad(e) || tooLittle(e) || len(out) == 0 {
 			out = append(out, longerWatch(e))
 		}
 	case r.Verdict.Rule != "":

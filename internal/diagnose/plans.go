@@ -46,7 +46,7 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 	if len(r.Plans) == 0 && p.Outcome == report.OutcomeWorthwhile {
 		p.Outcome = report.OutcomeNothing
 	}
-	if p.Outcome == report.OutcomeNothing && r.Verdict.Class == report.InputBound && deviceUnseen(e) {
+	if p.Outcome == report.OutcomeNothing && r.Verdict.Class == report.InputBound && DeviceUnseen(e) {
 		r.Abstained = append(r.Abstained, *noModel(e, nil,
 			"no counter of the GPU was read: settings bring nothing where it works while the trainer waits", ""))
 		return p, false
@@ -80,7 +80,7 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 	case !(l.FreeStep.Center > 0):
 		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing "+
 			"to feed", "watch for longer")
-	case deviceUnseen(e) && l.StepRange:
+	case DeviceUnseen(e) && l.StepRange:
 		return noModel(e, nil, "no counter of the GPU was read: what a step takes with data at hand is unknown", "")
 	case !l.fits():
 		return noModel(e, nil, l.misses(), "watch for longer, while nothing else runs on the machine")

@@ -111,8 +111,12 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		text = fmt.Sprintf("%s, but the main thread itself runs on the CPU %s of the time: %s.", s.ready(),
 			unit.Percent(s.host), what)
 		if TrainsOnCPU(e) {
-			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around "+
-				"it, take %s of the time.", s.ready(), unit.Percent(s.host))
+			what = "the model, and the Python code around it,"
+			if MayLoad(e) {
+				what = "the model, loading, and the Python code around them"
+			}
+			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: %s take %s of the time.", s.ready(),
+				what, unit.Percent(s.host))
 		}
 		if delay, ok := TrainerDelay(e); ok && delay >= Moderate.Value {
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.",
@@ -169,7 +173,11 @@ func starving(e *evidence.Evidence, s split) string {
 		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
 	}
 	if LoadsInAThread(e) {
-		return "Another thread of the training process makes its batches (num_workers=0)."
+		waits := ""
+		if s.seen && s.wait.Center >= Moderate.Value {
+			waits = fmt.Sprintf(", and the main one waits for them %s of the time", unit.Percent(s.wait.Center))
+		}
+		return "Another thread of the training process makes its batches (num_workers=0)" + waits + "."
 	}
 	if s.workerless {
 		share := unit.Percent(s.stall.Center)

@@ -20,9 +20,10 @@ func MayLoad(e *evidence.Evidence) bool {
 	return ok && Workerless(e) && !Hooked(e) && stall.Lo < Moderate.Value && stall.Hi >= Most.Value
 }
 
-// LoadsInAThread reports whether another thread of a training process without workers makes its batches.
+// LoadsInAThread reports whether the hook saw that another thread of a training process without workers takes its
+// batches, and so makes them.
 func LoadsInAThread(e *evidence.Evidence) bool {
-	return Workerless(e) && (e.Facts.Taken || e.Facts.OffMain != "")
+	return Workerless(e) && Hooked(e) && (e.Facts.Taken || e.Facts.OffMain != "")
 }
 
 // Training reports whether anything of a training job was seen: a DataLoader that reported itself, a framework, loader

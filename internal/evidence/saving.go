@@ -49,7 +49,7 @@ func (b *builder) saving(r *rank) {
 	case len(steps) == 0:
 	case !(pace > 0):
 		lost.why = r.unbatched()
-	case len(saves) > 0 && rest < b.Steady.Length()/2:
+	case rest < b.Steady.Length()/2:
 		lost.why.Text = "the trainer's main thread writes, or starts workers, most of the time: pauses cannot be " +
 			"distinguished"
 	default:

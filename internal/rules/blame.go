@@ -266,6 +266,14 @@ func nonEmpty(s string) *string {
 // one of them; usable CPUs, memory and /dev/shm are there for all.
 func trainers(p *diagnose.Pass) float64 { return max(p.OrZero(metric.Ranks), 1) }
 
+// loaders is how many trainers have a loader of their own: one may feed all.
+func loaders(p *diagnose.Pass) float64 {
+	if n, ok := p.Maybe(metric.FeedingRanks); ok && n >= 1 {
+		return n
+	}
+	return trainers(p)
+}
+
 // worstRank names the trainer that lacks data most.
 func worstRank(p *diagnose.Pass) string {
 	if ranks := p.Ranks; len(ranks) > 0 {

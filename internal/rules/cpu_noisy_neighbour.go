@@ -80,7 +80,7 @@ func notOwn(p *diagnose.Pass, usable, others float64) float64 {
 		if loader.Setting.Workers > 0 {
 			period = max(period, loader.Making()/float64(loader.Setting.Workers))
 		}
-		if trainers(p)*(loader.CPU.Center+loader.TrainerCPU.Center)/period <= usable {
+		if float64(loader.Trainers())*(loader.CPU.Center+loader.TrainerCPU.Center)/period <= usable {
 			return 1
 		}
 	}

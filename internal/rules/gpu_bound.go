@@ -26,11 +26,11 @@ var gpuBound = diagnose.Rule{
 			p.Abstain("the input wait is unknown", "")
 			return
 		}
-		if !counted && diagnose.MayLoad(p.Evidence) {
-			p.Abstain("a main thread without workers that sleeps may wait for its data", "")
+		if (!counted && stall.Lo >= diagnose.Moderate.Value) || p.Stall() >= diagnose.High.Value || device < least {
 			return
 		}
-		if (!counted && stall.Lo >= diagnose.Moderate.Value) || p.Stall() >= diagnose.High.Value || device < least {
+		if !counted && !diagnose.DeviceUnseen(p.Evidence) && diagnose.MayLoad(p.Evidence) {
+			p.Abstain("a main thread without workers that sleeps may wait for its data", "")
 			return
 		}
 		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s "+

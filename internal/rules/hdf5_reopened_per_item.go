@@ -241,7 +241,7 @@ func opensOften(p *diagnose.Pass, opens float64) bool {
 	if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok {
 		return perBatch >= p.Limit(reopenPerBatch)
 	}
-	return opens >= p.Limit(reopenPerWorker)*max(p.Get(metric.NumWorkers), 1)*trainers(p)
+	return opens >= p.Limit(reopenPerWorker)*max(p.Get(metric.NumWorkers), 1)*loaders(p)
 }
 
 // between says a range of shares, or one where both ends read the same.

@@ -45,7 +45,7 @@ var hostMainThreadBound = diagnose.Rule{
 		if score < diagnose.Moderate.Value {
 			return
 		}
-		if onCPU(p, host, score) {
+		if !diagnose.MayLoad(p.Evidence) && onCPU(p, host, score) {
 			return
 		}
 		if score < host-diagnose.Moderate.Value {
@@ -56,7 +56,9 @@ var hostMainThreadBound = diagnose.Rule{
 		if !diagnose.Hooked(p.Evidence) && !diagnose.Workerless(p.Evidence) {
 			why += "; a costly sampler draws its indices there too"
 		}
-		why += inCollate(p)
+		if why += inCollate(p); diagnose.MayLoad(p.Evidence) {
+			effect = nil // the model may be in it
+		}
 		if p.Reported().Evaluating.Mixed {
 			from, effect = nil, nil // the share is of all time, and a step's own is not known
 			summary += "; how much of that is training's and how much evaluation's is not known"
@@ -86,10 +88,8 @@ func onCPU(p *diagnose.Pass, host, score float64) bool {
 			"use %s cores, more than Python alone can", unit.Number(cores))
 		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
 			metric.GPUBusy)
-		if !diagnose.MayLoad(p.Evidence) {
-			f.Unhelpful = unlessStarved(p, part,
-				neitherMoreNorDeeper("data is ready in time, and workers would take cores from the model"))
-		}
+		f.Unhelpful = unlessStarved(p, part,
+			neitherMoreNorDeeper("data is ready in time, and workers would take cores from the model"))
 	} else if diagnose.TrainsOnCPU(p.Evidence) {
 		f.Summary = fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, "+
 			"and what Python does around it, %s of the time", unit.Percent(host))

@@ -86,7 +86,7 @@ func deviceFull(p *diagnose.Pass) bool {
 	}
 	split, ok := loadingOf(p)
 	return p.OrZero(metric.DiskByteRate) >= busyRate.Value || p.OrZero(metric.DiskReadRate) >= busyReads.Value ||
-		ok && p.OrZero(metric.DiskQueue) >= deepQueue.Value*max(split.storage*split.busy*trainers(p), 1)
+		ok && p.OrZero(metric.DiskQueue) >= deepQueue.Value*max(split.storage*split.busy*loaders(p), 1)
 }
 
 // full reports whether storage, device or allowance, gives no more.

@@ -19,8 +19,7 @@ type feeders struct {
 	departed []*feeder
 	threads  map[int]*listedThread // by number
 	next     time.Duration         // when the threads are listed again
-	pools    []procfs.Mapping      // code of libraries that keep a pool of threads for the step's arithmetic
-	mapped   bool                  // pools was read
+	looks    bool                  // one of them is looked at again with the next sample
 	joint    jointCounts
 	remotes  *remotes
 }
@@ -64,16 +63,13 @@ const (
 // LLVM, and TBB): they feed nobody, though they spin on for a while when it goes on to something else.
 var ofPools = []string{"libgomp", "libiomp5", "libomp", "libtbb"}
 
-// inPool reports whether a thread that is blocked there waits for such a library's next loop.
-func (f *feeders) inPool(proc *procfs.Process, call procfs.Syscall) bool {
-	if !f.mapped {
-		all, err := proc.Code()
-		f.mapped = err == nil
-		f.pools = slices.DeleteFunc(all, func(m procfs.Mapping) bool {
-			return !slices.Contains(ofPools, libraryOf(m.Path))
-		})
-	}
-	return slices.ContainsFunc(f.pools, func(m procfs.Mapping) bool { return m.From <= call.PC && call.PC < m.To })
+// inPool reports whether a thread that is blocked there waits for such a library's next loop. The maps are read, once
+// for each thread that may feed.
+func inPool(proc *procfs.Process, call procfs.Syscall) bool {
+	all, err := proc.Code()
+	return err == nil && slices.ContainsFunc(all, func(m procfs.Mapping) bool {
+		return m.From <= call.PC && call.PC < m.To && slices.Contains(ofPools, libraryOf(m.Path))
+	})
 }
 
 func (f *feeders) adopt(l *Loader, now []job.Process) {
@@ -97,10 +93,13 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 
 // listThreads lists the trainer's threads and begins to sample those that used a CPU since the last time.
 func (f *feeders) listThreads(t *trainer, now time.Duration) {
-	if now < f.next {
+	full := now >= f.next
+	if !full && !f.looks {
 		return
 	}
-	f.next = now + listThreadsEvery
+	if f.looks = false; full {
+		f.next = now + listThreadsEvery
+	}
 	tids, err := t.main.proc.Threads(nil)
 	if err != nil {
 		return
@@ -135,17 +134,17 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 		used, lasted := account.CPU-s.cpu, now-s.at
 		first := s.at == 0
 		s.cpu, s.at = account.CPU, max(now, 1)
-		idle := first || used.Seconds() < leastThreadCPU*lasted.Seconds()
+		idle := first || !full || used.Seconds() < leastThreadCPU*lasted.Seconds()
 		if s.busy == 0 && idle || len(f.members) >= mostFeeders {
 			continue
 		}
 		var call procfs.Syscall
 		if err := s.task.Syscall(&call); err == nil && call.Running && s.busy < mostBusy {
 			s.busy++
-			f.next = now // it is looked at again with the next sample
+			f.looks = true
 			continue
 		}
-		if s.watched = true; f.inPool(t.main.proc, call) {
+		if s.watched = true; !call.Running && inPool(t.main.proc, call) {
 			continue
 		}
 		name, _ := s.task.Comm() // "" where it ends

@@ -213,9 +213,9 @@ class Module:
             written = [v for v in self.bound.get((id(self.tree), dotted(node)), []) if isinstance(v, ast.Constant)]
             if written:  # "args.workers = 0", whatever the option's default is
                 return written[-1]
-            for call in self.callers.get("set_defaults", []):
-                if keyword(call, node.attr) is not None:
-                    return keyword(call, node.attr)
+            set_so = [keyword(c, node.attr) for c in self.callers.get("set_defaults", []) if keyword(c, node.attr)]
+            if set_so:  # several are of several parsers
+                return set_so[0] if len(set_so) == 1 else None
             for call in self.callers.get("add_argument", []):
                 if node.attr in [dest(word) for word in words(call)]:
                     return keyword(call, "default")
