@@ -55,9 +55,10 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// It has time enough for all six beside other tests and the race detector, with which 3 s ended before the cold ones.
 func TestScalingWarmAndCold(t *testing.T) {
 	sample := rawSample(t, 64<<10, 16, "a", "b", "c", "d", "e", "f", "g", "h")
-	r := measured(t, sample, Options{Budget: 3 * time.Second, Seed: 1, CPUs: 2}, report.ProbeScaling)
+	r := measured(t, sample, Options{Budget: 8 * time.Second, Seed: 1, CPUs: 2}, report.ProbeScaling)
 	for _, cache := range []string{warm, cachesDropped} {
 		for _, n := range []int{1, 2, 4} {
 			want := []string{"workers=" + strconv.Itoa(n), "cache=" + cache, "order=random", "handle=kept"}

@@ -60,7 +60,8 @@ const (
 )
 
 // ofPools are the libraries whose threads compute a part of what another thread asks for (OpenMP of GCC, Intel and
-// LLVM, and TBB): they feed nobody, though they spin on for a while when it goes on to something else.
+// LLVM, and TBB): they feed nobody, though they spin on for a while when it goes on to something else. Seen of libgomp
+// on x86, which makes its system calls itself; one that waits within the C library is not known by this.
 var ofPools = []string{"libgomp", "libiomp5", "libomp", "libtbb"}
 
 // inPool reports whether a thread that is blocked there waits for such a library's next loop. The maps are read, once
