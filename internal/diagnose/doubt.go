@@ -178,14 +178,14 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 	if l, ok := x.model(); ok && class == report.InputBound && l.Metric != Relative && !l.fits() {
 		d.add("%s", l.misses())
 	}
-	if wide := s.stall.Hi-s.stall.Lo > wideInterval; s.seen && s.workerless && !Hooked(e) &&
+	if wide := s.wait.Hi-s.wait.Lo > wideInterval; s.seen && s.workerless && !Hooked(e) &&
 		(wide || class == report.InputBound) {
 		say := d.add
 		if wide {
 			say = d.heavy
 		}
 		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the "+
-			"time", shareRange(s.stall))
+			"time", shareRange(s.wait))
 	}
 	return d.level(), d.said
 }
@@ -211,8 +211,8 @@ func narrower(e *evidence.Evidence) string {
 func unclear(e *evidence.Evidence, s split) string {
 	if MayLoad(e) {
 		why := fmt.Sprintf("the trainer has no workers (num_workers=0), and from outside loading looks like any other "+
-			"work of its main thread: %s to %s of the time may be loading", unit.Percent(s.stall.Lo),
-			unit.Percent(s.stall.Hi))
+			"work of its main thread: %s to %s of the time may be loading", unit.Percent(s.wait.Lo),
+			unit.Percent(s.wait.Hi))
 		if e.Header.Mode != "launch" {
 			why += "; a job that pipetune launches says itself"
 		}

@@ -21,6 +21,7 @@ type split struct {
 	blocked       float64 // the trainer waits for its device: known to be at least so much
 	// what loading costs: the stall, or what more free data would save, as where it keeps the trainer off the CPUs
 	loading    float64
+	surely     float64 // of this, at least
 	delay      float64 // of this, the trainer is kept off the CPUs
 	gil        float64 // of this, it waits for Python's global lock
 	workerless bool
@@ -48,10 +49,10 @@ func splitOf(e *evidence.Evidence) split {
 	if len(e.Ranks) > 0 && e.Ranks[0].Step != nil {
 		lead := e.Ranks[0].Step
 		s.sight, s.blocked = lead.Sight, lead.Blocked.Lo
-		s.loading, s.delay = 1-lead.Free.Likely, lead.Delay.Likely
+		s.loading, s.surely, s.delay = 1-lead.Free.Likely, 1-lead.Free.Hi, lead.Delay.Likely
 		s.gil = lead.GIL.Likely
 	}
-	s.loading = max(s.loading, s.stall.Center)
+	s.loading, s.surely = max(s.loading, s.stall.Center), max(s.surely, s.stall.Lo)
 	if s.workerless && s.seen { // loading runs on the main thread too: it must not be counted twice
 		s.device = min(s.device, 1-s.stall.Center)
 		s.host = stat.Share(min(s.host, 1-s.stall.Center-s.device))
@@ -192,7 +193,7 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be
 	// configured away), no rule finds anything about it that could be changed, or the interval reaches below the line:
 	// then it may be nothing. A device that is busy all but that long sets the pace all the same.
-	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained &&
+	case stall >= Moderate.Value && s.surely >= Moderate.Value && stall >= s.host && explained &&
 		!(s.sight == step.Counted && s.device >= BusyDevice.Value):
 		return report.InputBound
 	case s.sight == step.Unseen:
@@ -214,11 +215,11 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	return report.Balanced
 }
 
-// maybeNothing reports whether the stall is that of a trainer without workers, seen from outside, which may be none,
-// and is most likely less than half of the step's largest part: its likely value is the middle of what is possible, and
-// proves nothing.
+// maybeNothing reports whether the loading is that of a trainer without workers, seen from outside, which may cost
+// nothing, and most likely costs less than half of the step's largest part: its likely value is the middle of what is
+// possible, and proves nothing.
 func (s split) maybeNothing(e *evidence.Evidence) bool {
-	return s.workerless && !Hooked(e) && s.stall.Lo < Moderate.Value && 2*s.loading < max(s.host, s.device)
+	return s.workerless && !Hooked(e) && s.surely < Moderate.Value && 2*s.loading < max(s.host, s.device)
 }
 
 // withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's

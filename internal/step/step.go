@@ -25,7 +25,7 @@
 //	max(u, c) <= d <= min(u + c, 1)
 //
 // Free step F, as a share of the present step. Batches that come earlier shorten nothing of what the trainer does
-// beside waiting, and nothing of the device's work; and no more time is gained than the device starves:
+// beside waiting, and nothing of the device's work; and what the device starves is gained at least:
 //
 //	max(N, d) <= F <= 1 - s
 //
