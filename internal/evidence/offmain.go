@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"math"
+
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
@@ -143,11 +145,32 @@ func (b *builder) waitForTaker(r *rank, seen step.Seen, why string) {
 		r.watched = stat.Lesser(followed, r.joint)
 		r.waited = stat.Lesser(r.waiting, r.watched)
 		r.wait = stat.Clamped(b.Quotient(r.waited, r.watched), 0, 1)
+		lazy := b.Grow(r.Taker(), metric.ThreadFutex, metric.ThreadFutexTimed) // the queue is full
+		b.inLocks(r, seen, 1-stat.Over(stat.Sum(lazy), stat.Sum(followed)))
 	case locked.Hi > asleepApart && seen.Device != step.Counted:
 		r.offMain, r.wait = why, stat.Summary{}
 	default:
 		r.wait = b.summaryOf(wait)
 	}
+}
+
+// inLocks takes from the wait of a trainer, whose main thread waits in locks for those who feed it, what it sleeps in
+// locks for its device: it was seen to wait while these are at work, which they are for atWork of the time. With w the
+// wait and d what it sleeps for the device, they are at work for a part p of d, and beside a wait always:
+//
+//	seen = w + p d,  p = (atWork - w) / (1 - w) <= atWork
+func (b *builder) inLocks(r *rank, seen step.Seen, atWork float64) {
+	if seen.Device != step.Counted {
+		return
+	}
+	device, waits := b.explained(r, seen), rangeOf(r.wait)
+	if device.Hi == 0 {
+		return
+	}
+	half := (1 - device.Likely + waits.Likely) / 2
+	likely := half - math.Sqrt(max(half*half-waits.Likely+device.Likely*atWork, 0))
+	r.wait = b.summaryOf(step.Share(waits.Lo-device.Hi*atWork, likely, waits.Hi))
+	r.waited, r.watched = nil, nil
 }
 
 // othersOf is how many CPUs other threads of a trainer than its main one use.

@@ -145,10 +145,9 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 		}
 	}
 	r.wait = stat.Clamped(b.Quotient(r.waited, r.watched), 0, 1)
-	if r.fed != nil && r.fed.Threads && seen.Device == step.Counted { // it waits for these as for its device, in locks
-		device := b.explained(r, seen)
-		device.Lo = 0
-		r.wait, r.waited, r.watched = b.summaryOf(rangeOf(r.wait).Minus(device)), nil, nil
+	if r.fed != nil {
+		all := stat.Sum(b.Grow(r.Loader(), metric.LoaderSamples))
+		b.inLocks(r, seen, 1-stat.Over(stat.Sum(b.Grow(r.Loader(), metric.LoaderAhead)), all))
 	}
 }
 
