@@ -8,6 +8,7 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 GO       ?= go
+PYTHON_ASKED ?= $(if $(filter-out undefined file,$(origin PYTHON)),$(PYTHON))
 PYTHON   ?= /usr/bin/python3
 FUZZTIME ?= 30s
 # TORCH=trixie or TORCH=sid runs the end-to-end jobs on that Debian suite's PyTorch, in a chroot.
@@ -17,6 +18,8 @@ BUILD := $(CURDIR)/build
 LIB   := $(BUILD)/lib
 TOOLS := $(BUILD)/tools
 CORPUS := $(BUILD)/corpus
+# The interpreter with the newest PyTorch, unless PYTHON or TORCH was given.
+NEWEST = $(if $(TORCH)$(PYTHON_ASKED),$(PYTHON),$$(scripts/python-env))
 
 STATICCHECK_VERSION := v0.7.0
 STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
@@ -26,7 +29,7 @@ STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 export CGO_ENABLED := 1
 export CGO_CFLAGS  := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -I/usr/include/hdf5/serial -Wno-deprecated-declarations
 export CGO_LDFLAGS := -O2 -g '-L$(LIB)' -lturbojpeg -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
-export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_QUICK RELIABILITY_MINUTES
+export PYTHON_ASKED PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_QUICK RELIABILITY_MINUTES
 
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
 GIT     := git -c safe.directory='*'
@@ -148,8 +151,8 @@ test-trials: test-build
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 
 test-live:
-	@$(STAGE) "jobs, attached, live" $(MAKE) e2e-run E2E_SUITE='TestDeviceLibrary|TestJobs'
-	@$(STAGE) "jobs, launched on the newest PyTorch, live" $(MAKE) e2e-run E2E_SUITE='TestLaunch$$$$' PYTHON="$$(scripts/python-env)"
+	@$(STAGE) "jobs, attached and launched, live" $(MAKE) e2e-run E2E_SUITE='TestDeviceLibrary|TestJobs|TestLaunch$$$$' PYTHON="$(NEWEST)"
+	@$(STAGE) "a job on an old PyTorch, attached, live" env E2E_JOBS='^workers_few$$' $(MAKE) e2e-run E2E_SUITE='TestJobs'
 	@$(STAGE) "a loop on the stand-in GPU, live" env E2E_DEVICE='^spin-keeps-up$$' $(GO) test -vet=off -tags e2e ./internal/e2e -run '^TestDevice$$' -count=1 -v -timeout 30m
 
 .PHONY: unit
@@ -175,10 +178,18 @@ test-hook-newest: ## the hook's tests on the newest PyTorch, those of frameworks
 	@$(MAKE) hook-newest
 
 .PHONY: e2e
-e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io; TORCH=trixie or TORCH=sid for newer PyTorch
-	@scripts/deps build job tools live $(if $(TORCH),suite)
+e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io, on the newest PyTorch; PYTHON=FILE or TORCH=SUITE for another
+	@scripts/deps build job tools live newest $(if $(TORCH),suite)
 	@$(MAKE) build
-	@$(MAKE) e2e-run
+	@$(MAKE) e2e-run PYTHON="$(NEWEST)"
+
+# Of each area one row, and those in which PyTorch 1 and 2 differ.
+.PHONY: e2e-old
+e2e-old: ## some of these jobs on Debian's PyTorch 1.13
+	@scripts/deps build job tools live
+	@$(MAKE) build
+	E2E_JOBS='^(hdf5_reopened|workers_zero|cpu_no_workers|workers_few|storage_throttled|workers_restart|prefetch_thread|feeders_pool|gil_held|control_keeps_up)$$' \
+		$(GO) test -vet=off -tags e2e ./internal/e2e -run '^TestJobs$$|^TestLaunch$$' -count=1 -v -timeout 2h
 
 .PHONY: e2e-run
 e2e-run:
@@ -264,7 +275,7 @@ reliability: ## the short trials that it does no harm and survives everything; r
 
 # What is too long for every change: each of these is gone through, whatever fails before it, and the night fails with any.
 # dist-test stands first: it makes the commit again, and those after it write pages.
-NIGHTLY := dist-test unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove prove-tune overhead
+NIGHTLY := dist-test unit night-trials e2e e2e-old e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove prove-tune overhead
 
 .PHONY: nightly
 nightly: ## all live suites and the race detector over all, hours; rows to docs/data

@@ -3,7 +3,9 @@
 //
 // It is behind the build tag e2e, because it takes half an hour and needs PyTorch:
 //
-//	make e2e                                          all jobs, with the PyTorch of this machine
+//	make e2e                                          all jobs, with the newest PyTorch (scripts/python-env)
+//	make e2e PYTHON=FILE                              with that of an interpreter
+//	make e2e-old                                      some jobs, with Debian's PyTorch 1.13
 //	make e2e TORCH=sid                                with the PyTorch of another Debian suite (scripts/torch)
 //	E2E_JOBS='hdf5|control' go test -tags e2e ./internal/e2e   some jobs
 //	make device DEVICE='async'                        training loops on a stand-in GPU (testdata/device)

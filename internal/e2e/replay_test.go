@@ -30,6 +30,22 @@ func TestSuiteReplayed(t *testing.T) {
 	}
 }
 
+// TestOldReplayed does the same with those of PyTorch 1.13, of the rows in which it differs from the newest.
+func TestOldReplayed(t *testing.T) {
+	old := must.Get(filepath.Glob(filepath.Join(suiteRecordings, "old", "*.jsonl.gz")))(t)
+	if len(old) == 0 {
+		t.Fatal("no recordings")
+	}
+	for _, path := range old {
+		name := strings.TrimSuffix(filepath.Base(path), ".jsonl.gz")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rec, stopwatch := unpack(t, "old/"+name)
+			meetsRow(t, of(name), rec, must.Get(readStopwatches(stopwatch))(t), 0)
+		})
+	}
+}
+
 // besideSuite are recordings whose stop-watch is one table, by their names, and the rows of the table that they are of:
 // variations, which have no others, and feeders under other load.
 var besideSuite = map[string]string{
@@ -140,5 +156,6 @@ func unpack(t *testing.T, name string) (rec *recording.Recording, stopwatch stri
 		text := must.Read(t, path, must.Unzipped(io.ReadAll))
 		must.Do(t, os.WriteFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".gz")), text, 0o644))
 	}
-	return must.Read(t, filepath.Join(dir, name+".jsonl"), recording.Read), filepath.Join(dir, name+".stopwatch")
+	into := filepath.Join(dir, filepath.Base(name))
+	return must.Read(t, into+".jsonl", recording.Read), into + ".stopwatch"
 }

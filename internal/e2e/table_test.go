@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -110,6 +111,16 @@ func (o outcome) near(outside *float64, inside, bound float64) bool {
 	return math.Abs(*outside-inside) <= bound
 }
 
+// holds says whether a wait that is known as a range lies in it.
+func (o outcome) holds() bool {
+	for _, d := range []metric.Desc{metric.InputWait, metric.InWorkerless} {
+		if v, ok := o.rep.Metrics[d.Name]; ok && o.ranged && v.Lo <= o.inside.waitRatio && o.inside.waitRatio <= v.Hi {
+			return true
+		}
+	}
+	return false
+}
+
 // try holds an attempt to its bounds. The verdict is judged where what was planted showed; the figures hold in any
 // case.
 func (o outcome) try() try {
@@ -119,7 +130,7 @@ func (o outcome) try() try {
 		t.unranked = !o.ranked(o.rep)
 	}
 	wait, batches := o.outside()
-	if !o.near(wait, o.inside.waitRatio, maxWaitPoints) {
+	if !o.holds() && !o.near(wait, o.inside.waitRatio, maxWaitPoints) {
 		t.wrongFigure("input wait %s outside, %.3f inside", ratio(wait), o.inside.waitRatio)
 	}
 	if !o.near(batches, o.inside.batchesPerSec, maxBatchesDiff*o.inside.batchesPerSec) {

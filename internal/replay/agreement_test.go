@@ -74,7 +74,7 @@ func TestOneVoice(t *testing.T) {
 		folder := filepath.Base(filepath.Dir(path))
 		var r *report.Report
 		switch {
-		case strings.HasSuffix(path, ".jsonl.gz") && folder == "suite":
+		case strings.HasSuffix(path, ".jsonl.gz") && (folder == "suite" || folder == "old"):
 			r = reportOf(t, must.Read(t, path, must.Unzipped(recording.Read)))
 		case filepath.Ext(path) == ".jsonl" && strings.Contains(path, "recordings"), folder == "cases" &&
 			filepath.Ext(path) == ".jsonl":

@@ -40,7 +40,7 @@ def update_metrics(y):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=1, batch_size=256, step=0.008, apart=0)
+    args = stopwatch.arguments(__doc__, workers=1, batch_size=256, step=0.005, apart=0)
     start = multiprocessing.Process if args.apart else threading.Thread
     start(target=keep_statistics, daemon=True).start()
     loader = DataLoader(Rows(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
