@@ -8,6 +8,7 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 GO       ?= go
+# PYTHON where it was given, else empty; a make that this one calls is handed both.
 PYTHON_ASKED ?= $(if $(filter-out undefined file,$(origin PYTHON)),$(PYTHON))
 PYTHON   ?= /usr/bin/python3
 FUZZTIME ?= 30s
