@@ -28,7 +28,11 @@ var cpuQuotaThrottled = diagnose.Rule{
 			Why: "the job uses it up", Effect: speedup(p, 0, min(score, throttled), "the next slowest part")}
 		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
 			cores := coresForStep(p, loader)
-			if need := math.Ceil(cores); need > quota {
+			need := math.Ceil(cores)
+			if present, known := p.Maybe(metric.PresentCPUs); known {
+				need = min(need, present) // no quota brings more than the machine has
+			}
+			if need > quota {
 				rec.To, rec.Effect = count(need, "CPU"), loader.Alone(need)
 				rec.Why = fmt.Sprintf("to make a batch per step, the job needs %s times the CPU that a step lasts",
 					unit.Number(cores))

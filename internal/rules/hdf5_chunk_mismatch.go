@@ -64,9 +64,9 @@ func mismatchMeasured(p *diagnose.Pass) {
 		unit.Bytes(p.Get(metric.BenchItemBytes)), unit.Seconds(item.Center), state, holds, times(amplify)))
 }
 
-// readsInVain reports whether the job really reads more than its batches hold: in order, neighbours come from the chunk
-// cache. Where the batch's size is unknown the layout alone must do.
+// readsInVain reports whether the job really reads more than the batches of all its loaders hold: in order, neighbours
+// come from the chunk cache. Where the batch's size is unknown the layout alone must do.
 func readsInVain(p *diagnose.Pass) bool {
 	batch, rate, ok := both(p, metric.BatchBytes, metric.BatchesPerS)
-	return !ok || batch*rate <= 0 || p.Get(metric.ReadBytes) > batch*rate
+	return !ok || batch*rate <= 0 || p.Get(metric.ReadBytes) > batch*rate*loaders(p)
 }
