@@ -17,8 +17,9 @@ import (
 const isolatedFlag = "isolated"
 
 // onesOwn are the flags that pipetune.toml of the folder may not set: the folder may be somebody else's work that was
-// only fetched, and must not choose a program that runs, a file that is written, how a job ends or what is hidden.
-var onesOwn = []string{"compare-path", "no-redact", "output", "python", "scratch", "then"}
+// only fetched, and must not choose a program that runs, a file that is written, how a job ends, what is hidden or what is offered on the network.
+var onesOwn = []string{"compare-path", "fix", "headroom", "keep", "metrics-listen", "metrics-public", "metrics-textfile",
+	"no-redact", "output", "python", "remote", "scratch", "then"}
 
 // settle sets the flags of a command that the command line has not, and says where each has its value from.
 func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
@@ -41,8 +42,8 @@ func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
 				if name := file.First(onesOwn); i == 0 && name != "" {
 					return nil, fail(exitUsage, "set it in ~/.config/pipetune/config.toml, in the environment or on "+
 						"the command line",
-						"%s: %s: not for a folder to say, as it runs a program, writes files, ends jobs or shows "+
-							"what is hidden", path, name)
+						"%s: %s: not for a folder to say, as it runs a program, writes files, ends jobs, shows what "+
+							"is hidden or opens a port", path, name)
 				}
 				sources = append(sources, file)
 			}
@@ -189,5 +190,5 @@ and in a table what holds for one:
 pipetune config show prints each value and where it comes from. A file that
 another user could have written is not read, and a note says so. --isolated
 reads no file. A folder may be somebody else's: its pipetune.toml may not set
-` + "`compare-path`, `no-redact`, `output`, `python`, `scratch` or `then`" + `.
+` + "`compare-path`, `fix`, `headroom`, `keep`, `metrics-listen`, `metrics-public`,\n`metrics-textfile`, `no-redact`, `output`, `python`, `remote`, `scratch` or `then`" + `.
 `
