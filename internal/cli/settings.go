@@ -17,9 +17,10 @@ import (
 const isolatedFlag = "isolated"
 
 // onesOwn are the flags that pipetune.toml of the folder may not set: the folder may be somebody else's work that was
-// only fetched, and must not choose a program that runs, a file that is written, how a job ends, what is hidden or what is offered on the network.
-var onesOwn = []string{"compare-path", "fix", "headroom", "keep", "metrics-listen", "metrics-public", "metrics-textfile",
-	"no-redact", "output", "python", "remote", "scratch", "then"}
+// only fetched, and must not choose a program that runs, a file that is written, how a job ends, what is hidden or what
+// is offered on the network.
+var onesOwn = []string{"compare-path", "fix", "headroom", "keep", "metrics-listen", "metrics-public",
+	"metrics-textfile", "no-redact", "output", "python", "remote", "scratch", "then"}
 
 // settle sets the flags of a command that the command line has not, and says where each has its value from.
 func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
