@@ -192,5 +192,5 @@ pipetune config show prints each value and where it comes from. A file that
 another user could have written is not read, and a note says so. --isolated
 reads no file. A folder may be somebody else's: its pipetune.toml may not set
 ` + "`compare-path`, `fix`, `headroom`, `keep`, `metrics-listen`, `metrics-public`,\n" +
-	"`metrics-textfile`, `no-redact`, `output`, `python`, `remote`, `scratch` or `then`" + `.
+	"`metrics-textfile`, `no-redact`, `output`, `python`, `remote`, `scratch` or\n`then`" + `.
 `

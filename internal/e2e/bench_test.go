@@ -24,7 +24,7 @@ type layoutCase struct {
 }
 
 var layoutCases = []layoutCase{
-	{layout: "gzip_chunk_of_64", planted: []string{"hdf5/chunk-exceeds-cache"}},
+	{layout: "gzip_chunk_of_512", planted: []string{"hdf5/chunk-exceeds-cache"}},
 	{layout: "chunk_across", planted: []string{"hdf5/chunk-mismatch"}},
 	{layout: "small_pngs", planted: []string{"image/png-decode", "storage/small-files"}},
 	{layout: "one_folder", planted: []string{"storage/crowded-folder", "storage/small-files"}},

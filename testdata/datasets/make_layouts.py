@@ -38,6 +38,11 @@ def gzip_chunk_of_64(folder):
     return hdf5(folder, noise((4096, 128, 256)), chunks=(64, 128, 256), compression="gzip", compression_opts=4)
 
 
+def gzip_chunk_of_512(folder):
+    """Planted: 16 MiB gzip chunks of 512 items, read one by one: larger than any version's default chunk cache."""
+    return hdf5(folder, noise((4096, 128, 256)), chunks=(512, 128, 256), compression="gzip", compression_opts=4)
+
+
 def chunk_across(folder):
     """Planted: a chunk is a column of every item, so that one item touches all chunks of the file."""
     return hdf5(folder, noise((2048, 64, 64)), chunks=(2048, 64, 1))
