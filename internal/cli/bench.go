@@ -237,11 +237,15 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.Describe(ctx); err != nil {
 		return fail(exitNotMeasured, "mount /proc", "%w", err)
 	}
-	if b.Python, err = benchrun.Interpreter(ctx, b.o.python); err != nil {
+	b.Python, err = benchrun.Interpreter(ctx, b.o.python)
+	if ctx.Err() != nil {
+		return b.interrupted()
+	}
+	if err != nil {
 		return fail(exitUsage, "give the interpreter your training uses, or --python none", "--python %s: %w",
 			b.o.python, err)
 	}
-	if b.Python == nil && b.o.python == "auto" && !b.o.quiet && ctx.Err() == nil {
+	if b.Python == nil && b.o.python == "auto" && !b.o.quiet {
 		note(b.env.Stderr, "no python3 here has Pillow, OpenCV, torchvision or h5py: only pipetune's own readers are "+
 			"timed (--python PATH names another)")
 	}

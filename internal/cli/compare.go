@@ -176,7 +176,8 @@ func (o *comparison) exit(c *report.Comparison) error {
 	again := fmt.Sprintf("compare longer runs (--duration %.0fs), ", evidence.AdvisedWatch) +
 		"or several on each side (--before, --after)"
 	switch {
-	case o.against != "" && c.Comparable == report.NotComparable:
+	case o.against != "" && c.Comparable == report.NotComparable &&
+		!strings.HasSuffix(c.Conditions[0].Name, compare.AmongRuns):
 		return fail(exitNotMeasured, "make the baseline again: pipetune diagnose -o "+o.against,
 			"%s is of another workload: %s differs", o.against, c.Conditions[0].Name)
 	case c.Gate != nil && c.Gate.Answer == report.GateFailed:
@@ -237,8 +238,9 @@ func (b *baseline) check(format render.Format, strict bool) error {
 		return fail(exitUsage, "pipetune compare takes two reports of it", "--baseline: %s is a report of %s", b.path,
 			r.Kind)
 	}
-	if _, known := r.Metrics[b.GateMetric]; b.GateMetric != "" && !known {
-		return fail(exitUsage, "a name under \"metrics\" of "+b.path, "--gate-metric: %w", compare.ErrUnknownMetric)
+	if b.GateMetric != "" && !compare.Compares(r, b.GateMetric) {
+		return fail(exitUsage, "a metric under \"changes\" of pipetune compare A B --format json", "--gate-metric: %w",
+			compare.ErrUnknownMetric)
 	}
 	b.report = r
 	return nil

@@ -21,6 +21,9 @@ const cacheApart = 0.1
 // little.
 const sizeApart = 0.02
 
+// AmongRuns ends the name of a condition that differs between the runs of one side.
+const AmongRuns = ", among repeated runs"
+
 // conditions lists what else differs between the first runs of the two sides, and between the runs of one side,
 // weightiest first.
 func conditions(before, after []*report.Report) []report.Condition {
@@ -28,14 +31,14 @@ func conditions(before, after []*report.Report) []report.Condition {
 	for _, runs := range [][]*report.Report{before, after} {
 		for _, r := range runs[1:] {
 			for _, c := range differences(runs[0], r) {
-				c.Name += ", among repeated runs"
+				c.Name += AmongRuns
 				if !slices.ContainsFunc(out, func(o report.Condition) bool { return o.Name == c.Name }) {
 					out = append(out, c)
 				}
 			}
 			for _, s := range settings(runs[0], r) {
-				out = append(out, report.Condition{Name: s.Setting + ", among repeated runs", Before: s.Before,
-					After: s.After, Breaks: true, Consequence: "runs of one side must be of one setting"})
+				out = append(out, report.Condition{Name: s.Setting + AmongRuns, Before: s.Before, After: s.After,
+					Breaks: true, Consequence: "runs of one side must be of one setting"})
 			}
 		}
 	}

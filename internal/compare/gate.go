@@ -15,7 +15,9 @@ import (
 func gateOf(c *report.Comparison, before, after []*report.Report, limit float64, metric string) (*report.Gate, error) {
 	if metric == "" {
 		metric = usualMetric(c)
-	} else if !named(metric, before, after) {
+	} else if !slices.ContainsFunc(slices.Concat(before, after), func(r *report.Report) bool {
+		return Compares(r, metric)
+	}) {
 		return nil, fmt.Errorf("%w: %.80q", ErrUnknownMetric, metric)
 	}
 	g := &report.Gate{Metric: metric, Limit: limit, Answer: report.GateUnclear}
@@ -105,9 +107,7 @@ func usualMetric(c *report.Comparison) string {
 	return metric.SamplesPerS.Name
 }
 
-// named reports whether any report has a figure of this name that is compared.
-func named(metric string, before, after []*report.Report) bool {
-	return slices.ContainsFunc(slices.Concat(before, after), func(r *report.Report) bool {
-		return slices.ContainsFunc(figures(r), func(f figure) bool { return f.Metric == metric || f.Key == metric })
-	})
+// Compares reports whether a report has a figure of this name that is compared.
+func Compares(r *report.Report, metric string) bool {
+	return slices.ContainsFunc(figures(r), func(f figure) bool { return f.Metric == metric || f.Key == metric })
 }

@@ -98,8 +98,11 @@ func movement(x report.Change) (change, interval string) {
 		change = "~"
 	}
 	if x.Lo != nil && x.Hi != nil {
-		number, _, _ := strings.Cut(signed(*x.Lo, x.Difference), " ")
-		interval = number + " to " + signed(*x.Hi, x.Difference)
+		lo, hi := signed(*x.Lo, x.Difference), signed(*x.Hi, x.Difference)
+		if number, sign, _ := strings.Cut(lo, " "); strings.HasSuffix(hi, " "+sign) {
+			lo = number
+		}
+		interval = lo + " to " + hi
 	}
 	return change, interval
 }

@@ -38,13 +38,14 @@ func TestTuneHostile(t *testing.T) {
 		{name: "a server forks its workers, which outlive their trainer", way: "forkserver", says: `"alone": {`},
 		{name: "ends in the loop", way: "exits", status: 7, says: "the training ended"},
 		{name: "full /dev/shm", way: "full-shm", says: "beyond /dev/shm"},
+		{name: "fills /dev/shm in the loop", way: "grows", says: "it took three quarters of the room in /dev/shm"},
 	} {
 		t.Run(c.way, func(t *testing.T) {
 			dir := t.TempDir()
 			out := filepath.Join(dir, "tune.json")
 			argv := []string{m.binary, "tune", "--duration", "6s", "--budget", "40s", "-o", out, "--", m.python, script,
 				c.way}
-			if c.way == "full-shm" { // one of its own, in which three batches of 4 MiB have room
+			if c.way == "full-shm" || c.way == "grows" { // one of its own, in which three batches of 4 MiB have room
 				argv = append([]string{"unshare", "--mount", "sh", "-c",
 					`mount -t tmpfs -o size=20m tmpfs /dev/shm && exec "$@"`, "sh"}, argv...)
 			}

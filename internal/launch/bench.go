@@ -141,10 +141,10 @@ func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string)
 	g := newGuard(b.room)
 	var steps, seconds []float64
 	spent, stopped, made := time.Duration(0), time.Time{}, false
-	halt := func() {
-		if stopped.IsZero() && stop != "" {
+	halt := func(order string) {
+		if stopped.IsZero() && order != "" {
 			stopped = time.Now()
-			if err := b.control.Send(hook.Order{Order: stop}); err != nil {
+			if err := b.control.Send(hook.Order{Order: order}); err != nil {
 				b.gone = "the training takes no orders any more: " + err.Error()
 			}
 		}
@@ -170,19 +170,19 @@ func (b *Bench) measure(o hook.Order, most time.Duration, skip int, stop string)
 			s := stat.Ratio(steps, seconds)
 			if len(steps) >= benchChunks && spent >= benchLeast && s.Hi-s.Lo <= 2*benchWithin*s.Center ||
 				spent >= most {
-				done = done || stop == ""
-				halt()
+				done = done || stop == "" && out.Why == ""
+				halt(stop)
 			}
 		}
 		return done
 	}, func() {
 		if g.check(); g.beyond != "" && out.Why == "" {
 			out.Why = g.beyond
-			halt()
-			done = done || stop == ""
+			halt(cmp.Or(stop, hook.OrderUse)) // the latter, without a candidate, gives the loop its own loader back
 		}
 		if g.beyond != "" && !stopped.IsZero() && time.Since(stopped) > guardGrace {
 			b.end(g.workers)
+			done = done || stop == ""
 		}
 	})
 	switch {

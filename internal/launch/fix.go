@@ -29,12 +29,16 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	settings := patchable(r)
 	switch {
 	case len(settings) > 0:
-	case r.Tuning != nil:
-		return Fix{Why: "no setting that was measured brings 3 %"}
-	case r.Verdict != nil && r.Verdict.Class == report.Inconclusive:
-		return Fix{Why: "nothing could be concluded, so no setting is recommended"}
 	case slices.ContainsFunc(r.Decided(), func(d report.Decision) bool { return d.Hold == report.HoldIterable }):
 		return Fix{Why: report.HoldIterable + ", which is for you to see to before there are several workers"}
+	case r.Tuning != nil && r.Tuning.Outcome == report.TuningNothing:
+		return Fix{Why: "no setting that was measured brings 3 %"}
+	case r.Tuning != nil && r.Tuning.Outcome == report.TuningUnclear:
+		return Fix{Why: "rates varied too much to tell which setting is faster"}
+	case r.Tuning != nil && r.Tuning.Outcome == report.TuningNone:
+		return Fix{Why: "no other setting was measured in the loop"}
+	case r.Verdict != nil && r.Verdict.Class == report.Inconclusive:
+		return Fix{Why: "nothing could be concluded, so no setting is recommended"}
 	default:
 		return Fix{Why: "no setting of the DataLoader is recommended"}
 	}
@@ -104,7 +108,9 @@ func patchable(r *report.Report) []patch.Setting {
 	}
 	for _, c := range ready { // a decision of its own comes before what goes along with another
 		for _, w := range c.With {
-			add(w.Setting, w.To)
+			if d := r.Decision(w.Setting); d == nil || d.Hold == "" { // what is held stays so beside another
+				add(w.Setting, w.To)
+			}
 		}
 	}
 	return list

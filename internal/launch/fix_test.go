@@ -52,6 +52,11 @@ func TestPatchable(t *testing.T) {
 		"what cannot be made along with it": {[]report.Finding{recommends(report.Error, "persistent_workers", "True"),
 			recommends(report.Warning, "num_workers", "0")},
 			[]patch.Setting{{Name: "persistent_workers", To: "True"}}},
+		"what is held goes along with nothing": {[]report.Finding{{Severity: report.Error,
+			Recommendations: []report.Recommendation{{Setting: "num_workers", To: "0"}, {Setting: "pin_memory",
+				To: "True", With: []report.Value{{Setting: "prefetch_factor", To: "4"}}}, {Setting: "prefetch_factor",
+				To: "4"}}}},
+			[]patch.Setting{{Name: "num_workers", To: "0"}, {Name: "pin_memory", To: "True"}}},
 		"a number written oddly":  {[]report.Finding{recommends(report.Error, "num_workers", "+6")}, nil},
 		"a number with something": {[]report.Finding{recommends(report.Error, "num_workers", "6); import os")}, nil},
 	} {

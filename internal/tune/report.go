@@ -39,8 +39,9 @@ func fill(out *report.Tuning, result Result, job Job) {
 	}
 	if result.Unclear() {
 		out.Chosen, out.Outcome = nil, report.TuningUnclear
-		out.Statement = fmt.Sprintf("Not clear: rates varied too much. A setting that was measured may still be %.2f "+
-			"times as fast; measure again when the machine has less else to do.", result.Open)
+		out.Statement = fmt.Sprintf("Not clear: rates varied too much, or too few steps came. A setting that "+
+			"was measured may still be %.2f times as fast; measure again with a larger --budget, when the machine has "+
+			"less else to do.", result.Open)
 		return
 	}
 	before, after := result.Rows[0].InLoop, chosen.InLoop
@@ -92,23 +93,29 @@ func Decide(r *report.Report) {
 	}
 	changed := changes(r.Tuning)
 	r.Plans, r.Joint = []report.Plan{}, nil
+	if len(changed) > 1 { // each was measured with the others
+		r.Joint = changed[0].Effect
+	}
 	r.Decisions = slices.DeleteFunc(r.Decided(), func(d report.Decision) bool {
 		return slices.Contains(tunedSettings, d.Setting)
 	})
+	made := make([]report.Decision, 0, len(changed))
 	for _, c := range changed {
 		d := report.Decision{Recommendation: c, Outcome: report.ToChange}
-		if l := r.Job.Loader; c.Setting == "num_workers" && l.Iterable && l.Shards == nil && c.To != "0" &&
-			c.To != "1" && (*c.From == "0" || *c.From == "1") {
-			d.Hold = report.HoldIterable
-		}
 		for _, f := range r.Findings {
 			if slices.ContainsFunc(f.Recommendations,
 				func(x report.Recommendation) bool { return x.Setting == c.Setting }) {
 				d.Rules = append(d.Rules, f.Rule)
 			}
 		}
-		r.Decisions = append(r.Decisions, d)
+		made = append(made, d)
 	}
+	if r.Unshared(made) { // none of them may be made as it stands: each takes the workers along
+		for i := range made {
+			made[i].Hold, made[i].Caveat = report.HoldIterable, report.HoldIterable+"; compare the samples of an epoch"
+		}
+	}
+	r.Decisions = append(r.Decisions, made...)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		var kept []report.Recommendation

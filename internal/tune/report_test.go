@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,9 +93,15 @@ func TestWhatWasMeasuredIsDecided(t *testing.T) {
 			got, found := map[string]string{}, map[string]string{}
 			for _, d := range r.Decided() {
 				got[d.Setting] = d.To
-				if d.Setting == "num_workers" && d.Hold != c.hold {
-					t.Errorf("hold %q, want %q", d.Hold, c.hold)
+				if slices.Contains(tunedSettings, d.Setting) && d.Hold != c.hold {
+					t.Errorf("%s is held by %q, want %q", d.Setting, d.Hold, c.hold)
 				}
+				if c.hold != "" && slices.Contains(tunedSettings, d.Setting) && !strings.HasPrefix(d.Caveat, c.hold) {
+					t.Errorf("%s does not say what to see to: %q", d.Setting, d.Caveat)
+				}
+			}
+			if several := c.tuning.Outcome == report.TuningChange; several != (r.Joint != nil) {
+				t.Errorf("effect of all together: %+v", r.Joint)
 			}
 			for _, x := range r.Findings[0].Recommendations {
 				found[x.Setting] = x.To

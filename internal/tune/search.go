@@ -82,7 +82,9 @@ func (r Result) Unclear() bool { return r.Open > 1.10 }
 const (
 	aloneFor = 6 * time.Second
 	loopFor  = 10 * time.Second
-	leastFor = 2 * time.Second // that must be left of the budget to begin with another one
+	// loopSteps are two more than give an interval (stat.Ratio): the first with a setting may be of the one before.
+	loopSteps = 8
+	leastFor  = 2 * time.Second // that must be left of the budget to begin with another one
 	// enough is the part of the best rate that a smaller setting must reach to be taken: what predictions go by too.
 	enough = 0.97
 	// shortEpoch is how long an epoch may take for the restart of its workers to be worth a try without.
@@ -301,26 +303,36 @@ func (s *search) again() {
 	if s.choose() == 0 || s.over() {
 		return
 	}
-	if r := s.bench.InLoop(s.Now, min(loopFor, s.Left())); r.N > 0 && r.Center > s.Rate.Center {
+	if r := s.bench.InLoop(s.Now, s.loopFor()); r.N > 0 && r.Center > s.Rate.Center {
 		s.disturbed = r.Lo > s.Rate.Hi
 		s.Rate, s.rows[0].InLoop.Summary = r.Summary, r.Summary
 	}
 }
 
+// loopFor is how long the loop is measured with a setting: longer where steps are so slow that few of them come.
+func (s *search) loopFor() time.Duration {
+	long := loopFor
+	if s.Rate.Center > 0 {
+		long = max(long, time.Duration(loopSteps/s.Rate.Center*float64(time.Second)))
+	}
+	return min(long, s.Left())
+}
+
 func (s *search) inLoop(set Setting) float64 {
 	i := s.row(set)
 	if r := &s.rows[i]; r.InLoop.N == 0 && r.InLoop.Why == "" && s.Fits(set) == "" && !s.over() {
-		r.InLoop = s.bench.InLoop(set, min(loopFor, s.Left()))
+		r.InLoop = s.bench.InLoop(set, s.loopFor())
 	}
 	return s.rows[i].InLoop.Center
 }
 
-// choose is the smallest setting within 3 % of the best of those that were measured in the loop; the present one where
-// the best brings no more, or no more than chance.
+// choose is the smallest setting within 3 % of the best of those whose rate in the loop has an interval; the present
+// one where the best brings no more, or no more than chance.
 func (s *search) choose() int {
 	best, chosen := s.Rate.Center, 0
+	known := func(r Row) bool { return r.Batch == 0 && r.InLoop.Confidence > 0 }
 	for _, r := range s.rows {
-		if r.Batch == 0 && r.InLoop.Lo > s.Rate.Hi {
+		if known(r) && r.InLoop.Lo > s.Rate.Hi {
 			best = max(best, r.InLoop.Center)
 		}
 	}
@@ -328,8 +340,8 @@ func (s *search) choose() int {
 		return 0
 	}
 	for i, r := range s.rows {
-		if r.Batch == 0 && r.InLoop.Center >= enough*best && (chosen == 0 || size(r, s.rows[0]) < size(s.rows[chosen],
-			s.rows[0])) {
+		if known(r) && r.InLoop.Center >= enough*best && (chosen == 0 ||
+			size(r, s.rows[0]) < size(s.rows[chosen], s.rows[0])) {
 			chosen = i
 		}
 	}

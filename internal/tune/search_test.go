@@ -190,6 +190,38 @@ func TestNoiseIsNotNothing(t *testing.T) {
 	}
 }
 
+// TestFewStepsChooseNothing: a rate of so few steps that it has no interval is no reason for a change, and slow steps
+// are measured for longer.
+func TestFewStepsChooseNothing(t *testing.T) {
+	l := &slow{loop: loop{step: 2, item: 8, cores: 4, left: time.Hour}}
+	got := Search(l, l.job(workers(1)))
+	if !got.Rows[got.Chosen].Present && got.Rows[got.Chosen].InLoop.N < 6 {
+		t.Errorf("chosen %+v", got.Rows[got.Chosen])
+	}
+	if l.longest < 48*time.Second {
+		t.Errorf("the loop of 8 s a step was measured for %s", l.longest)
+	}
+	l = &slow{loop: loop{step: 2, item: 8, cores: 4, left: 30 * time.Second}}
+	if got := Search(l, l.job(workers(1))); !got.Rows[got.Chosen].Present || !got.Unclear() {
+		t.Errorf("of too few steps chosen %+v, %.2f open", got.Rows[got.Chosen], got.Open)
+	}
+}
+
+// slow is a loop of which only so many steps come as there is time for.
+type slow struct {
+	loop
+	longest time.Duration
+}
+
+func (l *slow) InLoop(s Setting, most time.Duration) Rate {
+	l.longest = max(l.longest, most)
+	r := l.loop.InLoop(s, most)
+	if r.N = int(most.Seconds() * r.Center); r.N < 6 {
+		r.Lo, r.Hi, r.Confidence = r.Center, r.Center, 0
+	}
+	return r
+}
+
 // noisy is a loop whose rates are known only so far.
 type noisy struct {
 	loop

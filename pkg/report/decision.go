@@ -94,7 +94,7 @@ func (r *Report) Decided() []Decision {
 		}
 	}
 	withoutWorkers(out)
-	if r.unshared(out) {
+	if r.Unshared(out) {
 		for i, d := range out {
 			if d.Outcome == ToChange && slices.Contains(Simulated, d.Setting) {
 				out[i].Hold = HoldIterable
@@ -142,17 +142,21 @@ func (r *Report) planned() (out []Decision) {
 	return out
 }
 
-// unshared reports whether an iterable dataset is to have several workers that has none or one: nothing then shows
+// Unshared reports whether an iterable dataset is to have several workers that has none or one: nothing then shows
 // whether its code shares the data out between them, and if it does not, training sees every sample once for each. One
 // whose shards are known does.
-func (r *Report) unshared(list []Decision) bool {
+func (r *Report) Unshared(list []Decision) bool {
 	l := r.DataLoader()
 	if !l.Iterable || l.Shards != nil {
 		return false
 	}
-	return l.NumWorkers != nil && *l.NumWorkers <= 1 && slices.ContainsFunc(list, func(d Decision) bool {
+	return slices.ContainsFunc(list, func(d Decision) bool {
+		now := l.Argument("num_workers")
+		if d.From != nil {
+			now = *d.From
+		}
 		to, err := strconv.Atoi(d.To)
-		return d.Setting == "num_workers" && d.Outcome == ToChange && err == nil && to > 1
+		return d.Setting == "num_workers" && d.Outcome == ToChange && err == nil && to > 1 && (now == "0" || now == "1")
 	})
 }
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 import time
 
 import torch
@@ -23,8 +24,21 @@ class Items(Dataset):
         info = get_worker_info()
         if WAY == "dies-with-two" and info is not None and info.num_workers > 1:
             os._exit(3)
+        if WAY == "grows" and info is not None and info.num_workers > 1:
+            self.grow()
+            time.sleep(0.006 * (int(time.time()) % 2))  # no rate is known soon, so that each is measured for long
         time.sleep(0.002)
         return torch.zeros(1 << 17 if WAY == "full-shm" else 16), index
+
+
+    def grow(self):
+        """Takes room in /dev/shm once its worker is older than a candidate becomes that is gone over alone."""
+        if not hasattr(self, "born"):
+            self.born, self.held = time.monotonic(), None
+        if self.held is None and get_worker_info().id == 0 and time.monotonic() - self.born > 7:
+            self.held = tempfile.TemporaryFile(dir="/dev/shm")
+            self.held.write(bytes(31 << 19))  # 15.5 MiB of 20
+            self.held.flush()
 
 
 def train(seconds):
