@@ -185,7 +185,7 @@ func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
 	l.shareLock(e, workers, rate)
 	l.Pause = predict.Pause(e.Reported().Pauses) // what interrupts training while its workers go on
 	if v, ok := e.Get(metric.StoragePerBatch); ok && v.Center > 0 {
-		l.FromStore, l.Storage = v.Summary, ceiling(e)
+		l.FromStore, l.Storage = v.Summary, ceiling(e).Scaled(1/l.ranks)
 	}
 	return true
 }
@@ -226,7 +226,7 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	l.Wait.N = busy.N
 	l.shareLock(e, workers, 1)
 	if v, ok := e.Get(metric.StorageBytes); ok && v.Center > 0 {
-		l.FromStore, l.Storage = v.Summary.Scaled(1/l.ranks), ceiling(e)
+		l.FromStore, l.Storage = v.Summary.Scaled(1/l.ranks), ceiling(e).Scaled(1/l.ranks)
 	}
 	return true
 }
@@ -282,7 +282,7 @@ func (l *Loader) timedInside(e *evidence.Evidence) bool {
 	return true
 }
 
-// ceiling is the bytes per second the job's cgroup lets it read; unknown where it sets no limit.
+// ceiling is the bytes per second the job's cgroup lets all of it read; unknown where it sets no limit.
 func ceiling(e *evidence.Evidence) stat.Summary {
 	if v, ok := e.Get(metric.ReadBPSLimit); ok {
 		return v.Summary

@@ -54,7 +54,7 @@ func cpuOf(p *diagnose.Pass) float64 {
 // coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch
 // over the step without waiting, for all trainers.
 func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
-	return trainers(p) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
+	return (loaders(p)*l.CPU.Center + trainers(p)*l.TrainerCPU.Center) / l.FreeStep.Center
 }
 
 // moreNeeded is the model of the loader and the number of workers that it asks for; false where there is none, or it
@@ -262,11 +262,11 @@ func nonEmpty(s string) *string {
 	return &s
 }
 
-// trainers is how many trainers the job has on this machine, at least one. num_workers and the size of a batch are of
-// one of them; usable CPUs, memory and /dev/shm are there for all.
+// trainers is how many trainers the job has on this machine, at least one.
 func trainers(p *diagnose.Pass) float64 { return max(p.OrZero(metric.Ranks), 1) }
 
-// loaders is how many trainers have a loader of their own: one may feed all.
+// loaders is how many trainers have a loader of their own: one may feed all. num_workers and the size of a batch are of
+// one of them; usable CPUs, memory and /dev/shm are there for all.
 func loaders(p *diagnose.Pass) float64 {
 	if n, ok := p.Maybe(metric.FeedingRanks); ok && n >= 1 {
 		return n

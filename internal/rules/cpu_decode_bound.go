@@ -87,14 +87,25 @@ func quickerLibrary(p *diagnose.Pass) []report.Recommendation {
 // cores means that others fill the rest, or that more workers could.
 func demand(p *diagnose.Pass) float64 {
 	workers := p.Get(metric.NumWorkers) * diagnose.Computing(p.Evidence)
-	cores := trainers(p) * (workers + share(p.OrZero(metric.HostTime)))
+	cores := loaders(p)*workers + trainers(p)*share(p.OrZero(metric.HostTime))
 	return max(cores, p.OrZero(metric.JobCPU)) // threads within a worker are not sampled one by one
+}
+
+// others is how many of the usable CPUs other programs use, 0 where it is unknown. Where the job may use a part of the
+// machine it is what the usable CPUs are busy with beside the job: the rest compute elsewhere.
+func others(p *diagnose.Pass) float64 {
+	all, usable := p.OrZero(metric.OtherCPU), p.OrZero(metric.UsableCPUs)
+	busy, job, ok := both(p, metric.UsableBusy, metric.JobCPU)
+	if ok && usable < p.OrZero(metric.PresentCPUs)-0.01 {
+		return min(all, max(busy*usable-job, 0))
+	}
+	return all
 }
 
 // ownPart is the part of the used CPU time that is the job's own, 1 where others' is unknown.
 func ownPart(p *diagnose.Pass) float64 {
 	job, ok := p.Maybe(metric.JobCPU)
-	all := job + p.OrZero(metric.OtherCPU)
+	all := job + others(p)
 	if !ok || all <= 0 {
 		return 1
 	}

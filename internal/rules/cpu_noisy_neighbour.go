@@ -24,7 +24,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 		"loader/worker-imbalance"},
 	Eval: func(p *diagnose.Pass) {
 		usable := p.Get(metric.UsableCPUs)
-		others := p.Get(metric.OtherCPU) + p.OrZero(metric.StealRatio)*p.OrZero(metric.PresentCPUs)
+		others := others(p) + p.OrZero(metric.StealRatio)*usable
 		main := mainQueued(p)
 		delay := max(queued(p), main)
 		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit) ||

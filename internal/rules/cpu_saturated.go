@@ -41,8 +41,8 @@ var cpuSaturated = diagnose.Rule{
 		_, told := p.Maybe(metric.WorkerRunning)
 		// mostly, for something else than a CPU
 		waiting := told && diagnose.Computing(p.Evidence) < p.Limit(diagnose.Most)*p.OrZero(metric.WorkerBusy)
-		// num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
-		own := max(usable/trainers(p), 1)
+		// num_workers is that of each loader, the CPUs are those of all; each loader keeps one worker
+		own := max(usable/loaders(p), 1)
 		if ok && usable >= 1 && workers > p.Limit(tooManyLimit)*own && !waiting {
 			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)),
 				To: whole(float64(int(own))), Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
@@ -53,7 +53,7 @@ var cpuSaturated = diagnose.Rule{
 
 // sharedCPUs adds that several trainers share the CPUs; "" for a single one.
 func sharedCPUs(p *diagnose.Pass, usable float64) string {
-	if n := trainers(p); n > 1 {
+	if n := loaders(p); n > 1 {
 		return fmt.Sprintf(", and %s trainers share %s", whole(n), cpus(usable))
 	}
 	return ""

@@ -105,7 +105,7 @@ func cacheOfAll(p *diagnose.Pass) (instead string, unhelpful []report.Unhelpful)
 	lives := p.Facts.Persistent == nil || *p.Facts.Persistent
 	room, known := p.Maybe(metric.Available)
 	if each := chunks(p) * chunk; each > 0 && known && lives && p.OrZero(metric.HDF5Filters) >= 1 {
-		takes := each * max(p.Get(metric.NumWorkers), 1) * trainers(p)
+		takes := each * max(p.Get(metric.NumWorkers), 1) * loaders(p)
 		if takes <= p.Limit(diagnose.MemoryShare)*room {
 			return fmt.Sprintf("; or leave the file as it is, open it once in each worker, and keep all of it "+
 				"decoded: h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d), %s in all; %s", each,

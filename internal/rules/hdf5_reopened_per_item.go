@@ -60,7 +60,7 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 			p.Abstain("where the time of loading goes is unknown", "")
 			return
 		}
-		opens /= trainers(p)
+		opens /= loaders(p)
 		cpu := cpuOf(p)
 		if cpu <= 0 {
 			p.Abstain("the CPU time of loading is unknown", "")

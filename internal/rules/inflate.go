@@ -35,7 +35,7 @@ func decoding(p *diagnose.Pass) float64 {
 	if !ok || cpu <= 0 {
 		return 0
 	}
-	bytes /= trainers(p)
+	bytes /= loaders(p)
 	speed := gzipSpeed.Value // of gzip, szip, or unknown: gzip is h5py's usual one
 	if fastFilter.MatchString(layoutOf(p).Filters) {
 		speed = fastSpeed.Value

@@ -23,7 +23,7 @@ var loaderPrefetchMemory = diagnose.Rule{
 		f, workers, batch, room := p.Facts.Prefetch, p.Get(metric.NumWorkers), p.Get(metric.BatchBytes),
 			p.Get(metric.Available)
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
-		if workers*trainers(p)*(deepest+1)*batch < p.Limit(queueMemory)*room {
+		if workers*loaders(p)*(deepest+1)*batch < p.Limit(queueMemory)*room {
 			return
 		}
 		if f == nil {
@@ -31,7 +31,7 @@ var loaderPrefetchMemory = diagnose.Rule{
 				"watch longer, or once the job is no longer input-bound")
 			return
 		}
-		queue := workers * trainers(p) * float64(*f+1) * batch
+		queue := workers * loaders(p) * float64(*f+1) * batch
 		const usual = predict.DefaultPrefetch
 		if room <= 0 || queue < p.Limit(queueMemory)*room || *f <= usual {
 			return
@@ -43,7 +43,7 @@ var loaderPrefetchMemory = diagnose.Rule{
 				"still be used", count(workers, "worker"), *f, inEachTrainer(p), unit.Bytes(queue), unit.Bytes(room)),
 			Evidence: seen(p, metric.NumWorkers, metric.BatchBytes, metric.Available, metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: whole(usual),
-				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*trainers(p)*(usual+1)*batch))}},
+				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*loaders(p)*(usual+1)*batch))}},
 		})
 	},
 }

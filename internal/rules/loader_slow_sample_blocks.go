@@ -117,7 +117,7 @@ func deeper(p *diagnose.Pass) []report.Recommendation {
 	size, ok := p.Maybe(metric.BatchBytes)
 	room, ok2 := p.Maybe(metric.ShmFree)
 	memory, ok3 := p.Maybe(metric.Available)
-	extra := (to - now) * p.Get(metric.NumWorkers) * size * trainers(p)
+	extra := (to - now) * p.Get(metric.NumWorkers) * size * loaders(p)
 	if ok && (ok2 && extra > room || ok3 && extra > p.Limit(queueMemory)*memory) {
 		return nil
 	}

@@ -14,7 +14,7 @@ var loaderWorkersPinned = diagnose.Rule{
 	Title:    "Workers are tied to fewer cores than the trainer",
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs},
-	Limits:   limits(),
+	Limits:   limits(queueLimit),
 	Applies: func(p *diagnose.Pass) bool {
 		// the signal is there only where workers have fewer cores: its absence is the healthy case
 		_, bound := p.Maybe(metric.WorkersOneCPUSet)
@@ -24,8 +24,8 @@ var loaderWorkersPinned = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		cores, workers, usable := p.Get(metric.WorkersOneCPUSet), p.Get(metric.NumWorkers), p.Get(metric.UsableCPUs)
 		could := min(workers, usable)
-		if cores >= could {
-			return
+		if delay, ok := p.Maybe(metric.WorkerRunDelay); cores >= could || ok && delay < p.Limit(queueLimit) {
+			return // or each has cores of its own
 		}
 		score := p.Stall() * (1 - cores/could)
 		p.Report(report.Finding{

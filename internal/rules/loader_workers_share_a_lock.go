@@ -68,7 +68,7 @@ func inTurns(p *diagnose.Pass, l *diagnose.Loader) string {
 	}
 	ranks := 1.0 // a lock of memory is of one trainer's workers
 	if diagnose.OfFiles(p.Evidence) {
-		ranks = trainers(p)
+		ranks = loaders(p)
 	}
 	return fmt.Sprintf(": what is locked likely takes %s of a batch (%s at the least), one worker at a time, which "+
 		"allows about %s batches/s, however many workers there are", unit.Seconds(l.Lock.Center/ranks),

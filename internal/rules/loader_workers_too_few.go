@@ -128,7 +128,7 @@ func room(p *diagnose.Pass, l *diagnose.Loader, split loading) string {
 		return fmt.Sprintf("; the job may use %s", count(usable, "CPU"))
 	}
 	text := fmt.Sprintf("; %s are used %s", cpus(usable), unit.Percent(share(busy)))
-	if other, ok := p.Maybe(metric.OtherCPU); ok && other >= othersLimit.Value*usable {
+	if other := others(p); other >= othersLimit.Value*usable {
 		text += fmt.Sprintf(", %s of them by other programs", unit.Number(other))
 	}
 	return text

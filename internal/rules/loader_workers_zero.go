@@ -78,7 +78,7 @@ func crowded(p *diagnose.Pass, l *diagnose.Loader) string {
 	if !ok || busy < fullLimit.Value {
 		return "the usable CPUs and the step allow no more"
 	}
-	other := p.OrZero(metric.OtherCPU)
+	other := others(p)
 	who := "by this job"
 	switch {
 	case other >= othersLimit.Value*usable:

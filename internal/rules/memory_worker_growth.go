@@ -28,7 +28,7 @@ var memoryWorkerGrowth = diagnose.Rule{
 			return // workers that end give their memory back, and workers that deliver nothing yet are still loading
 		}
 		each := p.Get(metric.WorkerGrowth)
-		all := each * p.Get(metric.NumWorkers) * trainers(p)
+		all := each * p.Get(metric.NumWorkers) * loaders(p)
 		if all <= 0 || each*p.Get(metric.WindowTime) < p.Limit(growthSeen) {
 			return
 		}

@@ -22,14 +22,15 @@ var qualityNoisy = diagnose.Rule{
 		if width <= p.Limit(noisyLimit) {
 			return
 		}
-		to := "120s"
+		long := 120.0
 		if w, ok := p.Maybe(metric.WindowTime); ok {
-			to = whole(max(60, 4*w)) + "s" // the interval narrows with the square root of the time
+			long = max(60, 4*w) // the interval narrows with the square root of the time
 		}
+		setting, to := diagnose.Longer(p.Evidence, long)
 		p.Report(report.Finding{
 			Summary:  fmt.Sprintf("The input wait varied: its 95 %% interval is %s wide", unit.Percent(share(width))),
 			Evidence: seen(p, metric.WaitNoise, metric.InputWait, metric.WindowTime),
-			Recommendations: []report.Recommendation{{Setting: "--duration", From: nil, To: to,
+			Recommendations: []report.Recommendation{{Setting: setting, To: to,
 				Why: "four times the window halves the interval"}},
 		})
 	},

@@ -68,7 +68,7 @@ var storageChunkReadAgain = diagnose.Rule{
 			p.Abstain("where the time of loading goes is unknown", "")
 			return
 		}
-		lo := share(bytes/trainers(p)/p.Limit(readSpeed)/cpu) * split.running
+		lo := share(bytes/loaders(p)/p.Limit(readSpeed)/cpu) * split.running
 		hi := share(split.running + split.storage)
 		if madeOf(p).item > 0 { // by the clock: waits within it, as for a pool of threads, go too
 			hi = m.archive + m.other

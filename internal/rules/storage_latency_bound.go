@@ -60,8 +60,8 @@ func latencyMeasured(p *diagnose.Pass) {
 		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
-	recs := []report.Recommendation{{Setting: "num_workers", To: "more than there are cores, up to " +
-		whole(min(headroom, 64)) + " requests in flight",
+	recs := []report.Recommendation{{Setting: "num_workers", To: "up to " + whole(min(headroom, 64)) +
+		" requests in flight, whatever the number of cores",
 		Why: fmt.Sprintf("the device gives %s random reads per second at its best and %s one after another; what one "+
 			"worker gets stays the same", unit.Number(p.Get(metric.BenchDeviceReads)), unit.Number(serial)),
 		Caveat: "each worker needs memory of its own"}}

@@ -42,7 +42,7 @@ var storageReadAmplification = diagnose.Rule{
 			p.Abstain("how often the dataset's files are opened is not known", "")
 			return
 		}
-		read, rate := p.Get(metric.ReadBytes)/trainers(p), p.Get(metric.BatchesPerS)
+		read, rate := p.Get(metric.ReadBytes)/loaders(p), p.Get(metric.BatchesPerS)
 		if rate <= 0 || opens >= p.Limit(openPerItem) || decodesMostly(p) || startsAnew(p) {
 			return // files of an item each; pictures, however packed; workers that read the dataset as they start
 		}

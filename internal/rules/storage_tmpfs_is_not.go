@@ -15,7 +15,7 @@ var storageTmpfsIsNot = diagnose.Rule{
 	Title:    "/tmp is not memory on this machine",
 	Resource: report.OnStorage,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.StorageTmpfs},
-	Limits:   limits(storageLimit),
+	Limits:   limits(storageLimit, diagnose.MemoryShare),
 	Applies:  underTmp,
 	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
@@ -25,8 +25,8 @@ var storageTmpfsIsNot = diagnose.Rule{
 		to := "a tmpfs"
 		if size, ok := p.Maybe(metric.DatasetBytes); ok {
 			room, known := p.Maybe(metric.Available)
-			if known && size > room {
-				return // it would not fit
+			if known && size > p.Limit(diagnose.MemoryShare)*room {
+				return // it would not fit beside the job
 			}
 			to = "a tmpfs of at least " + unit.Bytes(size)
 		}

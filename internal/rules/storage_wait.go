@@ -39,7 +39,7 @@ var leastFetched = threshold("bytes fetched in a second of waiting for storage",
 func waitsForStorage(p *diagnose.Pass) float64 {
 	split, ok := loadingOf(p)
 	fetched, counted := p.Maybe(metric.StorageBytes)
-	waits := split.busy * (split.storage + split.open) * trainers(p)
+	waits := split.busy * (split.storage + split.open) * loaders(p)
 	if !ok || counted && !onNetwork(p) && fetched < leastFetched.Value*waits {
 		// round trips for names and sizes are no reads
 		return 0
