@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path"
 	"strings"
 	"time"
 
@@ -62,6 +63,27 @@ func readsData(list []string) bool {
 	return false
 }
 
+// virtualOf is the interpreter of the virtual environment that a process has its libraries from, if any: the program
+// itself is that of the Python which the environment was made of.
+func virtualOf(p *procfs.Process) (list []string) {
+	files, err := p.MappedFiles(func(path string) bool { return besidePackage(path) != "" }, 1)
+	if err == nil && len(files) > 0 {
+		list = append(list, besidePackage(files[0]))
+	}
+	return list
+}
+
+// besidePackage is the interpreter whose environment a library is installed in, as .venv/bin/python3 beside
+// .venv/lib/python3.11/site-packages; "" where the library is in none.
+func besidePackage(library string) string {
+	before, _, packaged := strings.Cut(library, "/site-packages/")
+	root, found := strings.CutSuffix(path.Dir(before), "/lib")
+	if !packaged || !found {
+		return ""
+	}
+	return root + "/bin/python3"
+}
+
 // interpretersOfJobs returns the Pythons of training jobs that run here now and belong to this very user, best first.
 func interpretersOfJobs(ctx context.Context) []string {
 	fs := procfs.FS{}
@@ -78,7 +100,7 @@ func interpretersOfJobs(ctx context.Context) []string {
 		status, err := p.Status()
 		if exe, exeErr := p.Exe(); err == nil && exeErr == nil && status.UID.Or(-1) == os.Geteuid() &&
 			strings.Contains(exe, "python") {
-			list = append(list, exe)
+			list = append(list, append(virtualOf(p), exe)...)
 		}
 		p.Close()
 	}

@@ -39,6 +39,9 @@ func (r *Run) mind() (list []string) {
 	if r.found.Others > 0 {
 		list = append(list, fmt.Sprintf("%d files of another kind were left out", r.found.Others))
 	}
+	if r.found.Links > 0 {
+		list = append(list, fmt.Sprintf("%d symbolic links were not followed", r.found.Links))
+	}
 	for _, s := range r.found.Special {
 		list = append(list, fmt.Sprintf("%d × %s, never opened, such as %s", s.Count, s.Reason,
 			untrusted.Path(string(s.Example), r.Redact)))

@@ -69,6 +69,30 @@ func TestDatasetsThatAreSamples(t *testing.T) {
 	}
 }
 
+// TestLikelyOnesOfAPattern: of what a pattern names, the datasets that are likely to be samples are taken, whichever
+// comes first by name.
+func TestLikelyOnesOfAPattern(t *testing.T) {
+	path := perSample(t, 20, `f[f"img_{i}"] = n.full((3, 8, 8), i, "u1"); f[f"box_{i}"] = n.full((2, 4), i, "f4")
+        if i == 0: f["a"] = n.arange(20)`)
+	found := must.Get(Survey(path, SurveyOptions{Seed: 1}))(t)
+	if a := found.Access; a == nil || !slices.Equal(a.Dataset.Shape, []int64{20, 3, 8, 8}) {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestEncodedPicturesAreLikely: what elements of varying length refer to counts, so that a table of features beside
+// encoded pictures is not taken for the samples.
+func TestEncodedPicturesAreLikely(t *testing.T) {
+	path := perSample(t, 1, `x = f.create_dataset("x", (64,), dtype=h5py.vlen_dtype("u1")); f["y"] = n.ones((64, 16))
+        f["names"] = [f"{k:06d}.jpg" for k in range(64)]
+        for k in range(64): x[k] = n.full(9000 + k, k, "u1")`)
+	f := must.Get(hdf5.Layout(path, surveyLimits()))(t)
+	a, ok := Likely(f)
+	if !ok || a.Dataset.Path.String() != "/x" || *a.Dataset.StoredBytes < 60*9000 || *a.Dataset.StoredBytes > f.Bytes {
+		t.Errorf("%+v of %d bytes", a.Dataset, f.Bytes)
+	}
+}
+
 func TestReadingRowsOfDatasets(t *testing.T) {
 	path := perSample(t, 20, `x = n.arange(10 * i, 10 * i + 50 + i, dtype="u2")
         f.create_dataset(f"d{i}/x", data=n.repeat(x, 4096).reshape(-1, 64, 64), chunks=(4, 64, 64),

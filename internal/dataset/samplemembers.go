@@ -109,13 +109,14 @@ func (s *surveyor) takeMembers(f inside, pattern string) error {
 	if s.o.ItemShape != nil {
 		return fmt.Errorf("%w: of items in datasets of their own, all or one index is read", ErrItemShape)
 	}
-	first := slices.IndexFunc(f.hdf5.Datasets, func(d hdf5.Dataset) bool {
-		return len(alikeIn(hdf5.File{Datasets: []hdf5.Dataset{d}}, pattern, d)) > 0
+	named := slices.DeleteFunc(slices.Clone(f.hdf5.Datasets), func(d hdf5.Dataset) bool {
+		return len(alikeIn(hdf5.File{Datasets: []hdf5.Dataset{d}}, pattern, d)) == 0
 	})
-	if first < 0 {
+	likely, ok := Likely(hdf5.File{Datasets: named}) // a pattern may name boxes and pictures
+	if !ok {
 		return s.noSuch(f.hdf5, pattern)
 	}
-	list := alikeIn(f.hdf5, pattern, f.hdf5.Datasets[first])
+	list := alikeIn(f.hdf5, pattern, likely.Dataset)
 	more := f.hdf5.Passed.Links > 0 || f.hdf5.Passed.Groups > 0 || f.hdf5.Passed.Names > 0
 	if s.out.Access == nil {
 		s.out.Sample.Rows = holdsMany(list[0], list)

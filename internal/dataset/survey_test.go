@@ -91,10 +91,13 @@ func TestSurveyChoosesAKind(t *testing.T) {
 	}
 	copyOf(t, "layouts.h5", filepath.Join(dir, "logs", "data.h5"))
 	write(t, filepath.Join(dir, "previews", "one.png"), picture(t, "png", 8, 8))
+	copyOf(t, "layouts.h5", filepath.Join(dir, "shown", "data.h5"))
+	write(t, filepath.Join(dir, "shown", "one.png"), picture(t, "png", 8, 8))
+	write(t, filepath.Join(dir, "shown", "two.png"), picture(t, "png", 8, 8))
 	for name, want := range map[string]struct {
 		kind          Kind
 		files, others int64
-	}{"captions": {Image, 10, 20}, "logs": {HDF5, 1, 10}, "previews": {Other, 10, 1}} {
+	}{"captions": {Image, 10, 20}, "logs": {HDF5, 1, 10}, "previews": {Other, 10, 1}, "shown": {HDF5, 1, 2}} {
 		got, err := surveyed(t, filepath.Join(dir, name), SurveyOptions{})
 		if err != nil || got.Kind != want.kind || got.Files != want.files || got.Others != want.others {
 			t.Errorf("%s: %d files of kind %s, %d others, %v; want %+v", name, got.Files, got.Kind, got.Others, err,

@@ -68,12 +68,17 @@ func (s *surveyor) nothing() error {
 	return fmt.Errorf("%w in the folder, only %s", ErrNoFiles, strings.Join(there, ", "))
 }
 
+// fewFiles is a folder whose files are no sample each: fewer than a usual batch has. A file of another kind among them
+// may hold all samples.
+const fewFiles = 32
+
 // choose picks the kind of the dataset: the one that more than half of the files have; else, as with a text beside
-// every picture or a handful of archives among logs, the one that holds most bytes.
+// every picture, a handful of archives among logs, or pictures of what one large file holds, the one with most bytes.
 func (s *surveyor) choose(count *census, root string) *pool {
 	best, most := count.pools[0], -1.0
 	for _, p := range count.pools {
-		if p.kind != Other && 2*p.drawn.seen > count.files() || p.drawn.seen == count.files() {
+		if p.kind != Other && 2*p.drawn.seen > count.files() && count.files() >= fewFiles ||
+			p.drawn.seen == count.files() {
 			return p
 		}
 	}

@@ -95,7 +95,8 @@ type Dataset struct {
 	Filters      []Filter  `json:",omitempty"` // in the order they are applied when writing
 	Outside      []Outside `json:",omitempty"` // external, virtual: the files it draws on
 	Sources      int       `json:",omitempty"` // external, virtual: how many there are
-	StoredBytes  *int64    `json:",omitempty"` // what it occupies in this file, compressed
+	// what it occupies in this file, compressed; of elements of varying length as far as no other data accounts for it
+	StoredBytes *int64 `json:",omitempty"`
 	// one index of the first axis, decoded; nil for scalars and variable-length data
 	ItemBytes  *int64         `json:",omitempty"`
 	ChunkBytes *int64         `json:",omitempty"` // chunked: one chunk, decoded

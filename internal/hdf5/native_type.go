@@ -11,6 +11,8 @@ import (
 	"math"
 )
 
+const varyingString = "str"
+
 // elementType describes the type of a dataset's elements.
 type elementType struct {
 	bytes   int64
@@ -47,7 +49,7 @@ func (t elementType) named(id C.hid_t) string {
 		return fmt.Sprintf("%s%s%d", order, kind, 8*t.bytes)
 	case C.H5T_STRING:
 		if t.varying {
-			return "str"
+			return varyingString
 		}
 		return fmt.Sprintf("str (%d bytes)", t.bytes)
 	case C.H5T_COMPOUND:
