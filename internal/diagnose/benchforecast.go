@@ -140,6 +140,9 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	p.FreeStep, p.CPU, p.Wait = stat.Exact(t.Step.Seconds()), cpu.Scaled(batch), wait.Scaled(batch)
 	p.CPUs, p.UsableCPUs, p.BatchBytes = usable.Summary, usable.Center, batch*orZero(e, metric.BenchItemBytes)
 	p.CPU.N = max(p.CPU.N, 1)
+	if own := e.Bench.InProcess; own.N > 0 { // all that a batch takes is in it, and no other process has the caches
+		p.Sending = p.CPU.Center + p.Dispatch - batch*own.Center
+	}
 	extra := batch * t.Transform.Seconds()
 	p.CPU.Center, p.CPU.Lo, p.CPU.Hi = p.CPU.Center+extra, p.CPU.Lo+extra, p.CPU.Hi+extra
 	if most, ok := ceilingAhead(e, isCold); ok {

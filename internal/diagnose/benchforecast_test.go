@@ -126,6 +126,20 @@ func TestForecastGoesByAWorkerThatRead(t *testing.T) {
 	}
 }
 
+// A DataLoader without workers that read the sample is what one gives, be it slower or faster than the parts.
+func TestForecastGoesByALoaderWithoutWorkers(t *testing.T) {
+	for _, each := range []float64{0.0005, 0.030} {
+		r := benchmarked(t, "bench-gzip-chunk64.json")
+		r.Measurements = append(r.Measurements, report.Measurement{Probe: report.ProbePython,
+			Metric: metric.ItemTime.Name, Labels: map[string]string{report.LabelDecoder: report.TorchInProcess},
+			Value: report.Metric{Center: each, Lo: each, Hi: each, N: 10, Confidence: 0.95}})
+		forecast(r, TrainingAhead{BatchSize: 64})
+		if row := r.Forecast.Rows[0]; row.NumWorkers != 0 || math.Abs(row.SamplesPerS*each-1) > 0.02 {
+			t.Errorf("an item each %g s: %+v", each, row)
+		}
+	}
+}
+
 func TestForecastNeedsAnItem(t *testing.T) {
 	r := benchmarked(t, "bench-contiguous.json")
 	r.Measurements = nil

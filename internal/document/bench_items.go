@@ -92,7 +92,7 @@ func itemName(k itemKind, g group, list []group) string {
 // adds reports whether a row is what making batches adds to each item, and no way to read one.
 func adds(g group) bool {
 	name := g.labels[report.LabelDecoder]
-	return strings.HasPrefix(name, "torch ") && name != report.TorchReading
+	return strings.HasPrefix(name, "torch ") && name != report.TorchReading && name != report.TorchInProcess
 }
 
 // usual is the one value that a label has in all groups that have it, "" where there are several.
@@ -159,6 +159,9 @@ func sources(r *report.Report) []string {
 			note += "; +: what batches of " + n + " add to each item"
 			if slices.Contains(values(list, report.LabelDecoder), report.TorchReading) {
 				note += ", " + report.TorchReading + ": all of it, in a DataLoader of one worker"
+			}
+			if slices.Contains(values(list, report.LabelDecoder), report.TorchInProcess) {
+				note += ", " + report.TorchInProcess + ": in one without workers"
 			}
 		}
 		notes = append(notes, note)

@@ -13,6 +13,7 @@ type Bench struct {
 	AsIs       Candidate   // the sample as it is, measured the same way
 	Decoders   []Decoder   // the user's own libraries, the fastest first
 	Loading    Value       // seconds per item of a DataLoader with one worker that reads them; N 0: not timed
+	InProcess  Value       // seconds per item of a DataLoader without workers; N 0: not timed
 	Handover   Value       // seconds per item of collating in a worker and handing over, by torch; N 0: not timed
 	Bound      string      // what bends the scaling at BenchWorkers, as a benchmark.Processes says; "" unknown
 	Compared   bool        // another storage was measured

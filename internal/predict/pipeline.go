@@ -20,7 +20,7 @@ type Pipeline struct {
 	Spin float64 // of TrainerCPU per batch, what only waits for the GPU in a busy loop
 
 	Handover float64 // CPU of a worker per batch beside making it
-	Sending  float64 // of Loader.CPU, what hands a batch over from a worker: without workers nobody does
+	Sending  float64 // of Loader.CPU, what is saved without workers, as handing over; below 0: what that costs more
 	Receive  float64 // CPU to take a finished batch from a worker
 	Untried  float64 // how much longer that may take where it was never seen, for there are no workers
 	Dispatch float64 // CPU of the trainer to draw a batch's indices and send them
@@ -66,7 +66,10 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		c.slices = defaultSlices
 	}
 	if set.Workers == 0 {
-		c.cpu, c.beside = max(c.cpu-known(p.Sending), 0), 0
+		c.beside = 0
+		if !math.IsNaN(p.Sending) {
+			c.cpu = max(c.cpu-p.Sending, 0)
+		}
 	}
 	c.spin = min(known(p.Spin), c.compute)
 	c.compute -= c.spin

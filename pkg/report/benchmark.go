@@ -135,6 +135,9 @@ const (
 // TorchReading is the value of LabelDecoder of items that a DataLoader with one worker reads and hands over in batches.
 const TorchReading = "torch reading"
 
+// TorchInProcess is that of items that a DataLoader without workers reads, and makes batches of.
+const TorchInProcess = "torch in process"
+
 // RowLabels are the names of the labels that make another row, in order. Versions, commands and what bounds a row only
 // say something of it: a newer decoder is a change to see, not another row.
 func RowLabels(labels map[string]string) []string {

@@ -46,7 +46,7 @@ def main():
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 8.0
     torch.set_num_threads(1)
     data = Pictures(path) if os.path.isdir(path) else Table(path)
-    loader = DataLoader(data, batch_size=32, shuffle=True, num_workers=workers, persistent_workers=True, drop_last=True)
+    loader = DataLoader(data, batch_size=32, shuffle=True, num_workers=workers, persistent_workers=workers > 0, drop_last=True)
     for _ in loader:
         pass  # into the page cache, and the workers to life
     items, start = 0, time.monotonic()

@@ -176,6 +176,7 @@ func (b *builder) python() {
 		return measured(first(b.rows.Python, func(r benchmark.Library) bool { return r.Name == name }).Item)
 	}
 	b.ev.Bench.Handover, b.ev.Bench.Loading = ofTorch("torch dataloader"), ofTorch(report.TorchReading)
+	b.ev.Bench.InProcess = ofTorch(report.TorchInProcess)
 	usual, _ := b.ev.Bench.Usual()
 	b.set(metric.BenchPython, usual.Item, b.why(report.ProbePython))
 }
