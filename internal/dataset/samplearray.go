@@ -55,6 +55,11 @@ func (s *surveyor) settle(first []arrayIn) error {
 		s.out.Sample.ItemShape = slices.Clone(a.shape)
 		s.note("Each file is taken for one item of shape %v; name another item shape if its first axis counts items.",
 			a.shape)
+		return nil
+	}
+	if s.out.Kind == Npy && len(a.shape) == 1 && a.element <= largestNumber {
+		s.out.Part = &Part{Noun: "number", Why: "the array has one axis, as of tokens: one element of it is an item; " +
+			"--item-shape says how many belong together"}
 	}
 	return nil
 }

@@ -65,8 +65,8 @@ func window(e *evidence.Evidence) *report.Window {
 	w := &report.Window{DurationS: (e.Window.End - e.Window.Start).Seconds(), WarmupS: e.Window.Warmup.Seconds(),
 		StartS: e.Window.Start.Seconds(), StartedAt: started(e), StartMono: (e.Header.StartMonotonic +
 			e.Window.Start).Seconds(), WholeEpochs: e.Window.Epochs}
-	if v, ok := e.Get(metric.BatchesPerS); ok {
-		w.Steps = new(v.Center * w.DurationS)
+	if n, ok := e.Steps(); ok {
+		w.Steps = &n
 	}
 	if v, ok := e.Get(metric.Restarts); ok && v.Center > 0 {
 		// each replaced set of workers is the end of an epoch; without restarts epochs cannot be determined from
@@ -74,7 +74,7 @@ func window(e *evidence.Evidence) *report.Window {
 		w.Epochs = new(int(math.Round(v.Center)))
 	}
 	if h := e.Facts.Hook; h != nil && stat.Finite(h.Steps, h.Epochs) {
-		w.Steps, w.Epochs = &h.Steps, new(int(math.Round(h.Epochs)))
+		w.Epochs = new(int(math.Round(h.Epochs)))
 	}
 	return w
 }

@@ -238,12 +238,8 @@ func because(reason string) string {
 
 // steps doubts a watch that saw few of them.
 func steps(e *evidence.Evidence, d *doubts) {
-	rate, ok := e.Get(metric.BatchesPerS)
-	length, ok2 := e.Get(metric.WindowTime)
-	if !ok || !ok2 {
-		return
-	}
-	switch n := rate.Center * length.Center; {
+	switch n, ok := e.Steps(); {
+	case !ok:
 	case n < leastSteps:
 		d.heavy("fewer than %d steps were seen", leastSteps)
 	case n < fairSteps:

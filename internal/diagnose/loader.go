@@ -181,33 +181,12 @@ func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
 	if v, ok := e.Get(metric.WorkerWaitBatch); ok {
 		l.Wait = v.Summary
 	}
-	l.fit(e, workers, rate)
 	l.shareLock(e, workers, rate)
 	l.Pause = predict.Pause(e.Reported().Pauses) // what interrupts training while its workers go on
 	if v, ok := e.Get(metric.StoragePerBatch); ok && v.Center > 0 {
 		l.FromStore, l.Storage = v.Summary, ceiling(e).Scaled(1/l.ranks)
 	}
 	return true
-}
-
-// fit scales the costs of a batch to what the workers' shares of time and the rate of batches say of them. The two
-// are medians over different windows; where a rate varies much they drift apart, and the model must begin from what
-// is seen now.
-func (l *Loader) fit(e *evidence.Evidence, workers, rate float64) {
-	if Hooked(e) {
-		return // the hook times each batch; shares of workers are of evaluations too, the rate is of training alone
-	}
-	busy, ok := e.Get(metric.WorkerBusy)
-	cost := l.Making()
-	delay, ok2 := e.Get(metric.WorkerRunDelay)
-	if !ok || !ok2 || cost <= 0 {
-		return
-	}
-	seen := workers * max(busy.Center-delay.Center, 0) / rate
-	const close = 1.25 // within a quarter they agree as well as intervals of such shares do
-	if factor := seen / cost; factor > 0 && (factor > close || factor < 1/close) {
-		l.CPU, l.Wait = l.CPU.Scaled(factor), l.Wait.Scaled(factor)
-	}
 }
 
 // uncounted is a loader with workers whose batches could not be counted. Of one unit of time the trainer waits a
@@ -284,16 +263,16 @@ func (l *Loader) timedInside(e *evidence.Evidence) bool {
 
 // ceiling is the bytes per second the job's cgroup lets all of it read; unknown where it sets no limit.
 func ceiling(e *evidence.Evidence) stat.Summary {
-	if v, ok := e.Get(metric.ReadBPSLimit); ok {
-		return v.Summary
-	}
+	most, limited := e.Get(metric.ReadBPSLimit)
 	iops, ok := e.Get(metric.ReadIOPSLimit)
 	reads, ok2 := e.Get(metric.DiskReadRate)
 	bytes, ok3 := e.Get(metric.DiskByteRate)
 	if ok && ok2 && ok3 && reads.Center > 0 {
-		return iops.Summary.Scaled(bytes.Center / reads.Center)
+		if as := iops.Summary.Scaled(bytes.Center / reads.Center); !limited || as.Center < most.Center {
+			return as
+		}
 	}
-	return stat.Summary{}
+	return most.Summary
 }
 
 // Trainers is how many trainers of the job were watched, each with a loader like this one; at least one. Those that

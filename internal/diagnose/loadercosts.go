@@ -182,7 +182,7 @@ func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 		return
 	}
 	l.assumed = append(l.assumed, "how batches vary")
-	l.vary(variation(e, rate))
+	l.vary(variation(e))
 }
 
 // vary assumes that batches vary by so much, as a part of their mean.
@@ -196,15 +196,15 @@ func (l *Loader) vary(variation float64) {
 // which workers start, or at whose end batches are not counted yet, are outliers and say nothing of batches; so the
 // spread is the median absolute deviation. Batches that do not vary at all are counted unevenly, too: of a time that
 // holds n and a part f of one, n or n + 1, which varies by f (1 - f), a sixth on average.
-func variation(e *evidence.Evidence, rate float64) float64 {
+func variation(e *evidence.Evidence) float64 {
 	values := slices.DeleteFunc(e.Windows(metric.WorkerBusyBatch), func(x float64) bool { return x <= 0 })
-	time, ok := e.Get(metric.WindowTime)
-	if len(values) < 3 || !ok || rate <= 0 {
+	steps, ok := e.Steps()
+	if len(values) < 3 || !ok || steps <= 0 {
 		return 0
 	}
 	middle, spread := stat.Spread(values)
-	per := max(rate*time.Center/float64(len(values)), 1) // batches of a window
-	window := spread / middle                            // of its mean
+	per := max(steps/float64(len(values)), 1) // batches of a window
+	window := spread / middle                 // of its mean
 	return min(math.Sqrt(max(window*window*per-1/(6*per), 0)), mostVariation)
 }
 

@@ -193,8 +193,8 @@ func footer(r *report.Report) []string {
 	if w := r.Window; w != nil {
 		watched = unit.Seconds(w.DurationS) + " sampled, " + unit.Seconds(w.WarmupS) + " warm-up dropped"
 		if w.WholeEpochs > 0 {
-			watched = unit.Count(int64(w.WholeEpochs), "whole epoch", "whole epochs") + " of " +
-				unit.Seconds(w.DurationS) + " used, " + unit.Seconds(w.WarmupS) + " warm-up dropped"
+			watched = unit.Count(int64(w.WholeEpochs), "whole epoch", "whole epochs") + " used, " +
+				unit.Seconds(w.DurationS) + " in all, " + unit.Seconds(w.WarmupS) + " warm-up dropped"
 		}
 	}
 	if o := r.Tool.Overhead; o != nil {

@@ -99,7 +99,7 @@ func (b *builder) opens(r *rank) {
 	if r.handed == nil || stat.Sum(seen) == 0 {
 		batches = nil
 	}
-	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(b.ratio(opens, batches)), metric.DatasetOpens)
+	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(b.ratio(b.counted(r, opens), batches)), metric.DatasetOpens)
 }
 
 // When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the
@@ -254,9 +254,10 @@ func (b *builder) reading(r *rank) {
 	b.take(metric.StorageBytes, b.ratio(fetched, b.Length).or(uncounted), metric.ProcReadBytes)
 	b.take(metric.CacheHits, cached, metric.ProcReadBytes, metric.ProcReadChars)
 	b.take(metric.BytesPerRead, size, metric.ProcReadCalls, metric.ProcReadChars)
-	b.perBatch(r, metric.ReadsPerBatch, b.ratio(b.growthOf(metric.ProcReadCalls, r.workerSet), r.handed),
+	b.perBatch(r, metric.ReadsPerBatch, b.ratio(b.counted(r, b.growthOf(metric.ProcReadCalls, r.workerSet)), r.handed),
 		metric.ProcReadCalls)
-	b.perBatch(r, metric.StoragePerBatch, b.ratio(fetchedByWorkers, r.handed).or(uncounted), metric.ProcReadBytes)
+	b.perBatch(r, metric.StoragePerBatch, b.ratio(b.counted(r, fetchedByWorkers), r.handed).or(uncounted),
+		metric.ProcReadBytes)
 }
 
 // loading returns the processes that load data: the workers, and the trainers that have none.

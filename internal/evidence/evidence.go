@@ -85,6 +85,18 @@ func (e *Evidence) Get(d metric.Desc) (Value, bool) {
 	return v, v.N > 0
 }
 
+// Steps is how many batches training was seen to take; false where they were not counted.
+func (e *Evidence) Steps() (float64, bool) {
+	if h := e.Facts.Hook; h != nil && h.Steps > 0 {
+		return h.Steps, true
+	}
+	v := e.read(metric.BatchesPerS)
+	if time, ok := e.Get(metric.WindowTime); len(v.num) == 0 {
+		return v.Center * time.Center, ok && v.N > 0
+	}
+	return stat.Sum(v.num), v.N > 0
+}
+
 // Windows returns a signal's values window by window, in order of time, where they are known; nil else. A window that
 // gave none is left out.
 func (e *Evidence) Windows(d metric.Desc) (values []float64) {

@@ -211,7 +211,7 @@ func TestHookCrew(t *testing.T) {
 		private, _ := e.Get(metric.WorkerRSS)
 		_, joint := e.Get(metric.IdleWhileWaits)
 		_, blocked := e.Get(metric.HeadOfLine)
-		if good := busy.Center > 0.68 && busy.Center < 0.76 && private.Center == 500<<20 && !joint &&
+		if good := busy.Center > 0.76 && busy.Center < 0.81 && private.Center == 500<<20 && !joint &&
 			!blocked; good != reported {
 			t.Errorf("told %v: workers are busy %.2f of the time, with %g bytes; paired samples %v %v", reported,
 				busy.Center, private.Center, joint, blocked)

@@ -18,7 +18,7 @@ func (b *builder) hookFigures(r *rank, h *hooked.Trainer) {
 	r.hook = h
 	r.batches = h.Training.Of(metric.HookSteps)
 	r.clock, r.evaluated, r.reported = h.Trained(), h.Evaluated, h.Reported
-	r.rate = b.Quotient(r.batches, r.clock)
+	r.rate, r.evaluating = b.Quotient(r.batches, r.clock), h.EvaluationSpans()
 	b.hookWorkers(r)
 }
 

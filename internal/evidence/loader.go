@@ -50,7 +50,7 @@ func (b *builder) pinning(r *rank) {
 	samples := b.Grow(r.Pin(), metric.ThreadSamples)
 	idle := b.Grow(r.Pin(), metric.ThreadQueuePoll, metric.ThreadStopped)
 	busy := stat.Minus(samples, idle)
-	batch := summary(stat.NotNegative(b.Quotient(busy, r.handed)))
+	batch := summary(stat.NotNegative(b.Quotient(b.counted(r, busy), r.handed)))
 	b.take(metric.PinBusy, b.ratio(busy, samples), metric.ThreadSamples)
 	locked := b.Grow(r.Pin(), metric.ThreadFutexTimed, metric.ThreadGIL)
 	b.take(metric.PinLock, b.ratio(locked, samples), metric.ThreadSamples)

@@ -85,7 +85,11 @@ func (b *builder) queued(r *rank) float64 {
 	if seen := b.prefetch(r); seen != nil {
 		each = *seen
 	}
-	return float64(each * len(r.workerSet))
+	n := float64(each) * b.numWorkers(r).Center
+	if per, ok := b.center(metric.TensorsPerBatch); ok && b.Track(metric.LoaderTensors, r.Loader()) != nil {
+		n *= per
+	}
+	return n
 }
 
 // missingBeside is how many seconds' worth of batches is missing right before and after a save: while training stands

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/evidence/hooked"
 	"github.com/pipetune/pipetune/internal/evidence/watched"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -49,9 +50,9 @@ func (b *builder) trainingPart(r *rank, all step.Range, shares []float64) step.R
 	return step.Share(lo, all.Likely, hi)
 }
 
-// whileTraining is the watch, and what it saw of a trainer, without the time in which that was seen from outside to
-// evaluate: workers of training that live on have nothing to do then, which says nothing of them. All of the watch
-// where too little would be left.
+// whileTraining is the watch, and what it saw of a trainer, without the time in which that evaluated: workers of
+// training that live on have nothing to do then, which says nothing of them. All of the watch where too little would be
+// left.
 func (b *builder) whileTraining(r *rank) (*builder, *rank) {
 	if len(r.evaluating) == 0 || r.noLoader {
 		return b, r
@@ -70,6 +71,14 @@ func (b *builder) whileTraining(r *rank) (*builder, *rank) {
 	of.Watch, own.evaluated, own.rate = &watch, nil, stat.Summary{}
 	own.batches, own.handed, own.clock = nil, nil, nil
 	own.samples = of.Grow(r.Entity, metric.ThreadSamples)
+	if r.hook != nil {
+		h, _, _ := hooked.Read(&watch, r.Process)
+		if h == nil {
+			return b, r
+		}
+		of.hookFigures(&own, h)
+		return &of, &own
+	}
 	of.batches(&own)
 	own.handed = own.batches
 	return &of, &own

@@ -69,7 +69,7 @@ func (b *builder) workers(r *rank) {
 		main = nil
 	}
 	take(metric.WorkerParallel, b.ratio(cpu, main), metric.ProcMainCPU)
-	b.perBatch(r, metric.WorkerCPUBatch, b.own(r, b.ratio(cpu, r.handed)), metric.ProcCPU)
+	b.perBatch(r, metric.WorkerCPUBatch, b.own(r, b.ratio(b.counted(r, cpu), r.handed)), metric.ProcCPU)
 	take(metric.WorkerRunDelay, b.ratio(delay, ready), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
@@ -83,7 +83,7 @@ func (b *builder) workers(r *rank) {
 		each = stat.Products(stat.Quotients(busy, samples), r.clock)
 	}
 	b.perBatch(r, metric.WorkerBusyBatch, b.own(r, b.ratio(each, r.handed)), metric.ThreadQueuePoll)
-	b.perBatch(r, metric.WorkerWaitBatch, summary(stat.NotNegative(b.Quotient(waits, r.handed))),
+	b.perBatch(r, metric.WorkerWaitBatch, summary(stat.NotNegative(b.Quotient(b.counted(r, waits), r.handed))),
 		metric.ThreadSamples)
 
 	usual := func(raw metric.Desc) func(*watched.Process) (float64, bool) {
@@ -100,6 +100,19 @@ func (b *builder) workers(r *rank) {
 	if r.hook != nil {
 		b.reportedWorkers(r)
 	}
+}
+
+// counted is what of each window falls into the time in which batches were counted: beside batches of a part of the
+// window, what took all of it makes each too dear.
+func (b *builder) counted(r *rank, xs []float64) []float64 {
+	clock := r.clock
+	if r.hook != nil { // evaluations are among the batches then
+		clock = r.reported
+	}
+	if clock == nil || xs == nil {
+		return xs
+	}
+	return stat.Each(len(xs), func(i int) float64 { return xs[i] * stat.Share(stat.Divide(clock[i], b.Length[i])) })
 }
 
 // ofEach is the median worker's figure.

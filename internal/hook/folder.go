@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 const (
@@ -29,6 +31,8 @@ const (
 	// folderPattern is os.MkdirTemp's for the private folder, and longestName the longest that it makes of it.
 	folderPattern = "pipetune-*"
 	longestName   = len("pipetune-4294967295")
+	// longestShelter is the longest that shelterName makes.
+	longestShelter = len("pipetune-of-4294967295")
 )
 
 // folder is the private folder: mode 0700, with the hook's files, mode 0400, and the socket. root is held open, so that
@@ -46,9 +50,14 @@ func makeFolder(parents []string, files []source) (*folder, error) {
 			tried = append(tried, fmt.Errorf("%s: PYTHONPATH would end it at its %q", parent, os.PathListSeparator))
 			continue
 		}
-		if n := len(parent) + 1 + longestName + 1 + len(socketName); n > maxSocketPath {
+		if n := len(parent) + 1 + longestShelter + 1 + longestName + 1 + len(socketName); n > maxSocketPath {
 			tried = append(tried, fmt.Errorf("%s: a socket in it would have a path of %d bytes, and the kernel takes "+
 				"%d", parent, n, maxSocketPath))
+			continue
+		}
+		parent, err := shelter(parent, os.Geteuid())
+		if err != nil {
+			tried = append(tried, err)
 			continue
 		}
 		f, err := newFolder(parent, files)
@@ -60,6 +69,30 @@ func makeFolder(parents []string, files []source) (*folder, error) {
 	}
 	return nil, fmt.Errorf("making the hook's private folder (set TMPDIR to a folder of your own with a short path "+
 		"that holds no %q): %w", os.PathListSeparator, errors.Join(tried...))
+}
+
+// shelterName is a folder of a user's own, for private folders where others may write.
+const shelterName = "pipetune-of-%d"
+
+// shelter is where below parent the private folder is made. A job may live on when its private folder is gone, and its
+// PYTHONPATH names it still: in a folder where others may write they could make one of that name. There it is made in
+// one of the user's own, which stays.
+func shelter(parent string, euid int) (string, error) {
+	info, err := os.Stat(parent)
+	if err != nil || info.Mode().Perm()&0o022 == 0 {
+		return parent, err
+	}
+	own := filepath.Join(parent, fmt.Sprintf(shelterName, euid))
+	if err = os.Mkdir(own, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	if info, err = os.Lstat(own); err != nil {
+		return "", err
+	}
+	if !info.IsDir() || owner(info) != euid || info.Mode().Perm() != 0o700 {
+		return "", fmt.Errorf("%s is no folder of one's own that nobody else may enter (mode 0700)", own)
+	}
+	return own, nil
 }
 
 func newFolder(parent string, files []source) (*folder, error) {
@@ -164,11 +197,16 @@ func parents(getenv func(string) string, euid int) []string {
 	return append(list, "/tmp")
 }
 
-// usable says whether a folder can be written to, and whether what is made there stays where it is: neither it nor a
+// usable says whether a folder can be written to without a network, and whether what is made there stays where it is:
+// neither it nor a
 // folder above may let others rename what is not theirs, or Python would load what they put in its place.
 func usable(dir string, euid int) bool {
-	if !filepath.IsAbs(dir) || unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+	var st unix.Statfs_t
+	if !filepath.IsAbs(dir) || unix.Access(dir, unix.W_OK|unix.X_OK) != nil || unix.Statfs(dir, &st) != nil {
 		return false
+	}
+	if kind, known := procfs.KindOfMagic(int64(st.Type)); known && kind.Distant() {
+		return false // each message would look its socket's path up there, and wait for the server
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	for err == nil {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -100,6 +101,29 @@ func TestTheFolderIsPrivateAndGoes(t *testing.T) {
 	}
 }
 
+// TestWhereOthersWriteTheFolderHasAShelter: nobody can take the place of one that is gone, nor offer one to begin with.
+func TestWhereOthersWriteTheFolderHasAShelter(t *testing.T) {
+	parent := short(t)
+	must.Do(t, os.Chmod(parent, 0o777|fs.ModeSticky))
+	r := openIn(t, parent)
+	own := filepath.Dir(r.folder.path)
+	if filepath.Dir(own) != parent {
+		t.Fatalf("the private folder is %s", r.folder.path)
+	}
+	r.Close()
+	if info, err := os.Lstat(own); err != nil || info.Mode() != 0o700|fs.ModeDir || len(entries(t, own)) != 0 {
+		t.Errorf("afterwards: %v, %v", info, err)
+	}
+	again := openIn(t, parent)
+	if filepath.Dir(again.folder.path) != own {
+		t.Errorf("the next one is %s", again.folder.path)
+	}
+	must.Do(t, os.Chmod(own, 0o755))
+	if got, err := shelter(parent, os.Geteuid()); err == nil {
+		t.Errorf("%s was taken, which others may enter", got)
+	}
+}
+
 func TestRemovalFollowsNoLinks(t *testing.T) {
 	parent, kept := short(t), short(t)
 	must.Do(t, os.WriteFile(filepath.Join(kept, "precious"), []byte("x"), 0o600))
@@ -180,7 +204,7 @@ func TestParentsThatArePassedOver(t *testing.T) {
 	for parent, parts := range map[string][]string{long: {"TMPDIR", "107", "/nowhere"},
 		split: {split, "PYTHONPATH", "':'", "TMPDIR"}} {
 		must.Do(t, os.Mkdir(parent, 0o700))
-		if r := openIn(t, parent); filepath.Dir(r.folder.path) != "/tmp" {
+		if r := openIn(t, parent); filepath.Dir(filepath.Dir(r.folder.path)) != "/tmp" {
 			t.Errorf("the folder is %s", r.folder.path)
 		}
 		_, err := makeFolder([]string{parent, "/nowhere"}, nil)
@@ -232,7 +256,7 @@ func TestTryLeavesNothing(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	t.Setenv("TMPDIR", dir+strings.Repeat("/long", 20))
-	if parent, err := Try(); err != nil || parent != "/tmp" {
-		t.Errorf("%q, %v; want /tmp", parent, err)
+	if parent, err := Try(); err != nil || parent != fmt.Sprintf("/tmp/"+shelterName, os.Geteuid()) {
+		t.Errorf("%q, %v; want the user's own folder in /tmp", parent, err)
 	}
 }

@@ -93,7 +93,9 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can be somebody else; for all others TestOnlyTheJobIsHeard makes one up
 	}
-	r := openIn(t, "/tmp")
+	parent := short(t)
+	must.Do(t, os.Chmod(parent, 0o755))
+	r := openIn(t, parent)
 	socket := filepath.Join(r.folder.path, socketName)
 	binary := filepath.Join(short(t), "sender")
 	data := must.Get(os.ReadFile("/proc/self/exe"))(t)

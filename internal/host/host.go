@@ -25,6 +25,8 @@ type Options struct {
 	FS procfs.FS
 	// Target is the job's process whose limits and mounts count: the first trainer.
 	Target procfs.ID
+	// Trainers are all of them, where there are several: what one may use the job may use.
+	Trainers []procfs.ID
 	// Paths lets Storage ask about the job's paths in a child; nil asks nothing.
 	Paths     PathService
 	Redaction untrusted.Redaction
@@ -131,7 +133,13 @@ func (d *describer) group() error {
 		return err
 	}
 	defer p.Close()
-	usable, err := d.FS.UsableCPUs(d.Target.PID)
+	var others []int
+	for _, t := range d.Trainers {
+		if t != d.Target {
+			others = append(others, t.PID)
+		}
+	}
+	usable, err := d.FS.UsableCPUs(d.Target.PID, others...)
 	if errors.Is(err, procfs.ErrGone) {
 		return err
 	}

@@ -258,7 +258,7 @@ func (j *Job) hdf5OfWorkers(known string) string {
 	if len(workers) == 0 {
 		return ""
 	}
-	l, _ := guarded(j.table.guard, j.opts.FS, workers[0].ID, readLibraries) // "" where they cannot be read
+	l, _ := Guarded(j.table.guard, j.opts.FS, workers[0].ID, readLibraries) // "" where they cannot be read
 	return l.hdf5
 }
 

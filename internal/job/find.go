@@ -143,7 +143,7 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 	if err != nil || !mine(status.UID.Or(-1)) || !isPython(exe, nil) {
 		return false
 	}
-	in, ok := guarded(new(guard), o.FS, id, func(p *procfs.Process) (inside, error) { return readInside(o.FS, p), nil })
+	in, ok := Guarded(new(Guard), o.FS, id, func(p *procfs.Process) (inside, error) { return readInside(o.FS, p), nil })
 	return ok && (in.framework != "" || in.accelerator != "")
 }
 

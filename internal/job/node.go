@@ -132,12 +132,12 @@ const patience = 250 * time.Millisecond
 // maxStuck bounds the goroutines that wait for such reads; further ones are then not begun.
 const maxStuck = 4
 
-// guard runs reads that may hang.
-type guard struct{ stuck atomic.Int32 }
+// Guard runs reads that may hang. Its zero value is ready.
+type Guard struct{ stuck atomic.Int32 }
 
-// guarded reads something of a process, through a hold of its own, in a goroutine that it gives up on after patience;
+// Guarded reads something of a process, through a hold of its own, in a goroutine that it gives up on after patience;
 // false where nothing was read. read must own everything it touches.
-func guarded[T any](g *guard, fs procfs.FS, id procfs.ID, read func(*procfs.Process) (T, error)) (value T, ok bool) {
+func Guarded[T any](g *Guard, fs procfs.FS, id procfs.ID, read func(*procfs.Process) (T, error)) (value T, ok bool) {
 	if g.stuck.Load() >= maxStuck {
 		return value, false
 	}

@@ -19,7 +19,7 @@ type table struct {
 	self  int
 	nodes map[int]*node
 	buf   procfs.Buffer
-	guard *guard
+	guard *Guard
 	inner func() []string // Options.BatchTakers
 	// hadTrainer says that some process has looked like a trainer: when it is gone, nothing else is taken for one.
 	hadTrainer bool
@@ -29,7 +29,7 @@ type table struct {
 }
 
 func newTable(o Options) *table {
-	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}, inner: o.BatchTakers}
+	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &Guard{}, inner: o.BatchTakers}
 }
 
 // add takes hold of a process that was seen below the roots, as a child of parent. It returns nil where there is none,
@@ -70,7 +70,7 @@ func (t *table) describe(n *node) {
 		f.innerPID = st.NSPIDs[len(st.NSPIDs)-1]
 	}
 	f.exe, _ = n.proc.Exe() // what cannot be read is "" or nil
-	f.argv, _ = guarded(t.guard, t.fs, n.id, (*procfs.Process).Cmdline)
+	f.argv, _ = Guarded(t.guard, t.fs, n.id, (*procfs.Process).Cmdline)
 	f.kind, f.python = classifyCommand(f.argv), isPython(f.exe, f.argv)
 	n.facts, n.described = f, true
 }
@@ -78,7 +78,7 @@ func (t *table) describe(n *node) {
 func (t *table) inspect(n *node) {
 	n.inside.tries++
 	fs := t.fs
-	in, ok := guarded(t.guard, fs, n.id, func(p *procfs.Process) (inside, error) { return readInside(fs, p), nil })
+	in, ok := Guarded(t.guard, fs, n.id, func(p *procfs.Process) (inside, error) { return readInside(fs, p), nil })
 	if ok {
 		in.tries = n.inside.tries
 		n.inside = in

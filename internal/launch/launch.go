@@ -43,6 +43,7 @@ type Job struct {
 	quiet    reason // why the hook reports nothing, as seen while the training was waited for
 	folder   string // of the hook, first on the job's PYTHONPATH
 	socket   string // of the receiver
+	reads    job.Guard
 
 	shows  bool // the training has begun, as seen from outside, and the hook reports no batch
 	acted  bool // trainers have taken orders

@@ -76,12 +76,12 @@ func (j *Job) explain(id procfs.ID, state hook.State, paths *isolate.Paths) reas
 	if major, minor, ok := pythonVersion(name); ok && (major < 3 || major == 3 && minor < 8) {
 		return reason{fmt.Sprintf("Python %d.%d is older than 3.8", major, minor), 3}
 	}
-	if argv, err := p.Cmdline(); err == nil {
+	if argv, ok := job.Guarded(&j.reads, j.fs, id, (*procfs.Process).Cmdline); ok {
 		if flag := isolating(argv); flag != "" {
 			return reason{"Python was started with " + flag + ", which keeps out what PYTHONPATH adds", 3}
 		}
 	}
-	if env, err := p.Environ(); err == nil {
+	if env, ok := job.Guarded(&j.reads, j.fs, id, (*procfs.Process).Environ); ok {
 		switch search, found := env["PYTHONPATH"]; {
 		case env[hook.EnvSocket] == "":
 			return reason{"the job's environment was emptied: " + hook.EnvSocket + " is not in it", 3}

@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -51,6 +52,20 @@ func TestCPUsThatMayComeLater(t *testing.T) {
 	root.Put("sys/devices/system/cpu/online", "0-3,8\n")
 	if u, err := (FS{Root: root.Dir}).UsableCPUs(7); err != nil || u.CPUs != 5 || u.Affinity.Or(0) != 5 {
 		t.Errorf("%+v, %v; want the 5 that are online", u, err)
+	}
+}
+
+// TestTrainersWithCoresOfTheirOwn: ranks that are bound to cores each leave the job all of them.
+func TestTrainersWithCoresOfTheirOwn(t *testing.T) {
+	root := fakeroot.Machine(t, "bare")
+	root.Put("proc/7/status", "Name:\tpython3\nCpus_allowed_list:\t0-3\n")
+	root.Put("proc/8/stat", string(must.Get(os.ReadFile(filepath.Join(root.Dir, "proc/7/stat")))(t)))
+	root.Put("proc/8/status", "Name:\tpython3\nCpus_allowed_list:\t2-7\n")
+	root.Put("sys/devices/system/cpu/online", "0-15\n")
+	for others, want := range map[int]float64{7: 4, 8: 8, 9: 4} { // 9 has ended
+		if u, err := (FS{Root: root.Dir}).UsableCPUs(7, others); err != nil || u.CPUs != want {
+			t.Errorf("beside %d: %+v, %v; want %g", others, u, err, want)
+		}
 	}
 }
 

@@ -189,20 +189,20 @@ type UsableCPUs struct {
 	Warnings []string
 }
 
-// UsableCPUs computes min(affinity, cpuset, quota/period) of a process. It is
-// ErrNoData only where none of them can be read.
-func (f FS) UsableCPUs(pid int) (UsableCPUs, error) {
-	p, err := f.Open(pid)
+// UsableCPUs computes min(affinity, cpuset, quota/period) of a process, or of
+// several of one control group that may each be bound to cores of their own. It
+// is ErrNoData only where none of them can be read.
+func (f FS) UsableCPUs(pid int, others ...int) (UsableCPUs, error) {
+	allowed, err := f.allowed(pid)
 	if err != nil {
 		return UsableCPUs{}, err
 	}
-	defer p.Close()
-	status, err := p.Status()
-	if err != nil {
-		return UsableCPUs{}, err
+	for _, other := range others {
+		if more, err := f.allowed(other); err == nil { // else it has ended
+			allowed = allowed.Or(more)
+		}
 	}
 	u := UsableCPUs{CPUs: math.Inf(1)}
-	allowed := status.CPUs.Or(nil)
 	if online, err := f.OnlineCPUs(); err == nil {
 		allowed = allowed.And(online)
 	}
@@ -213,7 +213,9 @@ func (f FS) UsableCPUs(pid int) (UsableCPUs, error) {
 		u.Warnings = append(u.Warnings, "cgroup limits unknown: "+err.Error())
 	} else {
 		if set, err := group.CPUSet(); err == nil {
-			u.CPUSet, u.CPUs = Some(len(set)), min(u.CPUs, float64(len(set)))
+			if u.CPUSet = Some(len(set)); len(others) == 0 { // those of others may be of a group of their own
+				u.CPUs = min(u.CPUs, float64(len(set)))
+			}
 		} else if !errors.Is(err, ErrNoData) {
 			u.Warnings = append(u.Warnings, "cpuset unknown: "+err.Error())
 		}
@@ -229,4 +231,15 @@ func (f FS) UsableCPUs(pid int) (UsableCPUs, error) {
 		return UsableCPUs{}, &readError{"the affinity", ErrNoData, errors.New("no Cpus_allowed_list")}
 	}
 	return u, nil
+}
+
+// allowed are the CPUs that the scheduler lets a process run on.
+func (f FS) allowed(pid int) (CPUSet, error) {
+	p, err := f.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	status, err := p.Status()
+	return status.CPUs.Or(nil), err
 }

@@ -52,6 +52,13 @@ func (s CPUSet) And(other CPUSet) CPUSet {
 	return both
 }
 
+// Or returns the CPUs in either.
+func (s CPUSet) Or(other CPUSet) CPUSet {
+	all := slices.Concat(s, other)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // OnlineCPUs returns the CPUs that can run something now. A process that nobody
 // restricted is allowed on all CPUs the machine could ever have, hot-plugged
 // ones of a virtual machine included, so an affinity means something only

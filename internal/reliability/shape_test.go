@@ -102,7 +102,8 @@ func wideMachine(s *stand) {
 		return 1, []procfs.Storage{must.Get(fs.StorageOf(mounts, "/home/me/data"))(s)}
 	})
 	r := must.Get(recording.NewRecorder(recording.Header{}, nil))(s)
-	samplers := []sampler.Sampler{sampler.NewCPU(fs, target), sampler.NewMemory(fs, target, nil),
+	samplers := []sampler.Sampler{sampler.NewCPU(fs, func() []procfs.ID { return []procfs.ID{target} }),
+		sampler.NewMemory(fs, target, nil),
 		sampler.NewDisk(fs, data), sampler.NewPressure(fs, target), sampler.NewCgroup(fs, target, data)}
 	var live []sampler.Sampler
 	for _, m := range samplers {

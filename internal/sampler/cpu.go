@@ -18,18 +18,19 @@ const hostEntity = "host"
 type CPU struct {
 	steady
 	fs      procfs.FS
-	target  procfs.ID
+	job     func() []procfs.ID
 	machine *procfs.Machine
 	stat    procfs.SystemStat
 	cores   []string // entity of each core, by its number
 	slow    slowly
 }
 
-// NewCPU watches the machine on behalf of a job's process, whose affinity and quota decide the usable cores. The kernel
-// counts in steps of 10 ms, so over half a second a share is known to 2 points. Single cores come every 5 s: a machine
-// with 256 of them has 1,000 series here, which would be most of the recording otherwise.
-func NewCPU(fs procfs.FS, target procfs.ID) *CPU {
-	return &CPU{steady: steady{"cpu", 500 * time.Millisecond}, fs: fs, target: target, machine: fs.Machine()}
+// NewCPU watches the machine on behalf of a job's trainers, which may each be bound to cores of their own and, with the
+// quota of the first, decide the usable ones. The kernel counts in steps of 10 ms, so over half a second a share is
+// known to 2 points. Single cores come every 5 s: a machine with 256 of them has 1,000 series here, which would be most
+// of the recording otherwise.
+func NewCPU(fs procfs.FS, job func() []procfs.ID) *CPU {
+	return &CPU{steady: steady{"cpu", 500 * time.Millisecond}, fs: fs, job: job, machine: fs.Machine()}
 }
 
 // Start implements Sampler.
@@ -84,9 +85,11 @@ func (c *CPU) entity(num int) string {
 }
 
 func (c *CPU) usable(sink recording.Sink) {
-	u, err := ofProcess(c.fs, c.target, func(*procfs.Process) (procfs.UsableCPUs, error) {
-		return c.fs.UsableCPUs(c.target.PID)
-	})
+	var u procfs.UsableCPUs
+	err := error(procfs.ErrGone)
+	if pids := c.alive(); len(pids) > 0 {
+		u, err = c.fs.UsableCPUs(pids[0], pids[1:]...)
+	}
 	if errors.Is(err, procfs.ErrGone) {
 		return // the job ended, which others report
 	}
@@ -98,6 +101,17 @@ func (c *CPU) usable(sink recording.Sink) {
 	for _, w := range u.Warnings {
 		sink.Unseen(metric.CPUUsable.Name, hostEntity, w, "")
 	}
+}
+
+// alive are the job's trainers that are there still.
+func (c *CPU) alive() (pids []int) {
+	for _, id := range c.job() {
+		if p, err := c.fs.OpenID(id); err == nil {
+			p.Close()
+			pids = append(pids, id.PID)
+		}
+	}
+	return pids
 }
 
 // Close implements Sampler.

@@ -66,9 +66,9 @@ var ofPools = []string{"libgomp", "libiomp5", "libomp", "libtbb"}
 
 // inPool reports whether a thread that is blocked there waits for such a library's next loop. The maps are read, once
 // for each thread that may feed.
-func inPool(proc *procfs.Process, call procfs.Syscall) bool {
-	all, err := proc.Code()
-	return err == nil && slices.ContainsFunc(all, func(m procfs.Mapping) bool {
+func (l *Loader) inPool(id procfs.ID, call procfs.Syscall) bool {
+	all, ok := job.Guarded(&l.maps, l.fs, id, (*procfs.Process).Code)
+	return ok && slices.ContainsFunc(all, func(m procfs.Mapping) bool {
 		return m.From <= call.PC && call.PC < m.To && slices.Contains(ofPools, libraryOf(m.Path))
 	})
 }
@@ -93,7 +93,7 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 }
 
 // listThreads lists the trainer's threads and begins to sample those that used a CPU since the last time.
-func (f *feeders) listThreads(t *trainer, now time.Duration) {
+func (f *feeders) listThreads(l *Loader, t *trainer, now time.Duration) {
 	full := now >= f.next
 	if !full && !f.looks {
 		return
@@ -145,7 +145,7 @@ func (f *feeders) listThreads(t *trainer, now time.Duration) {
 			f.looks = true
 			continue
 		}
-		if s.watched = true; !call.Running && inPool(t.main.proc, call) {
+		if s.watched = true; !call.Running && l.inPool(t.id, call) {
 			continue
 		}
 		name, _ := s.task.Comm() // "" where it ends

@@ -37,6 +37,7 @@ type Members interface {
 type Loader struct {
 	steady
 	fs      procfs.FS
+	maps    job.Guard // of reads of a process's maps
 	members Members
 	clock   func() time.Duration
 	pace    samplePace

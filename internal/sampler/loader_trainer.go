@@ -99,7 +99,7 @@ func (t *trainer) sample(l *Loader, now time.Duration) {
 		t.hostRunning++
 	}
 	if !t.had {
-		t.feeders.listThreads(t, now)
+		t.feeders.listThreads(l, t, now)
 		t.feeders.sample(&l.scratch, now, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main, backward)

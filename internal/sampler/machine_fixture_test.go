@@ -53,7 +53,7 @@ func TestCPUOfAFixture(t *testing.T) {
 		"cpu_busy_s cpu/7": 6.7, "cpu_idle_s cpu/7": 45, "cpu_iowait_s cpu/7": 0.25, "cpu_steal_s cpu/7": 0.35,
 		"cpus_present host": 2, "cpus_usable host": 2.5,
 	}
-	b := sampled(t, NewCPU(fs, id))
+	b := sampled(t, NewCPU(fs, func() []procfs.ID { return []procfs.ID{id} }))
 	near := cmp.Comparer(func(x, y float64) bool { return x-y < 1e-9 && y-x < 1e-9 })
 	if diff := cmp.Diff(want, b.last, near); diff != "" {
 		t.Error(diff)
@@ -63,7 +63,7 @@ func TestCPUOfAFixture(t *testing.T) {
 // TestOldKernelHasNoSteal: a column that is not there is not a measured zero.
 func TestOldKernelHasNoSteal(t *testing.T) {
 	fs, id := fakeMachine(t, "bare", 7)
-	b := sampled(t, NewCPU(fs, id))
+	b := sampled(t, NewCPU(fs, func() []procfs.ID { return []procfs.ID{id} }))
 	for name := range b.last {
 		if strings.HasPrefix(name, "cpu_steal") || strings.HasPrefix(name, "cpu_iowait") {
 			t.Errorf("%s was recorded", name)
@@ -310,7 +310,7 @@ func TestEndedJobIsNotAnothers(t *testing.T) {
 	if err := NewCgroup(fs, id, nil).Start(t.Context(), b); err == nil {
 		t.Error("the other process' group was taken")
 	}
-	b = sampled(t, NewCPU(fs, id))
+	b = sampled(t, NewCPU(fs, func() []procfs.ID { return []procfs.ID{id} }))
 	if v, ok := b.last["cpus_usable host"]; ok {
 		t.Errorf("the other process' %v cores were recorded", v)
 	}

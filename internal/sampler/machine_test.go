@@ -93,8 +93,8 @@ func at(fs procfs.FS, id procfs.ID, paths ...string) Data {
 // all makes the five samplers that read the machine.
 func all(fs procfs.FS, id procfs.ID, path string) []Sampler {
 	data := at(fs, id, path)
-	return []Sampler{NewCPU(fs, id), NewMemory(fs, id, nil), NewDisk(fs, data), NewPressure(fs, id),
-		NewCgroup(fs, id, data)}
+	return []Sampler{NewCPU(fs, func() []procfs.ID { return []procfs.ID{id} }), NewMemory(fs, id, nil),
+		NewDisk(fs, data), NewPressure(fs, id), NewCgroup(fs, id, data)}
 }
 
 // TestSamplersOnThisMachine reads real values: they must be plausible, not merely there, and each sampler's must be

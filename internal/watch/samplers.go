@@ -25,7 +25,7 @@ func (w *watch) table() ([]sampler.Sampler, func(*recording.Header)) {
 		sampler.NewHost(w.fs, w.Job),
 		files,
 		gpu,
-		sampler.NewCPU(w.fs, target),
+		sampler.NewCPU(w.fs, w.targets),
 		sampler.NewMemory(w.fs, target, w.Paths),
 		sampler.NewDisk(w.fs, files.Data),
 		sampler.NewPressure(w.fs, target),

@@ -61,12 +61,18 @@ func (s *Session) foreign() bool {
 }
 
 // Target is the process whose limits, mounts and cgroup stand for the job's.
-func (s *Session) Target() procfs.ID {
-	if trainers := s.Job.Tree().Trainers(); len(trainers) > 0 {
-		return trainers[0].ID
+func (s *Session) Target() procfs.ID { return s.targets()[0] }
+
+// targets are the job's trainers or, before there are any, the process that the job began with.
+func (s *Session) targets() (list []procfs.ID) {
+	for _, t := range s.Job.Tree().Trainers() {
+		list = append(list, t.ID)
 	}
-	h := s.Job.Header()
-	return procfs.ID{PID: h.PID, Start: h.StartTicks}
+	if len(list) == 0 {
+		h := s.Job.Header()
+		list = append(list, procfs.ID{PID: h.PID, Start: h.StartTicks})
+	}
+	return list
 }
 
 // Endless is the duration of a watch that goes on for as long as somebody looks at it: only its last stretch is kept
@@ -155,7 +161,8 @@ func SawEnough(rec *recording.Recording) bool {
 
 // header describes the machine and the job at the start. What could not be read comes as notes for the recording.
 func (w *watch) header(ctx context.Context) (recording.Header, []host.Note, error) {
-	machine, notes, err := host.Describe(host.Options{FS: w.fs, Target: w.Target(), Redaction: w.redact})
+	machine, notes, err := host.Describe(host.Options{FS: w.fs, Target: w.Target(), Trainers: w.targets(),
+		Redaction: w.redact})
 	if err != nil {
 		return recording.Header{}, nil, err
 	}

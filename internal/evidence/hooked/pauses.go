@@ -35,7 +35,7 @@ func (h *Trainer) pauses(mixed bool) (all Evaluating, p Pauses) {
 		return all, p
 	}
 	all.Mixed = mixed
-	spans := h.evaluationSpans(stat.Sum(h.Trained()) / steps)
+	spans := h.EvaluationSpans()
 	begun, worked := 0.0, 0.0
 	for _, l := range h.Evaluations {
 		begun += stat.Sum(l.Of(metric.HookBegun))
@@ -71,9 +71,10 @@ func (h *Trainer) pauses(mixed bool) (all Evaluating, p Pauses) {
 // may be, for the times that are told to stand for all. The one under way at the end is not reported.
 const allEvaluations = 0.6
 
-// evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
+// EvaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
 // it is not reported one by one.
-func (h *Trainer) evaluationSpans(step float64) (out []watched.Span) {
+func (h *Trainer) EvaluationSpans() (out []watched.Span) {
+	step := stat.Divide(stat.Sum(h.Trained()), stat.Sum(h.Training.Of(metric.HookSteps)))
 	var reported []watched.Span
 	for _, l := range h.Evaluations {
 		for _, m := range l.Members {

@@ -87,7 +87,10 @@ def _wait():
             if self.loaded is not None:
                 self.loaded.imported(name)
 
-    sys.meta_path.insert(0, Finder())
+    finder = Finder()
+    sys.meta_path.insert(0, finder)
+    if "torch.utils.data" in sys.modules:  # by a .pth file, which site runs before this
+        finder.imported("torch.utils.data")
 
 
 def _load(folder):

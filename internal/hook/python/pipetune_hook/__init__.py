@@ -35,6 +35,8 @@ PATCHES = {
 def imported(name):
     """Called when the module of that name has run; for torch.utils.data the first, which brings those imported before
     it."""
+    if not state.process.on:
+        return  # as where pipetune is gone, and its folder with it
     names = [name]
     if name == "torch.utils.data":
         names += [other for other in PATCHES if other != name and other in sys.modules]

@@ -86,6 +86,7 @@ class Process:
         self.epochs = []  # ended, or given up, and not reported yet
         self.open = []  # epochs under way, the newest last
         self.lane.epoch = None
+        self.of_parent = getattr(self, "device", None)  # held: to end its events is a call of CUDA, in a bad fork
         self.device = None
         self.seed = 1
         self.look = False  # for CUDA, now and then

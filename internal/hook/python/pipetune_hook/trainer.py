@@ -47,7 +47,7 @@ def constructing(original):
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
         try:
-            if here():
+            if here() and process.parent is None:  # within a worker it is a part of what an item takes
                 constructed(self, original, args, kwargs, sys._getframe(1))
         except Exception as error:
             state.failed(error)
@@ -116,7 +116,7 @@ def iterating(original):
     @standing_for(original)
     def make(self):
         outer = local.making
-        if not process.on or outer is not None and outer[0] is self:
+        if not process.on or process.parent is not None or outer is not None and outer[0] is self:
             return original(self)
         loop, begun = None, clock()
         try:
