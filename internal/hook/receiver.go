@@ -220,12 +220,17 @@ func (r *Receiver) Close() {
 	})
 }
 
-// Try makes the private folder and the socket as New does, and removes them. parent is the folder they were made in.
+// Try makes the private folder and the socket as New does, and removes them. parent is the folder they were made in, or
+// the one of the user's own below it; see shelter.
 func Try() (parent string, err error) {
 	r, err := New(Config{Identify: func(int) (string, bool) { return "", false }})
 	if err != nil {
 		return "", err
 	}
 	r.Close()
-	return filepath.Dir(r.folder.path), r.State().Err
+	parent = filepath.Dir(r.folder.path)
+	if filepath.Base(parent) == fmt.Sprintf(shelterName, os.Geteuid()) {
+		parent = filepath.Dir(parent)
+	}
+	return parent, r.State().Err
 }
