@@ -262,6 +262,10 @@ func precision(e *evidence.Evidence, s split, d *doubts) {
 		if e.Facts.Taken && !Hooked(e) {
 			why = "; another thread than the main one seems to take the batches"
 		}
+		if draws, ok := e.Get(metric.DrawTime); ok && !Hooked(e) {
+			why += fmt.Sprintf("; up to %s of each step the main thread runs while the loader holds a batch less than "+
+				"it can: a sampler may draw the next one's indices", unit.Seconds(draws.Hi))
+		}
 		d.add("the %s is uncertain: %s to %s%s", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi), why)
 		return
 	}

@@ -30,7 +30,9 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 		return p, false
 	}
 	inOrder := e.Reported().Loader.InOrder != nil
-	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
+	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool {
+		return l.ruledOut(r, set) || set.Workers < l.Setting.Workers && MayStall(e)
+	})
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be "+
 			"simulated", ""))

@@ -48,6 +48,12 @@ func Stall(e *evidence.Evidence) (evidence.Value, bool) {
 	return InputWait(e)
 }
 
+// MayStall reports whether a data stall that is not high may be one: then no worker is known to be one too many.
+func MayStall(e *evidence.Evidence) bool {
+	v, ok := Stall(e)
+	return ok && v.Center < High.Value && v.Hi >= High.Value
+}
+
 // InputWait is the share of time in which the trainer stands still for data: waiting for a batch or, without workers,
 // loading it. Seen from outside the second is a range and says so by its basis. Behind work that is queued on the
 // device it is no loss: see Stall.

@@ -127,6 +127,9 @@ func (b *builder) sampler(r *rank) {
 	}
 	b.take(metric.SamplerTime, spent, metric.HookCreate)
 	b.take(metric.SamplerStart, each, metric.HookCreate)
+	if d := r.drawing; d.Hi > 0 && r.rate.Center > 0 {
+		b.set(metric.DrawTime, summary(b.summaryOf(d).Scaled(1/r.rate.Center)).by(metric.Inferred))
+	}
 }
 
 // hookSettings puts what the loader was given in place of what could be seen of it.

@@ -186,10 +186,11 @@ const (
 
 // prefetch returns prefetch_factor where it shows. A pinning thread empties the queue, so it never shows there.
 func (b *builder) prefetch(r *rank) *int {
-	workers, known := b.center(metric.NumWorkers)
-	ahead, seen := b.center(metric.LoaderIsAhead)
+	workers := b.numWorkers(r).Center
+	ahead := stat.Over(stat.Sum(b.Grow(r.Loader(), metric.LoaderAhead)),
+		stat.Sum(b.Grow(r.Loader(), metric.LoaderSamples)))
 	per, ok := b.TensorsPerBatch(r.Loader())
-	if !known || !seen || !ok || ahead < aheadEnough || b.pinned(r) {
+	if workers <= 0 || !ok || ahead < aheadEnough || b.pinned(r) {
 		return nil
 	}
 	readings := b.Track(metric.LoaderQueued, r.Loader()).Within(b.Steady)

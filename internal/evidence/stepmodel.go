@@ -98,6 +98,7 @@ func (b *builder) model(r *rank) {
 	if stat.Sum(r.samples) == 0 || r.wait.N == 0 {
 		return
 	}
+	r.drawing = b.drawing(r)
 	sampled, untold := rangeOf(r.wait), b.untold(r)
 	r.wait.Center, r.wait.Lo, r.wait.Hi = r.wait.Center+untold.Likely, r.wait.Lo+untold.Lo, r.wait.Hi+untold.Hi
 	r.wait = stat.Clamped(r.wait, 0, 1)

@@ -50,6 +50,7 @@ type rank struct {
 	gpus     []string        // entities of the GPUs it uses
 	busy     []float64       // share of each window in which they work, mean over them; nil where no counter tells
 	seen     step.Seen       // of its step
+	drawing  step.Range      // a sampler draws indices between two batches, as seen from outside
 	step     *step.Step      // where its time goes; nil where that is unknown
 	hook     *hooked.Trainer // what was reported from inside; nil without it
 	mixed    bool            // what training alone has of a share of its step is not known, for evaluations between
@@ -330,7 +331,8 @@ func (b *builder) untold(r *rank) step.Range {
 		return step.Range{}
 	}
 	gil, off := b.gilUntold(r), r.receivingOff
-	return step.Range{Lo: -off - r.delayed, Likely: gil.Likely, Hi: gil.Hi + off + r.delayed + b.unasked(r)}
+	return step.Range{Lo: r.drawing.Lo - off - r.delayed, Likely: gil.Likely + r.drawing.Likely,
+		Hi: gil.Hi + off + r.delayed + b.unasked(r) + r.drawing.Hi}
 }
 
 // unasked is the share of time in which the trainer's main thread runs while its loader is asked for nothing: no batch

@@ -70,11 +70,16 @@ func parseCase(text string) (ruleCase, error) {
 		case "", "#":
 		case "signal":
 			name, number, _ := strings.Cut(rest, " ")
+			center, bounds, within := strings.Cut(strings.TrimSpace(number), " of ")
 			var x float64
-			if x, err = parseNumber(strings.TrimSpace(number)); !known[name] {
+			if x, err = parseNumber(center); !known[name] {
 				err = fmt.Errorf("no derived signal is called %q", name)
 			}
-			values[name] = exactly(x)
+			v := exactly(x)
+			if within {
+				_, err = fmt.Sscanf(bounds, "%g to %g", &v.Lo, &v.Hi)
+			}
+			values[name] = v
 		case "fact":
 			key, value, _ := strings.Cut(rest, " ")
 			if value = strings.TrimSpace(value); key == "bound" {

@@ -26,8 +26,8 @@ var loaderSamplerCost = diagnose.Rule{
 	Explains: []string{"loader/workers-zero"},
 	Eval: func(p *diagnose.Pass) {
 		starting, began := p.Maybe(metric.SamplerTime)
-		drawing, drew := p.Maybe(metric.DrawTime)
-		if !began && !drew {
+		drawing := p.OrZero(metric.DrawTime)
+		if !began && p.OrZero(metric.DrawTime) == 0 {
 			if !diagnose.Hooked(p.Evidence) {
 				p.Abstain("what the sampler takes is timed in a launched job only", "pipetune diagnose -- COMMAND")
 			}

@@ -21,7 +21,8 @@ var loaderWorkersTooMany = diagnose.Rule{
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) {
 		workers := p.Get(metric.NumWorkers)
-		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(diagnose.Most) {
+		if p.Stall() >= diagnose.Moderate.Value || diagnose.MayStall(p.Evidence) ||
+			p.Get(metric.WorkerIdle) < p.Limit(diagnose.Most) {
 			return
 		}
 		loader, ok := p.Loader()
