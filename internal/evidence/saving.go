@@ -49,9 +49,9 @@ func (b *builder) saving(r *rank) {
 	case len(steps) == 0:
 	case !(pace > 0):
 		lost.why = r.unbatched()
-	case rest < b.Steady.Length()/2:
-		lost.why.Text = "the trainer's main thread writes, or starts workers, most of the time: pauses cannot be " +
-			"distinguished"
+	case rest < b.Steady.Length()/2 && rest*r.rate.Center < fewBatches:
+		lost.why.Text = "the trainer's main thread writes, or starts workers, in nearly all readings: how fast " +
+			"training goes without is not known"
 	default:
 		var lengths, most, sizes, apart []float64
 		before := 0.0
@@ -71,6 +71,10 @@ func (b *builder) saving(r *rank) {
 		if len(lengths) > 0 { // a watch has few of them: the next ones are as long as the shortest, or the longest
 			often := float64(len(lengths)) / b.Steady.Length()
 			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(most))
+		}
+		if rest < b.Steady.Length()/2 { // two of them in neighbouring readings look like one
+			pause = none("the main thread writes in most readings, so that one pause is not told from the next", "")
+			size, every = pause, pause
 		}
 	}
 	b.take(metric.SaveTime, lost.by(metric.Inferred), metric.ProcMainWriteChars)

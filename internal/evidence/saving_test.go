@@ -68,6 +68,22 @@ func TestSavingsDiffer(t *testing.T) {
 	}
 }
 
+// TestSavingOften has the main thread write in two of three readings, in which six of ten batches pass all the same.
+func TestSavingOften(t *testing.T) {
+	s := twoWorkers(t, recording.Header{})
+	s.writes, s.tick = "process/100.1", 0.5
+	saves := trains
+	saves.batches *= 0.6
+	for range 20 {
+		s.written = 64 << 20
+		s.run(1, saves)
+		s.written = 0
+		s.run(0.5, trains)
+	}
+	near(t, s.evidence(), 0.03, map[metric.Desc]float64{metric.SaveTime: 0.27, metric.SavePause: absent,
+		metric.SaveBytes: absent, metric.SaveEvery: absent})
+}
+
 // TestRemoteWaits splits the time that workers wait on connections by their peers.
 func TestRemoteWaits(t *testing.T) {
 	s := withWorkers(t, 2, recording.Header{})
