@@ -292,7 +292,7 @@ func inEachTrainer(p *diagnose.Pass) string {
 
 // forAllTrainers follows a figure that is the sum over several trainers; "" for a single one.
 func forAllTrainers(p *diagnose.Pass) string {
-	if n := trainers(p); n > 1 {
+	if n := loaders(p); n > 1 {
 		return fmt.Sprintf(" for all %s trainers together", whole(n))
 	}
 	return ""

@@ -45,7 +45,7 @@ var hostMainThreadBound = diagnose.Rule{
 		if score < diagnose.Moderate.Value {
 			return
 		}
-		if !diagnose.MayLoad(p.Evidence) && onCPU(p, host, score) {
+		if onCPU(p, host, score) {
 			return
 		}
 		if score < host-diagnose.Moderate.Value {
@@ -79,7 +79,7 @@ var hostMainThreadBound = diagnose.Rule{
 }
 
 // onCPU reports a model that itself trains on the CPU: what the main thread computes is more than Python around it.
-// False where a GPU has the model, or may have it.
+// False where a GPU has the model, or may have it, and where one thread alone runs that may as well load.
 func onCPU(p *diagnose.Pass, host, score float64) bool {
 	const part = "work of the main thread"
 	f := report.Finding{Severity: report.Info, Score: score}
@@ -88,9 +88,11 @@ func onCPU(p *diagnose.Pass, host, score float64) bool {
 			"use %s cores, more than Python alone can", unit.Number(cores))
 		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,
 			metric.GPUBusy)
-		f.Unhelpful = unlessStarved(p, part,
-			neitherMoreNorDeeper("data is ready in time, and workers would take cores from the model"))
-	} else if diagnose.TrainsOnCPU(p.Evidence) {
+		if !diagnose.MayLoad(p.Evidence) {
+			f.Unhelpful = unlessStarved(p, part,
+				neitherMoreNorDeeper("data is ready in time, and workers would take cores from the model"))
+		}
+	} else if !diagnose.MayLoad(p.Evidence) && diagnose.TrainsOnCPU(p.Evidence) {
 		f.Summary = fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, "+
 			"and what Python does around it, %s of the time", unit.Percent(host))
 		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay,

@@ -58,8 +58,8 @@ var jobCheckpointPauses = diagnose.Rule{
 		}
 		if apart {
 			bytes := unit.Bytes(p.OrZero(metric.SaveBytes))
-			f.Summary = fmt.Sprintf("Training stands still at least %s of the time: every %s the main thread writes %s, "+
-				"for at least %s", unit.Percent(spent), unit.Seconds(every), bytes, unit.Seconds(pause))
+			f.Summary = fmt.Sprintf("Training stands still at least %s of the time: every %s the main thread writes "+
+				"%s, for at least %s", unit.Percent(spent), unit.Seconds(every), bytes, unit.Seconds(pause))
 			copied, rarer := &f.Recommendations[0], &f.Recommendations[1]
 			copied.Caveat = "only if these are checkpoints; memory for a copy of " + bytes
 			rarer.From, rarer.To = new(unit.Seconds(every)), unit.Seconds(2*every)

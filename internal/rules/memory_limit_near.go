@@ -34,7 +34,7 @@ var memoryLimitNear = diagnose.Rule{
 		}
 		n, each, ok := both(p, metric.NumWorkers, metric.WorkerPrivate)
 		if spare := (used - p.Limit(nearFull)) * limit; ok && each > 0 && n >= 2 {
-			each *= loaders(p) // num_workers is that of each trainer, the memory that of all
+			each *= loaders(p) // num_workers is that of each loader, the memory that of all
 			fewer := min(float64(int(spare/each))+1, n-1)
 			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(n)),
 				To: whole(n - fewer), Why: fmt.Sprintf("frees up to %s%s", unit.Bytes(fewer*each), forAllTrainers(p)),

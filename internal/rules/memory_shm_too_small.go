@@ -23,7 +23,7 @@ var memoryShmTooSmall = diagnose.Rule{
 	Eval: func(p *diagnose.Pass) {
 		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes),
 			p.Get(metric.NumWorkers)
-		oneMore := (prefetchOf(p) + 1) * batch * loaders(p) // in each trainer: num_workers is set for all
+		oneMore := (prefetchOf(p) + 1) * batch * loaders(p) // in each loader: num_workers is set for all
 		if free >= oneMore || batch <= 0 || total <= 0 {
 			return
 		}
