@@ -163,7 +163,11 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 			unit.Percent(stat.Share(delay)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
-		d.add("the GPU sets the pace, and still lacks data %s of the time", unit.Percent(s.stall.Center))
+		who := "the GPU sets the pace, and still lacks data"
+		if s.sight == step.NoDevice {
+			who = "data does not set the pace, and the trainer still waits for it"
+		}
+		d.add("%s %s of the time", who, unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead != nil {
 		if x := lead.Effect(); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&

@@ -139,7 +139,7 @@ const (
 		"torch.utils.data.get_worker_info, and of one in shards no more workers than shards get any; compare the " +
 		"samples of an epoch"
 	sharded       = "the dataset divides its %d shards among the workers"
-	mayBeIterable = "an IterableDataset has to share itself out between workers"
+	mayBeIterable = "if it is an IterableDataset, it has to share itself out between workers"
 )
 
 // sharing is what to mind of more workers; "" where the dataset is known to be asked by index, which the workers
