@@ -122,8 +122,8 @@ func (b *builder) facts(r *rank) {
 	}
 	f.OtherLoaders = b.otherLoaders(r)
 	f.Prefetch = b.prefetch(r)
-	if named := b.Track(metric.LoaderNamed, r.Loader()).Within(b.Steady); len(named) > 0 {
-		if f.Sharing = ByDescriptor; named[len(named)-1] > 0 {
+	if b.Track(metric.LoaderNamed, r.Loader()) != nil {
+		if f.Sharing = ByDescriptor; b.byName(r) {
 			f.Sharing = ByName
 		}
 	}

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -15,10 +16,12 @@ func TestDrawing(t *testing.T) {
 		lo, mid, hi float64   // share of time in which indices are drawn; -1: absent
 	}{
 		"always full":          {[]float64{4}, 5, -1, -1, -1},
-		"a batch less, 40 %":   {[]float64{4, 3, 4, 3, 4}, 5, 0.29, 0.355, 0.44},
-		"faster than a switch": {[]float64{4, 3, 4, 3, 4}, 100, 0, 0, 0.44},
-		"epochs that end":      {[]float64{4, 4, 3, 2, 1, 0}, 5, -1, -1, -1},
-		"once in a while":      {[]float64{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3}, 5, -1, -1, -1},
+		"a batch less, 40 %":   {[]float64{4, 3, 4, 3, 4}, 5, 0, 0.355, 0.525},
+		"faster than a switch": {[]float64{4, 3, 4, 3, 4}, 100, 0, 0, 0.525},
+		"one of two shards ends": {slices.Concat(slices.Repeat([]float64{4}, 36), slices.Repeat([]float64{3}, 24)), 5,
+			-1, -1, -1},
+		"epochs that end": {[]float64{4, 4, 3, 2, 1, 0}, 5, -1, -1, -1},
+		"once in a while": {[]float64{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3}, 5, -1, -1, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := twoWorkers(t, recording.Header{})

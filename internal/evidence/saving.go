@@ -33,7 +33,7 @@ func (b *builder) saving(r *rank) {
 	var lost, pause, size, every figure
 	steps, pace := b.saveSteps(r)
 	var saves []saveStep
-	rest := 0.0
+	rest, writes := 0.0, 0.0
 	for i, s := range steps {
 		switch n := len(saves); {
 		case !s.saves:
@@ -44,13 +44,16 @@ func (b *builder) saving(r *rank) {
 		default:
 			saves = append(saves, s)
 		}
+		if s.saves {
+			writes += s.Length()
+		}
 	}
 	switch {
 	case len(steps) == 0:
 	case !(pace > 0):
 		lost.why = r.unbatched()
-	case rest < b.Steady.Length()/2 && rest*r.rate.Center < fewBatches:
-		lost.why.Text = "the trainer's main thread writes, or starts workers, in nearly all readings: how fast " +
+	case rest+writes < b.Steady.Length()/2 || rest < writes && rest*r.rate.Center < fewBatches:
+		lost.why.Text = "the trainer's main thread writes, or starts workers, in most readings: how fast " +
 			"training goes without is not known"
 	default:
 		var lengths, most, sizes, apart []float64
@@ -72,7 +75,7 @@ func (b *builder) saving(r *rank) {
 			often := float64(len(lengths)) / b.Steady.Length()
 			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(most))
 		}
-		if rest < b.Steady.Length()/2 { // two of them in neighbouring readings look like one
+		if rest < writes { // two of them in neighbouring readings look like one
 			pause = none("the main thread writes in most readings, so that one pause is not told from the next", "")
 			size, every = pause, pause
 		}

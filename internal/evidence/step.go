@@ -104,7 +104,7 @@ func (b *builder) freeStep(r *rank) figure {
 			"is unknown", "")
 	}
 	f := r.step.Free
-	if r.step.Sight != step.NoDevice || r.noLoader || r.waited == nil {
+	if r.step.Sight != step.NoDevice || r.noLoader || r.waited == nil || r.drawing.Hi > 0 {
 		return summary(stat.Summary{Center: f.Likely / r.rate.Center, Lo: r.step.Promised / r.rate.Center,
 			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}).by(r.basis)
 	}

@@ -331,7 +331,7 @@ func (b *builder) untold(r *rank) step.Range {
 		return step.Range{}
 	}
 	gil, off := b.gilUntold(r), r.receivingOff
-	return step.Range{Lo: r.drawing.Lo - off - r.delayed, Likely: gil.Likely + r.drawing.Likely,
+	return step.Range{Lo: -off - r.delayed, Likely: gil.Likely + r.drawing.Likely,
 		Hi: gil.Hi + off + r.delayed + b.unasked(r) + r.drawing.Hi}
 }
 

@@ -83,7 +83,8 @@ var hostMainThreadBound = diagnose.Rule{
 func onCPU(p *diagnose.Pass, host, score float64) bool {
 	const part = "work of the main thread"
 	f := report.Finding{Severity: report.Info, Score: score}
-	if cores, ok := diagnose.ModelOnCPU(p.Evidence); ok {
+	unclear := diagnose.MayLoad(p.Evidence) && diagnose.DeviceUnseen(p.Evidence)
+	if cores, ok := diagnose.ModelOnCPU(p.Evidence); ok && !unclear {
 		f.Summary = fmt.Sprintf("The model computes on the CPU: no GPU is at work, and the trainer's native threads "+
 			"use %s cores, more than Python alone can", unit.Number(cores))
 		f.Evidence = seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs,

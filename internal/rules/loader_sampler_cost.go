@@ -45,6 +45,11 @@ var loaderSamplerCost = diagnose.Rule{
 			f.Summary = fmt.Sprintf("%s takes %s of each step in the trainer's main thread to draw a batch's indices, "+
 				"%s of the time", samplerOf(p), unit.Seconds(p.OrZero(metric.DrawTime)),
 				unit.Percent(spent))
+			if !diagnose.Hooked(p.Evidence) {
+				f.Summary = fmt.Sprintf("The main thread runs %s of each step between taking a batch and asking "+
+					"for the next one, %s of the time, as it does while a sampler draws a batch's indices",
+					unit.Seconds(p.OrZero(metric.DrawTime)), unit.Percent(spent))
+			}
 			f.Evidence = seen(p, metric.DrawTime, metric.BatchesPerS, metric.TakeCPU, metric.IdleWhileWaits)
 			f.Recommendations = []report.Recommendation{drawSeveral(p, spent)}
 			if p.Stall()-spent >= diagnose.Moderate.Value {
