@@ -198,11 +198,11 @@ func confidence(x *subject, s split, class report.Class, lead *report.Finding) (
 // unknown.
 const vagueGain = 5
 
-// narrower is the command that tells more of a cause: the job started with the hook, or, where that was, other layouts
+// narrower is the command that tells more of a cause: the job started by pipetune, or, where that was, other layouts
 // of its dataset measured.
 func narrower(e *evidence.Evidence) string {
 	switch {
-	case !Hooked(e):
+	case !Hooked(e) && e.Header.Mode != "launch":
 		return "pipetune diagnose -- COMMAND"
 	case e.Facts.Dataset == "":
 		return "watch for longer, pipetune diagnose --duration 2m -- COMMAND"

@@ -75,7 +75,7 @@ func (b *builder) saving(r *rank) {
 			often := float64(len(lengths)) / b.Steady.Length()
 			lost.Lo, lost.Hi = often*slices.Min(lengths), stat.Share(often*slices.Max(most))
 		}
-		if rest < writes { // two of them in neighbouring readings look like one
+		if rest < writes && len(lengths) > 1 { // two of them in neighbouring readings look like one
 			pause = none("the main thread writes in most readings, so that one pause is not told from the next", "")
 			size, every = pause, pause
 		}

@@ -84,6 +84,22 @@ func TestSavingOften(t *testing.T) {
 		metric.SaveBytes: absent, metric.SaveEvery: absent})
 }
 
+// TestSavingOnce has the main thread write for most of the watch, once: its pause is known, and not how often.
+func TestSavingOnce(t *testing.T) {
+	s := twoWorkers(t, recording.Header{})
+	s.writes = "process/100.1"
+	s.run(8, trains)
+	s.written = 64 << 20
+	s.run(16, moment{run: 1, idle: 1, gpu: -1})
+	s.written = 0
+	s.run(8, trains)
+	e := s.evidence()
+	if v, ok := e.Get(metric.SavePause); !ok || v.Center < 14 {
+		t.Errorf("pause %+v, %v; %+v", v, ok, e.Window)
+	}
+	want(t, e, map[metric.Desc]float64{metric.SaveEvery: absent})
+}
+
 // TestRemoteWaits splits the time that workers wait on connections by their peers.
 func TestRemoteWaits(t *testing.T) {
 	s := withWorkers(t, 2, recording.Header{})
