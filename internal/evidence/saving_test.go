@@ -88,11 +88,11 @@ func TestSavingOften(t *testing.T) {
 func TestSavingOnce(t *testing.T) {
 	s := twoWorkers(t, recording.Header{})
 	s.writes = "process/100.1"
-	s.run(8, trains)
+	s.run(12, trains)
 	s.written = 64 << 20
-	s.run(16, moment{run: 1, idle: 1, gpu: -1})
+	s.run(24, moment{run: 1, idle: 1, gpu: -1})
 	s.written = 0
-	s.run(8, trains)
+	s.run(11, trains)
 	e := s.evidence()
 	if v, ok := e.Get(metric.SavePause); !ok || v.Center < 14 {
 		t.Errorf("pause %+v, %v; %+v", v, ok, e.Window)
